@@ -1,0 +1,251 @@
+//! The only place where our errors become SQLSTATE, message, detail and hint.
+//!
+//! Everything a user can do wrong is a variant here; code returns `Result<_, Error>` and the boundary to
+//! PostgreSQL calls [`OrRaise::or_raise`]. Errors that PostgreSQL itself raises pass through untouched.
+
+use pgrx::pg_sys::errcodes::PgSqlErrorCode as Code;
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::prelude::PgLogLevel;
+
+/// `Result` with our error.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Where a row stands in the training source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowAt {
+    /// block and offset of the row's ctid
+    Ctid(u32, u16),
+    /// 1-based number in the order in which the source query gave its rows
+    Number(u64),
+}
+
+impl std::fmt::Display for RowAt {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            RowAt::Ctid(block, offset) => write!(f, "({block},{offset})"),
+            RowAt::Number(n) => write!(f, "number {n} of the source"),
+        }
+    }
+}
+
+/// What is wrong with one row; [`Error::Row`] adds where.
+#[derive(Debug, thiserror::Error)]
+pub enum RowFault {
+    #[error("label is NULL in row {0}")]
+    NullLabel(RowAt),
+    #[error("features are NULL in row {0}")]
+    NullFeatures(RowAt),
+    #[error("feature {1} is NULL in row {0}")]
+    NullFeature(RowAt, String),
+    #[error("label is {1} in row {0}")]
+    LabelNotFinite(RowAt, f64),
+    #[error("feature {1} is {2} in row {0}")]
+    NotFinite(RowAt, String, f64),
+    #[error("feature {1} in row {0} is out of range for type real: {2}")]
+    OutOfRange(RowAt, String, f64),
+    #[error("row {0} has {1} features where {2} were expected")]
+    Length(RowAt, usize, usize),
+    #[error("feature array in row {0} has {1} dimensions")]
+    Dimensions(RowAt, usize),
+    #[error("feature array in row {0} is empty")]
+    Empty(RowAt),
+    #[error("label column \"{column}\" has more than two values: {values}")]
+    ThirdClass { at: RowAt, column: String, values: String },
+    #[error("label {value} in row {at} is not one that the model was trained on")]
+    UnseenClass { at: RowAt, value: String, known: String },
+    #[error("label in row {0} is too long ({1} bytes)")]
+    LabelTooLong(RowAt, usize),
+}
+
+/// Every error that corgipile raises itself.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("{0}")]
+    Row(#[from] RowFault),
+    #[error("argument \"{0}\" must not be null")]
+    NullArgument(&'static str),
+    #[error("unknown {what} \"{given}\"")]
+    Unknown { what: &'static str, given: String, known: String },
+    #[error("invalid value for argument \"{argument}\": {reason}")]
+    InvalidArgument { argument: &'static str, reason: String, hint: Option<String> },
+    #[error("option \"{key}\" {reason}")]
+    InvalidOption { key: String, reason: String },
+    #[error("options must be a JSON object")]
+    OptionsNotAnObject,
+    #[error("source must be a table or exactly one SELECT")]
+    NotOneSelect,
+    #[error("source must not modify data or lock rows")]
+    NotReadOnly,
+    #[error("column \"{column}\" does not exist in the source")]
+    UndefinedColumn { column: String, columns: Vec<String> },
+    #[error("column \"{0}\" is ambiguous in the source")]
+    AmbiguousColumn(String),
+    #[error("{role} column \"{column}\" has type {type_name}")]
+    ColumnType { role: &'static str, column: String, type_name: String, hint: &'static str },
+    #[error("there are no features to train on in the source")]
+    NoFeatures { hint: String },
+    #[error("sparse features are not supported yet")]
+    SparseFeatures,
+    #[error("there are no rows to {0}")]
+    NoRows(&'static str),
+    #[error("label column \"{column}\" has only one value: {value}")]
+    OneClass { column: String, value: String },
+    #[error("training diverged in epoch {epoch}: the loss or a weight is no longer finite")]
+    Diverged { epoch: u32, standardized: bool },
+    #[error("model {0} does not exist")]
+    NoModelId(i64),
+    #[error("model \"{0}\" does not exist")]
+    NoModelName(String),
+    #[error("permission denied for model {0}")]
+    ModelPermission(i64),
+    #[error("a model named \"{0}\" exists already")]
+    ModelExists(String),
+    #[error("model {model_id} has {expected} features, {given} given")]
+    PredictLength { model_id: i64, expected: usize, given: usize },
+    #[error("feature {0} is NULL")]
+    PredictNull(usize),
+    #[error("feature {index} is {value}")]
+    PredictNotFinite { index: usize, value: f64 },
+    #[error("feature array has {0} dimensions")]
+    PredictDimensions(usize),
+    #[error("features must be an array of numbers, not of type {0}")]
+    PredictType(String),
+    #[error("model {0} predicts text labels, which are not numbers")]
+    TextLabels(i64),
+    #[error("model {0} is an SVM, which has no probabilities")]
+    NoProbabilities(i64),
+    #[error("out of memory: a tuple buffer of {0} bytes cannot be had")]
+    OutOfMemory(usize),
+    #[error("stored model {0} cannot be read: {1}")]
+    CorruptModel(i64, String),
+    #[error("corgipile_shuffle() needs a table's row type")]
+    NotARowType,
+    #[error("{0} cannot be read by this function")]
+    UnsupportedRelation(String),
+    #[error("name of the training source changed while it was being looked up")]
+    SourceChanged,
+}
+
+impl From<tuples::OutOfMemory> for Error {
+    fn from(e: tuples::OutOfMemory) -> Self {
+        Error::OutOfMemory(e.bytes)
+    }
+}
+
+impl Error {
+    fn code(&self) -> Code {
+        use RowFault as R;
+        match self {
+            Error::Row(fault) => match fault {
+                R::NullLabel(_) | R::NullFeatures(_) | R::NullFeature(..) => Code::ERRCODE_NULL_VALUE_NOT_ALLOWED,
+                R::LabelNotFinite(..) | R::NotFinite(..) | R::OutOfRange(..) => Code::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+                R::Length(..) | R::Dimensions(..) | R::Empty(_) => Code::ERRCODE_ARRAY_SUBSCRIPT_ERROR,
+                R::ThirdClass { .. } => Code::ERRCODE_DATA_EXCEPTION,
+                R::UnseenClass { .. } => Code::ERRCODE_INVALID_PARAMETER_VALUE,
+                R::LabelTooLong(..) => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+            },
+            Error::NullArgument(_) | Error::PredictNull(_) => Code::ERRCODE_NULL_VALUE_NOT_ALLOWED,
+            Error::Unknown { .. }
+            | Error::InvalidArgument { .. }
+            | Error::InvalidOption { .. }
+            | Error::OptionsNotAnObject => Code::ERRCODE_INVALID_PARAMETER_VALUE,
+            Error::NotOneSelect => Code::ERRCODE_SYNTAX_ERROR,
+            Error::NotReadOnly | Error::SparseFeatures | Error::TextLabels(_) | Error::NoProbabilities(_) => {
+                Code::ERRCODE_FEATURE_NOT_SUPPORTED
+            }
+            Error::UndefinedColumn { .. } | Error::NoFeatures { .. } => Code::ERRCODE_UNDEFINED_COLUMN,
+            Error::AmbiguousColumn(_) => Code::ERRCODE_AMBIGUOUS_COLUMN,
+            Error::ColumnType { .. } | Error::PredictType(_) | Error::NotARowType => Code::ERRCODE_DATATYPE_MISMATCH,
+            Error::NoRows(_) | Error::OneClass { .. } => Code::ERRCODE_DATA_EXCEPTION,
+            Error::Diverged { .. } | Error::PredictNotFinite { .. } => Code::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+            Error::NoModelId(_) | Error::NoModelName(_) => Code::ERRCODE_UNDEFINED_OBJECT,
+            Error::ModelPermission(_) => Code::ERRCODE_INSUFFICIENT_PRIVILEGE,
+            Error::ModelExists(_) => Code::ERRCODE_DUPLICATE_OBJECT,
+            Error::PredictLength { .. } | Error::PredictDimensions(_) => Code::ERRCODE_ARRAY_SUBSCRIPT_ERROR,
+            Error::OutOfMemory(_) => Code::ERRCODE_OUT_OF_MEMORY,
+            Error::CorruptModel(..) => Code::ERRCODE_DATA_CORRUPTED,
+            Error::UnsupportedRelation(_) => Code::ERRCODE_WRONG_OBJECT_TYPE,
+            Error::SourceChanged => Code::ERRCODE_T_R_SERIALIZATION_FAILURE,
+        }
+    }
+
+    fn detail(&self) -> Option<String> {
+        match self {
+            Error::Row(RowFault::ThirdClass { at, .. }) => Some(format!("The third value was found in row {at}.")),
+            _ => None,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        use RowFault as R;
+        let fixed = |s: &str| Some(s.to_owned());
+        match self {
+            Error::Row(fault) => match fault {
+                R::NullLabel(_) | R::NullFeatures(_) | R::NullFeature(..) => {
+                    fixed("Use options => '{\"nulls\": \"skip\"}' to leave out rows with NULLs and count them.")
+                }
+                R::LabelNotFinite(..) | R::NotFinite(..) | R::OutOfRange(..) => {
+                    fixed("Leave such rows out with a query as source, or correct them.")
+                }
+                R::Length(..) | R::Dimensions(..) | R::Empty(_) => {
+                    fixed("All feature arrays must have one dimension and the same length.")
+                }
+                R::ThirdClass { .. } => fixed(
+                    "Models logistic and svm tell exactly two classes apart; use a query as source that makes two of them.",
+                ),
+                R::UnseenClass { known, .. } => Some(format!("The model knows the labels {known}.")),
+                R::LabelTooLong(..) => fixed("Labels are at most 8191 bytes long."),
+            },
+            Error::Unknown { what, known, .. } => Some(format!("Known {what}s are: {known}.")),
+            Error::InvalidArgument { hint, .. } => hint.clone(),
+            Error::NotOneSelect => fixed("Give the name of a table or view, or one SELECT, VALUES or WITH query."),
+            Error::UndefinedColumn { columns, .. } => Some(format!("The source has the columns {}.", columns.join(", "))),
+            Error::AmbiguousColumn(_) => fixed("Give the columns of the source query different names."),
+            Error::ColumnType { hint, .. } => fixed(hint),
+            Error::NoFeatures { hint } => Some(hint.clone()),
+            Error::SparseFeatures => fixed("Write the features as one dense array column and name it in features."),
+            Error::NoRows(_) => fixed("Check the source and, in options, nulls."),
+            Error::OneClass { .. } => fixed("Models logistic and svm need rows of two classes."),
+            Error::Diverged { standardized: false, .. } => {
+                fixed("Try a smaller learning_rate, or options => '{\"standardize\": true}'.")
+            }
+            Error::Diverged { standardized: true, .. } => fixed("Try a smaller learning_rate."),
+            Error::NoModelId(_) | Error::NoModelName(_) => fixed("See corgipile.models for the models that you may use."),
+            Error::ModelPermission(_) => fixed("A model is used by its owner and by members of the owner's role."),
+            Error::ModelExists(_) => {
+                fixed("Choose another name, or delete the old model from corgipile.models.")
+            }
+            Error::PredictType(_) => fixed("Cast the features, for example to real[]."),
+            Error::TextLabels(_) => fixed("Use corgipile_predict_label()."),
+            Error::NoProbabilities(_) => fixed("Use corgipile_predict(), or train model => 'logistic'."),
+            Error::OutOfMemory(_) => fixed("Use a smaller buffer_size, or lower corgipile.max_buffer_memory."),
+            Error::NotARowType => fixed("Call it as SELECT * FROM corgipile_shuffle(NULL::my_table)."),
+            _ => None,
+        }
+    }
+
+    /// Raises the error in PostgreSQL; does not return.
+    pub fn raise(self) -> ! {
+        let mut report = ErrorReport::new(self.code(), self.to_string(), "corgipile");
+        if let Some(detail) = self.detail() {
+            report = report.set_detail(detail);
+        }
+        if let Some(hint) = self.hint() {
+            report = report.set_hint(hint);
+        }
+        report.report(PgLogLevel::ERROR);
+        unreachable!("reporting an ERROR does not return")
+    }
+}
+
+/// Turns our `Result` into a value or a PostgreSQL error.
+pub trait OrRaise<T> {
+    /// The value, or the error raised.
+    fn or_raise(self) -> T;
+}
+
+impl<T> OrRaise<T> for Result<T> {
+    fn or_raise(self) -> T {
+        self.unwrap_or_else(|e| e.raise())
+    }
+}

@@ -1,0 +1,23 @@
+//! corgipile: trains machine-learning models with SGD inside PostgreSQL, on data as it lies on disk.
+//!
+//! `docs/internals.md` tells how a call of `corgipile_train()` becomes three executor nodes.
+
+use pgrx::prelude::*;
+
+#[cfg(feature = "pg_test")]
+mod backend_tests;
+mod error;
+mod functions;
+mod models;
+mod operators;
+mod pg;
+mod settings;
+
+::pgrx::pg_module_magic!(name, version);
+
+/// Called by PostgreSQL when the library is loaded into a backend.
+#[pg_guard]
+pub extern "C-unwind" fn _PG_init() {
+    settings::define();
+    operators::register();
+}

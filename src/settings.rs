@@ -1,0 +1,25 @@
+//! The `corgipile.*` settings.
+
+use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
+
+static MAX_BUFFER_MEMORY_KB: GucSetting<i32> = GucSetting::<i32>::new(1024 * 1024);
+
+/// Makes the settings known to PostgreSQL; called once per backend.
+pub fn define() {
+    GucRegistry::define_int_guc(
+        c"corgipile.max_buffer_memory",
+        c"Sets the maximum memory of the buffer in which TupleShuffle mixes tuples.",
+        c"A buffer_size that asks for more is cut to this; EXPLAIN shows the buffer really used. \
+          Valid range 64kB..2147483647kB.",
+        &MAX_BUFFER_MEMORY_KB,
+        64,
+        i32::MAX,
+        GucContext::Userset,
+        GucFlags::UNIT_KB,
+    );
+}
+
+/// Upper bound, in bytes, of the memory of one tuple buffer.
+pub fn max_buffer_memory() -> u64 {
+    MAX_BUFFER_MEMORY_KB.get() as u64 * 1024
+}
