@@ -1,1 +1,21 @@
-//! placeholder
+//! In which order SGD sees a table's tuples: strategies, seeded permutations, and the geometry of blocks and buffers.
+//!
+//! It guarantees that an order is a pure function of its arguments: whoever knows the seed, the epoch and the number of
+//! blocks (a rescan, another worker, another machine) computes the same order without asking anyone. It prevents what the
+//! authors' prototype did: one permutation drawn per query and used for every buffer and epoch, and a default geometry
+//! that leaves two or three blocks in the buffer, which on clustered data is hardly a shuffle at all.
+//!
+//! The strategies are those of Table 1 of Xu et al., "In-Database Machine Learning with CorgiPile: Stochastic Gradient
+//! Descent without Full Data Shuffle", SIGMOD 2022.
+
+#![forbid(unsafe_code)]
+
+mod geometry;
+mod permutation;
+mod size;
+mod strategy;
+
+pub use geometry::{Geometry, MAX_BLOCK_BYTES, MIN_BLOCKS_IN_BUFFER};
+pub use permutation::{block_order, shuffle_tuples};
+pub use size::{BlockSize, BufferSize, SizeError};
+pub use strategy::{Strategy, UnknownStrategy};

@@ -1,0 +1,123 @@
+//! Seeded permutations of blocks and of the tuples in a buffer.
+//!
+//! It guarantees that every order is a pure function of its arguments, exactly uniform as far as the generator is
+//! random, and that no two purposes, epochs or buffers share a stream. It prevents runs that cannot be repeated, and
+//! the correlation of one permutation used again and again.
+//!
+//! # Streams
+//!
+//! A stream is named by four 64-bit words: purpose, seed, epoch, ordinal. They become the generator's seed one after the
+//! other, `key = splitmix64(key ^ word)` from `key = 0`, where `splitmix64` is the first output of SplitMix64 (Steele,
+//! Lea, Flood 2014) started at its argument; it is a bijection, so that words that differ in one place never meet. The
+//! last key seeds Xoshiro256++ (Blackman, Vigna 2021) through SplitMix64 as its authors recommend.
+//!
+//! | purpose               | word        | ordinal                       |
+//! |-----------------------|-------------|-------------------------------|
+//! | order of the blocks   | `"blocks"`  | 0                             |
+//! | order within a buffer | `"tuples"`  | of the buffer in the epoch    |
+//!
+//! The word of a purpose is its name in ASCII, the first letter in the lowest byte. Epochs count from 1; epoch 0 is the
+//! pass that learns means and deviations, where any order serves and the natural one reads fastest.
+
+use crate::Strategy;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
+
+const BLOCKS: u64 = u64::from_le_bytes(*b"blocks\0\0");
+const TUPLES: u64 = u64::from_le_bytes(*b"tuples\0\0");
+
+/// The order in which `epoch` reads the blocks: a permutation of `0..blocks`.
+///
+/// The natural order if `strategy` does not shuffle blocks, and in epoch 0.
+pub fn block_order(strategy: Strategy, seed: i64, epoch: u64, blocks: u32) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..blocks).collect();
+    if strategy.shuffles_blocks() && epoch > 0 {
+        shuffle(&mut stream(BLOCKS, seed, epoch, 0), &mut order);
+    }
+    order
+}
+
+/// Shuffles `order`, the order of the tuples in buffer number `buffer` of `epoch`, in place.
+///
+/// Does nothing if `strategy` does not shuffle tuples, and in epoch 0.
+///
+/// # Panics
+/// If `order` has more than 2^32 elements, which no index of 32 bits can tell apart.
+pub fn shuffle_tuples(strategy: Strategy, seed: i64, epoch: u64, buffer: u64, order: &mut [u32]) {
+    if strategy.shuffles_tuples() && epoch > 0 {
+        shuffle(&mut stream(TUPLES, seed, epoch, buffer), order);
+    }
+}
+
+/// The generator of the stream with this name; see the module's documentation.
+fn stream(purpose: u64, seed: i64, epoch: u64, ordinal: u64) -> Xoshiro256PlusPlus {
+    let words = [purpose, seed.cast_unsigned(), epoch, ordinal];
+    let key = words.into_iter().fold(0, |key, word| SplitMix64::seed_from_u64(key ^ word).next_u64());
+    Xoshiro256PlusPlus::seed_from_u64(key)
+}
+
+/// Fisher-Yates from the end, two places per draw.
+fn shuffle(rng: &mut Xoshiro256PlusPlus, order: &mut [u32]) {
+    assert!(order.len() as u64 <= 1 << 32, "{} indices of 32 bits cannot all differ", order.len());
+    let mut left = order.len();
+    while left >= 2 {
+        let Some((last, second_last)) = two_below(left as u64, rng.next_u64()) else { continue };
+        order.swap(left - 1, last);
+        order.swap(left - 2, second_last);
+        left -= 2;
+    }
+}
+
+/// The index below `n` and the independent one below `n - 1` that a draw of 64 bits stands for, or None if it is one of
+/// the draws to be rejected. `n` must be within `2..=2^32`.
+///
+/// Brackett-Rozinsky and Lemire, "Batched Ranged Random Integer Generation" (2024): the draw, as a fraction of 2^64,
+/// times `n` has the first index as its whole part; what is left of it times `n - 1` has the second. 2^64 draws do not
+/// fall evenly on `n (n - 1)` pairs, so that a remainder of them is rejected, as in Lemire's method for one index. For a
+/// million tuples that is one draw in sixteen million at most.
+#[inline]
+fn two_below(n: u64, draw: u64) -> Option<(usize, usize)> {
+    let pairs = n * (n - 1);
+    let (first, rest) = times(draw, n);
+    let (second, rest) = times(rest, n - 1);
+    // a rest of at least `pairs` is above the threshold without the division
+    let accepted = rest >= pairs || rest >= pairs.wrapping_neg() % pairs;
+    accepted.then_some((first as usize, second as usize))
+}
+
+/// High and low half of the 128-bit product.
+#[inline]
+fn times(a: u64, b: u64) -> (u64, u64) {
+    let product = u128::from(a) * u128::from(b);
+    ((product >> 64) as u64, product as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// For ranges so large that the draws of a pair can be enumerated: they lie next to each other, and exactly
+    /// `2^64 / pairs`, rounded down, of them must be accepted, however many there are.
+    #[test]
+    fn every_pair_of_indices_has_equally_many_draws() {
+        for n in [1 << 32, (1 << 32) - 5, 3_037_000_501, 3_037_000_500, 1 << 31, 1_500_000_001, 1 << 30] {
+            let pairs = n * (n - 1);
+            let first_draw = |pair: u64| (u128::from(pair) << 64).div_ceil(pairs.into());
+            let near = |x: u64| [0, 1, 2, x / 3, x / 2, x - 3, x - 2, x - 1];
+            for (i, j) in near(n).into_iter().flat_map(|i| near(n - 1).map(|j| (i, j))) {
+                let pair = i * (n - 1) + j;
+                let draws = first_draw(pair)..first_draw(pair + 1);
+                let of_pair: Vec<_> = draws.filter_map(|draw| two_below(n, draw as u64)).collect();
+                assert_eq!(of_pair.len() as u64, u64::MAX / pairs, "pair ({i}, {j}) below {n}");
+                assert!(of_pair.iter().all(|&got| got == (i as usize, j as usize)), "pair ({i}, {j}) below {n}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_largest_draw_stands_for_the_largest_indices() {
+        for n in [2, 3, 1_000_000, 1 << 32] {
+            assert_eq!(two_below(n, u64::MAX), Some((n as usize - 1, n as usize - 2)));
+        }
+    }
+}
