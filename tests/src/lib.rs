@@ -1,1 +1,27 @@
-//! placeholder
+//! What the tests of corgipile through a real server share.
+//!
+//! Every test has a database of its own ([`Database::new`]), made from a template in which the extension is
+//! installed, and dropped afterwards: tests run in parallel and no test sees what another has done. The server is one
+//! that `scripts/with-postgres` has started; the tests themselves are in `tests/server/`, a file per theme.
+
+mod data;
+mod database;
+mod documents;
+mod failure;
+mod fixtures;
+mod library;
+mod oracle;
+mod server;
+mod session;
+mod training;
+
+pub use data::{DataSet, data_directory, generated_directory, skip};
+pub use database::Database;
+pub use documents::Document;
+pub use failure::Failure;
+pub use fixtures::{clustered, shuffled_copy, small};
+pub use library::{backend_tests, library};
+pub use oracle::{Loss, Oracle, assert_close};
+pub use server::{log, program, server_version};
+pub use session::Session;
+pub use training::{Epoch, Evaluation, Model, epochs_of};

@@ -1,0 +1,95 @@
+//! A database for one test.
+
+use crate::{Session, server};
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A database of its own with corgipile installed, and a superuser's session in it (to which it dereferences).
+///
+/// Dropped at the end of the test, together with the roles that [`Database::role`] made.
+pub struct Database {
+    name: String,
+    roles: Vec<String>,
+    session: Option<Session>,
+}
+
+impl Database {
+    /// A copy of the template, where `CREATE EXTENSION corgipile` has run.
+    pub fn new() -> Self {
+        Self::copy_of(server::template())
+    }
+
+    /// A database without corgipile.
+    pub fn empty() -> Self {
+        Self::copy_of("template0")
+    }
+
+    fn copy_of(template: &str) -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("test_{}_{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let create = format!("CREATE DATABASE {name} TEMPLATE {template} ENCODING 'UTF8' LOCALE 'C.UTF-8'");
+        server::admin().batch_execute(&create).unwrap_or_else(|e| panic!("{create}: {e:?}"));
+        let session = Session::connect(&name, None);
+        Self { name, roles: Vec::new(), session: Some(session) }
+    }
+
+    /// The name that `psql -d` takes.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Another session of the superuser.
+    pub fn session(&self) -> Session {
+        Session::connect(&self.name, None)
+    }
+
+    /// Another session, as a role that [`Database::role`] made.
+    pub fn session_as(&self, role: &str) -> Session {
+        Session::connect(&self.name, Some(role))
+    }
+
+    /// Makes a role that may log in and nothing else; its name is unique in the server and begins with `who`.
+    pub fn role(&mut self, who: &str) -> String {
+        let role = format!("{who}_{}", self.name);
+        self.run(&format!("CREATE ROLE {role} LOGIN"));
+        self.roles.push(role.clone());
+        role
+    }
+}
+
+impl Default for Database {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Deref for Database {
+    type Target = Session;
+
+    fn deref(&self) -> &Session {
+        self.session.as_ref().expect("the session lives as long as the database")
+    }
+}
+
+impl DerefMut for Database {
+    fn deref_mut(&mut self) -> &mut Session {
+        self.session.as_mut().expect("the session lives as long as the database")
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        self.session = None;
+        let mut admin = server::admin();
+        let mut drop = |what: &str| {
+            // A second panic while a test fails would hide its message.
+            if let Err(e) = admin.batch_execute(what) {
+                eprintln!("{what}: {e:?}");
+            }
+        };
+        drop(&format!("DROP DATABASE {} WITH (FORCE)", self.name));
+        for role in &self.roles {
+            drop(&format!("DROP ROLE {role}"));
+        }
+    }
+}

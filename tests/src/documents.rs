@@ -1,0 +1,236 @@
+//! The documents' examples, which are run.
+//!
+//! The convention: every fenced block says what it is.
+//! - ` ```sql `: statements, run in the order of the document, in one psql session per document; none may fail.
+//! - ` ```sql fails=22023 `: the last statement must fail with this SQLSTATE.
+//! - ` ```psql `: a transcript. Lines that begin with a prompt (`=> `, `mydb=# `, and `-> ` for the lines that follow)
+//!   are run, the others are what psql has printed.
+//! - ` ```psql compare `: the same, and what psql prints must be what the document says; `...` stands for anything.
+//! - ` ```text `, `sh`, `json`, `toml`, `rust`: not SQL, not run.
+//!
+//! Any other block, and SQL in an indented block that would go untested, is an error of the document.
+
+use crate::server;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+const NOT_RUN: [&str; 5] = ["text", "sh", "json", "toml", "rust"];
+const MARK: &str = "corgipile-document-mark";
+
+/// A Markdown file.
+pub struct Document {
+    path: PathBuf,
+    blocks: Vec<Block>,
+}
+
+struct Block {
+    line: usize,
+    /// Statements, or input and what it printed.
+    steps: Vec<Step>,
+    compare: bool,
+    fails: Option<String>,
+}
+
+#[derive(Default)]
+struct Step {
+    input: String,
+    output: Vec<String>,
+}
+
+impl Document {
+    /// README.md, and every document in `docs/`.
+    pub fn all() -> Vec<PathBuf> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let mut paths = vec![root.join("README.md")];
+        if let Ok(entries) = std::fs::read_dir(root.join("docs")) {
+            paths.extend(entries.map(|e| e.expect("docs/ can be listed").path()));
+        }
+        paths.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
+        paths.sort();
+        paths
+    }
+
+    /// Reads a document; panics with file and line where it breaks the convention.
+    pub fn read(path: &Path) -> Self {
+        let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("cannot read {}: {e}", path.display()));
+        Self { path: path.to_owned(), blocks: parse(&text).unwrap_or_else(|e| panic!("{}:{e}", path.display())) }
+    }
+
+    /// How many blocks are run.
+    pub fn examples(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// Runs all blocks in a database, in one session; panics with file and line of the first that is not as it says.
+    pub fn run(&self, database: &str) {
+        let output = psql(database, &self.script());
+        let mut sections = output.split(MARK).skip(1);
+        for block in &self.blocks {
+            for step in &block.steps {
+                let section = sections.next().unwrap_or_else(|| {
+                    panic!("{}:{}: psql stopped:\n{output}", self.path.display(), block.line);
+                });
+                if let Err(reason) = block.check(step, section) {
+                    panic!("{}:{}: {reason}\n{}", self.path.display(), block.line, step.input);
+                }
+            }
+        }
+    }
+
+    /// Every step, after a mark and followed by what became of it.
+    fn script(&self) -> String {
+        let steps = self.blocks.iter().flat_map(|block| &block.steps);
+        steps.map(|step| format!("\\echo {MARK}\n{}\n\\echo :ERROR :SQLSTATE\n", step.input)).collect()
+    }
+}
+
+impl Block {
+    /// `section` is what the step printed and a last line with error flag and SQLSTATE.
+    fn check(&self, step: &Step, section: &str) -> Result<(), String> {
+        let mut printed: Vec<&str> = section.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+        let outcome = printed.pop().unwrap_or_default();
+        let failed = printed.iter().any(|line| line.contains("ERROR:  "));
+        let may_fail = step.output.iter().any(|line| line.contains("ERROR:  "));
+        let as_it_says = match &self.fails {
+            Some(code) => outcome == format!("true {code}"),
+            None => !failed || may_fail,
+        };
+        if !as_it_says {
+            return Err(format!("ended with \"{outcome}\":\n{}", printed.join("\n")));
+        }
+        let expected: Vec<&str> = step.output.iter().map(|l| l.trim_end()).filter(|l| !l.is_empty()).collect();
+        if self.compare && !matches(&expected, &printed) {
+            return Err(format!("printed\n{}\nwhere the document says\n{}", printed.join("\n"), expected.join("\n")));
+        }
+        Ok(())
+    }
+}
+
+/// Whether lines are as expected; `...` stands for any text in a line, and alone for any lines.
+fn matches(expected: &[&str], printed: &[&str]) -> bool {
+    match (expected, printed) {
+        ([], []) => true,
+        (["...", rest @ ..], _) => (0..=printed.len()).any(|skip| matches(rest, &printed[skip..])),
+        ([e, es @ ..], [p, ps @ ..]) => line_matches(e, p) && matches(es, ps),
+        _ => false,
+    }
+}
+
+fn line_matches(expected: &str, printed: &str) -> bool {
+    let Some((head, tail)) = expected.split_once("...") else { return expected == printed };
+    let Some(rest) = printed.strip_prefix(head) else { return false };
+    rest.char_indices().map(|(i, _)| i).chain([rest.len()]).any(|i| line_matches(tail, &rest[i..]))
+}
+
+fn psql(database: &str, script: &str) -> String {
+    // Errors go where the results go, in their order, so that a transcript shows both.
+    let mut child = Command::new("sh")
+        .args(["-c", "exec \"$0\" \"$@\" 2>&1"])
+        .arg(server::program("psql").get_program())
+        .args(["-X", "-d", database])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("psql starts");
+    let mut stdin = child.stdin.take().expect("psql has a standard input");
+    let script = script.to_owned();
+    let writer = std::thread::spawn(move || stdin.write_all(script.as_bytes()));
+    let output = child.wait_with_output().expect("psql ends");
+    writer.join().expect("the writer does not panic").expect("psql reads its script");
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "psql failed:\n{printed}");
+    printed
+}
+
+/// The blocks that are run, or "line: what is wrong".
+fn parse(text: &str) -> Result<Vec<Block>, String> {
+    let mut blocks = Vec::new();
+    let mut lines = text.lines().enumerate();
+    while let Some((number, line)) = lines.next() {
+        let line_number = number + 1;
+        if let Some(info) = line.trim_start().strip_prefix("```") {
+            let body: Vec<&str> = lines.by_ref().map(|(_, l)| l).take_while(|l| l.trim() != "```").collect();
+            blocks.extend(block(line_number, info.trim(), &body)?);
+        } else if line.starts_with("    ") && (line.contains("corgipile_") || line.contains("SELECT ")) {
+            return Err(format!("{line_number}: SQL outside of a fenced block is not tested"));
+        }
+    }
+    Ok(blocks)
+}
+
+fn block(line: usize, info: &str, body: &[&str]) -> Result<Option<Block>, String> {
+    let words: Vec<&str> = info.split_whitespace().collect();
+    let statements = || vec![Step { input: body.join("\n"), output: Vec::new() }];
+    let (steps, compare, fails) = match words[..] {
+        [language] if NOT_RUN.contains(&language) => return Ok(None),
+        ["sql"] => (statements(), false, None),
+        ["sql", fails] if fails.starts_with("fails=") => {
+            (statements(), false, Some(fails["fails=".len()..].to_owned()))
+        }
+        ["psql"] => (transcript(line, body)?, false, None),
+        ["psql", "compare"] => (transcript(line, body)?, true, None),
+        _ => return Err(format!("{line}: unknown kind of block \"{info}\"")),
+    };
+    Ok(Some(Block { line, steps, compare, fails }))
+}
+
+fn transcript(line: usize, body: &[&str]) -> Result<Vec<Step>, String> {
+    let mut steps: Vec<Step> = Vec::new();
+    for text in body {
+        match (prompt(text), steps.last_mut()) {
+            (Some(('=', input)), _) => steps.push(Step { input: input.to_owned(), output: Vec::new() }),
+            (Some((_, input)), Some(step)) => step.input = format!("{}\n{input}", step.input),
+            (None, Some(step)) => step.output.push((*text).to_owned()),
+            _ => return Err(format!("{line}: a transcript begins with a prompt such as \"=> \"")),
+        }
+    }
+    Ok(steps)
+}
+
+/// Splits `mydb=# SELECT 1` into the kind of prompt and the input.
+fn prompt(line: &str) -> Option<(char, &str)> {
+    let at = line.find(|c: char| !c.is_alphanumeric() && c != '_')?;
+    let mut rest = line[at..].chars();
+    let kind = rest.next().filter(|c| matches!(c, '=' | '-' | '(' | '\''))?;
+    rest.next().filter(|c| matches!(c, '>' | '#'))?;
+    let input = rest.as_str();
+    input.strip_prefix(' ').or(input.is_empty().then_some("")).map(|input| (kind, input))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ellipses_stand_for_anything() {
+        assert!(matches(&["a ... c", "...", "e"], &["a b c", "x", "y", "e"]));
+        assert!(!matches(&["a ... c"], &["a b d"]));
+        assert!(!matches(&["a"], &["a", "b"]));
+    }
+
+    #[test]
+    fn prompts_are_told_from_output() {
+        assert_eq!(prompt("=> SELECT 1;"), Some(('=', "SELECT 1;")));
+        assert_eq!(prompt("demo=# SELECT 1;"), Some(('=', "SELECT 1;")));
+        assert_eq!(prompt("demo-# FROM t;"), Some(('-', "FROM t;")));
+        assert_eq!(prompt("   ->  Custom Scan (CorgiPileTupleShuffle)"), None);
+        assert_eq!(prompt("--------+-----"), None);
+        assert_eq!(prompt("(1 row)"), None);
+    }
+
+    #[test]
+    fn a_transcript_keeps_input_and_output_together() {
+        let blocks = parse("```psql compare\n=> SELECT\n-> 1;\n ?column?\n(1 row)\n=> SELECT 2;\n```\n").unwrap();
+        assert!(blocks[0].compare);
+        let steps: Vec<_> = blocks[0].steps.iter().map(|s| (s.input.as_str(), s.output.len())).collect();
+        assert_eq!(steps, [("SELECT\n1;", 2), ("SELECT 2;", 0)]);
+    }
+
+    #[test]
+    fn an_untested_example_is_an_error_of_the_document() {
+        assert!(parse("```\nSELECT 1;\n```").is_err());
+        assert!(parse("    SELECT 1;").is_err());
+        assert!(parse("```sh\nmake\n```").unwrap().is_empty());
+    }
+}

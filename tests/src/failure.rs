@@ -1,0 +1,54 @@
+//! An error that the server gave, in the parts that users see.
+
+use postgres::Error;
+
+/// SQLSTATE, message, detail and hint of a failed statement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// SQLSTATE, or "closed" if the connection was lost without a word.
+    pub code: String,
+    /// What was wrong.
+    pub message: String,
+    /// Where, and more of it; empty if there is none.
+    pub detail: String,
+    /// What to do; empty if there is none.
+    pub hint: String,
+}
+
+impl Failure {
+    /// Asserts that the message contains every one of the words.
+    pub fn says(&self, words: &[&str]) -> &Self {
+        self.contains("message", &self.message, words)
+    }
+
+    /// Asserts that the hint contains every one of the words.
+    pub fn hints(&self, words: &[&str]) -> &Self {
+        self.contains("hint", &self.hint, words)
+    }
+
+    fn contains(&self, part: &str, text: &str, words: &[&str]) -> &Self {
+        for word in words {
+            assert!(text.contains(word), "the {part} does not contain {word:?}: {self:#?}");
+        }
+        self
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        match error.as_db_error() {
+            Some(e) => Failure {
+                code: e.code().code().to_owned(),
+                message: e.message().to_owned(),
+                detail: e.detail().unwrap_or_default().to_owned(),
+                hint: e.hint().unwrap_or_default().to_owned(),
+            },
+            None => Failure {
+                code: if error.is_closed() { "closed" } else { "client" }.to_owned(),
+                message: format!("{error:?}"),
+                detail: String::new(),
+                hint: String::new(),
+            },
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! The extension's shared library, and the tests inside it.
+
+use object::{Object, ObjectSymbol};
+use std::env;
+use std::path::PathBuf;
+
+/// The library that the server has installed, if the environment tells where it is.
+pub fn library() -> Option<PathBuf> {
+    env::var_os("CORGIPILE_LIBRARY").map(PathBuf::from)
+}
+
+/// The symbols of the `#[pg_test]` functions in the library; none if it was built without feature `pg_test`.
+pub fn backend_tests() -> Vec<String> {
+    let Some(path) = library() else { return Vec::new() };
+    let bytes = std::fs::read(&path).unwrap_or_else(|e| panic!("cannot read {}: {e}", path.display()));
+    let file = object::File::parse(&*bytes).unwrap_or_else(|e| panic!("{} is no library: {e}", path.display()));
+    let names = file.dynamic_symbols().filter_map(|symbol| symbol.name().ok());
+    let mut tests: Vec<String> =
+        names.filter(|name| name.starts_with("test_") && name.ends_with("_wrapper")).map(str::to_owned).collect();
+    tests.sort();
+    tests
+}

@@ -1,0 +1,71 @@
+//! The server that `scripts/with-postgres` has started, as the environment describes it.
+
+use postgres::{Client, Config, NoTls};
+use std::env;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::OnceLock;
+
+const HOW_TO_RUN: &str = "these tests need a server with corgipile installed: run `make test`, or \
+                          `scripts/with-postgres -- cargo test -p corgipile-tests`";
+
+/// Where to connect, without a database.
+pub(crate) fn config() -> Config {
+    let host = env::var("PGHOST").unwrap_or_else(|_| panic!("PGHOST is not set; {HOW_TO_RUN}"));
+    let port = env::var("PGPORT").map_or(5432, |port| port.parse().expect("PGPORT is a number"));
+    let mut config = Config::new();
+    config.host(&host).port(port).user(&env::var("PGUSER").unwrap_or_else(|_| "postgres".to_owned()));
+    config
+}
+
+/// A connection to the database that exists before any test has run.
+pub(crate) fn admin() -> Client {
+    let mut config = config();
+    config.dbname(&env::var("PGDATABASE").unwrap_or_else(|_| "postgres".to_owned()));
+    config.connect(NoTls).unwrap_or_else(|e| panic!("cannot connect ({e}); {HOW_TO_RUN}"))
+}
+
+/// The name of the database that the tests' databases are copies of: CREATE EXTENSION has run in it.
+///
+/// Made once per process, because CREATE EXTENSION takes longer than a copy.
+pub(crate) fn template() -> &'static str {
+    static TEMPLATE: OnceLock<String> = OnceLock::new();
+    TEMPLATE.get_or_init(|| {
+        let name = format!("template_{}", std::process::id());
+        admin().batch_execute(&format!("CREATE DATABASE {name}")).expect("the template can be created");
+        let mut config = config();
+        let mut client = config.dbname(&name).connect(NoTls).expect("the template can be reached");
+        client.batch_execute("CREATE EXTENSION corgipile").unwrap_or_else(|e| panic!("CREATE EXTENSION failed: {e:?}"));
+        client.batch_execute(crate::fixtures::FUNCTIONS).expect("the fixtures' functions can be created");
+        // CREATE DATABASE does not copy what somebody, such as an autovacuum worker, is connected to.
+        client
+            .batch_execute(&format!("ALTER DATABASE {name} WITH ALLOW_CONNECTIONS false"))
+            .expect("the template can be closed");
+        name
+    })
+}
+
+/// A command of the server's own version: `psql`, `pg_dump`, ..., with the environment that finds the server.
+pub fn program(name: &str) -> Command {
+    let directory =
+        env::var("CORGIPILE_PG_BIN").unwrap_or_else(|_| panic!("CORGIPILE_PG_BIN is not set; {HOW_TO_RUN}"));
+    let mut command = Command::new(PathBuf::from(directory).join(name));
+    command.env("PGAPPNAME", "corgipile-tests").env_remove("PGOPTIONS");
+    command
+}
+
+/// The server's major version.
+pub fn server_version() -> u32 {
+    let row = admin().query_one("SELECT current_setting('server_version_num')", &[]).expect("the server answers");
+    let number: &str = row.get(0);
+    number.parse::<u32>().expect("server_version_num is a number") / 10_000
+}
+
+/// The lines of the server's log that belong to one database (`log_line_prefix` ends in `%d`).
+///
+/// Read through the server's own standard error, so that the tests need not know where the log is.
+pub fn log(database: &str) -> Vec<String> {
+    let row = admin().query_one("SELECT pg_read_binary_file('/proc/self/fd/2')", &[]).expect("the log can be read");
+    let text = String::from_utf8_lossy(row.get(0)).into_owned();
+    text.lines().filter(|line| line.contains(&format!("] {database} "))).map(str::to_owned).collect()
+}

@@ -1,0 +1,153 @@
+//! A client's connection, with the few ways to ask that the tests need.
+
+use crate::{Failure, server};
+use postgres::types::{FromSqlOwned, ToSql};
+use postgres::{CancelToken, Client, NoTls, Row, SimpleQueryMessage};
+use std::sync::{Arc, Mutex};
+
+/// A connection to a test's database.
+///
+/// Statements that fail panic with the statement and the server's error, but for [`Session::attempt`] and those that
+/// expect it. A warning of PostgreSQL that a statement has leaked a buffer, a relation or a file fails the test too.
+pub struct Session {
+    client: Client,
+    warnings: Arc<Mutex<Vec<String>>>,
+}
+
+impl Session {
+    pub(crate) fn connect(database: &str, role: Option<&str>) -> Self {
+        let warnings = Arc::new(Mutex::new(Vec::new()));
+        let sink = Arc::clone(&warnings);
+        let mut config = server::config();
+        // A test that hangs fails instead.
+        config.dbname(database).options("-c statement_timeout=120s").notice_callback(move |notice| {
+            if notice.severity() == "WARNING" {
+                sink.lock().expect("nobody panics with the lock held").push(notice.message().to_owned());
+            }
+        });
+        if let Some(role) = role {
+            config.user(role);
+        }
+        let client = config.connect(NoTls).unwrap_or_else(|e| panic!("cannot connect to {database}: {e:?}"));
+        Self { client, warnings }
+    }
+
+    /// Runs one or more statements.
+    pub fn run(&mut self, sql: &str) {
+        self.attempt(sql).unwrap_or_else(|failure| panic!("{sql}\n{failure:#?}"));
+    }
+
+    /// Runs one or more statements that may fail; gives the last one's rows, as [`Session::lines`] does.
+    pub fn attempt(&mut self, sql: &str) -> Result<Vec<String>, Failure> {
+        let result = self.client.simple_query(sql);
+        self.complain_of_leaks(sql);
+        let mut lines = Vec::new();
+        for message in result? {
+            match message {
+                SimpleQueryMessage::RowDescription(_) => lines.clear(),
+                SimpleQueryMessage::Row(row) => {
+                    let fields: Vec<&str> = (0..row.len()).map(|i| row.get(i).unwrap_or("NULL")).collect();
+                    lines.push(fields.join("|"));
+                }
+                _ => {}
+            }
+        }
+        Ok(lines)
+    }
+
+    /// The rows of the last statement as text, a line each, fields separated by `|`, NULL as `NULL`.
+    pub fn lines(&mut self, sql: &str) -> Vec<String> {
+        self.attempt(sql).unwrap_or_else(|failure| panic!("{sql}\n{failure:#?}"))
+    }
+
+    /// The only row of the last statement as text.
+    pub fn line(&mut self, sql: &str) -> String {
+        let mut lines = self.lines(sql);
+        assert_eq!(lines.len(), 1, "{sql} gives one row");
+        lines.remove(0)
+    }
+
+    /// The rows of one statement, in binary.
+    pub fn rows(&mut self, sql: &str, parameters: &[&(dyn ToSql + Sync)]) -> Vec<Row> {
+        let result = self.client.query(sql, parameters);
+        self.complain_of_leaks(sql);
+        result.unwrap_or_else(|e| panic!("{sql}\n{:#?}", Failure::from(e)))
+    }
+
+    /// The first column of every row.
+    pub fn column<T: FromSqlOwned>(&mut self, sql: &str) -> Vec<T> {
+        self.rows(sql, &[]).iter().map(|row| row.get(0)).collect()
+    }
+
+    /// The first column of the only row.
+    pub fn value<T: FromSqlOwned>(&mut self, sql: &str) -> T {
+        let mut column = self.column(sql);
+        assert_eq!(column.len(), 1, "{sql} gives one row");
+        column.remove(0)
+    }
+
+    /// Asserts that the statement fails with this SQLSTATE; gives the error for a closer look.
+    pub fn fails_with(&mut self, sql: &str, code: &str) -> Failure {
+        match self.attempt(sql) {
+            Ok(lines) => panic!("{sql}\nwas expected to fail with {code}, but gave {lines:#?}"),
+            Err(failure) => {
+                assert_eq!(failure.code, code, "{sql}\n{failure:#?}");
+                failure
+            }
+        }
+    }
+
+    /// As [`Session::fails_with`], and asserts that no model has been stored.
+    pub fn rejects(&mut self, sql: &str, code: &str) -> Failure {
+        let before = self.models();
+        let failure = self.fails_with(sql, code);
+        assert_eq!(self.models(), before, "{sql} failed, but stored a model");
+        failure
+    }
+
+    /// How many models this session's user sees.
+    pub fn models(&mut self) -> i64 {
+        self.value("SELECT count(*) FROM corgipile.models")
+    }
+
+    /// Asserts that a query gives exactly the rows of another, each as often.
+    pub fn assert_same_rows(&mut self, left: &str, right: &str) {
+        let difference = self.lines(&format!(
+            "WITH a AS MATERIALIZED ({left}), b AS MATERIALIZED ({right})
+             SELECT 'too many', d::text FROM (TABLE a EXCEPT ALL TABLE b) d
+             UNION ALL SELECT 'missing', d::text FROM (TABLE b EXCEPT ALL TABLE a) d"
+        ));
+        assert!(difference.is_empty(), "{left}\ndiffers from\n{right}\nby {difference:#?}");
+    }
+
+    /// Everything that `COPY ... TO STDOUT` writes.
+    pub fn copy_out(&mut self, sql: &str) -> String {
+        let mut text = String::new();
+        let mut reader = self.client.copy_out(sql).unwrap_or_else(|e| panic!("{sql}\n{:#?}", Failure::from(e)));
+        std::io::Read::read_to_string(&mut reader, &mut text).unwrap_or_else(|e| panic!("{sql}\n{e:?}"));
+        text
+    }
+
+    /// Feeds text to `COPY ... FROM STDIN`.
+    pub fn copy_in(&mut self, sql: &str, text: &str) {
+        let mut writer = self.client.copy_in(sql).unwrap_or_else(|e| panic!("{sql}\n{:#?}", Failure::from(e)));
+        std::io::Write::write_all(&mut writer, text.as_bytes()).expect("the server takes the rows");
+        writer.finish().unwrap_or_else(|e| panic!("{sql}\n{:#?}", Failure::from(e)));
+    }
+
+    /// The process that serves this session.
+    pub fn pid(&mut self) -> i32 {
+        self.value("SELECT pg_backend_pid()")
+    }
+
+    /// What cancels the statement that this session is running, from another thread.
+    pub fn cancel_token(&self) -> CancelToken {
+        self.client.cancel_token()
+    }
+
+    fn complain_of_leaks(&self, sql: &str) {
+        let warnings = std::mem::take(&mut *self.warnings.lock().expect("nobody panics with the lock held"));
+        let leaks: Vec<_> = warnings.iter().filter(|w| w.contains("leak") || w.contains("still active")).collect();
+        assert!(leaks.is_empty(), "{sql}\nhas left something behind: {leaks:#?}");
+    }
+}

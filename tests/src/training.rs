@@ -1,0 +1,108 @@
+//! Training and its results as Rust values.
+
+use crate::Session;
+use postgres::Row;
+
+/// A row of `corgipile_train()`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Epoch {
+    /// The model that all rows of one training belong to.
+    pub model_id: i64,
+    /// From 1.
+    pub epoch: i32,
+    /// Mean over the tuples, each measured before its own update.
+    pub loss: f64,
+    /// Share of the tuples that were right, each measured before its own update.
+    pub accuracy: f64,
+    /// Of this epoch.
+    pub learning_rate: f64,
+    /// How many tuples the epoch has trained on.
+    pub tuples: i64,
+    /// Wall time.
+    pub seconds: f64,
+}
+
+impl From<&Row> for Epoch {
+    fn from(row: &Row) -> Self {
+        Self {
+            model_id: row.get("model_id"),
+            epoch: row.get("epoch"),
+            loss: row.get("loss"),
+            accuracy: row.get("accuracy"),
+            learning_rate: row.get("learning_rate"),
+            tuples: row.get("tuples"),
+            seconds: row.get("seconds"),
+        }
+    }
+}
+
+/// The rows of `corgipile_train()`, or of any query with its columns.
+pub fn epochs_of(rows: &[Row]) -> Vec<Epoch> {
+    rows.iter().map(Epoch::from).collect()
+}
+
+/// What a model has learned.
+#[derive(Debug, Clone)]
+pub struct Model {
+    /// Key of corgipile.models.
+    pub id: i64,
+    /// One per feature, in the space of the standardized features if they were.
+    pub weights: Vec<f32>,
+    /// The weight of the constant input 1.
+    pub intercept: f32,
+}
+
+impl Model {
+    /// The exact bits of weights and intercept.
+    pub fn bits(&self) -> Vec<u32> {
+        self.weights.iter().chain([&self.intercept]).map(|w| w.to_bits()).collect()
+    }
+}
+
+/// What `corgipile_evaluate()` gives.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Evaluation {
+    /// Share of the tuples that the model predicts right.
+    pub accuracy: f64,
+    /// Mean loss.
+    pub loss: f64,
+    /// Rows evaluated.
+    pub tuples: f64,
+    /// Rows left out because of NULLs.
+    pub skipped: f64,
+}
+
+impl Session {
+    /// `SELECT * FROM corgipile_train(arguments)`.
+    pub fn train(&mut self, arguments: &str) -> Vec<Epoch> {
+        epochs_of(&self.rows(&format!("SELECT * FROM corgipile_train({arguments})"), &[]))
+    }
+
+    /// Trains, and gives what was stored.
+    pub fn trained(&mut self, arguments: &str) -> Model {
+        let id = self.train(arguments)[0].model_id;
+        self.model(id)
+    }
+
+    /// What is stored of a model.
+    pub fn model(&mut self, id: i64) -> Model {
+        let rows = self.rows("SELECT weights, intercept FROM corgipile.models WHERE model_id = $1", &[&id]);
+        assert_eq!(rows.len(), 1, "model {id} is stored");
+        Model { id, weights: rows[0].get(0), intercept: rows[0].get(1) }
+    }
+
+    /// `corgipile_evaluate(model, source)`.
+    pub fn evaluate(&mut self, model: i64, source: &str) -> Evaluation {
+        let rows = self.rows("SELECT metric, value FROM corgipile_evaluate($1::bigint, $2)", &[&model, &source]);
+        let metric = |name: &str| {
+            let row = rows.iter().find(|row| row.get::<_, &str>(0) == name);
+            row.unwrap_or_else(|| panic!("evaluate gives no {name}")).get(1)
+        };
+        Evaluation {
+            accuracy: metric("accuracy"),
+            loss: metric("loss"),
+            tuples: metric("tuples"),
+            skipped: metric("skipped"),
+        }
+    }
+}
