@@ -81,9 +81,7 @@ impl Batch {
 
     /// Memory that one tuple of `dim` features takes, in bytes: its row, its label and its place in the order.
     pub fn row_bytes(dim: usize) -> usize {
-        stride_of(dim)
-            .saturating_mul(size_of::<f32>())
-            .saturating_add(size_of::<f32>() + size_of::<u32>())
+        stride_of(dim).saturating_mul(size_of::<f32>()).saturating_add(size_of::<f32>() + size_of::<u32>())
     }
 
     /// Memory that the tuples in the batch take, in bytes. The allocation may be up to twice as large, and three times
@@ -109,12 +107,10 @@ impl Batch {
 
     /// Removes all tuples behind the first `len`; the order becomes the identity again.
     pub fn truncate(&mut self, len: usize) {
-        if len < self.len {
-            self.restore_order();
-            self.len = len;
-            self.labels.truncate(len);
-            self.order.truncate(len);
-        }
+        self.len = self.len.min(len);
+        self.labels.truncate(len);
+        self.order.truncate(len);
+        self.restore_order();
     }
 
     /// Makes room for `more` tuples behind those that are there: exactly, or twice the old room if that is more.
@@ -277,9 +273,7 @@ impl Batch {
     fn grow(&mut self, needed: usize) -> Result<(), OutOfMemory> {
         let wanted = needed.max(self.capacity.saturating_mul(2));
         let wanted = wanted.min(needed.max(u32::MAX as usize));
-        let error = OutOfMemory {
-            bytes: wanted.saturating_mul(Self::row_bytes(self.dim)),
-        };
+        let error = OutOfMemory { bytes: wanted.saturating_mul(Self::row_bytes(self.dim)) };
         if u32::try_from(needed).is_err() {
             return Err(error);
         }
@@ -302,9 +296,7 @@ impl Batch {
 }
 
 fn stride_of(dim: usize) -> usize {
-    dim.saturating_add(1)
-        .checked_next_multiple_of(LANES)
-        .unwrap_or(usize::MAX)
+    dim.saturating_add(1).checked_next_multiple_of(LANES).unwrap_or(usize::MAX)
 }
 
 /// Tuples that were appended together and wait for their contents.

@@ -1,0 +1,272 @@
+//! A batch keeps what its kernels rely on, whatever is done to it.
+
+use proptest::prelude::*;
+use tuples::{Batch, LANES, OutOfMemory};
+
+/// Row `i` as the documentation describes it.
+fn expected_row(features: &[f32], stride: usize) -> Vec<f32> {
+    let mut row = features.to_vec();
+    row.push(1.0);
+    row.resize(stride, 0.0);
+    row
+}
+
+/// Features that tell their tuple, so that a mix-up shows.
+fn features_of(tuple: u32, dim: usize) -> Vec<f32> {
+    (0..dim).map(|column| tuple as f32 + column as f32 / 1000.0).collect()
+}
+
+fn filled(dim: usize, tuples: u32) -> Batch {
+    let mut batch = Batch::new(dim);
+    for tuple in 0..tuples {
+        batch.push(tuple as f32).unwrap().copy_from_slice(&features_of(tuple, dim));
+    }
+    batch
+}
+
+#[test]
+fn a_new_batch_allocates_nothing() {
+    let batch = Batch::new(28);
+    assert_eq!((batch.len(), batch.capacity(), batch.bytes()), (0, 0, 0));
+    assert!(batch.is_empty() && batch.rows().is_empty() && batch.labels().is_empty() && batch.order().is_empty());
+}
+
+#[test]
+fn the_stride_has_room_for_the_constant_input() {
+    for (dim, stride) in [(0, 16), (1, 16), (15, 16), (16, 32), (28, 32), (31, 32), (32, 48), (2000, 2016)] {
+        assert_eq!(Batch::new(dim).stride(), stride, "{dim} features");
+        assert_eq!(Batch::row_bytes(dim), stride * 4 + 8, "{dim} features");
+    }
+}
+
+#[test]
+fn a_reserved_batch_does_not_move_while_it_fills() {
+    let mut batch = Batch::new(3);
+    batch.reserve(1000).unwrap();
+    assert_eq!(batch.capacity(), 1000);
+    batch.push(0.0).unwrap().fill(0.0);
+    let place = batch.rows().as_ptr();
+    batch.extend(999).unwrap();
+    assert_eq!((batch.rows().as_ptr(), batch.capacity()), (place, 1000));
+}
+
+#[test]
+fn a_cleared_batch_keeps_its_memory() {
+    let mut batch = filled(3, 100);
+    let (place, capacity) = (batch.rows().as_ptr(), batch.capacity());
+    batch.clear();
+    assert!(batch.is_empty());
+    batch.extend(100).unwrap();
+    assert_eq!((batch.rows().as_ptr(), batch.capacity()), (place, capacity));
+    assert!(batch.labels().iter().all(|&label| label == 0.0));
+}
+
+#[test]
+fn a_batch_that_grows_at_least_doubles_its_room() {
+    let mut batch = filled(3, 100);
+    let capacity = batch.capacity();
+    batch.extend(capacity - batch.len() + 1).unwrap();
+    assert!(batch.capacity() >= 2 * capacity);
+}
+
+#[test]
+fn the_order_is_the_identity_again_after_the_next_tuple_a_truncate_or_a_clear() {
+    let reversed = || {
+        let mut batch = filled(3, 4);
+        batch.order_mut().reverse();
+        assert_eq!(batch.order(), [3, 2, 1, 0]);
+        batch
+    };
+    let mut pushed = reversed();
+    pushed.push(0.0).unwrap();
+    assert_eq!(pushed.order(), [0, 1, 2, 3, 4]);
+    let mut cut = reversed();
+    cut.truncate(3);
+    assert_eq!(cut.order(), [0, 1, 2]);
+    let mut uncut = reversed();
+    uncut.truncate(4);
+    assert_eq!(uncut.order(), [0, 1, 2, 3]);
+    let mut refilled = reversed();
+    refilled.clear();
+    refilled.extend(2).unwrap();
+    assert_eq!(refilled.order(), [0, 1]);
+}
+
+#[test]
+fn memory_that_cannot_be_had_is_an_error_and_leaves_the_batch_as_it_was() {
+    for more in [u32::MAX as usize, usize::MAX - 5, usize::MAX] {
+        let mut batch = filled(3, 5);
+        let before = format!("{batch:?}");
+        batch.reserve(more).unwrap_err();
+        batch.extend(more).unwrap_err();
+        assert_eq!(format!("{batch:?}"), before);
+    }
+    for dim in [1 << 60, usize::MAX - 1, usize::MAX] {
+        let mut batch = Batch::new(dim);
+        assert!(batch.push(1.0).unwrap_err().bytes > 1 << 60);
+        assert!(batch.is_empty() && batch.labels().is_empty());
+    }
+    let message = "out of memory: 7 bytes of training tuples could not be allocated";
+    assert_eq!(OutOfMemory { bytes: 7 }.to_string(), message);
+}
+
+#[test]
+#[should_panic(expected = "no tuple 5 in a batch of 5")]
+fn a_row_behind_the_last_cannot_be_read() {
+    let mut batch = filled(3, 6);
+    batch.truncate(5);
+    batch.row(5);
+}
+
+#[test]
+#[should_panic(expected = "no tuple 5 in a batch of 5")]
+fn a_row_behind_the_last_cannot_be_written() {
+    let mut batch = filled(3, 6);
+    batch.truncate(5);
+    batch.features_mut(5);
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Push,
+    /// so many tuples, filled from the last to the first
+    Extend(usize),
+    Reserve(usize),
+    Truncate(usize),
+    Clear,
+    RotateOrder(usize),
+    /// doubles all features and labels through `rows_mut`
+    DoubleRows,
+    /// negates the features of a tuple in place
+    Negate(usize),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => Just(Step::Push),
+        4 => (0..40_usize).prop_map(Step::Extend),
+        1 => (0..100_usize).prop_map(Step::Reserve),
+        2 => (0..60_usize).prop_map(Step::Truncate),
+        1 => Just(Step::Clear),
+        2 => (0..50_usize).prop_map(Step::RotateOrder),
+        1 => Just(Step::DoubleRows),
+        1 => (0..50_usize).prop_map(Step::Negate),
+    ]
+}
+
+/// What a batch should contain, kept the simple way.
+#[derive(Default)]
+struct Model {
+    tuples: Vec<(f32, Vec<f32>)>,
+    order: Vec<u32>,
+    /// makes each tuple's contents its own
+    made: u32,
+}
+
+impl Model {
+    fn make(&mut self, dim: usize) -> (f32, Vec<f32>) {
+        self.made += 1;
+        let tuple = (self.made as f32, features_of(self.made, dim));
+        self.tuples.push(tuple.clone());
+        self.identity();
+        tuple
+    }
+
+    fn identity(&mut self) {
+        self.order = (0..self.tuples.len() as u32).collect();
+    }
+
+    fn take(&mut self, step: &Step, batch: &mut Batch) {
+        let dim = batch.dim();
+        match *step {
+            Step::Push => {
+                let (label, features) = self.make(dim);
+                batch.push(label).unwrap().copy_from_slice(&features);
+            }
+            Step::Extend(n) => {
+                self.identity();
+                let new: Vec<_> = (0..n).map(|_| self.make(dim)).collect();
+                let mut rows = batch.extend(n).unwrap();
+                assert_eq!((rows.len(), rows.is_empty()), (n, n == 0));
+                for (i, (label, features)) in new.iter().enumerate().rev() {
+                    let (to_label, to_features) = rows.row_mut(i);
+                    *to_label = *label;
+                    to_features.copy_from_slice(features);
+                }
+            }
+            Step::Reserve(more) => {
+                batch.reserve(more).unwrap();
+                assert!(batch.capacity() >= batch.len() + more);
+            }
+            Step::Truncate(len) => {
+                self.tuples.truncate(len);
+                self.identity();
+                batch.truncate(len);
+            }
+            Step::Clear => {
+                self.tuples.clear();
+                self.identity();
+                batch.clear();
+            }
+            Step::RotateOrder(by) if !self.order.is_empty() => {
+                let by = by % self.order.len();
+                self.order.rotate_left(by);
+                batch.order_mut().rotate_left(by);
+            }
+            Step::DoubleRows => {
+                let mut rows = batch.rows_mut();
+                for (i, (label, features)) in self.tuples.iter_mut().enumerate() {
+                    *label *= 2.0;
+                    features.iter_mut().for_each(|x| *x *= 2.0);
+                    let (to_label, to_features) = rows.row_mut(i);
+                    *to_label *= 2.0;
+                    to_features.iter_mut().for_each(|x| *x *= 2.0);
+                }
+            }
+            Step::Negate(i) if i < self.tuples.len() => {
+                self.tuples[i].1.iter_mut().for_each(|x| *x = -*x);
+                batch.features_mut(i).iter_mut().for_each(|x| *x = -*x);
+            }
+            Step::RotateOrder(_) | Step::Negate(_) => {}
+        }
+    }
+
+    fn check(&self, batch: &Batch) {
+        let stride = batch.stride();
+        assert_eq!((batch.len(), batch.is_empty()), (self.tuples.len(), self.tuples.is_empty()));
+        assert!(batch.capacity() >= batch.len());
+        assert_eq!(batch.bytes(), batch.len() * Batch::row_bytes(batch.dim()));
+        assert_eq!(batch.order(), self.order);
+        assert_eq!(batch.rows().len(), batch.len() * stride);
+        assert_eq!(batch.labels().len(), batch.len());
+        for (i, (label, features)) in self.tuples.iter().enumerate() {
+            assert_eq!((batch.label(i), batch.labels()[i]), (*label, *label));
+            assert_eq!(batch.features(i), features);
+            assert_eq!(batch.row(i), expected_row(features, stride));
+            assert_eq!(&batch.rows()[i * stride..][..stride], batch.row(i));
+            assert_eq!(batch.row(i).as_ptr().align_offset(LANES * size_of::<f32>()), 0, "row {i} is not aligned");
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_batch_holds_aligned_padded_rows_in_the_order_told_after_any_steps(
+        dim in prop_oneof![0..40_usize, Just(200)], steps in prop::collection::vec(step(), 1..40)
+    ) {
+        let mut batch = Batch::new(dim);
+        let mut model = Model::default();
+        for step in &steps {
+            model.take(step, &mut batch);
+            model.check(&batch);
+        }
+    }
+
+    #[test]
+    fn labels_can_be_rewritten_in_place(labels in prop::collection::vec(-1.0..1.0_f32, 0..50)) {
+        let mut batch = filled(2, labels.len() as u32);
+        batch.labels_mut().copy_from_slice(&labels);
+        prop_assert_eq!(batch.labels(), &labels[..]);
+        prop_assert!((0..labels.len()).all(|i| batch.features(i) == features_of(i as u32, 2)));
+    }
+}
