@@ -1,1 +1,30 @@
-//! placeholder
+//! Linear models trained by stochastic gradient descent, one tuple at a time, on [`tuples::Batch`]es.
+//!
+//! Guarantees: a model depends on the hyperparameters and the sequence of tuples alone, bit for bit. Neither how the
+//! sequence was cut into batches and ranges nor the vector instructions of the machine can be told from it. Swapping the
+//! two classes gives exactly the negated model. A model that diverges is an error and never a NaN in a report.
+//!
+//! It prevents a training run that nobody can reproduce on another machine, or after another choice of the buffer size.
+//!
+//! - [`Trainer`] learns: epochs of [`learn`](Trainer::learn) between `begin_epoch` and `end_epoch`.
+//! - [`LinearModel`] decides, [`probability`] turns a decision into P(positive), [`Evaluation`] judges.
+//! - [`Moments`] measures the columns and [`Standardizer`] brings them to mean 0 and standard deviation 1.
+
+#![deny(unsafe_code)]
+
+mod evaluation;
+mod hyperparameters;
+mod kernels;
+mod loss;
+mod model;
+mod moments;
+#[cfg(test)]
+mod tests;
+mod trainer;
+
+pub use evaluation::Evaluation;
+pub use hyperparameters::{Hyperparameters, InvalidHyperparameter, ModelKind, UnknownModel};
+pub use loss::probability;
+pub use model::LinearModel;
+pub use moments::{Moments, Standardizer};
+pub use trainer::{Diverged, EpochReport, Trainer};

@@ -1,0 +1,92 @@
+//! Passes over the columns of a block of rows, in f64.
+
+use tuples::{LANES, RowsMut};
+
+use super::Chunk;
+use super::dispatch::Kernel;
+
+/// A chunk of columns, with the precision that sums over many rows need.
+pub(crate) type Columns = [f64; LANES];
+
+/// Adds up the differences of all rows from `origin`, column by column, into `sums`.
+pub(crate) struct Sums<'a> {
+    /// Whole rows of as many chunks as `origin` has.
+    pub(crate) rows: &'a [Chunk],
+    /// What to subtract.
+    pub(crate) origin: &'a [Columns],
+    /// What comes out.
+    pub(crate) sums: &'a mut [Columns],
+}
+
+impl Kernel for Sums<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        fold(self.rows, self.origin, self.sums, |difference| difference);
+    }
+}
+
+/// Adds up the squared differences of all rows from `origin`, column by column, into `squares`.
+pub(crate) struct Squares<'a> {
+    /// Whole rows of as many chunks as `origin` has.
+    pub(crate) rows: &'a [Chunk],
+    /// What to subtract.
+    pub(crate) origin: &'a [Columns],
+    /// What comes out.
+    pub(crate) squares: &'a mut [Columns],
+}
+
+impl Kernel for Squares<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        fold(self.rows, self.origin, self.squares, |difference| difference * difference);
+    }
+}
+
+/// Sums `term` of the differences from `origin`: the columns of a chunk at a time, whose sums then stay in registers.
+#[inline(always)]
+fn fold(rows: &[Chunk], origin: &[Columns], sums: &mut [Columns], term: impl Fn(f64) -> f64) {
+    let per_row = origin.len();
+    for (c, (origin, out)) in origin.iter().zip(sums).enumerate() {
+        let mut sum = [0.0; LANES];
+        for row in rows.chunks_exact(per_row) {
+            for lane in 0..LANES {
+                sum[lane] += term(f64::from(row[c][lane]) - origin[lane]);
+            }
+        }
+        *out = sum;
+    }
+}
+
+/// Subtracts `mean` from and multiplies `factor` to every row.
+pub(crate) struct Standardize<'a> {
+    /// The rows.
+    pub(crate) rows: RowsMut<'a>,
+    /// One for every feature.
+    pub(crate) mean: &'a [f64],
+    /// One for every feature.
+    pub(crate) factor: &'a [f64],
+}
+
+impl Kernel for Standardize<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(mut self) {
+        for i in 0..self.rows.len() {
+            let (_, features) = self.rows.row_mut(i);
+            standardize(features, self.mean, self.factor);
+        }
+    }
+}
+
+/// (x - mean) * factor in f64, feature by feature.
+#[inline(always)]
+pub(crate) fn standardize(features: &mut [f32], mean: &[f64], factor: &[f64]) {
+    for (x, (mean, factor)) in features.iter_mut().zip(mean.iter().zip(factor)) {
+        *x = ((f64::from(*x) - mean) * factor) as f32;
+    }
+}

@@ -1,0 +1,171 @@
+//! The state of SGD between two tuples, and the choice of the kernel that takes it from one to the next.
+//!
+//! Guarantees: the state is the same wherever the sequence of tuples is cut. Each kernel needs the row before the
+//! current one, so that the state owns a copy of it, and the step along it that is still to be made: the first tuple of
+//! a range is computed exactly as it would be in the middle of one.
+
+use std::ops::Range;
+
+use tuples::{Batch, LANES};
+
+use super::dispatch::Kernel;
+use super::narrow::narrow;
+use super::wide::wide;
+use super::{Chunk, to_chunks};
+use crate::loss::Loss;
+use crate::model::LinearModel;
+
+/// The weights w = `scale` * (`weights` + `pending` * `previous`), the intercept, and what was counted.
+#[derive(Debug, Clone)]
+pub(crate) struct State {
+    dim: usize,
+    /// zero where the row has the constant 1: the intercept is not among them, since it is not to be shrunk
+    pub(super) weights: Vec<Chunk>,
+    /// without the pending step, as the weights
+    pub(super) intercept: f32,
+    /// in f64, because the factor of one step may differ from 1 by less than f32 can tell; in [1/2, 1] after a step
+    pub(super) scale: f64,
+    /// the row of the last tuple, without its constant 1
+    pub(super) previous: Vec<Chunk>,
+    pub(super) step: Step,
+    /// 1, but 0 in the lane of the constant 1
+    pub(super) mask: Chunk,
+    pub(super) totals: Totals,
+}
+
+/// The row with a 0 for its constant 1, so that the constant's weight stays 0, in its last chunk.
+#[inline(always)]
+pub(super) fn without_constant(last: &Chunk, mask: &Chunk) -> Chunk {
+    let mut masked = *last;
+    for (x, m) in masked.iter_mut().zip(mask) {
+        *x *= m;
+    }
+    masked
+}
+
+/// The step that the last tuple asks for: `slope * direction` along its row, with direction = y * learning rate.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Step {
+    pub(super) slope: f32,
+    pub(super) direction: f32,
+}
+
+/// What the tuples of an epoch have come to, each judged just before its own step.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Totals {
+    /// The sum of the losses, without the penalty.
+    pub(crate) loss: f64,
+    /// Tuples with a margin above 0.
+    pub(crate) correct: u64,
+    /// Tuples in all.
+    pub(crate) tuples: u64,
+}
+
+impl Totals {
+    #[inline(always)]
+    pub(super) fn count(&mut self, margin: f32, loss: f32) {
+        self.loss += f64::from(loss);
+        self.correct += u64::from(margin > 0.0);
+        self.tuples += 1;
+    }
+}
+
+/// The numbers that an epoch fixes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rates {
+    /// The learning rate.
+    pub(super) learning_rate: f32,
+    /// The factor that the penalty puts on the weights with every step; 1 without penalty.
+    pub(super) shrink: f64,
+}
+
+impl Rates {
+    pub(crate) fn new(learning_rate: f64, l2: f64) -> Rates {
+        Rates { learning_rate: learning_rate as f32, shrink: 1.0 - learning_rate * l2 }
+    }
+}
+
+impl State {
+    /// All zeros.
+    pub(crate) fn new(dim: usize) -> State {
+        let weights = to_chunks(&vec![0.0; dim]);
+        let mut mask = [1.0; LANES];
+        mask[dim % LANES] = 0.0;
+        State {
+            dim,
+            previous: weights.clone(),
+            weights,
+            intercept: 0.0,
+            scale: 1.0,
+            step: Step::default(),
+            mask,
+            totals: Totals::default(),
+        }
+    }
+
+    /// What was counted since the last call.
+    pub(crate) fn take_totals(&mut self) -> Totals {
+        std::mem::take(&mut self.totals)
+    }
+
+    /// Whether neither the parameters nor the loss have become infinite or NaN.
+    pub(crate) fn is_finite(&self) -> bool {
+        self.totals.loss.is_finite() && self.model().is_finite()
+    }
+
+    /// The model with all steps made.
+    pub(crate) fn model(&self) -> LinearModel {
+        let step = self.step.slope * self.step.direction;
+        let pending = step * inverse(self.scale);
+        let weights = self.weights.iter().flatten().zip(self.previous.iter().flatten());
+        // + 0.0 makes a negative zero, from a weight that underflows, as positive as all other zeros
+        let weights = weights.map(|(w, x)| (w + pending * x) * self.scale as f32 + 0.0);
+        LinearModel { weights: weights.take(self.dim).collect(), intercept: self.intercept + step }
+    }
+}
+
+/// What to divide by `scale` is multiplied by.
+#[inline(always)]
+pub(super) fn inverse(scale: f64) -> f32 {
+    (1.0 / scale) as f32
+}
+
+/// Brings the scale back to [1/2, 1] by powers of two, which is exact.
+#[inline(always)]
+pub(super) fn rescale(scale: &mut f64, weights: &mut [Chunk]) {
+    while *scale < 0.5 {
+        *scale *= 2.0;
+        for weight in weights.iter_mut().flatten() {
+            *weight *= 0.5;
+        }
+    }
+}
+
+/// One stretch of the order to learn from.
+pub(crate) struct Learn<'a, L> {
+    /// To be taken along.
+    pub(crate) state: &'a mut State,
+    /// What to minimise.
+    pub(crate) loss: L,
+    /// The step sizes.
+    pub(crate) rates: Rates,
+    /// Tuples of the state's number of features, with labels -1 and 1.
+    pub(crate) batch: &'a Batch,
+    /// Places in the order of the batch.
+    pub(crate) range: Range<usize>,
+}
+
+impl<L: Loss> Kernel for Learn<'_, L> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        match self.state.weights.len() {
+            1 => narrow::<1, L>(self),
+            2 => narrow::<2, L>(self),
+            3 => narrow::<3, L>(self),
+            4 => narrow::<4, L>(self),
+            _ => wide(self),
+        }
+    }
+}

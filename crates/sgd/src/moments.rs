@@ -1,0 +1,144 @@
+//! Mean and standard deviation of the columns in one pass, and the scaling that they give.
+//!
+//! Guarantees: no cancellation, whatever the mean is: the rows are taken in blocks that stay in the cache, each block is
+//! gone through twice (mean, then squared deviations from it), and the blocks are merged by the formulas of Chan, Golub
+//! and LeVeque (1983). A constant column has a deviation of exactly 0, because differences are taken from the first row of
+//! the block. It prevents E\[x²\] - E\[x\]², which is noise for a timestamp.
+
+use serde::{Deserialize, Serialize};
+use tuples::{Batch, LANES};
+
+use crate::kernels::{Chunk, Columns, Level, Squares, Standardize, Sums, standardize, to_chunks};
+
+/// Bytes of rows in a block: a part of the first-level cache.
+const BLOCK_BYTES: usize = 16 * 1024;
+
+/// Blocks have at least as many rows, since each block costs a merge.
+const MIN_BLOCK_ROWS: usize = 16;
+
+/// Mean and variance of every column, while rows arrive.
+#[derive(Debug, Clone)]
+pub struct Moments {
+    dim: usize,
+    level: Level,
+    count: u64,
+    mean: Vec<Columns>,
+    /// sums of squared deviations from the mean
+    squares: Vec<Columns>,
+    /// the block's sums
+    block: Vec<Columns>,
+    origin: Vec<Columns>,
+}
+
+impl Moments {
+    /// No rows yet, of `dim` features.
+    pub fn new(dim: usize) -> Moments {
+        Moments::with_level(dim, Level::detect())
+    }
+
+    pub(crate) fn with_level(dim: usize, level: Level) -> Moments {
+        let zeros = vec![[0.0; LANES]; dim / LANES + 1];
+        let (mean, squares, block, origin) = (zeros.clone(), zeros.clone(), zeros.clone(), zeros);
+        Moments { dim, level, count: 0, mean, squares, block, origin }
+    }
+
+    /// Adds all rows of `batch`, by place.
+    ///
+    /// # Panics
+    /// If the batch has another number of features.
+    pub fn add(&mut self, batch: &Batch) {
+        assert_eq!(batch.dim(), self.dim, "as many features as the moments were made for");
+        let (rows, _) = batch.rows().as_chunks::<LANES>();
+        let per_row = self.mean.len();
+        let per_block = (BLOCK_BYTES / (per_row * size_of::<Chunk>())).max(MIN_BLOCK_ROWS);
+        for rows in rows.chunks(per_block * per_row) {
+            self.add_block(rows);
+        }
+    }
+
+    /// Adds one row.
+    ///
+    /// # Panics
+    /// If it has another number of features.
+    pub fn add_row(&mut self, features: &[f32]) {
+        assert_eq!(features.len(), self.dim, "as many features as the moments were made for");
+        self.add_block(&to_chunks(features));
+    }
+
+    /// How many rows were added.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The scaling that brings the rows added so far to mean 0 and standard deviation 1.
+    pub fn finish(&self) -> Standardizer {
+        let count = self.count.max(1) as f64;
+        let mean = self.mean.iter().flatten().take(self.dim);
+        let squares = self.squares.iter().flatten().take(self.dim);
+        let deviation = |&square: &f64| if square == 0.0 { 1.0 } else { (square / count).sqrt() };
+        Standardizer { mean: mean.copied().collect(), scale: squares.map(deviation).collect() }
+    }
+
+    /// Adds the rows of one block, at least one.
+    fn add_block(&mut self, rows: &[Chunk]) {
+        let count = (rows.len() / self.mean.len()) as f64;
+        for (origin, first) in self.origin.iter_mut().zip(rows) {
+            *origin = first.map(f64::from);
+        }
+        self.level.run(Sums { rows, origin: &self.origin, sums: &mut self.block });
+        // from here on, the origin is the mean of the block
+        for (origin, sum) in self.origin.iter_mut().flatten().zip(self.block.iter().flatten()) {
+            *origin += sum / count;
+        }
+        self.level.run(Squares { rows, origin: &self.origin, squares: &mut self.block });
+        self.merge(count);
+    }
+
+    fn merge(&mut self, count: f64) {
+        let before = self.count as f64;
+        self.count += count as u64;
+        let share = count / self.count as f64;
+        let means = self.mean.iter_mut().flatten().zip(self.origin.iter().flatten());
+        let squares = self.squares.iter_mut().flatten().zip(self.block.iter().flatten());
+        for ((mean, block_mean), (squares, block_squares)) in means.zip(squares) {
+            let difference = block_mean - *mean;
+            *mean += difference * share;
+            *squares += block_squares + difference * difference * before * share;
+        }
+    }
+}
+
+/// Brings columns to mean 0 and standard deviation 1, as scikit-learn's `StandardScaler` does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Standardizer {
+    /// The mean of every feature.
+    pub mean: Vec<f64>,
+    /// The population standard deviation of every feature, 1 if the feature is constant.
+    pub scale: Vec<f64>,
+}
+
+impl Standardizer {
+    /// Scales one row. A result beyond f32 is infinite.
+    ///
+    /// # Panics
+    /// If it has another number of features.
+    pub fn apply(&self, features: &mut [f32]) {
+        assert_eq!(features.len(), self.mean.len(), "as many features as were standardized");
+        standardize(features, &self.mean, &self.factor());
+    }
+
+    /// Scales all rows of a batch, to the same bits as [`apply`](Standardizer::apply).
+    ///
+    /// # Panics
+    /// If it has another number of features.
+    pub fn apply_batch(&self, batch: &mut Batch) {
+        assert_eq!(batch.dim(), self.mean.len(), "as many features as were standardized");
+        let (mean, factor) = (&self.mean[..], &self.factor()[..]);
+        Level::detect().run(Standardize { rows: batch.rows_mut(), mean, factor });
+    }
+
+    /// To multiply by instead of dividing, which is slower.
+    fn factor(&self) -> Vec<f64> {
+        self.scale.iter().map(|scale| scale.recip()).collect()
+    }
+}

@@ -1,0 +1,47 @@
+//! Tests of the trainer against independent computations, and of what it guarantees to the bit.
+
+mod bits;
+mod reference;
+
+use tuples::Batch;
+
+/// Numbers that look random, from -1 to 1 (SplitMix64).
+#[derive(Debug)]
+pub(crate) struct Noise(pub(crate) u64);
+
+impl Noise {
+    pub(crate) fn next(&mut self) -> f32 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^= z >> 31;
+        (z >> 40) as f32 / (1u32 << 23) as f32 - 1.0
+    }
+}
+
+/// A batch of the given tuples.
+pub(crate) fn batch_of<'a>(dim: usize, tuples: impl IntoIterator<Item = (f32, &'a [f32])>) -> Batch {
+    let mut batch = Batch::new(dim);
+    for (label, features) in tuples {
+        batch.push(label).unwrap().copy_from_slice(features);
+    }
+    batch
+}
+
+/// `n` tuples around a random hyperplane, some on the wrong side of it, in a scrambled order.
+pub(crate) fn noisy_batch(dim: usize, n: usize, seed: u64) -> Batch {
+    let mut noise = Noise(seed);
+    let truth: Vec<f32> = (0..dim).map(|_| noise.next()).collect();
+    let mut batch = Batch::new(dim);
+    for _ in 0..n {
+        let features: Vec<f32> = (0..dim).map(|_| noise.next()).collect();
+        let z: f32 = truth.iter().zip(&features).map(|(w, x)| w * x).sum();
+        let label = if z + 0.3 * noise.next() > 0.1 { 1.0 } else { -1.0 };
+        batch.push(label).unwrap().copy_from_slice(&features);
+    }
+    for (k, i) in (1..n).rev().enumerate() {
+        batch.order_mut().swap(i, k * 7919 % (i + 1));
+    }
+    batch
+}

@@ -1,0 +1,100 @@
+//! The trainer against plain SGD in f64, without tables, look-ahead or scale factor.
+
+use proptest::prelude::*;
+use tuples::Batch;
+
+use super::noisy_batch;
+use crate::{Hyperparameters, ModelKind, Trainer};
+
+/// What the trainer should come to, computed as the textbook has it.
+struct Reference {
+    hyper: Hyperparameters,
+    weights: Vec<f64>,
+    intercept: f64,
+}
+
+/// Loss and accuracy of an epoch.
+struct Report {
+    loss: f64,
+    accuracy: f64,
+}
+
+fn loss_of(kind: ModelKind, margin: f64) -> f64 {
+    match kind {
+        ModelKind::Logistic => (-margin).exp().ln_1p(),
+        ModelKind::Svm => (1.0 - margin).max(0.0),
+    }
+}
+
+fn slope_of(kind: ModelKind, margin: f64) -> f64 {
+    match kind {
+        ModelKind::Logistic => 1.0 / (1.0 + margin.exp()),
+        ModelKind::Svm => f64::from(u8::from(margin < 1.0)),
+    }
+}
+
+impl Reference {
+    fn new(hyper: Hyperparameters, dim: usize) -> Reference {
+        Reference { hyper, weights: vec![0.0; dim], intercept: 0.0 }
+    }
+
+    fn epoch(&mut self, batch: &Batch, learning_rate: f64) -> Report {
+        let (mut loss, mut correct) = (0.0, 0);
+        for &i in batch.order() {
+            let (features, y) = (batch.features(i as usize), f64::from(batch.label(i as usize)));
+            let z: f64 = self.weights.iter().zip(features).map(|(w, &x)| w * f64::from(x)).sum();
+            let margin = y * (z + self.intercept);
+            loss += loss_of(self.hyper.kind, margin);
+            correct += usize::from(margin > 0.0);
+            let step = learning_rate * slope_of(self.hyper.kind, margin) * y;
+            for (w, &x) in self.weights.iter_mut().zip(features) {
+                *w = *w * (1.0 - learning_rate * self.hyper.l2) + step * f64::from(x);
+            }
+            self.intercept += step;
+        }
+        let penalty = self.hyper.l2 / 2.0 * self.weights.iter().map(|w| w * w).sum::<f64>();
+        Report { loss: loss / batch.len() as f64 + penalty, accuracy: correct as f64 / batch.len() as f64 }
+    }
+}
+
+fn close(a: f64, b: f64, tolerance: f64) -> bool {
+    (a - b).abs() <= tolerance * (1.0 + b.abs())
+}
+
+fn assert_agree(hyper: Hyperparameters, batch: &Batch, epochs: u32, tolerance: f64) {
+    let mut reference = Reference::new(hyper, batch.dim());
+    let mut trainer = Trainer::new(hyper, batch.dim());
+    for epoch in 1..=epochs {
+        trainer.begin_epoch();
+        trainer.learn(batch, 0..batch.len());
+        let report = trainer.end_epoch().unwrap();
+        let expected = reference.epoch(batch, hyper.learning_rate * hyper.decay.powi(epoch as i32 - 1));
+        assert!(close(report.loss, expected.loss, tolerance), "loss {} {}", report.loss, expected.loss);
+        assert!((report.accuracy - expected.accuracy).abs() <= 2.5 / batch.len() as f64);
+    }
+    let model = trainer.model();
+    for (&w, &expected) in model.weights.iter().zip(&reference.weights) {
+        assert!(close(w.into(), expected, tolerance), "weight {w} {expected}");
+    }
+    assert!(close(model.intercept.into(), reference.intercept, tolerance));
+}
+
+#[test]
+fn logistic_agrees_with_plain_sgd_in_f64_for_every_kernel() {
+    for dim in [1, 2, 15, 16, 17, 31, 32, 47, 48, 63, 64, 79, 100, 128, 2000] {
+        for l2 in [0.0, 0.03] {
+            let hyper = Hyperparameters { learning_rate: 0.05, l2, ..Hyperparameters::new(ModelKind::Logistic) };
+            assert_agree(hyper, &noisy_batch(dim, 300, dim as u64), 3, 2e-5);
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn logistic_agrees_with_plain_sgd_for_any_hyperparameters(
+        dim in 1usize..90, n in 1usize..200, seed: u64, learning_rate in 0.001..0.5, decay in 0.1..1.0, l2 in 0.0..1.0,
+    ) {
+        let hyper = Hyperparameters { kind: ModelKind::Logistic, learning_rate, decay, l2 };
+        assert_agree(hyper, &noisy_batch(dim, n, seed), 2, 5e-5);
+    }
+}
