@@ -1,0 +1,59 @@
+# corgipile: `make demo` and `make test` are all that a newcomer needs; `make help` lists the rest.
+
+# The PostgreSQL to build for and install into. Only major version 15 is supported so far.
+PG_CONFIG ?= /usr/lib/postgresql/15/bin/pg_config
+# Put before the paths of `make install` and `make uninstall`, to build a package.
+DESTDIR ?=
+# Real data sets: `make test` and `make accuracy` look for them here; `make demo DATA=...` trains on one of them.
+TEST_DATA := $(if $(DATA),$(DATA),../shared/data)
+
+CARGO_TARGET_DIR ?= target
+export PG_CONFIG CARGO_TARGET_DIR
+# where rustup puts cargo if `make deps` has to install it
+export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
+
+LIBRARY := $(CARGO_TARGET_DIR)/release/libcorgipile.so
+SOURCES = Cargo.toml Cargo.lock $(shell find src crates/*/src crates/*/Cargo.toml -type f)
+
+.DEFAULT_GOAL := help
+.PHONY: help deps build demo test bench accuracy install uninstall installcheck lint clean
+
+help: ## List the targets
+	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 22
+
+deps: ## Install what is missing from Debian's packages, and Rust if there is none
+	@scripts/deps
+
+build: deps ## Build the extension in release mode
+	@scripts/build
+
+demo: build ## Train on a label-clustered table without shuffling it (DATA=../shared/data: on real data)
+	@scripts/with-postgres --library $(LIBRARY) -- demo/run $(DATA)
+
+test: deps ## Test everything: pure crates, then the extension in a real server
+	@CORGIPILE_DATA=$(TEST_DATA) scripts/test
+
+bench: build ## Measure an epoch on 1,000,000 x 28 against count(*)
+	@scripts/with-postgres --library $(LIBRARY) --set shared_buffers=1GB --set jit=off -- benches/epoch/run
+
+accuracy: build ## Compare accuracy with a full shuffle's on real data (DATA=../shared/data)
+	@scripts/with-postgres --library $(LIBRARY) -- benches/accuracy/run $(TEST_DATA)
+
+# Not by way of `build`: `sudo make install` should find the library that was built without sudo.
+install: $(LIBRARY) ## Install into the PostgreSQL of PG_CONFIG
+	@scripts/install $(LIBRARY) "$(DESTDIR)$$($(PG_CONFIG) --pkglibdir)" "$(DESTDIR)$$($(PG_CONFIG) --sharedir)"
+
+$(LIBRARY): $(SOURCES)
+	@scripts/build
+
+uninstall: ## Remove what `make install` installed
+	@scripts/install --uninstall $(LIBRARY) "$(DESTDIR)$$($(PG_CONFIG) --pkglibdir)" "$(DESTDIR)$$($(PG_CONFIG) --sharedir)"
+
+installcheck: ## Test what is installed in the PostgreSQL of PG_CONFIG, with a cluster of its own
+	@CORGIPILE_DATA=$(TEST_DATA) scripts/test --installed
+
+lint: deps ## Check formatting, clippy's and shellcheck's warnings
+	@scripts/lint
+
+clean: ## Remove everything that was built
+	@rm -rf $(CARGO_TARGET_DIR)
