@@ -5,7 +5,7 @@
 
 use tuples::Batch;
 
-use crate::kernels::{Decisions, Level, to_chunks};
+use crate::kernels::{Decisions, Level};
 use crate::loss::softplus;
 use crate::{LinearModel, ModelKind};
 
@@ -36,7 +36,7 @@ impl Evaluation {
     /// If the batch has not as many features as the model has weights.
     pub fn add(&mut self, model: &LinearModel, batch: &Batch) {
         assert_eq!(batch.dim(), model.weights.len(), "as many features as weights");
-        let (weights, intercept) = (&to_chunks(&model.weights)[..], model.intercept);
+        let (weights, intercept) = (&model.weights[..], model.intercept);
         self.decisions.clear();
         self.level.run(Decisions { weights, intercept, batch, decisions: &mut self.decisions });
         for (&z, &y) in self.decisions.iter().zip(batch.labels()) {

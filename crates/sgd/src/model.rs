@@ -3,7 +3,7 @@
 //! Guarantees: [`LinearModel::decision`] and [`Evaluation`](crate::Evaluation) compute the same bits for the same tuple,
 //! so that a prediction can never contradict the accuracy that was reported.
 
-use crate::kernels::padded_dot;
+use crate::kernels::decision;
 
 /// Weights and intercept. A tuple is positive if its decision is above 0, negative otherwise, also at exactly 0.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,7 +26,7 @@ impl LinearModel {
     /// If `features` are not as many as the weights.
     pub fn decision(&self, features: &[f32]) -> f32 {
         assert_eq!(features.len(), self.weights.len(), "as many features as weights");
-        padded_dot(&self.weights, features) + self.intercept
+        decision(&self.weights, self.intercept, features)
     }
 
     /// Whether no parameter is infinite or NaN.

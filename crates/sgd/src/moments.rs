@@ -62,7 +62,7 @@ impl Moments {
     /// If it has another number of features.
     pub fn add_row(&mut self, features: &[f32]) {
         assert_eq!(features.len(), self.dim, "as many features as the moments were made for");
-        self.add_block(&to_chunks(features));
+        self.add_block(&to_chunks(features).collect::<Vec<_>>());
     }
 
     /// How many rows were added.

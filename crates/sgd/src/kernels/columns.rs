@@ -3,7 +3,7 @@
 use tuples::{LANES, RowsMut};
 
 use super::Chunk;
-use super::dispatch::Kernel;
+use super::simd::{Kernel, Simd};
 
 /// A chunk of columns, with the precision that sums over many rows need.
 pub(crate) type Columns = [f64; LANES];
@@ -22,7 +22,7 @@ impl Kernel for Sums<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run(self) {
+    fn run<S: Simd>(self, _: S) {
         fold(self.rows, self.origin, self.sums, |difference| difference);
     }
 }
@@ -41,7 +41,7 @@ impl Kernel for Squares<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run(self) {
+    fn run<S: Simd>(self, _: S) {
         fold(self.rows, self.origin, self.squares, |difference| difference * difference);
     }
 }
@@ -75,7 +75,7 @@ impl Kernel for Standardize<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run(mut self) {
+    fn run<S: Simd>(mut self, _: S) {
         for i in 0..self.rows.len() {
             let (_, features) = self.rows.row_mut(i);
             standardize(features, self.mean, self.factor);

@@ -1,14 +1,16 @@
-//! The decisions of a model over all rows of a batch.
+//! The decisions of a model, for one row or all rows of a batch.
+//!
+//! Guarantees: both give the same bits.
 
 use tuples::{Batch, LANES};
 
-use super::dispatch::Kernel;
-use super::{Chunk, dot};
+use super::simd::{Kernel, Level, Simd};
+use super::{Aligned, Chunk, UNROLL, sum_all, to_chunks};
 
 /// Appends the decision for every row, by place, to `decisions`.
 pub(crate) struct Decisions<'a> {
-    /// As many chunks as a row has, 0 where the row has its constant 1.
-    pub(crate) weights: &'a [Chunk],
+    /// One per feature.
+    pub(crate) weights: &'a [f32],
     /// To be added to the dot product.
     pub(crate) intercept: f32,
     /// The rows.
@@ -21,10 +23,51 @@ impl Kernel for Decisions<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run(self) {
+    fn run<S: Simd>(self, simd: S) {
+        let weights: Vec<Aligned> = to_chunks(self.weights).map(Aligned).collect();
         let (rows, _) = self.batch.rows().as_chunks::<LANES>();
-        for row in rows.chunks_exact(self.weights.len()) {
-            self.decisions.push(dot(self.weights, row) + self.intercept);
+        for row in rows.chunks_exact(weights.len()) {
+            self.decisions.push(dot(simd, &weights, row) + self.intercept);
         }
+    }
+}
+
+/// The dot product of vectors of as many chunks. Chunk i goes to sum i mod 4.
+#[inline(always)]
+fn dot<S: Simd>(simd: S, weights: &[Aligned], row: &[Chunk]) -> f32 {
+    let mut sums = [simd.splat(0.0); UNROLL];
+    let (weights, weights_rest) = weights.as_chunks::<UNROLL>();
+    let (row, row_rest) = row.as_chunks::<UNROLL>();
+    for (w, x) in weights.iter().zip(row) {
+        for i in 0..UNROLL {
+            sums[i] = simd.mul_add(simd.load(&w[i].0), simd.load(&x[i]), sums[i]);
+        }
+    }
+    for ((sum, w), x) in sums.iter_mut().zip(weights_rest).zip(row_rest) {
+        *sum = simd.mul_add(simd.load(&w.0), simd.load(x), *sum);
+    }
+    sum_all(simd, sums)
+}
+
+/// The decision for one row of as many features as weights.
+pub(crate) fn decision(weights: &[f32], intercept: f32, features: &[f32]) -> f32 {
+    Level::PORTABLE.run(Decision { weights, features }) + intercept
+}
+
+struct Decision<'a> {
+    weights: &'a [f32],
+    features: &'a [f32],
+}
+
+impl Kernel for Decision<'_> {
+    type Output = f32;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> f32 {
+        let mut sums = [simd.splat(0.0); UNROLL];
+        for (i, (w, x)) in to_chunks(self.weights).zip(to_chunks(self.features)).enumerate() {
+            sums[i % UNROLL] = simd.mul_add(simd.load(&w), simd.load(&x), sums[i % UNROLL]);
+        }
+        sum_all(simd, sums)
     }
 }

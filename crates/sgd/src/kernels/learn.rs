@@ -8,10 +8,10 @@ use std::ops::Range;
 
 use tuples::{Batch, LANES};
 
-use super::dispatch::Kernel;
 use super::narrow::narrow;
+use super::simd::{Kernel, Simd};
 use super::wide::wide;
-use super::{Chunk, to_chunks};
+use super::{Aligned, Chunk};
 use crate::loss::Loss;
 use crate::model::LinearModel;
 
@@ -20,7 +20,7 @@ use crate::model::LinearModel;
 pub(crate) struct State {
     dim: usize,
     /// zero where the row has the constant 1: the intercept is not among them, since it is not to be shrunk
-    pub(super) weights: Vec<Chunk>,
+    pub(super) weights: Vec<Aligned>,
     /// without the pending step, as the weights
     pub(super) intercept: f32,
     /// in f64, because the factor of one step may differ from 1 by less than f32 can tell; in [1/2, 1] after a step
@@ -31,16 +31,6 @@ pub(crate) struct State {
     /// 1, but 0 in the lane of the constant 1
     pub(super) mask: Chunk,
     pub(super) totals: Totals,
-}
-
-/// The row with a 0 for its constant 1, so that the constant's weight stays 0, in its last chunk.
-#[inline(always)]
-pub(super) fn without_constant(last: &Chunk, mask: &Chunk) -> Chunk {
-    let mut masked = *last;
-    for (x, m) in masked.iter_mut().zip(mask) {
-        *x *= m;
-    }
-    masked
 }
 
 /// The step that the last tuple asks for: `slope * direction` along its row, with direction = y * learning rate.
@@ -88,13 +78,13 @@ impl Rates {
 impl State {
     /// All zeros.
     pub(crate) fn new(dim: usize) -> State {
-        let weights = to_chunks(&vec![0.0; dim]);
+        let chunks = dim / LANES + 1;
         let mut mask = [1.0; LANES];
         mask[dim % LANES] = 0.0;
         State {
             dim,
-            previous: weights.clone(),
-            weights,
+            weights: vec![Aligned([0.0; LANES]); chunks],
+            previous: vec![[0.0; LANES]; chunks],
             intercept: 0.0,
             scale: 1.0,
             step: Step::default(),
@@ -117,7 +107,7 @@ impl State {
     pub(crate) fn model(&self) -> LinearModel {
         let step = self.step.slope * self.step.direction;
         let pending = step * inverse(self.scale);
-        let weights = self.weights.iter().flatten().zip(self.previous.iter().flatten());
+        let weights = self.weights.iter().flat_map(|chunk| chunk.0).zip(self.previous.iter().flatten());
         // + 0.0 makes a negative zero, from a weight that underflows, as positive as all other zeros
         let weights = weights.map(|(w, x)| (w + pending * x) * self.scale as f32 + 0.0);
         LinearModel { weights: weights.take(self.dim).collect(), intercept: self.intercept + step }
@@ -128,17 +118,6 @@ impl State {
 #[inline(always)]
 pub(super) fn inverse(scale: f64) -> f32 {
     (1.0 / scale) as f32
-}
-
-/// Brings the scale back to [1/2, 1] by powers of two, which is exact.
-#[inline(always)]
-pub(super) fn rescale(scale: &mut f64, weights: &mut [Chunk]) {
-    while *scale < 0.5 {
-        *scale *= 2.0;
-        for weight in weights.iter_mut().flatten() {
-            *weight *= 0.5;
-        }
-    }
 }
 
 /// One stretch of the order to learn from.
@@ -159,13 +138,13 @@ impl<L: Loss> Kernel for Learn<'_, L> {
     type Output = ();
 
     #[inline(always)]
-    fn run(self) {
+    fn run<S: Simd>(self, simd: S) {
         match self.state.weights.len() {
-            1 => narrow::<1, L>(self),
-            2 => narrow::<2, L>(self),
-            3 => narrow::<3, L>(self),
-            4 => narrow::<4, L>(self),
-            _ => wide(self),
+            1 => narrow::<1, S, L>(simd, self),
+            2 => narrow::<2, S, L>(simd, self),
+            3 => narrow::<3, S, L>(simd, self),
+            4 => narrow::<4, S, L>(simd, self),
+            _ => wide(simd, self),
         }
     }
 }

@@ -7,43 +7,52 @@
 
 use tuples::{Batch, LANES};
 
-use super::dispatch::prefetch;
-use super::learn::{Learn, Step, inverse, rescale, without_constant};
-use super::{Chunk, sum_lanes};
+use super::learn::{Learn, Step, inverse};
+use super::simd::{Simd, prefetch};
+use super::Chunk;
 use crate::loss::Loss;
 
 /// Rows to be asked for ahead of their use: learning from that many takes as long as memory takes to answer.
 const PREFETCH: usize = 16;
 
 #[inline(always)]
-pub(super) fn narrow<const N: usize, L: Loss>(learn: Learn<'_, L>) {
+pub(super) fn narrow<const N: usize, S: Simd, L: Loss>(simd: S, learn: Learn<'_, L>) {
     let Learn { state, loss, rates, batch, range } = learn;
     let rows = Rows::<N>::new(batch);
-    let mut weights: [Chunk; N] = as_array(&state.weights);
-    let mut previous: [Chunk; N] = as_array(&state.previous);
+    let mask = simd.load(&state.mask);
+    let mut weights: [S::Vector; N] = std::array::from_fn(|i| simd.load(&state.weights[i].0));
+    let mut previous: [S::Vector; N] = std::array::from_fn(|i| simd.load(&state.previous[i]));
     let (mut intercept, mut step, mut totals) = (state.intercept, state.step, state.totals);
     let (mut scale, mut scale32, mut inverse_scale) = (state.scale, state.scale as f32, inverse(state.scale));
     for k in range {
         let (row, y) = rows.get(k);
-        let mut row = *row;
-        row[N - 1] = without_constant(&row[N - 1], &state.mask);
-        // the previous row's own constant 1 times this one's
-        let overlap = dot(&previous, &row) + 1.0;
-        let margin = y * (dot(&weights, &row) * scale32 + intercept) + step.slope * (y * step.direction * overlap);
+        let mut row: [S::Vector; N] = std::array::from_fn(|i| simd.load(&row[i]));
+        row[N - 1] = simd.mul(row[N - 1], mask);
+        // 1 is the previous row's own constant times this one's
+        let overlap = dot(simd, &previous, &row) + 1.0;
+        let margin =
+            y * (dot(simd, &weights, &row) * scale32 + intercept) + step.slope * (y * step.direction * overlap);
         let made = step.slope * step.direction;
         intercept += made;
-        advance(&mut weights, made * inverse_scale, &previous);
+        let made = simd.splat(made * inverse_scale);
+        weights = std::array::from_fn(|i| simd.mul_add(made, previous[i], weights[i]));
         step = Step { slope: loss.slope(margin), direction: y * rates.learning_rate };
         totals.count(margin, loss.loss(margin));
         if rates.shrink < 1.0 {
-            rescale(&mut scale, &mut weights);
+            // keeps the scale in [1/2, 1] by powers of two, which is exact
+            while scale < 0.5 {
+                scale *= 2.0;
+                weights = weights.map(|w| simd.mul(w, simd.splat(0.5)));
+            }
             scale *= rates.shrink;
             (scale32, inverse_scale) = (scale as f32, inverse(scale));
         }
         previous = row;
     }
-    state.weights.copy_from_slice(&weights);
-    state.previous.copy_from_slice(&previous);
+    for i in 0..N {
+        simd.store(weights[i], &mut state.weights[i].0);
+        simd.store(previous[i], &mut state.previous[i]);
+    }
     (state.intercept, state.scale, state.step, state.totals) = (intercept, scale, step, totals);
 }
 
@@ -75,27 +84,11 @@ impl<'a, const N: usize> Rows<'a, N> {
     }
 }
 
-fn as_array<const N: usize>(chunks: &[Chunk]) -> [Chunk; N] {
-    chunks.try_into().expect("a kernel for as many chunks as there are")
-}
-
 #[inline(always)]
-fn dot<const N: usize>(a: &[Chunk; N], b: &[Chunk; N]) -> f32 {
-    let mut sum = [0.0; LANES];
-    for lane in 0..LANES {
-        sum[lane] = a[0][lane] * b[0][lane];
+fn dot<const N: usize, S: Simd>(simd: S, a: &[S::Vector; N], b: &[S::Vector; N]) -> f32 {
+    let mut sum = simd.mul(a[0], b[0]);
+    for i in 1..N {
+        sum = simd.mul_add(a[i], b[i], sum);
     }
-    for chunk in 1..N {
-        super::multiply_add(&mut sum, &a[chunk], &b[chunk]);
-    }
-    sum_lanes(sum)
-}
-
-#[inline(always)]
-fn advance<const N: usize>(weights: &mut [Chunk; N], step: f32, row: &[Chunk; N]) {
-    for chunk in 0..N {
-        for lane in 0..LANES {
-            weights[chunk][lane] += step * row[chunk][lane];
-        }
-    }
+    simd.sum(sum)
 }

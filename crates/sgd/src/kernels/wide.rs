@@ -3,45 +3,87 @@
 //! Guarantees: exact SGD of batch size 1. The step along the previous row and the dot product with the current one are
 //! made chunk by chunk together, so that every weight is loaded and stored once per tuple instead of loaded twice.
 
-use tuples::{Batch, LANES};
+use tuples::Batch;
 
-use super::dispatch::prefetch;
-use super::learn::{Learn, Step, inverse, rescale, without_constant};
-use super::{Chunk, UNROLL, multiply_add, sum_all};
+use super::learn::{Learn, Step, inverse};
+use super::simd::{Simd, prefetch};
+use super::{Aligned, Chunk, UNROLL, sum_all};
 use crate::loss::Loss;
 
 /// Cache lines of the next row to ask for while the current one is learnt from; then the processor sees the sequence.
 const PREFETCH: usize = 16;
 
 #[inline(always)]
-pub(super) fn wide<L: Loss>(learn: Learn<'_, L>) {
+pub(super) fn wide<S: Simd, L: Loss>(simd: S, learn: Learn<'_, L>) {
     let Learn { state, loss, rates, batch, range } = learn;
     let Some(last) = range.clone().next_back() else { return };
-    let mask = state.mask;
-    let (&previous_tail, mut previous) = state.previous.split_last().expect("rows have a chunk");
-    let mut previous_tail = previous_tail;
+    let mask = simd.load(&state.mask);
+    let (tail, mut previous) = state.previous.split_last().expect("rows have a chunk");
+    let mut previous_tail = simd.load(tail);
     for k in range {
         ask_for(batch, k + 1);
         let (row, y) = tuple(batch, k);
         let (tail, row) = row.split_last().expect("rows have a chunk");
-        let tail = without_constant(tail, &mask);
+        let tail = simd.mul(simd.load(tail), mask);
         rescale(&mut state.scale, &mut state.weights);
         let (weights_tail, weights) = state.weights.split_last_mut().expect("rows have a chunk");
         let made = state.step.slope * state.step.direction;
-        let scaled = made * inverse(state.scale);
+        let scaled = simd.splat(made * inverse(state.scale));
         state.intercept += made;
-        let mut sums = [[0.0; LANES]; UNROLL];
-        multiply_add(weights_tail, &[scaled; LANES], &previous_tail);
-        multiply_add(&mut sums[UNROLL - 1], weights_tail, &tail);
-        advance_and_multiply(weights, scaled, previous, row, &mut sums);
-        let margin = y * (sum_all(sums) * state.scale as f32 + state.intercept);
+        let advanced = simd.mul_add(scaled, previous_tail, simd.load(&weights_tail.0));
+        simd.store(advanced, &mut weights_tail.0);
+        let product = advance_and_dot(simd, weights, scaled, previous, row, simd.mul(advanced, tail));
+        let margin = y * (product * state.scale as f32 + state.intercept);
         state.step = Step { slope: loss.slope(margin), direction: y * rates.learning_rate };
         state.scale *= rates.shrink;
         state.totals.count(margin, loss.loss(margin));
         (previous, previous_tail) = (row, tail);
     }
     state.previous.copy_from_slice(tuple(batch, last).0);
-    *state.previous.last_mut().expect("rows have a chunk") = previous_tail;
+    simd.store(previous_tail, state.previous.last_mut().expect("rows have a chunk"));
+}
+
+/// Makes `step` along `previous` and returns the dot product of the weights that result and `row`, and the sum of the
+/// lanes of `tail`.
+#[inline(always)]
+fn advance_and_dot<S: Simd>(
+    simd: S,
+    weights: &mut [Aligned],
+    step: S::Vector,
+    previous: &[Chunk],
+    row: &[Chunk],
+    tail: S::Vector,
+) -> f32 {
+    let advance = |w: &mut Aligned, p: &Chunk, x: &Chunk, sum: S::Vector| {
+        let advanced = simd.mul_add(step, simd.load(p), simd.load(&w.0));
+        simd.store(advanced, &mut w.0);
+        simd.mul_add(advanced, simd.load(x), sum)
+    };
+    let mut sums = [simd.splat(0.0); UNROLL];
+    sums[UNROLL - 1] = tail;
+    let (weights, weights_rest) = weights.as_chunks_mut::<UNROLL>();
+    let (previous, previous_rest) = previous.as_chunks::<UNROLL>();
+    let (row, row_rest) = row.as_chunks::<UNROLL>();
+    for ((w, p), x) in weights.iter_mut().zip(previous).zip(row) {
+        for i in 0..UNROLL {
+            sums[i] = advance(&mut w[i], &p[i], &x[i], sums[i]);
+        }
+    }
+    for (((w, p), x), sum) in weights_rest.iter_mut().zip(previous_rest).zip(row_rest).zip(&mut sums) {
+        *sum = advance(w, p, x, *sum);
+    }
+    sum_all(simd, sums)
+}
+
+/// Keeps the scale in [1/2, 1] by powers of two, which is exact.
+#[inline(always)]
+fn rescale(scale: &mut f64, weights: &mut [Aligned]) {
+    while *scale < 0.5 {
+        *scale *= 2.0;
+        for weight in weights.iter_mut().flat_map(|chunk| &mut chunk.0) {
+            *weight *= 0.5;
+        }
+    }
 }
 
 /// The row and the label of the `k`th tuple.
@@ -56,32 +98,5 @@ fn ask_for(batch: &Batch, k: usize) {
     if k < batch.len() {
         let (row, _) = tuple(batch, k);
         row.iter().take(PREFETCH).for_each(prefetch);
-    }
-}
-
-/// Makes `step` along `previous` and adds the products of the weights that result and `row` to `sums`.
-#[inline(always)]
-fn advance_and_multiply(
-    weights: &mut [Chunk],
-    step: f32,
-    previous: &[Chunk],
-    row: &[Chunk],
-    sums: &mut [Chunk; UNROLL],
-) {
-    let step = [step; LANES];
-    let (weights, weights_rest) = weights.as_chunks_mut::<UNROLL>();
-    let (previous, previous_rest) = previous.as_chunks::<UNROLL>();
-    let (row, row_rest) = row.as_chunks::<UNROLL>();
-    let mut running = *sums;
-    for ((w, p), x) in weights.iter_mut().zip(previous).zip(row) {
-        for i in 0..UNROLL {
-            multiply_add(&mut w[i], &step, &p[i]);
-            multiply_add(&mut running[i], &w[i], &x[i]);
-        }
-    }
-    *sums = running;
-    for (((w, p), x), sum) in weights_rest.iter_mut().zip(previous_rest).zip(row_rest).zip(sums) {
-        multiply_add(w, &step, p);
-        multiply_add(sum, w, x);
     }
 }

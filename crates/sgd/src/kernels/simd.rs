@@ -1,0 +1,265 @@
+//! Sixteen lanes of f32 in the registers of this processor, and the choice of the instruction set at run time.
+//!
+//! Guarantees: instructions run only where the processor has them, because a value of an instruction set cannot be made
+//! before they were detected; the same operations in the same order give the same bits in all sets. This is the only file
+//! of the crate with unsafe code. It exists because the compiler, left alone with arrays, takes them apart into scalars.
+#![allow(unsafe_code)]
+
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::*;
+
+use super::Chunk;
+
+/// The arithmetic of an instruction set. Lane by lane but for the sums; no operation fuses or reorders others.
+pub(crate) trait Simd: Copy {
+    /// A chunk in registers.
+    type Vector: Copy;
+
+    /// The chunk, in registers.
+    fn load(self, chunk: &Chunk) -> Self::Vector;
+    /// The chunk, in memory.
+    fn store(self, vector: Self::Vector, chunk: &mut Chunk);
+    /// The same number in all lanes.
+    fn splat(self, number: f32) -> Self::Vector;
+    /// a + b.
+    fn add(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    /// a * b.
+    fn mul(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    /// The sum of the lanes, folded in halves: first lane i with lane i + 8, in the end the first two.
+    fn sum(self, vector: Self::Vector) -> f32;
+
+    /// sum + a * b, rounded twice.
+    #[inline(always)]
+    fn mul_add(self, a: Self::Vector, b: Self::Vector, sum: Self::Vector) -> Self::Vector {
+        self.add(sum, self.mul(a, b))
+    }
+}
+
+/// A loop to be compiled for every instruction set. `run` and all it calls must be `#[inline(always)]`, or they would be
+/// compiled for the least of them only.
+pub(crate) trait Kernel {
+    /// What the loop computes.
+    type Output;
+
+    /// Runs it.
+    fn run<S: Simd>(self, simd: S) -> Self::Output;
+}
+
+/// An instruction set that this processor has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Level(Set);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Set {
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+impl Level {
+    /// The least, which every processor has.
+    pub(crate) const PORTABLE: Level = Level(Set::Portable);
+
+    /// The best that this processor has.
+    pub(crate) fn detect() -> Level {
+        *Self::available().last().expect("portable code runs everywhere")
+    }
+
+    /// All that this processor has, the best last.
+    pub(crate) fn available() -> Vec<Level> {
+        #[allow(unused_mut)]
+        let mut levels = vec![Level::PORTABLE];
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") {
+            levels.push(Level(Set::Avx2));
+            if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
+                levels.push(Level(Set::Avx512));
+            }
+        }
+        levels
+    }
+
+    /// Runs `kernel` as compiled for this instruction set.
+    #[inline]
+    pub(crate) fn run<K: Kernel>(self, kernel: K) -> K::Output {
+        match self.0 {
+            Set::Portable => kernel.run(Portable),
+            // SAFETY: only available() makes this Level, and it has detected what avx2() enables.
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx2 => unsafe { avx2(kernel) },
+            // SAFETY: as above, for avx512().
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 => unsafe { avx512(kernel) },
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn avx2<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run(Avx2(()))
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,avx512f,avx512dq")]
+fn avx512<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run(Avx512(()))
+}
+
+/// Asks for the cache line of `place` ahead of its use.
+#[inline(always)]
+pub(super) fn prefetch<T>(place: &T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every x86_64 has SSE, and a prefetch of any address has no effect but on the caches.
+    unsafe {
+        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(place).cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = place;
+}
+
+/// What Rust can do on every machine.
+#[derive(Clone, Copy)]
+struct Portable;
+
+impl Simd for Portable {
+    type Vector = Chunk;
+
+    #[inline(always)]
+    fn load(self, chunk: &Chunk) -> Chunk {
+        *chunk
+    }
+
+    #[inline(always)]
+    fn store(self, vector: Chunk, chunk: &mut Chunk) {
+        *chunk = vector;
+    }
+
+    #[inline(always)]
+    fn splat(self, number: f32) -> Chunk {
+        [number; _]
+    }
+
+    #[inline(always)]
+    fn add(self, a: Chunk, b: Chunk) -> Chunk {
+        std::array::from_fn(|lane| a[lane] + b[lane])
+    }
+
+    #[inline(always)]
+    fn mul(self, a: Chunk, b: Chunk) -> Chunk {
+        std::array::from_fn(|lane| a[lane] * b[lane])
+    }
+
+    #[inline(always)]
+    fn sum(self, v: Chunk) -> f32 {
+        let eight: [f32; 8] = std::array::from_fn(|lane| v[lane] + v[lane + 8]);
+        let four: [f32; 4] = std::array::from_fn(|lane| eight[lane] + eight[lane + 4]);
+        (four[0] + four[2]) + (four[1] + four[3])
+    }
+}
+
+/// Proof that the processor has AVX2: made by [`avx2`] only.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy)]
+struct Avx2(());
+
+// SAFETY of all blocks: there is no Avx2 on a processor without AVX2. A Chunk is exactly two of its registers long; loads
+// and stores need no alignment.
+#[cfg(target_arch = "x86_64")]
+impl Simd for Avx2 {
+    type Vector = [__m256; 2];
+
+    #[inline(always)]
+    fn load(self, chunk: &Chunk) -> [__m256; 2] {
+        // SAFETY: as above
+        unsafe { [_mm256_loadu_ps(chunk.as_ptr()), _mm256_loadu_ps(chunk[8..].as_ptr())] }
+    }
+
+    #[inline(always)]
+    fn store(self, [low, high]: [__m256; 2], chunk: &mut Chunk) {
+        // SAFETY: as above
+        unsafe {
+            _mm256_storeu_ps(chunk.as_mut_ptr(), low);
+            _mm256_storeu_ps(chunk[8..].as_mut_ptr(), high);
+        }
+    }
+
+    #[inline(always)]
+    fn splat(self, number: f32) -> [__m256; 2] {
+        // SAFETY: as above
+        unsafe { [_mm256_set1_ps(number); 2] }
+    }
+
+    #[inline(always)]
+    fn add(self, a: [__m256; 2], b: [__m256; 2]) -> [__m256; 2] {
+        // SAFETY: as above
+        unsafe { [_mm256_add_ps(a[0], b[0]), _mm256_add_ps(a[1], b[1])] }
+    }
+
+    #[inline(always)]
+    fn mul(self, a: [__m256; 2], b: [__m256; 2]) -> [__m256; 2] {
+        // SAFETY: as above
+        unsafe { [_mm256_mul_ps(a[0], b[0]), _mm256_mul_ps(a[1], b[1])] }
+    }
+
+    #[inline(always)]
+    fn sum(self, [low, high]: [__m256; 2]) -> f32 {
+        // SAFETY: as above
+        unsafe {
+            let eight = _mm256_add_ps(low, high);
+            let four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps::<1>(eight));
+            let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+            _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)))
+        }
+    }
+}
+
+/// Proof that the processor has AVX2, AVX-512F and AVX-512DQ: made by [`avx512`] only.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy)]
+struct Avx512(());
+
+// SAFETY of all blocks: there is no Avx512 on a processor without these features. A Chunk is exactly one register long;
+// loads and stores need no alignment.
+#[cfg(target_arch = "x86_64")]
+impl Simd for Avx512 {
+    type Vector = __m512;
+
+    #[inline(always)]
+    fn load(self, chunk: &Chunk) -> __m512 {
+        // SAFETY: as above
+        unsafe { _mm512_loadu_ps(chunk.as_ptr()) }
+    }
+
+    #[inline(always)]
+    fn store(self, vector: __m512, chunk: &mut Chunk) {
+        // SAFETY: as above
+        unsafe { _mm512_storeu_ps(chunk.as_mut_ptr(), vector) }
+    }
+
+    #[inline(always)]
+    fn splat(self, number: f32) -> __m512 {
+        // SAFETY: as above
+        unsafe { _mm512_set1_ps(number) }
+    }
+
+    #[inline(always)]
+    fn add(self, a: __m512, b: __m512) -> __m512 {
+        // SAFETY: as above
+        unsafe { _mm512_add_ps(a, b) }
+    }
+
+    #[inline(always)]
+    fn mul(self, a: __m512, b: __m512) -> __m512 {
+        // SAFETY: as above
+        unsafe { _mm512_mul_ps(a, b) }
+    }
+
+    #[inline(always)]
+    fn sum(self, vector: __m512) -> f32 {
+        // SAFETY: as above; Avx512 proves AVX2 too
+        unsafe { Avx2(()).sum([_mm512_castps512_ps256(vector), _mm512_extractf32x8_ps::<1>(vector)]) }
+    }
+}
