@@ -1,8 +1,13 @@
 //! How a table's pages fall into blocks, and how many blocks the buffer holds.
 //!
-//! It guarantees that every page is in exactly one block and that the default leaves enough blocks in the buffer to mix
-//! classes. It prevents the failure of the authors' prototype, where 10 MB blocks of a 289 MB table left two or three
-//! blocks in a 10% buffer and the accuracy on clustered data came out anywhere between chance and a full shuffle's.
+//! It guarantees that every page is in exactly one block, that the default leaves enough blocks in the buffer to mix
+//! classes, and that an epoch does not end with a scrap of a buffer.
+//!
+//! It prevents two failures. In the authors' prototype, 10 MB blocks of a 289 MB table left two or three blocks in a 10%
+//! buffer, and the accuracy on clustered data came out anywhere between chance and a full shuffle's. And if buffers are
+//! filled to the brim, the last one holds what is left: of 642 blocks with 64 in the buffer, two. When tuples are
+//! sorted by label these are of one class, and as they are the last that SGD sees, they spoil the model of every epoch: 0.60
+//! instead of 0.89 on 400,000 x 28. So the blocks are spread evenly over as few buffers as do.
 
 use crate::size::{BlockSize, BufferSize, SizeError};
 use std::ops::Range;
@@ -22,14 +27,16 @@ pub struct Geometry {
     pub pages_per_block: u32,
     /// Blocks of the table; 0 only if it has no pages.
     pub blocks: u32,
-    /// Blocks that fill the buffer: at least 1, even for an empty table, and otherwise at most `blocks`.
+    /// Blocks that fill the buffer: at least 1, even for an empty table, and otherwise at most `blocks`. The last buffer of
+    /// an epoch may have fewer.
     pub buffer_blocks: u32,
 }
 
 impl Geometry {
     /// The geometry of a table of `pages` pages of `page_bytes` bytes (PostgreSQL's BLCKSZ) each.
     ///
-    /// The buffer holds as many whole blocks as fit its size, or the whole table.
+    /// An epoch takes as few buffers as the size of the buffer allows, in whole blocks, and they are filled evenly, so that
+    /// a buffer may be smaller than asked for: 60% of a table are two buffers of 50%.
     ///
     /// # Errors
     /// [`SizeError::BlockBelowPage`] and [`SizeError::BlockAboveMaximum`]. A block larger than the table is none.
@@ -38,22 +45,35 @@ impl Geometry {
     /// If `page_bytes` is 0.
     pub fn new(pages: u32, page_bytes: u32, block: BlockSize, buffer: BufferSize) -> Result<Geometry, SizeError> {
         let buffer_pages = match buffer {
-            BufferSize::Percent(percent) => (f64::from(pages) * percent / 100.0) as u32,
+            // a part of a page more than asked for is one buffer less: 10% are ten buffers, not eleven
+            BufferSize::Percent(percent) => (f64::from(pages) * percent / 100.0).ceil() as u32,
             BufferSize::Bytes(bytes) => u32::try_from(bytes / u64::from(page_bytes)).unwrap_or(u32::MAX),
         }
         .min(pages);
-        let pages_per_block = match block {
-            BlockSize::Auto => (buffer_pages / MIN_BLOCKS_IN_BUFFER).min(pages_in(MAX_BLOCK_BYTES, page_bytes)).max(1),
-            BlockSize::Bytes(bytes) if bytes > MAX_BLOCK_BYTES => return Err(SizeError::BlockAboveMaximum(bytes)),
-            BlockSize::Bytes(bytes) if bytes < u64::from(page_bytes) => {
-                return Err(SizeError::BlockBelowPage { bytes, page_bytes });
+        match block {
+            BlockSize::Auto => {
+                // 63 whole blocks and a short one may do, if the buffer holds the whole table
+                let largest = buffer_pages / (MIN_BLOCKS_IN_BUFFER - 1);
+                let largest = largest.min(pages_in(MAX_BLOCK_BYTES, page_bytes)).max(1);
+                let mut geometries = (1..=largest).rev().map(|size| Geometry::of_blocks(pages, size, buffer_pages));
+                let mixing = geometries.find(|geometry| geometry.buffer_blocks >= MIN_BLOCKS_IN_BUFFER);
+                Ok(mixing.unwrap_or_else(|| Geometry::of_blocks(pages, 1, buffer_pages)))
             }
-            BlockSize::Bytes(bytes) => pages_in(bytes, page_bytes),
-        };
+            BlockSize::Bytes(bytes) if bytes > MAX_BLOCK_BYTES => Err(SizeError::BlockAboveMaximum(bytes)),
+            BlockSize::Bytes(bytes) if bytes < u64::from(page_bytes) => {
+                Err(SizeError::BlockBelowPage { bytes, page_bytes })
+            }
+            BlockSize::Bytes(bytes) => Ok(Geometry::of_blocks(pages, pages_in(bytes, page_bytes), buffer_pages)),
+        }
+    }
+
+    /// The geometry of blocks of `pages_per_block` pages, for a buffer that has room for `buffer_pages`.
+    fn of_blocks(pages: u32, pages_per_block: u32, buffer_pages: u32) -> Geometry {
         let blocks = pages.div_ceil(pages_per_block);
         // a buffer for the whole table also holds its last block, which may be short
-        let buffer_blocks = if buffer_pages == pages { blocks } else { buffer_pages / pages_per_block };
-        Ok(Geometry { pages, pages_per_block, blocks, buffer_blocks: buffer_blocks.max(1) })
+        let room = if buffer_pages == pages { blocks } else { buffer_pages / pages_per_block };
+        let buffers = blocks.div_ceil(room.max(1)).max(1);
+        Geometry { pages, pages_per_block, blocks, buffer_blocks: blocks.div_ceil(buffers).max(1) }
     }
 
     /// The pages of block number `block`, in `0..blocks`; those of any other are empty.
@@ -83,7 +103,17 @@ mod tests {
     fn the_default_gives_the_buffer_of_a_middling_table_64_blocks() {
         // the prototype's table: 289 MB, where 10 MB blocks failed
         let g = geometry(289 * 128, "auto", "10%");
-        assert_eq!(g, Geometry { pages: 36_992, pages_per_block: 57, blocks: 649, buffer_blocks: 64 });
+        assert_eq!(g, Geometry { pages: 36_992, pages_per_block: 53, blocks: 698, buffer_blocks: 64 });
+    }
+
+    #[test]
+    fn the_last_buffer_is_no_scrap() {
+        // 64 blocks of 12 pages would fit, and leave 2 for the last buffer
+        let g = geometry(7693, "auto", "10%");
+        assert_eq!(g, Geometry { pages: 7693, pages_per_block: 11, blocks: 700, buffer_blocks: 70 });
+        // 10 blocks fit; 1 + 10 would be one buffer and a scrap
+        assert_eq!(geometry(88, "64kB", "640kB").buffer_blocks, 6);
+        assert_eq!(geometry(1000, "8kB", "60%").buffer_blocks, 500);
     }
 
     #[test]

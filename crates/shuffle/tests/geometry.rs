@@ -33,12 +33,20 @@ prop_compose! {
     }
 }
 
-/// Pages that the buffer may hold of a table of `pages`.
-fn buffer_pages(buffer: BufferSize, pages: u32, page_bytes: u32) -> f64 {
-    match buffer {
-        BufferSize::Percent(percent) => f64::from(pages) * percent / 100.0,
-        BufferSize::Bytes(bytes) => bytes as f64 / f64::from(page_bytes),
-    }
+/// Pages that the buffer may hold of a table of `pages`, and whole blocks, as few as one.
+fn room(buffer: BufferSize, pages: u32, page_bytes: u32, pages_per_block: u32) -> (u32, u32) {
+    let buffer_pages = match buffer {
+        BufferSize::Percent(percent) => (f64::from(pages) * percent / 100.0).ceil(),
+        BufferSize::Bytes(bytes) => (bytes as f64 / f64::from(page_bytes)).floor(),
+    };
+    let buffer_pages = buffer_pages.min(pages.into()) as u32;
+    let blocks = if buffer_pages == pages { pages.div_ceil(pages_per_block) } else { buffer_pages / pages_per_block };
+    (buffer_pages, blocks.max(1))
+}
+
+/// How many buffers an epoch takes if each but the last holds `buffer_blocks`.
+fn buffers(blocks: u32, buffer_blocks: u32) -> u32 {
+    blocks.div_ceil(buffer_blocks)
 }
 
 proptest! {
@@ -66,26 +74,37 @@ proptest! {
     }
 
     #[test]
-    fn the_buffer_holds_all_the_blocks_that_fit_and_no_more((page_bytes, _, buffer, geometry) in geometry()) {
+    fn as_few_buffers_as_the_room_allows_are_filled_evenly((page_bytes, _, buffer, geometry) in geometry()) {
         let Geometry { pages, pages_per_block, blocks, buffer_blocks } = geometry;
-        prop_assert!(buffer_blocks >= 1 && buffer_blocks <= blocks.max(1));
-        let fits = buffer_pages(buffer, pages, page_bytes).floor().min(pages.into());
-        let held = f64::from(pages.min(buffer_blocks.saturating_mul(pages_per_block)));
-        prop_assert!(buffer_blocks == 1 || held <= fits, "{held} pages held, {fits} fit");
-        prop_assert!(buffer_blocks == blocks || held + f64::from(pages_per_block) > fits, "{held} held, {fits} fit");
+        let (buffer_pages, room) = room(buffer, pages, page_bytes, pages_per_block);
+        prop_assert!(buffer_blocks >= 1 && buffer_blocks <= blocks.max(1) && buffer_blocks <= room);
+        prop_assert!(buffer_blocks == 1 || pages.min(buffer_blocks * pages_per_block) <= buffer_pages);
+        prop_assert_eq!(buffers(blocks, buffer_blocks), buffers(blocks, room));
+        // one block less per buffer would not do
+        prop_assert!(buffer_blocks == 1 || buffers(blocks, buffer_blocks - 1) > buffers(blocks, room));
+    }
+
+    /// At most one block per buffer is missing from the last one.
+    #[test]
+    fn the_last_of_ten_buffers_is_no_scrap(page_bytes in page_bytes(), pages in 1000..5_000_000_u32) {
+        let geometry = Geometry::new(pages, page_bytes, BlockSize::Auto, BufferSize::Percent(10.0)).unwrap();
+        let in_last = (geometry.blocks - 1) % geometry.buffer_blocks + 1;
+        prop_assert!(f64::from(in_last) >= 0.8 * f64::from(geometry.buffer_blocks), "{in_last} in {geometry:?}");
     }
 
     #[test]
     fn the_automatic_block_is_the_largest_that_leaves_64_in_the_buffer(
-        page_bytes in page_bytes(), pages in 0..5_000_000_u32, buffer in buffer_size()
+        page_bytes in page_bytes(), pages in 0..2_000_000_u32, buffer in buffer_size()
     ) {
         let geometry = Geometry::new(pages, page_bytes, BlockSize::Auto, buffer).unwrap();
-        let block_pages = geometry.pages_per_block;
-        prop_assert!(block_pages == 1 || geometry.buffer_blocks >= MIN_BLOCKS_IN_BUFFER, "{geometry:?}");
-        let larger = u64::from(block_pages + 1) * u64::from(page_bytes);
-        let fits = buffer_pages(buffer, pages, page_bytes).floor().min(pages.into());
-        let in_buffer = (fits / f64::from(block_pages + 1)).floor();
-        prop_assert!(larger > MAX_BLOCK_BYTES || in_buffer < MIN_BLOCKS_IN_BUFFER.into(), "{geometry:?}");
+        let chosen = geometry.pages_per_block;
+        prop_assert!(chosen == 1 || geometry.buffer_blocks >= MIN_BLOCKS_IN_BUFFER, "{geometry:?}");
+        let maximum = (MAX_BLOCK_BYTES / u64::from(page_bytes)) as u32;
+        for larger in chosen + 1..=maximum {
+            let block = BlockSize::Bytes(u64::from(larger) * u64::from(page_bytes));
+            let other = Geometry::new(pages, page_bytes, block, buffer).unwrap();
+            prop_assert!(other.buffer_blocks < MIN_BLOCKS_IN_BUFFER, "{other:?} is better than {geometry:?}");
+        }
     }
 
     #[test]
