@@ -112,3 +112,62 @@ impl Hyperparameters {
         self.learning_rate * self.decay.powf(f64::from(epoch) - 1.0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_is_read_from_its_name() {
+        for kind in ModelKind::ALL {
+            assert_eq!(kind.name().parse(), Ok(kind));
+            assert_eq!(kind.to_string(), kind.name());
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
+        }
+        assert_eq!(ModelKind::known(), "logistic, svm");
+    }
+
+    #[test]
+    fn an_unknown_name_is_refused_and_quoted() {
+        let error = "Logistic".parse::<ModelKind>().unwrap_err();
+        assert_eq!(error, UnknownModel("Logistic".to_owned()));
+        assert_eq!(error.to_string(), "unknown model \"Logistic\"");
+    }
+
+    #[test]
+    fn the_defaults_are_valid() {
+        let hyper = Hyperparameters::new(ModelKind::Svm);
+        assert_eq!((hyper.learning_rate, hyper.decay, hyper.l2), (0.01, 0.95, 0.0));
+        assert_eq!(hyper.validate(), Ok(()));
+    }
+
+    #[test]
+    fn values_out_of_range_are_refused_by_name() {
+        let valid = Hyperparameters::new(ModelKind::Logistic);
+        let refused = |hyper: Hyperparameters| hyper.validate().unwrap_err().name;
+        for learning_rate in [0.0, -0.1, f64::NAN, f64::INFINITY] {
+            assert_eq!(refused(Hyperparameters { learning_rate, ..valid }), "learning_rate");
+        }
+        for decay in [0.0, -0.5, 1.000_001, f64::NAN] {
+            assert_eq!(refused(Hyperparameters { decay, ..valid }), "decay");
+        }
+        for l2 in [-1e-9, f64::NAN, f64::INFINITY, 100.0] {
+            assert_eq!(refused(Hyperparameters { l2, ..valid }), "l2");
+        }
+        assert_eq!(Hyperparameters { decay: 1.0, l2: 99.9, ..valid }.validate(), Ok(()));
+    }
+
+    #[test]
+    fn the_learning_rate_decays_from_the_second_epoch_on() {
+        let hyper = Hyperparameters { learning_rate: 0.8, decay: 0.5, ..Hyperparameters::new(ModelKind::Svm) };
+        assert_eq!([1, 2, 3].map(|epoch| hyper.learning_rate_at(epoch)), [0.8, 0.4, 0.2]);
+        assert_eq!(hyper.learning_rate_at(u32::MAX), 0.0);
+    }
+
+    #[test]
+    fn hyperparameters_survive_json() {
+        let hyper = Hyperparameters { kind: ModelKind::Svm, learning_rate: 0.1, decay: 0.3, l2: 1e-7 };
+        let json = serde_json::to_string(&hyper).unwrap();
+        assert_eq!(serde_json::from_str::<Hyperparameters>(&json).unwrap(), hyper);
+    }
+}

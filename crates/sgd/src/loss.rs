@@ -28,8 +28,9 @@ impl Loss for Hinge {
 
     #[inline(always)]
     fn loss(self, m: f32) -> f32 {
+        let short = 1.0 - m;
         // not f32::max, which would hide a NaN
-        if m >= 1.0 { 0.0 } else { 1.0 - m }
+        if short < 0.0 { 0.0 } else { short }
     }
 }
 
@@ -146,4 +147,89 @@ fn probability_f64(z: f64) -> f64 {
 /// ln(1 + e^z), to the rounding of f64.
 pub(crate) fn softplus(z: f64) -> f64 {
     z.max(0.0) + (-z.abs()).exp().ln_1p()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Margins over the whole range of the table and beyond, close to each other.
+    fn margins() -> impl Iterator<Item = f32> {
+        (-60_000..120_000).map(|i| i as f32 / 1024.0 + 1e-4)
+    }
+
+    #[test]
+    fn the_logistic_slope_is_within_2e_7_of_the_logistic_function() {
+        for m in margins() {
+            let (slope, truth) = (f64::from(Logistic::new().slope(m)), probability(-m));
+            assert!((slope - truth).abs() <= 2e-7, "{m}: {slope} {truth}");
+            assert!(m >= HIGHEST || (slope / truth - 1.0).abs() <= 1e-6, "{m}: {slope} {truth}");
+        }
+    }
+
+    #[test]
+    fn the_logistic_loss_is_within_2e_7_of_the_truth() {
+        for m in margins() {
+            let (loss, truth) = (f64::from(Logistic::new().loss(m)), softplus(-f64::from(m)));
+            assert!((loss - truth).abs() <= 2e-7 * truth.max(1.0), "{m}: {loss} {truth}");
+            assert!(m >= HIGHEST || (loss / truth - 1.0).abs() <= 1e-6, "{m}: {loss} {truth}");
+        }
+    }
+
+    #[test]
+    fn the_ends_of_the_table_and_of_f32_are_finite_and_saturated() {
+        let below = |x: f32| f32::from_bits(x.to_bits() - 1);
+        for m in [LOWEST, below(HIGHEST), HIGHEST, 0.0, -0.0] {
+            assert!((f64::from(Logistic::new().slope(m)) - probability(-m)).abs() <= 2e-7, "{m}");
+        }
+        assert_eq!(Logistic::new().slope(0.0).to_bits(), Logistic::new().slope(-0.0).to_bits());
+        for (m, slope, loss) in [(f32::MAX, 0.0, 0.0), (f32::INFINITY, 0.0, 0.0), (f32::MIN, 1.0, f32::MAX)] {
+            assert_eq!((Logistic::new().slope(m), Logistic::new().loss(m)), (slope, loss));
+            assert_eq!((Hinge.slope(m), Hinge.loss(m)), (slope, loss));
+        }
+    }
+
+    #[test]
+    fn a_margin_that_is_not_a_number_gives_a_loss_that_is_not_a_number() {
+        assert!(Logistic::new().loss(f32::NAN).is_nan());
+        assert!(Logistic::new().slope(f32::NAN).is_nan());
+        assert!(Hinge.loss(f32::NAN).is_nan());
+    }
+
+    #[test]
+    fn the_hinge_has_no_slope_at_a_margin_of_exactly_1() {
+        let below = f32::from_bits(1f32.to_bits() - 1);
+        assert_eq!([Hinge.slope(1.0), Hinge.loss(1.0)], [0.0, 0.0]);
+        assert_eq!([Hinge.slope(below), Hinge.loss(below)], [1.0, 1.0 - below]);
+        assert_eq!([Hinge.slope(-3.0), Hinge.loss(-3.0)], [1.0, 4.0]);
+    }
+
+    proptest! {
+        #[test]
+        fn slopes_are_minus_the_finite_differences_of_the_losses(m in -30.0f64..30.0) {
+            let h = 1e-5;
+            let logistic = (softplus(-(m - h)) - softplus(-(m + h))) / (2.0 * h);
+            prop_assert!((f64::from(Logistic::new().slope(m as f32)) - logistic).abs() < 1e-6);
+            let hinge = |m: f64| (1.0 - m).max(0.0);
+            if (m - 1.0).abs() > 1e-3 {
+                prop_assert!((f64::from(Hinge.slope(m as f32)) - (hinge(m - h) - hinge(m + h)) / (2.0 * h)).abs() < 1e-6);
+            }
+        }
+
+        #[test]
+        fn the_probabilities_of_both_classes_sum_to_1(z: f32) {
+            prop_assume!(!z.is_nan());
+            prop_assert!((probability(z) + probability(-z) - 1.0).abs() <= 3e-16);
+        }
+    }
+
+    #[test]
+    fn probability_keeps_its_precision_in_the_tails() {
+        assert_eq!(probability(0.0), 0.5);
+        assert_eq!([probability(f32::INFINITY), probability(f32::NEG_INFINITY)], [1.0, 0.0]);
+        assert!((probability(-700.0) / (-700f64).exp() - 1.0).abs() < 1e-15);
+        assert!((probability(1.0) - 0.731_058_578_630_004_9).abs() < 2e-16);
+    }
 }

@@ -105,12 +105,12 @@ impl State {
 
     /// The model with all steps made.
     pub(crate) fn model(&self) -> LinearModel {
-        let step = self.step.slope * self.step.direction;
-        let pending = step * inverse(self.scale);
+        let Step { slope, direction } = self.step;
+        let pending = slope * (direction * inverse(self.scale));
         let weights = self.weights.iter().flat_map(|chunk| chunk.0).zip(self.previous.iter().flatten());
         // + 0.0 makes a negative zero, from a weight that underflows, as positive as all other zeros
         let weights = weights.map(|(w, x)| (w + pending * x) * self.scale as f32 + 0.0);
-        LinearModel { weights: weights.take(self.dim).collect(), intercept: self.intercept + step }
+        LinearModel { weights: weights.take(self.dim).collect(), intercept: self.intercept + slope * direction }
     }
 }
 

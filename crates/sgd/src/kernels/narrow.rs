@@ -7,9 +7,9 @@
 
 use tuples::{Batch, LANES};
 
+use super::Chunk;
 use super::learn::{Learn, Step, inverse};
 use super::simd::{Simd, prefetch};
-use super::Chunk;
 use crate::loss::Loss;
 
 /// Rows to be asked for ahead of their use: learning from that many takes as long as memory takes to answer.
@@ -29,13 +29,11 @@ pub(super) fn narrow<const N: usize, S: Simd, L: Loss>(simd: S, learn: Learn<'_,
         let mut row: [S::Vector; N] = std::array::from_fn(|i| simd.load(&row[i]));
         row[N - 1] = simd.mul(row[N - 1], mask);
         // 1 is the previous row's own constant times this one's
-        let overlap = dot(simd, &previous, &row) + 1.0;
-        let margin =
-            y * (dot(simd, &weights, &row) * scale32 + intercept) + step.slope * (y * step.direction * overlap);
-        let made = step.slope * step.direction;
-        intercept += made;
-        let made = simd.splat(made * inverse_scale);
+        let overlap = y * step.direction * (dot(simd, &previous, &row) + 1.0);
+        let margin = (dot(simd, &weights, &row) * (y * scale32) + y * intercept) + step.slope * overlap;
+        let made = simd.splat(step.slope * (step.direction * inverse_scale));
         weights = std::array::from_fn(|i| simd.mul_add(made, previous[i], weights[i]));
+        intercept += step.slope * step.direction;
         step = Step { slope: loss.slope(margin), direction: y * rates.learning_rate };
         totals.count(margin, loss.loss(margin));
         if rates.shrink < 1.0 {

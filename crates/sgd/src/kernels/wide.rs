@@ -27,9 +27,9 @@ pub(super) fn wide<S: Simd, L: Loss>(simd: S, learn: Learn<'_, L>) {
         let tail = simd.mul(simd.load(tail), mask);
         rescale(&mut state.scale, &mut state.weights);
         let (weights_tail, weights) = state.weights.split_last_mut().expect("rows have a chunk");
-        let made = state.step.slope * state.step.direction;
-        let scaled = simd.splat(made * inverse(state.scale));
-        state.intercept += made;
+        let Step { slope, direction } = state.step;
+        let scaled = simd.splat(slope * (direction * inverse(state.scale)));
+        state.intercept += slope * direction;
         let advanced = simd.mul_add(scaled, previous_tail, simd.load(&weights_tail.0));
         simd.store(advanced, &mut weights_tail.0);
         let product = advance_and_dot(simd, weights, scaled, previous, row, simd.mul(advanced, tail));

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use tuples::Batch;
 
-use super::noisy_batch;
+use super::{batch_of, noisy_batch};
 use crate::kernels::Level;
 use crate::{EpochReport, Hyperparameters, LinearModel, ModelKind, Trainer};
 
@@ -56,5 +56,50 @@ proptest! {
         let hyper = hyper(ModelKind::ALL[usize::from(svm)], if penalty { 1.0 } else { 0.0 });
         let whole = train(hyper, Level::detect(), &batch, &[]);
         prop_assert_eq!(train(hyper, Level::detect(), &batch, &cuts), whole);
+    }
+}
+
+#[test]
+fn cutting_the_tuples_into_batches_changes_no_bit() {
+    for (dim, kind) in [(5, ModelKind::Logistic), (28, ModelKind::Svm), (100, ModelKind::Logistic)] {
+        let hyper = hyper(kind, 0.5);
+        let whole = noisy_batch(dim, 90, 3);
+        let tuples: Vec<(f32, &[f32])> =
+            whole.order().iter().map(|&i| (whole.label(i as usize), whole.features(i as usize))).collect();
+        let mut at_once = Trainer::new(hyper, dim);
+        at_once.begin_epoch();
+        at_once.learn(&whole, 0..90);
+        let mut piecewise = Trainer::new(hyper, dim);
+        piecewise.begin_epoch();
+        for tuples in tuples.chunks(7) {
+            let batch = batch_of(dim, tuples.iter().copied());
+            piecewise.learn(&batch, 0..batch.len());
+        }
+        assert_eq!(bits(&piecewise.model()), bits(&at_once.model()));
+        assert_eq!(piecewise.end_epoch(), at_once.end_epoch());
+    }
+}
+
+proptest! {
+    #[test]
+    fn swapping_the_classes_negates_the_model_to_the_bit(
+        dim in prop::sample::select(&DIMS[..12]), n in 1usize..200, seed: u64, penalty: bool, svm: bool,
+    ) {
+        let hyper = hyper(ModelKind::ALL[usize::from(svm)], if penalty { 3.0 } else { 0.0 });
+        let mut batch = noisy_batch(dim, n, seed);
+        // a feature that is always 0 keeps a weight of 0, which has a sign of its own
+        (0..n).for_each(|i| batch.features_mut(i)[0] = 0.0);
+        let train = |batch: &Batch| {
+            let mut trainer = Trainer::new(hyper, dim);
+            trainer.begin_epoch();
+            trainer.learn(batch, 0..n);
+            (trainer.model(), trainer.end_epoch().unwrap())
+        };
+        let (mut model, report) = train(&batch);
+        batch.labels_mut().iter_mut().for_each(|label| *label = -*label);
+        let (swapped, swapped_report) = train(&batch);
+        model.negate();
+        prop_assert_eq!(bits(&swapped), bits(&model));
+        prop_assert_eq!(swapped_report, report);
     }
 }

@@ -1,7 +1,10 @@
 //! Tests of the trainer against independent computations, and of what it guarantees to the bit.
 
 mod bits;
+mod columns;
+mod judgement;
 mod reference;
+mod steps;
 
 use tuples::Batch;
 

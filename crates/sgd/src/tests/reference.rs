@@ -89,6 +89,43 @@ fn logistic_agrees_with_plain_sgd_in_f64_for_every_kernel() {
     }
 }
 
+#[test]
+fn svm_agrees_with_plain_sgd_in_f64_for_every_kernel() {
+    for dim in [1, 2, 15, 16, 17, 31, 32, 47, 48, 63, 64, 79, 100, 128, 2000] {
+        for l2 in [0.0, 0.03] {
+            let hyper = Hyperparameters { learning_rate: 0.05, l2, ..Hyperparameters::new(ModelKind::Svm) };
+            assert_agree(hyper, &noisy_batch(dim, 300, 100 + dim as u64), 3, 2e-5);
+        }
+    }
+}
+
+#[test]
+fn a_penalty_that_nearly_erases_the_weights_agrees_with_plain_sgd() {
+    for dim in [3, 20, 40, 60, 100] {
+        for l2 in [6.0, 15.0, 19.999] {
+            let hyper = Hyperparameters { learning_rate: 0.05, l2, ..Hyperparameters::new(ModelKind::Logistic) };
+            assert_agree(hyper, &noisy_batch(dim, 300, dim as u64), 2, 2e-5);
+        }
+    }
+}
+
+#[test]
+fn a_penalty_too_small_for_one_step_in_f32_still_shrinks_the_weights() {
+    // 1 - 1e-8 is 1 in f32
+    let hyper = Hyperparameters { kind: ModelKind::Svm, learning_rate: 1e-3, decay: 1.0, l2: 1e-5 };
+    let mut trainer = Trainer::new(hyper, 1);
+    trainer.begin_epoch();
+    let mut batch = noisy_batch(1, 1, 1);
+    (batch.features_mut(0)[0], batch.labels_mut()[0]) = (1e4, 1.0);
+    trainer.learn(&batch, 0..1);
+    let before = trainer.model().weights[0];
+    for _ in 0..1_000_000 {
+        trainer.learn(&batch, 0..1);
+    }
+    let after = trainer.model().weights[0];
+    assert!((f64::from(after / before) - (-0.01f64).exp()).abs() < 1e-5, "{before} {after}");
+}
+
 proptest! {
     #[test]
     fn logistic_agrees_with_plain_sgd_for_any_hyperparameters(
