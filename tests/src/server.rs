@@ -1,5 +1,6 @@
 //! The server that `scripts/with-postgres` has started, as the environment describes it.
 
+use crate::Failure;
 use postgres::{Client, Config, NoTls};
 use std::env;
 use std::path::PathBuf;
@@ -27,22 +28,26 @@ pub(crate) fn admin() -> Client {
 
 /// The name of the database that the tests' databases are copies of: CREATE EXTENSION has run in it.
 ///
-/// Made once per process, because CREATE EXTENSION takes longer than a copy.
+/// Made once per process, because CREATE EXTENSION takes longer than a copy; if that fails, every test says why.
 pub(crate) fn template() -> &'static str {
-    static TEMPLATE: OnceLock<String> = OnceLock::new();
-    TEMPLATE.get_or_init(|| {
-        let name = format!("template_{}", std::process::id());
-        admin().batch_execute(&format!("CREATE DATABASE {name}")).expect("the template can be created");
-        let mut config = config();
-        let mut client = config.dbname(&name).connect(NoTls).expect("the template can be reached");
-        client.batch_execute("CREATE EXTENSION corgipile").unwrap_or_else(|e| panic!("CREATE EXTENSION failed: {e:?}"));
-        client.batch_execute(crate::fixtures::FUNCTIONS).expect("the fixtures' functions can be created");
-        // CREATE DATABASE does not copy what somebody, such as an autovacuum worker, is connected to.
-        client
-            .batch_execute(&format!("ALTER DATABASE {name} WITH ALLOW_CONNECTIONS false"))
-            .expect("the template can be closed");
-        name
-    })
+    static TEMPLATE: OnceLock<Result<String, String>> = OnceLock::new();
+    match TEMPLATE.get_or_init(|| make_template().map_err(|e| format!("{:#?}", Failure::from(e)))) {
+        Ok(name) => name,
+        Err(failure) => panic!("the template database cannot be made: {failure}"),
+    }
+}
+
+fn make_template() -> Result<String, postgres::Error> {
+    let name = format!("template_{}", std::process::id());
+    let mut admin = admin();
+    admin.batch_execute(&format!("CREATE DATABASE {name}"))?;
+    let mut client = config().dbname(&name).connect(NoTls)?;
+    client.batch_execute("CREATE EXTENSION corgipile")?;
+    client.batch_execute(crate::fixtures::FUNCTIONS)?;
+    client.close()?;
+    // CREATE DATABASE does not copy what somebody, such as an autovacuum worker, is connected to.
+    admin.batch_execute(&format!("ALTER DATABASE {name} WITH ALLOW_CONNECTIONS false"))?;
+    Ok(name)
 }
 
 /// A command of the server's own version: `psql`, `pg_dump`, ..., with the environment that finds the server.

@@ -1,1 +1,17 @@
 //! corgipile as its users meet it: through a real server. A file per theme.
+
+mod backend;
+mod bad_input;
+mod cancel;
+mod documents;
+mod explain;
+mod features;
+mod labels;
+mod models;
+mod planner;
+mod privileges;
+mod prototype;
+mod real_data;
+mod shuffle;
+mod sources;
+mod training;

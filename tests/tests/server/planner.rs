@@ -1,0 +1,145 @@
+//! Whatever the planner's settings: the same results.
+
+use corgipile_tests::{Database, clustered};
+use std::time::Duration;
+
+/// Calls, each with what it has to give.
+const CALLS: [(&str, &str); 5] = [
+    ("SELECT count(*), sum(epoch), min(tuples) FROM corgipile_train('t', max_epochs => 3, seed => 1)", "3|6|2000"),
+    ("SELECT count(*), sum(id) FROM corgipile_shuffle(NULL::t, seed => 1) WHERE id % 2 = 0", "1000|1001000"),
+    ("SELECT count(*) FROM corgipile_shuffle(NULL::t) s JOIN t USING (id) WHERE t.label = 1", "1000"),
+    ("SELECT count(*) FROM (SELECT corgipile_train('t', max_epochs => 3)) s", "3"),
+    (
+        "SELECT count(*) FROM corgipile_train('t', max_epochs => 4) e, corgipile_shuffle(NULL::t) s WHERE s.id = e.epoch",
+        "4",
+    ),
+];
+
+#[test]
+fn every_planner_setting_gives_the_same_results() {
+    let mut db = Database::new();
+    clustered(&mut db, "t", 2000);
+    db.run("CREATE INDEX ON t (id); ANALYZE t");
+    let expected = db.trained("'t', max_epochs => 3, seed => 1").bits();
+    for settings in [
+        "SET force_parallel_mode = on",
+        "SET force_parallel_mode = regress",
+        "SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0",
+        "SET enable_seqscan = off",
+        "SET enable_seqscan = off; SET enable_indexscan = off; SET enable_bitmapscan = off; SET enable_indexonlyscan = off",
+        "SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_material = off",
+        "SET enable_nestloop = off; SET enable_hashjoin = off; SET enable_sort = off",
+        "SET plan_cache_mode = force_generic_plan",
+        "SET jit = on; SET jit_above_cost = 0; SET jit_inline_above_cost = 0; SET jit_optimize_above_cost = 0",
+        "SET default_transaction_isolation = 'serializable'",
+        "SET default_transaction_isolation = 'repeatable read'",
+        "SET work_mem = '64kB'; SET enable_memoize = off",
+        "SET from_collapse_limit = 1; SET join_collapse_limit = 1; SET geqo_threshold = 2",
+        "SET default_toast_compression = lz4; SET array_nulls = off; SET standard_conforming_strings = off",
+        "SET extra_float_digits = -15; SET datestyle = 'German'; SET intervalstyle = 'iso_8601'",
+        "SET constraint_exclusion = on; SET track_io_timing = on; SET synchronize_seqscans = off",
+    ] {
+        db.run("RESET ALL; SET statement_timeout = '120s'");
+        db.run(settings);
+        for (call, result) in CALLS {
+            assert_eq!(db.line(call), result, "{settings}: {call}");
+        }
+        assert_eq!(db.trained("'t', max_epochs => 3, seed => 1").bits(), expected, "{settings}");
+    }
+}
+
+#[test]
+fn prepared_statements_with_generic_plans_take_new_parameters() {
+    let mut db = Database::new();
+    clustered(&mut db, "t", 1000);
+    db.run("SET plan_cache_mode = force_generic_plan;
+            PREPARE s(bigint, int, text) AS SELECT id FROM corgipile_shuffle(NULL::t, seed => $1, epoch => $2, shuffle => $3)");
+    let first = db.lines("EXECUTE s(1, 1, 'corgipile')");
+    assert!(first == db.lines("SELECT id FROM corgipile_shuffle(NULL::t, seed => 1)"));
+    assert!(first != db.lines("EXECUTE s(2, 1, 'corgipile')"));
+    assert!(first != db.lines("EXECUTE s(1, 2, 'corgipile')"));
+    assert!(db.lines("EXECUTE s(1, 1, 'no_shuffle')") == db.lines("SELECT id FROM t"));
+    db.fails_with("EXECUTE s(1, 1, 'nope')", "22023");
+    assert!(first == db.lines("EXECUTE s(1, 1, 'corgipile')"));
+}
+
+#[test]
+fn an_update_that_waited_for_another_rechecks_its_join_with_a_shuffle() {
+    let mut db = Database::new();
+    clustered(&mut db, "t", 200);
+    db.run("CREATE TABLE counters AS SELECT id, 0 AS n FROM t; ALTER TABLE counters ADD PRIMARY KEY (id)");
+    for join in ["enable_nestloop", "enable_hashjoin"] {
+        let mut blocker = db.session();
+        let mut waiter = db.session();
+        for other in ["enable_nestloop", "enable_hashjoin", "enable_mergejoin"] {
+            waiter.run(&format!("SET {other} = {}", join == other));
+        }
+        blocker.run("BEGIN; UPDATE counters SET n = n + 100 WHERE id IN (5, 6, 7)");
+        let thread = std::thread::spawn(move || {
+            waiter.run(
+                "UPDATE counters c SET n = c.n + 1 FROM corgipile_shuffle(NULL::t) s WHERE s.id = c.id AND s.id <= 10",
+            );
+        });
+        let waiting =
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+        for _ in 0..500 {
+            if db.line(waiting) == "1" {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        blocker.run("COMMIT");
+        thread.join().expect("the update succeeds");
+    }
+    assert_eq!(
+        db.line("SELECT count(*) FILTER (WHERE n = 2), count(*) FILTER (WHERE n = 202), sum(n) FROM counters"),
+        "7|3|620"
+    );
+}
+
+#[test]
+fn row_locks_of_an_outer_query_work_beside_training_and_shuffling() {
+    let mut db = Database::new();
+    clustered(&mut db, "t", 200);
+    assert_eq!(
+        db.lines("SELECT t.id FROM t JOIN corgipile_shuffle(NULL::t) s USING (id) WHERE id < 4 FOR UPDATE OF t").len(),
+        3
+    );
+    let locked =
+        db.lines("SELECT t.id FROM t, corgipile_train('t', max_epochs => 2) e WHERE t.id = e.epoch FOR UPDATE OF t");
+    assert_eq!(locked.len(), 2);
+    db.run("DELETE FROM t USING corgipile_shuffle(NULL::t, seed => 1) s WHERE s.id = t.id AND s.label = 0");
+    assert_eq!(db.line("SELECT count(*) FROM t"), "100");
+    db.run(
+        "MERGE INTO t USING (SELECT * FROM corgipile_shuffle(NULL::t)) s ON s.id = t.id
+            WHEN MATCHED THEN UPDATE SET label = 9",
+    );
+    assert_eq!(db.line("SELECT count(*) FROM t WHERE label = 9"), "100");
+}
+
+#[test]
+fn a_cursor_with_hold_over_training_keeps_its_rows_and_trains_once() {
+    let mut db = Database::new();
+    clustered(&mut db, "t", 500);
+    db.run("BEGIN; DECLARE c SCROLL CURSOR WITH HOLD FOR SELECT epoch FROM corgipile_train('t', max_epochs => 5)");
+    assert_eq!(db.lines("FETCH 2 FROM c"), ["1", "2"]);
+    assert_eq!(db.lines("FETCH BACKWARD 1 FROM c"), ["1"]);
+    db.run("COMMIT");
+    assert_eq!(db.lines("FETCH ALL FROM c"), ["2", "3", "4", "5"]);
+    assert_eq!(db.lines("FETCH FIRST FROM c"), ["1"]);
+    db.run("CLOSE c");
+    assert_eq!(db.models(), 1);
+}
+
+#[test]
+fn a_view_and_a_rule_over_training_and_shuffling_work() {
+    let mut db = Database::new();
+    clustered(&mut db, "t", 500);
+    db.run(
+        "CREATE VIEW shuffled AS SELECT id, label FROM corgipile_shuffle(NULL::t, seed => 3);
+            CREATE VIEW trained AS SELECT * FROM corgipile_train('t', max_epochs => 2)",
+    );
+    assert_eq!(db.line("SELECT count(*), sum(id) FROM shuffled WHERE label = 0"), "250|31375");
+    assert_eq!(db.lines("SELECT epoch FROM trained"), ["1", "2"]);
+    assert_eq!(db.models(), 1);
+}

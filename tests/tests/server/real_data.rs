@@ -1,0 +1,76 @@
+//! Real data sets, at the accuracies that the project promises; small generated sets walk the same paths everywhere.
+
+use corgipile_tests::{DataSet, Database, data_directory, generated_directory, shuffled_copy, skip};
+use std::path::Path;
+
+const STANDARDIZED: &str = "learning_rate => 0.001, options => '{\"standardize\": true}'";
+
+/// Trains on skin in its natural order, which is sorted by label, and checks the test accuracies.
+fn skin(directory: &Path, logistic: f64, svm: f64) {
+    let mut db = Database::new();
+    DataSet::csv(directory, "skin_train").load(&mut db, "train");
+    DataSet::csv(directory, "skin_test").load(&mut db, "test");
+    for (model, promised) in [("logistic", logistic), ("svm", svm)] {
+        let mut accuracy = |shuffle: &str| {
+            let id =
+                db.train(&format!("'train', '{model}', shuffle => '{shuffle}', seed => 1, {STANDARDIZED}"))[0].model_id;
+            db.evaluate(id, "test").accuracy
+        };
+        let corgipile = accuracy("corgipile");
+        let none = accuracy("no_shuffle");
+        assert!(corgipile >= promised, "{model}: corgipile reaches {corgipile}, promised {promised}");
+        assert!(none < promised - 0.03, "{model}: no_shuffle reaches {none}, which is not worse than {promised}");
+    }
+}
+
+/// Trains on a9a sorted by label and compares with a full shuffle.
+fn a9a(directory: &Path) {
+    let mut db = Database::new();
+    let train = DataSet::libsvm(directory, "a9a_train", 123).sorted_by_label();
+    train.load(&mut db, "train");
+    shuffled_copy(&mut db, "train", "shuffled");
+    for model in ["logistic", "svm"] {
+        let mut accuracy = |table: &str, shuffle: &str| {
+            let epochs = db.train(&format!(
+                "'{table}', '{model}', shuffle => '{shuffle}', seed => 1, features => '{{features_v}}'"
+            ));
+            assert_eq!(epochs[19].tuples, train.len() as i64);
+            db.evaluate(epochs[0].model_id, "train").accuracy
+        };
+        let full = accuracy("shuffled", "no_shuffle");
+        let corgipile = accuracy("train", "corgipile");
+        let none = accuracy("train", "no_shuffle");
+        assert!((full - corgipile).abs() <= 0.005, "{model}: corgipile {corgipile}, full shuffle {full}");
+        assert!(none < full - 0.02, "{model}: no_shuffle {none}, full shuffle {full}");
+    }
+}
+
+#[test]
+fn skin_in_natural_order_reaches_its_test_accuracy() {
+    match data_directory() {
+        Some(directory) => skin(&directory, 0.915, 0.924),
+        None => skip(skin_in_natural_order_reaches_its_test_accuracy, "CORGIPILE_DATA names no directory"),
+    }
+}
+
+#[test]
+fn a9a_sorted_by_label_is_as_good_as_fully_shuffled() {
+    match data_directory() {
+        Some(directory) => a9a(&directory),
+        None => skip(a9a_sorted_by_label_is_as_good_as_fully_shuffled, "CORGIPILE_DATA names no directory"),
+    }
+}
+
+#[test]
+fn a_generated_set_like_skin_reaches_its_test_accuracy() {
+    let directory = generated_directory("skin");
+    skin(&directory, 0.85, 0.85);
+    std::fs::remove_dir_all(directory).expect("the generated sets can be removed");
+}
+
+#[test]
+fn a_generated_set_like_a9a_is_as_good_as_fully_shuffled() {
+    let directory = generated_directory("a9a");
+    a9a(&directory);
+    std::fs::remove_dir_all(directory).expect("the generated sets can be removed");
+}
