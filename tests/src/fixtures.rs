@@ -4,12 +4,14 @@ use crate::Session;
 
 /// Created in the template database.
 ///
-/// `uniform(i, k)`: the k-th pseudo-random number of row i in [0, 1). `normal(i, k)`: nearly normal, mean 0, deviation 1.
+/// `uniform(i, k)`: the k-th pseudo-random number of row i in [0, 1).
+/// `normal(i, k)`: one that is nearly normal, with mean 0 and deviation 1.
 pub(crate) const FUNCTIONS: &str = "
     CREATE FUNCTION uniform(i bigint, k int) RETURNS float8 IMMUTABLE PARALLEL SAFE LANGUAGE sql
         AS 'SELECT (hashint8extended(i, k) & 1048575) / 1048576.0::float8';
     CREATE FUNCTION normal(i bigint, k int) RETURNS float8 IMMUTABLE PARALLEL SAFE LANGUAGE sql
-        AS 'SELECT sqrt(3::float8) * (uniform(i, 4*k) + uniform(i, 4*k+1) + uniform(i, 4*k+2) + uniform(i, 4*k+3) - 2)';";
+        AS 'SELECT sqrt(3::float8)
+                   * (uniform(i, 4*k) + uniform(i, 4*k+1) + uniform(i, 4*k+2) + uniform(i, 4*k+3) - 2)';";
 
 /// Creates a table (id, label, features_v real[5]) of `rows` rows, physically sorted by label: first all of class 0,
 /// then as many of class 1. The classes' means differ, as do the features' means from 0, so that order matters.

@@ -186,7 +186,8 @@ fn nan_and_infinity_are_errors_that_name_the_row() {
     for kind in ["real", "double precision", "numeric"] {
         for value in ["NaN", "Infinity", "-Infinity"] {
             db.run(&format!(
-                "DROP TABLE IF EXISTS t; CREATE TABLE t AS SELECT i AS id, i % 2 AS label, i::{kind} AS a, ARRAY[i, i]::{kind}[] AS xs
+                "DROP TABLE IF EXISTS t; CREATE TABLE t AS SELECT i AS id, i % 2 AS label, i::{kind} AS a,
+                        ARRAY[i, i]::{kind}[] AS xs
                  FROM generate_series(1, 50) i; UPDATE t SET a = '{value}', xs[2] = '{value}' WHERE id = 20"
             ));
             let at = db.line("SELECT ctid FROM t WHERE id = 20");
@@ -197,7 +198,8 @@ fn nan_and_infinity_are_errors_that_name_the_row() {
     }
     for kind in ["real", "double precision", "numeric"] {
         db.run(&format!(
-            "DROP TABLE t; CREATE TABLE t AS SELECT i AS id, (i % 2)::{kind} AS label, i AS a FROM generate_series(1, 50) i;
+            "DROP TABLE t; CREATE TABLE t AS SELECT i AS id, (i % 2)::{kind} AS label, i AS a
+             FROM generate_series(1, 50) i;
              UPDATE t SET label = 'NaN' WHERE id = 20"
         ));
         let at = db.line("SELECT ctid FROM t WHERE id = 20");
@@ -210,7 +212,8 @@ fn values_beyond_the_range_of_real_are_errors() {
     let mut db = Database::new();
     for kind in ["double precision", "numeric"] {
         db.run(&format!(
-            "DROP TABLE IF EXISTS t; CREATE TABLE t AS SELECT i AS id, i % 2 AS label, i::{kind} AS a, ARRAY[i]::{kind}[] AS xs
+            "DROP TABLE IF EXISTS t; CREATE TABLE t AS SELECT i AS id, i % 2 AS label, i::{kind} AS a,
+             ARRAY[i]::{kind}[] AS xs
              FROM generate_series(1, 50) i; UPDATE t SET a = '1e39', xs[1] = '-1e200' WHERE id = 20"
         ));
         let at = db.line("SELECT ctid FROM t WHERE id = 20");
@@ -218,8 +221,11 @@ fn values_beyond_the_range_of_real_are_errors() {
         rejects(&mut db, "'t', features => '{xs}'", "22003").says(&["range", &at]);
     }
     // Values too small for real are zero, as in a cast that PostgreSQL would refuse: nothing is lost that matters.
-    db.run("DROP TABLE t; CREATE TABLE t AS SELECT i AS id, i % 2 AS label, i::float8 / 50 AS a FROM generate_series(1, 50) i;
-            UPDATE t SET a = 1e-60 WHERE id = 20");
+    db.run(
+        "DROP TABLE t; CREATE TABLE t AS SELECT i AS id, i % 2 AS label, i::float8 / 50 AS a
+            FROM generate_series(1, 50) i;
+            UPDATE t SET a = 1e-60 WHERE id = 20",
+    );
     db.train("'t', features => '{a}'");
 }
 

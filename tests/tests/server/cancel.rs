@@ -76,7 +76,8 @@ fn pg_cancel_backend_stops_training_in_every_shape() {
         "SELECT * FROM corgipile_train('t', 'svm', max_epochs => 100000000, shuffle => 'no_shuffle')",
         "SELECT * FROM corgipile_train('t', max_epochs => 100000000, buffer_size => '100%')",
         "SELECT * FROM corgipile_train('SELECT t.label, t.features_v FROM t', max_epochs => 100000000)",
-        "SELECT * FROM corgipile_train('SELECT t.label, t.features_v FROM t JOIN t u USING (id)', max_epochs => 100000000)",
+        "SELECT * FROM corgipile_train('SELECT t.label, t.features_v FROM t JOIN t u USING (id)',
+         max_epochs => 100000000)",
         "EXPLAIN ANALYZE SELECT * FROM corgipile_train('t', max_epochs => 100000000)",
         "DO 'BEGIN PERFORM * FROM corgipile_train(''t'', max_epochs => 100000000); END'",
     ] {
@@ -105,7 +106,8 @@ fn statement_timeout_stops_training_standardizing_evaluating_and_shuffling() {
         "SELECT * FROM corgipile_train('endless')",
         "SELECT * FROM corgipile_train('endless', options => '{\"standardize\": true}')",
         &format!("SELECT * FROM corgipile_evaluate({id}, 'endless')"),
-        "SELECT count(*) FROM generate_series(1, 1000000) g, LATERAL (SELECT * FROM corgipile_shuffle(NULL::t, seed => g) OFFSET 0) s",
+        "SELECT count(*) FROM generate_series(1, 1000000) g,
+         LATERAL (SELECT * FROM corgipile_shuffle(NULL::t, seed => g) OFFSET 0) s",
         "SELECT count(*) FROM corgipile_shuffle(NULL::t) s, generate_series(1, 10000000) g",
     ] {
         let started = Instant::now();
@@ -125,7 +127,8 @@ fn pg_terminate_backend_ends_the_session_in_mid_epoch() {
     clustered(&mut db, "t", 20_000);
     for sql in [
         ENDLESS,
-        "SELECT * FROM corgipile_train('SELECT t.label, t.features_v FROM t JOIN t u USING (id)', max_epochs => 100000000)",
+        "SELECT * FROM corgipile_train('SELECT t.label, t.features_v FROM t JOIN t u USING (id)',
+         max_epochs => 100000000)",
         "SELECT count(*) FROM corgipile_shuffle(NULL::t) s, generate_series(1, 10000000) g",
     ] {
         let mut session = db.session();
@@ -186,7 +189,8 @@ fn many_cancels_at_odd_times_leave_a_session_that_works() {
         ENDLESS,
         "SELECT corgipile_train('t', 'svm', max_epochs => 100000000, options => '{\"standardize\": true}')",
         "SELECT * FROM corgipile_train('SELECT label, features_v, big FROM t ORDER BY id', max_epochs => 100000000)",
-        "SELECT count(*) FROM generate_series(1, 1000000) g, LATERAL (SELECT * FROM corgipile_shuffle(NULL::t, seed => g) OFFSET 0) s",
+        "SELECT count(*) FROM generate_series(1, 1000000) g,
+         LATERAL (SELECT * FROM corgipile_shuffle(NULL::t, seed => g) OFFSET 0) s",
     ];
     let mut session = db.session();
     session.run("SET work_mem = '64kB'");

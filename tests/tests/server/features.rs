@@ -88,9 +88,11 @@ fn the_default_is_features_v_even_beside_other_numbers() {
 fn the_default_is_else_every_numeric_and_boolean_column_but_label_and_primary_key() {
     let mut db = Database::new();
     db.run(
-        "CREATE TABLE t (note text, k1 int, label smallint, a smallint, b int, c bigint, d real, e float8, f numeric, g bool,
+        "CREATE TABLE t (note text, k1 int, label smallint, a smallint, b int, c bigint, d real, e float8,
+         f numeric, g bool,
                          k2 bigint, at timestamptz, xs real[], PRIMARY KEY (k2, k1));
-         INSERT INTO t SELECT 'x', i, i % 2, i % 3, i % 5, i % 7, i / 9.0, -i / 9.0, i / 3.0, i % 2 = 0, i, now(), '{1,2}'
+         INSERT INTO t SELECT 'x', i, i % 2, i % 3, i % 5, i % 7, i / 9.0, -i / 9.0, i / 3.0, i % 2 = 0, i, now(),
+         '{1,2}'
          FROM generate_series(1, 100) i",
     );
     db.train("'t'");
@@ -112,8 +114,12 @@ fn the_default_is_else_the_only_numeric_array() {
 #[test]
 fn no_features_or_too_many_arrays_are_an_error_that_says_what_to_do() {
     let mut db = Database::new();
-    db.run("CREATE TABLE none (id int PRIMARY KEY, label int, note text); INSERT INTO none VALUES (1, 0, ''), (2, 1, '');
-            CREATE TABLE two (label int, x real[], y real[]); INSERT INTO two VALUES (0, '{1}', '{1}'), (1, '{2}', '{2}')");
+    db.run(
+        "CREATE TABLE none (id int PRIMARY KEY, label int, note text);
+         INSERT INTO none VALUES (1, 0, ''), (2, 1, '');
+         CREATE TABLE two (label int, x real[], y real[]);
+         INSERT INTO two VALUES (0, '{1}', '{1}'), (1, '{2}', '{2}')",
+    );
     db.rejects("SELECT * FROM corgipile_train('none')", "42703");
     let failure = db.rejects("SELECT * FROM corgipile_train('two')", "42703");
     failure.hints(&["features"]);
@@ -244,7 +250,8 @@ fn rows_with_nulls_elsewhere_are_read_right() {
     db.run(
         "CREATE TABLE t (n1 int, note text, label int, n2 text, a real, b float8, n3 numeric);
          INSERT INTO t SELECT CASE i % 2 WHEN 0 THEN i END, CASE i % 3 WHEN 0 THEN repeat('x', i) END, i % 2,
-                CASE i % 5 WHEN 0 THEN 'y' END, i % 7, i % 11, CASE i % 4 WHEN 0 THEN i END FROM generate_series(1, 200) i;
+                CASE i % 5 WHEN 0 THEN 'y' END, i % 7, i % 11, CASE i % 4 WHEN 0 THEN i END
+         FROM generate_series(1, 200) i;
          CREATE TABLE clean AS SELECT label, a, b FROM t",
     );
     let train = |db: &mut Database, table: &str| {

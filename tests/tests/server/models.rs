@@ -12,7 +12,8 @@ fn a_stored_model_tells_everything_about_its_training() {
     small(&mut db, "t", 200);
     let epochs = db.train(
         "'t', 'svm', features => '{a,c}', learning_rate => 0.02, max_epochs => 3, shuffle => 'block_only',
-         block_size => '16kB', buffer_size => '50%', seed => 4, name => 'first', options => '{\"l2\": 0.001, \"decay\": 0.9,
+         block_size => '16kB', buffer_size => '50%', seed => 4, name => 'first',
+         options => '{\"l2\": 0.001, \"decay\": 0.9,
          \"standardize\": true, \"nulls\": \"skip\"}'",
     );
     let stored = db.line(
@@ -56,7 +57,8 @@ fn coefficients_have_the_names_of_their_features() {
     small(&mut db, "t", 200);
     let model = db.trained("'t', features => '{b,a}', seed => 1, name => 'm', options => '{\"standardize\": true}'");
     let rows = db.rows(
-        "SELECT feature, coefficient::float8, mean, scale FROM corgipile.coefficients WHERE name = 'm' AND model_id = $1",
+        "SELECT feature, coefficient::float8, mean, scale FROM corgipile.coefficients
+         WHERE name = 'm' AND model_id = $1",
         &[&model.id],
     );
     assert_eq!(rows.len(), 3);
@@ -205,7 +207,8 @@ fn predict_can_stand_anywhere_in_a_query() {
     assert!((accuracy - db.evaluate(id, "t").accuracy).abs() < 1e-9);
     db.run(&format!(
         "CREATE VIEW scored AS SELECT *, corgipile_predict({id}, ARRAY[a, b, c]) AS score FROM t;
-         CREATE FUNCTION score(t) RETURNS float8 STABLE LANGUAGE sql AS 'SELECT corgipile_predict({id}, ARRAY[$1.a, $1.b, $1.c])'"
+         CREATE FUNCTION score(t) RETURNS float8 STABLE LANGUAGE sql
+           AS 'SELECT corgipile_predict({id}, ARRAY[$1.a, $1.b, $1.c])'"
     ));
     assert_eq!(
         db.line("SELECT count(*) FROM scored WHERE score = 1"),
@@ -346,20 +349,24 @@ fn the_functions_have_the_documented_signatures() {
     );
     assert_eq!(
         train,
-        "source text, model text DEFAULT 'logistic'::text, label text DEFAULT 'label'::text, features text[] DEFAULT NULL::text[], \
+        "source text, model text DEFAULT 'logistic'::text, label text DEFAULT 'label'::text, \
+         features text[] DEFAULT NULL::text[], \
          learning_rate double precision DEFAULT NULL::double precision, max_epochs integer DEFAULT 20, \
-         shuffle text DEFAULT 'corgipile'::text, block_size text DEFAULT 'auto'::text, buffer_size text DEFAULT '10%'::text, \
+         shuffle text DEFAULT 'corgipile'::text, block_size text DEFAULT 'auto'::text, \
+         buffer_size text DEFAULT '10%'::text, \
          seed bigint DEFAULT NULL::bigint, name text DEFAULT NULL::text, options jsonb DEFAULT NULL::jsonb|\
          TABLE(model_id bigint, epoch integer, loss double precision, accuracy double precision, \
          learning_rate double precision, tuples bigint, seconds double precision)|v|u"
     );
     let shuffle = db.line(
-        "SELECT pg_get_function_arguments(oid), pg_get_function_result(oid) FROM pg_proc WHERE proname = 'corgipile_shuffle'",
+        "SELECT pg_get_function_arguments(oid), pg_get_function_result(oid) FROM pg_proc
+         WHERE proname = 'corgipile_shuffle'",
     );
     assert_eq!(
         shuffle,
         "source anyelement, seed bigint DEFAULT NULL::bigint, block_size text DEFAULT 'auto'::text, \
-         buffer_size text DEFAULT '10%'::text, shuffle text DEFAULT 'corgipile'::text, epoch integer DEFAULT 1|SETOF anyelement"
+         buffer_size text DEFAULT '10%'::text, shuffle text DEFAULT 'corgipile'::text, \
+         epoch integer DEFAULT 1|SETOF anyelement"
     );
     let predict = db.lines(
         "SELECT proname, pg_get_function_result(oid) FROM pg_proc WHERE proname LIKE 'corgipile\\_predict%'

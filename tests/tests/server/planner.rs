@@ -10,7 +10,8 @@ const CALLS: [(&str, &str); 5] = [
     ("SELECT count(*) FROM corgipile_shuffle(NULL::t) s JOIN t USING (id) WHERE t.label = 1", "1000"),
     ("SELECT count(*) FROM (SELECT corgipile_train('t', max_epochs => 3)) s", "3"),
     (
-        "SELECT count(*) FROM corgipile_train('t', max_epochs => 4) e, corgipile_shuffle(NULL::t) s WHERE s.id = e.epoch",
+        "SELECT count(*) FROM corgipile_train('t', max_epochs => 4) e, corgipile_shuffle(NULL::t) s
+         WHERE s.id = e.epoch",
         "4",
     ),
 ];
@@ -26,7 +27,8 @@ fn every_planner_setting_gives_the_same_results() {
         "SET force_parallel_mode = regress",
         "SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0",
         "SET enable_seqscan = off",
-        "SET enable_seqscan = off; SET enable_indexscan = off; SET enable_bitmapscan = off; SET enable_indexonlyscan = off",
+        "SET enable_seqscan = off; SET enable_indexscan = off; SET enable_bitmapscan = off;
+         SET enable_indexonlyscan = off",
         "SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_material = off",
         "SET enable_nestloop = off; SET enable_hashjoin = off; SET enable_sort = off",
         "SET plan_cache_mode = force_generic_plan",
@@ -52,8 +54,11 @@ fn every_planner_setting_gives_the_same_results() {
 fn prepared_statements_with_generic_plans_take_new_parameters() {
     let mut db = Database::new();
     clustered(&mut db, "t", 1000);
-    db.run("SET plan_cache_mode = force_generic_plan;
-            PREPARE s(bigint, int, text) AS SELECT id FROM corgipile_shuffle(NULL::t, seed => $1, epoch => $2, shuffle => $3)");
+    db.run(
+        "SET plan_cache_mode = force_generic_plan;
+            PREPARE s(bigint, int, text) AS
+         SELECT id FROM corgipile_shuffle(NULL::t, seed => $1, epoch => $2, shuffle => $3)",
+    );
     let first = db.lines("EXECUTE s(1, 1, 'corgipile')");
     assert!(first == db.lines("SELECT id FROM corgipile_shuffle(NULL::t, seed => 1)"));
     assert!(first != db.lines("EXECUTE s(2, 1, 'corgipile')"));

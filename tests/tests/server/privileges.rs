@@ -56,7 +56,8 @@ fn row_security_applies_to_what_is_trained_on() {
     small(&mut db, "t", 300);
     let user = db.role("user");
     db.run(&format!(
-        "ALTER TABLE t ENABLE ROW LEVEL SECURITY; GRANT SELECT ON t TO {user}; CREATE POLICY odd ON t USING (id % 2 = 1);
+        "ALTER TABLE t ENABLE ROW LEVEL SECURITY; GRANT SELECT ON t TO {user};
+         CREATE POLICY odd ON t USING (id % 2 = 1);
          CREATE TABLE odd AS SELECT * FROM t WHERE id % 2 = 1"
     ));
     db.run(&format!("GRANT SELECT ON odd TO {user}"));

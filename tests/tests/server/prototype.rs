@@ -1,7 +1,7 @@
 //! What the authors' prototype gets wrong (`prototype-faults.md` of the project), a test per line that applies here.
 //!
-//! Lines on its double-buffering thread have no counterpart: there is no thread. What they broke is tested as such, rows
-//! lost in `shuffle`, cancels in `cancel`.
+//! Lines on its double-buffering thread have no counterpart: there is no thread. What they broke is tested elsewhere:
+//! rows lost in `shuffle`, cancels in `cancel`.
 
 use corgipile_tests::{Database, clustered, shuffled_copy};
 
@@ -31,7 +31,8 @@ fn every_buffer_and_epoch_is_permuted_anew() {
     let mut places = Vec::new();
     for epoch in 1..=2 {
         let ids: Vec<i32> = db.column(&format!(
-            "SELECT id FROM corgipile_shuffle(NULL::t, seed => 1, epoch => {epoch}, block_size => '8kB', buffer_size => '8kB')"
+            "SELECT id FROM corgipile_shuffle(NULL::t, seed => 1, epoch => {epoch}, block_size => '8kB',
+             buffer_size => '8kB')"
         ));
         // A buffer holds one block: its permutation is the ids' places within the block.
         for buffer in ids.chunks(per_block as usize).filter(|b| b.len() == per_block as usize) {
@@ -91,7 +92,8 @@ fn odd_rows_get_an_error_or_the_right_answer() {
     ] {
         clustered(&mut db, "base", 200);
         db.run(&format!(
-            "CREATE TABLE t AS SELECT label::numeric AS label, features_v FROM base; INSERT INTO t VALUES {row}; DROP TABLE base"
+            "CREATE TABLE t AS SELECT label::numeric AS label, features_v FROM base; INSERT INTO t VALUES {row};
+             DROP TABLE base"
         ));
         let failure = db.rejects("SELECT * FROM corgipile_train('t', shuffle => 'no_shuffle')", code);
         assert!(!failure.message.is_empty(), "{what}");

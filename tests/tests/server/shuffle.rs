@@ -260,7 +260,8 @@ fn joins_of_every_kind_and_rescans_give_each_row_as_often_as_a_table_would() {
     }
     db.run("RESET ALL");
     db.assert_same_rows(
-        "SELECT a.id, b.id FROM corgipile_shuffle(NULL::t) a, corgipile_shuffle(NULL::t, seed => 1) b WHERE a.id = b.id",
+        "SELECT a.id, b.id FROM corgipile_shuffle(NULL::t) a, corgipile_shuffle(NULL::t, seed => 1) b
+         WHERE a.id = b.id",
         "SELECT id, id FROM t",
     );
     db.assert_same_rows(
@@ -385,8 +386,11 @@ fn a_materialized_view_and_a_catalog_are_heap_tables_too() {
 #[test]
 fn the_children_of_an_inherited_table_are_treated_as_by_a_query_or_refused() {
     let mut db = Database::new();
-    db.run("CREATE TABLE parent (id int); CREATE TABLE child (more int) INHERITS (parent);
-            INSERT INTO parent SELECT generate_series(1, 100); INSERT INTO child SELECT i, i FROM generate_series(101, 200) i");
+    db.run(
+        "CREATE TABLE parent (id int); CREATE TABLE child (more int) INHERITS (parent);
+            INSERT INTO parent SELECT generate_series(1, 100);
+            INSERT INTO child SELECT i, i FROM generate_series(101, 200) i",
+    );
     match db.attempt("SELECT * FROM corgipile_shuffle(NULL::parent)") {
         Ok(_) => db.assert_same_rows("SELECT * FROM corgipile_shuffle(NULL::parent)", "TABLE parent"),
         Err(failure) => assert_eq!(failure.code, "42809", "{failure:#?}"),

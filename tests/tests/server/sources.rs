@@ -27,7 +27,8 @@ fn views_joins_ctes_set_operations_and_values_are_sources() {
         ("WITH w AS (SELECT * FROM t WHERE id > 100) SELECT label, a FROM w", 200),
         ("WITH w AS MATERIALIZED (SELECT * FROM t) SELECT label, a FROM w", 300),
         (
-            "WITH RECURSIVE r(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r WHERE i < 50) SELECT i % 2 AS label, i FROM r",
+            "WITH RECURSIVE r(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r WHERE i < 50)
+             SELECT i % 2 AS label, i FROM r",
             50,
         ),
         ("VALUES (0, 1.5), (1, 2.5)", -1),
@@ -191,7 +192,8 @@ fn temporary_unlogged_and_just_created_tables_are_sources() {
 fn dropped_added_and_generated_columns_are_read_right() {
     let mut db = Database::new();
     db.run(
-        "CREATE TABLE t (gone text, id int, label int, also_gone real[], a real, twice real GENERATED ALWAYS AS (a * 2) STORED);
+        "CREATE TABLE t (gone text, id int, label int, also_gone real[], a real,
+                         twice real GENERATED ALWAYS AS (a * 2) STORED);
          INSERT INTO t SELECT repeat('x', i % 40), i, i % 2, ARRAY[i], i % 9 FROM generate_series(1, 200) i;
          ALTER TABLE t DROP gone, DROP also_gone, ADD d int DEFAULT 3, ADD e real;
          UPDATE t SET e = 0;

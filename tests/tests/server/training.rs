@@ -171,7 +171,8 @@ fn standardize_learns_the_mean_and_the_population_deviation() {
     assert_close(&wide(&model.weights), &wide(&by_hand.weights), 1e-3);
     // Predictions apply the same to the user's unscaled features.
     let differing: i64 = db.value(&format!(
-        "SELECT count(*) FROM t, (SELECT avg(a::float8) ma, avg(b::float8) mb, avg(c::float8) mc, stddev_pop(a::float8) sa,
+        "SELECT count(*) FROM t, (SELECT avg(a::float8) ma, avg(b::float8) mb, avg(c::float8) mc,
+         stddev_pop(a::float8) sa,
                   stddev_pop(b::float8) sb, stddev_pop(c::float8) sc FROM t) s
          WHERE abs((corgipile_predict_proba({id}, ARRAY[a, b, c, constant]))[2] - (corgipile_predict_proba({},
              ARRAY[(a - ma) / sa, (b - mb) / sb, (c - mc) / sc, 0]))[2]) > 1e-3",
