@@ -51,10 +51,14 @@ impl Document {
         paths
     }
 
-    /// Reads a document; panics with file and line where it breaks the convention.
-    pub fn read(path: &Path) -> Self {
-        let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("cannot read {}: {e}", path.display()));
-        Self { path: path.to_owned(), blocks: parse(&text).unwrap_or_else(|e| panic!("{}:{e}", path.display())) }
+    /// Reads a document.
+    ///
+    /// # Errors
+    /// File, line and what breaks the convention.
+    pub fn read(path: &Path) -> Result<Self, String> {
+        let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
+        let blocks = parse(&text).map_err(|e| format!("{}:{e}", path.display()))?;
+        Ok(Self { path: path.to_owned(), blocks })
     }
 
     /// How many blocks are run.
@@ -62,20 +66,22 @@ impl Document {
         self.blocks.len()
     }
 
-    /// Runs all blocks in a database, in one session; panics with file and line of the first that is not as it says.
-    pub fn run(&self, database: &str) {
-        let output = psql(database, &self.script());
+    /// Runs all blocks in a database, in one session.
+    ///
+    /// # Errors
+    /// File, line and text of the first example that is not as the document says.
+    pub fn run(&self, database: &str) -> Result<(), String> {
+        let output = psql(database, &self.script())?;
         let mut sections = output.split(MARK).skip(1);
         for block in &self.blocks {
+            let at =
+                |reason: &str, step: &Step| format!("{}:{}: {reason}\n{}", self.path.display(), block.line, step.input);
             for step in &block.steps {
-                let section = sections.next().unwrap_or_else(|| {
-                    panic!("{}:{}: psql stopped:\n{output}", self.path.display(), block.line);
-                });
-                if let Err(reason) = block.check(step, section) {
-                    panic!("{}:{}: {reason}\n{}", self.path.display(), block.line, step.input);
-                }
+                let section = sections.next().ok_or_else(|| at("psql did not come to this", step))?;
+                block.check(step, section).map_err(|reason| at(&reason, step))?;
             }
         }
+        Ok(())
     }
 
     /// Every step, after a mark and followed by what became of it.
@@ -123,7 +129,7 @@ fn line_matches(expected: &str, printed: &str) -> bool {
     rest.char_indices().map(|(i, _)| i).chain([rest.len()]).any(|i| line_matches(tail, &rest[i..]))
 }
 
-fn psql(database: &str, script: &str) -> String {
+fn psql(database: &str, script: &str) -> Result<String, String> {
     // Errors go where the results go, in their order, so that a transcript shows both.
     let mut child = Command::new("sh")
         .args(["-c", "exec \"$0\" \"$@\" 2>&1"])
@@ -137,10 +143,12 @@ fn psql(database: &str, script: &str) -> String {
     let script = script.to_owned();
     let writer = std::thread::spawn(move || stdin.write_all(script.as_bytes()));
     let output = child.wait_with_output().expect("psql ends");
-    writer.join().expect("the writer does not panic").expect("psql reads its script");
+    let written = writer.join().expect("the writer does not panic");
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "psql failed:\n{printed}");
-    printed
+    match (written, output.status.success()) {
+        (Ok(()), true) => Ok(printed),
+        (written, _) => Err(format!("psql failed ({}, {written:?}):\n{printed}", output.status)),
+    }
 }
 
 /// The blocks that are run, or "line: what is wrong".

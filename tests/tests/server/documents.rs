@@ -4,14 +4,76 @@ use corgipile_tests::{Database, Document};
 
 #[test]
 fn every_example_of_the_readme_and_the_docs_runs() {
-    let paths = Document::all();
-    assert!(paths.iter().any(|path| path.ends_with("README.md")));
-    for path in paths {
-        let document = Document::read(&path);
+    for path in Document::all() {
         let db = Database::empty();
-        document.run(db.name());
+        let document = Document::read(&path).unwrap_or_else(|reason| panic!("{reason}"));
+        document.run(db.name()).unwrap_or_else(|reason| panic!("{reason}"));
         if path.ends_with("README.md") {
             assert!(document.examples() > 0, "the README has examples");
         }
+    }
+}
+
+/// What is wrong with a document of this text, if anything.
+fn run(name: &str, text: &str) -> Result<(), String> {
+    let db = Database::empty();
+    let path = std::env::temp_dir().join(format!("{}-{name}.md", db.name()));
+    std::fs::write(&path, text).expect("a document can be written");
+    let result = Document::read(&path).and_then(|document| document.run(db.name()));
+    std::fs::remove_file(&path).expect("the document is there");
+    result
+}
+
+#[test]
+fn examples_run_in_one_session_and_their_output_is_compared() {
+    let text = "\
+# Title
+```sql
+CREATE TEMP TABLE t (a int);
+INSERT INTO t VALUES (1), (2);
+```
+```psql compare
+=> SELECT a, now() IS NULL AS b
+-> FROM t;
+ a | b
+---+---
+ 1 | f
+...
+(2 rows)
+
+=> SELECT 'x' ||
+-> version();
+...
+ xPostgreSQL ...
+(1 row)
+=> SELECT 1 / 0;
+ERROR:  division by zero
+=> \\echo still here
+still here
+```
+```sql fails=22012
+SELECT 1 / 0;
+```
+```sh
+not run
+```
+";
+    assert_eq!(run("good", text), Ok(()));
+}
+
+#[test]
+fn an_example_that_is_not_as_the_document_says_is_found() {
+    for (name, text) in [
+        ("error", "```sql\nSELECT 1 / 0;\nSELECT 1;\n```"),
+        ("no-error", "```sql fails=22012\nSELECT 1;\n```"),
+        ("other-error", "```sql fails=22012\nSELECT nothing;\n```"),
+        ("other-output", "```psql compare\n=> SELECT 1 AS a;\n a \n---\n 2\n(1 row)\n```"),
+        ("more-output", "```psql compare\n=> SELECT 1 AS a;\n a \n---\n 1\n```"),
+        ("unexpected-error", "```psql\n=> SELECT 1 / 0;\n```"),
+        ("unfinished", "```sql\nSELECT 'unterminated;\n```\n```sql\nSELECT 1;\n```"),
+        ("unknown-kind", "```postgres\nSELECT 1;\n```"),
+        ("not-fenced", "    SELECT 1;\n"),
+    ] {
+        assert!(run(name, text).is_err(), "{name}");
     }
 }
