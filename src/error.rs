@@ -120,8 +120,6 @@ pub enum Error {
     CorruptModel(i64, String),
     #[error("corgipile_shuffle() needs a table's row type")]
     NotARowType,
-    #[error("{0} cannot be read by this function")]
-    UnsupportedRelation(String),
     #[error("name of the training source changed while it was being looked up")]
     SourceChanged,
 }
@@ -138,8 +136,10 @@ impl Error {
         match self {
             Error::Row(fault) => match fault {
                 R::NullLabel(_) | R::NullFeatures(_) | R::NullFeature(..) => Code::ERRCODE_NULL_VALUE_NOT_ALLOWED,
-                R::LabelNotFinite(..) | R::NotFinite(..) | R::OutOfRange(..) => Code::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
-                R::Length(..) | R::Dimensions(..) | R::Empty(_) => Code::ERRCODE_ARRAY_SUBSCRIPT_ERROR,
+                R::LabelNotFinite(..) | R::NotFinite(..) | R::OutOfRange(..) => {
+                    Code::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE
+                }
+                R::Length(..) | R::Dimensions(..) | R::Empty(_) => Code::ERRCODE_ARRAY_ELEMENT_ERROR,
                 R::ThirdClass { .. } => Code::ERRCODE_DATA_EXCEPTION,
                 R::UnseenClass { .. } => Code::ERRCODE_INVALID_PARAMETER_VALUE,
                 R::LabelTooLong(..) => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
@@ -161,10 +161,9 @@ impl Error {
             Error::NoModelId(_) | Error::NoModelName(_) => Code::ERRCODE_UNDEFINED_OBJECT,
             Error::ModelPermission(_) => Code::ERRCODE_INSUFFICIENT_PRIVILEGE,
             Error::ModelExists(_) => Code::ERRCODE_DUPLICATE_OBJECT,
-            Error::PredictLength { .. } | Error::PredictDimensions(_) => Code::ERRCODE_ARRAY_SUBSCRIPT_ERROR,
+            Error::PredictLength { .. } | Error::PredictDimensions(_) => Code::ERRCODE_ARRAY_ELEMENT_ERROR,
             Error::OutOfMemory(_) => Code::ERRCODE_OUT_OF_MEMORY,
             Error::CorruptModel(..) => Code::ERRCODE_DATA_CORRUPTED,
-            Error::UnsupportedRelation(_) => Code::ERRCODE_WRONG_OBJECT_TYPE,
             Error::SourceChanged => Code::ERRCODE_T_R_SERIALIZATION_FAILURE,
         }
     }
@@ -199,7 +198,9 @@ impl Error {
             Error::Unknown { what, known, .. } => Some(format!("Known {what}s are: {known}.")),
             Error::InvalidArgument { hint, .. } => hint.clone(),
             Error::NotOneSelect => fixed("Give the name of a table or view, or one SELECT, VALUES or WITH query."),
-            Error::UndefinedColumn { columns, .. } => Some(format!("The source has the columns {}.", columns.join(", "))),
+            Error::UndefinedColumn { columns, .. } => {
+                Some(format!("The source has the columns {}.", columns.join(", ")))
+            }
             Error::AmbiguousColumn(_) => fixed("Give the columns of the source query different names."),
             Error::ColumnType { hint, .. } => fixed(hint),
             Error::NoFeatures { hint } => Some(hint.clone()),
@@ -210,11 +211,11 @@ impl Error {
                 fixed("Try a smaller learning_rate, or options => '{\"standardize\": true}'.")
             }
             Error::Diverged { standardized: true, .. } => fixed("Try a smaller learning_rate."),
-            Error::NoModelId(_) | Error::NoModelName(_) => fixed("See corgipile.models for the models that you may use."),
-            Error::ModelPermission(_) => fixed("A model is used by its owner and by members of the owner's role."),
-            Error::ModelExists(_) => {
-                fixed("Choose another name, or delete the old model from corgipile.models.")
+            Error::NoModelId(_) | Error::NoModelName(_) => {
+                fixed("See corgipile.models for the models that you may use.")
             }
+            Error::ModelPermission(_) => fixed("A model is used by its owner and by members of the owner's role."),
+            Error::ModelExists(_) => fixed("Choose another name, or delete the old model from corgipile.models."),
             Error::PredictType(_) => fixed("Cast the features, for example to real[]."),
             Error::TextLabels(_) => fixed("Use corgipile_predict_label()."),
             Error::NoProbabilities(_) => fixed("Use corgipile_predict(), or train model => 'logistic'."),

@@ -20,4 +20,5 @@ mod settings;
 pub extern "C-unwind" fn _PG_init() {
     settings::define();
     operators::register();
+    pg::planner::install(&functions::NODES);
 }

@@ -95,10 +95,8 @@ impl Methods {
 pub struct Flags(pub(super) c_int);
 
 impl Flags {
-    /// Plain EXPLAIN: the plan is started but never run.
-    pub fn explain_only(self) -> bool {
-        self.0 as u32 & pg_sys::EXEC_FLAG_EXPLAIN_ONLY != 0
-    }
+    /// Start to run.
+    pub const NONE: Flags = Flags(0);
 }
 
 /// PostgreSQL's part of the node's state, then ours.
@@ -139,9 +137,13 @@ impl Node {
     /// Whether EXPLAIN ANALYZE wants times.
     pub fn timing(self) -> bool {
         // SAFETY: es_instrument is a plain integer of the executor state.
-        unsafe {
-            (*(*self.0).ss.ps.state).es_instrument as u32 & pg_sys::InstrumentOption::INSTRUMENT_TIMER != 0
-        }
+        unsafe { (*(*self.0).ss.ps.state).es_instrument as u32 & pg_sys::InstrumentOption::INSTRUMENT_TIMER != 0 }
+    }
+
+    /// What EXPLAIN ANALYZE wants to be measured, for queries inside the node.
+    pub fn instrument(self) -> c_int {
+        // SAFETY: a plain integer of the executor state.
+        unsafe { (*(*self.0).ss.ps.state).es_instrument }
     }
 
     /// True in the second copy of a plan that EvalPlanQual starts and never runs by itself.
@@ -227,6 +229,12 @@ impl Node {
         unsafe { ((*(*self.0).ss.ps.plan).plan_rows, (*(*self.0).ss.ps.plan).plan_width) }
     }
 
+    /// How many columns the node's scan row has.
+    pub fn scan_columns(self) -> usize {
+        // SAFETY: as above.
+        unsafe { pg_sys::list_length((*(*self.0).ss.ps.plan.cast::<pg_sys::CustomScan>()).custom_scan_tlist) as usize }
+    }
+
     /// The node's scan slot.
     pub fn scan_slot(self) -> Slot {
         // SAFETY: made by ExecInitCustomScan.
@@ -244,14 +252,16 @@ impl Node {
         // SAFETY: the target list of a finished plan holds TargetEntry nodes.
         unsafe {
             let plan = (*self.0).ss.ps.plan.cast::<pg_sys::CustomScan>();
-            let scanrelid = (*plan).scan.scanrelid as c_int;
+            let scanned = match (*plan).scan.scanrelid {
+                0 => pg_sys::INDEX_VAR,
+                relation => relation as c_int,
+            };
             let list = pgrx::PgList::<pg_sys::TargetEntry>::from_pg((*plan).scan.plan.targetlist);
             list.iter_ptr()
                 .map(|entry| {
                     let var = (*entry).expr.cast::<pg_sys::Var>();
-                    let plain = (*var).xpr.type_ == pg_sys::NodeTag::T_Var
-                        && (*var).varno == scanrelid
-                        && (*var).varattno > 0;
+                    let plain =
+                        (*var).xpr.type_ == pg_sys::NodeTag::T_Var && (*var).varno == scanned && (*var).varattno > 0;
                     plain.then(|| (*var).varattno as usize - 1)
                 })
                 .collect()
@@ -333,6 +343,12 @@ impl Slot {
         }
     }
 
+    /// Empties the slot.
+    pub fn clear(self) {
+        // SAFETY: any slot can be cleared.
+        unsafe { pg_sys::ExecClearTuple(self.0) };
+    }
+
     /// The row's values, deformed.
     pub fn row(self) -> Row<'static> {
         // SAFETY: the slot holds a row; the arrays live as long as the slot, and the caller decodes at once.
@@ -370,12 +386,6 @@ impl<T: CustomScan> Scan<T> {
                 && std::ptr::eq((*ps.cast::<pg_sys::CustomScanState>()).methods, &T::methods().exec);
             ours.then_some(Scan { state: ps.cast(), _type: PhantomData })
         }
-    }
-
-    /// Does the node hand on the rows it scans as they are? Only then may whole buffers be taken past it.
-    pub fn is_transparent(self) -> bool {
-        // SAFETY: fields of a started plan state.
-        unsafe { (*self.state).css.ss.ps.qual.is_null() && (*self.state).css.ss.ps.ps_ProjInfo.is_null() }
     }
 
     /// Runs `f` on the node's state as ExecProcNode would run the node: pending rescans first, and the tuples that
@@ -426,8 +436,7 @@ unsafe extern "C-unwind" fn begin<T: CustomScan>(
     let state = T::begin(Node(node), Flags(eflags));
     // SAFETY: create_state made a State<T>; the current context is that of the query.
     unsafe {
-        (*node.cast::<State<T>>()).rust =
-            pgrx::PgMemoryContexts::CurrentMemoryContext.leak_and_drop_on_delete(state);
+        (*node.cast::<State<T>>()).rust = pgrx::PgMemoryContexts::CurrentMemoryContext.leak_and_drop_on_delete(state);
     }
 }
 

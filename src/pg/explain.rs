@@ -44,6 +44,12 @@ impl Explain {
         unsafe { pg_sys::ExplainPropertyFloat(name.as_ptr(), std::ptr::null(), value, digits, self.0) }
     }
 
+    /// A real property, with as many digits as it takes.
+    pub fn real(self, name: &CStr, value: f64) {
+        let digits = value.to_string().split_once('.').map_or(0, |(_, fraction)| fraction.len());
+        self.float(name, value, digits as i32);
+    }
+
     /// A duration, in milliseconds.
     pub fn milliseconds(self, name: &CStr, seconds: f64) {
         // SAFETY: as above.

@@ -8,6 +8,7 @@
 pub mod arguments;
 pub mod array;
 pub mod custom_scan;
+pub mod distinct;
 pub mod explain;
 pub mod heap;
 pub mod model_table;
@@ -17,8 +18,22 @@ pub mod query;
 pub mod relation;
 pub mod row;
 pub mod spool;
+pub mod tuple_buffer;
 
 use pgrx::pg_sys;
+
+/// Bytes of a heap page.
+pub const PAGE_BYTES: u32 = pg_sys::BLCKSZ;
+
+/// A seed that nobody can foresee: small enough to be written down.
+pub fn random_seed() -> i64 {
+    let mut bytes = [0u8; 4];
+    // SAFETY: fills the four bytes.
+    if !unsafe { pg_sys::pg_strong_random(bytes.as_mut_ptr().cast(), bytes.len()) } {
+        pgrx::error!("could not draw a random seed");
+    }
+    i64::from(u32::from_ne_bytes(bytes))
+}
 
 /// Lets cancel, statement_timeout and termination take effect.
 #[inline]

@@ -113,6 +113,20 @@ impl Batch {
         self.restore_order();
     }
 
+    /// Removes the tuples behind the first `first` whose label `keep` refuses; the others close up, in their places' order.
+    pub fn retain_from(&mut self, first: usize, keep: impl Fn(f32) -> bool) {
+        let mut kept = first.min(self.len);
+        for i in kept..self.len {
+            if keep(self.labels[i]) {
+                let from = self.offset + i * self.stride;
+                self.floats.copy_within(from..from + self.stride, self.offset + kept * self.stride);
+                self.labels[kept] = self.labels[i];
+                kept += 1;
+            }
+        }
+        self.truncate(kept);
+    }
+
     /// Makes room for `more` tuples behind those that are there: exactly, or twice the old room if that is more.
     ///
     /// # Errors

@@ -1,0 +1,1 @@
+//! Tests that only a backend can run.

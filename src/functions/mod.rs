@@ -1,0 +1,21 @@
+//! The SQL functions, one file per family. They are declared in sql/; here is what they do.
+
+mod evaluate;
+mod predict;
+mod shuffle;
+mod train;
+
+use crate::operators::sgd::Sgd;
+use crate::operators::shuffle_scan::ShuffleScan;
+use crate::pg::custom_scan::CustomScan;
+use crate::pg::planner::FunctionNode;
+
+/// The functions that are nodes when they stand in FROM.
+pub static NODES: [FunctionNode; 2] = [
+    FunctionNode { symbol: c"corgipile_train_wrapper", address: train::corgipile_train_wrapper, methods: Sgd::methods },
+    FunctionNode {
+        symbol: c"corgipile_shuffle_wrapper",
+        address: shuffle::corgipile_shuffle_wrapper,
+        methods: ShuffleScan::methods,
+    },
+];

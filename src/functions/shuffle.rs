@@ -1,0 +1,18 @@
+//! corgipile_shuffle() where it is called as a function: in the select list, in ROWS FROM, WITH ORDINALITY.
+
+use crate::error::OrRaise;
+use crate::operators::shuffle_scan::{ShuffleArguments, Shuffled};
+use crate::pg::arguments::Call;
+use crate::pg::custom_scan::Flags;
+use crate::pg::query::Running;
+use pgrx::prelude::*;
+
+/// Returns the rows of a table in shuffled order.
+#[pg_extern(sql = false)]
+fn corgipile_shuffle(fcinfo: pg_sys::FunctionCallInfo) {
+    let call = Call::new(fcinfo);
+    let arguments = ShuffleArguments::of_call(call);
+    let rows = Shuffled::open(arguments, Running::active_snapshot(), 0, Flags::NONE).or_raise();
+    call.return_rows(rows.columns(), || rows.row()).or_raise();
+    rows.finish();
+}

@@ -1,0 +1,196 @@
+//! Models: kept in table corgipile.models, used through a cache of this backend.
+//!
+//! The table is the truth. A model is looked up again whenever anything could have changed what the statement sees or
+//! what its user may do, so that the cache never shows a model that was deleted, rolled back or taken away.
+
+mod cache;
+
+use crate::error::{Error, Result};
+use crate::operators::sgd::{EpochRow, Request};
+use crate::pg::model_table::{self, Field, Key, ModelRow, ModelTable};
+use ::sgd::{LinearModel, ModelKind, Standardizer};
+use pgrx::{JsonB, pg_sys};
+use serde_json::json;
+use shuffle::Geometry;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// A trained model, ready to predict.
+pub struct Model {
+    pub id: i64,
+    pub kind: ModelKind,
+    pub linear: LinearModel,
+    pub standardizer: Option<Standardizer>,
+    /// ascending; the first is the negative class
+    pub classes: [String; 2],
+    /// the classes as numbers, unless they are text
+    pub values: Option<[f64; 2]>,
+    pub label: String,
+    pub features: Vec<String>,
+    pub skips_nulls: bool,
+}
+
+/// A model to be stored.
+pub struct NewModel<'a> {
+    pub request: &'a Request,
+    pub features: &'a [String],
+    pub label_type: pg_sys::Oid,
+    pub classes: [String; 2],
+    pub model: LinearModel,
+    pub standardizer: Option<Standardizer>,
+    pub geometry: Geometry,
+    pub skipped: u64,
+    pub preparation: Duration,
+    pub history: &'a [EpochRow],
+}
+
+/// Fails if a model with this name could not be stored, before any work is done for it.
+///
+/// # Errors
+/// [`Error::ModelExists`]; PostgreSQL's own if the transaction is read-only.
+pub fn check_can_store(name: Option<&str>) -> Result<()> {
+    model_table::prevent_if_read_only("corgipile_train()");
+    let Some(name) = name else { return Ok(()) };
+    let table = ModelTable::open();
+    let found = table.find(&Key::Name(name.to_owned()), |_| ());
+    table.close();
+    if found.is_some() { Err(Error::ModelExists(name.to_owned())) } else { Ok(()) }
+}
+
+/// Stores a model as the current user's and returns its id.
+pub fn store(new: NewModel) -> Result<i64> {
+    let request = new.request;
+    let hyperparameters = json!({
+        "learning_rate": request.hyperparameters.learning_rate,
+        "decay": request.hyperparameters.decay,
+        "l2": request.hyperparameters.l2,
+        "max_epochs": request.max_epochs,
+        "shuffle": request.shuffling.strategy.name(),
+        "block_size": request.shuffling.block_size.to_string(),
+        "buffer_size": request.shuffling.buffer_size.to_string(),
+        "seed": request.shuffling.seed,
+        "standardize": request.options.standardize,
+        "nulls": request.options.nulls,
+        "pages_per_block": new.geometry.pages_per_block,
+        "buffer_blocks": new.geometry.buffer_blocks,
+    });
+    let (mean, scale) = new.standardizer.map(|s| (s.mean, s.scale)).unzip();
+    Ok(model_table::insert(vec![
+        Field::new("name", request.name.clone()),
+        Field::object("owner", pg_sys::REGROLEOID, model_table::current_user()),
+        Field::new("model", Some(request.hyperparameters.kind.name())),
+        Field::new("source", Some(request.source.clone())),
+        Field::new("label", Some(request.label.clone())),
+        Field::object("label_type", pg_sys::REGTYPEOID, new.label_type),
+        Field::new("classes", Some(new.classes.to_vec())),
+        Field::new("features", Some(new.features.to_vec())),
+        Field::new("hyperparameters", Some(JsonB(hyperparameters))),
+        Field::new("weights", Some(new.model.weights)),
+        Field::new("intercept", Some(new.model.intercept)),
+        Field::new("feature_mean", mean),
+        Field::new("feature_scale", scale),
+        Field::new("skipped", Some(new.skipped as i64)),
+        Field::new("preparation_seconds", Some(new.preparation.as_secs_f64())),
+        Field::new("history", Some(JsonB(json!(new.history)))),
+    ]))
+}
+
+/// The model with this id, if the current user may use it.
+///
+/// # Errors
+/// [`Error::NoModelId`], [`Error::ModelPermission`], [`Error::CorruptModel`]
+pub fn by_id(id: i64) -> Result<Rc<Model>> {
+    find(Key::Id(id))
+}
+
+/// The model with this name, if the current user may use it.
+///
+/// # Errors
+/// As [`by_id`], with [`Error::NoModelName`].
+pub fn by_name(name: &str) -> Result<Rc<Model>> {
+    find(Key::Name(name.to_owned()))
+}
+
+fn find(key: Key) -> Result<Rc<Model>> {
+    cache::find(key, |key| {
+        let table = ModelTable::open();
+        let found = table.find(key, |row| {
+            let id: i64 = row.get(c"model_id").unwrap_or_default();
+            let owner = row.get(c"owner").unwrap_or(pg_sys::Oid::INVALID);
+            if !model_table::has_privileges_of(owner) {
+                return Err(Error::ModelPermission(id));
+            }
+            cache::version(id, row.version(), || Model::read(id, row))
+        });
+        table.close();
+        found.unwrap_or_else(|| {
+            Err(match key {
+                Key::Id(id) => Error::NoModelId(*id),
+                Key::Name(name) => Error::NoModelName(name.clone()),
+            })
+        })
+    })
+}
+
+impl Model {
+    /// Reads a row of the table, trusting nothing: an administrator may have written it.
+    fn read(id: i64, row: &ModelRow) -> Result<Model> {
+        let corrupt = |what: &str| Error::CorruptModel(id, what.to_owned());
+        let kind: String = row.get(c"model").ok_or_else(|| corrupt("model is NULL"))?;
+        let weights: Vec<f32> = row.get(c"weights").ok_or_else(|| corrupt("weights are NULL"))?;
+        let linear = LinearModel { weights, intercept: row.get(c"intercept").ok_or_else(|| corrupt("no intercept"))? };
+        let dim = linear.weights.len();
+        let standardizer = match (row.get(c"feature_mean"), row.get(c"feature_scale")) {
+            (Some(mean), Some(scale)) => Some(Standardizer { mean, scale }),
+            _ => None,
+        };
+        if standardizer.as_ref().is_some_and(|s| s.mean.len() != dim || s.scale.len() != dim) {
+            return Err(corrupt("weights, feature_mean and feature_scale differ in length"));
+        }
+        let classes: Vec<String> = row.get(c"classes").ok_or_else(|| corrupt("classes are NULL"))?;
+        let classes: [String; 2] = classes.try_into().map_err(|_| corrupt("there are not two classes"))?;
+        let label_type = row.get(c"label_type").unwrap_or(pg_sys::Oid::INVALID);
+        let options: Option<JsonB> = row.get(c"hyperparameters");
+        Ok(Model {
+            id,
+            kind: kind.parse().map_err(|_| corrupt("unknown kind of model"))?,
+            linear,
+            standardizer,
+            values: numbers(label_type, &classes),
+            classes,
+            label: row.get(c"label").ok_or_else(|| corrupt("label is NULL"))?,
+            features: row.get(c"features").ok_or_else(|| corrupt("features are NULL"))?,
+            skips_nulls: options.is_some_and(|JsonB(options)| options["nulls"] == "skip"),
+        })
+    }
+
+    /// Number of features.
+    pub fn dim(&self) -> usize {
+        self.linear.weights.len()
+    }
+
+    /// Bytes of memory, roughly.
+    fn bytes(&self) -> usize {
+        self.dim() * if self.standardizer.is_some() { 20 } else { 4 } + 1024
+    }
+
+    /// w·x + b for raw features, which are standardized in place if the model was trained so.
+    pub fn decision(&self, features: &mut [f32]) -> f32 {
+        if let Some(standardizer) = &self.standardizer {
+            standardizer.apply(features);
+        }
+        self.linear.decision(features)
+    }
+}
+
+/// The classes as numbers, if the label's type has numbers.
+fn numbers(label_type: pg_sys::Oid, classes: &[String; 2]) -> Option<[f64; 2]> {
+    use crate::pg::number::NumberType;
+    let number = |class: &String| match class.as_str() {
+        "t" => Some(1.0),
+        "f" => Some(0.0),
+        class => class.parse().ok(),
+    };
+    NumberType::of(crate::pg::relation::base_type(label_type))?;
+    Some([number(&classes[0])?, number(&classes[1])?])
+}

@@ -1,0 +1,152 @@
+//! Execution: slot by slot for any parent, whole buffers for TupleShuffle.
+
+use super::BlockShuffle;
+use super::pages::Pages;
+use crate::error::{OrRaise, Result, RowAt};
+use crate::operators::decoder::{Decoder, PageRows};
+use crate::pg::custom_scan::Node;
+use crate::pg::row::{Layout, Row};
+use shuffle::block_order;
+use std::time::Instant;
+use tuples::Batch;
+
+/// The next tuple, in the scan slot. False at the end of the epoch, and at a pause.
+pub fn next(scan: &mut BlockShuffle, node: Node) -> bool {
+    scan.begin_epoch(node).or_raise();
+    loop {
+        if let (Some(i), Some(pages)) = (scan.page.next(), &mut scan.pages) {
+            pages.store(i, node.scan_slot());
+            return true;
+        }
+        match scan.next_page() {
+            Some(rows) => scan.page = 0..rows,
+            None => return false,
+        }
+    }
+}
+
+impl BlockShuffle {
+    /// Begins the epoch, if that has not been done.
+    pub fn begin_epoch(&mut self, node: Node) -> Result<()> {
+        if self.begun {
+            return Ok(());
+        }
+        if self.pages.is_none() {
+            let pages = Pages::open(node);
+            self.geometry = self.shuffling.geometry(pages.count())?;
+            self.layout = self.decodes_raw.as_ref().and_then(|columns| pages.layout(node, columns));
+            self.pages = Some(pages);
+        }
+        let Self { shuffling, epoch, geometry, .. } = self;
+        self.order = block_order(shuffling.strategy, shuffling.seed, *epoch, geometry.blocks);
+        self.position = 0;
+        self.prefetched = 0;
+        self.begun = true;
+        self.measured.epochs += 1;
+        Ok(())
+    }
+
+    /// Goes to the next page and returns how many rows it has.
+    fn next_page(&mut self) -> Option<usize> {
+        if self.block.is_empty() && !self.next_block() {
+            return None;
+        }
+        let page = self.block.next()?;
+        Some(self.pages.as_mut()?.load(page))
+    }
+
+    /// Goes to the next block. False at the end, or if the parent has had enough for now.
+    fn next_block(&mut self) -> bool {
+        if self.position == self.order.len() || self.allowance == 0 {
+            return false;
+        }
+        self.block = self.geometry.pages_of(self.order[self.position]);
+        self.position += 1;
+        self.allowance -= 1;
+        self.measured.blocks += 1;
+        self.prefetch();
+        true
+    }
+
+    /// Asks for the next block, or for as many as the tablespace can fetch at once if blocks are small.
+    fn prefetch(&mut self) {
+        let Some(pages) = &mut self.pages else { return };
+        let per_block = self.geometry.pages_per_block.max(1);
+        let blocks = pages.io_concurrency().div_ceil(per_block) as usize;
+        let until = (self.position + blocks).min(self.order.len());
+        for place in self.prefetched.max(self.position)..until {
+            pages.prefetch(self.geometry.pages_of(self.order[place]));
+        }
+        self.prefetched = self.prefetched.max(until);
+    }
+
+    /// Decodes tuples into `batch` until `max_blocks` more blocks were read, the batch has `max_bytes` bytes or more, or
+    /// the epoch is over. Rows are appended in the order of the scan.
+    pub fn fill(
+        &mut self,
+        node: Node,
+        decoder: &mut Decoder,
+        batch: &mut Batch,
+        (max_blocks, max_bytes): (usize, u64),
+    ) -> Result<()> {
+        self.begin_epoch(node)?;
+        self.allowance = max_blocks;
+        loop {
+            let start = self.timing.then(Instant::now);
+            let Some(rows) = self.next_page() else { return Ok(()) };
+            let loaded = self.timing.then(Instant::now);
+            match (&mut self.pages, &mut self.layout) {
+                (Some(pages), Some(layout)) => decoder.decode_page(batch, &mut LoadedPage { pages, layout, rows })?,
+                (Some(pages), None) => decode_through_slot(node, pages, rows, decoder, batch)?,
+                (None, _) => return Ok(()),
+            }
+            if let (Some(start), Some(loaded)) = (start, loaded) {
+                self.measured.scan += loaded - start;
+                self.measured.decode += loaded.elapsed();
+            }
+            if batch.bytes() as u64 >= max_bytes {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// A page whose rows are read raw.
+struct LoadedPage<'a> {
+    pages: &'a mut Pages,
+    layout: &'a mut Layout,
+    rows: usize,
+}
+
+impl PageRows for LoadedPage<'_> {
+    fn len(&self) -> usize {
+        self.rows
+    }
+
+    #[inline]
+    fn row(&mut self, i: usize) -> Row<'_> {
+        self.pages.row(i, self.layout)
+    }
+
+    #[inline]
+    fn at(&self, i: usize) -> RowAt {
+        self.pages.at(i)
+    }
+}
+
+/// Decodes the rows that pass the node's qual, as its projection makes them.
+fn decode_through_slot(
+    node: Node,
+    pages: &mut Pages,
+    rows: usize,
+    decoder: &mut Decoder,
+    batch: &mut Batch,
+) -> Result<()> {
+    for i in 0..rows {
+        pages.store(i, node.scan_slot());
+        if node.passes_qual() {
+            decoder.decode_row(batch, node.project().row(), pages.at(i))?;
+        }
+    }
+    Ok(())
+}

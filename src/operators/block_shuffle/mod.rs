@@ -1,0 +1,157 @@
+//! CorgiPileBlockShuffle: the blocks of a table in random order.
+//!
+//! A block is a run of contiguous heap pages. Each scan visits every block once, in the seeded random order of its
+//! epoch, and gives the tuples that the statement's snapshot sees; a rescan is the next epoch. The number of pages is
+//! fixed when the first scan begins, so that every epoch sees the same rows.
+//!
+//! If the rows come from something else than one plain table, the node has that plan as its child: it spools the
+//! child's rows once and shuffles the pages of the spool.
+
+mod exec;
+mod explain;
+mod pages;
+
+use super::Shuffling;
+use crate::error::OrRaise;
+use crate::pg::custom_scan::{CustomScan, Flags, Methods, Node};
+use crate::pg::explain::Explain;
+use crate::pg::row::Layout;
+use pages::Pages;
+use shuffle::Geometry;
+use std::ops::Range;
+use std::time::Duration;
+
+/// State of the node.
+pub struct BlockShuffle {
+    shuffling: Shuffling,
+    epoch: u64,
+    /// opened by the first scan, kept by rescans
+    pages: Option<Pages>,
+    geometry: Geometry,
+    /// has this epoch begun?
+    begun: bool,
+    /// the blocks of this epoch, those before `position` done or under way
+    order: Vec<u32>,
+    position: usize,
+    /// blocks of `order` that were asked for in advance
+    prefetched: usize,
+    /// pages that are left of the block under way, and rows that are left on the page under way
+    block: Range<u32>,
+    page: Range<usize>,
+    /// how many more blocks may be begun before the scan pauses
+    allowance: usize,
+    layout: Option<Layout>,
+    decodes_raw: Option<Vec<usize>>,
+    timing: bool,
+    measured: Measured,
+}
+
+/// What EXPLAIN ANALYZE shows.
+#[derive(Default)]
+struct Measured {
+    blocks: u64,
+    epochs: u64,
+    scan: Duration,
+    decode: Duration,
+}
+
+static METHODS: Methods = Methods::of::<BlockShuffle>(c"CorgiPileBlockShuffle");
+
+impl CustomScan for BlockShuffle {
+    fn methods() -> &'static Methods {
+        &METHODS
+    }
+
+    fn begin(node: Node, eflags: Flags) -> BlockShuffle {
+        let decodes_raw = match node.relation() {
+            Some(_) => {
+                node.use_heap_slot();
+                if node.has_qual() { None } else { node.plain_columns() }
+            }
+            None => {
+                node.use_minimal_slot();
+                node.begin_child(eflags);
+                node.plain_columns()
+            }
+        };
+        let shuffling: Shuffling = node.private();
+        BlockShuffle {
+            epoch: shuffling.first_epoch,
+            geometry: shuffling.geometry(0).or_raise(),
+            shuffling,
+            pages: None,
+            begun: false,
+            order: Vec::new(),
+            position: 0,
+            prefetched: 0,
+            block: 0..0,
+            page: 0..0,
+            allowance: usize::MAX,
+            layout: None,
+            decodes_raw,
+            timing: node.timing(),
+            measured: Measured::default(),
+        }
+    }
+
+    fn next(&mut self, node: Node) -> bool {
+        exec::next(self, node)
+    }
+
+    fn rescan(&mut self, _node: Node) {
+        // An epoch that nobody has begun is not over.
+        if self.begun {
+            self.set_epoch(self.epoch + 1);
+        }
+    }
+
+    fn end(&mut self, node: Node) {
+        if let Some(pages) = self.pages.take() {
+            pages.end();
+        }
+        node.end_child();
+    }
+
+    fn explain(&mut self, node: Node, explain: Explain) {
+        explain::explain(self, node, explain);
+    }
+}
+
+impl BlockShuffle {
+    /// The epoch of the scan that is under way, or of the next.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Makes the next scan one of this epoch.
+    pub fn set_epoch(&mut self, epoch: u64) {
+        self.epoch = epoch;
+        self.begun = false;
+        self.page = 0..0;
+        self.block = 0..0;
+    }
+
+    /// How the source falls into blocks; known as soon as an epoch has begun.
+    pub fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    /// How the source falls, or would at this moment fall, into blocks. Not known of a spool before it was filled.
+    pub fn planned_geometry(&self, node: Node) -> Option<Geometry> {
+        let pages = match &self.pages {
+            Some(pages) => pages.count(),
+            None => node.relation()?.pages(),
+        };
+        Some(self.shuffling.geometry(pages).or_raise())
+    }
+
+    /// Lets the scan begin `blocks` more blocks; then it pauses, which to the executor looks like its end.
+    pub fn allow(&mut self, blocks: usize) {
+        self.allowance = blocks;
+    }
+
+    /// Is the epoch over, and not merely paused?
+    pub fn at_end(&self) -> bool {
+        self.begun && self.position == self.order.len() && self.block.is_empty() && self.page.is_empty()
+    }
+}

@@ -1,0 +1,252 @@
+//! From rows to training tuples: (label, features) as SGD wants them.
+//!
+//! Nothing that cannot be learned from gets through: NULLs, NaN, infinities, other lengths, a third class are errors that
+//! name the row, or, for NULLs and if asked, are left out and counted.
+
+mod labels;
+
+use super::tuple_shuffle::TupleShuffle;
+use crate::error::{Error, Result, RowAt, RowFault};
+use crate::pg::array::{ArrayFault, ArrayReader};
+use crate::pg::custom_scan::Scan;
+use crate::pg::number::{NumberFault, NumberType, narrow};
+use crate::pg::query::Running;
+use crate::pg::row::Row;
+pub use labels::Labels;
+use serde::{Deserialize, Serialize};
+use shuffle::Geometry;
+use tuples::{Batch, TupleSource};
+
+/// What to do with rows that have a NULL label or feature.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Nulls {
+    #[default]
+    Error,
+    Skip,
+}
+
+/// The columns that are the features.
+pub enum Features {
+    /// one column with arrays of numbers
+    Array(ArrayReader),
+    /// one column of numbers per feature
+    Columns(Vec<NumberType>),
+}
+
+/// The rows of one page.
+pub trait PageRows {
+    fn len(&self) -> usize;
+    /// The label and then the features of row `i`.
+    fn row(&mut self, i: usize) -> Row<'_>;
+    /// Where row `i` stands.
+    fn at(&self, i: usize) -> RowAt;
+}
+
+/// Turns rows (label, features...) into training tuples.
+pub struct Decoder {
+    labels: Labels,
+    features: Features,
+    /// names of the features' columns, for messages
+    names: Vec<String>,
+    nulls: Nulls,
+    /// features per tuple, once known
+    dim: Option<usize>,
+    skipped: u64,
+}
+
+impl Decoder {
+    /// A decoder of rows of `source`. For arrays, `dim` is what the first row has if it is not given.
+    pub fn new(labels: Labels, features: Features, names: Vec<String>, nulls: Nulls, dim: Option<usize>) -> Decoder {
+        let dim = match &features {
+            Features::Columns(types) => Some(types.len()),
+            Features::Array(_) => dim,
+        };
+        Decoder { labels, features, names, nulls, dim, skipped: 0 }
+    }
+
+    /// The labels met so far.
+    pub fn labels(&self) -> &Labels {
+        &self.labels
+    }
+
+    /// Rows left out since the epoch began.
+    pub fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
+    /// Decodes all rows of a page into `batch`, which gets its number of features if it is new.
+    pub fn decode_page(&mut self, batch: &mut Batch, page: &mut impl PageRows) -> Result<()> {
+        if !(0..page.len()).any(|i| self.prepare(batch, page.row(i))) {
+            // Nothing to learn the number of features from: every row has a fault, or the page no row.
+            return (0..page.len()).try_for_each(|i| {
+                let at = page.at(i);
+                self.decode(page.row(i), at, &mut 0.0, &mut []).map(|_| ())
+            });
+        }
+        let first = batch.len();
+        let mut rows = batch.extend(page.len())?;
+        let mut skipped = false;
+        // Tuples are added to a page from its end: in this order their addresses ascend.
+        for i in (0..page.len()).rev() {
+            let at = page.at(i);
+            let (label, features) = rows.row_mut(i);
+            if !self.decode(page.row(i), at, label, features)? {
+                *label = SKIPPED;
+                skipped = true;
+            }
+        }
+        if skipped {
+            batch.retain_from(first, |label| !label.is_nan());
+        }
+        Ok(())
+    }
+
+    /// Decodes one row into `batch`.
+    pub fn decode_row(&mut self, batch: &mut Batch, row: Row<'_>, at: RowAt) -> Result<()> {
+        if !self.prepare(batch, row) {
+            return self.decode(row, at, &mut 0.0, &mut []).map(|_| ());
+        }
+        let last = batch.len();
+        let mut label = 0.0;
+        if self.decode(row, at, &mut label, batch.push(0.0)?)? {
+            batch.labels_mut()[last] = label;
+        } else {
+            batch.truncate(last);
+        }
+        Ok(())
+    }
+
+    /// Makes `batch` one for our number of features, which is that of the first feature array that comes along. False if
+    /// it is still not known.
+    #[inline]
+    fn prepare(&mut self, batch: &mut Batch, row: Row<'_>) -> bool {
+        if self.dim.is_none() {
+            self.dim = match (&self.features, row.get(1)) {
+                (Features::Array(reader), Some(array)) => reader.len(array).ok().filter(|len| *len > 0),
+                _ => None,
+            };
+        }
+        match self.dim {
+            Some(dim) if batch.is_empty() && batch.dim() != dim => *batch = Batch::new(dim),
+            Some(_) => {}
+            None => return false,
+        }
+        true
+    }
+
+    /// Decodes one row in place. False if it is to be left out.
+    #[inline]
+    fn decode(&mut self, row: Row<'_>, at: RowAt, label_out: &mut f32, out: &mut [f32]) -> Result<bool> {
+        let Some(label) = row.get(0) else { return self.null(RowFault::NullLabel(at)) };
+        match &self.features {
+            Features::Array(reader) => {
+                let Some(array) = row.get(1) else { return self.null(RowFault::NullFeatures(at)) };
+                if let Err(fault) = reader.read(array, out) {
+                    return self.array_fault(fault, at, out.len());
+                }
+            }
+            Features::Columns(types) => {
+                for (i, (number, place)) in types.iter().zip(out).enumerate() {
+                    let Some(value) = row.get(i + 1) else {
+                        return self.null(RowFault::NullFeature(at, self.feature_name(i)));
+                    };
+                    *place = match narrow(number.read(value)) {
+                        Ok(value) => value,
+                        Err(fault) => return Err(number_fault(fault, at, self.feature_name(i))),
+                    };
+                }
+            }
+        }
+        *label_out = self.labels.sign(label, at)?;
+        Ok(true)
+    }
+
+    #[cold]
+    fn null(&mut self, fault: RowFault) -> Result<bool> {
+        match self.nulls {
+            Nulls::Error => Err(fault.into()),
+            Nulls::Skip => {
+                self.skipped += 1;
+                Ok(false)
+            }
+        }
+    }
+
+    #[cold]
+    fn array_fault(&mut self, fault: ArrayFault, at: RowAt, expected: usize) -> Result<bool> {
+        match fault {
+            ArrayFault::Null(i) => self.null(RowFault::NullFeature(at, self.feature_name(i - 1))),
+            ArrayFault::Number(i, fault) => Err(number_fault(fault, at, self.feature_name(i - 1))),
+            ArrayFault::Length(0) => Err(RowFault::Empty(at).into()),
+            ArrayFault::Length(found) => Err(RowFault::Length(at, found, expected).into()),
+            ArrayFault::Dimensions(n) => Err(RowFault::Dimensions(at, n).into()),
+        }
+    }
+
+    /// Feature `i`, from 0, as the user knows it.
+    fn feature_name(&self, i: usize) -> String {
+        match &self.features {
+            Features::Array(_) => format!("{}[{}]", self.names[0], i + 1),
+            Features::Columns(_) => self.names[i].clone(),
+        }
+    }
+}
+
+/// The label of a row that is to be left out.
+const SKIPPED: f32 = f32::NAN;
+
+fn number_fault(fault: NumberFault, at: RowAt, name: String) -> Error {
+    match fault {
+        NumberFault::NotFinite(value) => RowFault::NotFinite(at, name, value).into(),
+        NumberFault::OutOfRange(value) => RowFault::OutOfRange(at, name, value).into(),
+    }
+}
+
+/// The tuples of a source, buffer by buffer, epoch by epoch.
+pub struct Buffers {
+    query: Running,
+    pub decoder: Decoder,
+}
+
+impl Buffers {
+    pub fn new(query: Running, decoder: Decoder) -> Buffers {
+        Buffers { query, decoder }
+    }
+
+    /// The query that is running.
+    pub fn query(&self) -> &Running {
+        &self.query
+    }
+
+    /// How the source falls into blocks; known once it has been read.
+    pub fn geometry(&self) -> Geometry {
+        self.query.top::<TupleShuffle>().with(|scan, node| scan.geometry(node))
+    }
+
+    /// Ends the query.
+    pub fn finish(self) {
+        self.query.finish();
+    }
+}
+
+impl TupleSource for Buffers {
+    type Error = Error;
+
+    fn next_batch(&mut self, batch: &mut Batch) -> Result<bool> {
+        let Buffers { query, decoder } = self;
+        let top: Scan<TupleShuffle> = query.top();
+        query.run(|| {
+            top.run(|scan, node| {
+                let result = scan.next_batch(node, decoder, batch);
+                (result, batch.len())
+            })
+        })
+    }
+
+    fn next_epoch(&mut self) -> Result<()> {
+        self.decoder.skipped = 0;
+        self.query.rescan();
+        Ok(())
+    }
+}

@@ -1,0 +1,125 @@
+//! The physical operators: SGD over TupleShuffle over BlockShuffle, and what they share.
+//!
+//! Between our own nodes whole buffers travel ([`tuples::Batch`]); to any other parent each node speaks the executor's
+//! protocol of one slot at a time.
+
+pub mod block_shuffle;
+mod decoder;
+pub mod sgd;
+pub mod shuffle_scan;
+mod source;
+pub mod tuple_shuffle;
+
+use crate::error::{Error, Result};
+use crate::pg::custom_scan::CustomScan;
+use crate::settings;
+use block_shuffle::BlockShuffle;
+pub use decoder::{Buffers, Decoder, Labels, Nulls};
+use serde::{Deserialize, Serialize};
+use shuffle::{BlockSize, BufferSize, Geometry, Strategy};
+pub use source::Source;
+use tuple_shuffle::TupleShuffle;
+
+/// Makes the nodes known to PostgreSQL; called once per backend.
+pub fn register() {
+    BlockShuffle::methods().register();
+    TupleShuffle::methods().register();
+    sgd::Sgd::methods().register();
+    shuffle_scan::ShuffleScan::methods().register();
+}
+
+/// How the tuples of one query are shuffled: what the two shuffling nodes are told.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Shuffling {
+    #[serde(with = "text")]
+    pub strategy: Strategy,
+    pub seed: i64,
+    #[serde(with = "text")]
+    pub block_size: BlockSize,
+    #[serde(with = "text")]
+    pub buffer_size: BufferSize,
+    /// the epoch of the first scan; each rescan is the next
+    pub first_epoch: u64,
+}
+
+impl Shuffling {
+    /// The natural order, read in small buffers.
+    pub fn none() -> Shuffling {
+        Shuffling {
+            strategy: Strategy::NoShuffle,
+            seed: 0,
+            block_size: BlockSize::Auto,
+            buffer_size: BufferSize::Bytes(4 << 20),
+            first_epoch: 0,
+        }
+    }
+
+    /// Reads the arguments that all shuffling functions have; a NULL seed is drawn.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`], [`Error::InvalidArgument`], [`Error::NullArgument`]
+    pub fn parse(
+        strategy: Option<String>,
+        seed: Option<i64>,
+        block_size: Option<String>,
+        buffer_size: Option<String>,
+    ) -> Result<Shuffling> {
+        let strategy = strategy.ok_or(Error::NullArgument("shuffle"))?;
+        let block_size = block_size.ok_or(Error::NullArgument("block_size"))?;
+        let buffer_size = buffer_size.ok_or(Error::NullArgument("buffer_size"))?;
+        let shuffling = Shuffling {
+            strategy: strategy.parse().map_err(|_| Error::Unknown {
+                what: "shuffle strategy",
+                given: strategy,
+                known: Strategy::known(),
+            })?,
+            seed: seed.unwrap_or_else(crate::pg::random_seed),
+            block_size: block_size.parse().map_err(|e| invalid_size("block_size", e))?,
+            buffer_size: buffer_size.parse().map_err(|e| invalid_size("buffer_size", e))?,
+            first_epoch: 1,
+        };
+        // whether the block size is one for our pages does not depend on how many there are
+        shuffling.geometry(1).map(|_| shuffling)
+    }
+
+    /// How `pages` pages fall into blocks and buffers.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if a block would be smaller than a page, or too large.
+    pub fn geometry(&self, pages: u32) -> Result<Geometry> {
+        Geometry::new(pages, crate::pg::PAGE_BYTES, self.block_size, self.buffer_size)
+            .map_err(|e| invalid_size("block_size", e))
+    }
+
+    /// Bytes of memory that the buffer may take, however many blocks that is.
+    pub fn buffer_memory(&self) -> u64 {
+        match self.buffer_size {
+            BufferSize::Percent(_) => settings::max_buffer_memory(),
+            BufferSize::Bytes(bytes) => bytes.min(settings::max_buffer_memory()),
+        }
+    }
+
+    /// As the nodes are told.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("a struct of plain values is always JSON")
+    }
+}
+
+fn invalid_size(argument: &'static str, error: shuffle::SizeError) -> Error {
+    Error::InvalidArgument { argument, reason: error.to_string(), hint: Some(error.hint().to_owned()) }
+}
+
+/// Values that are written as users write them.
+mod text {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+    use std::fmt::Display;
+    use std::str::FromStr;
+
+    pub fn serialize<T: Display, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(value)
+    }
+
+    pub fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
+}

@@ -1,0 +1,72 @@
+//! CorgiPileSGD: trains a linear model on the tuples from below.
+//!
+//! Stands where corgipile_train() stood in FROM. On the first call it trains through all epochs, each a rescan of the
+//! plan below, and stores the model; then it gives a row per epoch. Rows are kept: rescanned, it gives them again and
+//! never trains twice.
+
+mod explain;
+mod request;
+mod training;
+
+use crate::error::OrRaise;
+use crate::pg::arguments::Arguments;
+use crate::pg::custom_scan::{CustomScan, Flags, Methods, Node};
+use crate::pg::explain::Explain;
+use pgrx::IntoDatum;
+pub use request::{Request, TrainArguments};
+pub use training::{EpochRow, Training};
+
+/// State of the node.
+pub struct Sgd {
+    /// None in the copies of the plan that EvalPlanQual makes and never runs
+    training: Option<Training>,
+    position: usize,
+}
+
+static METHODS: Methods = Methods::of::<Sgd>(c"CorgiPileSGD");
+
+impl CustomScan for Sgd {
+    fn methods() -> &'static Methods {
+        &METHODS
+    }
+
+    fn begin(node: Node, eflags: Flags) -> Sgd {
+        let open = || {
+            let request = TrainArguments::of_call(&Arguments::of_call(node)).validate().or_raise();
+            Training::open(request, node.snapshot(), node.instrument(), eflags).or_raise()
+        };
+        Sgd { training: (!node.in_eval_plan_qual()).then(open), position: 0 }
+    }
+
+    fn next(&mut self, node: Node) -> bool {
+        let Some(training) = &mut self.training else { return false };
+        let Some(row) = training.rows().or_raise().get(self.position) else { return false };
+        self.position += 1;
+        node.store_values(&[
+            row.model_id.into_datum(),
+            row.epoch.into_datum(),
+            row.loss.into_datum(),
+            row.accuracy.into_datum(),
+            row.learning_rate.into_datum(),
+            row.tuples.into_datum(),
+            row.seconds.into_datum(),
+        ]);
+        true
+    }
+
+    fn rescan(&mut self, _node: Node) {
+        self.position = 0;
+    }
+
+    fn end(&mut self, _node: Node) {
+        if let Some(training) = self.training.take() {
+            training.close();
+        }
+    }
+
+    fn explain(&mut self, _node: Node, explain: Explain) {
+        if let Some(training) = &self.training {
+            explain::explain(training, explain);
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! CorgiPileShuffle: stands where corgipile_shuffle() stood in FROM, and gives the rows of a table in shuffled order.
+//!
+//! A thin node over a query of its own, TupleShuffle over BlockShuffle. Rescanned, it gives the same order again.
+
+use super::tuple_shuffle::TupleShuffle;
+use super::{Shuffling, Source};
+use crate::error::{Error, OrRaise, Result};
+use crate::pg::arguments::{Arguments, Call};
+use crate::pg::custom_scan::{CustomScan, Flags, Methods, Node, Slot};
+use crate::pg::explain::Explain;
+use crate::pg::query::Running;
+use crate::pg::relation::Relation;
+use pgrx::pg_sys;
+use std::ffi::c_int;
+
+/// The arguments of corgipile_shuffle(), in order; None is NULL.
+pub struct ShuffleArguments {
+    pub row_type: pg_sys::Oid,
+    pub seed: Option<i64>,
+    pub block_size: Option<String>,
+    pub buffer_size: Option<String>,
+    pub strategy: Option<String>,
+    pub epoch: Option<i32>,
+}
+
+impl ShuffleArguments {
+    /// The arguments of a call that has become a node.
+    pub fn of_node(arguments: &Arguments) -> ShuffleArguments {
+        ShuffleArguments {
+            row_type: arguments.type_of(0),
+            seed: arguments.get(1),
+            block_size: arguments.get(2),
+            buffer_size: arguments.get(3),
+            strategy: arguments.get(4),
+            epoch: arguments.get(5),
+        }
+    }
+
+    /// The arguments of an ordinary call.
+    pub fn of_call(call: Call) -> ShuffleArguments {
+        ShuffleArguments {
+            row_type: call.type_of(0),
+            seed: call.get(1),
+            block_size: call.get(2),
+            buffer_size: call.get(3),
+            strategy: call.get(4),
+            epoch: call.get(5),
+        }
+    }
+}
+
+/// The rows of a table in shuffled order.
+pub struct Shuffled {
+    query: Running,
+    columns: Vec<Option<usize>>,
+    epoch: u64,
+}
+
+impl Shuffled {
+    /// Plans and starts the read of the table behind a row type.
+    ///
+    /// # Errors
+    /// [`Error::NotARowType`], and what is wrong with the arguments.
+    pub fn open(
+        arguments: ShuffleArguments,
+        snapshot: pg_sys::Snapshot,
+        instrument: c_int,
+        flags: Flags,
+    ) -> Result<Shuffled> {
+        let epoch = arguments.epoch.ok_or(Error::NullArgument("epoch"))?;
+        let Ok(epoch) = u64::try_from(epoch) else {
+            let reason = format!("{epoch} is less than 0");
+            return Err(Error::InvalidArgument { argument: "epoch", reason, hint: None });
+        };
+        let (block_size, buffer_size) = (arguments.block_size, arguments.buffer_size);
+        let mut shuffling = Shuffling::parse(arguments.strategy, arguments.seed, block_size, buffer_size)?;
+        shuffling.first_epoch = epoch;
+        let Some(relation) = Relation::of_row_type(arguments.row_type)? else { return Err(Error::NotARowType) };
+        let planned = Source::plan_relation(&relation, &shuffling)?;
+        let columns = relation.live_columns();
+        Ok(Shuffled { query: Running::start(planned, snapshot, instrument, flags), columns, epoch })
+    }
+
+    /// The columns of the row type, by their place in the rows.
+    pub fn columns(&self) -> &[Option<usize>] {
+        &self.columns
+    }
+
+    /// The next row.
+    pub fn row(&self) -> Option<Slot> {
+        self.query.row()
+    }
+
+    /// Starts the same epoch again.
+    pub fn rescan(&self) {
+        self.query.rescan();
+        self.query.top::<TupleShuffle>().with(|scan, node| scan.set_epoch(node, self.epoch));
+    }
+
+    /// Ends the read.
+    pub fn finish(self) {
+        self.query.finish();
+    }
+}
+
+/// State of the node.
+pub struct ShuffleScan {
+    /// None in the copies of the plan that EvalPlanQual makes and never runs
+    rows: Option<Shuffled>,
+    at_end: bool,
+}
+
+static METHODS: Methods = Methods::of::<ShuffleScan>(c"CorgiPileShuffle");
+
+impl CustomScan for ShuffleScan {
+    fn methods() -> &'static Methods {
+        &METHODS
+    }
+
+    fn begin(node: Node, eflags: Flags) -> ShuffleScan {
+        let open = || {
+            let arguments = ShuffleArguments::of_node(&Arguments::of_call(node));
+            let rows = Shuffled::open(arguments, node.snapshot(), node.instrument(), eflags).or_raise();
+            if rows.columns.len() != node.scan_columns() {
+                Error::SourceChanged.raise();
+            }
+            rows
+        };
+        ShuffleScan { rows: (!node.in_eval_plan_qual()).then(open), at_end: false }
+    }
+
+    fn next(&mut self, node: Node) -> bool {
+        let row = self.rows.as_ref().filter(|_| !self.at_end).and_then(|rows| Some((rows.row()?, &rows.columns)));
+        match row {
+            Some((row, columns)) => node.store_columns(row, columns),
+            None => self.at_end = true,
+        }
+        !self.at_end
+    }
+
+    fn rescan(&mut self, _node: Node) {
+        self.at_end = false;
+        if let Some(rows) = &self.rows {
+            rows.rescan();
+        }
+    }
+
+    fn end(&mut self, _node: Node) {
+        if let Some(rows) = self.rows.take() {
+            rows.finish();
+        }
+    }
+
+    fn explain(&mut self, _node: Node, explain: Explain) {
+        if let Some(rows) = &self.rows {
+            explain.inner_query(&rows.query);
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! A query of ours, run inside a node or a function: planned as the invoking user's own, so that privileges, row
+//! security, views and expressions work as everywhere, and stopped and rescanned at will.
+
+use super::custom_scan::{CustomScan, Flags, Scan, Slot};
+use super::planner;
+use crate::error::{Error, Result};
+use pgrx::prelude::*;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+
+/// One column of a query's result.
+#[derive(Debug, Clone)]
+pub struct Column {
+    pub name: String,
+    /// the declared type; perhaps a domain
+    pub type_oid: pg_sys::Oid,
+    pub collation: pg_sys::Oid,
+}
+
+/// An analysed query.
+pub struct Query {
+    query: *mut pg_sys::Query,
+    /// its text, in the current memory context
+    text: *const c_char,
+}
+
+/// The one statement of a text written by a user, without what follows it (a semicolon, a comment).
+///
+/// # Errors
+/// [`Error::NotOneSelect`]; PostgreSQL's own if it cannot be parsed.
+pub fn only_select(text: &str) -> Result<&str> {
+    let Ok(c_text) = CString::new(text) else { return Err(Error::NotOneSelect) };
+    // SAFETY: the parser gets a C string and gives a list of RawStmts with positions in it.
+    unsafe {
+        let statements = with_position_in(c_text.as_ptr(), || pg_sys::pg_parse_query(c_text.as_ptr()));
+        let statements = pgrx::PgList::<pg_sys::RawStmt>::from_pg(statements);
+        match statements.get_ptr(0) {
+            Some(raw) if statements.len() == 1 && (*(*raw).stmt).type_ == pg_sys::NodeTag::T_SelectStmt => {
+                let start = (*raw).stmt_location as usize;
+                // a length of 0 means the rest of the text
+                let len = if (*raw).stmt_len == 0 { text.len() - start } else { (*raw).stmt_len as usize };
+                Ok(&text[start..start + len])
+            }
+            _ => Err(Error::NotOneSelect),
+        }
+    }
+}
+
+impl Query {
+    /// Parses and analyses one SELECT. The relations in it are locked until the transaction ends; views are expanded and
+    /// row security applied for the current user.
+    ///
+    /// # Errors
+    /// [`Error::NotReadOnly`] if it would modify data or lock rows; PostgreSQL's own.
+    pub fn analyze(sql: &str) -> Result<Query> {
+        let Ok(sql) = CString::new(sql) else { return Err(Error::NotOneSelect) };
+        // SAFETY: text and query live in the current memory context.
+        unsafe {
+            let text: *const c_char = pg_sys::pstrdup(sql.as_ptr());
+            let queries = with_position_in(text, || {
+                let raw = pg_sys::list_nth(pg_sys::pg_parse_query(text), 0).cast();
+                pg_sys::pg_analyze_and_rewrite_fixedparams(raw, text, std::ptr::null(), 0, std::ptr::null_mut())
+            });
+            let query = pg_sys::list_nth(queries, 0).cast::<pg_sys::Query>();
+            if pg_sys::list_length(queries) != 1 || (*query).commandType != pg_sys::CmdType::CMD_SELECT {
+                return Err(Error::NotOneSelect);
+            }
+            if writes(query.cast(), std::ptr::null_mut()) {
+                return Err(Error::NotReadOnly);
+            }
+            Ok(Query { query, text })
+        }
+    }
+
+    /// The columns of the result.
+    pub fn columns(&self) -> Vec<Column> {
+        // SAFETY: the target list of an analysed query holds TargetEntry nodes with names.
+        unsafe {
+            let targets = pgrx::PgList::<pg_sys::TargetEntry>::from_pg((*self.query).targetList);
+            targets
+                .iter_ptr()
+                .filter(|target| !(**target).resjunk)
+                .map(|target| Column {
+                    name: CStr::from_ptr((*target).resname).to_string_lossy().into_owned(),
+                    type_oid: pg_sys::exprType((*target).expr.cast()),
+                    collation: pg_sys::exprCollation((*target).expr.cast()),
+                })
+                .collect()
+        }
+    }
+
+    /// Does the query's first FROM item, as it was written, mean this relation?
+    pub fn reads(&self, relation: pg_sys::Oid) -> bool {
+        // SAFETY: a range table holds RangeTblEntry nodes; a view's keeps no relid once expanded on PostgreSQL 15, but its
+        // OLD and NEW entries, which come first, are not there in a query's own range table.
+        unsafe {
+            let table = pgrx::PgList::<pg_sys::RangeTblEntry>::from_pg((*self.query).rtable);
+            table
+                .get_ptr(0)
+                .is_some_and(|first| (*first).relid == relation || (*first).rtekind == pg_sys::RTEKind::RTE_SUBQUERY)
+        }
+    }
+
+    /// Plans the query so that the rows come from a node `B` under a node `T`. `B` reads the table itself if the query only
+    /// filters and computes on one; else it gets the whole plan as its child.
+    pub fn plan<T: CustomScan, B: CustomScan>(self, private: &str) -> Planned {
+        // SAFETY: the query was made by analyze and is planned only here.
+        unsafe {
+            let statement =
+                with_position_in(self.text, || planner::plan_query(self.query, self.text, B::methods(), private));
+            let mut plan = (*statement).planTree;
+            if !planner::is_node::<B>(plan) {
+                plan = planner::put_on_top::<B>(plan, private);
+            }
+            (*statement).planTree = planner::put_on_top::<T>(plan, private);
+            Planned { statement, text: self.text }
+        }
+    }
+}
+
+/// Does the query, or one inside it, modify data or lock rows?
+#[pg_guard]
+unsafe extern "C-unwind" fn writes(node: *mut pg_sys::Node, context: *mut c_void) -> bool {
+    // SAFETY: called with an analysed query, and by the walkers with its nodes.
+    unsafe {
+        if node.is_null() {
+            return false;
+        }
+        if (*node).type_ != pg_sys::NodeTag::T_Query {
+            return pg_sys::expression_tree_walker(node, Some(writes), context);
+        }
+        let query = node.cast::<pg_sys::Query>();
+        (*query).hasModifyingCTE
+            || !(*query).rowMarks.is_null()
+            || pg_sys::query_tree_walker(query, Some(writes), context, 0)
+    }
+}
+
+/// Runs `f` so that an error position in it is reported as one in `text`, and not in the statement that called us.
+unsafe fn with_position_in<R>(text: *const c_char, f: impl FnOnce() -> R) -> R {
+    // SAFETY: the callback is on PostgreSQL's stack of them only while `entry` lives; after an ERROR the stack is put
+    // back by whoever catches it.
+    unsafe {
+        let mut entry = pg_sys::ErrorContextCallback {
+            previous: pg_sys::error_context_stack,
+            callback: Some(position_in_text),
+            arg: text.cast_mut().cast(),
+        };
+        pg_sys::error_context_stack = &mut entry;
+        let result = f();
+        pg_sys::error_context_stack = entry.previous;
+        result
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn position_in_text(text: *mut c_void) {
+    // SAFETY: called by errfinish, with the text that with_position_in was given.
+    unsafe {
+        let position = pg_sys::geterrposition();
+        if position > 0 {
+            pg_sys::errposition(0);
+            pg_sys::internalerrposition(position);
+            pg_sys::internalerrquery(text.cast());
+        }
+    }
+}
+
+/// A planned query with our two nodes on top.
+pub struct Planned {
+    statement: *mut pg_sys::PlannedStmt,
+    text: *const c_char,
+}
+
+/// A query of ours that is being executed.
+pub struct Running {
+    query: *mut pg_sys::QueryDesc,
+}
+
+impl Running {
+    /// Starts execution under a snapshot: privileges are checked here. Everything lives in the current memory context.
+    ///
+    /// The executor's hooks are left out: other extensions would report a statement that nobody has issued.
+    pub fn start(planned: Planned, snapshot: pg_sys::Snapshot, instrument: c_int, flags: Flags) -> Running {
+        // SAFETY: the plan is complete, the snapshot that of the calling statement.
+        unsafe {
+            let query = pg_sys::CreateQueryDesc(
+                planned.statement,
+                planned.text,
+                snapshot,
+                std::ptr::null_mut(),
+                pg_sys::None_Receiver,
+                std::ptr::null_mut(),
+                std::ptr::null_mut(),
+                instrument,
+            );
+            let explain_only = pg_sys::EXEC_FLAG_EXPLAIN_ONLY as c_int;
+            pg_sys::standard_ExecutorStart(query, flags.0 & explain_only);
+            Running { query }
+        }
+    }
+
+    /// The snapshot of the statement that is running, for [`Running::start`] in a function.
+    pub fn active_snapshot() -> pg_sys::Snapshot {
+        // SAFETY: a function is called with an active snapshot.
+        unsafe { pg_sys::GetActiveSnapshot() }
+    }
+
+    pub(super) fn query_desc(&self) -> *mut pg_sys::QueryDesc {
+        self.query
+    }
+
+    /// The node on top.
+    pub fn top<T: CustomScan>(&self) -> Scan<T> {
+        // SAFETY: the query is running, and plan() has put a T on top.
+        unsafe { Scan::recognise((*self.query).planstate) }
+            .unwrap_or_else(|| error!("inner query has another top node"))
+    }
+
+    /// Runs `f` in the query's own memory context, as ExecutorRun does; nodes expect that.
+    pub fn run<R>(&self, f: impl FnOnce() -> R) -> R {
+        // SAFETY: the executor state lives as long as the query. An ERROR in f resets the current context anyway.
+        unsafe {
+            let caller = pg_sys::MemoryContextSwitchTo((*(*self.query).estate).es_query_cxt);
+            let result = f();
+            pg_sys::MemoryContextSwitchTo(caller);
+            result
+        }
+    }
+
+    /// The next row.
+    pub fn row(&self) -> Option<Slot> {
+        // SAFETY: the query is running; ExecProcNode is what ExecutePlan calls.
+        self.run(|| unsafe {
+            let estate = (*self.query).estate;
+            if !(*estate).es_per_tuple_exprcontext.is_null() {
+                pg_sys::MemoryContextReset((*(*estate).es_per_tuple_exprcontext).ecxt_per_tuple_memory);
+            }
+            Slot::filled(pg_sys::ExecProcNode((*self.query).planstate))
+        })
+    }
+
+    /// Starts over.
+    pub fn rescan(&self) {
+        // SAFETY: as above.
+        self.run(|| unsafe { pg_sys::ExecReScan((*self.query).planstate) });
+    }
+
+    /// Ends execution and lets go of everything.
+    pub fn finish(self) {
+        // SAFETY: started in start, finished once.
+        unsafe {
+            pg_sys::standard_ExecutorFinish(self.query);
+            pg_sys::standard_ExecutorEnd(self.query);
+            pg_sys::FreeQueryDesc(self.query);
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Names of relations, and what the catalogs say about their columns.
+
+use crate::error::{Error, Result};
+use pgrx::prelude::*;
+use std::ffi::{CStr, CString};
+
+/// A relation, locked against changes of its definition until the transaction ends.
+pub struct Relation {
+    oid: pg_sys::Oid,
+    name: String,
+}
+
+impl Relation {
+    /// Finds and locks the relation with this name, which may be qualified and quoted, as regclass reads it. PostgreSQL's
+    /// own error if there is none.
+    pub fn lookup(name: &str) -> Result<Relation> {
+        let Ok(name) = CString::new(name) else {
+            return Err(Error::InvalidArgument {
+                argument: "source",
+                reason: "it contains a zero byte".into(),
+                hint: None,
+            });
+        };
+        // SAFETY: parses the name, looks it up and takes the lock that any query on it would take.
+        unsafe {
+            let names = pg_sys::stringToQualifiedNameList(name.as_ptr());
+            let range = pg_sys::makeRangeVarFromNameList(names);
+            let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
+            let oid = pg_sys::RangeVarGetRelidExtended(range, lock, 0, None, std::ptr::null_mut());
+            Relation::of_oid(oid)
+        }
+    }
+
+    /// The table behind a row type, locked; None if the type is not one of a table, view or the like.
+    pub fn of_row_type(row_type: pg_sys::Oid) -> Result<Option<Relation>> {
+        // SAFETY: catalog lookups; the lock is the one that any query on the relation would take.
+        unsafe {
+            let oid = pg_sys::get_typ_typrelid(row_type);
+            if oid == pg_sys::Oid::INVALID {
+                return Ok(None);
+            }
+            pg_sys::LockRelationOid(oid, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
+            if pg_sys::get_rel_relkind(oid) as u8 == pg_sys::RELKIND_COMPOSITE_TYPE {
+                return Ok(None);
+            }
+            Relation::of_oid(oid).map(Some)
+        }
+    }
+
+    unsafe fn of_oid(oid: pg_sys::Oid) -> Result<Relation> {
+        // SAFETY: the names are NULL if the relation went away before it was locked.
+        unsafe {
+            let name = pg_sys::get_rel_name(oid);
+            let schema = pg_sys::get_namespace_name(pg_sys::get_rel_namespace(oid));
+            if name.is_null() || schema.is_null() {
+                return Err(Error::SourceChanged);
+            }
+            let quoted = CStr::from_ptr(pg_sys::quote_qualified_identifier(schema, name));
+            Ok(Relation { oid, name: quoted.to_string_lossy().into_owned() })
+        }
+    }
+
+    /// The relation's OID.
+    pub fn oid(&self) -> pg_sys::Oid {
+        self.oid
+    }
+
+    /// Its name, qualified and quoted, to be put into a query.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// For each attribute of its row type, which of the columns of `SELECT *` it is; None where a column was dropped.
+    pub fn live_columns(&self) -> Vec<Option<usize>> {
+        // SAFETY: the relation is locked, and its descriptor is read while it is open.
+        unsafe {
+            let relation = pg_sys::RelationIdGetRelation(self.oid);
+            let descriptor = (*relation).rd_att;
+            let mut live = 0..;
+            let columns = (0..(*descriptor).natts as usize)
+                .map(|i| {
+                    let dropped = (*(*descriptor).attrs.as_ptr().add(i)).attisdropped;
+                    if dropped { None } else { live.next() }
+                })
+                .collect();
+            pg_sys::RelationClose(relation);
+            columns
+        }
+    }
+
+    /// Names of the columns of its primary key.
+    pub fn primary_key(&self) -> Vec<String> {
+        // SAFETY: the relation is locked; the bitmap is ours to free. Views and foreign tables have no indexes.
+        unsafe {
+            let relation = pg_sys::RelationIdGetRelation(self.oid);
+            if relation.is_null() {
+                return Vec::new();
+            }
+            let kind = pg_sys::IndexAttrBitmapKind::INDEX_ATTR_BITMAP_PRIMARY_KEY;
+            let key = pg_sys::RelationGetIndexAttrBitmap(relation, kind);
+            let mut names = Vec::new();
+            let mut member = pg_sys::bms_next_member(key, -1);
+            while member >= 0 {
+                let attribute = member + pg_sys::FirstLowInvalidHeapAttributeNumber;
+                let form = &*(*(*relation).rd_att).attrs.as_ptr().add(attribute as usize - 1);
+                names.push(CStr::from_ptr(form.attname.data.as_ptr()).to_string_lossy().into_owned());
+                member = pg_sys::bms_next_member(key, member);
+            }
+            pg_sys::bms_free(key);
+            pg_sys::RelationClose(relation);
+            names
+        }
+    }
+}
+
+/// A column name, quoted where SQL wants it.
+pub fn quote_identifier(name: &str) -> String {
+    let name = CString::new(name).unwrap_or_default();
+    // SAFETY: a C string in, a C string out.
+    unsafe { CStr::from_ptr(pg_sys::quote_identifier(name.as_ptr())).to_string_lossy().into_owned() }
+}
+
+/// A type's name as SQL writes it.
+pub fn type_name(oid: pg_sys::Oid) -> String {
+    // SAFETY: gives "???" or the like for an unknown OID.
+    unsafe { CStr::from_ptr(pg_sys::format_type_be(oid)).to_string_lossy().into_owned() }
+}
+
+/// The type itself, or what a domain is made of.
+pub fn base_type(oid: pg_sys::Oid) -> pg_sys::Oid {
+    // SAFETY: a catalog lookup.
+    unsafe { pg_sys::getBaseType(oid) }
+}
+
+/// Is it an enum?
+pub fn is_enum(oid: pg_sys::Oid) -> bool {
+    // SAFETY: a catalog lookup.
+    unsafe { pg_sys::type_is_enum(oid) }
+}

@@ -1,0 +1,184 @@
+//! Rows as the heap and the executor have them, reduced to the columns that are wanted.
+//!
+//! [`Layout`] finds columns in raw tuples without deforming the columns behind them and without a call into
+//! PostgreSQL; what it does not understand (a NULL bitmap, a row older than an ADD COLUMN) is left to
+//! heap_deform_tuple, so that the answer is always PostgreSQL's.
+
+use pgrx::pg_sys;
+
+/// The wanted columns of one row.
+#[derive(Clone, Copy)]
+pub struct Row<'a> {
+    values: &'a [pg_sys::Datum],
+    nulls: &'a [bool],
+}
+
+impl<'a> Row<'a> {
+    pub(super) fn new(values: &'a [pg_sys::Datum], nulls: &'a [bool]) -> Row<'a> {
+        Row { values, nulls }
+    }
+
+    /// Column `i`, None if it is NULL.
+    #[inline]
+    pub fn get(self, i: usize) -> Option<pg_sys::Datum> {
+        (!self.nulls[i]).then_some(self.values[i])
+    }
+}
+
+/// One attribute on the way to the last wanted one.
+struct Step {
+    /// bytes, or -1 for a varlena, -2 for a C string
+    len: i16,
+    align: usize,
+    by_value: bool,
+    /// offset in the tuple's data, if it is the same in every tuple without NULLs
+    offset: Option<usize>,
+    /// which of the wanted columns it is
+    column: Option<usize>,
+}
+
+/// How to find the wanted columns in raw tuples of one row type.
+pub struct Layout {
+    descriptor: pg_sys::TupleDesc,
+    columns: Vec<usize>,
+    steps: Vec<Step>,
+    /// attributes that a tuple must have for the fast path
+    attributes: usize,
+    values: Vec<pg_sys::Datum>,
+    nulls: Vec<bool>,
+    all_values: Vec<pg_sys::Datum>,
+    all_nulls: Vec<bool>,
+}
+
+impl Layout {
+    /// A layout for the attributes `columns` (from 0); None if one is wanted twice.
+    ///
+    /// # Safety
+    /// `descriptor` outlives the layout.
+    pub(super) unsafe fn new(descriptor: pg_sys::TupleDesc, columns: &[usize]) -> Option<Layout> {
+        let mut steps = Vec::new();
+        let mut offset = Some(0);
+        let attributes = columns.iter().max().map_or(0, |last| last + 1);
+        for attribute in 0..attributes {
+            // SAFETY: columns come from the descriptor's own attribute numbers.
+            let form = unsafe { &*(*descriptor).attrs.as_ptr().add(attribute) };
+            let align = match form.attalign as u8 {
+                b'c' => 1,
+                b's' => 2,
+                b'i' => 4,
+                _ => 8,
+            };
+            // A varlena with a short header is not aligned: where it starts is known only if no padding could come.
+            let start = match form.attlen {
+                -1 => offset.filter(|o: &usize| o.is_multiple_of(align)),
+                _ => offset.map(|o: usize| o.next_multiple_of(align)),
+            };
+            let mut wanted = columns.iter().enumerate().filter(|(_, c)| **c == attribute).map(|(i, _)| i);
+            let column = wanted.next();
+            if wanted.next().is_some() {
+                return None;
+            }
+            offset = start.filter(|_| form.attlen > 0).map(|s| s + form.attlen as usize);
+            if column.is_some() || start.is_none() || form.attlen < 0 {
+                steps.push(Step { len: form.attlen, align, by_value: form.attbyval, offset: start, column });
+            }
+        }
+        // SAFETY: as above.
+        let all = unsafe { (*descriptor).natts as usize };
+        Some(Layout {
+            descriptor,
+            columns: columns.to_vec(),
+            steps,
+            attributes,
+            values: vec![pg_sys::Datum::null(); columns.len()],
+            nulls: vec![false; columns.len()],
+            all_values: vec![pg_sys::Datum::null(); all],
+            all_nulls: vec![false; all],
+        })
+    }
+
+    /// The wanted columns of a tuple; valid as long as the tuple is.
+    ///
+    /// # Safety
+    /// `header` is a tuple of the layout's row type.
+    #[inline]
+    pub(super) unsafe fn read(&mut self, header: pg_sys::HeapTupleHeader) -> Row<'_> {
+        // SAFETY: without NULLs and with enough attributes, the data is what the steps describe; every offset stays
+        // within the tuple because the attributes before it do.
+        unsafe {
+            let attributes = (*header).t_infomask2 as u32 & pg_sys::HEAP_NATTS_MASK;
+            let has_null = (*header).t_infomask as u32 & pg_sys::HEAP_HASNULL != 0;
+            if has_null || (attributes as usize) < self.attributes {
+                return self.deform(header);
+            }
+            let data = header.cast::<u8>().add((*header).t_hoff as usize);
+            let mut offset = 0;
+            for step in &self.steps {
+                offset = match step.offset {
+                    Some(offset) => offset,
+                    None if step.len == -1 && *data.add(offset) != 0 => offset,
+                    None => offset.next_multiple_of(step.align),
+                };
+                let at = data.add(offset);
+                if let Some(column) = step.column {
+                    self.values[column] = if step.by_value { fetch(at, step.len) } else { at.into() };
+                }
+                offset += match step.len {
+                    -1 => varlena_size(at),
+                    -2 => std::ffi::CStr::from_ptr(at.cast()).count_bytes() + 1,
+                    len => len as usize,
+                };
+            }
+        }
+        if self.nulls[..].contains(&true) {
+            self.nulls.fill(false);
+        }
+        Row::new(&self.values, &self.nulls)
+    }
+
+    #[cold]
+    unsafe fn deform(&mut self, header: pg_sys::HeapTupleHeader) -> Row<'_> {
+        // SAFETY: heap_deform_tuple reads only t_data, and fills as many values as the descriptor has attributes.
+        unsafe {
+            let mut tuple = pg_sys::HeapTupleData { t_data: header, ..Default::default() };
+            pg_sys::heap_deform_tuple(
+                &mut tuple,
+                self.descriptor,
+                self.all_values.as_mut_ptr(),
+                self.all_nulls.as_mut_ptr(),
+            );
+        }
+        for (i, &attribute) in self.columns.iter().enumerate() {
+            self.values[i] = self.all_values[attribute];
+            self.nulls[i] = self.all_nulls[attribute];
+        }
+        Row::new(&self.values, &self.nulls)
+    }
+}
+
+/// fetch_att() for pass-by-value types.
+#[inline]
+unsafe fn fetch(at: *const u8, len: i16) -> pg_sys::Datum {
+    // SAFETY: the attribute is aligned and `len` bytes long.
+    unsafe {
+        match len {
+            1 => pg_sys::Datum::from(*at.cast::<i8>()),
+            2 => pg_sys::Datum::from(*at.cast::<i16>()),
+            4 => pg_sys::Datum::from(*at.cast::<i32>()),
+            _ => pg_sys::Datum::from(*at.cast::<i64>()),
+        }
+    }
+}
+
+/// VARSIZE_ANY(): bytes that a varlena takes in a tuple, header and all (little-endian, varatt.h).
+#[inline]
+unsafe fn varlena_size(at: *const u8) -> usize {
+    // SAFETY: a varlena begins at `at`; its header says how many bytes it has.
+    unsafe {
+        match *at {
+            0x01 => pgrx::varsize_any(at.cast()),
+            b if b & 1 == 1 => (b >> 1) as usize,
+            _ => (at.cast::<u32>().read_unaligned() >> 2) as usize,
+        }
+    }
+}

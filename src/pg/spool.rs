@@ -1,0 +1,176 @@
+//! Rows of any plan, kept in a temporary file to be read again in any order.
+//!
+//! The file is a sequence of pages of about a heap page's size, each a run of minimal tuples; it counts against
+//! temp_file_limit, and goes away with the query even after an error (the resource owner sees to it).
+
+use super::custom_scan::Slot;
+use super::row::{Layout, Row};
+use crate::error::RowAt;
+use pgrx::prelude::*;
+
+/// Bytes of one page of the spool, unless a single tuple is larger.
+const PAGE: usize = pg_sys::BLCKSZ as usize;
+
+/// What is known about one page.
+struct Page {
+    file: i32,
+    offset: i64,
+    bytes: usize,
+    /// rows on all pages before
+    first_row: u64,
+}
+
+/// Rows, once written and then read by page.
+pub struct Spool {
+    file: *mut pg_sys::BufFile,
+    descriptor: pg_sys::TupleDesc,
+    pages: Vec<Page>,
+    /// rows pushed so far, and those of them on finished pages
+    rows: u64,
+    rows_on_pages: u64,
+    /// the page that is being written, or was read last; in words, to be aligned for tuples
+    buffer: Vec<u64>,
+    /// bytes of it that are in use while writing
+    used: usize,
+    /// offsets of the tuples on the page that was read last
+    tuples: Vec<usize>,
+    /// number of that page
+    current: usize,
+}
+
+impl Spool {
+    /// An empty spool for rows of this type, which must outlive it.
+    pub fn new(descriptor: pg_sys::TupleDesc) -> Spool {
+        Spool {
+            // SAFETY: belongs to the current resource owner and memory context, those of the running query.
+            file: unsafe { pg_sys::BufFileCreateTemp(false) },
+            descriptor,
+            pages: Vec::new(),
+            rows: 0,
+            rows_on_pages: 0,
+            buffer: Vec::new(),
+            used: 0,
+            tuples: Vec::new(),
+            current: 0,
+        }
+    }
+
+    /// A layout for the columns of the spooled rows.
+    pub fn layout(&self, columns: &[usize]) -> Option<Layout> {
+        // SAFETY: the descriptor outlives the spool, and the layout is used with it.
+        unsafe { Layout::new(self.descriptor, columns) }
+    }
+
+    /// Appends a row.
+    pub fn push(&mut self, row: Slot) {
+        // SAFETY: a minimal tuple begins with its length; the copy is freed as soon as its bytes are taken.
+        unsafe {
+            let mut free = false;
+            let tuple = pg_sys::ExecFetchSlotMinimalTuple(row.0, &mut free);
+            let len = (*tuple).t_len as usize;
+            let space = len.next_multiple_of(8);
+            if self.used > 0 && self.used + space > PAGE {
+                self.finish_page();
+            }
+            if self.buffer.len() * 8 < self.used + space {
+                self.buffer.resize((self.used + space).max(PAGE) / 8, 0);
+            }
+            let to = self.buffer.as_mut_ptr().cast::<u8>().add(self.used);
+            std::ptr::copy_nonoverlapping(tuple.cast::<u8>(), to, len);
+            self.used += space;
+            self.rows += 1;
+            if free {
+                pg_sys::pfree(tuple.cast());
+            }
+        }
+    }
+
+    /// Ends writing.
+    pub fn finish(&mut self) {
+        if self.used > 0 {
+            self.finish_page();
+        }
+    }
+
+    fn finish_page(&mut self) {
+        let mut page = Page { file: 0, offset: 0, bytes: self.used, first_row: self.rows_on_pages };
+        // SAFETY: the buffer holds `used` bytes; the file is open.
+        unsafe {
+            pg_sys::BufFileTell(self.file, &mut page.file, &mut page.offset);
+            pg_sys::BufFileWrite(self.file, self.buffer.as_mut_ptr().cast(), self.used);
+        }
+        self.pages.push(page);
+        self.rows_on_pages = self.rows;
+        self.used = 0;
+    }
+
+    /// Pages written.
+    pub fn pages(&self) -> u32 {
+        self.pages.len() as u32
+    }
+
+    /// Reads a page and returns how many rows it has.
+    pub fn load(&mut self, page: u32) -> usize {
+        super::check_for_interrupts();
+        self.current = page as usize;
+        let page = &self.pages[self.current];
+        self.buffer.resize(self.buffer.len().max(page.bytes.div_ceil(8)), 0);
+        self.tuples.clear();
+        // SAFETY: the place was written by finish_page; the buffer has room for the page. Tuples lie one behind the other,
+        // each beginning with its length.
+        unsafe {
+            let failed = pg_sys::BufFileSeek(self.file, page.file, page.offset, SEEK_SET) != 0;
+            let start = self.buffer.as_mut_ptr().cast::<u8>();
+            if failed || pg_sys::BufFileRead(self.file, start.cast(), page.bytes) != page.bytes {
+                error!("could not read the spool of the training source back");
+            }
+            let mut at = 0;
+            while at < page.bytes {
+                self.tuples.push(at);
+                at += (*start.add(at).cast::<pg_sys::MinimalTupleData>()).t_len.next_multiple_of(8) as usize;
+            }
+        }
+        self.tuples.len()
+    }
+
+    /// Row `i` of the page, decoded as far as `layout` wants.
+    #[inline]
+    pub fn row<'a>(&mut self, i: usize, layout: &'a mut Layout) -> Row<'a> {
+        // SAFETY: a minimal tuple is a heap tuple without its first MINIMAL_TUPLE_OFFSET bytes, which nobody reads; it
+        // stays where it is until the next load.
+        unsafe {
+            let tuple = self.tuple(i).cast::<u8>();
+            layout.read(tuple.wrapping_sub(MINIMAL_TUPLE_OFFSET).cast())
+        }
+    }
+
+    /// Which row of the source this is.
+    pub fn at(&self, i: usize) -> RowAt {
+        RowAt::Number(self.pages[self.current].first_row + i as u64 + 1)
+    }
+
+    /// Puts row `i` of the page into a slot for minimal tuples.
+    pub fn store(&mut self, i: usize, slot: Slot) {
+        // SAFETY: the tuple stays until the next load, and the slot's reader is done with it by then.
+        unsafe { pg_sys::ExecStoreMinimalTuple(self.tuple(i), slot.0, false) };
+    }
+
+    fn tuple(&mut self, i: usize) -> pg_sys::MinimalTuple {
+        let at = self.tuples[i];
+        // SAFETY: offsets were found by load() within the buffer.
+        unsafe { self.buffer.as_mut_ptr().cast::<u8>().add(at).cast() }
+    }
+
+    /// Deletes the file.
+    pub fn end(self) {
+        // SAFETY: opened in new, closed once.
+        unsafe { pg_sys::BufFileClose(self.file) }
+    }
+}
+
+/// SEEK_SET, the same on every POSIX system.
+const SEEK_SET: i32 = 0;
+
+/// MINIMAL_TUPLE_OFFSET of htup_details.h
+const MINIMAL_TUPLE_OFFSET: usize = std::mem::offset_of!(pg_sys::HeapTupleHeaderData, t_infomask2)
+    - std::mem::offset_of!(pg_sys::MinimalTupleData, t_infomask2);
