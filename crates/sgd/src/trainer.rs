@@ -80,8 +80,8 @@ impl Trainer {
         let rates = Rates::new(self.learning_rate(), self.hyper.l2);
         let state = &mut self.state;
         match self.hyper.kind {
-            ModelKind::Logistic => self.level.run(Learn { state, loss: Logistic::new(), rates, batch, range }),
-            ModelKind::Svm => self.level.run(Learn { state, loss: Hinge, rates, batch, range }),
+            ModelKind::Logistic => Learn { state, loss: Logistic::new(), rates, batch, range }.run_on(self.level),
+            ModelKind::Svm => Learn { state, loss: Hinge, rates, batch, range }.run_on(self.level),
         }
     }
 

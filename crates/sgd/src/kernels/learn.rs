@@ -9,7 +9,7 @@ use std::ops::Range;
 use tuples::{Batch, LANES};
 
 use super::narrow::narrow;
-use super::simd::{Kernel, Simd};
+use super::simd::{Kernel, Level, Simd};
 use super::wide::wide;
 use super::{Aligned, Chunk};
 use crate::loss::Loss;
@@ -134,6 +134,17 @@ pub(crate) struct Learn<'a, L> {
     pub(crate) range: Range<usize>,
 }
 
+/// Rows of up to as many chunks keep the weights in registers.
+const NARROW: usize = 4;
+
+impl<L: Loss> Learn<'_, L> {
+    /// Takes the state to the end of the range.
+    pub(crate) fn run_on(self, level: Level) {
+        let narrow = self.state.weights.len() <= NARROW;
+        (if narrow { level.at_most_avx2() } else { level }).run(self);
+    }
+}
+
 impl<L: Loss> Kernel for Learn<'_, L> {
     type Output = ();
 
@@ -143,7 +154,7 @@ impl<L: Loss> Kernel for Learn<'_, L> {
             1 => narrow::<1, S, L>(simd, self),
             2 => narrow::<2, S, L>(simd, self),
             3 => narrow::<3, S, L>(simd, self),
-            4 => narrow::<4, S, L>(simd, self),
+            NARROW => narrow::<NARROW, S, L>(simd, self),
             _ => wide(simd, self),
         }
     }

@@ -13,26 +13,31 @@ use super::simd::{Simd, prefetch};
 use crate::loss::Loss;
 
 /// Rows to be asked for ahead of their use: learning from that many takes as long as memory takes to answer.
-const PREFETCH: usize = 16;
+const PREFETCH: usize = 32;
 
 #[inline(always)]
 pub(super) fn narrow<const N: usize, S: Simd, L: Loss>(simd: S, learn: Learn<'_, L>) {
     let Learn { state, loss, rates, batch, range } = learn;
     let rows = Rows::<N>::new(batch);
     let mask = simd.load(&state.mask);
-    let mut weights: [S::Vector; N] = std::array::from_fn(|i| simd.load(&state.weights[i].0));
-    let mut previous: [S::Vector; N] = std::array::from_fn(|i| simd.load(&state.previous[i]));
+    let (mut weights, mut previous) = ([simd.splat(0.0); N], [simd.splat(0.0); N]);
+    for i in 0..N {
+        weights[i] = simd.load(&state.weights[i].0);
+        previous[i] = simd.load(&state.previous[i]);
+    }
     let (mut intercept, mut step, mut totals) = (state.intercept, state.step, state.totals);
     let (mut scale, mut scale32, mut inverse_scale) = (state.scale, state.scale as f32, inverse(state.scale));
     for k in range {
         let (row, y) = rows.get(k);
-        let mut row: [S::Vector; N] = std::array::from_fn(|i| simd.load(&row[i]));
+        let mut row = load(simd, row);
         row[N - 1] = simd.mul(row[N - 1], mask);
         // 1 is the previous row's own constant times this one's
         let overlap = y * step.direction * (dot(simd, &previous, &row) + 1.0);
         let margin = (dot(simd, &weights, &row) * (y * scale32) + y * intercept) + step.slope * overlap;
         let made = simd.splat(step.slope * (step.direction * inverse_scale));
-        weights = std::array::from_fn(|i| simd.mul_add(made, previous[i], weights[i]));
+        for i in 0..N {
+            weights[i] = simd.mul_add(made, previous[i], weights[i]);
+        }
         intercept += step.slope * step.direction;
         step = Step { slope: loss.slope(margin), direction: y * rates.learning_rate };
         totals.count(margin, loss.loss(margin));
@@ -40,7 +45,9 @@ pub(super) fn narrow<const N: usize, S: Simd, L: Loss>(simd: S, learn: Learn<'_,
             // keeps the scale in [1/2, 1] by powers of two, which is exact
             while scale < 0.5 {
                 scale *= 2.0;
-                weights = weights.map(|w| simd.mul(w, simd.splat(0.5)));
+                for weight in &mut weights {
+                    *weight = simd.mul(*weight, simd.splat(0.5));
+                }
             }
             scale *= rates.shrink;
             (scale32, inverse_scale) = (scale as f32, inverse(scale));
@@ -74,12 +81,23 @@ impl<'a, const N: usize> Rows<'a, N> {
         if let Some(&ahead) = self.order.get(k + PREFETCH)
             && let (Some(row), Some(label)) = (self.rows.get(ahead as usize), self.labels.get(ahead as usize))
         {
-            row.iter().for_each(prefetch);
+            for chunk in row {
+                prefetch(chunk);
+            }
             prefetch(label);
         }
         let i = self.order[k] as usize;
         (&self.rows[i], self.labels[i])
     }
+}
+
+#[inline(always)]
+fn load<const N: usize, S: Simd>(simd: S, row: &[Chunk; N]) -> [S::Vector; N] {
+    let mut vectors = [simd.splat(0.0); N];
+    for i in 0..N {
+        vectors[i] = simd.load(&row[i]);
+    }
+    vectors
 }
 
 #[inline(always)]

@@ -64,6 +64,8 @@ impl Level {
 
     /// The best that this processor has.
     pub(crate) fn detect() -> Level {
+            return Self::available()[i.parse::<usize>().unwrap()];
+        }
         *Self::available().last().expect("portable code runs everywhere")
     }
 
@@ -79,6 +81,16 @@ impl Level {
             }
         }
         levels
+    }
+
+    /// This, or AVX2 if this is AVX-512: for loops that wait for single numbers and gain nothing from wide registers.
+    /// There the compiler would replace the branches that the processor predicts by masks that it waits for.
+    pub(crate) fn at_most_avx2(self) -> Level {
+        match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 => Level(Set::Avx2),
+            set => Level(set),
+        }
     }
 
     /// Runs `kernel` as compiled for this instruction set.

@@ -54,11 +54,6 @@ fn advance_and_dot<S: Simd>(
     row: &[Chunk],
     tail: S::Vector,
 ) -> f32 {
-    let advance = |w: &mut Aligned, p: &Chunk, x: &Chunk, sum: S::Vector| {
-        let advanced = simd.mul_add(step, simd.load(p), simd.load(&w.0));
-        simd.store(advanced, &mut w.0);
-        simd.mul_add(advanced, simd.load(x), sum)
-    };
     let mut sums = [simd.splat(0.0); UNROLL];
     sums[UNROLL - 1] = tail;
     let (weights, weights_rest) = weights.as_chunks_mut::<UNROLL>();
@@ -66,13 +61,27 @@ fn advance_and_dot<S: Simd>(
     let (row, row_rest) = row.as_chunks::<UNROLL>();
     for ((w, p), x) in weights.iter_mut().zip(previous).zip(row) {
         for i in 0..UNROLL {
-            sums[i] = advance(&mut w[i], &p[i], &x[i], sums[i]);
+            sums[i] = advance_chunk(simd, &mut w[i], step, &p[i], &x[i], sums[i]);
         }
     }
     for (((w, p), x), sum) in weights_rest.iter_mut().zip(previous_rest).zip(row_rest).zip(&mut sums) {
-        *sum = advance(w, p, x, *sum);
+        *sum = advance_chunk(simd, w, step, p, x, *sum);
     }
     sum_all(simd, sums)
+}
+
+#[inline(always)]
+fn advance_chunk<S: Simd>(
+    simd: S,
+    weights: &mut Aligned,
+    step: S::Vector,
+    previous: &Chunk,
+    row: &Chunk,
+    sum: S::Vector,
+) -> S::Vector {
+    let advanced = simd.mul_add(step, simd.load(previous), simd.load(&weights.0));
+    simd.store(advanced, &mut weights.0);
+    simd.mul_add(advanced, simd.load(row), sum)
 }
 
 /// Keeps the scale in [1/2, 1] by powers of two, which is exact.
@@ -97,6 +106,8 @@ fn tuple(batch: &Batch, k: usize) -> (&[Chunk], f32) {
 fn ask_for(batch: &Batch, k: usize) {
     if k < batch.len() {
         let (row, _) = tuple(batch, k);
-        row.iter().take(PREFETCH).for_each(prefetch);
+        for chunk in row.iter().take(PREFETCH) {
+            prefetch(chunk);
+        }
     }
 }
