@@ -80,9 +80,12 @@ impl DerefMut for Database {
 impl Drop for Database {
     fn drop(&mut self) {
         self.session = None;
-        let mut admin = server::admin();
-        let mut drop = |what: &str| {
+        let mut admin = match server::try_admin() {
+            Ok(admin) => admin,
             // A second panic while a test fails would hide its message.
+            Err(e) => return eprintln!("cannot drop {}: {e:?}", self.name),
+        };
+        let mut drop = |what: &str| {
             if let Err(e) = admin.batch_execute(what) {
                 eprintln!("{what}: {e:?}");
             }

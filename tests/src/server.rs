@@ -1,11 +1,14 @@
 //! The server that `scripts/with-postgres` has started, as the environment describes it.
 
 use crate::Failure;
+use postgres::error::SqlState;
 use postgres::{Client, Config, NoTls};
 use std::env;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
+use std::thread::sleep;
+use std::time::Duration;
 
 const HOW_TO_RUN: &str = "these tests need a server with corgipile installed: run `make test`, or \
                           `scripts/with-postgres -- cargo test -p corgipile-tests`";
@@ -21,9 +24,26 @@ pub(crate) fn config() -> Config {
 
 /// A connection to the database that exists before any test has run.
 pub(crate) fn admin() -> Client {
+    try_admin().unwrap_or_else(|e| panic!("cannot connect ({:#?}); {HOW_TO_RUN}", Failure::from(e)))
+}
+
+/// As [`admin`], for where a panic would hide another.
+pub(crate) fn try_admin() -> Result<Client, postgres::Error> {
     let mut config = config();
-    config.dbname(&env::var("PGDATABASE").unwrap_or_else(|_| "postgres".to_owned()));
-    config.connect(NoTls).unwrap_or_else(|e| panic!("cannot connect ({e}); {HOW_TO_RUN}"))
+    connect(config.dbname(&env::var("PGDATABASE").unwrap_or_else(|_| "postgres".to_owned())))
+}
+
+/// Connects. A server that another test has crashed is given time to recover: that test alone is to fail.
+pub(crate) fn connect(config: &Config) -> Result<Client, postgres::Error> {
+    for _ in 0..100 {
+        match config.connect(NoTls) {
+            Err(e) if e.is_closed() || e.code() == Some(&SqlState::CANNOT_CONNECT_NOW) => {
+                sleep(Duration::from_millis(100));
+            }
+            result => return result,
+        }
+    }
+    config.connect(NoTls)
 }
 
 /// The name of the database that the tests' databases are copies of: CREATE EXTENSION has run in it.
@@ -41,7 +61,7 @@ fn make_template() -> Result<String, postgres::Error> {
     let name = format!("template_{}", std::process::id());
     let mut admin = admin();
     admin.batch_execute(&format!("CREATE DATABASE {name}"))?;
-    let mut client = config().dbname(&name).connect(NoTls)?;
+    let mut client = connect(config().dbname(&name))?;
     client.batch_execute("CREATE EXTENSION corgipile")?;
     client.batch_execute(crate::fixtures::FUNCTIONS)?;
     client.close()?;

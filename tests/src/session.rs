@@ -2,7 +2,7 @@
 
 use crate::{Failure, server};
 use postgres::types::{FromSqlOwned, ToSql};
-use postgres::{CancelToken, Client, NoTls, Row, SimpleQueryMessage};
+use postgres::{CancelToken, Client, Row, SimpleQueryMessage};
 use std::sync::{Arc, Mutex};
 
 /// A connection to a test's database.
@@ -28,7 +28,7 @@ impl Session {
         if let Some(role) = role {
             config.user(role);
         }
-        let client = config.connect(NoTls).unwrap_or_else(|e| panic!("cannot connect to {database}: {e:?}"));
+        let client = server::connect(&config).unwrap_or_else(|e| panic!("cannot connect to {database}: {e:?}"));
         Self { client, warnings }
     }
 
