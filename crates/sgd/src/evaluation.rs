@@ -1,7 +1,7 @@
 //! Loss and accuracy of a finished model.
 //!
-//! Guarantees: a tuple counts as correct exactly if [`LinearModel::decision`] puts it into its class, since both compute
-//! the same bits; the losses are computed and summed in f64.
+//! Guarantees: a tuple counts as correct exactly if [`LinearModel::decision`] puts it into its class, since both
+//! compute the same bits; the losses are computed and summed in f64.
 
 use tuples::Batch;
 

@@ -1,7 +1,7 @@
 //! What the user chooses: the model, and how it is trained.
 //!
-//! Guarantees: whatever [`Hyperparameters::validate`] lets pass has a learning rate above 0 in the first epoch and an L2
-//! penalty that shrinks weights without turning their sign. It prevents a run whose parameters can only diverge.
+//! Guarantees: whatever [`Hyperparameters::validate`] lets pass has a learning rate above 0 in the first epoch and an
+//! L2 penalty that shrinks weights without turning their sign. It prevents a run whose parameters can only diverge.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,8 +1,8 @@
 //! Linear models trained by stochastic gradient descent, one tuple at a time, on [`tuples::Batch`]es.
 //!
 //! Guarantees: a model depends on the hyperparameters and the sequence of tuples alone, bit for bit. Neither how the
-//! sequence was cut into batches and ranges nor the vector instructions of the machine can be told from it. Swapping the
-//! two classes gives exactly the negated model. A model that diverges is an error and never a NaN in a report.
+//! sequence was cut into batches and ranges nor the vector instructions of the machine can be told from it. Swapping
+//! the two classes gives exactly the negated model. A model that diverges is an error and never a NaN in a report.
 //!
 //! It prevents a training run that nobody can reproduce on another machine, or after another choice of the buffer size.
 //!

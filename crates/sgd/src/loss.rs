@@ -56,8 +56,8 @@ const _: () = assert!((HIGHEST - LOWEST) * CELLS_PER_UNIT < CELLS as f32);
 /// Cells around the centres `LOWEST + i / CELLS_PER_UNIT`.
 type Table = [Cell; CELLS];
 
-/// One cell, in the coordinate f in [-0.5, 0.5] from its lower to its upper end. The loss needs nothing but its value at
-/// the centre, because its derivative is minus the slope.
+/// One cell, in the coordinate f in [-0.5, 0.5] from its lower to its upper end. The loss needs nothing but its value
+/// at the centre, because its derivative is minus the slope.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(align(16))]
 struct Cell {

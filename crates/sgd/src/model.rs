@@ -1,7 +1,7 @@
 //! A linear model: what training hands over and prediction uses.
 //!
-//! Guarantees: [`LinearModel::decision`] and [`Evaluation`](crate::Evaluation) compute the same bits for the same tuple,
-//! so that a prediction can never contradict the accuracy that was reported.
+//! Guarantees: [`LinearModel::decision`] and [`Evaluation`](crate::Evaluation) compute the same bits for the same
+//! tuple, so that a prediction can never contradict the accuracy that was reported.
 
 use crate::kernels::decision;
 

@@ -1,9 +1,9 @@
 //! Mean and standard deviation of the columns in one pass, and the scaling that they give.
 //!
-//! Guarantees: no cancellation, whatever the mean is: the rows are taken in blocks that stay in the cache, each block is
-//! gone through twice (mean, then squared deviations from it), and the blocks are merged by the formulas of Chan, Golub
-//! and LeVeque (1983). A constant column has a deviation of exactly 0, because differences are taken from the first row of
-//! the block. It prevents E\[x²\] - E\[x\]², which is noise for a timestamp.
+//! Guarantees: no cancellation, whatever the mean is: the rows are taken in blocks that stay in the cache, each block
+//! is gone through twice (mean, then squared deviations from it), and the blocks are merged by the formulas of Chan,
+//! Golub and LeVeque (1983). A constant column has a deviation of exactly 0, because differences are taken from the
+//! first row of the block. It prevents E\[x²\] - E\[x\]², which is noise for a timestamp.
 
 use serde::{Deserialize, Serialize};
 use tuples::{Batch, LANES};

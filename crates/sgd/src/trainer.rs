@@ -40,9 +40,9 @@ pub struct Diverged {
 
 /// Learns a model from tuples that come in batches.
 ///
-/// For each tuple with features x, label y of -1 or 1 and decision z = w·x + b it makes one step
-/// w ← (1 - η l2) w + η s y x, b ← b + η s y, where η is the learning rate of the epoch and s is minus the derivative of
-/// the loss by the margin y z: 1 / (1 + e^(y z)) for the logistic loss; 1 for the hinge loss below margin 1, else 0.
+/// For each tuple with features x, label y of -1 or 1 and decision z = w·x + b it makes one step w ← (1 - η l2) w + η s
+/// y x, b ← b + η s y, where η is the learning rate of the epoch and s is minus the derivative of the loss by the
+/// margin y z: 1 / (1 + e^(y z)) for the logistic loss; 1 for the hinge loss below margin 1, else 0.
 #[derive(Debug, Clone)]
 pub struct Trainer {
     hyper: Hyperparameters,

@@ -1,9 +1,9 @@
 //! SGD on rows of few chunks: the weights stay in registers, and the dot product of the next row does not wait for the
 //! step of the last one.
 //!
-//! Guarantees: exact SGD of batch size 1. With c = slope * direction the step along the previous row p,
-//! (w + c p)·x = w·x + c (p·x), and both dot products are known before the slope is: from one tuple to the next the
-//! processor waits for one slope, one multiplication and one addition instead of a whole dot product and a whole update.
+//! Guarantees: exact SGD of batch size 1. With c = slope * direction the step along the previous row p, (w + c p)·x =
+//! w·x + c (p·x), and both dot products are known before the slope is: from one tuple to the next the processor waits
+//! for one slope, one multiplication and one addition instead of a whole dot product and a whole update.
 
 use tuples::{Batch, LANES};
 

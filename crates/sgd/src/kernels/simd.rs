@@ -1,8 +1,9 @@
 //! Sixteen lanes of f32 in the registers of this processor, and the choice of the instruction set at run time.
 //!
 //! Guarantees: instructions run only where the processor has them, because a value of an instruction set cannot be made
-//! before they were detected; the same operations in the same order give the same bits in all sets. This is the only file
-//! of the crate with unsafe code. It exists because the compiler, left alone with arrays, takes them apart into scalars.
+//! before they were detected; the same operations in the same order give the same bits in all sets. This is the only
+//! file of the crate with unsafe code. It exists because the compiler, left alone with arrays, takes them apart into
+//! scalars.
 #![allow(unsafe_code)]
 
 #[cfg(target_arch = "x86_64")]
@@ -35,8 +36,8 @@ pub(crate) trait Simd: Copy {
     }
 }
 
-/// A loop to be compiled for every instruction set. `run` and all it calls must be `#[inline(always)]`, or they would be
-/// compiled for the least of them only.
+/// A loop to be compiled for every instruction set. `run` and all it calls must be `#[inline(always)]`, or they would
+/// be compiled for the least of them only.
 pub(crate) trait Kernel {
     /// What the loop computes.
     type Output;
@@ -64,8 +65,6 @@ impl Level {
 
     /// The best that this processor has.
     pub(crate) fn detect() -> Level {
-            return Self::available()[i.parse::<usize>().unwrap()];
-        }
         *Self::available().last().expect("portable code runs everywhere")
     }
 
@@ -177,8 +176,8 @@ impl Simd for Portable {
 #[derive(Clone, Copy)]
 struct Avx2(());
 
-// SAFETY of all blocks: there is no Avx2 on a processor without AVX2. A Chunk is exactly two of its registers long; loads
-// and stores need no alignment.
+// SAFETY of all blocks: there is no Avx2 on a processor without AVX2. A Chunk is exactly two of its registers long;
+// loads and stores need no alignment.
 #[cfg(target_arch = "x86_64")]
 impl Simd for Avx2 {
     type Vector = [__m256; 2];
