@@ -236,8 +236,8 @@ fn the_numbers_of_analyze_agree_with_each_other_and_with_the_table() {
 fn the_automatic_block_leaves_the_buffer_64_blocks() {
     let mut db = Database::new();
     db.run(
-        "CREATE TABLE t AS SELECT i % 2 AS label, ARRAY[i]::real[] AS features_v, repeat('x', 2000) AS filler
-            FROM generate_series(1, 6000) i; ALTER TABLE t ALTER filler SET STORAGE plain; ANALYZE t",
+        "CREATE TABLE t (label int, features_v real[], filler text); ALTER TABLE t ALTER filler SET STORAGE plain;
+         INSERT INTO t SELECT i % 2, ARRAY[i], repeat('x', 2000) FROM generate_series(1, 6000) i; ANALYZE t",
     );
     let pages: f64 = db.value("SELECT (pg_relation_size('t') / 8192)::float8");
     assert!(pages > 1000.0, "{pages} pages");

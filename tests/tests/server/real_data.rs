@@ -3,28 +3,40 @@
 use corgipile_tests::{DataSet, Database, data_directory, generated_directory, shuffled_copy, skip};
 use std::path::Path;
 
-const STANDARDIZED: &str = "learning_rate => 0.001, options => '{\"standardize\": true}'";
+/// What a set has to show: the test accuracies that are promised, and the learning rate for them.
+struct Promise {
+    learning_rate: f64,
+    logistic: f64,
+    svm: f64,
+}
 
 /// Trains on skin in its natural order, which is sorted by label, and checks the test accuracies.
-fn skin(directory: &Path, logistic: f64, svm: f64) {
+///
+/// One seed's last buffer may hold too few rows of one class, and every run ends in its last buffer: the median of five.
+fn skin(directory: &Path, promise: &Promise) {
     let mut db = Database::new();
     DataSet::csv(directory, "skin_train").load(&mut db, "train");
     DataSet::csv(directory, "skin_test").load(&mut db, "test");
-    for (model, promised) in [("logistic", logistic), ("svm", svm)] {
-        let mut accuracy = |shuffle: &str| {
-            let id =
-                db.train(&format!("'train', '{model}', shuffle => '{shuffle}', seed => 1, {STANDARDIZED}"))[0].model_id;
+    for (model, promised) in [("logistic", promise.logistic), ("svm", promise.svm)] {
+        let mut accuracy = |shuffle: &str, seed: u32| {
+            let id = db.train(&format!(
+                "'train', '{model}', shuffle => '{shuffle}', seed => {seed}, learning_rate => {},
+                 options => '{{\"standardize\": true}}'",
+                promise.learning_rate
+            ))[0]
+                .model_id;
             db.evaluate(id, "test").accuracy
         };
-        let corgipile = accuracy("corgipile");
-        let none = accuracy("no_shuffle");
-        assert!(corgipile >= promised, "{model}: corgipile reaches {corgipile}, promised {promised}");
+        let mut corgipile: Vec<f64> = (1..=5).map(|seed| accuracy("corgipile", seed)).collect();
+        corgipile.sort_by(f64::total_cmp);
+        let none = accuracy("no_shuffle", 1);
+        assert!(corgipile[2] >= promised, "{model}: corgipile reaches {corgipile:?}, promised {promised}");
         assert!(none < promised - 0.03, "{model}: no_shuffle reaches {none}, which is not worse than {promised}");
     }
 }
 
 /// Trains on a9a sorted by label and compares with a full shuffle.
-fn a9a(directory: &Path) {
+fn a9a(directory: &Path, tolerance: f64) {
     let mut db = Database::new();
     let train = DataSet::libsvm(directory, "a9a_train", 123).sorted_by_label();
     train.load(&mut db, "train");
@@ -40,15 +52,15 @@ fn a9a(directory: &Path) {
         let full = accuracy("shuffled", "no_shuffle");
         let corgipile = accuracy("train", "corgipile");
         let none = accuracy("train", "no_shuffle");
-        assert!((full - corgipile).abs() <= 0.005, "{model}: corgipile {corgipile}, full shuffle {full}");
-        assert!(none < full - 0.02, "{model}: no_shuffle {none}, full shuffle {full}");
+        assert!((full - corgipile).abs() <= tolerance, "{model}: corgipile {corgipile}, full shuffle {full}");
+        assert!(none < full - 2.0 * tolerance, "{model}: no_shuffle {none}, full shuffle {full}");
     }
 }
 
 #[test]
 fn skin_in_natural_order_reaches_its_test_accuracy() {
     match data_directory() {
-        Some(directory) => skin(&directory, 0.915, 0.924),
+        Some(directory) => skin(&directory, &Promise { learning_rate: 0.001, logistic: 0.915, svm: 0.924 }),
         None => skip(skin_in_natural_order_reaches_its_test_accuracy, "CORGIPILE_DATA names no directory"),
     }
 }
@@ -56,7 +68,7 @@ fn skin_in_natural_order_reaches_its_test_accuracy() {
 #[test]
 fn a9a_sorted_by_label_is_as_good_as_fully_shuffled() {
     match data_directory() {
-        Some(directory) => a9a(&directory),
+        Some(directory) => a9a(&directory, 0.005),
         None => skip(a9a_sorted_by_label_is_as_good_as_fully_shuffled, "CORGIPILE_DATA names no directory"),
     }
 }
@@ -64,13 +76,13 @@ fn a9a_sorted_by_label_is_as_good_as_fully_shuffled() {
 #[test]
 fn a_generated_set_like_skin_reaches_its_test_accuracy() {
     let directory = generated_directory("skin");
-    skin(&directory, 0.85, 0.85);
+    skin(&directory, &Promise { learning_rate: 0.1, logistic: 0.9, svm: 0.9 });
     std::fs::remove_dir_all(directory).expect("the generated sets can be removed");
 }
 
 #[test]
 fn a_generated_set_like_a9a_is_as_good_as_fully_shuffled() {
     let directory = generated_directory("a9a");
-    a9a(&directory);
+    a9a(&directory, 0.015);
     std::fs::remove_dir_all(directory).expect("the generated sets can be removed");
 }
