@@ -113,10 +113,12 @@ impl Batch {
         self.restore_order();
     }
 
-    /// Removes the tuples behind the first `first` whose label `keep` refuses; the others close up, in their places' order.
+    /// Removes the tuples behind the first `first` whose label `keep` refuses; the others close up in their sequence, and
+    /// the order becomes the identity again.
     pub fn retain_from(&mut self, first: usize, keep: impl Fn(f32) -> bool) {
-        let mut kept = first.min(self.len);
-        for i in kept..self.len {
+        let first = first.min(self.len);
+        let mut kept = first;
+        for i in first..self.len {
             if keep(self.labels[i]) {
                 let from = self.offset + i * self.stride;
                 self.floats.copy_within(from..from + self.stride, self.offset + kept * self.stride);

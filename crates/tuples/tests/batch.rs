@@ -133,6 +133,8 @@ enum Step {
     Extend(usize),
     Reserve(usize),
     Truncate(usize),
+    /// of the tuples behind the first so many, those with a label divisible by 3 go
+    RetainFrom(usize),
     Clear,
     RotateOrder(usize),
     /// doubles all features and labels through `rows_mut`
@@ -147,6 +149,7 @@ fn step() -> impl Strategy<Value = Step> {
         4 => (0..40_usize).prop_map(Step::Extend),
         1 => (0..100_usize).prop_map(Step::Reserve),
         2 => (0..60_usize).prop_map(Step::Truncate),
+        2 => (0..60_usize).prop_map(Step::RetainFrom),
         1 => Just(Step::Clear),
         2 => (0..50_usize).prop_map(Step::RotateOrder),
         1 => Just(Step::DoubleRows),
@@ -202,6 +205,16 @@ impl Model {
                 self.tuples.truncate(len);
                 self.identity();
                 batch.truncate(len);
+            }
+            Step::RetainFrom(first) => {
+                let keep = |label: f32| label % 3.0 != 0.0;
+                let mut place = 0;
+                self.tuples.retain(|(label, _)| {
+                    place += 1;
+                    place <= first || keep(*label)
+                });
+                self.identity();
+                batch.retain_from(first, keep);
             }
             Step::Clear => {
                 self.tuples.clear();
