@@ -100,9 +100,9 @@ fn unpack(path: &Path) -> String {
 pub fn generated_directory(name: &str) -> PathBuf {
     let directory = env::temp_dir().join(format!("corgipile-{}-{name}", std::process::id()));
     create_dir_all(&directory).expect("a directory for the generated sets");
-    for (part, rows) in [("train", 12_000), ("test", 3_000)] {
+    for (part, rows) in [("train", 40_000), ("test", 4_000)] {
         pack(&directory.join(format!("skin_{part}.csv.gz")), &skin_like(part.len() as u64, rows));
-        pack(&directory.join(format!("a9a_{part}.libsvm.gz")), &a9a_like(part.len() as u64, rows / 4));
+        pack(&directory.join(format!("a9a_{part}.libsvm.gz")), &a9a_like(part.len() as u64, rows / 10));
     }
     directory
 }

@@ -22,6 +22,6 @@ pub use failure::Failure;
 pub use fixtures::{clustered, shuffled_copy, small};
 pub use library::{backend_tests, library};
 pub use oracle::{Loss, Oracle, assert_close};
-pub use server::{log, program, server_version};
+pub use server::{log, program};
 pub use session::Session;
 pub use training::{Epoch, Evaluation, Model, epochs_of};

@@ -79,13 +79,6 @@ pub fn program(name: &str) -> Command {
     command
 }
 
-/// The server's major version.
-pub fn server_version() -> u32 {
-    let row = admin().query_one("SELECT current_setting('server_version_num')", &[]).expect("the server answers");
-    let number: &str = row.get(0);
-    number.parse::<u32>().expect("server_version_num is a number") / 10_000
-}
-
 /// The lines of the server's log that belong to one database (`log_line_prefix` ends in `%d`).
 ///
 /// Read through the server's own standard error, so that the tests need not know where the log is.

@@ -50,7 +50,10 @@ fn nothing_is_left(db: &mut Database, pid: i32) {
     assert_eq!(db.models(), 0);
     let files = format!("SELECT name FROM pg_ls_tmpdir() WHERE name LIKE 'pgsql_tmp{pid}.%'");
     assert_eq!(db.lines(&files), Vec::<String>::new());
-    let complaints: Vec<_> = log(db.name())
+    let log = log(db.name());
+    let stopped = |line: &String| line.contains("canceling statement") || line.contains("terminating connection");
+    assert!(log.iter().any(stopped), "the log tells of the stop");
+    let complaints: Vec<_> = log
         .into_iter()
         .filter(|line| {
             line.contains("WARNING") || line.contains("PANIC") || line.contains("leak") || line.contains("panicked")

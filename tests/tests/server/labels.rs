@@ -207,3 +207,18 @@ fn evaluate_accepts_one_class_alone() {
     let evaluation = db.evaluate(id, "SELECT * FROM t WHERE label = 5");
     assert_eq!((evaluation.accuracy, evaluation.tuples), (1.0, 30.0));
 }
+
+#[test]
+fn labels_too_long_to_keep_are_refused() {
+    let mut db = Database::new();
+    db.run("CREATE TABLE t AS SELECT repeat('x', 9000 * (i % 2)) AS label, i AS x FROM generate_series(1, 10) i");
+    db.rejects("SELECT * FROM corgipile_train('t')", "54000").says(&["too long"]).hints(&["8191"]);
+}
+
+#[test]
+fn long_labels_that_differ_at_the_end_are_two_classes() {
+    let mut db = Database::new();
+    db.run("CREATE TABLE t AS SELECT repeat('x', 5000) || (i % 2) AS label, i % 2 AS x FROM generate_series(1, 50) i");
+    let id = db.train("'t', learning_rate => 0.5")[0].model_id;
+    assert_eq!(db.evaluate(id, "t").accuracy, 1.0);
+}

@@ -12,6 +12,7 @@ mod planner;
 mod privileges;
 mod prototype;
 mod real_data;
+mod resources;
 mod shuffle;
 mod sources;
 mod training;

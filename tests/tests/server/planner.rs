@@ -148,3 +148,25 @@ fn a_view_and_a_rule_over_training_and_shuffling_work() {
     assert_eq!(db.lines("SELECT epoch FROM trained"), ["1", "2"]);
     assert_eq!(db.models(), 1);
 }
+
+#[test]
+fn serializable_transactions_know_what_training_and_shuffling_have_read() {
+    let mut db = Database::new();
+    clustered(&mut db, "t", 500);
+    db.run("CREATE TABLE u AS SELECT label, features_v FROM t");
+    for read in [
+        "SELECT count(*) FROM corgipile_shuffle(NULL::{})",
+        "SELECT count(*) FROM corgipile_train('{}', max_epochs => 1, features => '{features_v}')",
+    ] {
+        // Each reads what the other writes: as if one after the other, one would have seen the other's row.
+        let mut other = db.session();
+        db.run("BEGIN ISOLATION LEVEL SERIALIZABLE");
+        other.run("BEGIN ISOLATION LEVEL SERIALIZABLE");
+        db.run(&read.replace("{}", "t"));
+        other.run(&read.replace("{}", "u"));
+        db.run("INSERT INTO u VALUES (1, '{1,2,3,4,5}')");
+        other.run("INSERT INTO t VALUES (1000, 1, '{1,2,3,4,5}')");
+        db.run("COMMIT");
+        other.fails_with("COMMIT", "40001");
+    }
+}

@@ -356,7 +356,7 @@ pub fn is_shuffled_or_refused(db: &mut Database, relation: &str) {
 fn what_has_no_rows_to_shuffle_gets_a_clear_error() {
     let mut db = Database::new();
     db.run("CREATE TYPE pair AS (a int, b int)");
-    db.fails_with("SELECT * FROM corgipile_shuffle(NULL::pair)", "42809");
+    db.fails_with("SELECT * FROM corgipile_shuffle(NULL::pair)", "42804").hints(&["NULL::"]);
     db.fails_with("SELECT * FROM corgipile_shuffle(NULL::int)", "42804").hints(&["NULL::"]);
     db.fails_with("SELECT corgipile_shuffle(1)", "42804");
 }

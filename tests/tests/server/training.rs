@@ -48,7 +48,6 @@ fn a_row_per_epoch_has_the_documented_columns() {
         assert!(epoch.loss > 0.0 && epoch.loss.is_finite() && (0.0..=1.0).contains(&epoch.accuracy));
         assert!(epoch.seconds >= 0.0 && epoch.seconds < 60.0);
     }
-    assert!(epochs[2].loss < epochs[0].loss, "{epochs:?}");
 }
 
 #[test]
