@@ -92,7 +92,7 @@ impl Drop for Database {
         };
         drop(&format!("DROP DATABASE {} WITH (FORCE)", self.name));
         for role in &self.roles {
-            drop(&format!("DROP ROLE {role}"));
+            drop(&format!("DROP ROLE IF EXISTS {role}"));
         }
     }
 }

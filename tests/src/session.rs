@@ -89,7 +89,10 @@ impl Session {
     /// Asserts that the statement fails with this SQLSTATE; gives the error for a closer look.
     pub fn fails_with(&mut self, sql: &str, code: &str) -> Failure {
         match self.attempt(sql) {
-            Ok(lines) => panic!("{sql}\nwas expected to fail with {code}, but gave {lines:#?}"),
+            Ok(lines) => {
+                let first = &lines[..lines.len().min(5)];
+                panic!("{sql}\nwas expected to fail with {code}, but gave {} rows, first {first:#?}", lines.len());
+            }
             Err(failure) => {
                 assert_eq!(failure.code, code, "{sql}\n{failure:#?}");
                 failure

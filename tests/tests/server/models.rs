@@ -382,3 +382,73 @@ fn the_functions_have_the_documented_signatures() {
     ];
     assert_eq!(predict, expected);
 }
+
+#[test]
+fn a_model_that_an_administrator_has_damaged_is_an_error_and_no_crash() {
+    let mut db = Database::new();
+    small(&mut db, "t", 100);
+    let id = db.train("'t', max_epochs => 1, options => '{\"standardize\": true}'")[0].model_id;
+    for damage in [
+        "weights = '{}'",
+        "weights = '{1,2}'",
+        "weights = '{1,NULL,3}'",
+        "weights = '{{1,2,3}}'",
+        "feature_mean = '{}'",
+        "feature_scale = '{1}'",
+        "feature_scale = NULL",
+        "classes = '{}'",
+        "classes = '{a}'",
+        "classes = '{0,1,2}'",
+        "model = 'unknown'",
+        "features = '{}'",
+        "hyperparameters = '[]'",
+        "hyperparameters = 'null'",
+        "label_type = 'text'",
+        "label_type = 0",
+        "classes = '{x,y}'",
+        "intercept = 'NaN'",
+        "history = '{}'",
+        "weights = '[5:7]={1,2,3}'",
+    ] {
+        db.run("BEGIN");
+        // A constraint that refuses the damage is as good.
+        if db.attempt(&format!("UPDATE corgipile.models SET {damage}")).is_ok() {
+            for call in [
+                format!("SELECT corgipile_predict({id}, ARRAY[1,2,3])"),
+                format!("SELECT corgipile_predict_label({id}, ARRAY[1,2,3])"),
+                format!("SELECT corgipile_predict_proba({id}, ARRAY[1,2,3])"),
+                format!("SELECT * FROM corgipile_evaluate({id}, 't')"),
+                "SELECT * FROM corgipile.coefficients".to_owned(),
+                "SELECT * FROM corgipile.training_history".to_owned(),
+            ] {
+                db.run("SAVEPOINT s");
+                if let Err(failure) = db.attempt(&call) {
+                    assert_ne!(failure.code, "closed", "{damage}, {call}");
+                }
+                db.run("ROLLBACK TO s");
+            }
+        }
+        db.run("ROLLBACK");
+    }
+    assert_ne!(db.line(&predict(id)), "NULL");
+}
+
+#[test]
+fn models_outlive_their_label_type_their_table_and_their_owner() {
+    let mut db = Database::new();
+    let user = db.role("user");
+    db.run(&format!(
+        "CREATE TYPE mood AS ENUM ('sad', 'happy');
+         CREATE TABLE t AS SELECT (ARRAY['sad', 'happy'])[1 + i % 2]::mood AS label, i % 2 AS x
+         FROM generate_series(1, 50) i;
+         GRANT SELECT ON t TO {user}"
+    ));
+    let id = db.session_as(&user).train("'t', learning_rate => 0.5")[0].model_id;
+    db.run(&format!("DROP TABLE t; DROP TYPE mood; DROP OWNED BY {user}; DROP ROLE {user}"));
+    assert_eq!(db.line(&format!("SELECT corgipile_predict_label({id}, ARRAY[1])")), "happy");
+    assert_eq!(db.models(), 1);
+    let stranger = db.role("stranger");
+    let mut session = db.session_as(&stranger);
+    assert_eq!(session.models(), 0);
+    session.fails_with(&format!("SELECT corgipile_predict_label({id}, ARRAY[1])"), "42501");
+}

@@ -170,3 +170,39 @@ fn serializable_transactions_know_what_training_and_shuffling_have_read() {
         other.fails_with("COMMIT", "40001");
     }
 }
+
+#[test]
+fn auto_explain_and_explain_execute_see_the_nodes_too() {
+    let mut db = Database::new();
+    clustered(&mut db, "t", 500);
+    db.run(
+        "LOAD 'auto_explain'; SET auto_explain.log_min_duration = 0; SET auto_explain.log_analyze = on;
+         SET auto_explain.log_nested_statements = on; SET auto_explain.log_buffers = on;
+         SET auto_explain.log_verbose = on;
+         SET auto_explain.log_triggers = on; SET auto_explain.log_format = json; SET auto_explain.log_level = 'debug1'",
+    );
+    for (call, result) in CALLS {
+        assert_eq!(db.line(&call.replace("2000", "500")).is_empty(), result.is_empty());
+    }
+    db.run(
+        "SET auto_explain.log_min_duration = -1; PREPARE p(int) AS SELECT * FROM corgipile_train('t',
+            max_epochs => $1)",
+    );
+    for mode in ["force_custom_plan", "force_generic_plan"] {
+        db.run(&format!("SET plan_cache_mode = {mode}"));
+        let plan = db.lines("EXPLAIN EXECUTE p(7)");
+        assert!(plan.iter().any(|line| line.trim() == "Epochs: 7"), "{plan:#?}");
+    }
+}
+
+#[test]
+fn a_row_larger_than_the_buffer_is_trained_on() {
+    let mut db = Database::new();
+    db.run(
+        "CREATE TABLE t AS SELECT i % 2 AS label, (SELECT array_agg((j % 7 + i % 2)::real) FROM generate_series(1,
+         30000) j)
+           AS features_v FROM generate_series(1, 20) i; SET corgipile.max_buffer_memory = '64kB'",
+    );
+    assert_eq!(db.train("'t', max_epochs => 2, learning_rate => 1e-6")[1].tuples, 20);
+    assert_eq!(db.line("SELECT count(*) FROM corgipile_shuffle(NULL::t)"), "20");
+}

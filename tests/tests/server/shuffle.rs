@@ -49,6 +49,9 @@ fn write(session: &mut Session, table: &str, writer: u64, round: u64) {
         round,
         round % 41
     ));
+    if round % 8 == writer {
+        session.run(&format!("VACUUM (FREEZE {}) {table}", round % 16 == writer));
+    }
 }
 
 const ALL: &str = "SELECT id, label, features_v FROM t";
@@ -472,4 +475,54 @@ fn a_shuffle_can_be_written_to_a_table_and_trained_on() {
     assert_eq!(db.line("SELECT count(*) FROM t"), "4000");
     let epochs = db.train("'SELECT label, features_v FROM corgipile_shuffle(NULL::t)', max_epochs => 2");
     assert!(epochs.iter().all(|e| e.tuples == 4000));
+}
+
+#[test]
+fn a_table_that_a_cursor_is_reading_cannot_be_altered_by_its_session() {
+    let mut db = Database::new();
+    clustered(&mut db, "t", 1000);
+    for change in ["ALTER TABLE t ADD more int", "TRUNCATE t", "DROP TABLE t", "CLUSTER t USING t_pkey"] {
+        db.run("BEGIN; DECLARE c CURSOR FOR SELECT id FROM corgipile_shuffle(NULL::t); FETCH 1 FROM c; SAVEPOINT s");
+        let failure = db.attempt(change).expect_err(change);
+        assert!(["55006", "42704"].contains(&failure.code.as_str()), "{change}: {failure:#?}");
+        db.run("ROLLBACK TO s");
+        assert_eq!(db.lines("FETCH ALL FROM c").len(), 999, "{change}");
+        db.run("COMMIT");
+    }
+}
+
+#[test]
+fn temporary_tables_of_other_sessions_cannot_be_read() {
+    let mut db = Database::new();
+    let mut other = db.session();
+    other.run("CREATE TEMP TABLE secret AS SELECT i AS id, i % 2 AS label FROM generate_series(1, 10) i");
+    let schema = other.line("SELECT pg_my_temp_schema()::regnamespace");
+    db.fails_with(&format!("SELECT * FROM corgipile_shuffle(NULL::{schema}.secret)"), "0A000");
+    db.rejects(&format!("SELECT * FROM corgipile_train('{schema}.secret')"), "0A000");
+}
+
+#[test]
+fn a_table_of_another_access_method_is_shuffled_or_refused() {
+    let mut db = Database::new();
+    db.run(
+        "CREATE ACCESS METHOD heap2 TYPE TABLE HANDLER heap_tableam_handler;
+         CREATE TABLE t (id int, label int) USING heap2;
+         INSERT INTO t SELECT i, i % 2 FROM generate_series(1, 1000) i",
+    );
+    is_shuffled_or_refused(&mut db, "t");
+    assert_eq!(db.train("'t', max_epochs => 2")[1].tuples, 1000);
+}
+
+#[test]
+fn a_table_full_of_holes_gives_its_few_rows() {
+    let mut db = Database::new();
+    clustered(&mut db, "t", 5000);
+    for statement in ["DELETE FROM t WHERE id % 500 <> 0", "VACUUM t", "INSERT INTO t VALUES (-1, 1, '{1,2,3,4,5}')"] {
+        db.run(statement);
+    }
+    db.assert_same_rows(SHUFFLED, ALL);
+    assert_eq!(db.train("'t', max_epochs => 3")[2].tuples, 11);
+    db.run("DELETE FROM t WHERE id < 2000");
+    db.run("VACUUM t");
+    db.assert_same_rows(SHUFFLED, ALL);
 }
