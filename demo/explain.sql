@@ -5,5 +5,5 @@
 \pset format unaligned
 
 EXPLAIN (ANALYZE, COSTS OFF)
-SELECT * FROM corgipile_train(:'table', model => 'logistic', learning_rate => :rate, max_epochs => 3, seed => 42,
+SELECT * FROM corgipile_train(:'table', model => 'logistic', learning_rate => 0.001, max_epochs => 3, seed => 42,
                               options => :'options');

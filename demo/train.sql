@@ -2,7 +2,7 @@
 -- :epochs of any longer one.
 
 SELECT max(model_id) AS model_id, avg(seconds) AS seconds
-  FROM corgipile_train(:'source', model => :'model', learning_rate => :rate, max_epochs => :epochs,
+  FROM corgipile_train(:'source', model => :'model', learning_rate => 0.001, max_epochs => :epochs,
                        shuffle => :'shuffle', seed => 42, options => :'options') \gset
 
 INSERT INTO results
