@@ -28,40 +28,47 @@ impl std::fmt::Display for RowAt {
     }
 }
 
-/// What is wrong with one row; [`Error::Row`] adds where.
+/// What is wrong with one row; [`Error::Row`] adds where it stands.
 #[derive(Debug, thiserror::Error)]
 pub enum RowFault {
-    #[error("label is NULL in row {0}")]
-    NullLabel(RowAt),
-    #[error("features are NULL in row {0}")]
-    NullFeatures(RowAt),
-    #[error("feature {1} is NULL in row {0}")]
-    NullFeature(RowAt, String),
-    #[error("label is {1} in row {0}")]
-    LabelNotFinite(RowAt, f64),
-    #[error("feature {1} is {2} in row {0}")]
-    NotFinite(RowAt, String, f64),
-    #[error("feature {1} in row {0} is out of range for type real: {2}")]
-    OutOfRange(RowAt, String, f64),
-    #[error("row {0} has {1} features where {2} were expected")]
-    Length(RowAt, usize, usize),
-    #[error("feature array in row {0} has {1} dimensions")]
-    Dimensions(RowAt, usize),
-    #[error("feature array in row {0} is empty")]
-    Empty(RowAt),
-    #[error("label column \"{column}\" has more than two values: {values}")]
-    ThirdClass { at: RowAt, column: String, values: String },
-    #[error("label {value} in row {at} is not one that the model was trained on")]
-    UnseenClass { at: RowAt, value: String, known: String },
-    #[error("label in row {0} is too long ({1} bytes)")]
-    LabelTooLong(RowAt, usize),
+    #[error("label is NULL")]
+    NullLabel,
+    #[error("features are NULL")]
+    NullFeatures,
+    #[error("feature {0} is NULL")]
+    NullFeature(String),
+    #[error("label is {0}")]
+    LabelNotFinite(f64),
+    #[error("feature {0} is {1}")]
+    NotFinite(String, f64),
+    #[error("feature {0} is out of range for type real: {1}")]
+    OutOfRange(String, f64),
+    #[error("{0} features instead of {1}")]
+    Length(usize, usize),
+    #[error("feature array has {0} dimensions")]
+    Dimensions(usize),
+    #[error("feature array is empty")]
+    Empty,
+    #[error("label column \"{column}\" has more than two values ({values}): the third was found")]
+    ThirdClass { column: String, values: String },
+    #[error("label {value}, which the model was not trained on,")]
+    UnseenClass { value: String, known: String },
+    #[error("label is too long ({0} bytes)")]
+    LabelTooLong(usize),
+}
+
+impl RowFault {
+    /// The error about the row that stands there.
+    pub fn at(self: Box<RowFault>, at: RowAt) -> Error {
+        Error::Row { at, fault: self }
+    }
 }
 
 /// Every error that corgipile raises itself.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("{0}")]
-    Row(#[from] RowFault),
+    #[error("{fault} in row {at}")]
+    Row { at: RowAt, fault: Box<RowFault> },
     #[error("argument \"{0}\" must not be null")]
     NullArgument(&'static str),
     #[error("unknown {what} \"{given}\"")]
@@ -134,12 +141,12 @@ impl Error {
     fn code(&self) -> Code {
         use RowFault as R;
         match self {
-            Error::Row(fault) => match fault {
-                R::NullLabel(_) | R::NullFeatures(_) | R::NullFeature(..) => Code::ERRCODE_NULL_VALUE_NOT_ALLOWED,
+            Error::Row { fault, .. } => match fault.as_ref() {
+                R::NullLabel | R::NullFeatures | R::NullFeature(..) => Code::ERRCODE_NULL_VALUE_NOT_ALLOWED,
                 R::LabelNotFinite(..) | R::NotFinite(..) | R::OutOfRange(..) => {
                     Code::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE
                 }
-                R::Length(..) | R::Dimensions(..) | R::Empty(_) => Code::ERRCODE_ARRAY_ELEMENT_ERROR,
+                R::Length(..) | R::Dimensions(..) | R::Empty => Code::ERRCODE_ARRAY_ELEMENT_ERROR,
                 R::ThirdClass { .. } => Code::ERRCODE_DATA_EXCEPTION,
                 R::UnseenClass { .. } => Code::ERRCODE_INVALID_PARAMETER_VALUE,
                 R::LabelTooLong(..) => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
@@ -168,25 +175,18 @@ impl Error {
         }
     }
 
-    fn detail(&self) -> Option<String> {
-        match self {
-            Error::Row(RowFault::ThirdClass { at, .. }) => Some(format!("The third value was found in row {at}.")),
-            _ => None,
-        }
-    }
-
     fn hint(&self) -> Option<String> {
         use RowFault as R;
         let fixed = |s: &str| Some(s.to_owned());
         match self {
-            Error::Row(fault) => match fault {
-                R::NullLabel(_) | R::NullFeatures(_) | R::NullFeature(..) => {
+            Error::Row { fault, .. } => match fault.as_ref() {
+                R::NullLabel | R::NullFeatures | R::NullFeature(..) => {
                     fixed("Use options => '{\"nulls\": \"skip\"}' to leave out rows with NULLs and count them.")
                 }
                 R::LabelNotFinite(..) | R::NotFinite(..) | R::OutOfRange(..) => {
                     fixed("Leave such rows out with a query as source, or correct them.")
                 }
-                R::Length(..) | R::Dimensions(..) | R::Empty(_) => {
+                R::Length(..) | R::Dimensions(..) | R::Empty => {
                     fixed("All feature arrays must have one dimension and the same length.")
                 }
                 R::ThirdClass { .. } => fixed(
@@ -228,9 +228,6 @@ impl Error {
     /// Raises the error in PostgreSQL; does not return.
     pub fn raise(self) -> ! {
         let mut report = ErrorReport::new(self.code(), self.to_string(), "corgipile");
-        if let Some(detail) = self.detail() {
-            report = report.set_detail(detail);
-        }
         if let Some(hint) = self.hint() {
             report = report.set_hint(hint);
         }

@@ -41,7 +41,12 @@ pub trait PageRows {
     fn row(&mut self, i: usize) -> Row<'_>;
     /// Where row `i` stands.
     fn at(&self, i: usize) -> RowAt;
+    /// Row `i` will be read soon.
+    fn prefetch(&self, i: usize);
 }
+
+/// Whether a row became a tuple, or is to be left out.
+type Decoded = std::result::Result<bool, Box<RowFault>>;
 
 /// Turns rows (label, features...) into training tuples.
 pub struct Decoder {
@@ -80,20 +85,26 @@ impl Decoder {
         if !(0..page.len()).any(|i| self.prepare(batch, page.row(i))) {
             // Nothing to learn the number of features from: every row has a fault, or the page no row.
             return (0..page.len()).try_for_each(|i| {
-                let at = page.at(i);
-                self.decode(page.row(i), at, &mut 0.0, &mut []).map(|_| ())
+                self.decode(page.row(i), &mut 0.0, &mut []).map_err(|fault| fault.at(page.at(i))).map(|_| ())
             });
         }
         let first = batch.len();
         let mut rows = batch.extend(page.len())?;
         let mut skipped = false;
+        for i in page.len().saturating_sub(ROWS_AHEAD)..page.len() {
+            page.prefetch(i);
+        }
         // Tuples are added to a page from its end: in this order their addresses ascend.
         for i in (0..page.len()).rev() {
-            let at = page.at(i);
+            page.prefetch(i.saturating_sub(ROWS_AHEAD));
             let (label, features) = rows.row_mut(i);
-            if !self.decode(page.row(i), at, label, features)? {
-                *label = SKIPPED;
-                skipped = true;
+            match self.decode(page.row(i), label, features) {
+                Ok(true) => {}
+                Ok(false) => {
+                    *label = SKIPPED;
+                    skipped = true;
+                }
+                Err(fault) => return Err(fault.at(page.at(i))),
             }
         }
         if skipped {
@@ -105,11 +116,11 @@ impl Decoder {
     /// Decodes one row into `batch`.
     pub fn decode_row(&mut self, batch: &mut Batch, row: Row<'_>, at: RowAt) -> Result<()> {
         if !self.prepare(batch, row) {
-            return self.decode(row, at, &mut 0.0, &mut []).map(|_| ());
+            return self.decode(row, &mut 0.0, &mut []).map_err(|fault| fault.at(at)).map(|_| ());
         }
         let last = batch.len();
         let mut label = 0.0;
-        if self.decode(row, at, &mut label, batch.push(0.0)?)? {
+        if self.decode(row, &mut label, batch.push(0.0)?).map_err(|fault| fault.at(at))? {
             batch.labels_mut()[last] = label;
         } else {
             batch.truncate(last);
@@ -136,36 +147,36 @@ impl Decoder {
     }
 
     /// Decodes one row in place. False if it is to be left out.
-    #[inline]
-    fn decode(&mut self, row: Row<'_>, at: RowAt, label_out: &mut f32, out: &mut [f32]) -> Result<bool> {
-        let Some(label) = row.get(0) else { return self.null(RowFault::NullLabel(at)) };
+    #[inline(always)]
+    fn decode(&mut self, row: Row<'_>, label_out: &mut f32, out: &mut [f32]) -> Decoded {
+        let Some(label) = row.get(0) else { return self.null(RowFault::NullLabel) };
         match &self.features {
             Features::Array(reader) => {
-                let Some(array) = row.get(1) else { return self.null(RowFault::NullFeatures(at)) };
+                let Some(array) = row.get(1) else { return self.null(RowFault::NullFeatures) };
                 if let Err(fault) = reader.read(array, out) {
-                    return self.array_fault(fault, at, out.len());
+                    return self.array_fault(fault, out.len());
                 }
             }
             Features::Columns(types) => {
                 for (i, (number, place)) in types.iter().zip(out).enumerate() {
                     let Some(value) = row.get(i + 1) else {
-                        return self.null(RowFault::NullFeature(at, self.feature_name(i)));
+                        return self.null(RowFault::NullFeature(self.feature_name(i)));
                     };
                     *place = match narrow(number.read(value)) {
                         Ok(value) => value,
-                        Err(fault) => return Err(number_fault(fault, at, self.feature_name(i))),
+                        Err(fault) => return Err(number_fault(fault, self.feature_name(i))),
                     };
                 }
             }
         }
-        *label_out = self.labels.sign(label, at)?;
+        *label_out = self.labels.sign(label)?;
         Ok(true)
     }
 
     #[cold]
-    fn null(&mut self, fault: RowFault) -> Result<bool> {
+    fn null(&mut self, fault: RowFault) -> Decoded {
         match self.nulls {
-            Nulls::Error => Err(fault.into()),
+            Nulls::Error => Err(Box::new(fault)),
             Nulls::Skip => {
                 self.skipped += 1;
                 Ok(false)
@@ -174,14 +185,14 @@ impl Decoder {
     }
 
     #[cold]
-    fn array_fault(&mut self, fault: ArrayFault, at: RowAt, expected: usize) -> Result<bool> {
-        match fault {
-            ArrayFault::Null(i) => self.null(RowFault::NullFeature(at, self.feature_name(i - 1))),
-            ArrayFault::Number(i, fault) => Err(number_fault(fault, at, self.feature_name(i - 1))),
-            ArrayFault::Length(0) => Err(RowFault::Empty(at).into()),
-            ArrayFault::Length(found) => Err(RowFault::Length(at, found, expected).into()),
-            ArrayFault::Dimensions(n) => Err(RowFault::Dimensions(at, n).into()),
-        }
+    fn array_fault(&mut self, fault: ArrayFault, expected: usize) -> Decoded {
+        Err(match fault {
+            ArrayFault::Null(i) => return self.null(RowFault::NullFeature(self.feature_name(i - 1))),
+            ArrayFault::Number(i, fault) => number_fault(fault, self.feature_name(i - 1)),
+            ArrayFault::Length(0) => Box::new(RowFault::Empty),
+            ArrayFault::Length(found) => Box::new(RowFault::Length(found, expected)),
+            ArrayFault::Dimensions(n) => Box::new(RowFault::Dimensions(n)),
+        })
     }
 
     /// Feature `i`, from 0, as the user knows it.
@@ -193,14 +204,18 @@ impl Decoder {
     }
 }
 
+/// How many rows before it is read a row is fetched into the processor's cache: about the time of a cache miss.
+const ROWS_AHEAD: usize = 6;
+
 /// The label of a row that is to be left out.
 const SKIPPED: f32 = f32::NAN;
 
-fn number_fault(fault: NumberFault, at: RowAt, name: String) -> Error {
-    match fault {
-        NumberFault::NotFinite(value) => RowFault::NotFinite(at, name, value).into(),
-        NumberFault::OutOfRange(value) => RowFault::OutOfRange(at, name, value).into(),
-    }
+#[cold]
+fn number_fault(fault: NumberFault, name: String) -> Box<RowFault> {
+    Box::new(match fault {
+        NumberFault::NotFinite(value) => RowFault::NotFinite(name, value),
+        NumberFault::OutOfRange(value) => RowFault::OutOfRange(name, value),
+    })
 }
 
 /// The tuples of a source, buffer by buffer, epoch by epoch.

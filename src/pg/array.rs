@@ -24,23 +24,6 @@ pub struct ArrayReader {
     element_oid: u32,
 }
 
-/// An array in plain sight.
-struct Plain {
-    /// the ArrayType behind its length word: ndim, dataoffset, elemtype, dimensions, lower bounds, data
-    body: *const u8,
-    /// the detoasted copy, if there had to be one
-    copy: *mut pg_sys::varlena,
-}
-
-impl Drop for Plain {
-    fn drop(&mut self) {
-        if !self.copy.is_null() && !std::thread::panicking() {
-            // SAFETY: palloc'ed by detoasting.
-            unsafe { pg_sys::pfree(self.copy.cast()) }
-        }
-    }
-}
-
 /// Offset of the dimensions, and of the data of a one-dimensional array without NULLs, in the body.
 const DIMENSIONS: usize = 12;
 const DATA: usize = 20;
@@ -58,38 +41,47 @@ impl ArrayReader {
 
     /// How many elements the array has.
     pub fn len(&self, datum: pg_sys::Datum) -> Result<usize, ArrayFault> {
-        // SAFETY: the datum is an array.
-        unsafe { plain(datum).length() }
+        // SAFETY: the datum is an array, which has ndim and, unless that is 0, a first dimension.
+        unsafe {
+            with_body(datum, |body| match body.cast::<i32>().read_unaligned() {
+                0 => Ok(0),
+                1 => Ok(body.add(DIMENSIONS).cast::<i32>().read_unaligned() as usize),
+                n => Err(ArrayFault::Dimensions(n as usize)),
+            })
+        }
     }
 
     /// Copies the array's elements to `out`, which is as long as the array should be.
-    #[inline]
+    #[inline(always)]
     pub fn read(&self, datum: pg_sys::Datum, out: &mut [f32]) -> Result<(), ArrayFault> {
         // SAFETY: the datum is an array of the reader's type.
         unsafe {
-            let array = plain(datum);
-            let body = array.body;
+            let usual = with_body(datum, |body| self.read_usual(body, out));
+            if usual { Ok(()) } else { self.read_unusual(datum, out) }
+        }
+    }
+
+    /// Copies the elements if the array has one dimension, the right length, no NULLs, and nothing but finite numbers.
+    #[inline(always)]
+    unsafe fn read_usual(&self, body: *const u8, out: &mut [f32]) -> bool {
+        // SAFETY: the header, once compared, says that there are as many elements as `out` wants.
+        unsafe {
             let header = body.cast::<[u32; 4]>().read_unaligned();
-            if header != [1, 0, self.element_oid, out.len() as u32] || self.element == NumberType::Numeric {
-                return self.read_unusual(datum, out);
+            if header != [1, 0, self.element_oid, out.len() as u32] {
+                return false;
             }
             let data = body.add(DATA);
             match self.element {
-                NumberType::Float4 => {
-                    std::ptr::copy_nonoverlapping(data, out.as_mut_ptr().cast(), size_of_val(out));
-                }
-                NumberType::Float8 => copy(data, out, |v: f64| v),
-                NumberType::Int2 => copy(data, out, |v: i16| v as f64),
-                NumberType::Int4 => copy(data, out, |v: i32| v as f64),
-                NumberType::Int8 => copy(data, out, |v: i64| v as f64),
-                NumberType::Bool | NumberType::Numeric => copy(data, out, |v: u8| f64::from(v != 0)),
+                NumberType::Float4 => copy(data, out, |v: f32| v),
+                NumberType::Float8 => copy(data, out, |v: f64| v as f32),
+                NumberType::Int2 => copy(data, out, |v: i16| f32::from(v)),
+                NumberType::Int4 => copy(data, out, |v: i32| v as f32),
+                // through f64, as from a bigint column: rounding twice may differ from rounding once
+                NumberType::Int8 => copy(data, out, |v: i64| v as f64 as f32),
+                NumberType::Bool => copy(data, out, |v: u8| f32::from(v != 0)),
+                NumberType::Numeric => false,
             }
         }
-        if all_finite(out) {
-            return Ok(());
-        }
-        // SAFETY: as above.
-        unsafe { self.read_unusual(datum, out) }
     }
 
     /// Any array, element by element, to find out what is wrong with it if something is.
@@ -134,47 +126,34 @@ impl ArrayReader {
     }
 }
 
-/// The array behind its length word, detoasted if need be.
-#[inline]
-unsafe fn plain(datum: pg_sys::Datum) -> Plain {
+/// Shows `f` the array behind its length word, detoasted if need be.
+#[inline(always)]
+unsafe fn with_body<R>(datum: pg_sys::Datum, f: impl FnOnce(*const u8) -> R) -> R {
     let at: *mut u8 = datum.cast_mut_ptr();
     // SAFETY: a varlena begins with a header that tells its kind (little-endian, varatt.h).
     unsafe {
         match *at {
-            b if b & 3 == 0 => Plain { body: at.add(4), copy: std::ptr::null_mut() },
-            b if b & 1 == 1 && b != 1 => Plain { body: at.add(1), copy: std::ptr::null_mut() },
+            b if b & 3 == 0 => f(at.add(4)),
+            b if b & 1 == 1 && b != 1 => f(at.add(1)),
             _ => {
                 let copy = pg_sys::pg_detoast_datum_copy(at.cast());
-                Plain { body: copy.cast::<u8>().add(4), copy }
+                let result = f(copy.cast::<u8>().add(4));
+                pg_sys::pfree(copy.cast());
+                result
             }
         }
     }
 }
 
-impl Plain {
-    unsafe fn length(&self) -> Result<usize, ArrayFault> {
-        // SAFETY: an ArrayType's body has ndim and, unless that is 0, a first dimension.
-        unsafe {
-            match self.body.cast::<i32>().read_unaligned() {
-                0 => Ok(0),
-                1 => Ok(self.body.add(DIMENSIONS).cast::<i32>().read_unaligned() as usize),
-                n => Err(ArrayFault::Dimensions(n as usize)),
-            }
-        }
-    }
-}
-
+/// Copies and converts as many elements as `out` has. False if one of the results is not finite.
 #[inline(always)]
-unsafe fn copy<T: Copy>(data: *const u8, out: &mut [f32], value: impl Fn(T) -> f64) {
+unsafe fn copy<T: Copy>(data: *const u8, out: &mut [f32], convert: impl Fn(T) -> f32) -> bool {
+    let infinity = f32::INFINITY.to_bits();
+    let mut bad = false;
     for (i, place) in out.iter_mut().enumerate() {
         // SAFETY: the array has as many elements as `out`.
-        *place = value(unsafe { data.cast::<T>().add(i).read_unaligned() }) as f32;
+        *place = convert(unsafe { data.cast::<T>().add(i).read_unaligned() });
+        bad |= place.to_bits() & infinity == infinity;
     }
-}
-
-/// No NaN, no infinity. The greatest exponent decides, which vectorises better than a test per element.
-#[inline]
-fn all_finite(values: &[f32]) -> bool {
-    let greatest = values.iter().map(|v| (v.to_bits() & 0x7fff_ffff) as i32).fold(0, i32::max);
-    greatest < f32::INFINITY.to_bits() as i32
+    !bad
 }

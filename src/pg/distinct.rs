@@ -57,7 +57,7 @@ impl Distinct {
     }
 
     /// Which of the values this is.
-    #[inline]
+    #[inline(always)]
     pub fn find(&self, datum: pg_sys::Datum) -> Option<usize> {
         if self.by_value {
             let key = self.key(datum);

@@ -46,6 +46,8 @@ pub struct Layout {
     attributes: usize,
     values: Vec<pg_sys::Datum>,
     nulls: Vec<bool>,
+    /// were `nulls` filled in by heap_deform_tuple?
+    stale_nulls: bool,
     all_values: Vec<pg_sys::Datum>,
     all_nulls: Vec<bool>,
 }
@@ -92,6 +94,7 @@ impl Layout {
             attributes,
             values: vec![pg_sys::Datum::null(); columns.len()],
             nulls: vec![false; columns.len()],
+            stale_nulls: false,
             all_values: vec![pg_sys::Datum::null(); all],
             all_nulls: vec![false; all],
         })
@@ -101,7 +104,7 @@ impl Layout {
     ///
     /// # Safety
     /// `header` is a tuple of the layout's row type.
-    #[inline]
+    #[inline(always)]
     pub(super) unsafe fn read(&mut self, header: pg_sys::HeapTupleHeader) -> Row<'_> {
         // SAFETY: without NULLs and with enough attributes, the data is what the steps describe; every offset stays
         // within the tuple because the attributes before it do.
@@ -130,7 +133,8 @@ impl Layout {
                 };
             }
         }
-        if self.nulls[..].contains(&true) {
+        if self.stale_nulls {
+            self.stale_nulls = false;
             self.nulls.fill(false);
         }
         Row::new(&self.values, &self.nulls)
@@ -152,6 +156,7 @@ impl Layout {
             self.values[i] = self.all_values[attribute];
             self.nulls[i] = self.all_nulls[attribute];
         }
+        self.stale_nulls = true;
         Row::new(&self.values, &self.nulls)
     }
 }

@@ -5,7 +5,9 @@ use super::pages::Pages;
 use crate::error::{OrRaise, Result, RowAt};
 use crate::operators::decoder::{Decoder, PageRows};
 use crate::pg::custom_scan::Node;
+use crate::pg::heap::PageScan;
 use crate::pg::row::{Layout, Row};
+use crate::pg::spool::Spool;
 use shuffle::block_order;
 use std::time::Instant;
 use tuples::Batch;
@@ -96,7 +98,12 @@ impl BlockShuffle {
             let Some(rows) = self.next_page() else { return Ok(()) };
             let loaded = self.timing.then(Instant::now);
             match (&mut self.pages, &mut self.layout) {
-                (Some(pages), Some(layout)) => decoder.decode_page(batch, &mut LoadedPage { pages, layout, rows })?,
+                (Some(Pages::Heap(scan)), Some(layout)) => {
+                    decoder.decode_page(batch, &mut HeapPage { scan, layout, rows })?;
+                }
+                (Some(Pages::Spool(spool)), Some(layout)) => {
+                    decoder.decode_page(batch, &mut SpoolPage { spool, layout, rows })?;
+                }
                 (Some(pages), None) => decode_through_slot(node, pages, rows, decoder, batch)?,
                 (None, _) => return Ok(()),
             }
@@ -111,27 +118,54 @@ impl BlockShuffle {
     }
 }
 
-/// A page whose rows are read raw.
-struct LoadedPage<'a> {
-    pages: &'a mut Pages,
+/// A page of the heap whose rows are read raw.
+struct HeapPage<'a> {
+    scan: &'a mut PageScan,
     layout: &'a mut Layout,
     rows: usize,
 }
 
-impl PageRows for LoadedPage<'_> {
+impl PageRows for HeapPage<'_> {
     fn len(&self) -> usize {
         self.rows
     }
 
     #[inline]
     fn row(&mut self, i: usize) -> Row<'_> {
-        self.pages.row(i, self.layout)
+        self.scan.row(i, self.layout)
+    }
+
+    fn at(&self, i: usize) -> RowAt {
+        self.scan.at(i)
     }
 
     #[inline]
-    fn at(&self, i: usize) -> RowAt {
-        self.pages.at(i)
+    fn prefetch(&self, i: usize) {
+        self.scan.prefetch_row(i);
     }
+}
+
+/// A page of the spool.
+struct SpoolPage<'a> {
+    spool: &'a mut Spool,
+    layout: &'a mut Layout,
+    rows: usize,
+}
+
+impl PageRows for SpoolPage<'_> {
+    fn len(&self) -> usize {
+        self.rows
+    }
+
+    fn row(&mut self, i: usize) -> Row<'_> {
+        self.spool.row(i, self.layout)
+    }
+
+    fn at(&self, i: usize) -> RowAt {
+        self.spool.at(i)
+    }
+
+    fn prefetch(&self, _i: usize) {} // the page has just been copied: it is in the cache
 }
 
 /// Decodes the rows that pass the node's qual, as its projection makes them.

@@ -4,7 +4,7 @@ use crate::error::RowAt;
 use crate::pg::check_for_interrupts;
 use crate::pg::custom_scan::{Node, Slot};
 use crate::pg::heap::PageScan;
-use crate::pg::row::{Layout, Row};
+use crate::pg::row::Layout;
 use crate::pg::spool::Spool;
 use std::ops::Range;
 
@@ -56,15 +56,6 @@ impl Pages {
     pub fn prefetch(&mut self, pages: Range<u32>) {
         if let Pages::Heap(scan) = self {
             scan.prefetch(pages);
-        }
-    }
-
-    /// Row `i` of the loaded page.
-    #[inline]
-    pub fn row<'a>(&mut self, i: usize, layout: &'a mut Layout) -> Row<'a> {
-        match self {
-            Pages::Heap(scan) => scan.row(i, layout),
-            Pages::Spool(spool) => spool.row(i, layout),
         }
     }
 

@@ -4,7 +4,7 @@
 //! value that is met first gets the label -1, the other +1. If that turns out to be the wrong way round, the model is
 //! negated in the end: learning is symmetric in the labels, bit for bit, so nobody can tell the difference.
 
-use crate::error::{Error, Result, RowAt, RowFault};
+use crate::error::{Error, Result, RowFault};
 use crate::pg::distinct::Distinct;
 use pgrx::pg_sys::{Datum, Oid};
 
@@ -39,35 +39,35 @@ impl Labels {
     }
 
     /// -1 or +1 for a row's label.
-    #[inline]
-    pub fn sign(&mut self, label: Datum, at: RowAt) -> Result<f32> {
+    #[inline(always)]
+    pub fn sign(&mut self, label: Datum) -> std::result::Result<f32, Box<RowFault>> {
         match self.values.find(label) {
             Some(0) => Ok(-1.0),
             Some(_) => Ok(1.0),
-            None => self.unseen(label, at),
+            None => self.unseen(label).map_err(Box::new),
         }
     }
 
     #[cold]
-    fn unseen(&mut self, label: Datum, at: RowAt) -> Result<f32> {
+    fn unseen(&mut self, label: Datum) -> std::result::Result<f32, RowFault> {
         if let Some(number) = self.values.number(label)
             && !number.is_finite()
         {
-            return Err(RowFault::LabelNotFinite(at, number).into());
+            return Err(RowFault::LabelNotFinite(number));
         }
         let class = self.values.add(label);
         if self.values.size(class) > MAX_BYTES {
-            return Err(RowFault::LabelTooLong(at, self.values.size(class)).into());
+            return Err(RowFault::LabelTooLong(self.values.size(class)));
         }
         let value = self.values.text(class);
         if self.fixed {
             let known = format!("{} and {}", self.values.text(0), self.values.text(1));
-            return Err(RowFault::UnseenClass { at, value, known }.into());
+            return Err(RowFault::UnseenClass { value, known });
         }
         if class == 2 {
             let values: Vec<String> = (0..3).map(|i| self.values.text(i)).collect();
             let (column, values) = (self.column.clone(), values.join(", "));
-            return Err(RowFault::ThirdClass { at, column, values }.into());
+            return Err(RowFault::ThirdClass { column, values });
         }
         Ok(if class == 0 { -1.0 } else { 1.0 })
     }
