@@ -77,6 +77,11 @@ GRANT SELECT ON corgipile.coefficients, corgipile.training_history TO PUBLIC;
 
 -- --------------------------------------------------------------------------------------------------------------- training
 
+CREATE FUNCTION corgipile_support(internal) RETURNS internal
+LANGUAGE c STRICT
+AS 'MODULE_PATHNAME', 'corgipile_support_wrapper';
+COMMENT ON FUNCTION corgipile_support(internal) IS 'planner support: loads the library before a query is planned';
+
 CREATE FUNCTION corgipile_train(
     source        text,
     model         text   DEFAULT 'logistic',
@@ -93,7 +98,7 @@ CREATE FUNCTION corgipile_train(
 ) RETURNS TABLE (
     model_id bigint, epoch int, loss float8, accuracy float8, learning_rate float8, tuples bigint, seconds float8
 )
-LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 20
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 20 SUPPORT corgipile_support
 AS 'MODULE_PATHNAME', 'corgipile_train_wrapper';
 COMMENT ON FUNCTION corgipile_train(text, text, text, text[], float8, int, text, text, text, bigint, text, jsonb)
     IS 'trains a model with SGD and stores it; a row per epoch';
@@ -106,7 +111,7 @@ CREATE FUNCTION corgipile_shuffle(
     shuffle     text   DEFAULT 'corgipile',
     epoch       int    DEFAULT 1
 ) RETURNS SETOF anyelement
-LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000 ROWS 100000
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000 ROWS 100000 SUPPORT corgipile_support
 AS 'MODULE_PATHNAME', 'corgipile_shuffle_wrapper';
 COMMENT ON FUNCTION corgipile_shuffle(anyelement, bigint, text, text, text, int)
     IS 'the rows of a table in CorgiPile order';

@@ -9,6 +9,14 @@ use crate::operators::sgd::Sgd;
 use crate::operators::shuffle_scan::ShuffleScan;
 use crate::pg::custom_scan::CustomScan;
 use crate::pg::planner::FunctionNode;
+use pgrx::prelude::*;
+
+/// The planner support function of those that are nodes. It knows nothing to support them with: that it is called loads
+/// this library, and with it our planner hook, before the planner looks for hooks in the first statement of a session.
+#[pg_extern(sql = false)]
+fn corgipile_support(_request: i64) -> i64 {
+    0 // a null pointer: no
+}
 
 /// The functions that are nodes when they stand in FROM.
 pub static NODES: [FunctionNode; 2] = [

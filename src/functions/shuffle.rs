@@ -11,8 +11,16 @@ use pgrx::prelude::*;
 #[pg_extern(sql = false)]
 fn corgipile_shuffle(fcinfo: pg_sys::FunctionCallInfo) {
     let call = Call::new(fcinfo);
-    let arguments = ShuffleArguments::of_call(call);
+    let arguments = ShuffleArguments::of_call(&call.arguments());
     let rows = Shuffled::open(arguments, Running::active_snapshot(), 0, Flags::NONE).or_raise();
-    call.return_rows(rows.columns(), || rows.row()).or_raise();
+    let columns = rows.columns();
+    call.return_rows(columns.len(), |result| {
+        let Some(row) = rows.row().map(|slot| slot.row()) else { return false };
+        for (value, column) in result.iter_mut().zip(columns) {
+            *value = column.and_then(|column| row.get(column));
+        }
+        true
+    })
+    .or_raise();
     rows.finish();
 }

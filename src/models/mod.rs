@@ -8,6 +8,8 @@ mod cache;
 use crate::error::{Error, Result};
 use crate::operators::sgd::{EpochRow, Request};
 use crate::pg::model_table::{self, Field, Key, ModelRow, ModelTable};
+use crate::pg::number::NumberType;
+use crate::pg::relation::existing_base_type;
 use ::sgd::{LinearModel, ModelKind, Standardizer};
 use pgrx::{JsonB, pg_sys};
 use serde_json::json;
@@ -185,12 +187,11 @@ impl Model {
 
 /// The classes as numbers, if the label's type has numbers.
 fn numbers(label_type: pg_sys::Oid, classes: &[String; 2]) -> Option<[f64; 2]> {
-    use crate::pg::number::NumberType;
     let number = |class: &String| match class.as_str() {
         "t" => Some(1.0),
         "f" => Some(0.0),
         class => class.parse().ok(),
     };
-    NumberType::of(crate::pg::relation::base_type(label_type))?;
+    NumberType::of(existing_base_type(label_type)?)?;
     Some([number(&classes[0])?, number(&classes[1])?])
 }

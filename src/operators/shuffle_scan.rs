@@ -5,7 +5,7 @@
 use super::tuple_shuffle::TupleShuffle;
 use super::{Shuffling, Source};
 use crate::error::{Error, OrRaise, Result};
-use crate::pg::arguments::{Arguments, Call};
+use crate::pg::arguments::Arguments;
 use crate::pg::custom_scan::{CustomScan, Flags, Methods, Node, Slot};
 use crate::pg::explain::Explain;
 use crate::pg::query::Running;
@@ -24,8 +24,8 @@ pub struct ShuffleArguments {
 }
 
 impl ShuffleArguments {
-    /// The arguments of a call that has become a node.
-    pub fn of_node(arguments: &Arguments) -> ShuffleArguments {
+    /// Reads the arguments of a call.
+    pub fn of_call(arguments: &Arguments) -> ShuffleArguments {
         ShuffleArguments {
             row_type: arguments.type_of(0),
             seed: arguments.get(1),
@@ -33,18 +33,6 @@ impl ShuffleArguments {
             buffer_size: arguments.get(3),
             strategy: arguments.get(4),
             epoch: arguments.get(5),
-        }
-    }
-
-    /// The arguments of an ordinary call.
-    pub fn of_call(call: Call) -> ShuffleArguments {
-        ShuffleArguments {
-            row_type: call.type_of(0),
-            seed: call.get(1),
-            block_size: call.get(2),
-            buffer_size: call.get(3),
-            strategy: call.get(4),
-            epoch: call.get(5),
         }
     }
 }
@@ -68,17 +56,17 @@ impl Shuffled {
         flags: Flags,
     ) -> Result<Shuffled> {
         let epoch = arguments.epoch.ok_or(Error::NullArgument("epoch"))?;
-        let Ok(epoch) = u64::try_from(epoch) else {
-            let reason = format!("{epoch} is less than 0");
+        if epoch < 1 {
+            let reason = format!("{epoch} is not at least 1");
             return Err(Error::InvalidArgument { argument: "epoch", reason, hint: None });
-        };
+        }
         let (block_size, buffer_size) = (arguments.block_size, arguments.buffer_size);
         let mut shuffling = Shuffling::parse(arguments.strategy, arguments.seed, block_size, buffer_size)?;
-        shuffling.first_epoch = epoch;
+        shuffling.first_epoch = epoch as u64;
         let Some(relation) = Relation::of_row_type(arguments.row_type)? else { return Err(Error::NotARowType) };
         let planned = Source::plan_relation(&relation, &shuffling)?;
         let columns = relation.live_columns();
-        Ok(Shuffled { query: Running::start(planned, snapshot, instrument, flags), columns, epoch })
+        Ok(Shuffled { query: Running::start(planned, snapshot, instrument, flags), columns, epoch: epoch as u64 })
     }
 
     /// The columns of the row type, by their place in the rows.
@@ -119,7 +107,7 @@ impl CustomScan for ShuffleScan {
 
     fn begin(node: Node, eflags: Flags) -> ShuffleScan {
         let open = || {
-            let arguments = ShuffleArguments::of_node(&Arguments::of_call(node));
+            let arguments = ShuffleArguments::of_call(&Arguments::of_node(node));
             let rows = Shuffled::open(arguments, node.snapshot(), node.instrument(), eflags).or_raise();
             if rows.columns.len() != node.scan_columns() {
                 Error::SourceChanged.raise();

@@ -190,9 +190,25 @@ fn skip_blanks(text: &str) -> &str {
     let rest = if text.starts_with("--") {
         text.find('\n').map_or("", |end| &text[end..])
     } else if text.starts_with("/*") {
-        text.find("*/").map_or("", |end| &text[end + 2..])
+        after_comment(text)
     } else {
         return text;
     };
     skip_blanks(rest)
+}
+
+/// What follows the comment that the text begins with; comments nest.
+fn after_comment(text: &str) -> &str {
+    let mut depth = 0;
+    let mut rest = text;
+    while let Some(at) = rest.find(['/', '*']) {
+        rest = &rest[at..];
+        depth += i32::from(rest.starts_with("/*")) - i32::from(rest.starts_with("*/"));
+        let delimiter = rest.starts_with("/*") || rest.starts_with("*/");
+        rest = &rest[if delimiter { 2 } else { 1 }..];
+        if depth == 0 {
+            return rest;
+        }
+    }
+    ""
 }

@@ -1,18 +1,20 @@
 //! Arguments of a call that has become a node, and the call of a set-returning function that has not.
 
-use super::custom_scan::{Node, Slot};
+use super::custom_scan::Node;
 use crate::error::{Error, Result};
 use pgrx::prelude::*;
+use std::ffi::CStr;
 
-/// The evaluated arguments of the function call that a node stands for.
+/// The arguments of a call of one of our functions.
 pub struct Arguments {
     values: Vec<(pg_sys::Datum, bool)>,
     types: Vec<pg_sys::Oid>,
 }
 
 impl Arguments {
-    /// Evaluates the arguments, having checked that the user may execute the function: nobody else does.
-    pub fn of_call(node: Node) -> Arguments {
+    /// Evaluates the arguments of the call that a node stands for, having checked that the user may execute the function:
+    /// nobody else does.
+    pub fn of_node(node: Node) -> Arguments {
         // SAFETY: the planner has put the FuncExpr into custom_exprs; called from BeginCustomScan.
         unsafe {
             let plan = (*node.0).ss.ps.plan.cast::<pg_sys::CustomScan>();
@@ -44,6 +46,20 @@ impl Arguments {
         unsafe { T::from_datum(value, null) }
     }
 
+    /// Argument `i`, which is jsonb. An error if it holds a number that JSON has, but not double precision.
+    pub fn json(&self, i: usize) -> std::result::Result<Option<serde_json::Value>, serde_json::Error> {
+        let (value, null) = self.values[i];
+        if null {
+            return Ok(None);
+        }
+        // SAFETY: jsonb_out gives a C string for any jsonb.
+        let text = unsafe {
+            let text = pg_sys::OidOutputFunctionCall(pg_sys::Oid::from(pg_sys::F_JSONB_OUT), value);
+            CStr::from_ptr(text).to_string_lossy()
+        };
+        serde_json::from_str(&text).map(Some)
+    }
+
     /// The type of argument `i`, where the declaration is polymorphic.
     pub fn type_of(&self, i: usize) -> pg_sys::Oid {
         self.types[i]
@@ -60,42 +76,38 @@ impl Call {
         Call(fcinfo)
     }
 
-    /// Argument `i`, None if NULL.
-    pub fn get<T: FromDatum>(self, i: usize) -> Option<T> {
-        // SAFETY: the function's declaration says that argument `i` is a T.
-        unsafe { pgrx::fcinfo::pg_getarg(self.0, i) }
+    /// The arguments.
+    pub fn arguments(self) -> Arguments {
+        // SAFETY: nargs says how many there are; fn_expr, where their types are found, is set by the parser.
+        unsafe {
+            let n = (*self.0).nargs as usize;
+            let given = (*self.0).args.as_slice(n);
+            Arguments {
+                values: given.iter().map(|a| (a.value, a.isnull)).collect(),
+                types: (0..n).map(|i| pg_sys::get_fn_expr_argtype((*self.0).flinfo, i as i32)).collect(),
+            }
+        }
     }
 
-    /// The type of argument `i`, where the declaration is polymorphic.
-    pub fn type_of(self, i: usize) -> pg_sys::Oid {
-        // SAFETY: fn_expr is set by the parser or the function manager.
-        unsafe { pg_sys::get_fn_expr_argtype((*self.0).flinfo, i as i32) }
-    }
-
-    /// Returns rows as the function's result, all at once: what `next` gives, column `columns[i]` of it as column `i`
-    /// (None: NULL).
+    /// Returns rows as the function's result, all at once: what `next` gives until it gives None. Each has a value, or
+    /// None for NULL, for every column of the result.
     ///
     /// # Errors
-    /// [`Error::NotARowType`] if the caller does not expect rows of as many columns.
-    pub fn return_rows(self, columns: &[Option<usize>], mut next: impl FnMut() -> Option<Slot>) -> Result<()> {
+    /// [`Error::NotARowType`] if the caller does not expect rows of `columns` columns.
+    pub fn return_rows(self, columns: usize, mut next: impl FnMut(&mut [Option<pg_sys::Datum>]) -> bool) -> Result<()> {
         // SAFETY: InitMaterializedSRF checks the context and makes the tuplestore; each row has as many values as the
         // tuplestore's descriptor has attributes, and is copied into it.
         unsafe {
             pg_sys::InitMaterializedSRF(self.0, 0);
             let result = (*self.0).resultinfo.cast::<pg_sys::ReturnSetInfo>();
-            if (*(*result).setDesc).natts as usize != columns.len() {
+            let (store, descriptor) = ((*result).setResult, (*result).setDesc);
+            if (*descriptor).natts as usize != columns {
                 return Err(Error::NotARowType);
             }
-            let mut values = vec![pg_sys::Datum::null(); columns.len()];
-            let mut nulls = vec![true; columns.len()];
-            while let Some(slot) = next() {
-                let row = slot.row();
-                for (i, column) in columns.iter().enumerate() {
-                    let value = column.and_then(|column| row.get(column));
-                    nulls[i] = value.is_none();
-                    values[i] = value.unwrap_or(pg_sys::Datum::null());
-                }
-                let (store, descriptor) = ((*result).setResult, (*result).setDesc);
+            let mut row = vec![None; columns];
+            while next(&mut row) {
+                let mut values: Vec<_> = row.iter().map(|value| value.unwrap_or(pg_sys::Datum::null())).collect();
+                let mut nulls: Vec<_> = row.iter().map(Option::is_none).collect();
                 pg_sys::tuplestore_putvalues(store, descriptor, values.as_mut_ptr(), nulls.as_mut_ptr());
             }
         }

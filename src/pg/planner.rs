@@ -91,7 +91,7 @@ unsafe extern "C-unwind" fn set_rel_pathlist(
             pg_sys::ffi::pg_guard_ffi_boundary(|| previous(root, rel, rti, rte));
         }
         match (*rte).rtekind {
-            pg_sys::RTEKind::RTE_FUNCTION => plan_function(rel, rti, rte),
+            pg_sys::RTEKind::RTE_FUNCTION => plan_function(root, rel, rti, rte),
             pg_sys::RTEKind::RTE_RELATION => plan_inner_relation(root, rel, rte),
             _ => {}
         }
@@ -162,7 +162,9 @@ unsafe fn reads_one_table(
             && query.limitOffset.is_null()
             && query.setOperations.is_null()
             && query.rowMarks.is_null()
-            && !(*root).hasPseudoConstantQuals;
+            && !(*root).hasPseudoConstantQuals
+            // the rows of an epoch must be those of every other
+            && !pg_sys::contain_volatile_functions((*root).parse.cast());
         let plain_table = (*rel).reloptkind == pg_sys::RelOptKind::RELOPT_BASEREL
             && !(*rte).inh
             && (*rte).tablesample.is_null()
@@ -187,7 +189,12 @@ unsafe fn is_heap(relid: pg_sys::Oid) -> bool {
 
 // ---- functions in FROM
 
-unsafe fn plan_function(rel: *mut pg_sys::RelOptInfo, rti: pg_sys::Index, rte: *mut pg_sys::RangeTblEntry) {
+unsafe fn plan_function(
+    root: *mut pg_sys::PlannerInfo,
+    rel: *mut pg_sys::RelOptInfo,
+    rti: pg_sys::Index,
+    rte: *mut pg_sys::RangeTblEntry,
+) {
     // SAFETY: the planner's structures are valid.
     unsafe {
         // OTHER_MEMBER_REL: an arm of a flattened UNION ALL
@@ -205,6 +212,11 @@ unsafe fn plan_function(rel: *mut pg_sys::RelOptInfo, rti: pg_sys::Index, rte: *
             || wants_whole_row(rel, rti)
         {
             return;
+        }
+        // A cached plan with a table's row type in it has to go when the table changes.
+        let relation = pg_sys::get_typ_typrelid((*call).funcresulttype);
+        if relation != pg_sys::Oid::INVALID {
+            (*(*root).glob).relationOids = pg_sys::lappend_oid((*(*root).glob).relationOids, relation);
         }
         let private = pg_sys::lappend(std::ptr::null_mut(), call.cast());
         replace_paths(rel, methods, pg_sys::cpu_tuple_cost * (*rel).rows * 100.0, private);

@@ -137,18 +137,22 @@ unsafe extern "C-unwind" fn writes(node: *mut pg_sys::Node, context: *mut c_void
 
 /// Runs `f` so that an error position in it is reported as one in `text`, and not in the statement that called us.
 unsafe fn with_position_in<R>(text: *const c_char, f: impl FnOnce() -> R) -> R {
-    // SAFETY: the callback is on PostgreSQL's stack of them only while `entry` lives; after an ERROR the stack is put
-    // back by whoever catches it.
+    struct Pop(*mut pg_sys::ErrorContextCallback);
+    impl Drop for Pop {
+        fn drop(&mut self) {
+            // SAFETY: what was on the stack before lives longer than this frame.
+            unsafe { pg_sys::error_context_stack = self.0 }
+        }
+    }
+    // SAFETY: the callback is on PostgreSQL's stack of them only while `entry` lives. An ERROR leaves this frame as a
+    // panic and is raised anew farther out: by then the entry has to be gone, too.
     unsafe {
-        let mut entry = pg_sys::ErrorContextCallback {
-            previous: pg_sys::error_context_stack,
-            callback: Some(position_in_text),
-            arg: text.cast_mut().cast(),
-        };
+        let previous = pg_sys::error_context_stack;
+        let arg = text.cast_mut().cast();
+        let mut entry = pg_sys::ErrorContextCallback { previous, callback: Some(position_in_text), arg };
+        let _pop = Pop(previous);
         pg_sys::error_context_stack = &mut entry;
-        let result = f();
-        pg_sys::error_context_stack = entry.previous;
-        result
+        f()
     }
 }
 

@@ -132,6 +132,13 @@ pub fn base_type(oid: pg_sys::Oid) -> pg_sys::Oid {
     unsafe { pg_sys::getBaseType(oid) }
 }
 
+/// As [`base_type`], None if the type is no more.
+pub fn existing_base_type(oid: pg_sys::Oid) -> Option<pg_sys::Oid> {
+    // SAFETY: a catalog lookup; NUL if there is no such type.
+    let exists = unsafe { pg_sys::get_typtype(oid) } != 0;
+    exists.then(|| base_type(oid))
+}
+
 /// Is it an enum?
 pub fn is_enum(oid: pg_sys::Oid) -> bool {
     // SAFETY: a catalog lookup.

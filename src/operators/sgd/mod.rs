@@ -12,7 +12,6 @@ use crate::error::OrRaise;
 use crate::pg::arguments::Arguments;
 use crate::pg::custom_scan::{CustomScan, Flags, Methods, Node};
 use crate::pg::explain::Explain;
-use pgrx::IntoDatum;
 pub use request::{Request, TrainArguments};
 pub use training::{EpochRow, Training};
 
@@ -32,7 +31,8 @@ impl CustomScan for Sgd {
 
     fn begin(node: Node, eflags: Flags) -> Sgd {
         let open = || {
-            let request = TrainArguments::of_call(&Arguments::of_call(node)).validate().or_raise();
+            let arguments = TrainArguments::of_call(&Arguments::of_node(node));
+            let request = arguments.and_then(TrainArguments::validate).or_raise();
             Training::open(request, node.snapshot(), node.instrument(), eflags).or_raise()
         };
         Sgd { training: (!node.in_eval_plan_qual()).then(open), position: 0 }
@@ -42,15 +42,7 @@ impl CustomScan for Sgd {
         let Some(training) = &mut self.training else { return false };
         let Some(row) = training.rows().or_raise().get(self.position) else { return false };
         self.position += 1;
-        node.store_values(&[
-            row.model_id.into_datum(),
-            row.epoch.into_datum(),
-            row.loss.into_datum(),
-            row.accuracy.into_datum(),
-            row.learning_rate.into_datum(),
-            row.tuples.into_datum(),
-            row.seconds.into_datum(),
-        ]);
+        node.store_values(&row.values());
         true
     }
 

@@ -47,9 +47,13 @@ pub struct Options {
 }
 
 impl TrainArguments {
-    /// The arguments of a call that has become a node.
-    pub fn of_call(arguments: &Arguments) -> TrainArguments {
-        TrainArguments {
+    /// Reads the arguments of a call.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if options cannot be read.
+    pub fn of_call(arguments: &Arguments) -> Result<TrainArguments> {
+        let options = arguments.json(11).map_err(|e| invalid("options", e.to_string()))?;
+        Ok(TrainArguments {
             source: arguments.get(0),
             model: arguments.get(1),
             label: arguments.get(2),
@@ -61,8 +65,8 @@ impl TrainArguments {
             buffer_size: arguments.get(8),
             seed: arguments.get(9),
             name: arguments.get(10),
-            options: arguments.get(11).map(|pgrx::JsonB(options)| options),
-        }
+            options,
+        })
     }
 
     /// Checks what can be checked without looking at the source.

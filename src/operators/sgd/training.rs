@@ -7,7 +7,7 @@ use crate::operators::{Buffers, Source};
 use crate::pg::check_for_interrupts;
 use crate::pg::custom_scan::Flags;
 use crate::pg::query::Running;
-use pgrx::pg_sys;
+use pgrx::{IntoDatum, pg_sys};
 use serde::Serialize;
 use sgd::{EpochReport, Moments, Standardizer, Trainer};
 use std::ffi::c_int;
@@ -25,6 +25,24 @@ pub struct EpochRow {
     pub learning_rate: f64,
     pub tuples: i64,
     pub seconds: f64,
+}
+
+impl EpochRow {
+    /// Columns of the result of corgipile_train().
+    pub const COLUMNS: usize = 7;
+
+    /// The row as its columns.
+    pub fn values(&self) -> [Option<pg_sys::Datum>; EpochRow::COLUMNS] {
+        [
+            self.model_id.into_datum(),
+            self.epoch.into_datum(),
+            self.loss.into_datum(),
+            self.accuracy.into_datum(),
+            self.learning_rate.into_datum(),
+            self.tuples.into_datum(),
+            self.seconds.into_datum(),
+        ]
+    }
 }
 
 /// A training: opened, run once, closed.
