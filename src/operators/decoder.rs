@@ -234,7 +234,7 @@ impl Buffers {
         &self.query
     }
 
-    /// How the source falls into blocks; known once it has been read.
+    /// How the source falls into blocks, and how many of them the buffer really held; known once it has been read.
     pub fn geometry(&self) -> Geometry {
         self.query.top::<TupleShuffle>().with(|scan, node| scan.geometry(node))
     }

@@ -87,7 +87,14 @@ impl Shuffling {
     /// # Errors
     /// [`Error::InvalidArgument`] if a block would be smaller than a page, or too large.
     pub fn geometry(&self, pages: u32) -> Result<Geometry> {
-        Geometry::new(pages, crate::pg::PAGE_BYTES, self.block_size, self.buffer_size)
+        // A buffer that is cut to its memory is planned as such: then its buffers are filled evenly, too.
+        let heap = |percent: f64| f64::from(pages) * f64::from(crate::pg::PAGE_BYTES) * percent / 100.0;
+        let memory = BufferSize::Bytes(self.buffer_memory());
+        let buffer_size = match self.buffer_size {
+            BufferSize::Percent(percent) if heap(percent) <= self.buffer_memory() as f64 => self.buffer_size,
+            BufferSize::Percent(_) | BufferSize::Bytes(_) => memory,
+        };
+        Geometry::new(pages, crate::pg::PAGE_BYTES, self.block_size, buffer_size)
             .map_err(|e| invalid_size("block_size", e))
     }
 

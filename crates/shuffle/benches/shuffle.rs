@@ -25,7 +25,7 @@ fn blocks(c: &mut Criterion) {
     let n = 1024;
     let mut group = c.benchmark_group("block_order");
     group.throughput(Throughput::Elements(n.into()));
-    group.bench_function(n.to_string(), |b| b.iter(|| block_order(Strategy::CorgiPile, 42, black_box(1), n)));
+    group.bench_function(n.to_string(), |b| b.iter(|| block_order(Strategy::CorgiPile, 42, black_box(1), n, 10)));
     group.finish();
 }
 

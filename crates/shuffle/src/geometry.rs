@@ -27,8 +27,8 @@ pub struct Geometry {
     pub pages_per_block: u32,
     /// Blocks of the table; 0 only if it has no pages.
     pub blocks: u32,
-    /// Blocks that fill the buffer: at least 1, even for an empty table, and otherwise at most `blocks`. The last buffer of
-    /// an epoch may have fewer.
+    /// Blocks that fill the buffer: at least 1, even for an empty table, and otherwise at most `blocks`. Some buffers of
+    /// an epoch may have one less.
     pub buffer_blocks: u32,
 }
 
@@ -74,6 +74,23 @@ impl Geometry {
         let room = if buffer_pages == pages { blocks } else { buffer_pages / pages_per_block };
         let buffers = blocks.div_ceil(room.max(1)).max(1);
         Geometry { pages, pages_per_block, blocks, buffer_blocks: blocks.div_ceil(buffers).max(1) }
+    }
+
+    /// How many buffers an epoch takes.
+    pub fn buffers(&self) -> u32 {
+        self.blocks.div_ceil(self.buffer_blocks)
+    }
+
+    /// How many blocks, beginning with the one in place `position` of [`block_order`](crate::block_order), still belong
+    /// to the same buffer: the first buffers may have a block more than the others.
+    pub fn left_in_buffer(&self, position: u32) -> u32 {
+        let (large, buffers) = (self.buffer_blocks, self.buffers());
+        let large_buffers = self.blocks.saturating_sub((large - 1) * buffers);
+        match position.checked_sub(large_buffers * large) {
+            None => large - position % large,
+            Some(behind) if large > 1 => large - 1 - behind % (large - 1),
+            Some(_) => 1,
+        }
     }
 
     /// The pages of block number `block`, in `0..blocks`; those of any other are empty.

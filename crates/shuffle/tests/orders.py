@@ -55,6 +55,34 @@ def shuffled(n, *name):
     return order
 
 
+def spread(blocks, buffers, *name):
+    """Deals runs of `buffers` contiguous blocks to the buffers, one each, from a random block on."""
+    draws = stream(*name)
+
+    def shuffle(order):
+        n = len(order)
+        while n >= 2:
+            pairs = n * (n - 1)
+            scaled = next(draws) * pairs
+            if scaled % 2**64 < 2**64 % pairs:
+                continue
+            i, j = divmod(scaled >> 64, n - 1)
+            order[n - 1], order[i] = order[i], order[n - 1]
+            order[n - 2], order[j] = order[j], order[n - 2]
+            n -= 2
+        return order
+
+    pairs = blocks * (blocks - 1)
+    while True:
+        scaled = next(draws) * pairs
+        if scaled % 2**64 >= 2**64 % pairs:
+            break
+    start = (scaled >> 64) // (blocks - 1)
+    natural = [(start + i) % blocks for i in range(blocks)]
+    runs = [shuffle(natural[i : i + buffers]) for i in range(0, blocks, buffers)]
+    return [block for buffer in range(buffers) for block in shuffle([run[buffer] for run in runs if buffer < len(run)])]
+
+
 def fnv1a(order):
     h = 0xCBF29CE484222325
     for byte in b"".join(i.to_bytes(4, "little") for i in order):
@@ -64,6 +92,8 @@ def fnv1a(order):
 
 for seed, epoch in (0, 1), (42, 1), (42, 2), (-1, 20), (-(2**63), 2**64 - 1), (2**63 - 1, 3):
     print(f"({seed}, {epoch}, {shuffled(12, b'blocks', seed, epoch, 0)}),")
+for seed, epoch, buffers in (0, 1, 4), (42, 1, 4), (42, 2, 3), (-1, 20, 7), (7, 3, 13):
+    print(f"({seed}, {epoch}, {buffers}, {spread(14, buffers, b'blocks', seed, epoch, 0)}),")
 for seed, epoch, buffer in (0, 1, 0), (42, 1, 0), (42, 1, 1), (42, 2, 0), (-1, 20, 7), (7, 1, 2**64 - 1):
     print(f"({seed}, {epoch}, {buffer}, {shuffled(11, b'tuples', seed, epoch, buffer)}),")
 print(f"{fnv1a(shuffled(100_000, b'tuples', 42, 1, 0)):#x}")

@@ -1,7 +1,7 @@
 //! Orders: frozen, valid, uniform, and different wherever they should be.
 
 use proptest::prelude::*;
-use shuffle::{Strategy, block_order, shuffle_tuples};
+use shuffle::{Geometry, Strategy, block_order, shuffle_tuples};
 use std::collections::{HashMap, HashSet};
 
 fn tuple_order(seed: i64, epoch: u64, buffer: u64, n: u32) -> Vec<u32> {
@@ -24,9 +24,59 @@ fn orders_of_blocks_never_change() {
         (9223372036854775807, 3, [1, 6, 0, 10, 9, 2, 5, 8, 11, 7, 4, 3]),
     ];
     for (seed, epoch, order) in frozen {
-        assert_eq!(block_order(Strategy::CorgiPile, seed, epoch, 12), order, "seed {seed}, epoch {epoch}");
-        assert_eq!(block_order(Strategy::BlockOnly, seed, epoch, 12), order, "seed {seed}, epoch {epoch}");
+        assert_eq!(block_order(Strategy::CorgiPile, seed, epoch, 12, 1), order, "seed {seed}, epoch {epoch}");
+        assert_eq!(block_order(Strategy::BlockOnly, seed, epoch, 12, 4), order, "seed {seed}, epoch {epoch}");
     }
+}
+
+#[test]
+fn orders_of_spread_blocks_never_change() {
+    #[rustfmt::skip]
+    let frozen = [
+        (0, 1, 4, [13, 5, 9, 3, 2, 1, 8, 7, 0, 11, 6, 12, 4, 10]),
+        (42, 1, 4, [12, 3, 7, 8, 6, 2, 11, 9, 5, 10, 0, 4, 1, 13]),
+        (42, 2, 3, [10, 4, 12, 1, 8, 3, 13, 2, 6, 11, 0, 7, 9, 5]),
+        (-1, 20, 7, [4, 13, 10, 8, 3, 1, 7, 2, 6, 12, 0, 5, 11, 9]),
+        (7, 3, 13, [5, 1, 7, 10, 2, 13, 4, 0, 3, 12, 6, 8, 11, 9]),
+    ];
+    for (seed, epoch, buffers, order) in frozen {
+        let got = block_order(Strategy::CorgiPile, seed, epoch, 14, buffers);
+        assert_eq!(got, order, "seed {seed}, epoch {epoch}, {buffers} buffers");
+    }
+}
+
+#[test]
+fn every_buffer_has_a_block_of_every_run() {
+    for (blocks, buffers) in [(100, 10), (103, 10), (9, 8), (640, 64)] {
+        let order = block_order(Strategy::CorgiPile, 7, 3, blocks, buffers);
+        let geometry = Geometry { pages: blocks, pages_per_block: 1, blocks, buffer_blocks: blocks.div_ceil(buffers) };
+        let mut rest = &order[..];
+        while !rest.is_empty() {
+            let at = order.len() - rest.len();
+            let (buffer, after) = rest.split_at(geometry.left_in_buffer(at as u32) as usize);
+            rest = after;
+            let mut sorted = buffer.to_vec();
+            sorted.sort_unstable();
+            // neighbours are of neighbouring runs: at most two runs apart, but for the seam between last and first
+            let gaps = sorted.windows(2).map(|pair| pair[1] - pair[0]);
+            assert!(gaps.clone().all(|gap| gap < 3 * buffers), "{sorted:?} of {blocks} in {buffers}");
+            assert!(gaps.filter(|gap| *gap >= 2 * buffers).count() <= 1, "{sorted:?} of {blocks} in {buffers}");
+        }
+    }
+}
+
+#[test]
+fn every_block_is_equally_likely_in_every_place_of_a_spread_order() {
+    const N: usize = 14;
+    let mut counts = [[0_u32; N]; N];
+    for epoch in 1..=N as u64 * 1000 {
+        for (place, &block) in block_order(Strategy::CorgiPile, 42, epoch, N as u32, 4).iter().enumerate() {
+            counts[place][block as usize] += 1;
+        }
+    }
+    let chi_square: f64 = counts.iter().flatten().map(|&count| (f64::from(count) - 1000.0).powi(2) / 1000.0).sum();
+    // (N - 1)^2 = 169 degrees of freedom; 231 is the 0.999 quantile
+    assert!(chi_square < 231.0, "chi-square {chi_square}");
 }
 
 #[test]
@@ -58,7 +108,7 @@ fn epoch_zero_and_no_shuffle_keep_the_natural_order() {
     let natural: Vec<u32> = (0..1000).collect();
     for strategy in Strategy::ALL {
         for epoch in [0, 1] {
-            let order = block_order(strategy, 42, epoch, 1000);
+            let order = block_order(strategy, 42, epoch, 1000, 10);
             assert_eq!(order == natural, epoch == 0 || !strategy.shuffles_blocks(), "{strategy}, epoch {epoch}");
             let mut order = natural.clone();
             shuffle_tuples(strategy, 42, epoch, 0, &mut order);
@@ -72,7 +122,7 @@ fn seeds_epochs_and_buffers_that_differ_give_orders_that_differ() {
     let mut orders = HashSet::new();
     for seed in [0, 1, 2, -1, i64::MIN, i64::MAX] {
         for epoch in [1, 2, 3, 20, u64::MAX] {
-            assert!(orders.insert(block_order(Strategy::CorgiPile, seed, epoch, 64)), "seed {seed}, epoch {epoch}");
+            assert!(orders.insert(block_order(Strategy::CorgiPile, seed, epoch, 64, 8)), "seed {seed}, epoch {epoch}");
             for buffer in [0, 1, 2, 9, u64::MAX] {
                 let order = tuple_order(seed, epoch, buffer, 64);
                 assert!(orders.insert(order), "seed {seed}, epoch {epoch}, buffer {buffer}");
@@ -93,8 +143,8 @@ fn chi_square_of_24_orders(orders: impl Iterator<Item = Vec<u32>>) -> f64 {
 
 #[test]
 fn all_orders_are_equally_likely_over_seeds_epochs_and_buffers() {
-    let of_seeds = (0..24_000).map(|seed| block_order(Strategy::CorgiPile, seed, 1, 4));
-    let of_epochs = (1..=24_000).map(|epoch| block_order(Strategy::CorgiPile, 42, epoch, 4));
+    let of_seeds = (0..24_000).map(|seed| block_order(Strategy::CorgiPile, seed, 1, 4, 1));
+    let of_epochs = (1..=24_000).map(|epoch| block_order(Strategy::CorgiPile, 42, epoch, 4, 1));
     let of_buffers = (0..24_000).map(|buffer| tuple_order(42, 1, buffer, 4));
     for chi_square in
         [chi_square_of_24_orders(of_seeds), chi_square_of_24_orders(of_epochs), chi_square_of_24_orders(of_buffers)]
@@ -120,10 +170,10 @@ fn every_tuple_is_equally_likely_in_every_place_of_a_buffer() {
 proptest! {
     #[test]
     fn an_order_of_blocks_is_a_permutation_and_a_function_of_its_arguments(
-        seed: i64, epoch: u64, blocks in 0..3000_u32, strategy in prop::sample::select(&Strategy::ALL[..])
+        seed: i64, epoch: u64, blocks in 0..3000_u32, buffers in 0..40_u32, strategy in prop::sample::select(&Strategy::ALL[..])
     ) {
-        let order = block_order(strategy, seed, epoch, blocks);
-        prop_assert_eq!(&order, &block_order(strategy, seed, epoch, blocks));
+        let order = block_order(strategy, seed, epoch, blocks, buffers);
+        prop_assert_eq!(&order, &block_order(strategy, seed, epoch, blocks, buffers));
         let mut sorted = order;
         sorted.sort_unstable();
         prop_assert_eq!(sorted, (0..blocks).collect::<Vec<_>>());

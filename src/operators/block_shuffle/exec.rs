@@ -40,7 +40,7 @@ impl BlockShuffle {
             self.pages = Some(pages);
         }
         let Self { shuffling, epoch, geometry, .. } = self;
-        self.order = block_order(shuffling.strategy, shuffling.seed, *epoch, geometry.blocks);
+        self.order = block_order(shuffling.strategy, shuffling.seed, *epoch, geometry.blocks, geometry.buffers());
         self.position = 0;
         self.prefetched = 0;
         self.begun = true;

@@ -136,6 +136,16 @@ impl BlockShuffle {
         &self.geometry
     }
 
+    /// How many blocks belong to the buffer that comes next: all of one, or what its memory did not hold.
+    pub fn left_in_buffer(&self) -> usize {
+        self.geometry.left_in_buffer(self.position as u32) as usize
+    }
+
+    /// Blocks begun since the first scan.
+    pub fn blocks_read(&self) -> u64 {
+        self.measured.blocks
+    }
+
     /// How the source falls, or would at this moment fall, into blocks. Not known of a spool before it was filled.
     pub fn planned_geometry(&self, node: Node) -> Option<Geometry> {
         let pages = match &self.pages {

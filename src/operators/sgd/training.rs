@@ -138,7 +138,7 @@ impl Training {
         while self.buffers.next_batch(batch)? {
             let compute = Instant::now();
             let trainer = trainer.get_or_insert_with(|| {
-                let mut new = Trainer::new(self.request.hyperparameters.clone(), batch.dim());
+                let mut new = Trainer::new(self.request.hyperparameters, batch.dim());
                 new.begin_epoch();
                 new
             });

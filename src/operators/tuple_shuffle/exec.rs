@@ -24,19 +24,21 @@ impl TupleShuffle {
     /// Clears `batch` and fills it with the next buffer, shuffled. False, with an empty batch, at the end of the epoch.
     pub fn next_batch(&mut self, node: Node, decoder: &mut Decoder, batch: &mut Batch) -> Result<bool> {
         let child = blocks(node);
+        let read = child.with(|blocks, _| blocks.blocks_read());
         batch.clear();
         // A buffer of blocks without visible tuples is not the end.
         while batch.is_empty() && !child.with(|blocks, _| blocks.at_end()) {
             child.run(|blocks, below| {
                 let result = blocks.begin_epoch(below).and_then(|()| {
-                    let limits = (blocks.geometry().buffer_blocks as usize, self.shuffling.buffer_memory());
+                    let limits = (blocks.left_in_buffer(), self.shuffling.buffer_memory());
                     blocks.fill(below, decoder, batch, limits)
                 });
                 (result, batch.len())
             })?;
         }
         let (tuples, bytes) = (batch.len(), batch.bytes());
-        let epoch = child.with(|blocks, _| blocks.epoch());
+        let (epoch, read) = child.with(|blocks, _| (blocks.epoch(), blocks.blocks_read() - read));
+        self.measured.blocks = self.measured.blocks.max(read);
         self.shuffle(epoch, batch.order_mut(), tuples, bytes);
         Ok(tuples > 0)
     }
@@ -44,16 +46,17 @@ impl TupleShuffle {
     /// Fills the buffer of tuples and shuffles it. False at the end of the epoch.
     fn fill_slots(&mut self, node: Node) -> bool {
         let child = blocks(node);
+        let read = child.with(|blocks, _| blocks.blocks_read());
         node.scan_slot().clear();
         let mut tuples = self.tuples.take().unwrap_or_else(TupleBuffer::new);
         tuples.clear();
         while tuples.len() == 0 && !child.with(|blocks, _| blocks.at_end()) {
-            let blocks = child
-                .with(|blocks, below| blocks.begin_epoch(below).map(|()| blocks.geometry().buffer_blocks as usize));
+            let blocks = child.with(|blocks, below| blocks.begin_epoch(below).map(|()| blocks.left_in_buffer()));
             self.take_blocks(node, blocks.or_raise(), &mut tuples);
         }
         let mut order: Vec<u32> = (0..tuples.len() as u32).collect();
-        let epoch = child.with(|blocks, _| blocks.epoch());
+        let (epoch, read) = child.with(|blocks, _| (blocks.epoch(), blocks.blocks_read() - read));
+        self.measured.blocks = self.measured.blocks.max(read);
         self.shuffle(epoch, &mut order, tuples.len(), tuples.bytes());
         self.order = order;
         self.position = 0;

@@ -6,15 +6,14 @@ use crate::pg::explain::Explain;
 
 pub fn explain(scan: &mut TupleShuffle, node: Node, explain: Explain) {
     let geometry = blocks(node).with(|blocks, below| blocks.planned_geometry(below));
-    if let Some(geometry) = &geometry {
-        explain.integer(c"Buffer Blocks", geometry.buffer_blocks.into());
-    }
     if scan.measured.buffers > 0 {
+        explain.integer(c"Buffer Blocks", scan.measured.blocks as i64);
         explain.integer(c"Buffer Tuples", scan.measured.tuples as i64);
         explain.integer(c"Buffer Bytes", scan.measured.bytes as i64);
     } else if let Some(geometry) = geometry {
         let (rows, width) = node.planned_size();
         let share = f64::from(geometry.buffer_blocks) / f64::from(geometry.blocks.max(1));
+        explain.integer(c"Buffer Blocks", geometry.buffer_blocks.into());
         let memory = scan.shuffling.buffer_memory() as f64;
         explain.integer(c"Buffer Tuples", (rows * share) as i64);
         explain.integer(c"Buffer Bytes", (rows * share * f64::from(width)).min(memory) as i64);

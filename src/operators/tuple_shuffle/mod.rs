@@ -32,6 +32,7 @@ pub struct TupleShuffle {
 struct Measured {
     buffers: u64,
     /// of the fullest buffer
+    blocks: u64,
     tuples: usize,
     bytes: usize,
     shuffle: Duration,
@@ -83,9 +84,10 @@ impl TupleShuffle {
         blocks(node).with(|scan, _| scan.set_epoch(epoch));
     }
 
-    /// How the source falls into blocks; known once it has been read.
+    /// How the source falls into blocks, and how many of them the buffer really held; known once it has been read.
     pub fn geometry(&self, node: Node) -> Geometry {
-        blocks(node).with(|scan, _| scan.geometry().clone())
+        let geometry = blocks(node).with(|scan, _| *scan.geometry());
+        Geometry { buffer_blocks: self.measured.blocks.max(1) as u32, ..geometry }
     }
 
     fn start_over(&mut self, node: Node) {
