@@ -15,8 +15,11 @@ pub fn backend_tests() -> Vec<String> {
     let bytes = std::fs::read(&path).unwrap_or_else(|e| panic!("cannot read {}: {e}", path.display()));
     let file = object::File::parse(&*bytes).unwrap_or_else(|e| panic!("{} is no library: {e}", path.display()));
     let names = file.dynamic_symbols().filter_map(|symbol| symbol.name().ok());
+    let functions: Vec<&str> =
+        names.filter(|name| name.ends_with("_wrapper") && !name.starts_with("pg_finfo_")).collect();
+    assert!(functions.contains(&"corgipile_train_wrapper"), "{} is not corgipile", path.display());
     let mut tests: Vec<String> =
-        names.filter(|name| name.starts_with("test_") && name.ends_with("_wrapper")).map(str::to_owned).collect();
+        functions.into_iter().filter(|name| name.starts_with("test_")).map(str::to_owned).collect();
     tests.sort();
     tests
 }

@@ -432,10 +432,12 @@ fn an_error_of_the_source_passes_through() {
     rejects(&mut db, "'SELECT label, a / (a - a) AS x FROM t'", "22012");
     rejects(&mut db, "'SELECT label, nofunction(a) AS x FROM t'", "42883");
     db.run(
-        "CREATE FUNCTION fails(real) RETURNS real LANGUAGE plpgsql AS
-            'BEGIN RAISE EXCEPTION USING errcode = ''P1234'', message = ''boom''; END'",
+        "CREATE FUNCTION fails(real) RETURNS real LANGUAGE plpgsql AS $$ BEGIN
+           RAISE EXCEPTION USING errcode = 'check_violation', message = 'boom', detail = 'a detail', hint = 'a hint';
+         END $$",
     );
-    rejects(&mut db, "'SELECT label, fails(a) AS x FROM t'", "P1234").says(&["boom"]);
+    let failure = rejects(&mut db, "'SELECT label, fails(a) AS x FROM t'", "23514");
+    assert_eq!((&*failure.message, &*failure.detail, &*failure.hint), ("boom", "a detail", "a hint"));
 }
 
 #[test]
