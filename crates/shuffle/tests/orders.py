@@ -59,28 +59,33 @@ def spread(blocks, buffers, *name):
     """Deals runs of `buffers` contiguous blocks to the buffers, one each, from a random block on."""
     draws = stream(*name)
 
+    def pair(n):
+        while True:
+            scaled = next(draws) * n * (n - 1)
+            if scaled % 2**64 >= 2**64 % (n * (n - 1)):
+                return divmod(scaled >> 64, n - 1)
+
     def shuffle(order):
-        n = len(order)
-        while n >= 2:
-            pairs = n * (n - 1)
-            scaled = next(draws) * pairs
-            if scaled % 2**64 < 2**64 % pairs:
-                continue
-            i, j = divmod(scaled >> 64, n - 1)
-            order[n - 1], order[i] = order[i], order[n - 1]
-            order[n - 2], order[j] = order[j], order[n - 2]
-            n -= 2
+        for n in range(len(order), 1, -2):
+            for place, chosen in zip((n - 1, n - 2), pair(n)):
+                order[place], order[chosen] = order[chosen], order[place]
         return order
 
-    pairs = blocks * (blocks - 1)
-    while True:
-        scaled = next(draws) * pairs
-        if scaled % 2**64 >= 2**64 % pairs:
-            break
-    start = (scaled >> 64) // (blocks - 1)
+    start = pair(blocks)[0]
     natural = [(start + i) % blocks for i in range(blocks)]
-    runs = [shuffle(natural[i : i + buffers]) for i in range(0, blocks, buffers)]
-    return [block for buffer in range(buffers) for block in shuffle([run[buffer] for run in runs if buffer < len(run)])]
+    hands = [[] for _ in range(buffers)]
+    deal = shuffle(list(range(buffers)))
+    for at in range(0, blocks, buffers):
+        run = natural[at : at + buffers]
+        if len(run) == buffers:
+            run = [run[place] for place in deal]
+            i, j = pair(buffers)[0], pair(buffers)[0]
+            deal[i], deal[j] = deal[j], deal[i]
+        else:
+            shuffle(run)
+        for hand, block in zip(hands, run):
+            hand.append(block)
+    return [block for hand in hands for block in shuffle(hand)]
 
 
 def fnv1a(order):
