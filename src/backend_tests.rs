@@ -1,1 +1,178 @@
-//! Tests that only a backend can run.
+//! Tests of what only code inside a backend can see: errors that unwind, memory contexts, snapshots, raw tuples.
+//!
+//! tests/ finds them in the library by their names and calls each in a database of its own.
+#![allow(unsafe_code)]
+
+use crate::operators::{Buffers, Nulls, Shuffling, Source};
+use crate::pg::custom_scan::Flags;
+use crate::pg::query::Running;
+use pgrx::prelude::*;
+use shuffle::Strategy;
+use std::panic::AssertUnwindSafe;
+use tuples::{Batch, TupleSource};
+
+/// Runs a statement that fails, and returns its message.
+fn failure(sql: &str) -> String {
+    let attempt = || {
+        // SAFETY: a subtransaction around the statement, as every procedural language has for its exception blocks.
+        unsafe {
+            let (context, owner) = (pg_sys::CurrentMemoryContext, pg_sys::CurrentResourceOwner);
+            pg_sys::BeginInternalSubTransaction(std::ptr::null());
+            pg_sys::MemoryContextSwitchTo(context);
+            let message =
+                PgTryBuilder::new(AssertUnwindSafe(|| Spi::run(sql).map(|()| String::new()).unwrap_or_default()))
+                    .catch_others(|cause| match cause {
+                        pg_sys::panic::CaughtError::PostgresError(report)
+                        | pg_sys::panic::CaughtError::ErrorReport(report) => report.message().to_owned(),
+                        pg_sys::panic::CaughtError::RustPanic { ereport, .. } => {
+                            format!("panic: {}", ereport.message())
+                        }
+                    })
+                    .execute();
+            pg_sys::MemoryContextSwitchTo(context);
+            pg_sys::RollbackAndReleaseCurrentSubTransaction();
+            pg_sys::MemoryContextSwitchTo(context);
+            pg_sys::CurrentResourceOwner = owner;
+            message
+        }
+    };
+    let message = attempt();
+    assert!(!message.is_empty(), "{sql} did not fail");
+    message
+}
+
+fn run(sql: &str) {
+    Spi::run(sql).unwrap_or_else(|e| panic!("{sql}: {e}"));
+}
+
+/// Opens columns label and x of a source under a snapshot.
+fn open(source: &str, strategy: Strategy, snapshot: pg_sys::Snapshot) -> Buffers {
+    let shuffling = Shuffling { strategy, seed: 1, first_epoch: 1, ..Shuffling::none() };
+    let source = Source::resolve(source).unwrap();
+    let features = ["x".to_owned()];
+    let decoder = source.decoder(source.labels("label", None).unwrap(), &features, Nulls::Skip, None).unwrap();
+    let planned = source.plan("label", &features, &shuffling).unwrap();
+    Buffers::new(Running::start(planned, snapshot, 0, Flags::NONE), decoder)
+}
+
+/// All tuples of an epoch, features and label, sorted.
+fn epoch(buffers: &mut Buffers) -> Vec<Vec<u32>> {
+    let mut batch = Batch::new(0);
+    let mut tuples = Vec::new();
+    while buffers.next_batch(&mut batch).unwrap() {
+        for i in 0..batch.len() {
+            let features = batch.features(i).iter().map(|v| v.to_bits());
+            tuples.push(features.chain([batch.label(i).to_bits()]).collect());
+        }
+    }
+    tuples.sort_unstable();
+    tuples
+}
+
+#[pg_test]
+fn test_an_error_leaves_no_context_callback_behind() {
+    // SAFETY: reads PostgreSQL's stack of error callbacks.
+    let stack = || unsafe { pg_sys::error_context_stack };
+    let before = stack();
+    for sql in [
+        "SELECT corgipile_train('SELECT * FROM nowhere')",
+        "SELECT * FROM corgipile_train('SELECT 1 FROM')",
+        "SELECT * FROM corgipile_train('SELECT 1 AS label, nofunction(1) AS x')",
+    ] {
+        assert!(!failure(sql).starts_with("panic"), "{sql}");
+        assert_eq!(stack(), before, "{sql}");
+    }
+}
+
+#[pg_test]
+fn test_errors_in_mid_epoch_unwind_and_the_next_training_works() {
+    run("CREATE TABLE t AS SELECT i % 2 AS label, ARRAY[i, 1]::real[] AS x FROM generate_series(1, 5000) i");
+    run("UPDATE t SET x = '{NaN, 1}' WHERE x[1] = 4000");
+    for _ in 0..20 {
+        assert!(failure("SELECT * FROM corgipile_train('t')").contains("feature x[1] is NaN"));
+        assert!(failure("SELECT corgipile_train('SELECT * FROM t ORDER BY x')").contains("feature x[1] is NaN"));
+    }
+    run("DELETE FROM t WHERE x[1] = 'NaN'");
+    run("SELECT * FROM corgipile_train('t', max_epochs => 2, learning_rate => 0.00001)");
+}
+
+#[pg_test]
+fn test_training_and_predicting_over_and_over_keep_no_memory() {
+    run("CREATE TABLE t AS SELECT i % 2 AS label, ARRAY[i % 7, 1]::real[] AS x FROM generate_series(1, 2000) i");
+    // SAFETY: adds up the sizes of all memory contexts.
+    let allocated = || unsafe { pg_sys::MemoryContextMemAllocated(pg_sys::TopMemoryContext, true) };
+    let work = || {
+        run("SELECT * FROM corgipile_train('t', max_epochs => 2, name => 'm')");
+        run("SELECT sum(corgipile_predict('m', x)) FROM t");
+        run("SELECT count(*) FROM corgipile_shuffle(NULL::t)");
+        run("DELETE FROM corgipile.models");
+    };
+    (0..5).for_each(|_| work());
+    let before = allocated();
+    (0..40).for_each(|_| work());
+    let kept = allocated().saturating_sub(before);
+    // a buffer that was kept each time would be 40 times 280 kB
+    assert!(kept < 2 << 20, "{kept} bytes kept");
+}
+
+#[pg_test]
+fn test_every_epoch_sees_the_rows_of_its_snapshot() {
+    run("CREATE TABLE t AS SELECT i % 2 AS label, ARRAY[i] AS x FROM generate_series(1, 3000) i");
+    for (source, strategy) in
+        [("t", Strategy::CorgiPile), ("t", Strategy::NoShuffle), ("SELECT * FROM t ORDER BY x", Strategy::CorgiPile)]
+    {
+        // SAFETY: a registered snapshot, released below.
+        let snapshot = unsafe { pg_sys::RegisterSnapshot(pg_sys::GetLatestSnapshot()) };
+        let mut buffers = open(source, strategy, snapshot);
+        let first = epoch(&mut buffers);
+        assert_eq!(first.len(), 3000, "{source}");
+        run("INSERT INTO t SELECT i % 2, ARRAY[i] FROM generate_series(3001, 4000) i");
+        run("UPDATE t SET label = 1 - label WHERE x[1] <= 500");
+        run("DELETE FROM t WHERE x[1] BETWEEN 501 AND 1000");
+        for _ in 0..2 {
+            buffers.next_epoch().unwrap();
+            assert!(epoch(&mut buffers) == first, "{source}: an epoch saw other rows");
+        }
+        buffers.finish();
+        // SAFETY: registered above.
+        unsafe { pg_sys::UnregisterSnapshot(snapshot) };
+        run("TRUNCATE t");
+        run("INSERT INTO t SELECT i % 2, ARRAY[i] FROM generate_series(1, 3000) i");
+    }
+}
+
+#[pg_test]
+fn test_raw_tuples_are_decoded_as_the_executor_deforms_them() {
+    // Every kind of row that the fast path must recognise: NULLs before and behind the wanted columns, short and long
+    // varlena headers, compressed and external arrays, dropped columns, rows older than a column.
+    run("CREATE TABLE t (a text, gone int, n numeric, label smallint, c \"char\", x real[], behind text)");
+    run("INSERT INTO t SELECT CASE i % 4 WHEN 0 THEN NULL WHEN 1 THEN '' ELSE repeat('a', i) END, i,
+             CASE WHEN i % 3 > 0 THEN i / 7.0 END, CASE WHEN i % 50 > 0 THEN i % 2 END, 'c',
+             CASE WHEN i % 40 > 0 THEN ARRAY[i, i % 5, 1.5] END, CASE WHEN i % 2 = 0 THEN 'b' END
+           FROM generate_series(1, 300) i");
+    run("ALTER TABLE t DROP gone");
+    run("ALTER TABLE t ADD late int DEFAULT 7");
+    run("INSERT INTO t SELECT 'x', 1, i % 2, 'd', ARRAY[i, 2, 3], NULL, i FROM generate_series(1, 300) i");
+    run("CREATE TABLE wide (label bool, x real[])");
+    run("INSERT INTO wide SELECT i % 2 = 0, (SELECT array_agg(i * j % 100) FROM generate_series(1, 4000) j)
+           FROM generate_series(1, 40) i");
+    run("ALTER TABLE wide ALTER x SET STORAGE external");
+    run("INSERT INTO wide SELECT i % 2 = 0, (SELECT array_agg(i * j % 10) FROM generate_series(1, 4000) j)
+           FROM generate_series(1, 40) i");
+    // SAFETY: a registered snapshot, released below. (The active one is older than the tables.)
+    let snapshot = unsafe { pg_sys::RegisterSnapshot(pg_sys::GetLatestSnapshot()) };
+    for (table, rows) in [("t", 600 - 6 - 7 + 1), ("wide", 80)] {
+        // A qual keeps BlockShuffle from reading raw, and volatile functions keep it from reading the table itself.
+        let mut raw = open(table, Strategy::CorgiPile, snapshot);
+        let mut slots =
+            open(&format!("SELECT * FROM {table} WHERE length(x::text) >= 0"), Strategy::CorgiPile, snapshot);
+        let mut spool = open(&format!("SELECT * FROM {table} WHERE random() < 2"), Strategy::CorgiPile, snapshot);
+        let expected = epoch(&mut slots);
+        assert_eq!(expected.len(), rows, "{table}");
+        assert!(epoch(&mut raw) == expected, "{table}: raw tuples differ");
+        assert!(epoch(&mut spool) == expected, "{table}: spooled tuples differ");
+        [raw, slots, spool].into_iter().for_each(Buffers::finish);
+    }
+    // SAFETY: registered above.
+    unsafe { pg_sys::UnregisterSnapshot(snapshot) };
+}

@@ -10,9 +10,7 @@ struct Promise {
     svm: f64,
 }
 
-/// Trains on skin in its natural order, which is sorted by label, and checks the test accuracies.
-///
-/// One seed's last buffer may hold too few rows of one class, and every run ends in its last buffer: the median of five.
+/// Trains on skin in its natural order, which is sorted by label, and checks the test accuracy of each of five seeds.
 fn skin(directory: &Path, promise: &Promise) {
     let mut db = Database::new();
     DataSet::csv(directory, "skin_train").load(&mut db, "train");
@@ -27,10 +25,10 @@ fn skin(directory: &Path, promise: &Promise) {
                 .model_id;
             db.evaluate(id, "test").accuracy
         };
-        let mut corgipile: Vec<f64> = (1..=5).map(|seed| accuracy("corgipile", seed)).collect();
-        corgipile.sort_by(f64::total_cmp);
+        let corgipile: Vec<f64> = (1..=5).map(|seed| accuracy("corgipile", seed)).collect();
         let none = accuracy("no_shuffle", 1);
-        assert!(corgipile[2] >= promised, "{model}: corgipile reaches {corgipile:?}, promised {promised}");
+        let least = corgipile.iter().copied().fold(1.0, f64::min);
+        assert!(least >= promised, "{model}: corgipile reaches {corgipile:?}, promised {promised}");
         assert!(none < promised - 0.03, "{model}: no_shuffle reaches {none}, which is not worse than {promised}");
     }
 }
