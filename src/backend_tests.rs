@@ -55,15 +55,19 @@ fn open(source: &str, strategy: Strategy, snapshot: pg_sys::Snapshot) -> Buffers
     Buffers::new(Running::start(planned, snapshot, 0, Flags::NONE), decoder)
 }
 
-/// All tuples of an epoch, features and label, sorted.
+/// All tuples of an epoch, sorted: the bits of the features, and which class it is.
 fn epoch(buffers: &mut Buffers) -> Vec<Vec<u32>> {
     let mut batch = Batch::new(0);
     let mut tuples = Vec::new();
     while buffers.next_batch(&mut batch).unwrap() {
         for i in 0..batch.len() {
             let features = batch.features(i).iter().map(|v| v.to_bits());
-            tuples.push(features.chain([batch.label(i).to_bits()]).collect());
+            tuples.push(features.chain([u32::from(batch.label(i) > 0.0)]).collect::<Vec<_>>());
         }
+    }
+    // which class is +1 depends on which row came first
+    if buffers.decoder.labels().classes().unwrap().1 {
+        tuples.iter_mut().filter_map(|tuple| tuple.last_mut()).for_each(|class| *class = 1 - *class);
     }
     tuples.sort_unstable();
     tuples
