@@ -19,6 +19,7 @@ CREATE TABLE corgipile.models (
     label_type          regtype NOT NULL,
     classes             text[] NOT NULL,
     features            text[] NOT NULL,
+    array_features      boolean NOT NULL,
     hyperparameters     jsonb NOT NULL,
     weights             real[] NOT NULL,
     intercept           real NOT NULL,
@@ -34,6 +35,7 @@ COMMENT ON COLUMN corgipile.models.model IS 'logistic or svm';
 COMMENT ON COLUMN corgipile.models.source IS 'table or query that it was trained on';
 COMMENT ON COLUMN corgipile.models.classes IS 'label values, ascending; the first is the negative class';
 COMMENT ON COLUMN corgipile.models.features IS 'names of the feature columns';
+COMMENT ON COLUMN corgipile.models.array_features IS 'whether the features are the elements of one array column';
 COMMENT ON COLUMN corgipile.models.weights IS 'one weight per feature, for standardized features if feature_mean is set';
 COMMENT ON COLUMN corgipile.models.feature_mean IS 'mean of each feature, if the model was trained on standardized features';
 COMMENT ON COLUMN corgipile.models.feature_scale IS 'standard deviation of each feature, 1 where it is constant';
@@ -44,6 +46,8 @@ COMMENT ON COLUMN corgipile.models.history IS 'what corgipile_train() returned, 
 ALTER TABLE corgipile.models ENABLE ROW LEVEL SECURITY;
 CREATE POLICY models_of_own_roles ON corgipile.models USING (pg_catalog.pg_has_role(owner::oid, 'USAGE'));
 GRANT SELECT, DELETE ON corgipile.models TO PUBLIC;
+-- without it nobody but a superuser could run pg_dump
+GRANT SELECT ON SEQUENCE corgipile.models_model_id_seq TO PUBLIC;
 
 SELECT pg_catalog.pg_extension_config_dump('corgipile.models', '');
 SELECT pg_catalog.pg_extension_config_dump('corgipile.models_model_id_seq', '');
@@ -52,11 +56,8 @@ CREATE VIEW corgipile.coefficients WITH (security_invoker = true) AS
     SELECT m.model_id, m.name, c.feature, c.coefficient, c.mean, c.scale
       FROM corgipile.models AS m
      CROSS JOIN LATERAL (
-            SELECT CASE WHEN pg_catalog.cardinality(m.features) = pg_catalog.cardinality(m.weights)
-                              AND pg_catalog.cardinality(m.weights) > 1
-                        THEN m.features[i]
-                        ELSE pg_catalog.format('%s[%s]', m.features[1], i)
-                   END AS feature,
+            SELECT CASE WHEN m.array_features THEN pg_catalog.format('%s[%s]', m.features[1], i) ELSE m.features[i] END
+                   AS feature,
                    m.weights[i] AS coefficient, m.feature_mean[i] AS mean, m.feature_scale[i] AS scale, i
               FROM pg_catalog.generate_subscripts(m.weights, 1) AS i
              UNION ALL

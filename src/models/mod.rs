@@ -6,14 +6,12 @@
 mod cache;
 
 use crate::error::{Error, Result};
-use crate::operators::sgd::{EpochRow, Request};
 use crate::pg::model_table::{self, Field, Key, ModelRow, ModelTable};
 use crate::pg::number::NumberType;
 use crate::pg::relation::existing_base_type;
-use ::sgd::{LinearModel, ModelKind, Standardizer};
 use pgrx::{JsonB, pg_sys};
-use serde_json::json;
-use shuffle::Geometry;
+use serde_json::Value;
+use sgd::{LinearModel, ModelKind, Standardizer};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -32,18 +30,26 @@ pub struct Model {
     pub skips_nulls: bool,
 }
 
-/// A model to be stored.
+/// A model to be stored, and what it is to be known by.
 pub struct NewModel<'a> {
-    pub request: &'a Request,
-    pub features: &'a [String],
+    pub name: Option<&'a str>,
+    pub kind: ModelKind,
+    pub source: &'a str,
+    pub label: &'a str,
     pub label_type: pg_sys::Oid,
+    /// ascending; the first is the negative class
     pub classes: [String; 2],
-    pub model: LinearModel,
+    pub features: &'a [String],
+    /// are they the elements of one array column?
+    pub array_features: bool,
+    pub hyperparameters: Value,
+    pub linear: LinearModel,
     pub standardizer: Option<Standardizer>,
-    pub geometry: Geometry,
+    /// rows left out in each epoch
     pub skipped: u64,
     pub preparation: Duration,
-    pub history: &'a [EpochRow],
+    /// an object per epoch
+    pub history: Value,
 }
 
 /// Fails if a model with this name could not be stored, before any work is done for it.
@@ -60,41 +66,27 @@ pub fn check_can_store(name: Option<&str>) -> Result<()> {
 }
 
 /// Stores a model as the current user's and returns its id.
-pub fn store(new: NewModel) -> Result<i64> {
-    let request = new.request;
-    let hyperparameters = json!({
-        "learning_rate": request.hyperparameters.learning_rate,
-        "decay": request.hyperparameters.decay,
-        "l2": request.hyperparameters.l2,
-        "max_epochs": request.max_epochs,
-        "shuffle": request.shuffling.strategy.name(),
-        "block_size": request.shuffling.block_size.to_string(),
-        "buffer_size": request.shuffling.buffer_size.to_string(),
-        "seed": request.shuffling.seed,
-        "standardize": request.options.standardize,
-        "nulls": request.options.nulls,
-        "pages_per_block": new.geometry.pages_per_block,
-        "buffer_blocks": new.geometry.buffer_blocks,
-    });
+pub fn store(new: NewModel) -> i64 {
     let (mean, scale) = new.standardizer.map(|s| (s.mean, s.scale)).unzip();
-    Ok(model_table::insert(vec![
-        Field::new("name", request.name.clone()),
+    model_table::insert(vec![
+        Field::new("name", new.name),
         Field::object("owner", pg_sys::REGROLEOID, model_table::current_user()),
-        Field::new("model", Some(request.hyperparameters.kind.name())),
-        Field::new("source", Some(request.source.clone())),
-        Field::new("label", Some(request.label.clone())),
+        Field::new("model", Some(new.kind.name())),
+        Field::new("source", Some(new.source)),
+        Field::new("label", Some(new.label)),
         Field::object("label_type", pg_sys::REGTYPEOID, new.label_type),
         Field::new("classes", Some(new.classes.to_vec())),
         Field::new("features", Some(new.features.to_vec())),
-        Field::new("hyperparameters", Some(JsonB(hyperparameters))),
-        Field::new("weights", Some(new.model.weights)),
-        Field::new("intercept", Some(new.model.intercept)),
+        Field::new("array_features", Some(new.array_features)),
+        Field::new("hyperparameters", Some(JsonB(new.hyperparameters))),
+        Field::new("weights", Some(new.linear.weights)),
+        Field::new("intercept", Some(new.linear.intercept)),
         Field::new("feature_mean", mean),
         Field::new("feature_scale", scale),
         Field::new("skipped", Some(new.skipped as i64)),
         Field::new("preparation_seconds", Some(new.preparation.as_secs_f64())),
-        Field::new("history", Some(JsonB(json!(new.history)))),
-    ]))
+        Field::new("history", Some(JsonB(new.history))),
+    ])
 }
 
 /// The model with this id, if the current user may use it.

@@ -75,6 +75,11 @@ impl Decoder {
         &self.labels
     }
 
+    /// Are the features the elements of one array column?
+    pub fn decodes_arrays(&self) -> bool {
+        matches!(self.features, Features::Array(_))
+    }
+
     /// Rows left out since the epoch began.
     pub fn skipped(&self) -> u64 {
         self.skipped

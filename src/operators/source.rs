@@ -15,7 +15,6 @@ use pgrx::pg_sys;
 pub struct Source {
     /// what stands behind FROM
     from: String,
-    relation: Option<Relation>,
     columns: Vec<Column>,
 }
 
@@ -43,7 +42,7 @@ impl Source {
         if relation.as_ref().is_some_and(|relation| !query.reads(relation.oid())) {
             return Err(Error::SourceChanged);
         }
-        Ok(Source { from, relation, columns: query.columns() })
+        Ok(Source { from, columns: query.columns() })
     }
 
     /// A plan for all rows and columns of a relation, shuffled.
@@ -68,10 +67,9 @@ impl Source {
         if has(PAPERS_VALUES) && label != PAPERS_VALUES {
             return if has(PAPERS_INDICES) { Err(Error::SparseFeatures) } else { Ok(vec![PAPERS_VALUES.into()]) };
         }
-        let key = self.relation.as_ref().map(Relation::primary_key).unwrap_or_default();
         let others = || self.columns.iter().filter(|c| c.name != label);
         let numbers: Vec<String> = others()
-            .filter(|c| !key.contains(&c.name) && NumberType::of(base_type(c.type_oid)).is_some())
+            .filter(|c| !c.is_key && NumberType::of(base_type(c.type_oid)).is_some())
             .map(|c| c.name.clone())
             .collect();
         if !numbers.is_empty() {

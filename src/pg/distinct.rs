@@ -145,13 +145,20 @@ impl Distinct {
     }
 
     fn output(&self, datum: pg_sys::Datum) -> String {
-        // SAFETY: the type's output function gives a C string in the server's encoding, and pgrx requires UTF8 or ASCII.
+        // SAFETY: the type's output function gives a C string, in the server's encoding.
         unsafe {
             let (mut output, mut varlena) = (pg_sys::Oid::INVALID, false);
             pg_sys::getTypeOutputInfo(self.type_oid, &mut output, &mut varlena);
             let text = pg_sys::OidOutputFunctionCall(output, datum);
-            let string = CStr::from_ptr(text).to_string_lossy();
-            let string = if self.type_oid == pg_sys::BPCHAROID { string.trim_end_matches(' ') } else { &string };
+            let Ok(string) = CStr::from_ptr(text).to_str() else {
+                ereport!(
+                    ERROR,
+                    PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+                    "a label is not text in UTF-8",
+                    "Labels beyond ASCII need a database with the encoding UTF8."
+                );
+            };
+            let string = if self.type_oid == pg_sys::BPCHAROID { string.trim_end_matches(' ') } else { string };
             let string = string.to_owned();
             pg_sys::pfree(text.cast());
             string

@@ -2,7 +2,7 @@
 //! security, views and expressions work as everywhere, and stopped and rescanned at will.
 
 use super::custom_scan::{CustomScan, Flags, Scan, Slot};
-use super::planner;
+use super::{planner, relation};
 use crate::error::{Error, Result};
 use pgrx::prelude::*;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -14,6 +14,8 @@ pub struct Column {
     /// the declared type; perhaps a domain
     pub type_oid: pg_sys::Oid,
     pub collation: pg_sys::Oid,
+    /// is it a primary key's column, handed through as it is?
+    pub is_key: bool,
 }
 
 /// An analysed query.
@@ -83,6 +85,7 @@ impl Query {
                     name: CStr::from_ptr((*target).resname).to_string_lossy().into_owned(),
                     type_oid: pg_sys::exprType((*target).expr.cast()),
                     collation: pg_sys::exprCollation((*target).expr.cast()),
+                    is_key: relation::is_primary_key((*target).resorigtbl, (*target).resorigcol),
                 })
                 .collect()
         }

@@ -87,29 +87,26 @@ impl Relation {
             columns
         }
     }
+}
 
-    /// Names of the columns of its primary key.
-    pub fn primary_key(&self) -> Vec<String> {
-        // SAFETY: the relation is locked; the bitmap is ours to free. Views and foreign tables have no indexes.
-        unsafe {
-            let relation = pg_sys::RelationIdGetRelation(self.oid);
-            if relation.is_null() {
-                return Vec::new();
-            }
-            let kind = pg_sys::IndexAttrBitmapKind::INDEX_ATTR_BITMAP_PRIMARY_KEY;
-            let key = pg_sys::RelationGetIndexAttrBitmap(relation, kind);
-            let mut names = Vec::new();
-            let mut member = pg_sys::bms_next_member(key, -1);
-            while member >= 0 {
-                let attribute = member + pg_sys::FirstLowInvalidHeapAttributeNumber;
-                let form = &*(*(*relation).rd_att).attrs.as_ptr().add(attribute as usize - 1);
-                names.push(CStr::from_ptr(form.attname.data.as_ptr()).to_string_lossy().into_owned());
-                member = pg_sys::bms_next_member(key, member);
-            }
-            pg_sys::bms_free(key);
-            pg_sys::RelationClose(relation);
-            names
+/// Is the column one of those of its table's primary key?
+pub fn is_primary_key(relation: pg_sys::Oid, column: pg_sys::AttrNumber) -> bool {
+    // SAFETY: the bitmap is ours to free; views and foreign tables have no indexes.
+    unsafe {
+        let relation = if relation == pg_sys::Oid::INVALID {
+            std::ptr::null_mut()
+        } else {
+            pg_sys::RelationIdGetRelation(relation)
+        };
+        if relation.is_null() {
+            return false;
         }
+        let kind = pg_sys::IndexAttrBitmapKind::INDEX_ATTR_BITMAP_PRIMARY_KEY;
+        let key = pg_sys::RelationGetIndexAttrBitmap(relation, kind);
+        let is_member = pg_sys::bms_is_member(i32::from(column) - pg_sys::FirstLowInvalidHeapAttributeNumber, key);
+        pg_sys::bms_free(key);
+        pg_sys::RelationClose(relation);
+        is_member
     }
 }
 

@@ -12,7 +12,7 @@ use crate::error::OrRaise;
 use crate::pg::arguments::Arguments;
 use crate::pg::custom_scan::{CustomScan, Flags, Methods, Node};
 use crate::pg::explain::Explain;
-pub use request::{Request, TrainArguments};
+pub use request::TrainArguments;
 pub use training::{EpochRow, Training};
 
 /// State of the node.

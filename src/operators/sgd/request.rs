@@ -3,8 +3,9 @@
 use crate::error::{Error, Result};
 use crate::operators::{Nulls, Shuffling};
 use crate::pg::arguments::Arguments;
-use serde_json::Value;
+use serde_json::{Value, json};
 use sgd::{Hyperparameters, ModelKind};
+use shuffle::Geometry;
 
 /// The arguments in the function's order; None is NULL.
 #[derive(Default)]
@@ -34,6 +35,26 @@ pub struct Request {
     pub shuffling: Shuffling,
     pub name: Option<String>,
     pub options: Options,
+}
+
+impl Request {
+    /// What it takes to train the same model again, and how the source was read.
+    pub fn to_json(&self, geometry: Geometry) -> Value {
+        json!({
+            "learning_rate": self.hyperparameters.learning_rate,
+            "decay": self.hyperparameters.decay,
+            "l2": self.hyperparameters.l2,
+            "max_epochs": self.max_epochs,
+            "shuffle": self.shuffling.strategy.name(),
+            "block_size": self.shuffling.block_size.to_string(),
+            "buffer_size": self.shuffling.buffer_size.to_string(),
+            "seed": self.shuffling.seed,
+            "standardize": self.options.standardize,
+            "nulls": self.options.nulls,
+            "pages_per_block": geometry.pages_per_block,
+            "buffer_blocks": geometry.buffer_blocks,
+        })
+    }
 }
 
 /// The rare ones: keys of `options`.

@@ -9,6 +9,7 @@ use crate::pg::custom_scan::Flags;
 use crate::pg::query::Running;
 use pgrx::{IntoDatum, pg_sys};
 use serde::Serialize;
+use serde_json::json;
 use sgd::{EpochReport, Moments, Standardizer, Trainer};
 use std::ffi::c_int;
 use std::time::{Duration, Instant};
@@ -174,22 +175,27 @@ impl Training {
         preparation: Duration,
     ) -> Result<Vec<EpochRow>> {
         let (classes, swapped) = self.buffers.decoder.labels().classes()?;
-        let mut model = trainer.model();
+        let mut linear = trainer.model();
         if swapped {
-            model.negate();
+            linear.negate();
         }
+        let request = &self.request;
         let model_id = models::store(NewModel {
-            request: &self.request,
-            features: &self.features,
+            name: request.name.as_deref(),
+            kind: request.hyperparameters.kind,
+            source: &request.source,
+            label: &request.label,
             label_type: self.label_type,
             classes,
-            model,
+            features: &self.features,
+            array_features: self.buffers.decoder.decodes_arrays(),
+            hyperparameters: request.to_json(self.buffers.geometry()),
+            linear,
             standardizer,
-            geometry: self.buffers.geometry(),
             skipped: self.buffers.decoder.skipped(),
             preparation,
-            history: &history,
-        })?;
+            history: json!(history),
+        });
         for row in &mut history {
             row.model_id = model_id;
         }

@@ -227,7 +227,7 @@ fn a_prepared_training_follows_added_and_dropped_columns() {
         db.line(&format!("SELECT features FROM corgipile.models WHERE model_id = {id}"))
     };
     assert_eq!(features(&mut db, "by_name"), "{a,b,c}");
-    assert_eq!(features(&mut db, "by_query"), "{id,a,b,c}");
+    assert_eq!(features(&mut db, "by_query"), "{a,b,c}");
     db.run("ALTER TABLE t DROP b, ADD d real DEFAULT 1");
     assert_eq!(features(&mut db, "by_name"), "{a,c,d}");
     assert_eq!(features(&mut db, "by_query"), "{id,a,c,d}");
