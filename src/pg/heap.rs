@@ -66,6 +66,8 @@ pub struct PageScan {
     ahead_page: *const u8,
     /// cache lines of it to be fetched for each row of this one
     lines_per_row: usize,
+    /// in which buffer each page was when it was read here last, 0 if it was not; empty if there are more pages than buffers
+    buffers: Vec<pg_sys::Buffer>,
 }
 
 impl PageScan {
@@ -78,9 +80,12 @@ impl PageScan {
         let scan = unsafe {
             pg_sys::heap_beginscan(relation.0, snapshot, 0, std::ptr::null_mut(), std::ptr::null_mut(), flags)
         };
+        let scan: pg_sys::HeapScanDesc = scan.cast();
+        // SAFETY: the scan has just begun; the number of buffers is fixed.
+        let remembered = unsafe { Some((*scan).rs_nblocks).filter(|pages| *pages <= pg_sys::NBuffers as u32) };
         PageScan {
             relation,
-            scan: scan.cast(),
+            scan,
             page: std::ptr::null(),
             tuple: Box::default(),
             io_concurrency: relation.io_concurrency(),
@@ -97,6 +102,7 @@ impl PageScan {
             ahead: None,
             ahead_page: std::ptr::null(),
             lines_per_row: 0,
+            buffers: vec![pg_sys::InvalidBuffer as pg_sys::Buffer; remembered.unwrap_or_default() as usize],
         }
     }
 
@@ -179,17 +185,27 @@ impl PageScan {
         }
     }
 
-    /// Pins a page, with the scan's ring of buffers.
-    unsafe fn read(&self, page: u32) -> pg_sys::Buffer {
-        // SAFETY: the page is one of the relation's.
+    /// Pins a page: in the buffer where it was in the epoch before if it is still there, which saves the search for it,
+    /// and otherwise with the scan's ring of buffers.
+    unsafe fn read(&mut self, page: u32) -> pg_sys::Buffer {
+        let (relation, fork) = (self.relation.0, pg_sys::ForkNumber::MAIN_FORKNUM);
+        let known = self.buffers.get(page as usize).copied().unwrap_or_default();
+        // SAFETY: the page is one of the relation's; the buffer is one that existed. Buffers of temporary tables (below
+        // 0) are not asked for: ReadRecentBuffer() looked them up among the shared ones before 15.4.
         unsafe {
-            pg_sys::ReadBufferExtended(
-                self.relation.0,
-                pg_sys::ForkNumber::MAIN_FORKNUM,
-                page,
-                pg_sys::ReadBufferMode::RBM_NORMAL,
-                (*self.scan).rs_strategy,
-            )
+            if known > 0 && pg_sys::ReadRecentBuffer((*relation).rd_node, fork, page, known) {
+                if let Some(statistics) = (*relation).pgstat_info.as_mut() {
+                    statistics.t_counts.t_blocks_fetched += 1;
+                    statistics.t_counts.t_blocks_hit += 1;
+                }
+                return known;
+            }
+            let mode = pg_sys::ReadBufferMode::RBM_NORMAL;
+            let buffer = pg_sys::ReadBufferExtended(relation, fork, page, mode, (*self.scan).rs_strategy);
+            if let Some(known) = self.buffers.get_mut(page as usize) {
+                *known = buffer;
+            }
+            buffer
         }
     }
 
