@@ -66,7 +66,8 @@ pub struct PageScan {
     ahead_page: *const u8,
     /// cache lines of it to be fetched for each row of this one
     lines_per_row: usize,
-    /// in which buffer each page was when it was read here last, 0 if it was not; empty if there are more pages than buffers
+    /// in which buffer each page was when it was read here last, 0 if it was not; empty if there are fewer buffers than
+    /// pages
     buffers: Vec<pg_sys::Buffer>,
 }
 
@@ -91,8 +92,8 @@ impl PageScan {
             io_concurrency: relation.io_concurrency(),
             cold: true,
             asked: 0,
-            // SAFETY: the snapshot is valid; the others are settings of the backend. What is left out of heapgetpage() is
-            // the rest of its condition and the checks that only these settings turn on.
+            // SAFETY: the snapshot is valid; the others are settings of the backend. What is left out of heapgetpage()
+            // is the rest of its condition and the checks that only these settings turn on.
             trusting: unsafe {
                 !(*snapshot).takenDuringRecovery
                     && pg_sys::XactIsoLevel != pg_sys::XACT_SERIALIZABLE as i32
@@ -209,13 +210,13 @@ impl PageScan {
         }
     }
 
-    /// Pins the page that comes after this one, of `rows` rows.
+    /// Pins the page that comes after this one, of `rows` rows. No other is pinned ahead: as long as load() looks at pages
+    /// here, it takes the pin, and while in doubt there is none.
     unsafe fn pin_ahead(&mut self, next: Option<u32>, rows: usize) {
         self.lines_per_row = 0;
         if let (Some(next), 0) = (next.filter(|_| self.trusting), self.doubt) {
             // SAFETY: the page is pinned until it is taken or let go.
             unsafe {
-                self.take_ahead(next);
                 let buffer = self.read(next);
                 self.ahead = Some((next, buffer));
                 self.ahead_page = pg_sys::BufferGetPage(buffer).cast();

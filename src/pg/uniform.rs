@@ -1,7 +1,7 @@
 //! Rows of a value and an array that all have their columns in the same places, copied by the run.
 //!
-//! What is the same in every such row (how many attributes, the array's header) is compared as a whole, and what follows
-//! from it (where the columns are, that the array has no NULLs) is not looked up again. A row that differs in any way
+//! What is the same in every such row (how many attributes, the array's header) is compared as a whole, and what
+//! follows from it (where the columns are, that the array has no NULLs) is not looked up again. A row that differs in any way
 //! ends the run and is left to [`Layout`](super::row::Layout) and [`ArrayReader`](super::array::ArrayReader).
 
 use pgrx::pg_sys;
@@ -121,16 +121,16 @@ const LOWER_BOUND: usize = 4;
 /// There are `len` floats at `from`, and room for them at `to`.
 #[inline(always)]
 unsafe fn copy_elements(from: *const f32, to: *mut f32, len: usize) -> bool {
-    let mut bits = 0;
+    let mut finite = true;
     for i in 0..len {
         // SAFETY: i is below `len`.
         unsafe {
             let element = from.add(i).read_unaligned();
             to.add(i).write(element);
-            bits |= (element - element).to_bits(); // 0, or NaN if the element is not finite
+            finite &= element.is_finite();
         }
     }
-    bits == 0
+    finite
 }
 
 /// The same, eight floats at a time.
@@ -162,6 +162,7 @@ mod avx2 {
             }
             at = (at + CHUNK).min(last);
         }
+        // A number less itself is 0, or NaN if it is not finite.
         let bits = _mm256_castps_si256(bits);
         _mm256_testz_si256(bits, bits) == 1
     }
