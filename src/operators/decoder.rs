@@ -12,10 +12,12 @@ use crate::pg::custom_scan::Scan;
 use crate::pg::number::{NumberFault, NumberType, narrow};
 use crate::pg::query::Running;
 use crate::pg::row::Row;
+use crate::pg::uniform::{Destination, Run, Uniform};
 pub use labels::Labels;
+use pgrx::pg_sys::Datum;
 use serde::{Deserialize, Serialize};
 use shuffle::Geometry;
-use tuples::{Batch, TupleSource};
+use tuples::{Batch, RowsMut, TupleSource};
 
 /// What to do with rows that have a NULL label or feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -41,8 +43,13 @@ pub trait PageRows {
     fn row(&mut self, i: usize) -> Row<'_>;
     /// Where row `i` stands.
     fn at(&self, i: usize) -> RowAt;
-    /// Row `i` will be read soon.
-    fn prefetch(&self, i: usize);
+    /// Where rows have label and features if these are an array of `len` `real`s, and no columns are in their way.
+    fn uniform(&self, arrays: ArrayReader, len: usize) -> Option<Uniform>;
+    /// Copies labels and features of the rows before `end`, from the last to the first, until one is not as `uniform`
+    /// says.
+    fn copy_run(&mut self, end: usize, uniform: &Uniform, to: Destination<'_>) -> Run;
+    /// Row `i` is being read, the rows behind it have been: time to fetch a share of the next page.
+    fn prefetch_next(&self, i: usize);
 }
 
 /// Whether a row became a tuple, or is to be left out.
@@ -58,6 +65,8 @@ pub struct Decoder {
     /// features per tuple, once known
     dim: Option<usize>,
     skipped: u64,
+    /// labels of a page
+    values: Vec<Datum>,
 }
 
 impl Decoder {
@@ -67,7 +76,7 @@ impl Decoder {
             Features::Columns(types) => Some(types.len()),
             Features::Array(_) => dim,
         };
-        Decoder { labels, features, names, nulls, dim, skipped: 0 }
+        Decoder { labels, features, names, nulls, dim, skipped: 0, values: Vec::new() }
     }
 
     /// The labels met so far.
@@ -96,12 +105,22 @@ impl Decoder {
         let first = batch.len();
         let mut rows = batch.extend(page.len())?;
         let mut skipped = false;
-        for i in page.len().saturating_sub(ROWS_AHEAD)..page.len() {
-            page.prefetch(i);
-        }
+        let uniform = match (&self.features, self.dim) {
+            (Features::Array(arrays), Some(dim)) => page.uniform(*arrays, dim),
+            _ => None,
+        };
         // Tuples are added to a page from its end: in this order their addresses ascend.
-        for i in (0..page.len()).rev() {
-            page.prefetch(i.saturating_sub(ROWS_AHEAD));
+        let mut end = page.len();
+        while end > 0 {
+            if let Some(uniform) = &uniform {
+                end = self.decode_run(page, end, uniform, &mut rows)?;
+                if end == 0 {
+                    break;
+                }
+            }
+            end -= 1;
+            let i = end;
+            page.prefetch_next(i);
             let (label, features) = rows.row_mut(i);
             match self.decode(page.row(i), label, features) {
                 Ok(true) => {}
@@ -116,6 +135,28 @@ impl Decoder {
             batch.retain_from(first, |label| !label.is_nan());
         }
         Ok(())
+    }
+
+    /// Decodes rows before `end`, from the last to the first, as long as they have the usual shape and no fault; returns
+    /// the end of those that are left.
+    #[inline]
+    fn decode_run(
+        &mut self,
+        page: &mut impl PageRows,
+        end: usize,
+        uniform: &Uniform,
+        rows: &mut RowsMut<'_>,
+    ) -> Result<usize> {
+        let (labels, arrays, stride) = rows.parts_mut();
+        self.values.resize(self.values.len().max(end), Datum::null());
+        let run = page.copy_run(end, uniform, Destination { values: &mut self.values, arrays, stride });
+        if !run.finite {
+            return Ok(end); // row by row, then, to find the one at fault
+        }
+        for i in (run.first..end).rev() {
+            labels[i] = self.labels.sign(self.values[i]).map_err(|fault| fault.at(page.at(i)))?;
+        }
+        Ok(run.first)
     }
 
     /// Decodes one row into `batch`.
@@ -208,9 +249,6 @@ impl Decoder {
         }
     }
 }
-
-/// How many rows before it is read a row is fetched into the processor's cache: about the time of a cache miss.
-const ROWS_AHEAD: usize = 6;
 
 /// The label of a row that is to be left out.
 const SKIPPED: f32 = f32::NAN;

@@ -26,7 +26,7 @@ pub struct ArrayReader {
 
 /// Offset of the dimensions, and of the data of a one-dimensional array without NULLs, in the body.
 const DIMENSIONS: usize = 12;
-const DATA: usize = 20;
+pub(super) const DATA: usize = 20;
 
 impl ArrayReader {
     /// A reader for arrays of this type (for a domain, give its base type), if its elements are numbers.
@@ -37,6 +37,16 @@ impl ArrayReader {
         let base =
             unsafe { if element_oid == pg_sys::Oid::INVALID { element_oid } else { pg_sys::getBaseType(element_oid) } };
         NumberType::of(base).map(|element| ArrayReader { element, element_oid: element_oid.to_u32() })
+    }
+
+    /// What an array of `len` elements without NULLs begins with, behind its length word, if they are `real`s.
+    pub(super) fn header_of_reals(&self, len: usize) -> Option<[u32; 4]> {
+        (self.element == NumberType::Float4).then_some(self.header(len))
+    }
+
+    #[inline(always)]
+    fn header(&self, len: usize) -> [u32; 4] {
+        [1, 0, self.element_oid, len as u32]
     }
 
     /// How many elements the array has.
@@ -67,7 +77,7 @@ impl ArrayReader {
         // SAFETY: the header, once compared, says that there are as many elements as `out` wants.
         unsafe {
             let header = body.cast::<[u32; 4]>().read_unaligned();
-            if header != [1, 0, self.element_oid, out.len() as u32] {
+            if header != self.header(out.len()) {
                 return false;
             }
             let data = body.add(DATA);

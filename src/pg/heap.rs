@@ -1,10 +1,12 @@
 //! Heap pages in any order, each giving the tuples that a snapshot sees.
 //!
-//! heapgetpage() does the reading, pruning, visibility checks and conflict checks of a sequential scan; all that is
-//! new here is who says which page is next.
+//! heapgetpage() does the reading, pruning, visibility checks and conflict checks of a sequential scan. A page whose
+//! tuples everybody sees needs none of that but the reading, which is then done here, one page ahead: the next page
+//! comes to the processor while the rows of this one are read.
 
 use super::custom_scan::Slot;
 use super::row::{Layout, Row};
+use super::uniform::{Destination, Run, Uniform};
 use crate::error::RowAt;
 use pgrx::prelude::*;
 use std::ops::Range;
@@ -54,6 +56,19 @@ pub struct PageScan {
     /// did the last pages asked for in advance have to come from disk?
     cold: bool,
     asked: u32,
+    /// may a page's own word be taken for it that everybody sees all its tuples?
+    trusting: bool,
+    /// pages that are left to heapgetpage() before the next one is looked at here
+    doubt: u32,
+    /// the page that will be loaded next, pinned, and its number
+    ahead: Option<(u32, pg_sys::Buffer)>,
+    /// where that page lies; this page if it is not known
+    ahead_page: *const u8,
+    /// cache lines of it to be fetched for each row of this one
+    lines_per_row: usize,
+    /// in which buffer each page was when it was read here last, 0 if it was not; empty if there are fewer buffers than
+    /// pages
+    buffers: Vec<pg_sys::Buffer>,
 }
 
 impl PageScan {
@@ -66,14 +81,29 @@ impl PageScan {
         let scan = unsafe {
             pg_sys::heap_beginscan(relation.0, snapshot, 0, std::ptr::null_mut(), std::ptr::null_mut(), flags)
         };
+        let scan: pg_sys::HeapScanDesc = scan.cast();
+        // SAFETY: the scan has just begun; the number of buffers is fixed.
+        let remembered = unsafe { Some((*scan).rs_nblocks).filter(|pages| *pages <= pg_sys::NBuffers as u32) };
         PageScan {
             relation,
-            scan: scan.cast(),
+            scan,
             page: std::ptr::null(),
             tuple: Box::default(),
             io_concurrency: relation.io_concurrency(),
             cold: true,
             asked: 0,
+            // SAFETY: the snapshot is valid; the others are settings of the backend. What is left out of heapgetpage()
+            // is the rest of its condition and the checks that only these settings turn on.
+            trusting: unsafe {
+                !(*snapshot).takenDuringRecovery
+                    && pg_sys::XactIsoLevel != pg_sys::XACT_SERIALIZABLE as i32
+                    && pg_sys::old_snapshot_threshold < 0
+            },
+            doubt: 0,
+            ahead: None,
+            ahead_page: std::ptr::null(),
+            lines_per_row: 0,
+            buffers: vec![pg_sys::InvalidBuffer as pg_sys::Buffer; remembered.unwrap_or_default() as usize],
         }
     }
 
@@ -102,16 +132,108 @@ impl PageScan {
         }
     }
 
-    /// Reads a page and returns how many of its tuples the snapshot sees. The page stays pinned until the next load.
-    /// Interrupts are taken here.
+    /// Reads a page and returns how many of its tuples the snapshot sees. The page stays pinned until the next load, which
+    /// will most likely be that of `next`. Interrupts are taken here.
     #[inline]
-    pub fn load(&mut self, page: u32) -> usize {
+    pub fn load(&mut self, page: u32, next: Option<u32>) -> usize {
+        super::check_for_interrupts();
         // SAFETY: the scan is open and in page mode; rs_cbuf is pinned from here on.
         unsafe {
-            pg_sys::heapgetpage(self.scan.cast(), page);
+            if self.doubt > 0 {
+                self.doubt -= 1;
+                pg_sys::heapgetpage(self.scan.cast(), page);
+            } else if !(self.trusting && self.load_all_visible(page)) {
+                self.doubt = PAGES_IN_DOUBT;
+                pg_sys::heapgetpage(self.scan.cast(), page);
+            }
             self.page = pg_sys::BufferGetPage((*self.scan).rs_cbuf).cast();
-            (*self.scan).rs_ntuples as usize
+            let rows = (*self.scan).rs_ntuples as usize;
+            self.pin_ahead(next, rows);
+            rows
         }
+    }
+
+    /// heapgetpage() for a page that says that everybody sees all its tuples; false if it does not say so.
+    unsafe fn load_all_visible(&mut self, page: u32) -> bool {
+        // SAFETY: rs_cbuf is our pin, or invalid. While the page is locked nobody moves its line pointers, and as long as
+        // it is pinned those of visible tuples stay.
+        unsafe {
+            let buffer = self.take_ahead(page).unwrap_or_else(|| self.read(page));
+            let scan = &mut *self.scan;
+            let before = std::mem::replace(&mut scan.rs_cbuf, buffer);
+            if before != pg_sys::InvalidBuffer as pg_sys::Buffer {
+                pg_sys::ReleaseBuffer(before);
+            }
+            scan.rs_cblock = page;
+            pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
+            let start: *const u8 = pg_sys::BufferGetPage(buffer).cast();
+            let header = start.cast::<pg_sys::PageHeaderData>();
+            let all_visible = u32::from((*header).pd_flags) & pg_sys::PD_ALL_VISIBLE != 0;
+            if all_visible {
+                let lines = ((*header).pd_lower as usize).saturating_sub(PAGE_HEADER) / size_of::<u32>();
+                let mut tuples = 0;
+                for i in 0..lines {
+                    let flags = start.add(PAGE_HEADER).cast::<u32>().add(i).read() >> 15 & 3;
+                    if flags == pg_sys::LP_NORMAL {
+                        scan.rs_vistuples[tuples] = i as u16 + 1;
+                        tuples += 1;
+                    }
+                }
+                scan.rs_ntuples = tuples as i32;
+            }
+            pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32);
+            all_visible
+        }
+    }
+
+    /// Pins a page: in the buffer where it was in the epoch before if it is still there, which saves the search for it,
+    /// and otherwise with the scan's ring of buffers.
+    unsafe fn read(&mut self, page: u32) -> pg_sys::Buffer {
+        let (relation, fork) = (self.relation.0, pg_sys::ForkNumber::MAIN_FORKNUM);
+        let known = self.buffers.get(page as usize).copied().unwrap_or_default();
+        // SAFETY: the page is one of the relation's; the buffer is one that existed. Buffers of temporary tables (below
+        // 0) are not asked for: ReadRecentBuffer() looked them up among the shared ones before 15.4.
+        unsafe {
+            if known > 0 && pg_sys::ReadRecentBuffer((*relation).rd_node, fork, page, known) {
+                if let Some(statistics) = (*relation).pgstat_info.as_mut() {
+                    statistics.t_counts.t_blocks_fetched += 1;
+                    statistics.t_counts.t_blocks_hit += 1;
+                }
+                return known;
+            }
+            let mode = pg_sys::ReadBufferMode::RBM_NORMAL;
+            let buffer = pg_sys::ReadBufferExtended(relation, fork, page, mode, (*self.scan).rs_strategy);
+            if let Some(known) = self.buffers.get_mut(page as usize) {
+                *known = buffer;
+            }
+            buffer
+        }
+    }
+
+    /// Pins the page that comes after this one, of `rows` rows. No other is pinned ahead: as long as load() looks at pages
+    /// here, it takes the pin, and while in doubt there is none.
+    unsafe fn pin_ahead(&mut self, next: Option<u32>, rows: usize) {
+        self.lines_per_row = 0;
+        if let (Some(next), 0) = (next.filter(|_| self.trusting), self.doubt) {
+            // SAFETY: the page is pinned until it is taken or let go.
+            unsafe {
+                let buffer = self.read(next);
+                self.ahead = Some((next, buffer));
+                self.ahead_page = pg_sys::BufferGetPage(buffer).cast();
+            }
+            self.lines_per_row = PAGE_LINES.div_ceil(rows.max(1));
+        }
+    }
+
+    /// The pin of the page that was pinned ahead, if it is this one; another is let go.
+    unsafe fn take_ahead(&mut self, page: u32) -> Option<pg_sys::Buffer> {
+        let (number, buffer) = self.ahead.take()?;
+        if number == page {
+            return Some(buffer);
+        }
+        // SAFETY: our pin.
+        unsafe { pg_sys::ReleaseBuffer(buffer) };
+        None
     }
 
     /// Visible tuple `i` of the page, decoded as far as `layout` wants.
@@ -125,16 +247,31 @@ impl PageScan {
         }
     }
 
-    /// Visible tuple `i` of the page will be read soon: brings its first cache lines closer.
+    /// Copies visible tuples before `end`, from the last to the first, as far as they are as `uniform` says.
     #[inline]
-    pub fn prefetch_row(&self, i: usize) {
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: i is below what load() returned; a prefetch of any address does no harm.
+    pub fn copy_run(&self, end: usize, uniform: &Uniform, to: Destination<'_>) -> Run {
+        // SAFETY: as in row(); `end` is at most what load() returned, or this panics.
         unsafe {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            let (at, len) = self.line_pointer(i);
-            for line in (0..len.min(MAX_PREFETCH)).step_by(64) {
-                _mm_prefetch::<_MM_HINT_T0>(self.page.wrapping_add(at + line).cast());
+            assert!(end <= (*self.scan).rs_ntuples as usize);
+            let tuple = |i| {
+                self.prefetch_next(i);
+                self.page.add(self.line_pointer(i).0)
+            };
+            uniform.copy(end, tuple, to)
+        }
+    }
+
+    /// Visible tuple `i` of the page is being read: brings a share of the next page closer to the processor.
+    #[inline]
+    pub fn prefetch_next(&self, i: usize) {
+        #[cfg(target_arch = "x86_64")]
+        for line in 0..self.lines_per_row {
+            use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+            // SAFETY: a prefetch of any address does no harm.
+            unsafe {
+                let done = (*self.scan).rs_ntuples as usize - 1 - i; // rows are read from the last to the first
+                let line = done * self.lines_per_row + line;
+                _mm_prefetch::<_MM_HINT_T1>(self.ahead_page.wrapping_add(line * 64).cast());
             }
         }
     }
@@ -172,14 +309,22 @@ impl PageScan {
 
     /// Ends the scan and lets go of its page.
     pub fn end(self) {
-        // SAFETY: begun in begin, ended once.
-        unsafe { pg_sys::heap_endscan(self.scan.cast()) }
+        // SAFETY: begun in begin, ended once; the pin is ours.
+        unsafe {
+            if let Some((_, buffer)) = self.ahead {
+                pg_sys::ReleaseBuffer(buffer);
+            }
+            pg_sys::heap_endscan(self.scan.cast());
+        }
     }
 }
 
-/// Bytes of a tuple to be fetched in advance; of a longer one, the processor itself fetches the rest.
-#[cfg(target_arch = "x86_64")]
-const MAX_PREFETCH: usize = 512;
+/// Pages that are left to heapgetpage() after one with tuples that not everybody sees: to find out costs a second look
+/// for the buffer.
+const PAGES_IN_DOUBT: u32 = 15;
+
+/// Cache lines of a page.
+const PAGE_LINES: usize = pg_sys::BLCKSZ as usize / 64;
 
 /// SizeOfPageHeaderData
 const PAGE_HEADER: usize = std::mem::offset_of!(pg_sys::PageHeaderData, pd_linp);

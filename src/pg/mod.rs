@@ -19,6 +19,7 @@ pub mod relation;
 pub mod row;
 pub mod spool;
 pub mod tuple_buffer;
+pub mod uniform;
 
 use pgrx::pg_sys;
 

@@ -4,6 +4,8 @@
 //! PostgreSQL; what it does not understand (a NULL bitmap, a row older than an ADD COLUMN) is left to
 //! heap_deform_tuple, so that the answer is always PostgreSQL's.
 
+use super::array::{ArrayReader, DATA};
+use super::uniform::Uniform;
 use pgrx::pg_sys;
 
 /// The wanted columns of one row.
@@ -100,6 +102,53 @@ impl Layout {
         })
     }
 
+    /// Where rows have the wanted columns if these are a by-value column and an array of `len` `real`s, and all before the
+    /// last of them are of fixed length.
+    pub fn uniform(&self, arrays: ArrayReader, len: usize) -> Option<Uniform> {
+        let header = arrays.header_of_reals(len)?;
+        let bytes = DATA + 4 * len;
+        let is_short = bytes < MAX_SHORT;
+        let (mut value, mut array, mut end) = (None, None, 0);
+        for step in &self.steps {
+            let unaligned = step.offset.unwrap_or(end);
+            let at = unaligned.next_multiple_of(if step.len == -1 && is_short { 1 } else { step.align });
+            end = match (step.column, step.len) {
+                (Some(1), -1) => {
+                    array = Some((unaligned, at));
+                    at + bytes + if is_short { 1 } else { 4 }
+                }
+                (_, ..0) => return None,
+                (column, len) => {
+                    if column == Some(0) && step.by_value {
+                        value = Some((at, len));
+                    }
+                    at + len as usize
+                }
+            };
+        }
+        let (start, at) = array.filter(|_| self.columns.len() == 2)?;
+        // The length word as in varatt.h, little-endian: a short one is the last byte before the body.
+        let (body, word, bits) = if is_short {
+            (at + 1, ((bytes as u32 + 1) << 1 | 1) << 24, 0xff00_0000)
+        } else {
+            (at + 4, (bytes as u32 + 4) << 2, u32::MAX)
+        };
+        let first = match (is_short, start == at) {
+            (true, _) => (word >> 24) as u8,
+            (false, true) => word as u8,
+            (false, false) => 0, // padding; a short array would begin here with another byte
+        };
+        Some(Uniform {
+            attributes: self.attributes,
+            value: value?,
+            start: (start, first),
+            body,
+            word: (word, bits),
+            header,
+            len,
+        })
+    }
+
     /// The wanted columns of a tuple; valid as long as the tuple is.
     ///
     /// # Safety
@@ -161,9 +210,12 @@ impl Layout {
     }
 }
 
+/// Bytes with which an array is too long for a short header (VARATT_SHORT_MAX, less the header's own).
+const MAX_SHORT: usize = 0x7f;
+
 /// fetch_att() for pass-by-value types.
 #[inline]
-unsafe fn fetch(at: *const u8, len: i16) -> pg_sys::Datum {
+pub(super) unsafe fn fetch(at: *const u8, len: i16) -> pg_sys::Datum {
     // SAFETY: the attribute is aligned and `len` bytes long.
     unsafe {
         match len {

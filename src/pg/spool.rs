@@ -5,6 +5,7 @@
 
 use super::custom_scan::Slot;
 use super::row::{Layout, Row};
+use super::uniform::{Destination, Run, Uniform};
 use crate::error::RowAt;
 use pgrx::prelude::*;
 
@@ -142,6 +143,13 @@ impl Spool {
             let tuple = self.tuple(i).cast::<u8>();
             layout.read(tuple.wrapping_sub(MINIMAL_TUPLE_OFFSET).cast())
         }
+    }
+
+    /// Copies rows before `end`, from the last to the first, as far as they are as `uniform` says.
+    pub fn copy_run(&self, end: usize, uniform: &Uniform, to: Destination<'_>) -> Run {
+        let (start, tuples) = (self.buffer.as_ptr().cast::<u8>(), &self.tuples[..end]);
+        // SAFETY: as in row().
+        unsafe { uniform.copy(end, |i| start.add(tuples[i]).wrapping_sub(MINIMAL_TUPLE_OFFSET), to) }
     }
 
     /// Which row of the source this is.

@@ -337,6 +337,12 @@ impl RowsMut<'_> {
         self.labels.is_empty()
     }
 
+    /// All labels, and all rows, [`Batch::stride`] floats apart, of which the first `dim` floats each are to be written.
+    #[inline]
+    pub fn parts_mut(&mut self) -> (&mut [f32], &mut [f32], usize) {
+        (self.labels, self.rows, self.stride)
+    }
+
     /// Label and features (`dim` long) of the `i`th of these tuples.
     ///
     /// # Panics

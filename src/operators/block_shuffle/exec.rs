@@ -4,10 +4,12 @@ use super::BlockShuffle;
 use super::pages::Pages;
 use crate::error::{OrRaise, Result, RowAt};
 use crate::operators::decoder::{Decoder, PageRows};
+use crate::pg::array::ArrayReader;
 use crate::pg::custom_scan::Node;
 use crate::pg::heap::PageScan;
 use crate::pg::row::{Layout, Row};
 use crate::pg::spool::Spool;
+use crate::pg::uniform::{Destination, Run, Uniform};
 use shuffle::block_order;
 use std::time::Instant;
 use tuples::Batch;
@@ -54,7 +56,11 @@ impl BlockShuffle {
             return None;
         }
         let page = self.block.next()?;
-        Some(self.pages.as_mut()?.load(page))
+        let next = match self.block.is_empty() {
+            false => Some(self.block.start),
+            true => self.order.get(self.position).map(|block| self.geometry.pages_of(*block).start),
+        };
+        Some(self.pages.as_mut()?.load(page, next))
     }
 
     /// Goes to the next block. False at the end, or if the parent has had enough for now.
@@ -139,9 +145,18 @@ impl PageRows for HeapPage<'_> {
         self.scan.at(i)
     }
 
+    fn uniform(&self, arrays: ArrayReader, len: usize) -> Option<Uniform> {
+        self.layout.uniform(arrays, len)
+    }
+
     #[inline]
-    fn prefetch(&self, i: usize) {
-        self.scan.prefetch_row(i);
+    fn copy_run(&mut self, end: usize, uniform: &Uniform, to: Destination<'_>) -> Run {
+        self.scan.copy_run(end, uniform, to)
+    }
+
+    #[inline]
+    fn prefetch_next(&self, i: usize) {
+        self.scan.prefetch_next(i);
     }
 }
 
@@ -165,7 +180,15 @@ impl PageRows for SpoolPage<'_> {
         self.spool.at(i)
     }
 
-    fn prefetch(&self, _i: usize) {} // the page has just been copied: it is in the cache
+    fn uniform(&self, arrays: ArrayReader, len: usize) -> Option<Uniform> {
+        self.layout.uniform(arrays, len)
+    }
+
+    fn copy_run(&mut self, end: usize, uniform: &Uniform, to: Destination<'_>) -> Run {
+        self.spool.copy_run(end, uniform, to)
+    }
+
+    fn prefetch_next(&self, _i: usize) {} // a page is copied before it is read: that puts it into the cache
 }
 
 /// Decodes the rows that pass the node's qual, as its projection makes them.

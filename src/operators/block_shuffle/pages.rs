@@ -36,10 +36,10 @@ impl Pages {
         }
     }
 
-    /// Loads a page, the one before being done with, and returns how many rows it has.
-    pub fn load(&mut self, page: u32) -> usize {
+    /// Loads a page, the one before being done with, and returns how many rows it has. `next` is the one that comes next.
+    pub fn load(&mut self, page: u32, next: Option<u32>) -> usize {
         match self {
-            Pages::Heap(scan) => scan.load(page),
+            Pages::Heap(scan) => scan.load(page, next),
             Pages::Spool(spool) => spool.load(page),
         }
     }
