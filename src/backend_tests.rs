@@ -157,6 +157,15 @@ fn test_raw_tuples_are_decoded_as_the_executor_deforms_them() {
     run("ALTER TABLE t DROP gone");
     run("ALTER TABLE t ADD late int DEFAULT 7");
     run("INSERT INTO t SELECT 'x', 1, i % 2, 'd', ARRAY[i, 2, 3], NULL, i FROM generate_series(1, 300) i");
+    // the commonest shapes, with a row now and then that is not of its table's shape
+    run("CREATE TABLE plain AS SELECT i AS id, i % 2 AS label,
+             ARRAY(SELECT i * j % 17 FROM generate_series(1, 28) j)::real[] AS x FROM generate_series(1, 500) i");
+    run("UPDATE plain SET id = NULL WHERE id % 41 = 0");
+    run("ALTER TABLE plain ADD behind text");
+    run("UPDATE plain SET behind = 'b' WHERE id % 3 = 0");
+    run("CREATE TABLE short AS SELECT ARRAY[i, i % 3]::real[] AS x, (i % 2)::smallint AS label
+           FROM generate_series(1, 500) i");
+    run("UPDATE short SET x = array_fill(x[1], ARRAY[2], ARRAY[5]) WHERE label = 0");
     run("CREATE TABLE wide (label bool, x real[])");
     run("INSERT INTO wide SELECT i % 2 = 0, (SELECT array_agg(i * j % 100) FROM generate_series(1, 4000) j)
            FROM generate_series(1, 40) i");
@@ -165,7 +174,7 @@ fn test_raw_tuples_are_decoded_as_the_executor_deforms_them() {
            FROM generate_series(1, 40) i");
     // SAFETY: a registered snapshot, released below. (The active one is older than the tables.)
     let snapshot = unsafe { pg_sys::RegisterSnapshot(pg_sys::GetLatestSnapshot()) };
-    for (table, rows) in [("t", 600 - 6 - 7 + 1), ("wide", 80)] {
+    for (table, rows) in [("t", 600 - 6 - 7 + 1), ("plain", 500), ("short", 500), ("wide", 80)] {
         // A qual keeps BlockShuffle from reading raw, and volatile functions keep it from reading the table itself.
         let mut raw = open(table, Strategy::CorgiPile, snapshot);
         let mut slots =

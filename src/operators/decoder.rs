@@ -5,19 +5,15 @@
 
 mod labels;
 
-use super::tuple_shuffle::TupleShuffle;
-use crate::error::{Error, Result, RowAt, RowFault};
+use crate::error::{Result, RowAt, RowFault};
 use crate::pg::array::{ArrayFault, ArrayReader};
-use crate::pg::custom_scan::Scan;
 use crate::pg::number::{NumberFault, NumberType, narrow};
-use crate::pg::query::Running;
 use crate::pg::row::Row;
 use crate::pg::uniform::{Destination, Run, Uniform};
 pub use labels::Labels;
 use pgrx::pg_sys::Datum;
 use serde::{Deserialize, Serialize};
-use shuffle::Geometry;
-use tuples::{Batch, RowsMut, TupleSource};
+use tuples::{Batch, RowsMut};
 
 /// What to do with rows that have a NULL label or feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -82,6 +78,11 @@ impl Decoder {
     /// The labels met so far.
     pub fn labels(&self) -> &Labels {
         &self.labels
+    }
+
+    /// Forgets how many rows were left out: a new epoch begins.
+    pub fn begin_epoch(&mut self) {
+        self.skipped = 0;
     }
 
     /// Are the features the elements of one array column?
@@ -259,52 +260,4 @@ fn number_fault(fault: NumberFault, name: String) -> Box<RowFault> {
         NumberFault::NotFinite(value) => RowFault::NotFinite(name, value),
         NumberFault::OutOfRange(value) => RowFault::OutOfRange(name, value),
     })
-}
-
-/// The tuples of a source, buffer by buffer, epoch by epoch.
-pub struct Buffers {
-    query: Running,
-    pub decoder: Decoder,
-}
-
-impl Buffers {
-    pub fn new(query: Running, decoder: Decoder) -> Buffers {
-        Buffers { query, decoder }
-    }
-
-    /// The query that is running.
-    pub fn query(&self) -> &Running {
-        &self.query
-    }
-
-    /// How the source falls into blocks, and how many of them the buffer really held; known once it has been read.
-    pub fn geometry(&self) -> Geometry {
-        self.query.top::<TupleShuffle>().with(|scan, node| scan.geometry(node))
-    }
-
-    /// Ends the query.
-    pub fn finish(self) {
-        self.query.finish();
-    }
-}
-
-impl TupleSource for Buffers {
-    type Error = Error;
-
-    fn next_batch(&mut self, batch: &mut Batch) -> Result<bool> {
-        let Buffers { query, decoder } = self;
-        let top: Scan<TupleShuffle> = query.top();
-        query.run(|| {
-            top.run(|scan, node| {
-                let result = scan.next_batch(node, decoder, batch);
-                (result, batch.len())
-            })
-        })
-    }
-
-    fn next_epoch(&mut self) -> Result<()> {
-        self.decoder.skipped = 0;
-        self.query.rescan();
-        Ok(())
-    }
 }

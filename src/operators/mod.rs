@@ -4,6 +4,7 @@
 //! protocol of one slot at a time.
 
 pub mod block_shuffle;
+mod buffers;
 mod decoder;
 pub mod sgd;
 pub mod shuffle_scan;
@@ -14,7 +15,8 @@ use crate::error::{Error, Result};
 use crate::pg::custom_scan::CustomScan;
 use crate::settings;
 use block_shuffle::BlockShuffle;
-pub use decoder::{Buffers, Decoder, Labels, Nulls};
+pub use buffers::Buffers;
+pub use decoder::{Decoder, Labels, Nulls};
 use serde::{Deserialize, Serialize};
 use shuffle::{BlockSize, BufferSize, Geometry, Strategy};
 pub use source::Source;

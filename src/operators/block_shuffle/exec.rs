@@ -120,7 +120,21 @@ impl BlockShuffle {
             if batch.bytes() as u64 >= max_bytes {
                 return Ok(());
             }
+            if batch.capacity() < batch.len() * 2 {
+                self.reserve(batch, rows, max_bytes)?;
+            }
         }
+    }
+}
+
+impl BlockShuffle {
+    /// Makes room for the rest of the buffer, as if its pages had all as many rows as the last: a buffer that grows bit by
+    /// bit is copied again and again, and takes twice its memory meanwhile.
+    fn reserve(&self, batch: &mut Batch, rows: usize, max_bytes: u64) -> Result<()> {
+        let blocks = self.allowance.min(self.order.len() - self.position);
+        let pages = self.block.len() + blocks * self.geometry.pages_per_block as usize;
+        let room = max_bytes.saturating_sub(batch.bytes() as u64) as usize / Batch::row_bytes(batch.dim());
+        Ok(batch.reserve((pages * rows).min(room + rows))?)
     }
 }
 

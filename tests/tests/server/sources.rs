@@ -230,7 +230,7 @@ fn a_prepared_training_follows_added_and_dropped_columns() {
     assert_eq!(features(&mut db, "by_query"), "{a,b,c}");
     db.run("ALTER TABLE t DROP b, ADD d real DEFAULT 1");
     assert_eq!(features(&mut db, "by_name"), "{a,c,d}");
-    assert_eq!(features(&mut db, "by_query"), "{id,a,c,d}");
+    assert_eq!(features(&mut db, "by_query"), "{a,c,d}");
     db.run("DROP TABLE t");
     db.rejects("EXECUTE by_name", "42P01");
     small(&mut db, "t", 50);

@@ -1,0 +1,57 @@
+//! The tuples of a running query, as whoever learns from them wants them.
+
+use super::Decoder;
+use super::tuple_shuffle::TupleShuffle;
+use crate::error::{Error, Result};
+use crate::pg::custom_scan::Scan;
+use crate::pg::query::Running;
+use shuffle::Geometry;
+use tuples::{Batch, TupleSource};
+
+/// The tuples of a source, buffer by buffer, epoch by epoch.
+pub struct Buffers {
+    query: Running,
+    pub decoder: Decoder,
+}
+
+impl Buffers {
+    pub fn new(query: Running, decoder: Decoder) -> Buffers {
+        Buffers { query, decoder }
+    }
+
+    /// The query that is running.
+    pub fn query(&self) -> &Running {
+        &self.query
+    }
+
+    /// How the source falls into blocks, and how many of them the buffer really held; known once it has been read.
+    pub fn geometry(&self) -> Geometry {
+        self.query.top::<TupleShuffle>().with(|scan, node| scan.geometry(node))
+    }
+
+    /// Ends the query.
+    pub fn finish(self) {
+        self.query.finish();
+    }
+}
+
+impl TupleSource for Buffers {
+    type Error = Error;
+
+    fn next_batch(&mut self, batch: &mut Batch) -> Result<bool> {
+        let Buffers { query, decoder } = self;
+        let top: Scan<TupleShuffle> = query.top();
+        query.run(|| {
+            top.run(|scan, node| {
+                let result = scan.next_batch(node, decoder, batch);
+                (result, batch.len())
+            })
+        })
+    }
+
+    fn next_epoch(&mut self) -> Result<()> {
+        self.decoder.begin_epoch();
+        self.query.rescan();
+        Ok(())
+    }
+}
