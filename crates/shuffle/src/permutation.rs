@@ -45,35 +45,41 @@ pub fn block_order(strategy: Strategy, seed: i64, epoch: u64, blocks: u32, buffe
 /// Deals the blocks, in natural order, to `buffers` buffers, so that each gets one block of every run of `buffers`
 /// contiguous ones, and shuffles those of each buffer. One buffer's blocks follow the other's; the first buffers have a
 /// block more than the others if the deal does not come out even. Who gets which block of a run is random for the first
-/// run; from run to run two buffers, drawn at random, change places.
+/// run; from run to run two buffers, drawn at random, change places. The runs begin at a random one of the first blocks;
+/// those before it and those behind the last run go to one buffer each, too.
 ///
 /// This is between stratified and systematic sampling, where the CorgiPile paper draws the blocks of a buffer simply at
-/// random. Every block is still equally likely to be in any place, because the runs begin at a random block, the last of
-/// the table being followed by the first. But whatever varies along the table, first of all the share of a class, is nearly
-/// the same in every buffer: of a table sorted by label with one row in five positive, a simple sample of 80 blocks has 16
-/// positive ones give or take 3.6, and the last such sample is what the model has seen last. The changes of place keep a
-/// table that repeats itself every `buffers` blocks from giving all blocks of a kind to one buffer, and two blocks from
-/// meeting in every epoch.
-fn spread(rng: &mut Xoshiro256PlusPlus, mut blocks: Vec<u32>, buffers: usize) -> Vec<u32> {
-    let start = below(rng, blocks.len());
-    blocks.rotate_left(start);
-    let mut deal: Vec<u32> = (0..buffers as u32).collect();
-    shuffle(rng, &mut deal);
-    let mut runs = blocks.chunks_exact_mut(buffers);
-    for run in &mut runs {
-        let dealt: Vec<u32> = deal.iter().map(|&place| run[place as usize]).collect();
-        run.copy_from_slice(&dealt);
+/// random. Every block is still equally likely to be in any buffer, or nearly so at the table's ends. But whatever varies
+/// along the table, first of all the share of a class, is nearly the same in every buffer: of a table sorted by label with
+/// one row in five positive, a simple sample of 80 blocks has 16 positive ones give or take 3.6, and the last such sample
+/// is what the model has seen last; this one has 16 give or take one half. The changes of place keep a table that repeats
+/// itself every `buffers` blocks from giving all blocks of a kind to one buffer, and two blocks from meeting in every
+/// epoch.
+fn spread(rng: &mut Xoshiro256PlusPlus, blocks: Vec<u32>, buffers: usize) -> Vec<u32> {
+    let permutation = |rng: &mut _| {
+        let mut places: Vec<usize> = (0..buffers).collect();
+        shuffle(rng, &mut places);
+        places
+    };
+    let mut hands = vec![Vec::with_capacity(blocks.len() / buffers + 2); buffers];
+    let (head, rest) = blocks.split_at(below(rng, buffers));
+    let runs = rest.chunks_exact(buffers);
+    // Cyclic, so that nobody gets two blocks of these before everybody has one.
+    let ends = permutation(rng);
+    for (&block, &hand) in head.iter().chain(runs.remainder()).zip(ends.iter().cycle()) {
+        hands[hand].push(block);
+    }
+    let mut deal = permutation(rng);
+    for run in runs {
+        for (&block, &hand) in run.iter().zip(&deal) {
+            hands[hand].push(block);
+        }
         let (i, j) = (below(rng, buffers), below(rng, buffers));
         deal.swap(i, j);
     }
-    shuffle(rng, runs.into_remainder());
-    let mut order = Vec::with_capacity(blocks.len());
-    for buffer in 0..buffers {
-        let from = order.len();
-        order.extend(blocks[buffer..].iter().step_by(buffers));
-        shuffle(rng, &mut order[from..]);
-    }
-    order
+    hands.sort_by_key(|hand| std::cmp::Reverse(hand.len()));
+    hands.iter_mut().for_each(|hand| shuffle(rng, hand));
+    hands.concat()
 }
 
 /// A number below `n`, which is at least 2.
@@ -105,7 +111,7 @@ fn stream(purpose: u64, seed: i64, epoch: u64, ordinal: u64) -> Xoshiro256PlusPl
 }
 
 /// Fisher-Yates from the end, two places per draw.
-fn shuffle(rng: &mut Xoshiro256PlusPlus, order: &mut [u32]) {
+fn shuffle<T>(rng: &mut Xoshiro256PlusPlus, order: &mut [T]) {
     assert!(order.len() as u64 <= 1 << 32, "{} indices of 32 bits cannot all differ", order.len());
     let mut left = order.len();
     while left >= 2 {

@@ -56,7 +56,7 @@ def shuffled(n, *name):
 
 
 def spread(blocks, buffers, *name):
-    """Deals runs of `buffers` contiguous blocks to the buffers, one each, from a random block on."""
+    """Deals runs of `buffers` contiguous blocks to the buffers, one each, from a random one of the first on."""
     draws = stream(*name)
 
     def pair(n):
@@ -71,20 +71,19 @@ def spread(blocks, buffers, *name):
                 order[place], order[chosen] = order[chosen], order[place]
         return order
 
-    start = pair(blocks)[0]
-    natural = [(start + i) % blocks for i in range(blocks)]
+    start = pair(buffers)[0]
+    end = blocks - (blocks - start) % buffers
     hands = [[] for _ in range(buffers)]
+    ends = shuffle(list(range(buffers)))
+    for place, block in enumerate([*range(start), *range(end, blocks)]):
+        hands[ends[place % buffers]].append(block)
     deal = shuffle(list(range(buffers)))
-    for at in range(0, blocks, buffers):
-        run = natural[at : at + buffers]
-        if len(run) == buffers:
-            run = [run[place] for place in deal]
-            i, j = pair(buffers)[0], pair(buffers)[0]
-            deal[i], deal[j] = deal[j], deal[i]
-        else:
-            shuffle(run)
-        for hand, block in zip(hands, run):
-            hand.append(block)
+    for at in range(start, end, buffers):
+        for place, hand in enumerate(deal):
+            hands[hand].append(at + place)
+        i, j = pair(buffers)[0], pair(buffers)[0]
+        deal[i], deal[j] = deal[j], deal[i]
+    hands.sort(key=lambda hand: -len(hand))
     return [block for hand in hands for block in shuffle(hand)]
 
 

@@ -33,11 +33,11 @@ fn orders_of_blocks_never_change() {
 fn orders_of_spread_blocks_never_change() {
     #[rustfmt::skip]
     let frozen = [
-        (0, 1, 4, [3, 1, 10, 5, 11, 2, 0, 7, 9, 6, 13, 4, 8, 12]),
-        (42, 1, 4, [4, 2, 12, 8, 5, 11, 9, 1, 6, 10, 0, 7, 13, 3]),
-        (42, 2, 3, [6, 2, 4, 9, 13, 3, 1, 7, 10, 12, 5, 8, 11, 0]),
-        (-1, 20, 7, [13, 6, 3, 10, 8, 1, 9, 2, 12, 5, 0, 4, 7, 11]),
-        (7, 3, 13, [5, 1, 7, 10, 2, 13, 4, 0, 3, 12, 6, 8, 11, 9]),
+        (0, 1, 4, [1, 12, 0, 6, 13, 11, 7, 3, 2, 5, 9, 8, 10, 4]),
+        (42, 1, 4, [1, 13, 10, 6, 12, 0, 4, 8, 7, 5, 2, 9, 11, 3]),
+        (42, 2, 3, [1, 10, 13, 4, 7, 12, 11, 2, 3, 8, 0, 5, 6, 9]),
+        (-1, 20, 7, [7, 1, 5, 13, 10, 4, 0, 9, 12, 8, 6, 2, 3, 11]),
+        (7, 3, 13, [13, 0, 3, 7, 5, 9, 1, 10, 12, 2, 11, 8, 4, 6]),
     ];
     for (seed, epoch, buffers, order) in frozen {
         let got = block_order(Strategy::CorgiPile, seed, epoch, 14, buffers);
@@ -57,26 +57,29 @@ fn every_buffer_has_a_block_of_every_run() {
             rest = after;
             let mut sorted = buffer.to_vec();
             sorted.sort_unstable();
-            // neighbours are of neighbouring runs: at most two runs apart, but for the seam between last and first
-            let gaps = sorted.windows(2).map(|pair| pair[1] - pair[0]);
-            assert!(gaps.clone().all(|gap| gap < 3 * buffers), "{sorted:?} of {blocks} in {buffers}");
-            assert!(gaps.filter(|gap| *gap >= 2 * buffers).count() <= 1, "{sorted:?} of {blocks} in {buffers}");
+            // one of each run, and so less than two runs apart
+            assert!(
+                sorted.windows(2).all(|pair| pair[1] - pair[0] < 2 * buffers),
+                "{sorted:?} of {blocks} in {buffers}"
+            );
         }
     }
 }
 
 #[test]
-fn every_block_is_equally_likely_in_every_place_of_a_spread_order() {
-    const N: usize = 14;
-    let mut counts = [[0_u32; N]; N];
-    for epoch in 1..=N as u64 * 1000 {
-        for (place, &block) in block_order(Strategy::CorgiPile, 42, epoch, N as u32, 4).iter().enumerate() {
-            counts[place][block as usize] += 1;
+fn every_block_is_equally_likely_in_every_buffer_of_a_spread_order() {
+    const BLOCKS: usize = 140;
+    const BUFFERS: usize = 10;
+    let mut counts = [[0_u32; BUFFERS]; BLOCKS];
+    for epoch in 1..=14_000 {
+        let order = block_order(Strategy::CorgiPile, 42, epoch, BLOCKS as u32, BUFFERS as u32);
+        for (buffer, blocks) in order.chunks(BLOCKS / BUFFERS).enumerate() {
+            blocks.iter().for_each(|&block| counts[block as usize][buffer] += 1);
         }
     }
-    let chi_square: f64 = counts.iter().flatten().map(|&count| (f64::from(count) - 1000.0).powi(2) / 1000.0).sum();
-    // (N - 1)^2 = 169 degrees of freedom; 231 is the 0.999 quantile
-    assert!(chi_square < 231.0, "chi-square {chi_square}");
+    let chi_square: f64 = counts.iter().flatten().map(|&count| (f64::from(count) - 1400.0).powi(2) / 1400.0).sum();
+    // 1260 on average; about 50 is its standard deviation
+    assert!(chi_square < 1420.0, "chi-square {chi_square}");
 }
 
 #[test]
