@@ -236,6 +236,23 @@ impl Error {
     }
 }
 
+/// What a user should know although nothing is wrong.
+pub enum Notice {
+    /// The buffer mixes too few blocks.
+    FewBlocks { buffer_blocks: u32, blocks: u32 },
+}
+
+impl Notice {
+    /// Tells the client.
+    pub fn report(self) {
+        let Notice::FewBlocks { buffer_blocks, blocks } = self;
+        let message = format!("the buffer holds only {buffer_blocks} of {blocks} blocks, too few to mix them well");
+        ErrorReport::new(Code::ERRCODE_SUCCESSFUL_COMPLETION, message, "corgipile")
+            .set_hint("Use a larger buffer_size; '100%' shuffles a small table fully.")
+            .report(PgLogLevel::NOTICE);
+    }
+}
+
 /// Turns our `Result` into a value or a PostgreSQL error.
 pub trait OrRaise<T> {
     /// The value, or the error raised.

@@ -1,7 +1,7 @@
 //! Training, from the first look at the source to the stored model.
 
 use super::request::Request;
-use crate::error::{Error, Result};
+use crate::error::{Error, Notice, Result};
 use crate::models::{self, NewModel};
 use crate::operators::{Buffers, Source};
 use crate::pg::check_for_interrupts;
@@ -11,6 +11,7 @@ use pgrx::{IntoDatum, pg_sys};
 use serde::Serialize;
 use serde_json::json;
 use sgd::{EpochReport, Moments, Standardizer, Trainer};
+use shuffle::Geometry;
 use std::ffi::c_int;
 use std::time::{Duration, Instant};
 use tuples::{Batch, TupleSource};
@@ -58,6 +59,9 @@ pub struct Training {
 
 /// Floats that SGD may go through between two looks at pending interrupts: a fraction of a millisecond's work.
 const FLOATS_PER_CHUNK: usize = 1 << 18;
+
+/// With fewer blocks in the buffer, one block more of a class changes the class's share in it by over a tenth.
+const FEW_BLOCKS: u32 = 10;
 
 impl Training {
     /// Plans and starts the read of the source: from here on its privileges are checked and its rows fixed.
@@ -158,8 +162,17 @@ impl Training {
         let report = trainer.end_epoch().map_err(|e| self.diverged(e))?;
         if report.epoch == 1 {
             self.buffers.decoder.labels().classes()?; // one class only: say so before learning on
+            self.notice_few_blocks();
         }
         Ok(row(report, start.elapsed()))
+    }
+
+    /// A small table of which the buffer holds a few pages is learned from page by page.
+    fn notice_few_blocks(&self) {
+        let Geometry { buffer_blocks, blocks, .. } = self.buffers.geometry();
+        if self.request.shuffling.strategy.shuffles_tuples() && buffer_blocks < blocks.min(FEW_BLOCKS) {
+            Notice::FewBlocks { buffer_blocks, blocks }.report();
+        }
     }
 
     fn diverged(&self, error: sgd::Diverged) -> Error {

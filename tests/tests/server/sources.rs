@@ -130,7 +130,7 @@ fn a_partitioned_table_is_read_whole() {
         assert!(epochs.iter().all(|e| e.tuples == 2000), "{shuffle}: {epochs:?}");
     }
     assert_eq!(tuples(&mut db, "SELECT * FROM p"), 2000);
-    let id = db.train("'p', seed => 1, learning_rate => 0.05")[0].model_id;
+    let id = db.train("'p', seed => 1, learning_rate => 0.05, buffer_size => '50%'")[0].model_id;
     assert!(db.evaluate(id, "base").accuracy > 0.8, "{:?}", db.evaluate(id, "base"));
     assert_eq!(db.evaluate(id, "p").tuples, 2000.0);
     // A partition by itself has one class.

@@ -1,6 +1,8 @@
 //! What training learns, and every way to call it.
 
-use corgipile_tests::{Database, Loss, Oracle, Session, assert_close, clustered, epochs_of, shuffled_copy, small};
+use corgipile_tests::{
+    Database, Loss, Oracle, Session, assert_close, clustered, epochs_of, program, shuffled_copy, small,
+};
 
 #[test]
 fn a_clustered_table_reaches_the_accuracy_of_a_full_shuffle_and_no_shuffle_does_not() {
@@ -461,4 +463,20 @@ fn every_epoch_counts_every_row_once_while_others_write() {
         assert!(epochs.iter().all(|e| e.tuples == epochs[0].tuples), "{epochs:?}");
     }
     writers.stop();
+}
+
+#[test]
+fn a_buffer_of_too_few_blocks_is_noticed() {
+    let mut db = Database::new();
+    small(&mut db, "t", 5000);
+    let notices = |arguments: &str| {
+        let sql = format!("SELECT FROM corgipile_train('t', max_epochs => 1, learning_rate => 1e-6 {arguments})");
+        let output = program("psql").args(["-XqAt", "-d", db.name(), "-c", &sql]).output().expect("psql runs");
+        String::from_utf8(output.stderr).expect("psql writes UTF-8")
+    };
+    let notice = notices("");
+    assert!(notice.contains("NOTICE:  the buffer holds only") && notice.contains("HINT:  Use a larger"), "{notice}");
+    for enough in [", buffer_size => '100%'", ", buffer_size => '80%'", ", shuffle => 'no_shuffle'"] {
+        assert_eq!(notices(enough), "", "{enough}");
+    }
 }
