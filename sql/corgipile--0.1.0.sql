@@ -27,7 +27,7 @@ CREATE TABLE corgipile.models (
     feature_scale       float8[],
     skipped             bigint NOT NULL,
     preparation_seconds float8 NOT NULL,
-    history             jsonb NOT NULL
+    history             json NOT NULL
 );
 
 COMMENT ON TABLE corgipile.models IS 'trained models; each is seen, used and deleted by its owner and the members of its owner';
@@ -69,7 +69,7 @@ COMMENT ON VIEW corgipile.coefficients IS 'weights of the models by feature name
 CREATE VIEW corgipile.training_history WITH (security_invoker = true) AS
     SELECT m.model_id, m.name, h.epoch, h.loss, h.accuracy, h.learning_rate, h.tuples, h.seconds
       FROM corgipile.models AS m
-     CROSS JOIN LATERAL pg_catalog.jsonb_to_recordset(m.history)
+     CROSS JOIN LATERAL pg_catalog.json_to_recordset(m.history)
         AS h(epoch int, loss float8, accuracy float8, learning_rate float8, tuples bigint, seconds float8)
      ORDER BY m.model_id, h.epoch;
 COMMENT ON VIEW corgipile.training_history IS 'what corgipile_train() returned for each epoch of each model';

@@ -37,11 +37,11 @@ pub enum RowFault {
     NullFeatures,
     #[error("feature {0} is NULL")]
     NullFeature(String),
-    #[error("label is {0}")]
+    #[error("label is {}", in_words(*.0))]
     LabelNotFinite(f64),
-    #[error("feature {0} is {1}")]
+    #[error("feature {0} is {value}", value = in_words(*.1))]
     NotFinite(String, f64),
-    #[error("feature {0} is out of range for type real: {1}")]
+    #[error("feature {0} is out of range for type real: {1:e}")]
     OutOfRange(String, f64),
     #[error("{0} features instead of {1}")]
     Length(usize, usize),
@@ -71,7 +71,8 @@ pub enum Error {
     Row { at: RowAt, fault: Box<RowFault> },
     #[error("argument \"{0}\" must not be null")]
     NullArgument(&'static str),
-    #[error("unknown {what} \"{given}\"")]
+    #[error("unknown {} \"{given}\"", singular(what))]
+    /// `what` in the plural
     Unknown { what: &'static str, given: String, known: String },
     #[error("invalid value for argument \"{argument}\": {reason}")]
     InvalidArgument { argument: &'static str, reason: String, hint: Option<String> },
@@ -111,8 +112,10 @@ pub enum Error {
     PredictLength { model_id: i64, expected: usize, given: usize },
     #[error("feature {0} is NULL")]
     PredictNull(usize),
-    #[error("feature {index} is {value}")]
+    #[error("feature {index} is {}", in_words(*value))]
     PredictNotFinite { index: usize, value: f64 },
+    #[error("feature {index} is out of range for type real: {value:e}")]
+    PredictOutOfRange { index: usize, value: f64 },
     #[error("feature array has {0} dimensions")]
     PredictDimensions(usize),
     #[error("features must be an array of numbers, not of type {0}")]
@@ -127,8 +130,39 @@ pub enum Error {
     CorruptModel(i64, String),
     #[error("corgipile_shuffle() needs a table's row type")]
     NotARowType,
+    #[error("the database's encoding is not UTF8")]
+    Encoding,
+    #[error("relation corgipile.{0} does not exist")]
+    NoModelTable(String),
     #[error("name of the training source changed while it was being looked up")]
     SourceChanged,
+}
+
+/// NaN and infinities as SQL writes them; a number beyond double precision has become an infinity.
+fn in_words(value: f64) -> String {
+    match value {
+        f64::INFINITY => "Infinity or out of range".into(),
+        f64::NEG_INFINITY => "-Infinity or out of range".into(),
+        value => value.to_string(),
+    }
+}
+
+/// One of what is named in the plural.
+fn singular(plural: &str) -> String {
+    match plural.strip_suffix("ies") {
+        Some(stem) => format!("{stem}y"),
+        None => plural.trim_end_matches('s').to_owned(),
+    }
+}
+
+/// The beginning of a user's value: as much as a message has room for.
+pub fn excerpt(value: &str) -> String {
+    const ROOM: usize = 60;
+    if value.chars().count() <= ROOM {
+        value.to_owned()
+    } else {
+        value.chars().take(ROOM).chain("...".chars()).collect()
+    }
 }
 
 impl From<tuples::OutOfMemory> for Error {
@@ -157,20 +191,25 @@ impl Error {
             | Error::InvalidOption { .. }
             | Error::OptionsNotAnObject => Code::ERRCODE_INVALID_PARAMETER_VALUE,
             Error::NotOneSelect => Code::ERRCODE_SYNTAX_ERROR,
-            Error::NotReadOnly | Error::SparseFeatures | Error::TextLabels(_) | Error::NoProbabilities(_) => {
-                Code::ERRCODE_FEATURE_NOT_SUPPORTED
-            }
+            Error::NotReadOnly
+            | Error::Encoding
+            | Error::SparseFeatures
+            | Error::TextLabels(_)
+            | Error::NoProbabilities(_) => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
             Error::UndefinedColumn { .. } | Error::NoFeatures { .. } => Code::ERRCODE_UNDEFINED_COLUMN,
             Error::AmbiguousColumn(_) => Code::ERRCODE_AMBIGUOUS_COLUMN,
             Error::ColumnType { .. } | Error::PredictType(_) | Error::NotARowType => Code::ERRCODE_DATATYPE_MISMATCH,
             Error::NoRows(_) | Error::OneClass { .. } => Code::ERRCODE_DATA_EXCEPTION,
-            Error::Diverged { .. } | Error::PredictNotFinite { .. } => Code::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+            Error::Diverged { .. } | Error::PredictNotFinite { .. } | Error::PredictOutOfRange { .. } => {
+                Code::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE
+            }
             Error::NoModelId(_) | Error::NoModelName(_) => Code::ERRCODE_UNDEFINED_OBJECT,
             Error::ModelPermission(_) => Code::ERRCODE_INSUFFICIENT_PRIVILEGE,
             Error::ModelExists(_) => Code::ERRCODE_DUPLICATE_OBJECT,
             Error::PredictLength { .. } | Error::PredictDimensions(_) => Code::ERRCODE_ARRAY_ELEMENT_ERROR,
             Error::OutOfMemory(_) => Code::ERRCODE_OUT_OF_MEMORY,
             Error::CorruptModel(..) => Code::ERRCODE_DATA_CORRUPTED,
+            Error::NoModelTable(_) => Code::ERRCODE_UNDEFINED_TABLE,
             Error::SourceChanged => Code::ERRCODE_T_R_SERIALIZATION_FAILURE,
         }
     }
@@ -181,7 +220,7 @@ impl Error {
         match self {
             Error::Row { fault, .. } => match fault.as_ref() {
                 R::NullLabel | R::NullFeatures | R::NullFeature(..) => {
-                    fixed("Use options => '{\"nulls\": \"skip\"}' to leave out rows with NULLs and count them.")
+                    fixed("Train with options => '{\"nulls\": \"skip\"}' to leave out rows with NULLs and count them.")
                 }
                 R::LabelNotFinite(..) | R::NotFinite(..) | R::OutOfRange(..) => {
                     fixed("Leave such rows out with a query as source, or correct them.")
@@ -195,9 +234,12 @@ impl Error {
                 R::UnseenClass { known, .. } => Some(format!("The model knows the labels {known}.")),
                 R::LabelTooLong(..) => fixed("Labels are at most 8191 bytes long."),
             },
-            Error::Unknown { what, known, .. } => Some(format!("Known {what}s are: {known}.")),
+            Error::Encoding => fixed("Use corgipile in a database with the encoding UTF8."),
+            Error::NoModelTable(_) => fixed("Extension corgipile was dropped meanwhile, or its table renamed."),
+            Error::Unknown { what, known, .. } => Some(format!("Known {what} are: {known}.")),
             Error::InvalidArgument { hint, .. } => hint.clone(),
             Error::NotOneSelect => fixed("Give the name of a table or view, or one SELECT, VALUES or WITH query."),
+            Error::UndefinedColumn { columns, .. } if columns.is_empty() => fixed("The source has no columns."),
             Error::UndefinedColumn { columns, .. } => {
                 Some(format!("The source has the columns {}.", columns.join(", ")))
             }

@@ -96,8 +96,7 @@ fn explain(model: &Model, fault: ArrayFault) -> Error {
         ArrayFault::Length(given) => Error::PredictLength { model_id: model.id, expected: model.dim(), given },
         ArrayFault::Dimensions(n) => Error::PredictDimensions(n),
         ArrayFault::Null(i) => Error::PredictNull(i),
-        ArrayFault::Number(index, NumberFault::NotFinite(value) | NumberFault::OutOfRange(value)) => {
-            Error::PredictNotFinite { index, value }
-        }
+        ArrayFault::Number(index, NumberFault::NotFinite(value)) => Error::PredictNotFinite { index, value },
+        ArrayFault::Number(index, NumberFault::OutOfRange(value)) => Error::PredictOutOfRange { index, value },
     }
 }

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::pg::model_table::{self, Field, Key, ModelRow, ModelTable};
 use crate::pg::number::NumberType;
 use crate::pg::relation::existing_base_type;
+use pgrx::datum::JsonString;
 use pgrx::{JsonB, pg_sys};
 use serde_json::Value;
 use sgd::{LinearModel, ModelKind, Standardizer};
@@ -48,8 +49,8 @@ pub struct NewModel<'a> {
     /// rows left out in each epoch
     pub skipped: u64,
     pub preparation: Duration,
-    /// an object per epoch
-    pub history: Value,
+    /// JSON: an object per epoch
+    pub history: String,
 }
 
 /// Fails if a model with this name could not be stored, before any work is done for it.
@@ -66,9 +67,13 @@ pub fn check_can_store(name: Option<&str>) -> Result<()> {
 }
 
 /// Stores a model as the current user's and returns its id.
-pub fn store(new: NewModel) -> i64 {
+///
+/// # Errors
+/// [`Error::ModelExists`] if somebody else has stored one with this name meanwhile.
+pub fn store(new: NewModel) -> Result<i64> {
     let (mean, scale) = new.standardizer.map(|s| (s.mean, s.scale)).unzip();
-    model_table::insert(vec![
+    let name = new.name;
+    let id = model_table::insert(vec![
         Field::new("name", new.name),
         Field::object("owner", pg_sys::REGROLEOID, model_table::current_user()),
         Field::new("model", Some(new.kind.name())),
@@ -85,8 +90,9 @@ pub fn store(new: NewModel) -> i64 {
         Field::new("feature_scale", scale),
         Field::new("skipped", Some(new.skipped as i64)),
         Field::new("preparation_seconds", Some(new.preparation.as_secs_f64())),
-        Field::new("history", Some(JsonB(new.history))),
-    ])
+        Field::new("history", Some(JsonString(new.history))),
+    ]);
+    id.ok_or_else(|| Error::ModelExists(name.unwrap_or_default().to_owned()))
 }
 
 /// The model with this id, if the current user may use it.
@@ -131,17 +137,32 @@ impl Model {
     fn read(id: i64, row: &ModelRow) -> Result<Model> {
         let corrupt = |what: &str| Error::CorruptModel(id, what.to_owned());
         let kind: String = row.get(c"model").ok_or_else(|| corrupt("model is NULL"))?;
-        let weights: Vec<f32> = row.get(c"weights").ok_or_else(|| corrupt("weights are NULL"))?;
+        let weights = elements(row.get(c"weights")).ok_or_else(|| corrupt("weights are NULL"))?;
         let linear = LinearModel { weights, intercept: row.get(c"intercept").ok_or_else(|| corrupt("no intercept"))? };
-        let dim = linear.weights.len();
-        let standardizer = match (row.get(c"feature_mean"), row.get(c"feature_scale")) {
-            (Some(mean), Some(scale)) => Some(Standardizer { mean, scale }),
-            _ => None,
-        };
-        if standardizer.as_ref().is_some_and(|s| s.mean.len() != dim || s.scale.len() != dim) {
-            return Err(corrupt("weights, feature_mean and feature_scale differ in length"));
+        if !linear.is_finite() {
+            return Err(corrupt("weights are not finite"));
         }
-        let classes: Vec<String> = row.get(c"classes").ok_or_else(|| corrupt("classes are NULL"))?;
+        let dim = linear.weights.len();
+        let standardizer = match (elements(row.get(c"feature_mean")), elements(row.get(c"feature_scale"))) {
+            (Some(mean), Some(scale)) => Some(Standardizer { mean, scale }),
+            (None, None) => None,
+            _ => return Err(corrupt("there is one of feature_mean and feature_scale")),
+        };
+        if let Some(Standardizer { mean, scale }) = &standardizer {
+            let sound = |scale: &f64| scale.is_finite() && *scale > 0.0;
+            if mean.len() != dim
+                || scale.len() != dim
+                || !scale.iter().all(sound)
+                || !mean.iter().all(|m| m.is_finite())
+            {
+                return Err(corrupt("feature_mean and feature_scale do not fit the weights"));
+            }
+        }
+        let features: Vec<String> = elements(row.get(c"features")).ok_or_else(|| corrupt("features are NULL"))?;
+        if features.len() != if row.get(c"array_features") == Some(true) { 1 } else { dim } {
+            return Err(corrupt("features do not fit the weights"));
+        }
+        let classes: Vec<String> = elements(row.get(c"classes")).ok_or_else(|| corrupt("classes are NULL"))?;
         let classes: [String; 2] = classes.try_into().map_err(|_| corrupt("there are not two classes"))?;
         let label_type = row.get(c"label_type").unwrap_or(pg_sys::Oid::INVALID);
         let options: Option<JsonB> = row.get(c"hyperparameters");
@@ -153,7 +174,7 @@ impl Model {
             values: numbers(label_type, &classes),
             classes,
             label: row.get(c"label").ok_or_else(|| corrupt("label is NULL"))?,
-            features: row.get(c"features").ok_or_else(|| corrupt("features are NULL"))?,
+            features,
             skips_nulls: options.is_some_and(|JsonB(options)| options["nulls"] == "skip"),
         })
     }
@@ -175,6 +196,11 @@ impl Model {
         }
         self.linear.decision(features)
     }
+}
+
+/// The elements of an array, None if one of them is NULL.
+fn elements<T>(array: Option<Vec<Option<T>>>) -> Option<Vec<T>> {
+    array?.into_iter().collect()
 }
 
 /// The classes as numbers, if the label's type has numbers.

@@ -200,6 +200,10 @@ impl Decoder {
         match &self.features {
             Features::Array(reader) => {
                 let Some(array) = row.get(1) else { return self.null(RowFault::NullFeatures) };
+                if out.is_empty() {
+                    // no array so far had a length to go by
+                    return self.array_fault(reader.len(array).err().unwrap_or(ArrayFault::Length(0)), 0);
+                }
                 if let Err(fault) = reader.read(array, out) {
                     return self.array_fault(fault, out.len());
                 }

@@ -71,7 +71,7 @@ impl Shuffling {
         let buffer_size = buffer_size.ok_or(Error::NullArgument("buffer_size"))?;
         let shuffling = Shuffling {
             strategy: strategy.parse().map_err(|_| Error::Unknown {
-                what: "shuffle strategy",
+                what: "shuffle strategies",
                 given: strategy,
                 known: Strategy::known(),
             })?,

@@ -10,6 +10,7 @@ use crate::pg::custom_scan::{CustomScan, Flags, Methods, Node, Slot};
 use crate::pg::explain::Explain;
 use crate::pg::query::Running;
 use crate::pg::relation::Relation;
+use crate::pg::require_utf8;
 use pgrx::pg_sys;
 use std::ffi::c_int;
 
@@ -55,6 +56,7 @@ impl Shuffled {
         instrument: c_int,
         flags: Flags,
     ) -> Result<Shuffled> {
+        require_utf8()?;
         let epoch = arguments.epoch.ok_or(Error::NullArgument("epoch"))?;
         if epoch < 1 {
             let reason = format!("{epoch} is not at least 1");

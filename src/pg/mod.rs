@@ -21,10 +21,23 @@ pub mod spool;
 pub mod tuple_buffer;
 pub mod uniform;
 
+use crate::error::{Error, Result};
 use pgrx::pg_sys;
 
 /// Bytes of a heap page.
 pub const PAGE_BYTES: u32 = pg_sys::BLCKSZ;
+
+/// Names, queries and labels pass through Rust strings, which are UTF-8.
+///
+/// # Errors
+/// [`Error::Encoding`] if the database has another encoding. (SQL_ASCII is none.)
+pub fn require_utf8() -> Result<()> {
+    // SAFETY: reads what was set when the session began.
+    match unsafe { pg_sys::GetDatabaseEncoding() } as pg_sys::pg_enc::Type {
+        pg_sys::pg_enc::PG_UTF8 | pg_sys::pg_enc::PG_SQL_ASCII => Ok(()),
+        _ => Err(Error::Encoding),
+    }
+}
 
 /// A seed that nobody can foresee: small enough to be written down.
 pub fn random_seed() -> i64 {

@@ -2,9 +2,11 @@
 //!
 //! Whoever calls checks whether the user may use what was found: this module knows rows, not policies.
 
+use crate::error::Error;
 use pgrx::datum::DatumWithOid;
 use pgrx::prelude::*;
 use std::ffi::{CStr, CString, c_int};
+use std::panic::AssertUnwindSafe;
 
 /// What identifies a model.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -59,16 +61,16 @@ impl Field {
     }
 }
 
-unsafe fn relation_oid(name: &CStr) -> pg_sys::Oid {
-    // SAFETY: catalog lookups.
-    unsafe {
-        let schema = pg_sys::get_namespace_oid(c"corgipile".as_ptr(), false);
-        let oid = pg_sys::get_relname_relid(name.as_ptr(), schema);
-        if oid == pg_sys::Oid::INVALID {
-            error!("relation corgipile.{} is missing", name.to_string_lossy());
-        }
-        oid
+fn relation_oid(name: &CStr) -> pg_sys::Oid {
+    // SAFETY: catalog lookups; there is nothing in schema InvalidOid.
+    let oid = unsafe {
+        let schema = pg_sys::get_namespace_oid(c"corgipile".as_ptr(), true);
+        pg_sys::get_relname_relid(name.as_ptr(), schema)
+    };
+    if oid == pg_sys::Oid::INVALID {
+        Error::NoModelTable(name.to_string_lossy().into_owned()).raise();
     }
+    oid
 }
 
 impl ModelTable {
@@ -139,8 +141,9 @@ impl ModelRow<'_> {
     }
 }
 
-/// Inserts a row and returns its model_id. Done as the table's owner, whom row security lets pass.
-pub fn insert(fields: Vec<Field>) -> i64 {
+/// Inserts a row and returns its model_id, None if the name is taken. Done as the table's owner, whom row security lets
+/// pass.
+pub fn insert(fields: Vec<Field>) -> Option<i64> {
     let columns: Vec<&str> = fields.iter().map(|f| f.column).collect();
     let places: Vec<String> = (1..=fields.len()).map(|i| format!("${i}")).collect();
     let sql = format!(
@@ -149,10 +152,16 @@ pub fn insert(fields: Vec<Field>) -> i64 {
         places.join(", ")
     );
     let values: Vec<DatumWithOid> = fields.into_iter().map(|f| f.value).collect();
-    as_owner(|| match Spi::get_one_with_args::<i64>(&sql, &values) {
-        Ok(Some(id)) => id,
+    let insert = || match Spi::get_one_with_args::<i64>(&sql, &values) {
+        Ok(Some(id)) => Some(id),
         Ok(None) => error!("corgipile.models did not give a model_id"),
         Err(e) => error!("could not write to corgipile.models: {e}"),
+    };
+    as_owner(|| {
+        // Caught to be raised anew, in our own words: the transaction ends either way.
+        PgTryBuilder::new(AssertUnwindSafe(insert))
+            .catch_when(PgSqlErrorCode::ERRCODE_UNIQUE_VIOLATION, |_| None)
+            .execute()
     })
 }
 
@@ -164,7 +173,7 @@ fn as_owner<R>(f: impl FnOnce() -> R) -> R {
         let cache = pg_sys::SysCacheIdentifier::RELOID as c_int;
         let tuple = pg_sys::SearchSysCache1(cache, relid.into());
         if tuple.is_null() {
-            error!("relation corgipile.models is missing");
+            Error::NoModelTable("models".into()).raise();
         }
         let owner = (*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_class>()).relowner;
         pg_sys::ReleaseSysCache(tuple);

@@ -215,11 +215,37 @@ unsafe fn plan_function(
         }
         // A cached plan with a table's row type in it has to go when the table changes.
         let relation = pg_sys::get_typ_typrelid((*call).funcresulttype);
+        let mut cost = pg_sys::cpu_tuple_cost * (*rel).rows * 100.0;
         if relation != pg_sys::Oid::INVALID {
             (*(*root).glob).relationOids = pg_sys::lappend_oid((*(*root).glob).relationOids, relation);
+            if let Some((pages, tuples)) = size_of_table(relation) {
+                let selectivity = (*rel).rows / (*rel).tuples.max(1.0);
+                (*rel).tuples = tuples;
+                (*rel).rows = (tuples * selectivity).max(1.0).round();
+                cost = f64::from(pages) * pg_sys::seq_page_cost + tuples * 2.0 * pg_sys::cpu_tuple_cost;
+            }
         }
         let private = pg_sys::lappend(std::ptr::null_mut(), call.cast());
-        replace_paths(rel, methods, pg_sys::cpu_tuple_cost * (*rel).rows * 100.0, private);
+        replace_paths(rel, methods, cost, private);
+    }
+}
+
+/// Estimated pages and tuples of a relation with pages of its own.
+unsafe fn size_of_table(oid: pg_sys::Oid) -> Option<(u32, f64)> {
+    // SAFETY: the relation is locked while it is looked at, as the planner does for those in a query.
+    unsafe {
+        let kind = pg_sys::get_rel_relkind(oid) as u8;
+        if !matches!(kind, pg_sys::RELKIND_RELATION | pg_sys::RELKIND_MATVIEW) {
+            return None;
+        }
+        let relation = pg_sys::try_relation_open(oid, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
+        if relation.is_null() {
+            return None;
+        }
+        let (mut pages, mut tuples, mut all_visible) = (0, 0.0, 0.0);
+        pg_sys::estimate_rel_size(relation, std::ptr::null_mut(), &mut pages, &mut tuples, &mut all_visible);
+        pg_sys::relation_close(relation, pg_sys::NoLock as pg_sys::LOCKMODE);
+        Some((pages, tuples))
     }
 }
 

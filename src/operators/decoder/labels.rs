@@ -4,7 +4,7 @@
 //! value that is met first gets the label -1, the other +1. If that turns out to be the wrong way round, the model is
 //! negated in the end: learning is symmetric in the labels, bit for bit, so nobody can tell the difference.
 
-use crate::error::{Error, Result, RowFault};
+use crate::error::{Error, Result, RowFault, excerpt};
 use crate::pg::distinct::Distinct;
 use pgrx::pg_sys::{Datum, Oid};
 
@@ -59,13 +59,14 @@ impl Labels {
         if self.values.size(class) > MAX_BYTES {
             return Err(RowFault::LabelTooLong(self.values.size(class)));
         }
-        let value = self.values.text(class);
+        let text = |i| excerpt(&self.values.text(i));
         if self.fixed {
-            let known = format!("{} and {}", self.values.text(0), self.values.text(1));
+            let value = text(class);
+            let known = format!("{} and {}", text(0), text(1));
             return Err(RowFault::UnseenClass { value, known });
         }
         if class == 2 {
-            let values: Vec<String> = (0..3).map(|i| self.values.text(i)).collect();
+            let values: Vec<String> = (0..3).map(text).collect();
             let (column, values) = (self.column.clone(), values.join(", "));
             return Err(RowFault::ThirdClass { column, values });
         }
@@ -78,7 +79,7 @@ impl Labels {
     /// [`Error::OneClass`]
     pub fn classes(&self) -> Result<(Classes, bool)> {
         if self.values.len() < 2 {
-            return Err(Error::OneClass { column: self.column.clone(), value: self.values.text(0) });
+            return Err(Error::OneClass { column: self.column.clone(), value: excerpt(&self.values.text(0)) });
         }
         let (first, second) = (self.values.text(0), self.values.text(1));
         let swapped = self.values.is_less(1, 0);

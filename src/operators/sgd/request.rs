@@ -3,9 +3,16 @@
 use crate::error::{Error, Result};
 use crate::operators::{Nulls, Shuffling};
 use crate::pg::arguments::Arguments;
+use crate::pg::require_utf8;
 use serde_json::{Value, json};
 use sgd::{Hyperparameters, ModelKind};
 use shuffle::Geometry;
+
+/// Epochs that a training may take. Each leaves a row to be kept, whatever it cost.
+const MAX_EPOCHS: i32 = 1_000_000;
+
+/// Bytes of a model's name, which has to fit an index.
+const MAX_NAME_BYTES: usize = 1024;
 
 /// The arguments in the function's order; None is NULL.
 #[derive(Default)]
@@ -73,6 +80,7 @@ impl TrainArguments {
     /// # Errors
     /// [`Error::InvalidArgument`] if options cannot be read.
     pub fn of_call(arguments: &Arguments) -> Result<TrainArguments> {
+        require_utf8()?;
         let options = arguments.json(11).map_err(|e| invalid("options", e.to_string()))?;
         Ok(TrainArguments {
             source: arguments.get(0),
@@ -100,13 +108,15 @@ impl TrainArguments {
         let model = self.model.ok_or(Error::NullArgument("model"))?;
         let label = self.label.ok_or(Error::NullArgument("label"))?;
         let kind: ModelKind =
-            model.parse().map_err(|_| Error::Unknown { what: "model", given: model, known: ModelKind::known() })?;
+            model.parse().map_err(|_| Error::Unknown { what: "models", given: model, known: ModelKind::known() })?;
         let max_epochs = self.max_epochs.ok_or(Error::NullArgument("max_epochs"))?;
-        if max_epochs < 1 {
-            return Err(invalid("max_epochs", format!("{max_epochs} is not at least 1")));
+        if !(1..=MAX_EPOCHS).contains(&max_epochs) {
+            return Err(invalid("max_epochs", format!("{max_epochs} is not in 1 to {MAX_EPOCHS}")));
         }
-        if self.name.as_ref().is_some_and(String::is_empty) {
-            return Err(invalid("name", "it is empty".into()));
+        if let Some(name) = &self.name
+            && !(1..=MAX_NAME_BYTES).contains(&name.len())
+        {
+            return Err(invalid("name", format!("its {} bytes are not in 1 to {MAX_NAME_BYTES}", name.len())));
         }
         let options = Options::parse(self.options)?;
         let mut hyperparameters = Hyperparameters::new(kind);
@@ -176,7 +186,7 @@ impl Options {
                 "nulls" => {
                     parsed.nulls = serde_json::from_value(value).map_err(|_| must("\"error\" or \"skip\""))?;
                 }
-                _ => return Err(Error::Unknown { what: "option", given: key, known: Options::KNOWN.into() }),
+                _ => return Err(Error::Unknown { what: "options", given: key, known: Options::KNOWN.into() }),
             }
         }
         Ok(parsed)

@@ -9,7 +9,6 @@ use crate::pg::custom_scan::Flags;
 use crate::pg::query::Running;
 use pgrx::{IntoDatum, pg_sys};
 use serde::Serialize;
-use serde_json::json;
 use sgd::{EpochReport, Moments, Standardizer, Trainer};
 use shuffle::Geometry;
 use std::ffi::c_int;
@@ -207,8 +206,8 @@ impl Training {
             standardizer,
             skipped: self.buffers.decoder.skipped(),
             preparation,
-            history: json!(history),
-        });
+            history: serde_json::to_string(&history).expect("rows of plain values are always JSON"),
+        })?;
         for row in &mut history {
             row.model_id = model_id;
         }

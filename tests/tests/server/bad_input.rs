@@ -362,7 +362,7 @@ fn a_taken_name_is_an_error_before_training() {
     db.train("'t', max_epochs => 1, name => 'fraud'");
     rejects(&mut db, "'t', name => 'fraud'", "42710").says(&["fraud"]).hints(&["corgipile.models"]);
     // Before training: it would take hours.
-    rejects(&mut db, "'t', max_epochs => 100000000, name => 'fraud'", "42710");
+    rejects(&mut db, "'t', max_epochs => 1000000, name => 'fraud'", "42710");
     // A name is compared exactly.
     db.train("'t', max_epochs => 1, name => 'Fraud'");
     db.train("'t', max_epochs => 1, name => 'größer; DROP TABLE t; --'");
@@ -446,7 +446,7 @@ fn a_read_only_transaction_trains_nothing() {
     db.run("SET default_transaction_read_only = on");
     rejects(&mut db, "'t'", "25006");
     // It is said before hours of training.
-    rejects(&mut db, "'t', max_epochs => 100000000", "25006");
+    rejects(&mut db, "'t', max_epochs => 1000000", "25006");
     db.run("SET default_transaction_read_only = off");
     db.train("'t', max_epochs => 1");
     db.run("SET default_transaction_read_only = on");
@@ -524,4 +524,59 @@ fn a_failure_in_a_later_epoch_stores_nothing_and_the_session_goes_on() {
     );
     db.rejects("SELECT * FROM corgipile_train('SELECT label, late(a) AS x FROM t')", "P0001").says(&["late"]);
     assert_eq!(db.train("'t', max_epochs => 2").len(), 2);
+}
+
+#[test]
+fn arrays_that_are_all_empty_are_an_error_that_names_a_row() {
+    let mut db = Database::new();
+    db.run("CREATE TABLE t AS SELECT i % 2 AS label, '{}'::real[] AS x FROM generate_series(1, 10) i");
+    db.rejects("SELECT * FROM corgipile_train('t')", "2202E").says(&["empty", "(0,"]);
+}
+
+#[test]
+fn too_many_epochs_and_too_long_names_are_refused_before_training() {
+    let mut db = Database::new();
+    small(&mut db, "t", 100);
+    rejects(&mut db, "'t', max_epochs => 1000001", "22023").says(&["max_epochs", "1000000"]);
+    rejects(&mut db, "'t', max_epochs => 2147483647", "22023").says(&["max_epochs"]);
+    rejects(&mut db, "'t', name => repeat('x', 1025)", "22023").says(&["name", "1024"]);
+    db.train("'t', max_epochs => 1, name => repeat('x', 1024)");
+}
+
+#[test]
+fn a_name_that_another_session_takes_meanwhile_is_an_error_as_any_taken_name() {
+    let mut db = Database::new();
+    small(&mut db, "t", 100);
+    let mut other = db.session();
+    other.run("BEGIN; SELECT FROM corgipile_train('t', max_epochs => 1, name => 'm')");
+    let mut late = db.session();
+    let thread = std::thread::spawn(move || {
+        late.attempt("SELECT FROM corgipile_train('t', max_epochs => 1, name => 'm')").expect_err("the name is taken")
+    });
+    // The late one has trained when it waits for the first to end.
+    while db.line("SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'") == "0" {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    other.run("COMMIT");
+    let failure = thread.join().expect("the late session's thread does not panic");
+    assert_eq!(failure.code, "42710", "{failure:?}");
+    assert_eq!(db.models(), 1);
+}
+
+#[test]
+fn a_database_with_another_encoding_is_refused() {
+    let mut db = Database::new();
+    let name = format!("{}_latin1", db.name());
+    db.run(&format!("CREATE DATABASE {name} ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0"));
+    let psql = |sql: &str| {
+        let mut psql = corgipile_tests::program("psql");
+        psql.args(["-Xq", "-v", "VERBOSITY=verbose", "-d", &name, "-c", sql]);
+        String::from_utf8_lossy(&psql.output().expect("psql runs").stderr).into_owned()
+    };
+    assert_eq!(psql("CREATE EXTENSION corgipile; CREATE TABLE t (label int, a real)"), "");
+    for call in ["corgipile_train('t')", "corgipile_train('tä')", "corgipile_shuffle(NULL::t)"] {
+        let message = psql(&format!("SELECT * FROM {call}"));
+        assert!(message.contains("0A000") && message.contains("encoding is not UTF8"), "{call}: {message}");
+    }
+    db.run(&format!("DROP DATABASE {name}"));
 }

@@ -7,7 +7,7 @@ use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
 /// Would take hours: whatever ends it is not its own end.
-const ENDLESS: &str = "SELECT * FROM corgipile_train('t', max_epochs => 100000000)";
+const ENDLESS: &str = "SELECT * FROM corgipile_train('t', max_epochs => 1000000)";
 
 /// Longer than any stop may take on a loaded machine, and far shorter than what is stopped.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -75,14 +75,14 @@ fn pg_cancel_backend_stops_training_in_every_shape() {
     clustered(&mut db, "t", 20_000);
     for sql in [
         ENDLESS,
-        "SELECT corgipile_train('t', max_epochs => 100000000)",
-        "SELECT * FROM corgipile_train('t', 'svm', max_epochs => 100000000, shuffle => 'no_shuffle')",
-        "SELECT * FROM corgipile_train('t', max_epochs => 100000000, buffer_size => '100%')",
-        "SELECT * FROM corgipile_train('SELECT t.label, t.features_v FROM t', max_epochs => 100000000)",
+        "SELECT corgipile_train('t', max_epochs => 1000000)",
+        "SELECT * FROM corgipile_train('t', 'svm', max_epochs => 1000000, shuffle => 'no_shuffle')",
+        "SELECT * FROM corgipile_train('t', max_epochs => 1000000, buffer_size => '100%')",
+        "SELECT * FROM corgipile_train('SELECT t.label, t.features_v FROM t', max_epochs => 1000000)",
         "SELECT * FROM corgipile_train('SELECT t.label, t.features_v FROM t JOIN t u USING (id)',
-         max_epochs => 100000000)",
-        "EXPLAIN ANALYZE SELECT * FROM corgipile_train('t', max_epochs => 100000000)",
-        "DO 'BEGIN PERFORM * FROM corgipile_train(''t'', max_epochs => 100000000); END'",
+         max_epochs => 1000000)",
+        "EXPLAIN ANALYZE SELECT * FROM corgipile_train('t', max_epochs => 1000000)",
+        "DO 'BEGIN PERFORM * FROM corgipile_train(''t'', max_epochs => 1000000); END'",
     ] {
         let mut session = db.session();
         let pid = session.pid();
@@ -131,7 +131,7 @@ fn pg_terminate_backend_ends_the_session_in_mid_epoch() {
     for sql in [
         ENDLESS,
         "SELECT * FROM corgipile_train('SELECT t.label, t.features_v FROM t JOIN t u USING (id)',
-         max_epochs => 100000000)",
+         max_epochs => 1000000)",
         "SELECT count(*) FROM corgipile_shuffle(NULL::t) s, generate_series(1, 10000000) g",
     ] {
         let mut session = db.session();
@@ -166,7 +166,7 @@ fn a_client_that_goes_away_does_not_leave_a_session_training() {
         .expect("psql starts");
     let training =
         "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
-                    AND state = 'active' AND query LIKE '%100000000%'";
+                    AND state = 'active' AND query LIKE '%1000000%'";
     let deadline = Instant::now() + PATIENCE;
     while db.line(training) != "1" {
         assert!(Instant::now() < deadline, "psql trains");
@@ -190,8 +190,8 @@ fn many_cancels_at_odd_times_leave_a_session_that_works() {
     db.run("ALTER TABLE t ADD big text; UPDATE t SET big = repeat('x', 3000) WHERE id % 5 = 0; SET work_mem = '64kB'");
     let statements = [
         ENDLESS,
-        "SELECT corgipile_train('t', 'svm', max_epochs => 100000000, options => '{\"standardize\": true}')",
-        "SELECT * FROM corgipile_train('SELECT label, features_v, big FROM t ORDER BY id', max_epochs => 100000000)",
+        "SELECT corgipile_train('t', 'svm', max_epochs => 1000000, options => '{\"standardize\": true}')",
+        "SELECT * FROM corgipile_train('SELECT label, features_v, big FROM t ORDER BY id', max_epochs => 1000000)",
         "SELECT count(*) FROM generate_series(1, 1000000) g,
          LATERAL (SELECT * FROM corgipile_shuffle(NULL::t, seed => g) OFFSET 0) s",
     ];

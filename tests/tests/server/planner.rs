@@ -206,3 +206,12 @@ fn a_row_larger_than_the_buffer_is_trained_on() {
     assert_eq!(db.train("'t', max_epochs => 2, learning_rate => 1e-6")[1].tuples, 20);
     assert_eq!(db.line("SELECT count(*) FROM corgipile_shuffle(NULL::t)"), "20");
 }
+
+#[test]
+fn the_planner_knows_how_many_rows_a_shuffled_table_has() {
+    let mut db = Database::new();
+    corgipile_tests::small(&mut db, "t", 3000);
+    db.run("ANALYZE t");
+    let plan = db.line("EXPLAIN SELECT * FROM corgipile_shuffle(NULL::t)");
+    assert!(plan.contains("rows=3000 "), "{plan}");
+}
