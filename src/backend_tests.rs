@@ -189,3 +189,28 @@ fn test_raw_tuples_are_decoded_as_the_executor_deforms_them() {
     // SAFETY: registered above.
     unsafe { pg_sys::UnregisterSnapshot(snapshot) };
 }
+
+#[pg_test]
+fn test_rows_leave_no_memory_behind_while_the_query_runs() {
+    // Each row that is left out for a NULL in its array is looked at in a detoasted copy.
+    run("CREATE TABLE t AS SELECT i % 2 AS label, CASE WHEN i % 3 > 0 THEN ARRAY[i, NULL] ELSE ARRAY[i, 1] END AS x
+           FROM generate_series(1, 30000) i");
+    // SAFETY: a registered snapshot, released below.
+    let snapshot = unsafe { pg_sys::RegisterSnapshot(pg_sys::GetLatestSnapshot()) };
+    // SAFETY: adds up the sizes of all memory contexts.
+    let allocated = || unsafe { pg_sys::MemoryContextMemAllocated(pg_sys::TopMemoryContext, true) };
+    for source in ["t", "SELECT * FROM t WHERE length(x::text) >= 0", "SELECT * FROM t ORDER BY x"] {
+        let mut buffers = open(source, Strategy::CorgiPile, snapshot);
+        assert_eq!(epoch(&mut buffers).len(), 10_000, "{source}");
+        let before = allocated();
+        for _ in 0..3 {
+            buffers.next_epoch().unwrap();
+            epoch(&mut buffers);
+        }
+        let kept = allocated().saturating_sub(before);
+        assert!(kept < 1 << 20, "{source}: {kept} bytes kept");
+        buffers.finish();
+    }
+    // SAFETY: registered above.
+    unsafe { pg_sys::UnregisterSnapshot(snapshot) };
+}

@@ -284,6 +284,20 @@ impl Node {
         }
     }
 
+    /// Runs `f` in memory that goes away with it: what functions of PostgreSQL leave behind while values are read
+    /// (a numeric that had to be detoasted, say) would else stay until the query ends.
+    pub fn in_tuple_memory<R>(self, f: impl FnOnce() -> R) -> R {
+        // SAFETY: the node's expression context lives as long as the node. An ERROR in f resets the current context anyway.
+        unsafe {
+            let memory = (*(*self.0).ss.ps.ps_ExprContext).ecxt_per_tuple_memory;
+            let caller = pg_sys::MemoryContextSwitchTo(memory);
+            let result = f();
+            pg_sys::MemoryContextSwitchTo(caller);
+            pg_sys::MemoryContextReset(memory);
+            result
+        }
+    }
+
     /// The row in the scan slot as the node's parent would see it.
     pub fn project(self) -> Slot {
         // SAFETY: as in passes_qual, which has set the expression context's scan tuple.

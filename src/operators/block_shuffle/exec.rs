@@ -105,10 +105,12 @@ impl BlockShuffle {
             let loaded = self.timing.then(Instant::now);
             match (&mut self.pages, &mut self.layout) {
                 (Some(Pages::Heap(scan)), Some(layout)) => {
-                    decoder.decode_page(batch, &mut HeapPage { scan, layout, rows })?;
+                    let page = &mut HeapPage { scan, layout, rows };
+                    node.in_tuple_memory(|| decoder.decode_page(batch, page))?;
                 }
                 (Some(Pages::Spool(spool)), Some(layout)) => {
-                    decoder.decode_page(batch, &mut SpoolPage { spool, layout, rows })?;
+                    let page = &mut SpoolPage { spool, layout, rows };
+                    node.in_tuple_memory(|| decoder.decode_page(batch, page))?;
                 }
                 (Some(pages), None) => decode_through_slot(node, pages, rows, decoder, batch)?,
                 (None, _) => return Ok(()),
@@ -125,9 +127,7 @@ impl BlockShuffle {
             }
         }
     }
-}
 
-impl BlockShuffle {
     /// Makes room for the rest of the buffer, as if its pages had all as many rows as the last: a buffer that grows bit by
     /// bit is copied again and again, and takes twice its memory meanwhile.
     fn reserve(&self, batch: &mut Batch, rows: usize, max_bytes: u64) -> Result<()> {
@@ -216,7 +216,7 @@ fn decode_through_slot(
     for i in 0..rows {
         pages.store(i, node.scan_slot());
         if node.passes_qual() {
-            decoder.decode_row(batch, node.project().row(), pages.at(i))?;
+            node.in_tuple_memory(|| decoder.decode_row(batch, node.project().row(), pages.at(i)))?;
         }
     }
     Ok(())
