@@ -1,7 +1,8 @@
 //! The only place where our errors become SQLSTATE, message, detail and hint.
 //!
 //! Everything a user can do wrong is a variant here; code returns `Result<_, Error>` and the boundary to
-//! PostgreSQL calls [`OrRaise::or_raise`]. Errors that PostgreSQL itself raises pass through untouched.
+//! PostgreSQL calls [`OrRaise::or_raise`]. Errors that PostgreSQL itself raises pass through, as far as pgrx lets them:
+//! it raises them anew with SQLSTATE, message, detail and hint, and drops the position in the query.
 
 use pgrx::pg_sys::errcodes::PgSqlErrorCode as Code;
 use pgrx::pg_sys::panic::ErrorReport;

@@ -33,8 +33,7 @@ pub fn only_select(text: &str) -> Result<&str> {
     let Ok(c_text) = CString::new(text) else { return Err(Error::NotOneSelect) };
     // SAFETY: the parser gets a C string and gives a list of RawStmts with positions in it.
     unsafe {
-        let statements = with_position_in(c_text.as_ptr(), || pg_sys::pg_parse_query(c_text.as_ptr()));
-        let statements = pgrx::PgList::<pg_sys::RawStmt>::from_pg(statements);
+        let statements = pgrx::PgList::<pg_sys::RawStmt>::from_pg(pg_sys::pg_parse_query(c_text.as_ptr()));
         match statements.get_ptr(0) {
             Some(raw) if statements.len() == 1 && (*(*raw).stmt).type_ == pg_sys::NodeTag::T_SelectStmt => {
                 let start = (*raw).stmt_location as usize;
@@ -58,10 +57,9 @@ impl Query {
         // SAFETY: text and query live in the current memory context.
         unsafe {
             let text: *const c_char = pg_sys::pstrdup(sql.as_ptr());
-            let queries = with_position_in(text, || {
-                let raw = pg_sys::list_nth(pg_sys::pg_parse_query(text), 0).cast();
-                pg_sys::pg_analyze_and_rewrite_fixedparams(raw, text, std::ptr::null(), 0, std::ptr::null_mut())
-            });
+            let raw = pg_sys::list_nth(pg_sys::pg_parse_query(text), 0).cast();
+            let queries =
+                pg_sys::pg_analyze_and_rewrite_fixedparams(raw, text, std::ptr::null(), 0, std::ptr::null_mut());
             let query = pg_sys::list_nth(queries, 0).cast::<pg_sys::Query>();
             if pg_sys::list_length(queries) != 1 || (*query).commandType != pg_sys::CmdType::CMD_SELECT {
                 return Err(Error::NotOneSelect);
@@ -108,8 +106,7 @@ impl Query {
     pub fn plan<T: CustomScan, B: CustomScan>(self, private: &str) -> Planned {
         // SAFETY: the query was made by analyze and is planned only here.
         unsafe {
-            let statement =
-                with_position_in(self.text, || planner::plan_query(self.query, self.text, B::methods(), private));
+            let statement = planner::plan_query(self.query, self.text, B::methods(), private);
             let mut plan = (*statement).planTree;
             if !planner::is_node::<B>(plan) {
                 plan = planner::put_on_top::<B>(plan, private);
@@ -135,40 +132,6 @@ unsafe extern "C-unwind" fn writes(node: *mut pg_sys::Node, context: *mut c_void
         (*query).hasModifyingCTE
             || !(*query).rowMarks.is_null()
             || pg_sys::query_tree_walker(query, Some(writes), context, 0)
-    }
-}
-
-/// Runs `f` so that an error position in it is reported as one in `text`, and not in the statement that called us.
-unsafe fn with_position_in<R>(text: *const c_char, f: impl FnOnce() -> R) -> R {
-    struct Pop(*mut pg_sys::ErrorContextCallback);
-    impl Drop for Pop {
-        fn drop(&mut self) {
-            // SAFETY: what was on the stack before lives longer than this frame.
-            unsafe { pg_sys::error_context_stack = self.0 }
-        }
-    }
-    // SAFETY: the callback is on PostgreSQL's stack of them only while `entry` lives. An ERROR leaves this frame as a
-    // panic and is raised anew farther out: by then the entry has to be gone, too.
-    unsafe {
-        let previous = pg_sys::error_context_stack;
-        let arg = text.cast_mut().cast();
-        let mut entry = pg_sys::ErrorContextCallback { previous, callback: Some(position_in_text), arg };
-        let _pop = Pop(previous);
-        pg_sys::error_context_stack = &mut entry;
-        f()
-    }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn position_in_text(text: *mut c_void) {
-    // SAFETY: called by errfinish, with the text that with_position_in was given.
-    unsafe {
-        let position = pg_sys::geterrposition();
-        if position > 0 {
-            pg_sys::errposition(0);
-            pg_sys::internalerrposition(position);
-            pg_sys::internalerrquery(text.cast());
-        }
     }
 }
 

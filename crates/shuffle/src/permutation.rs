@@ -1,7 +1,7 @@
 //! Seeded permutations of blocks and of the tuples in a buffer.
 //!
-//! It guarantees that every order is a pure function of its arguments, exactly uniform as far as the generator is
-//! random, and that no two purposes, epochs or buffers share a stream. It prevents runs that cannot be repeated, and
+//! It guarantees that every order is a pure function of its arguments, that shuffles are exactly uniform as far as the
+//! generator is random, and that no two purposes, epochs or buffers share a stream. It prevents runs that cannot be repeated, and
 //! the correlation of one permutation used again and again.
 //!
 //! # Streams
