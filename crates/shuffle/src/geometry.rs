@@ -67,6 +67,12 @@ impl Geometry {
         }
     }
 
+    /// The geometry of `tuples` tuples, each of which counts as a page, in blocks of `tuples_per_block`, for a buffer that has
+    /// room for `buffer_tuples`; 0 of either counts as 1.
+    pub fn of_tuples(tuples: u32, tuples_per_block: u32, buffer_tuples: u32) -> Geometry {
+        Geometry::of_blocks(tuples, tuples_per_block.max(1), buffer_tuples.clamp(1, tuples.max(1)))
+    }
+
     /// The geometry of blocks of `pages_per_block` pages, for a buffer that has room for `buffer_pages`.
     fn of_blocks(pages: u32, pages_per_block: u32, buffer_pages: u32) -> Geometry {
         let blocks = pages.div_ceil(pages_per_block);

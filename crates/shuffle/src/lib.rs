@@ -6,16 +6,21 @@
 //! that leaves two or three blocks in the buffer, which on clustered data is hardly a shuffle at all.
 //!
 //! The strategies are those of Table 1 of Xu et al., "In-Database Machine Learning with CorgiPile: Stochastic Gradient
-//! Descent without Full Data Shuffle", SIGMOD 2022.
+//! Descent without Full Data Shuffle", SIGMOD 2022; multiplexed reservoir sampling is that of Feng et al., "Towards a
+//! Unified Architecture for in-RDBMS Analytics" (Bismarck), SIGMOD 2012.
 
 #![forbid(unsafe_code)]
 
 mod geometry;
+mod mixer;
+mod order;
 mod permutation;
 mod size;
 mod strategy;
 
 pub use geometry::{Geometry, MAX_BLOCK_BYTES, MIN_BLOCKS_IN_BUFFER};
-pub use permutation::{block_order, shuffle_tuples};
+pub use mixer::Mixer;
+pub use order::{OutOfMemory, TupleOrder};
+pub use permutation::{SortKeys, block_order, shuffle_tuples};
 pub use size::{BlockSize, BufferSize, SizeError};
 pub use strategy::{Strategy, UnknownStrategy};

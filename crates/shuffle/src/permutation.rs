@@ -15,6 +15,13 @@
 //! |-----------------------|-------------|-------------------------------|
 //! | order of the blocks   | `"blocks"`  | 0                             |
 //! | order within a buffer | `"tuples"`  | of the buffer in the epoch    |
+//! | sliding window        | `"window"`  | 0                             |
+//! | reservoir             | `"mrs"`     | 0                             |
+//! | keys of one sort      | `"once"`    | 0, the epoch too              |
+//! | keys of each sort     | `"epoch"`   | 0                             |
+//!
+//! The keys of a sort are not drawn from Xoshiro256++: the last key starts SplitMix64 itself, whose first `n` outputs are
+//! those of the tuples `0..n`. They are all different (see [`SortKeys`]).
 //!
 //! The word of a purpose is its name in ASCII, the first letter in the lowest byte. Epochs count from 1; epoch 0 is the
 //! pass that learns means and deviations, where any order serves and the natural one reads fastest.
@@ -25,6 +32,13 @@ use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
 
 const BLOCKS: u64 = u64::from_le_bytes(*b"blocks\0\0");
 const TUPLES: u64 = u64::from_le_bytes(*b"tuples\0\0");
+pub(crate) const WINDOW: u64 = u64::from_le_bytes(*b"window\0\0");
+pub(crate) const MRS: u64 = u64::from_le_bytes(*b"mrs\0\0\0\0\0");
+const ONCE: u64 = u64::from_le_bytes(*b"once\0\0\0\0");
+const EPOCH: u64 = u64::from_le_bytes(*b"epoch\0\0\0");
+
+/// What SplitMix64 adds to its state before each output.
+const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The order in which `epoch` reads the blocks into `buffers` buffers: a permutation of `0..blocks`.
 ///
@@ -82,8 +96,8 @@ fn spread(rng: &mut Xoshiro256PlusPlus, blocks: Vec<u32>, buffers: usize) -> Vec
     hands.concat()
 }
 
-/// A number below `n`, which is at least 2.
-fn below(rng: &mut Xoshiro256PlusPlus, n: usize) -> usize {
+/// A number below `n`, which is at least 1 and at most 2^32.
+pub(crate) fn below(rng: &mut Xoshiro256PlusPlus, n: usize) -> usize {
     loop {
         if let Some((number, _)) = two_below(n as u64, rng.next_u64()) {
             return number;
@@ -103,15 +117,45 @@ pub fn shuffle_tuples(strategy: Strategy, seed: i64, epoch: u64, buffer: u64, or
     }
 }
 
+/// The keys by which a full shuffle sorts the tuples of a table, ascending.
+///
+/// The key of a tuple is a function of seed, epoch and the tuple's number alone: a sorted copy can be sorted again from any
+/// order. No two tuples have the same key, because SplitMix64 gives each of 2^64 outputs once; so no order depends on
+/// what a sort makes of equal keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SortKeys(u64);
+
+impl SortKeys {
+    /// The keys for an epoch; None if `strategy` does not sort then. One sort serves all epochs of `shuffle_once`, with
+    /// epoch 0; `epoch_shuffle` leaves epoch 0 in natural order.
+    pub fn of(strategy: Strategy, seed: i64, epoch: u64) -> Option<SortKeys> {
+        match strategy {
+            Strategy::ShuffleOnce => Some(SortKeys(stream_key(ONCE, seed, 0, 0))),
+            Strategy::EpochShuffle if epoch > 0 => Some(SortKeys(stream_key(EPOCH, seed, epoch, 0))),
+            _ => None,
+        }
+    }
+
+    /// The key of tuple number `number`, from 0 in natural order.
+    #[inline]
+    pub fn key(self, number: u64) -> i64 {
+        SplitMix64::seed_from_u64(self.0.wrapping_add(number.wrapping_mul(GAMMA))).next_u64().cast_signed()
+    }
+}
+
 /// The generator of the stream with this name; see the module's documentation.
-fn stream(purpose: u64, seed: i64, epoch: u64, ordinal: u64) -> Xoshiro256PlusPlus {
+pub(crate) fn stream(purpose: u64, seed: i64, epoch: u64, ordinal: u64) -> Xoshiro256PlusPlus {
+    Xoshiro256PlusPlus::seed_from_u64(stream_key(purpose, seed, epoch, ordinal))
+}
+
+/// The last key of the stream with this name.
+fn stream_key(purpose: u64, seed: i64, epoch: u64, ordinal: u64) -> u64 {
     let words = [purpose, seed.cast_unsigned(), epoch, ordinal];
-    let key = words.into_iter().fold(0, |key, word| SplitMix64::seed_from_u64(key ^ word).next_u64());
-    Xoshiro256PlusPlus::seed_from_u64(key)
+    words.into_iter().fold(0, |key, word| SplitMix64::seed_from_u64(key ^ word).next_u64())
 }
 
 /// Fisher-Yates from the end, two places per draw.
-fn shuffle<T>(rng: &mut Xoshiro256PlusPlus, order: &mut [T]) {
+pub(crate) fn shuffle<T>(rng: &mut Xoshiro256PlusPlus, order: &mut [T]) {
     assert!(order.len() as u64 <= 1 << 32, "{} indices of 32 bits cannot all differ", order.len());
     let mut left = order.len();
     while left >= 2 {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints the orders frozen in orders.rs, from the definitions alone: splitmix64.c and xoshiro256plusplus.c as published
+"""Prints the orders frozen in orders.rs and mixer.rs, from the definitions alone: splitmix64.c and xoshiro256plusplus.c as published
 (prng.di.unimi.it), the streams as src/permutation.rs documents them, and exact integers instead of the crate's arithmetic.
 
     python3 crates/shuffle/tests/orders.py
@@ -40,51 +40,49 @@ def stream(purpose, seed, epoch, ordinal):
         s[3] = rotl(s[3], 45)
 
 
-def shuffled(n, *name):
-    """Fisher-Yates over 0..n, two places per draw."""
-    order, draws = list(range(n)), stream(*name)
-    while n >= 2:
-        pairs = n * (n - 1)
+def pair(n, draws):
+    """Independent indices below n and n - 1, of one draw."""
+    pairs = n * (n - 1)
+    while True:
         scaled = next(draws) * pairs
-        if scaled % 2**64 < 2**64 % pairs:
-            continue
-        i, j = divmod(scaled >> 64, n - 1)
-        order[n - 1], order[i] = order[i], order[n - 1]
-        order[n - 2], order[j] = order[j], order[n - 2]
-        n -= 2
+        if n == 1 or scaled % 2**64 >= 2**64 % pairs:
+            return divmod(scaled >> 64, n - 1 or 1)
+
+
+def below(n, draws):
+    """An index below n: the first of a pair."""
+    return pair(n, draws)[0]
+
+
+def in_place(order, draws):
+    """Fisher-Yates over what is in the list, two places per draw."""
+    for n in range(len(order), 1, -2):
+        for place, chosen in zip((n - 1, n - 2), pair(n, draws)):
+            order[place], order[chosen] = order[chosen], order[place]
     return order
+
+
+def shuffled(n, *name):
+    return in_place(list(range(n)), stream(*name))
 
 
 def spread(blocks, buffers, *name):
     """Deals runs of `buffers` contiguous blocks to the buffers, one each, from a random one of the first on."""
     draws = stream(*name)
-
-    def pair(n):
-        while True:
-            scaled = next(draws) * n * (n - 1)
-            if scaled % 2**64 >= 2**64 % (n * (n - 1)):
-                return divmod(scaled >> 64, n - 1)
-
-    def shuffle(order):
-        for n in range(len(order), 1, -2):
-            for place, chosen in zip((n - 1, n - 2), pair(n)):
-                order[place], order[chosen] = order[chosen], order[place]
-        return order
-
-    start = pair(buffers)[0]
+    start = below(buffers, draws)
     end = blocks - (blocks - start) % buffers
     hands = [[] for _ in range(buffers)]
-    ends = shuffle(list(range(buffers)))
+    ends = in_place(list(range(buffers)), draws)
     for place, block in enumerate([*range(start), *range(end, blocks)]):
         hands[ends[place % buffers]].append(block)
-    deal = shuffle(list(range(buffers)))
+    deal = in_place(list(range(buffers)), draws)
     for at in range(start, end, buffers):
         for place, hand in enumerate(deal):
             hands[hand].append(at + place)
-        i, j = pair(buffers)[0], pair(buffers)[0]
+        i, j = below(buffers, draws), below(buffers, draws)
         deal[i], deal[j] = deal[j], deal[i]
     hands.sort(key=lambda hand: -len(hand))
-    return [block for hand in hands for block in shuffle(hand)]
+    return [block for hand in hands for block in in_place(hand, draws)]
 
 
 def fnv1a(order):
@@ -101,3 +99,63 @@ for seed, epoch, buffers in (0, 1, 4), (42, 1, 4), (42, 2, 3), (-1, 20, 7), (7, 
 for seed, epoch, buffer in (0, 1, 0), (42, 1, 0), (42, 1, 1), (42, 2, 0), (-1, 20, 7), (7, 1, 2**64 - 1):
     print(f"({seed}, {epoch}, {buffer}, {shuffled(11, b'tuples', seed, epoch, buffer)}),")
 print(f"{fnv1a(shuffled(100_000, b'tuples', 42, 1, 0)):#x}")
+
+
+def sliding_window(tuples, size, seed, epoch):
+    """TensorFlow's: a random one of the window makes room for the next."""
+    draws, window, order = stream(b"window", seed, epoch, 0), list(range(size)), []
+    for tuple_ in range(size, tuples):
+        slot = below(size, draws)
+        order.append(window[slot])
+        window[slot] = tuple_
+    return order + in_place(window, draws)
+
+
+def reservoir(tuples, size, seed, epoch):
+    """What algorithm R drops, in that sequence, and what it keeps."""
+    draws, kept, dropped = stream(b"mrs", seed, epoch, 0), [], []
+    for seen, tuple_ in enumerate(range(tuples), 1):
+        if len(kept) < size:
+            kept.append(tuple_)
+        elif (slot := below(seen, draws)) < size:
+            dropped.append(kept[slot])
+            kept[slot] = tuple_
+        else:
+            dropped.append(tuple_)
+    return dropped, kept
+
+
+def mrs(tuples, size, seed, epoch):
+    """Each dropped tuple, and one of the reservoir before."""
+    dropped, _ = reservoir(tuples, size, seed, epoch)
+    if epoch == 1:
+        return dropped
+    _, kept = reservoir(tuples, size, seed, epoch - 1)
+    return [t for i, tuple_ in enumerate(dropped) for t in (tuple_, kept[i % len(kept)])]
+
+
+def key(purpose, seed, epoch, number):
+    """Of a tuple in a sort: an output of SplitMix64, as a signed integer."""
+    state = 0
+    for word in int.from_bytes(purpose, "little"), seed & MASK, epoch, 0:
+        state = splitmix(state ^ word)[1]
+    for _ in range(number + 1):
+        state, output = splitmix(state)
+    return output - 2**64 if output >> 63 else output
+
+
+def by_key(tuples, purpose, seed, epoch):
+    return sorted(range(tuples), key=lambda number: key(purpose, seed, epoch, number))
+
+
+for seed, epoch in (0, 1), (42, 1), (42, 2), (-1, 5):
+    print(f"(Strategy::SlidingWindow, {seed}, {epoch}, &{sliding_window(23, 8, seed, epoch)}),")
+for seed, epoch in (0, 1), (42, 1), (42, 2), (-1, 5):
+    print(f"(Strategy::Mrs, {seed}, {epoch}, &{mrs(23, 4, seed, epoch)}),")
+for seed, epoch in (0, 1), (42, 1), (42, 2):
+    print(f"(Strategy::ShuffleOnce, {seed}, {epoch}, &{by_key(23, b'once', seed, 0)}),")
+for seed, epoch in (0, 1), (42, 1), (42, 2):
+    print(f"(Strategy::EpochShuffle, {seed}, {epoch}, &{by_key(23, b'epoch', seed, epoch)}),")
+for seed, epoch, number in (0, 1, 0), (42, 7, 1), (-1, 3, 1000):
+    print(f"(Strategy::ShuffleOnce, {seed}, {epoch}, {number}, {key(b'once', seed, 0, number)}),")
+    print(f"(Strategy::EpochShuffle, {seed}, {epoch}, {number}, {key(b'epoch', seed, epoch, number)}),")
