@@ -17,30 +17,38 @@ CREATE TABLE corgipile.models (
     source              text NOT NULL,
     label               text NOT NULL,
     label_type          regtype NOT NULL,
-    classes             text[] NOT NULL,
+    classes             text[],
     features            text[] NOT NULL,
-    array_features      boolean NOT NULL,
+    feature_kind        text NOT NULL,
+    categories          jsonb,
+    index_base          int,
     hyperparameters     jsonb NOT NULL,
     weights             real[] NOT NULL,
-    intercept           real NOT NULL,
+    intercepts          real[] NOT NULL,
     feature_mean        float8[],
     feature_scale       float8[],
     skipped             bigint NOT NULL,
     preparation_seconds float8 NOT NULL,
+    shuffle_bytes       bigint,
     history             json NOT NULL
 );
 
 COMMENT ON TABLE corgipile.models IS 'trained models; each is seen, used and deleted by its owner and the members of its owner';
-COMMENT ON COLUMN corgipile.models.model IS 'logistic or svm';
+COMMENT ON COLUMN corgipile.models.model IS 'logistic, svm, linear or softmax';
 COMMENT ON COLUMN corgipile.models.source IS 'table or query that it was trained on';
-COMMENT ON COLUMN corgipile.models.classes IS 'label values, ascending; the first is the negative class';
-COMMENT ON COLUMN corgipile.models.features IS 'names of the feature columns';
-COMMENT ON COLUMN corgipile.models.array_features IS 'whether the features are the elements of one array column';
-COMMENT ON COLUMN corgipile.models.weights IS 'one weight per feature, for standardized features if feature_mean is set';
+COMMENT ON COLUMN corgipile.models.label_type IS 'type of the label column';
+COMMENT ON COLUMN corgipile.models.classes IS 'label values, ascending; of two, the first is the negative class; NULL for linear';
+COMMENT ON COLUMN corgipile.models.features IS 'names of the feature columns; for sparse ones, that of the indices and that of the values';
+COMMENT ON COLUMN corgipile.models.feature_kind IS 'array: elements of one array column; columns: any number of columns; sparse: an array of indices and one of values';
+COMMENT ON COLUMN corgipile.models.categories IS 'for each column of categories, its values in the order of their weights';
+COMMENT ON COLUMN corgipile.models.index_base IS 'the smallest index of sparse features, 0 or 1';
+COMMENT ON COLUMN corgipile.models.weights IS 'one weight per feature, for standardized features if feature_mean is set; for softmax, class after class';
+COMMENT ON COLUMN corgipile.models.intercepts IS 'the intercept; for softmax, one per class';
 COMMENT ON COLUMN corgipile.models.feature_mean IS 'mean of each feature, if the model was trained on standardized features';
 COMMENT ON COLUMN corgipile.models.feature_scale IS 'standard deviation of each feature, 1 where it is constant';
 COMMENT ON COLUMN corgipile.models.skipped IS 'rows left out in each epoch because they have NULLs';
-COMMENT ON COLUMN corgipile.models.preparation_seconds IS 'time for the pass that learns mean and deviation';
+COMMENT ON COLUMN corgipile.models.preparation_seconds IS 'time for the pass before the first epoch that learns mean and deviation, classes and categories';
+COMMENT ON COLUMN corgipile.models.shuffle_bytes IS 'space that the copy of a full shuffle took; NULL without one';
 COMMENT ON COLUMN corgipile.models.history IS 'what corgipile_train() returned, an object per epoch';
 
 ALTER TABLE corgipile.models ENABLE ROW LEVEL SECURITY;
@@ -53,24 +61,48 @@ SELECT pg_catalog.pg_extension_config_dump('corgipile.models', '');
 SELECT pg_catalog.pg_extension_config_dump('corgipile.models_model_id_seq', '');
 
 CREATE VIEW corgipile.coefficients WITH (security_invoker = true) AS
-    SELECT m.model_id, m.name, c.feature, c.coefficient, c.mean, c.scale
+    SELECT m.model_id, m.name, c.class, f.feature,
+           CASE f.place WHEN 0 THEN a.intercepts[c.output] ELSE a.weights[(c.output - 1) * a.dim + f.place] END
+           AS coefficient,
+           a.mean[f.place] AS mean, a.scale[f.place] AS scale
       FROM corgipile.models AS m
+     -- Slices are copies in memory: a subscript of the stored array would read all of it for each weight.
      CROSS JOIN LATERAL (
-            SELECT CASE WHEN m.array_features THEN pg_catalog.format('%s[%s]', m.features[1], i) ELSE m.features[i] END
-                   AS feature,
-                   m.weights[i] AS coefficient, m.feature_mean[i] AS mean, m.feature_scale[i] AS scale, i
-              FROM pg_catalog.generate_subscripts(m.weights, 1) AS i
+            SELECT m.weights[:] AS weights, m.intercepts[:] AS intercepts,
+                   m.feature_mean[:] AS mean, m.feature_scale[:] AS scale,
+                   pg_catalog.array_length(m.weights, 1) / pg_catalog.array_length(m.intercepts, 1) AS dim
+            OFFSET 0
+            ) AS a
+     CROSS JOIN LATERAL (
+            SELECT NULL::text, 1 WHERE m.model <> 'softmax'
              UNION ALL
-            SELECT '(intercept)', m.intercept, NULL, NULL, 0
-            ) AS c
-     ORDER BY m.model_id, c.i;
-COMMENT ON VIEW corgipile.coefficients IS 'weights of the models by feature name';
+            SELECT u.class, u.output FROM pg_catalog.unnest(m.classes) WITH ORDINALITY AS u(class, output)
+             WHERE m.model = 'softmax'
+            ) AS c(class, output)
+     CROSS JOIN LATERAL (
+            SELECT '(intercept)', 0
+             UNION ALL
+            SELECT m.features[1] || '[' || i || ']', i FROM pg_catalog.generate_series(1, a.dim) AS i
+             WHERE m.feature_kind = 'array'
+             UNION ALL
+            SELECT m.features[2] || '[' || i - 1 + m.index_base || ']', i FROM pg_catalog.generate_series(1, a.dim) AS i
+             WHERE m.feature_kind = 'sparse'
+             UNION ALL
+            SELECT u.name || COALESCE('=' || v.value, ''), pg_catalog.row_number() OVER (ORDER BY u.i, v.j)
+              FROM pg_catalog.unnest(m.features) WITH ORDINALITY AS u(name, i)
+              LEFT JOIN LATERAL pg_catalog.jsonb_array_elements_text(m.categories -> u.name) WITH ORDINALITY AS v(value, j)
+                ON true
+             WHERE m.feature_kind = 'columns'
+            ) AS f(feature, place)
+     ORDER BY m.model_id, c.output, f.place;
+COMMENT ON VIEW corgipile.coefficients IS 'weights of the models by feature name; class is set for softmax';
 
 CREATE VIEW corgipile.training_history WITH (security_invoker = true) AS
-    SELECT m.model_id, m.name, h.epoch, h.loss, h.accuracy, h.learning_rate, h.tuples, h.seconds
+    SELECT m.model_id, m.name, h.epoch, h.loss, h.accuracy, h.learning_rate, h.tuples, h.seconds, h.r2, h.shuffle_seconds
       FROM corgipile.models AS m
      CROSS JOIN LATERAL pg_catalog.json_to_recordset(m.history)
-        AS h(epoch int, loss float8, accuracy float8, learning_rate float8, tuples bigint, seconds float8)
+        AS h(epoch int, loss float8, accuracy float8, learning_rate float8, tuples bigint, seconds float8, r2 float8,
+             shuffle_seconds float8)
      ORDER BY m.model_id, h.epoch;
 COMMENT ON VIEW corgipile.training_history IS 'what corgipile_train() returned for each epoch of each model';
 

@@ -61,6 +61,49 @@ impl Field {
     }
 }
 
+/// A float type of SQL and of Rust.
+pub trait Float: Copy {
+    /// of an array of them, of one of them
+    const OIDS: (pg_sys::Oid, pg_sys::Oid);
+}
+
+impl Float for f32 {
+    const OIDS: (pg_sys::Oid, pg_sys::Oid) = (pg_sys::FLOAT4ARRAYOID, pg_sys::FLOAT4OID);
+}
+
+impl Float for f64 {
+    const OIDS: (pg_sys::Oid, pg_sys::Oid) = (pg_sys::FLOAT8ARRAYOID, pg_sys::FLOAT8OID);
+}
+
+/// An array of floats that is copied into SQL's form as a whole. Built element by element, it would take four times the
+/// memory, and could not be half as long as SQL allows.
+pub struct FloatArray<T>(pub Vec<T>);
+
+/// Bytes before the data of an array of one dimension without NULLs (ARR_OVERHEAD_NONULLS).
+const ARRAY_HEADER: usize = 24;
+
+impl<T: Float> IntoDatum for FloatArray<T> {
+    fn into_datum(self) -> Option<pg_sys::Datum> {
+        // SAFETY: palloc gives memory for header and data, or raises an ERROR, also if it is more than 1 GB; its
+        // alignment is that of any type. The array of length 0 has no dimensions.
+        unsafe {
+            if self.0.is_empty() {
+                return Some(pg_sys::Datum::from(pg_sys::construct_empty_array(T::OIDS.1)));
+            }
+            let bytes = ARRAY_HEADER + size_of_val(&self.0[..]);
+            let array = pg_sys::palloc(bytes).cast::<u8>();
+            pgrx::set_varsize_4b(array.cast(), bytes as i32);
+            array.add(4).cast::<[u32; 5]>().write([1, 0, T::OIDS.1.to_u32(), self.0.len() as u32, 1]);
+            std::ptr::copy_nonoverlapping(self.0.as_ptr(), array.add(ARRAY_HEADER).cast(), self.0.len());
+            Some(pg_sys::Datum::from(array))
+        }
+    }
+
+    fn type_oid() -> pg_sys::Oid {
+        T::OIDS.0
+    }
+}
+
 fn relation_oid(name: &CStr) -> pg_sys::Oid {
     // SAFETY: catalog lookups; there is nothing in schema InvalidOid.
     let oid = unsafe {
@@ -115,13 +158,41 @@ impl ModelTable {
 impl ModelRow<'_> {
     /// A column's value, None if NULL. Copied out of the row.
     pub fn get<T: FromDatum>(&self, column: &CStr) -> Option<T> {
-        // SAFETY: the tuple is one of the table; the install script declares the column as a T.
+        // SAFETY: the install script declares the column as a T.
+        self.value(column).and_then(|value| unsafe { T::from_datum(value, false) })
+    }
+
+    /// A column's floats: None if it is NULL, Some(None) if it is not an array of one dimension without NULLs.
+    pub fn floats<T: Float>(&self, column: &CStr) -> Option<Option<Vec<T>>> {
+        let value = self.value(column)?;
+        // SAFETY: the install script declares the column as an array of T; pg_detoast_datum_copy gives one that lies in
+        // memory as a whole and is ours to free. Its first dimension follows the header, its data that or a bitmap.
+        unsafe {
+            let array = pg_sys::pg_detoast_datum_copy(value.cast_mut_ptr()).cast::<pg_sys::ArrayType>();
+            let dimension = array.cast::<u8>().add(size_of::<pg_sys::ArrayType>()).cast::<i32>();
+            let floats = match (*array).ndim {
+                0 => Some(Vec::new()),
+                1 if !pg_sys::array_contains_nulls(array) => {
+                    let offset = if (*array).dataoffset == 0 { ARRAY_HEADER } else { (*array).dataoffset as usize };
+                    let data = array.cast::<u8>().add(offset).cast::<T>();
+                    Some(std::slice::from_raw_parts(data, *dimension as usize).to_vec())
+                }
+                _ => None,
+            };
+            pg_sys::pfree(array.cast());
+            Some(floats)
+        }
+    }
+
+    /// A column's value, None if NULL; lives as long as the row.
+    fn value(&self, column: &CStr) -> Option<pg_sys::Datum> {
+        // SAFETY: the tuple is one of the table, which is open.
         unsafe {
             let relation = self.table.relation;
             let attribute = pg_sys::get_attnum((*relation).rd_id, column.as_ptr());
             let mut null = false;
             let value = pg_sys::heap_getattr(self.tuple, c_int::from(attribute), (*relation).rd_att, &mut null);
-            T::from_datum(value, null)
+            (!null).then_some(value)
         }
     }
 

@@ -46,16 +46,18 @@ pub fn epochs_of(rows: &[Row]) -> Vec<Epoch> {
 pub struct Model {
     /// Key of corgipile.models.
     pub id: i64,
-    /// One per feature, in the space of the standardized features if they were.
+    /// One per feature, in the space of the standardized features if they were; for softmax class after class.
     pub weights: Vec<f32>,
-    /// The weight of the constant input 1.
+    /// The weight of the constant input 1; for softmax that of the first class.
     pub intercept: f32,
+    /// All intercepts: one, for softmax one per class.
+    pub intercepts: Vec<f32>,
 }
 
 impl Model {
-    /// The exact bits of weights and intercept.
+    /// The exact bits of weights and intercepts.
     pub fn bits(&self) -> Vec<u32> {
-        self.weights.iter().chain([&self.intercept]).map(|w| w.to_bits()).collect()
+        self.weights.iter().chain(&self.intercepts).map(|w| w.to_bits()).collect()
     }
 }
 
@@ -86,9 +88,10 @@ impl Session {
 
     /// What is stored of a model.
     pub fn model(&mut self, id: i64) -> Model {
-        let rows = self.rows("SELECT weights, intercept FROM corgipile.models WHERE model_id = $1", &[&id]);
+        let rows = self.rows("SELECT weights, intercepts FROM corgipile.models WHERE model_id = $1", &[&id]);
         assert_eq!(rows.len(), 1, "model {id} is stored");
-        Model { id, weights: rows[0].get(0), intercept: rows[0].get(1) }
+        let intercepts: Vec<f32> = rows[0].get(1);
+        Model { id, weights: rows[0].get(0), intercept: intercepts[0], intercepts }
     }
 
     /// `corgipile_evaluate(model, source)`.

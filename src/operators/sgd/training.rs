@@ -2,7 +2,7 @@
 
 use super::request::Request;
 use crate::error::{Error, Notice, Result};
-use crate::models::{self, NewModel};
+use crate::models::{self, ColumnKind, FeatureKind, NewModel};
 use crate::operators::{Buffers, Source};
 use crate::pg::check_for_interrupts;
 use crate::pg::custom_scan::Flags;
@@ -198,14 +198,19 @@ impl Training {
             source: &request.source,
             label: &request.label,
             label_type: self.label_type,
-            classes,
+            classes: Some(classes.to_vec()),
             features: &self.features,
-            array_features: self.buffers.decoder.decodes_arrays(),
+            feature_kind: if self.buffers.decoder.decodes_arrays() {
+                FeatureKind::Array
+            } else {
+                FeatureKind::Columns(vec![ColumnKind::Number; self.features.len()])
+            },
             hyperparameters: request.to_json(self.buffers.geometry()),
             linear,
             standardizer,
             skipped: self.buffers.decoder.skipped(),
             preparation,
+            shuffle_bytes: None,
             history: serde_json::to_string(&history).expect("rows of plain values are always JSON"),
         })?;
         for row in &mut history {

@@ -124,14 +124,14 @@ fn predictions_follow_deletes_updates_and_rollbacks() {
     let before = db.line(&ask);
     assert_eq!(other.line(&ask), before);
 
-    db.run("BEGIN; UPDATE corgipile.models SET intercept = intercept + 1");
+    db.run("BEGIN; UPDATE corgipile.models SET intercepts = ARRAY[intercepts[1] + 1]");
     let during = db.line(&ask);
     assert_ne!(during, before, "an update is seen at once by its transaction");
     assert_eq!(other.line(&ask), before, "and by no other");
     db.run("ROLLBACK");
     assert_eq!(db.line(&ask), before);
 
-    db.run("UPDATE corgipile.models SET intercept = intercept + 1");
+    db.run("UPDATE corgipile.models SET intercepts = ARRAY[intercepts[1] + 1]");
     assert_eq!(db.line(&ask), during);
     assert_eq!(other.line(&ask), during, "a committed update is seen by sessions that had the old one cached");
 
@@ -172,7 +172,7 @@ fn a_repeatable_read_transaction_keeps_its_model() {
     let mut other = db.session();
     other.run("BEGIN ISOLATION LEVEL REPEATABLE READ");
     let before = other.line(&ask);
-    db.run("UPDATE corgipile.models SET intercept = intercept + 1");
+    db.run("UPDATE corgipile.models SET intercepts = ARRAY[intercepts[1] + 1]");
     let after = db.line(&ask);
     assert_eq!(other.line(&ask), before);
     other.run("COMMIT");
@@ -192,7 +192,7 @@ fn many_models_in_one_statement_do_not_mix() {
         "SELECT count(*) FROM t, corgipile.models m
          WHERE abs((corgipile_predict_proba(m.model_id, ARRAY[a, b, c]))[2]
                    - 1 / (1 + exp(-(m.weights[1]::float8 * a + m.weights[2]::float8 * b + m.weights[3]::float8 * c
-                                    + m.intercept)))) > 1e-5",
+                                    + m.intercepts[1])))) > 1e-5",
     );
     assert_eq!(differing, 0);
 }
@@ -406,7 +406,34 @@ fn a_model_that_an_administrator_has_damaged_is_an_error_and_no_crash() {
         "label_type = 'text'",
         "label_type = 0",
         "classes = '{x,y}'",
-        "intercept = 'NaN'",
+        "intercepts = '{NaN}'",
+        "intercepts = '{}'",
+        "intercepts = '{1,2}'",
+        "intercepts = '{1,2,3}'",
+        "intercepts = '{NULL}'",
+        "classes = NULL",
+        "model = 'linear'",
+        "model = 'softmax'",
+        "model = 'softmax', intercepts = '{1,2}', weights = '{1,2,3,4,5,6}', feature_mean = NULL, feature_scale = NULL",
+        "model = 'softmax', intercepts = '{1,2}', weights = '{1,2,3,4,5}'",
+        "feature_kind = 'array'",
+        "feature_kind = 'sparse'",
+        "feature_kind = 'sparse', index_base = 1",
+        "feature_kind = 'sparse', index_base = -7, features = '{a,b}'",
+        "feature_kind = ''",
+        "index_base = 1",
+        "categories = '[]'",
+        "categories = 'null'",
+        "categories = '1'",
+        "categories = '{\"a\": \"x\"}'",
+        "categories = '{\"a\": []}'",
+        "categories = '{\"a\": [1]}'",
+        "categories = '{\"a\": [\"x\", \"y\"]}'",
+        "categories = '{\"a\": [\"x\", \"x\"]}'",
+        "categories = '{\"z\": [\"x\"]}'",
+        "features = '{a,a,a}'",
+        "features = '{a,NULL,c}'",
+        "hyperparameters = '{\"nulls\": 1, \"unseen\": [1e400]}'",
         "history = '{}'",
         "weights = '[5:7]={1,2,3}'",
     ] {

@@ -1,0 +1,158 @@
+//! What the features of a model are made of: which columns, and which weight belongs to what of them.
+
+use serde_json::{Map, Value};
+use std::collections::HashSet;
+
+/// What the features of a model are made of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FeatureKind {
+    /// the elements of one array column
+    Array,
+    /// columns, each a number or a category; their weights follow each other in the order of the columns
+    Columns(Vec<ColumnKind>),
+    /// two array columns: indices, of which `index_base` is the smallest, and values
+    Sparse { index_base: u32 },
+}
+
+/// What one of the feature columns holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ColumnKind {
+    /// a number or a boolean: one weight
+    Number,
+    /// a weight for each category, of which one is 1 and all others are 0
+    Categories(Categories),
+}
+
+impl FeatureKind {
+    /// The word for it in corgipile.models.
+    pub fn name(&self) -> &'static str {
+        match self {
+            FeatureKind::Array => "array",
+            FeatureKind::Columns(_) => "columns",
+            FeatureKind::Sparse { .. } => "sparse",
+        }
+    }
+
+    /// Reads what corgipile.models says: its feature_kind, the names of the columns, categories and index_base.
+    pub fn read(kind: &str, features: &[String], categories: Option<&Value>, index_base: Option<i32>) -> Option<Self> {
+        match (kind, features.len(), index_base) {
+            ("array", 1, None) if categories.is_none() => Some(FeatureKind::Array),
+            ("sparse", 2, Some(base @ 0..=1)) if categories.is_none() => {
+                Some(FeatureKind::Sparse { index_base: base as u32 })
+            }
+            ("columns", 1.., None) => columns(features, categories).map(FeatureKind::Columns),
+            _ => None,
+        }
+    }
+
+    /// How many features there are, if the columns alone say that.
+    pub fn dim(&self) -> Option<usize> {
+        match self {
+            FeatureKind::Columns(columns) => Some(columns.iter().map(ColumnKind::width).sum()),
+            FeatureKind::Array | FeatureKind::Sparse { .. } => None,
+        }
+    }
+
+    /// The smallest index of sparse features, if they are.
+    pub fn index_base(&self) -> Option<u32> {
+        match self {
+            FeatureKind::Sparse { index_base } => Some(*index_base),
+            FeatureKind::Array | FeatureKind::Columns(_) => None,
+        }
+    }
+
+    /// Are there columns of categories?
+    pub fn has_categories(&self) -> bool {
+        match self {
+            FeatureKind::Columns(columns) => columns.iter().any(|c| matches!(c, ColumnKind::Categories(_))),
+            FeatureKind::Array | FeatureKind::Sparse { .. } => false,
+        }
+    }
+
+    /// The categories of the columns `features`, as corgipile.models has them; None if there are none.
+    pub fn categories(&self, features: &[String]) -> Option<Value> {
+        let FeatureKind::Columns(columns) = self else { return None };
+        let named = features.iter().zip(columns).filter_map(|(name, column)| match column {
+            ColumnKind::Number => None,
+            ColumnKind::Categories(categories) => Some((name.clone(), Value::from(categories.values()))),
+        });
+        let named: Map<String, Value> = named.collect();
+        (!named.is_empty()).then_some(Value::Object(named))
+    }
+
+    /// Bytes of memory, roughly.
+    pub fn bytes(&self) -> usize {
+        let FeatureKind::Columns(columns) = self else { return 0 };
+        columns.iter().map(ColumnKind::bytes).sum()
+    }
+}
+
+impl ColumnKind {
+    /// How many weights the column has.
+    pub fn width(&self) -> usize {
+        match self {
+            ColumnKind::Number => 1,
+            ColumnKind::Categories(categories) => categories.values.len(),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        const PER_VALUE: usize = size_of::<String>() + 16 + size_of::<u32>(); // 16: the least that malloc gives
+        match self {
+            ColumnKind::Number => size_of::<ColumnKind>(),
+            ColumnKind::Categories(Categories { values, .. }) => {
+                size_of::<ColumnKind>() + values.iter().map(|v| v.len() + PER_VALUE).sum::<usize>()
+            }
+        }
+    }
+}
+
+/// The columns' kinds, from the JSON object that has the categories by column name; None if it does not fit.
+fn columns(features: &[String], categories: Option<&Value>) -> Option<Vec<ColumnKind>> {
+    let none = Map::new();
+    let categories = categories.map_or(Some(&none), Value::as_object)?;
+    if !categories.keys().all(|column| features.contains(column)) {
+        return None;
+    }
+    let kind = |name: &String| match categories.get(name) {
+        None => Some(ColumnKind::Number),
+        Some(values) => {
+            let values: Option<Vec<String>> = values.as_array()?.iter().map(|v| Some(v.as_str()?.to_owned())).collect();
+            Categories::new(values?).map(ColumnKind::Categories)
+        }
+    };
+    features.iter().map(kind).collect()
+}
+
+/// The values of a column of categories, as text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Categories {
+    /// in the order of their weights
+    values: Vec<String>,
+    /// places in `values`, in the order of the values' bytes
+    sorted: Vec<u32>,
+}
+
+impl Categories {
+    /// Categories in the order of their weights; None if there are none, or one of them twice.
+    pub fn new(values: Vec<String>) -> Option<Categories> {
+        let distinct: HashSet<&String> = values.iter().collect();
+        if values.is_empty() || distinct.len() < values.len() {
+            return None;
+        }
+        let mut sorted: Vec<u32> = (0..u32::try_from(values.len()).ok()?).collect();
+        sorted.sort_unstable_by(|a, b| values[*a as usize].cmp(&values[*b as usize]));
+        Some(Categories { values, sorted })
+    }
+
+    /// The categories in the order of their weights.
+    pub fn values(&self) -> &[String] {
+        &self.values
+    }
+
+    /// Which of them has exactly these bytes.
+    pub fn find(&self, value: &[u8]) -> Option<usize> {
+        let at = self.sorted.binary_search_by(|i| self.values[*i as usize].as_bytes().cmp(value)).ok()?;
+        Some(self.sorted[at] as usize)
+    }
+}

@@ -1,0 +1,163 @@
+//! A model as it is used, read from a row of the table, which is trusted with nothing: an administrator may have
+//! written it.
+
+use super::features::FeatureKind;
+use crate::error::{Error, Result};
+use crate::pg::model_table::ModelRow;
+use crate::pg::number::NumberType;
+use crate::pg::relation::existing_base_type;
+use pgrx::{JsonB, pg_sys};
+use sgd::{LinearModel, ModelKind, Standardizer};
+use std::cell::Cell;
+
+/// A trained model, ready to predict.
+pub struct Model {
+    pub id: i64,
+    /// another one whenever a model is read: tells apart the versions of a model that this backend has met
+    pub serial: u64,
+    pub kind: ModelKind,
+    pub linear: LinearModel,
+    pub standardizer: Option<Standardizer>,
+    /// ascending; of two, the first is the negative class; none for `linear`
+    pub classes: [String; 2],
+    /// the classes as numbers, unless they are text
+    pub values: Option<[f64; 2]>,
+    pub label: String,
+    /// names of the feature columns
+    pub features: Vec<String>,
+    pub feature_kind: FeatureKind,
+    pub skips_nulls: bool,
+    pub unseen: Unseen,
+}
+
+/// What to do with a category or an index that training has not met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Unseen {
+    /// it is an error
+    #[default]
+    Error,
+    /// it counts as 0
+    Zero,
+}
+
+impl Model {
+    /// Reads a row of the table.
+    ///
+    /// # Errors
+    /// [`Error::CorruptModel`]
+    pub(super) fn read(id: i64, row: &ModelRow) -> Result<Model> {
+        read(id, row).map_err(|what| Error::CorruptModel(id, what.to_owned()))
+    }
+
+    /// Number of features.
+    pub fn dim(&self) -> usize {
+        self.linear.weights.len()
+    }
+
+    /// w·x + b for raw features, which are standardized in place if the model was trained so.
+    pub fn decision(&self, features: &mut [f32]) -> f32 {
+        if let Some(standardizer) = &self.standardizer {
+            standardizer.apply(features);
+        }
+        self.linear.decision(features)
+    }
+
+    /// Bytes of memory, roughly.
+    pub fn bytes(&self) -> usize {
+        let floats = self.linear.weights.len() + 1;
+        let doubles = self.standardizer.as_ref().map_or(0, |s| s.mean.len() + s.scale.len());
+        let strings = self.classes.iter().chain(&self.features).map(|s| size_of::<String>() + s.len() + 16);
+        let values = 2;
+        4 * floats + 8 * (doubles + values) + strings.sum::<usize>() + self.feature_kind.bytes() + size_of::<Model>()
+    }
+}
+
+/// The model in a row, or what is wrong with the row.
+fn read(id: i64, row: &ModelRow) -> std::result::Result<Model, &'static str> {
+    let kind: String = row.get(c"model").ok_or("model is NULL")?;
+    let kind: ModelKind = kind.parse().map_err(|_| "unknown kind of model")?;
+    let linear = weights(row)?;
+    let features: Vec<String> = elements(row.get(c"features")).ok_or("features are NULL")?;
+    let feature_kind: String = row.get(c"feature_kind").ok_or("feature_kind is NULL")?;
+    let categories: Option<JsonB> = row.get(c"categories");
+    let categories = categories.map(|JsonB(categories)| categories);
+    let feature_kind = FeatureKind::read(&feature_kind, &features, categories.as_ref(), row.get(c"index_base"))
+        .ok_or("features, feature_kind, categories and index_base do not fit each other")?;
+    if feature_kind.dim().is_some_and(|dim| dim != linear.weights.len()) {
+        return Err("features do not fit the weights");
+    }
+    let classes = classes(row)?;
+    let label_type = row.get(c"label_type").unwrap_or(pg_sys::Oid::INVALID);
+    let options: Option<JsonB> = row.get(c"hyperparameters");
+    let option = |key: &str, value: &str| options.as_ref().is_some_and(|JsonB(options)| options[key] == value);
+    Ok(Model {
+        id,
+        serial: next_serial(),
+        kind,
+        standardizer: standardizer(linear.weights.len(), row)?,
+        linear,
+        values: numbers(label_type, &classes),
+        classes,
+        label: row.get(c"label").ok_or("label is NULL")?,
+        features,
+        feature_kind,
+        skips_nulls: option("nulls", "skip"),
+        unseen: if option("unseen", "zero") { Unseen::Zero } else { Unseen::Error },
+    })
+}
+
+fn next_serial() -> u64 {
+    thread_local! {
+        static LAST: Cell<u64> = const { Cell::new(0) };
+    }
+    LAST.set(LAST.get() + 1);
+    LAST.get()
+}
+
+fn weights(row: &ModelRow) -> std::result::Result<LinearModel, &'static str> {
+    const ARRAY: &str = "weights and intercepts are not arrays of one dimension without NULLs";
+    let weights = row.floats::<f32>(c"weights").flatten().ok_or(ARRAY)?;
+    let intercepts = row.floats::<f32>(c"intercepts").flatten().ok_or(ARRAY)?;
+    let outputs = intercepts.len();
+    if outputs != 1 || weights.is_empty() || !weights.len().is_multiple_of(outputs) {
+        return Err("weights and intercepts do not fit each other");
+    }
+    let linear = LinearModel { weights, intercept: intercepts[0] };
+    if linear.is_finite() { Ok(linear) } else { Err("weights are not finite") }
+}
+
+fn standardizer(dim: usize, row: &ModelRow) -> std::result::Result<Option<Standardizer>, &'static str> {
+    const ARRAY: &str = "feature_mean and feature_scale are not arrays of one dimension without NULLs";
+    let (mean, scale) = match (row.floats::<f64>(c"feature_mean"), row.floats::<f64>(c"feature_scale")) {
+        (None, None) => return Ok(None),
+        (Some(mean), Some(scale)) => (mean.ok_or(ARRAY)?, scale.ok_or(ARRAY)?),
+        _ => return Err("there is one of feature_mean and feature_scale"),
+    };
+    let fits = mean.len() == dim && scale.len() == dim;
+    if fits && mean.iter().all(|m| m.is_finite()) && scale.iter().all(|s| s.is_finite() && *s > 0.0) {
+        Ok(Some(Standardizer { mean, scale }))
+    } else {
+        Err("feature_mean and feature_scale do not fit the weights")
+    }
+}
+
+fn classes(row: &ModelRow) -> std::result::Result<[String; 2], &'static str> {
+    let classes = elements(row.get(c"classes")).ok_or("classes are NULL")?;
+    classes.try_into().map_err(|_| "there are not two classes")
+}
+
+/// The elements of an array, None if one of them is NULL.
+fn elements<T>(array: Option<Vec<Option<T>>>) -> Option<Vec<T>> {
+    array?.into_iter().collect()
+}
+
+/// The classes as numbers, if the label's type has numbers.
+fn numbers(label_type: pg_sys::Oid, classes: &[String; 2]) -> Option<[f64; 2]> {
+    let number = |class: &String| match class.as_str() {
+        "t" => Some(1.0),
+        "f" => Some(0.0),
+        class => class.parse().ok(),
+    };
+    NumberType::of(existing_base_type(label_type)?)?;
+    Some([number(&classes[0])?, number(&classes[1])?])
+}
