@@ -125,7 +125,7 @@ pub enum Error {
     TextLabels(i64),
     #[error("model {0} is an SVM, which has no probabilities")]
     NoProbabilities(i64),
-    #[error("out of memory: a tuple buffer of {0} bytes cannot be had")]
+    #[error("out of memory: {0} bytes cannot be had")]
     OutOfMemory(usize),
     #[error("stored model {0} cannot be read: {1}")]
     CorruptModel(i64, String),

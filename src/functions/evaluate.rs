@@ -50,7 +50,7 @@ fn evaluate(model: &Model, source: &str) -> Result<Vec<(&'static str, f64)>> {
         return Err(Error::NoRows("evaluate on"));
     }
     Ok(vec![
-        ("accuracy", evaluation.accuracy()),
+        ("accuracy", evaluation.accuracy().unwrap_or_default()),
         ("loss", evaluation.loss()),
         ("tuples", evaluation.tuples() as f64),
         ("skipped", skipped as f64),

@@ -54,7 +54,7 @@ fn label(model: &Model, features: AnyArray) -> Result<String> {
 /// [P(first class), P(second class)]
 fn probabilities(model: &Model, features: AnyArray) -> Result<Vec<f64>> {
     match model.kind {
-        ModelKind::Svm => Err(Error::NoProbabilities(model.id)),
+        ModelKind::Svm | ModelKind::Linear | ModelKind::Softmax => Err(Error::NoProbabilities(model.id)),
         ModelKind::Logistic => decision(model, features).map(|z| vec![probability(-z), probability(z)]),
     }
 }

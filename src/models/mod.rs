@@ -76,7 +76,7 @@ pub fn store(new: NewModel) -> Result<i64> {
         Field::new("index_base", new.feature_kind.index_base().map(|base| base as i32)),
         Field::new("hyperparameters", Some(JsonB(new.hyperparameters))),
         Field::new("weights", Some(FloatArray(new.linear.weights))),
-        Field::new("intercepts", Some(FloatArray(vec![new.linear.intercept]))),
+        Field::new("intercepts", Some(FloatArray(new.linear.intercepts))),
         Field::new("feature_mean", mean),
         Field::new("feature_scale", scale),
         Field::new("skipped", Some(new.skipped as i64)),

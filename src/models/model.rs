@@ -122,7 +122,7 @@ fn weights(row: &ModelRow) -> std::result::Result<LinearModel, &'static str> {
     if outputs != 1 || weights.is_empty() || !weights.len().is_multiple_of(outputs) {
         return Err("weights and intercepts do not fit each other");
     }
-    let linear = LinearModel { weights, intercept: intercepts[0] };
+    let linear = LinearModel { dim: weights.len(), outputs: 1, weights, intercepts };
     if linear.is_finite() { Ok(linear) } else { Err("weights are not finite") }
 }
 

@@ -64,10 +64,11 @@ fn learn(criterion: &mut Criterion) {
             ] {
                 group.throughput(Throughput::Elements(n as u64));
                 group.bench_function(BenchmarkId::new(format!("{name}_{order}"), dim), |bencher| {
-                    let mut trainer = Trainer::new(Hyperparameters { l2, ..Hyperparameters::new(kind) }, dim);
+                    let mut trainer =
+                        Trainer::new(Hyperparameters { l2, ..Hyperparameters::new(kind) }, dim, 1, false).unwrap();
                     trainer.begin_epoch();
                     bencher.iter(|| trainer.learn(&batch, 0..batch.len()));
-                    assert!(trainer.model().is_finite());
+                    assert!(trainer.model().unwrap().is_finite());
                 });
             }
         }
@@ -104,10 +105,10 @@ fn evaluate(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("evaluate");
     for (dim, n) in [(28, 200_000), (2000, 3_000)] {
         let batch = tuples(dim, n);
-        let mut trainer = Trainer::new(Hyperparameters::new(ModelKind::Logistic), dim);
+        let mut trainer = Trainer::new(Hyperparameters::new(ModelKind::Logistic), dim, 1, false).unwrap();
         trainer.begin_epoch();
-        trainer.learn(&batch, 0..batch.len());
-        let model = trainer.model();
+        trainer.learn(&batch, 0..batch.len()).unwrap();
+        let model = trainer.model().unwrap();
         group.throughput(Throughput::Elements(n as u64));
         group.bench_function(BenchmarkId::new("logistic", dim), |bencher| {
             let mut evaluation = Evaluation::new(ModelKind::Logistic);

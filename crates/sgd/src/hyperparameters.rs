@@ -12,27 +12,43 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelKind {
-    /// Logistic regression: ln(1 + e^(-y z)).
+    /// Logistic regression: ln(1 + e^(-y z)), y = -1 or 1.
     Logistic,
-    /// Linear support vector machine: the hinge loss max(0, 1 - y z).
+    /// Linear support vector machine: the hinge loss max(0, 1 - y z), y = -1 or 1.
     Svm,
+    /// Linear regression: (z - y)²/2, y any number.
+    Linear,
+    /// Multinomial logistic regression: the cross entropy -ln p_y with p_k = e^(z_k) / Σ e^(z_j), y = 0, 1, ...
+    Softmax,
 }
 
 impl ModelKind {
     /// All of them.
-    pub const ALL: [ModelKind; 2] = [ModelKind::Logistic, ModelKind::Svm];
+    pub const ALL: [ModelKind; 4] = [ModelKind::Logistic, ModelKind::Svm, ModelKind::Linear, ModelKind::Softmax];
 
     /// The name that [`FromStr`] reads.
     pub fn name(self) -> &'static str {
         match self {
             ModelKind::Logistic => "logistic",
             ModelKind::Svm => "svm",
+            ModelKind::Linear => "linear",
+            ModelKind::Softmax => "softmax",
         }
     }
 
-    /// All names, for the hint of an error: "logistic, svm".
+    /// All names, for the hint of an error: "logistic, svm, linear, softmax".
     pub fn known() -> String {
         Self::ALL.map(Self::name).join(", ")
+    }
+
+    /// Whether it puts tuples into classes: all but linear do.
+    pub fn is_classifier(self) -> bool {
+        self != ModelKind::Linear
+    }
+
+    /// Whether its labels are -1 and 1 and its decisions' signs are classes.
+    pub fn is_binary(self) -> bool {
+        matches!(self, ModelKind::Logistic | ModelKind::Svm)
     }
 }
 
@@ -56,6 +72,93 @@ impl FromStr for ModelKind {
     }
 }
 
+/// How a mean gradient g becomes a step of the weights w, at learning rate η.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "name", rename_all = "snake_case")]
+pub enum Optimizer {
+    /// w ← w - η g.
+    Sgd,
+    /// v ← β v + g, w ← w - η v, as PyTorch has it.
+    Momentum {
+        /// In [0, 1).
+        beta: f64,
+    },
+    /// Kingma & Ba (2015): m ← β1 m + (1 - β1) g, v ← β2 v + (1 - β2) g², w ← w - η m̂ / (√v̂ + ε), where m̂ and v̂ are
+    /// m and v divided by 1 - β1^t and 1 - β2^t in step t.
+    Adam {
+        /// In [0, 1).
+        beta1: f64,
+        /// In [0, 1).
+        beta2: f64,
+        /// Above 0.
+        epsilon: f64,
+    },
+}
+
+impl Optimizer {
+    /// All names, for the hint of an error.
+    pub const KNOWN: &str = "sgd, momentum, adam";
+
+    /// Momentum with β = 0.9.
+    pub const MOMENTUM: Optimizer = Optimizer::Momentum { beta: 0.9 };
+
+    /// Adam with β1 = 0.9, β2 = 0.999, ε = 1e-8.
+    pub const ADAM: Optimizer = Optimizer::Adam { beta1: 0.9, beta2: 0.999, epsilon: 1e-8 };
+
+    /// The name that the option `optimizer` has.
+    pub fn name(self) -> &'static str {
+        match self {
+            Optimizer::Sgd => "sgd",
+            Optimizer::Momentum { .. } => "momentum",
+            Optimizer::Adam { .. } => "adam",
+        }
+    }
+}
+
+/// How the learning rate goes on from epoch to epoch, s = 1, 2, ...
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "name", rename_all = "snake_case")]
+pub enum Schedule {
+    /// Always the same.
+    Constant,
+    /// η decay^(s-1).
+    Exponential {
+        /// In (0, 1].
+        decay: f64,
+    },
+    /// η / s^power.
+    InverseScaling {
+        /// Above 0.
+        power: f64,
+    },
+    /// Theorem 1 of the CorgiPile paper: in buffer s of bn tuples 6 / (bn mu (s + a)). The model is the average of those
+    /// after each buffer, weighted by (s + a)³.
+    Theorem1 {
+        /// Above 0: how convex the objective is.
+        mu: f64,
+        /// At least 0; None: such that the first rate is the learning rate, or 0 if that is not possible.
+        a: Option<f64>,
+    },
+}
+
+impl Schedule {
+    /// All names, for the hint of an error.
+    pub const KNOWN: &str = "constant, exponential, inverse_scaling, theorem1";
+
+    /// The papers' default: a decay of 0.95.
+    pub const EXPONENTIAL: Schedule = Schedule::Exponential { decay: 0.95 };
+
+    /// The name that the option `schedule` has.
+    pub fn name(self) -> &'static str {
+        match self {
+            Schedule::Constant => "constant",
+            Schedule::Exponential { .. } => "exponential",
+            Schedule::InverseScaling { .. } => "inverse_scaling",
+            Schedule::Theorem1 { .. } => "theorem1",
+        }
+    }
+}
+
 /// How a model is trained.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Hyperparameters {
@@ -63,9 +166,15 @@ pub struct Hyperparameters {
     pub kind: ModelKind,
     /// Step size in the first epoch, above 0.
     pub learning_rate: f64,
-    /// Factor by which the step size changes from epoch to epoch, in (0, 1].
-    pub decay: f64,
-    /// Strength of the penalty l2/2 |w|² on the weights, not on the intercept; at least 0.
+    /// The step sizes after that.
+    pub schedule: Schedule,
+    /// What is done with a gradient.
+    pub optimizer: Optimizer,
+    /// Tuples over which a gradient is averaged, 1 to 1,000,000.
+    pub batch_size: u32,
+    /// Strength of the penalty l1 |w|₁ on the weights, not on intercepts; at least 0.
+    pub l1: f64,
+    /// Strength of the penalty l2/2 |w|² on the weights, not on intercepts; at least 0.
     pub l2: f64,
 }
 
@@ -73,16 +182,27 @@ pub struct Hyperparameters {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{name} {reason}")]
 pub struct InvalidHyperparameter {
-    /// The field of [`Hyperparameters`].
+    /// The argument or option: the name of the field, wherever it is.
     pub name: &'static str,
     /// What it should be, such as "must be finite and greater than 0".
     pub reason: &'static str,
 }
 
 impl Hyperparameters {
-    /// The defaults: learning rate 0.01, decay 0.95, no penalty.
+    /// The largest batch size.
+    pub const MAX_BATCH_SIZE: u32 = 1_000_000;
+
+    /// The defaults: learning rate 0.01, decay 0.95, plain SGD, a step per tuple, no penalty.
     pub fn new(kind: ModelKind) -> Hyperparameters {
-        Hyperparameters { kind, learning_rate: 0.01, decay: 0.95, l2: 0.0 }
+        Hyperparameters {
+            kind,
+            learning_rate: 0.01,
+            schedule: Schedule::EXPONENTIAL,
+            optimizer: Optimizer::Sgd,
+            batch_size: 1,
+            l1: 0.0,
+            l2: 0.0,
+        }
     }
 
     /// Checks the ranges.
@@ -91,26 +211,70 @@ impl Hyperparameters {
     /// [`InvalidHyperparameter`] for the first that is out of its range. `learning_rate * l2` must be less than 1,
     /// because the penalty multiplies the weights by 1 - learning_rate * l2 at every step; `l2` is blamed.
     pub fn validate(&self) -> Result<(), InvalidHyperparameter> {
-        let invalid = |name, reason| Err(InvalidHyperparameter { name, reason });
-        if !(self.learning_rate.is_finite() && self.learning_rate > 0.0) {
-            return invalid("learning_rate", "must be finite and greater than 0");
-        }
-        if !(self.decay > 0.0 && self.decay <= 1.0) {
-            return invalid("decay", "must be greater than 0 and at most 1");
-        }
-        if !(self.l2.is_finite() && self.l2 >= 0.0) {
-            return invalid("l2", "must be finite and at least 0");
-        }
-        if self.learning_rate * self.l2 >= 1.0 {
-            return invalid("l2", "times learning_rate must be less than 1");
-        }
-        Ok(())
+        require(positive(self.learning_rate), "learning_rate", "must be finite and greater than 0")?;
+        self.schedule.validate()?;
+        self.optimizer.validate()?;
+        let sizes = 1..=Self::MAX_BATCH_SIZE;
+        require(sizes.contains(&self.batch_size), "batch_size", "must be from 1 to 1000000")?;
+        require(self.l1.is_finite() && self.l1 >= 0.0, "l1", "must be finite and at least 0")?;
+        require(self.l2.is_finite() && self.l2 >= 0.0, "l2", "must be finite and at least 0")?;
+        require(self.learning_rate * self.l2 < 1.0, "l2", "times learning_rate must be less than 1")
     }
 
-    /// The step size in `epoch`, counted from 1: learning_rate * decay^(epoch - 1).
+    /// The step size in `epoch`, counted from 1. With [`Schedule::Theorem1`] it is another one in every buffer, and this is
+    /// only what the first should be.
     pub fn learning_rate_at(&self, epoch: u32) -> f64 {
-        self.learning_rate * self.decay.powf(f64::from(epoch) - 1.0)
+        match self.schedule {
+            Schedule::Constant | Schedule::Theorem1 { .. } => self.learning_rate,
+            Schedule::Exponential { decay } => self.learning_rate * decay.powf(f64::from(epoch) - 1.0),
+            Schedule::InverseScaling { power } => self.learning_rate / f64::from(epoch).powf(power),
+        }
     }
+}
+
+impl Schedule {
+    fn validate(self) -> Result<(), InvalidHyperparameter> {
+        match self {
+            Schedule::Constant => Ok(()),
+            Schedule::Exponential { decay } => {
+                require(decay > 0.0 && decay <= 1.0, "decay", "must be greater than 0 and at most 1")
+            }
+            Schedule::InverseScaling { power } => {
+                require(positive(power), "power", "must be finite and greater than 0")
+            }
+            Schedule::Theorem1 { mu, a } => {
+                require(positive(mu), "mu", "must be finite and greater than 0")?;
+                let sound = a.is_none_or(|a| a.is_finite() && a >= 0.0);
+                require(sound, "a", "must be finite and at least 0")
+            }
+        }
+    }
+}
+
+impl Optimizer {
+    fn validate(self) -> Result<(), InvalidHyperparameter> {
+        const UNIT: &str = "must be at least 0 and less than 1";
+        let unit = |beta: f64| (0.0..1.0).contains(&beta);
+        match self {
+            Optimizer::Sgd => Ok(()),
+            Optimizer::Momentum { beta } => require(unit(beta), "momentum", UNIT),
+            Optimizer::Adam { beta1, beta2, epsilon } => {
+                require(unit(beta1), "beta1", UNIT)?;
+                require(unit(beta2), "beta2", UNIT)?;
+                // what is added to the root of a gradient's square must not vanish in f32
+                let sound = epsilon >= f64::from(f32::MIN_POSITIVE) && epsilon <= 1e30;
+                require(sound, "epsilon", "must be greater than 0 and finite in type real")
+            }
+        }
+    }
+}
+
+fn positive(number: f64) -> bool {
+    number.is_finite() && number > 0.0
+}
+
+fn require(sound: bool, name: &'static str, reason: &'static str) -> Result<(), InvalidHyperparameter> {
+    if sound { Ok(()) } else { Err(InvalidHyperparameter { name, reason }) }
 }
 
 #[cfg(test)]
@@ -124,7 +288,7 @@ mod tests {
             assert_eq!(kind.to_string(), kind.name());
             assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
         }
-        assert_eq!(ModelKind::known(), "logistic, svm");
+        assert_eq!(ModelKind::known(), "logistic, svm, linear, softmax");
     }
 
     #[test]
@@ -137,8 +301,12 @@ mod tests {
     #[test]
     fn the_defaults_are_valid() {
         let hyper = Hyperparameters::new(ModelKind::Svm);
-        assert_eq!((hyper.learning_rate, hyper.decay, hyper.l2), (0.01, 0.95, 0.0));
+        assert_eq!((hyper.learning_rate, hyper.schedule, hyper.batch_size), (0.01, Schedule::EXPONENTIAL, 1));
+        assert_eq!((hyper.optimizer, hyper.l1, hyper.l2), (Optimizer::Sgd, 0.0, 0.0));
         assert_eq!(hyper.validate(), Ok(()));
+        for optimizer in [Optimizer::MOMENTUM, Optimizer::ADAM] {
+            assert_eq!(Hyperparameters { optimizer, ..hyper }.validate(), Ok(()));
+        }
     }
 
     #[test]
@@ -149,25 +317,63 @@ mod tests {
             assert_eq!(refused(Hyperparameters { learning_rate, ..valid }), "learning_rate");
         }
         for decay in [0.0, -0.5, 1.000_001, f64::NAN] {
-            assert_eq!(refused(Hyperparameters { decay, ..valid }), "decay");
+            assert_eq!(refused(Hyperparameters { schedule: Schedule::Exponential { decay }, ..valid }), "decay");
         }
-        for l2 in [-1e-9, f64::NAN, f64::INFINITY, 100.0] {
-            assert_eq!(refused(Hyperparameters { l2, ..valid }), "l2");
+        for number in [0.0, -0.5, f64::INFINITY, f64::NAN] {
+            let power = Schedule::InverseScaling { power: number };
+            assert_eq!(refused(Hyperparameters { schedule: power, ..valid }), "power");
+            let mu = Schedule::Theorem1 { mu: number, a: None };
+            assert_eq!(refused(Hyperparameters { schedule: mu, ..valid }), "mu");
         }
-        assert_eq!(Hyperparameters { decay: 1.0, l2: 99.9, ..valid }.validate(), Ok(()));
+        for a in [-1.0, f64::INFINITY, f64::NAN] {
+            assert_eq!(refused(Hyperparameters { schedule: Schedule::Theorem1 { mu: 1.0, a: Some(a) }, ..valid }), "a");
+        }
+        for beta in [-0.1, 1.0, f64::NAN] {
+            let (momentum, epsilon) = (Optimizer::Momentum { beta }, 1e-8);
+            assert_eq!(refused(Hyperparameters { optimizer: momentum, ..valid }), "momentum");
+            let first = Optimizer::Adam { beta1: beta, beta2: 0.9, epsilon };
+            assert_eq!(refused(Hyperparameters { optimizer: first, ..valid }), "beta1");
+            let second = Optimizer::Adam { beta1: 0.9, beta2: beta, epsilon };
+            assert_eq!(refused(Hyperparameters { optimizer: second, ..valid }), "beta2");
+        }
+        for epsilon in [0.0, -1.0, 1e-50, f64::NAN, f64::INFINITY] {
+            let optimizer = Optimizer::Adam { beta1: 0.9, beta2: 0.9, epsilon };
+            assert_eq!(refused(Hyperparameters { optimizer, ..valid }), "epsilon");
+        }
+        for batch_size in [0, 1_000_001] {
+            assert_eq!(refused(Hyperparameters { batch_size, ..valid }), "batch_size");
+        }
+        for penalty in [-1e-9, f64::NAN, f64::INFINITY] {
+            assert_eq!(refused(Hyperparameters { l1: penalty, ..valid }), "l1");
+            assert_eq!(refused(Hyperparameters { l2: penalty, ..valid }), "l2");
+        }
+        assert_eq!(refused(Hyperparameters { l2: 100.0, ..valid }), "l2");
+        assert_eq!(Hyperparameters { schedule: Schedule::Constant, l2: 99.9, ..valid }.validate(), Ok(()));
     }
 
     #[test]
-    fn the_learning_rate_decays_from_the_second_epoch_on() {
-        let hyper = Hyperparameters { learning_rate: 0.8, decay: 0.5, ..Hyperparameters::new(ModelKind::Svm) };
-        assert_eq!([1, 2, 3].map(|epoch| hyper.learning_rate_at(epoch)), [0.8, 0.4, 0.2]);
-        assert_eq!(hyper.learning_rate_at(u32::MAX), 0.0);
+    fn the_learning_rate_follows_its_schedule_from_the_second_epoch_on() {
+        let valid = Hyperparameters { learning_rate: 0.8, ..Hyperparameters::new(ModelKind::Svm) };
+        let rates = |schedule| [1, 2, 4].map(|epoch| Hyperparameters { schedule, ..valid }.learning_rate_at(epoch));
+        assert_eq!(rates(Schedule::Constant), [0.8, 0.8, 0.8]);
+        assert_eq!(rates(Schedule::Exponential { decay: 0.5 }), [0.8, 0.4, 0.1]);
+        assert_eq!(rates(Schedule::InverseScaling { power: 0.5 }), [0.8, 0.8 / 2f64.sqrt(), 0.4]);
+        let decaying = Hyperparameters { schedule: Schedule::Exponential { decay: 0.5 }, ..valid };
+        assert_eq!(decaying.learning_rate_at(u32::MAX), 0.0);
     }
 
     #[test]
     fn hyperparameters_survive_json() {
-        let hyper = Hyperparameters { kind: ModelKind::Svm, learning_rate: 0.1, decay: 0.3, l2: 1e-7 };
-        let json = serde_json::to_string(&hyper).unwrap();
-        assert_eq!(serde_json::from_str::<Hyperparameters>(&json).unwrap(), hyper);
+        for (schedule, optimizer) in [
+            (Schedule::Constant, Optimizer::Sgd),
+            (Schedule::Theorem1 { mu: 0.1, a: Some(3.0) }, Optimizer::ADAM),
+            (Schedule::InverseScaling { power: 0.3 }, Optimizer::MOMENTUM),
+        ] {
+            let kind = ModelKind::Svm;
+            let hyper =
+                Hyperparameters { kind, learning_rate: 0.1, schedule, optimizer, batch_size: 7, l1: 1e-9, l2: 1e-7 };
+            let json = serde_json::to_string(&hyper).unwrap();
+            assert_eq!(serde_json::from_str::<Hyperparameters>(&json).unwrap(), hyper);
+        }
     }
 }

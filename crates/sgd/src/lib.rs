@@ -12,19 +12,21 @@
 
 #![deny(unsafe_code)]
 
+pub mod aggregate;
 mod evaluation;
 mod hyperparameters;
 mod kernels;
 mod loss;
 mod model;
 mod moments;
+mod spread;
 #[cfg(test)]
 mod tests;
 mod trainer;
 
 pub use evaluation::Evaluation;
-pub use hyperparameters::{Hyperparameters, InvalidHyperparameter, ModelKind, UnknownModel};
-pub use loss::probability;
+pub use hyperparameters::{Hyperparameters, InvalidHyperparameter, ModelKind, Optimizer, Schedule, UnknownModel};
+pub use loss::{probability, softmax};
 pub use model::LinearModel;
 pub use moments::{Moments, Standardizer};
 pub use trainer::{Diverged, EpochReport, Trainer};

@@ -149,6 +149,31 @@ pub(crate) fn softplus(z: f64) -> f64 {
     z.max(0.0) + (-z.abs()).exp().ln_1p()
 }
 
+/// The probabilities of the classes of a softmax model: e^(z_k) / Σ e^(z_j), to the rounding of f64.
+///
+/// # Panics
+/// If `out` is not as long as `decisions`.
+pub fn softmax(decisions: &[f32], out: &mut [f64]) {
+    assert_eq!(decisions.len(), out.len(), "a place for every class");
+    let greatest = greatest(decisions);
+    for (p, &z) in out.iter_mut().zip(decisions) {
+        *p = (f64::from(z) - greatest).exp();
+    }
+    let sum: f64 = out.iter().sum();
+    out.iter_mut().for_each(|p| *p /= sum);
+}
+
+/// -ln of the probability of `class`, to the rounding of f64.
+pub(crate) fn cross_entropy(decisions: &[f32], class: usize) -> f64 {
+    let greatest = greatest(decisions);
+    let sum: f64 = decisions.iter().map(|&z| (f64::from(z) - greatest).exp()).sum();
+    sum.ln() - (f64::from(decisions[class]) - greatest)
+}
+
+fn greatest(decisions: &[f32]) -> f64 {
+    decisions.iter().copied().fold(f32::NEG_INFINITY, f32::max).into()
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -1,42 +1,91 @@
 //! A linear model: what training hands over and prediction uses.
 //!
-//! Guarantees: [`LinearModel::decision`] and [`Evaluation`](crate::Evaluation) compute the same bits for the same
-//! tuple, so that a prediction can never contradict the accuracy that was reported.
+//! Guarantees: decisions and [`Evaluation`](crate::Evaluation) compute the same bits for the same tuple, so that a
+//! prediction can never contradict the accuracy that was reported.
 
-use crate::kernels::decision;
+use crate::kernels::{decision, sparse_decision};
 
-/// Weights and intercept. A tuple is positive if its decision is above 0, negative otherwise, also at exactly 0.
+/// Weights and intercepts of one output, or with softmax of one output per class.
+///
+/// With one output a tuple is positive if its decision is above 0, negative otherwise, also at exactly 0. With softmax it
+/// belongs to the class of the greatest decision, the first of them if there are several.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LinearModel {
-    /// One weight per feature.
+    /// Features per tuple.
+    pub dim: usize,
+    /// 1, or the number of classes with softmax.
+    pub outputs: usize,
+    /// `outputs * dim`, output by output: one weight per feature.
     pub weights: Vec<f32>,
-    /// The decision where all features are 0.
-    pub intercept: f32,
+    /// One per output: the decision where all features are 0.
+    pub intercepts: Vec<f32>,
 }
 
 impl LinearModel {
     /// The model that training starts from: all zeros.
-    pub fn new(dim: usize) -> LinearModel {
-        LinearModel { weights: vec![0.0; dim], intercept: 0.0 }
+    pub fn new(dim: usize, outputs: usize) -> LinearModel {
+        LinearModel { dim, outputs, weights: vec![0.0; outputs * dim], intercepts: vec![0.0; outputs] }
     }
 
-    /// w·x + intercept, in f32, summed in the order that SIMD dictates on every machine.
+    /// The weights of one output.
+    pub fn weights_of(&self, output: usize) -> &[f32] {
+        &self.weights[output * self.dim..][..self.dim]
+    }
+
+    /// w·x + intercept of the only output, in f32, summed in the order that SIMD dictates on every machine.
     ///
     /// # Panics
-    /// If `features` are not as many as the weights.
+    /// If there are several outputs or `features` are not `dim` long.
     pub fn decision(&self, features: &[f32]) -> f32 {
-        assert_eq!(features.len(), self.weights.len(), "as many features as weights");
-        decision(&self.weights, self.intercept, features)
+        assert_eq!(self.outputs, 1, "one output");
+        let mut out = [0.0];
+        self.decisions(features, &mut out);
+        out[0]
+    }
+
+    /// w·x + intercept of every output, as [`decision`](LinearModel::decision).
+    ///
+    /// # Panics
+    /// If `features` are not `dim` long or `out` is not `outputs` long.
+    pub fn decisions(&self, features: &[f32], out: &mut [f32]) {
+        assert_eq!(features.len(), self.dim, "as many features as weights");
+        assert_eq!(out.len(), self.outputs, "a place for every output");
+        for (k, z) in out.iter_mut().enumerate() {
+            *z = decision(self.weights_of(k), self.intercepts[k], features);
+        }
+    }
+
+    /// The same for a sparse row: 0-based indices and their values. An index of `dim` or more has weight 0.
+    ///
+    /// # Panics
+    /// If `values` are not as many as `indices` or `out` is not `outputs` long.
+    pub fn decisions_sparse(&self, indices: &[u32], values: &[f32], out: &mut [f32]) {
+        assert_eq!(indices.len(), values.len(), "a value for every index");
+        assert_eq!(out.len(), self.outputs, "a place for every output");
+        for (k, z) in out.iter_mut().enumerate() {
+            *z = sparse_decision(self.weights_of(k), self.intercepts[k], indices, values);
+        }
+    }
+
+    /// The output of the greatest decision, the first of them if there are several: the class with softmax.
+    pub fn class_of(decisions: &[f32]) -> usize {
+        let mut best = 0;
+        for (k, z) in decisions.iter().enumerate() {
+            if *z > decisions[best] {
+                best = k;
+            }
+        }
+        best
     }
 
     /// Whether no parameter is infinite or NaN.
     pub fn is_finite(&self) -> bool {
-        self.intercept.is_finite() && self.weights.iter().all(|w| w.is_finite())
+        self.intercepts.iter().chain(&self.weights).all(|w| w.is_finite())
     }
 
-    /// Swaps the classes: flips all signs, which is exact. Zeros stay as positive as training makes them.
+    /// Swaps the classes of one output: flips all signs, which is exact. Zeros stay as positive as training makes them.
     pub fn negate(&mut self) {
-        for parameter in self.weights.iter_mut().chain([&mut self.intercept]) {
+        for parameter in self.weights.iter_mut().chain(&mut self.intercepts) {
             *parameter = 0.0 - *parameter;
         }
     }

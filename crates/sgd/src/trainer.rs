@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
-use tuples::Batch;
+use tuples::{Batch, OutOfMemory};
 
 use crate::kernels::{Learn, Level, Rates, State};
 use crate::loss::{Hinge, Logistic};
@@ -23,7 +23,10 @@ pub struct EpochReport {
     pub loss: f64,
     /// The fraction of tuples classified correctly just before the step, 0 of no tuples. A decision of exactly 0, such
     /// as the first one of all, counts as wrong for either class.
-    pub accuracy: f64,
+    /// None for linear.
+    pub accuracy: Option<f64>,
+    /// 1 - Σ (y - z)² / Σ (y - mean y)² over the tuples of the epoch, each before its own step; for linear only.
+    pub r2: Option<f64>,
     /// The learning rate of the epoch.
     pub learning_rate: f64,
     /// Tuples learnt from.
@@ -55,13 +58,29 @@ pub struct Trainer {
 impl Trainer {
     /// A trainer before its first epoch, whose model is all zeros, for tuples of `dim` features. The hyperparameters
     /// should be [valid](Hyperparameters::validate).
-    pub fn new(hyper: Hyperparameters, dim: usize) -> Trainer {
-        Trainer::with_level(hyper, dim, Level::detect())
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]
+    pub fn new(hyper: Hyperparameters, dim: usize, outputs: usize, sparse: bool) -> Result<Trainer, OutOfMemory> {
+        Trainer::with_level(hyper, dim, outputs, sparse, Level::detect())
     }
 
-    pub(crate) fn with_level(hyper: Hyperparameters, dim: usize, level: Level) -> Trainer {
-        Trainer { hyper, dim, level, epoch: 0, state: State::new(dim) }
+    pub(crate) fn with_level(
+        hyper: Hyperparameters,
+        dim: usize,
+        outputs: usize,
+        sparse: bool,
+        level: Level,
+    ) -> Result<Trainer, OutOfMemory> {
+        if outputs != 1 || sparse {
+            unimplemented!()
+        }
+        Ok(Trainer { hyper, dim, level, epoch: 0, state: State::new(dim) })
     }
+
+    /// Begins the next buffer, of so many tuples: to be called for each buffer before learning from it. Only
+    /// [`Schedule::Theorem1`](crate::Schedule::Theorem1) looks at it.
+    pub fn begin_buffer(&mut self, _tuples: usize) {}
 
     /// Begins the next epoch, whose learning rate holds from now on.
     pub fn begin_epoch(&mut self) {
@@ -73,16 +92,18 @@ impl Trainer {
     ///
     /// # Panics
     /// If the batch has another number of features, the range is not within its order, or no epoch has begun.
-    pub fn learn(&mut self, batch: &Batch, range: Range<usize>) {
+    pub fn learn(&mut self, batch: &Batch, range: Range<usize>) -> Result<(), OutOfMemory> {
         assert_eq!(batch.dim(), self.dim, "as many features as the trainer was made for");
-        assert!(range.start <= range.end && range.end <= batch.len(), "a range of places in the order");
+        assert!(range.start <= range.end && range.end <= batch.order().len(), "a range of places in the order");
         assert!(self.epoch > 0, "an epoch has begun");
         let rates = Rates::new(self.learning_rate(), self.hyper.l2);
         let state = &mut self.state;
         match self.hyper.kind {
             ModelKind::Logistic => Learn { state, loss: Logistic::new(), rates, batch, range }.run_on(self.level),
             ModelKind::Svm => Learn { state, loss: Hinge, rates, batch, range }.run_on(self.level),
+            ModelKind::Linear | ModelKind::Softmax => unimplemented!(),
         }
+        Ok(())
     }
 
     /// Ends the epoch.
@@ -93,7 +114,7 @@ impl Trainer {
         self.check()?;
         let totals = self.state.take_totals();
         let mean = |sum: f64| if totals.tuples == 0 { 0.0 } else { sum / totals.tuples as f64 };
-        let squares: f64 = self.model().weights.iter().map(|&w| f64::from(w).powi(2)).sum();
+        let squares: f64 = self.state.model().weights.iter().map(|&w| f64::from(w).powi(2)).sum();
         let loss = mean(totals.loss) + self.hyper.l2 / 2.0 * squares;
         if !loss.is_finite() {
             return Err(Diverged { epoch: self.epoch });
@@ -101,7 +122,8 @@ impl Trainer {
         Ok(EpochReport {
             epoch: self.epoch,
             loss,
-            accuracy: mean(totals.correct as f64),
+            accuracy: self.hyper.kind.is_classifier().then(|| mean(totals.correct as f64)),
+            r2: None,
             learning_rate: self.learning_rate(),
             tuples: totals.tuples,
         })
@@ -115,9 +137,13 @@ impl Trainer {
         if self.state.is_finite() { Ok(()) } else { Err(Diverged { epoch: self.epoch }) }
     }
 
-    /// The model as it is now.
-    pub fn model(&self) -> LinearModel {
-        self.state.model()
+    /// The model as it is now; with [`Schedule::Theorem1`](crate::Schedule::Theorem1) the average of the models after each
+    /// buffer.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]
+    pub fn model(&self) -> Result<LinearModel, OutOfMemory> {
+        Ok(self.state.model())
     }
 
     /// The current epoch, counted from 1; 0 before the first.

@@ -1,70 +1,90 @@
-//! A growing buffer of dense tuples in three allocations: rows, labels, order.
+//! A growing buffer of tuples, dense or sparse, with labels, weights, and the order in which to learn from them.
 //!
-//! Guarantees: rows are aligned to cache lines, so no row of at most 15 features ever costs two; a row slot is prepared
-//! (constant 1, zero padding) exactly once, however often the buffer is refilled; the order is the identity over the rows
-//! after every fill. Failure prevented: decoding that pays for clearing memory which the next line overwrites, and a
-//! backend that aborts because `Vec` could not grow.
+//! Guarantees: after every change to its tuples the order is the identity over them; what a tuple consists of (row, label,
+//! weight) moves together; growing either succeeds or leaves the batch as it was.
 
-/// Floats per SIMD chunk; the stride of every row is a multiple of it.
-pub const LANES: usize = 16;
+use std::ops::Range;
 
-/// Rows start at multiples of this many bytes, a cache line and the widest vector register.
-const ALIGNMENT: usize = LANES * size_of::<f32>();
+use crate::OutOfMemory;
+use crate::dense::Dense;
+use crate::sparse::Sparse;
 
-/// The memory for more tuples could not be had.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("out of memory: {bytes} bytes of training tuples could not be allocated")]
-pub struct OutOfMemory {
-    /// What the batch would have needed in all, in bytes.
-    pub bytes: usize,
-}
-
-/// A buffer of dense training tuples, and the order in which to learn from them.
+/// A buffer of training tuples, and the order in which to learn from them.
 ///
-/// Row `i` has [`stride`](Batch::stride) floats: `dim` features, a constant 1 (the input of the intercept), zeros.
+/// Dense: row `i` has [`stride`](Batch::stride) floats: `dim` features, a constant 1 (the input of the intercept), zeros.
+/// Sparse: row `i` has the ascending 0-based indices of its entries and their values.
 #[derive(Debug)]
 pub struct Batch {
-    dim: usize,
-    stride: usize,
+    rows: Rows,
     len: usize,
-    /// `offset` floats of slack, then every row slot that was ever used; never longer than its first allocation, because
-    /// moving it would move the alignment
-    floats: Vec<f32>,
-    offset: usize,
-    /// row slots that `floats` has memory for
-    capacity: usize,
     labels: Vec<f32>,
+    /// None: all weights are 1
+    weights: Option<Vec<f32>>,
     order: Vec<u32>,
     /// whether `order` may be something else than the identity
     reordered: bool,
 }
 
+#[derive(Debug)]
+enum Rows {
+    Dense(Dense),
+    Sparse(Sparse),
+}
+
+const DENSE_ONLY: &str = "a batch of dense tuples";
+const SPARSE_ONLY: &str = "a batch of sparse tuples";
+
 impl Batch {
-    /// An empty batch of tuples with `dim` features. Allocates nothing.
+    /// An empty batch of dense tuples with `dim` features. Allocates nothing.
     pub fn new(dim: usize) -> Batch {
-        Batch {
-            dim,
-            stride: stride_of(dim),
-            len: 0,
-            floats: Vec::new(),
-            offset: 0,
-            capacity: 0,
-            labels: Vec::new(),
-            order: Vec::new(),
-            reordered: false,
+        Batch::of(Rows::Dense(Dense::new(dim)))
+    }
+
+    /// The same as [`new`](Batch::new).
+    pub fn dense(dim: usize) -> Batch {
+        Batch::new(dim)
+    }
+
+    /// An empty batch of sparse tuples. Allocates nothing.
+    pub fn sparse() -> Batch {
+        Batch::of(Rows::Sparse(Sparse::new()))
+    }
+
+    fn of(rows: Rows) -> Batch {
+        Batch { rows, len: 0, labels: Vec::new(), weights: None, order: Vec::new(), reordered: false }
+    }
+
+    /// Whether the tuples are sparse.
+    #[inline]
+    pub fn is_sparse(&self) -> bool {
+        matches!(self.rows, Rows::Sparse(_))
+    }
+
+    /// Features per tuple. Sparse: 1 + the largest index so far, or what [`set_dim`](Batch::set_dim) said if that is more;
+    /// it never shrinks.
+    #[inline]
+    pub fn dim(&self) -> usize {
+        match &self.rows {
+            Rows::Dense(dense) => dense.dim,
+            Rows::Sparse(sparse) => sparse.dim(),
         }
     }
 
-    /// Features per tuple.
-    #[inline]
-    pub fn dim(&self) -> usize {
-        self.dim
+    /// Makes a sparse batch have at least `dim` features.
+    ///
+    /// # Panics
+    /// If the batch is dense.
+    pub fn set_dim(&mut self, dim: usize) {
+        self.sparse_rows_mut().set_dim(dim);
     }
 
-    /// Floats from one row to the next: `dim + 1`, rounded up to a multiple of [`LANES`].
+    /// Floats from one dense row to the next: `dim + 1`, rounded up to a multiple of [`LANES`](crate::LANES).
+    ///
+    /// # Panics
+    /// If the batch is sparse; so do all methods that speak of features and rows.
     #[inline]
     pub fn stride(&self) -> usize {
-        self.stride
+        self.dense_rows().stride
     }
 
     /// Tuples in the batch.
@@ -79,21 +99,45 @@ impl Batch {
         self.len == 0
     }
 
-    /// Memory that one tuple of `dim` features takes, in bytes: its row, its label and its place in the order.
+    /// Entries of all sparse rows; of dense ones all features.
+    #[inline]
+    pub fn nnz(&self) -> usize {
+        match &self.rows {
+            Rows::Dense(dense) => self.len * dense.dim,
+            Rows::Sparse(sparse) => sparse.nnz(),
+        }
+    }
+
+    /// Memory that one dense tuple of `dim` features without a weight takes, in bytes: its row, its label and its place in
+    /// the order.
     pub fn row_bytes(dim: usize) -> usize {
-        stride_of(dim).saturating_mul(size_of::<f32>()).saturating_add(size_of::<f32>() + size_of::<u32>())
+        Dense::row_bytes(dim).saturating_add(size_of::<f32>() + size_of::<u32>())
     }
 
     /// Memory that the tuples in the batch take, in bytes. The allocation may be up to twice as large, and three times
     /// while it grows: whoever knows the number of tuples calls [`reserve`](Batch::reserve) first.
     #[inline]
     pub fn bytes(&self) -> usize {
-        self.len * Self::row_bytes(self.dim)
+        match &self.rows {
+            Rows::Dense(dense) => self.len * (dense.stride * size_of::<f32>() + self.extra_bytes()),
+            Rows::Sparse(sparse) => Sparse::bytes(self.len, sparse.nnz()) + self.len * self.extra_bytes(),
+        }
     }
 
-    /// Tuples that fit without another allocation.
+    /// Bytes of a tuple beside its row.
+    #[inline]
+    fn extra_bytes(&self) -> usize {
+        size_of::<f32>() * (1 + usize::from(self.weights.is_some())) + size_of::<u32>()
+    }
+
+    /// Tuples that fit without another allocation, but for the entries of sparse ones.
+    #[inline]
     pub fn capacity(&self) -> usize {
-        self.capacity
+        let rows = match &self.rows {
+            Rows::Dense(dense) => dense.capacity,
+            Rows::Sparse(_) => self.labels.capacity().min(self.order.capacity()),
+        };
+        self.weights.as_ref().map_or(rows, |weights| weights.capacity().min(rows))
     }
 
     /// Removes all tuples and keeps the memory.
@@ -103,46 +147,101 @@ impl Batch {
         self.labels.clear();
         self.order.clear();
         self.reordered = false;
+        if let Some(weights) = &mut self.weights {
+            weights.clear();
+        }
+        if let Rows::Sparse(sparse) = &mut self.rows {
+            sparse.clear();
+        }
     }
 
     /// Removes all tuples behind the first `len`; the order becomes the identity again.
     pub fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
         self.labels.truncate(len);
+        if let Some(weights) = &mut self.weights {
+            weights.truncate(len);
+        }
+        if let Rows::Sparse(sparse) = &mut self.rows {
+            sparse.truncate(len);
+        }
+        if self.reordered {
+            self.restore_order();
+        }
         self.order.truncate(len);
-        self.restore_order();
+    }
+
+    /// Takes the last tuple back, if there is one; the order becomes the identity again. Whatever indices a sparse tuple
+    /// had, they do not count for [`dim`](Batch::dim), if it was the last one to be pushed.
+    pub fn pop(&mut self) {
+        self.truncate(self.len.saturating_sub(1));
     }
 
     /// Removes the tuples behind the first `first` whose label `keep` refuses; the others close up in their sequence, and
     /// the order becomes the identity again.
     pub fn retain_from(&mut self, first: usize, keep: impl Fn(f32) -> bool) {
         let first = first.min(self.len);
+        self.restore_order();
         let mut kept = first;
         for i in first..self.len {
             if keep(self.labels[i]) {
-                let from = self.offset + i * self.stride;
-                self.floats.copy_within(from..from + self.stride, self.offset + kept * self.stride);
-                self.labels[kept] = self.labels[i];
+                self.order[kept] = i as u32;
                 kept += 1;
             }
+        }
+        if kept < self.len {
+            let places = std::mem::take(&mut self.order);
+            self.close_up(&places[..kept]);
+            self.order = places;
+            self.reordered = true;
         }
         self.truncate(kept);
     }
 
-    /// Makes room for `more` tuples behind those that are there: exactly, or twice the old room if that is more.
+    /// Keeps the tuples at `places`, which ascend; they close up in their sequence, the others are removed, and the order
+    /// becomes the identity again.
+    ///
+    /// # Panics
+    /// If the places do not ascend or there is no tuple at one of them.
+    pub fn retain(&mut self, places: &[u32]) {
+        assert!(places.is_sorted_by(|a, b| a < b), "places ascend");
+        assert!(places.last().is_none_or(|&last| (last as usize) < self.len), "no tuple behind the last");
+        self.close_up(places);
+        self.truncate(places.len());
+    }
+
+    /// Moves the tuples at ascending places to the first places.
+    fn close_up(&mut self, places: &[u32]) {
+        let places = || places.iter().map(|&place| place as usize);
+        for (to, from) in places().enumerate().filter(|(to, from)| to != from) {
+            self.labels[to] = self.labels[from];
+            if let Some(weights) = &mut self.weights {
+                weights[to] = weights[from];
+            }
+            if let Rows::Dense(dense) = &mut self.rows {
+                dense.copy(from, to);
+            }
+        }
+        if let Rows::Sparse(sparse) = &mut self.rows {
+            sparse.retain(places());
+        }
+    }
+
+    /// Makes room for `more` tuples behind those that are there: exactly, or twice the old room if that is more. For sparse
+    /// tuples it assumes as many entries as those that are there have on average.
     ///
     /// # Errors
     /// [`OutOfMemory`] if the allocator refuses or the number of tuples would not fit an index of 32 bits. The batch is
-    /// as it was.
+    /// as it was, but perhaps for its capacity.
     pub fn reserve(&mut self, more: usize) -> Result<(), OutOfMemory> {
         match self.len.checked_add(more) {
-            Some(needed) if needed <= self.capacity => Ok(()),
+            Some(needed) if needed <= self.capacity() && !self.is_sparse() => Ok(()),
             Some(needed) => self.grow(needed),
             None => Err(OutOfMemory { bytes: usize::MAX }),
         }
     }
 
-    /// Appends one tuple and returns its features, `dim` long.
+    /// Appends one dense tuple, of weight 1, and returns its features, `dim` long.
     ///
     /// They hold unspecified values, those of an earlier tuple in the same place for instance, and must all be written.
     ///
@@ -156,9 +255,22 @@ impl Batch {
         Ok(self.features_mut(last))
     }
 
-    /// Appends `n` tuples at once, a heap page's worth, whose labels and features the caller fills in any order.
+    /// Appends one sparse tuple with `nnz` entries, of weight 1, and returns its indices and its values, both to be
+    /// written: indices count from 0 and ascend without repetition.
     ///
-    /// Their labels are 0. Their features hold unspecified values and must all be written.
+    /// # Errors
+    /// As [`reserve`](Batch::reserve).
+    #[inline]
+    pub fn push_sparse(&mut self, label: f32, nnz: usize) -> Result<(&mut [u32], &mut [f32]), OutOfMemory> {
+        // first what can fail and is not taken back by anybody
+        self.sparse_rows_mut().reserve(1, nnz)?;
+        self.append_labels(1, label)?;
+        self.sparse_rows_mut().push(nnz)
+    }
+
+    /// Appends `n` dense tuples at once, a heap page's worth, whose labels and features the caller fills in any order.
+    ///
+    /// Their labels are 0, their weights 1. Their features hold unspecified values and must all be written.
     ///
     /// # Errors
     /// As [`reserve`](Batch::reserve).
@@ -166,55 +278,72 @@ impl Batch {
     pub fn extend(&mut self, n: usize) -> Result<RowsMut<'_>, OutOfMemory> {
         let first = self.len;
         self.append(n)?;
-        let start = self.offset + first * self.stride;
-        Ok(RowsMut {
-            dim: self.dim,
-            stride: self.stride,
-            labels: &mut self.labels[first..],
-            rows: &mut self.floats[start..start + n * self.stride],
-        })
+        Ok(self.rows_of(first..self.len))
     }
 
-    /// The features of tuple `i`, `dim` long.
+    /// The features of dense tuple `i`, `dim` long.
     ///
     /// # Panics
     /// If there is no tuple `i`; so do all methods that take an `i`.
     #[inline]
     pub fn features(&self, i: usize) -> &[f32] {
-        &self.row(i)[..self.dim]
+        &self.row(i)[..self.dim()]
     }
 
-    /// The features of tuple `i`, `dim` long.
+    /// The features of dense tuple `i`, `dim` long.
     #[inline]
     pub fn features_mut(&mut self, i: usize) -> &mut [f32] {
         assert!(i < self.len, "no tuple {i} in a batch of {}", self.len);
-        let start = self.offset + i * self.stride;
-        &mut self.floats[start..start + self.dim]
+        self.dense_rows_mut().features_mut(i)
     }
 
-    /// The whole row of tuple `i`: features, constant 1, zeros; `stride` long.
+    /// The whole row of dense tuple `i`: features, constant 1, zeros; `stride` long.
     #[inline]
     pub fn row(&self, i: usize) -> &[f32] {
         assert!(i < self.len, "no tuple {i} in a batch of {}", self.len);
-        let start = self.offset + i * self.stride;
-        &self.floats[start..start + self.stride]
+        self.dense_rows().row(i)
     }
 
-    /// All rows, `len * stride` long; row `i` begins at `i * stride`.
+    /// All dense rows, `len * stride` long; row `i` begins at `i * stride`.
     #[inline]
     pub fn rows(&self) -> &[f32] {
-        &self.floats[self.offset..self.offset + self.len * self.stride]
+        self.dense_rows().rows(self.len)
     }
 
-    /// All rows to be changed in place, as a [`RowsMut`] over the whole batch.
+    /// All dense rows to be changed in place, as a [`RowsMut`] over the whole batch.
     pub fn rows_mut(&mut self) -> RowsMut<'_> {
-        let end = self.offset + self.len * self.stride;
+        self.rows_of(0..self.len)
+    }
+
+    /// The dense rows at `places` to be changed in place.
+    pub fn rows_of(&mut self, places: Range<usize>) -> RowsMut<'_> {
+        assert!(places.end <= self.len, "no tuple {} in a batch of {}", places.end, self.len);
+        let Rows::Dense(dense) = &mut self.rows else { panic!("{DENSE_ONLY}") };
         RowsMut {
-            dim: self.dim,
-            stride: self.stride,
-            labels: &mut self.labels,
-            rows: &mut self.floats[self.offset..end],
+            dim: dense.dim,
+            stride: dense.stride,
+            labels: &mut self.labels[places.clone()],
+            rows: dense.rows_mut(places.start, places.end),
         }
+    }
+
+    /// Indices and values of sparse tuple `i`.
+    ///
+    /// # Panics
+    /// If there is no tuple `i`, or the batch is dense.
+    #[inline]
+    pub fn sparse_row(&self, i: usize) -> (&[u32], &[f32]) {
+        let Rows::Sparse(sparse) = &self.rows else { panic!("{SPARSE_ONLY}") };
+        sparse.row(i)
+    }
+
+    /// Indices of sparse tuple `i`, and its values to be changed.
+    ///
+    /// # Panics
+    /// If there is no tuple `i`, or the batch is dense.
+    #[inline]
+    pub fn sparse_row_mut(&mut self, i: usize) -> (&[u32], &mut [f32]) {
+        self.sparse_rows_mut().values_mut(i)
     }
 
     /// The label of tuple `i`.
@@ -223,7 +352,7 @@ impl Batch {
         self.labels[i]
     }
 
-    /// The labels, by place, not by order.
+    /// The labels, by place, not by order: -1 or 1 (logistic, svm), the target (linear), or the class's number (softmax).
     #[inline]
     pub fn labels(&self) -> &[f32] {
         &self.labels
@@ -235,87 +364,147 @@ impl Batch {
         &mut self.labels
     }
 
-    /// The order in which SGD sees the tuples: the identity after a fill, until shuffled.
+    /// Says whether the tuples have weights, and removes all tuples.
+    pub fn set_weighted(&mut self, weighted: bool) {
+        self.clear();
+        if weighted != self.weights.is_some() {
+            self.weights = weighted.then(Vec::new);
+        }
+    }
+
+    /// The weights, by place, not by order; None if all are 1.
+    #[inline]
+    pub fn weights(&self) -> Option<&[f32]> {
+        self.weights.as_deref()
+    }
+
+    /// The weights, by place, not by order: 1 for a new tuple. Empty if the batch is not weighted.
+    #[inline]
+    pub fn weights_mut(&mut self) -> &mut [f32] {
+        self.weights.as_deref_mut().unwrap_or_default()
+    }
+
+    /// The order in which SGD sees the tuples: the identity after a fill, until shuffled or set.
     #[inline]
     pub fn order(&self) -> &[u32] {
         &self.order
     }
 
-    /// The order, exactly `len` long, to be permuted. It stays until the next tuple comes or [`clear`](Batch::clear).
+    /// The order, to be permuted. It stays until the next tuple comes or one goes.
     #[inline]
     pub fn order_mut(&mut self) -> &mut [u32] {
         self.reordered = true;
         &mut self.order
     }
 
+    /// Makes the order any sequence of places, of any length; a place may come twice or never.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]; the order is as it was.
+    ///
+    /// # Panics
+    /// If there is no tuple at one of the places.
+    pub fn set_order(&mut self, places: &[u32]) -> Result<(), OutOfMemory> {
+        assert!(places.iter().all(|&place| (place as usize) < self.len), "no tuple at a place of the order");
+        self.reordered = true;
+        let more = places.len().saturating_sub(self.order.len());
+        self.order.try_reserve(more).map_err(|_| OutOfMemory { bytes: size_of_val(places) })?;
+        self.order.clear();
+        self.order.extend_from_slice(places);
+        Ok(())
+    }
+
+    /// The order, to be made any sequence of places, of any length; who lengthens it reserves first. Whoever learns in an
+    /// order with a place without a tuple panics.
+    pub fn order_vec_mut(&mut self) -> &mut Vec<u32> {
+        self.reordered = true;
+        &mut self.order
+    }
+
+    #[inline]
+    fn dense_rows(&self) -> &Dense {
+        let Rows::Dense(dense) = &self.rows else { panic!("{DENSE_ONLY}") };
+        dense
+    }
+
+    #[inline]
+    fn dense_rows_mut(&mut self) -> &mut Dense {
+        let Rows::Dense(dense) = &mut self.rows else { panic!("{DENSE_ONLY}") };
+        dense
+    }
+
+    #[inline]
+    fn sparse_rows_mut(&mut self) -> &mut Sparse {
+        let Rows::Sparse(sparse) = &mut self.rows else { panic!("{SPARSE_ONLY}") };
+        sparse
+    }
+
     #[inline]
     fn append(&mut self, n: usize) -> Result<(), OutOfMemory> {
-        if n > self.capacity - self.len {
-            self.reserve(n)?;
+        self.dense_rows(); // a dense batch
+        self.append_labels(n, 0.0)?;
+        let len = self.len;
+        self.dense_rows_mut().use_up_to(len);
+        Ok(())
+    }
+
+    /// Makes room for `n` tuples and counts them in; their rows are the caller's.
+    #[inline]
+    fn append_labels(&mut self, n: usize, label: f32) -> Result<(), OutOfMemory> {
+        if n > self.capacity() - self.len {
+            self.grow(self.len.checked_add(n).ok_or(OutOfMemory { bytes: usize::MAX })?)?;
         }
         if self.reordered {
             self.restore_order();
         }
         let len = self.len + n;
-        if self.offset + len * self.stride > self.floats.len() {
-            self.prepare(len);
+        self.labels.resize(len, label);
+        if let Some(weights) = &mut self.weights {
+            weights.resize(len, 1.0);
         }
-        self.labels.resize(len, 0.0);
         // grow() refuses what does not fit 32 bits
         self.order.extend(self.len as u32..len as u32);
         self.len = len;
         Ok(())
     }
 
-    /// Writes padding and constant 1 into the row slots up to `len` that were never used.
-    #[cold]
-    fn prepare(&mut self, len: usize) {
-        let first = self.floats.len();
-        self.floats.resize(self.offset + len * self.stride, 0.0);
-        for row in self.floats[first..].chunks_exact_mut(self.stride) {
-            row[self.dim] = 1.0;
-        }
-    }
-
     #[cold]
     fn restore_order(&mut self) {
-        for (place, i) in self.order.iter_mut().zip(0..) {
-            *place = i;
-        }
+        self.order.clear();
+        self.order.extend(0..self.len as u32);
         self.reordered = false;
     }
 
     #[cold]
     fn grow(&mut self, needed: usize) -> Result<(), OutOfMemory> {
-        let wanted = needed.max(self.capacity.saturating_mul(2));
+        let wanted = needed.max(self.capacity().saturating_mul(2));
         let wanted = wanted.min(needed.max(u32::MAX as usize));
-        let error = OutOfMemory { bytes: wanted.saturating_mul(Self::row_bytes(self.dim)) };
+        let row_bytes = match &self.rows {
+            Rows::Dense(dense) => Dense::row_bytes(dense.dim),
+            Rows::Sparse(_) => size_of::<usize>(),
+        };
+        let error = OutOfMemory { bytes: wanted.saturating_mul(row_bytes.saturating_add(self.extra_bytes())) };
         if u32::try_from(needed).is_err() {
             return Err(error);
         }
-        let floats = wanted.checked_mul(self.stride).and_then(|f| f.checked_add(LANES));
-        let floats = floats.ok_or(error)?;
         let more = wanted - self.len;
         self.labels.try_reserve_exact(more).map_err(|_| error)?;
-        self.order.try_reserve_exact(more).map_err(|_| error)?;
-        let mut moved: Vec<f32> = Vec::new();
-        moved.try_reserve_exact(floats).map_err(|_| error)?;
-        // align_offset may decline to answer, by usize::MAX; then rows are merely unaligned
-        let offset = moved.as_ptr().align_offset(ALIGNMENT).min(LANES);
-        moved.resize(offset, 0.0);
-        moved.extend_from_slice(self.rows());
-        self.floats = moved;
-        self.offset = offset;
-        self.capacity = wanted;
-        Ok(())
+        self.order.try_reserve_exact(wanted.saturating_sub(self.order.len())).map_err(|_| error)?;
+        if let Some(weights) = &mut self.weights {
+            weights.try_reserve_exact(more).map_err(|_| error)?;
+        }
+        match &mut self.rows {
+            Rows::Dense(dense) if wanted > dense.capacity => dense.grow(self.len, wanted, error),
+            Rows::Dense(_) => Ok(()),
+            Rows::Sparse(sparse) => {
+                let entries = (sparse.nnz() / self.len.max(1)).saturating_mul(more);
+                sparse.reserve(more, entries)
+            }
+        }
     }
 }
 
-fn stride_of(dim: usize) -> usize {
-    dim.saturating_add(1).checked_next_multiple_of(LANES).unwrap_or(usize::MAX)
-}
-
-/// Tuples that were appended together and wait for their contents.
+/// Dense tuples that were appended together and wait for their contents.
 #[derive(Debug)]
 pub struct RowsMut<'a> {
     dim: usize,

@@ -1,14 +1,26 @@
 //! Training tuples as the SGD kernels want them, and the port through which they arrive.
 //!
-//! A [`Batch`] guarantees that every row starts on a 64-byte boundary and is a whole number of SIMD chunks long, that the
-//! constant input of the intercept and the zero padding are in place before anyone reads a row, and that memory which
-//! cannot be had is an error and never an abort. It prevents the kernels from needing a scalar tail per row, a special
-//! case for the intercept, or a second copy of the tuples to shuffle them: the order is an index beside the rows.
+//! A [`Batch`] guarantees that every dense row starts on a 64-byte boundary and is a whole number of SIMD chunks long,
+//! that the constant input of the intercept and the zero padding are in place before anyone reads a row, and that memory
+//! which cannot be had is an error and never an abort. It prevents the kernels from needing a scalar tail per row, a
+//! special case for the intercept, or a second copy of the tuples to shuffle them: the order is an index beside the rows.
+//! Sparse rows take memory for their non-zeros only.
 
 #![forbid(unsafe_code)]
 
 mod batch;
+mod dense;
 mod source;
+mod sparse;
 
-pub use batch::{Batch, LANES, OutOfMemory, RowsMut};
+pub use batch::{Batch, RowsMut};
+pub use dense::LANES;
 pub use source::TupleSource;
+
+/// Memory could not be had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("out of memory: {bytes} bytes could not be allocated")]
+pub struct OutOfMemory {
+    /// How much was wanted at once, in bytes.
+    pub bytes: usize,
+}

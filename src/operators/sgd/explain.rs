@@ -17,7 +17,9 @@ pub fn explain(training: &Training, explain: Explain) {
         explain.integer(c"Tuples", tuples);
         explain.integer(c"Skipped Tuples", training.buffers.decoder.skipped() as i64);
         explain.float(c"Loss", last.loss, 6);
-        explain.float(c"Accuracy", last.accuracy, 6);
+        if let Some(accuracy) = last.accuracy {
+            explain.float(c"Accuracy", accuracy, 6);
+        }
     }
     if explain.timing() {
         explain.milliseconds(c"Compute Time", training.compute.as_secs_f64());

@@ -5,7 +5,7 @@ use crate::operators::{Nulls, Shuffling};
 use crate::pg::arguments::Arguments;
 use crate::pg::require_utf8;
 use serde_json::{Value, json};
-use sgd::{Hyperparameters, ModelKind};
+use sgd::{Hyperparameters, ModelKind, Schedule};
 use shuffle::Geometry;
 
 /// Epochs that a training may take. Each leaves a row to be kept, whatever it cost.
@@ -49,7 +49,10 @@ impl Request {
     pub fn to_json(&self, geometry: Geometry) -> Value {
         json!({
             "learning_rate": self.hyperparameters.learning_rate,
-            "decay": self.hyperparameters.decay,
+            "decay": match self.hyperparameters.schedule {
+                Schedule::Exponential { decay } => Some(decay),
+                _ => None,
+            },
             "l2": self.hyperparameters.l2,
             "max_epochs": self.max_epochs,
             "shuffle": self.shuffling.strategy.name(),
@@ -122,7 +125,9 @@ impl TrainArguments {
         let mut hyperparameters = Hyperparameters::new(kind);
         hyperparameters.learning_rate = self.learning_rate.unwrap_or(hyperparameters.learning_rate);
         hyperparameters.l2 = options.l2.unwrap_or(hyperparameters.l2);
-        hyperparameters.decay = options.decay.unwrap_or(hyperparameters.decay);
+        if let Some(decay) = options.decay {
+            hyperparameters.schedule = Schedule::Exponential { decay };
+        }
         hyperparameters.validate().map_err(|e| match e.name {
             "learning_rate" => invalid("learning_rate", e.reason.to_owned()),
             name => Error::InvalidOption { key: name.to_owned(), reason: e.reason.to_owned() },

@@ -22,7 +22,7 @@ pub struct EpochRow {
     pub model_id: i64,
     pub epoch: i32,
     pub loss: f64,
-    pub accuracy: f64,
+    pub accuracy: Option<f64>,
     pub learning_rate: f64,
     pub tuples: i64,
     pub seconds: f64,
@@ -141,17 +141,21 @@ impl Training {
         }
         while self.buffers.next_batch(batch)? {
             let compute = Instant::now();
-            let trainer = trainer.get_or_insert_with(|| {
-                let mut new = Trainer::new(self.request.hyperparameters, batch.dim());
-                new.begin_epoch();
-                new
-            });
+            let trainer = match trainer {
+                Some(trainer) => trainer,
+                None => {
+                    let new = Trainer::new(self.request.hyperparameters, batch.dim(), 1, false)?;
+                    let trainer = trainer.insert(new);
+                    trainer.begin_epoch();
+                    trainer
+                }
+            };
             if let Some(standardizer) = standardizer {
                 standardizer.apply_batch(batch);
             }
             let chunk = (FLOATS_PER_CHUNK / batch.stride()).max(1);
             for from in (0..batch.len()).step_by(chunk) {
-                trainer.learn(batch, from..(from + chunk).min(batch.len()));
+                trainer.learn(batch, from..(from + chunk).min(batch.len()))?;
                 check_for_interrupts();
             }
             self.compute += compute.elapsed();
@@ -187,7 +191,7 @@ impl Training {
         preparation: Duration,
     ) -> Result<Vec<EpochRow>> {
         let (classes, swapped) = self.buffers.decoder.labels().classes()?;
-        let mut linear = trainer.model();
+        let mut linear = trainer.model()?;
         if swapped {
             linear.negate();
         }

@@ -71,3 +71,13 @@ impl Kernel for Decision<'_> {
         sum_all(simd, sums)
     }
 }
+
+/// The decision for one sparse row: indices beyond the weights count as weight 0. Entry i goes to sum i mod 4.
+pub(crate) fn sparse_decision(weights: &[f32], intercept: f32, indices: &[u32], values: &[f32]) -> f32 {
+    let mut sums = [0.0; UNROLL];
+    for (i, (&index, &x)) in indices.iter().zip(values).enumerate() {
+        sums[i % UNROLL] += weights.get(index as usize).copied().unwrap_or(0.0) * x;
+    }
+    let [a, b, c, d] = sums;
+    ((a + b) + (c + d)) + intercept
+}

@@ -110,7 +110,8 @@ impl State {
         let weights = self.weights.iter().flat_map(|chunk| chunk.0).zip(self.previous.iter().flatten());
         // + 0.0 makes a negative zero, from a weight that underflows, as positive as all other zeros
         let weights = weights.map(|(w, x)| (w + pending * x) * self.scale as f32 + 0.0);
-        LinearModel { weights: weights.take(self.dim).collect(), intercept: self.intercept + slope * direction }
+        let intercepts = vec![self.intercept + slope * direction];
+        LinearModel { dim: self.dim, outputs: 1, weights: weights.take(self.dim).collect(), intercepts }
     }
 }
 

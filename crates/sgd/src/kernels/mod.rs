@@ -14,7 +14,7 @@ mod wide;
 use tuples::LANES;
 
 pub(crate) use columns::{Columns, Squares, Standardize, Sums, standardize};
-pub(crate) use evaluate::{Decisions, decision};
+pub(crate) use evaluate::{Decisions, decision, sparse_decision};
 pub(crate) use learn::{Learn, Rates, State};
 pub(crate) use simd::Level;
 

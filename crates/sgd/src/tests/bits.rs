@@ -3,32 +3,32 @@
 use proptest::prelude::*;
 use tuples::Batch;
 
-use super::{batch_of, noisy_batch};
+use super::{BINARY, batch_of, noisy_batch};
 use crate::kernels::Level;
 use crate::{EpochReport, Hyperparameters, LinearModel, ModelKind, Trainer};
 
 const DIMS: [usize; 13] = [1, 2, 15, 16, 17, 31, 32, 48, 63, 64, 100, 143, 2000];
 
 fn bits(model: &LinearModel) -> Vec<u32> {
-    model.weights.iter().chain([&model.intercept]).map(|p| p.to_bits()).collect()
+    model.weights.iter().chain(&model.intercepts).map(|p| p.to_bits()).collect()
 }
 
 /// Two epochs over `batch`, the second one cut at `cuts` (in any order, modulo the length).
 fn train(hyper: Hyperparameters, level: Level, batch: &Batch, cuts: &[usize]) -> (Vec<u32>, EpochReport) {
-    let mut trainer = Trainer::with_level(hyper, batch.dim(), level);
+    let mut trainer = Trainer::with_level(hyper, batch.dim(), 1, false, level).unwrap();
     trainer.begin_epoch();
-    trainer.learn(batch, 0..batch.len());
+    trainer.learn(batch, 0..batch.len()).unwrap();
     trainer.end_epoch().unwrap();
     let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut % (batch.len() + 1)).collect();
     cuts.sort_unstable();
     trainer.begin_epoch();
     let mut start = 0;
     for cut in cuts.into_iter().chain([batch.len()]) {
-        trainer.learn(batch, start..cut);
+        trainer.learn(batch, start..cut).unwrap();
         start = cut;
     }
     let report = trainer.end_epoch().unwrap();
-    (bits(&trainer.model()), report)
+    (bits(&trainer.model().unwrap()), report)
 }
 
 fn hyper(kind: ModelKind, l2: f64) -> Hyperparameters {
@@ -39,7 +39,7 @@ fn hyper(kind: ModelKind, l2: f64) -> Hyperparameters {
 fn every_instruction_set_gives_the_same_bits() {
     for dim in DIMS {
         let batch = noisy_batch(dim, 500, 1);
-        for (kind, l2) in ModelKind::ALL.into_iter().flat_map(|kind| [(kind, 0.0), (kind, 0.5)]) {
+        for (kind, l2) in BINARY.into_iter().flat_map(|kind| [(kind, 0.0), (kind, 0.5)]) {
             let mut results = Level::available().into_iter().map(|level| train(hyper(kind, l2), level, &batch, &[]));
             let portable = results.next().unwrap();
             assert!(results.all(|result| result == portable), "{kind} {dim}");
@@ -53,7 +53,7 @@ proptest! {
         dim in prop::sample::select(&DIMS[..12]), n in 1usize..60, cuts: Vec<usize>, penalty: bool, svm: bool,
     ) {
         let batch = noisy_batch(dim, n, 2);
-        let hyper = hyper(ModelKind::ALL[usize::from(svm)], if penalty { 1.0 } else { 0.0 });
+        let hyper = hyper(BINARY[usize::from(svm)], if penalty { 1.0 } else { 0.0 });
         let whole = train(hyper, Level::detect(), &batch, &[]);
         prop_assert_eq!(train(hyper, Level::detect(), &batch, &cuts), whole);
     }
@@ -66,16 +66,16 @@ fn cutting_the_tuples_into_batches_changes_no_bit() {
         let whole = noisy_batch(dim, 90, 3);
         let tuples: Vec<(f32, &[f32])> =
             whole.order().iter().map(|&i| (whole.label(i as usize), whole.features(i as usize))).collect();
-        let mut at_once = Trainer::new(hyper, dim);
+        let mut at_once = Trainer::new(hyper, dim, 1, false).unwrap();
         at_once.begin_epoch();
-        at_once.learn(&whole, 0..90);
-        let mut piecewise = Trainer::new(hyper, dim);
+        at_once.learn(&whole, 0..90).unwrap();
+        let mut piecewise = Trainer::new(hyper, dim, 1, false).unwrap();
         piecewise.begin_epoch();
         for tuples in tuples.chunks(7) {
             let batch = batch_of(dim, tuples.iter().copied());
-            piecewise.learn(&batch, 0..batch.len());
+            piecewise.learn(&batch, 0..batch.len()).unwrap();
         }
-        assert_eq!(bits(&piecewise.model()), bits(&at_once.model()));
+        assert_eq!(bits(&piecewise.model().unwrap()), bits(&at_once.model().unwrap()));
         assert_eq!(piecewise.end_epoch(), at_once.end_epoch());
     }
 }
@@ -85,15 +85,15 @@ proptest! {
     fn swapping_the_classes_negates_the_model_to_the_bit(
         dim in prop::sample::select(&DIMS[..12]), n in 1usize..200, seed: u64, penalty: bool, svm: bool,
     ) {
-        let hyper = hyper(ModelKind::ALL[usize::from(svm)], if penalty { 3.0 } else { 0.0 });
+        let hyper = hyper(BINARY[usize::from(svm)], if penalty { 3.0 } else { 0.0 });
         let mut batch = noisy_batch(dim, n, seed);
         // a feature that is always 0 keeps a weight of 0, which has a sign of its own
         (0..n).for_each(|i| batch.features_mut(i)[0] = 0.0);
         let train = |batch: &Batch| {
-            let mut trainer = Trainer::new(hyper, dim);
+            let mut trainer = Trainer::new(hyper, dim, 1, false).unwrap();
             trainer.begin_epoch();
-            trainer.learn(batch, 0..n);
-            (trainer.model(), trainer.end_epoch().unwrap())
+            trainer.learn(batch, 0..n).unwrap();
+            (trainer.model().unwrap(), trainer.end_epoch().unwrap())
         };
         let (mut model, report) = train(&batch);
         batch.labels_mut().iter_mut().for_each(|label| *label = -*label);

@@ -5,12 +5,16 @@ use crate::kernels::Level;
 use crate::loss::softplus;
 use crate::{Evaluation, LinearModel, ModelKind};
 
+fn model_of(weights: Vec<f32>, intercept: f32) -> LinearModel {
+    LinearModel { dim: weights.len(), outputs: 1, weights, intercepts: vec![intercept] }
+}
+
 /// A model of weights and intercept that are all different.
 fn some_model(dim: usize) -> LinearModel {
-    let mut model = LinearModel::new(dim);
+    let mut model = LinearModel::new(dim, 1);
     let batch = noisy_batch(dim, 1, 77);
     model.weights.copy_from_slice(batch.features(0));
-    model.intercept = 0.125;
+    model.intercepts[0] = 0.125;
     model
 }
 
@@ -40,26 +44,26 @@ fn the_decision_is_the_dot_product_plus_the_intercept() {
 
 #[test]
 fn a_decision_of_0_is_negative_and_losses_are_means() {
-    let model = LinearModel { weights: vec![1.0], intercept: -1.0 };
+    let model = model_of(vec![1.0], -1.0);
     let batch = batch_of(1, [(1.0, &[1.0][..]), (-1.0, &[1.0]), (1.0, &[1.5]), (-1.0, &[3.0])]);
     let mut evaluation = Evaluation::new(ModelKind::Svm);
     evaluation.add(&model, &batch);
     evaluation.add(&model, &batch);
-    assert_eq!((evaluation.tuples(), evaluation.accuracy()), (8, 0.5));
+    assert_eq!((evaluation.tuples(), evaluation.accuracy()), (8, Some(0.5)));
     assert_eq!(evaluation.loss(), (1.0 + 1.0 + 0.5 + 3.0) / 4.0);
 }
 
 #[test]
 fn an_evaluation_of_nothing_is_0() {
     let evaluation = Evaluation::new(ModelKind::Logistic);
-    assert_eq!((evaluation.loss(), evaluation.accuracy(), evaluation.tuples()), (0.0, 0.0, 0));
+    assert_eq!((evaluation.loss(), evaluation.accuracy(), evaluation.tuples()), (0.0, Some(0.0), 0));
 }
 
 #[test]
 fn negating_flips_all_signs_but_that_of_0() {
-    let mut model = LinearModel { weights: vec![1.5, 0.0, f32::MIN_POSITIVE], intercept: -2.0 };
+    let mut model = model_of(vec![1.5, 0.0, f32::MIN_POSITIVE], -2.0);
     model.negate();
-    assert_eq!(model, LinearModel { weights: vec![-1.5, 0.0, -f32::MIN_POSITIVE], intercept: 2.0 });
+    assert_eq!(model, model_of(vec![-1.5, 0.0, -f32::MIN_POSITIVE], 2.0));
     assert!(model.weights[1].is_sign_positive());
 }
 
@@ -67,7 +71,7 @@ fn negating_flips_all_signs_but_that_of_0() {
 fn a_model_with_any_infinite_or_nan_parameter_is_not_finite() {
     assert!(some_model(20).is_finite());
     for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
-        assert!(!LinearModel { intercept: bad, ..some_model(20) }.is_finite());
+        assert!(!LinearModel { intercepts: vec![bad], ..some_model(20) }.is_finite());
         let mut model = some_model(20);
         model.weights[19] = bad;
         assert!(!model.is_finite());

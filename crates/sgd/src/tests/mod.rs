@@ -8,6 +8,11 @@ mod steps;
 
 use tuples::Batch;
 
+use crate::ModelKind;
+
+/// The kinds whose labels are -1 and 1.
+pub(crate) const BINARY: [ModelKind; 2] = [ModelKind::Logistic, ModelKind::Svm];
+
 /// Numbers that look random, from -1 to 1 (SplitMix64).
 #[derive(Debug)]
 pub(crate) struct Noise(pub(crate) u64);

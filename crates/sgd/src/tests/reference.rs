@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use tuples::Batch;
 
 use super::noisy_batch;
-use crate::{Hyperparameters, ModelKind, Trainer};
+use crate::{Hyperparameters, ModelKind, Schedule, Trainer};
 
 /// What the trainer should come to, computed as the textbook has it.
 struct Reference {
@@ -23,6 +23,7 @@ fn loss_of(kind: ModelKind, margin: f64) -> f64 {
     match kind {
         ModelKind::Logistic => (-margin).exp().ln_1p(),
         ModelKind::Svm => (1.0 - margin).max(0.0),
+        _ => unreachable!(),
     }
 }
 
@@ -30,6 +31,7 @@ fn slope_of(kind: ModelKind, margin: f64) -> f64 {
     match kind {
         ModelKind::Logistic => 1.0 / (1.0 + margin.exp()),
         ModelKind::Svm => f64::from(u8::from(margin < 1.0)),
+        _ => unreachable!(),
     }
 }
 
@@ -57,26 +59,32 @@ impl Reference {
     }
 }
 
+/// The learning rate of an epoch of an exponential schedule.
+fn rate(hyper: Hyperparameters, epoch: u32) -> f64 {
+    let Schedule::Exponential { decay } = hyper.schedule else { unreachable!() };
+    hyper.learning_rate * decay.powi(epoch as i32 - 1)
+}
+
 fn close(a: f64, b: f64, tolerance: f64) -> bool {
     (a - b).abs() <= tolerance * (1.0 + b.abs())
 }
 
 fn assert_agree(hyper: Hyperparameters, batch: &Batch, epochs: u32, tolerance: f64) {
     let mut reference = Reference::new(hyper, batch.dim());
-    let mut trainer = Trainer::new(hyper, batch.dim());
+    let mut trainer = Trainer::new(hyper, batch.dim(), 1, false).unwrap();
     for epoch in 1..=epochs {
         trainer.begin_epoch();
-        trainer.learn(batch, 0..batch.len());
+        trainer.learn(batch, 0..batch.len()).unwrap();
         let report = trainer.end_epoch().unwrap();
-        let expected = reference.epoch(batch, hyper.learning_rate * hyper.decay.powi(epoch as i32 - 1));
+        let expected = reference.epoch(batch, rate(hyper, epoch));
         assert!(close(report.loss, expected.loss, tolerance), "loss {} {}", report.loss, expected.loss);
-        assert!((report.accuracy - expected.accuracy).abs() <= 2.5 / batch.len() as f64);
+        assert!((report.accuracy.unwrap() - expected.accuracy).abs() <= 2.5 / batch.len() as f64);
     }
-    let model = trainer.model();
+    let model = trainer.model().unwrap();
     for (&w, &expected) in model.weights.iter().zip(&reference.weights) {
         assert!(close(w.into(), expected, tolerance), "weight {w} {expected}");
     }
-    assert!(close(model.intercept.into(), reference.intercept, tolerance));
+    assert!(close(model.intercepts[0].into(), reference.intercept, tolerance));
 }
 
 #[test]
@@ -112,17 +120,22 @@ fn a_penalty_that_nearly_erases_the_weights_agrees_with_plain_sgd() {
 #[test]
 fn a_penalty_too_small_for_one_step_in_f32_still_shrinks_the_weights() {
     // 1 - 1e-8 is 1 in f32
-    let hyper = Hyperparameters { kind: ModelKind::Svm, learning_rate: 1e-3, decay: 1.0, l2: 1e-5 };
-    let mut trainer = Trainer::new(hyper, 1);
+    let hyper = Hyperparameters {
+        learning_rate: 1e-3,
+        schedule: Schedule::Constant,
+        l2: 1e-5,
+        ..Hyperparameters::new(ModelKind::Svm)
+    };
+    let mut trainer = Trainer::new(hyper, 1, 1, false).unwrap();
     trainer.begin_epoch();
     let mut batch = noisy_batch(1, 1, 1);
     (batch.features_mut(0)[0], batch.labels_mut()[0]) = (1e4, 1.0);
-    trainer.learn(&batch, 0..1);
-    let before = trainer.model().weights[0];
+    trainer.learn(&batch, 0..1).unwrap();
+    let before = trainer.model().unwrap().weights[0];
     for _ in 0..1_000_000 {
-        trainer.learn(&batch, 0..1);
+        trainer.learn(&batch, 0..1).unwrap();
     }
-    let after = trainer.model().weights[0];
+    let after = trainer.model().unwrap().weights[0];
     assert!((f64::from(after / before) - (-0.01f64).exp()).abs() < 1e-5, "{before} {after}");
 }
 
@@ -131,7 +144,8 @@ proptest! {
     fn logistic_agrees_with_plain_sgd_for_any_hyperparameters(
         dim in 1usize..90, n in 1usize..200, seed: u64, learning_rate in 0.001..0.5, decay in 0.1..1.0, l2 in 0.0..1.0,
     ) {
-        let hyper = Hyperparameters { kind: ModelKind::Logistic, learning_rate, decay, l2 };
+        let schedule = Schedule::Exponential { decay };
+        let hyper = Hyperparameters { learning_rate, schedule, l2, ..Hyperparameters::new(ModelKind::Logistic) };
         assert_agree(hyper, &noisy_batch(dim, n, seed), 2, 5e-5);
     }
 }

@@ -1,0 +1,133 @@
+//! Compressed sparse rows: per tuple the ascending indices of its non-zero features, and their values.
+//!
+//! Guarantees: memory for the entries alone, whatever the number of features; growing either succeeds or leaves the rows
+//! as they were.
+
+use crate::OutOfMemory;
+
+/// Rows of entries, back to back.
+#[derive(Debug)]
+pub(crate) struct Sparse {
+    /// where each row ends
+    ends: Vec<usize>,
+    indices: Vec<u32>,
+    values: Vec<f32>,
+    /// 1 + the largest index of all rows so far but the last, whose indices may not be written yet
+    counted: usize,
+}
+
+/// Bytes of one entry.
+pub(crate) const ENTRY_BYTES: usize = size_of::<u32>() + size_of::<f32>();
+
+impl Sparse {
+    pub(crate) fn new() -> Sparse {
+        Sparse { ends: Vec::new(), indices: Vec::new(), values: Vec::new(), counted: 0 }
+    }
+
+    /// 1 + the largest index so far, at least what was set.
+    #[inline]
+    pub(crate) fn dim(&self) -> usize {
+        self.counted.max(self.last_dim())
+    }
+
+    /// Raises the dimension.
+    pub(crate) fn set_dim(&mut self, dim: usize) {
+        self.counted = self.counted.max(dim);
+    }
+
+    #[inline]
+    fn last_dim(&self) -> usize {
+        let last = self.ends.len().checked_sub(1).and_then(|last| self.row(last).0.last());
+        last.map_or(0, |&index| index as usize + 1)
+    }
+
+    /// Entries in all.
+    #[inline]
+    pub(crate) fn nnz(&self) -> usize {
+        self.indices.len()
+    }
+
+    /// Memory for so many rows and entries, in bytes.
+    #[inline]
+    pub(crate) fn bytes(rows: usize, entries: usize) -> usize {
+        rows.saturating_mul(size_of::<usize>()).saturating_add(entries.saturating_mul(ENTRY_BYTES))
+    }
+
+    #[inline]
+    fn start(&self, i: usize) -> usize {
+        if i == 0 { 0 } else { self.ends[i - 1] }
+    }
+
+    #[inline]
+    pub(crate) fn row(&self, i: usize) -> (&[u32], &[f32]) {
+        let entries = self.start(i)..self.ends[i];
+        (&self.indices[entries.clone()], &self.values[entries])
+    }
+
+    pub(crate) fn values_mut(&mut self, i: usize) -> (&[u32], &mut [f32]) {
+        let entries = self.start(i)..self.ends[i];
+        (&self.indices[entries.clone()], &mut self.values[entries])
+    }
+
+    /// Appends a row of `nnz` zeros at index 0, for which the caller writes indices and values.
+    #[inline]
+    pub(crate) fn push(&mut self, nnz: usize) -> Result<(&mut [u32], &mut [f32]), OutOfMemory> {
+        self.reserve(1, nnz)?;
+        self.counted = self.dim();
+        let start = self.indices.len();
+        self.indices.resize(start + nnz, 0);
+        self.values.resize(start + nnz, 0.0);
+        self.ends.push(start + nnz);
+        Ok((&mut self.indices[start..], &mut self.values[start..]))
+    }
+
+    /// Makes room for more rows and entries, and for as many again as there are if there is not enough.
+    #[inline]
+    pub(crate) fn reserve(&mut self, rows: usize, entries: usize) -> Result<(), OutOfMemory> {
+        let (all_rows, all_entries) =
+            (self.ends.len().saturating_add(rows), self.indices.len().saturating_add(entries));
+        let error = OutOfMemory { bytes: Sparse::bytes(all_rows, all_entries) };
+        self.ends.try_reserve(rows).map_err(|_| error)?;
+        self.indices.try_reserve(entries).map_err(|_| error)?;
+        self.values.try_reserve(entries).map_err(|_| error)
+    }
+
+    /// Keeps the first `len` rows. The dimension stays, but for the last row, whose indices were perhaps never written.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        if len < self.ends.len() {
+            if len + 1 < self.ends.len() {
+                self.counted = self.dim();
+            }
+            let entries = self.start(len);
+            self.ends.truncate(len);
+            self.indices.truncate(entries);
+            self.values.truncate(entries);
+        }
+    }
+
+    /// Keeps no row but the dimension.
+    pub(crate) fn clear(&mut self) {
+        self.counted = self.dim();
+        self.ends.clear();
+        self.indices.clear();
+        self.values.clear();
+    }
+
+    /// Keeps the rows at ascending `places`; they close up.
+    pub(crate) fn retain(&mut self, places: impl Iterator<Item = usize>) {
+        self.counted = self.dim();
+        let (mut rows, mut entries) = (0, 0);
+        for i in places {
+            // where row i begins is overwritten only by the same number: when all rows before it are kept
+            let (start, end) = (self.start(i), self.ends[i]);
+            self.indices.copy_within(start..end, entries);
+            self.values.copy_within(start..end, entries);
+            entries += end - start;
+            self.ends[rows] = entries;
+            rows += 1;
+        }
+        self.ends.truncate(rows);
+        self.indices.truncate(entries);
+        self.values.truncate(entries);
+    }
+}
