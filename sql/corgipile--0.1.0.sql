@@ -129,7 +129,8 @@ CREATE FUNCTION corgipile_train(
     name          text   DEFAULT NULL,
     options       jsonb  DEFAULT NULL
 ) RETURNS TABLE (
-    model_id bigint, epoch int, loss float8, accuracy float8, learning_rate float8, tuples bigint, seconds float8
+    model_id bigint, epoch int, loss float8, accuracy float8, learning_rate float8, tuples bigint, seconds float8,
+    r2 float8
 )
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 20 SUPPORT corgipile_support
 AS 'MODULE_PATHNAME', 'corgipile_train_wrapper';

@@ -38,8 +38,20 @@ pub enum RowFault {
     NullFeatures,
     #[error("feature {0} is NULL")]
     NullFeature(String),
+    #[error("weight is NULL")]
+    NullWeight,
+    #[error("element {1} of column \"{0}\" is NULL")]
+    NullElement(String, usize),
     #[error("label is {}", in_words(*.0))]
     LabelNotFinite(f64),
+    #[error("label is out of range for type real: {0:e}")]
+    LabelOutOfRange(f64),
+    #[error("weight is {}", in_words(*.0))]
+    WeightNotFinite(f64),
+    #[error("weight is out of range for type real: {0:e}")]
+    WeightOutOfRange(f64),
+    #[error("weight {0} is negative")]
+    NegativeWeight(f64),
     #[error("feature {0} is {value}", value = in_words(*.1))]
     NotFinite(String, f64),
     #[error("feature {0} is out of range for type real: {1:e}")]
@@ -52,8 +64,26 @@ pub enum RowFault {
     Empty,
     #[error("label column \"{column}\" has more than two values ({values}): the third was found")]
     ThirdClass { column: String, values: String },
+    #[error("label column \"{column}\" has more than {limit} values: one more was found")]
+    TooManyClasses { column: String, limit: usize },
     #[error("label {value}, which the model was not trained on,")]
     UnseenClass { value: String, known: String },
+    #[error("category {value} of column \"{column}\", which the model was not trained on,")]
+    UnseenCategory { column: String, value: String },
+    #[error("{what} {value} was not there in the pass before the first epoch, but is now")]
+    Appeared { what: &'static str, value: String },
+    #[error("category of column \"{0}\" is too long ({1} bytes)")]
+    CategoryTooLong(String, usize),
+    #[error("array of column \"{0}\" has {1} dimensions")]
+    ColumnDimensions(String, usize),
+    #[error("array of column \"{}\" has {} elements, that of column \"{}\" {}", columns[0], lengths[0], columns[1], lengths[1])]
+    Lengths { columns: [String; 2], lengths: [usize; 2] },
+    #[error("index {index} of column \"{column}\" is below {base}")]
+    IndexBelow { column: String, index: i64, base: i64 },
+    #[error("index {index} of column \"{column}\" is above {last}")]
+    IndexBeyond { column: String, index: i64, last: i64, said: bool, of_model: bool },
+    #[error("index {index} of column \"{column}\" is there twice")]
+    IndexTwice { column: String, index: i64 },
     #[error("label is too long ({0} bytes)")]
     LabelTooLong(usize),
 }
@@ -93,12 +123,20 @@ pub enum Error {
     ColumnType { role: &'static str, column: String, type_name: String, hint: &'static str },
     #[error("there are no features to train on in the source")]
     NoFeatures { hint: String },
-    #[error("sparse features are not supported yet")]
-    SparseFeatures,
     #[error("there are no rows to {0}")]
     NoRows(&'static str),
     #[error("label column \"{column}\" has only one value: {value}")]
     OneClass { column: String, value: String },
+    #[error("label {label} has a weight in class_weight, but no row has this label")]
+    NoSuchClass { label: String, known: String },
+    #[error("label column \"{column}\" has type {type_name}, which has no value {value}")]
+    LabelValue { column: String, type_name: String, value: String },
+    #[error("all rows have the weight 0")]
+    NoWeight,
+    #[error("a model of {dim} features and {outputs} outputs is too large to be stored")]
+    TooManyWeights { dim: usize, outputs: usize },
+    #[error("the categories of column \"{column}\" have more than {bytes} bytes in all")]
+    TooManyCategories { column: String, bytes: usize },
     #[error("training diverged in epoch {epoch}: the loss or a weight is no longer finite")]
     Diverged { epoch: u32, standardized: bool },
     #[error("model {0} does not exist")]
@@ -177,30 +215,48 @@ impl Error {
         use RowFault as R;
         match self {
             Error::Row { fault, .. } => match fault.as_ref() {
-                R::NullLabel | R::NullFeatures | R::NullFeature(..) => Code::ERRCODE_NULL_VALUE_NOT_ALLOWED,
-                R::LabelNotFinite(..) | R::NotFinite(..) | R::OutOfRange(..) => {
-                    Code::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE
+                R::NullLabel | R::NullFeatures | R::NullFeature(..) | R::NullWeight | R::NullElement(..) => {
+                    Code::ERRCODE_NULL_VALUE_NOT_ALLOWED
                 }
-                R::Length(..) | R::Dimensions(..) | R::Empty => Code::ERRCODE_ARRAY_ELEMENT_ERROR,
+                R::LabelNotFinite(..)
+                | R::LabelOutOfRange(..)
+                | R::NotFinite(..)
+                | R::OutOfRange(..)
+                | R::WeightNotFinite(..)
+                | R::WeightOutOfRange(..)
+                | R::NegativeWeight(..) => Code::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+                R::Length(..)
+                | R::Dimensions(..)
+                | R::Empty
+                | R::ColumnDimensions(..)
+                | R::Lengths { .. }
+                | R::IndexBelow { .. }
+                | R::IndexBeyond { .. }
+                | R::IndexTwice { .. } => Code::ERRCODE_ARRAY_ELEMENT_ERROR,
                 R::ThirdClass { .. } => Code::ERRCODE_DATA_EXCEPTION,
-                R::UnseenClass { .. } => Code::ERRCODE_INVALID_PARAMETER_VALUE,
-                R::LabelTooLong(..) => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+                R::UnseenClass { .. } | R::UnseenCategory { .. } => Code::ERRCODE_INVALID_PARAMETER_VALUE,
+                R::Appeared { .. } => Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                R::LabelTooLong(..) | R::CategoryTooLong(..) | R::TooManyClasses { .. } => {
+                    Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED
+                }
             },
             Error::NullArgument(_) | Error::PredictNull(_) => Code::ERRCODE_NULL_VALUE_NOT_ALLOWED,
             Error::Unknown { .. }
             | Error::InvalidArgument { .. }
             | Error::InvalidOption { .. }
+            | Error::NoSuchClass { .. }
             | Error::OptionsNotAnObject => Code::ERRCODE_INVALID_PARAMETER_VALUE,
             Error::NotOneSelect => Code::ERRCODE_SYNTAX_ERROR,
             Error::NotReadOnly
             | Error::Encoding
-            | Error::SparseFeatures
             | Error::TextLabels(_)
             | Error::NoProbabilities(_) => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
             Error::UndefinedColumn { .. } | Error::NoFeatures { .. } => Code::ERRCODE_UNDEFINED_COLUMN,
             Error::AmbiguousColumn(_) => Code::ERRCODE_AMBIGUOUS_COLUMN,
             Error::ColumnType { .. } | Error::PredictType(_) | Error::NotARowType => Code::ERRCODE_DATATYPE_MISMATCH,
-            Error::NoRows(_) | Error::OneClass { .. } => Code::ERRCODE_DATA_EXCEPTION,
+            Error::LabelValue { .. } => Code::ERRCODE_INVALID_TEXT_REPRESENTATION,
+            Error::TooManyWeights { .. } | Error::TooManyCategories { .. } => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+            Error::NoRows(_) | Error::OneClass { .. } | Error::NoWeight => Code::ERRCODE_DATA_EXCEPTION,
             Error::Diverged { .. } | Error::PredictNotFinite { .. } | Error::PredictOutOfRange { .. } => {
                 Code::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE
             }
@@ -220,18 +276,44 @@ impl Error {
         let fixed = |s: &str| Some(s.to_owned());
         match self {
             Error::Row { fault, .. } => match fault.as_ref() {
-                R::NullLabel | R::NullFeatures | R::NullFeature(..) => {
+                R::NullLabel | R::NullFeatures | R::NullFeature(..) | R::NullWeight | R::NullElement(..) => {
                     fixed("Train with options => '{\"nulls\": \"skip\"}' to leave out rows with NULLs and count them.")
                 }
-                R::LabelNotFinite(..) | R::NotFinite(..) | R::OutOfRange(..) => {
-                    fixed("Leave such rows out with a query as source, or correct them.")
-                }
+                R::LabelNotFinite(..)
+                | R::LabelOutOfRange(..)
+                | R::NotFinite(..)
+                | R::OutOfRange(..)
+                | R::WeightNotFinite(..)
+                | R::WeightOutOfRange(..)
+                | R::NegativeWeight(..) => fixed("Leave such rows out with a query as source, or correct them."),
                 R::Length(..) | R::Dimensions(..) | R::Empty => {
                     fixed("All feature arrays must have one dimension and the same length.")
                 }
                 R::ThirdClass { .. } => fixed(
-                    "Models logistic and svm tell exactly two classes apart; use a query as source that makes two of them.",
+                    "Models logistic and svm tell exactly two classes apart; use model softmax, or a query as source that \
+                     makes two of them.",
                 ),
+                R::TooManyClasses { .. } => fixed("Use model linear for numbers that are no classes."),
+                R::ColumnDimensions(..) => fixed("Arrays of indices and values have one dimension."),
+                R::Lengths { .. } => fixed("Each index needs its value."),
+                R::IndexBelow { base: 0, .. } => fixed("Indices are not negative."),
+                R::IndexBelow { .. } => {
+                    fixed("If indices count from 0, say so with options => '{\"index_base\": 0}'.")
+                }
+                R::IndexBeyond { of_model: true, .. } => fixed(
+                    "The model has no weight for it. Train with options => '{\"unseen\": \"zero\"}' to ignore such indices, \
+                     or with the option dimensions.",
+                ),
+                R::IndexBeyond { said: true, .. } => fixed("Raise the option dimensions, or leave it out."),
+                R::IndexBeyond { .. } => fixed("A model has at most 134217727 weights."),
+                R::IndexTwice { .. } => fixed("Add up the values of an index that is there twice."),
+                R::UnseenCategory { .. } => {
+                    fixed("Train with options => '{\"unseen\": \"zero\"}' to ignore categories that are new in prediction.")
+                }
+                R::Appeared { .. } => {
+                    fixed("The source gives other rows each time it is read; store its result in a table.")
+                }
+                R::CategoryTooLong(..) => fixed("Categories are at most 8191 bytes long."),
                 R::UnseenClass { known, .. } => Some(format!("The model knows the labels {known}.")),
                 R::LabelTooLong(..) => fixed("Labels are at most 8191 bytes long."),
             },
@@ -247,9 +329,15 @@ impl Error {
             Error::AmbiguousColumn(_) => fixed("Give the columns of the source query different names."),
             Error::ColumnType { hint, .. } => fixed(hint),
             Error::NoFeatures { hint } => Some(hint.clone()),
-            Error::SparseFeatures => fixed("Write the features as one dense array column and name it in features."),
             Error::NoRows(_) => fixed("Check the source and, in options, nulls."),
-            Error::OneClass { .. } => fixed("Models logistic and svm need rows of two classes."),
+            Error::OneClass { .. } => fixed("Models that tell classes apart need rows of two classes or more."),
+            Error::NoSuchClass { known, .. } => Some(format!("The labels are {known}.")),
+            Error::LabelValue { .. } => fixed("Use labels of the type that the column has."),
+            Error::NoWeight => fixed("Give some rows a weight above 0."),
+            Error::TooManyWeights { .. } => {
+                fixed("A model has at most 134217727 weights, and its row in corgipile.models at most 1 GB.")
+            }
+            Error::TooManyCategories { .. } => fixed("Leave the column out, or combine its rare values."),
             Error::Diverged { standardized: false, .. } => {
                 fixed("Try a smaller learning_rate, or options => '{\"standardize\": true}'.")
             }

@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::pg::custom_scan::Scan;
 use crate::pg::query::Running;
 use shuffle::Geometry;
+use std::time::Duration;
 use tuples::{Batch, TupleSource};
 
 /// The tuples of a source, buffer by buffer, epoch by epoch.
@@ -27,6 +28,16 @@ impl Buffers {
     /// How the source falls into blocks, and how many of them the buffer really held; known once it has been read.
     pub fn geometry(&self) -> Geometry {
         self.query.top::<TupleShuffle>().with(|scan, node| scan.geometry(node))
+    }
+
+    /// Time that a full shuffle before this epoch took.
+    pub fn full_shuffle_time(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    /// Space that the copy of a full shuffle takes; None if there is none.
+    pub fn full_shuffle_bytes(&self) -> Option<u64> {
+        None
     }
 
     /// Ends the query.

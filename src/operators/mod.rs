@@ -6,6 +6,7 @@
 pub mod block_shuffle;
 mod buffers;
 mod decoder;
+pub mod preparation;
 pub mod sgd;
 pub mod shuffle_scan;
 mod source;
@@ -16,7 +17,7 @@ use crate::pg::custom_scan::CustomScan;
 use crate::settings;
 use block_shuffle::BlockShuffle;
 pub use buffers::Buffers;
-pub use decoder::{Decoder, Labels, Nulls};
+pub use decoder::{ClassWeight, Classes, Decoder, DecoderSpec, Features, Known, MAX_WEIGHTS, Nulls, Unseen};
 use serde::{Deserialize, Serialize};
 use shuffle::{BlockSize, BufferSize, Geometry, Strategy};
 pub use source::Source;

@@ -1,14 +1,14 @@
 //! What is trained on: a table, or a query, and the columns of it that matter.
 
 use super::block_shuffle::BlockShuffle;
-use super::decoder::Features;
+use super::decoder::{FEATURE_TYPES, column, is_category};
 use super::tuple_shuffle::TupleShuffle;
-use super::{Decoder, Labels, Nulls, Shuffling};
+use super::{Decoder, DecoderSpec, Shuffling};
 use crate::error::{Error, Result};
 use crate::pg::array::ArrayReader;
 use crate::pg::number::NumberType;
 use crate::pg::query::{Column, Planned, Query, only_select};
-use crate::pg::relation::{Relation, base_type, is_enum, quote_identifier, type_name};
+use crate::pg::relation::{Relation, base_type, quote_identifier};
 use pgrx::pg_sys;
 
 /// A source of rows, with its columns.
@@ -17,9 +17,6 @@ pub struct Source {
     from: String,
     columns: Vec<Column>,
 }
-
-const LABEL_TYPES: &str = "A label is an integer, a number, a boolean, text or an enum.";
-const FEATURE_TYPES: &str = "Features are one array of numbers, or any number of numeric or boolean columns.";
 
 /// Names of the papers' schema: id, features_k, features_v, label.
 const PAPERS_VALUES: &str = "features_v";
@@ -57,17 +54,19 @@ impl Source {
         Ok(query.plan::<TupleShuffle, BlockShuffle>(&shuffling.to_json()))
     }
 
-    /// The features if the user has named none: column features_v; else all numbers but the label and the primary key;
-    /// else the one array of numbers.
+    /// The features if the user has named none: columns features_k and features_v, or the latter alone; else all numbers
+    /// but the label, the weight and the primary key; else the one array of numbers.
     ///
     /// # Errors
-    /// [`Error::NoFeatures`], [`Error::SparseFeatures`]
-    pub fn default_features(&self, label: &str) -> Result<Vec<String>> {
-        let has = |name: &str| self.columns.iter().any(|c| c.name == name);
-        if has(PAPERS_VALUES) && label != PAPERS_VALUES {
-            return if has(PAPERS_INDICES) { Err(Error::SparseFeatures) } else { Ok(vec![PAPERS_VALUES.into()]) };
+    /// [`Error::NoFeatures`]
+    pub fn default_features(&self, label: &str, weight: Option<&str>) -> Result<Vec<String>> {
+        let is_free = |name: &str| name != label && Some(name) != weight;
+        let has = |name: &str| is_free(name) && self.columns.iter().any(|c| c.name == name);
+        if has(PAPERS_VALUES) {
+            let names = if has(PAPERS_INDICES) { &[PAPERS_INDICES, PAPERS_VALUES][..] } else { &[PAPERS_VALUES] };
+            return Ok(names.iter().map(|name| (*name).to_owned()).collect());
         }
-        let others = || self.columns.iter().filter(|c| c.name != label);
+        let others = || self.columns.iter().filter(|c| is_free(&c.name));
         let numbers: Vec<String> = others()
             .filter(|c| !c.is_key && NumberType::of(base_type(c.type_oid)).is_some())
             .map(|c| c.name.clone())
@@ -79,6 +78,9 @@ impl Source {
             others().filter(|c| ArrayReader::of(base_type(c.type_oid)).is_some()).map(|c| c.name.clone()).collect();
         match arrays.len() {
             1 => Ok(arrays),
+            0 if others().any(|c| is_category(base_type(c.type_oid))) => {
+                Err(Error::NoFeatures { hint: "Columns of text and enums are features if they are named.".into() })
+            }
             0 => Err(Error::NoFeatures { hint: FEATURE_TYPES.into() }),
             _ => {
                 let arrays = arrays.join(", ");
@@ -87,89 +89,31 @@ impl Source {
         }
     }
 
-    /// Plans the read of label and features, shuffled.
+    /// Plans the read of the columns that `spec` wants, shuffled.
     ///
     /// # Errors
-    /// [`Error::UndefinedColumn`], [`Error::AmbiguousColumn`]; PostgreSQL's own.
-    pub fn plan(&self, label: &str, features: &[String], shuffling: &Shuffling) -> Result<Planned> {
-        let columns: Vec<String> =
-            std::iter::once(label).chain(features.iter().map(String::as_str)).map(quote_identifier).collect();
+    /// PostgreSQL's own.
+    pub fn plan(&self, spec: &DecoderSpec, shuffling: &Shuffling) -> Result<Planned> {
+        let columns: Vec<String> = spec.columns().map(quote_identifier).collect();
         let query = Query::analyze(&format!("SELECT {} FROM {}", columns.join(", "), self.from))?;
         Ok(query.plan::<TupleShuffle, BlockShuffle>(&shuffling.to_json()))
-    }
-
-    /// The label's type.
-    ///
-    /// # Errors
-    /// As [`Source::labels`].
-    pub fn label_type(&self, label: &str) -> Result<pg_sys::Oid> {
-        self.label_column(label).map(|column| column.type_oid)
-    }
-
-    /// Labels to be found in column `label`, or, if they are given, to be recognised.
-    ///
-    /// # Errors
-    /// [`Error::UndefinedColumn`], [`Error::AmbiguousColumn`], [`Error::ColumnType`]
-    pub fn labels(&self, label: &str, classes: Option<&[String; 2]>) -> Result<Labels> {
-        let column = self.label_column(label)?;
-        Ok(match classes {
-            Some(classes) => Labels::known(label, column.type_oid, column.collation, classes),
-            None => Labels::discover(label, column.type_oid, column.collation),
-        })
     }
 
     /// A decoder of the rows of [`Source::plan`].
     ///
     /// # Errors
-    /// As [`Source::labels`], for the features.
-    pub fn decoder(&self, labels: Labels, features: &[String], nulls: Nulls, dim: Option<usize>) -> Result<Decoder> {
-        let columns = features.iter().map(|name| self.column(name)).collect::<Result<Vec<_>>>()?;
-        let kind = match columns.as_slice() {
-            [only] if ArrayReader::of(base_type(only.type_oid)).is_some() => {
-                ArrayReader::of(base_type(only.type_oid)).map(Features::Array)
-            }
-            columns => columns
-                .iter()
-                .map(|c| NumberType::of(base_type(c.type_oid)))
-                .collect::<Option<_>>()
-                .map(Features::Columns),
-        };
-        match kind {
-            Some(kind) => Ok(Decoder::new(labels, kind, features.to_vec(), nulls, dim)),
-            None => Err(columns
-                .iter()
-                .find(|c| NumberType::of(base_type(c.type_oid)).is_none())
-                .map(|c| column_type("feature", c, FEATURE_TYPES))
-                .unwrap_or(Error::NoFeatures { hint: FEATURE_TYPES.into() })),
-        }
+    /// As [`DecoderSpec::decoder`].
+    pub fn decoder(&self, spec: &DecoderSpec) -> Result<Decoder> {
+        spec.decoder(&self.columns)
     }
 
-    fn label_column(&self, label: &str) -> Result<&Column> {
-        let column = self.column(label)?;
-        let base = base_type(column.type_oid);
-        let text = [pg_sys::TEXTOID, pg_sys::VARCHAROID, pg_sys::BPCHAROID];
-        if NumberType::of(base).is_some() || text.contains(&base) || is_enum(base) {
-            Ok(column)
-        } else {
-            Err(column_type("label", column, LABEL_TYPES))
-        }
+    /// The type of a column, as it was declared.
+    ///
+    /// # Errors
+    /// [`Error::UndefinedColumn`], [`Error::AmbiguousColumn`]
+    pub fn type_of(&self, name: &str) -> Result<pg_sys::Oid> {
+        column(&self.columns, name).map(|column| column.type_oid)
     }
-
-    fn column(&self, name: &str) -> Result<&Column> {
-        let mut found = self.columns.iter().filter(|c| c.name == name);
-        match (found.next(), found.next()) {
-            (Some(column), None) => Ok(column),
-            (Some(_), Some(_)) => Err(Error::AmbiguousColumn(name.to_owned())),
-            (None, _) => Err(Error::UndefinedColumn {
-                column: name.to_owned(),
-                columns: self.columns.iter().map(|c| c.name.clone()).collect(),
-            }),
-        }
-    }
-}
-
-fn column_type(role: &'static str, column: &Column, hint: &'static str) -> Error {
-    Error::ColumnType { role, column: column.name.clone(), type_name: type_name(column.type_oid), hint }
 }
 
 /// Does the text begin as a query does, and go on? A table may be called "values", but then nothing follows.

@@ -45,7 +45,7 @@ impl ArrayReader {
     }
 
     #[inline(always)]
-    fn header(&self, len: usize) -> [u32; 4] {
+    pub(super) fn header(&self, len: usize) -> [u32; 4] {
         [1, 0, self.element_oid, len as u32]
     }
 
@@ -73,7 +73,7 @@ impl ArrayReader {
 
     /// Copies the elements if the array has one dimension, the right length, no NULLs, and nothing but finite numbers.
     #[inline(always)]
-    unsafe fn read_usual(&self, body: *const u8, out: &mut [f32]) -> bool {
+    pub(super) unsafe fn read_usual(&self, body: *const u8, out: &mut [f32]) -> bool {
         // SAFETY: the header, once compared, says that there are as many elements as `out` wants.
         unsafe {
             let header = body.cast::<[u32; 4]>().read_unaligned();
@@ -97,48 +97,62 @@ impl ArrayReader {
     /// Any array, element by element, to find out what is wrong with it if something is.
     #[cold]
     unsafe fn read_unusual(&self, datum: pg_sys::Datum, out: &mut [f32]) -> Result<(), ArrayFault> {
-        // SAFETY: the datum is an array; deconstruct_array gives as many elements as it has.
-        unsafe {
-            let array = pg_sys::pg_detoast_datum_copy(datum.cast_mut_ptr()).cast::<pg_sys::ArrayType>();
-            if (*array).ndim > 1 {
-                return Err(ArrayFault::Dimensions((*array).ndim as usize));
-            }
-            let (mut len, mut by_value, mut align) = (0, false, 0);
-            pg_sys::get_typlenbyvalalign((*array).elemtype, &mut len, &mut by_value, &mut align);
-            let (mut values, mut nulls, mut n) = (std::ptr::null_mut(), std::ptr::null_mut(), 0);
-            pg_sys::deconstruct_array(
-                array,
-                (*array).elemtype,
-                len as i32,
-                by_value,
-                align,
-                &mut values,
-                &mut nulls,
-                &mut n,
-            );
-            if n as usize != out.len() {
-                return Err(ArrayFault::Length(n as usize));
-            }
-            for (i, place) in out.iter_mut().enumerate() {
-                if *nulls.add(i) {
-                    return Err(ArrayFault::Null(i + 1));
-                }
-                let value = self.element.read(*values.add(i));
-                *place = narrow(value).map_err(|fault| ArrayFault::Number(i + 1, fault))?;
-            }
-            if !values.is_null() {
-                pg_sys::pfree(values.cast());
-                pg_sys::pfree(nulls.cast());
-            }
-            pg_sys::pfree(array.cast());
-            Ok(())
+        // SAFETY: the datum is an array of the reader's type.
+        let numbers = unsafe { elements(datum, |value| self.element.read(value))? };
+        if numbers.len() != out.len() {
+            return Err(ArrayFault::Length(numbers.len()));
         }
+        for (i, (place, number)) in out.iter_mut().zip(numbers).enumerate() {
+            let number = number.ok_or(ArrayFault::Null(i + 1))?;
+            *place = narrow(number).map_err(|fault| ArrayFault::Number(i + 1, fault))?;
+        }
+        Ok(())
+    }
+
+    /// The type of the elements.
+    pub(super) fn element(&self) -> NumberType {
+        self.element
+    }
+}
+
+/// The elements of any array of at most one dimension, as `read` reads them; None for NULL.
+pub(super) unsafe fn elements<T>(
+    datum: pg_sys::Datum,
+    read: impl Fn(pg_sys::Datum) -> T,
+) -> Result<Vec<Option<T>>, ArrayFault> {
+    // SAFETY: the datum is an array; deconstruct_array gives as many elements as it has.
+    unsafe {
+        let array = pg_sys::pg_detoast_datum_copy(datum.cast_mut_ptr()).cast::<pg_sys::ArrayType>();
+        if (*array).ndim > 1 {
+            return Err(ArrayFault::Dimensions((*array).ndim as usize));
+        }
+        let (mut len, mut by_value, mut align) = (0, false, 0);
+        pg_sys::get_typlenbyvalalign((*array).elemtype, &mut len, &mut by_value, &mut align);
+        let (mut values, mut nulls, mut n) = (std::ptr::null_mut(), std::ptr::null_mut(), 0);
+        pg_sys::deconstruct_array(
+            array,
+            (*array).elemtype,
+            len as i32,
+            by_value,
+            align,
+            &mut values,
+            &mut nulls,
+            &mut n,
+        );
+        let element = |i| if *nulls.add(i) { None } else { Some(read(*values.add(i))) };
+        let elements = (0..n as usize).map(element).collect();
+        if !values.is_null() {
+            pg_sys::pfree(values.cast());
+            pg_sys::pfree(nulls.cast());
+        }
+        pg_sys::pfree(array.cast());
+        Ok(elements)
     }
 }
 
 /// Shows `f` the array behind its length word, detoasted if need be.
 #[inline(always)]
-unsafe fn with_body<R>(datum: pg_sys::Datum, f: impl FnOnce(*const u8) -> R) -> R {
+pub(super) unsafe fn with_body<R>(datum: pg_sys::Datum, f: impl FnOnce(*const u8) -> R) -> R {
     let at: *mut u8 = datum.cast_mut_ptr();
     // SAFETY: a varlena begins with a header that tells its kind (little-endian, varatt.h).
     unsafe {

@@ -1,88 +1,278 @@
-//! Two classes from any column of two values.
+//! What a label column says: a target, or a class from any column of values that can be told apart.
 //!
-//! Which value comes first in the type's order is known only when both have been seen, but learning cannot wait: the
-//! value that is met first gets the label -1, the other +1. If that turns out to be the wrong way round, the model is
-//! negated in the end: learning is symmetric in the labels, bit for bit, so nobody can tell the difference.
+//! Of two classes, which comes first in the type's order is known only when both have been seen, but learning cannot wait:
+//! the value that is met first gets the label -1, the other +1. If that turns out to be the wrong way round, the model is
+//! negated in the end: learning is symmetric in the labels, bit for bit, so nobody can tell the difference. Any number of
+//! classes is found in a pass of its own (see [`preparation`](super::super::preparation)), after which their numbers
+//! follow the type's order.
 
+use super::class_weight::{ClassWeight, ClassWeights};
 use crate::error::{Error, Result, RowFault, excerpt};
 use crate::pg::distinct::Distinct;
-use pgrx::pg_sys::{Datum, Oid};
+use crate::pg::number::{NumberFault, NumberType, narrow};
+use crate::pg::query::Column;
+use crate::pg::relation::type_name;
+use pgrx::pg_sys::Datum;
+use sgd::ModelKind;
 
-/// The classes of a label column.
+/// Labels of the rows.
 pub struct Labels {
     column: String,
-    values: Distinct,
-    /// the classes are those of a model: others are not learned but wrong
-    fixed: bool,
+    meaning: Meaning,
 }
 
-/// Two classes, ascending, as text.
-pub type Classes = [String; 2];
+enum Meaning {
+    /// there is no label column
+    Nothing,
+    /// a number to be predicted
+    Target(NumberType),
+    Class(Box<ClassLabels>),
+}
+
+struct ClassLabels {
+    values: Distinct,
+    /// what the learner is told for each value
+    codes: Vec<f32>,
+    /// classes that there may be
+    limit: usize,
+    /// why no more classes may come along
+    closed: Option<Closed>,
+    weights: Option<ClassWeights>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Closed {
+    /// the classes are those of a model
+    Model,
+    /// a pass over the same rows has found them all
+    Prepared,
+}
+
+/// The classes that were met.
+pub struct Classes {
+    /// ascending, as text
+    pub names: Vec<String>,
+    /// the model learned the two of them the wrong way round
+    pub swapped: bool,
+}
 
 /// A label longer than this is no class name.
 const MAX_BYTES: usize = 8191;
 
+/// More classes than this are no classes.
+const MAX_CLASSES: usize = 10_000;
+
 impl Labels {
-    /// Classes to be found in a column of this type.
-    pub fn discover(column: &str, type_oid: Oid, collation: Oid) -> Labels {
-        Labels { column: column.to_owned(), values: Distinct::new(type_oid, collation), fixed: false }
+    /// Labels that nobody asks for: tuples get 0.
+    pub fn ignored() -> Labels {
+        Labels { column: String::new(), meaning: Meaning::Nothing }
     }
 
-    /// The classes of a model, to be recognised in a column of this type: the first is -1.
-    pub fn known(column: &str, type_oid: Oid, collation: Oid, classes: &Classes) -> Labels {
-        let mut labels = Labels::discover(column, type_oid, collation);
-        for class in classes {
-            labels.values.add_text(class);
+    /// Numbers in this column.
+    pub fn targets(column: &str, number: NumberType) -> Labels {
+        Labels { column: column.to_owned(), meaning: Meaning::Target(number) }
+    }
+
+    /// Classes to be found in this column.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchClass`]
+    pub fn discover(column: &Column, kind: ModelKind, weights: Option<&ClassWeight>) -> Result<Labels> {
+        let values = Distinct::new(column.type_oid, column.collation);
+        let weights = weights.map(|weights| ClassWeights::new(weights, column)).transpose()?;
+        let limit = if kind == ModelKind::Softmax { MAX_CLASSES } else { 2 };
+        let classes = ClassLabels { values, codes: Vec::new(), limit, closed: None, weights };
+        Ok(Labels { column: column.name.clone(), meaning: Meaning::Class(Box::new(classes)) })
+    }
+
+    /// The classes of a model, ascending, to be recognised in this column.
+    ///
+    /// # Errors
+    /// [`Error::LabelValue`]
+    pub fn known(column: &Column, kind: ModelKind, names: &[String]) -> Result<Labels> {
+        let mut labels = Labels::discover(column, kind, None)?;
+        if let Meaning::Class(classes) = &mut labels.meaning {
+            for (i, name) in names.iter().enumerate() {
+                let Some((_, met)) = classes.values.add_text(name) else {
+                    let (column, type_name) = (column.name.clone(), type_name(column.type_oid));
+                    return Err(Error::LabelValue { column, type_name, value: excerpt(name) });
+                };
+                if !met {
+                    classes.codes.push(code(classes.limit, i));
+                }
+            }
+            classes.closed = Some(Closed::Model);
         }
-        labels.fixed = true;
-        labels
+        Ok(labels)
     }
 
-    /// -1 or +1 for a row's label.
+    /// Is there a label to be read?
+    pub fn are_read(&self) -> bool {
+        !matches!(self.meaning, Meaning::Nothing)
+    }
+
+    /// What the learner is told about a row's label: -1 or +1, the number of a class, or the target.
     #[inline(always)]
-    pub fn sign(&mut self, label: Datum) -> std::result::Result<f32, Box<RowFault>> {
-        match self.values.find(label) {
-            Some(0) => Ok(-1.0),
-            Some(_) => Ok(1.0),
-            None => self.unseen(label).map_err(Box::new),
+    pub fn read(&mut self, label: Datum) -> std::result::Result<f32, Box<RowFault>> {
+        match &mut self.meaning {
+            Meaning::Class(classes) => match classes.values.find(label) {
+                Some(i) => Ok(classes.codes[i]),
+                None => classes.unseen(&self.column, label).map_err(Box::new),
+            },
+            Meaning::Target(number) => target(number.read(label)),
+            Meaning::Nothing => Ok(0.0),
         }
+    }
+
+    /// Must the classes be known before anything can be learned?
+    pub fn need_preparation(&self) -> bool {
+        let Meaning::Class(classes) = &self.meaning else { return false };
+        let balanced = classes.weights.as_ref().is_some_and(ClassWeights::need_counts);
+        classes.closed.is_none() && (classes.limit > 2 || balanced)
+    }
+
+    /// All rows have been read: the classes are those that were met, each so often.
+    ///
+    /// # Errors
+    /// [`Error::OneClass`], [`Error::NoSuchClass`]
+    pub fn close(&mut self, counts: &[u64]) -> Result<()> {
+        self.check()?;
+        let Meaning::Class(classes) = &mut self.meaning else { return Ok(()) };
+        let mut order: Vec<u32> = (0..classes.values.len() as u32).collect();
+        if classes.limit > 2 {
+            order = classes.values.sorted();
+            for (rank, i) in order.iter().enumerate() {
+                classes.codes[*i as usize] = rank as f32;
+            }
+        }
+        if let Some(weights) = &mut classes.weights {
+            weights.close(&order, counts);
+        }
+        classes.closed = Some(Closed::Prepared);
+        Ok(())
+    }
+
+    /// Which class a label that [`read`](Labels::read) gave stands for, counted from 0.
+    pub fn class(&self, label: f32) -> usize {
+        match &self.meaning {
+            Meaning::Class(classes) => classes.class(label),
+            _ => 0,
+        }
+    }
+
+    /// Are there weights that depend on the class?
+    pub fn have_weights(&self) -> bool {
+        matches!(&self.meaning, Meaning::Class(classes) if classes.weights.is_some())
+    }
+
+    /// The weight of the class that a label stands for.
+    #[inline]
+    pub fn weight(&self, label: f32) -> f32 {
+        match &self.meaning {
+            Meaning::Class(classes) => {
+                classes.weights.as_ref().map_or(1.0, |weights| weights.of_class(classes.class(label)))
+            }
+            _ => 1.0,
+        }
+    }
+
+    /// How many decisions a model makes: one per class if there may be more than two.
+    pub fn outputs(&self) -> usize {
+        match &self.meaning {
+            Meaning::Class(classes) if classes.limit > 2 => classes.values.len(),
+            _ => 1,
+        }
+    }
+
+    /// Looks whether there are classes to tell apart, and all those that were given a weight.
+    ///
+    /// # Errors
+    /// [`Error::OneClass`], [`Error::NoSuchClass`]
+    pub fn check(&self) -> Result<()> {
+        let Meaning::Class(classes) = &self.meaning else { return Ok(()) };
+        if classes.values.len() == 1 {
+            return Err(Error::OneClass { column: self.column.clone(), value: excerpt(&classes.values.text(0)) });
+        }
+        match classes.weights.as_ref().and_then(ClassWeights::not_met) {
+            Some(label) => Err(Error::NoSuchClass { label: excerpt(label), known: classes.listed() }),
+            None => Ok(()),
+        }
+    }
+
+    /// The classes in ascending order; None if there are no classes.
+    pub fn classes(&self) -> Option<Classes> {
+        let Meaning::Class(classes) = &self.meaning else { return None };
+        let order = classes.values.sorted();
+        let names = order.iter().map(|i| classes.values.text(*i as usize)).collect();
+        Some(Classes { names, swapped: classes.limit == 2 && order.first() == Some(&1) })
+    }
+}
+
+impl ClassLabels {
+    fn class(&self, label: f32) -> usize {
+        if self.limit > 2 { label as usize } else { usize::from(label > 0.0) }
     }
 
     #[cold]
-    fn unseen(&mut self, label: Datum) -> std::result::Result<f32, RowFault> {
+    fn unseen(&mut self, column: &str, label: Datum) -> std::result::Result<f32, RowFault> {
         if let Some(number) = self.values.number(label)
             && !number.is_finite()
         {
             return Err(RowFault::LabelNotFinite(number));
         }
+        let known = if self.closed.is_some() { self.listed() } else { String::new() };
         let class = self.values.add(label);
         if self.values.size(class) > MAX_BYTES {
             return Err(RowFault::LabelTooLong(self.values.size(class)));
         }
         let text = |i| excerpt(&self.values.text(i));
-        if self.fixed {
-            let value = text(class);
-            let known = format!("{} and {}", text(0), text(1));
-            return Err(RowFault::UnseenClass { value, known });
+        match self.closed {
+            Some(Closed::Model) => return Err(RowFault::UnseenClass { value: text(class), known }),
+            Some(Closed::Prepared) => return Err(RowFault::Appeared { what: "label", value: text(class) }),
+            None => {}
         }
-        if class == 2 {
-            let values: Vec<String> = (0..3).map(text).collect();
-            let (column, values) = (self.column.clone(), values.join(", "));
-            return Err(RowFault::ThirdClass { column, values });
+        if class == self.limit {
+            let column = column.to_owned();
+            if self.limit > 2 {
+                return Err(RowFault::TooManyClasses { column, limit: self.limit });
+            }
+            let values: Vec<String> = (0..=class).map(text).collect();
+            return Err(RowFault::ThirdClass { column, values: values.join(", ") });
         }
-        Ok(if class == 0 { -1.0 } else { 1.0 })
+        if let Some(weights) = &mut self.weights {
+            weights.met(label);
+        }
+        self.codes.push(code(self.limit, class));
+        Ok(self.codes[class])
     }
 
-    /// The classes in ascending order, and whether the model has to be negated to fit that order.
-    ///
-    /// # Errors
-    /// [`Error::OneClass`]
-    pub fn classes(&self) -> Result<(Classes, bool)> {
-        if self.values.len() < 2 {
-            return Err(Error::OneClass { column: self.column.clone(), value: excerpt(&self.values.text(0)) });
+    /// The classes, for a message: the first few.
+    fn listed(&self) -> String {
+        const FEW: usize = 10;
+        let order = self.values.sorted();
+        let mut names: Vec<String> = order.iter().take(FEW).map(|i| excerpt(&self.values.text(*i as usize))).collect();
+        if order.len() > FEW {
+            names.push(format!("and {} more", order.len() - FEW));
         }
-        let (first, second) = (self.values.text(0), self.values.text(1));
-        let swapped = self.values.is_less(1, 0);
-        Ok((if swapped { [second, first] } else { [first, second] }, swapped))
+        names.join(", ")
     }
+}
+
+/// What the learner is told for class `i` of up to `limit`.
+fn code(limit: usize, i: usize) -> f32 {
+    match (limit, i) {
+        (2, 0) => -1.0,
+        (2, _) => 1.0,
+        (_, i) => i as f32,
+    }
+}
+
+#[inline]
+fn target(value: f64) -> std::result::Result<f32, Box<RowFault>> {
+    narrow(value).map_err(|fault| {
+        Box::new(match fault {
+            NumberFault::NotFinite(value) => RowFault::LabelNotFinite(value),
+            NumberFault::OutOfRange(value) => RowFault::LabelOutOfRange(value),
+        })
+    })
 }

@@ -1,15 +1,25 @@
 //! EXPLAIN.
 
 use super::Training;
+use crate::operators::{ClassWeight, Features};
 use crate::pg::explain::Explain;
+use sgd::{Hyperparameters, Optimizer, Schedule};
 
 pub fn explain(training: &Training, explain: Explain) {
     let request = &training.request;
     explain.text(c"Model", request.hyperparameters.kind.name());
     explain.text(c"Label", &request.label);
-    explain.text(c"Features", &training.features.join(", "));
+    explain.text(c"Features", &features(training));
+    if let Some(weight) = &request.options.weight {
+        explain.text(c"Weight", weight);
+    }
+    match &request.options.class_weight {
+        Some(ClassWeight::Balanced) => explain.text(c"Class Weight", "balanced"),
+        Some(given) => explain.text(c"Class Weight", &given.to_json().to_string()),
+        None => {}
+    }
     explain.integer(c"Epochs", request.max_epochs.into());
-    explain.real(c"Learning Rate", request.hyperparameters.learning_rate);
+    hyperparameters(&request.hyperparameters, explain);
     explain.text(c"Strategy", request.shuffling.strategy.name());
     explain.integer(c"Seed", request.shuffling.seed);
     if let (true, Some(last)) = (explain.analyze(), training.outcome.as_ref().and_then(|rows| rows.last())) {
@@ -17,12 +27,52 @@ pub fn explain(training: &Training, explain: Explain) {
         explain.integer(c"Tuples", tuples);
         explain.integer(c"Skipped Tuples", training.buffers.decoder.skipped() as i64);
         explain.float(c"Loss", last.loss, 6);
-        if let Some(accuracy) = last.accuracy {
-            explain.float(c"Accuracy", accuracy, 6);
-        }
+        last.accuracy.into_iter().for_each(|accuracy| explain.float(c"Accuracy", accuracy, 6));
+        last.r2.into_iter().for_each(|r2| explain.float(c"R2", r2, 6));
     }
     if explain.timing() {
         explain.milliseconds(c"Compute Time", training.compute.as_secs_f64());
     }
     explain.inner_query(training.buffers.query());
+}
+
+/// The columns, and what is done with them if that is not plain.
+fn features(training: &Training) -> String {
+    let features = training.buffers.decoder.features();
+    let categories = match features {
+        Features::Sparse(_) => return format!("{} (sparse)", training.features.join(", ")),
+        features => features.categories().unwrap_or_default(),
+    };
+    let is_category = |name: &String| categories.iter().any(|(column, _)| column == name);
+    let named = |name: &String| if is_category(name) { format!("{name} (categories)") } else { name.clone() };
+    training.features.iter().map(named).collect::<Vec<_>>().join(", ")
+}
+
+/// How it learns, as far as that differs from the defaults.
+fn hyperparameters(hyper: &Hyperparameters, explain: Explain) {
+    explain.real(c"Learning Rate", hyper.learning_rate);
+    match hyper.schedule {
+        Schedule::Exponential { decay } if decay == 0.95 => {}
+        Schedule::Exponential { decay } => explain.text(c"Schedule", &format!("exponential, decay {decay}")),
+        Schedule::Constant => explain.text(c"Schedule", "constant"),
+        Schedule::InverseScaling { power } => explain.text(c"Schedule", &format!("inverse_scaling, power {power}")),
+        Schedule::Theorem1 { mu, a: None } => explain.text(c"Schedule", &format!("theorem1, mu {mu}")),
+        Schedule::Theorem1 { mu, a: Some(a) } => explain.text(c"Schedule", &format!("theorem1, mu {mu}, a {a}")),
+    }
+    match hyper.optimizer {
+        Optimizer::Sgd => {}
+        Optimizer::Momentum { beta } => explain.text(c"Optimizer", &format!("momentum {beta}")),
+        Optimizer::Adam { beta1, beta2, epsilon } => {
+            explain.text(c"Optimizer", &format!("adam, beta1 {beta1}, beta2 {beta2}, epsilon {epsilon:e}"));
+        }
+    }
+    if hyper.batch_size > 1 {
+        explain.integer(c"Batch Size", hyper.batch_size.into());
+    }
+    if hyper.l1 > 0.0 {
+        explain.real(c"L1", hyper.l1);
+    }
+    if hyper.l2 > 0.0 {
+        explain.real(c"L2", hyper.l2);
+    }
 }

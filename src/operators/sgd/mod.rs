@@ -5,6 +5,7 @@
 //! never trains twice.
 
 mod explain;
+mod options;
 mod request;
 mod training;
 
@@ -12,7 +13,7 @@ use crate::error::OrRaise;
 use crate::pg::arguments::Arguments;
 use crate::pg::custom_scan::{CustomScan, Flags, Methods, Node};
 use crate::pg::explain::Explain;
-pub use request::TrainArguments;
+pub use request::{Request, TrainArguments};
 pub use training::{EpochRow, Training};
 
 /// State of the node.

@@ -1,11 +1,12 @@
 //! The arguments of corgipile_train(): as they come, and as they are understood.
 
+use super::options::{Options, record_hyperparameters};
 use crate::error::{Error, Result};
-use crate::operators::{Nulls, Shuffling};
+use crate::operators::{DecoderSpec, Shuffling};
 use crate::pg::arguments::Arguments;
 use crate::pg::require_utf8;
-use serde_json::{Value, json};
-use sgd::{Hyperparameters, ModelKind, Schedule};
+use serde_json::{Map, Value, json};
+use sgd::{Hyperparameters, ModelKind};
 use shuffle::Geometry;
 
 /// Epochs that a training may take. Each leaves a row to be kept, whatever it cost.
@@ -45,36 +46,39 @@ pub struct Request {
 }
 
 impl Request {
+    /// How the rows become tuples, with these features.
+    pub fn decoder_spec<'a>(&'a self, features: &'a [String]) -> DecoderSpec<'a> {
+        let options = &self.options;
+        DecoderSpec {
+            weight: options.weight.as_deref(),
+            class_weight: options.class_weight.as_ref(),
+            nulls: options.nulls,
+            index_base: options.index_base.unwrap_or(1),
+            dimensions: options.dimensions,
+            ..DecoderSpec::new(self.hyperparameters.kind, Some(&self.label), features)
+        }
+    }
+
+    /// What it takes to train the same model again.
+    pub fn record(&self) -> Map<String, Value> {
+        let mut record = Map::new();
+        record_hyperparameters(&self.hyperparameters, &mut record);
+        self.options.record(&mut record);
+        record.insert("max_epochs".into(), json!(self.max_epochs));
+        record.insert("shuffle".into(), json!(self.shuffling.strategy.name()));
+        record.insert("seed".into(), json!(self.shuffling.seed));
+        record
+    }
+
     /// What it takes to train the same model again, and how the source was read.
     pub fn to_json(&self, geometry: Geometry) -> Value {
-        json!({
-            "learning_rate": self.hyperparameters.learning_rate,
-            "decay": match self.hyperparameters.schedule {
-                Schedule::Exponential { decay } => Some(decay),
-                _ => None,
-            },
-            "l2": self.hyperparameters.l2,
-            "max_epochs": self.max_epochs,
-            "shuffle": self.shuffling.strategy.name(),
-            "block_size": self.shuffling.block_size.to_string(),
-            "buffer_size": self.shuffling.buffer_size.to_string(),
-            "seed": self.shuffling.seed,
-            "standardize": self.options.standardize,
-            "nulls": self.options.nulls,
-            "pages_per_block": geometry.pages_per_block,
-            "buffer_blocks": geometry.buffer_blocks,
-        })
+        let mut record = self.record();
+        record.insert("block_size".into(), json!(self.shuffling.block_size.to_string()));
+        record.insert("buffer_size".into(), json!(self.shuffling.buffer_size.to_string()));
+        record.insert("pages_per_block".into(), json!(geometry.pages_per_block));
+        record.insert("buffer_blocks".into(), json!(geometry.buffer_blocks));
+        Value::Object(record)
     }
-}
-
-/// The rare ones: keys of `options`.
-#[derive(Default)]
-pub struct Options {
-    /// learn mean and deviation first, and train on standardized features
-    pub standardize: bool,
-    pub nulls: Nulls,
-    l2: Option<f64>,
-    decay: Option<f64>,
 }
 
 impl TrainArguments {
@@ -121,21 +125,15 @@ impl TrainArguments {
         {
             return Err(invalid("name", format!("its {} bytes are not in 1 to {MAX_NAME_BYTES}", name.len())));
         }
-        let options = Options::parse(self.options)?;
-        let mut hyperparameters = Hyperparameters::new(kind);
-        hyperparameters.learning_rate = self.learning_rate.unwrap_or(hyperparameters.learning_rate);
-        hyperparameters.l2 = options.l2.unwrap_or(hyperparameters.l2);
-        if let Some(decay) = options.decay {
-            hyperparameters.schedule = Schedule::Exponential { decay };
+        let (options, hyperparameters) = Options::parse(self.options, kind, self.learning_rate)?;
+        let features = self.features.map(|features| check_features(features, &label)).transpose()?;
+        if let Some(weight) = &options.weight {
+            check_weight(weight, &label, features.as_deref())?;
         }
-        hyperparameters.validate().map_err(|e| match e.name {
-            "learning_rate" => invalid("learning_rate", e.reason.to_owned()),
-            name => Error::InvalidOption { key: name.to_owned(), reason: e.reason.to_owned() },
-        })?;
         Ok(Request {
-            features: self.features.map(|features| check_features(features, &label)).transpose()?,
             source,
             label,
+            features,
             hyperparameters,
             max_epochs: max_epochs as u32,
             shuffling: Shuffling::parse(self.shuffle, self.seed, self.block_size, self.buffer_size)?,
@@ -172,28 +170,14 @@ fn check_features(features: Vec<Option<String>>, label: &str) -> Result<Vec<Stri
     Ok(names)
 }
 
-impl Options {
-    const KNOWN: &str = "decay, l2, nulls, standardize";
-
-    fn parse(options: Option<Value>) -> Result<Options> {
-        let mut parsed = Options::default();
-        let options = match options {
-            None => return Ok(parsed),
-            Some(Value::Object(options)) => options,
-            Some(_) => return Err(Error::OptionsNotAnObject),
-        };
-        for (key, value) in options {
-            let must = |what: &str| Error::InvalidOption { key: key.clone(), reason: format!("must be {what}") };
-            match key.as_str() {
-                "standardize" => parsed.standardize = value.as_bool().ok_or_else(|| must("true or false"))?,
-                "l2" => parsed.l2 = Some(value.as_f64().ok_or_else(|| must("a number"))?),
-                "decay" => parsed.decay = Some(value.as_f64().ok_or_else(|| must("a number"))?),
-                "nulls" => {
-                    parsed.nulls = serde_json::from_value(value).map_err(|_| must("\"error\" or \"skip\""))?;
-                }
-                _ => return Err(Error::Unknown { what: "options", given: key, known: Options::KNOWN.into() }),
-            }
-        }
-        Ok(parsed)
-    }
+/// The column of weights is neither the label nor a feature.
+fn check_weight(weight: &str, label: &str, features: Option<&[String]>) -> Result<()> {
+    let used = if weight == label {
+        "the label"
+    } else if features.is_some_and(|features| features.iter().any(|feature| feature == weight)) {
+        "a feature"
+    } else {
+        return Ok(());
+    };
+    Err(Error::InvalidOption { key: "weight".into(), reason: format!("names column \"{weight}\", which is {used}") })
 }

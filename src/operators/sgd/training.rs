@@ -2,14 +2,14 @@
 
 use super::request::Request;
 use crate::error::{Error, Notice, Result};
-use crate::models::{self, ColumnKind, FeatureKind, NewModel};
-use crate::operators::{Buffers, Source};
+use crate::models::{self, Categories, ColumnKind, FeatureKind, NewModel};
+use crate::operators::{Buffers, Features, Shuffling, Source, preparation};
 use crate::pg::check_for_interrupts;
 use crate::pg::custom_scan::Flags;
 use crate::pg::query::Running;
 use pgrx::{IntoDatum, pg_sys};
 use serde::Serialize;
-use sgd::{EpochReport, Moments, Standardizer, Trainer};
+use sgd::{EpochReport, Trainer};
 use shuffle::Geometry;
 use std::ffi::c_int;
 use std::time::{Duration, Instant};
@@ -22,15 +22,21 @@ pub struct EpochRow {
     pub model_id: i64,
     pub epoch: i32,
     pub loss: f64,
+    /// None for a model without classes
     pub accuracy: Option<f64>,
     pub learning_rate: f64,
     pub tuples: i64,
+    /// without those of a full shuffle before the epoch
     pub seconds: f64,
+    /// None for a model with classes
+    pub r2: Option<f64>,
+    /// time for a full shuffle before the epoch
+    pub shuffle_seconds: f64,
 }
 
 impl EpochRow {
     /// Columns of the result of corgipile_train().
-    pub const COLUMNS: usize = 7;
+    pub const COLUMNS: usize = 8;
 
     /// The row as its columns.
     pub fn values(&self) -> [Option<pg_sys::Datum>; EpochRow::COLUMNS] {
@@ -42,6 +48,7 @@ impl EpochRow {
             self.learning_rate.into_datum(),
             self.tuples.into_datum(),
             self.seconds.into_datum(),
+            self.r2.into_datum(),
         ]
     }
 }
@@ -50,7 +57,9 @@ impl EpochRow {
 pub struct Training {
     pub(super) request: Request,
     pub(super) features: Vec<String>,
-    pub(super) label_type: pg_sys::Oid,
+    label_type: pg_sys::Oid,
+    /// is there a pass over the rows before the first epoch?
+    prepares: bool,
     pub(super) buffers: Buffers,
     pub(super) outcome: Option<Vec<EpochRow>>,
     pub(super) compute: Duration,
@@ -58,6 +67,9 @@ pub struct Training {
 
 /// Floats that SGD may go through between two looks at pending interrupts: a fraction of a millisecond's work.
 const FLOATS_PER_CHUNK: usize = 1 << 18;
+
+/// How many floats' work a stored value of a sparse tuple is: its weight lies anywhere.
+const FLOATS_PER_ENTRY: usize = 8;
 
 /// With fewer blocks in the buffer, one block more of a class changes the class's share in it by over a tenth.
 const FEW_BLOCKS: u32 = 10;
@@ -69,19 +81,19 @@ impl Training {
     /// Whatever can be wrong with the source; see [`Source`].
     pub fn open(mut request: Request, snapshot: pg_sys::Snapshot, instrument: c_int, flags: Flags) -> Result<Training> {
         let source = Source::resolve(&request.source)?;
-        let label_type = source.label_type(&request.label)?;
+        let label_type = source.type_of(&request.label)?;
         let features = match request.features.take() {
             Some(features) => features,
-            None => source.default_features(&request.label)?,
+            None => source.default_features(&request.label, request.options.weight.as_deref())?,
         };
-        let labels = source.labels(&request.label, None)?;
-        let decoder = source.decoder(labels, &features, request.options.nulls, None)?;
-        if request.options.standardize {
-            request.shuffling.first_epoch = 0; // a pass in natural order, for mean and deviation
-        }
-        let planned = source.plan(&request.label, &features, &request.shuffling)?;
+        let spec = request.decoder_spec(&features);
+        let decoder = source.decoder(&spec)?;
+        request.options.check_features(decoder.features())?;
+        let prepares = request.options.standardize || decoder.needs_preparation();
+        let first_epoch = if prepares { 0 } else { 1 };
+        let planned = source.plan(&spec, &Shuffling { first_epoch, ..request.shuffling.clone() })?;
         let buffers = Buffers::new(Running::start(planned, snapshot, instrument, flags), decoder);
-        Ok(Training { request, features, label_type, buffers, outcome: None, compute: Duration::ZERO })
+        Ok(Training { request, features, label_type, prepares, buffers, outcome: None, compute: Duration::ZERO })
     }
 
     /// A row per epoch. The first call trains and stores the model.
@@ -103,38 +115,25 @@ impl Training {
 
     fn train(&mut self) -> Result<Vec<EpochRow>> {
         let start = Instant::now();
-        let mut batch = Batch::new(0);
-        let standardizer = if self.request.options.standardize { Some(self.standardizer(&mut batch)?) } else { None };
+        let mut batch = Batch::dense(0);
+        if self.prepares {
+            preparation::prepare(&mut self.buffers, &mut batch, self.request.options.standardize)?;
+        }
         let preparation = start.elapsed();
         let mut trainer = None;
         let mut history = Vec::new();
         for epoch in 1..=self.request.max_epochs {
-            if epoch > 1 || standardizer.is_some() {
+            if epoch > 1 || self.prepares {
                 self.buffers.next_epoch()?;
             }
-            history.push(self.epoch(&mut trainer, &mut batch, standardizer.as_ref())?);
+            history.push(self.epoch(&mut trainer, &mut batch)?);
         }
         let Some(trainer) = trainer else { return Err(Error::NoRows("train on")) };
-        self.store(&trainer, standardizer, history, preparation)
-    }
-
-    /// One pass for mean and deviation of each feature.
-    fn standardizer(&mut self, batch: &mut Batch) -> Result<Standardizer> {
-        let mut moments: Option<Moments> = None;
-        while self.buffers.next_batch(batch)? {
-            check_for_interrupts();
-            moments.get_or_insert_with(|| Moments::new(batch.dim())).add(batch);
-        }
-        moments.map(|moments| moments.finish()).ok_or(Error::NoRows("train on"))
+        self.store(&trainer, history, preparation)
     }
 
     /// One epoch of SGD.
-    fn epoch(
-        &mut self,
-        trainer: &mut Option<Trainer>,
-        batch: &mut Batch,
-        standardizer: Option<&Standardizer>,
-    ) -> Result<EpochRow> {
+    fn epoch(&mut self, trainer: &mut Option<Trainer>, batch: &mut Batch) -> Result<EpochRow> {
         let start = Instant::now();
         if let Some(trainer) = trainer {
             trainer.begin_epoch();
@@ -143,31 +142,56 @@ impl Training {
             let compute = Instant::now();
             let trainer = match trainer {
                 Some(trainer) => trainer,
-                None => {
-                    let new = Trainer::new(self.request.hyperparameters, batch.dim(), 1, false)?;
-                    let trainer = trainer.insert(new);
-                    trainer.begin_epoch();
-                    trainer
-                }
+                None => trainer.insert(self.trainer(batch)?),
             };
-            if let Some(standardizer) = standardizer {
-                standardizer.apply_batch(batch);
-            }
-            let chunk = (FLOATS_PER_CHUNK / batch.stride()).max(1);
-            for from in (0..batch.len()).step_by(chunk) {
-                trainer.learn(batch, from..(from + chunk).min(batch.len()))?;
-                check_for_interrupts();
-            }
+            self.learn(trainer, batch)?;
             self.compute += compute.elapsed();
             trainer.check().map_err(|e| self.diverged(e))?;
         }
         let Some(trainer) = trainer else { return Err(Error::NoRows("train on")) };
-        let report = trainer.end_epoch().map_err(|e| self.diverged(e))?;
-        if report.epoch == 1 {
-            self.buffers.decoder.labels().classes()?; // one class only: say so before learning on
-            self.notice_few_blocks();
+        if trainer.epoch() == 1 {
+            self.check_first_epoch()?;
         }
-        Ok(row(report, start.elapsed()))
+        let report = trainer.end_epoch().map_err(|e| self.diverged(e))?;
+        let shuffle = self.buffers.full_shuffle_time();
+        Ok(row(report, start.elapsed().saturating_sub(shuffle), shuffle))
+    }
+
+    /// A trainer in its first epoch, for tuples as the first batch has them.
+    fn trainer(&self, batch: &Batch) -> Result<Trainer> {
+        let decoder = &self.buffers.decoder;
+        decoder.check_size(batch.dim(), decoder.standardizer().is_some())?;
+        let outputs = decoder.labels().outputs();
+        let mut trainer = Trainer::new(self.request.hyperparameters, batch.dim(), outputs, batch.is_sparse())?;
+        trainer.begin_epoch();
+        Ok(trainer)
+    }
+
+    /// Learns from a buffer in its order.
+    fn learn(&self, trainer: &mut Trainer, batch: &Batch) -> Result<()> {
+        let places = batch.order().len();
+        let floats = if batch.is_sparse() {
+            FLOATS_PER_ENTRY * (batch.nnz() / batch.len().max(1) + 1)
+        } else {
+            batch.stride()
+        };
+        let chunk = (FLOATS_PER_CHUNK / (floats * self.buffers.decoder.labels().outputs())).max(1);
+        trainer.begin_buffer(places);
+        for from in (0..places).step_by(chunk) {
+            trainer.learn(batch, from..(from + chunk).min(places))?;
+            check_for_interrupts();
+        }
+        Ok(())
+    }
+
+    /// What is known only when all rows have been seen, but should be said before learning on.
+    fn check_first_epoch(&self) -> Result<()> {
+        self.buffers.decoder.labels().check()?;
+        if self.buffers.decoder.all_weigh_nothing() {
+            return Err(Error::NoWeight);
+        }
+        self.notice_few_blocks();
+        Ok(())
     }
 
     /// A small table of which the buffer holds a few pages is learned from page by page.
@@ -183,16 +207,11 @@ impl Training {
     }
 
     /// Stores the model and returns the rows with its id.
-    fn store(
-        &self,
-        trainer: &Trainer,
-        standardizer: Option<Standardizer>,
-        mut history: Vec<EpochRow>,
-        preparation: Duration,
-    ) -> Result<Vec<EpochRow>> {
-        let (classes, swapped) = self.buffers.decoder.labels().classes()?;
+    fn store(&self, trainer: &Trainer, mut history: Vec<EpochRow>, preparation: Duration) -> Result<Vec<EpochRow>> {
+        let decoder = &self.buffers.decoder;
         let mut linear = trainer.model()?;
-        if swapped {
+        let classes = decoder.labels().classes();
+        if classes.as_ref().is_some_and(|classes| classes.swapped) {
             linear.negate();
         }
         let request = &self.request;
@@ -202,19 +221,15 @@ impl Training {
             source: &request.source,
             label: &request.label,
             label_type: self.label_type,
-            classes: Some(classes.to_vec()),
+            classes: classes.map(|classes| classes.names),
             features: &self.features,
-            feature_kind: if self.buffers.decoder.decodes_arrays() {
-                FeatureKind::Array
-            } else {
-                FeatureKind::Columns(vec![ColumnKind::Number; self.features.len()])
-            },
+            feature_kind: feature_kind(decoder.features(), &self.features),
             hyperparameters: request.to_json(self.buffers.geometry()),
             linear,
-            standardizer,
-            skipped: self.buffers.decoder.skipped(),
+            standardizer: decoder.standardizer().cloned(),
+            skipped: decoder.skipped(),
             preparation,
-            shuffle_bytes: None,
+            shuffle_bytes: self.buffers.full_shuffle_bytes(),
             history: serde_json::to_string(&history).expect("rows of plain values are always JSON"),
         })?;
         for row in &mut history {
@@ -224,7 +239,24 @@ impl Training {
     }
 }
 
-fn row(report: EpochReport, elapsed: Duration) -> EpochRow {
+/// What the model is to know of its features.
+fn feature_kind(features: &Features, columns: &[String]) -> FeatureKind {
+    match (features, features.index_base()) {
+        (Features::Array { .. }, _) => FeatureKind::Array,
+        (Features::Sparse(_), Some(index_base)) => FeatureKind::Sparse { index_base },
+        _ => {
+            let categories = features.categories().unwrap_or_default();
+            let of_column = |name: &String| categories.iter().find(|(column, _)| column == name);
+            let kind = |name| match of_column(name).and_then(|(_, values)| Categories::new(values.clone())) {
+                Some(categories) => ColumnKind::Categories(categories),
+                None => ColumnKind::Number,
+            };
+            FeatureKind::Columns(columns.iter().map(kind).collect())
+        }
+    }
+}
+
+fn row(report: EpochReport, elapsed: Duration, shuffle: Duration) -> EpochRow {
     EpochRow {
         model_id: 0,
         epoch: report.epoch as i32,
@@ -233,5 +265,7 @@ fn row(report: EpochReport, elapsed: Duration) -> EpochRow {
         learning_rate: report.learning_rate,
         tuples: report.tuples as i64,
         seconds: elapsed.as_secs_f64(),
+        r2: report.r2,
+        shuffle_seconds: shuffle.as_secs_f64(),
     }
 }

@@ -1,0 +1,262 @@
+//! Columns of numbers and of categories, the latter one-hot: a dimension per category.
+//!
+//! Which categories there are is found in a pass of its own; their dimensions follow the type's order. Rows are sparse:
+//! an entry per number, 0 or not, and one for the category that the row has.
+
+use super::Unseen;
+use crate::error::{Error, Result, RowFault, excerpt};
+use crate::pg::distinct::Distinct;
+use crate::pg::number::{NumberType, narrow};
+use crate::pg::query::Column;
+use crate::pg::row::Row;
+use pgrx::pg_sys::Datum;
+use sgd::Standardizer;
+
+/// Columns that are numbers or categories.
+pub struct MixedColumns {
+    columns: Vec<MixedColumn>,
+    /// entries of a row
+    entries: Vec<(u32, f32)>,
+}
+
+struct MixedColumn {
+    name: String,
+    /// dimensions of the columns before
+    first: u32,
+    kind: Kind,
+}
+
+enum Kind {
+    Number(NumberType),
+    Category(Box<Categories>),
+}
+
+struct Categories {
+    values: Distinct,
+    /// by value, its place among the column's categories
+    places: Vec<u32>,
+    /// their text, by place, once they are known
+    names: Vec<String>,
+    state: State,
+    /// bytes of the values
+    bytes: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// they are being found
+    Open,
+    /// a pass over the same rows has found them all
+    Prepared,
+    /// they are those of a model; what to do with others
+    Model(Unseen),
+}
+
+/// A value longer than this is no category.
+const MAX_BYTES: usize = 8191;
+
+/// Bytes of a column's categories, which are kept in a jsonb with those of all others.
+const MAX_TOTAL_BYTES: usize = 100_000_000;
+
+/// Why a row has no entries.
+pub enum MixedFault {
+    /// this column is NULL
+    Null(String),
+    Row(Box<RowFault>),
+}
+
+impl MixedColumns {
+    /// Numbers and categories in these columns: a column with a number type is one of numbers. The categories are to be
+    /// found, or are those of a model.
+    pub fn new(columns: &[(&Column, Option<NumberType>)], known: Option<(&[(String, Vec<String>)], Unseen)>) -> Self {
+        let column = |(column, number): &(&Column, Option<NumberType>)| MixedColumn {
+            name: column.name.clone(),
+            first: 0,
+            kind: match number {
+                Some(number) => Kind::Number(*number),
+                None => Kind::Category(Box::new(Categories::new(column, known))),
+            },
+        };
+        let mut mixed = MixedColumns { columns: columns.iter().map(column).collect(), entries: Vec::new() };
+        mixed.number();
+        mixed
+    }
+
+    /// Gives the columns their dimensions.
+    fn number(&mut self) {
+        let mut first = 0;
+        for column in &mut self.columns {
+            column.first = first;
+            first += column.dim() as u32;
+        }
+    }
+
+    /// Dimensions of all columns.
+    pub fn dim(&self) -> usize {
+        self.columns.iter().map(MixedColumn::dim).sum()
+    }
+
+    /// Columns of numbers.
+    pub fn numbers(&self) -> usize {
+        self.columns.iter().filter(|c| matches!(c.kind, Kind::Number(_))).count()
+    }
+
+    /// Must categories be found before anything can be learned?
+    pub fn need_preparation(&self) -> bool {
+        self.columns.iter().any(|c| matches!(&c.kind, Kind::Category(c) if c.state == State::Open))
+    }
+
+    /// All rows have been read: no other categories will come.
+    ///
+    /// # Errors
+    /// [`Error::TooManyCategories`]
+    pub fn close(&mut self) -> Result<()> {
+        for column in &mut self.columns {
+            if let Kind::Category(categories) = &mut column.kind {
+                categories.close(&column.name)?;
+            }
+        }
+        self.number();
+        Ok(())
+    }
+
+    /// The categories of the columns that have some, in the columns' sequence.
+    pub fn categories(&self) -> Vec<(String, Vec<String>)> {
+        let of_column = |column: &MixedColumn| match &column.kind {
+            Kind::Category(categories) => Some((column.name.clone(), categories.names.clone())),
+            Kind::Number(_) => None,
+        };
+        self.columns.iter().filter_map(of_column).collect()
+    }
+
+    /// A scaling of the columns of numbers as one of all dimensions: categories stay as they are.
+    pub fn expand(&self, numbers: &Standardizer) -> Standardizer {
+        let mut all = Standardizer { mean: vec![0.0; self.dim()], scale: vec![1.0; self.dim()] };
+        let places = self.columns.iter().filter(|c| matches!(c.kind, Kind::Number(_))).map(|c| c.first as usize);
+        for (i, place) in places.enumerate() {
+            all.mean[place] = numbers.mean[i];
+            all.scale[place] = numbers.scale[i];
+        }
+        all
+    }
+
+    /// Takes notice of the categories of a row whose features begin with column `first`, and reads its numbers.
+    ///
+    /// # Errors
+    /// What is wrong with the row.
+    pub fn prepare(&mut self, row: Row<'_>, first: usize, numbers: &mut [f32]) -> std::result::Result<(), MixedFault> {
+        let mut place = 0;
+        for (i, column) in self.columns.iter_mut().enumerate() {
+            let Some(value) = row.get(first + i) else { return Err(MixedFault::Null(column.name.clone())) };
+            match &mut column.kind {
+                Kind::Number(number) => {
+                    numbers[place] = read_number(*number, value, &column.name)?;
+                    place += 1;
+                }
+                Kind::Category(categories) => drop(categories.place(value, &column.name)?),
+            }
+        }
+        Ok(())
+    }
+
+    /// The entries of a row whose features begin with column `first`, by ascending dimension.
+    ///
+    /// # Errors
+    /// What is wrong with the row.
+    pub fn read(&mut self, row: Row<'_>, first: usize) -> std::result::Result<&[(u32, f32)], MixedFault> {
+        self.entries.clear();
+        for (i, column) in self.columns.iter_mut().enumerate() {
+            let Some(value) = row.get(first + i) else { return Err(MixedFault::Null(column.name.clone())) };
+            match &mut column.kind {
+                Kind::Number(number) => {
+                    self.entries.push((column.first, read_number(*number, value, &column.name)?));
+                }
+                Kind::Category(categories) => {
+                    if let Some(place) = categories.place(value, &column.name)? {
+                        self.entries.push((column.first + place, 1.0));
+                    }
+                }
+            }
+        }
+        Ok(&self.entries)
+    }
+}
+
+impl MixedColumn {
+    fn dim(&self) -> usize {
+        match &self.kind {
+            Kind::Number(_) => 1,
+            Kind::Category(categories) => categories.names.len(),
+        }
+    }
+}
+
+impl Categories {
+    fn new(column: &Column, known: Option<(&[(String, Vec<String>)], Unseen)>) -> Categories {
+        let values = Distinct::new(column.type_oid, column.collation);
+        let mut new = Categories { values, places: Vec::new(), names: Vec::new(), state: State::Open, bytes: 0 };
+        if let Some((known, unseen)) = known {
+            let names = known.iter().find(|(name, _)| *name == column.name).map(|(_, names)| names.as_slice());
+            new.names = names.unwrap_or_default().to_vec();
+            for (place, name) in new.names.iter().enumerate() {
+                // what is no value of the type, such as an enum's label that is no more, will not be met
+                if let Some((_, false)) = new.values.add_text(name) {
+                    new.places.push(place as u32);
+                }
+            }
+            new.state = State::Model(unseen);
+        }
+        new
+    }
+
+    /// Which of the column's categories this is; None if it is to be ignored.
+    #[inline]
+    fn place(&mut self, value: Datum, column: &str) -> std::result::Result<Option<u32>, MixedFault> {
+        match self.values.find(value) {
+            Some(i) => Ok(Some(self.places[i])),
+            None => self.unseen(value, column).map_err(|fault| MixedFault::Row(Box::new(fault))),
+        }
+    }
+
+    #[cold]
+    fn unseen(&mut self, value: Datum, column: &str) -> std::result::Result<Option<u32>, RowFault> {
+        if self.state == State::Model(Unseen::Zero) {
+            return Ok(None);
+        }
+        let i = self.values.add(value);
+        match self.state {
+            State::Open if self.values.size(i) > MAX_BYTES => {
+                Err(RowFault::CategoryTooLong(column.to_owned(), self.values.size(i)))
+            }
+            State::Open => {
+                self.places.push(i as u32);
+                Ok(Some(i as u32))
+            }
+            State::Prepared => Err(RowFault::Appeared { what: "category", value: excerpt(&self.values.text(i)) }),
+            State::Model(_) => {
+                Err(RowFault::UnseenCategory { column: column.to_owned(), value: excerpt(&self.values.text(i)) })
+            }
+        }
+    }
+
+    fn close(&mut self, column: &str) -> Result<()> {
+        if self.state != State::Open {
+            return Ok(());
+        }
+        let order = self.values.sorted();
+        for (place, i) in order.iter().enumerate() {
+            self.places[*i as usize] = place as u32;
+            self.names.push(self.values.text(*i as usize));
+            self.bytes += self.names[place].len();
+            if self.bytes > MAX_TOTAL_BYTES {
+                return Err(Error::TooManyCategories { column: column.to_owned(), bytes: MAX_TOTAL_BYTES });
+            }
+        }
+        self.state = State::Prepared;
+        Ok(())
+    }
+}
+
+fn read_number(number: NumberType, value: Datum, name: &str) -> std::result::Result<f32, MixedFault> {
+    narrow(number.read(value)).map_err(|fault| MixedFault::Row(super::number_fault(fault, name.to_owned())))
+}

@@ -1,0 +1,100 @@
+//! Weights of whole classes: balanced, so that each class counts the same in all, or given by label.
+
+use crate::error::{Error, Result, excerpt};
+use crate::pg::distinct::Distinct;
+use crate::pg::query::Column;
+use crate::pg::relation::type_name;
+use pgrx::pg_sys::Datum;
+use serde_json::{Value, json};
+
+/// Option class_weight.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ClassWeight {
+    /// n / (k n_c) for class c, with n rows and k classes in all: what scikit-learn calls balanced
+    Balanced,
+    /// weights by label; 1 for all others
+    Given(Vec<(String, f64)>),
+}
+
+impl ClassWeight {
+    /// As the option is written.
+    pub fn to_json(&self) -> Value {
+        match self {
+            ClassWeight::Balanced => json!("balanced"),
+            ClassWeight::Given(weights) => weights.iter().map(|(label, weight)| (label.clone(), json!(weight))).collect(),
+        }
+    }
+}
+
+/// The weights of the classes that are met.
+pub struct ClassWeights {
+    /// by the number of the class
+    weights: Vec<f32>,
+    /// labels that were given a weight, their text, the weight, and whether they were met; None if balanced
+    given: Option<(Distinct, Vec<(String, f32, bool)>)>,
+}
+
+impl ClassWeights {
+    /// Weights for the values of this column.
+    ///
+    /// # Errors
+    /// [`Error::LabelValue`] if a label cannot be one of the column's type, [`Error::InvalidOption`] if it is given twice.
+    pub fn new(class_weight: &ClassWeight, column: &Column) -> Result<ClassWeights> {
+        let ClassWeight::Given(weights) = class_weight else {
+            return Ok(ClassWeights { weights: Vec::new(), given: None });
+        };
+        let mut labels = Distinct::new(column.type_oid, column.collation);
+        let mut entries = Vec::new();
+        for (label, weight) in weights {
+            match labels.add_text(label) {
+                Some((_, false)) => entries.push((label.clone(), *weight as f32, false)),
+                Some((_, true)) => {
+                    let reason = format!("names label {} twice", excerpt(label));
+                    return Err(Error::InvalidOption { key: "class_weight".into(), reason });
+                }
+                None => {
+                    let (column, type_name) = (column.name.clone(), type_name(column.type_oid));
+                    return Err(Error::LabelValue { column, type_name, value: excerpt(label) });
+                }
+            }
+        }
+        Ok(ClassWeights { weights: Vec::new(), given: Some((labels, entries)) })
+    }
+
+    /// Do the weights depend on how many rows each class has?
+    pub fn need_counts(&self) -> bool {
+        self.given.is_none()
+    }
+
+    /// The next class was met for the first time.
+    pub fn met(&mut self, label: Datum) {
+        let given = self.given.as_mut().and_then(|(labels, entries)| Some(&mut entries[labels.find(label)?]));
+        self.weights.push(given.map_or(1.0, |(_, weight, met)| {
+            *met = true;
+            *weight
+        }));
+    }
+
+    /// All rows have been read. `order` has the classes, by when they were met, in their final sequence, and `counts`
+    /// their rows by when they were met.
+    pub fn close(&mut self, order: &[u32], counts: &[u64]) {
+        if self.need_counts() {
+            let rows = counts.iter().sum::<u64>() as f64;
+            let balanced = |count: &u64| (rows / (counts.len() as f64 * *count as f64)) as f32;
+            self.weights = counts.iter().map(balanced).collect();
+        }
+        self.weights = order.iter().map(|i| self.weights[*i as usize]).collect();
+    }
+
+    /// The weight of a class.
+    #[inline]
+    pub fn of_class(&self, class: usize) -> f32 {
+        self.weights[class]
+    }
+
+    /// A label that was given a weight, but not met.
+    pub fn not_met(&self) -> Option<&str> {
+        let (_, entries) = self.given.as_ref()?;
+        entries.iter().find(|(_, _, met)| !met).map(|(label, _, _)| label.as_str())
+    }
+}

@@ -1,0 +1,78 @@
+//! The columns that are the features, and how a row of them becomes one of a batch.
+
+use super::categories::MixedColumns;
+use super::sparse::SparseColumns;
+use crate::pg::array::ArrayReader;
+use crate::pg::number::NumberType;
+use crate::pg::row::Row;
+use tuples::Batch;
+
+/// The columns that are the features.
+pub enum Features {
+    /// one column with arrays of numbers, all of them as long, which is `dim` once it is known
+    Array { reader: ArrayReader, dim: Option<usize>, name: String },
+    /// one column of numbers per feature
+    Columns { types: Vec<NumberType>, names: Vec<String> },
+    /// columns of numbers and categories
+    Mixed(Box<MixedColumns>),
+    /// a column of indices and a column of values
+    Sparse(SparseColumns),
+}
+
+impl Features {
+    /// The categories of the columns that have some; None if there is no such column.
+    pub fn categories(&self) -> Option<Vec<(String, Vec<String>)>> {
+        match self {
+            Features::Mixed(columns) => Some(columns.categories()),
+            _ => None,
+        }
+    }
+
+    /// What sparse tuples call dimension 0; None unless they are arrays of indices and values.
+    pub fn index_base(&self) -> Option<u32> {
+        match self {
+            Features::Sparse(columns) => Some(columns.base() as u32),
+            _ => None,
+        }
+    }
+
+    /// Values in a dense row, once known: in a preparation pass, columns of categories leave rows of numbers.
+    pub fn dense_dim(&self) -> Option<usize> {
+        match self {
+            Features::Array { dim, .. } => *dim,
+            Features::Columns { types, .. } => Some(types.len()),
+            Features::Mixed(columns) => Some(columns.numbers()),
+            Features::Sparse(_) => None,
+        }
+    }
+
+    /// Learns from a row how many features there are, if that has to be learned. `first` is the features' first column.
+    #[inline]
+    pub fn learn_dim(&mut self, row: Row<'_>, first: usize) {
+        if let Features::Array { reader, dim: dim @ None, .. } = self
+            && let Some(array) = row.get(first)
+        {
+            *dim = reader.len(array).ok().filter(|len| *len > 0);
+        }
+    }
+
+    /// An empty batch for rows with entries.
+    pub fn sparse_batch(&self) -> Batch {
+        let mut batch = Batch::sparse();
+        match self {
+            Features::Mixed(columns) => batch.set_dim(columns.dim()),
+            Features::Sparse(columns) => columns.fixed_dim().into_iter().for_each(|dim| batch.set_dim(dim)),
+            _ => {}
+        }
+        batch
+    }
+
+    /// Feature `i` of a dense row, from 0, as the user knows it.
+    pub fn name(&self, i: usize) -> String {
+        match self {
+            Features::Columns { names, .. } => names[i].clone(),
+            Features::Array { name, .. } => format!("{name}[{}]", i + 1),
+            _ => format!("[{}]", i + 1),
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! How rows become tuples: which columns are read, and what they mean.
+
+use super::categories::MixedColumns;
+use super::class_weight::ClassWeight;
+use super::features::Features;
+use super::labels::Labels;
+use super::sparse::SparseColumns;
+use super::{Decoder, MAX_WEIGHTS, Nulls, Unseen, Weight};
+use crate::error::{Error, Result};
+use crate::pg::array::ArrayReader;
+use crate::pg::number::NumberType;
+use crate::pg::query::Column;
+use crate::pg::relation::{base_type, is_enum, type_name};
+use crate::pg::sparse::is_index_array;
+use pgrx::pg_sys;
+use sgd::{ModelKind, Standardizer};
+
+/// How rows become tuples. Made by [`DecoderSpec::new`] for rows to learn from; a model adds what it [knows](Known).
+pub struct DecoderSpec<'a> {
+    pub kind: ModelKind,
+    /// the label's column; without one, tuples get the label 0
+    pub label: Option<&'a str>,
+    /// columns of features: one array, two arrays (indices and values), or any number of numbers and categories
+    pub features: &'a [String],
+    /// the column of the rows' weights
+    pub weight: Option<&'a str>,
+    pub class_weight: Option<&'a ClassWeight>,
+    pub nulls: Nulls,
+    /// what sparse tuples call dimension 0
+    pub index_base: u32,
+    /// dimensions of sparse tuples, if there may be no others
+    pub dimensions: Option<usize>,
+    /// what a model has learned about labels and features; without it, they are found in the rows
+    pub known: Option<Known<'a>>,
+}
+
+/// What a model has learned about labels and features.
+#[derive(Clone, Copy)]
+pub struct Known<'a> {
+    /// ascending; empty for a model without classes
+    pub classes: &'a [String],
+    /// features, or dimensions
+    pub dim: usize,
+    /// of the columns that have some, in the sequence of their dimensions
+    pub categories: &'a [(String, Vec<String>)],
+    pub unseen: Unseen,
+    pub standardizer: Option<&'a Standardizer>,
+}
+
+const LABEL_TYPES: &str = "A label is an integer, a number, a boolean, text or an enum.";
+const TARGET_TYPES: &str = "Model linear predicts a number: its label is a column of numbers, or a boolean.";
+const WEIGHT_TYPES: &str = "A weight is a number.";
+const INDEX_TYPES: &str = "Of two arrays, the first has integers, which are indices, and the second numbers, which are values.";
+pub const FEATURE_TYPES: &str = "Features are one array of numbers, an array of indices and one of values, or any number of \
+     columns with numbers, booleans, text or enums.";
+
+impl<'a> DecoderSpec<'a> {
+    /// Rows with nothing unusual about them, to learn a model of this kind from.
+    pub fn new(kind: ModelKind, label: Option<&'a str>, features: &'a [String]) -> DecoderSpec<'a> {
+        DecoderSpec {
+            kind,
+            label,
+            features,
+            weight: None,
+            class_weight: None,
+            nulls: Nulls::Error,
+            index_base: 1,
+            dimensions: None,
+            known: None,
+        }
+    }
+
+    /// The names of the columns in the sequence in which the decoder expects them.
+    pub fn columns(&self) -> impl Iterator<Item = &'a str> {
+        self.label.into_iter().chain(self.features.iter().map(String::as_str)).chain(self.weight)
+    }
+
+    /// A decoder of rows with [`columns`](DecoderSpec::columns) out of `columns`.
+    ///
+    /// # Errors
+    /// [`Error::UndefinedColumn`], [`Error::AmbiguousColumn`], [`Error::ColumnType`], [`Error::NoFeatures`]; those of
+    /// [`Labels`].
+    pub fn decoder(&self, columns: &[Column]) -> Result<Decoder> {
+        let features = self.features(columns)?;
+        let labels = self.labels(columns)?;
+        let weight = self.weight.map(|name| self.weight(column(columns, name)?)).transpose()?;
+        Ok(Decoder::new(labels, features, weight, self.nulls, self.known.and_then(|known| known.standardizer.cloned())))
+    }
+
+    fn labels(&self, columns: &[Column]) -> Result<Labels> {
+        let Some(label) = self.label else { return Ok(Labels::ignored()) };
+        let label = column(columns, label)?;
+        let base = base_type(label.type_oid);
+        match (NumberType::of(base), self.known) {
+            (Some(number), _) if !self.kind.is_classifier() => Ok(Labels::targets(&label.name, number)),
+            _ if !self.kind.is_classifier() => Err(column_type("label", label, TARGET_TYPES)),
+            (None, _) if !is_category(base) => Err(column_type("label", label, LABEL_TYPES)),
+            (_, Some(known)) => Labels::known(label, self.kind, known.classes),
+            (_, None) => Labels::discover(label, self.kind, self.class_weight),
+        }
+    }
+
+    fn weight(&self, weight: &Column) -> Result<Weight> {
+        let number = NumberType::of(base_type(weight.type_oid)).filter(|number| *number != NumberType::Bool);
+        let number = number.ok_or_else(|| column_type("weight", weight, WEIGHT_TYPES))?;
+        let place = usize::from(self.label.is_some()) + self.features.len();
+        Ok(Weight { name: weight.name.clone(), number, place })
+    }
+
+    fn features(&self, columns: &[Column]) -> Result<Features> {
+        let columns = self.features.iter().map(|name| column(columns, name)).collect::<Result<Vec<_>>>()?;
+        let is_array = |column: &&&Column| ArrayReader::of(base_type(column.type_oid)).is_some();
+        match columns.as_slice() {
+            [] => Err(Error::NoFeatures { hint: FEATURE_TYPES.into() }),
+            [only] if is_array(&only) => {
+                let dim = self.known.map(|known| known.dim);
+                let reader = ArrayReader::of(base_type(only.type_oid));
+                reader.map(|reader| Features::Array { reader, dim, name: only.name.clone() }).ok_or(Error::NoFeatures {
+                    hint: FEATURE_TYPES.into(),
+                })
+            }
+            [indices, values] if is_array(&indices) && is_array(&values) => {
+                if !is_index_array(base_type(indices.type_oid)) {
+                    return Err(column_type("index", indices, INDEX_TYPES));
+                }
+                let dim = self.known.map(|known| known.dim).or(self.dimensions);
+                let unseen = self.known.map(|known| known.unseen);
+                let sparse = SparseColumns::new([indices, values], self.index_base, dim, MAX_WEIGHTS, unseen);
+                sparse.map(Features::Sparse).ok_or_else(|| column_type("index", indices, INDEX_TYPES))
+            }
+            columns => self.feature_columns(columns),
+        }
+    }
+
+    fn feature_columns(&self, columns: &[&Column]) -> Result<Features> {
+        let number = |column: &Column| NumberType::of(base_type(column.type_oid));
+        if let Some(column) = columns.iter().find(|c| number(c).is_none() && !is_category(base_type(c.type_oid))) {
+            return Err(column_type("feature", column, FEATURE_TYPES));
+        }
+        if let Some(types) = columns.iter().map(|c| number(c)).collect() {
+            return Ok(Features::Columns { types, names: self.features.to_vec() });
+        }
+        let columns: Vec<_> = columns.iter().map(|column| (*column, number(column))).collect();
+        let known = self.known.map(|known| (known.categories, known.unseen));
+        Ok(Features::Mixed(Box::new(MixedColumns::new(&columns, known))))
+    }
+}
+
+/// The column with this name.
+///
+/// # Errors
+/// [`Error::UndefinedColumn`], [`Error::AmbiguousColumn`]
+pub fn column<'a>(columns: &'a [Column], name: &str) -> Result<&'a Column> {
+    let mut found = columns.iter().filter(|c| c.name == name);
+    match (found.next(), found.next()) {
+        (Some(column), None) => Ok(column),
+        (Some(_), Some(_)) => Err(Error::AmbiguousColumn(name.to_owned())),
+        (None, _) => Err(Error::UndefinedColumn {
+            column: name.to_owned(),
+            columns: columns.iter().map(|c| c.name.clone()).collect(),
+        }),
+    }
+}
+
+fn column_type(role: &'static str, column: &Column, hint: &'static str) -> Error {
+    Error::ColumnType { role, column: column.name.clone(), type_name: type_name(column.type_oid), hint }
+}
+
+/// Is this a type of categories? For a domain, give its base type.
+pub fn is_category(base: pg_sys::Oid) -> bool {
+    [pg_sys::TEXTOID, pg_sys::VARCHAROID, pg_sys::BPCHAROID].contains(&base) || is_enum(base)
+}

@@ -1,0 +1,53 @@
+//! A pass over all rows before the first epoch (epoch 0, in natural order): what has to be known before anything can be
+//! learned.
+//!
+//! It finds the classes of a softmax model and how many rows each has, the categories of columns of text, and, if asked,
+//! mean and deviation of the features, all in one. Without any of these there is no such pass.
+
+use super::{Buffers, Features};
+use crate::error::{Error, Result};
+use crate::pg::check_for_interrupts;
+use sgd::{Moments, Standardizer};
+use tuples::{Batch, TupleSource};
+
+/// Goes through all rows and ends the decoder's preparation. `batch` is empty afterwards; the next epoch is still to be
+/// begun.
+///
+/// # Errors
+/// [`Error::NoRows`]; what can be wrong with the rows; those of [`Decoder::end_preparation`](super::Decoder::end_preparation).
+pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, standardize: bool) -> Result<()> {
+    let mut moments: Option<Moments> = None;
+    let mut counts: Vec<u64> = Vec::new();
+    while buffers.next_batch(batch)? {
+        check_for_interrupts();
+        if standardize && batch.dim() > 0 {
+            let moments = moments.get_or_insert_with(|| Moments::new(batch.dim()));
+            moments.add(batch);
+        }
+        for label in batch.labels() {
+            let class = buffers.decoder.labels().class(*label);
+            if class >= counts.len() {
+                counts.resize(class + 1, 0);
+            }
+            counts[class] += 1;
+        }
+    }
+    if counts.is_empty() {
+        return Err(Error::NoRows("train on"));
+    }
+    let standardizer = moments.map(|moments| scaling(&moments, buffers.decoder.features()));
+    if let Some(standardizer) = &standardizer {
+        buffers.decoder.check_size(standardizer.scale.len(), true)?;
+    }
+    *batch = Batch::dense(0);
+    buffers.decoder.end_preparation(&counts, standardizer)
+}
+
+/// Sparse features keep their zeros: they are divided by their deviation, but not centred.
+fn scaling(moments: &Moments, features: &Features) -> Standardizer {
+    let mut standardizer = moments.finish();
+    if matches!(features, Features::Sparse(_)) {
+        standardizer.mean.fill(0.0);
+    }
+    standardizer
+}

@@ -1,0 +1,289 @@
+//! The keys of `options`: the arguments of corgipile_train() that few need.
+//!
+//! A key that does not exist, or that has nothing to say to the other choices, is an error: a misspelt or misplaced
+//! option that is silently ignored costs its user a night of training.
+
+use crate::error::{Error, Result};
+use crate::operators::{ClassWeight, Features, Nulls, Unseen};
+use serde_json::{Map, Value, json};
+use sgd::{Hyperparameters, ModelKind, Optimizer, Schedule};
+
+/// What `options` say beyond the hyperparameters.
+#[derive(Default)]
+pub struct Options {
+    /// learn mean and deviation first, and train on standardized features
+    pub standardize: bool,
+    pub nulls: Nulls,
+    /// column of the rows' weights
+    pub weight: Option<String>,
+    pub class_weight: Option<ClassWeight>,
+    /// what sparse tuples call their first dimension
+    pub index_base: Option<u32>,
+    /// dimensions of sparse tuples
+    pub dimensions: Option<usize>,
+    pub unseen: Option<Unseen>,
+}
+
+/// All keys, in the order in which they are listed.
+const KNOWN: [&str; 20] = [
+    "a",
+    "batch_size",
+    "beta1",
+    "beta2",
+    "class_weight",
+    "decay",
+    "dimensions",
+    "epsilon",
+    "index_base",
+    "l1",
+    "l2",
+    "momentum",
+    "mu",
+    "nulls",
+    "optimizer",
+    "power",
+    "schedule",
+    "standardize",
+    "unseen",
+    "weight",
+];
+
+const MAX_BATCH_SIZE: u64 = 1_000_000;
+
+impl Options {
+    /// Reads `options` for a model of this kind, together with the argument `learning_rate`.
+    ///
+    /// # Errors
+    /// [`Error::OptionsNotAnObject`], [`Error::Unknown`], [`Error::InvalidOption`], [`Error::InvalidArgument`]
+    pub fn parse(
+        options: Option<Value>,
+        kind: ModelKind,
+        learning_rate: Option<f64>,
+    ) -> Result<(Options, Hyperparameters)> {
+        let mut keys = Keys::new(options)?;
+        let optimizer = optimizer(&mut keys)?;
+        let adapts = matches!(optimizer, Optimizer::Adam { .. });
+        let l2 = keys.number("l2")?.unwrap_or(0.0);
+        let hyperparameters = Hyperparameters {
+            kind,
+            learning_rate: learning_rate.unwrap_or(if adapts { 0.001 } else { 0.01 }),
+            schedule: schedule(&mut keys, l2, learning_rate)?,
+            optimizer,
+            batch_size: keys.integer("batch_size", 1, MAX_BATCH_SIZE)?.unwrap_or(1) as u32,
+            l1: keys.number("l1")?.unwrap_or(0.0),
+            l2,
+        };
+        hyperparameters.validate().map_err(|e| match e.name {
+            "learning_rate" => {
+                Error::InvalidArgument { argument: "learning_rate", reason: e.reason.to_owned(), hint: None }
+            }
+            name => invalid(name, e.reason),
+        })?;
+        if !kind.is_classifier() {
+            keys.refuse(&["class_weight"], "applies to classes, and model linear has none")?;
+        }
+        let options = Options {
+            standardize: keys.take("standardize", "true or false", Value::as_bool)?.unwrap_or_default(),
+            nulls: keys.take("nulls", "\"error\" or \"skip\"", read)?.unwrap_or_default(),
+            weight: keys.take("weight", "the name of a column", |v| v.as_str().map(str::to_owned))?,
+            class_weight: keys.take("class_weight", CLASS_WEIGHT, class_weight)?,
+            index_base: keys.integer("index_base", 0, 1)?.map(|base| base as u32),
+            dimensions: keys.integer("dimensions", 1, crate::operators::MAX_WEIGHTS as u64)?.map(|d| d as usize),
+            unseen: keys.take("unseen", "\"error\" or \"zero\"", read)?,
+        };
+        Ok((options, hyperparameters))
+    }
+
+    /// Checks the options that apply to some kinds of features only.
+    ///
+    /// # Errors
+    /// [`Error::InvalidOption`]
+    pub fn check_features(&self, features: &Features) -> Result<()> {
+        let sparse = matches!(features, Features::Sparse(_));
+        let only_sparse = "applies only to sparse features: an array of indices and an array of values";
+        if self.index_base.is_some() && !sparse {
+            return Err(invalid("index_base", only_sparse));
+        }
+        if self.dimensions.is_some() && !sparse {
+            return Err(invalid("dimensions", only_sparse));
+        }
+        if self.unseen.is_some() && !sparse && !matches!(features, Features::Mixed(_)) {
+            return Err(invalid("unseen", "applies only to categories and to sparse features"));
+        }
+        Ok(())
+    }
+
+    /// Adds what differs from no options to the record of a training.
+    pub fn record(&self, record: &mut Map<String, Value>) {
+        record.insert("standardize".into(), json!(self.standardize));
+        record.insert("nulls".into(), json!(self.nulls));
+        let mut add = |key: &str, value: Option<Value>| value.map(|value| record.insert(key.into(), value));
+        add("weight", self.weight.as_ref().map(|column| json!(column)));
+        add("class_weight", self.class_weight.as_ref().map(ClassWeight::to_json));
+        add("index_base", self.index_base.map(|base| json!(base)));
+        add("dimensions", self.dimensions.map(|dimensions| json!(dimensions)));
+        add("unseen", self.unseen.map(|unseen| json!(unseen)));
+    }
+}
+
+/// Adds hyperparameters to the record of a training, by their options' names.
+pub fn record_hyperparameters(hyper: &Hyperparameters, record: &mut Map<String, Value>) {
+    let mut add = |key: &str, value: Value| record.insert(key.to_owned(), value);
+    if !matches!(hyper.schedule, Schedule::Theorem1 { a: Some(_), .. }) {
+        add("learning_rate", json!(hyper.learning_rate)); // else it has no part in the rates
+    }
+    add("batch_size", json!(hyper.batch_size));
+    add("l1", json!(hyper.l1));
+    add("l2", json!(hyper.l2));
+    add("schedule", json!(hyper.schedule.name()));
+    match hyper.schedule {
+        Schedule::Constant => {}
+        Schedule::Exponential { decay } => drop(add("decay", json!(decay))),
+        Schedule::InverseScaling { power } => drop(add("power", json!(power))),
+        Schedule::Theorem1 { mu, a } => {
+            add("mu", json!(mu));
+            add("a", json!(a));
+        }
+    }
+    add("optimizer", json!(hyper.optimizer.name()));
+    match hyper.optimizer {
+        Optimizer::Sgd => {}
+        Optimizer::Momentum { beta } => drop(add("momentum", json!(beta))),
+        Optimizer::Adam { beta1, beta2, epsilon } => {
+            add("beta1", json!(beta1));
+            add("beta2", json!(beta2));
+            add("epsilon", json!(epsilon));
+        }
+    }
+}
+
+fn optimizer(keys: &mut Keys) -> Result<Optimizer> {
+    let name = keys.word("optimizer", &["sgd", "momentum", "adam"])?;
+    if name != "momentum" {
+        keys.refuse(&["momentum"], "applies only with optimizer \"momentum\"")?;
+    }
+    if name != "adam" {
+        keys.refuse(&["beta1", "beta2", "epsilon"], "applies only with optimizer \"adam\"")?;
+    }
+    Ok(match name {
+        "momentum" => Optimizer::Momentum { beta: keys.number("momentum")?.unwrap_or(0.9) },
+        "adam" => Optimizer::Adam {
+            beta1: keys.number("beta1")?.unwrap_or(0.9),
+            beta2: keys.number("beta2")?.unwrap_or(0.999),
+            epsilon: keys.number("epsilon")?.unwrap_or(1e-8),
+        },
+        _ => Optimizer::Sgd,
+    })
+}
+
+fn schedule(keys: &mut Keys, l2: f64, learning_rate: Option<f64>) -> Result<Schedule> {
+    let name = match keys.word("schedule", &["exponential", "constant", "inverse_scaling", "theorem1"])? {
+        // decay is an option as old as the extension: it needs no schedule beside it
+        "exponential" => return Ok(Schedule::Exponential { decay: exponential(keys)? }),
+        name => name,
+    };
+    keys.refuse(&["decay"], "applies only with schedule \"exponential\"")?;
+    if name != "inverse_scaling" {
+        keys.refuse(&["power"], "applies only with schedule \"inverse_scaling\"")?;
+    }
+    if name != "theorem1" {
+        keys.refuse(&["mu", "a"], "applies only with schedule \"theorem1\"")?;
+    }
+    match name {
+        "inverse_scaling" => Ok(Schedule::InverseScaling { power: keys.number("power")?.unwrap_or(0.5) }),
+        "theorem1" => theorem1(keys, l2, learning_rate),
+        _ => Ok(Schedule::Constant),
+    }
+}
+
+fn exponential(keys: &mut Keys) -> Result<f64> {
+    keys.refuse(&["power"], "applies only with schedule \"inverse_scaling\"")?;
+    keys.refuse(&["mu", "a"], "applies only with schedule \"theorem1\"")?;
+    Ok(keys.number("decay")?.unwrap_or(0.95))
+}
+
+fn theorem1(keys: &mut Keys, l2: f64, learning_rate: Option<f64>) -> Result<Schedule> {
+    let (mu, a) = (keys.number("mu")?, keys.number("a")?);
+    if mu.is_none() && l2 == 0.0 {
+        return Err(invalid("mu", "must be given with schedule \"theorem1\", unless there is an l2 to take its place"));
+    }
+    if a.is_some() && learning_rate.is_some() {
+        return Err(invalid("a", "does not go with learning_rate: each of them decides the first rate"));
+    }
+    Ok(Schedule::Theorem1 { mu: mu.unwrap_or(l2), a })
+}
+
+const CLASS_WEIGHT: &str = "\"balanced\", or an object of labels and their weights, which are finite and at least 0";
+
+fn class_weight(value: &Value) -> Option<ClassWeight> {
+    match value {
+        Value::String(word) => (word == "balanced").then_some(ClassWeight::Balanced),
+        Value::Object(weights) => {
+            let weight = |(label, weight): (&String, &Value)| {
+                let weight = weight.as_f64().filter(|w| *w >= 0.0 && (*w as f32).is_finite())?;
+                Some((label.clone(), weight))
+            };
+            let weights: Vec<_> = weights.iter().map(weight).collect::<Option<_>>()?;
+            (!weights.is_empty()).then_some(ClassWeight::Given(weights))
+        }
+        _ => None,
+    }
+}
+
+fn read<T: serde::de::DeserializeOwned>(value: &Value) -> Option<T> {
+    T::deserialize(value).ok()
+}
+
+fn invalid(key: &str, reason: &str) -> Error {
+    Error::InvalidOption { key: key.to_owned(), reason: reason.to_owned() }
+}
+
+/// The options as given, to be taken one by one.
+struct Keys(Map<String, Value>);
+
+impl Keys {
+    fn new(options: Option<Value>) -> Result<Keys> {
+        let options = match options {
+            None => Map::new(),
+            Some(Value::Object(options)) => options,
+            Some(_) => return Err(Error::OptionsNotAnObject),
+        };
+        match options.keys().find(|key| !KNOWN.contains(&key.as_str())) {
+            Some(key) => Err(Error::Unknown { what: "options", given: key.clone(), known: KNOWN.join(", ") }),
+            None => Ok(Keys(options)),
+        }
+    }
+
+    /// The value of a key, which must be `what`.
+    fn take<T>(&mut self, key: &str, what: &str, read: impl FnOnce(&Value) -> Option<T>) -> Result<Option<T>> {
+        let Some(value) = self.0.remove(key) else { return Ok(None) };
+        read(&value).map(Some).ok_or_else(|| invalid(key, &format!("must be {what}")))
+    }
+
+    fn number(&mut self, key: &str) -> Result<Option<f64>> {
+        self.take(key, "a number", Value::as_f64)
+    }
+
+    fn integer(&mut self, key: &str, min: u64, max: u64) -> Result<Option<u64>> {
+        let whole = |value: &Value| {
+            let number = value.as_f64().filter(|number| number.fract() == 0.0)?;
+            (min as f64..=max as f64).contains(&number).then_some(number as u64)
+        };
+        self.take(key, &format!("a whole number from {min} to {max}"), whole)
+    }
+
+    /// One of `words`, the first if the key is not there.
+    fn word(&mut self, key: &str, words: &[&'static str]) -> Result<&'static str> {
+        let what = format!("one of \"{}\"", words.join("\", \""));
+        let known = |value: &Value| words.iter().copied().find(|word| value.as_str() == Some(word));
+        Ok(self.take(key, &what, known)?.unwrap_or(words[0]))
+    }
+
+    /// An error if one of these keys is there.
+    fn refuse(&self, keys: &[&str], reason: &str) -> Result<()> {
+        match keys.iter().find(|key| self.0.contains_key(**key)) {
+            Some(key) => Err(invalid(key, reason)),
+            None => Ok(()),
+        }
+    }
+}
