@@ -2,7 +2,7 @@
 
 use crate::error::{Error, OrRaise, Result};
 use crate::models::{self, Model};
-use crate::operators::{Buffers, Nulls, Shuffling, Source};
+use crate::operators::{Buffers, DecoderSpec, Known, Nulls, Shuffling, Source, Unseen};
 use crate::pg::check_for_interrupts;
 use crate::pg::custom_scan::Flags;
 use crate::pg::query::Running;
@@ -30,18 +30,26 @@ fn corgipile_evaluate_by_name(
 fn evaluate(model: &Model, source: &str) -> Result<Vec<(&'static str, f64)>> {
     let source = Source::resolve(source)?;
     let nulls = if model.skips_nulls { Nulls::Skip } else { Nulls::Error };
-    let labels = source.labels(&model.label, Some(&model.classes))?;
-    let decoder = source.decoder(labels, &model.features, nulls, Some(model.dim()))?;
-    let planned = source.plan(&model.label, &model.features, &Shuffling::none())?;
+    let known = Known {
+        classes: &model.classes,
+        dim: model.dim(),
+        categories: &[],
+        unseen: Unseen::Error,
+        standardizer: model.standardizer.as_ref(),
+    };
+    let spec = DecoderSpec {
+        nulls,
+        known: Some(known),
+        ..DecoderSpec::new(model.kind, Some(&model.label), &model.features)
+    };
+    let decoder = source.decoder(&spec)?;
+    let planned = source.plan(&spec, &Shuffling::none())?;
     let query = Running::start(planned, Running::active_snapshot(), 0, Flags::NONE);
     let mut buffers = Buffers::new(query, decoder);
     let mut evaluation = Evaluation::new(model.kind);
     let mut batch = Batch::new(model.dim());
     while buffers.next_batch(&mut batch)? {
         check_for_interrupts();
-        if let Some(standardizer) = &model.standardizer {
-            standardizer.apply_batch(&mut batch);
-        }
         evaluation.add(&model.linear, &batch);
     }
     let skipped = buffers.decoder.skipped();

@@ -22,7 +22,7 @@ pub use features::Features;
 pub use labels::{Classes, Labels};
 use pgrx::pg_sys::Datum;
 use serde::{Deserialize, Serialize};
-use sgd::Standardizer;
+use sgd::{Scaler, Standardizer};
 use sparse::SparseError;
 pub use spec::{DecoderSpec, FEATURE_TYPES, Known, column, is_category};
 use tuples::{Batch, RowsMut};
@@ -103,7 +103,7 @@ pub struct Decoder {
     features: Features,
     weight: Option<Weight>,
     nulls: Nulls,
-    standardizer: Option<Standardizer>,
+    scaler: Option<Scaler>,
     /// are classes or categories being found?
     preparing: bool,
     skipped: u64,
@@ -129,7 +129,7 @@ impl Decoder {
             features,
             weight,
             nulls,
-            standardizer,
+            scaler: standardizer.map(Scaler::new),
             preparing,
             skipped: 0,
             heaviest: 0.0,
@@ -169,16 +169,18 @@ impl Decoder {
             self.check_size(dim, standardizer.is_some())?;
         }
         if let Features::Sparse(columns) = &mut self.features {
-            columns.set_limit(MAX_WEIGHTS / self.labels.outputs().max(1));
+            // a dimension that was not met has no deviation
+            let met = standardizer.as_ref().map(|standardizer| standardizer.scale.len());
+            columns.set_limit(met.unwrap_or(MAX_WEIGHTS / self.labels.outputs().max(1)));
         }
-        self.standardizer = standardizer;
+        self.scaler = standardizer.map(Scaler::new);
         self.preparing = false;
         Ok(())
     }
 
     /// What tuples are standardized by.
     pub fn standardizer(&self) -> Option<&Standardizer> {
-        self.standardizer.as_ref()
+        self.scaler.as_ref().map(Scaler::standardizer)
     }
 
     /// Checks whether a model of so many features can be stored.
@@ -496,8 +498,8 @@ impl Decoder {
         if self.is_weighted() {
             self.weigh(batch, first);
         }
-        if let Some(standardizer) = &self.standardizer {
-            standardizer.apply_from(batch, first);
+        if let Some(scaler) = &self.scaler {
+            scaler.apply(batch, first..batch.len());
         }
     }
 

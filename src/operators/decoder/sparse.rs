@@ -78,11 +78,7 @@ impl SparseColumns {
     /// [`SparseError`]; the batch is then as it was.
     #[inline]
     pub fn read(&self, indices: Datum, values: Datum, label: f32, batch: &mut Batch) -> Result<(), SparseError> {
-        let room = {
-            let batch = &mut *batch;
-            move |entries| batch.push_sparse(label, entries)
-        };
-        match self.reader.read_quickly(indices, values, room)? {
+        match self.reader.read_quickly(indices, values, |entries| batch.push_sparse(label, entries))? {
             Quick::Read => Ok(()),
             Quick::Unusual { took_room } => {
                 if took_room {
