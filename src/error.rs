@@ -247,10 +247,9 @@ impl Error {
             | Error::NoSuchClass { .. }
             | Error::OptionsNotAnObject => Code::ERRCODE_INVALID_PARAMETER_VALUE,
             Error::NotOneSelect => Code::ERRCODE_SYNTAX_ERROR,
-            Error::NotReadOnly
-            | Error::Encoding
-            | Error::TextLabels(_)
-            | Error::NoProbabilities(_) => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
+            Error::NotReadOnly | Error::Encoding | Error::TextLabels(_) | Error::NoProbabilities(_) => {
+                Code::ERRCODE_FEATURE_NOT_SUPPORTED
+            }
             Error::UndefinedColumn { .. } | Error::NoFeatures { .. } => Code::ERRCODE_UNDEFINED_COLUMN,
             Error::AmbiguousColumn(_) => Code::ERRCODE_AMBIGUOUS_COLUMN,
             Error::ColumnType { .. } | Error::PredictType(_) | Error::NotARowType => Code::ERRCODE_DATATYPE_MISMATCH,
@@ -297,9 +296,7 @@ impl Error {
                 R::ColumnDimensions(..) => fixed("Arrays of indices and values have one dimension."),
                 R::Lengths { .. } => fixed("Each index needs its value."),
                 R::IndexBelow { base: 0, .. } => fixed("Indices are not negative."),
-                R::IndexBelow { .. } => {
-                    fixed("If indices count from 0, say so with options => '{\"index_base\": 0}'.")
-                }
+                R::IndexBelow { .. } => fixed("If indices count from 0, say so with options => '{\"index_base\": 0}'."),
                 R::IndexBeyond { of_model: true, .. } => fixed(
                     "The model has no weight for it. Train with options => '{\"unseen\": \"zero\"}' to ignore such indices, \
                      or with the option dimensions.",
@@ -307,9 +304,9 @@ impl Error {
                 R::IndexBeyond { said: true, .. } => fixed("Raise the option dimensions, or leave it out."),
                 R::IndexBeyond { .. } => fixed("A model has at most 134217727 weights."),
                 R::IndexTwice { .. } => fixed("Add up the values of an index that is there twice."),
-                R::UnseenCategory { .. } => {
-                    fixed("Train with options => '{\"unseen\": \"zero\"}' to ignore categories that are new in prediction.")
-                }
+                R::UnseenCategory { .. } => fixed(
+                    "Train with options => '{\"unseen\": \"zero\"}' to ignore categories that are new in prediction.",
+                ),
                 R::Appeared { .. } => {
                     fixed("The source gives other rows each time it is read; store its result in a table.")
                 }

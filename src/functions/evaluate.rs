@@ -37,11 +37,8 @@ fn evaluate(model: &Model, source: &str) -> Result<Vec<(&'static str, f64)>> {
         unseen: Unseen::Error,
         standardizer: model.standardizer.as_ref(),
     };
-    let spec = DecoderSpec {
-        nulls,
-        known: Some(known),
-        ..DecoderSpec::new(model.kind, Some(&model.label), &model.features)
-    };
+    let spec =
+        DecoderSpec { nulls, known: Some(known), ..DecoderSpec::new(model.kind, Some(&model.label), &model.features) };
     let decoder = source.decoder(&spec)?;
     let planned = source.plan(&spec, &Shuffling::none())?;
     let query = Running::start(planned, Running::active_snapshot(), 0, Flags::NONE);

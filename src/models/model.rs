@@ -7,6 +7,7 @@ use crate::pg::model_table::ModelRow;
 use crate::pg::number::NumberType;
 use crate::pg::relation::existing_base_type;
 use pgrx::{JsonB, pg_sys};
+use serde::{Deserialize, Serialize};
 use sgd::{LinearModel, ModelKind, Standardizer};
 use std::cell::Cell;
 
@@ -30,8 +31,9 @@ pub struct Model {
     pub unseen: Unseen,
 }
 
-/// What to do with a category or an index that training has not met.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// What to do, in prediction, with a category that training has not met, or an index beyond the model's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Unseen {
     /// it is an error
     #[default]

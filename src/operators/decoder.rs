@@ -12,6 +12,7 @@ mod sparse;
 mod spec;
 
 use crate::error::{Error, Result, RowAt, RowFault};
+pub use crate::models::Unseen;
 use crate::pg::array::{ArrayFault, ArrayReader};
 use crate::pg::number::{NumberFault, NumberType, narrow};
 use crate::pg::row::Row;
@@ -19,7 +20,7 @@ use crate::pg::uniform::{Destination, Run, Uniform};
 use categories::MixedFault;
 pub use class_weight::ClassWeight;
 pub use features::Features;
-pub use labels::{Classes, Labels};
+pub use labels::Labels;
 use pgrx::pg_sys::Datum;
 use serde::{Deserialize, Serialize};
 use sgd::{Scaler, Standardizer};
@@ -36,16 +37,6 @@ pub enum Nulls {
     Skip,
 }
 
-/// What to do, in prediction, with categories that were not met in training and with indices beyond the model's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Unseen {
-    #[default]
-    Error,
-    /// they have the weight 0
-    Zero,
-}
-
 /// Weights that a model may have: elements of an array.
 pub const MAX_WEIGHTS: usize = 134_217_727;
 
@@ -54,7 +45,6 @@ const MAX_MODEL_BYTES: usize = 900_000_000;
 
 /// The column of weights.
 pub struct Weight {
-    pub name: String,
     pub number: NumberType,
     /// which of the row's columns it is
     pub place: usize,

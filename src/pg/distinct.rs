@@ -225,11 +225,6 @@ impl Distinct {
         self.number.map(|number| number.read(datum))
     }
 
-    /// Whether value `i` comes before value `j` in the type's order.
-    pub fn is_less(&self, i: usize, j: usize) -> bool {
-        self.compare(i, j).is_lt()
-    }
-
     /// The numbers of all values in the type's order.
     pub fn sorted(&self) -> Vec<u32> {
         let mut order: Vec<u32> = (0..self.values.len() as u32).collect();

@@ -52,7 +52,9 @@ pub struct SparseReader {
 pub enum Quick {
     Read,
     /// it is not as usual; room was taken for it or not
-    Unusual { took_room: bool },
+    Unusual {
+        took_room: bool,
+    },
 }
 
 impl SparseReader {

@@ -12,14 +12,16 @@ pub struct Epoch {
     pub epoch: i32,
     /// Mean over the tuples, each measured before its own update.
     pub loss: f64,
-    /// Share of the tuples that were right, each measured before its own update.
-    pub accuracy: f64,
+    /// Share of the tuples that were right, each measured before its own update; None without classes.
+    pub accuracy: Option<f64>,
     /// Of this epoch.
     pub learning_rate: f64,
     /// How many tuples the epoch has trained on.
     pub tuples: i64,
     /// Wall time.
     pub seconds: f64,
+    /// 1 - SSE / SST, each tuple measured before its own update; None with classes.
+    pub r2: Option<f64>,
 }
 
 impl From<&Row> for Epoch {
@@ -32,6 +34,7 @@ impl From<&Row> for Epoch {
             learning_rate: row.get("learning_rate"),
             tuples: row.get("tuples"),
             seconds: row.get("seconds"),
+            r2: row.get("r2"),
         }
     }
 }

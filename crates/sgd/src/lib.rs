@@ -19,6 +19,7 @@ mod kernels;
 mod loss;
 mod model;
 mod moments;
+mod scaler;
 mod spread;
 #[cfg(test)]
 mod tests;
@@ -29,4 +30,5 @@ pub use hyperparameters::{Hyperparameters, InvalidHyperparameter, ModelKind, Opt
 pub use loss::{probability, softmax};
 pub use model::LinearModel;
 pub use moments::{Moments, Standardizer};
+pub use scaler::Scaler;
 pub use trainer::{Diverged, EpochReport, Trainer};

@@ -21,7 +21,9 @@ impl ClassWeight {
     pub fn to_json(&self) -> Value {
         match self {
             ClassWeight::Balanced => json!("balanced"),
-            ClassWeight::Given(weights) => weights.iter().map(|(label, weight)| (label.clone(), json!(weight))).collect(),
+            ClassWeight::Given(weights) => {
+                weights.iter().map(|(label, weight)| (label.clone(), json!(weight))).collect()
+            }
         }
     }
 }

@@ -90,13 +90,7 @@ impl SparseColumns {
     }
 
     #[cold]
-    fn read_thoroughly(
-        &self,
-        indices: Datum,
-        values: Datum,
-        label: f32,
-        batch: &mut Batch,
-    ) -> Result<(), SparseError> {
+    fn read_thoroughly(&self, indices: Datum, values: Datum, label: f32, batch: &mut Batch) -> Result<(), SparseError> {
         let entries = self.reader.read_thoroughly(indices, values).map_err(|fault| self.explain(fault))?;
         push(batch, label, &entries)?;
         Ok(())

@@ -50,7 +50,8 @@ pub struct Known<'a> {
 const LABEL_TYPES: &str = "A label is an integer, a number, a boolean, text or an enum.";
 const TARGET_TYPES: &str = "Model linear predicts a number: its label is a column of numbers, or a boolean.";
 const WEIGHT_TYPES: &str = "A weight is a number.";
-const INDEX_TYPES: &str = "Of two arrays, the first has integers, which are indices, and the second numbers, which are values.";
+const INDEX_TYPES: &str =
+    "Of two arrays, the first has integers, which are indices, and the second numbers, which are values.";
 pub const FEATURE_TYPES: &str = "Features are one array of numbers, an array of indices and one of values, or any number of \
      columns with numbers, booleans, text or enums.";
 
@@ -104,7 +105,7 @@ impl<'a> DecoderSpec<'a> {
         let number = NumberType::of(base_type(weight.type_oid)).filter(|number| *number != NumberType::Bool);
         let number = number.ok_or_else(|| column_type("weight", weight, WEIGHT_TYPES))?;
         let place = usize::from(self.label.is_some()) + self.features.len();
-        Ok(Weight { name: weight.name.clone(), number, place })
+        Ok(Weight { number, place })
     }
 
     fn features(&self, columns: &[Column]) -> Result<Features> {
@@ -115,9 +116,9 @@ impl<'a> DecoderSpec<'a> {
             [only] if is_array(&only) => {
                 let dim = self.known.map(|known| known.dim);
                 let reader = ArrayReader::of(base_type(only.type_oid));
-                reader.map(|reader| Features::Array { reader, dim, name: only.name.clone() }).ok_or(Error::NoFeatures {
-                    hint: FEATURE_TYPES.into(),
-                })
+                reader
+                    .map(|reader| Features::Array { reader, dim, name: only.name.clone() })
+                    .ok_or(Error::NoFeatures { hint: FEATURE_TYPES.into() })
             }
             [indices, values] if is_array(&indices) && is_array(&values) => {
                 if !is_index_array(base_type(indices.type_oid)) {
@@ -134,8 +135,19 @@ impl<'a> DecoderSpec<'a> {
 
     fn feature_columns(&self, columns: &[&Column]) -> Result<Features> {
         let number = |column: &Column| NumberType::of(base_type(column.type_oid));
-        if let Some(column) = columns.iter().find(|c| number(c).is_none() && !is_category(base_type(c.type_oid))) {
-            return Err(column_type("feature", column, FEATURE_TYPES));
+        for column in columns {
+            let is_category = is_category(base_type(column.type_oid));
+            match self.known.map(|known| known.categories.iter().any(|(name, _)| *name == column.name)) {
+                None | Some(false) if number(column).is_some() => {}
+                None | Some(true) if is_category => {}
+                None => return Err(column_type("feature", column, FEATURE_TYPES)),
+                Some(false) => {
+                    return Err(column_type("feature", column, "The model was trained on numbers in this column."));
+                }
+                Some(true) => {
+                    return Err(column_type("feature", column, "The model was trained on categories in this column."));
+                }
+            }
         }
         if let Some(types) = columns.iter().map(|c| number(c)).collect() {
             return Ok(Features::Columns { types, names: self.features.to_vec() });

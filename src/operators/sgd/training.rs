@@ -170,11 +170,8 @@ impl Training {
     /// Learns from a buffer in its order.
     fn learn(&self, trainer: &mut Trainer, batch: &Batch) -> Result<()> {
         let places = batch.order().len();
-        let floats = if batch.is_sparse() {
-            FLOATS_PER_ENTRY * (batch.nnz() / batch.len().max(1) + 1)
-        } else {
-            batch.stride()
-        };
+        let floats =
+            if batch.is_sparse() { FLOATS_PER_ENTRY * (batch.nnz() / batch.len().max(1) + 1) } else { batch.stride() };
         let chunk = (FLOATS_PER_CHUNK / (floats * self.buffers.decoder.labels().outputs())).max(1);
         trainer.begin_buffer(places);
         for from in (0..places).step_by(chunk) {
