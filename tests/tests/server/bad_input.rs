@@ -80,16 +80,6 @@ fn odd_lists_of_features_are_refused() {
 }
 
 #[test]
-fn sparse_features_are_announced_as_unsupported() {
-    let mut db = Database::new();
-    db.run(
-        "CREATE TABLE t (id int, features_k int[], features_v real[], label int);
-            INSERT INTO t VALUES (1, '{0,2}', '{1,1}', 0), (2, '{1}', '{1}', 1)",
-    );
-    rejects(&mut db, "'t'", "0A000").hints(&["dense"]);
-}
-
-#[test]
 fn no_rows_are_an_error() {
     let mut db = with_small_table();
     rejects(&mut db, "'SELECT * FROM t WHERE false'", "22000").says(&["no rows"]);

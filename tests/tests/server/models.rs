@@ -44,7 +44,7 @@ fn a_stored_model_tells_everything_about_its_training() {
         assert!(hyperparameters.iter().any(|given| given == line), "no {line} in {hyperparameters:?}");
     }
     let history = corgipile_tests::epochs_of(&db.rows(
-        "SELECT model_id, epoch, loss, accuracy, learning_rate, tuples, seconds FROM corgipile.training_history
+        "SELECT model_id, epoch, loss, accuracy, learning_rate, tuples, seconds, r2 FROM corgipile.training_history
          WHERE name = 'first' ORDER BY epoch",
         &[],
     ));
@@ -356,7 +356,7 @@ fn the_functions_have_the_documented_signatures() {
          buffer_size text DEFAULT '10%'::text, \
          seed bigint DEFAULT NULL::bigint, name text DEFAULT NULL::text, options jsonb DEFAULT NULL::jsonb|\
          TABLE(model_id bigint, epoch integer, loss double precision, accuracy double precision, \
-         learning_rate double precision, tuples bigint, seconds double precision)|v|u"
+         learning_rate double precision, tuples bigint, seconds double precision, r2 double precision)|v|u"
     );
     let shuffle = db.line(
         "SELECT pg_get_function_arguments(oid), pg_get_function_result(oid) FROM pg_proc

@@ -131,7 +131,7 @@ fn unknown_models_and_tables_are_errors_every_time() {
     clustered(&mut db, "t", 100);
     db.train("'t', max_epochs => 1");
     for _ in 0..2 {
-        db.rejects("SELECT * FROM corgipile_train('t', 'softmax')", "22023").hints(&["logistic", "svm"]);
+        db.rejects("SELECT * FROM corgipile_train('t', 'forest')", "22023").hints(&["logistic", "svm"]);
         db.rejects("SELECT * FROM corgipile_train('unknown')", "42P01");
         db.rejects("SELECT * FROM corgipile_train(' ')", "42602");
     }

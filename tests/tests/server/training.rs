@@ -39,6 +39,7 @@ fn a_row_per_epoch_has_the_documented_columns() {
         ("learning_rate", "float8"),
         ("tuples", "int8"),
         ("seconds", "float8"),
+        ("r2", "float8"),
     ];
     assert_eq!(columns, expected);
     let epochs = epochs_of(&rows);
