@@ -150,6 +150,19 @@ AS 'MODULE_PATHNAME', 'corgipile_shuffle_wrapper';
 COMMENT ON FUNCTION corgipile_shuffle(anyelement, bigint, text, text, text, int)
     IS 'the rows of a table in CorgiPile order';
 
+CREATE FUNCTION corgipile_shuffle_order(
+    strategy         text,
+    tuples           bigint,
+    tuples_per_block int,
+    buffer_tuples    bigint,
+    seed             bigint,
+    epoch            int DEFAULT 1
+) RETURNS TABLE ("position" bigint, tuple bigint)
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 ROWS 1000
+AS 'MODULE_PATHNAME', 'corgipile_shuffle_order_wrapper';
+COMMENT ON FUNCTION corgipile_shuffle_order(text, bigint, int, bigint, bigint, int)
+    IS 'the numbers of a table''s tuples in the order in which SGD sees them';
+
 -- ------------------------------------------------------------------------------------------------------------- prediction
 
 CREATE FUNCTION corgipile_predict(model_id bigint, features anyarray) RETURNS float8

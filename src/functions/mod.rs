@@ -3,6 +3,7 @@
 mod evaluate;
 mod predict;
 mod shuffle;
+mod shuffle_order;
 mod train;
 
 use crate::operators::sgd::Sgd;

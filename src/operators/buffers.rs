@@ -1,7 +1,7 @@
 //! The tuples of a running query, as whoever learns from them wants them.
 
-use super::Decoder;
 use super::tuple_shuffle::TupleShuffle;
+use super::{Decoder, FullShuffle};
 use crate::error::{Error, Result};
 use crate::pg::custom_scan::Scan;
 use crate::pg::query::Running;
@@ -32,12 +32,22 @@ impl Buffers {
 
     /// Time that a full shuffle before this epoch took.
     pub fn full_shuffle_time(&self) -> Duration {
-        Duration::ZERO
+        self.full_shuffle().map_or(Duration::ZERO, |copy| copy.time)
     }
 
     /// Space that the copy of a full shuffle takes; None if there is none.
     pub fn full_shuffle_bytes(&self) -> Option<u64> {
-        None
+        self.full_shuffle().map(|copy| copy.bytes)
+    }
+
+    fn full_shuffle(&self) -> Option<FullShuffle> {
+        self.query.top::<TupleShuffle>().with(|scan, node| scan.full_shuffle(node))
+    }
+
+    /// Whether the last batch has ended a block (with [`Shuffling::block_by_block`](super::Shuffling)): what the memory
+    /// of the buffer did not hold comes in the next.
+    pub fn at_block_end(&self) -> bool {
+        self.query.top::<TupleShuffle>().with(|scan, node| scan.at_block_end(node))
     }
 
     /// Ends the query.
@@ -55,7 +65,7 @@ impl TupleSource for Buffers {
         query.run(|| {
             top.run(|scan, node| {
                 let result = scan.next_batch(node, decoder, batch);
-                (result, batch.len())
+                (result, batch.order().len())
             })
         })
     }

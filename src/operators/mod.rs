@@ -14,6 +14,7 @@ pub mod tuple_shuffle;
 
 use crate::error::{Error, Result};
 use crate::pg::custom_scan::CustomScan;
+use crate::pg::query::{Planned, Query};
 use crate::settings;
 use block_shuffle::BlockShuffle;
 pub use buffers::Buffers;
@@ -21,6 +22,7 @@ pub use decoder::{ClassWeight, Decoder, DecoderSpec, Features, Known, MAX_WEIGHT
 use serde::{Deserialize, Serialize};
 use shuffle::{BlockSize, BufferSize, Geometry, Strategy};
 pub use source::Source;
+use std::time::Duration;
 use tuple_shuffle::TupleShuffle;
 
 /// Makes the nodes known to PostgreSQL; called once per backend.
@@ -43,6 +45,18 @@ pub struct Shuffling {
     pub buffer_size: BufferSize,
     /// the epoch of the first scan; each rescan is the next
     pub first_epoch: u64,
+    /// no batch has tuples of two blocks
+    #[serde(default)]
+    pub block_by_block: bool,
+}
+
+/// What a full shuffle has cost that was made for the epoch under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FullShuffle {
+    /// to read the source, or the copy before, to sort it and to write the copy; 0 if the copy serves this epoch, too
+    pub time: Duration,
+    /// of the copy
+    pub bytes: u64,
 }
 
 impl Shuffling {
@@ -54,6 +68,7 @@ impl Shuffling {
             block_size: BlockSize::Auto,
             buffer_size: BufferSize::Bytes(4 << 20),
             first_epoch: 0,
+            block_by_block: false,
         }
     }
 
@@ -80,6 +95,7 @@ impl Shuffling {
             block_size: block_size.parse().map_err(|e| invalid_size("block_size", e))?,
             buffer_size: buffer_size.parse().map_err(|e| invalid_size("buffer_size", e))?,
             first_epoch: 1,
+            block_by_block: false,
         };
         // whether the block size is one for our pages does not depend on how many there are
         shuffling.geometry(1).map(|_| shuffling)
@@ -109,9 +125,10 @@ impl Shuffling {
         }
     }
 
-    /// As the nodes are told.
-    pub fn to_json(&self) -> String {
-        serde_json::to_string(self).expect("a struct of plain values is always JSON")
+    /// Plans a query so that its rows come in this order. What is sorted as a whole comes from an ordinary plan.
+    pub fn plan(&self, query: Query) -> Planned {
+        let private = serde_json::to_string(self).expect("a struct of plain values is always JSON");
+        query.plan::<TupleShuffle, BlockShuffle>(&private, !self.strategy.sorts())
     }
 }
 

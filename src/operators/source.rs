@@ -1,8 +1,6 @@
 //! What is trained on: a table, or a query, and the columns of it that matter.
 
-use super::block_shuffle::BlockShuffle;
 use super::decoder::{FEATURE_TYPES, column, is_category};
-use super::tuple_shuffle::TupleShuffle;
 use super::{Decoder, DecoderSpec, Shuffling};
 use crate::error::{Error, Result};
 use crate::pg::array::ArrayReader;
@@ -51,7 +49,7 @@ impl Source {
         if !query.reads(relation.oid()) {
             return Err(Error::SourceChanged);
         }
-        Ok(query.plan::<TupleShuffle, BlockShuffle>(&shuffling.to_json()))
+        Ok(shuffling.plan(query))
     }
 
     /// The features if the user has named none: columns features_k and features_v, or the latter alone; else all numbers
@@ -96,7 +94,7 @@ impl Source {
     pub fn plan(&self, spec: &DecoderSpec, shuffling: &Shuffling) -> Result<Planned> {
         let columns: Vec<String> = spec.columns().map(quote_identifier).collect();
         let query = Query::analyze(&format!("SELECT {} FROM {}", columns.join(", "), self.from))?;
-        Ok(query.plan::<TupleShuffle, BlockShuffle>(&shuffling.to_json()))
+        Ok(shuffling.plan(query))
     }
 
     /// A decoder of the rows of [`Source::plan`].

@@ -18,6 +18,7 @@ pub mod planner;
 pub mod query;
 pub mod relation;
 pub mod row;
+pub mod sorter;
 pub mod sparse;
 pub mod spool;
 pub mod tuple_buffer;
@@ -59,5 +60,28 @@ pub fn check_for_interrupts() {
         if (&raw const pg_sys::InterruptPending).read_volatile() != 0 {
             pg_sys::ProcessInterrupts();
         }
+    }
+}
+
+/// Runs `f`, in which sequential scans that are begun read their tables from the first page on. Otherwise one of a large
+/// table would join another that is under way in the middle of it, and what depends on the rows' order would change from
+/// run to run.
+pub fn with_scans_from_the_start<R>(f: impl FnOnce() -> R) -> R {
+    // SAFETY: a level of settings of its own, as functions with SET have; an ERROR in f undoes it with the transaction.
+    unsafe {
+        let level = pg_sys::NewGUCNestLevel();
+        pg_sys::set_config_option(
+            c"synchronize_seqscans".as_ptr(),
+            c"off".as_ptr(),
+            pg_sys::GucContext::PGC_USERSET,
+            pg_sys::GucSource::PGC_S_SESSION,
+            pg_sys::GucAction::GUC_ACTION_SAVE,
+            true,
+            0,
+            false,
+        );
+        let result = f();
+        pg_sys::AtEOXact_GUC(true, level);
+        result
     }
 }

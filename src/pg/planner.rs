@@ -43,15 +43,15 @@ pub fn install(functions: &'static [FunctionNode]) {
     }
 }
 
-/// Plans `query`; if all it does is to filter and compute on one plain table, that table is read by a `scan` node with
-/// `private` as its custom_private.
+/// Plans `query`; if all it does is to filter and compute on one plain table, that table is read by a `scan` node, if one is
+/// given, with `private` as its custom_private.
 ///
 /// # Safety
 /// `query` is an analysed and rewritten SELECT that nobody else plans; `text` is where it comes from.
 pub(super) unsafe fn plan_query(
     query: *mut pg_sys::Query,
     text: *const std::ffi::c_char,
-    scan: &'static Methods,
+    scan: Option<&'static Methods>,
     private: &str,
 ) -> *mut pg_sys::PlannedStmt {
     struct Restore(Option<Inner>);
@@ -62,8 +62,8 @@ pub(super) unsafe fn plan_query(
     }
     // SAFETY: as the caller promises. Without CURSOR_OPT_PARALLEL_OK the plan is never parallel.
     unsafe {
-        let inner = Inner { query, scan, private: private_list(private) };
-        let _restore = Restore(INNER.replace(Some(inner)));
+        let inner = scan.map(|scan| Inner { query, scan, private: private_list(private) });
+        let _restore = Restore(INNER.replace(inner));
         pg_sys::pg_plan_query(query, text, 0, std::ptr::null_mut())
     }
 }

@@ -101,12 +101,12 @@ impl Query {
         }
     }
 
-    /// Plans the query so that the rows come from a node `B` under a node `T`. `B` reads the table itself if the query only
-    /// filters and computes on one; else it gets the whole plan as its child.
-    pub fn plan<T: CustomScan, B: CustomScan>(self, private: &str) -> Planned {
+    /// Plans the query so that the rows come from a node `B` under a node `T`. `B` reads the table itself if that is wanted
+    /// and the query only filters and computes on one; else it gets the whole plan as its child.
+    pub fn plan<T: CustomScan, B: CustomScan>(self, private: &str, reads_table: bool) -> Planned {
         // SAFETY: the query was made by analyze and is planned only here.
         unsafe {
-            let statement = planner::plan_query(self.query, self.text, B::methods(), private);
+            let statement = planner::plan_query(self.query, self.text, reads_table.then(B::methods), private);
             let mut plan = (*statement).planTree;
             if !planner::is_node::<B>(plan) {
                 plan = planner::put_on_top::<B>(plan, private);

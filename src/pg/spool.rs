@@ -37,6 +37,8 @@ pub struct Spool {
     tuples: Vec<usize>,
     /// number of that page
     current: usize,
+    /// the column that has the row's number in the source, from 0, if the rows are in another order
+    number: Option<usize>,
 }
 
 impl Spool {
@@ -53,7 +55,13 @@ impl Spool {
             used: 0,
             tuples: Vec::new(),
             current: 0,
+            number: None,
         }
+    }
+
+    /// An empty spool for rows of this type, of which the given column has the row's number in the source, from 0.
+    pub(super) fn numbered(descriptor: pg_sys::TupleDesc, number: usize) -> Spool {
+        Spool { number: Some(number), ..Spool::new(descriptor) }
     }
 
     /// A layout for the columns of the spooled rows.
@@ -105,6 +113,11 @@ impl Spool {
         self.used = 0;
     }
 
+    /// Bytes written.
+    pub fn bytes(&self) -> u64 {
+        self.pages.iter().map(|page| page.bytes as u64).sum()
+    }
+
     /// Pages written.
     pub fn pages(&self) -> u32 {
         self.pages.len() as u32
@@ -154,7 +167,24 @@ impl Spool {
 
     /// Which row of the source this is.
     pub fn at(&self, i: usize) -> RowAt {
-        RowAt::Number(self.pages[self.current].first_row + i as u64 + 1)
+        let number = match self.number {
+            Some(column) => self.column(i, column).value() as u64,
+            None => self.pages[self.current].first_row + i as u64,
+        };
+        RowAt::Number(number + 1)
+    }
+
+    /// A column, never NULL, of row `i` of the page.
+    fn column(&self, i: usize, column: usize) -> pg_sys::Datum {
+        // SAFETY: as in row(); the arrays are as long as the descriptor says.
+        unsafe {
+            let columns = (*self.descriptor).natts as usize;
+            let (mut values, mut nulls) = (vec![pg_sys::Datum::null(); columns], vec![false; columns]);
+            let tuple = self.buffer.as_ptr().cast::<u8>().add(self.tuples[i]).wrapping_sub(MINIMAL_TUPLE_OFFSET);
+            let mut tuple = pg_sys::HeapTupleData { t_data: tuple.cast_mut().cast(), ..Default::default() };
+            pg_sys::heap_deform_tuple(&mut tuple, self.descriptor, values.as_mut_ptr(), nulls.as_mut_ptr());
+            values[column]
+        }
     }
 
     /// Puts row `i` of the page into a slot for minimal tuples.

@@ -19,7 +19,7 @@ mod size;
 mod strategy;
 
 pub use geometry::{Geometry, MAX_BLOCK_BYTES, MIN_BLOCKS_IN_BUFFER};
-pub use mixer::Mixer;
+pub use mixer::{CHUNKS_PER_BUFFER, Mixer};
 pub use order::{OutOfMemory, TupleOrder};
 pub use permutation::{SortKeys, block_order, shuffle_tuples};
 pub use size::{BlockSize, BufferSize, SizeError};

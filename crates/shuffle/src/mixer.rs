@@ -115,7 +115,7 @@ impl Mixer {
             _ if self.epoch == 0 => geometry.left_in_buffer(position),
             Strategy::SlidingWindow if self.window.slots.is_empty() => geometry.buffer_blocks,
             Strategy::Mrs if self.reservoir.capacity == 0 => geometry.buffer_blocks,
-            Strategy::Mrs if self.reservoir.filling.len() < self.reservoir.capacity => part(2),
+            Strategy::Mrs if self.reservoir.filling.is_empty() => part(2),
             Strategy::SlidingWindow | Strategy::Mrs => part(CHUNKS_PER_BUFFER),
             _ => geometry.left_in_buffer(position),
         }

@@ -10,8 +10,9 @@ pub trait TupleSource {
     /// What can go wrong while reading.
     type Error;
 
-    /// Clears `batch` and fills it with the next buffer of tuples, in the order that [`Batch::order`] then holds.
-    /// Returns false, with an empty batch, at the end of the epoch.
+    /// Fills `batch`, the same in every call, with the next buffer of tuples, to be learned from in the order that
+    /// [`Batch::order`] then holds: no tuple, or one and the same twice, may be in it, and tuples may stay in the batch from
+    /// one call to the next. Returns false, with an empty order, at the end of the epoch.
     fn next_batch(&mut self, batch: &mut Batch) -> Result<bool, Self::Error>;
 
     /// Rewinds for the next epoch.

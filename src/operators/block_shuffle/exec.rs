@@ -10,9 +10,20 @@ use crate::pg::heap::PageScan;
 use crate::pg::row::{Layout, Row};
 use crate::pg::spool::Spool;
 use crate::pg::uniform::{Destination, Run, Uniform};
-use shuffle::block_order;
+use shuffle::{SortKeys, block_order};
 use std::time::Instant;
 use tuples::Batch;
+
+/// How much to read at once.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// more blocks to begin
+    pub blocks: usize,
+    /// that the buffer may have in the end, but for the rows of one page
+    pub bytes: u64,
+    /// blocks and bytes that the buffer will have to hold beyond that later on
+    pub spare: (usize, u64),
+}
 
 /// The next tuple, in the scan slot. False at the end of the epoch, and at a pause.
 pub fn next(scan: &mut BlockShuffle, node: Node) -> bool {
@@ -35,18 +46,33 @@ impl BlockShuffle {
         if self.begun {
             return Ok(());
         }
-        if self.pages.is_none() {
-            let pages = Pages::open(node);
-            self.geometry = self.shuffling.geometry(pages.count())?;
-            self.layout = self.decodes_raw.as_ref().and_then(|columns| pages.layout(node, columns));
-            self.pages = Some(pages);
-        }
+        self.open(node)?;
         let Self { shuffling, epoch, geometry, .. } = self;
         self.order = block_order(shuffling.strategy, shuffling.seed, *epoch, geometry.blocks, geometry.buffers());
         self.position = 0;
         self.prefetched = 0;
         self.begun = true;
         self.measured.epochs += 1;
+        Ok(())
+    }
+
+    /// Opens the pages, or, if they are those of a copy, makes the one for this epoch.
+    fn open(&mut self, node: Node) -> Result<()> {
+        let strategy = self.shuffling.strategy;
+        let pages = match self.pages.take() {
+            pages if strategy.sorts() => {
+                let keys = SortKeys::of(strategy, self.shuffling.seed, self.epoch);
+                self.copies.for_epoch(node, pages, keys)
+            }
+            Some(pages) => {
+                self.pages = Some(pages);
+                return Ok(());
+            }
+            None => Pages::open(node),
+        };
+        self.geometry = self.shuffling.geometry(pages.count())?;
+        self.layout = self.decodes_raw.as_ref().and_then(|columns| pages.layout(node, columns));
+        self.pages = Some(pages);
         Ok(())
     }
 
@@ -88,17 +114,11 @@ impl BlockShuffle {
         self.prefetched = self.prefetched.max(until);
     }
 
-    /// Decodes tuples into `batch` until `max_blocks` more blocks were read, the batch has `max_bytes` bytes or more, or
-    /// the epoch is over. Rows are appended in the order of the scan.
-    pub fn fill(
-        &mut self,
-        node: Node,
-        decoder: &mut Decoder,
-        batch: &mut Batch,
-        (max_blocks, max_bytes): (usize, u64),
-    ) -> Result<()> {
+    /// Decodes tuples into `batch` until `limits.blocks` more blocks were read, the batch has `limits.bytes` bytes or more,
+    /// or the epoch is over. Rows are appended in the order of the scan.
+    pub fn fill(&mut self, node: Node, decoder: &mut Decoder, batch: &mut Batch, limits: Limits) -> Result<()> {
         self.begin_epoch(node)?;
-        self.allowance = max_blocks;
+        self.allowance = limits.blocks;
         loop {
             let start = self.timing.then(Instant::now);
             let Some(rows) = self.next_page() else { return Ok(()) };
@@ -119,21 +139,22 @@ impl BlockShuffle {
                 self.measured.scan += loaded - start;
                 self.measured.decode += loaded.elapsed();
             }
-            if batch.bytes() as u64 >= max_bytes {
+            if batch.bytes() as u64 >= limits.bytes {
                 return Ok(());
             }
             if batch.capacity() < batch.len() * 2 {
-                self.reserve(batch, rows, max_bytes)?;
+                self.reserve(batch, rows, limits)?;
             }
         }
     }
 
     /// Makes room for the rest of the buffer, as if its pages had all as many rows as the last: a buffer that grows bit by
     /// bit is copied again and again, and takes twice its memory meanwhile.
-    fn reserve(&self, batch: &mut Batch, rows: usize, max_bytes: u64) -> Result<()> {
-        let blocks = self.allowance.min(self.order.len() - self.position);
+    fn reserve(&self, batch: &mut Batch, rows: usize, limits: Limits) -> Result<()> {
+        let blocks = (self.allowance + limits.spare.0).min(self.order.len() - self.position);
         let pages = self.block.len() + blocks * self.geometry.pages_per_block as usize;
-        let room = max_bytes.saturating_sub(batch.bytes() as u64) as usize / Batch::row_bytes(batch.dim());
+        let bytes = (limits.bytes + limits.spare.1).saturating_sub(batch.bytes() as u64) as usize;
+        let room = bytes / (batch.bytes() / batch.len().max(1)).max(1);
         Ok(batch.reserve((pages * rows).min(room + rows))?)
     }
 }

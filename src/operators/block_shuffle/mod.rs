@@ -5,19 +5,23 @@
 //! fixed when the first scan begins, so that every epoch sees the same rows.
 //!
 //! If the rows come from something else than one plain table, the node has that plan as its child: it spools the
-//! child's rows once and shuffles the pages of the spool.
+//! child's rows once and shuffles the pages of the spool. So it does with any source that is to be shuffled fully: then
+//! it sorts the rows on their way into the spool, and reads that as it lies.
 
+mod copy;
 mod exec;
 mod explain;
 mod pages;
 
-use super::Shuffling;
+use super::{FullShuffle, Shuffling};
 use crate::error::OrRaise;
 use crate::pg::custom_scan::{CustomScan, Flags, Methods, Node};
 use crate::pg::explain::Explain;
 use crate::pg::row::Layout;
+use copy::Copies;
+pub use exec::Limits;
 use pages::Pages;
-use shuffle::Geometry;
+use shuffle::{Geometry, Mixer};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -27,6 +31,7 @@ pub struct BlockShuffle {
     epoch: u64,
     /// opened by the first scan, kept by rescans
     pages: Option<Pages>,
+    copies: Copies,
     geometry: Geometry,
     /// has this epoch begun?
     begun: bool,
@@ -80,6 +85,7 @@ impl CustomScan for BlockShuffle {
             geometry: shuffling.geometry(0).or_raise(),
             shuffling,
             pages: None,
+            copies: Copies::default(),
             begun: false,
             order: Vec::new(),
             position: 0,
@@ -109,6 +115,7 @@ impl CustomScan for BlockShuffle {
         if let Some(pages) = self.pages.take() {
             pages.end();
         }
+        self.copies.end();
         node.end_child();
     }
 
@@ -136,9 +143,19 @@ impl BlockShuffle {
         &self.geometry
     }
 
-    /// How many blocks belong to the buffer that comes next: all of one, or what its memory did not hold.
-    pub fn left_in_buffer(&self) -> usize {
-        self.geometry.left_in_buffer(self.position as u32) as usize
+    /// How many blocks a mixer wants next; known as soon as an epoch has begun.
+    pub fn blocks_for(&self, mixer: &Mixer) -> usize {
+        mixer.blocks(&self.geometry, self.position as u32) as usize
+    }
+
+    /// What the full shuffle for the epoch under way has cost; None if the strategy makes none.
+    pub fn full_shuffle(&self) -> Option<FullShuffle> {
+        self.shuffling.strategy.sorts().then(|| self.copies.cost())
+    }
+
+    /// Are all rows of the last block read?
+    pub fn at_block_end(&self) -> bool {
+        self.block.is_empty() && self.page.is_empty()
     }
 
     /// Blocks begun since the first scan.
@@ -162,6 +179,6 @@ impl BlockShuffle {
 
     /// Is the epoch over, and not merely paused?
     pub fn at_end(&self) -> bool {
-        self.begun && self.position == self.order.len() && self.block.is_empty() && self.page.is_empty()
+        self.begun && self.position == self.order.len() && self.at_block_end()
     }
 }

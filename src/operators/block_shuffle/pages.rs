@@ -1,11 +1,12 @@
 //! Where the pages come from: the heap, or a spool of another plan's rows.
 
 use crate::error::RowAt;
-use crate::pg::check_for_interrupts;
+
 use crate::pg::custom_scan::{Node, Slot};
 use crate::pg::heap::PageScan;
 use crate::pg::row::Layout;
 use crate::pg::spool::Spool;
+use crate::pg::{check_for_interrupts, with_scans_from_the_start};
 use std::ops::Range;
 
 /// Pages with rows, to be visited in any order.
@@ -21,10 +22,12 @@ impl Pages {
             return Pages::Heap(PageScan::begin(relation, node.snapshot()));
         }
         let mut spool = Spool::new(node.child_descriptor());
-        while let Some(row) = node.child_row() {
-            check_for_interrupts();
-            spool.push(row);
-        }
+        with_scans_from_the_start(|| {
+            while let Some(row) = node.child_row() {
+                check_for_interrupts();
+                spool.push(row);
+            }
+        });
         spool.finish();
         Pages::Spool(spool)
     }

@@ -119,14 +119,19 @@ impl Training {
         if self.prepares {
             preparation::prepare(&mut self.buffers, &mut batch, self.request.options.standardize)?;
         }
-        let preparation = start.elapsed();
+        // the copy of a full shuffle may have been made for this pass; it is booked on the first epoch
+        let shuffle = if self.prepares { self.buffers.full_shuffle_time() } else { Duration::ZERO };
+        let preparation = start.elapsed().saturating_sub(shuffle);
         let mut trainer = None;
-        let mut history = Vec::new();
+        let mut history: Vec<EpochRow> = Vec::new();
         for epoch in 1..=self.request.max_epochs {
             if epoch > 1 || self.prepares {
                 self.buffers.next_epoch()?;
             }
             history.push(self.epoch(&mut trainer, &mut batch)?);
+        }
+        if let Some(first) = history.first_mut() {
+            first.shuffle_seconds += shuffle.as_secs_f64();
         }
         let Some(trainer) = trainer else { return Err(Error::NoRows("train on")) };
         self.store(&trainer, history, preparation)

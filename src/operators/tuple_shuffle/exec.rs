@@ -1,11 +1,12 @@
 //! Execution: whole buffers for SGD, slot by slot for any other parent.
 
 use super::{TupleShuffle, blocks};
-use crate::error::{OrRaise, Result};
+use crate::error::{Error, OrRaise, Result};
 use crate::operators::Decoder;
+use crate::operators::block_shuffle::Limits;
 use crate::pg::custom_scan::Node;
 use crate::pg::tuple_buffer::TupleBuffer;
-use shuffle::shuffle_tuples;
+use shuffle::CHUNKS_PER_BUFFER;
 use std::time::Instant;
 use tuples::Batch;
 
@@ -20,75 +21,166 @@ pub fn next(scan: &mut TupleShuffle, node: Node) -> bool {
     true
 }
 
-impl TupleShuffle {
-    /// Clears `batch` and fills it with the next buffer, shuffled. False, with an empty batch, at the end of the epoch.
-    pub fn next_batch(&mut self, node: Node, decoder: &mut Decoder, batch: &mut Batch) -> Result<bool> {
-        let child = blocks(node);
-        let read = child.with(|blocks, _| blocks.blocks_read());
-        batch.clear();
-        // A buffer of blocks without visible tuples is not the end.
-        while batch.is_empty() && !child.with(|blocks, _| blocks.at_end()) {
-            child.run(|blocks, below| {
-                let result = blocks.begin_epoch(below).and_then(|()| {
-                    let limits = (blocks.left_in_buffer(), self.shuffling.buffer_memory());
-                    blocks.fill(below, decoder, batch, limits)
-                });
-                (result, batch.len())
-            })?;
-        }
-        let (tuples, bytes) = (batch.len(), batch.bytes());
-        let (epoch, read) = child.with(|blocks, _| (blocks.epoch(), blocks.blocks_read() - read));
-        self.measured.blocks = self.measured.blocks.max(read);
-        self.shuffle(epoch, batch.order_mut(), tuples, bytes);
-        Ok(tuples > 0)
+/// What holds the tuples in the buffer.
+trait Held {
+    fn len(&self) -> usize;
+    fn bytes(&self) -> usize;
+    /// Keeps the tuples at these places, which ascend; they close up.
+    fn keep(&mut self, places: &[u32]);
+    /// Appends tuples of the blocks below, of which an epoch has begun.
+    fn fill(&mut self, node: Node, limits: Limits) -> Result<()>;
+}
+
+/// Decoded tuples.
+struct Decoded<'a> {
+    decoder: &'a mut Decoder,
+    batch: &'a mut Batch,
+}
+
+impl Held for Decoded<'_> {
+    fn len(&self) -> usize {
+        self.batch.len()
     }
 
-    /// Fills the buffer of tuples and shuffles it. False at the end of the epoch.
+    fn bytes(&self) -> usize {
+        self.batch.bytes()
+    }
+
+    fn keep(&mut self, places: &[u32]) {
+        match places {
+            [] => self.batch.clear(),
+            places => self.batch.retain(places),
+        }
+    }
+
+    fn fill(&mut self, node: Node, limits: Limits) -> Result<()> {
+        let before = self.batch.len();
+        blocks(node).run(|blocks, below| {
+            let result = blocks.fill(below, self.decoder, self.batch, limits);
+            (result, self.batch.len() - before)
+        })
+    }
+}
+
+impl Held for TupleBuffer {
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes()
+    }
+
+    fn keep(&mut self, places: &[u32]) {
+        self.keep(places);
+    }
+
+    /// The last of the blocks may be split by the memory: what is left of it comes first the next time.
+    fn fill(&mut self, node: Node, limits: Limits) -> Result<()> {
+        blocks(node).with(|scan, _| scan.allow(limits.blocks));
+        while (self.bytes() as u64) < limits.bytes {
+            match node.child_row() {
+                Some(row) => self.push(row),
+                None => break,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl TupleShuffle {
+    /// Fills `batch`, which must be the same in every call, with the next buffer, and sets its order to that in which to
+    /// learn. False, with an empty order, at the end of the epoch; what is in the batch by then may be wanted in the next.
+    pub fn next_batch(&mut self, node: Node, decoder: &mut Decoder, batch: &mut Batch) -> Result<bool> {
+        self.next_order(node, &mut Decoded { decoder, batch })?;
+        batch.set_order(&self.order)?;
+        Ok(!self.order.is_empty())
+    }
+
+    /// Fills the buffer of tuples and mixes them. False at the end of the epoch.
     fn fill_slots(&mut self, node: Node) -> bool {
-        let child = blocks(node);
-        let read = child.with(|blocks, _| blocks.blocks_read());
         node.scan_slot().clear();
         let mut tuples = self.tuples.take().unwrap_or_else(TupleBuffer::new);
-        tuples.clear();
-        while tuples.len() == 0 && !child.with(|blocks, _| blocks.at_end()) {
-            let blocks = child.with(|blocks, below| blocks.begin_epoch(below).map(|()| blocks.left_in_buffer()));
-            self.take_blocks(node, blocks.or_raise(), &mut tuples);
-        }
-        let mut order: Vec<u32> = (0..tuples.len() as u32).collect();
-        let (epoch, read) = child.with(|blocks, _| (blocks.epoch(), blocks.blocks_read() - read));
-        self.measured.blocks = self.measured.blocks.max(read);
-        self.shuffle(epoch, &mut order, tuples.len(), tuples.bytes());
-        self.order = order;
-        self.position = 0;
+        self.next_order(node, &mut tuples).or_raise();
         self.tuples = Some(tuples);
+        self.position = 0;
         !self.order.is_empty()
     }
 
-    /// Takes the tuples of up to `blocks` blocks, or as many as the memory allows. The last of them may be split: what is
-    /// left of it is the beginning of the next buffer.
-    fn take_blocks(&mut self, node: Node, blocks: usize, tuples: &mut TupleBuffer) {
-        super::blocks(node).with(|scan, _| scan.allow(blocks));
-        while (tuples.bytes() as u64) < self.shuffling.buffer_memory() {
-            match node.child_row() {
-                Some(row) => tuples.push(row),
-                None => return,
-            }
+    /// Reads until there are tuples to give, or the epoch is over.
+    fn next_order(&mut self, node: Node, held: &mut impl Held) -> Result<()> {
+        self.order.clear();
+        self.begin_epoch(node, held)?;
+        while self.order.is_empty() && !self.mixer.ended() {
+            self.read(node, held)?;
         }
+        Ok(())
     }
 
-    /// Shuffles the order of a full buffer.
-    fn shuffle(&mut self, epoch: u64, order: &mut [u32], tuples: usize, bytes: usize) {
-        if tuples == 0 {
-            return;
+    /// Begins the epoch, if that has not been done.
+    fn begin_epoch(&mut self, node: Node, held: &mut impl Held) -> Result<()> {
+        if self.begun {
+            return Ok(());
         }
+        let child = blocks(node);
+        let epoch = child.with(|blocks, _| blocks.epoch());
+        if self.mixer.needs_epoch_before(epoch) {
+            child.with(|blocks, _| blocks.set_epoch(epoch - 1));
+            self.mixer.begin_epoch(epoch - 1);
+            while !self.mixer.ended() {
+                self.read(node, held)?;
+            }
+            self.order.clear();
+            child.with(|blocks, _| blocks.set_epoch(epoch));
+        }
+        self.mixer.begin_epoch(epoch);
+        self.begun = true;
+        Ok(())
+    }
+
+    /// Lets those tuples go that were learned from, reads others, and mixes them.
+    fn read(&mut self, node: Node, held: &mut impl Held) -> Result<()> {
+        let child = blocks(node);
+        held.keep(self.mixer.survivors());
+        child.run(|blocks, below| (blocks.begin_epoch(below), 0))?;
+        let before = child.with(|blocks, _| blocks.blocks_read());
+        held.fill(node, self.limits(node, held.bytes() as u64))?;
+        let (read, last) = child.with(|blocks, _| (blocks.blocks_read() - before, blocks.at_end()));
+        self.measured.blocks = self.measured.blocks.max(read);
+        self.mix(held, last)
+    }
+
+    /// How much to read into a buffer that has `bytes` by now. If tuples stay in it, a part of its memory is left for those
+    /// that come later.
+    fn limits(&self, node: Node, bytes: u64) -> Limits {
+        let blocks = match self.shuffling.block_by_block {
+            true => 1,
+            false => blocks(node).with(|scan, _| scan.blocks_for(&self.mixer)),
+        };
+        let memory = self.shuffling.buffer_memory();
+        if !self.mixer.keeps_tuples() {
+            return Limits { blocks, bytes: memory, spare: (0, 0) };
+        }
+        let (chunk, parts) = (memory / u64::from(CHUNKS_PER_BUFFER + 1), CHUNKS_PER_BUFFER as usize);
+        // an estimate of what is to come must not fall short by a little: the buffer would be doubled
+        let spare = (blocks.div_ceil(parts) + blocks.div_ceil(4 * parts), chunk);
+        Limits { blocks, bytes: (memory - chunk).max(bytes + chunk), spare }
+    }
+
+    /// Finds the order of the tuples in the buffer, `last` if no more will come in this epoch.
+    fn mix(&mut self, held: &impl Held, last: bool) -> Result<()> {
+        let (tuples, bytes) = (held.len(), held.bytes());
         let start = self.timing.then(Instant::now);
-        shuffle_tuples(self.shuffling.strategy, self.shuffling.seed, epoch, self.buffer, order);
-        self.buffer += 1;
-        self.measured.buffers += 1;
+        // each tuple once, or, with one of a reservoir after each, twice
+        let room = if self.mixer.keeps_tuples() { 2 * tuples } else { tuples };
+        self.order.try_reserve(room).map_err(|_| Error::OutOfMemory(room * size_of::<u32>()))?;
+        self.mixer.arrived(tuples, last, &mut self.order);
+        self.measured.buffers += u64::from(!self.order.is_empty());
         self.measured.tuples = self.measured.tuples.max(tuples);
         self.measured.bytes = self.measured.bytes.max(bytes);
         if let Some(start) = start {
             self.measured.shuffle += start.elapsed();
         }
+        Ok(())
     }
 }

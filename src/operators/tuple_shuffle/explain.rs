@@ -3,6 +3,7 @@
 use super::{TupleShuffle, blocks};
 use crate::pg::custom_scan::Node;
 use crate::pg::explain::Explain;
+use shuffle::Strategy;
 
 pub fn explain(scan: &mut TupleShuffle, node: Node, explain: Explain) {
     let geometry = blocks(node).with(|blocks, below| blocks.planned_geometry(below));
@@ -17,6 +18,12 @@ pub fn explain(scan: &mut TupleShuffle, node: Node, explain: Explain) {
         let memory = scan.shuffling.buffer_memory() as f64;
         explain.integer(c"Buffer Tuples", (rows * share) as i64);
         explain.integer(c"Buffer Bytes", (rows * share * f64::from(width)).min(memory) as i64);
+    }
+    let capacity = scan.mixer.capacity() as i64;
+    match scan.shuffling.strategy {
+        Strategy::SlidingWindow if capacity > 0 => explain.integer(c"Window Tuples", capacity),
+        Strategy::Mrs if capacity > 0 => explain.integer(c"Reservoir Tuples", capacity),
+        _ => {}
     }
     if explain.analyze() {
         explain.integer(c"Buffers Filled", scan.measured.buffers as i64);

@@ -1,26 +1,29 @@
 //! CorgiPileTupleShuffle: mixes the tuples of some random blocks.
 //!
-//! Fills a buffer from the BlockShuffle below, shuffles an index over it, and gives the tuples in that order, until the
-//! blocks are used up; then the next buffer. To SGD it hands the whole buffer as a Batch, to any other parent slots.
+//! Fills a buffer from the BlockShuffle below, decides in which order the tuples in it are learned from and which of
+//! them stay ([`shuffle::Mixer`]), and gives them in that order, until the blocks are used up. To SGD it hands the whole
+//! buffer as a Batch, to any other parent slots.
 
 mod exec;
 mod explain;
 
-use super::Shuffling;
 use super::block_shuffle::BlockShuffle;
+use super::{FullShuffle, Shuffling};
 use crate::pg::custom_scan::{CustomScan, Flags, Methods, Node, Scan};
 use crate::pg::explain::Explain;
 use crate::pg::tuple_buffer::TupleBuffer;
-use shuffle::Geometry;
+use shuffle::{Geometry, Mixer};
 use std::time::Duration;
 
 /// State of the node.
 pub struct TupleShuffle {
     shuffling: Shuffling,
-    /// number of the buffer within the epoch
-    buffer: u64,
-    /// tuples for a parent that wants slots, the order in which to give them, and how many were given
+    mixer: Mixer,
+    /// has this epoch begun?
+    begun: bool,
+    /// tuples for a parent that wants slots
     tuples: Option<TupleBuffer>,
+    /// the order in which to give the tuples in the buffer, and how many of them were given as slots
     order: Vec<u32>,
     position: usize,
     timing: bool,
@@ -48,9 +51,11 @@ impl CustomScan for TupleShuffle {
     fn begin(node: Node, eflags: Flags) -> TupleShuffle {
         node.use_minimal_slot();
         node.begin_child(eflags);
+        let shuffling: Shuffling = node.private();
         TupleShuffle {
-            shuffling: node.private(),
-            buffer: 0,
+            mixer: Mixer::new(shuffling.strategy, shuffling.seed),
+            shuffling,
+            begun: false,
             tuples: None,
             order: Vec::new(),
             position: 0,
@@ -90,14 +95,22 @@ impl TupleShuffle {
         Geometry { buffer_blocks: self.measured.blocks.max(1) as u32, ..geometry }
     }
 
+    /// What the full shuffle for the epoch under way has cost; None if the strategy makes none.
+    pub fn full_shuffle(&self, node: Node) -> Option<FullShuffle> {
+        blocks(node).with(|scan, _| scan.full_shuffle())
+    }
+
+    /// Whether the last buffer has ended a block, and not only the memory.
+    pub fn at_block_end(&self, node: Node) -> bool {
+        blocks(node).with(|scan, _| scan.at_block_end())
+    }
+
+    /// Ends the epoch. What is in the buffer may still be wanted in the next.
     fn start_over(&mut self, node: Node) {
-        self.buffer = 0;
+        self.begun = false;
         self.position = 0;
         self.order.clear();
-        if let Some(tuples) = &mut self.tuples {
-            node.scan_slot().clear();
-            tuples.clear();
-        }
+        node.scan_slot().clear();
     }
 }
 

@@ -1,0 +1,60 @@
+//! corgipile_shuffle_order(): in which order a strategy gives the tuples of a table that need not be there.
+
+use crate::error::{Error, OrRaise, Result};
+use crate::pg::arguments::{Arguments, Call};
+use crate::pg::check_for_interrupts;
+use pgrx::prelude::*;
+use shuffle::{Geometry, Strategy, TupleOrder};
+
+/// The largest table: its order is held in memory, some bytes per tuple.
+const MAX_TUPLES: i64 = 100_000_000;
+
+/// Returns (position from 1, tuple from 0) for each tuple that SGD sees in one epoch.
+#[pg_extern(sql = false)]
+fn corgipile_shuffle_order(fcinfo: pg_sys::FunctionCallInfo) {
+    let call = Call::new(fcinfo);
+    let mut order = order(&call.arguments()).or_raise();
+    let mut position = 0_i64;
+    call.return_rows(2, |row| {
+        check_for_interrupts();
+        let Some(tuple) = order.next_tuple().map_err(out_of_memory).or_raise() else { return false };
+        position += 1;
+        row.copy_from_slice(&[position.into_datum(), i64::from(tuple).into_datum()]);
+        true
+    })
+    .or_raise();
+}
+
+/// The order that the arguments ask for.
+fn order(arguments: &Arguments) -> Result<TupleOrder> {
+    let strategy = arguments.get::<String>(0).ok_or(Error::NullArgument("strategy"))?;
+    let tuples = within("tuples", arguments.get(1), 0..=MAX_TUPLES)?;
+    let tuples_per_block = within("tuples_per_block", arguments.get::<i32>(2).map(i64::from), 1..=i32::MAX.into())?;
+    let buffer_tuples = within("buffer_tuples", arguments.get(3), 1..=i64::MAX)?;
+    let seed = arguments.get(4).ok_or(Error::NullArgument("seed"))?;
+    let epoch = within("epoch", arguments.get::<i32>(5).map(i64::from), 1..=i32::MAX.into())?;
+    let strategy: Strategy = strategy.parse().map_err(|_| Error::Unknown {
+        what: "shuffle strategies",
+        given: strategy,
+        known: Strategy::known(),
+    })?;
+    let clamped = |number: i64| u32::try_from(number).unwrap_or(u32::MAX);
+    let geometry = Geometry::of_tuples(clamped(tuples), clamped(tuples_per_block), clamped(buffer_tuples));
+    TupleOrder::new(strategy, seed, epoch.cast_unsigned(), geometry, check_for_interrupts).map_err(out_of_memory)
+}
+
+fn within(argument: &'static str, given: Option<i64>, range: std::ops::RangeInclusive<i64>) -> Result<i64> {
+    let number = given.ok_or(Error::NullArgument(argument))?;
+    if range.contains(&number) {
+        return Ok(number);
+    }
+    let reason = match number < *range.start() {
+        true => format!("{number} is not at least {}", range.start()),
+        false => format!("{number} is more than {}", range.end()),
+    };
+    Err(Error::InvalidArgument { argument, reason, hint: None })
+}
+
+fn out_of_memory(error: shuffle::OutOfMemory) -> Error {
+    Error::OutOfMemory(error.tuples as usize * size_of::<u64>())
+}
