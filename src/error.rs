@@ -86,6 +86,10 @@ pub enum RowFault {
     IndexTwice { column: String, index: i64 },
     #[error("label is too long ({0} bytes)")]
     LabelTooLong(usize),
+    #[error("label {0} is neither -1 nor 1")]
+    NotASign(f64),
+    #[error("label {label} is no class number from 0 to {}", classes - 1)]
+    NotAClass { label: f64, classes: usize },
 }
 
 impl RowFault {
@@ -175,6 +179,22 @@ pub enum Error {
     NoModelTable(String),
     #[error("name of the training source changed while it was being looked up")]
     SourceChanged,
+    #[error("invalid value for type corgipile.sgd_state: {0}")]
+    MalformedState(String),
+    #[error("a state of {0} bytes is larger than PostgreSQL's values may be")]
+    StateTooLarge(usize),
+    #[error("the state is that of an epoch that has not ended")]
+    UnfinishedEpoch,
+    #[error("the state is not that of an epoch that has begun")]
+    NoEpoch,
+    #[error("the states are of different trainings")]
+    OtherState,
+    #[error("the state is for {} features", if *.sparse { "sparse" } else { "dense" })]
+    StateKind { sparse: bool },
+    #[error("features must be arrays of numbers, not of type {0}")]
+    FeatureType(String),
+    #[error("{0} cannot be had with an aggregate")]
+    NotByAggregate(&'static str),
 }
 
 /// NaN and infinities as SQL writes them; a number beyond double precision has become an infinity.
@@ -234,7 +254,9 @@ impl Error {
                 | R::IndexBeyond { .. }
                 | R::IndexTwice { .. } => Code::ERRCODE_ARRAY_ELEMENT_ERROR,
                 R::ThirdClass { .. } => Code::ERRCODE_DATA_EXCEPTION,
-                R::UnseenClass { .. } | R::UnseenCategory { .. } => Code::ERRCODE_INVALID_PARAMETER_VALUE,
+                R::UnseenClass { .. } | R::UnseenCategory { .. } | R::NotASign(_) | R::NotAClass { .. } => {
+                    Code::ERRCODE_INVALID_PARAMETER_VALUE
+                }
                 R::Appeared { .. } => Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
                 R::LabelTooLong(..) | R::CategoryTooLong(..) | R::TooManyClasses { .. } => {
                     Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED
@@ -267,6 +289,13 @@ impl Error {
             Error::CorruptModel(..) => Code::ERRCODE_DATA_CORRUPTED,
             Error::NoModelTable(_) => Code::ERRCODE_UNDEFINED_TABLE,
             Error::SourceChanged => Code::ERRCODE_T_R_SERIALIZATION_FAILURE,
+            Error::MalformedState(_) => Code::ERRCODE_INVALID_TEXT_REPRESENTATION,
+            Error::StateTooLarge(_) => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+            Error::UnfinishedEpoch | Error::NoEpoch | Error::OtherState | Error::StateKind { .. } => {
+                Code::ERRCODE_INVALID_PARAMETER_VALUE
+            }
+            Error::FeatureType(_) => Code::ERRCODE_DATATYPE_MISMATCH,
+            Error::NotByAggregate(_) => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
         }
     }
 
@@ -312,6 +341,9 @@ impl Error {
                 }
                 R::CategoryTooLong(..) => fixed("Categories are at most 8191 bytes long."),
                 R::UnseenClass { known, .. } => Some(format!("The model knows the labels {known}.")),
+                R::NotASign(_) | R::NotAClass { .. } => fixed(
+                    "Labels are -1 and 1 for logistic and svm, class numbers from 0 for softmax, any numbers for linear.",
+                ),
                 R::LabelTooLong(..) => fixed("Labels are at most 8191 bytes long."),
             },
             Error::Encoding => fixed("Use corgipile in a database with the encoding UTF8."),
@@ -349,6 +381,17 @@ impl Error {
             Error::NoProbabilities(_) => fixed("Use corgipile_predict(), or train model => 'logistic'."),
             Error::OutOfMemory(_) => fixed("Use a smaller buffer_size, or lower corgipile.max_buffer_memory."),
             Error::NotARowType => fixed("Call it as SELECT * FROM corgipile_shuffle(NULL::my_table)."),
+            Error::UnfinishedEpoch | Error::NoEpoch => {
+                fixed("corgipile_sgd_agg() takes a state of corgipile_sgd_init() or of its own, and ends the epoch.")
+            }
+            Error::StateKind { sparse: true } => {
+                fixed("Give indices and values, or make the state with sparse => false.")
+            }
+            Error::StateKind { sparse: false } => fixed("Give one array, or make the state with sparse => true."),
+            Error::FeatureType(_) => {
+                fixed("Dense features are one array of numbers; sparse ones are integers and numbers.")
+            }
+            Error::NotByAggregate(_) => fixed("Use corgipile_train()."),
             _ => None,
         }
     }

@@ -1,10 +1,12 @@
 //! The SQL functions, one file per family. They are declared in sql/; here is what they do.
 
+mod aggregate;
 mod evaluate;
 mod predict;
 mod shuffle;
 mod shuffle_order;
 mod train;
+mod train_uda;
 
 use crate::operators::sgd::Sgd;
 use crate::operators::shuffle_scan::ShuffleScan;

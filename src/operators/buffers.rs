@@ -52,7 +52,13 @@ impl Buffers {
 
     /// Ends the query.
     pub fn finish(self) {
+        self.into_decoder();
+    }
+
+    /// Ends the query, and keeps what was learned about its rows.
+    pub fn into_decoder(self) -> Decoder {
         self.query.finish();
+        self.decoder
     }
 }
 

@@ -105,6 +105,19 @@ impl Source {
         spec.decoder(&self.columns)
     }
 
+    /// What stands behind FROM in a query that reads the source.
+    pub fn from(&self) -> &str {
+        &self.from
+    }
+
+    /// The column with this name.
+    ///
+    /// # Errors
+    /// [`Error::UndefinedColumn`], [`Error::AmbiguousColumn`]
+    pub fn column(&self, name: &str) -> Result<&Column> {
+        column(&self.columns, name)
+    }
+
     /// The type of a column, as it was declared.
     ///
     /// # Errors

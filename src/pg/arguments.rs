@@ -1,6 +1,7 @@
 //! Arguments of a call that has become a node, and the call of a set-returning function that has not.
 
 use super::custom_scan::Node;
+use super::varlena::Value;
 use crate::error::{Error, Result};
 use pgrx::prelude::*;
 use std::ffi::CStr;
@@ -76,6 +77,15 @@ impl Call {
         Call(fcinfo)
     }
 
+    /// The schema that the function is in, quoted.
+    pub fn schema(self) -> String {
+        // SAFETY: the function that is being called exists, and so does its schema.
+        unsafe {
+            let schema = pg_sys::get_namespace_name(pg_sys::get_func_namespace((*(*self.0).flinfo).fn_oid));
+            CStr::from_ptr(pg_sys::quote_identifier(schema)).to_string_lossy().into_owned()
+        }
+    }
+
     /// The arguments.
     pub fn arguments(self) -> Arguments {
         // SAFETY: nargs says how many there are; fn_expr, where their types are found, is set by the parser.
@@ -86,6 +96,23 @@ impl Call {
                 values: given.iter().map(|a| (a.value, a.isnull)).collect(),
                 types: (0..n).map(|i| pg_sys::get_fn_expr_argtype((*self.0).flinfo, i as i32)).collect(),
             }
+        }
+    }
+
+    /// A row as the function's result, for a function with several OUT parameters: a value, or None for NULL, for each.
+    pub fn row(self, values: &[Option<pg_sys::Datum>]) -> Value {
+        let mut datums: Vec<_> = values.iter().map(|value| value.unwrap_or(pg_sys::Datum::null())).collect();
+        let mut nulls: Vec<_> = values.iter().map(Option::is_none).collect();
+        // SAFETY: the declaration says which columns there are; they are counted before the row is made.
+        unsafe {
+            let mut descriptor = std::ptr::null_mut();
+            let class = pg_sys::get_call_result_type(self.0, std::ptr::null_mut(), &mut descriptor);
+            if class != pg_sys::TypeFuncClass::TYPEFUNC_COMPOSITE || (*descriptor).natts as usize != values.len() {
+                error!("the function does not return {} columns", values.len());
+            }
+            let descriptor = pg_sys::BlessTupleDesc(descriptor);
+            let tuple = pg_sys::heap_form_tuple(descriptor, datums.as_mut_ptr(), nulls.as_mut_ptr());
+            Value(pg_sys::HeapTupleHeaderGetDatum((*tuple).t_data))
         }
     }
 

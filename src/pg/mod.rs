@@ -5,6 +5,7 @@
 //! which is what makes their safe methods sound.
 #![allow(unsafe_code)]
 
+pub mod aggregate;
 pub mod arguments;
 pub mod array;
 pub mod custom_scan;
@@ -20,9 +21,11 @@ pub mod relation;
 pub mod row;
 pub mod sorter;
 pub mod sparse;
+pub mod spi;
 pub mod spool;
 pub mod tuple_buffer;
 pub mod uniform;
+pub mod varlena;
 
 use crate::error::{Error, Result};
 use pgrx::pg_sys;

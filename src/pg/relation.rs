@@ -141,3 +141,19 @@ pub fn is_enum(oid: pg_sys::Oid) -> bool {
     // SAFETY: a catalog lookup.
     unsafe { pg_sys::type_is_enum(oid) }
 }
+
+/// A type's name, qualified and quoted, without any modifier: a cast to it keeps values as they are.
+pub fn qualified_type_name(oid: pg_sys::Oid) -> String {
+    let flags = pg_sys::FORMAT_TYPE_TYPEMOD_GIVEN | pg_sys::FORMAT_TYPE_FORCE_QUALIFY;
+    // SAFETY: gives a C string; "character" would be one of length 1, which the flags prevent.
+    unsafe {
+        CStr::from_ptr(pg_sys::format_type_extended(oid, -1, flags as pg_sys::bits16)).to_string_lossy().into_owned()
+    }
+}
+
+/// A text as SQL writes it.
+pub fn quote_literal(text: &str) -> String {
+    let text = CString::new(text).unwrap_or_default();
+    // SAFETY: a C string in, a C string out.
+    unsafe { CStr::from_ptr(pg_sys::quote_literal_cstr(text.as_ptr())).to_string_lossy().into_owned() }
+}

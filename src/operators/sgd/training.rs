@@ -38,6 +38,21 @@ impl EpochRow {
     /// Columns of the result of corgipile_train().
     pub const COLUMNS: usize = 8;
 
+    /// An epoch that took so long, without the full shuffle before it; the model is still to be stored.
+    pub fn new(report: EpochReport, elapsed: Duration, shuffle: Duration) -> EpochRow {
+        EpochRow {
+            model_id: 0,
+            epoch: report.epoch as i32,
+            loss: report.loss,
+            accuracy: report.accuracy,
+            learning_rate: report.learning_rate,
+            tuples: report.tuples as i64,
+            seconds: elapsed.as_secs_f64(),
+            r2: report.r2,
+            shuffle_seconds: shuffle.as_secs_f64(),
+        }
+    }
+
     /// The row as its columns.
     pub fn values(&self) -> [Option<pg_sys::Datum>; EpochRow::COLUMNS] {
         [
@@ -159,7 +174,7 @@ impl Training {
         }
         let report = trainer.end_epoch().map_err(|e| self.diverged(e))?;
         let shuffle = self.buffers.full_shuffle_time();
-        Ok(row(report, start.elapsed().saturating_sub(shuffle), shuffle))
+        Ok(EpochRow::new(report, start.elapsed().saturating_sub(shuffle), shuffle))
     }
 
     /// A trainer in its first epoch, for tuples as the first batch has them.
@@ -255,19 +270,5 @@ fn feature_kind(features: &Features, columns: &[String]) -> FeatureKind {
             };
             FeatureKind::Columns(columns.iter().map(kind).collect())
         }
-    }
-}
-
-fn row(report: EpochReport, elapsed: Duration, shuffle: Duration) -> EpochRow {
-    EpochRow {
-        model_id: 0,
-        epoch: report.epoch as i32,
-        loss: report.loss,
-        accuracy: report.accuracy,
-        learning_rate: report.learning_rate,
-        tuples: report.tuples as i64,
-        seconds: elapsed.as_secs_f64(),
-        r2: report.r2,
-        shuffle_seconds: shuffle.as_secs_f64(),
     }
 }

@@ -1,0 +1,89 @@
+//! corgipile_sgd_init(): the state before the first epoch.
+
+use super::state::New;
+use crate::error::{Error, Result};
+use crate::operators::Nulls;
+use crate::operators::sgd::{Request, TrainArguments};
+use crate::pg::arguments::Arguments;
+use sgd::ModelKind;
+
+/// The bytes of the state that the arguments describe: model, dimensions, learning_rate, options, classes, sparse.
+///
+/// # Errors
+/// Those of [`TrainArguments::validate`]; [`Error::NullArgument`], [`Error::InvalidArgument`], [`Error::InvalidOption`],
+/// [`Error::NotByAggregate`].
+pub fn of_call(arguments: &Arguments) -> Result<Vec<u8>> {
+    let options = arguments.json(3).map_err(|e| invalid("options", e.to_string()))?;
+    let request = TrainArguments {
+        model: arguments.get(0),
+        learning_rate: arguments.get(2),
+        options,
+        // what a training has beside, and a state has not
+        source: Some(String::new()),
+        label: Some("label".into()),
+        max_epochs: Some(1),
+        shuffle: Some("no_shuffle".into()),
+        block_size: Some("auto".into()),
+        buffer_size: Some("10%".into()),
+        seed: Some(0),
+        ..TrainArguments::default()
+    }
+    .validate()?;
+    check(&request)?;
+    let dimensions: i32 = arguments.get(1).ok_or(Error::NullArgument("dimensions"))?;
+    if dimensions < 1 {
+        return Err(invalid("dimensions", format!("{dimensions} is not above 0")));
+    }
+    let sparse: bool = arguments.get(5).ok_or(Error::NullArgument("sparse"))?;
+    let options = &request.options;
+    if options.index_base.is_some() && !sparse {
+        return Err(refuse("index_base", "applies only to sparse features: give sparse => true"));
+    }
+    let state = New {
+        hyperparameters: request.hyperparameters,
+        dim: dimensions as usize,
+        outputs: outputs(request.hyperparameters.kind, arguments.get(4))?,
+        sparse,
+        index_base: options.index_base.unwrap_or(1),
+        skip_nulls: options.nulls == Nulls::Skip,
+        standardizer: None,
+    };
+    state.bytes()
+}
+
+/// Refuses what only whoever reads the table can do.
+fn check(request: &Request) -> Result<()> {
+    let options = &request.options;
+    let refused = [
+        ("standardize", options.standardize),
+        ("weight", options.weight.is_some()),
+        ("class_weight", options.class_weight.is_some()),
+        ("unseen", options.unseen.is_some()),
+    ];
+    if options.dimensions.is_some() {
+        return Err(refuse("dimensions", "is an argument of corgipile_sgd_init(), not an option"));
+    }
+    match refused.iter().find(|(_, given)| *given) {
+        Some((key, _)) => Err(refuse(key, "does not apply to a state alone")),
+        None => Ok(()),
+    }
+}
+
+/// How many numbers the model gives.
+fn outputs(kind: ModelKind, classes: Option<i32>) -> Result<usize> {
+    match (kind, classes) {
+        (ModelKind::Softmax, None) => Err(Error::NullArgument("classes")),
+        (ModelKind::Softmax, Some(classes @ 2..)) => Ok(classes as usize),
+        (ModelKind::Softmax, Some(classes)) => Err(invalid("classes", format!("{classes} is less than 2"))),
+        (_, None) => Ok(1),
+        (_, Some(_)) => Err(invalid("classes", "it applies only to model softmax".into())),
+    }
+}
+
+fn invalid(argument: &'static str, reason: String) -> Error {
+    Error::InvalidArgument { argument, reason, hint: None }
+}
+
+fn refuse(key: &str, reason: &str) -> Error {
+    Error::InvalidOption { key: key.into(), reason: reason.into() }
+}

@@ -1,0 +1,175 @@
+//! Rows as the transition functions get them: arrays, read into a row that is kept from call to call.
+
+use super::state::{Failure, StateMut};
+use crate::error::{Error, Result, RowAt, RowFault};
+use crate::pg::aggregate::RowCall;
+use crate::pg::array::{ArrayFault, ArrayReader};
+use crate::pg::number::NumberFault;
+use crate::pg::relation::{base_type, type_name};
+use crate::pg::sparse::{Beyond, Quick, SparseFault, SparseReader};
+use pgrx::pg_sys::Datum;
+use std::convert::Infallible;
+
+/// Which argument is what.
+const LABEL: usize = 2;
+const FEATURES: usize = 3;
+const INDICES: usize = 3;
+const VALUES: usize = 4;
+
+type Learned = std::result::Result<(), Failure>;
+
+/// Rows of a label and an array.
+pub struct Dense {
+    arrays: ArrayReader,
+    features: Vec<f32>,
+}
+
+impl Dense {
+    /// For the types that this call has.
+    ///
+    /// # Errors
+    /// [`Error::FeatureType`]
+    pub fn of(call: RowCall) -> Result<Dense> {
+        let given = call.type_of(FEATURES);
+        let arrays = ArrayReader::of(base_type(given)).ok_or_else(|| Error::FeatureType(type_name(given)))?;
+        Ok(Dense { arrays, features: Vec::new() })
+    }
+
+    /// Learns from one row, or counts it as skipped.
+    ///
+    /// # Errors
+    /// [`Error::Row`]; [`Error::StateKind`] if the state is for sparse tuples.
+    #[inline(always)]
+    pub fn learn(&mut self, state: &mut StateMut, call: RowCall) -> Result<()> {
+        if state.is_sparse() {
+            return Err(Error::StateKind { sparse: true });
+        }
+        self.features.resize(state.dim(), 0.0);
+        self.try_learn(state, call).or_else(|failure| skip_or_raise(state, failure))
+    }
+
+    #[inline(always)]
+    fn try_learn(&mut self, state: &mut StateMut, call: RowCall) -> Learned {
+        let label = call.double(LABEL).ok_or(RowFault::NullLabel)?;
+        let features = call.argument(FEATURES).ok_or(RowFault::NullFeatures)?;
+        self.arrays.read(features, &mut self.features).map_err(|fault| array_fault(fault, self.features.len()))?;
+        state.learn_dense(label, &mut self.features)
+    }
+}
+
+/// Rows of a label and two arrays.
+pub struct Sparse {
+    arrays: SparseReader,
+    indices: Vec<u32>,
+    values: Vec<f32>,
+}
+
+impl Sparse {
+    /// For the types that this call has, and indices from `base` to `base + dim - 1`.
+    ///
+    /// # Errors
+    /// [`Error::FeatureType`]
+    pub fn of(call: RowCall, base: u32, dim: usize) -> Result<Sparse> {
+        let (indices, values) = (call.type_of(INDICES), call.type_of(VALUES));
+        let arrays = SparseReader::of(base_type(indices), base_type(values), base, dim, Beyond::Fault)
+            .ok_or_else(|| Error::FeatureType(format!("{} and {}", type_name(indices), type_name(values))))?;
+        Ok(Sparse { arrays, indices: Vec::new(), values: Vec::new() })
+    }
+
+    /// Learns from one row, or counts it as skipped.
+    ///
+    /// # Errors
+    /// As [`Dense::learn`].
+    #[inline(always)]
+    pub fn learn(&mut self, state: &mut StateMut, call: RowCall) -> Result<()> {
+        if !state.is_sparse() {
+            return Err(Error::StateKind { sparse: false });
+        }
+        if self.arrays.dim() != state.dim() || self.arrays.base() != i64::from(state.index_base()) {
+            *self = Sparse::of(call, state.index_base(), state.dim())?; // another group of a GROUP BY, with another model
+        }
+        self.try_learn(state, call).or_else(|failure| skip_or_raise(state, failure))
+    }
+
+    #[inline(always)]
+    fn try_learn(&mut self, state: &mut StateMut, call: RowCall) -> Learned {
+        let label = call.double(LABEL).ok_or(RowFault::NullLabel)?;
+        let (Some(indices), Some(values)) = (call.argument(INDICES), call.argument(VALUES)) else {
+            return Err(RowFault::NullFeatures.into());
+        };
+        self.read(indices, values).map_err(|fault| sparse_fault(fault, &self.arrays))?;
+        state.learn_sparse(label, &self.indices, &mut self.values)
+    }
+
+    #[inline(always)]
+    fn read(&mut self, indices: Datum, values: Datum) -> std::result::Result<(), SparseFault> {
+        let Sparse { arrays, indices: to_indices, values: to_values } = self;
+        let (room_indices, room_values) = (&mut *to_indices, &mut *to_values);
+        let Ok(quick) = arrays.read_quickly(indices, values, move |len| {
+            room_indices.resize(len, 0);
+            room_values.resize(len, 0.0);
+            Ok::<_, Infallible>((room_indices.as_mut_slice(), room_values.as_mut_slice()))
+        });
+        if quick != Quick::Read {
+            let entries = arrays.read_thoroughly(indices, values)?;
+            (*to_indices, *to_values) = entries.into_iter().unzip();
+        }
+        Ok(())
+    }
+}
+
+/// A row with a fault: left out and counted if the fault is a NULL and the state says so.
+#[cold]
+fn skip_or_raise(state: &mut StateMut, failure: Failure) -> Result<()> {
+    let fault = match failure {
+        Failure::Row(fault) => fault,
+        Failure::State(error) => return Err(error),
+    };
+    let is_null = matches!(
+        fault,
+        RowFault::NullLabel | RowFault::NullFeatures | RowFault::NullFeature(_) | RowFault::NullElement(..)
+    );
+    let at = RowAt::Number(state.next_row());
+    if is_null && state.skip() { Ok(()) } else { Err(Box::new(fault).at(at)) }
+}
+
+fn array_fault(fault: ArrayFault, dim: usize) -> RowFault {
+    let name = |i: usize| format!("number {i}");
+    match fault {
+        ArrayFault::Length(0) => RowFault::Empty,
+        ArrayFault::Length(given) => RowFault::Length(given, dim),
+        ArrayFault::Dimensions(n) => RowFault::Dimensions(n),
+        ArrayFault::Null(i) => RowFault::NullFeature(name(i)),
+        ArrayFault::Number(i, fault) => number_fault(fault, name(i)),
+    }
+}
+
+fn number_fault(fault: NumberFault, name: String) -> RowFault {
+    match fault {
+        NumberFault::NotFinite(value) => RowFault::NotFinite(name, value),
+        NumberFault::OutOfRange(value) => RowFault::OutOfRange(name, value),
+    }
+}
+
+fn sparse_fault(fault: SparseFault, arrays: &SparseReader) -> RowFault {
+    let [indices, values] = ["indices", "values"].map(str::to_owned);
+    let of_array = |fault, column| match fault {
+        ArrayFault::Null(i) => RowFault::NullElement(column, i),
+        ArrayFault::Dimensions(n) => RowFault::ColumnDimensions(column, n),
+        ArrayFault::Length(n) => RowFault::Length(n, n),
+        ArrayFault::Number(i, fault) => number_fault(fault, format!("number {i}")),
+    };
+    let column = indices.clone();
+    match fault {
+        SparseFault::Indices(fault) => of_array(fault, indices),
+        SparseFault::Values(fault) => of_array(fault, values),
+        SparseFault::Lengths(n, m) => RowFault::Lengths { columns: [indices, values], lengths: [n, m] },
+        SparseFault::Below(index) => RowFault::IndexBelow { column, index, base: arrays.base() },
+        SparseFault::Beyond(index) => {
+            let last = arrays.base() + arrays.dim() as i64 - 1;
+            RowFault::IndexBeyond { column, index, last, said: true, of_model: false }
+        }
+        SparseFault::Twice(index) => RowFault::IndexTwice { column, index },
+        SparseFault::Value(index, fault) => number_fault(fault, format!("with index {index}")),
+    }
+}

@@ -1,0 +1,20 @@
+//! The text of a state: a prefix that says what it is, and the bytes in base64 (RFC 4648, without padding). Exact, and
+//! for each state only one.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+
+/// What every text begins with; the digit is the version of the format.
+const PREFIX: &str = "sgd1:";
+
+/// The text of these bytes.
+pub fn write(bytes: &[u8]) -> String {
+    let mut text = PREFIX.to_owned();
+    STANDARD_NO_PAD.encode_string(bytes, &mut text);
+    text
+}
+
+/// The bytes of a text, None if it is not what [`write`] writes.
+pub fn read(text: &[u8]) -> Option<Vec<u8>> {
+    STANDARD_NO_PAD.decode(text.strip_prefix(PREFIX.as_bytes())?).ok()
+}

@@ -1,0 +1,88 @@
+//! The arguments of corgipile_train_uda().
+
+use crate::error::{Error, Result};
+use crate::operators::sgd::{Request, TrainArguments};
+use crate::pg::arguments::Arguments;
+use crate::pg::require_utf8;
+use serde_json::{Value, json};
+use shuffle::Strategy;
+
+/// What is to be trained, and how the aggregate is run.
+pub struct UdaRequest {
+    pub training: Request,
+    /// may several processes learn at once?
+    pub parallel: bool,
+}
+
+impl UdaRequest {
+    /// Reads and checks the arguments of a call.
+    ///
+    /// # Errors
+    /// Those of [`TrainArguments::validate`]; [`Error::Unknown`] for a strategy that is no aggregate's;
+    /// [`Error::NotByAggregate`].
+    pub fn of_call(arguments: &Arguments) -> Result<UdaRequest> {
+        require_utf8()?;
+        let invalid = |reason| Error::InvalidArgument { argument: "options", reason, hint: None };
+        let mut options = arguments.json(9).map_err(|e| invalid(e.to_string()))?;
+        let parallel = take_parallel(&mut options)?;
+        let training = TrainArguments {
+            source: arguments.get(0),
+            model: arguments.get(1),
+            label: arguments.get(2),
+            features: arguments.get(3),
+            learning_rate: arguments.get(4),
+            max_epochs: arguments.get(5),
+            shuffle: arguments.get(6),
+            // a buffer there is none
+            block_size: Some("auto".into()),
+            buffer_size: Some("10%".into()),
+            seed: arguments.get(7),
+            name: arguments.get(8),
+            options,
+        }
+        .validate()?;
+        check(&training)?;
+        Ok(UdaRequest { training, parallel })
+    }
+
+    /// Is there to be a shuffled copy?
+    pub fn shuffles(&self) -> bool {
+        self.training.shuffling.strategy == Strategy::ShuffleOnce
+    }
+
+    /// What it takes to train the same model again.
+    pub fn to_json(&self) -> Value {
+        let mut record = self.training.record();
+        record.insert("path".into(), json!("uda"));
+        record.insert("parallel".into(), json!(self.parallel));
+        Value::Object(record)
+    }
+}
+
+/// Takes the one option that is not also corgipile_train()'s.
+fn take_parallel(options: &mut Option<Value>) -> Result<bool> {
+    let Some(Value::Object(keys)) = options else { return Ok(false) };
+    let Some(parallel) = keys.remove("parallel") else { return Ok(false) };
+    let reason = || Error::InvalidOption { key: "parallel".into(), reason: "must be true or false".into() };
+    parallel.as_bool().ok_or_else(reason)
+}
+
+/// Refuses what an aggregate cannot do.
+fn check(request: &Request) -> Result<()> {
+    let strategy = request.shuffling.strategy;
+    if !matches!(strategy, Strategy::NoShuffle | Strategy::ShuffleOnce) {
+        return Err(Error::Unknown {
+            what: "shuffle strategies of an aggregate",
+            given: strategy.name().into(),
+            known: "no_shuffle, shuffle_once".into(),
+        });
+    }
+    let options = &request.options;
+    match [("option weight", options.weight.is_some()), ("option class_weight", options.class_weight.is_some())]
+        .into_iter()
+        .find(|(_, given)| *given)
+    {
+        Some((what, _)) => Err(Error::NotByAggregate(what)),
+        None => Ok(()),
+    }
+}

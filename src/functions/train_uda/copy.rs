@@ -1,0 +1,41 @@
+//! The shuffled copy of a source: a temporary table, as one makes it who trains by aggregate.
+
+use super::sql::Reading;
+use crate::error::Result;
+use crate::pg::random_seed;
+use crate::pg::spi::{Connection, Sees};
+use std::time::{Duration, Instant};
+
+/// A shuffled copy. It is gone after an ERROR, with all that the (sub)transaction did.
+pub struct Copy {
+    /// qualified, to be put into a query
+    pub name: String,
+    /// how long it took to make
+    pub time: Duration,
+    /// with what was stored out of line
+    pub bytes: u64,
+}
+
+impl Copy {
+    /// Makes a copy of what is read.
+    ///
+    /// # Errors
+    /// PostgreSQL's own, for example if the user may not create temporary tables.
+    pub fn make(connection: &Connection, reading: &Reading, seed: i64) -> Result<Copy> {
+        let start = Instant::now();
+        let name = format!("pg_temp.corgipile_uda_{:08x}", random_seed());
+        connection.run(&reading.shuffled_copy(&name, seed), &[], Sees::Now)?;
+        let time = start.elapsed();
+        let size = format!("SELECT pg_catalog.pg_table_size('{name}'::pg_catalog.regclass)");
+        let bytes: Option<i64> = connection.run(&size, &[], Sees::Now)?.get(0, 0);
+        Ok(Copy { name, time, bytes: bytes.unwrap_or_default() as u64 })
+    }
+
+    /// Drops the copy.
+    ///
+    /// # Errors
+    /// PostgreSQL's own.
+    pub fn drop(self, connection: &Connection) -> Result<()> {
+        connection.run(&format!("DROP TABLE {}", self.name), &[], Sees::Now).map(|_| ())
+    }
+}

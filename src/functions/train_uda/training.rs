@@ -1,0 +1,207 @@
+//! The epochs: a query each, and what comes before and after them.
+
+use super::arguments::UdaRequest;
+use super::copy::Copy;
+use super::sql::{Coding, Features, Reading};
+use crate::error::{Error, Result};
+use crate::functions::aggregate::{New, StateMut};
+use crate::models::{self, ColumnKind, FeatureKind, NewModel};
+use crate::operators::sgd::{EpochRow, Request};
+use crate::operators::{self, Buffers, Decoder, Nulls, Shuffling, Source, preparation};
+use crate::pg::custom_scan::Flags;
+use crate::pg::query::Running;
+use crate::pg::spi::{Connection, Sees, Settings};
+use crate::pg::varlena::Bytes;
+use pgrx::pg_sys;
+use sgd::ModelKind;
+use std::ffi::CStr;
+use std::time::{Duration, Instant};
+use tuples::Batch;
+
+/// What a pass over the rows has found out before the first epoch.
+struct Prepared {
+    decoder: Decoder,
+    /// what the labels mean, ascending; None for numbers
+    classes: Option<Vec<String>>,
+    time: Duration,
+}
+
+/// Trains a model, stores it, and gives a row per epoch. `schema` is where the aggregate is.
+///
+/// # Errors
+/// What can be wrong with the source and its rows; [`Error::NotByAggregate`], [`Error::Diverged`],
+/// [`Error::ModelExists`].
+pub fn train(request: &UdaRequest, schema: &str) -> Result<Vec<EpochRow>> {
+    let training = &request.training;
+    models::check_can_store(training.name.as_deref())?;
+    let source = Source::resolve(&training.source)?;
+    let features = match &training.features {
+        Some(features) => features.clone(),
+        None => source.default_features(&training.label, None)?,
+    };
+    let snapshot = Running::active_snapshot();
+    let prepared = prepare(training, &source, &features, snapshot)?;
+    let mut reading = reading(&source, training, &features, &prepared.decoder)?;
+    let connection = Connection::open();
+    let settings = Settings::set(settings(request.parallel));
+    let (copy, sees) = if request.shuffles() {
+        let copy = Copy::make(&connection, &reading, training.shuffling.seed)?;
+        reading.from = copy.name.clone();
+        (Some(copy), Sees::Now)
+    } else {
+        (None, Sees::Snapshot(snapshot))
+    };
+    let first = first_state(training, &prepared, dimensions(&connection, &reading, training, &prepared, sees)?)?;
+    let coding = prepared.classes.as_ref().map_or(Coding::Number, |classes| {
+        Coding::of(classes, training.hyperparameters.kind.is_binary(), reading.label)
+    });
+    let epoch = Epoch { sql: reading.epoch(schema, &coding), parallel: request.parallel, sees };
+    let (mut history, mut last) = epoch.repeat(&connection, first, training.max_epochs)?;
+    let shuffle_bytes = copy.as_ref().map(|copy| copy.bytes);
+    if let Some(copy) = copy {
+        history[0].shuffle_seconds = copy.time.as_secs_f64();
+        copy.drop(&connection)?;
+    }
+    let (linear, skipped) = {
+        let mut state = StateMut::of(&mut last)?;
+        (state.model()?, state.report().skipped)
+    };
+    settings.restore();
+    connection.close();
+    let model_id = models::store(NewModel {
+        name: training.name.as_deref(),
+        kind: training.hyperparameters.kind,
+        source: &training.source,
+        label: &training.label,
+        label_type: source.type_of(&training.label)?,
+        classes: prepared.classes,
+        features: &features,
+        feature_kind: feature_kind(prepared.decoder.features(), &features),
+        hyperparameters: request.to_json(),
+        linear,
+        standardizer: prepared.decoder.standardizer().cloned(),
+        skipped,
+        preparation: prepared.time,
+        shuffle_bytes,
+        history: serde_json::to_string(&history).expect("rows of plain values are always JSON"),
+    })?;
+    for row in &mut history {
+        row.model_id = model_id;
+    }
+    Ok(history)
+}
+
+/// One pass over the rows in natural order, as in corgipile_train(): which classes there are, mean and deviation if they
+/// are asked for. Whatever is wrong with a row comes to light here, with the row's place.
+fn prepare(request: &Request, source: &Source, features: &[String], snapshot: pg_sys::Snapshot) -> Result<Prepared> {
+    let start = Instant::now();
+    let spec = request.decoder_spec(features);
+    let decoder = source.decoder(&spec)?;
+    request.options.check_features(decoder.features())?;
+    if decoder.features().categories().is_some() {
+        return Err(Error::NotByAggregate("features of text or enums"));
+    }
+    let planned = source.plan(&spec, &Shuffling::none())?;
+    let mut buffers = Buffers::new(Running::start(planned, snapshot, 0, Flags::NONE), decoder);
+    preparation::prepare(&mut buffers, &mut Batch::dense(0), request.options.standardize)?;
+    let decoder = buffers.into_decoder();
+    let classes = decoder.labels().classes().map(|classes| classes.names);
+    Ok(Prepared { decoder, classes, time: start.elapsed() })
+}
+
+/// The columns to be read.
+fn reading<'a>(source: &'a Source, request: &Request, features: &[String], decoder: &Decoder) -> Result<Reading<'a>> {
+    let columns = features.iter().map(|name| source.column(name)).collect::<Result<Vec<_>>>()?;
+    let features = match (decoder.features(), columns.as_slice()) {
+        (operators::Features::Array { .. }, [array]) => Features::Array(array),
+        (operators::Features::Sparse(_), [indices, values]) => Features::Sparse(indices, values),
+        _ => Features::Columns(columns),
+    };
+    Ok(Reading { from: source.from().to_owned(), label: source.column(&request.label)?, features })
+}
+
+/// For the time of the training: rows in the table's order, one process, unless several may learn.
+fn settings(parallel: bool) -> &'static [(&'static CStr, &'static CStr)] {
+    const ORDERED: (&CStr, &CStr) = (c"synchronize_seqscans", c"off");
+    if parallel { &[ORDERED] } else { &[ORDERED, (c"max_parallel_workers_per_gather", c"0")] }
+}
+
+/// How many features there are.
+fn dimensions(
+    connection: &Connection,
+    reading: &Reading,
+    request: &Request,
+    prepared: &Prepared,
+    sees: Sees,
+) -> Result<usize> {
+    let decoder = &prepared.decoder;
+    let known = decoder.features().dense_dim().or(request.options.dimensions);
+    if let Some(dim) = known.or(decoder.standardizer().map(|standardizer| standardizer.scale.len())) {
+        return Ok(dim);
+    }
+    let largest: Option<i64> = connection.run(&reading.largest_index(), &[], sees)?.get(0, 0);
+    let base = i64::from(request.options.index_base.unwrap_or(1));
+    // without any entry there is still an intercept to be learned
+    Ok(largest.map_or(1, |largest| (largest - base + 1).max(1) as usize))
+}
+
+/// The state before the first epoch.
+fn first_state(request: &Request, prepared: &Prepared, dim: usize) -> Result<Bytes> {
+    let decoder = &prepared.decoder;
+    decoder.check_size(dim, decoder.standardizer().is_some())?;
+    let kind = request.hyperparameters.kind;
+    let state = New {
+        hyperparameters: request.hyperparameters,
+        dim,
+        outputs: if kind == ModelKind::Softmax { decoder.labels().outputs() } else { 1 },
+        sparse: matches!(decoder.features(), operators::Features::Sparse(_)),
+        index_base: request.options.index_base.unwrap_or(1),
+        skip_nulls: request.options.nulls == Nulls::Skip,
+        standardizer: decoder.standardizer(),
+    };
+    Bytes::new(&state.bytes()?)
+}
+
+/// What the model is to know of its features.
+fn feature_kind(features: &operators::Features, columns: &[String]) -> FeatureKind {
+    match (features, features.index_base()) {
+        (operators::Features::Array { .. }, _) => FeatureKind::Array,
+        (_, Some(index_base)) => FeatureKind::Sparse { index_base: index_base as u32 },
+        _ => FeatureKind::Columns(columns.iter().map(|_| ColumnKind::Number).collect()),
+    }
+}
+
+/// The type corgipile.sgd_state.
+fn state_type(connection: &Connection) -> Result<pg_sys::Oid> {
+    let sql = "SELECT 'corgipile.sgd_state'::pg_catalog.regtype::pg_catalog.oid";
+    Ok(connection.run(sql, &[], Sees::Now)?.get(0, 0).unwrap_or(pg_sys::Oid::INVALID))
+}
+
+/// The query of an epoch, from state to state.
+struct Epoch {
+    sql: String,
+    parallel: bool,
+    sees: Sees,
+}
+
+impl Epoch {
+    /// Runs the query once per epoch. Gives what to tell of each, and the last state.
+    fn repeat(&self, connection: &Connection, first: Bytes, epochs: u32) -> Result<(Vec<EpochRow>, Bytes)> {
+        let query = connection.prepare(&self.sql, &[state_type(connection)?], self.parallel)?;
+        let mut state = first;
+        let mut history = Vec::new();
+        for _ in 0..epochs {
+            let start = Instant::now();
+            let rows = query.run(&[Some(state.datum())], self.sees);
+            let next = rows.bytes(0, 0).ok_or(Error::NoRows("train on"))?;
+            drop(rows);
+            std::mem::replace(&mut state, next).free();
+            let report = StateMut::of(&mut state)?.report();
+            if report.epoch.tuples == 0 {
+                return Err(Error::NoRows("train on"));
+            }
+            history.push(EpochRow::new(report.epoch, start.elapsed(), Duration::ZERO));
+        }
+        Ok((history, state))
+    }
+}
