@@ -72,6 +72,8 @@ pub enum RowFault {
     UnseenCategory { column: String, value: String },
     #[error("{what} {value} was not there in the pass before the first epoch, but is now")]
     Appeared { what: &'static str, value: String },
+    #[error("column \"{column}\" has more than {categories} categories: one more was found")]
+    TooManyCategories { column: String, categories: usize },
     #[error("category of column \"{0}\" is too long ({1} bytes)")]
     CategoryTooLong(String, usize),
     #[error("array of column \"{0}\" has {1} dimensions")]
@@ -139,8 +141,6 @@ pub enum Error {
     NoWeight,
     #[error("a model of {dim} features and {outputs} outputs is too large to be stored")]
     TooManyWeights { dim: usize, outputs: usize },
-    #[error("the categories of column \"{column}\" have more than {bytes} bytes in all")]
-    TooManyCategories { column: String, bytes: usize },
     #[error("training diverged in epoch {epoch}: the loss or a weight is no longer finite")]
     Diverged { epoch: u32, standardized: bool },
     #[error("model {0} does not exist")]
@@ -258,9 +258,10 @@ impl Error {
                     Code::ERRCODE_INVALID_PARAMETER_VALUE
                 }
                 R::Appeared { .. } => Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                R::LabelTooLong(..) | R::CategoryTooLong(..) | R::TooManyClasses { .. } => {
-                    Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED
-                }
+                R::LabelTooLong(..)
+                | R::CategoryTooLong(..)
+                | R::TooManyClasses { .. }
+                | R::TooManyCategories { .. } => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
             },
             Error::NullArgument(_) | Error::PredictNull(_) => Code::ERRCODE_NULL_VALUE_NOT_ALLOWED,
             Error::Unknown { .. }
@@ -276,7 +277,7 @@ impl Error {
             Error::AmbiguousColumn(_) => Code::ERRCODE_AMBIGUOUS_COLUMN,
             Error::ColumnType { .. } | Error::PredictType(_) | Error::NotARowType => Code::ERRCODE_DATATYPE_MISMATCH,
             Error::LabelValue { .. } => Code::ERRCODE_INVALID_TEXT_REPRESENTATION,
-            Error::TooManyWeights { .. } | Error::TooManyCategories { .. } => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+            Error::TooManyWeights { .. } => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
             Error::NoRows(_) | Error::OneClass { .. } | Error::NoWeight => Code::ERRCODE_DATA_EXCEPTION,
             Error::Diverged { .. } | Error::PredictNotFinite { .. } | Error::PredictOutOfRange { .. } => {
                 Code::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE
@@ -339,6 +340,9 @@ impl Error {
                 R::Appeared { .. } => {
                     fixed("The source gives other rows each time it is read; store its result in a table.")
                 }
+                R::TooManyCategories { .. } => fixed(
+                    "A column has at most 1000000 categories of 100 MB in all; leave it out, or combine its rare values.",
+                ),
                 R::CategoryTooLong(..) => fixed("Categories are at most 8191 bytes long."),
                 R::UnseenClass { known, .. } => Some(format!("The model knows the labels {known}.")),
                 R::NotASign(_) | R::NotAClass { .. } => fixed(
@@ -366,7 +370,6 @@ impl Error {
             Error::TooManyWeights { .. } => {
                 fixed("A model has at most 134217727 weights, and its row in corgipile.models at most 1 GB.")
             }
-            Error::TooManyCategories { .. } => fixed("Leave the column out, or combine its rare values."),
             Error::Diverged { standardized: false, .. } => {
                 fixed("Try a smaller learning_rate, or options => '{\"standardize\": true}'.")
             }

@@ -148,12 +148,12 @@ impl Decoder {
     /// `standardizer` is what the tuples are to be standardized by from now on.
     ///
     /// # Errors
-    /// [`Error::OneClass`], [`Error::NoSuchClass`], [`Error::TooManyWeights`], [`Error::TooManyCategories`]
+    /// [`Error::OneClass`], [`Error::NoSuchClass`], [`Error::TooManyWeights`]
     pub fn end_preparation(&mut self, counts: &[u64], standardizer: Option<Standardizer>) -> Result<()> {
         self.labels.close(counts)?;
         let mut standardizer = standardizer;
         if let Features::Mixed(columns) = &mut self.features {
-            columns.close()?;
+            columns.close();
             standardizer = standardizer.map(|numbers| columns.expand(&numbers));
             let dim = columns.dim();
             self.check_size(dim, standardizer.is_some())?;

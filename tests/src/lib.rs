@@ -13,6 +13,7 @@ mod library;
 mod oracle;
 mod server;
 mod session;
+mod textbook;
 mod training;
 
 pub use data::{DataSet, data_directory, generated_directory, skip};
@@ -24,4 +25,5 @@ pub use library::{backend_tests, library};
 pub use oracle::{Loss, Oracle, assert_close};
 pub use server::{log, program};
 pub use session::Session;
+pub use textbook::{Objective, Rule, Textbook, Tuple};
 pub use training::{Epoch, Evaluation, Model, epochs_of};

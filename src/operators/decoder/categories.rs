@@ -4,7 +4,7 @@
 //! an entry per number, 0 or not, and one for the category that the row has.
 
 use super::Unseen;
-use crate::error::{Error, Result, RowFault, excerpt};
+use crate::error::{RowFault, excerpt};
 use crate::pg::distinct::Distinct;
 use crate::pg::number::{NumberType, narrow};
 use crate::pg::query::Column;
@@ -38,7 +38,7 @@ struct Categories {
     /// their text, by place, once they are known
     names: Vec<String>,
     state: State,
-    /// bytes of the values
+    /// bytes of the values that were found
     bytes: usize,
 }
 
@@ -55,7 +55,8 @@ enum State {
 /// A value longer than this is no category.
 const MAX_BYTES: usize = 8191;
 
-/// Bytes of a column's categories, which are kept in a jsonb with those of all others.
+/// Categories of one column, and bytes of them all: they are kept in a jsonb, and in memory while they are found.
+const MAX_CATEGORIES: usize = 1_000_000;
 const MAX_TOTAL_BYTES: usize = 100_000_000;
 
 /// Why a row has no entries.
@@ -107,17 +108,13 @@ impl MixedColumns {
     }
 
     /// All rows have been read: no other categories will come.
-    ///
-    /// # Errors
-    /// [`Error::TooManyCategories`]
-    pub fn close(&mut self) -> Result<()> {
+    pub fn close(&mut self) {
         for column in &mut self.columns {
             if let Kind::Category(categories) = &mut column.kind {
-                categories.close(&column.name)?;
+                categories.close();
             }
         }
         self.number();
-        Ok(())
     }
 
     /// The categories of the columns that have some, in the columns' sequence.
@@ -225,13 +222,7 @@ impl Categories {
         }
         let i = self.values.add(value);
         match self.state {
-            State::Open if self.values.size(i) > MAX_BYTES => {
-                Err(RowFault::CategoryTooLong(column.to_owned(), self.values.size(i)))
-            }
-            State::Open => {
-                self.places.push(i as u32);
-                Ok(Some(i as u32))
-            }
+            State::Open => self.found(i, column),
             State::Prepared => Err(RowFault::Appeared { what: "category", value: excerpt(&self.values.text(i)) }),
             State::Model(_) => {
                 Err(RowFault::UnseenCategory { column: column.to_owned(), value: excerpt(&self.values.text(i)) })
@@ -239,21 +230,30 @@ impl Categories {
         }
     }
 
-    fn close(&mut self, column: &str) -> Result<()> {
+    /// A new category, whose place is still provisional.
+    fn found(&mut self, i: usize, column: &str) -> std::result::Result<Option<u32>, RowFault> {
+        let size = self.values.size(i);
+        self.bytes += size;
+        if size > MAX_BYTES {
+            return Err(RowFault::CategoryTooLong(column.to_owned(), size));
+        }
+        if i == MAX_CATEGORIES || self.bytes > MAX_TOTAL_BYTES {
+            return Err(RowFault::TooManyCategories { column: column.to_owned(), categories: i });
+        }
+        self.places.push(i as u32);
+        Ok(Some(i as u32))
+    }
+
+    fn close(&mut self) {
         if self.state != State::Open {
-            return Ok(());
+            return;
         }
         let order = self.values.sorted();
         for (place, i) in order.iter().enumerate() {
             self.places[*i as usize] = place as u32;
             self.names.push(self.values.text(*i as usize));
-            self.bytes += self.names[place].len();
-            if self.bytes > MAX_TOTAL_BYTES {
-                return Err(Error::TooManyCategories { column: column.to_owned(), bytes: MAX_TOTAL_BYTES });
-            }
         }
         self.state = State::Prepared;
-        Ok(())
     }
 }
 

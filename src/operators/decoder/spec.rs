@@ -135,19 +135,19 @@ impl<'a> DecoderSpec<'a> {
 
     fn feature_columns(&self, columns: &[&Column]) -> Result<Features> {
         let number = |column: &Column| NumberType::of(base_type(column.type_oid));
-        for column in columns {
+        // of an array among other columns, and of what is no feature at all, the latter is the greater mistake
+        let is_array = |column: &&&Column| ArrayReader::of(base_type(column.type_oid)).is_some();
+        let (arrays, others): (Vec<&&Column>, Vec<_>) = columns.iter().partition(is_array);
+        for column in others.into_iter().chain(arrays) {
             let is_category = is_category(base_type(column.type_oid));
-            match self.known.map(|known| known.categories.iter().any(|(name, _)| *name == column.name)) {
-                None | Some(false) if number(column).is_some() => {}
-                None | Some(true) if is_category => {}
-                None => return Err(column_type("feature", column, FEATURE_TYPES)),
-                Some(false) => {
-                    return Err(column_type("feature", column, "The model was trained on numbers in this column."));
-                }
-                Some(true) => {
-                    return Err(column_type("feature", column, "The model was trained on categories in this column."));
-                }
-            }
+            let hint = match self.known.map(|known| known.categories.iter().any(|(name, _)| *name == column.name)) {
+                None | Some(false) if number(column).is_some() => continue,
+                None | Some(true) if is_category => continue,
+                None => FEATURE_TYPES,
+                Some(false) => "The model was trained on numbers in this column.",
+                Some(true) => "The model was trained on categories in this column.",
+            };
+            return Err(column_type("feature", column, hint));
         }
         if let Some(types) = columns.iter().map(|c| number(c)).collect() {
             return Ok(Features::Columns { types, names: self.features.to_vec() });
