@@ -173,6 +173,22 @@ CREATE FUNCTION corgipile_predict(name text, features anyarray) RETURNS float8
 LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_by_name_wrapper';
 
+CREATE FUNCTION corgipile_predict(model_id bigint, indices anyarray, "values" anycompatiblearray) RETURNS float8
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_sparse_wrapper';
+
+CREATE FUNCTION corgipile_predict(name text, indices anyarray, "values" anycompatiblearray) RETURNS float8
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_sparse_by_name_wrapper';
+
+CREATE FUNCTION corgipile_predict(model_id bigint, "row" record) RETURNS float8
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_row_wrapper';
+
+CREATE FUNCTION corgipile_predict(name text, "row" record) RETURNS float8
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_row_by_name_wrapper';
+
 CREATE FUNCTION corgipile_predict_label(model_id bigint, features anyarray) RETURNS text
 LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_label_wrapper';
@@ -180,6 +196,22 @@ AS 'MODULE_PATHNAME', 'corgipile_predict_label_wrapper';
 CREATE FUNCTION corgipile_predict_label(name text, features anyarray) RETURNS text
 LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_label_by_name_wrapper';
+
+CREATE FUNCTION corgipile_predict_label(model_id bigint, indices anyarray, "values" anycompatiblearray) RETURNS text
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_sparse_wrapper';
+
+CREATE FUNCTION corgipile_predict_label(name text, indices anyarray, "values" anycompatiblearray) RETURNS text
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_sparse_by_name_wrapper';
+
+CREATE FUNCTION corgipile_predict_label(model_id bigint, "row" record) RETURNS text
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_row_wrapper';
+
+CREATE FUNCTION corgipile_predict_label(name text, "row" record) RETURNS text
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_row_by_name_wrapper';
 
 CREATE FUNCTION corgipile_predict_proba(model_id bigint, features anyarray) RETURNS float8[]
 LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
@@ -189,6 +221,22 @@ CREATE FUNCTION corgipile_predict_proba(name text, features anyarray) RETURNS fl
 LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_proba_by_name_wrapper';
 
+CREATE FUNCTION corgipile_predict_proba(model_id bigint, indices anyarray, "values" anycompatiblearray) RETURNS float8[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_sparse_wrapper';
+
+CREATE FUNCTION corgipile_predict_proba(name text, indices anyarray, "values" anycompatiblearray) RETURNS float8[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_sparse_by_name_wrapper';
+
+CREATE FUNCTION corgipile_predict_proba(model_id bigint, "row" record) RETURNS float8[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_row_wrapper';
+
+CREATE FUNCTION corgipile_predict_proba(name text, "row" record) RETURNS float8[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_row_by_name_wrapper';
+
 CREATE FUNCTION corgipile_evaluate(model_id bigint, source text) RETURNS TABLE (metric text, value float8)
 LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE COST 100000 ROWS 4
 AS 'MODULE_PATHNAME', 'corgipile_evaluate_wrapper';
@@ -197,14 +245,26 @@ CREATE FUNCTION corgipile_evaluate(name text, source text) RETURNS TABLE (metric
 LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE COST 100000 ROWS 4
 AS 'MODULE_PATHNAME', 'corgipile_evaluate_by_name_wrapper';
 
-COMMENT ON FUNCTION corgipile_predict(bigint, anyarray) IS 'the label that a model gives, as a number';
-COMMENT ON FUNCTION corgipile_predict(text, anyarray) IS 'the label that a model gives, as a number';
+COMMENT ON FUNCTION corgipile_predict(bigint, anyarray) IS 'the label that a model gives, as a number; of a linear model, the value';
+COMMENT ON FUNCTION corgipile_predict(text, anyarray) IS 'the label that a model gives, as a number; of a linear model, the value';
+COMMENT ON FUNCTION corgipile_predict(bigint, anyarray, anycompatiblearray) IS 'the label that a model gives, as a number; of a linear model, the value, for sparse features';
+COMMENT ON FUNCTION corgipile_predict(text, anyarray, anycompatiblearray) IS 'the label that a model gives, as a number; of a linear model, the value, for sparse features';
+COMMENT ON FUNCTION corgipile_predict(bigint, record) IS 'the label that a model gives, as a number; of a linear model, the value, for the columns of a row';
+COMMENT ON FUNCTION corgipile_predict(text, record) IS 'the label that a model gives, as a number; of a linear model, the value, for the columns of a row';
 COMMENT ON FUNCTION corgipile_predict_label(bigint, anyarray) IS 'the label that a model gives, as text';
 COMMENT ON FUNCTION corgipile_predict_label(text, anyarray) IS 'the label that a model gives, as text';
-COMMENT ON FUNCTION corgipile_predict_proba(bigint, anyarray) IS 'the probabilities of the two labels, in their ascending order';
-COMMENT ON FUNCTION corgipile_predict_proba(text, anyarray) IS 'the probabilities of the two labels, in their ascending order';
-COMMENT ON FUNCTION corgipile_evaluate(bigint, text) IS 'accuracy and loss of a model on other rows';
-COMMENT ON FUNCTION corgipile_evaluate(text, text) IS 'accuracy and loss of a model on other rows';
+COMMENT ON FUNCTION corgipile_predict_label(bigint, anyarray, anycompatiblearray) IS 'the label that a model gives, as text, for sparse features';
+COMMENT ON FUNCTION corgipile_predict_label(text, anyarray, anycompatiblearray) IS 'the label that a model gives, as text, for sparse features';
+COMMENT ON FUNCTION corgipile_predict_label(bigint, record) IS 'the label that a model gives, as text, for the columns of a row';
+COMMENT ON FUNCTION corgipile_predict_label(text, record) IS 'the label that a model gives, as text, for the columns of a row';
+COMMENT ON FUNCTION corgipile_predict_proba(bigint, anyarray) IS 'the probabilities of the labels, in their ascending order';
+COMMENT ON FUNCTION corgipile_predict_proba(text, anyarray) IS 'the probabilities of the labels, in their ascending order';
+COMMENT ON FUNCTION corgipile_predict_proba(bigint, anyarray, anycompatiblearray) IS 'the probabilities of the labels, in their ascending order, for sparse features';
+COMMENT ON FUNCTION corgipile_predict_proba(text, anyarray, anycompatiblearray) IS 'the probabilities of the labels, in their ascending order, for sparse features';
+COMMENT ON FUNCTION corgipile_predict_proba(bigint, record) IS 'the probabilities of the labels, in their ascending order, for the columns of a row';
+COMMENT ON FUNCTION corgipile_predict_proba(text, record) IS 'the probabilities of the labels, in their ascending order, for the columns of a row';
+COMMENT ON FUNCTION corgipile_evaluate(bigint, text) IS 'accuracy (R2 of a linear model) and loss of a model on other rows';
+COMMENT ON FUNCTION corgipile_evaluate(text, text) IS 'accuracy (R2 of a linear model) and loss of a model on other rows';
 
 -- -------------------------------------------------------------------------------------------------- training by aggregate
 

@@ -154,19 +154,43 @@ pub enum Error {
     #[error("model {model_id} has {expected} features, {given} given")]
     PredictLength { model_id: i64, expected: usize, given: usize },
     #[error("feature {0} is NULL")]
-    PredictNull(usize),
-    #[error("feature {index} is {}", in_words(*value))]
-    PredictNotFinite { index: usize, value: f64 },
-    #[error("feature {index} is out of range for type real: {value:e}")]
-    PredictOutOfRange { index: usize, value: f64 },
+    PredictNull(String),
+    #[error("feature {feature} is {}", in_words(*value))]
+    PredictNotFinite { feature: String, value: f64 },
+    #[error("feature {feature} is out of range for type real: {value:e}")]
+    PredictOutOfRange { feature: String, value: f64 },
     #[error("feature array has {0} dimensions")]
     PredictDimensions(usize),
     #[error("features must be an array of numbers, not of type {0}")]
     PredictType(String),
+    #[error("indices must be an array of integers, not of type {0}")]
+    PredictIndexType(String),
+    #[error("{indices} indices given, but {values} values")]
+    PredictLengths { indices: usize, values: usize },
+    #[error("index {0} of the given is NULL")]
+    PredictNullIndex(usize),
+    #[error("index {index} is less than {base}, where the model's indices begin")]
+    PredictIndexBelow { index: i64, base: u32 },
+    #[error("index {index} is beyond {last}, the last of model {model_id}")]
+    PredictIndexBeyond { model_id: i64, index: i64, last: i64 },
+    #[error("index {0} is given twice")]
+    PredictIndexTwice(i64),
+    #[error("model {model_id} has categories among its features, which an array cannot hold")]
+    PredictNeedsRow { model_id: i64, columns: String },
+    #[error("the given row has no column \"{column}\", which is a feature of model {model_id}")]
+    PredictNoColumn { model_id: i64, column: String, columns: Vec<String> },
+    #[error("the given row has more than one column \"{0}\"")]
+    PredictColumnTwice(String),
+    #[error("the feature columns of the source have other types than those that model {model_id} was trained on")]
+    EvaluateTypes { model_id: i64, trained_on: String },
+    #[error("category \"{value}\" of column \"{column}\" is unknown to model {model_id}")]
+    PredictCategory { model_id: i64, column: String, value: String },
     #[error("model {0} predicts text labels, which are not numbers")]
     TextLabels(i64),
-    #[error("model {0} is an SVM, which has no probabilities")]
-    NoProbabilities(i64),
+    #[error("model {0} is a linear regression, which has no labels")]
+    NoLabels(i64),
+    #[error("model {model_id} is {kind}, which has no probabilities")]
+    NoProbabilities { model_id: i64, kind: &'static str },
     #[error("out of memory: {0} bytes cannot be had")]
     OutOfMemory(usize),
     #[error("stored model {0} cannot be read: {1}")]
@@ -204,6 +228,11 @@ fn in_words(value: f64) -> String {
         f64::NEG_INFINITY => "-Infinity or out of range".into(),
         value => value.to_string(),
     }
+}
+
+/// Is this the name of a column of ROW(...): f1, f2, ...?
+fn is_made_up(column: &str) -> bool {
+    column.strip_prefix('f').is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// One of what is named in the plural.
@@ -263,19 +292,31 @@ impl Error {
                 | R::TooManyClasses { .. }
                 | R::TooManyCategories { .. } => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
             },
-            Error::NullArgument(_) | Error::PredictNull(_) => Code::ERRCODE_NULL_VALUE_NOT_ALLOWED,
-            Error::Unknown { .. }
+            Error::NullArgument(_) | Error::PredictNull(_) | Error::PredictNullIndex(_) => {
+                Code::ERRCODE_NULL_VALUE_NOT_ALLOWED
+            }
+            Error::PredictCategory { .. }
+            | Error::Unknown { .. }
             | Error::InvalidArgument { .. }
             | Error::InvalidOption { .. }
             | Error::NoSuchClass { .. }
             | Error::OptionsNotAnObject => Code::ERRCODE_INVALID_PARAMETER_VALUE,
             Error::NotOneSelect => Code::ERRCODE_SYNTAX_ERROR,
-            Error::NotReadOnly | Error::Encoding | Error::TextLabels(_) | Error::NoProbabilities(_) => {
-                Code::ERRCODE_FEATURE_NOT_SUPPORTED
+            Error::NotReadOnly
+            | Error::Encoding
+            | Error::TextLabels(_)
+            | Error::NoLabels(_)
+            | Error::PredictNeedsRow { .. }
+            | Error::NoProbabilities { .. } => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
+            Error::UndefinedColumn { .. } | Error::NoFeatures { .. } | Error::PredictNoColumn { .. } => {
+                Code::ERRCODE_UNDEFINED_COLUMN
             }
-            Error::UndefinedColumn { .. } | Error::NoFeatures { .. } => Code::ERRCODE_UNDEFINED_COLUMN,
-            Error::AmbiguousColumn(_) => Code::ERRCODE_AMBIGUOUS_COLUMN,
-            Error::ColumnType { .. } | Error::PredictType(_) | Error::NotARowType => Code::ERRCODE_DATATYPE_MISMATCH,
+            Error::AmbiguousColumn(_) | Error::PredictColumnTwice(_) => Code::ERRCODE_AMBIGUOUS_COLUMN,
+            Error::ColumnType { .. }
+            | Error::PredictType(_)
+            | Error::PredictIndexType(_)
+            | Error::EvaluateTypes { .. }
+            | Error::NotARowType => Code::ERRCODE_DATATYPE_MISMATCH,
             Error::LabelValue { .. } => Code::ERRCODE_INVALID_TEXT_REPRESENTATION,
             Error::TooManyWeights { .. } => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
             Error::NoRows(_) | Error::OneClass { .. } | Error::NoWeight => Code::ERRCODE_DATA_EXCEPTION,
@@ -285,7 +326,12 @@ impl Error {
             Error::NoModelId(_) | Error::NoModelName(_) => Code::ERRCODE_UNDEFINED_OBJECT,
             Error::ModelPermission(_) => Code::ERRCODE_INSUFFICIENT_PRIVILEGE,
             Error::ModelExists(_) => Code::ERRCODE_DUPLICATE_OBJECT,
-            Error::PredictLength { .. } | Error::PredictDimensions(_) => Code::ERRCODE_ARRAY_ELEMENT_ERROR,
+            Error::PredictLength { .. }
+            | Error::PredictLengths { .. }
+            | Error::PredictDimensions(_)
+            | Error::PredictIndexBelow { .. }
+            | Error::PredictIndexBeyond { .. }
+            | Error::PredictIndexTwice(_) => Code::ERRCODE_ARRAY_ELEMENT_ERROR,
             Error::OutOfMemory(_) => Code::ERRCODE_OUT_OF_MEMORY,
             Error::CorruptModel(..) => Code::ERRCODE_DATA_CORRUPTED,
             Error::NoModelTable(_) => Code::ERRCODE_UNDEFINED_TABLE,
@@ -380,8 +426,28 @@ impl Error {
             Error::ModelPermission(_) => fixed("A model is used by its owner and by members of the owner's role."),
             Error::ModelExists(_) => fixed("Choose another name, or delete the old model from corgipile.models."),
             Error::PredictType(_) => fixed("Cast the features, for example to real[]."),
+            Error::PredictIndexType(_) => fixed("Cast the indices, for example to integer[]."),
+            Error::PredictNull(_) | Error::PredictNullIndex(_) => {
+                fixed("A prediction needs all features; use coalesce() to put a number for a NULL.")
+            }
+            Error::PredictIndexBelow { .. } => fixed("Indices count as they did in training; see option index_base."),
+            Error::PredictIndexBeyond { .. } | Error::PredictCategory { .. } => {
+                fixed("Train with options => '{\"unseen\": \"zero\"}' to let the model ignore what it has not seen.")
+            }
+            Error::PredictNeedsRow { columns, .. } => {
+                Some(format!("Give a row with the columns {columns}: SELECT corgipile_predict(1, t) FROM t."))
+            }
+            Error::PredictNoColumn { columns, .. } if columns.iter().all(|column| is_made_up(column)) => fixed(
+                "ROW() does not name its columns; give a table's row or a subquery's: SELECT corgipile_predict(1, t) FROM t.",
+            ),
+            Error::PredictNoColumn { columns, .. } => Some(format!("The row has the columns {}.", columns.join(", "))),
+            Error::EvaluateTypes { trained_on, .. } => Some(format!("It was trained on {trained_on}.")),
+            Error::PredictColumnTwice(_) => fixed("Give the columns of the row different names."),
             Error::TextLabels(_) => fixed("Use corgipile_predict_label()."),
-            Error::NoProbabilities(_) => fixed("Use corgipile_predict(), or train model => 'logistic'."),
+            Error::NoLabels(_) => fixed("Use corgipile_predict(), which gives the value."),
+            Error::NoProbabilities { .. } => {
+                fixed("Use corgipile_predict(), or train model => 'logistic' or 'softmax'.")
+            }
             Error::OutOfMemory(_) => fixed("Use a smaller buffer_size, or lower corgipile.max_buffer_memory."),
             Error::NotARowType => fixed("Call it as SELECT * FROM corgipile_shuffle(NULL::my_table)."),
             Error::UnfinishedEpoch | Error::NoEpoch => {

@@ -5,16 +5,17 @@ use crate::error::Result;
 use crate::pg::model_table::{Key, Sight, Version};
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
-/// Memory that unused models may take, in bytes.
+/// Memory that the models of a backend may take, in bytes; one that is larger is kept alone.
 const MAX_BYTES: usize = 64 << 20;
 
 /// Lookups of the running statement that are remembered.
 const MAX_LOOKUPS: usize = 16;
 
 thread_local! {
-    static LOOKUPS: RefCell<Vec<(Key, Sight, Rc<Model>)>> = const { RefCell::new(Vec::new()) };
+    /// Weak, lest they keep alive what was put out of the cache.
+    static LOOKUPS: RefCell<Vec<(Key, Sight, Weak<Model>)>> = const { RefCell::new(Vec::new()) };
     static MODELS: RefCell<HashMap<i64, (Version, Rc<Model>)>> = RefCell::new(HashMap::new());
 }
 
@@ -23,7 +24,7 @@ pub fn find(key: Key, look_up: impl FnOnce(&Key) -> Result<Rc<Model>>) -> Result
     let sight = Sight::now();
     let known = LOOKUPS.with_borrow(|lookups| {
         let entry = lookups.iter().find(|(k, s, _)| *k == key && *s == sight);
-        entry.map(|(_, _, model)| model.clone())
+        entry.and_then(|(_, _, model)| model.upgrade())
     });
     if let Some(model) = known {
         return Ok(model);
@@ -32,7 +33,7 @@ pub fn find(key: Key, look_up: impl FnOnce(&Key) -> Result<Rc<Model>>) -> Result
     LOOKUPS.with_borrow_mut(|lookups| {
         lookups.retain(|(k, s, _)| *k != key && *s == sight);
         lookups.truncate(MAX_LOOKUPS - 1);
-        lookups.push((key, sight, model.clone()));
+        lookups.push((key, sight, Rc::downgrade(&model)));
     });
     Ok(model)
 }

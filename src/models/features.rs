@@ -69,14 +69,20 @@ impl FeatureKind {
         }
     }
 
+    /// The columns of categories among `features`, each with its categories in the order of their weights.
+    pub fn columns_of_categories(&self, features: &[String]) -> Vec<(String, Vec<String>)> {
+        let FeatureKind::Columns(columns) = self else { return Vec::new() };
+        let of_column = |(name, column): (&String, &ColumnKind)| match column {
+            ColumnKind::Number => None,
+            ColumnKind::Categories(categories) => Some((name.clone(), categories.values.clone())),
+        };
+        features.iter().zip(columns).filter_map(of_column).collect()
+    }
+
     /// The categories of the columns `features`, as corgipile.models has them; None if there are none.
     pub fn categories(&self, features: &[String]) -> Option<Value> {
-        let FeatureKind::Columns(columns) = self else { return None };
-        let named = features.iter().zip(columns).filter_map(|(name, column)| match column {
-            ColumnKind::Number => None,
-            ColumnKind::Categories(categories) => Some((name.clone(), Value::from(categories.values()))),
-        });
-        let named: Map<String, Value> = named.collect();
+        let columns = self.columns_of_categories(features).into_iter();
+        let named: Map<String, Value> = columns.map(|(name, values)| (name, Value::from(values))).collect();
         (!named.is_empty()).then_some(Value::Object(named))
     }
 

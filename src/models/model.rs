@@ -20,9 +20,9 @@ pub struct Model {
     pub linear: LinearModel,
     pub standardizer: Option<Standardizer>,
     /// ascending; of two, the first is the negative class; none for `linear`
-    pub classes: [String; 2],
+    pub classes: Vec<String>,
     /// the classes as numbers, unless they are text
-    pub values: Option<[f64; 2]>,
+    pub values: Option<Vec<f64>>,
     pub label: String,
     /// names of the feature columns
     pub features: Vec<String>,
@@ -53,23 +53,15 @@ impl Model {
 
     /// Number of features.
     pub fn dim(&self) -> usize {
-        self.linear.weights.len()
-    }
-
-    /// w·x + b for raw features, which are standardized in place if the model was trained so.
-    pub fn decision(&self, features: &mut [f32]) -> f32 {
-        if let Some(standardizer) = &self.standardizer {
-            standardizer.apply(features);
-        }
-        self.linear.decision(features)
+        self.linear.dim
     }
 
     /// Bytes of memory, roughly.
     pub fn bytes(&self) -> usize {
-        let floats = self.linear.weights.len() + 1;
+        let floats = self.linear.weights.len() + self.linear.intercepts.len();
         let doubles = self.standardizer.as_ref().map_or(0, |s| s.mean.len() + s.scale.len());
         let strings = self.classes.iter().chain(&self.features).map(|s| size_of::<String>() + s.len() + 16);
-        let values = 2;
+        let values = self.values.as_ref().map_or(0, Vec::len);
         4 * floats + 8 * (doubles + values) + strings.sum::<usize>() + self.feature_kind.bytes() + size_of::<Model>()
     }
 }
@@ -78,17 +70,17 @@ impl Model {
 fn read(id: i64, row: &ModelRow) -> std::result::Result<Model, &'static str> {
     let kind: String = row.get(c"model").ok_or("model is NULL")?;
     let kind: ModelKind = kind.parse().map_err(|_| "unknown kind of model")?;
-    let linear = weights(row)?;
+    let linear = weights(kind, row)?;
     let features: Vec<String> = elements(row.get(c"features")).ok_or("features are NULL")?;
     let feature_kind: String = row.get(c"feature_kind").ok_or("feature_kind is NULL")?;
     let categories: Option<JsonB> = row.get(c"categories");
     let categories = categories.map(|JsonB(categories)| categories);
     let feature_kind = FeatureKind::read(&feature_kind, &features, categories.as_ref(), row.get(c"index_base"))
         .ok_or("features, feature_kind, categories and index_base do not fit each other")?;
-    if feature_kind.dim().is_some_and(|dim| dim != linear.weights.len()) {
+    if feature_kind.dim().is_some_and(|dim| dim != linear.dim) {
         return Err("features do not fit the weights");
     }
-    let classes = classes(row)?;
+    let classes = classes(kind, linear.outputs, row)?;
     let label_type = row.get(c"label_type").unwrap_or(pg_sys::Oid::INVALID);
     let options: Option<JsonB> = row.get(c"hyperparameters");
     let option = |key: &str, value: &str| options.as_ref().is_some_and(|JsonB(options)| options[key] == value);
@@ -96,7 +88,7 @@ fn read(id: i64, row: &ModelRow) -> std::result::Result<Model, &'static str> {
         id,
         serial: next_serial(),
         kind,
-        standardizer: standardizer(linear.weights.len(), row)?,
+        standardizer: standardizer(linear.dim, row)?,
         linear,
         values: numbers(label_type, &classes),
         classes,
@@ -116,15 +108,16 @@ fn next_serial() -> u64 {
     LAST.get()
 }
 
-fn weights(row: &ModelRow) -> std::result::Result<LinearModel, &'static str> {
+fn weights(kind: ModelKind, row: &ModelRow) -> std::result::Result<LinearModel, &'static str> {
     const ARRAY: &str = "weights and intercepts are not arrays of one dimension without NULLs";
     let weights = row.floats::<f32>(c"weights").flatten().ok_or(ARRAY)?;
     let intercepts = row.floats::<f32>(c"intercepts").flatten().ok_or(ARRAY)?;
     let outputs = intercepts.len();
-    if outputs != 1 || weights.is_empty() || !weights.len().is_multiple_of(outputs) {
+    let fits = if kind == ModelKind::Softmax { outputs > 1 } else { outputs == 1 };
+    if !fits || weights.is_empty() || !weights.len().is_multiple_of(outputs) {
         return Err("weights and intercepts do not fit each other");
     }
-    let linear = LinearModel { dim: weights.len(), outputs: 1, weights, intercepts };
+    let linear = LinearModel { dim: weights.len() / outputs, outputs, weights, intercepts };
     if linear.is_finite() { Ok(linear) } else { Err("weights are not finite") }
 }
 
@@ -143,9 +136,16 @@ fn standardizer(dim: usize, row: &ModelRow) -> std::result::Result<Option<Standa
     }
 }
 
-fn classes(row: &ModelRow) -> std::result::Result<[String; 2], &'static str> {
-    let classes = elements(row.get(c"classes")).ok_or("classes are NULL")?;
-    classes.try_into().map_err(|_| "there are not two classes")
+fn classes(kind: ModelKind, outputs: usize, row: &ModelRow) -> std::result::Result<Vec<String>, &'static str> {
+    let classes: Option<Vec<Option<String>>> = row.get(c"classes");
+    let expected = match kind {
+        ModelKind::Linear if classes.is_none() => return Ok(Vec::new()),
+        ModelKind::Linear => return Err("it has classes"),
+        ModelKind::Logistic | ModelKind::Svm => 2,
+        ModelKind::Softmax => outputs,
+    };
+    let classes = elements(classes).ok_or("classes are NULL")?;
+    if classes.len() == expected { Ok(classes) } else { Err("classes do not fit the model") }
 }
 
 /// The elements of an array, None if one of them is NULL.
@@ -154,12 +154,12 @@ fn elements<T>(array: Option<Vec<Option<T>>>) -> Option<Vec<T>> {
 }
 
 /// The classes as numbers, if the label's type has numbers.
-fn numbers(label_type: pg_sys::Oid, classes: &[String; 2]) -> Option<[f64; 2]> {
+fn numbers(label_type: pg_sys::Oid, classes: &[String]) -> Option<Vec<f64>> {
     let number = |class: &String| match class.as_str() {
         "t" => Some(1.0),
         "f" => Some(0.0),
         class => class.parse().ok(),
     };
     NumberType::of(existing_base_type(label_type)?)?;
-    Some([number(&classes[0])?, number(&classes[1])?])
+    classes.iter().map(number).collect()
 }

@@ -17,6 +17,7 @@ pub mod model_table;
 pub mod number;
 pub mod planner;
 pub mod query;
+pub mod record;
 pub mod relation;
 pub mod row;
 pub mod sorter;

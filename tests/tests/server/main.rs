@@ -12,6 +12,7 @@ mod model_kinds;
 mod models;
 mod options;
 mod planner;
+mod predict;
 mod privileges;
 mod prototype;
 mod real_data;

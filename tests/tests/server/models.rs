@@ -369,17 +369,18 @@ fn the_functions_have_the_documented_signatures() {
          epoch integer DEFAULT 1|SETOF anyelement"
     );
     let predict = db.lines(
-        "SELECT proname, pg_get_function_result(oid) FROM pg_proc WHERE proname LIKE 'corgipile\\_predict%'
-         ORDER BY 1, pg_get_function_arguments(oid)",
+        "SELECT proname, pg_get_function_arguments(oid), pg_get_function_result(oid) FROM pg_proc
+         WHERE proname LIKE 'corgipile\\_predict%' ORDER BY proname, pg_get_function_arguments(oid) COLLATE \"C\"",
     );
-    let expected = [
-        "corgipile_predict|double precision",
-        "corgipile_predict|double precision",
-        "corgipile_predict_label|text",
-        "corgipile_predict_label|text",
-        "corgipile_predict_proba|double precision[]",
-        "corgipile_predict_proba|double precision[]",
-    ];
+    let mut expected = Vec::new();
+    for (suffix, result) in [("", "double precision"), ("_label", "text"), ("_proba", "double precision[]")] {
+        for model in ["model_id bigint", "name text"] {
+            for features in [r#""row" record"#, "features anyarray", r#"indices anyarray, "values" anycompatiblearray"#]
+            {
+                expected.push(format!("corgipile_predict{suffix}|{model}, {features}|{result}"));
+            }
+        }
+    }
     assert_eq!(predict, expected);
 }
 
@@ -444,6 +445,8 @@ fn a_model_that_an_administrator_has_damaged_is_an_error_and_no_crash() {
                 format!("SELECT corgipile_predict({id}, ARRAY[1,2,3])"),
                 format!("SELECT corgipile_predict_label({id}, ARRAY[1,2,3])"),
                 format!("SELECT corgipile_predict_proba({id}, ARRAY[1,2,3])"),
+                format!("SELECT corgipile_predict_proba({id}, ARRAY[1,2,3], ARRAY[1,2,3])"),
+                format!("SELECT corgipile_predict_proba({id}, t) FROM t"),
                 format!("SELECT * FROM corgipile_evaluate({id}, 't')"),
                 "SELECT * FROM corgipile.coefficients".to_owned(),
                 "SELECT * FROM corgipile.training_history".to_owned(),

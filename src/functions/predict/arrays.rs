@@ -1,0 +1,154 @@
+//! Features as an array, and as a pair of sparse arrays.
+
+use super::{Features, Tuple};
+use crate::error::{Error, Result};
+use crate::models::{FeatureKind, Model, Unseen};
+use crate::pg::array::{ArrayFault, ArrayReader};
+use crate::pg::number::NumberFault;
+use crate::pg::relation::{base_type, type_name};
+use crate::pg::sparse::{Beyond, Quick, SparseFault, SparseReader};
+use pgrx::AnyArray;
+use pgrx::pg_sys::{Datum, Oid};
+use std::cell::Cell;
+
+/// An array with all features.
+pub struct Dense(pub AnyArray);
+
+/// An array of indices and one of values: features that are not there are 0.
+pub struct Sparse(pub AnyArray, pub AnyArray);
+
+impl Features for Dense {
+    fn read(self, model: &Model, into: &mut Tuple) -> Result<()> {
+        refuse_categories(model)?;
+        let reader = array_reader(self.0.oid())?;
+        read_dense(model, reader, self.0.datum(), into, &Names::Places)
+    }
+}
+
+impl Features for Sparse {
+    fn read(self, model: &Model, into: &mut Tuple) -> Result<()> {
+        refuse_categories(model)?;
+        let reader = sparse_reader(model, self.0.oid(), self.1.oid())?;
+        read_sparse(model, reader, (self.0.datum(), self.1.datum()), into, &Names::Places)
+    }
+}
+
+/// What features are called in messages.
+pub enum Names<'a> {
+    /// by their place in the array that was given
+    Places,
+    /// as elements of this column
+    Column(&'a str),
+}
+
+impl Names<'_> {
+    fn of(&self, place: i64) -> String {
+        match self {
+            Names::Places => place.to_string(),
+            Names::Column(name) => format!("{name}[{place}]"),
+        }
+    }
+}
+
+/// Reads an array with all features.
+pub fn read_dense(model: &Model, reader: ArrayReader, array: Datum, into: &mut Tuple, names: &Names) -> Result<()> {
+    let features = into.make_dense(model.dim())?;
+    reader.read(array, features).map_err(|fault| array_fault(model, fault, names))
+}
+
+/// Reads a pair of arrays. For a model that was trained on dense features it becomes the dense tuple that it stands for,
+/// so that it is standardized like one.
+pub fn read_sparse(
+    model: &Model,
+    reader: SparseReader,
+    (indices, values): (Datum, Datum),
+    into: &mut Tuple,
+    names: &Names,
+) -> Result<()> {
+    if reader.read_quickly(indices, values, |len| into.make_sparse(len))? != Quick::Read {
+        let entries = reader.read_thoroughly(indices, values).map_err(|fault| sparse_fault(model, fault, names))?;
+        let (to_indices, to_values) = into.make_sparse(entries.len())?;
+        for (i, (index, value)) in entries.into_iter().enumerate() {
+            (to_indices[i], to_values[i]) = (index, value);
+        }
+    }
+    if model.feature_kind.index_base().is_none() {
+        into.make_dense(model.dim())?.fill(0.0);
+        for (index, value) in into.indices.iter().zip(&into.values) {
+            into.dense[*index as usize] = *value;
+        }
+    }
+    Ok(())
+}
+
+/// A reader of pairs of arrays of these types, for indices as the model has them: arrays that were trained on, and
+/// columns, count from 1.
+pub fn sparse_reader(model: &Model, indices: Oid, values: Oid) -> Result<SparseReader> {
+    let base = model.feature_kind.index_base().unwrap_or(1);
+    let beyond = match model.unseen {
+        Unseen::Error => Beyond::Fault,
+        Unseen::Zero => Beyond::Drop,
+    };
+    array_reader(values)?;
+    SparseReader::of(base_type(indices), base_type(values), base, model.dim(), beyond)
+        .ok_or_else(|| Error::PredictIndexType(type_name(indices)))
+}
+
+/// A reader for arrays of this type; the last one is remembered.
+fn array_reader(array: Oid) -> Result<ArrayReader> {
+    thread_local! {
+        static LAST: Cell<Option<(Oid, ArrayReader)>> = const { Cell::new(None) };
+    }
+    if let Some((oid, reader)) = LAST.get()
+        && oid == array
+    {
+        return Ok(reader);
+    }
+    let reader = ArrayReader::of(base_type(array)).ok_or_else(|| Error::PredictType(type_name(array)))?;
+    LAST.set(Some((array, reader)));
+    Ok(reader)
+}
+
+/// A model with columns of categories cannot be asked by arrays: nobody could say what stands where.
+fn refuse_categories(model: &Model) -> Result<()> {
+    match &model.feature_kind {
+        FeatureKind::Columns(_) if model.feature_kind.has_categories() => {
+            Err(Error::PredictNeedsRow { model_id: model.id, columns: model.features.join(", ") })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn array_fault(model: &Model, fault: ArrayFault, names: &Names) -> Error {
+    match fault {
+        ArrayFault::Length(given) => Error::PredictLength { model_id: model.id, expected: model.dim(), given },
+        ArrayFault::Dimensions(n) => Error::PredictDimensions(n),
+        ArrayFault::Null(i) => Error::PredictNull(names.of(i as i64)),
+        ArrayFault::Number(i, fault) => number_fault(fault, names.of(i as i64)),
+    }
+}
+
+fn sparse_fault(model: &Model, fault: SparseFault, names: &Names) -> Error {
+    match fault {
+        SparseFault::Indices(ArrayFault::Null(i)) => Error::PredictNullIndex(i),
+        SparseFault::Indices(fault) | SparseFault::Values(fault) => array_fault(model, fault, names),
+        SparseFault::Lengths(indices, values) => Error::PredictLengths { indices, values },
+        SparseFault::Below(index) => {
+            Error::PredictIndexBelow { index, base: model.feature_kind.index_base().unwrap_or(1) }
+        }
+        SparseFault::Beyond(index) => {
+            let last = model.dim() as i64 - 1 + i64::from(model.feature_kind.index_base().unwrap_or(1));
+            Error::PredictIndexBeyond { model_id: model.id, index, last }
+        }
+        SparseFault::Twice(index) => Error::PredictIndexTwice(index),
+        SparseFault::Value(index, fault) => number_fault(fault, names.of(index)),
+    }
+}
+
+/// What is wrong with a number that was given for a feature.
+pub fn number_fault(fault: NumberFault, feature: String) -> Error {
+    match fault {
+        NumberFault::NotFinite(value) => Error::PredictNotFinite { feature, value },
+        NumberFault::OutOfRange(value) => Error::PredictOutOfRange { feature, value },
+    }
+}

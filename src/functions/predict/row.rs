@@ -1,0 +1,197 @@
+//! Features as a row, whose columns are found by the names of those that the model was trained on.
+
+use super::arrays::{Names, number_fault, read_dense, read_sparse, sparse_reader};
+use super::{Features, Tuple};
+use crate::error::{Error, Result, excerpt};
+use crate::models::{Categories, ColumnKind, FeatureKind, Model, Unseen};
+use crate::pg::array::ArrayReader;
+use crate::pg::number::{NumberType, narrow};
+use crate::pg::record::{CategoryType, Record, RecordColumn, RecordValues};
+use crate::pg::relation::{base_type, type_name};
+use crate::pg::sparse::{SparseReader, is_index_array};
+use pgrx::AnyElement;
+use pgrx::pg_sys::Datum;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// A row with all feature columns, among others.
+pub struct Row(pub AnyElement);
+
+impl Features for Row {
+    fn read(self, model: &Model, into: &mut Tuple) -> Result<()> {
+        thread_local! {
+            static VALUES: RefCell<RecordValues> = RefCell::default();
+        }
+        let record = Record::of(self.0);
+        let plan = plan(model, &record)?;
+        let mut values = VALUES.take();
+        record.read(&mut values);
+        plan.read(model, &values, into)?;
+        VALUES.set(values);
+        Ok(())
+    }
+}
+
+/// How to read the features of a model from rows of one type: which attributes of the row, and what they hold.
+enum Plan {
+    Array(usize, ArrayReader),
+    Sparse([usize; 2], SparseReader),
+    Numbers(Vec<(usize, NumberType)>),
+    Mixed(Vec<(usize, MixedType)>),
+}
+
+enum MixedType {
+    Number(NumberType),
+    Category(CategoryType),
+}
+
+/// The plan for the model and the row's type. Those used last are remembered.
+fn plan(model: &Model, record: &Record) -> Result<Rc<Plan>> {
+    const REMEMBERED: usize = 8;
+    type Key = (u64, u64);
+    thread_local! {
+        static PLANS: RefCell<Vec<(Key, Rc<Plan>)>> = const { RefCell::new(Vec::new()) };
+    }
+    let key = (model.serial, record.type_identifier());
+    let known = PLANS.with_borrow(|plans| plans.iter().find(|(k, _)| *k == key).map(|(_, plan)| plan.clone()));
+    if let Some(plan) = known {
+        return Ok(plan);
+    }
+    let plan = Rc::new(Plan::new(model, &record.columns())?);
+    PLANS.with_borrow_mut(|plans| {
+        plans.truncate(REMEMBERED - 1);
+        plans.insert(0, (key, plan.clone()));
+    });
+    Ok(plan)
+}
+
+impl Plan {
+    fn new(model: &Model, columns: &[RecordColumn]) -> Result<Plan> {
+        let found = model.features.iter().map(|name| column(model, name, columns)).collect::<Result<Vec<_>>>()?;
+        match (&model.feature_kind, found.as_slice()) {
+            (FeatureKind::Columns(kinds), found) if model.feature_kind.has_categories() => {
+                let column = |(kind, column): (_, &&RecordColumn)| Ok((column.attribute, mixed_type(kind, column)?));
+                kinds.iter().zip(found).map(column).collect::<Result<_>>().map(Plan::Mixed)
+            }
+            (FeatureKind::Columns(_), found) => {
+                let column = |column: &&RecordColumn| Ok((column.attribute, number_type(column)?));
+                found.iter().map(column).collect::<Result<_>>().map(Plan::Numbers)
+            }
+            (FeatureKind::Sparse { .. }, [indices, values]) => {
+                if !is_index_array(base_type(indices.type_oid)) {
+                    return Err(wrong_type(indices, "The model was trained on an array of integers in this column."));
+                }
+                array(values)?;
+                let reader = sparse_reader(model, indices.type_oid, values.type_oid)?;
+                Ok(Plan::Sparse([indices.attribute, values.attribute], reader))
+            }
+            (_, found) => Ok(Plan::Array(found[0].attribute, array(found[0])?)),
+        }
+    }
+
+    fn read(&self, model: &Model, values: &RecordValues, into: &mut Tuple) -> Result<()> {
+        let get = |attribute: usize, i: usize| {
+            values.get(attribute).ok_or_else(|| Error::PredictNull(model.features[i].clone()))
+        };
+        match self {
+            Plan::Array(attribute, reader) => {
+                read_dense(model, *reader, get(*attribute, 0)?, into, &Names::Column(&model.features[0]))
+            }
+            Plan::Sparse([indices, values], reader) => {
+                let pair = (get(*indices, 0)?, get(*values, 1)?);
+                read_sparse(model, *reader, pair, into, &Names::Column(&model.features[1]))
+            }
+            Plan::Numbers(columns) => {
+                let features = into.make_dense(model.dim())?;
+                for (i, (column, feature)) in columns.iter().zip(features).enumerate() {
+                    *feature = number(model, i, column.1, get(column.0, i)?)?;
+                }
+                Ok(())
+            }
+            Plan::Mixed(columns) => read_mixed(model, columns, get, into),
+        }
+    }
+}
+
+/// Reads numbers and categories: an entry for each number, 0 or not, and for the category that the row has, as in training.
+fn read_mixed(
+    model: &Model,
+    columns: &[(usize, MixedType)],
+    get: impl Fn(usize, usize) -> Result<Datum>,
+    into: &mut Tuple,
+) -> Result<()> {
+    let FeatureKind::Columns(kinds) = &model.feature_kind else { return Ok(()) };
+    into.make_sparse(0)?;
+    let mut first = 0;
+    for (i, ((attribute, mixed), kind)) in columns.iter().zip(kinds).enumerate() {
+        let value = get(*attribute, i)?;
+        match (mixed, kind) {
+            (MixedType::Number(number_type), _) => into.push(first, number(model, i, *number_type, value)?),
+            (MixedType::Category(category), ColumnKind::Categories(known)) => {
+                if let Some(place) = place(model, i, *category, value, known)? {
+                    into.push(first + place as u32, 1.0);
+                }
+            }
+            (MixedType::Category(_), ColumnKind::Number) => {}
+        }
+        first += kind.width() as u32;
+    }
+    Ok(())
+}
+
+/// The number in feature column `i`.
+#[inline]
+fn number(model: &Model, i: usize, number: NumberType, value: Datum) -> Result<f32> {
+    narrow(number.read(value)).map_err(|fault| number_fault(fault, model.features[i].clone()))
+}
+
+fn number_type(column: &RecordColumn) -> Result<NumberType> {
+    NumberType::of(base_type(column.type_oid))
+        .ok_or_else(|| wrong_type(column, "The model was trained on numbers or booleans in this column."))
+}
+
+fn mixed_type(kind: &ColumnKind, column: &RecordColumn) -> Result<MixedType> {
+    match kind {
+        ColumnKind::Number => number_type(column).map(MixedType::Number),
+        ColumnKind::Categories(_) => CategoryType::of(column.type_oid, column.collation)
+            .map(MixedType::Category)
+            .ok_or_else(|| wrong_type(column, "The model was trained on text or an enum in this column.")),
+    }
+}
+
+/// Which of the categories the value is; None if none of them, and the model takes that for zero.
+fn place(model: &Model, i: usize, category: CategoryType, value: Datum, known: &Categories) -> Result<Option<usize>> {
+    category.with_text(value, |text| {
+        let place = known.find(text).or_else(|| category.find_equal(text, known.values()));
+        match (place, model.unseen) {
+            (None, Unseen::Error) => Err(Error::PredictCategory {
+                model_id: model.id,
+                column: model.features[i].clone(),
+                value: excerpt(&String::from_utf8_lossy(text)),
+            }),
+            (place, _) => Ok(place),
+        }
+    })
+}
+
+fn array(column: &RecordColumn) -> Result<ArrayReader> {
+    ArrayReader::of(base_type(column.type_oid))
+        .ok_or_else(|| wrong_type(column, "The model was trained on an array of numbers in this column."))
+}
+
+fn column<'a>(model: &Model, name: &str, columns: &'a [RecordColumn]) -> Result<&'a RecordColumn> {
+    let mut found = columns.iter().filter(|column| column.name == name);
+    match (found.next(), found.next()) {
+        (Some(column), None) => Ok(column),
+        (Some(_), Some(_)) => Err(Error::PredictColumnTwice(name.to_owned())),
+        (None, _) => Err(Error::PredictNoColumn {
+            model_id: model.id,
+            column: name.to_owned(),
+            columns: columns.iter().map(|column| column.name.clone()).collect(),
+        }),
+    }
+}
+
+fn wrong_type(column: &RecordColumn, hint: &'static str) -> Error {
+    Error::ColumnType { role: "feature", column: column.name.clone(), type_name: type_name(column.type_oid), hint }
+}
