@@ -13,7 +13,9 @@
 #![deny(unsafe_code)]
 
 pub mod aggregate;
+mod average;
 mod evaluation;
+mod general;
 mod hyperparameters;
 mod kernels;
 mod loss;

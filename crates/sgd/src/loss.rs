@@ -7,6 +7,10 @@
 
 use std::sync::LazyLock;
 
+use bytemuck::{Pod, Zeroable};
+
+use crate::spread::Spread;
+
 /// A loss as SGD needs it, in f32.
 pub(crate) trait Loss: Copy {
     /// How far to step along y x for a learning rate of 1, which is minus the derivative of the loss at margin `m`.
@@ -14,6 +18,106 @@ pub(crate) trait Loss: Copy {
 
     /// The loss at margin `m`.
     fn loss(self, m: f32) -> f32;
+}
+
+/// A loss as the kernels for one tuple at a time need it: a function of m = f z and the label y, where z is the decision
+/// and f a factor that depends on y.
+pub(crate) trait Pointwise: Copy {
+    /// f.
+    fn factor(self, y: f32) -> f32;
+
+    /// Minus the derivative of the loss by m.
+    fn slope(self, m: f32, y: f32) -> f32;
+
+    /// The loss.
+    fn loss(self, m: f32, y: f32) -> f32;
+
+    /// Counts a tuple into what is not the loss.
+    fn count(self, totals: &mut Totals, m: f32, y: f32);
+}
+
+/// What the tuples of an epoch have come to, each judged just before its own step.
+#[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Totals {
+    /// The sum of the losses times their weights, without the penalty.
+    pub(crate) loss: f64,
+    /// The sum of the weights.
+    pub(crate) weight: f64,
+    /// The sum of the squared errors, if the loss is that.
+    pub(crate) residuals: f64,
+    /// The targets, if the loss is the squared error.
+    pub(crate) targets: Spread,
+    /// Tuples with a margin above 0.
+    pub(crate) correct: u64,
+    /// Tuples in all.
+    pub(crate) tuples: u64,
+}
+
+impl Totals {
+    /// Adds those of other tuples.
+    pub(crate) fn add(&mut self, other: &Totals) {
+        self.loss += other.loss;
+        self.weight += other.weight;
+        self.residuals += other.residuals;
+        self.targets.merge(&other.targets);
+        self.correct = self.correct.saturating_add(other.correct);
+        self.tuples = self.tuples.saturating_add(other.tuples);
+    }
+}
+
+/// A loss that is a function of the margin alone.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OfMargin<L>(pub(crate) L);
+
+impl<L: Loss> Pointwise for OfMargin<L> {
+    #[inline(always)]
+    fn factor(self, y: f32) -> f32 {
+        y
+    }
+
+    #[inline(always)]
+    fn slope(self, m: f32, _: f32) -> f32 {
+        self.0.slope(m)
+    }
+
+    #[inline(always)]
+    fn loss(self, m: f32, _: f32) -> f32 {
+        self.0.loss(m)
+    }
+
+    #[inline(always)]
+    fn count(self, totals: &mut Totals, m: f32, _: f32) {
+        totals.correct += u64::from(m > 0.0);
+    }
+}
+
+/// (z - y)²/2.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Squared;
+
+impl Pointwise for Squared {
+    #[inline(always)]
+    fn factor(self, _: f32) -> f32 {
+        1.0
+    }
+
+    #[inline(always)]
+    fn slope(self, m: f32, y: f32) -> f32 {
+        y - m
+    }
+
+    #[inline(always)]
+    fn loss(self, m: f32, y: f32) -> f32 {
+        0.5 * ((y - m) * (y - m))
+    }
+
+    #[inline(always)]
+    fn count(self, totals: &mut Totals, m: f32, y: f32) {
+        let error = f64::from(y - m);
+        totals.residuals += error * error;
+        totals.targets.add(y.into());
+    }
 }
 
 /// max(0, 1 - m). At a margin of exactly 1 the slope is 0.
@@ -147,6 +251,37 @@ fn probability_f64(z: f64) -> f64 {
 /// ln(1 + e^z), to the rounding of f64.
 pub(crate) fn softplus(z: f64) -> f64 {
     z.max(0.0) + (-z.abs()).exp().ln_1p()
+}
+
+/// e^x of an x of at most 0, within 1e-7 of it relatively; 0 below -87. The same bits on every machine, which the
+/// standard library does not promise.
+#[inline(always)]
+pub(crate) fn exp(x: f32) -> f32 {
+    // adding this rounds to an integer
+    const ROUND: f32 = 12_582_912.0;
+    // ln 2 in two pieces, of which the first times a small integer is exact
+    const LN_2: [f32; 2] = [0.693_359_4, -2.121_944_4e-4];
+    let rounded = x * std::f32::consts::LOG2_E + ROUND;
+    let n = rounded - ROUND;
+    let r = (x - n * LN_2[0]) - n * LN_2[1];
+    let tail = 1.0 / 120.0 + r * (1.0 / 720.0 + r * (1.0 / 5040.0));
+    let series = 1.0 + (r + (r * r) * (0.5 + r * (1.0 / 6.0 + r * (1.0 / 24.0 + r * tail))));
+    let power = f32::from_bits((rounded.to_bits() << 23).wrapping_add(0x3F80_0000));
+    if x < -87.0 { 0.0 } else { series * power }
+}
+
+/// ln x of a normal x above 0, within 2e-7 of it absolutely or relatively. The same bits on every machine.
+#[inline(always)]
+pub(crate) fn ln(x: f32) -> f32 {
+    // the mantissa m from √½ to √2: ln m = 2 artanh s, s = (m - 1) / (m + 1)
+    let shifted = x.to_bits().wrapping_sub(0x3F35_04F3);
+    let exponent = (shifted as i32) >> 23;
+    let m = f32::from_bits((shifted & 0x007F_FFFF).wrapping_add(0x3F35_04F3));
+    let s = (m - 1.0) / (m + 1.0);
+    let q = s * s;
+    let series = 2.0 * s + (2.0 * s) * (q * (1.0 / 3.0 + q * (1.0 / 5.0 + q * (1.0 / 7.0 + q * (1.0 / 9.0)))));
+    let ln = exponent as f32 * std::f32::consts::LN_2 + series;
+    if x < f32::INFINITY { ln } else { x }
 }
 
 /// The probabilities of the classes of a softmax model: e^(z_k) / Σ e^(z_j), to the rounding of f64.

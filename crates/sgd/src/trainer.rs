@@ -9,28 +9,52 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use tuples::{Batch, OutOfMemory};
 
+use crate::average::Theorem1;
+use crate::general::General;
 use crate::kernels::{Learn, Level, Rates, State};
-use crate::loss::{Hinge, Logistic};
-use crate::{Hyperparameters, LinearModel, ModelKind};
+use crate::loss::{Hinge, Logistic, OfMargin, Squared, Totals};
+use crate::{Hyperparameters, LinearModel, ModelKind, Optimizer, Schedule};
 
 /// What an epoch came to.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct EpochReport {
     /// Counted from 1.
     pub epoch: u32,
-    /// The mean over the tuples of the loss just before the step, plus the penalty l2/2 |w|² of the model at the end of
-    /// the epoch. The mean over no tuples is 0.
+    /// The weighted mean over the tuples of the loss just before the step, plus the penalty l2/2 |w|² + l1 |w|₁ of the
+    /// model at the end of the epoch. The mean over no tuples is 0.
     pub loss: f64,
     /// The fraction of tuples classified correctly just before the step, 0 of no tuples. A decision of exactly 0, such
-    /// as the first one of all, counts as wrong for either class.
+    /// as the first one of all, counts as wrong for either class; with softmax so does a tie. Weights do not count.
     /// None for linear.
     pub accuracy: Option<f64>,
     /// 1 - Σ (y - z)² / Σ (y - mean y)² over the tuples of the epoch, each before its own step; for linear only.
     pub r2: Option<f64>,
-    /// The learning rate of the epoch.
+    /// The learning rate of the epoch; with [`Schedule::Theorem1`] of its last buffer.
     pub learning_rate: f64,
     /// Tuples learnt from.
     pub tuples: u64,
+}
+
+impl EpochReport {
+    /// The report of an epoch with these totals, given |w|² and |w|₁ of the model.
+    pub(crate) fn new(
+        hyper: &Hyperparameters,
+        epoch: u32,
+        learning_rate: f64,
+        totals: &Totals,
+        (squares, magnitudes): (f64, f64),
+    ) -> EpochReport {
+        let mean = |sum: f64, over: f64| if over == 0.0 { 0.0 } else { sum / over };
+        let tuples = totals.tuples as f64;
+        EpochReport {
+            epoch,
+            loss: mean(totals.loss, totals.weight) + hyper.l2 / 2.0 * squares + hyper.l1 * magnitudes,
+            accuracy: hyper.kind.is_classifier().then(|| mean(totals.correct as f64, tuples)),
+            r2: (hyper.kind == ModelKind::Linear).then(|| totals.targets.r2(totals.residuals)),
+            learning_rate,
+            tuples: totals.tuples,
+        }
+    }
 }
 
 /// A parameter or the loss has become infinite or NaN; usually the learning rate is too large.
@@ -43,21 +67,37 @@ pub struct Diverged {
 
 /// Learns a model from tuples that come in batches.
 ///
-/// For each tuple with features x, label y of -1 or 1 and decision z = w·x + b it makes one step w ← (1 - η l2) w + η s
-/// y x, b ← b + η s y, where η is the learning rate of the epoch and s is minus the derivative of the loss by the
-/// margin y z: 1 / (1 + e^(y z)) for the logistic loss; 1 for the hinge loss below margin 1, else 0.
-#[derive(Debug, Clone)]
+/// In every mini-batch of `batch_size` tuples (fewer at the end of an epoch) it computes g, the mean over the tuples of
+/// their weights times the gradients of their losses, and makes a step: the weights shrink by 1 - η l2, the
+/// [`Optimizer`] steps, and |w| is cut by η l1 towards 0. Here η is the learning rate; intercepts know no penalty. Cuts of
+/// less than η/1024 are gathered over several steps until they come to that.
+///
+/// For one tuple at a time, with features x, label y and decision z = w·x + b, plain SGD is w ← (1 - η l2) w - η l'(z) x,
+/// b ← b - η l'(z).
+#[derive(Debug)]
 pub struct Trainer {
     hyper: Hyperparameters,
     dim: usize,
     level: Level,
     epoch: u32,
-    state: State,
+    rate: f64,
+    engine: Engine,
+    theorem: Option<Theorem1>,
+}
+
+/// What learns.
+#[derive(Debug)]
+enum Engine {
+    /// One dense tuple at a time, one output, plain SGD without l1.
+    Fast(Box<State>),
+    /// All the rest.
+    General(Box<General>),
 }
 
 impl Trainer {
-    /// A trainer before its first epoch, whose model is all zeros, for tuples of `dim` features. The hyperparameters
-    /// should be [valid](Hyperparameters::validate).
+    /// A trainer before its first epoch, whose model is all zeros, for tuples of `dim` features; sparse ones may have more,
+    /// then it grows. `outputs` is 1, or the number of classes with softmax. The hyperparameters should be
+    /// [valid](Hyperparameters::validate).
     ///
     /// # Errors
     /// [`OutOfMemory`]
@@ -72,61 +112,124 @@ impl Trainer {
         sparse: bool,
         level: Level,
     ) -> Result<Trainer, OutOfMemory> {
-        if outputs != 1 || sparse {
-            unimplemented!()
-        }
-        Ok(Trainer { hyper, dim, level, epoch: 0, state: State::new(dim) })
+        assert!(outputs == 1 || hyper.kind == ModelKind::Softmax, "several outputs with softmax only");
+        let plain = hyper.optimizer == Optimizer::Sgd && hyper.batch_size == 1 && hyper.l1 == 0.0;
+        let engine = if plain && !sparse && hyper.kind != ModelKind::Softmax {
+            Engine::Fast(Box::new(State::new(dim)))
+        } else {
+            Engine::General(Box::new(General::new(hyper, dim, outputs, sparse, level)?))
+        };
+        let mut theorem = match hyper.schedule {
+            Schedule::Theorem1 { mu, a } => Some(Theorem1::new(mu, a, &hyper, outputs)),
+            _ => None,
+        };
+        theorem.as_mut().map_or(Ok(()), |theorem: &mut Theorem1| theorem.reserve(dim))?;
+        Ok(Trainer { hyper, dim, level, epoch: 0, rate: hyper.learning_rate, engine, theorem })
     }
-
-    /// Begins the next buffer, of so many tuples: to be called for each buffer before learning from it. Only
-    /// [`Schedule::Theorem1`](crate::Schedule::Theorem1) looks at it.
-    pub fn begin_buffer(&mut self, _tuples: usize) {}
 
     /// Begins the next epoch, whose learning rate holds from now on.
     pub fn begin_epoch(&mut self) {
         self.epoch += 1;
-        self.state.take_totals();
+        match &mut self.engine {
+            Engine::Fast(state) => {
+                state.take_totals();
+            }
+            Engine::General(general) => general.begin_epoch(),
+        }
+        if self.theorem.is_none() {
+            self.set_rate(self.hyper.learning_rate_at(self.epoch));
+        }
     }
 
-    /// Learns from the tuples at the places `range` of [`Batch::order`], in this order. Labels are -1 or 1.
+    /// Begins the next buffer, of so many tuples: to be called for each buffer before learning from it. Only
+    /// [`Schedule::Theorem1`] looks at it.
+    pub fn begin_buffer(&mut self, tuples: usize) {
+        self.end_buffer();
+        if let Some(theorem) = &mut self.theorem {
+            let rate = theorem.begin_buffer(tuples);
+            self.set_rate(rate);
+        }
+    }
+
+    fn set_rate(&mut self, rate: f64) {
+        self.rate = rate;
+        if let Engine::General(general) = &mut self.engine {
+            general.set_rate(rate);
+        }
+    }
+
+    /// Takes the model after a buffer into the average.
+    fn end_buffer(&mut self) {
+        let Some(theorem) = self.theorem.as_mut().filter(|theorem| theorem.is_due()) else { return };
+        match &mut self.engine {
+            Engine::Fast(state) => {
+                let LinearModel { weights, intercepts, .. } = state.model();
+                theorem.add([(weights.into_iter(), intercepts[0])].into_iter());
+            }
+            Engine::General(general) => {
+                general.sweep();
+                theorem.add(general.outputs());
+            }
+        }
+    }
+
+    /// Learns from the tuples at the places `range` of [`Batch::order`], in this order. Labels are -1 or 1 (logistic, svm),
+    /// any number (linear), or class numbers from 0 (softmax).
+    ///
+    /// # Errors
+    /// [`OutOfMemory`] if a sparse batch has more features than the trainer and there is no room for them; then nothing
+    /// was learned.
     ///
     /// # Panics
-    /// If the batch has another number of features, the range is not within its order, or no epoch has begun.
+    /// If the batch is of the other kind, dense or sparse, or has another number of features and is dense, the range is not
+    /// within its order, no epoch has begun, or with [`Schedule::Theorem1`] no buffer.
     pub fn learn(&mut self, batch: &Batch, range: Range<usize>) -> Result<(), OutOfMemory> {
-        assert_eq!(batch.dim(), self.dim, "as many features as the trainer was made for");
         assert!(range.start <= range.end && range.end <= batch.order().len(), "a range of places in the order");
         assert!(self.epoch > 0, "an epoch has begun");
-        let rates = Rates::new(self.learning_rate(), self.hyper.l2);
-        let state = &mut self.state;
+        if let Some(theorem) = &mut self.theorem {
+            assert!(theorem.has_buffer(), "a buffer has begun");
+            theorem.reserve(batch.dim())?;
+            theorem.learned();
+        }
+        let level = self.level;
+        let state = match &mut self.engine {
+            Engine::Fast(state) => state,
+            Engine::General(general) => {
+                assert_eq!(batch.is_sparse(), general.head.sparse(), "dense or sparse as the trainer");
+                assert!(batch.is_sparse() || batch.dim() == self.dim, "as many features as the trainer was made for");
+                return general.learn(batch, range);
+            }
+        };
+        assert!(!batch.is_sparse() && batch.dim() == self.dim, "as many features as the trainer was made for");
+        let rates = Rates::new(self.rate, self.hyper.l2);
         match self.hyper.kind {
-            ModelKind::Logistic => Learn { state, loss: Logistic::new(), rates, batch, range }.run_on(self.level),
-            ModelKind::Svm => Learn { state, loss: Hinge, rates, batch, range }.run_on(self.level),
-            ModelKind::Linear | ModelKind::Softmax => unimplemented!(),
+            ModelKind::Logistic => {
+                Learn { state, loss: OfMargin(Logistic::new()), rates, batch, range }.run_on(level);
+            }
+            ModelKind::Svm => Learn { state, loss: OfMargin(Hinge), rates, batch, range }.run_on(level),
+            ModelKind::Linear => Learn { state, loss: Squared, rates, batch, range }.run_on(level),
+            ModelKind::Softmax => unreachable!("the general engine learns it"),
         }
         Ok(())
     }
 
-    /// Ends the epoch.
+    /// Ends the epoch; a mini-batch that is not full makes its step.
     ///
     /// # Errors
     /// [`Diverged`] as [`check`](Trainer::check), or if the penalty is infinite.
     pub fn end_epoch(&mut self) -> Result<EpochReport, Diverged> {
-        self.check()?;
-        let totals = self.state.take_totals();
-        let mean = |sum: f64| if totals.tuples == 0 { 0.0 } else { sum / totals.tuples as f64 };
-        let squares: f64 = self.state.model().weights.iter().map(|&w| f64::from(w).powi(2)).sum();
-        let loss = mean(totals.loss) + self.hyper.l2 / 2.0 * squares;
-        if !loss.is_finite() {
-            return Err(Diverged { epoch: self.epoch });
+        if let Engine::General(general) = &mut self.engine {
+            general.settle();
         }
-        Ok(EpochReport {
-            epoch: self.epoch,
-            loss,
-            accuracy: self.hyper.kind.is_classifier().then(|| mean(totals.correct as f64)),
-            r2: None,
-            learning_rate: self.learning_rate(),
-            tuples: totals.tuples,
-        })
+        self.check()?;
+        self.end_buffer();
+        let (totals, norms) = match &mut self.engine {
+            Engine::Fast(state) => (state.take_totals(), norms(&state.model())),
+            Engine::General(general) => (general.head.totals, general.norms()),
+        };
+        let norms = self.theorem.as_ref().map_or(norms, Theorem1::norms);
+        let report = EpochReport::new(&self.hyper, self.epoch, self.rate, &totals, norms);
+        if report.loss.is_finite() { Ok(report) } else { Err(Diverged { epoch: self.epoch }) }
     }
 
     /// Looks for a parameter or a loss that is infinite or NaN, in a time proportional to the number of features.
@@ -134,24 +237,41 @@ impl Trainer {
     /// # Errors
     /// [`Diverged`] with the current epoch.
     pub fn check(&self) -> Result<(), Diverged> {
-        if self.state.is_finite() { Ok(()) } else { Err(Diverged { epoch: self.epoch }) }
+        let finite = match &self.engine {
+            Engine::Fast(state) => state.is_finite(),
+            Engine::General(general) => general.is_finite(),
+        };
+        if finite { Ok(()) } else { Err(Diverged { epoch: self.epoch }) }
     }
 
-    /// The model as it is now; with [`Schedule::Theorem1`](crate::Schedule::Theorem1) the average of the models after each
-    /// buffer.
+    /// The model as it is now; with [`Schedule::Theorem1`] the average of the models after each buffer.
     ///
     /// # Errors
     /// [`OutOfMemory`]
     pub fn model(&self) -> Result<LinearModel, OutOfMemory> {
-        Ok(self.state.model())
+        let mut model = self.iterate()?;
+        if let Some(theorem) = &self.theorem {
+            theorem.replace(&mut model);
+        }
+        Ok(model)
+    }
+
+    /// The model as it is now, without averaging.
+    fn iterate(&self) -> Result<LinearModel, OutOfMemory> {
+        match &self.engine {
+            Engine::Fast(state) => Ok(state.model()),
+            Engine::General(general) => general.model(),
+        }
     }
 
     /// The current epoch, counted from 1; 0 before the first.
     pub fn epoch(&self) -> u32 {
         self.epoch
     }
+}
 
-    fn learning_rate(&self) -> f64 {
-        self.hyper.learning_rate_at(self.epoch)
-    }
+/// |w|² and |w|₁.
+fn norms(model: &LinearModel) -> (f64, f64) {
+    let weights = || model.weights.iter().map(|&w| f64::from(w));
+    (weights().map(|w| w.powi(2)).sum(), weights().map(f64::abs).sum())
 }

@@ -5,7 +5,7 @@
 use tuples::{Batch, LANES};
 
 use super::simd::{Kernel, Level, Simd};
-use super::{Aligned, Chunk, UNROLL, sum_all, to_chunks};
+use super::{Chunk, UNROLL, sum_all, to_chunks};
 
 /// Appends the decision for every row, by place, to `decisions`.
 pub(crate) struct Decisions<'a> {
@@ -24,7 +24,7 @@ impl Kernel for Decisions<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        let weights: Vec<Aligned> = to_chunks(self.weights).map(Aligned).collect();
+        let weights: Vec<Chunk> = to_chunks(self.weights).collect();
         let (rows, _) = self.batch.rows().as_chunks::<LANES>();
         for row in rows.chunks_exact(weights.len()) {
             self.decisions.push(dot(simd, &weights, row) + self.intercept);
@@ -34,17 +34,17 @@ impl Kernel for Decisions<'_> {
 
 /// The dot product of vectors of as many chunks. Chunk i goes to sum i mod 4.
 #[inline(always)]
-fn dot<S: Simd>(simd: S, weights: &[Aligned], row: &[Chunk]) -> f32 {
+pub(crate) fn dot<S: Simd>(simd: S, weights: &[Chunk], row: &[Chunk]) -> f32 {
     let mut sums = [simd.splat(0.0); UNROLL];
     let (weights, weights_rest) = weights.as_chunks::<UNROLL>();
     let (row, row_rest) = row.as_chunks::<UNROLL>();
     for (w, x) in weights.iter().zip(row) {
         for i in 0..UNROLL {
-            sums[i] = simd.mul_add(simd.load(&w[i].0), simd.load(&x[i]), sums[i]);
+            sums[i] = simd.mul_add(simd.load(&w[i]), simd.load(&x[i]), sums[i]);
         }
     }
     for ((sum, w), x) in sums.iter_mut().zip(weights_rest).zip(row_rest) {
-        *sum = simd.mul_add(simd.load(&w.0), simd.load(x), *sum);
+        *sum = simd.mul_add(simd.load(w), simd.load(x), *sum);
     }
     sum_all(simd, sums)
 }

@@ -12,7 +12,7 @@ use super::narrow::narrow;
 use super::simd::{Kernel, Level, Simd};
 use super::wide::wide;
 use super::{Aligned, Chunk};
-use crate::loss::Loss;
+use crate::loss::{Pointwise, Totals};
 use crate::model::LinearModel;
 
 /// The weights w = `scale` * (`weights` + `pending` * `previous`), the intercept, and what was counted.
@@ -40,23 +40,27 @@ pub(super) struct Step {
     pub(super) direction: f32,
 }
 
-/// What the tuples of an epoch have come to, each judged just before its own step.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Totals {
-    /// The sum of the losses, without the penalty.
-    pub(crate) loss: f64,
-    /// Tuples with a margin above 0.
-    pub(crate) correct: u64,
-    /// Tuples in all.
-    pub(crate) tuples: u64,
+/// Where the weights of tuples come from.
+pub(super) trait Weights: Copy {
+    /// `number` times the weight of tuple `i`.
+    fn times(self, i: usize, number: f32) -> f32;
 }
 
-impl Totals {
+/// All are 1.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Unweighted;
+
+impl Weights for Unweighted {
     #[inline(always)]
-    pub(super) fn count(&mut self, margin: f32, loss: f32) {
-        self.loss += f64::from(loss);
-        self.correct += u64::from(margin > 0.0);
-        self.tuples += 1;
+    fn times(self, _: usize, number: f32) -> f32 {
+        number
+    }
+}
+
+impl Weights for &[f32] {
+    #[inline(always)]
+    fn times(self, i: usize, number: f32) -> f32 {
+        self[i] * number
     }
 }
 
@@ -135,28 +139,46 @@ pub(crate) struct Learn<'a, L> {
     pub(crate) range: Range<usize>,
 }
 
+/// The same, with the weights of the tuples.
+struct Weighted<'a, L, W>(Learn<'a, L>, W);
+
 /// Rows of up to as many chunks keep the weights in registers.
 const NARROW: usize = 4;
 
-impl<L: Loss> Learn<'_, L> {
+impl<L: Pointwise> Learn<'_, L> {
     /// Takes the state to the end of the range.
     pub(crate) fn run_on(self, level: Level) {
         let narrow = self.state.weights.len() <= NARROW;
-        (if narrow { level.at_most_avx2() } else { level }).run(self);
+        let level = if narrow { level.at_most_avx2() } else { level };
+        let places = &self.batch.order()[self.range.clone()];
+        self.state.totals.tuples += places.len() as u64;
+        match self.batch.weights() {
+            None => {
+                self.state.totals.weight += places.len() as f64;
+                level.run(Weighted(self, Unweighted));
+            }
+            Some(weights) => {
+                for &place in places {
+                    self.state.totals.weight += f64::from(weights[place as usize]);
+                }
+                level.run(Weighted(self, weights));
+            }
+        }
     }
 }
 
-impl<L: Loss> Kernel for Learn<'_, L> {
+impl<L: Pointwise, W: Weights> Kernel for Weighted<'_, L, W> {
     type Output = ();
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        match self.state.weights.len() {
-            1 => narrow::<1, S, L>(simd, self),
-            2 => narrow::<2, S, L>(simd, self),
-            3 => narrow::<3, S, L>(simd, self),
-            NARROW => narrow::<NARROW, S, L>(simd, self),
-            _ => wide(simd, self),
+        let Weighted(learn, weights) = self;
+        match learn.state.weights.len() {
+            1 => narrow::<1, S, L, W>(simd, learn, weights),
+            2 => narrow::<2, S, L, W>(simd, learn, weights),
+            3 => narrow::<3, S, L, W>(simd, learn, weights),
+            NARROW => narrow::<NARROW, S, L, W>(simd, learn, weights),
+            _ => wide(simd, learn, weights),
         }
     }
 }

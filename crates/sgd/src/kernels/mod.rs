@@ -14,11 +14,9 @@ mod wide;
 use tuples::LANES;
 
 pub(crate) use columns::{Columns, Squares, Standardize, Sums, standardize};
-pub(crate) use evaluate::{Decisions, decision, sparse_decision};
+pub(crate) use evaluate::{Decisions, decision, dot, sparse_decision};
 pub(crate) use learn::{Learn, Rates, State};
-pub(crate) use simd::Level;
-
-use simd::Simd;
+pub(crate) use simd::{Kernel, Level, Simd, prefetch};
 
 /// As many floats as one step of a kernel handles: one AVX-512 register, or two of AVX2.
 pub(crate) type Chunk = [f32; LANES];

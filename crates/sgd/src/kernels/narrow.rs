@@ -8,15 +8,15 @@
 use tuples::{Batch, LANES};
 
 use super::Chunk;
-use super::learn::{Learn, Step, inverse};
+use super::learn::{Learn, Step, Weights, inverse};
 use super::simd::{Simd, prefetch};
-use crate::loss::Loss;
+use crate::loss::Pointwise;
 
 /// Rows to be asked for ahead of their use: learning from that many takes as long as memory takes to answer.
 const PREFETCH: usize = 32;
 
 #[inline(always)]
-pub(super) fn narrow<const N: usize, S: Simd, L: Loss>(simd: S, learn: Learn<'_, L>) {
+pub(super) fn narrow<const N: usize, S: Simd, L: Pointwise, W: Weights>(simd: S, learn: Learn<'_, L>, of_tuples: W) {
     let Learn { state, loss, rates, batch, range } = learn;
     let rows = Rows::<N>::new(batch);
     let mask = simd.load(&state.mask);
@@ -28,19 +28,21 @@ pub(super) fn narrow<const N: usize, S: Simd, L: Loss>(simd: S, learn: Learn<'_,
     let (mut intercept, mut step, mut totals) = (state.intercept, state.step, state.totals);
     let (mut scale, mut scale32, mut inverse_scale) = (state.scale, state.scale as f32, inverse(state.scale));
     for k in range {
-        let (row, y) = rows.get(k);
+        let (i, row, y) = rows.get(k);
+        let factor = loss.factor(y);
         let mut row = load(simd, row);
         row[N - 1] = simd.mul(row[N - 1], mask);
         // 1 is the previous row's own constant times this one's
-        let overlap = y * step.direction * (dot(simd, &previous, &row) + 1.0);
-        let margin = (dot(simd, &weights, &row) * (y * scale32) + y * intercept) + step.slope * overlap;
+        let overlap = factor * step.direction * (dot(simd, &previous, &row) + 1.0);
+        let margin = (dot(simd, &weights, &row) * (factor * scale32) + factor * intercept) + step.slope * overlap;
         let made = simd.splat(step.slope * (step.direction * inverse_scale));
         for i in 0..N {
             weights[i] = simd.mul_add(made, previous[i], weights[i]);
         }
         intercept += step.slope * step.direction;
-        step = Step { slope: loss.slope(margin), direction: y * rates.learning_rate };
-        totals.count(margin, loss.loss(margin));
+        step = Step { slope: loss.slope(margin, y), direction: of_tuples.times(i, factor * rates.learning_rate) };
+        totals.loss += f64::from(of_tuples.times(i, loss.loss(margin, y)));
+        loss.count(&mut totals, margin, y);
         if rates.shrink < 1.0 {
             // keeps the scale in [1/2, 1] by powers of two, which is exact
             while scale < 0.5 {
@@ -75,9 +77,9 @@ impl<'a, const N: usize> Rows<'a, N> {
         Rows { rows, labels: batch.labels(), order: batch.order() }
     }
 
-    /// The row and the label of the `k`th tuple.
+    /// Place, row and label of the `k`th tuple.
     #[inline(always)]
-    fn get(&self, k: usize) -> (&'a [Chunk; N], f32) {
+    fn get(&self, k: usize) -> (usize, &'a [Chunk; N], f32) {
         if let Some(&ahead) = self.order.get(k + PREFETCH)
             && let (Some(row), Some(label)) = (self.rows.get(ahead as usize), self.labels.get(ahead as usize))
         {
@@ -87,7 +89,7 @@ impl<'a, const N: usize> Rows<'a, N> {
             prefetch(label);
         }
         let i = self.order[k] as usize;
-        (&self.rows[i], self.labels[i])
+        (i, &self.rows[i], self.labels[i])
     }
 }
 

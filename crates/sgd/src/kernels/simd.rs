@@ -121,7 +121,7 @@ fn avx512<K: Kernel>(kernel: K) -> K::Output {
 
 /// Asks for the cache line of `place` ahead of its use.
 #[inline(always)]
-pub(super) fn prefetch<T>(place: &T) {
+pub(crate) fn prefetch<T>(place: &T) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: every x86_64 has SSE, and a prefetch of any address has no effect but on the caches.
     unsafe {

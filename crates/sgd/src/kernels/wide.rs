@@ -5,16 +5,16 @@
 
 use tuples::Batch;
 
-use super::learn::{Learn, Step, inverse};
+use super::learn::{Learn, Step, Weights, inverse};
 use super::simd::{Simd, prefetch};
 use super::{Aligned, Chunk, UNROLL, sum_all};
-use crate::loss::Loss;
+use crate::loss::Pointwise;
 
 /// Cache lines of the next row to ask for while the current one is learnt from; then the processor sees the sequence.
 const PREFETCH: usize = 16;
 
 #[inline(always)]
-pub(super) fn wide<S: Simd, L: Loss>(simd: S, learn: Learn<'_, L>) {
+pub(super) fn wide<S: Simd, L: Pointwise, W: Weights>(simd: S, learn: Learn<'_, L>, of_tuples: W) {
     let Learn { state, loss, rates, batch, range } = learn;
     let Some(last) = range.clone().next_back() else { return };
     let mask = simd.load(&state.mask);
@@ -23,6 +23,7 @@ pub(super) fn wide<S: Simd, L: Loss>(simd: S, learn: Learn<'_, L>) {
     for k in range {
         ask_for(batch, k + 1);
         let (row, y) = tuple(batch, k);
+        let (i, factor) = (batch.order()[k] as usize, loss.factor(y));
         let (tail, row) = row.split_last().expect("rows have a chunk");
         let tail = simd.mul(simd.load(tail), mask);
         rescale(&mut state.scale, &mut state.weights);
@@ -33,10 +34,11 @@ pub(super) fn wide<S: Simd, L: Loss>(simd: S, learn: Learn<'_, L>) {
         let advanced = simd.mul_add(scaled, previous_tail, simd.load(&weights_tail.0));
         simd.store(advanced, &mut weights_tail.0);
         let product = advance_and_dot(simd, weights, scaled, previous, row, simd.mul(advanced, tail));
-        let margin = y * (product * state.scale as f32 + state.intercept);
-        state.step = Step { slope: loss.slope(margin), direction: y * rates.learning_rate };
+        let margin = factor * (product * state.scale as f32 + state.intercept);
+        state.step = Step { slope: loss.slope(margin, y), direction: of_tuples.times(i, factor * rates.learning_rate) };
         state.scale *= rates.shrink;
-        state.totals.count(margin, loss.loss(margin));
+        state.totals.loss += f64::from(of_tuples.times(i, loss.loss(margin, y)));
+        loss.count(&mut state.totals, margin, y);
         (previous, previous_tail) = (row, tail);
     }
     state.previous.copy_from_slice(tuple(batch, last).0);
@@ -104,7 +106,7 @@ fn tuple(batch: &Batch, k: usize) -> (&[Chunk], f32) {
 
 #[inline(always)]
 fn ask_for(batch: &Batch, k: usize) {
-    if k < batch.len() {
+    if k < batch.order().len() {
         let (row, _) = tuple(batch, k);
         for chunk in row.iter().take(PREFETCH) {
             prefetch(chunk);

@@ -5,6 +5,7 @@ mod columns;
 mod judgement;
 mod reference;
 mod steps;
+mod textbook;
 
 use tuples::Batch;
 

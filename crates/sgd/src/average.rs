@@ -1,0 +1,112 @@
+//! The weighted average of the iterates that Theorem 1 of the CorgiPile paper speaks of, and its learning rates.
+//!
+//! Guarantees: the average is kept in f64; a rate never turns the sign of the weights that the penalty shrinks.
+
+use tuples::OutOfMemory;
+
+use crate::{Hyperparameters, LinearModel};
+
+/// Where a run of the theorem's schedule stands.
+#[derive(Debug)]
+pub(crate) struct Theorem1 {
+    mu: f64,
+    a: Option<f64>,
+    learning_rate: f64,
+    l2: f64,
+    /// buffers begun
+    buffers: u64,
+    /// tuples of the largest buffer so far: the last one of an epoch, smaller than all others, shall not make large steps
+    tuples: usize,
+    /// whether the current buffer has been learned from
+    used: bool,
+    /// sum of the weights of the iterates
+    total: f64,
+    /// output by output, each its weights
+    weights: Vec<Vec<f64>>,
+    intercepts: Vec<f64>,
+}
+
+impl Theorem1 {
+    pub(crate) fn new(mu: f64, a: Option<f64>, hyper: &Hyperparameters, outputs: usize) -> Theorem1 {
+        Theorem1 {
+            mu,
+            a,
+            learning_rate: hyper.learning_rate,
+            l2: hyper.l2,
+            buffers: 0,
+            tuples: 0,
+            used: false,
+            total: 0.0,
+            weights: vec![Vec::new(); outputs],
+            intercepts: vec![0.0; outputs],
+        }
+    }
+
+    /// Makes room for so many features; new ones have an average of 0, as they had a weight of 0.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]
+    pub(crate) fn reserve(&mut self, dim: usize) -> Result<(), OutOfMemory> {
+        for weights in &mut self.weights {
+            let more = dim.saturating_sub(weights.len());
+            let error = OutOfMemory { bytes: dim.saturating_mul(size_of::<f64>()) };
+            weights.try_reserve_exact(more).map_err(|_| error)?;
+            weights.resize(weights.len() + more, 0.0);
+        }
+        Ok(())
+    }
+
+    /// Begins buffer s of bn tuples and returns its rate, 6 / (bn mu (s + a)).
+    pub(crate) fn begin_buffer(&mut self, tuples: usize) -> f64 {
+        self.buffers += 1;
+        self.tuples = self.tuples.max(tuples).max(1);
+        let numerator = 6.0 / (self.tuples as f64 * self.mu);
+        let rate = self.learning_rate;
+        let a = *self.a.get_or_insert((numerator / rate - 1.0).max(0.0));
+        let rate = numerator / (self.buffers as f64 + a);
+        // a buffer of less than a dozen tuples
+        if rate * self.l2 > 0.5 { 0.5 / self.l2 } else { rate }
+    }
+
+    pub(crate) fn has_buffer(&self) -> bool {
+        self.buffers > 0
+    }
+
+    pub(crate) fn learned(&mut self) {
+        self.used = true;
+    }
+
+    /// Whether there is an iterate to be added.
+    pub(crate) fn is_due(&self) -> bool {
+        self.used
+    }
+
+    /// Adds the iterate after buffer s, with weight (s + a)³: the weights of each output, and its intercept.
+    pub(crate) fn add<W: Iterator<Item = f32>>(&mut self, iterate: impl Iterator<Item = (W, f32)>) {
+        self.used = false;
+        let weight = (self.buffers as f64 + self.a.unwrap_or(0.0)).powi(3);
+        self.total += weight;
+        let share = weight / self.total;
+        let mix = |mean: &mut f64, w: f32| *mean += share * (f64::from(w) - *mean);
+        for ((means, mean), (weights, intercept)) in self.weights.iter_mut().zip(&mut self.intercepts).zip(iterate) {
+            means.iter_mut().zip(weights).for_each(|(mean, w)| mix(mean, w));
+            mix(mean, intercept);
+        }
+    }
+
+    /// Makes `model`, the current iterate, the average so far; it stays what it is if there is none.
+    pub(crate) fn replace(&self, model: &mut LinearModel) {
+        if self.total > 0.0 {
+            for (weights, means) in model.weights.chunks_exact_mut(model.dim.max(1)).zip(&self.weights) {
+                weights.iter_mut().zip(means).for_each(|(w, mean)| *w = *mean as f32);
+            }
+            model.intercepts.iter_mut().zip(&self.intercepts).for_each(|(b, mean)| *b = *mean as f32);
+        }
+    }
+
+    /// |w|² and |w|₁ of the average.
+    pub(crate) fn norms(&self) -> (f64, f64) {
+        let weights = || self.weights.iter().flatten();
+        (weights().map(|w| w * w).sum(), weights().map(|w| w.abs()).sum())
+    }
+}

@@ -1,0 +1,158 @@
+//! Learning from dense rows, with any loss, optimizer and batch size.
+//!
+//! Guarantees: the lanes of a row behind its features, the constant 1 among them, never get a weight other than 0.
+
+use std::ops::Range;
+
+use tuples::{Batch, LANES};
+
+use super::arrays::Arrays;
+use super::head::Head;
+use super::slopes::judge;
+use super::update::{Rule, cut_all};
+use crate::kernels::{Chunk, Kernel, Simd, dot, prefetch};
+
+/// Rows to be asked for ahead of their use.
+const PREFETCH: usize = 8;
+
+/// Cache lines of such a row to be asked for; then the processor sees the sequence.
+const PREFETCH_CHUNKS: usize = 8;
+
+/// A stretch of the order to learn from.
+pub(crate) struct LearnDense<'a> {
+    pub(crate) head: &'a mut Head,
+    pub(crate) arrays: Arrays<'a>,
+    pub(crate) batch: &'a Batch,
+    pub(crate) range: Range<usize>,
+}
+
+impl Kernel for LearnDense<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        let LearnDense { head, mut arrays, batch, range } = self;
+        let (rows, labels, weights, order) = (batch.rows(), batch.labels(), batch.weights(), batch.order());
+        let per_row = batch.stride() / LANES;
+        let rows = rows.as_chunks::<LANES>().0;
+        for k in range {
+            if let Some(&ahead) = order.get(k + PREFETCH) {
+                let ahead = ahead as usize * per_row;
+                rows.iter().skip(ahead).take(PREFETCH_CHUNKS.min(per_row)).for_each(prefetch);
+            }
+            let i = order[k] as usize;
+            let row = &rows[i * per_row..][..per_row];
+            learn_row(simd, head, &mut arrays, row, labels[i], weights.map_or(1.0, |weights| weights[i]));
+        }
+    }
+}
+
+/// One row to learn from: `dim` features, to be written to the array that is there for it.
+pub(crate) struct LearnDenseRow<'a> {
+    pub(crate) head: &'a mut Head,
+    pub(crate) arrays: Arrays<'a>,
+    pub(crate) features: &'a [f32],
+    pub(crate) label: f32,
+    pub(crate) weight: f32,
+}
+
+impl Kernel for LearnDenseRow<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        let LearnDenseRow { head, mut arrays, features, label, weight } = self;
+        let row = std::mem::take(&mut arrays.row);
+        row[..features.len()].copy_from_slice(features);
+        learn_row(simd, head, &mut arrays, row.as_chunks().0, label, weight);
+    }
+}
+
+#[inline(always)]
+fn learn_row<S: Simd>(simd: S, head: &mut Head, arrays: &mut Arrays, row: &[Chunk], y: f32, weight: f32) {
+    let scale = head.scale as f32;
+    let weights = arrays.weights.as_chunks::<LANES>().0.chunks_exact(row.len());
+    for ((z, w), intercept) in arrays.out.iter_mut().zip(weights).zip(&*arrays.intercepts.values) {
+        *z = dot(simd, w, row) * scale + intercept;
+    }
+    judge(head, arrays.out, y, weight);
+    head.pending += 1;
+    if head.batch_size > 1 {
+        let gradient = arrays.gradient.as_chunks_mut::<LANES>().0.chunks_exact_mut(row.len());
+        for (&slope, gradient) in arrays.out.iter().zip(gradient) {
+            add_multiple(simd, gradient, slope, row);
+        }
+        for (gradient, slope) in arrays.intercepts.gradient.iter_mut().zip(&*arrays.out) {
+            *gradient += slope;
+        }
+        if head.pending == head.batch_size {
+            step(head, arrays);
+        }
+    } else if head.is_sgd() {
+        step_along(simd, head, arrays, row);
+    } else {
+        let gradient = arrays.gradient.as_chunks_mut::<LANES>().0.chunks_exact_mut(row.len());
+        for (&slope, gradient) in arrays.out.iter().zip(gradient) {
+            let slope = simd.splat(slope);
+            for (gradient, row) in gradient.iter_mut().zip(row) {
+                simd.store(simd.mul(slope, simd.load(row)), gradient);
+            }
+        }
+        arrays.intercepts.gradient.copy_from_slice(arrays.out);
+        step(head, arrays);
+    }
+}
+
+/// sum + factor * row.
+#[inline(always)]
+fn add_multiple<S: Simd>(simd: S, sum: &mut [Chunk], factor: f32, row: &[Chunk]) {
+    let factor = simd.splat(factor);
+    for (sum, row) in sum.iter_mut().zip(row) {
+        simd.store(simd.mul_add(factor, simd.load(row), simd.load(sum)), sum);
+    }
+}
+
+/// A step of plain SGD for one tuple, whose gradient is a multiple of its row.
+#[inline(always)]
+fn step_along<S: Simd>(simd: S, head: &mut Head, arrays: &mut Arrays, row: &[Chunk]) {
+    rescale(head, arrays.weights);
+    let step = head.begin_step();
+    let lane = head.dim as usize;
+    let weights = arrays.weights.as_chunks_mut::<LANES>().0.chunks_exact_mut(row.len());
+    for ((&slope, weights), intercept) in arrays.out.iter().zip(weights).zip(&mut *arrays.intercepts.values) {
+        add_multiple(simd, weights, slope * step.scaled_rate, row);
+        weights[lane / LANES][lane % LANES] = 0.0;
+        *intercept += slope * step.rate;
+    }
+    cut_all(arrays.weights, step.cut);
+}
+
+/// Makes the step of the pending gradient.
+#[inline(always)]
+pub(crate) fn step(head: &mut Head, arrays: &mut Arrays) {
+    rescale(head, arrays.weights);
+    let step = head.begin_step();
+    let (rule, intercepts_rule) = Rule::both(head, &step);
+    let stride = arrays.weights.len() / head.outputs as usize;
+    for gradient in arrays.gradient.chunks_exact_mut(stride) {
+        gradient[head.dim as usize] = 0.0;
+    }
+    rule.step(arrays.weights, arrays.first, arrays.second, arrays.gradient, step.share);
+    let intercepts = &mut arrays.intercepts;
+    let (first, second) = (&mut *intercepts.first, &mut *intercepts.second);
+    intercepts_rule.step(intercepts.values, first, second, intercepts.gradient, step.share);
+    if head.batch_size > 1 {
+        arrays.gradient.fill(0.0);
+        intercepts.gradient.fill(0.0);
+    }
+    cut_all(arrays.weights, step.cut);
+}
+
+/// Keeps the scale in [1/2, 1] before a step by powers of two, which is exact.
+#[inline(always)]
+fn rescale(head: &mut Head, weights: &mut [f32]) {
+    while head.scale < 0.5 {
+        head.scale *= 2.0;
+        weights.iter_mut().for_each(|w| *w *= 0.5);
+    }
+}

@@ -1,0 +1,379 @@
+//! Bringing the weights of features up to date that no tuple has touched for some steps.
+//!
+//! Guarantees: the outcome is that of making every step with a gradient of 0, to the precision of f32. In n such steps a
+//! weight u (in units of the scale), with η the learning rate, σ the shrinking factor of l2 and s the scale after them,
+//! goes through
+//! - plain SGD: nothing but what l1 takes, whose sum is known;
+//! - momentum: v becomes βⁿ v, and u moves by -η/s v Σ σ^(n-i) βⁱ = -η/s v β (σⁿ - βⁿ) / (σ - β); if it would change its
+//!   sign on the way where l1 stops it at 0, the steps are made one by one;
+//! - adam: the steps are made one by one, for sixteen weights at once, until the moments have faded.
+
+use tuples::LANES;
+
+use super::arrays::Arrays;
+use super::head::Head;
+use super::sparse::weights_of;
+use super::update::{cut, flush};
+use crate::Optimizer;
+use crate::kernels::Simd;
+
+/// Brings features up to date.
+#[inline(always)]
+pub(crate) fn bring_up_to_date<S: Simd>(
+    _simd: S,
+    head: &Head,
+    arrays: &mut Arrays,
+    features: impl Iterator<Item = usize>,
+) {
+    match head.optimizer() {
+        Optimizer::Sgd => {
+            for j in features {
+                let owed = owed(head, arrays, j);
+                // what would be lost in the weight's last digits is left to be taken later, with more of it
+                let greatest = weights_of(arrays.weights, head, j).iter().fold(0.0f32, |most, u| most.max(u.abs()));
+                if owed > f64::from(greatest) * NOTICED {
+                    pay(head, arrays, j);
+                    weights_of(arrays.weights, head, j).iter_mut().for_each(|u| *u = cut(*u, owed as f32));
+                }
+            }
+        }
+        Optimizer::Momentum { beta } => {
+            for j in features {
+                coast(head, arrays, beta, j);
+            }
+        }
+        Optimizer::Adam { beta1, beta2, epsilon } => {
+            let mut fading = Fading::new(head, beta1, beta2, epsilon);
+            for j in features {
+                fading.add(head, arrays, j);
+            }
+            fading.run(arrays);
+        }
+    }
+}
+
+/// A share of a weight that is noticed in f32.
+const NOTICED: f64 = 1.0 / (1 << 20) as f64;
+
+/// Brings all features up to date, pays l1, and folds the scale into the weights.
+#[inline(always)]
+pub(crate) fn sweep<S: Simd>(simd: S, head: &mut Head, arrays: &mut Arrays) {
+    if head.is_lazy() {
+        head.taken += head.pay();
+        bring_up_to_date(simd, head, arrays, 0..head.dim as usize);
+        if head.is_sgd() {
+            settle(head, arrays);
+        }
+        arrays.taken.fill(0);
+        arrays.last.fill(0);
+    }
+    if head.scale != 1.0 {
+        let scale = head.scale as f32;
+        arrays.weights.iter_mut().for_each(|u| *u *= scale);
+    }
+    (head.taken, head.time, head.scale) = (0.0, 0, 1.0);
+}
+
+/// Takes what is owed from every weight, noticed or not.
+#[inline(always)]
+fn settle(head: &Head, arrays: &mut Arrays) {
+    for j in 0..head.dim as usize {
+        let owed = owed(head, arrays, j) as f32;
+        if owed > 0.0 {
+            weights_of(arrays.weights, head, j).iter_mut().for_each(|u| *u = cut(*u, owed));
+        }
+    }
+}
+
+/// What l1 has still to take from feature `j`.
+#[inline(always)]
+fn owed(head: &Head, arrays: &Arrays, j: usize) -> f64 {
+    match arrays.taken.get(2 * j..2 * j + 2) {
+        Some(&[low, high]) => (head.taken - f64::from_bits(u64::from(low) | u64::from(high) << 32)).max(0.0),
+        _ => 0.0,
+    }
+}
+
+/// Says that l1 has nothing to take from feature `j` any more.
+#[inline(always)]
+fn pay(head: &Head, arrays: &mut Arrays, j: usize) {
+    if let Some([low, high]) = arrays.taken.get_mut(2 * j..2 * j + 2) {
+        let bits = head.taken.to_bits();
+        (*low, *high) = (bits as u32, (bits >> 32) as u32);
+    }
+}
+
+/// Steps that feature `j` has missed, which are counted in with that.
+#[inline(always)]
+fn missed(head: &Head, arrays: &mut Arrays, j: usize) -> u32 {
+    let last = &mut arrays.last[j];
+    let missed = head.time.saturating_sub(*last);
+    *last = head.time;
+    missed
+}
+
+/// What l1 takes in the last `n` steps, given σⁿ. Whatever is owed beyond that is of the step that the feature has made.
+#[inline(always)]
+fn of_missed(head: &Head, n: u32, shrunk: f64) -> f64 {
+    let shrink = head.shrink();
+    let sum = if shrink < 1.0 { (1.0 - shrunk) / (1.0 - shrink) } else { n.into() };
+    head.threshold() / head.scale * sum
+}
+
+/// Brings feature `j` up to date under momentum.
+#[inline(always)]
+fn coast(head: &Head, arrays: &mut Arrays, beta: f64, j: usize) {
+    let n = missed(head, arrays, j);
+    let owed = owed(head, arrays, j);
+    if n == 0 && owed == 0.0 {
+        return;
+    }
+    pay(head, arrays, j);
+    let glide = Glide::new(head, beta, n);
+    let outputs = head.outputs as usize;
+    for i in j * outputs..(j + 1) * outputs {
+        let (u, v) = (&mut arrays.weights[i], &mut arrays.first[i]);
+        if *v != 0.0 || owed > 0.0 {
+            *u = glide.end((*u).into(), (*v).into(), owed) as f32;
+            *v = flush((f64::from(*v) * glide.fade) as f32);
+        }
+    }
+}
+
+/// `n` steps of momentum without a gradient.
+#[derive(Debug, Clone, Copy)]
+struct Glide {
+    n: u32,
+    beta: f64,
+    shrink: f64,
+    /// βⁿ
+    fade: f64,
+    /// the way of u per v, with its sign
+    way: f64,
+    /// η over the scale before the steps
+    rate: f64,
+    /// what l1 takes per step, over the scale before the steps
+    threshold: f64,
+    /// what l1 takes in all of the steps
+    thresholds: f64,
+}
+
+impl Glide {
+    #[inline(always)]
+    fn new(head: &Head, beta: f64, n: u32) -> Glide {
+        let shrink = head.shrink();
+        let (fade, shrunk) = (power(beta, n.into()), power(shrink, n.into()));
+        let sum =
+            if (shrink - beta).abs() > 1e-9 { beta * (shrunk - fade) / (shrink - beta) } else { f64::from(n) * fade };
+        // η v points uphill's opposite: gradients are kept with minus
+        let way = head.rate / head.scale * sum;
+        let before = shrunk / head.scale;
+        let (rate, threshold) = (head.rate * before, head.threshold() * before);
+        Glide { n, beta, shrink, fade, way, rate, threshold, thresholds: of_missed(head, n, shrunk) }
+    }
+
+    /// Where u comes to.
+    #[inline(always)]
+    fn end(&self, u: f64, v: f64, owed: f64) -> f64 {
+        if owed == 0.0 {
+            return u + self.way * v;
+        }
+        let first = (owed - self.thresholds).max(0.0);
+        let (u, owed) = (nearer_to_0(u, first), owed - first);
+        let free = u + self.way * v;
+        let sign = if u != 0.0 { u.signum() } else { v.signum() };
+        let end = free - sign * owed;
+        // u goes away from 0 first and then towards it, or towards it all the time: it is nearest to 0 at the end
+        if end * sign > 0.0 && (u != 0.0 || self.rate * self.beta * v.abs() > self.threshold) {
+            return end;
+        }
+        self.step_by_step(u, v, owed)
+    }
+
+    #[cold]
+    fn step_by_step(&self, mut u: f64, mut v: f64, mut owed: f64) -> f64 {
+        let (mut rate, mut threshold) = (self.rate, self.threshold);
+        let least = v.abs() * 1e-12;
+        for _ in 0..self.n {
+            v *= self.beta;
+            rate /= self.shrink;
+            threshold /= self.shrink;
+            if v.abs() <= least || (u == 0.0 && rate * v.abs() <= threshold) {
+                break;
+            }
+            u += rate * v;
+            let by = threshold.min(owed);
+            owed -= by;
+            u = nearer_to_0(u, by);
+        }
+        nearer_to_0(u, owed)
+    }
+}
+
+fn nearer_to_0(u: f64, by: f64) -> f64 {
+    let left = u.abs() - by;
+    if left <= 0.0 { 0.0 } else { left.copysign(u) }
+}
+
+/// base^n by squaring, the same on every machine.
+pub(crate) fn power(base: f64, mut n: u64) -> f64 {
+    let (mut square, mut product) = (base, 1.0);
+    while n > 0 {
+        if n & 1 == 1 {
+            product *= square;
+        }
+        square *= square;
+        n >>= 1;
+    }
+    product
+}
+
+/// Sixteen weights on their way through steps of adam without a gradient.
+#[derive(Debug)]
+struct Fading {
+    /// in use
+    count: usize,
+    places: [usize; LANES],
+    missed: [f32; LANES],
+    u: [f32; LANES],
+    m: [f32; LANES],
+    v: [f32; LANES],
+    /// 1 - β1^t and 1 - β2^t
+    unbiased: [[f32; LANES]; 2],
+    /// η over the scale
+    rate: [f32; LANES],
+    owed: [f32; LANES],
+    beta: [f32; 2],
+    epsilon: f32,
+    /// of σ
+    reciprocal: f32,
+    /// what l1 takes per step, over η
+    threshold: f32,
+    /// by which the steps that are left are longer together than the last one
+    rest: f32,
+}
+
+/// Steps are made in groups of so many, after which it is seen whether they still matter. So long a run of steps is rare.
+const GROUP: u32 = 16;
+
+/// Together shorter than this share of the learning rate, and of the weight, steps do not matter.
+const NEGLIGIBLE: [f32; 2] = [1.0 / (1 << 20) as f32, 1.0 / (1 << 24) as f32];
+
+impl Fading {
+    #[inline(always)]
+    fn new(head: &Head, beta1: f64, beta2: f64, epsilon: f64) -> Fading {
+        // the ratio of one step to the one before, while epsilon does not matter; it is less when it does
+        let ratio = beta1 / beta2.sqrt().max(f64::MIN_POSITIVE);
+        let rest = if ratio < 1.0 { ratio / (1.0 - ratio) } else { f64::INFINITY };
+        Fading {
+            count: 0,
+            places: [0; LANES],
+            missed: [0.0; LANES],
+            u: [0.0; LANES],
+            m: [0.0; LANES],
+            v: [0.0; LANES],
+            unbiased: [[1.0; LANES]; 2],
+            rate: [0.0; LANES],
+            owed: [0.0; LANES],
+            beta: [beta1 as f32, beta2 as f32],
+            epsilon: epsilon as f32,
+            reciprocal: (1.0 / head.shrink()) as f32,
+            threshold: (head.threshold() / head.rate) as f32,
+            rest: rest as f32,
+        }
+    }
+
+    /// Adds all weights of feature `j` that have a way to go, and lets their moments fade.
+    #[inline(always)]
+    fn add(&mut self, head: &Head, arrays: &mut Arrays, j: usize) {
+        let n = missed(head, arrays, j);
+        let owed = owed(head, arrays, j);
+        if n == 0 && owed == 0.0 {
+            return;
+        }
+        pay(head, arrays, j);
+        let Optimizer::Adam { beta1, beta2, .. } = head.optimizer() else { return };
+        let fade = [power(beta1, n.into()), power(beta2, n.into())];
+        let before = head.steps.saturating_sub(n.into());
+        let unbiased = [beta1, beta2].map(|beta| (1.0 - power(beta, before)) as f32);
+        let shrunk = power(head.shrink(), n.into());
+        let of_missed = of_missed(head, n, shrunk);
+        let rate = (head.rate * shrunk / head.scale) as f32;
+        let outputs = head.outputs as usize;
+        for place in j * outputs..(j + 1) * outputs {
+            let (m, v) = (arrays.first[place], arrays.second[place]);
+            arrays.first[place] = flush((f64::from(m) * fade[0]) as f32);
+            arrays.second[place] = flush((f64::from(v) * fade[1]) as f32);
+            if m == 0.0 || n == 0 {
+                arrays.weights[place] = cut(arrays.weights[place], owed as f32);
+                continue;
+            }
+            let first = (owed - of_missed).max(0.0);
+            let i = self.count;
+            (self.places[i], self.missed[i], self.owed[i], self.rate[i]) =
+                (place, n as f32, (owed - first) as f32, rate);
+            (self.u[i], self.m[i], self.v[i]) = (cut(arrays.weights[place], first as f32), m, v);
+            (self.unbiased[0][i], self.unbiased[1][i]) = (unbiased[0], unbiased[1]);
+            self.count += 1;
+            if self.count == LANES {
+                self.run(arrays);
+            }
+        }
+    }
+
+    /// Takes the steps of all weights that were added, and forgets them.
+    #[inline(always)]
+    fn run(&mut self, arrays: &mut Arrays) {
+        let mut done = 0;
+        while self.matters() {
+            for _ in 0..GROUP {
+                self.step();
+            }
+            done += GROUP;
+            debug_assert!(done > 0);
+        }
+        for i in 0..self.count {
+            arrays.weights[self.places[i]] = cut(self.u[i], self.owed[i]);
+        }
+        self.count = 0;
+        self.missed = [0.0; LANES];
+    }
+
+    /// Whether a weight still has a way to go.
+    #[inline(always)]
+    fn matters(&self) -> bool {
+        let mut matters = false;
+        for i in 0..LANES {
+            let next = self.next(i).abs() * (1.0 + self.rest);
+            let relevant = next > self.rate[i] * NEGLIGIBLE[0] && next > self.u[i].abs() * NEGLIGIBLE[1];
+            matters |= self.missed[i] > 0.0 && relevant;
+        }
+        matters
+    }
+
+    /// About the step that weight `i` makes next.
+    #[inline(always)]
+    fn next(&self, i: usize) -> f32 {
+        let root = (self.v[i] / self.unbiased[1][i]).sqrt();
+        self.rate[i] * self.m[i] / (self.unbiased[0][i] * (root + self.epsilon))
+    }
+
+    /// One step of every weight that has some left.
+    #[inline(always)]
+    fn step(&mut self) {
+        let [keep1, keep2] = self.beta;
+        for i in 0..LANES {
+            let left = self.missed[i] > 0.0;
+            self.missed[i] -= 1.0;
+            self.m[i] = flush(self.m[i] * keep1);
+            self.v[i] = flush(self.v[i] * keep2);
+            self.unbiased[0][i] = self.unbiased[0][i] * keep1 + (1.0 - keep1);
+            self.unbiased[1][i] = self.unbiased[1][i] * keep2 + (1.0 - keep2);
+            self.rate[i] *= self.reciprocal;
+            let by = self.owed[i].min(self.threshold * self.rate[i]);
+            let u = cut(self.u[i] + self.next(i), by);
+            self.u[i] = if left { u } else { self.u[i] };
+            self.owed[i] -= if left { by } else { 0.0 };
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! The trainer against a textbook's mini-batch training in f64, for every kind of model, optimizer, penalty and batch
+//! size, on dense and on sparse tuples.
+
+use proptest::prelude::*;
+use tuples::Batch;
+
+use super::Noise;
+use crate::{Hyperparameters, LinearModel, ModelKind, Optimizer, Schedule, Trainer};
+
+/// A tuple as everybody understands it.
+#[derive(Debug, Clone)]
+pub(super) struct Tuple {
+    pub(super) features: Vec<f32>,
+    pub(super) label: f32,
+    pub(super) weight: f32,
+}
+
+/// Tuples around a random model, a third of whose features are 0.
+pub(super) fn tuples(kind: ModelKind, dim: usize, outputs: usize, n: usize, seed: u64) -> Vec<Tuple> {
+    let mut noise = Noise(seed);
+    let truth: Vec<Vec<f32>> = (0..outputs).map(|_| (0..dim).map(|_| noise.next()).collect()).collect();
+    let tuple = |_| {
+        let features: Vec<f32> = (0..dim).map(|_| noise.next()).map(|x| if x < -0.3 { 0.0 } else { x }).collect();
+        let mut z: Vec<f32> = truth.iter().map(|w| w.iter().zip(&features).map(|(w, x)| w * x).sum()).collect();
+        z.iter_mut().for_each(|z| *z += 0.3 * noise.next());
+        let label = match kind {
+            ModelKind::Logistic | ModelKind::Svm => {
+                if z[0] > 0.1 {
+                    1.0
+                } else {
+                    -1.0
+                }
+            }
+            ModelKind::Linear => z[0],
+            ModelKind::Softmax => LinearModel::class_of(&z) as f32,
+        };
+        Tuple { features, label, weight: 1.5 + noise.next() }
+    };
+    (0..n).map(tuple).collect()
+}
+
+pub(super) fn dense(tuples: &[Tuple], weighted: bool) -> Batch {
+    let mut batch = Batch::dense(tuples[0].features.len());
+    batch.set_weighted(weighted);
+    for tuple in tuples {
+        batch.push(tuple.label).unwrap().copy_from_slice(&tuple.features);
+    }
+    weigh(&mut batch, tuples);
+    batch
+}
+
+pub(super) fn sparse(tuples: &[Tuple], weighted: bool) -> Batch {
+    let mut batch = Batch::sparse();
+    batch.set_weighted(weighted);
+    for tuple in tuples {
+        let entries = || tuple.features.iter().enumerate().filter(|(_, x)| **x != 0.0);
+        let (indices, values) = batch.push_sparse(tuple.label, entries().count()).unwrap();
+        for (i, (j, x)) in entries().enumerate() {
+            (indices[i], values[i]) = (j as u32, *x);
+        }
+    }
+    weigh(&mut batch, tuples);
+    batch
+}
+
+fn weigh(batch: &mut Batch, tuples: &[Tuple]) {
+    batch.weights_mut().iter_mut().zip(tuples).for_each(|(weight, tuple)| *weight = tuple.weight);
+}
+
+/// Training as the definitions have it, step by step, parameter by parameter.
+struct Textbook {
+    hyper: Hyperparameters,
+    /// per output the weights, then the intercept
+    w: Vec<Vec<f64>>,
+    m: Vec<Vec<f64>>,
+    v: Vec<Vec<f64>>,
+    t: i32,
+}
+
+/// Loss, and derivative by each decision.
+fn loss(kind: ModelKind, z: &[f64], y: f64) -> (f64, Vec<f64>) {
+    match kind {
+        ModelKind::Logistic => ((-y * z[0]).exp().ln_1p(), vec![-y / (1.0 + (y * z[0]).exp())]),
+        ModelKind::Svm => ((1.0 - y * z[0]).max(0.0), vec![if y * z[0] < 1.0 { -y } else { 0.0 }]),
+        ModelKind::Linear => ((z[0] - y).powi(2) / 2.0, vec![z[0] - y]),
+        ModelKind::Softmax => {
+            let sum: f64 = z.iter().map(|z| z.exp()).sum();
+            let slopes = z.iter().enumerate().map(|(k, z)| z.exp() / sum - f64::from(u8::from(k == y as usize)));
+            (sum.ln() - z[y as usize], slopes.collect())
+        }
+    }
+}
+
+impl Textbook {
+    fn new(hyper: Hyperparameters, dim: usize, outputs: usize) -> Textbook {
+        let zeros = vec![vec![0.0; dim + 1]; outputs];
+        Textbook { hyper, w: zeros.clone(), m: zeros.clone(), v: zeros, t: 0 }
+    }
+
+    fn decisions(&self, x: &[f32]) -> Vec<f64> {
+        let dot = |w: &Vec<f64>| w.iter().zip(x).map(|(w, &x)| w * f64::from(x)).sum::<f64>() + w[x.len()];
+        self.w.iter().map(dot).collect()
+    }
+
+    /// Goes through the tuples and returns the loss, the fraction that is correct, and the R².
+    fn epoch(&mut self, tuples: &[Tuple], weighted: bool, rate: f64) -> (f64, f64, f64) {
+        let (mut sum, mut weights, mut correct, mut residuals) = (0.0, 0.0, 0, 0.0);
+        for batch in tuples.chunks(self.hyper.batch_size as usize) {
+            let mut gradient = vec![vec![0.0; self.w[0].len()]; self.w.len()];
+            for tuple in batch {
+                let (z, y) = (self.decisions(&tuple.features), f64::from(tuple.label));
+                let weight = if weighted { f64::from(tuple.weight) } else { 1.0 };
+                let (loss, slopes) = loss(self.hyper.kind, &z, y);
+                sum += weight * loss;
+                weights += weight;
+                residuals += (z[0] - y).powi(2);
+                correct += usize::from(match self.hyper.kind {
+                    ModelKind::Softmax => z.iter().filter(|&&other| other >= z[y as usize]).count() == 1,
+                    _ => y * z[0] > 0.0,
+                });
+                for (gradient, slope) in gradient.iter_mut().zip(slopes) {
+                    let row = tuple.features.iter().map(|&x| f64::from(x)).chain([1.0]);
+                    gradient.iter_mut().zip(row).for_each(|(g, x)| *g += weight * slope * x / batch.len() as f64);
+                }
+            }
+            self.step(&gradient, rate);
+        }
+        let n = tuples.len() as f64;
+        let mean = tuples.iter().map(|tuple| f64::from(tuple.label)).sum::<f64>() / n;
+        let total: f64 = tuples.iter().map(|tuple| (f64::from(tuple.label) - mean).powi(2)).sum();
+        let all = || self.w.iter().flat_map(|w| &w[..w.len() - 1]);
+        let (squares, magnitudes) = (all().map(|w| w * w).sum::<f64>(), all().map(|w| w.abs()).sum::<f64>());
+        let penalty = self.hyper.l2 / 2.0 * squares + self.hyper.l1 * magnitudes;
+        (sum / weights + penalty, correct as f64 / n, 1.0 - residuals / total)
+    }
+
+    fn step(&mut self, gradient: &[Vec<f64>], rate: f64) {
+        self.t += 1;
+        let Hyperparameters { l1, l2, optimizer, .. } = self.hyper;
+        for k in 0..self.w.len() {
+            let intercept = self.w[k].len() - 1;
+            for j in 0..=intercept {
+                let (w, m, v, g) = (&mut self.w[k][j], &mut self.m[k][j], &mut self.v[k][j], gradient[k][j]);
+                if j < intercept {
+                    *w *= 1.0 - rate * l2;
+                }
+                match optimizer {
+                    Optimizer::Sgd => *w -= rate * g,
+                    Optimizer::Momentum { beta } => {
+                        *m = beta * *m + g;
+                        *w -= rate * *m;
+                    }
+                    Optimizer::Adam { beta1, beta2, epsilon } => {
+                        *m = beta1 * *m + (1.0 - beta1) * g;
+                        *v = beta2 * *v + (1.0 - beta2) * g * g;
+                        let (m, v) = (*m / (1.0 - beta1.powi(self.t)), *v / (1.0 - beta2.powi(self.t)));
+                        *w -= rate * m / (v.sqrt() + epsilon);
+                    }
+                }
+                if j < intercept {
+                    *w = w.signum() * (w.abs() - rate * l1).max(0.0);
+                }
+            }
+        }
+    }
+}
+
+/// Trains by both and compares every parameter and every report.
+fn assert_agree(hyper: Hyperparameters, tuples: &[Tuple], outputs: usize, weighted: bool, tolerance: f64) {
+    hyper.validate().unwrap();
+    let dim = tuples[0].features.len();
+    for batch in [dense(tuples, weighted), sparse(tuples, weighted)] {
+        let what = format!("{hyper:?} {dim} features, {} tuples, sparse: {}", tuples.len(), batch.is_sparse());
+        let close = |name: &str, a: f64, b: f64, tolerance: f64| {
+            assert!((a - b).abs() <= tolerance * (1.0 + b.abs()), "{name} {a} instead of {b}: {what}");
+        };
+        let mut textbook = Textbook::new(hyper, dim, outputs);
+        let mut trainer = Trainer::new(hyper, dim, outputs, batch.is_sparse()).unwrap();
+        for epoch in 1..=3 {
+            trainer.begin_epoch();
+            trainer.learn(&batch, 0..batch.len()).unwrap();
+            let report = trainer.end_epoch().unwrap();
+            let (loss, accuracy, r2) = textbook.epoch(tuples, weighted, hyper.learning_rate_at(epoch));
+            close("loss", report.loss, loss, tolerance);
+            // some decisions lie near the border
+            report.accuracy.iter().for_each(|&a| close("accuracy", a, accuracy, 2.5 / tuples.len() as f64));
+            report.r2.iter().for_each(|&r| close("r2", r, r2, 10.0 * tolerance));
+            assert_eq!(
+                (report.accuracy.is_some(), report.r2.is_some()),
+                match hyper.kind {
+                    ModelKind::Linear => (false, true),
+                    _ => (true, false),
+                }
+            );
+            let model = trainer.model().unwrap();
+            for k in 0..outputs {
+                for (j, (&w, &expected)) in model.weights_of(k).iter().zip(&textbook.w[k]).enumerate() {
+                    close(&format!("epoch {epoch} weight {k} {j}"), w.into(), expected, tolerance);
+                }
+                close("intercept", model.intercepts[k].into(), textbook.w[k][dim], tolerance);
+            }
+        }
+    }
+}
+
+const OPTIMIZERS: [Optimizer; 3] =
+    [Optimizer::Sgd, Optimizer::MOMENTUM, Optimizer::Adam { beta1: 0.9, beta2: 0.99, epsilon: 1e-4 }];
+
+fn outputs_of(kind: ModelKind) -> usize {
+    if kind == ModelKind::Softmax { 4 } else { 1 }
+}
+
+#[test]
+fn every_kind_optimizer_penalty_and_batch_size_agrees_with_the_textbook() {
+    for kind in ModelKind::ALL {
+        for optimizer in OPTIMIZERS {
+            for (l1, l2) in [(0.0, 0.0), (0.0, 0.05), (0.01, 0.0), (0.01, 0.05)] {
+                for batch_size in [1, 7, 300] {
+                    for (dim, weighted) in [(3, false), (40, true), (100, false)] {
+                        let hyper = Hyperparameters {
+                            // more would magnify the last digits
+                            learning_rate: 0.3 / (dim as f64 + 10.0),
+                            optimizer,
+                            batch_size,
+                            l1,
+                            l2,
+                            ..Hyperparameters::new(kind)
+                        };
+                        let outputs = outputs_of(kind);
+                        assert_agree(hyper, &tuples(kind, dim, outputs, 250, dim as u64), outputs, weighted, 2e-4);
+                    }
+                }
+            }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_hyperparameters_agree_with_the_textbook(
+        kind in prop::sample::select(&ModelKind::ALL[..]),
+        optimizer in prop_oneof![
+            Just(Optimizer::Sgd),
+            (0.0..0.97).prop_map(|beta| Optimizer::Momentum { beta }),
+            (0.0..0.95, 0.9..0.999).prop_map(|(beta1, beta2)| Optimizer::Adam { beta1, beta2, epsilon: 1e-3 }),
+        ],
+        schedule in prop_oneof![
+            Just(Schedule::Constant),
+            (0.5..1.0).prop_map(|decay| Schedule::Exponential { decay }),
+            (0.1..1.0).prop_map(|power| Schedule::InverseScaling { power }),
+        ],
+        batch_size in 1u32..20,
+        // below 1/1024 the cuts are gathered, which is seen in the last digits
+        l1 in prop_oneof![Just(0.0), 0.001..0.1],
+        l2 in prop_oneof![Just(0.0), 0.0..1.0],
+        learning_rate in 0.001..0.03,
+        (dim, n) in (1usize..40, 1usize..120),
+        weighted: bool,
+        seed: u64,
+    ) {
+        let outputs = outputs_of(kind);
+        let hyper = Hyperparameters { kind, learning_rate, schedule, optimizer, batch_size, l1, l2 };
+        assert_agree(hyper, &tuples(kind, dim, outputs, n, seed), outputs, weighted, 1e-3);
+    }
+}
