@@ -3,8 +3,9 @@
 
 use std::hint::black_box;
 
-use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use sgd::{Evaluation, Hyperparameters, ModelKind, Moments, Trainer};
+use criterion::measurement::WallTime;
+use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use sgd::{Evaluation, Hyperparameters, ModelKind, Moments, Optimizer, Trainer};
 use tuples::Batch;
 
 /// Numbers that look random, uniform over u64 (SplitMix64).
@@ -76,6 +77,94 @@ fn learn(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// One dense learner after the other: what the general code and the other losses take.
+fn learn_generally(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("general");
+    let linear = Hyperparameters { learning_rate: 1e-4, ..Hyperparameters::new(ModelKind::Linear) };
+    let logistic = Hyperparameters::new(ModelKind::Logistic);
+    for (dim, n) in [(28, 100_000), (2000, 3_000)] {
+        let mut batch = tuples(dim, n);
+        shuffle(&mut batch);
+        for (name, hyper) in [
+            ("linear", linear),
+            ("batch_128", Hyperparameters { batch_size: 128, ..logistic }),
+            ("momentum", Hyperparameters { optimizer: Optimizer::MOMENTUM, ..logistic }),
+            ("adam", Hyperparameters { optimizer: Optimizer::ADAM, ..logistic }),
+            ("adam_batch_128", Hyperparameters { optimizer: Optimizer::ADAM, batch_size: 128, ..logistic }),
+            ("l1", Hyperparameters { l1: 1e-4, ..logistic }),
+        ] {
+            bench_learn(&mut group, BenchmarkId::new(name, dim), hyper, &batch, (dim, 1));
+        }
+    }
+    for (dim, classes, n) in [(54, 7, 50_000), (784, 10, 5_000)] {
+        let mut batch = tuples(dim, n);
+        shuffle(&mut batch);
+        let mut noise = Noise(3);
+        batch.labels_mut().iter_mut().for_each(|label| *label = (noise.next() % classes as u64) as f32);
+        for (name, batch_size) in [("softmax", 1), ("softmax_batch_128", 128)] {
+            let hyper = Hyperparameters { batch_size, ..Hyperparameters::new(ModelKind::Softmax) };
+            bench_learn(&mut group, BenchmarkId::new(name, dim), hyper, &batch, (dim, classes));
+        }
+    }
+    group.finish();
+}
+
+/// Tuples with `nnz` entries anywhere in `dim` features.
+fn sparse_tuples(dim: usize, nnz: usize, n: usize) -> Batch {
+    let mut noise = Noise(4);
+    let mut batch = Batch::sparse();
+    batch.set_dim(dim);
+    for _ in 0..n {
+        let label = if noise.float() > 0.0 { 1.0 } else { -1.0 };
+        let (indices, values) = batch.push_sparse(label, nnz).expect("memory");
+        for (i, index) in indices.iter_mut().enumerate() {
+            // one in each of nnz stretches, so that they ascend
+            let stretch = dim / nnz;
+            *index = (i * stretch) as u32 + (noise.next() % stretch as u64) as u32;
+        }
+        values.iter_mut().for_each(|x| *x = noise.float());
+    }
+    shuffle(&mut batch);
+    batch
+}
+
+/// Nanoseconds per tuple, of 39 entries in a million features.
+fn learn_sparse(criterion: &mut Criterion) {
+    let (dim, nnz, n) = (1_000_000, 39, 100_000);
+    let batch = sparse_tuples(dim, nnz, n);
+    let mut group = criterion.benchmark_group("sparse_39_of_1M");
+    let logistic = Hyperparameters::new(ModelKind::Logistic);
+    for (name, hyper) in [
+        ("sgd", logistic),
+        ("l2", Hyperparameters { l2: 1e-4, ..logistic }),
+        ("l1", Hyperparameters { l1: 1e-4, ..logistic }),
+        ("batch_128", Hyperparameters { batch_size: 128, ..logistic }),
+        ("momentum", Hyperparameters { optimizer: Optimizer::MOMENTUM, ..logistic }),
+        ("momentum_l1_l2", Hyperparameters { optimizer: Optimizer::MOMENTUM, l1: 1e-4, l2: 1e-4, ..logistic }),
+        ("adam", Hyperparameters { optimizer: Optimizer::ADAM, ..logistic }),
+        ("adam_batch_128", Hyperparameters { optimizer: Optimizer::ADAM, batch_size: 128, ..logistic }),
+    ] {
+        bench_learn(&mut group, BenchmarkId::new(name, nnz), hyper, &batch, (dim, 1));
+    }
+    group.finish();
+}
+
+fn bench_learn(
+    group: &mut BenchmarkGroup<'_, WallTime>,
+    id: BenchmarkId,
+    hyper: Hyperparameters,
+    batch: &Batch,
+    (dim, outputs): (usize, usize),
+) {
+    group.throughput(Throughput::Elements(batch.len() as u64));
+    group.bench_function(id, |bencher| {
+        let mut trainer = Trainer::new(hyper, dim, outputs, batch.is_sparse()).expect("memory");
+        trainer.begin_epoch();
+        bencher.iter(|| trainer.learn(batch, 0..batch.len()).expect("memory"));
+        assert!(trainer.check().is_ok());
+    });
+}
+
 fn columns(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("columns");
     for (dim, n) in [(28, 200_000), (2000, 3_000)] {
@@ -122,6 +211,6 @@ criterion_group! {
     name = kernels;
     config = Criterion::default().sample_size(20).measurement_time(std::time::Duration::from_secs(1))
         .warm_up_time(std::time::Duration::from_millis(300));
-    targets = learn, columns, evaluate
+    targets = learn, learn_generally, learn_sparse, columns, evaluate
 }
 criterion_main!(kernels);
