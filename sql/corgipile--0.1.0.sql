@@ -163,6 +163,18 @@ AS 'MODULE_PATHNAME', 'corgipile_shuffle_order_wrapper';
 COMMENT ON FUNCTION corgipile_shuffle_order(text, bigint, int, bigint, bigint, int)
     IS 'the numbers of a table''s tuples in the order in which SGD sees them';
 
+CREATE FUNCTION corgipile_cluster_factor(
+    source     text,
+    label      text   DEFAULT 'label',
+    features   text[] DEFAULT NULL,
+    block_size text   DEFAULT 'auto',
+    model      text   DEFAULT 'logistic'
+) RETURNS float8
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000
+AS 'MODULE_PATHNAME', 'corgipile_cluster_factor_wrapper';
+COMMENT ON FUNCTION corgipile_cluster_factor(text, text, text[], text, text)
+    IS 'how clustered a table is: about 1 if it is shuffled, up to the tuples of a block if it is sorted';
+
 -- ------------------------------------------------------------------------------------------------------------- prediction
 
 CREATE FUNCTION corgipile_predict(model_id bigint, features anyarray) RETURNS float8

@@ -1,6 +1,7 @@
 //! The SQL functions, one file per family. They are declared in sql/; here is what they do.
 
 mod aggregate;
+mod cluster_factor;
 mod evaluate;
 mod predict;
 mod shuffle;

@@ -44,10 +44,10 @@ impl Buffers {
         self.query.top::<TupleShuffle>().with(|scan, node| scan.full_shuffle(node))
     }
 
-    /// Whether the last batch has ended a block (with [`Shuffling::block_by_block`](super::Shuffling)): what the memory
-    /// of the buffer did not hold comes in the next.
-    pub fn at_block_end(&self) -> bool {
-        self.query.top::<TupleShuffle>().with(|scan, node| scan.at_block_end(node))
+    /// The number, from 1, in the epoch's order, of the block of which the last batch has tuples, with
+    /// [`Shuffling::block_by_block`](super::Shuffling).
+    pub fn block(&self) -> usize {
+        self.query.top::<TupleShuffle>().with(|scan, node| scan.block(node))
     }
 
     /// Ends the query.

@@ -45,7 +45,7 @@ pub struct Shuffling {
     pub buffer_size: BufferSize,
     /// the epoch of the first scan; each rescan is the next
     pub first_epoch: u64,
-    /// no batch has tuples of two blocks
+    /// no batch has tuples of two blocks; for strategies that learn from the tuples as they come
     #[serde(default)]
     pub block_by_block: bool,
 }

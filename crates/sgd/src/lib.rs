@@ -8,12 +8,14 @@
 //!
 //! - [`Trainer`] learns: epochs of [`learn`](Trainer::learn) between `begin_epoch` and `end_epoch`.
 //! - [`LinearModel`] decides, [`probability`] turns a decision into P(positive), [`Evaluation`] judges.
+//! - [`ClusterFactor`] says how much a table needs to be shuffled.
 //! - [`Moments`] measures the columns and [`Standardizer`] brings them to mean 0 and standard deviation 1.
 
 #![deny(unsafe_code)]
 
 pub mod aggregate;
 mod average;
+mod cluster;
 mod evaluation;
 mod general;
 mod hyperparameters;
@@ -27,6 +29,7 @@ mod spread;
 mod tests;
 mod trainer;
 
+pub use cluster::ClusterFactor;
 pub use evaluation::Evaluation;
 pub use hyperparameters::{Hyperparameters, InvalidHyperparameter, ModelKind, Optimizer, Schedule, UnknownModel};
 pub use loss::{probability, softmax};

@@ -153,6 +153,11 @@ impl BlockShuffle {
         self.shuffling.strategy.sorts().then(|| self.copies.cost())
     }
 
+    /// Blocks begun in this epoch.
+    pub fn blocks_begun(&self) -> usize {
+        self.position
+    }
+
     /// Are all rows of the last block read?
     pub fn at_block_end(&self) -> bool {
         self.block.is_empty() && self.page.is_empty()

@@ -13,7 +13,7 @@ use crate::error::OrRaise;
 use crate::pg::arguments::Arguments;
 use crate::pg::custom_scan::{CustomScan, Flags, Methods, Node};
 use crate::pg::explain::Explain;
-pub use request::{Request, TrainArguments};
+pub use request::{Request, TrainArguments, check_features};
 pub use training::{EpochRow, Training};
 
 /// State of the node.

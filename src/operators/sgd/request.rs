@@ -148,7 +148,10 @@ fn invalid(argument: &'static str, reason: String) -> Error {
 }
 
 /// Names of features, each given, none twice, none the label.
-fn check_features(features: Vec<Option<String>>, label: &str) -> Result<Vec<String>> {
+///
+/// # Errors
+/// [`Error::InvalidArgument`]
+pub fn check_features(features: Vec<Option<String>>, label: &str) -> Result<Vec<String>> {
     if features.is_empty() {
         return Err(Error::InvalidArgument {
             argument: "features",

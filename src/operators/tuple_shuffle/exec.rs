@@ -153,10 +153,10 @@ impl TupleShuffle {
     /// How much to read into a buffer that has `bytes` by now. If tuples stay in it, a part of its memory is left for those
     /// that come later.
     fn limits(&self, node: Node, bytes: u64) -> Limits {
-        let blocks = match self.shuffling.block_by_block {
-            true => 1,
-            false => blocks(node).with(|scan, _| scan.blocks_for(&self.mixer)),
-        };
+        let blocks = blocks(node).with(|scan, _| match self.shuffling.block_by_block {
+            true => usize::from(scan.at_block_end()),
+            false => scan.blocks_for(&self.mixer),
+        });
         let memory = self.shuffling.buffer_memory();
         if !self.mixer.keeps_tuples() {
             return Limits { blocks, bytes: memory, spare: (0, 0) };

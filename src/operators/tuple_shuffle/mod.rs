@@ -100,9 +100,9 @@ impl TupleShuffle {
         blocks(node).with(|scan, _| scan.full_shuffle())
     }
 
-    /// Whether the last buffer has ended a block, and not only the memory.
-    pub fn at_block_end(&self, node: Node) -> bool {
-        blocks(node).with(|scan, _| scan.at_block_end())
+    /// The number, from 1, of the block that was begun last in this epoch.
+    pub fn block(&self, node: Node) -> usize {
+        blocks(node).with(|scan, _| scan.blocks_begun())
     }
 
     /// Ends the epoch. What is in the buffer may still be wanted in the next.

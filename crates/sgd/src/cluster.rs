@@ -1,0 +1,171 @@
+//! How clustered a table is: the factor h_D of the CorgiPile paper, at the model that is zero.
+//!
+//! With the gradients `g_i` of `m` tuples in `N` blocks of `n_l`, their mean and those of the blocks,
+//!
+//! ```text
+//!     h_D = b * [sum over blocks of n_l / m * |mean_l - mean|^2] / [1 / m * sum over tuples of |g_i - mean|^2],  b = m / N
+//! ```
+//!
+//! (Xu et al., SIGMOD 2022, section 4.1, where all blocks have `b` tuples). It is about 1 if the tuples of a block are as
+//! different as any, and `b` if those of a block are all alike.
+//!
+//! Gradients are those of the loss, at zero weights and intercepts, and with respect to both. There all losses are told apart
+//! by one number per output, the derivative by the decision, which multiplies the tuple with a 1 behind it: `-y` up to a
+//! constant factor for logistic, svm and linear, `1 / K - [y = k]` for class k of K. So it is enough to add up tuples times
+//! labels, or the tuples of each class, and K may be found on the way. Sums are in f64.
+
+use crate::ModelKind;
+use tuples::{Batch, OutOfMemory};
+
+/// Adds up the gradients of a table, block by block.
+#[derive(Debug)]
+pub struct ClusterFactor {
+    softmax: bool,
+    /// sums of the block under way, and of the blocks that are complete
+    block: Sums,
+    table: Sums,
+    /// the block's tuples
+    tuples: u64,
+    /// features that are not zero in `block`, perhaps more than once; all of them if tuples are dense
+    touched: Vec<u32>,
+    /// over the complete blocks, their tuples apart: |sum|^2 / n of each class, and of all classes together
+    of_classes: f64,
+    of_all: f64,
+    /// |x|^2 of all tuples, with the 1, times y^2 where y is a factor
+    squares: f64,
+    blocks: u64,
+    total: u64,
+}
+
+/// Per class, the sum of the tuples: of their 1s, then of their features. One class only if labels are factors.
+type Sums = Vec<Vec<f64>>;
+
+impl ClusterFactor {
+    /// Of a table of which nothing has been seen.
+    pub fn new(kind: ModelKind) -> ClusterFactor {
+        ClusterFactor {
+            softmax: kind == ModelKind::Softmax,
+            block: Sums::new(),
+            table: Sums::new(),
+            tuples: 0,
+            touched: Vec::new(),
+            of_classes: 0.0,
+            of_all: 0.0,
+            squares: 0.0,
+            blocks: 0,
+            total: 0,
+        }
+    }
+
+    /// Adds tuples of the block under way.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]
+    pub fn add(&mut self, batch: &Batch) -> Result<(), OutOfMemory> {
+        for i in 0..batch.len() {
+            let label = f64::from(batch.label(i));
+            let (class, factor) = if self.softmax { (label as usize, 1.0) } else { (0, label) };
+            let sums = sums_of(&mut self.block, class, batch.dim())?;
+            let mut square = 1.0;
+            let mut add = |j: usize, value: f32| {
+                sums[j + 1] += factor * f64::from(value);
+                square += f64::from(value) * f64::from(value);
+            };
+            if batch.is_sparse() {
+                let (indices, values) = batch.sparse_row(i);
+                indices.iter().zip(values).for_each(|(j, value)| add(*j as usize, *value));
+                reserve(&mut self.touched, indices.len())?;
+                self.touched.extend_from_slice(indices);
+            } else {
+                batch.features(i).iter().enumerate().for_each(|(j, value)| add(j, *value));
+            }
+            sums[0] += factor;
+            self.squares += factor * factor * square;
+        }
+        self.tuples += batch.len() as u64;
+        if !batch.is_sparse() && self.touched.len() < batch.dim() {
+            reserve(&mut self.touched, batch.dim())?;
+            self.touched = (0..batch.dim() as u32).collect();
+        }
+        Ok(())
+    }
+
+    /// Ends the block. One without tuples is none.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]
+    pub fn end_block(&mut self) -> Result<(), OutOfMemory> {
+        if self.tuples == 0 {
+            return Ok(());
+        }
+        let dim = self.block.iter().map(Vec::len).max().unwrap_or(1) - 1;
+        for class in 0..self.block.len() {
+            sums_of(&mut self.table, class, dim)?;
+        }
+        let (mut of_classes, mut of_all) = (0.0, 0.0);
+        for place in std::iter::once(0).chain(self.touched.iter().map(|j| *j as usize + 1)) {
+            let mut all = 0.0;
+            for (block, table) in self.block.iter_mut().zip(&mut self.table) {
+                // taken out, so that a feature that was touched twice counts once
+                let sum = block.get_mut(place).map_or(0.0, std::mem::take);
+                if sum != 0.0 {
+                    table[place] += sum;
+                    of_classes += sum * sum;
+                    all += sum;
+                }
+            }
+            of_all += all * all;
+        }
+        self.of_classes += of_classes / self.tuples as f64;
+        self.of_all += of_all / self.tuples as f64;
+        self.total += self.tuples;
+        self.blocks += 1;
+        self.tuples = 0;
+        self.touched.clear();
+        Ok(())
+    }
+
+    /// The tuples of the complete blocks.
+    pub fn tuples(&self) -> u64 {
+        self.total
+    }
+
+    /// h_D of the complete blocks; None if all gradients are the same, or there is none.
+    pub fn factor(&self) -> Option<f64> {
+        // |1/K - [y = k]|^2, summed over the classes k, of one tuple, and of sums of tuples by class
+        let share = if self.softmax { 1.0 / self.table.len() as f64 } else { 0.0 };
+        let total = self.total as f64;
+        let places = self.table.iter().map(Vec::len).max().unwrap_or(0);
+        let (mut of_classes, mut of_all) = (0.0, 0.0);
+        for place in 0..places {
+            let sums = || self.table.iter().filter_map(|sums| sums.get(place));
+            of_classes += sums().map(|sum| sum * sum).sum::<f64>();
+            of_all += sums().sum::<f64>().powi(2);
+        }
+        let mean = (of_classes - share * of_all) / total;
+        let of_blocks = self.of_classes - share * self.of_all - mean;
+        let squares = self.squares * (1.0 - share);
+        let of_tuples = squares - mean;
+        // what is left of a difference of equal sums
+        let rounding = squares * f64::EPSILON * total.sqrt().max(16.0);
+        (of_tuples > rounding).then(|| total / self.blocks as f64 * (of_blocks.max(0.0) / of_tuples))
+    }
+}
+
+/// The sums of a class, with room for `dim` features.
+fn sums_of(sums: &mut Sums, class: usize, dim: usize) -> Result<&mut Vec<f64>, OutOfMemory> {
+    if class >= sums.len() {
+        reserve(sums, class + 1 - sums.len())?;
+        sums.resize_with(class + 1, Vec::new);
+    }
+    let of_class = &mut sums[class];
+    if of_class.len() < dim + 1 {
+        reserve(of_class, dim + 1 - of_class.len())?;
+        of_class.resize(dim + 1, 0.0);
+    }
+    Ok(of_class)
+}
+
+fn reserve<T>(vector: &mut Vec<T>, more: usize) -> Result<(), OutOfMemory> {
+    vector.try_reserve(more).map_err(|_| OutOfMemory { bytes: (vector.len() + more) * size_of::<T>() })
+}

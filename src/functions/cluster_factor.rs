@@ -1,0 +1,67 @@
+//! corgipile_cluster_factor(): how much a table needs to be shuffled.
+
+use crate::error::{Error, OrRaise, Result};
+use crate::operators::preparation::prepare;
+use crate::operators::sgd::check_features;
+use crate::operators::{Buffers, DecoderSpec, Shuffling, Source};
+use crate::pg::arguments::{Arguments, Call};
+use crate::pg::custom_scan::Flags;
+use crate::pg::query::Running;
+use crate::pg::{check_for_interrupts, require_utf8};
+use pgrx::prelude::*;
+use sgd::{ClusterFactor, ModelKind};
+use tuples::{Batch, TupleSource};
+
+/// Returns the factor of the blocks into which training would divide the source; NULL if all gradients are the same.
+#[pg_extern(sql = false)]
+fn corgipile_cluster_factor(fcinfo: pg_sys::FunctionCallInfo) -> Option<f64> {
+    cluster_factor(&Call::new(fcinfo).arguments()).or_raise()
+}
+
+fn cluster_factor(arguments: &Arguments) -> Result<Option<f64>> {
+    require_utf8()?;
+    let source: String = arguments.get(0).ok_or(Error::NullArgument("source"))?;
+    let label: String = arguments.get(1).ok_or(Error::NullArgument("label"))?;
+    let features: Option<Vec<Option<String>>> = arguments.get(2);
+    let model: String = arguments.get(4).ok_or(Error::NullArgument("model"))?;
+    let kind: ModelKind =
+        model.parse().map_err(|_| Error::Unknown { what: "models", given: model, known: ModelKind::known() })?;
+    // The buffer is that of corgipile_train() if none is given: the size of a block may depend on it.
+    let (strategy, buffer) = (Some("no_shuffle".into()), Some("10%".into()));
+    let shuffling = Shuffling::parse(strategy, Some(0), arguments.get(3), buffer)?;
+    let source = Source::resolve(&source)?;
+    let features = match features {
+        Some(features) => check_features(features, &label)?,
+        None => source.default_features(&label, None)?,
+    };
+    let spec = DecoderSpec::new(kind, Some(&label), &features);
+    let decoder = source.decoder(&spec)?;
+    let prepares = decoder.needs_preparation();
+    let shuffling = Shuffling { first_epoch: u64::from(!prepares), block_by_block: true, ..shuffling };
+    let planned = source.plan(&spec, &shuffling)?;
+    let query = Running::start(planned, Running::active_snapshot(), 0, Flags::NONE);
+    let mut buffers = Buffers::new(query, decoder);
+    let mut batch = Batch::dense(0);
+    if prepares {
+        prepare(&mut buffers, &mut batch, false)?;
+        buffers.next_epoch()?;
+    }
+    let mut factor = ClusterFactor::new(kind);
+    let mut block = 0;
+    while buffers.next_batch(&mut batch)? {
+        check_for_interrupts();
+        // the memory may not hold a whole block, and there may be blocks without tuples
+        if buffers.block() != block {
+            factor.end_block()?;
+            block = buffers.block();
+        }
+        factor.add(&batch)?;
+    }
+    factor.end_block()?;
+    if factor.tuples() == 0 {
+        return Err(Error::NoRows("measure"));
+    }
+    buffers.decoder.labels().check()?;
+    buffers.finish();
+    Ok(factor.factor())
+}
