@@ -13,6 +13,7 @@ mod library;
 mod oracle;
 mod server;
 mod session;
+pub mod stored;
 mod textbook;
 mod training;
 
@@ -25,5 +26,6 @@ pub use library::{backend_tests, library};
 pub use oracle::{Loss, Oracle, assert_close};
 pub use server::{log, program};
 pub use session::Session;
+pub use stored::Stored;
 pub use textbook::{Objective, Rule, Textbook, Tuple};
 pub use training::{Epoch, Evaluation, Model, epochs_of};

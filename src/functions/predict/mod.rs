@@ -61,7 +61,6 @@ trait Features {
 }
 
 /// The features of one tuple, dense or sparse.
-#[derive(Default)]
 struct Tuple {
     is_sparse: bool,
     dense: Vec<f32>,
@@ -70,7 +69,6 @@ struct Tuple {
 }
 
 /// What is kept from one call to the next.
-#[derive(Default)]
 struct Scratch {
     tuple: Tuple,
     decisions: Vec<f32>,
@@ -121,29 +119,29 @@ fn class(decisions: &[f32]) -> usize {
 /// Shows `f` the model's decisions for the features.
 fn decide<R>(model: &Model, features: impl Features, f: impl FnOnce(&[f32]) -> R) -> Result<R> {
     thread_local! {
-        static SCRATCH: RefCell<Scratch> = RefCell::default();
+        static SCRATCH: RefCell<Scratch> = const { RefCell::new(Scratch::new()) };
     }
-    // Taken, not borrowed: if PostgreSQL raises an error in between, nothing stays locked.
-    let mut scratch = SCRATCH.take();
-    let Scratch { tuple, decisions } = &mut scratch;
-    features.read(model, tuple)?;
-    decisions.resize(model.linear.outputs, 0.0);
-    if tuple.is_sparse {
-        if let Some(standardizer) = &model.standardizer {
-            standardize(standardizer, &tuple.indices, &mut tuple.values);
+    SCRATCH.with_borrow_mut(|scratch| {
+        let Scratch { tuple, decisions } = scratch;
+        features.read(model, tuple)?;
+        decisions.resize(model.linear.outputs, 0.0);
+        if tuple.is_sparse {
+            if let Some(standardizer) = &model.standardizer {
+                standardize(standardizer, &tuple.indices, &mut tuple.values);
+            }
+            model.linear.decisions_sparse(&tuple.indices, &tuple.values, decisions);
+        } else {
+            if let Some(standardizer) = &model.standardizer {
+                standardizer.apply(&mut tuple.dense);
+            }
+            model.linear.decisions(&tuple.dense, decisions);
         }
-        model.linear.decisions_sparse(&tuple.indices, &tuple.values, decisions);
-    } else {
-        if let Some(standardizer) = &model.standardizer {
-            standardizer.apply(&mut tuple.dense);
+        let result = f(decisions);
+        if scratch.bytes() > KEPT_BYTES {
+            *scratch = Scratch::new();
         }
-        model.linear.decisions(&tuple.dense, decisions);
-    }
-    let result = f(decisions);
-    if scratch.bytes() <= KEPT_BYTES {
-        SCRATCH.set(scratch);
-    }
-    Ok(result)
+        Ok(result)
+    })
 }
 
 impl Tuple {
@@ -173,6 +171,11 @@ impl Tuple {
 }
 
 impl Scratch {
+    const fn new() -> Scratch {
+        let tuple = Tuple { is_sparse: false, dense: Vec::new(), indices: Vec::new(), values: Vec::new() };
+        Scratch { tuple, decisions: Vec::new() }
+    }
+
     fn bytes(&self) -> usize {
         let Tuple { dense, indices, values, .. } = &self.tuple;
         4 * (dense.capacity() + indices.capacity() + values.capacity() + self.decisions.capacity())

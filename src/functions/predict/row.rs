@@ -24,11 +24,10 @@ impl Features for Row {
         }
         let record = Record::of(self.0);
         let plan = plan(model, &record)?;
-        let mut values = VALUES.take();
-        record.read(&mut values);
-        plan.read(model, &values, into)?;
-        VALUES.set(values);
-        Ok(())
+        VALUES.with_borrow_mut(|values| {
+            record.read(values);
+            plan.read(model, values, into)
+        })
     }
 }
 

@@ -6,6 +6,7 @@ mod cancel;
 mod categories;
 mod cluster_factor;
 mod documents;
+mod evaluate;
 mod explain;
 mod features;
 mod labels;
