@@ -196,7 +196,7 @@ fn columns_of_other_types_than_in_training_are_an_error_that_names_those() {
         ("sparse", "SELECT sign AS label, a AS k, b AS v FROM t", "indices in column k and values in column v"),
         ("mixed", "SELECT target AS label, a, 1 AS level, b FROM t", "categories in this column"),
         ("mixed", "SELECT target AS label, animal AS a, level, b FROM t", "numbers in this column"),
-        ("columns", "SELECT sign AS label, a, b, level AS c FROM t", "numbers in column c"),
+        ("columns", "SELECT sign AS label, a, b, level AS c FROM t", "numbers in this column"),
     ] {
         db.fails_with(&format!("SELECT * FROM corgipile_evaluate('{model}', '{source}')"), "42804").hints(&[hint]);
     }
