@@ -133,15 +133,14 @@ impl Textbook {
 
     fn step(&mut self, gradient: &[Vec<f64>]) {
         self.steps += 1;
-        for k in 0..self.rows.len() {
-            let last = self.rows[k].len() - 1;
-            for j in 0..=last {
-                let (penalised, g) = (j < last, gradient[k][j]);
-                if penalised {
+        for (k, gradient) in gradient.iter().enumerate() {
+            let intercept = gradient.len() - 1;
+            for (j, &g) in gradient.iter().enumerate() {
+                if j != intercept {
                     self.rows[k][j] *= 1.0 - self.rate * self.l2;
                 }
                 self.rows[k][j] -= self.rate * self.direction(k, j, g);
-                if penalised {
+                if j != intercept {
                     let w = self.rows[k][j];
                     self.rows[k][j] = w.signum() * (w.abs() - self.rate * self.l1).max(0.0);
                 }

@@ -59,6 +59,9 @@ const MAX_BYTES: usize = 8191;
 const MAX_CATEGORIES: usize = 1_000_000;
 const MAX_TOTAL_BYTES: usize = 100_000_000;
 
+/// The categories of a model's columns, by column, and what to do with others.
+pub type KnownCategories<'a> = (&'a [(String, Vec<String>)], Unseen);
+
 /// Why a row has no entries.
 pub enum MixedFault {
     /// this column is NULL
@@ -69,7 +72,7 @@ pub enum MixedFault {
 impl MixedColumns {
     /// Numbers and categories in these columns: a column with a number type is one of numbers. The categories are to be
     /// found, or are those of a model.
-    pub fn new(columns: &[(&Column, Option<NumberType>)], known: Option<(&[(String, Vec<String>)], Unseen)>) -> Self {
+    pub fn new(columns: &[(&Column, Option<NumberType>)], known: Option<KnownCategories>) -> Self {
         let column = |(column, number): &(&Column, Option<NumberType>)| MixedColumn {
             name: column.name.clone(),
             first: 0,
@@ -189,7 +192,7 @@ impl MixedColumn {
 }
 
 impl Categories {
-    fn new(column: &Column, known: Option<(&[(String, Vec<String>)], Unseen)>) -> Categories {
+    fn new(column: &Column, known: Option<KnownCategories>) -> Categories {
         let values = Distinct::new(column.type_oid, column.collation);
         let mut new = Categories { values, places: Vec::new(), names: Vec::new(), state: State::Open, bytes: 0 };
         if let Some((known, unseen)) = known {

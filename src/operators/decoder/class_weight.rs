@@ -32,8 +32,21 @@ impl ClassWeight {
 pub struct ClassWeights {
     /// by the number of the class
     weights: Vec<f32>,
-    /// labels that were given a weight, their text, the weight, and whether they were met; None if balanced
-    given: Option<(Distinct, Vec<(String, f32, bool)>)>,
+    /// None if balanced
+    given: Option<Given>,
+}
+
+/// Weights that were given by label.
+struct Given {
+    labels: Distinct,
+    /// by the label's number
+    entries: Vec<Entry>,
+}
+
+struct Entry {
+    label: String,
+    weight: f32,
+    met: bool,
 }
 
 impl ClassWeights {
@@ -49,7 +62,7 @@ impl ClassWeights {
         let mut entries = Vec::new();
         for (label, weight) in weights {
             match labels.add_text(label) {
-                Some((_, false)) => entries.push((label.clone(), *weight as f32, false)),
+                Some((_, false)) => entries.push(Entry { label: label.clone(), weight: *weight as f32, met: false }),
                 Some((_, true)) => {
                     let reason = format!("names label {} twice", excerpt(label));
                     return Err(Error::InvalidOption { key: "class_weight".into(), reason });
@@ -60,7 +73,7 @@ impl ClassWeights {
                 }
             }
         }
-        Ok(ClassWeights { weights: Vec::new(), given: Some((labels, entries)) })
+        Ok(ClassWeights { weights: Vec::new(), given: Some(Given { labels, entries }) })
     }
 
     /// Do the weights depend on how many rows each class has?
@@ -70,10 +83,10 @@ impl ClassWeights {
 
     /// The next class was met for the first time.
     pub fn met(&mut self, label: Datum) {
-        let given = self.given.as_mut().and_then(|(labels, entries)| Some(&mut entries[labels.find(label)?]));
-        self.weights.push(given.map_or(1.0, |(_, weight, met)| {
-            *met = true;
-            *weight
+        let given = self.given.as_mut().and_then(|given| Some(&mut given.entries[given.labels.find(label)?]));
+        self.weights.push(given.map_or(1.0, |entry| {
+            entry.met = true;
+            entry.weight
         }));
     }
 
@@ -96,7 +109,7 @@ impl ClassWeights {
 
     /// A label that was given a weight, but not met.
     pub fn not_met(&self) -> Option<&str> {
-        let (_, entries) = self.given.as_ref()?;
-        entries.iter().find(|(_, _, met)| !met).map(|(label, _, _)| label.as_str())
+        let not_met = self.given.as_ref()?.entries.iter().find(|entry| !entry.met);
+        not_met.map(|entry| entry.label.as_str())
     }
 }

@@ -52,7 +52,7 @@ fn features(training: &Training) -> String {
 fn hyperparameters(hyper: &Hyperparameters, explain: Explain) {
     explain.real(c"Learning Rate", hyper.learning_rate);
     match hyper.schedule {
-        Schedule::Exponential { decay } if decay == 0.95 => {}
+        Schedule::EXPONENTIAL => {}
         Schedule::Exponential { decay } => explain.text(c"Schedule", &format!("exponential, decay {decay}")),
         Schedule::Constant => explain.text(c"Schedule", "constant"),
         Schedule::InverseScaling { power } => explain.text(c"Schedule", &format!("inverse_scaling, power {power}")),
