@@ -21,8 +21,8 @@ pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, standardize: bool) -> R
     while buffers.next_batch(batch)? {
         check_for_interrupts();
         if standardize && batch.dim() > 0 {
-            let moments = moments.get_or_insert_with(|| Moments::new(batch.dim()));
-            moments.add(batch);
+            let dim = if batch.is_sparse() { 0 } else { batch.dim() };
+            moments.get_or_insert_with(|| Moments::new(dim)).add(batch);
         }
         for label in batch.labels() {
             let class = buffers.decoder.labels().class(*label);

@@ -24,6 +24,7 @@ mod loss;
 mod model;
 mod moments;
 mod scaler;
+mod sparse_moments;
 mod spread;
 #[cfg(test)]
 mod tests;

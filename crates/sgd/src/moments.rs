@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use tuples::{Batch, LANES};
 
 use crate::kernels::{Chunk, Columns, Level, Squares, Standardize, Sums, standardize, to_chunks};
+use crate::sparse_moments::SparseMoments;
 
 /// Bytes of rows in a block: a part of the first-level cache.
 const BLOCK_BYTES: usize = 16 * 1024;
@@ -28,6 +29,8 @@ pub struct Moments {
     /// the block's sums
     block: Vec<Columns>,
     origin: Vec<Columns>,
+    /// of sparse tuples, if they are sparse
+    sparse: Option<SparseMoments>,
 }
 
 impl Moments {
@@ -39,14 +42,20 @@ impl Moments {
     pub(crate) fn with_level(dim: usize, level: Level) -> Moments {
         let zeros = vec![[0.0; LANES]; dim / LANES + 1];
         let (mean, squares, block, origin) = (zeros.clone(), zeros.clone(), zeros.clone(), zeros);
-        Moments { dim, level, count: 0, mean, squares, block, origin }
+        Moments { dim, level, count: 0, mean, squares, block, origin, sparse: None }
     }
 
-    /// Adds all rows of `batch`, by place.
+    /// Adds all rows of `batch`, by place. Of sparse tuples, what is not stored counts as 0, and there may be more
+    /// features than before.
     ///
     /// # Panics
-    /// If the batch has another number of features.
+    /// If a dense batch has another number of features, or only some of the batches are sparse.
     pub fn add(&mut self, batch: &Batch) {
+        if batch.is_sparse() {
+            assert_eq!(self.count, 0, "all batches are sparse, or none");
+            return self.sparse.get_or_insert_default().add(batch);
+        }
+        assert!(self.sparse.is_none(), "all batches are sparse, or none");
         assert_eq!(batch.dim(), self.dim, "as many features as the moments were made for");
         let (rows, _) = batch.rows().as_chunks::<LANES>();
         let per_row = self.mean.len();
@@ -67,11 +76,14 @@ impl Moments {
 
     /// How many rows were added.
     pub fn count(&self) -> u64 {
-        self.count
+        self.sparse.as_ref().map_or(self.count, SparseMoments::count)
     }
 
     /// The scaling that brings the rows added so far to mean 0 and standard deviation 1.
     pub fn finish(&self) -> Standardizer {
+        if let Some(sparse) = &self.sparse {
+            return sparse.finish();
+        }
         let count = self.count.max(1) as f64;
         let mean = self.mean.iter().flatten().take(self.dim);
         let squares = self.squares.iter().flatten().take(self.dim);
