@@ -7,8 +7,9 @@
 //! standardized, and the state of [`sgd::aggregate`].
 
 use crate::error::{Error, Result, RowFault};
+use crate::pg::varlena::MAX_BYTES;
 use sgd::aggregate::{self, StateError};
-use sgd::{EpochReport, Hyperparameters, LinearModel, Standardizer};
+use sgd::{EpochReport, Hyperparameters, LinearModel, Schedule, Standardizer};
 
 const MAGIC: [u8; 4] = *b"cgs1";
 /// Offsets of the header's fields, and its length, a multiple of the alignment that the trainer's state wants.
@@ -61,8 +62,16 @@ impl New<'_> {
     /// The state before the first epoch.
     ///
     /// # Errors
-    /// [`Error::NotByAggregate`], [`Error::OutOfMemory`]
+    /// [`Error::NotByAggregate`], [`Error::StateTooLarge`], [`Error::OutOfMemory`]
     pub fn bytes(&self) -> Result<Vec<u8>> {
+        let Hyperparameters { schedule, .. } = self.hyperparameters;
+        if matches!(schedule, Schedule::Theorem1 { .. }) {
+            return Err(trouble(StateError::NoBuffers));
+        }
+        let size = aggregate::size(self.hyperparameters, self.dim, self.outputs, self.sparse).map_err(trouble)?;
+        if size.saturating_add(at::END + self.dim * 16) > MAX_BYTES {
+            return Err(Error::StateTooLarge(size));
+        }
         let trainer = aggregate::new(self.hyperparameters, self.dim, self.outputs, self.sparse).map_err(trouble)?;
         let flag = |set: bool, flag: u8| if set { flag } else { 0 };
         let mut bytes = vec![0; at::END];

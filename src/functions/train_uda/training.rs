@@ -5,8 +5,8 @@ use super::copy::Copy;
 use super::sql::{Coding, Features, Reading};
 use crate::error::{Error, Result};
 use crate::functions::aggregate::{New, StateMut};
-use crate::models::{self, ColumnKind, FeatureKind, NewModel};
-use crate::operators::sgd::{EpochRow, Request};
+use crate::models::{self, NewModel};
+use crate::operators::sgd::{EpochRow, Request, feature_kind};
 use crate::operators::{self, Buffers, Decoder, Nulls, Shuffling, Source, preparation};
 use crate::pg::custom_scan::Flags;
 use crate::pg::query::Running;
@@ -160,15 +160,6 @@ fn first_state(request: &Request, prepared: &Prepared, dim: usize) -> Result<Byt
         standardizer: decoder.standardizer(),
     };
     Bytes::new(&state.bytes()?)
-}
-
-/// What the model is to know of its features.
-fn feature_kind(features: &operators::Features, columns: &[String]) -> FeatureKind {
-    match (features, features.index_base()) {
-        (operators::Features::Array { .. }, _) => FeatureKind::Array,
-        (_, Some(index_base)) => FeatureKind::Sparse { index_base: index_base as u32 },
-        _ => FeatureKind::Columns(columns.iter().map(|_| ColumnKind::Number).collect()),
-    }
 }
 
 /// The type corgipile.sgd_state.

@@ -14,7 +14,7 @@ use crate::pg::arguments::Arguments;
 use crate::pg::custom_scan::{CustomScan, Flags, Methods, Node};
 use crate::pg::explain::Explain;
 pub use request::{Request, TrainArguments, check_features};
-pub use training::{EpochRow, Training};
+pub use training::{EpochRow, Training, feature_kind};
 
 /// State of the node.
 pub struct Sgd {

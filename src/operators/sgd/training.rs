@@ -257,7 +257,7 @@ impl Training {
 }
 
 /// What the model is to know of its features.
-fn feature_kind(features: &Features, columns: &[String]) -> FeatureKind {
+pub fn feature_kind(features: &Features, columns: &[String]) -> FeatureKind {
     match (features, features.index_base()) {
         (Features::Array { .. }, _) => FeatureKind::Array,
         (Features::Sparse(_), Some(index_base)) => FeatureKind::Sparse { index_base },

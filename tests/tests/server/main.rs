@@ -1,5 +1,6 @@
 //! corgipile as its users meet it: through a real server. A file per theme.
 
+mod aggregate;
 mod backend;
 mod bad_input;
 mod cancel;
