@@ -35,6 +35,8 @@ struct Step {
     by_value: bool,
     /// offset in the tuple's data, if it is the same in every tuple without NULLs
     offset: Option<usize>,
+    /// where the attribute before it ends, if that is: there may be no step for that attribute
+    after: Option<usize>,
     /// which of the wanted columns it is
     column: Option<usize>,
 }
@@ -82,9 +84,10 @@ impl Layout {
             if wanted.next().is_some() {
                 return None;
             }
+            let after = offset;
             offset = start.filter(|_| form.attlen > 0).map(|s| s + form.attlen as usize);
             if column.is_some() || start.is_none() || form.attlen < 0 {
-                steps.push(Step { len: form.attlen, align, by_value: form.attbyval, offset: start, column });
+                steps.push(Step { len: form.attlen, align, by_value: form.attbyval, offset: start, after, column });
             }
         }
         // SAFETY: as above.
@@ -110,7 +113,7 @@ impl Layout {
         let is_short = bytes < MAX_SHORT;
         let (mut value, mut array, mut end) = (None, None, 0);
         for step in &self.steps {
-            let unaligned = step.offset.unwrap_or(end);
+            let unaligned = step.offset.or(step.after).unwrap_or(end);
             let at = unaligned.next_multiple_of(if step.len == -1 && is_short { 1 } else { step.align });
             end = match (step.column, step.len) {
                 (Some(1), -1) => {
@@ -166,10 +169,11 @@ impl Layout {
             let data = header.cast::<u8>().add((*header).t_hoff as usize);
             let mut offset = 0;
             for step in &self.steps {
+                let end = step.after.unwrap_or(offset);
                 offset = match step.offset {
                     Some(offset) => offset,
-                    None if step.len == -1 && *data.add(offset) != 0 => offset,
-                    None => offset.next_multiple_of(step.align),
+                    None if step.len == -1 && *data.add(end) != 0 => end,
+                    None => end.next_multiple_of(step.align),
                 };
                 let at = data.add(offset);
                 if let Some(column) = step.column {

@@ -254,3 +254,30 @@ fn rows_with_nulls_elsewhere_are_read_right() {
     };
     assert_eq!(train(&mut db, "t"), train(&mut db, "clean"));
 }
+
+#[test]
+fn columns_of_variable_length_are_found_behind_columns_of_odd_length_that_nobody_wants() {
+    let mut db = Database::new();
+    for before in ["true AS flag", "true AS flag, 1::smallint AS s, false AS other", "1::\"char\" AS c"] {
+        db.run(&format!(
+            "DROP TABLE IF EXISTS plain, odd;
+             CREATE TABLE plain AS SELECT (i % 2)::text AS word, (i % 2) AS label, ARRAY[i % 7, i % 2, i % 3]::real[] AS short,
+                    array_fill((i % 5)::real, ARRAY[40]) AS long FROM generate_series(1, 500) i;
+             CREATE TABLE odd AS SELECT label, {before}, word, short, long FROM plain;
+             CREATE TABLE odder AS SELECT label, {before}, long FROM plain;"
+        ));
+        for (label, features) in [("label", "short"), ("word", "short"), ("label", "long"), ("word", "long")] {
+            let mut bits = |table: &str| {
+                db.trained(&format!(
+                    "'{table}', label => '{label}', features => '{{{features}}}', max_epochs => 2, shuffle => 'no_shuffle'"
+                ))
+                .bits()
+            };
+            assert_eq!(bits("odd"), bits("plain"), "{before}, {label}, {features}");
+            if (label, features) == ("label", "long") {
+                assert_eq!(bits("odder"), bits("plain"), "{before}");
+            }
+        }
+        db.run("DROP TABLE odder");
+    }
+}
