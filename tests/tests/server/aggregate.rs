@@ -1,6 +1,6 @@
 //! Training by an aggregate: corgipile_sgd_agg() and corgipile_train_uda().
 
-use corgipile_tests::{Database, Session, clustered, small};
+use corgipile_tests::{Database, Session, clustered, shuffled_copy, small};
 
 /// Creates tables `dense` (label int, target real, class text, features_v real[8]) and `sparse` (the same with
 /// features_k int[], from 1, and features_v), which hold the same 700 tuples, two thirds of whose features are 0.
@@ -319,7 +319,8 @@ fn several_processes_learn_one_model() {
 #[test]
 fn corgipile_train_uda_may_run_in_parallel_if_asked() {
     let mut db = Database::new();
-    clustered(&mut db, "t", 20_000);
+    clustered(&mut db, "sorted", 20_000);
+    shuffled_copy(&mut db, "sorted", "t");
     db.run(
         "SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
          SET max_parallel_workers_per_gather = 2; ALTER TABLE t SET (parallel_workers = 2);",
