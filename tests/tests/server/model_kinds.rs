@@ -196,7 +196,7 @@ fn what_is_no_target_and_what_is_no_class_is_refused() {
     };
     rejects(&mut db, "'t', 'linear', 'three'", "42804").says(&["three", "text"]).hints(&["linear", "number"]);
     rejects(&mut db, "'SELECT ''infinity''::real AS label, a, b FROM t', 'linear'", "22003")
-        .says(&["Infinity", "number 1"]);
+        .says(&["Infinity", "in row ("]);
     rejects(&mut db, "'SELECT 1e300::float8 AS label, a, b FROM t', 'linear'", "22003")
         .says(&["out of range", "1e300"]);
     rejects(&mut db, "'SELECT 1 AS label, a, b FROM t', 'softmax'", "22000").says(&["only one value"]);

@@ -303,9 +303,9 @@ fn standardizing_divides_sparse_features_by_their_deviation_and_keeps_their_zero
     // as if the rows had been divided by hand
     db.run(&format!(
         "CREATE TABLE divided AS
-         SELECT id, label, features_k,
+         SELECT id, s.label, features_k,
                 ARRAY(SELECT v / feature_scale[k] FROM unnest(features_k, features_v) u(k, v))::real[] AS features_v
-         FROM sparse, corgipile.models WHERE model_id = {id} ORDER BY id"
+         FROM sparse s, corgipile.models WHERE model_id = {id} ORDER BY id"
     ));
     let by_hand = db.trained(&format!("'divided', {TRAINING}"));
     assert_close(&parameters(&db.model(id)), &parameters(&by_hand), 1e-4);
