@@ -4,11 +4,14 @@ use super::Model;
 use crate::error::Result;
 use crate::pg::model_table::{Key, Sight, Version};
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::rc::{Rc, Weak};
 
-/// Memory that the models of a backend may take, in bytes; one that is larger is kept alone.
+/// Memory that the models of a backend may take, in bytes.
 const MAX_BYTES: usize = 64 << 20;
+
+/// So many models are kept whatever they take, lest a statement that compares two large ones reads them for each row.
+const MIN_MODELS: usize = 2;
 
 /// Lookups of the running statement that are remembered.
 const MAX_LOOKUPS: usize = 16;
@@ -16,7 +19,23 @@ const MAX_LOOKUPS: usize = 16;
 thread_local! {
     /// Weak, lest they keep alive what was put out of the cache.
     static LOOKUPS: RefCell<Vec<(Key, Sight, Weak<Model>)>> = const { RefCell::new(Vec::new()) };
-    static MODELS: RefCell<HashMap<i64, (Version, Rc<Model>)>> = RefCell::new(HashMap::new());
+    static MODELS: RefCell<Models> = RefCell::default();
+}
+
+/// Models by id, the latest version of each that was used.
+#[derive(Default)]
+struct Models {
+    entries: HashMap<i64, Entry>,
+    /// ids by the time of their last lookup
+    order: BTreeMap<u64, i64>,
+    bytes: usize,
+    clock: u64,
+}
+
+struct Entry {
+    version: Version,
+    model: Rc<Model>,
+    looked_up: u64,
 }
 
 /// The model that was found for `key` under this very sight, or what `look_up` finds.
@@ -40,18 +59,42 @@ pub fn find(key: Key, look_up: impl FnOnce(&Key) -> Result<Rc<Model>>) -> Result
 
 /// The model with this id as of this version of its row, or what `read` makes of the row.
 pub fn version(id: i64, version: Version, read: impl FnOnce() -> Result<Model>) -> Result<Rc<Model>> {
-    let known =
-        MODELS.with_borrow(|models| models.get(&id).filter(|(v, _)| *v == version).map(|(_, model)| model.clone()));
-    if let Some(model) = known {
+    if let Some(model) = MODELS.with_borrow_mut(|models| models.get(id, version)) {
         return Ok(model);
     }
     let model = Rc::new(read()?);
-    MODELS.with_borrow_mut(|models| {
-        let bytes: usize = models.values().map(|(_, model)| model.bytes()).sum();
-        if bytes + model.bytes() > MAX_BYTES {
-            models.clear();
-        }
-        models.insert(id, (version, model.clone()));
-    });
+    MODELS.with_borrow_mut(|models| models.insert(id, version, model.clone()));
     Ok(model)
+}
+
+impl Models {
+    /// The model, if it is there in this version.
+    fn get(&mut self, id: i64, version: Version) -> Option<Rc<Model>> {
+        let entry = self.entries.get_mut(&id).filter(|entry| entry.version == version)?;
+        self.order.remove(&entry.looked_up);
+        self.clock += 1;
+        entry.looked_up = self.clock;
+        self.order.insert(self.clock, id);
+        Some(entry.model.clone())
+    }
+
+    /// Puts a model in and, if need be, those out that were not looked up for longest.
+    fn insert(&mut self, id: i64, version: Version, model: Rc<Model>) {
+        self.remove(id);
+        self.clock += 1;
+        self.bytes += model.bytes();
+        self.order.insert(self.clock, id);
+        self.entries.insert(id, Entry { version, model, looked_up: self.clock });
+        while self.bytes > MAX_BYTES && self.entries.len() > MIN_MODELS {
+            let Some((_, oldest)) = self.order.pop_first() else { return };
+            self.remove(oldest);
+        }
+    }
+
+    fn remove(&mut self, id: i64) {
+        if let Some(entry) = self.entries.remove(&id) {
+            self.order.remove(&entry.looked_up);
+            self.bytes -= entry.model.bytes();
+        }
+    }
 }

@@ -175,7 +175,7 @@ impl ModelRow<'_> {
                 1 if !pg_sys::array_contains_nulls(array) => {
                     let offset = if (*array).dataoffset == 0 { ARRAY_HEADER } else { (*array).dataoffset as usize };
                     let data = array.cast::<u8>().add(offset).cast::<T>();
-                    Some(std::slice::from_raw_parts(data, *dimension as usize).to_vec())
+                    Some(copy(std::slice::from_raw_parts(data, *dimension as usize)))
                 }
                 _ => None,
             };
@@ -210,6 +210,16 @@ impl ModelRow<'_> {
             }
         }
     }
+}
+
+/// A copy, or an error where there is no memory for one: a model may have half a gigabyte.
+fn copy<T: Copy>(floats: &[T]) -> Vec<T> {
+    let mut copy = Vec::new();
+    if copy.try_reserve_exact(floats.len()).is_err() {
+        Error::OutOfMemory(size_of_val(floats)).raise();
+    }
+    copy.extend_from_slice(floats);
+    copy
 }
 
 /// Inserts a row and returns its model_id, None if the name is taken. Done as the table's owner, whom row security lets

@@ -594,6 +594,21 @@ fn models_in_use_do_not_pile_up_in_memory() {
     assert!(after.saturating_sub(before) < 110, "{before} MB before, {after} MB after");
 }
 
+#[test]
+fn a_statement_can_compare_two_models_that_are_larger_than_the_cache() {
+    let mut db = Database::new();
+    let weights = "array_fill(1::real, ARRAY[10000000])";
+    for name in ["one", "two"] {
+        Stored { model: "linear", classes: "NULL", weights, ..SPARSE }.store(&mut db, name);
+    }
+    db.run("SET statement_timeout = '20s'");
+    let difference: f64 = db.value(
+        "SELECT max(abs(corgipile_predict('one', ARRAY[i], ARRAY[1]) - corgipile_predict('two', ARRAY[i], ARRAY[1])))
+         FROM generate_series(1, 5000) i",
+    );
+    assert_eq!(difference, 0.0);
+}
+
 // --- coefficients ------------------------------------------------------------------------------------------------------
 
 #[test]
