@@ -194,10 +194,11 @@ impl Glide {
     fn step_by_step(&self, mut u: f64, mut v: f64, mut owed: f64) -> f64 {
         let (mut rate, mut threshold) = (self.rate, self.threshold);
         let least = v.abs() * 1e-12;
+        let grow = 1.0 / self.shrink;
         for _ in 0..self.n {
             v *= self.beta;
-            rate /= self.shrink;
-            threshold /= self.shrink;
+            rate *= grow;
+            threshold *= grow;
             if v.abs() <= least || (u == 0.0 && rate * v.abs() <= threshold) {
                 break;
             }
@@ -217,6 +218,13 @@ fn nearer_to_0(u: f64, by: f64) -> f64 {
 
 /// base^n by squaring, the same on every machine.
 pub(crate) fn power(base: f64, mut n: u64) -> f64 {
+    if base == 1.0 {
+        return 1.0;
+    }
+    // e^-80 is nothing to f32
+    if n as f64 * (1.0 - base) > 80.0 {
+        return 0.0;
+    }
     let (mut square, mut product) = (base, 1.0);
     while n > 0 {
         if n & 1 == 1 {

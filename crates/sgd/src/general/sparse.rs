@@ -76,15 +76,26 @@ fn ask_for_entries(batch: &Batch, i: usize) {
 #[inline(always)]
 fn ask_for_weights(head: &Head, arrays: &Arrays, indices: &[u32]) {
     let outputs = head.outputs as usize;
-    for &index in indices {
-        let j = index as usize;
-        for array in [&*arrays.weights, arrays.first, arrays.second, arrays.gradient] {
-            array.get(j * outputs).iter().for_each(|place| prefetch(*place));
+    ask_for_places(arrays.weights, outputs, indices);
+    if head.is_lazy() || head.batch_size > 1 {
+        for array in [&*arrays.first, arrays.second, arrays.gradient] {
+            ask_for_places(array, outputs, indices);
         }
-        for array in [&*arrays.last, arrays.next] {
-            array.get(j).iter().for_each(|place| prefetch(*place));
+        for (array, size) in [(&*arrays.last, 1), (arrays.next, 1), (arrays.taken, 2)] {
+            ask_for_places(array, size, indices);
         }
-        arrays.taken.get(2 * j).iter().for_each(|place| prefetch(*place));
+    }
+}
+
+/// What an array has for these features, `size` each; nothing if the array is not in use.
+#[inline(always)]
+fn ask_for_places<T>(array: &[T], size: usize, indices: &[u32]) {
+    if !array.is_empty() {
+        for &index in indices {
+            if let Some(place) = array.get(index as usize * size) {
+                prefetch(place);
+            }
+        }
     }
 }
 
@@ -134,18 +145,12 @@ fn learn_row<S: Simd>(simd: S, head: &mut Head, arrays: &mut Arrays, row: Row) {
 #[inline(always)]
 fn decide(head: &Head, arrays: &mut Arrays, Row { indices, values, .. }: Row) {
     let scale = head.scale as f32;
-    let entries = indices.iter().zip(values);
     if let ([z], [intercept]) = (&mut *arrays.out, &*arrays.intercepts.values) {
-        let mut sums = [0.0; UNROLL];
-        for (i, (&index, &x)) in entries.enumerate() {
-            sums[i % UNROLL] += arrays.weights[index as usize] * x;
-        }
-        let [a, b, c, d] = sums;
-        *z = ((a + b) + (c + d)) * scale + intercept;
+        *z = dot(arrays.weights, indices, values) * scale + intercept;
         return;
     }
     arrays.out.fill(0.0);
-    for (&index, &x) in entries {
+    for (&index, &x) in indices.iter().zip(values) {
         for (z, w) in arrays.out.iter_mut().zip(weights_of(arrays.weights, head, index as usize)) {
             *z += *w * x;
         }
@@ -153,6 +158,24 @@ fn decide(head: &Head, arrays: &mut Arrays, Row { indices, values, .. }: Row) {
     for (z, intercept) in arrays.out.iter_mut().zip(&*arrays.intercepts.values) {
         *z = *z * scale + intercept;
     }
+}
+
+/// The dot product of weights and a row. Entry i goes to sum i mod 4.
+#[inline(always)]
+fn dot(weights: &[f32], indices: &[u32], values: &[f32]) -> f32 {
+    let mut sums = [0.0; UNROLL];
+    let (indices, indices_rest) = indices.as_chunks::<UNROLL>();
+    let (values, values_rest) = values.as_chunks::<UNROLL>();
+    for (indices, values) in indices.iter().zip(values) {
+        for i in 0..UNROLL {
+            sums[i] += weights[indices[i] as usize] * values[i];
+        }
+    }
+    for ((sum, &index), x) in sums.iter_mut().zip(indices_rest).zip(values_rest) {
+        *sum += weights[index as usize] * x;
+    }
+    let [a, b, c, d] = sums;
+    (a + b) + (c + d)
 }
 
 /// What an array has for feature `j`, one for every output; nothing if the array is not in use.
