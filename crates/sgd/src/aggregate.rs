@@ -310,6 +310,9 @@ pub fn merge(a: &[u8], b: &[u8]) -> Result<Vec<u8>, StateError> {
     }
     let mut target = StateMut::of(&mut into)?;
     let mut source = StateMut::of(&mut from)?;
+    if target.tuples() == 0 {
+        return Ok(from);
+    }
     if source.tuples() > 0 {
         general::settle(target.level, &mut target.head, target.memory);
         general::settle(source.level, &mut source.head, source.memory);

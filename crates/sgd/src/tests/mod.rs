@@ -3,6 +3,9 @@
 mod bits;
 mod cluster;
 mod columns;
+mod flat;
+mod general;
+mod hand;
 mod judgement;
 mod reference;
 mod steps;
@@ -35,6 +38,20 @@ pub(crate) fn batch_of<'a>(dim: usize, tuples: impl IntoIterator<Item = (f32, &'
     let mut batch = Batch::new(dim);
     for (label, features) in tuples {
         batch.push(label).unwrap().copy_from_slice(features);
+    }
+    batch
+}
+
+/// A sparse batch of the given tuples, without their zeros.
+pub(crate) fn sparse_of<'a>(tuples: impl IntoIterator<Item = (f32, &'a [f32])>) -> Batch {
+    let mut batch = Batch::sparse();
+    for (label, features) in tuples {
+        batch.set_dim(features.len());
+        let entries = || features.iter().enumerate().filter(|(_, x)| **x != 0.0);
+        let (indices, values) = batch.push_sparse(label, entries().count()).unwrap();
+        for (k, (j, x)) in entries().enumerate() {
+            (indices[k], values[k]) = (j as u32, *x);
+        }
     }
     batch
 }

@@ -137,10 +137,10 @@ impl Textbook {
     fn step(&mut self, gradient: &[Vec<f64>], rate: f64) {
         self.t += 1;
         let Hyperparameters { l1, l2, optimizer, .. } = self.hyper;
-        for k in 0..self.w.len() {
-            let intercept = self.w[k].len() - 1;
-            for j in 0..=intercept {
-                let (w, m, v, g) = (&mut self.w[k][j], &mut self.m[k][j], &mut self.v[k][j], gradient[k][j]);
+        for (k, gradient) in gradient.iter().enumerate() {
+            let intercept = gradient.len() - 1;
+            for (j, &g) in gradient.iter().enumerate() {
+                let (w, m, v) = (&mut self.w[k][j], &mut self.m[k][j], &mut self.v[k][j]);
                 if j < intercept {
                     *w *= 1.0 - rate * l2;
                 }
@@ -206,7 +206,7 @@ fn assert_agree(hyper: Hyperparameters, tuples: &[Tuple], outputs: usize, weight
 const OPTIMIZERS: [Optimizer; 3] =
     [Optimizer::Sgd, Optimizer::MOMENTUM, Optimizer::Adam { beta1: 0.9, beta2: 0.99, epsilon: 1e-4 }];
 
-fn outputs_of(kind: ModelKind) -> usize {
+pub(super) fn outputs_of(kind: ModelKind) -> usize {
     if kind == ModelKind::Softmax { 4 } else { 1 }
 }
 
