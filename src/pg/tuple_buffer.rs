@@ -54,25 +54,20 @@ impl TupleBuffer {
         unsafe { pg_sys::ExecStoreMinimalTuple(self.tuples[i], slot.0, false) };
     }
 
-    /// Keeps the tuples at these places, which ascend, and removes the others; those that stay close up. None of the
-    /// others may be in a slot any more.
-    pub fn keep(&mut self, places: &[u32]) {
-        if places.is_empty() {
+    /// Moves tuples, one after the other, each from one place to another where it replaces what is there; then removes
+    /// those behind the first `len`. None that goes may be in a slot any more.
+    pub fn fill_holes(&mut self, moves: impl Iterator<Item = (u32, u32)>, len: usize) {
+        if len == 0 {
             return self.clear();
         }
-        let (mut place, mut places) = (0, places.iter().copied().peekable());
-        self.tuples.retain(|tuple| {
-            let stays = places.next_if_eq(&place).is_some();
-            place += 1;
-            if !stays {
-                // SAFETY: push() has made the tuple, and nobody else has it.
-                unsafe {
-                    self.bytes -= (**tuple).t_len as usize + size_of::<pg_sys::MinimalTuple>();
-                    pg_sys::pfree(tuple.cast());
-                }
+        moves.for_each(|(from, to)| self.tuples.swap(from as usize, to as usize));
+        for tuple in self.tuples.drain(len..) {
+            // SAFETY: push() has made the tuple, and nobody else has it.
+            unsafe {
+                self.bytes -= (*tuple).t_len as usize + size_of::<pg_sys::MinimalTuple>();
+                pg_sys::pfree(tuple.cast());
             }
-            stays
-        });
+        }
     }
 
     /// Removes all tuples.

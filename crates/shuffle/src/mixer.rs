@@ -26,8 +26,24 @@ pub struct Mixer {
     ended: bool,
     window: Window,
     reservoir: Reservoir,
-    survivors: Vec<u32>,
+    /// tuples that stay in the buffer, and which of them have to move for that
+    kept: usize,
+    moves: Vec<(u32, u32)>,
+    arrival: Arrival,
 }
+
+/// The tuples that came last, and what became of them.
+#[derive(Debug, Default)]
+struct Arrival {
+    first: u32,
+    /// for each, its slot in the window or the reservoir; [`GONE`] if it has none
+    slots: Vec<u32>,
+    /// places of the tuples that go
+    gone: Vec<u32>,
+}
+
+/// No slot.
+const GONE: u32 = u32::MAX;
 
 /// The window of [`Strategy::SlidingWindow`]: the place in the buffer of the tuple in each slot.
 #[derive(Debug, Default)]
@@ -66,7 +82,9 @@ impl Mixer {
             ended: true,
             window: Window::default(),
             reservoir: Reservoir::default(),
-            survivors: Vec::new(),
+            kept: 0,
+            moves: Vec::new(),
+            arrival: Arrival::default(),
         }
     }
 
@@ -76,8 +94,8 @@ impl Mixer {
         self.strategy == Strategy::Mrs && epoch > 1 && self.reservoir.filled_in != epoch - 1
     }
 
-    /// Begins an epoch, whether or not the one before was run to its end. Of what is in the buffer, the
-    /// [`survivors`](Mixer::survivors) must stay.
+    /// Begins an epoch, whether or not the one before was run to its end. What must stay in the buffer, and where, is
+    /// said by [`moves`](Mixer::take_moves) and [`kept`](Mixer::kept) again.
     pub fn begin_epoch(&mut self, epoch: u64) {
         self.epoch = epoch;
         self.buffer = 0;
@@ -91,9 +109,9 @@ impl Mixer {
         if epoch <= 1 || reservoir.filled_in != epoch - 1 {
             reservoir.looping.clear();
         }
-        // Nobody has thrown the others away yet: places are still those of the last call.
-        reservoir.looping.iter_mut().for_each(|place| *place = self.survivors[*place as usize]);
-        self.close_up();
+        // moves that nobody has made yet come first
+        close_up(&mut reservoir.looping, &mut self.moves);
+        self.kept = reservoir.looping.len();
     }
 
     /// Whether the epoch is over: nothing more will come, and nothing be learned from.
@@ -101,10 +119,17 @@ impl Mixer {
         self.ended
     }
 
-    /// The places, ascending, of the tuples that must stay in the buffer; they close up before others come in behind
-    /// them, so that place `survivors()[i]` becomes place `i`.
-    pub fn survivors(&self) -> &[u32] {
-        &self.survivors
+    /// How many tuples stay in the buffer. All others are to be removed, after the [`moves`](Mixer::take_moves), before any come
+    /// in behind them.
+    pub fn kept(&self) -> usize {
+        self.kept
+    }
+
+    /// Pairs of places, from and to: the tuples that have to move into the places of tuples that go, one after the other,
+    /// so that those that stay are in the first places. During an epoch there are no more of them than tuples that came
+    /// last. They are to be made once, before the next tuples come; nobody is told again of those that were taken.
+    pub fn take_moves(&mut self) -> std::vec::Drain<'_, (u32, u32)> {
+        self.moves.drain(..)
     }
 
     /// How many blocks to read next, at least 1, after the first `position` in the epoch's order: a buffer, or a chunk
@@ -131,34 +156,44 @@ impl Mixer {
         self.window.size.max(self.reservoir.capacity)
     }
 
-    /// Now there are `len` tuples in the buffer, those behind the survivors new; `last` if no more will come in this epoch.
+    /// Now there are `len` tuples in the buffer, those behind the ones that were kept new; `last` if no more will come in this epoch.
     /// Writes into `order` the places to learn from, one after the other: perhaps none before the last call, perhaps one
     /// twice.
     ///
     /// # Panics
-    /// If `len` is less than there are survivors, or does not fit 32 bits.
+    /// If `len` is less than what should have been kept, or does not fit 32 bits, or if moves were not taken.
     pub fn arrived(&mut self, len: usize, last: bool, order: &mut Vec<u32>) {
         let len = u32::try_from(len).expect("a buffer's places have 32 bits");
-        let new = self.survivors.len() as u32..len;
+        let new = self.kept as u32..len;
         assert!(new.start <= new.end, "{len} tuples in a buffer where {} should have stayed", new.start);
+        assert!(self.moves.is_empty(), "tuples came before those that stay were moved");
         order.clear();
+        self.arrival.begin(&new);
         self.ended = last;
         let (seed, epoch) = (self.seed, self.epoch);
         match self.strategy {
             Strategy::SlidingWindow if epoch > 0 => {
                 let draws = self.window.draws.get_or_insert_with(|| stream(WINDOW, seed, epoch, 0));
-                slide(draws, &mut self.window.slots, new, order);
+                slide(draws, &mut self.window.slots, new, &mut self.arrival);
+                order.extend_from_slice(&self.arrival.gone);
                 self.window.size = self.window.slots.len();
                 if last {
                     shuffle(draws, &mut self.window.slots);
                     order.append(&mut self.window.slots);
+                    self.kept = 0;
+                } else {
+                    self.kept = self.arrival.close_up(&mut self.window.slots, &mut self.moves);
                 }
             }
             Strategy::Mrs if epoch > 0 => {
                 self.reservoir.draws.get_or_insert_with(|| stream(MRS, seed, epoch, 0));
-                self.reservoir.take(new, order);
+                self.reservoir.take(new, &mut self.arrival, order);
                 if last {
                     self.reservoir.end(epoch, order);
+                    close_up(&mut self.reservoir.looping, &mut self.moves);
+                    self.kept = self.reservoir.looping.len();
+                } else {
+                    self.kept = self.arrival.close_up(&mut self.reservoir.filling, &mut self.moves);
                 }
             }
             strategy => {
@@ -167,48 +202,84 @@ impl Mixer {
                     shuffle_tuples(strategy, seed, epoch, self.buffer, order);
                     self.buffer += 1;
                 }
+                self.kept = 0;
             }
         }
-        self.close_up();
+    }
+}
+
+impl Arrival {
+    fn begin(&mut self, new: &std::ops::Range<u32>) {
+        self.first = new.start;
+        self.slots.clear();
+        self.slots.resize(new.len(), GONE);
+        self.gone.clear();
     }
 
-    /// Finds the survivors, and makes each place in window and reservoirs what it will be.
-    fn close_up(&mut self) {
-        let kept = [&mut self.window.slots, &mut self.reservoir.filling, &mut self.reservoir.looping];
-        self.survivors.clear();
-        let places = kept.iter().flat_map(|places| places.iter());
-        let Some(last) = places.clone().max() else { return };
-        // Marked first, then counted: sorting would cost more than learning does.
-        let mut moved = vec![0; *last as usize + 1];
-        places.for_each(|place| moved[*place as usize] = 1);
-        for (from, to) in (0..).zip(&mut moved) {
-            if *to == 1 {
-                *to = self.survivors.len() as u32;
-                self.survivors.push(from);
-            }
+    /// The tuple in a place gets a slot.
+    fn enters(&mut self, place: u32, slot: usize) {
+        self.slots[(place - self.first) as usize] = slot as u32;
+    }
+
+    /// The tuple in a place goes.
+    fn leaves(&mut self, place: u32) {
+        if let Some(slot) = place.checked_sub(self.first) {
+            self.slots[slot as usize] = GONE;
         }
-        for places in kept {
-            places.iter_mut().for_each(|place| *place = moved[*place as usize]);
+        self.gone.push(place);
+    }
+
+    /// Moves tuples that came last, and have stayed, into the places of those that have gone; returns how many stay in all.
+    /// It costs what came, however much was there before.
+    fn close_up(&self, slots: &mut [u32], moves: &mut Vec<(u32, u32)>) -> usize {
+        let end = self.first as usize + self.slots.len();
+        // no tuple makes more than one go, so that whoever has to move is one that came last
+        let kept = (end - self.gone.len()) as u32;
+        let places = kept..end as u32;
+        let movers = places.zip(&self.slots[(kept - self.first) as usize..]).filter(|(_, slot)| **slot != GONE);
+        let holes = self.gone.iter().filter(|place| **place < kept);
+        for ((from, slot), to) in movers.zip(holes) {
+            moves.push((from, *to));
+            slots[*slot as usize] = *to;
+        }
+        kept as usize
+    }
+}
+
+/// Moves the tuples in these places, the only ones that stay, to the first places.
+fn close_up(places: &mut [u32], moves: &mut Vec<(u32, u32)>) {
+    let mut taken = vec![false; places.len()];
+    places.iter().for_each(|place| {
+        if let Some(taken) = taken.get_mut(*place as usize) {
+            *taken = true;
+        }
+    });
+    let mut free = (0..).zip(&taken).filter(|(_, taken)| !**taken).map(|(place, _)| place);
+    for place in places.iter_mut().filter(|place| **place as usize >= taken.len()) {
+        if let Some(to) = free.next() {
+            moves.push((*place, to));
+            *place = to;
         }
     }
 }
 
 /// Fills the window, if it is empty, with all that is new; else each new tuple takes the slot of one that goes.
-fn slide(draws: &mut Xoshiro256PlusPlus, slots: &mut Vec<u32>, new: std::ops::Range<u32>, order: &mut Vec<u32>) {
+fn slide(draws: &mut Xoshiro256PlusPlus, slots: &mut Vec<u32>, new: std::ops::Range<u32>, arrival: &mut Arrival) {
     if slots.is_empty() {
         slots.extend(new);
         return;
     }
     for place in new {
         let slot = below(draws, slots.len());
-        order.push(std::mem::replace(&mut slots[slot], place));
+        arrival.leaves(std::mem::replace(&mut slots[slot], place));
+        arrival.enters(place, slot);
     }
 }
 
 impl Reservoir {
     /// Vitter's algorithm R: the n-th tuple stays with probability capacity / n, in the slot of a random other. After each
     /// one that goes, one of the last epoch's follows.
-    fn take(&mut self, new: std::ops::Range<u32>, order: &mut Vec<u32>) {
+    fn take(&mut self, new: std::ops::Range<u32>, arrival: &mut Arrival, order: &mut Vec<u32>) {
         if self.capacity == 0 {
             // Two reservoirs share one buffer. A buffer of no tuples says nothing of how many it holds.
             self.capacity = if new.is_empty() { 0 } else { (new.len() / 2).max(1) };
@@ -217,11 +288,16 @@ impl Reservoir {
         for place in new {
             self.seen += 1;
             if self.filling.len() < self.capacity {
+                arrival.enters(place, self.filling.len());
                 self.filling.push(place);
                 continue;
             }
             let slot = below(draws, self.seen);
             let goes = self.filling.get_mut(slot).map_or(place, |kept| std::mem::replace(kept, place));
+            if goes != place {
+                arrival.enters(place, slot);
+            }
+            arrival.leaves(goes);
             order.push(goes);
             self.dropped = true;
             if let Some(again) = self.looping.get(self.next) {

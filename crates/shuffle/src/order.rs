@@ -91,10 +91,10 @@ impl TupleOrder {
         if self.mixer.ended() {
             return Ok(false);
         }
-        for (to, from) in self.mixer.survivors().iter().enumerate() {
-            self.buffer[to] = self.buffer[*from as usize];
+        for (from, to) in self.mixer.take_moves() {
+            self.buffer[to as usize] = self.buffer[from as usize];
         }
-        self.buffer.truncate(self.mixer.survivors().len());
+        self.buffer.truncate(self.mixer.kept());
         let blocks = self.mixer.blocks(&self.geometry, self.position as u32) as usize;
         let until = (self.position + blocks).min(self.blocks.len());
         for block in &self.blocks[self.position..until] {

@@ -16,6 +16,14 @@ fn sorted(order: &[u32]) -> Vec<u32> {
     sorted
 }
 
+/// Keeps of the buffer what the mixer says.
+fn keep(mixer: &mut Mixer, buffer: &mut Vec<u32>) {
+    for (from, to) in mixer.take_moves() {
+        buffer[to as usize] = buffer[from as usize];
+    }
+    buffer.truncate(mixer.kept());
+}
+
 /// What a mixer makes of `tuples` tuples, of which `first` come in the first call and the others cut as `cuts` says,
 /// cyclically; epoch after epoch up to `epochs`.
 fn mixed(strategy: Strategy, seed: i64, epochs: u64, tuples: u32, first: u32, cuts: &[u32]) -> Vec<Vec<u32>> {
@@ -27,7 +35,7 @@ fn mixed(strategy: Strategy, seed: i64, epochs: u64, tuples: u32, first: u32, cu
         let (mut seen, mut given) = (0, Vec::new());
         let mut chunks = std::iter::once(first).chain(cuts.iter().copied().cycle());
         while !mixer.ended() {
-            buffer = mixer.survivors().iter().map(|place| buffer[*place as usize]).collect::<Vec<u32>>();
+            keep(&mut mixer, &mut buffer);
             let until = tuples.min(seen + chunks.next().unwrap());
             buffer.extend(seen..until);
             seen = until;
@@ -165,12 +173,13 @@ fn every_tuple_is_equally_likely_to_stay_in_the_reservoir() {
     for epoch in 1..=EPOCHS {
         mixer.begin_epoch(epoch);
         for chunk in [0..10, 10..40] {
-            buffer = mixer.survivors().iter().map(|place| buffer[*place as usize]).collect();
+            keep(&mut mixer, &mut buffer);
             buffer.extend(chunk.clone());
             mixer.arrived(buffer.len(), chunk.end == 40, &mut order);
         }
         assert_eq!(mixer.capacity(), 5);
-        mixer.survivors().iter().for_each(|place| stayed[buffer[*place as usize] as usize] += 1);
+        keep(&mut mixer, &mut buffer);
+        buffer.iter().for_each(|tuple| stayed[*tuple as usize] += 1);
     }
     let expected = EPOCHS as f64 * 5.0 / N as f64;
     let chi_square: f64 = stayed.iter().map(|&count| (f64::from(count) - expected).powi(2) / expected).sum();
@@ -223,7 +232,7 @@ fn an_epoch_that_was_broken_off_leaves_the_next_as_it_is() {
             if mixer.ended() {
                 break;
             }
-            buffer = mixer.survivors().iter().map(|place| buffer[*place as usize]).collect();
+            keep(&mut mixer, &mut buffer);
             let until = if epoch == 1 && seen == 0 { 20 } else { 100.min(seen + 7) };
             buffer.extend(seen..until);
             seen = until;

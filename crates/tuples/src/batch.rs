@@ -210,6 +210,23 @@ impl Batch {
         self.truncate(places.len());
     }
 
+    /// Moves dense tuples, one after the other, each from one place to another where it replaces what is there; then
+    /// removes those behind the first `len`. The order becomes the identity again.
+    ///
+    /// # Panics
+    /// If there is no tuple at one of the places, or the batch is sparse, where a tuple may not fit another's place.
+    pub fn fill_holes(&mut self, moves: impl Iterator<Item = (u32, u32)>, len: usize) {
+        for (from, to) in moves.map(|(from, to)| (from as usize, to as usize)) {
+            assert!(from.max(to) < self.len, "no tuple {} in a batch of {}", from.max(to), self.len);
+            self.labels[to] = self.labels[from];
+            if let Some(weights) = &mut self.weights {
+                weights[to] = weights[from];
+            }
+            self.dense_rows_mut().copy(from, to);
+        }
+        self.truncate(len);
+    }
+
     /// Moves the tuples at ascending places to the first places.
     fn close_up(&mut self, places: &[u32]) {
         let places = || places.iter().map(|&place| place as usize);

@@ -283,3 +283,30 @@ proptest! {
         prop_assert!((0..labels.len()).all(|i| batch.features(i) == features_of(i as u32, 2)));
     }
 }
+
+#[test]
+fn holes_are_filled_by_one_move_after_the_other() {
+    let mut batch = filled(5, 8);
+    batch.set_weighted(true);
+    for tuple in 0..8 {
+        batch.push(tuple as f32).unwrap().copy_from_slice(&features_of(tuple, 5));
+        batch.weights_mut()[tuple as usize] = 10.0 + tuple as f32;
+    }
+    batch.set_order(&[7, 7, 1]).unwrap();
+    // 7 goes to 0, and on to 3 when 0 gets 5
+    batch.fill_holes([(7, 0), (0, 3), (5, 0)].into_iter(), 5);
+    assert_eq!(batch.order(), [0, 1, 2, 3, 4]);
+    for (place, tuple) in [5, 1, 2, 7, 4].into_iter().enumerate() {
+        assert_eq!(batch.features(place), features_of(tuple, 5));
+        assert_eq!((batch.label(place), batch.weights().unwrap()[place]), (tuple as f32, 10.0 + tuple as f32));
+    }
+    assert_eq!(batch.row(3), expected_row(&features_of(7, 5), batch.stride()));
+    batch.fill_holes(std::iter::empty(), 0);
+    assert!(batch.is_empty());
+}
+
+#[test]
+#[should_panic(expected = "no tuple 5")]
+fn a_hole_behind_the_last_tuple_is_none() {
+    filled(2, 5).fill_holes([(1, 5)].into_iter(), 5);
+}

@@ -25,8 +25,8 @@ pub fn next(scan: &mut TupleShuffle, node: Node) -> bool {
 trait Held {
     fn len(&self) -> usize;
     fn bytes(&self) -> usize;
-    /// Keeps the tuples at these places, which ascend; they close up.
-    fn keep(&mut self, places: &[u32]);
+    /// Moves tuples, one after the other, and keeps the first `len`.
+    fn keep(&mut self, moves: impl Iterator<Item = (u32, u32)>, len: usize);
     /// Appends tuples of the blocks below, of which an epoch has begun.
     fn fill(&mut self, node: Node, limits: Limits) -> Result<()>;
 }
@@ -35,6 +35,37 @@ trait Held {
 struct Decoded<'a> {
     decoder: &'a mut Decoder,
     batch: &'a mut Batch,
+    places: &'a mut Places,
+}
+
+/// Where sparse tuples are in the batch that are said to be in other places: none fits the place of another, so that all
+/// close up in their sequence. Without entries every tuple is where it is said to be.
+#[derive(Default)]
+pub struct Places(Vec<u32>);
+
+impl Places {
+    /// Moves what is said of the tuples, and removes all behind the first `len`.
+    fn keep(&mut self, batch: &mut Batch, moves: impl Iterator<Item = (u32, u32)>, len: usize) {
+        moves.for_each(|(from, to)| self.0[to as usize] = self.0[from as usize]);
+        self.0.truncate(len);
+        // marked, then counted
+        let mut moved = vec![0; batch.len()];
+        self.0.iter().for_each(|place| moved[*place as usize] = 1);
+        let mut stay = Vec::with_capacity(len);
+        for (from, to) in (0..).zip(&mut moved).filter(|(_, stays)| **stays == 1) {
+            *to = stay.len() as u32;
+            stay.push(from);
+        }
+        batch.retain(&stay);
+        self.0.iter_mut().for_each(|place| *place = moved[*place as usize]);
+    }
+
+    /// Makes places that are said those that are.
+    fn translate(&self, order: &mut [u32]) {
+        if !self.0.is_empty() {
+            order.iter_mut().for_each(|place| *place = self.0[*place as usize]);
+        }
+    }
 }
 
 impl Held for Decoded<'_> {
@@ -46,19 +77,30 @@ impl Held for Decoded<'_> {
         self.batch.bytes()
     }
 
-    fn keep(&mut self, places: &[u32]) {
-        match places {
-            [] => self.batch.clear(),
-            places => self.batch.retain(places),
+    fn keep(&mut self, moves: impl Iterator<Item = (u32, u32)>, len: usize) {
+        match len {
+            0 => {
+                self.batch.clear();
+                self.places.0.clear();
+            }
+            len if !self.batch.is_sparse() => self.batch.fill_holes(moves, len),
+            len => {
+                self.places.0.extend(self.places.0.len() as u32..self.batch.len() as u32);
+                self.places.keep(self.batch, moves, len);
+            }
         }
     }
 
     fn fill(&mut self, node: Node, limits: Limits) -> Result<()> {
         let before = self.batch.len();
-        blocks(node).run(|blocks, below| {
+        let result = blocks(node).run(|blocks, below| {
             let result = blocks.fill(below, self.decoder, self.batch, limits);
             (result, self.batch.len() - before)
-        })
+        });
+        if !self.places.0.is_empty() {
+            self.places.0.extend(self.places.0.len() as u32..self.batch.len() as u32);
+        }
+        result
     }
 }
 
@@ -71,8 +113,8 @@ impl Held for TupleBuffer {
         self.bytes()
     }
 
-    fn keep(&mut self, places: &[u32]) {
-        self.keep(places);
+    fn keep(&mut self, moves: impl Iterator<Item = (u32, u32)>, len: usize) {
+        self.fill_holes(moves, len);
     }
 
     /// The last of the blocks may be split by the memory: what is left of it comes first the next time.
@@ -92,7 +134,10 @@ impl TupleShuffle {
     /// Fills `batch`, which must be the same in every call, with the next buffer, and sets its order to that in which to
     /// learn. False, with an empty order, at the end of the epoch; what is in the batch by then may be wanted in the next.
     pub fn next_batch(&mut self, node: Node, decoder: &mut Decoder, batch: &mut Batch) -> Result<bool> {
-        self.next_order(node, &mut Decoded { decoder, batch })?;
+        let mut places = std::mem::take(&mut self.places);
+        self.next_order(node, &mut Decoded { decoder, batch, places: &mut places })?;
+        places.translate(&mut self.order);
+        self.places = places;
         batch.set_order(&self.order)?;
         Ok(!self.order.is_empty())
     }
@@ -141,7 +186,8 @@ impl TupleShuffle {
     /// Lets those tuples go that were learned from, reads others, and mixes them.
     fn read(&mut self, node: Node, held: &mut impl Held) -> Result<()> {
         let child = blocks(node);
-        held.keep(self.mixer.survivors());
+        let kept = self.mixer.kept();
+        held.keep(self.mixer.take_moves(), kept);
         child.run(|blocks, below| (blocks.begin_epoch(below), 0))?;
         let before = child.with(|blocks, _| blocks.blocks_read());
         held.fill(node, self.limits(node, held.bytes() as u64))?;

@@ -12,6 +12,7 @@ use super::{FullShuffle, Shuffling};
 use crate::pg::custom_scan::{CustomScan, Flags, Methods, Node, Scan};
 use crate::pg::explain::Explain;
 use crate::pg::tuple_buffer::TupleBuffer;
+use exec::Places;
 use shuffle::{Geometry, Mixer};
 use std::time::Duration;
 
@@ -21,6 +22,8 @@ pub struct TupleShuffle {
     mixer: Mixer,
     /// has this epoch begun?
     begun: bool,
+    /// where the tuples in SGD's batch are
+    places: Places,
     /// tuples for a parent that wants slots
     tuples: Option<TupleBuffer>,
     /// the order in which to give the tuples in the buffer, and how many of them were given as slots
@@ -56,6 +59,7 @@ impl CustomScan for TupleShuffle {
             mixer: Mixer::new(shuffling.strategy, shuffling.seed),
             shuffling,
             begun: false,
+            places: Places::default(),
             tuples: None,
             order: Vec::new(),
             position: 0,

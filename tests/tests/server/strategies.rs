@@ -54,19 +54,29 @@ fn corgipile_shuffle_gives_the_rows_as_corgipile_shuffle_order_says() {
 fn training_sees_the_rows_as_corgipile_shuffle_order_says_epoch_after_epoch() {
     let mut db = Database::new();
     a_row_per_page(&mut db, "t", 500);
+    // sparse tuples with different numbers of entries, too
+    db.run(
+        "CREATE TABLE sparse (LIKE t INCLUDING STORAGE, features_k int[]);
+         INSERT INTO sparse SELECT id, pad, label, features_v || CASE WHEN id % 3 > 0 THEN '{0.5}' ELSE '{}'::real[] END,
+             CASE WHEN id % 3 = 0 THEN '{1,7}' ELSE ARRAY[1 + id % 5, 9, 10 + id % 7] END FROM t ORDER BY id",
+    );
     let constant = "options => '{\"schedule\": \"constant\"}'";
     for strategy in ALL {
-        db.run(&format!(
-            "DROP TABLE IF EXISTS ordered;
-             CREATE TABLE ordered AS SELECT label, features_v
-             FROM generate_series(1, 3) e, corgipile_shuffle_order('{strategy}', 500, 3, 100, 7, e) o
-             JOIN t ON t.id = o.tuple ORDER BY e, position"
-        ));
-        let arguments =
-            format!("features => '{{features_v}}', shuffle => '{strategy}', seed => 7, {SIZES}, {constant}");
-        let trained = db.trained(&format!("'t', max_epochs => 3, {arguments}"));
-        let expected = db.trained(&format!("'ordered', max_epochs => 1, shuffle => 'no_shuffle', {constant}"));
-        assert_eq!(trained.bits(), expected.bits(), "{strategy}");
+        for (source, columns) in [("t", "features_v"), ("sparse", "features_k, features_v")] {
+            db.run(&format!(
+                "DROP TABLE IF EXISTS ordered;
+                 CREATE TABLE ordered AS SELECT label, {columns}
+                 FROM generate_series(1, 3) e, corgipile_shuffle_order('{strategy}', 500, 3, 100, 7, e) o
+                 JOIN {source} s ON s.id = o.tuple ORDER BY e, position"
+            ));
+            let arguments =
+                format!("features => '{{{columns}}}', shuffle => '{strategy}', seed => 7, {SIZES}, {constant}");
+            let trained = db.trained(&format!("'{source}', max_epochs => 3, {arguments}"));
+            let expected = db.trained(&format!(
+                "'ordered', features => '{{{columns}}}', max_epochs => 1, shuffle => 'no_shuffle', {constant}"
+            ));
+            assert_eq!(trained.bits(), expected.bits(), "{strategy} of {columns}");
+        }
     }
 }
 
