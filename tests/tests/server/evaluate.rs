@@ -206,3 +206,39 @@ fn columns_of_other_types_than_in_training_are_an_error_that_names_those() {
     db.fails_with("SELECT * FROM corgipile_evaluate('array', 'SELECT sign AS label, x[1:2] AS x FROM t')", "2202E");
     db.fails_with("SELECT * FROM corgipile_evaluate('mixed', 'SELECT target AS label, a, b FROM t')", "42703");
 }
+
+#[test]
+fn trained_models_of_every_kind_predict_what_they_were_judged_by() {
+    let mut db = Database::new();
+    table(&mut db);
+    for (features, columns) in
+        [("{x}", "x"), ("{k,v}", "k, v"), ("{a,b,c}", "a, b, c"), ("{a,level,c}", "a, level, c"), ("{level}", "level")]
+    {
+        for standardize in [false, true] {
+            if standardize && features == "{level}" {
+                continue; // there is nothing to scale
+            }
+            for (kind, label) in [("logistic", "sign"), ("svm", "sign"), ("softmax", "animal"), ("linear", "target")] {
+                let source = format!("SELECT {label} AS label, {columns} FROM t");
+                let id = db.train(&format!(
+                    "'{source}', '{kind}', features => '{features}', max_epochs => 3, seed => 1,
+                     options => '{{\"standardize\": {standardize}}}'"
+                ))[0]
+                    .model_id;
+                let quality = if kind == "linear" {
+                    format!(
+                        "1 - sum((corgipile_predict({id}, s) - label::float8) ^ 2) / (var_pop(label::float8) * count(*))"
+                    )
+                } else {
+                    format!("avg((corgipile_predict_label({id}, s) = label::text)::int)::float8")
+                };
+                let expected: f64 = db.value(&format!("SELECT {quality} FROM ({source}) s"));
+                let given: f64 = db.value(&format!(
+                    "SELECT value FROM corgipile_evaluate({id}, '{source}') WHERE metric IN ('accuracy', 'r2')"
+                ));
+                let tolerance = if kind == "linear" { 1e-5 } else { 0.0 };
+                assert!((given - expected).abs() <= tolerance, "{kind} {features} {standardize}: {given} {expected}");
+            }
+        }
+    }
+}

@@ -113,7 +113,7 @@ fn a_standardized_model_standardizes_what_it_is_asked() {
         assert_near(&[z], &[0.5 * (a - 1.0) / 2.0 + 20.0 - 3.0 * (b + 2.0) / 0.5 + 0.25]);
     }
     let absent: f64 = db.value("SELECT corgipile_predict('dense', '{3}'::int[], '{4}'::int[])");
-    assert_near(&[absent], &[0.5 * -1.0 / 2.0 - 1.25 * 2.0 / 0.5 + 8.0 + 0.125]);
+    assert_near(&[absent], &[-0.5 / 2.0 - 1.25 * 2.0 / 0.5 + 8.0 + 0.125]);
 }
 
 // --- sparse features ---------------------------------------------------------------------------------------------------
