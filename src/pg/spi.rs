@@ -30,8 +30,8 @@ pub struct Rows<'a> {
 pub enum Sees {
     /// what the calling statement sees
     Snapshot(pg_sys::Snapshot),
-    /// what was written up to now, too; may write
-    Now,
+    /// and what this session has written since; may write
+    AndOwn(pg_sys::Snapshot),
 }
 
 impl Connection {
@@ -87,7 +87,7 @@ impl<'a> Prepared<'a> {
         unsafe {
             let (snapshot, read_only) = match sees {
                 Sees::Snapshot(snapshot) => (snapshot, true),
-                Sees::Now => (std::ptr::null_mut(), false),
+                Sees::AndOwn(snapshot) => (snapshot, false),
             };
             let result = pg_sys::SPI_execute_snapshot(
                 self.plan,

@@ -17,17 +17,17 @@ pub struct Copy {
 }
 
 impl Copy {
-    /// Makes a copy of what is read.
+    /// Makes a copy of what is read, and `sees` own writes.
     ///
     /// # Errors
     /// PostgreSQL's own, for example if the user may not create temporary tables.
-    pub fn make(connection: &Connection, reading: &Reading, seed: i64) -> Result<Copy> {
+    pub fn make(connection: &Connection, reading: &Reading, seed: i64, sees: Sees) -> Result<Copy> {
         let start = Instant::now();
         let name = format!("pg_temp.corgipile_uda_{:08x}", random_seed());
-        connection.run(&reading.shuffled_copy(&name, seed), &[], Sees::Now)?;
+        connection.run(&reading.shuffled_copy(&name, seed), &[], sees)?;
         let time = start.elapsed();
         let size = format!("SELECT pg_catalog.pg_table_size('{name}'::pg_catalog.regclass)");
-        let bytes: Option<i64> = connection.run(&size, &[], Sees::Now)?.get(0, 0);
+        let bytes: Option<i64> = connection.run(&size, &[], sees)?.get(0, 0);
         Ok(Copy { name, time, bytes: bytes.unwrap_or_default() as u64 })
     }
 
@@ -35,7 +35,7 @@ impl Copy {
     ///
     /// # Errors
     /// PostgreSQL's own.
-    pub fn drop(self, connection: &Connection) -> Result<()> {
-        connection.run(&format!("DROP TABLE {}", self.name), &[], Sees::Now).map(|_| ())
+    pub fn drop(self, connection: &Connection, sees: Sees) -> Result<()> {
+        connection.run(&format!("DROP TABLE {}", self.name), &[], sees).map(|_| ())
     }
 }

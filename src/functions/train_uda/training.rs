@@ -45,9 +45,10 @@ pub fn train(request: &UdaRequest, schema: &str) -> Result<Vec<EpochRow>> {
     let connection = Connection::open();
     let settings = Settings::set(settings(request.parallel));
     let (copy, sees) = if request.shuffles() {
-        let copy = Copy::make(&connection, &reading, training.shuffling.seed)?;
+        let sees = Sees::AndOwn(snapshot);
+        let copy = Copy::make(&connection, &reading, training.shuffling.seed, sees)?;
         reading.from = copy.name.clone();
-        (Some(copy), Sees::Now)
+        (Some(copy), sees)
     } else {
         (None, Sees::Snapshot(snapshot))
     };
@@ -60,7 +61,7 @@ pub fn train(request: &UdaRequest, schema: &str) -> Result<Vec<EpochRow>> {
     let shuffle_bytes = copy.as_ref().map(|copy| copy.bytes);
     if let Some(copy) = copy {
         history[0].shuffle_seconds = copy.time.as_secs_f64();
-        copy.drop(&connection)?;
+        copy.drop(&connection, sees)?;
     }
     let (linear, skipped) = {
         let mut state = StateMut::of(&mut last)?;
@@ -163,9 +164,9 @@ fn first_state(request: &Request, prepared: &Prepared, dim: usize) -> Result<Byt
 }
 
 /// The type corgipile.sgd_state.
-fn state_type(connection: &Connection) -> Result<pg_sys::Oid> {
+fn state_type(connection: &Connection, sees: Sees) -> Result<pg_sys::Oid> {
     let sql = "SELECT 'corgipile.sgd_state'::pg_catalog.regtype::pg_catalog.oid";
-    Ok(connection.run(sql, &[], Sees::Now)?.get(0, 0).unwrap_or(pg_sys::Oid::INVALID))
+    Ok(connection.run(sql, &[], sees)?.get(0, 0).unwrap_or(pg_sys::Oid::INVALID))
 }
 
 /// The query of an epoch, from state to state.
@@ -178,7 +179,7 @@ struct Epoch {
 impl Epoch {
     /// Runs the query once per epoch. Gives what to tell of each, and the last state.
     fn repeat(&self, connection: &Connection, first: Bytes, epochs: u32) -> Result<(Vec<EpochRow>, Bytes)> {
-        let query = connection.prepare(&self.sql, &[state_type(connection)?], self.parallel)?;
+        let query = connection.prepare(&self.sql, &[state_type(connection, self.sees)?], self.parallel)?;
         let mut state = first;
         let mut history = Vec::new();
         for _ in 0..epochs {
