@@ -107,6 +107,7 @@ fn zeros(size: usize) -> Result<Vec<u8>, StateError> {
 }
 
 /// Reads and checks the head of a state.
+#[inline(always)]
 fn head_of(bytes: &[u8]) -> Result<Head, StateError> {
     let head = bytes.get(..HEAD).ok_or(StateError::Corrupt("it is too short"))?;
     let head: Head = pod_read_unaligned(head);
@@ -173,6 +174,7 @@ impl<'a> StateMut<'a> {
     ///
     /// # Errors
     /// [`StateError::Corrupt`], [`StateError::NoBuffers`]
+    #[inline(always)]
     pub fn of(bytes: &'a mut [u8]) -> Result<StateMut<'a>, StateError> {
         let head = head_of(bytes)?;
         let (stored_head, memory) = bytes.split_at_mut(HEAD);
@@ -180,6 +182,7 @@ impl<'a> StateMut<'a> {
         Ok(StateMut { head, stored_head, memory, level: Level::detect() })
     }
 
+    #[inline(always)]
     fn store(&mut self) {
         self.stored_head.copy_from_slice(bytes_of(&self.head));
     }
@@ -188,6 +191,7 @@ impl<'a> StateMut<'a> {
     ///
     /// # Errors
     /// [`StateError::Features`], [`StateError::OtherKind`], [`StateError::Label`]; then nothing was learned.
+    #[inline(always)]
     pub fn learn_dense(&mut self, label: f32, features: &[f32], weight: f32) -> Result<(), StateError> {
         self.check_row(label, false)?;
         let expected = self.head.dim as usize;
@@ -204,6 +208,7 @@ impl<'a> StateMut<'a> {
     /// # Errors
     /// [`StateError::Index`], [`StateError::Values`], [`StateError::OtherKind`], [`StateError::Label`]; then nothing was
     /// learned.
+    #[inline(always)]
     pub fn learn_sparse(&mut self, label: f32, indices: &[u32], values: &[f32], weight: f32) -> Result<(), StateError> {
         self.check_row(label, true)?;
         if indices.len() != values.len() {
@@ -220,6 +225,7 @@ impl<'a> StateMut<'a> {
         Ok(())
     }
 
+    #[inline(always)]
     fn check_row(&self, label: f32, sparse: bool) -> Result<(), StateError> {
         if self.head.sparse() != sparse {
             return Err(StateError::OtherKind);
