@@ -16,7 +16,7 @@ LIBRARY := $(CARGO_TARGET_DIR)/release/libcorgipile.so
 SOURCES = Cargo.toml Cargo.lock $(shell find src crates/*/src crates/*/Cargo.toml -type f)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test bench accuracy install uninstall installcheck lint clean
+.PHONY: help deps build demo test bench accuracy study install uninstall installcheck lint clean
 
 help: ## List the targets
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 22
@@ -39,6 +39,13 @@ bench: build ## Measure an epoch on 1,000,000 x 28 against count(*), and against
 
 accuracy: build ## Compare accuracy with a full shuffle's on real data (DATA=../shared/data)
 	@scripts/with-postgres --library $(LIBRARY) -- benches/accuracy/run $(TEST_DATA)
+
+# Autovacuum and checkpoints would disturb what is timed.
+study: ## Make docs/results again: tables and figures of all strategies (ONLY=..., SETS=..., QUICK=1: see benches/study/run)
+	@scripts/deps --study
+	@scripts/build
+	@scripts/with-postgres --library $(LIBRARY) --set shared_buffers=2GB --set jit=off --set autovacuum=off \
+	  --set max_wal_size=8GB -- env ONLY=$(ONLY) SETS=$(SETS) QUICK=$(QUICK) benches/study/run $(TEST_DATA)
 
 # Not by way of `build`: `sudo make install` should find the library that was built without sudo.
 install: $(LIBRARY) ## Install into the PostgreSQL of PG_CONFIG

@@ -1,0 +1,126 @@
+"""Chooses the learning rate of each set, model and batch size, by shuffle_once alone and with a seed of its own.
+
+The rule: from a first guess, go to the neighbouring rate, 3 times larger or smaller (1, 0.3, 0.1, ...), as long as the
+training loss of the model after all epochs falls; the best one that was seen is taken for every strategy.
+"""
+
+from dataclasses import replace
+from functools import partial
+from math import inf
+
+from jobs import run_jobs
+from progress import Progress
+from server import Diverged, Run, evaluate, forget, thousandth, train
+
+SEED = 100
+RATES = tuple(float(f"{digit}e{exponent}") for exponent in range(-6, 3) for digit in (1, 3))
+
+
+def cells(sets, quick):
+    """A run for each set, model and batch size, the learning rate still to be found."""
+    return [
+        Run(
+            data_set,
+            model,
+            batch_size,
+            "shuffle_once",
+            epochs,
+            first_guess(data_set, batch_size),
+            decay=thousandth(epochs),
+            seed=SEED,
+        )
+        for data_set in sets
+        for epochs in [5 if quick else data_set.epochs]
+        for model in data_set.models
+        for batch_size in data_set.batch_sizes
+    ]
+
+
+def first_guess(data_set, batch_size):
+    """One of RATES: averaged gradients and sparse features bear larger steps."""
+    rate = 0.01 if data_set.standardize else 0.1
+    if batch_size > 1:
+        rate *= 30
+    return min(RATES, key=lambda known: abs(known / rate - 1))
+
+
+def search(run, connection):
+    """The loss of each rate that was tried, and the best rate."""
+    losses = {}
+
+    def loss(place):
+        if place not in losses:
+            losses[place] = training_loss(connection, replace(run, rate=RATES[place]))
+        return losses[place]
+
+    best = RATES.index(run.rate)
+    while True:
+        neighbours = [place for place in (best - 1, best + 1) if 0 <= place < len(RATES)]
+        better = min(neighbours, key=loss)
+        if loss(better) >= loss(best):
+            return {RATES[place]: losses[place] for place in sorted(losses)}, RATES[best]
+        best = better
+
+
+def training_loss(connection, run):
+    try:
+        model = train(connection, run)
+    except Diverged:
+        return inf
+    loss, _ = evaluate(connection, model, run.source)
+    forget(connection, model)
+    return loss
+
+
+def choose(sets, quick, results):
+    """Writes rates.csv."""
+    runs = cells(sets, quick)
+    costs = [cost(run) for run in runs]
+    progress = Progress("rates", len(runs), sum(costs))
+    jobs = [(partial(search, run), str(run), weight) for run, weight in zip(runs, costs)]
+    rows = [
+        {
+            "set": run.data_set.name,
+            "model": run.model,
+            "batch_size": run.batch_size,
+            "epochs": run.epochs,
+            "decay": run.decay,
+            "learning_rate": rate,
+            "train_loss": loss,
+            "chosen": int(rate == best),
+        }
+        for run, (losses, best) in zip(runs, run_jobs(jobs, progress))
+        for rate, loss in losses.items()
+    ]
+    results.write("rates", rows, replacing="set")
+
+
+def chosen(sets, quick, results):
+    """The runs of cells() with the rates of rates.csv."""
+    rates = {
+        (row["set"], row["model"], int(row["batch_size"])): float(row["learning_rate"])
+        for row in results.read("rates")
+        if row["chosen"] == "1"
+    }
+    return [replace(run, rate=rates[run.cell]) for run in cells(sets, quick)]
+
+
+# Thousands of rows, times what a row costs more than one of higgs. They only serve to tell how long the rest will take.
+COSTS = {
+    "higgs": 7,
+    "skin": 150,
+    "covtype_random": 20,
+    "a9a": 30,
+    "w8a": 50,
+    "kdd99_onehot": 700,
+    "criteo10k_hashed": 150,
+    "mnist": 3000,
+    "california": 20,
+    "protein": 30,
+    "blogfeedback": 150,
+}
+STRATEGY_COSTS = {"shuffle_once": 1.2, "epoch_shuffle": 5, "sliding_window": 1.5, "mrs": 3}
+
+
+def cost(run):
+    return COSTS[run.data_set.files] * run.epochs * STRATEGY_COSTS.get(run.strategy, 1)

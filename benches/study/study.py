@@ -1,0 +1,171 @@
+"""Everything that the CorgiPile papers evaluate inside the database. See `run` beside this file."""
+
+import os
+import platform
+import subprocess
+import sys
+from datetime import datetime, timezone
+from importlib.metadata import version
+from time import monotonic
+
+from aggregate import aggregate
+from cluster import cluster_factors
+from convergence import converge
+from data import Data, create_tables
+from defaults import defaults
+from files import Results
+from orders import show_orders
+from page import Page
+from plots import Plots
+from progress import clock
+from rates import choose
+from reference import reference
+from server import connect, reclaim
+from sets import SETS
+from sparse import sparse
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+PARTS = ("rates", "convergence", "defaults", "orders", "reference", "sparse", "aggregate", "cluster", "page")
+NEED_TABLES = {"rates", "convergence", "defaults", "reference", "cluster"}
+QUICK_SETS = ("higgs", "a9a", "covtype7", "california")
+ROWS = 1_000_000
+
+
+class Study:
+    def __init__(self, directory, parts, sets, quick):
+        self.data = Data(directory)
+        self.parts, self.sets, self.quick = parts, sets, quick
+        self.results = Results(os.path.join(ROOT, "target/study-quick" if quick else "docs/results"))
+        self.rows = 20_000 if quick else ROWS
+
+    def run(self):
+        """Returns whether every bound holds; those of a quick run do not count."""
+        start = monotonic()
+        if set(self.parts) != {"page"}:
+            with connect() as connection:
+                connection.execute("CREATE EXTENSION corgipile")
+            if NEED_TABLES & set(self.parts):
+                self.load()
+            for part in self.parts:
+                if part != "page":
+                    self.run_part(part)
+        print("[page] drawing ...", flush=True)
+        plots = Plots(self.results, SETS)
+        plots.draw()
+        page = Page(self.results, plots.written)
+        passed = page.write(PARTS)
+        print(f"Done after {clock(monotonic() - start)}: see {os.path.relpath(self.results.path('README.md'))}")
+        for failure in page.failures:
+            print(f"missed bound: {failure}")
+        return passed or self.quick
+
+    def load(self):
+        rows = []
+        with connect() as connection:
+            for place, data_set in enumerate(self.sets):
+                print(f"[load] {place + 1} of {len(self.sets)}: {data_set.name}", flush=True)
+                create_tables(connection, self.data, data_set)
+                counts = {
+                    part: connection.execute(f"SELECT count(*) FROM {data_set.name}_{part}").fetchone()[0]
+                    for part in ("train", "test")
+                }
+                rows.append(
+                    {
+                        "set": data_set.name,
+                        "title": data_set.title,
+                        "order": data_set.order,
+                        "train_rows": counts["train"],
+                        "test_rows": counts["test"],
+                    }
+                )
+            connection.execute("CHECKPOINT")
+        self.results.write("sets", rows, replacing="set")
+
+    def run_part(self, part):
+        start = monotonic()
+        match part:
+            case "rates":
+                choose(self.sets, self.quick, self.results)
+            case "convergence":
+                converge(self.sets, self.quick, self.results)
+            case "defaults":
+                defaults(self.sets, self.quick, self.results)
+            case "orders":
+                show_orders(self.results)
+            case "reference":
+                reference(self.data, self.sets, self.quick, self.results)
+            case "sparse":
+                sparse(self.data, self.rows, self.results)
+            case "aggregate":
+                aggregate(self.rows, self.results)
+            case "cluster":
+                cluster_factors(self.sets, self.results)
+        with connect() as connection:
+            reclaim(connection)
+            self.results.write("environment", environment(connection))
+        self.results.write(
+            "parts",
+            [
+                {
+                    "part": part,
+                    "date": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+                    "commit": commit(),
+                    "seconds": monotonic() - start,
+                }
+            ],
+            replacing="part",
+        )
+
+
+def environment(connection):
+    with open("/proc/cpuinfo") as file:
+        model = next((line.split(":")[1].strip() for line in file if line.startswith("model name")), platform.machine())
+    with open("/proc/meminfo") as file:
+        memory = int(file.readline().split()[1]) / (1 << 20)
+    settings = connection.execute(
+        "SELECT current_setting('server_version'), current_setting('shared_buffers')"
+    ).fetchone()
+    facts = {
+        "Machine": f"{os.cpu_count()} x {model}, {memory:.0f} GB",
+        "System": platform.platform(terse=True),
+        "PostgreSQL": f"{settings[0]}; shared_buffers {settings[1]}, jit and autovacuum off",
+        "Python": ", ".join(
+            [platform.python_version()]
+            + [
+                f"{package} {version(package)}"
+                for package in ("scikit-learn", "numpy", "scipy", "matplotlib", "psycopg")
+            ]
+        ),
+    }
+    return [{"key": key, "value": value} for key, value in facts.items()]
+
+
+def commit():
+    """Of the sources, with a plus sign if they were changed since."""
+
+    def git(*arguments):
+        return subprocess.run(["git", "-C", ROOT, *arguments], capture_output=True, text=True).stdout.strip()
+
+    sources = git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs")
+    return (git("rev-parse", "--short", "HEAD") or "unknown") + ("+" if sources else "")
+
+
+def listed(variable, known, default):
+    """The names in an environment variable, all of them known."""
+    names = [name for name in os.environ.get(variable, "").split(",") if name]
+    for name in names:
+        if name not in known:
+            sys.exit(f"study: {variable}={name}: there are only {', '.join(known)}")
+    return [name for name in known if name in names] if names else list(default)
+
+
+def main():
+    quick = os.environ.get("QUICK", "0") not in ("", "0")
+    names = [data_set.name for data_set in SETS]
+    chosen = listed("SETS", names, QUICK_SETS if quick else names)
+    study = Study(sys.argv[1], listed("ONLY", PARTS, PARTS), [s for s in SETS if s.name in chosen], quick)
+    sys.exit(0 if study.run() else 1)
+
+
+if __name__ == "__main__":
+    main()
