@@ -34,7 +34,7 @@ fn cluster_factor(arguments: &Arguments) -> Result<Option<f64>> {
         Some(features) => check_features(features, &label)?,
         None => source.default_features(&label, None)?,
     };
-    let spec = DecoderSpec::new(kind, Some(&label), &features);
+    let spec = DecoderSpec::new(kind, &label, &features);
     let decoder = source.decoder(&spec)?;
     let prepares = decoder.needs_preparation();
     let shuffling = Shuffling { first_epoch: u64::from(!prepares), block_by_block: true, ..shuffling };

@@ -41,7 +41,7 @@ fn evaluate(model: &Model, source: &str) -> Result<Vec<(&'static str, f64)>> {
         nulls: if model.skips_nulls { Nulls::Skip } else { Nulls::Error },
         index_base: model.feature_kind.index_base().unwrap_or(1),
         known: Some(known),
-        ..DecoderSpec::new(model.kind, Some(&model.label), &model.features)
+        ..DecoderSpec::new(model.kind, &model.label, &model.features)
     };
     let decoder = source.decoder(&spec)?;
     check_types(model, decoder.features(), &categories)?;

@@ -21,8 +21,9 @@ pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, standardize: bool) -> R
     while buffers.next_batch(batch)? {
         check_for_interrupts();
         if standardize && batch.dim() > 0 {
+            buffers.decoder.check_size(batch.dim(), true)?;
             let dim = if batch.is_sparse() { 0 } else { batch.dim() };
-            moments.get_or_insert_with(|| Moments::new(dim)).add(batch);
+            moments.get_or_insert_with(|| Moments::new(dim)).add(batch)?;
         }
         for label in batch.labels() {
             let class = buffers.decoder.labels().class(*label);
@@ -36,9 +37,6 @@ pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, standardize: bool) -> R
         return Err(Error::NoRows("train on"));
     }
     let standardizer = moments.map(|moments| scaling(&moments, buffers.decoder.features()));
-    if let Some(standardizer) = &standardizer {
-        buffers.decoder.check_size(standardizer.scale.len(), true)?;
-    }
     *batch = Batch::dense(0);
     buffers.decoder.end_preparation(&counts, standardizer)
 }

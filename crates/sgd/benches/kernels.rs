@@ -173,12 +173,12 @@ fn columns(criterion: &mut Criterion) {
         group.bench_function(BenchmarkId::new("moments", dim), |bencher| {
             bencher.iter(|| {
                 let mut moments = Moments::new(dim);
-                moments.add(&batch);
+                moments.add(&batch).unwrap();
                 black_box(moments.finish())
             });
         });
         let mut moments = Moments::new(dim);
-        moments.add(&batch);
+        moments.add(&batch).unwrap();
         let mut standardizer = moments.finish();
         // the rows are scaled again and again, and should stay where they are
         standardizer.mean.fill(0.0);

@@ -6,7 +6,7 @@
 //! first row of the block. It prevents E\[x²\] - E\[x\]², which is noise for a timestamp.
 
 use serde::{Deserialize, Serialize};
-use tuples::{Batch, LANES};
+use tuples::{Batch, LANES, OutOfMemory};
 
 use crate::kernels::{Chunk, Columns, Level, Squares, Standardize, Sums, standardize, to_chunks};
 use crate::sparse_moments::SparseMoments;
@@ -48,9 +48,12 @@ impl Moments {
     /// Adds all rows of `batch`, by place. Of sparse tuples, what is not stored counts as 0, and there may be more
     /// features than before.
     ///
+    /// # Errors
+    /// [`OutOfMemory`] if there is no room for the features of sparse tuples.
+    ///
     /// # Panics
     /// If a dense batch has another number of features, or only some of the batches are sparse.
-    pub fn add(&mut self, batch: &Batch) {
+    pub fn add(&mut self, batch: &Batch) -> Result<(), OutOfMemory> {
         if batch.is_sparse() {
             assert_eq!(self.count, 0, "all batches are sparse, or none");
             return self.sparse.get_or_insert_default().add(batch);
@@ -63,6 +66,7 @@ impl Moments {
         for rows in rows.chunks(per_block * per_row) {
             self.add_block(rows);
         }
+        Ok(())
     }
 
     /// Adds one row.

@@ -4,7 +4,7 @@
 //! values of each feature are followed by the recurrences of Welford (1962), which do not cancel; the zeros are merged
 //! in the end, all at once, by the formulas of Chan, Golub and LeVeque (1983).
 
-use tuples::Batch;
+use tuples::{Batch, OutOfMemory};
 
 use crate::Standardizer;
 
@@ -26,15 +26,22 @@ pub(crate) struct SparseMoments {
 
 impl SparseMoments {
     /// Adds all tuples of a sparse batch.
-    pub(crate) fn add(&mut self, batch: &Batch) {
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]; nothing has been added then.
+    pub(crate) fn add(&mut self, batch: &Batch) -> Result<(), OutOfMemory> {
+        let dim = self.features.len().max(batch.dim());
+        let error = OutOfMemory { bytes: dim.saturating_mul(size_of::<Stored>()) };
+        self.features.try_reserve(dim - self.features.len()).map_err(|_| error)?;
+        self.features.resize(dim, Stored::default());
         self.tuples += batch.len() as u64;
-        self.features.resize(self.features.len().max(batch.dim()), Stored::default());
         for i in 0..batch.len() {
             let (indices, values) = batch.sparse_row(i);
             for (&index, &value) in indices.iter().zip(values) {
                 self.features[index as usize].add(f64::from(value));
             }
         }
+        Ok(())
     }
 
     /// How many tuples were added.
@@ -91,7 +98,7 @@ mod tests {
     #[test]
     fn zeros_count_and_constants_are_not_scaled() {
         let mut moments = Moments::new(0);
-        moments.add(&sparse());
+        moments.add(&sparse()).unwrap();
         let scaling = moments.finish();
         assert_eq!(moments.count(), 4);
         assert_eq!(scaling.mean, [1e6 + 2.0, 2.0, 7.0]);
@@ -106,8 +113,8 @@ mod tests {
             dense.push(1.0).unwrap().copy_from_slice(&row);
         }
         let (mut of_dense, mut of_sparse) = (Moments::new(3), Moments::new(0));
-        of_dense.add(&dense);
-        of_sparse.add(&sparse());
+        of_dense.add(&dense).unwrap();
+        of_sparse.add(&sparse()).unwrap();
         let (dense, sparse) = (of_dense.finish(), of_sparse.finish());
         for (a, b) in dense.mean.iter().chain(&dense.scale).zip(sparse.mean.iter().chain(&sparse.scale)) {
             assert!((a - b).abs() <= 1e-12 * a.abs(), "{dense:?} {sparse:?}");
@@ -121,7 +128,7 @@ mod tests {
             let mut batch = Batch::sparse();
             let (indices, values) = batch.push_sparse(1.0, 1).unwrap();
             (indices[0], values[0]) = (index, value);
-            moments.add(&batch);
+            moments.add(&batch).unwrap();
         }
         let scaling = moments.finish();
         assert_eq!(scaling.mean, [1.5, 0.0, 0.0, 0.0, 0.0, 2.0]);

@@ -4,6 +4,7 @@
 //! an entry per number, 0 or not, and one for the category that the row has.
 
 use super::Unseen;
+use super::rows::number_fault;
 use crate::error::{RowFault, excerpt};
 use crate::pg::distinct::Distinct;
 use crate::pg::number::{NumberType, narrow};
@@ -261,5 +262,5 @@ impl Categories {
 }
 
 fn read_number(number: NumberType, value: Datum, name: &str) -> std::result::Result<f32, MixedFault> {
-    narrow(number.read(value)).map_err(|fault| MixedFault::Row(super::number_fault(fault, name.to_owned())))
+    narrow(number.read(value)).map_err(|fault| MixedFault::Row(number_fault(fault, name.to_owned())))
 }

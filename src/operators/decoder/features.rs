@@ -1,6 +1,7 @@
 //! The columns that are the features, and how a row of them becomes one of a batch.
 
 use super::categories::MixedColumns;
+use super::rows::FIRST_FEATURE;
 use super::sparse::SparseColumns;
 use crate::pg::array::ArrayReader;
 use crate::pg::number::NumberType;
@@ -46,11 +47,11 @@ impl Features {
         }
     }
 
-    /// Learns from a row how many features there are, if that has to be learned. `first` is the features' first column.
+    /// Learns from a row how many features there are, if that has to be learned.
     #[inline]
-    pub fn learn_dim(&mut self, row: Row<'_>, first: usize) {
+    pub fn learn_dim(&mut self, row: Row<'_>) {
         if let Features::Array { reader, dim: dim @ None, .. } = self
-            && let Some(array) = row.get(first)
+            && let Some(array) = row.get(FIRST_FEATURE)
         {
             *dim = reader.len(array).ok().filter(|len| *len > 0);
         }

@@ -22,8 +22,6 @@ pub struct Labels {
 }
 
 enum Meaning {
-    /// there is no label column
-    Nothing,
     /// a number to be predicted
     Target(NumberType),
     Class(Box<ClassLabels>),
@@ -63,11 +61,6 @@ const MAX_BYTES: usize = 8191;
 const MAX_CLASSES: usize = 10_000;
 
 impl Labels {
-    /// Labels that nobody asks for: tuples get 0.
-    pub fn ignored() -> Labels {
-        Labels { column: String::new(), meaning: Meaning::Nothing }
-    }
-
     /// Numbers in this column.
     pub fn targets(column: &str, number: NumberType) -> Labels {
         Labels { column: column.to_owned(), meaning: Meaning::Target(number) }
@@ -106,11 +99,6 @@ impl Labels {
         Ok(labels)
     }
 
-    /// Is there a label to be read?
-    pub fn are_read(&self) -> bool {
-        !matches!(self.meaning, Meaning::Nothing)
-    }
-
     /// What the learner is told about a row's label: -1 or +1, the number of a class, or the target.
     #[inline(always)]
     pub fn read(&mut self, label: Datum) -> std::result::Result<f32, Box<RowFault>> {
@@ -120,7 +108,6 @@ impl Labels {
                 None => classes.unseen(&self.column, label).map_err(Box::new),
             },
             Meaning::Target(number) => target(number.read(label)),
-            Meaning::Nothing => Ok(0.0),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Features as a column of indices and a column of values.
 
 use super::Unseen;
+use super::rows::number_fault;
 use crate::error::RowFault;
 use crate::pg::array::ArrayFault;
 use crate::pg::query::Column;
@@ -103,9 +104,7 @@ impl SparseColumns {
             ArrayFault::Dimensions(n) => SparseError::Row(RowFault::ColumnDimensions(column.clone(), n)),
             // neither is found by looking at elements
             ArrayFault::Length(n) => SparseError::Row(RowFault::Length(n, n)),
-            ArrayFault::Number(i, fault) => {
-                SparseError::Row(*super::number_fault(fault, format!("{}[{i}]", self.values)))
-            }
+            ArrayFault::Number(i, fault) => SparseError::Row(*number_fault(fault, format!("{}[{i}]", self.values))),
         };
         let column = self.indices.clone();
         SparseError::Row(match fault {
@@ -123,7 +122,7 @@ impl SparseColumns {
                 of_model: self.of_model,
             },
             SparseFault::Twice(index) => RowFault::IndexTwice { column, index },
-            SparseFault::Value(index, fault) => *super::number_fault(fault, format!("{}[{index}]", self.values)),
+            SparseFault::Value(index, fault) => *number_fault(fault, format!("{}[{index}]", self.values)),
         })
     }
 }

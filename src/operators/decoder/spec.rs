@@ -4,8 +4,9 @@ use super::categories::MixedColumns;
 use super::class_weight::ClassWeight;
 use super::features::Features;
 use super::labels::Labels;
+use super::rows::{FIRST_FEATURE, Weight};
 use super::sparse::SparseColumns;
-use super::{Decoder, MAX_WEIGHTS, Nulls, Unseen, Weight};
+use super::{Decoder, MAX_WEIGHTS, Nulls, Unseen};
 use crate::error::{Error, Result};
 use crate::pg::array::ArrayReader;
 use crate::pg::number::NumberType;
@@ -18,8 +19,8 @@ use sgd::{ModelKind, Standardizer};
 /// How rows become tuples. Made by [`DecoderSpec::new`] for rows to learn from; a model adds what it [knows](Known).
 pub struct DecoderSpec<'a> {
     pub kind: ModelKind,
-    /// the label's column; without one, tuples get the label 0
-    pub label: Option<&'a str>,
+    /// the label's column
+    pub label: &'a str,
     /// columns of features: one array, two arrays (indices and values), or any number of numbers and categories
     pub features: &'a [String],
     /// the column of the rows' weights
@@ -57,7 +58,7 @@ pub const FEATURE_TYPES: &str = "Features are one array of numbers, an array of 
 
 impl<'a> DecoderSpec<'a> {
     /// Rows with nothing unusual about them, to learn a model of this kind from.
-    pub fn new(kind: ModelKind, label: Option<&'a str>, features: &'a [String]) -> DecoderSpec<'a> {
+    pub fn new(kind: ModelKind, label: &'a str, features: &'a [String]) -> DecoderSpec<'a> {
         DecoderSpec {
             kind,
             label,
@@ -73,7 +74,7 @@ impl<'a> DecoderSpec<'a> {
 
     /// The names of the columns in the sequence in which the decoder expects them.
     pub fn columns(&self) -> impl Iterator<Item = &'a str> {
-        self.label.into_iter().chain(self.features.iter().map(String::as_str)).chain(self.weight)
+        std::iter::once(self.label).chain(self.features.iter().map(String::as_str)).chain(self.weight)
     }
 
     /// A decoder of rows with [`columns`](DecoderSpec::columns) out of `columns`.
@@ -89,8 +90,7 @@ impl<'a> DecoderSpec<'a> {
     }
 
     fn labels(&self, columns: &[Column]) -> Result<Labels> {
-        let Some(label) = self.label else { return Ok(Labels::ignored()) };
-        let label = column(columns, label)?;
+        let label = column(columns, self.label)?;
         let base = base_type(label.type_oid);
         match (NumberType::of(base), self.known) {
             (Some(number), _) if !self.kind.is_classifier() => Ok(Labels::targets(&label.name, number)),
@@ -104,8 +104,7 @@ impl<'a> DecoderSpec<'a> {
     fn weight(&self, weight: &Column) -> Result<Weight> {
         let number = NumberType::of(base_type(weight.type_oid)).filter(|number| *number != NumberType::Bool);
         let number = number.ok_or_else(|| column_type("weight", weight, WEIGHT_TYPES))?;
-        let place = usize::from(self.label.is_some()) + self.features.len();
-        Ok(Weight { number, place })
+        Ok(Weight { number, place: FIRST_FEATURE + self.features.len() })
     }
 
     fn features(&self, columns: &[Column]) -> Result<Features> {

@@ -55,7 +55,7 @@ impl Request {
             nulls: options.nulls,
             index_base: options.index_base.unwrap_or(1),
             dimensions: options.dimensions,
-            ..DecoderSpec::new(self.hyperparameters.kind, Some(&self.label), features)
+            ..DecoderSpec::new(self.hyperparameters.kind, &self.label, features)
         }
     }
 

@@ -17,7 +17,7 @@ fn two_pass(batch: &Batch, column: usize) -> (f64, f64) {
 
 fn moments(batch: &Batch) -> Standardizer {
     let mut moments = Moments::new(batch.dim());
-    moments.add(batch);
+    moments.add(batch).unwrap();
     assert_eq!(moments.count(), batch.len() as u64);
     moments.finish()
 }
@@ -76,7 +76,7 @@ fn moments_are_the_same_bits_on_every_instruction_set() {
     let batch = noisy_batch(40, 3000, 6);
     let mut results = Level::available().into_iter().map(|level| {
         let mut moments = Moments::with_level(40, level);
-        moments.add(&batch);
+        moments.add(&batch).unwrap();
         moments.finish()
     });
     let portable = results.next().unwrap();
@@ -116,7 +116,7 @@ proptest! {
         for i in split..n {
             rest.push(1.0).unwrap().copy_from_slice(batch.features(i));
         }
-        piecewise.add(&rest);
+        piecewise.add(&rest).unwrap();
         prop_assert_eq!(piecewise.count(), n as u64);
         let got = piecewise.finish();
         for column in 0..dim {
