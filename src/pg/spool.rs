@@ -12,23 +12,16 @@ use pgrx::prelude::*;
 /// Bytes of one page of the spool, unless a single tuple is larger.
 const PAGE: usize = pg_sys::BLCKSZ as usize;
 
-/// What is known about one page.
-struct Page {
-    file: i32,
-    offset: i64,
-    bytes: usize,
-    /// rows on all pages before
-    first_row: u64,
-}
-
 /// Rows, once written and then read by page.
 pub struct Spool {
     file: *mut pg_sys::BufFile,
     descriptor: pg_sys::TupleDesc,
-    pages: Vec<Page>,
-    /// rows pushed so far, and those of them on finished pages
+    /// where each page ends in the file; a word per page, for a table of 100 GB has over ten million
+    ends: Vec<u64>,
+    /// rows on all pages up to and with each, unless rows have their numbers with them
+    rows_until: Vec<u64>,
+    /// rows pushed so far
     rows: u64,
-    rows_on_pages: u64,
     /// the page that is being written, or was read last; in words, to be aligned for tuples
     buffer: Vec<u64>,
     /// bytes of it that are in use while writing
@@ -48,9 +41,9 @@ impl Spool {
             // SAFETY: belongs to the current resource owner and memory context, those of the running query.
             file: unsafe { pg_sys::BufFileCreateTemp(false) },
             descriptor,
-            pages: Vec::new(),
+            ends: Vec::new(),
+            rows_until: Vec::new(),
             rows: 0,
-            rows_on_pages: 0,
             buffer: Vec::new(),
             used: 0,
             tuples: Vec::new(),
@@ -102,44 +95,44 @@ impl Spool {
     }
 
     fn finish_page(&mut self) {
-        let mut page = Page { file: 0, offset: 0, bytes: self.used, first_row: self.rows_on_pages };
-        // SAFETY: the buffer holds `used` bytes; the file is open.
-        unsafe {
-            pg_sys::BufFileTell(self.file, &mut page.file, &mut page.offset);
-            pg_sys::BufFileWrite(self.file, self.buffer.as_mut_ptr().cast(), self.used);
+        // SAFETY: the buffer holds `used` bytes; the file is open, and its place is the end.
+        unsafe { pg_sys::BufFileWrite(self.file, self.buffer.as_mut_ptr().cast(), self.used) };
+        self.ends.push(self.bytes() + self.used as u64);
+        if self.number.is_none() {
+            self.rows_until.push(self.rows);
         }
-        self.pages.push(page);
-        self.rows_on_pages = self.rows;
         self.used = 0;
     }
 
     /// Bytes written.
     pub fn bytes(&self) -> u64 {
-        self.pages.iter().map(|page| page.bytes as u64).sum()
+        self.ends.last().copied().unwrap_or(0)
     }
 
     /// Pages written.
     pub fn pages(&self) -> u32 {
-        self.pages.len() as u32
+        self.ends.len() as u32
     }
 
     /// Reads a page and returns how many rows it has.
     pub fn load(&mut self, page: u32) -> usize {
         super::check_for_interrupts();
         self.current = page as usize;
-        let page = &self.pages[self.current];
-        self.buffer.resize(self.buffer.len().max(page.bytes.div_ceil(8)), 0);
+        let start = self.current.checked_sub(1).map_or(0, |before| self.ends[before]);
+        let bytes = (self.ends[self.current] - start) as usize;
+        self.buffer.resize(self.buffer.len().max(bytes.div_ceil(8)), 0);
         self.tuples.clear();
         // SAFETY: the place was written by finish_page; the buffer has room for the page. Tuples lie one behind the other,
         // each beginning with its length.
         unsafe {
-            let failed = pg_sys::BufFileSeek(self.file, page.file, page.offset, SEEK_SET) != 0;
+            // The file goes on in another after each gigabyte; the seek finds out in which.
+            let failed = pg_sys::BufFileSeek(self.file, 0, start as i64, SEEK_SET) != 0;
             let start = self.buffer.as_mut_ptr().cast::<u8>();
-            if failed || pg_sys::BufFileRead(self.file, start.cast(), page.bytes) != page.bytes {
+            if failed || pg_sys::BufFileRead(self.file, start.cast(), bytes) != bytes {
                 error!("could not read the spool of the training source back");
             }
             let mut at = 0;
-            while at < page.bytes {
+            while at < bytes {
                 self.tuples.push(at);
                 at += (*start.add(at).cast::<pg_sys::MinimalTupleData>()).t_len.next_multiple_of(8) as usize;
             }
@@ -169,7 +162,7 @@ impl Spool {
     pub fn at(&self, i: usize) -> RowAt {
         let number = match self.number {
             Some(column) => self.column(i, column).value() as u64,
-            None => self.pages[self.current].first_row + i as u64,
+            None => self.current.checked_sub(1).map_or(0, |before| self.rows_until[before]) + i as u64,
         };
         RowAt::Number(number + 1)
     }
