@@ -115,8 +115,8 @@ impl NumberedRows {
 
     /// An empty sort of such rows by their keys.
     pub fn sort(&self) -> Sorter {
-        // SAFETY: the sort copies what it is told about its only key, the last column.
         let mut collation = pg_sys::Oid::INVALID;
+        // SAFETY: the sort copies what it is told about its only key, the last column.
         let state = unsafe {
             pg_sys::tuplesort_begin_heap(
                 self.descriptor,

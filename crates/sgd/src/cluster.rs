@@ -25,7 +25,7 @@ pub struct ClusterFactor {
     block: Sums,
     table: Sums,
     /// the block's tuples
-    tuples: u64,
+    in_block: u64,
     /// features that are not zero in `block`, perhaps more than once; all of them if tuples are dense
     touched: Vec<u32>,
     /// over the complete blocks, their tuples apart: |sum|^2 / n of each class, and of all classes together
@@ -34,7 +34,7 @@ pub struct ClusterFactor {
     /// |x|^2 of all tuples, with the 1, times y^2 where y is a factor
     squares: f64,
     blocks: u64,
-    total: u64,
+    seen: u64,
 }
 
 /// Per class, the sum of the tuples: of their 1s, then of their features. One class only if labels are factors.
@@ -47,13 +47,13 @@ impl ClusterFactor {
             softmax: kind == ModelKind::Softmax,
             block: Sums::new(),
             table: Sums::new(),
-            tuples: 0,
+            in_block: 0,
             touched: Vec::new(),
             of_classes: 0.0,
             of_all: 0.0,
             squares: 0.0,
             blocks: 0,
-            total: 0,
+            seen: 0,
         }
     }
 
@@ -82,7 +82,7 @@ impl ClusterFactor {
             sums[0] += factor;
             self.squares += factor * factor * square;
         }
-        self.tuples += batch.len() as u64;
+        self.in_block += batch.len() as u64;
         if !batch.is_sparse() && self.touched.len() < batch.dim() {
             reserve(&mut self.touched, batch.dim())?;
             self.touched = (0..batch.dim() as u32).collect();
@@ -95,7 +95,7 @@ impl ClusterFactor {
     /// # Errors
     /// [`OutOfMemory`]
     pub fn end_block(&mut self) -> Result<(), OutOfMemory> {
-        if self.tuples == 0 {
+        if self.in_block == 0 {
             return Ok(());
         }
         let dim = self.block.iter().map(Vec::len).max().unwrap_or(1) - 1;
@@ -116,25 +116,25 @@ impl ClusterFactor {
             }
             of_all += all * all;
         }
-        self.of_classes += of_classes / self.tuples as f64;
-        self.of_all += of_all / self.tuples as f64;
-        self.total += self.tuples;
+        self.of_classes += of_classes / self.in_block as f64;
+        self.of_all += of_all / self.in_block as f64;
+        self.seen += self.in_block;
         self.blocks += 1;
-        self.tuples = 0;
+        self.in_block = 0;
         self.touched.clear();
         Ok(())
     }
 
     /// The tuples of the complete blocks.
     pub fn tuples(&self) -> u64 {
-        self.total
+        self.seen
     }
 
     /// h_D of the complete blocks; None if all gradients are the same, or there is none.
     pub fn factor(&self) -> Option<f64> {
         // |1/K - [y = k]|^2, summed over the classes k, of one tuple, and of sums of tuples by class
         let share = if self.softmax { 1.0 / self.table.len() as f64 } else { 0.0 };
-        let total = self.total as f64;
+        let total = self.seen as f64;
         let places = self.table.iter().map(Vec::len).max().unwrap_or(0);
         let (mut of_classes, mut of_all) = (0.0, 0.0);
         for place in 0..places {
