@@ -1,7 +1,7 @@
 """Chooses the learning rate of each set, model and batch size, by shuffle_once alone and with a seed of its own.
 
 The rule: from a first guess, go to the neighbouring rate, 3 times larger or smaller (1, 0.3, 0.1, ...), as long as the
-training loss of the model after all epochs falls; the best one that was seen is taken for every strategy.
+training objective (loss and penalty) of the model after all epochs falls; the best one that was seen is taken for every strategy.
 """
 
 from dataclasses import replace
@@ -10,7 +10,7 @@ from math import inf
 
 from jobs import run_jobs
 from progress import Progress
-from server import Diverged, Run, evaluate, forget, thousandth, train
+from server import Diverged, Run, evaluate, forget, penalty, thousandth, train
 
 SEED = 100
 RATES = tuple(float(f"{digit}e{exponent}") for exponent in range(-6, 3) for digit in (1, 3))
@@ -45,31 +45,33 @@ def first_guess(data_set, batch_size):
 
 
 def search(run, connection):
-    """The loss of each rate that was tried, and the best rate."""
-    losses = {}
+    """The objective for each rate that was tried, and the best rate."""
+    values = {}
 
-    def loss(place):
-        if place not in losses:
-            losses[place] = training_loss(connection, replace(run, rate=RATES[place]))
-        return losses[place]
+    def value(place):
+        if place not in values:
+            values[place] = objective(connection, replace(run, rate=RATES[place]))
+        return values[place]
 
     best = RATES.index(run.rate)
     while True:
         neighbours = [place for place in (best - 1, best + 1) if 0 <= place < len(RATES)]
-        better = min(neighbours, key=loss)
-        if loss(better) >= loss(best):
-            return {RATES[place]: losses[place] for place in sorted(losses)}, RATES[best]
+        better = min(neighbours, key=value)  # of two that diverge, the smaller rate
+        if value(better) >= value(best) and value(best) < inf:
+            return {RATES[place]: values[place] for place in sorted(values)}, RATES[best]
         best = better
 
 
-def training_loss(connection, run):
+def objective(connection, run):
+    """Training loss and penalty of the final model."""
     try:
         model = train(connection, run)
     except Diverged:
         return inf
     loss, _ = evaluate(connection, model, run.source)
+    value = loss + penalty(connection, model)
     forget(connection, model)
-    return loss
+    return value
 
 
 def choose(sets, quick, results):
@@ -86,11 +88,11 @@ def choose(sets, quick, results):
             "epochs": run.epochs,
             "decay": run.decay,
             "learning_rate": rate,
-            "train_loss": loss,
+            "objective": value,
             "chosen": int(rate == best),
         }
-        for run, (losses, best) in zip(runs, run_jobs(jobs, progress))
-        for rate, loss in losses.items()
+        for run, (values, best) in zip(runs, run_jobs(jobs, progress))
+        for rate, value in values.items()
     ]
     results.write("rates", rows, replacing="set")
 

@@ -122,6 +122,15 @@ def evaluate(connection, model, table):
     return metrics["loss"], metrics.get("accuracy", metrics.get("r2"))
 
 
+def penalty(connection, model):
+    """What l2 adds to the loss."""
+    return connection.execute(
+        "SELECT %s::float8 / 2 * sum(weight::float8 ^ 2) FROM corgipile.models, unnest(weights) AS weight"
+        " WHERE model_id = %s",
+        [L2, model.model_id],
+    ).fetchone()[0]
+
+
 def coefficients(connection, model):
     """Weights (outputs x features), intercepts, and means and scales or None, as float64."""
     weights, intercepts, mean, scale = connection.execute(
