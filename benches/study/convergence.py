@@ -14,7 +14,7 @@ from rates import chosen, cost
 from server import STRATEGIES, evaluate, forget, train
 
 SEEDS = (1, 2, 3, 4, 5)
-CHECKPOINTS = (1, 2, 3, 5, 8, 12, 16, 20, 30, 40)  # and after all epochs
+CHECKPOINTS = (1, 2, 3, 5, 8, 12, 16, 20, 30, 40, 60, 100)  # and after all epochs
 
 
 class Plan:

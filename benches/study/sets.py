@@ -54,7 +54,8 @@ SETS = (
     # 3% positive, all of them on 33 of 1100 pages: it takes longer until that does not matter
     Set("w8a", "w8a", BINARY, "label", "w8a", dimensions=300, epochs=60),
     Set("kdd99_onehot", "kdd99_onehot", BINARY, "label", "kdd99 one-hot", dimensions=118),
-    Set("criteo10k_hashed", "criteo10k_hashed", BINARY, "label", "criteo10k hashed", dimensions=1 << 20),
+    # more weights than rows: the weights of rare features move only every few thousand steps
+    Set("criteo10k_hashed", "criteo10k_hashed", BINARY, "label", "criteo10k hashed", dimensions=1 << 20, epochs=200),
     Set("covtype7", "covtype_random", ("softmax",), "label", "covtype, 7 classes", standardize=True),
     Set("mnist", "mnist", ("softmax",), "label", "mnist"),
     Set("california", "california", ("linear",), "label", "california", standardize=True),
