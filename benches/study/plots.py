@@ -8,7 +8,7 @@ import matplotlib
 matplotlib.use("svg")
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from orders import TUPLES, TUPLES_PER_BLOCK
 from server import STRATEGIES
@@ -21,6 +21,7 @@ WIDTHS = {"corgipile": 2.2}
 plt.rcParams.update(
     {
         "svg.hashsalt": "corgipile",
+        "svg.fonttype": "none",
         "font.size": 8,
         "axes.titlesize": 9,
         "axes.spines.top": False,
@@ -113,8 +114,9 @@ class Plots:
             if log:
                 logarithmic(ax)
             if x == "seconds":
-                ax.set_xlim(left=0)
-                ax.xaxis.set_major_locator(MaxNLocator(5))
+                ax.set_xscale("log")
+                ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+                ax.xaxis.set_minor_locator(NullLocator())
         for ax in axes.flat[len(cells) :]:
             ax.set_visible(False)
         for ax in axes[:, 0]:

@@ -37,6 +37,7 @@ class Study:
         self.parts, self.sets, self.quick = parts, sets, quick
         self.results = Results(os.path.join(ROOT, "target/study-quick" if quick else "docs/results"))
         self.rows = 20_000 if quick else ROWS
+        self.commit = commit()  # what runs, whatever is changed meanwhile
 
     def run(self):
         """Returns whether every bound holds; those of a quick run do not count."""
@@ -109,7 +110,7 @@ class Study:
                 {
                     "part": part,
                     "date": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
-                    "commit": commit(),
+                    "commit": self.commit,
                     "seconds": monotonic() - start,
                 }
             ],
