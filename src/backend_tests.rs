@@ -3,10 +3,11 @@
 //! tests/ finds them in the library by their names and calls each in a database of its own.
 #![allow(unsafe_code)]
 
-use crate::operators::{Buffers, Nulls, Shuffling, Source};
+use crate::operators::{Buffers, DecoderSpec, Nulls, Shuffling, Source};
 use crate::pg::custom_scan::Flags;
 use crate::pg::query::Running;
 use pgrx::prelude::*;
+use sgd::ModelKind;
 use shuffle::Strategy;
 use std::panic::AssertUnwindSafe;
 use tuples::{Batch, TupleSource};
@@ -50,8 +51,9 @@ fn open(source: &str, strategy: Strategy, snapshot: pg_sys::Snapshot) -> Buffers
     let shuffling = Shuffling { strategy, seed: 1, first_epoch: 1, ..Shuffling::none() };
     let source = Source::resolve(source).unwrap();
     let features = ["x".to_owned()];
-    let decoder = source.decoder(source.labels("label", None).unwrap(), &features, Nulls::Skip, None).unwrap();
-    let planned = source.plan("label", &features, &shuffling).unwrap();
+    let spec = DecoderSpec { nulls: Nulls::Skip, ..DecoderSpec::new(ModelKind::Logistic, "label", &features) };
+    let decoder = source.decoder(&spec).unwrap();
+    let planned = source.plan(&spec, &shuffling).unwrap();
     Buffers::new(Running::start(planned, snapshot, 0, Flags::NONE), decoder)
 }
 
@@ -66,7 +68,7 @@ fn epoch(buffers: &mut Buffers) -> Vec<Vec<u32>> {
         }
     }
     // which class is +1 depends on which row came first
-    if buffers.decoder.labels().classes().unwrap().1 {
+    if buffers.decoder.labels().classes().unwrap().swapped {
         tuples.iter_mut().filter_map(|tuple| tuple.last_mut()).for_each(|class| *class = 1 - *class);
     }
     tuples.sort_unstable();
@@ -103,12 +105,22 @@ fn test_errors_in_mid_epoch_unwind_and_the_next_training_works() {
 #[pg_test]
 fn test_training_and_predicting_over_and_over_keep_no_memory() {
     run("CREATE TABLE t AS SELECT i % 2 AS label, ARRAY[i % 7, 1]::real[] AS x FROM generate_series(1, 2000) i");
+    run("CREATE TABLE u AS SELECT i % 2 AS label, i % 3 AS class, ARRAY[i % 7 + 1] AS k, ARRAY[i % 5] AS v, 'c' || i % 4 AS c
+         FROM generate_series(1, 2000) i");
     // SAFETY: adds up the sizes of all memory contexts.
     let allocated = || unsafe { pg_sys::MemoryContextMemAllocated(pg_sys::TopMemoryContext, true) };
     let work = || {
         run("SELECT * FROM corgipile_train('t', max_epochs => 2, name => 'm')");
         run("SELECT sum(corgipile_predict('m', x)) FROM t");
         run("SELECT count(*) FROM corgipile_shuffle(NULL::t)");
+        run(
+            "SELECT * FROM corgipile_train('u', 'softmax', 'class', '{k,v}', max_epochs => 2, shuffle => 'mrs', name => 's')",
+        );
+        run("SELECT sum(corgipile_predict('s', k, v)) FROM u");
+        run("SELECT * FROM corgipile_train('u', 'linear', 'class', '{c,label}', max_epochs => 2, shuffle => 'epoch_shuffle',
+                                           name => 'c')");
+        run("SELECT sum(corgipile_predict('c', u)) FROM u");
+        run("SELECT * FROM corgipile_train_uda('t', max_epochs => 2)");
         run("DELETE FROM corgipile.models");
     };
     (0..5).for_each(|_| work());

@@ -1,4 +1,5 @@
-//! Linear models trained by stochastic gradient descent, one tuple at a time, on [`tuples::Batch`]es.
+//! Linear models trained by stochastic gradient descent, a tuple or a mini-batch at a time, on dense or sparse
+//! [`tuples::Batch`]es.
 //!
 //! Guarantees: a model depends on the hyperparameters and the sequence of tuples alone, bit for bit. Neither how the
 //! sequence was cut into batches and ranges nor the vector instructions of the machine can be told from it. Swapping
@@ -7,7 +8,8 @@
 //! It prevents a training run that nobody can reproduce on another machine, or after another choice of the buffer size.
 //!
 //! - [`Trainer`] learns: epochs of [`learn`](Trainer::learn) between `begin_epoch` and `end_epoch`.
-//! - [`LinearModel`] decides, [`probability`] turns a decision into P(positive), [`Evaluation`] judges.
+//! - [`aggregate`] does the same row by row, on a state that is one piece of bytes.
+//! - [`LinearModel`] decides, [`probability`] and [`softmax`] turn decisions into probabilities, [`Evaluation`] judges.
 //! - [`ClusterFactor`] says how much a table needs to be shuffled.
 //! - [`Moments`] measures the columns and [`Standardizer`] brings them to mean 0 and standard deviation 1.
 

@@ -18,7 +18,7 @@ impl UdaRequest {
     /// Reads and checks the arguments of a call.
     ///
     /// # Errors
-    /// Those of [`TrainArguments::validate`]; [`Error::Unknown`] for a strategy that is no aggregate's;
+    /// Those of [`TrainArguments::validate`]; [`Error::InvalidArgument`] for a strategy that is no aggregate's;
     /// [`Error::NotByAggregate`].
     pub fn of_call(arguments: &Arguments) -> Result<UdaRequest> {
         require_utf8()?;
@@ -71,10 +71,10 @@ fn take_parallel(options: &mut Option<Value>) -> Result<bool> {
 fn check(request: &Request) -> Result<()> {
     let strategy = request.shuffling.strategy;
     if !matches!(strategy, Strategy::NoShuffle | Strategy::ShuffleOnce) {
-        return Err(Error::Unknown {
-            what: "shuffle strategies of an aggregate",
-            given: strategy.name().into(),
-            known: "no_shuffle, shuffle_once".into(),
+        return Err(Error::InvalidArgument {
+            argument: "shuffle",
+            reason: format!("an aggregate cannot train with {strategy}"),
+            hint: Some("Use no_shuffle or shuffle_once here, or corgipile_train().".into()),
         });
     }
     let options = &request.options;

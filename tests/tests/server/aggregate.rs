@@ -638,10 +638,9 @@ fn what_an_aggregate_cannot_do_is_said() {
     let mut db = Database::new();
     small(&mut db, "t", 100);
     db.run("CREATE TABLE words AS SELECT label, a, CASE WHEN b > 0 THEN 'x' ELSE 'y' END AS word, b AS w FROM t");
-    let mut fails = |arguments: &str, code: &str| {
-        db.rejects(&format!("SELECT * FROM corgipile_train_uda({arguments})"), code);
-    };
-    fails("'t', shuffle => 'corgipile'", "22023");
+    let mut fails =
+        |arguments: &str, code: &str| db.rejects(&format!("SELECT * FROM corgipile_train_uda({arguments})"), code);
+    fails("'t', shuffle => 'corgipile'", "22023").says(&["\"shuffle\"", "corgipile"]).hints(&["shuffle_once"]);
     fails("'t', options => '{\"class_weight\": \"balanced\"}'", "0A000");
     fails("'words', features => '{a}', options => '{\"weight\": \"w\"}'", "0A000");
     fails("'words', features => '{a,word}'", "0A000");

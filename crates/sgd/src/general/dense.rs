@@ -12,8 +12,9 @@ use super::slopes::judge;
 use super::update::{Rule, cut_all};
 use crate::kernels::{Chunk, Kernel, Simd, dot, prefetch};
 
-/// Rows to be asked for ahead of their use.
-const PREFETCH: usize = 8;
+/// Rows to be asked for ahead of their use: at most so many, and fewer if they are longer than so many chunks together.
+const PREFETCH: usize = 32;
+const PREFETCH_AHEAD: usize = 64;
 
 /// Cache lines of such a row to be asked for; then the processor sees the sequence.
 const PREFETCH_CHUNKS: usize = 8;
@@ -32,18 +33,112 @@ impl Kernel for LearnDense<'_> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
         let LearnDense { head, mut arrays, batch, range } = self;
-        let (rows, labels, weights, order) = (batch.rows(), batch.labels(), batch.weights(), batch.order());
-        let per_row = batch.stride() / LANES;
-        let rows = rows.as_chunks::<LANES>().0;
-        for k in range {
-            if let Some(&ahead) = order.get(k + PREFETCH) {
-                let ahead = ahead as usize * per_row;
-                rows.iter().skip(ahead).take(PREFETCH_CHUNKS.min(per_row)).for_each(prefetch);
+        let tuples = Tuples::new(batch);
+        let outputs = head.outputs as usize;
+        let per_block = (BLOCK_SLOPES / outputs).min(BLOCK);
+        if head.batch_size == 1 || per_block < 2 {
+            for k in range {
+                let (row, label, weight) = tuples.get(k);
+                learn_row(simd, head, &mut arrays, row, label, weight);
             }
-            let i = order[k] as usize;
-            let row = &rows[i * per_row..][..per_row];
-            learn_row(simd, head, &mut arrays, row, labels[i], weights.map_or(1.0, |weights| weights[i]));
+            return;
         }
+        let Range { mut start, end } = range;
+        while start < end {
+            let left = (head.batch_size - head.pending) as usize;
+            let stop = end.min(start + left.min(per_block));
+            learn_block(simd, head, &mut arrays, &tuples, start..stop);
+            start = stop;
+        }
+    }
+}
+
+/// Rows of a mini-batch that are learned from together.
+const BLOCK: usize = 16;
+
+/// Room for the slopes of their outputs.
+const BLOCK_SLOPES: usize = 256;
+
+/// The tuples of a batch in its order.
+struct Tuples<'a> {
+    rows: &'a [Chunk],
+    per_row: usize,
+    labels: &'a [f32],
+    weights: Option<&'a [f32]>,
+    order: &'a [u32],
+    ahead: usize,
+}
+
+impl<'a> Tuples<'a> {
+    #[inline(always)]
+    fn new(batch: &'a Batch) -> Tuples<'a> {
+        let per_row = batch.stride() / LANES;
+        Tuples {
+            rows: batch.rows().as_chunks().0,
+            per_row,
+            ahead: (PREFETCH_AHEAD / per_row).clamp(1, PREFETCH),
+            labels: batch.labels(),
+            weights: batch.weights(),
+            order: batch.order(),
+        }
+    }
+
+    /// Row, label and weight of the `k`th tuple; a later one is asked for.
+    #[inline(always)]
+    fn get(&self, k: usize) -> (&'a [Chunk], f32, f32) {
+        if let Some(&ahead) = self.order.get(k + self.ahead) {
+            let start = ahead as usize * self.per_row;
+            if let Some(row) = self.rows.get(start..start + self.per_row.min(PREFETCH_CHUNKS)) {
+                row.iter().for_each(prefetch);
+            }
+        }
+        let i = self.order[k] as usize;
+        let row = &self.rows[i * self.per_row..][..self.per_row];
+        (row, self.labels[i], self.weights.map_or(1.0, |weights| weights[i]))
+    }
+}
+
+/// Learns from tuples of one mini-batch, to the same bits as [`learn_row`] one by one: all their slopes first, then the
+/// gradient chunk by chunk, which stays in a register meanwhile.
+#[inline(always)]
+fn learn_block<S: Simd>(simd: S, head: &mut Head, arrays: &mut Arrays, tuples: &Tuples, range: Range<usize>) {
+    let outputs = head.outputs as usize;
+    let count = range.len();
+    let mut rows: [&[Chunk]; BLOCK] = [&[]; BLOCK];
+    let mut slopes = [0.0; BLOCK_SLOPES];
+    for (k, (row, slopes)) in range.zip(rows.iter_mut().zip(slopes.chunks_exact_mut(outputs))) {
+        let (chunks, label, weight) = tuples.get(k);
+        *row = chunks;
+        decide(simd, head, arrays, chunks, slopes);
+        judge(head, slopes, label, weight);
+    }
+    let (rows, slopes) = (&rows[..count], &slopes[..count * outputs]);
+    let gradients = arrays.gradient.as_chunks_mut::<LANES>().0.chunks_exact_mut(tuples.per_row);
+    for (k, (gradient, of_intercept)) in gradients.zip(&mut *arrays.intercepts.gradient).enumerate() {
+        for (c, gradient) in gradient.iter_mut().enumerate() {
+            let mut sum = simd.load(gradient);
+            for (row, slopes) in rows.iter().zip(slopes.chunks_exact(outputs)) {
+                sum = simd.mul_add(simd.splat(slopes[k]), simd.load(&row[c]), sum);
+            }
+            simd.store(sum, gradient);
+        }
+        for slopes in slopes.chunks_exact(outputs) {
+            *of_intercept += slopes[k];
+        }
+    }
+    head.pending += count as u32;
+    if head.pending == head.batch_size {
+        step(head, arrays);
+    }
+}
+
+/// The decisions for a row.
+#[inline(always)]
+fn decide<S: Simd>(simd: S, head: &Head, arrays: &Arrays, row: &[Chunk], out: &mut [f32]) {
+    let scale = head.scale as f32;
+    let weights = arrays.weights.as_chunks::<LANES>().0.chunks_exact(row.len());
+    for ((z, w), intercept) in out.iter_mut().zip(weights).zip(&*arrays.intercepts.values) {
+        *z = dot(simd, w, row) * scale + intercept;
     }
 }
 
@@ -70,11 +165,9 @@ impl Kernel for LearnDenseRow<'_> {
 
 #[inline(always)]
 fn learn_row<S: Simd>(simd: S, head: &mut Head, arrays: &mut Arrays, row: &[Chunk], y: f32, weight: f32) {
-    let scale = head.scale as f32;
-    let weights = arrays.weights.as_chunks::<LANES>().0.chunks_exact(row.len());
-    for ((z, w), intercept) in arrays.out.iter_mut().zip(weights).zip(&*arrays.intercepts.values) {
-        *z = dot(simd, w, row) * scale + intercept;
-    }
+    let out = std::mem::take(&mut arrays.out);
+    decide(simd, head, arrays, row, out);
+    arrays.out = out;
     judge(head, arrays.out, y, weight);
     head.pending += 1;
     if head.batch_size > 1 {

@@ -15,16 +15,10 @@ use super::head::Head;
 use super::sparse::weights_of;
 use super::update::{cut, flush};
 use crate::Optimizer;
-use crate::kernels::Simd;
 
 /// Brings features up to date.
 #[inline(always)]
-pub(crate) fn bring_up_to_date<S: Simd>(
-    _simd: S,
-    head: &Head,
-    arrays: &mut Arrays,
-    features: impl Iterator<Item = usize>,
-) {
+pub(crate) fn bring_up_to_date(head: &Head, arrays: &mut Arrays, features: impl Iterator<Item = usize>) {
     match head.optimizer() {
         Optimizer::Sgd => {
             for j in features {
@@ -57,10 +51,10 @@ const NOTICED: f64 = 1.0 / (1 << 20) as f64;
 
 /// Brings all features up to date, pays l1, and folds the scale into the weights.
 #[inline(always)]
-pub(crate) fn sweep<S: Simd>(simd: S, head: &mut Head, arrays: &mut Arrays) {
+pub(crate) fn sweep(head: &mut Head, arrays: &mut Arrays) {
     if head.is_lazy() {
         head.taken += head.pay();
-        bring_up_to_date(simd, head, arrays, 0..head.dim as usize);
+        bring_up_to_date(head, arrays, 0..head.dim as usize);
         if head.is_sgd() {
             settle(head, arrays);
         }

@@ -23,7 +23,7 @@ pub(crate) use head::Head;
 use sparse::{LearnSparse, LearnSparseRow, Row};
 use update::cut_all;
 
-/// Zeros for all arrays of a training.
+/// Floats in all arrays of a training.
 ///
 /// # Errors
 /// [`OutOfMemory`]
@@ -121,13 +121,13 @@ impl Kernel for Settle<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<S: Simd>(self, simd: S) {
+    fn run<S: Simd>(self, _: S) {
         let Settle { head, mut arrays, step } = self;
         if head.sparse() {
             if step && head.pending > 0 {
-                sparse::step(simd, head, &mut arrays);
+                sparse::step(head, &mut arrays);
             }
-            lazy::sweep(simd, head, &mut arrays);
+            lazy::sweep(head, &mut arrays);
         } else {
             if step && head.pending > 0 {
                 dense::step(head, &mut arrays);

@@ -42,7 +42,7 @@ impl Kernel for LearnSparse<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<S: Simd>(self, simd: S) {
+    fn run<S: Simd>(self, _: S) {
         let LearnSparse { head, mut arrays, batch, range } = self;
         let (labels, weights, order) = (batch.labels(), batch.weights(), batch.order());
         for k in range {
@@ -57,7 +57,7 @@ impl Kernel for LearnSparse<'_> {
             let i = order[k] as usize;
             let (indices, values) = batch.sparse_row(i);
             let row = Row { indices, values, label: labels[i], weight: weights.map_or(1.0, |weights| weights[i]) };
-            learn_row(simd, head, &mut arrays, row);
+            learn_row(head, &mut arrays, row);
         }
     }
 }
@@ -119,15 +119,15 @@ impl Kernel for LearnSparseRow<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<S: Simd>(mut self, simd: S) {
-        learn_row(simd, self.head, &mut self.arrays, self.row);
+    fn run<S: Simd>(mut self, _: S) {
+        learn_row(self.head, &mut self.arrays, self.row);
     }
 }
 
 #[inline(always)]
-fn learn_row<S: Simd>(simd: S, head: &mut Head, arrays: &mut Arrays, row: Row) {
+fn learn_row(head: &mut Head, arrays: &mut Arrays, row: Row) {
     if head.is_lazy() {
-        lazy::bring_up_to_date(simd, head, arrays, row.indices.iter().map(|&index| index as usize));
+        lazy::bring_up_to_date(head, arrays, row.indices.iter().map(|&index| index as usize));
     }
     decide(head, arrays, row);
     judge(head, arrays.out, row.label, row.weight);
@@ -135,10 +135,10 @@ fn learn_row<S: Simd>(simd: S, head: &mut Head, arrays: &mut Arrays, row: Row) {
     if head.batch_size > 1 {
         gather(head, arrays, row);
         if head.pending == head.batch_size {
-            step(simd, head, arrays);
+            step(head, arrays);
         }
     } else {
-        step_along(simd, head, arrays, row);
+        step_along(head, arrays, row);
     }
 }
 
@@ -205,8 +205,8 @@ fn gather(head: &mut Head, arrays: &mut Arrays, Row { indices, values, .. }: Row
 
 /// Makes the step of one tuple.
 #[inline(always)]
-fn step_along<S: Simd>(simd: S, head: &mut Head, arrays: &mut Arrays, Row { indices, values, .. }: Row) {
-    let step = begin_step(simd, head, arrays);
+fn step_along(head: &mut Head, arrays: &mut Arrays, Row { indices, values, .. }: Row) {
+    let step = begin_step(head, arrays);
     let (rule, intercepts_rule) = Rule::both(head, &step);
     let entries = indices.iter().zip(values);
     match (rule, &*arrays.out) {
@@ -229,8 +229,8 @@ fn step_along<S: Simd>(simd: S, head: &mut Head, arrays: &mut Arrays, Row { indi
 
 /// Makes the step of the pending gradient.
 #[inline(always)]
-pub(crate) fn step<S: Simd>(simd: S, head: &mut Head, arrays: &mut Arrays) {
-    let step = begin_step(simd, head, arrays);
+pub(crate) fn step(head: &mut Head, arrays: &mut Arrays) {
+    let step = begin_step(head, arrays);
     let (rule, intercepts_rule) = Rule::both(head, &step);
     let mut touched = std::mem::replace(&mut head.touched, END);
     // a list that came from outside may end anywhere: at a feature that is not there or was touched already
@@ -271,9 +271,9 @@ fn step_intercepts(arrays: &mut Arrays, rule: Rule, step: Step) {
 }
 
 #[inline(always)]
-fn begin_step<S: Simd>(simd: S, head: &mut Head, arrays: &mut Arrays) -> Step {
+fn begin_step(head: &mut Head, arrays: &mut Arrays) -> Step {
     if head.scale < LEAST_SCALE || head.time >= MOST_STEPS {
-        lazy::sweep(simd, head, arrays);
+        lazy::sweep(head, arrays);
     }
     head.begin_step()
 }

@@ -7,7 +7,7 @@
 use super::head::{Head, Step};
 use crate::Optimizer;
 
-/// Moments smaller than this are 0; half of its square root's exponent is still far from where f32 loses precision.
+/// Moments smaller than this are 0.
 const TINY: f32 = f32::MIN_POSITIVE;
 
 /// An optimizer with the numbers of a step, for parameters that are stepped at `rate`.
