@@ -35,6 +35,7 @@ class Study:
     def __init__(self, directory, parts, sets, quick):
         self.data = Data(directory)
         self.parts, self.sets, self.quick = parts, sets, quick
+        self.all_sets = quick or len(sets) == len(SETS)
         self.results = Results(os.path.join(ROOT, "target/study-quick" if quick else "docs/results"))
         self.rows = 20_000 if quick else ROWS
         self.commit = commit()  # what runs, whatever is changed meanwhile
@@ -108,7 +109,7 @@ class Study:
             "parts",
             [
                 {
-                    "part": part,
+                    "part": part if self.all_sets else f"{part} ({', '.join(s.name for s in self.sets)})",
                     "date": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
                     "commit": self.commit,
                     "seconds": monotonic() - start,
