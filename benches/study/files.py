@@ -23,10 +23,16 @@ class Results:
             return []
 
     def write(self, name, rows, replacing=None):
-        """Of the rows that are there, those stay whose value in column `replacing` none of the new ones has."""
+        """Of the rows that are there, those stay whose value in column `replacing` none of the new ones has; these come
+        where the old ones were."""
         if replacing:
-            new = {str(row[replacing]) for row in rows}
-            rows = [row for row in self.read(name) if row[replacing] not in new] + rows
+            groups = {}
+            for row in self.read(name):
+                groups.setdefault(row[replacing], []).append(row)
+            groups |= {str(row[replacing]): [] for row in rows}
+            for row in rows:
+                groups[str(row[replacing])].append(row)
+            rows = [row for group in groups.values() for row in group]
         with open(self.path(f"{name}.csv"), "w", newline="") as file:
             writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
             writer.writeheader()

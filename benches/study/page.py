@@ -310,8 +310,8 @@ class Page:
         ]
         return (
             "## Decay and block size\n\n`corgipile` against `shuffle_once` with the default decay 0.95 instead of the "
-            "protocol's, and with blocks of a page where `auto` gives larger ones. One tuple a step, three seeds; the rate is found "
-            "for each decay by the same rule. For information, without a bound.\n\n"
+            "protocol's, and with blocks of a page where `auto` gives larger ones. One tuple a step, three seeds; the "
+            "rate is found for each decay by the same rule. For information, without a bound.\n\n"
         ) + table(header, lines)
 
     def orders(self):

@@ -32,6 +32,7 @@ plt.rcParams.update(
         "path.simplify_threshold": 0.3,
     }
 )
+R2_LABEL = "R2 (test)"
 
 
 class Plots:
@@ -111,6 +112,8 @@ class Plots:
                     linewidth=WIDTHS.get(strategy, 1.2),
                 )
             ax.set_title(titles[this[0]] + (f", batch {this[2]}" if several else ""))
+            if y_label == R2_LABEL:
+                ax.set_ylim(bottom=max(ax.get_ylim()[0], -1))  # what is worse than guessing the mean is not told apart
             if log:
                 logarithmic(ax)
             if x == "seconds":
@@ -188,4 +191,4 @@ def cell(row):
 
 
 def score_name(cells):
-    return "R2 (test)" if cells[0][1] == "linear" else "accuracy (test)"
+    return R2_LABEL if cells[0][1] == "linear" else "accuracy (test)"
