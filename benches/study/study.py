@@ -2,6 +2,7 @@
 
 import os
 import platform
+import shutil
 import subprocess
 import sys
 from datetime import datetime, timezone
@@ -36,7 +37,10 @@ class Study:
         self.data = Data(directory)
         self.parts, self.sets, self.quick = parts, sets, quick
         self.all_sets = quick or len(sets) == len(SETS)
-        self.results = Results(os.path.join(ROOT, "target/study-quick" if quick else "docs/results"))
+        results = os.path.join(ROOT, "target/study-quick" if quick else "docs/results")
+        if quick and parts == list(PARTS):
+            shutil.rmtree(results, ignore_errors=True)  # of an older version, perhaps
+        self.results = Results(results)
         self.rows = 20_000 if quick else ROWS
         self.commit = commit()  # what runs, whatever is changed meanwhile
 
