@@ -129,6 +129,8 @@ pub enum Error {
     ColumnType { role: &'static str, column: String, type_name: String, hint: &'static str },
     #[error("there are no features to train on in the source")]
     NoFeatures { hint: String },
+    #[error("no row has a feature: all index arrays are empty")]
+    NoIndices,
     #[error("there are no rows to {0}")]
     NoRows(&'static str),
     #[error("label column \"{column}\" has only one value: {value}")]
@@ -319,7 +321,9 @@ impl Error {
             | Error::NotARowType => Code::ERRCODE_DATATYPE_MISMATCH,
             Error::LabelValue { .. } => Code::ERRCODE_INVALID_TEXT_REPRESENTATION,
             Error::TooManyWeights { .. } => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
-            Error::NoRows(_) | Error::OneClass { .. } | Error::NoWeight => Code::ERRCODE_DATA_EXCEPTION,
+            Error::NoRows(_) | Error::OneClass { .. } | Error::NoWeight | Error::NoIndices => {
+                Code::ERRCODE_DATA_EXCEPTION
+            }
             Error::Diverged { .. } | Error::PredictNotFinite { .. } | Error::PredictOutOfRange { .. } => {
                 Code::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE
             }
@@ -371,7 +375,7 @@ impl Error {
                 R::TooManyClasses { .. } => fixed("Use model linear for numbers that are no classes."),
                 R::ColumnDimensions(..) => fixed("Arrays of indices and values have one dimension."),
                 R::Lengths { .. } => fixed("Each index needs its value."),
-                R::IndexBelow { base: 0, .. } => fixed("Indices are not negative."),
+                R::IndexBelow { index: ..0, .. } => fixed("Indices are not negative."),
                 R::IndexBelow { .. } => fixed("If indices count from 0, say so with options => '{\"index_base\": 0}'."),
                 R::IndexBeyond { of_model: true, .. } => fixed(
                     "The model has no weight for it. Train with options => '{\"unseen\": \"zero\"}' to ignore such indices, \
@@ -408,6 +412,7 @@ impl Error {
             Error::AmbiguousColumn(_) => fixed("Give the columns of the source query different names."),
             Error::ColumnType { hint, .. } => fixed(hint),
             Error::NoFeatures { hint } => Some(hint.clone()),
+            Error::NoIndices => fixed("Say with options => '{\"dimensions\": ...}' how many features there are."),
             Error::NoRows(_) => fixed("Check the source and, in options, nulls."),
             Error::OneClass { .. } => fixed("Models that tell classes apart need rows of two classes or more."),
             Error::NoSuchClass { known, .. } => Some(format!("The labels are {known}.")),
@@ -416,10 +421,12 @@ impl Error {
             Error::TooManyWeights { .. } => {
                 fixed("A model has at most 134217727 weights, and its row in corgipile.models at most 1 GB.")
             }
-            Error::Diverged { standardized: false, .. } => {
-                fixed("Try a smaller learning_rate, or options => '{\"standardize\": true}'.")
+            Error::Diverged { standardized: false, .. } => fixed(
+                "Try a smaller learning_rate, or options => '{\"standardize\": true}'; bring large targets of model linear nearer to 0.",
+            ),
+            Error::Diverged { standardized: true, .. } => {
+                fixed("Try a smaller learning_rate; bring large targets of model linear nearer to 0.")
             }
-            Error::Diverged { standardized: true, .. } => fixed("Try a smaller learning_rate."),
             Error::NoModelId(_) | Error::NoModelName(_) => {
                 fixed("See corgipile.models for the models that you may use.")
             }

@@ -42,12 +42,12 @@ pub struct NewModel<'a> {
     pub history: String,
 }
 
-/// Fails if a model with this name could not be stored, before any work is done for it.
+/// Fails if a model with this name could not be stored, before any work is done for it. `function` is what was called.
 ///
 /// # Errors
 /// [`Error::ModelExists`]; PostgreSQL's own if the transaction is read-only.
-pub fn check_can_store(name: Option<&str>) -> Result<()> {
-    model_table::prevent_if_read_only("corgipile_train()");
+pub fn check_can_store(function: &str, name: Option<&str>) -> Result<()> {
+    model_table::prevent_if_read_only(function);
     let Some(name) = name else { return Ok(()) };
     let table = ModelTable::open();
     let found = table.find(&Key::Name(name.to_owned()), |_| ());

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 pub use crate::models::Unseen;
 pub use class_weight::ClassWeight;
 pub use features::Features;
-pub use labels::Labels;
+pub use labels::{Labels, MAX_CLASSES};
 use pgrx::pg_sys::Datum;
 pub use rows::PageRows;
 use rows::Weight;

@@ -81,10 +81,12 @@ impl Theorem1 {
         self.used
     }
 
-    /// Adds the iterate after buffer s, with weight (s + a)³: the weights of each output, and its intercept.
+    /// Adds the iterate after buffer s, with weight (s + a)³, in units of the first one's, which may be beyond f64: the
+    /// weights of each output, and its intercept.
     pub(crate) fn add<W: Iterator<Item = f32>>(&mut self, iterate: impl Iterator<Item = (W, f32)>) {
         self.used = false;
-        let weight = (self.buffers as f64 + self.a.unwrap_or(0.0)).powi(3);
+        let a = self.a.unwrap_or(0.0);
+        let weight = ((self.buffers as f64 + a) / (1.0 + a)).powi(3);
         self.total += weight;
         let share = weight / self.total;
         let mix = |mean: &mut f64, w: f32| *mean += share * (f64::from(w) - *mean);

@@ -211,7 +211,11 @@ impl Hyperparameters {
     /// [`InvalidHyperparameter`] for the first that is out of its range. `learning_rate * l2` must be less than 1,
     /// because the penalty multiplies the weights by 1 - learning_rate * l2 at every step; `l2` is blamed.
     pub fn validate(&self) -> Result<(), InvalidHyperparameter> {
-        require(positive(self.learning_rate), "learning_rate", "must be finite and greater than 0")?;
+        require(
+            positive(self.learning_rate) && self.learning_rate as f32 > 0.0,
+            "learning_rate",
+            "must be finite and greater than 0, also in type real",
+        )?;
         self.schedule.validate()?;
         self.optimizer.validate()?;
         let sizes = 1..=Self::MAX_BATCH_SIZE;
@@ -313,7 +317,7 @@ mod tests {
     fn values_out_of_range_are_refused_by_name() {
         let valid = Hyperparameters::new(ModelKind::Logistic);
         let refused = |hyper: Hyperparameters| hyper.validate().unwrap_err().name;
-        for learning_rate in [0.0, -0.1, f64::NAN, f64::INFINITY] {
+        for learning_rate in [0.0, -0.1, 1e-46, f64::NAN, f64::INFINITY] {
             assert_eq!(refused(Hyperparameters { learning_rate, ..valid }), "learning_rate");
         }
         for decay in [0.0, -0.5, 1.000_001, f64::NAN] {

@@ -2,8 +2,8 @@
 
 use super::state::New;
 use crate::error::{Error, Result};
-use crate::operators::Nulls;
 use crate::operators::sgd::{Request, TrainArguments};
+use crate::operators::{MAX_CLASSES, Nulls};
 use crate::pg::arguments::Arguments;
 use sgd::ModelKind;
 
@@ -73,8 +73,10 @@ fn check(request: &Request) -> Result<()> {
 fn outputs(kind: ModelKind, classes: Option<i32>) -> Result<usize> {
     match (kind, classes) {
         (ModelKind::Softmax, None) => Err(Error::NullArgument("classes")),
-        (ModelKind::Softmax, Some(classes @ 2..)) => Ok(classes as usize),
-        (ModelKind::Softmax, Some(classes)) => Err(invalid("classes", format!("{classes} is less than 2"))),
+        (ModelKind::Softmax, Some(classes)) if (2..=MAX_CLASSES as i32).contains(&classes) => Ok(classes as usize),
+        (ModelKind::Softmax, Some(classes)) => {
+            Err(invalid("classes", format!("{classes} is not in 2 to {MAX_CLASSES}")))
+        }
         (_, None) => Ok(1),
         (_, Some(_)) => Err(invalid("classes", "it applies only to model softmax".into())),
     }

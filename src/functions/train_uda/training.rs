@@ -33,7 +33,7 @@ struct Prepared {
 /// [`Error::ModelExists`].
 pub fn train(request: &UdaRequest, schema: &str) -> Result<Vec<EpochRow>> {
     let training = &request.training;
-    models::check_can_store(training.name.as_deref())?;
+    models::check_can_store("corgipile_train_uda()", training.name.as_deref())?;
     let source = Source::resolve(&training.source)?;
     let features = match &training.features {
         Some(features) => features.clone(),

@@ -58,7 +58,7 @@ pub struct Classes {
 const MAX_BYTES: usize = 8191;
 
 /// More classes than this are no classes.
-const MAX_CLASSES: usize = 10_000;
+pub const MAX_CLASSES: usize = 10_000;
 
 impl Labels {
     /// Numbers in this column.

@@ -117,7 +117,7 @@ impl Training {
     /// Whatever can be wrong with the rows; [`Error::Diverged`]; [`Error::ModelExists`]
     pub fn rows(&mut self) -> Result<&[EpochRow]> {
         if self.outcome.is_none() {
-            models::check_can_store(self.request.name.as_deref())?;
+            models::check_can_store("corgipile_train()", self.request.name.as_deref())?;
             self.outcome = Some(self.train()?);
         }
         Ok(self.outcome.as_deref().unwrap_or_default())
@@ -227,6 +227,9 @@ impl Training {
     fn store(&self, trainer: &Trainer, mut history: Vec<EpochRow>, preparation: Duration) -> Result<Vec<EpochRow>> {
         let decoder = &self.buffers.decoder;
         let mut linear = trainer.model()?;
+        if linear.dim == 0 {
+            return Err(Error::NoIndices);
+        }
         let classes = decoder.labels().classes();
         if classes.as_ref().is_some_and(|classes| classes.swapped) {
             linear.negate();

@@ -181,3 +181,16 @@ fn explain_shows_what_differs_from_the_defaults() {
     let words = db.lines("EXPLAIN SELECT * FROM corgipile_train('s', features => '{word}')").join("\n");
     assert!(words.contains("Features: word (categories)"), "{words}");
 }
+
+#[test]
+fn rates_too_small_for_type_real_are_refused_and_those_of_a_huge_a_are_none() {
+    let mut db = Database::new();
+    db.run("CREATE TABLE t AS SELECT i % 2 AS label, i % 7 AS x FROM generate_series(1, 100) i");
+    db.rejects("SELECT * FROM corgipile_train('t', learning_rate => 1e-46)", "22023").says(&["learning_rate", "real"]);
+    let options = "{\"schedule\": \"theorem1\", \"mu\": 0.1, \"a\": 1e300}";
+    let loss: f64 = db.value(&format!(
+        "SELECT loss FROM corgipile_train('t', max_epochs => 2, options => '{options}') WHERE epoch = 2"
+    ));
+    // rates of next to nothing: the model is still that of all zeros
+    assert!((loss - std::f64::consts::LN_2).abs() < 1e-6, "{loss}");
+}

@@ -244,9 +244,8 @@ fn a_row_without_features_is_a_tuple_all_the_same() {
     assert_eq!(epochs[0].tuples, 4);
     assert_eq!(db.line("SELECT cardinality(weights) FROM corgipile.models"), "3");
     db.run("UPDATE t SET features_k = '{}', features_v = '{}'");
+    db.rejects("SELECT * FROM corgipile_train('t', seed => 1)", "22000");
     // only the intercept is left to be learned
-    let epochs = db.train("'t', seed => 1");
-    assert_eq!(epochs[0].tuples, 4);
     let epochs = db.train("'t', seed => 1, options => '{\"dimensions\": 5}'");
     assert_eq!(db.model(epochs[0].model_id).weights, [0.0; 5]);
 }
@@ -325,4 +324,16 @@ fn a_million_dimensions_train_in_the_memory_of_the_non_zeros() {
     assert!(epochs[2].loss < epochs[0].loss, "{epochs:?}");
     let dim: i32 = db.value("SELECT cardinality(weights) FROM corgipile.models");
     assert!((999_000..=1_000_000).contains(&dim), "{dim}");
+}
+
+#[test]
+fn rows_without_any_feature_are_no_model_unless_it_is_said_how_many_there_are() {
+    let mut db = Database::new();
+    db.run("CREATE TABLE t AS SELECT i % 2 AS label, '{}'::int[] AS features_k, '{}'::real[] AS features_v FROM generate_series(1, 10) i");
+    db.rejects("SELECT * FROM corgipile_train('t', max_epochs => 1)", "22000")
+        .says(&["all index arrays are empty"])
+        .hints(&["dimensions"]);
+    db.run("SELECT * FROM corgipile_train('t', max_epochs => 1, name => 'm', options => '{\"dimensions\": 3}')");
+    let predicted: f64 = db.value("SELECT corgipile_predict('m', features_k, features_v) FROM t LIMIT 1");
+    assert!([0.0, 1.0].contains(&predicted), "{predicted}");
 }
