@@ -181,16 +181,8 @@ impl Decoder {
             return Ok(None);
         }
         let last = batch.len();
-        match self.decode(row, batch.push(0.0)?)? {
-            Some((label, weight)) => {
-                batch.labels_mut()[last] = label;
-                Ok(Some(weight))
-            }
-            None => {
-                batch.truncate(last);
-                Ok(None)
-            }
-        }
+        let decoded = self.decode(row, batch.push(0.0)?)?;
+        Ok(settle(batch, last, decoded))
     }
 
     /// Makes `batch` one for our number of features, which is that of the first feature array that comes along. False if
@@ -295,16 +287,8 @@ impl Decoder {
             },
             _ => return Ok(None), // never sparse
         }
-        match self.label_and_weight(label, row)? {
-            Some((label, weight)) => {
-                batch.labels_mut()[last] = label;
-                Ok(Some(weight))
-            }
-            None => {
-                batch.truncate(last);
-                Ok(None)
-            }
-        }
+        let decoded = self.label_and_weight(label, row)?;
+        Ok(settle(batch, last, decoded))
     }
 
     #[cold]
@@ -345,6 +329,21 @@ impl Weight {
             })
         })?;
         if weight < 0.0 { Err(Box::new(RowFault::NegativeWeight(weight.into()))) } else { Ok(weight) }
+    }
+}
+
+/// Gives the last tuple, in place `last`, its label and returns its weight; takes it back if it is to be left out.
+#[inline(always)]
+fn settle(batch: &mut Batch, last: usize, label_and_weight: Option<(f32, f32)>) -> Option<f32> {
+    match label_and_weight {
+        Some((label, weight)) => {
+            batch.labels_mut()[last] = label;
+            Some(weight)
+        }
+        None => {
+            batch.truncate(last);
+            None
+        }
     }
 }
 
