@@ -21,4 +21,5 @@ pub extern "C-unwind" fn _PG_init() {
     settings::define();
     operators::register();
     pg::planner::install(&functions::NODES);
+    pg::parallel::install(&operators::WORKER_KINDS);
 }

@@ -14,6 +14,7 @@ pub mod tuple_shuffle;
 
 use crate::error::{Error, Result};
 use crate::pg::custom_scan::CustomScan;
+use crate::pg::parallel::WorkerKind;
 use crate::pg::query::{Planned, Query};
 use crate::settings;
 use block_shuffle::BlockShuffle;
@@ -32,6 +33,9 @@ pub fn register() {
     sgd::Sgd::methods().register();
     shuffle_scan::ShuffleScan::methods().register();
 }
+
+/// What worker processes of ours do.
+pub static WORKER_KINDS: [WorkerKind; 0] = [];
 
 /// How the tuples of one query are shuffled: what the two shuffling nodes are told.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -2,6 +2,7 @@
 //! security, views and expressions work as everywhere, and stopped and rescanned at will.
 
 use super::custom_scan::{CustomScan, Flags, Scan, Slot};
+use super::parallel::Why;
 use super::{planner, relation};
 use crate::error::{Error, Result};
 use pgrx::prelude::*;
@@ -106,13 +107,16 @@ impl Query {
     pub fn plan<T: CustomScan, B: CustomScan>(self, private: &str, reads_table: bool) -> Planned {
         // SAFETY: the query was made by analyze and is planned only here.
         unsafe {
+            // before planning, which scribbles on it
+            let calls_unsafe = pg_sys::max_parallel_hazard(self.query) as u8 != pg_sys::PROPARALLEL_SAFE;
             let statement = planner::plan_query(self.query, self.text, reads_table.then(B::methods), private);
             let mut plan = (*statement).planTree;
             if !planner::is_node::<B>(plan) {
                 plan = planner::put_on_top::<B>(plan, private);
             }
             (*statement).planTree = planner::put_on_top::<T>(plan, private);
-            Planned { statement, text: self.text }
+            let hazard = if calls_unsafe { Some(CALLS_UNSAFE) } else { hazard_of_relations((*statement).rtable) };
+            Planned { statement, text: self.text, hazard }
         }
     }
 }
@@ -135,15 +139,77 @@ unsafe extern "C-unwind" fn writes(node: *mut pg_sys::Node, context: *mut c_void
     }
 }
 
+/// Why a query cannot run in a worker process.
+const CALLS_UNSAFE: Why = "the source is not parallel safe";
+
+/// What in the range table of a plan worker processes cannot read.
+unsafe fn hazard_of_relations(range_table: *mut pg_sys::List) -> Option<Why> {
+    // SAFETY: a range table holds RangeTblEntry nodes, those of a finished plan with all its relations.
+    unsafe {
+        let table = pgrx::PgList::<pg_sys::RangeTblEntry>::from_pg(range_table);
+        table.iter_ptr().filter(|entry| (**entry).rtekind == pg_sys::RTEKind::RTE_RELATION).find_map(|entry| {
+            let entry = &*entry;
+            if pg_sys::get_rel_persistence(entry.relid) as u8 == pg_sys::RELPERSISTENCE_TEMP {
+                Some("temporary table")
+            } else if entry.relkind as u8 == pg_sys::RELKIND_FOREIGN_TABLE {
+                Some("foreign table")
+            } else if !entry.tablesample.is_null()
+                && pg_sys::func_parallel((*entry.tablesample).tsmhandler) as u8 != pg_sys::PROPARALLEL_SAFE
+            {
+                Some(CALLS_UNSAFE)
+            } else {
+                None
+            }
+        })
+    }
+}
+
 /// A planned query with our two nodes on top.
 pub struct Planned {
     statement: *mut pg_sys::PlannedStmt,
     text: *const c_char,
+    hazard: Option<Why>,
+}
+
+/// A planned query as bytes, to be run in another process of the same server.
+pub struct PlanBytes {
+    pub plan: Vec<u8>,
+    pub text: Vec<u8>,
+}
+
+impl Planned {
+    /// The query that [`Running::plan_bytes`] gave. It lives in the current memory context.
+    pub fn of_bytes(plan: &[u8], text: &[u8]) -> Planned {
+        // SAFETY: both are C strings, the first made by nodeToString in the same server; copied where they are kept.
+        unsafe {
+            let statement = pg_sys::stringToNode(plan.as_ptr().cast_mut().cast()).cast();
+            Planned { statement, text: pg_sys::pstrdup(text.as_ptr().cast()), hazard: None }
+        }
+    }
+
+    /// The query's text.
+    pub fn text(&self) -> &CStr {
+        // SAFETY: a C string that lives as long as the plan.
+        unsafe { CStr::from_ptr(self.text) }
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn walk_instruments(state: *mut pg_sys::PlanState, context: *mut c_void) -> bool {
+    // SAFETY: called with a started plan, and by the walker with its nodes; context is that of each_instrument.
+    unsafe {
+        if !(*state).instrument.is_null() {
+            let f = context.cast::<&mut dyn FnMut(c_int, *mut pg_sys::Instrumentation)>();
+            (*f)((*(*state).plan).plan_node_id, (*state).instrument);
+        }
+        pg_sys::planstate_tree_walker(state, Some(walk_instruments), context)
+    }
 }
 
 /// A query of ours that is being executed.
 pub struct Running {
     query: *mut pg_sys::QueryDesc,
+    hazard: Option<Why>,
 }
 
 impl Running {
@@ -165,7 +231,7 @@ impl Running {
             );
             let explain_only = pg_sys::EXEC_FLAG_EXPLAIN_ONLY as c_int;
             pg_sys::standard_ExecutorStart(query, flags.0 & explain_only);
-            Running { query }
+            Running { query, hazard: planned.hazard }
         }
     }
 
@@ -173,6 +239,75 @@ impl Running {
     pub fn active_snapshot() -> pg_sys::Snapshot {
         // SAFETY: a function is called with an active snapshot.
         unsafe { pg_sys::GetActiveSnapshot() }
+    }
+
+    /// Why worker processes cannot run this query, if so.
+    pub fn hazard(&self) -> Option<Why> {
+        self.hazard
+    }
+
+    /// The snapshot under which the query runs.
+    pub fn snapshot(&self) -> pg_sys::Snapshot {
+        // SAFETY: a plain field.
+        unsafe { (*self.query).snapshot }
+    }
+
+    /// What EXPLAIN ANALYZE wants to be measured.
+    pub fn instrument(&self) -> c_int {
+        // SAFETY: a plain field.
+        unsafe { (*self.query).instrument_options }
+    }
+
+    /// The planned query for [`Planned::of_bytes`] in a worker process.
+    pub fn plan_bytes(&self) -> PlanBytes {
+        // SAFETY: a finished plan has an external form, with our nodes by their names.
+        unsafe {
+            let plan = pg_sys::nodeToString((*self.query).plannedstmt.cast());
+            let bytes = |string| CStr::from_ptr(string).to_bytes_with_nul().to_vec();
+            let result = PlanBytes { plan: bytes(plan), text: bytes((*self.query).sourceText) };
+            pg_sys::pfree(plan.cast());
+            result
+        }
+    }
+
+    /// What was measured at each node, for [`Running::add_measured`] in the process that shows it.
+    pub fn measured(&self) -> Vec<u8> {
+        let mut measured: Vec<u8> = Vec::new();
+        let mut take = |id: c_int, instrument: *mut pg_sys::Instrumentation| {
+            measured.extend(id.to_ne_bytes());
+            // SAFETY: a node's instrumentation, which is plain numbers; the loop under way counts, too.
+            unsafe {
+                pg_sys::InstrEndLoop(instrument);
+                let bytes = std::slice::from_raw_parts(instrument.cast::<u8>(), size_of::<pg_sys::Instrumentation>());
+                measured.extend_from_slice(bytes);
+            }
+        };
+        self.each_instrument(&mut take);
+        measured
+    }
+
+    /// Adds what was measured at the nodes of the same plan in another process.
+    pub fn add_measured(&self, measured: &[u8]) {
+        const ENTRY: usize = size_of::<c_int>() + size_of::<pg_sys::Instrumentation>();
+        self.each_instrument(&mut |id, instrument| {
+            let of_node = measured.chunks_exact(ENTRY).find(|entry| entry.starts_with(&id.to_ne_bytes()));
+            if let Some(entry) = of_node {
+                // SAFETY: the bytes of an Instrumentation, which is plain numbers.
+                unsafe {
+                    let bytes = entry[size_of::<c_int>()..].as_ptr().cast::<pg_sys::Instrumentation>();
+                    pg_sys::InstrAggNode(instrument, &mut bytes.read_unaligned());
+                }
+            }
+        });
+    }
+
+    /// Calls `f` with the number and the instrumentation of each node that has some.
+    fn each_instrument(&self, f: &mut dyn FnMut(c_int, *mut pg_sys::Instrumentation)) {
+        let mut f = f;
+        // SAFETY: the query is running; the walker gets the address of `f`, which outlives the walk.
+        unsafe {
+            walk_instruments((*self.query).planstate, (&raw mut f).cast());
+        }
     }
 
     pub(super) fn query_desc(&self) -> *mut pg_sys::QueryDesc {
