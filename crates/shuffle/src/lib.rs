@@ -11,6 +11,7 @@
 
 #![forbid(unsafe_code)]
 
+mod deal;
 mod geometry;
 mod mixer;
 mod order;
@@ -18,6 +19,7 @@ mod permutation;
 mod size;
 mod strategy;
 
+pub use deal::{Deal, MAX_PROCESSES, Share, Turns};
 pub use geometry::{Geometry, MAX_BLOCK_BYTES, MIN_BLOCKS_IN_BUFFER};
 pub use mixer::{CHUNKS_PER_BUFFER, Mixer};
 pub use order::{OutOfMemory, TupleOrder};

@@ -8,7 +8,7 @@
 //! takes its draws from one stream per epoch.
 
 use crate::permutation::{MRS, WINDOW, below, shuffle, shuffle_tuples, stream};
-use crate::{Geometry, Strategy};
+use crate::{Deal, Geometry, Strategy};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// A buffer that keeps tuples from one read to the next reads a part of itself at once: one in so many.
@@ -19,6 +19,7 @@ pub const CHUNKS_PER_BUFFER: u32 = 8;
 pub struct Mixer {
     strategy: Strategy,
     seed: i64,
+    deal: Deal,
     epoch: u64,
     /// buffers so far in this epoch
     buffer: u64,
@@ -77,6 +78,7 @@ impl Mixer {
         Mixer {
             strategy,
             seed,
+            deal: Deal::ALONE,
             epoch: 0,
             buffer: 0,
             ended: true,
@@ -86,6 +88,11 @@ impl Mixer {
             moves: Vec::new(),
             arrival: Arrival::default(),
         }
+    }
+
+    /// Makes it the mixer of one of several processes, whose tuples each shuffles in an order of its own.
+    pub fn set_deal(&mut self, deal: Deal) {
+        self.deal = deal;
     }
 
     /// Whether the epoch before must be run first, its order thrown away: its reservoir is looped over in `epoch`. What it
@@ -199,7 +206,7 @@ impl Mixer {
             strategy => {
                 order.extend(0..len);
                 if len > 0 {
-                    shuffle_tuples(strategy, seed, epoch, self.buffer, order);
+                    shuffle_tuples(strategy, seed, epoch, self.deal.ordinal(self.buffer), order);
                     self.buffer += 1;
                 }
                 self.kept = 0;

@@ -20,6 +20,8 @@
 //! | keys of one sort      | `"once"`    | 0, the epoch too              |
 //! | keys of each sort     | `"epoch"`   | 0                             |
 //!
+//! Of several processes that learn together ([`Deal`](crate::Deal)), each adds 2^32 times its number to the ordinal of its buffers.
+//!
 //! The keys of a sort are not drawn from Xoshiro256++: the last key starts SplitMix64 itself, whose first `n` outputs are
 //! those of the tuples `0..n`. They are all different (see [`SortKeys`]).
 //!

@@ -1,0 +1,257 @@
+//! Theorem 3 of the CorgiPile paper: the order that k processes produce is one that a single process could produce.
+
+use proptest::prelude::*;
+use shuffle::{Deal, Geometry, Mixer, Share, Strategy, Turns, block_order};
+use std::collections::HashSet;
+
+/// A table of tuples, so many in each block; blocks may be empty.
+#[derive(Debug, Clone)]
+struct Table {
+    blocks: Vec<Vec<u32>>,
+    geometry: Geometry,
+}
+
+impl Table {
+    fn new(sizes: &[u32], buffer_blocks: u32) -> Table {
+        let mut next = 0..;
+        let blocks = sizes.iter().map(|size| next.by_ref().take(*size as usize).collect()).collect();
+        Table { blocks, geometry: Geometry::of_tuples(sizes.len() as u32, 1, buffer_blocks) }
+    }
+
+    fn order(&self, seed: i64, epoch: u64) -> Vec<u32> {
+        let Geometry { blocks, .. } = self.geometry;
+        block_order(Strategy::CorgiPile, seed, epoch, blocks, self.geometry.buffers())
+    }
+
+    /// The tuples in each buffer of a single process.
+    fn buffers(&self, seed: i64, epoch: u64) -> Vec<HashSet<u32>> {
+        let order = self.order(seed, epoch);
+        let mut buffers = Vec::new();
+        let mut place = 0;
+        while place < order.len() {
+            let end = place + self.geometry.left_in_buffer(place as u32) as usize;
+            buffers.push(order[place..end].iter().flat_map(|block| &self.blocks[*block as usize]).copied().collect());
+            place = end;
+        }
+        buffers
+    }
+}
+
+/// One of the processes, in an epoch.
+struct Process {
+    share: Share,
+    mixer: Mixer,
+    position: u32,
+    /// tuples of its buffer that are still to be learned from, the last one first, and that buffer's number
+    left: Vec<u32>,
+    buffer: u64,
+}
+
+impl Process {
+    fn new(table: &Table, deal: Deal, seed: i64, epoch: u64) -> Process {
+        let share = deal.share(&table.order(seed, epoch), &table.geometry);
+        let mut mixer = Mixer::new(Strategy::CorgiPile, seed);
+        mixer.set_deal(deal);
+        mixer.begin_epoch(epoch);
+        Process { share, mixer, position: 0, left: Vec::new(), buffer: u64::MAX }
+    }
+
+    /// Fills the buffer if there is nothing left in it; at most `room` blocks, as if they filled the memory.
+    fn fill(&mut self, table: &Table, room: u32) {
+        let blocks = self.share.blocks();
+        while self.left.is_empty() && !self.mixer.ended() {
+            self.buffer = self.share.buffer(self.position);
+            let left = self.share.blocks().len() as u32 - self.position;
+            let until = self.position + self.share.left_in_buffer(self.position).min(room).min(left);
+            let read = &blocks[self.position as usize..until as usize];
+            let tuples: Vec<u32> = read.iter().flat_map(|block| &table.blocks[*block as usize]).copied().collect();
+            self.position = until;
+            let mut order = Vec::new();
+            self.mixer.arrived(tuples.len(), until as usize == blocks.len(), &mut order);
+            self.left = order.iter().rev().map(|place| tuples[*place as usize]).collect();
+        }
+        if self.left.is_empty() {
+            self.buffer = u64::MAX;
+        }
+    }
+}
+
+/// What `k` processes learn from, buffer by buffer, cut into mini-batches; and how many tuples of each batch are of each
+/// process.
+fn together(
+    table: &Table,
+    k: u32,
+    (seed, epoch): (i64, u64),
+    batch: usize,
+    room: u32,
+) -> (Vec<(u64, Vec<u32>)>, Vec<Vec<usize>>) {
+    let mut processes: Vec<Process> = (0..k).map(|i| Process::new(table, Deal::new(k, i), seed, epoch)).collect();
+    let mut turns = Turns::default();
+    let (mut orders, mut batches) = (Vec::new(), Vec::new());
+    let mut shares = vec![0; k as usize];
+    loop {
+        processes.iter_mut().for_each(|process| process.fill(table, room));
+        let buffer = processes.iter().map(|process| process.buffer).min().unwrap();
+        if buffer == u64::MAX {
+            break;
+        }
+        let held = |process: &Process| if process.buffer == buffer { process.left.len() } else { 0 };
+        turns.begin(processes.iter().map(held));
+        let mut order = Vec::new();
+        while turns.left() > 0 {
+            let missing = batch - shares.iter().sum::<usize>();
+            let takes: Vec<usize> = (0..k as usize).map(|i| turns.clone().take(missing, i)).collect();
+            turns.take(missing, 0);
+            let mut took: Vec<Vec<u32>> = Vec::new();
+            for ((process, share), take) in processes.iter_mut().zip(&mut shares).zip(&takes) {
+                let at = process.left.len() - take;
+                took.push(process.left.split_off(at).into_iter().rev().collect());
+                *share += take;
+            }
+            // the sums of a mini-batch do not know an order; this is the one that is claimed
+            let longest = took.iter().map(Vec::len).max().unwrap();
+            order.extend((0..longest).flat_map(|i| took.iter().filter_map(move |took| took.get(i)).copied()));
+            if shares.iter().sum::<usize>() == batch {
+                batches.push(std::mem::replace(&mut shares, vec![0; k as usize]));
+            }
+        }
+        orders.push((buffer, order));
+    }
+    if shares.iter().any(|share| *share > 0) {
+        batches.push(shares);
+    }
+    (orders, batches)
+}
+
+prop_compose! {
+    fn table()(sizes in prop::collection::vec(prop_oneof![4 => 1..9_u32, 1 => Just(0)], 0..60), buffer in 1..70_u32) -> Table {
+        Table::new(&sizes, buffer)
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_k_processes_learn_from_is_an_order_of_one(
+        table in table(), k in 1..=9_u32, seed: i64, epoch in 1..100_u64, batch in 1..40_usize, room in 1..9_u32,
+    ) {
+        let (orders, batches) = together(&table, k, (seed, epoch), batch, room);
+        // buffer by buffer: the same tuples, each once
+        let mut alone = table.buffers(seed, epoch);
+        let mut buffers: Vec<u64> = Vec::new();
+        for (buffer, order) in &orders {
+            for tuple in order {
+                prop_assert!(alone[*buffer as usize].remove(tuple), "tuple {} in buffer {}", tuple, buffer);
+            }
+            buffers.push(*buffer);
+        }
+        prop_assert!(alone.iter().all(HashSet::is_empty), "{:?} were left out", alone);
+        prop_assert!(buffers.is_sorted(), "{:?}", buffers);
+        // batch by batch: as many tuples as one process has in them
+        let tuples: usize = orders.iter().map(|(_, order)| order.len()).sum();
+        let sizes: Vec<usize> = batches.iter().map(|shares| shares.iter().sum()).collect();
+        let whole = sizes.iter().take_while(|size| **size == batch).count();
+        prop_assert_eq!(whole, tuples / batch);
+        prop_assert_eq!(&sizes[whole..], if tuples % batch == 0 { vec![] } else { vec![tuples % batch] });
+    }
+
+    #[test]
+    fn processes_share_a_batch_evenly_as_long_as_all_have_tuples(
+        tuples in prop::collection::vec(0..200_usize, 1..9), batch in 1..50_usize,
+    ) {
+        let k = tuples.len();
+        let mut turns = Turns::default();
+        turns.begin(tuples.iter().copied());
+        let mut taken = vec![0; k];
+        while turns.left() > 0 {
+            let before = turns.clone();
+            for (i, taken) in taken.iter_mut().enumerate() {
+                let mut turns = before.clone();
+                *taken += turns.take(batch, i);
+            }
+            turns.take(batch, 0);
+            let done = tuples.iter().sum::<usize>() - turns.left();
+            prop_assert_eq!(taken.iter().sum::<usize>(), done);
+            // whoever has learned from less than another by more than one tuple has nothing left
+            for (i, least) in taken.iter().enumerate() {
+                let most = taken.iter().max().unwrap();
+                prop_assert!(least + 1 >= *most || *least == tuples[i], "{:?} of {:?}", taken, tuples);
+            }
+        }
+        prop_assert_eq!(taken, tuples);
+    }
+
+    #[test]
+    fn buffers_of_all_processes_are_as_large_to_a_block(blocks in 0..500_u32, buffer in 1..500_u32, k in 1..=64_u32) {
+        let geometry = Geometry::of_tuples(blocks, 1, buffer);
+        let order = block_order(Strategy::CorgiPile, 1, 1, blocks, geometry.buffers());
+        let shares: Vec<Share> = (0..k).map(|i| Deal::new(k, i).share(&order, &geometry)).collect();
+        let all: HashSet<u32> = shares.iter().flat_map(|share| share.blocks()).copied().collect();
+        prop_assert_eq!(all.len(), blocks as usize);
+        prop_assert_eq!(shares.iter().map(|share| share.blocks().len()).sum::<usize>(), blocks as usize);
+        for buffer in 0..u64::from(geometry.buffers()) {
+            let sizes: Vec<usize> = shares
+                .iter()
+                .map(|share| (0..share.blocks().len() as u32).filter(|place| share.buffer(*place) == buffer).count())
+                .collect();
+            prop_assert!(sizes.iter().max().unwrap() - sizes.iter().min().unwrap() <= 1, "{:?}", sizes);
+        }
+    }
+}
+
+#[test]
+fn a_process_on_its_own_does_what_it_would_without_any_others() {
+    let table = Table::new(&[3; 20], 6);
+    let (orders, _) = together(&table, 1, (42, 3), 5, u32::MAX);
+    let order: Vec<u32> = orders.into_iter().flat_map(|(_, order)| order).collect();
+    let mut alone =
+        shuffle::TupleOrder::new(Strategy::CorgiPile, 42, 3, Geometry::of_tuples(60, 3, 18), || {}).unwrap();
+    assert_eq!(order, std::iter::from_fn(|| alone.next_tuple().unwrap()).collect::<Vec<_>>());
+}
+
+#[test]
+fn processes_draw_orders_of_their_own() {
+    // both have 8 tuples in one buffer
+    let (orders, _) = together(&Table::new(&[8, 8], 2), 2, (1, 1), 16, u32::MAX);
+    let of = |first: u32| orders[0].1.iter().filter(|t| (first..first + 8).contains(t)).map(|t| t - first).collect();
+    let (a, b): (Vec<u32>, Vec<u32>) = (of(0), of(8));
+    assert_eq!((a.len(), b.len()), (8, 8));
+    assert_ne!(a, b);
+}
+
+#[test]
+fn blocks_change_hands_from_epoch_to_epoch_unless_the_buffer_holds_the_table() {
+    let geometry = Geometry::of_tuples(40, 1, 10);
+    let ours = |geometry: &Geometry, epoch| {
+        let order = block_order(Strategy::CorgiPile, 7, epoch, 40, geometry.buffers());
+        let mut blocks = Deal::new(2, 1).share(&order, geometry).blocks().to_vec();
+        blocks.sort_unstable();
+        blocks
+    };
+    assert_ne!(ours(&geometry, 1), ours(&geometry, 2));
+    let whole = Geometry::of_tuples(40, 1, 40);
+    assert_eq!(ours(&whole, 1), ours(&whole, 2));
+}
+
+/// What makes the order of several processes as good as one's: a tuple may come anywhere in its buffer, whoever has it.
+#[test]
+fn a_tuple_is_equally_likely_in_every_place() {
+    const TUPLES: usize = 8;
+    let table = Table::new(&[2; TUPLES / 2], 4);
+    let mut counts = [[0_u32; TUPLES]; TUPLES];
+    for epoch in 1..=8000 {
+        let order: Vec<u32> = together(&table, 2, (3, epoch), 4, u32::MAX).0.remove(0).1;
+        order.iter().enumerate().for_each(|(place, tuple)| counts[place][*tuple as usize] += 1);
+    }
+    // whoever has block 0 has every second place: that is as even as one buffer's blocks are dealt
+    for (place, counts) in counts.iter().enumerate() {
+        let ours: Vec<u32> = (0..TUPLES).filter(|t| t / 2 % 2 == place % 2).map(|t| counts[t]).collect();
+        let chi_square: f64 = ours.iter().map(|&n| (f64::from(n) - 2000.0).powi(2) / 2000.0).sum();
+        assert!(chi_square < 20.0, "place {place}: {counts:?}"); // 3 degrees of freedom: one in 6000
+    }
+}
+
+#[test]
+#[should_panic(expected = "process 2 of 2")]
+fn a_process_that_does_not_exist_gets_nothing() {
+    Deal::new(2, 2);
+}
