@@ -8,6 +8,7 @@
 //! It prevents a training run that nobody can reproduce on another machine, or after another choice of the buffer size.
 //!
 //! - [`Trainer`] learns: epochs of [`learn`](Trainer::learn) between `begin_epoch` and `end_epoch`.
+//! - Several trainers in as many processes learn one model together, by an [`Exchange`].
 //! - [`aggregate`] does the same row by row, on a state that is one piece of bytes.
 //! - [`LinearModel`] decides, [`probability`] and [`softmax`] turn decisions into probabilities, [`Evaluation`] judges.
 //! - [`ClusterFactor`] says how much a table needs to be shuffled.
@@ -19,6 +20,7 @@ pub mod aggregate;
 mod average;
 mod cluster;
 mod evaluation;
+mod exchange;
 mod general;
 mod hyperparameters;
 mod kernels;
@@ -30,10 +32,12 @@ mod sparse_moments;
 mod spread;
 #[cfg(test)]
 mod tests;
+mod together;
 mod trainer;
 
 pub use cluster::ClusterFactor;
 pub use evaluation::Evaluation;
+pub use exchange::Exchange;
 pub use hyperparameters::{Hyperparameters, InvalidHyperparameter, ModelKind, Optimizer, Schedule, UnknownModel};
 pub use loss::{probability, softmax};
 pub use model::LinearModel;

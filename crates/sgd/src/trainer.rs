@@ -76,18 +76,18 @@ pub struct Diverged {
 /// b ← b - η l'(z).
 #[derive(Debug)]
 pub struct Trainer {
-    hyper: Hyperparameters,
+    pub(crate) hyper: Hyperparameters,
     dim: usize,
     level: Level,
     epoch: u32,
     rate: f64,
-    engine: Engine,
-    theorem: Option<Theorem1>,
+    pub(crate) engine: Engine,
+    pub(crate) theorem: Option<Theorem1>,
 }
 
 /// What learns.
 #[derive(Debug)]
-enum Engine {
+pub(crate) enum Engine {
     /// One dense tuple at a time, one output, plain SGD without l1.
     Fast(Box<State>),
     /// All the rest.

@@ -9,6 +9,7 @@ mod head;
 mod lazy;
 mod slopes;
 mod sparse;
+mod together;
 mod update;
 
 use std::ops::Range;
@@ -212,6 +213,8 @@ pub(crate) struct General {
     pub(crate) head: Head,
     memory: Memory,
     level: Level,
+    /// what other processes are given
+    message: Vec<f32>,
 }
 
 impl General {
@@ -223,7 +226,7 @@ impl General {
         level: Level,
     ) -> Result<General, OutOfMemory> {
         let head = Head::new(hyper, dim, outputs, sparse);
-        Ok(General { head, memory: Memory::zeros(memory_size(&head)?)?, level })
+        Ok(General { head, memory: Memory::zeros(memory_size(&head)?)?, level, message: Vec::new() })
     }
 
     pub(crate) fn learn(&mut self, batch: &Batch, range: Range<usize>) -> Result<(), OutOfMemory> {
@@ -289,7 +292,7 @@ impl General {
     fn try_clone(&self) -> Result<General, OutOfMemory> {
         let mut memory = Memory::zeros(self.memory.length)?;
         memory.as_mut().copy_from_slice(self.memory.floats());
-        Ok(General { head: self.head, memory, level: self.level })
+        Ok(General { head: self.head, memory, level: self.level, message: Vec::new() })
     }
 }
 

@@ -102,6 +102,20 @@ impl State {
         std::mem::take(&mut self.totals)
     }
 
+    /// What was counted.
+    pub(crate) fn totals_mut(&mut self) -> &mut Totals {
+        &mut self.totals
+    }
+
+    /// Makes this the model, with all steps made.
+    pub(crate) fn set_model(&mut self, weights: &[f32], intercept: f32) {
+        for (chunk, weights) in self.weights.iter_mut().zip(super::to_chunks(weights)) {
+            chunk.0 = weights;
+        }
+        self.previous.fill([0.0; LANES]);
+        (self.intercept, self.scale, self.step) = (intercept, 1.0, Step::default());
+    }
+
     /// Whether neither the parameters nor the loss have become infinite or NaN.
     pub(crate) fn is_finite(&self) -> bool {
         self.totals.loss.is_finite() && self.model().is_finite()

@@ -10,6 +10,7 @@ mod judgement;
 mod reference;
 mod steps;
 mod textbook;
+mod together;
 
 use tuples::Batch;
 

@@ -1,0 +1,95 @@
+//! Several processes that learn one model, each with a trainer of its own: section 6 of the CorgiPile paper.
+//!
+//! Guarantees: all trainers make the same steps at the same time, so that each of them has the whole model, and what a
+//! training comes to is a function of what each process has learned from. Mini-batches are those of one trainer that learns
+//! from all the tuples: their gradients are added up before the step is made.
+//!
+//! A tuple at a time, that would be a step for each tuple of all others: then each trainer goes its own way through a buffer, and
+//! the models are averaged after it.
+
+use tuples::OutOfMemory;
+
+use crate::exchange::{Exchange, mean};
+use crate::loss::Totals;
+use crate::trainer::Engine;
+use crate::{Hyperparameters, LinearModel, Trainer};
+
+impl Trainer {
+    /// A trainer as [`Trainer::new`] makes one, which is to learn together with those of other processes: it makes no step
+    /// of a mini-batch until [`step_together`](Trainer::step_together).
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]
+    pub fn replica(hyper: Hyperparameters, dim: usize, outputs: usize, sparse: bool) -> Result<Trainer, OutOfMemory> {
+        let batch_size = if hyper.batch_size > 1 { u32::MAX } else { 1 }; // never full by itself
+        let mut trainer = Trainer::new(Hyperparameters { batch_size, ..hyper }, dim, outputs, sparse)?;
+        trainer.hyper = hyper;
+        Ok(trainer)
+    }
+
+    /// Makes the step of a mini-batch that all processes have learned from, `tuples` tuples in all.
+    ///
+    /// # Errors
+    /// Those of the exchange.
+    ///
+    /// # Panics
+    /// If there are no mini-batches.
+    pub fn step_together<E: Exchange>(&mut self, tuples: u32, exchange: &mut E) -> Result<(), E::Error> {
+        assert!(self.hyper.batch_size > 1, "mini-batches");
+        match &mut self.engine {
+            Engine::General(general) => general.step_together(tuples, exchange)?,
+            Engine::Fast(_) => unreachable!("it learns from one tuple at a time"),
+        }
+        self.make_room()
+    }
+
+    /// Makes the model, and what the optimizer remembers, the mean of those of all processes, each of which has learned from so
+    /// many of `tuples` since the last time.
+    ///
+    /// # Errors
+    /// Those of the exchange.
+    ///
+    /// # Panics
+    /// If there are mini-batches.
+    pub fn average_together<E: Exchange>(&mut self, tuples: &[usize], exchange: &mut E) -> Result<(), E::Error> {
+        assert!(self.hyper.batch_size == 1, "a tuple at a time");
+        let all = tuples.iter().sum::<usize>().max(1) as f64;
+        let shares: Vec<f64> = tuples.iter().map(|n| *n as f64 / all).collect();
+        match &mut self.engine {
+            Engine::Fast(state) => {
+                let LinearModel { dim, weights: mut numbers, intercepts, .. } = state.model();
+                numbers.extend(intercepts);
+                exchange.reduce(&mut numbers, &mut mean(&shares))?;
+                state.set_model(&numbers[..dim], numbers[dim]);
+            }
+            Engine::General(general) => general.average_together(&shares, exchange)?,
+        }
+        self.make_room()
+    }
+
+    /// Makes room in the average of the iterates for features that only others have met so far.
+    fn make_room<E: From<OutOfMemory>>(&mut self) -> Result<(), E> {
+        if let (Some(theorem), Engine::General(general)) = (&mut self.theorem, &self.engine) {
+            theorem.reserve(general.head.dim as usize)?;
+        }
+        Ok(())
+    }
+
+    /// Counts what all processes have counted in this epoch, before it is ended.
+    ///
+    /// # Errors
+    /// Those of the exchange.
+    pub fn count_together<E: Exchange>(&mut self, exchange: &mut E) -> Result<(), E::Error> {
+        let totals = match &mut self.engine {
+            Engine::Fast(state) => state.totals_mut(),
+            Engine::General(general) => &mut general.head.totals,
+        };
+        let own: [Totals; 1] = [*totals];
+        let all = exchange.gather_all(bytemuck::cast_slice(&own))?;
+        *totals = Totals::default();
+        for words in &all {
+            totals.add(&bytemuck::pod_read_unaligned(bytemuck::cast_slice(words)));
+        }
+        Ok(())
+    }
+}
