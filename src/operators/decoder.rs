@@ -7,6 +7,7 @@
 mod categories;
 mod class_weight;
 mod features;
+mod found;
 mod labels;
 mod rows;
 mod sparse;
@@ -16,6 +17,7 @@ use crate::error::{Error, Result};
 pub use crate::models::Unseen;
 pub use class_weight::ClassWeight;
 pub use features::Features;
+pub use found::{Found, OwnedSpec};
 pub use labels::{Labels, MAX_CLASSES};
 use pgrx::pg_sys::Datum;
 pub use rows::PageRows;

@@ -19,7 +19,9 @@ use crate::pg::query::{Planned, Query};
 use crate::settings;
 use block_shuffle::BlockShuffle;
 pub use buffers::Buffers;
-pub use decoder::{ClassWeight, Decoder, DecoderSpec, Features, Known, MAX_CLASSES, MAX_WEIGHTS, Nulls, Unseen};
+pub use decoder::{
+    ClassWeight, Decoder, DecoderSpec, Features, Found, Known, MAX_CLASSES, MAX_WEIGHTS, Nulls, OwnedSpec, Unseen,
+};
 use serde::{Deserialize, Serialize};
 use shuffle::{BlockSize, BufferSize, Geometry, Strategy};
 pub use source::Source;

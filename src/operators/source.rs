@@ -105,6 +105,11 @@ impl Source {
         spec.decoder(&self.columns)
     }
 
+    /// All columns.
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
     /// What stands behind FROM in a query that reads the source.
     pub fn from(&self) -> &str {
         &self.from

@@ -397,11 +397,8 @@ pub unsafe extern "C-unwind" fn corgipile_worker_main(segment: *mut pg_sys::dsm_
         let down = pg_sys::shm_toc_lookup(toc, key::DOWN + number as u64, false).cast();
         pg_sys::shm_mq_set_sender(up, pg_sys::MyProc);
         pg_sys::shm_mq_set_receiver(down, pg_sys::MyProc);
-        let worker = Worker {
-            toc,
-            up: Queue::attach(up, segment, null_mut()),
-            down: Queue::attach(down, segment, null_mut()),
-        };
+        let worker =
+            Worker { toc, up: Queue::attach(up, segment, null_mut()), down: Queue::attach(down, segment, null_mut()) };
         let name = CStr::from_ptr(pg_sys::shm_toc_lookup(toc, key::KIND, false).cast());
         let Some(kind) = KINDS.get().iter().find(|kind| kind.name == name) else {
             error!("another version of corgipile is installed than the leader runs");

@@ -6,10 +6,11 @@ use super::parallel::Why;
 use super::{planner, relation};
 use crate::error::{Error, Result};
 use pgrx::prelude::*;
+use serde::{Deserialize, Serialize};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
 /// One column of a query's result.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Column {
     pub name: String,
     /// the declared type; perhaps a domain

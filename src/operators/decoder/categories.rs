@@ -121,6 +121,19 @@ impl MixedColumns {
         self.number();
     }
 
+    /// Takes over the categories that were found in another process, by place, of each column that has some.
+    pub fn adopt(&mut self, found: Vec<Vec<String>>) {
+        let columns = self.columns.iter_mut().filter_map(|column| match &mut column.kind {
+            Kind::Category(categories) => Some(categories),
+            Kind::Number(_) => None,
+        });
+        for (categories, names) in columns.zip(found) {
+            categories.set_names(names);
+            categories.state = State::Prepared;
+        }
+        self.number();
+    }
+
     /// The categories of the columns that have some, in the columns' sequence.
     pub fn categories(&self) -> Vec<(String, Vec<String>)> {
         let of_column = |column: &MixedColumn| match &column.kind {
@@ -198,16 +211,21 @@ impl Categories {
         let mut new = Categories { values, places: Vec::new(), names: Vec::new(), state: State::Open, bytes: 0 };
         if let Some((known, unseen)) = known {
             let names = known.iter().find(|(name, _)| *name == column.name).map(|(_, names)| names.as_slice());
-            new.names = names.unwrap_or_default().to_vec();
-            for (place, name) in new.names.iter().enumerate() {
-                // what is no value of the type, such as an enum's label that is no more, will not be met
-                if let Some((_, false)) = new.values.add_text(name) {
-                    new.places.push(place as u32);
-                }
-            }
+            new.set_names(names.unwrap_or_default().to_vec());
             new.state = State::Model(unseen);
         }
         new
+    }
+
+    /// Makes these the categories, by place.
+    fn set_names(&mut self, names: Vec<String>) {
+        for (place, name) in names.iter().enumerate() {
+            // what is no value of the type, such as an enum's label that is no more, will not be met
+            if let Some((_, false)) = self.values.add_text(name) {
+                self.places.push(place as u32);
+            }
+        }
+        self.names = names;
     }
 
     /// Which of the column's categories this is; None if it is to be ignored.

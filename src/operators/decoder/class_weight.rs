@@ -5,10 +5,11 @@ use crate::pg::distinct::Distinct;
 use crate::pg::query::Column;
 use crate::pg::relation::type_name;
 use pgrx::pg_sys::Datum;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// Option class_weight.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum ClassWeight {
     /// n / (k n_c) for class c, with n rows and k classes in all: what scikit-learn calls balanced
     Balanced,
@@ -105,6 +106,16 @@ impl ClassWeights {
     #[inline]
     pub fn of_class(&self, class: usize) -> f32 {
         self.weights[class]
+    }
+
+    /// The weights of all classes.
+    pub fn all(&self) -> &[f32] {
+        &self.weights
+    }
+
+    /// Makes these the weights of all classes.
+    pub fn set_all(&mut self, weights: Vec<f32>) {
+        self.weights = weights;
     }
 
     /// A label that was given a weight, but not met.

@@ -13,6 +13,7 @@ use crate::pg::number::{NumberFault, NumberType, narrow};
 use crate::pg::query::Column;
 use crate::pg::relation::type_name;
 use pgrx::pg_sys::Datum;
+use serde::{Deserialize, Serialize};
 use sgd::ModelKind;
 
 /// Labels of the rows.
@@ -52,6 +53,18 @@ pub struct Classes {
     pub names: Vec<String>,
     /// the model learned the two of them the wrong way round
     pub swapped: bool,
+}
+
+/// The classes that were met, for another process.
+#[derive(Serialize, Deserialize)]
+pub struct FoundClasses {
+    /// as text, in the sequence in which they were met, and what the learner is told for each
+    values: Vec<String>,
+    codes: Vec<f32>,
+    /// by the number of the class, the bits of each
+    weights: Option<Vec<u32>>,
+    /// has a pass over the rows found them all?
+    prepared: bool,
 }
 
 /// A label longer than this is no class name.
@@ -97,6 +110,34 @@ impl Labels {
             classes.closed = Some(Closed::Model);
         }
         Ok(labels)
+    }
+
+    /// The classes that were met; None if there are no classes.
+    pub fn found(&self) -> Option<FoundClasses> {
+        let Meaning::Class(classes) = &self.meaning else { return None };
+        let weights = classes.weights.as_ref().map(|weights| weights.all().iter().map(|w| w.to_bits()).collect());
+        Some(FoundClasses {
+            values: (0..classes.values.len()).map(|i| classes.values.text(i)).collect(),
+            codes: classes.codes.clone(),
+            weights,
+            prepared: classes.closed.is_some(),
+        })
+    }
+
+    /// Takes over the classes that were met in another process.
+    pub fn adopt(&mut self, found: FoundClasses) {
+        let Meaning::Class(classes) = &mut self.meaning else { return };
+        found.values.iter().for_each(|value| drop(classes.values.add_text(value)));
+        classes.codes = found.codes;
+        if let (Some(weights), Some(found)) = (&mut classes.weights, found.weights) {
+            weights.set_all(found.into_iter().map(f32::from_bits).collect());
+        }
+        classes.closed = found.prepared.then_some(Closed::Prepared);
+    }
+
+    /// Must a class be met yet, of two that there are?
+    pub fn lack_class(&self) -> bool {
+        matches!(&self.meaning, Meaning::Class(classes) if classes.limit == 2 && classes.values.len() < 2)
     }
 
     /// What the learner is told about a row's label: -1 or +1, the number of a class, or the target.

@@ -68,6 +68,11 @@ impl SparseColumns {
         }
     }
 
+    /// How many dimensions there may be.
+    pub fn limit(&self) -> usize {
+        self.reader.dim()
+    }
+
     /// What the user calls dimension 0.
     pub fn base(&self) -> i64 {
         self.reader.base()

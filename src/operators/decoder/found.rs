@@ -1,0 +1,107 @@
+//! What a decoder has found in the rows, for decoders of the same rows in other processes.
+//!
+//! All of them must tell the learner the same: one that finds the classes by itself would number them by what it meets
+//! first.
+
+use super::class_weight::ClassWeight;
+use super::features::Features;
+use super::labels::FoundClasses;
+use super::{Decoder, DecoderSpec, Nulls};
+use crate::error::Result;
+use crate::pg::query::Column;
+use serde::{Deserialize, Serialize};
+use sgd::{ModelKind, Scaler, Standardizer};
+
+/// A [`DecoderSpec`] without what a model knows, and the columns of the source.
+#[derive(Serialize, Deserialize)]
+pub struct OwnedSpec {
+    kind: ModelKind,
+    label: String,
+    features: Vec<String>,
+    weight: Option<String>,
+    class_weight: Option<ClassWeight>,
+    nulls: Nulls,
+    index_base: u32,
+    dimensions: Option<usize>,
+    columns: Vec<Column>,
+}
+
+impl OwnedSpec {
+    /// The specification of a decoder of rows with these columns.
+    pub fn new(spec: &DecoderSpec, columns: &[Column]) -> OwnedSpec {
+        OwnedSpec {
+            kind: spec.kind,
+            label: spec.label.to_owned(),
+            features: spec.features.to_vec(),
+            weight: spec.weight.map(str::to_owned),
+            class_weight: spec.class_weight.cloned(),
+            nulls: spec.nulls,
+            index_base: spec.index_base,
+            dimensions: spec.dimensions,
+            columns: columns.to_vec(),
+        }
+    }
+
+    /// The decoder.
+    ///
+    /// # Errors
+    /// As [`DecoderSpec::decoder`].
+    pub fn decoder(&self) -> Result<Decoder> {
+        let spec = DecoderSpec {
+            weight: self.weight.as_deref(),
+            class_weight: self.class_weight.as_ref(),
+            nulls: self.nulls,
+            index_base: self.index_base,
+            dimensions: self.dimensions,
+            ..DecoderSpec::new(self.kind, &self.label, &self.features)
+        };
+        spec.decoder(&self.columns)
+    }
+}
+
+/// What was found in the rows.
+#[derive(Serialize, Deserialize)]
+pub struct Found {
+    classes: Option<FoundClasses>,
+    /// elements of an array
+    dim: Option<usize>,
+    /// of columns of categories, in their sequence
+    categories: Vec<Vec<String>>,
+    /// dimensions that sparse tuples may have
+    limit: Option<usize>,
+    standardizer: Option<Standardizer>,
+}
+
+impl Decoder {
+    /// What was found so far. Whatever needs a preparation pass must have had it.
+    pub fn found(&self) -> Found {
+        Found {
+            classes: self.labels.found(),
+            dim: match &self.features {
+                Features::Array { dim, .. } => *dim,
+                _ => None,
+            },
+            categories: self.features.categories().into_iter().flatten().map(|(_, names)| names).collect(),
+            limit: match &self.features {
+                Features::Sparse(columns) => Some(columns.limit()),
+                _ => None,
+            },
+            standardizer: self.standardizer().cloned(),
+        }
+    }
+
+    /// Takes over what another decoder of the same rows has found; this one must not have decoded anything.
+    pub fn adopt(&mut self, found: Found) {
+        if let Some(classes) = found.classes {
+            self.labels.adopt(classes);
+        }
+        match &mut self.features {
+            Features::Array { dim, .. } => *dim = found.dim,
+            Features::Mixed(columns) => columns.adopt(found.categories),
+            Features::Sparse(columns) => found.limit.into_iter().for_each(|limit| columns.set_limit(limit)),
+            Features::Columns { .. } => {}
+        }
+        self.scaler = found.standardizer.map(Scaler::new);
+        self.preparing = false;
+    }
+}
