@@ -6,6 +6,7 @@
 
 use super::custom_scan::Slot;
 use super::row::{Layout, Row};
+use super::toast::Toast;
 use super::uniform::{Destination, Run, Uniform};
 use crate::error::RowAt;
 use pgrx::prelude::*;
@@ -236,14 +237,14 @@ impl PageScan {
         None
     }
 
-    /// Visible tuple `i` of the page, decoded as far as `layout` wants.
+    /// Visible tuple `i` of the page, decoded as far as `layout` wants, with what it has in a TOAST table.
     #[inline]
-    pub fn row<'a>(&mut self, i: usize, layout: &'a mut Layout) -> Row<'a> {
-        // SAFETY: i is below what load() returned; the pinned page keeps the tuple in place, and the caller decodes the
+    pub fn row<'a>(&mut self, i: usize, layout: &'a mut Layout, toast: &mut Toast) -> Row<'a> {
+        // SAFETY: i is below what load() returned; the pinned page keeps its tuples in place, and the caller decodes the
         // row before the next load.
         unsafe {
-            let (at, _) = self.line_pointer(i);
-            layout.read(self.page.add(at).cast_mut().cast())
+            let rows = (*self.scan).rs_ntuples as usize;
+            toast.row(i, rows, |i| self.page.add(self.line_pointer(i).0).cast_mut().cast(), layout)
         }
     }
 

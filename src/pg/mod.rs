@@ -26,6 +26,7 @@ pub mod sorter;
 pub mod sparse;
 pub mod spi;
 pub mod spool;
+pub mod toast;
 pub mod tuple_buffer;
 pub mod uniform;
 pub mod varlena;

@@ -46,6 +46,8 @@ pub struct Layout {
     descriptor: pg_sys::TupleDesc,
     columns: Vec<usize>,
     steps: Vec<Step>,
+    /// which of the wanted columns are varlenas
+    varlenas: Vec<usize>,
     /// attributes that a tuple must have for the fast path
     attributes: usize,
     values: Vec<pg_sys::Datum>,
@@ -95,6 +97,7 @@ impl Layout {
         Some(Layout {
             descriptor,
             columns: columns.to_vec(),
+            varlenas: steps.iter().filter(|step| step.len == -1).filter_map(|step| step.column).collect(),
             steps,
             attributes,
             values: vec![pg_sys::Datum::null(); columns.len()],
@@ -212,7 +215,34 @@ impl Layout {
         self.stale_nulls = true;
         Row::new(&self.values, &self.nulls)
     }
+
+    /// The row that was read last.
+    #[inline]
+    pub(super) fn row(&self) -> Row<'_> {
+        Row::new(&self.values, &self.nulls)
+    }
+
+    /// The wanted columns that the row that was read last has in a TOAST table, and the pointers to them.
+    ///
+    /// # Safety
+    /// That row's tuple is still there.
+    #[inline]
+    pub(super) unsafe fn out_of_line(&self) -> impl Iterator<Item = (usize, *const u8)> {
+        self.varlenas.iter().filter(|column| !self.nulls[**column]).filter_map(|&column| {
+            let at = self.values[column].cast_mut_ptr::<u8>().cast_const();
+            // SAFETY: a varlena is there; if its first byte says that it is a pointer, the second says to what.
+            unsafe { (*at == 0x01 && u32::from(*at.add(1)) == ON_DISK).then_some((column, at)) }
+        })
+    }
+
+    /// Puts a value into the row that was read last.
+    pub(super) fn replace(&mut self, column: usize, value: pg_sys::Datum) {
+        self.values[column] = value;
+    }
 }
+
+/// The tag of a pointer to a value in a TOAST table.
+const ON_DISK: u32 = pg_sys::vartag_external::VARTAG_ONDISK;
 
 /// Bytes with which an array is too long for a short header (VARATT_SHORT_MAX, less the header's own).
 const MAX_SHORT: usize = 0x7f;

@@ -5,6 +5,7 @@
 
 use super::custom_scan::Slot;
 use super::row::{Layout, Row};
+use super::toast::Toast;
 use super::uniform::{Destination, Run, Uniform};
 use crate::error::RowAt;
 use pgrx::prelude::*;
@@ -140,14 +141,16 @@ impl Spool {
         self.tuples.len()
     }
 
-    /// Row `i` of the page, decoded as far as `layout` wants.
+    /// Row `i` of the page, decoded as far as `layout` wants, with what it has in a TOAST table: rows of a table are
+    /// spooled with pointers to it.
     #[inline]
-    pub fn row<'a>(&mut self, i: usize, layout: &'a mut Layout) -> Row<'a> {
+    pub fn row<'a>(&mut self, i: usize, layout: &'a mut Layout, toast: &mut Toast) -> Row<'a> {
+        let (start, tuples) = (self.buffer.as_mut_ptr().cast::<u8>(), &self.tuples);
         // SAFETY: a minimal tuple is a heap tuple without its first MINIMAL_TUPLE_OFFSET bytes, which nobody reads; it
         // stays where it is until the next load.
         unsafe {
-            let tuple = self.tuple(i).cast::<u8>();
-            layout.read(tuple.wrapping_sub(MINIMAL_TUPLE_OFFSET).cast())
+            let tuple = |i: usize| start.add(tuples[i]).wrapping_sub(MINIMAL_TUPLE_OFFSET).cast();
+            toast.row(i, tuples.len(), tuple, layout)
         }
     }
 

@@ -9,6 +9,7 @@ use crate::pg::custom_scan::Node;
 use crate::pg::heap::PageScan;
 use crate::pg::row::{Layout, Row};
 use crate::pg::spool::Spool;
+use crate::pg::toast::Toast;
 use crate::pg::uniform::{Destination, Run, Uniform};
 use shuffle::{SortKeys, block_order};
 use std::time::Instant;
@@ -123,13 +124,14 @@ impl BlockShuffle {
             let start = self.timing.then(Instant::now);
             let Some(rows) = self.next_page() else { return Ok(()) };
             let loaded = self.timing.then(Instant::now);
+            self.toast.forget();
             match (&mut self.pages, &mut self.layout) {
                 (Some(Pages::Heap(scan)), Some(layout)) => {
-                    let page = &mut HeapPage { scan, layout, rows };
+                    let page = &mut HeapPage { scan, layout, toast: &mut self.toast, rows };
                     node.in_tuple_memory(|| decoder.decode_page(batch, page))?;
                 }
                 (Some(Pages::Spool(spool)), Some(layout)) => {
-                    let page = &mut SpoolPage { spool, layout, rows };
+                    let page = &mut SpoolPage { spool, layout, toast: &mut self.toast, rows };
                     node.in_tuple_memory(|| decoder.decode_page(batch, page))?;
                 }
                 (Some(pages), None) => decode_through_slot(node, pages, rows, decoder, batch)?,
@@ -163,6 +165,7 @@ impl BlockShuffle {
 struct HeapPage<'a> {
     scan: &'a mut PageScan,
     layout: &'a mut Layout,
+    toast: &'a mut Toast,
     rows: usize,
 }
 
@@ -173,7 +176,7 @@ impl PageRows for HeapPage<'_> {
 
     #[inline]
     fn row(&mut self, i: usize) -> Row<'_> {
-        self.scan.row(i, self.layout)
+        self.scan.row(i, self.layout, self.toast)
     }
 
     fn at(&self, i: usize) -> RowAt {
@@ -199,6 +202,7 @@ impl PageRows for HeapPage<'_> {
 struct SpoolPage<'a> {
     spool: &'a mut Spool,
     layout: &'a mut Layout,
+    toast: &'a mut Toast,
     rows: usize,
 }
 
@@ -208,7 +212,7 @@ impl PageRows for SpoolPage<'_> {
     }
 
     fn row(&mut self, i: usize) -> Row<'_> {
-        self.spool.row(i, self.layout)
+        self.spool.row(i, self.layout, self.toast)
     }
 
     fn at(&self, i: usize) -> RowAt {

@@ -18,6 +18,7 @@ use crate::error::OrRaise;
 use crate::pg::custom_scan::{CustomScan, Flags, Methods, Node};
 use crate::pg::explain::Explain;
 use crate::pg::row::Layout;
+use crate::pg::toast::Toast;
 use copy::Copies;
 pub use exec::Limits;
 use pages::Pages;
@@ -47,6 +48,7 @@ pub struct BlockShuffle {
     allowance: usize,
     layout: Option<Layout>,
     decodes_raw: Option<Vec<usize>>,
+    toast: Toast,
     timing: bool,
     measured: Measured,
 }
@@ -95,6 +97,7 @@ impl CustomScan for BlockShuffle {
             allowance: usize::MAX,
             layout: None,
             decodes_raw,
+            toast: Toast::new(),
             timing: node.timing(),
             measured: Measured::default(),
         }

@@ -47,14 +47,16 @@ impl Features {
         }
     }
 
-    /// Learns from a row how many features there are, if that has to be learned.
+    /// Learns from a row how many features there are, if that has to be learned: as many as the first feature array has
+    /// that comes along. True once it is known.
     #[inline]
-    pub fn learn_dim(&mut self, row: Row<'_>) {
+    pub fn learn_dim(&mut self, row: Row<'_>) -> bool {
         if let Features::Array { reader, dim: dim @ None, .. } = self
             && let Some(array) = row.get(FIRST_FEATURE)
         {
             *dim = reader.len(array).ok().filter(|len| *len > 0);
         }
+        self.dense_dim().is_some()
     }
 
     /// An empty batch for rows with entries.

@@ -84,7 +84,10 @@ impl Decoder {
     }
 
     fn dense_page(&mut self, batch: &mut Batch, page: &mut impl PageRows) -> Result<()> {
-        if !(0..page.len()).any(|i| self.shape_dense(batch, page.row(i))) {
+        if self.features.dense_dim().is_none() {
+            (0..page.len()).any(|i| self.features.learn_dim(page.row(i)));
+        }
+        if page.len() == 0 || !self.shape_dense(batch) {
             // Nothing to learn the number of features from: every row has a fault, or the page no row.
             return (0..page.len())
                 .try_for_each(|i| self.decode(page.row(i), &mut []).map_err(|fault| fault.at(page.at(i))).map(|_| ()));
@@ -176,7 +179,8 @@ impl Decoder {
 
     /// Appends a dense row; gives its weight, or None if it is left out.
     fn append_dense(&mut self, batch: &mut Batch, row: Row<'_>) -> std::result::Result<Option<f32>, AppendError> {
-        if !self.shape_dense(batch, row) {
+        self.features.learn_dim(row);
+        if !self.shape_dense(batch) {
             self.decode(row, &mut [])?;
             return Ok(None);
         }
@@ -185,11 +189,9 @@ impl Decoder {
         Ok(settle(batch, last, decoded))
     }
 
-    /// Makes `batch` one for our number of features, which is that of the first feature array that comes along. False if
-    /// it is still not known.
+    /// Makes `batch` one for our number of features. False if it is still not known.
     #[inline]
-    fn shape_dense(&mut self, batch: &mut Batch, row: Row<'_>) -> bool {
-        self.features.learn_dim(row);
+    fn shape_dense(&mut self, batch: &mut Batch) -> bool {
         match self.features.dense_dim() {
             Some(dim) if batch.is_empty() && (batch.is_sparse() || batch.dim() != dim) => {
                 *batch = Batch::dense(dim);

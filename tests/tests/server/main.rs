@@ -24,5 +24,6 @@ mod shuffle;
 mod sources;
 mod sparse;
 mod strategies;
+mod toast;
 mod training;
 mod weights;
