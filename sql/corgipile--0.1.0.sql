@@ -127,14 +127,17 @@ CREATE FUNCTION corgipile_train(
     buffer_size   text   DEFAULT '10%',
     seed          bigint DEFAULT NULL,
     name          text   DEFAULT NULL,
-    options       jsonb  DEFAULT NULL
+    options       jsonb  DEFAULT NULL,
+    loader        text   DEFAULT 'auto',
+    workers       int    DEFAULT 1
 ) RETURNS TABLE (
     model_id bigint, epoch int, loss float8, accuracy float8, learning_rate float8, tuples bigint, seconds float8,
     r2 float8
 )
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 20 SUPPORT corgipile_support
 AS 'MODULE_PATHNAME', 'corgipile_train_wrapper';
-COMMENT ON FUNCTION corgipile_train(text, text, text, text[], float8, int, text, text, text, bigint, text, jsonb)
+COMMENT ON FUNCTION corgipile_train(text, text, text, text[], float8, int, text, text, text, bigint, text, jsonb, text,
+                             int)
     IS 'trains a model with SGD and stores it; a row per epoch';
 
 CREATE FUNCTION corgipile_shuffle(

@@ -221,6 +221,8 @@ pub enum Error {
     FeatureType(String),
     #[error("{0} cannot be had with an aggregate")]
     NotByAggregate(&'static str),
+    #[error("several processes cannot train with shuffle strategy {0}")]
+    NotByWorkers(&'static str),
 }
 
 /// NaN and infinities as SQL writes them; a number beyond double precision has become an infinity.
@@ -346,7 +348,7 @@ impl Error {
                 Code::ERRCODE_INVALID_PARAMETER_VALUE
             }
             Error::FeatureType(_) => Code::ERRCODE_DATATYPE_MISMATCH,
-            Error::NotByAggregate(_) => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
+            Error::NotByAggregate(_) | Error::NotByWorkers(_) => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
         }
     }
 
@@ -468,6 +470,7 @@ impl Error {
                 fixed("Dense features are one array of numbers; sparse ones are integers and numbers.")
             }
             Error::NotByAggregate(_) => fixed("Use corgipile_train()."),
+            Error::NotByWorkers(_) => fixed("Use shuffle => 'corgipile', or workers => 1."),
             _ => None,
         }
     }
@@ -487,15 +490,25 @@ impl Error {
 pub enum Notice {
     /// The buffer mixes too few blocks.
     FewBlocks { buffer_blocks: u32, blocks: u32 },
+    /// Not as many processes as were asked for.
+    FewerProcesses { asked: u32, processes: u32, why: &'static str },
 }
 
 impl Notice {
     /// Tells the client.
     pub fn report(self) {
-        let Notice::FewBlocks { buffer_blocks, blocks } = self;
-        let message = format!("the buffer holds only {buffer_blocks} of {blocks} blocks, too few to mix them well");
+        let (message, hint) = match self {
+            Notice::FewBlocks { buffer_blocks, blocks } => (
+                format!("the buffer holds only {buffer_blocks} of {blocks} blocks, too few to mix them well"),
+                "Use a larger buffer_size; '100%' shuffles a small table fully.",
+            ),
+            Notice::FewerProcesses { asked, processes, why } => (
+                format!("the model is trained by {processes} of {asked} processes: {why}"),
+                "With another number of workers the model differs; corgipile.models says how many there were.",
+            ),
+        };
         ErrorReport::new(Code::ERRCODE_SUCCESSFUL_COMPLETION, message, "corgipile")
-            .set_hint("Use a larger buffer_size; '100%' shuffles a small table fully.")
+            .set_hint(hint)
             .report(PgLogLevel::NOTICE);
     }
 }

@@ -152,6 +152,17 @@ impl Decoder {
         self.skipped
     }
 
+    /// The largest weight that was met.
+    pub fn heaviest(&self) -> f32 {
+        self.heaviest
+    }
+
+    /// Counts rows that were left out in other processes, and their largest weight.
+    pub fn count_others(&mut self, skipped: u64, heaviest: f32) {
+        self.skipped += skipped;
+        self.heaviest = self.heaviest.max(heaviest);
+    }
+
     /// Have all tuples the weight 0?
     pub fn all_weigh_nothing(&self) -> bool {
         self.is_weighted() && self.heaviest == 0.0

@@ -37,7 +37,7 @@ pub fn register() {
 }
 
 /// What worker processes of ours do.
-pub static WORKER_KINDS: [WorkerKind; 0] = [];
+pub static WORKER_KINDS: [WorkerKind; 1] = [sgd::TRAINING_WORKERS];
 
 /// How the tuples of one query are shuffled: what the two shuffling nodes are told.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -13,6 +13,7 @@ pub mod distinct;
 pub mod explain;
 mod fold;
 pub mod heap;
+pub mod meeting;
 pub mod model_table;
 pub mod number;
 pub mod parallel;

@@ -40,7 +40,7 @@ impl Trainer {
             Engine::General(general) => general.step_together(tuples, exchange)?,
             Engine::Fast(_) => unreachable!("it learns from one tuple at a time"),
         }
-        self.make_room()
+        self.notice_others()
     }
 
     /// Makes the model, and what the optimizer remembers, the mean of those of all processes, each of which has learned from so
@@ -64,13 +64,16 @@ impl Trainer {
             }
             Engine::General(general) => general.average_together(&shares, exchange)?,
         }
-        self.make_room()
+        self.notice_others()
     }
 
-    /// Makes room in the average of the iterates for features that only others have met so far.
-    fn make_room<E: From<OutOfMemory>>(&mut self) -> Result<(), E> {
+    /// Takes notice of others' tuples: features that only they have met, and a buffer of which this process may have none.
+    fn notice_others<E: From<OutOfMemory>>(&mut self) -> Result<(), E> {
         if let (Some(theorem), Engine::General(general)) = (&mut self.theorem, &self.engine) {
             theorem.reserve(general.head.dim as usize)?;
+        }
+        if let Some(theorem) = &mut self.theorem {
+            theorem.learned();
         }
         Ok(())
     }

@@ -39,6 +39,7 @@ impl UdaRequest {
             seed: arguments.get(7),
             name: arguments.get(8),
             options,
+            workers: Some(1),
         }
         .validate()?;
         check(&training)?;

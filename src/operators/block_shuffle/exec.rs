@@ -11,7 +11,7 @@ use crate::pg::row::{Layout, Row};
 use crate::pg::spool::Spool;
 use crate::pg::toast::Toast;
 use crate::pg::uniform::{Destination, Run, Uniform};
-use shuffle::{SortKeys, block_order};
+use shuffle::{Deal, SortKeys, block_order};
 use std::time::Instant;
 use tuples::Batch;
 
@@ -50,6 +50,10 @@ impl BlockShuffle {
         self.open(node)?;
         let Self { shuffling, epoch, geometry, .. } = self;
         self.order = block_order(shuffling.strategy, shuffling.seed, *epoch, geometry.blocks, geometry.buffers());
+        if self.deal != Deal::ALONE {
+            self.share = self.deal.share(&self.order, geometry);
+            self.order = self.share.blocks().to_vec();
+        }
         self.position = 0;
         self.prefetched = 0;
         self.begun = true;
@@ -71,7 +75,7 @@ impl BlockShuffle {
             }
             None => Pages::open(node),
         };
-        self.geometry = self.shuffling.geometry(pages.count())?;
+        self.geometry = self.shuffling.geometry(self.agreed_pages.unwrap_or(pages.count()))?;
         self.layout = self.decodes_raw.as_ref().and_then(|columns| pages.layout(node, columns));
         self.pages = Some(pages);
         Ok(())

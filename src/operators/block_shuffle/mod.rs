@@ -13,8 +13,8 @@ mod exec;
 mod explain;
 mod pages;
 
-use super::{FullShuffle, Shuffling};
-use crate::error::OrRaise;
+use super::{Decoder, FullShuffle, Shuffling};
+use crate::error::{OrRaise, Result};
 use crate::pg::custom_scan::{CustomScan, Flags, Methods, Node};
 use crate::pg::explain::Explain;
 use crate::pg::row::Layout;
@@ -22,9 +22,10 @@ use crate::pg::toast::Toast;
 use copy::Copies;
 pub use exec::Limits;
 use pages::Pages;
-use shuffle::{Geometry, Mixer};
+use shuffle::{Deal, Geometry, Mixer, Share};
 use std::ops::Range;
 use std::time::Duration;
+use tuples::Batch;
 
 /// State of the node.
 pub struct BlockShuffle {
@@ -34,6 +35,11 @@ pub struct BlockShuffle {
     pages: Option<Pages>,
     copies: Copies,
     geometry: Geometry,
+    /// which of several processes that read this source together this one is, and what of this epoch's blocks is its own
+    deal: Deal,
+    share: Share,
+    /// pages of the source, if all of them have to agree on that
+    agreed_pages: Option<u32>,
     /// has this epoch begun?
     begun: bool,
     /// the blocks of this epoch, those before `position` done or under way
@@ -88,6 +94,9 @@ impl CustomScan for BlockShuffle {
             shuffling,
             pages: None,
             copies: Copies::default(),
+            deal: Deal::ALONE,
+            share: Share::default(),
+            agreed_pages: None,
             begun: false,
             order: Vec::new(),
             position: 0,
@@ -148,7 +157,46 @@ impl BlockShuffle {
 
     /// How many blocks a mixer wants next; known as soon as an epoch has begun.
     pub fn blocks_for(&self, mixer: &Mixer) -> usize {
-        mixer.blocks(&self.geometry, self.position as u32) as usize
+        if self.deal == Deal::ALONE {
+            return mixer.blocks(&self.geometry, self.position as u32) as usize;
+        }
+        // what is left of a block, in a buffer that was cut to its memory, does not go with the blocks of the next
+        match self.share.buffer(self.position as u32) == self.buffer() || self.at_block_end() {
+            true => self.share.left_in_buffer(self.position as u32) as usize,
+            false => 0,
+        }
+    }
+
+    /// Makes this the scan of one of several processes, from the next epoch on, all of which see so many pages.
+    pub fn set_deal(&mut self, deal: Deal, pages: u32) {
+        self.deal = deal;
+        self.agreed_pages = Some(pages);
+    }
+
+    /// Which of several processes this one is.
+    pub fn deal(&self) -> Deal {
+        self.deal
+    }
+
+    /// The number, from 0, of the buffer that the block belongs to that was begun last, if there are several processes.
+    pub fn buffer(&self) -> u64 {
+        self.share.buffer((self.position as u32).saturating_sub(1))
+    }
+
+    /// Is the source a table that is read here, and not a copy of what another plan gives?
+    pub fn reads_table(&self, node: Node) -> bool {
+        node.relation().is_some()
+    }
+
+    /// Decodes into `batch` the next block of the epoch; false at its end. Nothing of it is counted.
+    ///
+    /// # Errors
+    /// What is wrong with the rows.
+    pub fn peek(&mut self, node: Node, decoder: &mut Decoder, batch: &mut Batch) -> Result<bool> {
+        let measured = std::mem::take(&mut self.measured);
+        let result = self.fill(node, decoder, batch, Limits { blocks: 1, bytes: u64::MAX, spare: (0, 0) });
+        self.measured = measured;
+        result.map(|()| !self.at_end())
     }
 
     /// What the full shuffle for the epoch under way has cost; None if the strategy makes none.

@@ -122,13 +122,13 @@ impl MixedColumns {
     }
 
     /// Takes over the categories that were found in another process, by place, of each column that has some.
-    pub fn adopt(&mut self, found: Vec<Vec<String>>) {
+    pub fn adopt(&mut self, found: &[Vec<String>]) {
         let columns = self.columns.iter_mut().filter_map(|column| match &mut column.kind {
             Kind::Category(categories) => Some(categories),
             Kind::Number(_) => None,
         });
         for (categories, names) in columns.zip(found) {
-            categories.set_names(names);
+            categories.set_names(names.clone());
             categories.state = State::Prepared;
         }
         self.number();

@@ -91,17 +91,17 @@ impl Decoder {
     }
 
     /// Takes over what another decoder of the same rows has found; this one must not have decoded anything.
-    pub fn adopt(&mut self, found: Found) {
-        if let Some(classes) = found.classes {
+    pub fn adopt(&mut self, found: &Found) {
+        if let Some(classes) = &found.classes {
             self.labels.adopt(classes);
         }
         match &mut self.features {
             Features::Array { dim, .. } => *dim = found.dim,
-            Features::Mixed(columns) => columns.adopt(found.categories),
+            Features::Mixed(columns) => columns.adopt(&found.categories),
             Features::Sparse(columns) => found.limit.into_iter().for_each(|limit| columns.set_limit(limit)),
             Features::Columns { .. } => {}
         }
-        self.scaler = found.standardizer.map(Scaler::new);
+        self.scaler = found.standardizer.clone().map(Scaler::new);
         self.preparing = false;
     }
 }

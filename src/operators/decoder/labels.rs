@@ -125,12 +125,14 @@ impl Labels {
     }
 
     /// Takes over the classes that were met in another process.
-    pub fn adopt(&mut self, found: FoundClasses) {
+    pub fn adopt(&mut self, found: &FoundClasses) {
         let Meaning::Class(classes) = &mut self.meaning else { return };
-        found.values.iter().for_each(|value| drop(classes.values.add_text(value)));
-        classes.codes = found.codes;
-        if let (Some(weights), Some(found)) = (&mut classes.weights, found.weights) {
-            weights.set_all(found.into_iter().map(f32::from_bits).collect());
+        for value in &found.values {
+            classes.values.add_text(value);
+        }
+        classes.codes = found.codes.clone();
+        if let (Some(weights), Some(found)) = (&mut classes.weights, &found.weights) {
+            weights.set_all(found.iter().map(|bits| f32::from_bits(*bits)).collect());
         }
         classes.closed = found.prepared.then_some(Closed::Prepared);
     }

@@ -20,6 +20,12 @@ pub fn explain(training: &Training, explain: Explain) {
     }
     explain.integer(c"Epochs", request.max_epochs.into());
     hyperparameters(&request.hyperparameters, explain);
+    if request.workers > 1 {
+        let ran = training.processes.filter(|_| explain.analyze());
+        explain.integer(c"Processes", ran.unwrap_or(request.workers).into());
+        explain.integer(c"Workers Planned", i64::from(request.workers) - 1);
+        ran.into_iter().for_each(|processes| explain.integer(c"Workers Launched", i64::from(processes) - 1));
+    }
     explain.text(c"Strategy", request.shuffling.strategy.name());
     explain.integer(c"Seed", request.shuffling.seed);
     if let (true, Some(last)) = (explain.analyze(), training.outcome.as_ref().and_then(|rows| rows.last())) {

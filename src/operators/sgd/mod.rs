@@ -7,7 +7,9 @@
 mod explain;
 mod options;
 mod request;
+mod together;
 mod training;
+mod workers;
 
 use crate::error::OrRaise;
 use crate::pg::arguments::Arguments;
@@ -15,6 +17,7 @@ use crate::pg::custom_scan::{CustomScan, Flags, Methods, Node};
 use crate::pg::explain::Explain;
 pub use request::{Request, TrainArguments, check_features};
 pub use training::{EpochRow, Training, feature_kind};
+pub use workers::KIND as TRAINING_WORKERS;
 
 /// State of the node.
 pub struct Sgd {

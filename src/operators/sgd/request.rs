@@ -7,7 +7,7 @@ use crate::pg::arguments::Arguments;
 use crate::pg::require_utf8;
 use serde_json::{Map, Value, json};
 use sgd::{Hyperparameters, ModelKind};
-use shuffle::Geometry;
+use shuffle::{Geometry, MAX_PROCESSES, Strategy};
 
 /// Epochs that a training may take. Each leaves a row to be kept, whatever it cost.
 const MAX_EPOCHS: i32 = 1_000_000;
@@ -30,6 +30,7 @@ pub struct TrainArguments {
     pub seed: Option<i64>,
     pub name: Option<String>,
     pub options: Option<Value>,
+    pub workers: Option<i32>,
 }
 
 /// What is to be trained.
@@ -43,6 +44,8 @@ pub struct Request {
     pub shuffling: Shuffling,
     pub name: Option<String>,
     pub options: Options,
+    /// processes that are to train together
+    pub workers: u32,
 }
 
 impl Request {
@@ -70,11 +73,12 @@ impl Request {
         record
     }
 
-    /// What it takes to train the same model again, and how the source was read.
-    pub fn to_json(&self, geometry: Geometry) -> Value {
+    /// What it takes to train the same model again, how the source was read, and by how many processes.
+    pub fn to_json(&self, geometry: Geometry, processes: u32) -> Value {
         let mut record = self.record();
         record.insert("block_size".into(), json!(self.shuffling.block_size.to_string()));
         record.insert("buffer_size".into(), json!(self.shuffling.buffer_size.to_string()));
+        record.insert("workers".into(), json!(processes));
         record.insert("pages_per_block".into(), json!(geometry.pages_per_block));
         record.insert("buffer_blocks".into(), json!(geometry.buffer_blocks));
         Value::Object(record)
@@ -102,6 +106,7 @@ impl TrainArguments {
             seed: arguments.get(9),
             name: arguments.get(10),
             options,
+            workers: arguments.get(13),
         })
     }
 
@@ -125,10 +130,19 @@ impl TrainArguments {
         {
             return Err(invalid("name", format!("its {} bytes are not in 1 to {MAX_NAME_BYTES}", name.len())));
         }
+        let workers = self.workers.ok_or(Error::NullArgument("workers"))?;
+        let workers = u32::try_from(workers).ok().filter(|workers| (1..=MAX_PROCESSES).contains(workers));
+        let workers = workers.ok_or_else(|| {
+            invalid("workers", format!("{} is not in 1 to {MAX_PROCESSES}", self.workers.unwrap_or_default()))
+        })?;
         let (options, hyperparameters) = Options::parse(self.options, kind, self.learning_rate)?;
         let features = self.features.map(|features| check_features(features, &label)).transpose()?;
         if let Some(weight) = &options.weight {
             check_weight(weight, &label, features.as_deref())?;
+        }
+        let shuffling = Shuffling::parse(self.shuffle, self.seed, self.block_size, self.buffer_size)?;
+        if workers > 1 && shuffling.strategy != Strategy::CorgiPile {
+            return Err(Error::NotByWorkers(shuffling.strategy.name()));
         }
         Ok(Request {
             source,
@@ -136,9 +150,10 @@ impl TrainArguments {
             features,
             hyperparameters,
             max_epochs: max_epochs as u32,
-            shuffling: Shuffling::parse(self.shuffle, self.seed, self.block_size, self.buffer_size)?,
+            shuffling,
             name: self.name,
             options,
+            workers,
         })
     }
 }

@@ -1,12 +1,13 @@
 //! Training, from the first look at the source to the stored model.
 
 use super::request::Request;
+use super::together::learn;
+use super::workers::Team;
 use crate::error::{Error, Notice, Result};
 use crate::models::{self, Categories, ColumnKind, FeatureKind, NewModel};
 use crate::operators::{Buffers, Features, Shuffling, Source, preparation};
-use crate::pg::check_for_interrupts;
 use crate::pg::custom_scan::Flags;
-use crate::pg::query::Running;
+use crate::pg::query::{Column, Running};
 use pgrx::{IntoDatum, pg_sys};
 use serde::Serialize;
 use sgd::{EpochReport, Trainer};
@@ -72,19 +73,17 @@ impl EpochRow {
 pub struct Training {
     pub(super) request: Request,
     pub(super) features: Vec<String>,
+    /// of the source
+    pub(super) columns: Vec<Column>,
     label_type: pg_sys::Oid,
     /// is there a pass over the rows before the first epoch?
     prepares: bool,
     pub(super) buffers: Buffers,
     pub(super) outcome: Option<Vec<EpochRow>>,
     pub(super) compute: Duration,
+    /// that have trained it, if several were asked for and it was trained
+    pub(super) processes: Option<u32>,
 }
-
-/// Floats that SGD may go through between two looks at pending interrupts: a fraction of a millisecond's work.
-const FLOATS_PER_CHUNK: usize = 1 << 18;
-
-/// How many floats' work a stored value of a sparse tuple is: its weight lies anywhere.
-const FLOATS_PER_ENTRY: usize = 8;
 
 /// With fewer blocks in the buffer, one block more of a class changes the class's share in it by over a tenth.
 const FEW_BLOCKS: u32 = 10;
@@ -108,7 +107,17 @@ impl Training {
         let first_epoch = if prepares { 0 } else { 1 };
         let planned = source.plan(&spec, &Shuffling { first_epoch, ..request.shuffling.clone() })?;
         let buffers = Buffers::new(Running::start(planned, snapshot, instrument, flags), decoder);
-        Ok(Training { request, features, label_type, prepares, buffers, outcome: None, compute: Duration::ZERO })
+        Ok(Training {
+            request,
+            features,
+            columns: source.columns().to_vec(),
+            label_type,
+            prepares,
+            buffers,
+            outcome: None,
+            compute: Duration::ZERO,
+            processes: None,
+        })
     }
 
     /// A row per epoch. The first call trains and stores the model.
@@ -137,19 +146,60 @@ impl Training {
         // the copy of a full shuffle may have been made for this pass; it is booked on the first epoch
         let shuffle = if self.prepares { self.buffers.full_shuffle_time() } else { Duration::ZERO };
         let preparation = start.elapsed().saturating_sub(shuffle);
-        let mut trainer = None;
-        let mut history: Vec<EpochRow> = Vec::new();
-        for epoch in 1..=self.request.max_epochs {
-            if epoch > 1 || self.prepares {
-                self.buffers.next_epoch()?;
-            }
-            history.push(self.epoch(&mut trainer, &mut batch)?);
+        if self.prepares {
+            self.buffers.next_epoch()?;
         }
+        let mut history: Vec<EpochRow> = Vec::new();
+        let trainer = match self.assemble(&mut batch)? {
+            Some((team, trainer)) => Some(self.epochs_together(team, trainer, &mut batch, &mut history)?),
+            None => self.epochs(&mut batch, &mut history)?,
+        };
         if let Some(first) = history.first_mut() {
             first.shuffle_seconds += shuffle.as_secs_f64();
         }
         let Some(trainer) = trainer else { return Err(Error::NoRows("train on")) };
         self.store(&trainer, history, preparation)
+    }
+
+    /// All epochs, and what has learned from them.
+    fn epochs(&mut self, batch: &mut Batch, history: &mut Vec<EpochRow>) -> Result<Option<Trainer>> {
+        let mut trainer = None;
+        for epoch in 1..=self.request.max_epochs {
+            if epoch > 1 {
+                self.buffers.next_epoch()?;
+            }
+            history.push(self.epoch(&mut trainer, batch)?);
+        }
+        Ok(trainer)
+    }
+
+    /// All epochs, together with other processes, which have ended afterwards.
+    fn epochs_together(
+        &mut self,
+        mut team: Team,
+        mut trainer: Trainer,
+        batch: &mut Batch,
+        history: &mut Vec<EpochRow>,
+    ) -> Result<Trainer> {
+        let standardized = self.request.options.standardize;
+        let diverged = |e: sgd::Diverged| Error::Diverged { epoch: e.epoch, standardized };
+        for epoch in 1..=self.request.max_epochs {
+            if epoch > 1 {
+                self.buffers.next_epoch()?;
+            }
+            let start = Instant::now();
+            trainer.begin_epoch();
+            let check = |trainer: &Trainer| trainer.check().map_err(diverged);
+            team.member.epoch(&mut self.buffers, &mut trainer, batch, check)?;
+            if epoch == 1 {
+                self.check_first_epoch()?;
+            }
+            let report = trainer.end_epoch().map_err(diverged)?;
+            history.push(EpochRow::new(report, start.elapsed(), Duration::ZERO));
+        }
+        self.compute = team.member.compute;
+        team.finish(self.buffers.query());
+        Ok(trainer)
     }
 
     /// One epoch of SGD.
@@ -190,15 +240,8 @@ impl Training {
     /// Learns from a buffer in its order.
     fn learn(&self, trainer: &mut Trainer, batch: &Batch) -> Result<()> {
         let places = batch.order().len();
-        let floats =
-            if batch.is_sparse() { FLOATS_PER_ENTRY * (batch.nnz() / batch.len().max(1) + 1) } else { batch.stride() };
-        let chunk = (FLOATS_PER_CHUNK / (floats * self.buffers.decoder.labels().outputs())).max(1);
         trainer.begin_buffer(places);
-        for from in (0..places).step_by(chunk) {
-            trainer.learn(batch, from..(from + chunk).min(places))?;
-            check_for_interrupts();
-        }
-        Ok(())
+        learn(trainer, batch, self.buffers.decoder.labels().outputs(), 0..places)
     }
 
     /// What is known only when all rows have been seen, but should be said before learning on.
@@ -244,7 +287,7 @@ impl Training {
             classes: classes.map(|classes| classes.names),
             features: &self.features,
             feature_kind: feature_kind(decoder.features(), &self.features),
-            hyperparameters: request.to_json(self.buffers.geometry()),
+            hyperparameters: request.to_json(self.buffers.geometry(), self.processes.unwrap_or(1)),
             linear,
             standardizer: decoder.standardizer().cloned(),
             skipped: decoder.skipped(),

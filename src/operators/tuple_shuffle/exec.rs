@@ -203,7 +203,7 @@ impl TupleShuffle {
             true => usize::from(scan.at_block_end()),
             false => scan.blocks_for(&self.mixer),
         });
-        let memory = self.shuffling.buffer_memory();
+        let memory = self.shuffling.buffer_memory() / u64::from(self.processes);
         if !self.mixer.keeps_tuples() {
             return Limits { blocks, bytes: memory, spare: (0, 0) };
         }

@@ -8,13 +8,15 @@ mod exec;
 mod explain;
 
 use super::block_shuffle::BlockShuffle;
-use super::{FullShuffle, Shuffling};
+use super::{Decoder, FullShuffle, Shuffling};
+use crate::error::Result;
 use crate::pg::custom_scan::{CustomScan, Flags, Methods, Node, Scan};
 use crate::pg::explain::Explain;
 use crate::pg::tuple_buffer::TupleBuffer;
 use exec::Places;
-use shuffle::{Geometry, Mixer};
+use shuffle::{Deal, Geometry, Mixer};
 use std::time::Duration;
+use tuples::Batch;
 
 /// State of the node.
 pub struct TupleShuffle {
@@ -22,6 +24,8 @@ pub struct TupleShuffle {
     mixer: Mixer,
     /// has this epoch begun?
     begun: bool,
+    /// how many processes share the buffer's memory
+    processes: u32,
     /// where the tuples in SGD's batch are
     places: Places,
     /// tuples for a parent that wants slots
@@ -59,6 +63,7 @@ impl CustomScan for TupleShuffle {
             mixer: Mixer::new(shuffling.strategy, shuffling.seed),
             shuffling,
             begun: false,
+            processes: 1,
             places: Places::default(),
             tuples: None,
             order: Vec::new(),
@@ -95,8 +100,15 @@ impl TupleShuffle {
 
     /// How the source falls into blocks, and how many of them the buffer really held; known once it has been read.
     pub fn geometry(&self, node: Node) -> Geometry {
-        let geometry = blocks(node).with(|scan, _| *scan.geometry());
-        Geometry { buffer_blocks: self.measured.blocks.max(1) as u32, ..geometry }
+        let (geometry, deal) = blocks(node).with(|scan, _| (*scan.geometry(), scan.deal()));
+        let blocks = self.measured.blocks.max(1) as u32;
+        let of_all = if deal == Deal::ALONE { blocks } else { geometry.buffer_blocks.min(blocks * deal.processes()) };
+        Geometry { buffer_blocks: of_all, ..geometry }
+    }
+
+    /// How the source falls into blocks, and how many of them a buffer should hold; known once it has been opened.
+    pub fn planned_geometry(&self, node: Node) -> Geometry {
+        blocks(node).with(|scan, _| *scan.geometry())
     }
 
     /// What the full shuffle for the epoch under way has cost; None if the strategy makes none.
@@ -107,6 +119,36 @@ impl TupleShuffle {
     /// The number, from 1, of the block that was begun last in this epoch.
     pub fn block(&self, node: Node) -> usize {
         blocks(node).with(|scan, _| scan.blocks_begun())
+    }
+
+    /// Makes this the scan of one of several processes, from the next epoch on: see [`BlockShuffle::set_deal`].
+    pub fn set_deal(&mut self, node: Node, deal: Deal, pages: u32) {
+        self.mixer.set_deal(deal);
+        self.processes = deal.processes();
+        blocks(node).with(|scan, _| scan.set_deal(deal, pages));
+    }
+
+    /// The number, from 0, of the buffer that was filled last in this epoch, if there are several processes.
+    pub fn buffer(&self, node: Node) -> u64 {
+        blocks(node).with(|scan, _| scan.buffer())
+    }
+
+    /// See [`BlockShuffle::reads_table`].
+    pub fn reads_table(&self, node: Node) -> bool {
+        blocks(node).with(|scan, below| scan.reads_table(below))
+    }
+
+    /// See [`BlockShuffle::peek`].
+    ///
+    /// # Errors
+    /// What is wrong with the rows.
+    pub fn peek(&mut self, node: Node, decoder: &mut Decoder, batch: &mut Batch) -> Result<bool> {
+        blocks(node).with(|scan, below| scan.peek(below, decoder, batch))
+    }
+
+    /// The epoch of the scan that is under way, or of the next.
+    pub fn epoch(&self, node: Node) -> u64 {
+        blocks(node).with(|scan, _| scan.epoch())
     }
 
     /// Ends the epoch. What is in the buffer may still be wanted in the next.

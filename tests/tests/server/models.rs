@@ -354,7 +354,8 @@ fn the_functions_have_the_documented_signatures() {
          learning_rate double precision DEFAULT NULL::double precision, max_epochs integer DEFAULT 20, \
          shuffle text DEFAULT 'corgipile'::text, block_size text DEFAULT 'auto'::text, \
          buffer_size text DEFAULT '10%'::text, \
-         seed bigint DEFAULT NULL::bigint, name text DEFAULT NULL::text, options jsonb DEFAULT NULL::jsonb|\
+         seed bigint DEFAULT NULL::bigint, name text DEFAULT NULL::text, options jsonb DEFAULT NULL::jsonb, \
+         loader text DEFAULT 'auto'::text, workers integer DEFAULT 1|\
          TABLE(model_id bigint, epoch integer, loss double precision, accuracy double precision, \
          learning_rate double precision, tuples bigint, seconds double precision, r2 double precision)|v|u"
     );
