@@ -195,6 +195,8 @@ pub enum Error {
     NoProbabilities { model_id: i64, kind: &'static str },
     #[error("out of memory: {0} bytes cannot be had")]
     OutOfMemory(usize),
+    #[error("could not {verb} temporary file: {reason}")]
+    TemporaryFile { verb: &'static str, reason: std::io::Error },
     #[error("stored model {0} cannot be read: {1}")]
     CorruptModel(i64, String),
     #[error("corgipile_shuffle() needs a table's row type")]
@@ -339,6 +341,10 @@ impl Error {
             | Error::PredictIndexBeyond { .. }
             | Error::PredictIndexTwice(_) => Code::ERRCODE_ARRAY_ELEMENT_ERROR,
             Error::OutOfMemory(_) => Code::ERRCODE_OUT_OF_MEMORY,
+            Error::TemporaryFile { reason, .. } if reason.kind() == std::io::ErrorKind::StorageFull => {
+                Code::ERRCODE_DISK_FULL
+            }
+            Error::TemporaryFile { .. } => Code::ERRCODE_IO_ERROR,
             Error::CorruptModel(..) => Code::ERRCODE_DATA_CORRUPTED,
             Error::NoModelTable(_) => Code::ERRCODE_UNDEFINED_TABLE,
             Error::SourceChanged => Code::ERRCODE_T_R_SERIALIZATION_FAILURE,

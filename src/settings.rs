@@ -3,6 +3,7 @@
 use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
 
 static MAX_BUFFER_MEMORY_KB: GucSetting<i32> = GucSetting::<i32>::new(1024 * 1024);
+static CACHE_MEMORY_KB: GucSetting<i32> = GucSetting::<i32>::new(256 * 1024);
 
 /// Makes the settings known to PostgreSQL; called once per backend.
 pub fn define() {
@@ -17,6 +18,21 @@ pub fn define() {
         GucContext::Userset,
         GucFlags::UNIT_KB,
     );
+    GucRegistry::define_int_guc(
+        c"corgipile.cache_memory",
+        c"Sets the maximum memory for decoded tuples that a training keeps from its first epoch for the others.",
+        c"Beside the memory of the buffer; a table that fits the buffer needs none. Valid range 0kB..2147483647kB.",
+        &CACHE_MEMORY_KB,
+        0,
+        i32::MAX,
+        GucContext::Userset,
+        GucFlags::UNIT_KB,
+    );
+}
+
+/// Upper bound, in bytes, of the memory for decoded tuples beside the buffer's.
+pub fn cache_memory() -> u64 {
+    CACHE_MEMORY_KB.get() as u64 * 1024
 }
 
 /// Upper bound, in bytes, of the memory of one tuple buffer.

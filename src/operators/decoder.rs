@@ -163,6 +163,16 @@ impl Decoder {
         self.heaviest = self.heaviest.max(heaviest);
     }
 
+    /// Rows are left out that are not decoded again.
+    pub fn leave_out(&mut self, rows: u64) {
+        self.skipped += rows;
+    }
+
+    /// Are features of types that take long to be made into `real`s?
+    pub fn converts(&self) -> bool {
+        self.features.convert()
+    }
+
     /// Have all tuples the weight 0?
     pub fn all_weigh_nothing(&self) -> bool {
         self.is_weighted() && self.heaviest == 0.0

@@ -18,6 +18,7 @@ use crate::pg::parallel::WorkerKind;
 use crate::pg::query::{Planned, Query};
 use crate::settings;
 use block_shuffle::BlockShuffle;
+pub use block_shuffle::{CacheMode, CachePlan};
 pub use buffers::Buffers;
 pub use decoder::{
     ClassWeight, Decoder, DecoderSpec, Features, Found, Known, MAX_CLASSES, MAX_WEIGHTS, Nulls, OwnedSpec, Unseen,
@@ -54,6 +55,9 @@ pub struct Shuffling {
     /// no batch has tuples of two blocks; for strategies that learn from the tuples as they come
     #[serde(default)]
     pub block_by_block: bool,
+    /// None for whoever reads the tuples once, or wants slots
+    #[serde(default)]
+    pub cache: Option<CachePlan>,
 }
 
 /// What a full shuffle has cost that was made for the epoch under way.
@@ -75,6 +79,7 @@ impl Shuffling {
             buffer_size: BufferSize::Bytes(4 << 20),
             first_epoch: 0,
             block_by_block: false,
+            cache: None,
         }
     }
 
@@ -102,6 +107,7 @@ impl Shuffling {
             buffer_size: buffer_size.parse().map_err(|e| invalid_size("buffer_size", e))?,
             first_epoch: 1,
             block_by_block: false,
+            cache: None,
         };
         // whether the block size is one for our pages does not depend on how many there are
         shuffling.geometry(1).map(|_| shuffling)

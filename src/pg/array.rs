@@ -110,7 +110,7 @@ impl ArrayReader {
     }
 
     /// The type of the elements.
-    pub(super) fn element(&self) -> NumberType {
+    pub fn element(&self) -> NumberType {
         self.element
     }
 }
@@ -160,6 +160,7 @@ pub(super) unsafe fn with_body<R>(datum: pg_sys::Datum, f: impl FnOnce(*const u8
             b if b & 3 == 0 => f(at.add(4)),
             b if b & 1 == 1 && b != 1 => f(at.add(1)),
             _ => {
+                super::toast::count(1);
                 let copy = pg_sys::pg_detoast_datum_copy(at.cast());
                 let result = f(copy.cast::<u8>().add(4));
                 pg_sys::pfree(copy.cast());

@@ -25,6 +25,12 @@ impl Explain {
         unsafe { (*self.0).analyze && (*self.0).timing }
     }
 
+    /// Is the plan written for people?
+    pub fn is_text(self) -> bool {
+        // SAFETY: as above.
+        unsafe { (*self.0).format == pg_sys::ExplainFormat::EXPLAIN_FORMAT_TEXT }
+    }
+
     /// A text property.
     pub fn text(self, name: &CStr, value: &str) {
         let value = CString::new(value.replace('\0', "")).unwrap_or_default();

@@ -27,6 +27,7 @@ pub mod sorter;
 pub mod sparse;
 pub mod spi;
 pub mod spool;
+pub mod temp_file;
 pub mod toast;
 pub mod tuple_buffer;
 pub mod uniform;

@@ -75,6 +75,11 @@ impl SparseReader {
         self.dim = dim;
     }
 
+    /// Are the values no `real`s?
+    pub fn converts(&self) -> bool {
+        self.values.element() != NumberType::Float4
+    }
+
     /// What the user calls index 0.
     pub fn base(&self) -> i64 {
         self.base

@@ -12,7 +12,22 @@
 use super::row::{Layout, Row};
 use pgrx::pg_sys;
 use pgrx::pg_sys::ffi::pg_guard_ffi_boundary;
+use std::cell::Cell;
 use std::ops::Range;
+
+thread_local! {
+    static DETOASTED: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Values that were fetched from out of line or decompressed, since the process began.
+pub fn detoasted() -> u64 {
+    DETOASTED.with(Cell::get)
+}
+
+/// Counts such values.
+pub(super) fn count(values: u64) {
+    DETOASTED.with(|count| count.set(count.get() + values));
+}
 
 /// Fetches the values of a scan's wanted columns. What was fetched stays until the next group of rows.
 pub struct Toast {
@@ -210,6 +225,7 @@ impl Toast {
                 self.sorted.push(i);
             }
         }
+        count(self.sorted.len() as u64);
         self.bytes.resize(self.bytes.len().max(end / 8), 0);
         let values = &self.values;
         let key = |i: usize| (values[i].table, values[i].id);

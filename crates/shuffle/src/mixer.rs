@@ -203,15 +203,23 @@ impl Mixer {
                     self.kept = self.arrival.close_up(&mut self.reservoir.filling, &mut self.moves);
                 }
             }
-            strategy => {
+            _ => {
                 order.extend(0..len);
-                if len > 0 {
-                    shuffle_tuples(strategy, seed, epoch, self.deal.ordinal(self.buffer), order);
-                    self.buffer += 1;
-                }
-                self.kept = 0;
+                self.arrived_at(last, order);
             }
         }
+    }
+
+    /// As [`arrived`](Mixer::arrived), for a strategy that [keeps](Mixer::keeps_tuples) no tuples, of which the buffer
+    /// may then be in any places: `order` has them, one after the other as the tuples came, and is permuted. So it does
+    /// not matter to the order of the tuples where they are.
+    pub fn arrived_at(&mut self, last: bool, order: &mut [u32]) {
+        self.ended = last;
+        if !order.is_empty() {
+            shuffle_tuples(self.strategy, self.seed, self.epoch, self.deal.ordinal(self.buffer), order);
+            self.buffer += 1;
+        }
+        self.kept = 0;
     }
 }
 

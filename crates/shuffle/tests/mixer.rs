@@ -337,3 +337,25 @@ proptest! {
         }
     }
 }
+
+/// The same tuples, once in the first places as they came and once anywhere: the orders say the same.
+#[test]
+fn it_does_not_matter_where_the_tuples_of_a_buffer_are() {
+    for strategy in Strategy::ALL.into_iter().filter(|strategy| !Mixer::new(*strategy, 1).keeps_tuples()) {
+        let (mut here, mut there) = (Mixer::new(strategy, 7), Mixer::new(strategy, 7));
+        for epoch in 0..3 {
+            [&mut here, &mut there].map(|mixer| mixer.begin_epoch(epoch));
+            if here.keeps_tuples() {
+                continue;
+            }
+            for (len, last) in [(100, false), (0, false), (7, false), (40, true)] {
+                let places: Vec<u32> = (0..len).map(|i| 1000 - 3 * i).collect();
+                let (mut order, mut moved) = (Vec::new(), places.clone());
+                here.arrived(len as usize, last, &mut order);
+                there.arrived_at(last, &mut moved);
+                let told: Vec<u32> = order.iter().map(|place| places[*place as usize]).collect();
+                assert_eq!((told, here.ended()), (moved, there.ended()), "{strategy:?}, epoch {epoch}");
+            }
+        }
+    }
+}

@@ -1,7 +1,8 @@
 //! A growing buffer of tuples, dense or sparse, with labels, weights, and the order in which to learn from them.
 //!
-//! Guarantees: after every change to its tuples the order is the identity over them; what a tuple consists of (row, label,
-//! weight) moves together; growing either succeeds or leaves the batch as it was.
+//! Guarantees: after every change to its tuples the order is the identity over them, unless somebody else
+//! [makes it](Batch::leave_order); what a tuple consists of (row, label, weight) moves together; growing either succeeds or
+//! leaves the batch as it was.
 
 use std::ops::Range;
 
@@ -21,8 +22,17 @@ pub struct Batch {
     /// None: all weights are 1
     weights: Option<Vec<f32>>,
     order: Vec<u32>,
-    /// whether `order` may be something else than the identity
-    reordered: bool,
+    state: OrderState,
+}
+
+/// What is known of the order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OrderState {
+    Identity,
+    /// it may be anything
+    Reordered,
+    /// it is made by somebody else, and empty as long as that has not been done
+    Left,
 }
 
 #[derive(Debug)]
@@ -51,7 +61,7 @@ impl Batch {
     }
 
     fn of(rows: Rows) -> Batch {
-        Batch { rows, len: 0, labels: Vec::new(), weights: None, order: Vec::new(), reordered: false }
+        Batch { rows, len: 0, labels: Vec::new(), weights: None, order: Vec::new(), state: OrderState::Identity }
     }
 
     /// Whether the tuples are sparse.
@@ -118,10 +128,21 @@ impl Batch {
     /// while it grows: whoever knows the number of tuples calls [`reserve`](Batch::reserve) first.
     #[inline]
     pub fn bytes(&self) -> usize {
-        match &self.rows {
-            Rows::Dense(dense) => self.len * (dense.stride * size_of::<f32>() + self.extra_bytes()),
-            Rows::Sparse(sparse) => Sparse::bytes(self.len, sparse.nnz()) + self.len * self.extra_bytes(),
-        }
+        self.bytes_of(0..self.len)
+    }
+
+    /// Memory that the tuples at `places` take, in bytes.
+    ///
+    /// # Panics
+    /// If the tuples are sparse and there is none at one of the places.
+    #[inline]
+    pub fn bytes_of(&self, places: Range<usize>) -> usize {
+        let extra = places.len() * self.extra_bytes();
+        extra
+            + match &self.rows {
+                Rows::Dense(dense) => places.len() * dense.stride * size_of::<f32>(),
+                Rows::Sparse(sparse) => Sparse::bytes(places.len(), sparse.entries(places)),
+            }
     }
 
     /// Bytes of a tuple beside its row.
@@ -133,10 +154,13 @@ impl Batch {
     /// Tuples that fit without another allocation, but for the entries of sparse ones.
     #[inline]
     pub fn capacity(&self) -> usize {
-        let rows = match &self.rows {
+        let mut rows = match &self.rows {
             Rows::Dense(dense) => dense.capacity,
-            Rows::Sparse(_) => self.labels.capacity().min(self.order.capacity()),
+            Rows::Sparse(_) => self.labels.capacity(),
         };
+        if self.state != OrderState::Left {
+            rows = rows.min(self.order.capacity());
+        }
         self.weights.as_ref().map_or(rows, |weights| weights.capacity().min(rows))
     }
 
@@ -146,7 +170,7 @@ impl Batch {
         self.len = 0;
         self.labels.clear();
         self.order.clear();
-        self.reordered = false;
+        self.state = OrderState::Identity;
         if let Some(weights) = &mut self.weights {
             weights.clear();
         }
@@ -165,10 +189,15 @@ impl Batch {
         if let Rows::Sparse(sparse) = &mut self.rows {
             sparse.truncate(len);
         }
-        if self.reordered {
-            self.restore_order();
-        }
+        self.restore_order();
         self.order.truncate(len);
+    }
+
+    /// Leaves the order to the caller, who [sets](Batch::set_order) it after every change to the tuples: from now on, until
+    /// the batch is cleared, each of them empties it. So it costs nothing to take a few tuples away from many.
+    pub fn leave_order(&mut self) {
+        self.order.clear();
+        self.state = OrderState::Left;
     }
 
     /// Takes the last tuple back, if there is one; the order becomes the identity again. Whatever indices a sparse tuple
@@ -181,21 +210,11 @@ impl Batch {
     /// the order becomes the identity again.
     pub fn retain_from(&mut self, first: usize, keep: impl Fn(f32) -> bool) {
         let first = first.min(self.len);
-        self.restore_order();
-        let mut kept = first;
-        for i in first..self.len {
-            if keep(self.labels[i]) {
-                self.order[kept] = i as u32;
-                kept += 1;
-            }
+        let places: Vec<u32> = (first..self.len).filter(|i| keep(self.labels[*i])).map(|i| i as u32).collect();
+        if first + places.len() < self.len {
+            self.close_up(first, &places);
         }
-        if kept < self.len {
-            let places = std::mem::take(&mut self.order);
-            self.close_up(&places[..kept]);
-            self.order = places;
-            self.reordered = true;
-        }
-        self.truncate(kept);
+        self.truncate(first + places.len());
     }
 
     /// Keeps the tuples at `places`, which ascend; they close up in their sequence, the others are removed, and the order
@@ -206,7 +225,7 @@ impl Batch {
     pub fn retain(&mut self, places: &[u32]) {
         assert!(places.is_sorted_by(|a, b| a < b), "places ascend");
         assert!(places.last().is_none_or(|&last| (last as usize) < self.len), "no tuple behind the last");
-        self.close_up(places);
+        self.close_up(0, places);
         self.truncate(places.len());
     }
 
@@ -227,10 +246,10 @@ impl Batch {
         self.truncate(len);
     }
 
-    /// Moves the tuples at ascending places to the first places.
-    fn close_up(&mut self, places: &[u32]) {
+    /// Moves the tuples at ascending places, none of them before `first`, to the places from `first` on.
+    fn close_up(&mut self, first: usize, places: &[u32]) {
         let places = || places.iter().map(|&place| place as usize);
-        for (to, from) in places().enumerate().filter(|(to, from)| to != from) {
+        for (to, from) in (first..).zip(places()).filter(|(to, from)| to != from) {
             self.labels[to] = self.labels[from];
             if let Some(weights) = &mut self.weights {
                 weights[to] = weights[from];
@@ -240,7 +259,7 @@ impl Batch {
             }
         }
         if let Rows::Sparse(sparse) = &mut self.rows {
-            sparse.retain(places());
+            sparse.retain_from(first, places());
         }
     }
 
@@ -410,7 +429,7 @@ impl Batch {
     /// The order, to be permuted. It stays until the next tuple comes or one goes.
     #[inline]
     pub fn order_mut(&mut self) -> &mut [u32] {
-        self.reordered = true;
+        self.order_was_given();
         &mut self.order
     }
 
@@ -423,7 +442,7 @@ impl Batch {
     /// If there is no tuple at one of the places.
     pub fn set_order(&mut self, places: &[u32]) -> Result<(), OutOfMemory> {
         assert!(places.iter().all(|&place| (place as usize) < self.len), "no tuple at a place of the order");
-        self.reordered = true;
+        self.order_was_given();
         let more = places.len().saturating_sub(self.order.len());
         self.order.try_reserve(more).map_err(|_| OutOfMemory { bytes: size_of_val(places) })?;
         self.order.clear();
@@ -434,8 +453,15 @@ impl Batch {
     /// The order, to be made any sequence of places, of any length; who lengthens it reserves first. Whoever learns in an
     /// order with a place without a tuple panics.
     pub fn order_vec_mut(&mut self) -> &mut Vec<u32> {
-        self.reordered = true;
+        self.order_was_given();
         &mut self.order
+    }
+
+    #[inline]
+    fn order_was_given(&mut self) {
+        if self.state == OrderState::Identity {
+            self.state = OrderState::Reordered;
+        }
     }
 
     #[inline]
@@ -471,25 +497,35 @@ impl Batch {
         if n > self.capacity() - self.len {
             self.grow(self.len.checked_add(n).ok_or(OutOfMemory { bytes: usize::MAX })?)?;
         }
-        if self.reordered {
-            self.restore_order();
-        }
+        self.restore_order();
         let len = self.len + n;
         self.labels.resize(len, label);
         if let Some(weights) = &mut self.weights {
             weights.resize(len, 1.0);
         }
-        // grow() refuses what does not fit 32 bits
-        self.order.extend(self.len as u32..len as u32);
+        if self.state == OrderState::Identity {
+            // grow() refuses what does not fit 32 bits
+            self.order.extend(self.len as u32..len as u32);
+        }
         self.len = len;
         Ok(())
     }
 
-    #[cold]
+    /// Makes the order what it is when the tuples change.
+    #[inline]
     fn restore_order(&mut self) {
+        match self.state {
+            OrderState::Identity => {}
+            OrderState::Reordered => self.make_identity(),
+            OrderState::Left => self.order.clear(),
+        }
+    }
+
+    #[cold]
+    fn make_identity(&mut self) {
         self.order.clear();
         self.order.extend(0..self.len as u32);
-        self.reordered = false;
+        self.state = OrderState::Identity;
     }
 
     #[cold]
@@ -506,7 +542,9 @@ impl Batch {
         }
         let more = wanted - self.len;
         self.labels.try_reserve_exact(more).map_err(|_| error)?;
-        self.order.try_reserve_exact(wanted.saturating_sub(self.order.len())).map_err(|_| error)?;
+        if self.state != OrderState::Left {
+            self.order.try_reserve_exact(wanted.saturating_sub(self.order.len())).map_err(|_| error)?;
+        }
         if let Some(weights) = &mut self.weights {
             weights.try_reserve_exact(more).map_err(|_| error)?;
         }

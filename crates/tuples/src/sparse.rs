@@ -58,6 +58,12 @@ impl Sparse {
         if i == 0 { 0 } else { self.ends[i - 1] }
     }
 
+    /// Entries of the rows at `places`.
+    #[inline]
+    pub(crate) fn entries(&self, places: std::ops::Range<usize>) -> usize {
+        self.start(places.end) - self.start(places.start)
+    }
+
     #[inline]
     pub(crate) fn row(&self, i: usize) -> (&[u32], &[f32]) {
         let entries = self.start(i)..self.ends[i];
@@ -113,10 +119,10 @@ impl Sparse {
         self.values.clear();
     }
 
-    /// Keeps the rows at ascending `places`; they close up.
-    pub(crate) fn retain(&mut self, places: impl Iterator<Item = usize>) {
+    /// Keeps the rows before `first`, and behind them those at ascending `places`; they close up.
+    pub(crate) fn retain_from(&mut self, first: usize, places: impl Iterator<Item = usize>) {
         self.counted = self.dim();
-        let (mut rows, mut entries) = (0, 0);
+        let (mut rows, mut entries) = (first, self.start(first));
         for i in places {
             // where row i begins is overwritten only by the same number: when all rows before it are kept
             let (start, end) = (self.start(i), self.ends[i]);

@@ -310,3 +310,42 @@ fn holes_are_filled_by_one_move_after_the_other() {
 fn a_hole_behind_the_last_tuple_is_none() {
     filled(2, 5).fill_holes([(1, 5)].into_iter(), 5);
 }
+
+#[test]
+fn an_order_that_is_left_to_others_is_empty_until_they_set_it() {
+    let mut batch = filled(3, 6);
+    batch.leave_order();
+    assert!(batch.order().is_empty());
+    batch.set_order(&[5, 0]).unwrap();
+    assert_eq!(batch.order(), [5, 0]);
+    batch.push(6.0).unwrap().copy_from_slice(&features_of(6, 3));
+    assert!(batch.order().is_empty());
+    batch.set_order(&[6, 1]).unwrap();
+    batch.retain_from(2, |label| label % 2.0 == 0.0);
+    assert!(batch.order().is_empty());
+    let kept = [0, 1, 2, 4, 6];
+    assert_eq!(batch.labels(), kept.map(|tuple| tuple as f32));
+    assert!((0..5).all(|i| batch.features(i) == features_of(kept[i], 3)));
+    batch.set_order(&[4]).unwrap();
+    batch.truncate(2);
+    assert_eq!((batch.order(), batch.len()), (&[][..], 2));
+    batch.clear();
+    batch.extend(3).unwrap();
+    assert_eq!(batch.order(), [0, 1, 2], "from a clear on the batch makes its order itself");
+}
+
+#[test]
+fn bytes_of_some_tuples_add_up_to_all() {
+    let mut batch = filled(5, 9);
+    assert_eq!(batch.bytes_of(0..4) + batch.bytes_of(4..9), batch.bytes());
+    batch.set_weighted(true);
+    batch.extend(3).unwrap();
+    assert_eq!(batch.bytes_of(1..3), 2 * (Batch::row_bytes(5) + 4));
+    let mut batch = Batch::sparse();
+    for entries in [3, 0, 7, 1] {
+        batch.push_sparse(0.0, entries).unwrap();
+    }
+    let parts = [0..1, 1..3, 3..4, 4..4].map(|places| batch.bytes_of(places));
+    assert_eq!(parts.iter().sum::<usize>(), batch.bytes());
+    assert_eq!(parts[1] - parts[0], batch.bytes_of(1..2) + 4 * 8);
+}

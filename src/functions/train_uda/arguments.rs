@@ -79,10 +79,12 @@ fn check(request: &Request) -> Result<()> {
         });
     }
     let options = &request.options;
-    match [("option weight", options.weight.is_some()), ("option class_weight", options.class_weight.is_some())]
-        .into_iter()
-        .find(|(_, given)| *given)
-    {
+    let given = [
+        ("option weight", options.weight.is_some()),
+        ("option class_weight", options.class_weight.is_some()),
+        ("option cache", options.cache.is_some()),
+    ];
+    match given.into_iter().find(|(_, given)| *given) {
         Some((what, _)) => Err(Error::NotByAggregate(what)),
         None => Ok(()),
     }

@@ -1,6 +1,7 @@
 //! Execution: slot by slot for any parent, whole buffers for TupleShuffle.
 
 use super::BlockShuffle;
+use super::cache::Cache;
 use super::pages::Pages;
 use crate::error::{OrRaise, Result, RowAt};
 use crate::operators::decoder::{Decoder, PageRows};
@@ -9,9 +10,10 @@ use crate::pg::custom_scan::Node;
 use crate::pg::heap::PageScan;
 use crate::pg::row::{Layout, Row};
 use crate::pg::spool::Spool;
-use crate::pg::toast::Toast;
+use crate::pg::toast::{Toast, detoasted};
 use crate::pg::uniform::{Destination, Run, Uniform};
 use shuffle::{Deal, SortKeys, block_order};
+use std::ops::Range;
 use std::time::Instant;
 use tuples::Batch;
 
@@ -56,6 +58,9 @@ impl BlockShuffle {
         }
         self.position = 0;
         self.prefetched = 0;
+        if let Some(cache) = self.cache.as_mut().filter(|_| self.epoch > 0) {
+            cache.begin_epoch(&self.geometry)?;
+        }
         self.begun = true;
         self.measured.epochs += 1;
         Ok(())
@@ -89,7 +94,10 @@ impl BlockShuffle {
         let page = self.block.next()?;
         let next = match self.block.is_empty() {
             false => Some(self.block.start),
-            true => self.order.get(self.position).map(|block| self.geometry.pages_of(*block).start),
+            true => self.order.get(self.position).and_then(|block| {
+                let pages = self.geometry.pages_of(*block);
+                Some(pages.start).filter(|first| self.of_source(*block).start == *first)
+            }),
         };
         Some(self.pages.as_mut()?.load(page, next))
     }
@@ -109,61 +117,133 @@ impl BlockShuffle {
 
     /// Asks for the next block, or for as many as the tablespace can fetch at once if blocks are small.
     fn prefetch(&mut self) {
-        let Some(pages) = &mut self.pages else { return };
+        let Some(pages) = &self.pages else { return };
         let per_block = self.geometry.pages_per_block.max(1);
         let blocks = pages.io_concurrency().div_ceil(per_block) as usize;
         let until = (self.position + blocks).min(self.order.len());
         for place in self.prefetched.max(self.position)..until {
-            pages.prefetch(self.geometry.pages_of(self.order[place]));
+            let wanted = self.of_source(self.order[place]);
+            self.pages.iter_mut().for_each(|pages| pages.prefetch(wanted.clone()));
         }
         self.prefetched = self.prefetched.max(until);
     }
 
-    /// Decodes tuples into `batch` until `limits.blocks` more blocks were read, the batch has `limits.bytes` bytes or more,
-    /// or the epoch is over. Rows are appended in the order of the scan.
-    pub fn fill(&mut self, node: Node, decoder: &mut Decoder, batch: &mut Batch, limits: Limits) -> Result<()> {
-        self.begin_epoch(node)?;
-        self.allowance = limits.blocks;
-        loop {
-            let start = self.timing.then(Instant::now);
-            let Some(rows) = self.next_page() else { return Ok(()) };
-            let loaded = self.timing.then(Instant::now);
-            self.toast.forget();
-            match (&mut self.pages, &mut self.layout) {
-                (Some(Pages::Heap(scan)), Some(layout)) => {
-                    let page = &mut HeapPage { scan, layout, toast: &mut self.toast, rows };
-                    node.in_tuple_memory(|| decoder.decode_page(batch, page))?;
-                }
-                (Some(Pages::Spool(spool)), Some(layout)) => {
-                    let page = &mut SpoolPage { spool, layout, toast: &mut self.toast, rows };
-                    node.in_tuple_memory(|| decoder.decode_page(batch, page))?;
-                }
-                (Some(pages), None) => decode_through_slot(node, pages, rows, decoder, batch)?,
-                (None, _) => return Ok(()),
-            }
-            if let (Some(start), Some(loaded)) = (start, loaded) {
-                self.measured.scan += loaded - start;
-                self.measured.decode += loaded.elapsed();
-            }
-            if batch.bytes() as u64 >= limits.bytes {
-                return Ok(());
-            }
-            if batch.capacity() < batch.len() * 2 {
-                self.reserve(batch, rows, limits)?;
-            }
+    /// The pages of a block that are not in the cache.
+    fn of_source(&self, block: u32) -> Range<u32> {
+        let pages = self.geometry.pages_of(block);
+        match self.cache() {
+            Some(cache) => cache.of_source(block, pages.start, pages),
+            None => pages,
         }
     }
 
-    /// Makes room for the rest of the buffer, as if its pages had all as many rows as the last: a buffer that grows bit by
-    /// bit is copied again and again, and takes twice its memory meanwhile.
-    fn reserve(&self, batch: &mut Batch, rows: usize, limits: Limits) -> Result<()> {
-        let blocks = (self.allowance + limits.spare.0).min(self.order.len() - self.position);
-        let pages = self.block.len() + blocks * self.geometry.pages_per_block as usize;
-        let bytes = (limits.bytes + limits.spare.1).saturating_sub(batch.bytes() as u64) as usize;
+    /// Decodes tuples into `batch` until `limits.blocks` more blocks were read, the buffer has `limits.bytes` bytes or more,
+    /// or the epoch is over. Rows are appended in the order of the scan, but for those that the [cache](BlockShuffle::cache)
+    /// has in memory: it says where the buffer's tuples are.
+    pub fn fill(&mut self, node: Node, decoder: &mut Decoder, batch: &mut Batch, limits: Limits) -> Result<()> {
+        self.begin_epoch(node)?;
+        self.allowance = limits.blocks;
+        let detoasted_before = detoasted();
+        if let Some(cache) = self.cache_mut() {
+            cache.begin_buffer();
+        }
+        loop {
+            if self.block.is_empty() && !self.next_block() {
+                break;
+            }
+            let (before, skipped) = (batch.len(), decoder.skipped());
+            if !self.give_cached(decoder, batch, limits)? {
+                let rows = self.decode_page(node, decoder, batch)?;
+                let block = self.order[self.position - 1];
+                if let Some(cache) = self.cache_mut() {
+                    cache.decoded(block, batch, before, decoder.skipped() - skipped);
+                }
+                if batch.capacity() - batch.len() < 2 * rows {
+                    self.reserve(batch, rows, limits)?;
+                }
+            }
+            if self.buffer_bytes(batch) >= limits.bytes {
+                break;
+            }
+        }
+        let (pages_left, raw) = (self.pages_left(), self.layout.is_some());
+        if let Some(cache) = self.cache_mut() {
+            let detoasted = detoasted() - detoasted_before;
+            let dear = !raw || decoder.converts() || detoasted * DETOASTED_MANY > batch.len() as u64;
+            cache.end_buffer(batch, pages_left, dear)?;
+        }
+        Ok(())
+    }
+
+    /// Pages still to come in this epoch.
+    fn pages_left(&self) -> u32 {
+        let blocks = self.order[self.position..].iter();
+        self.block.len() as u32 + blocks.map(|block| self.geometry.pages_of(*block).len() as u32).sum::<u32>()
+    }
+
+    /// Gives tuples of the block under way from the cache, if they are there.
+    fn give_cached(&mut self, decoder: &mut Decoder, batch: &mut Batch, limits: Limits) -> Result<bool> {
+        let Some(cache) = self.cache.as_mut().filter(|_| self.epoch > 0) else { return Ok(false) };
+        let block = self.order[self.position - 1];
+        cache.give(block, self.geometry.pages_of(block).start, &mut self.block, limits.bytes, decoder, batch)
+    }
+
+    /// Decodes the next page of the block under way into `batch`, and returns how many rows it has.
+    fn decode_page(&mut self, node: Node, decoder: &mut Decoder, batch: &mut Batch) -> Result<usize> {
+        let start = self.timing.then(Instant::now);
+        let Some(rows) = self.next_page() else { return Ok(0) };
+        let loaded = self.timing.then(Instant::now);
+        self.toast.forget();
+        match (&mut self.pages, &mut self.layout) {
+            (Some(Pages::Heap(scan)), Some(layout)) => {
+                let page = &mut HeapPage { scan, layout, toast: &mut self.toast, rows };
+                node.in_tuple_memory(|| decoder.decode_page(batch, page))?;
+            }
+            (Some(Pages::Spool(spool)), Some(layout)) => {
+                let page = &mut SpoolPage { spool, layout, toast: &mut self.toast, rows };
+                node.in_tuple_memory(|| decoder.decode_page(batch, page))?;
+            }
+            (Some(pages), None) => decode_through_slot(node, pages, rows, decoder, batch)?,
+            (None, _) => {}
+        }
+        if let (Some(start), Some(loaded)) = (start, loaded) {
+            self.measured.scan += loaded - start;
+            self.measured.decode += loaded.elapsed();
+        }
+        Ok(rows)
+    }
+
+    /// Bytes of the tuples in the buffer.
+    fn buffer_bytes(&self, batch: &Batch) -> u64 {
+        self.cache().map_or(batch.bytes(), |cache| cache.arrived().bytes) as u64
+    }
+
+    /// Makes room for the rest of the buffer, as if its pages had all as many rows as the last, and for what stays of it in
+    /// later ones: a buffer that grows bit by bit is copied again and again, and takes twice its memory meanwhile.
+    fn reserve(&mut self, batch: &mut Batch, rows: usize, limits: Limits) -> Result<()> {
+        let left = self.order.len() - self.position;
+        let blocks = (self.allowance + limits.spare.0).min(left);
+        let pages_of = |blocks: usize| self.block.len() + blocks * self.geometry.pages_per_block as usize;
+        let bytes = (limits.bytes + limits.spare.1).saturating_sub(self.buffer_bytes(batch)) as usize;
         let room = bytes / (batch.bytes() / batch.len().max(1)).max(1);
-        Ok(batch.reserve((pages * rows).min(room + rows))?)
+        let buffer = (pages_of(blocks) * rows).min(room + rows);
+        if let Some(cache) = self.cache() {
+            let (stay, all) = cache.will_stay(batch, self.pages_left());
+            if stay > 0 {
+                let wanted = if all { stay } else { buffer + stay };
+                if batch.reserve(wanted.max(buffer)).is_ok() {
+                    return Ok(());
+                }
+                self.cache_mut().into_iter().for_each(Cache::memory_is_out);
+            }
+        }
+        Ok(batch.reserve(buffer)?)
     }
 }
+
+/// Decoding is dear if one row in so many has an array that was TOASTed or compressed: to get it costs some 50 times what
+/// another row costs.
+const DETOASTED_MANY: u64 = 16;
 
 /// A page of the heap whose rows are read raw.
 struct HeapPage<'a> {

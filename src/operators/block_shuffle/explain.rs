@@ -1,6 +1,6 @@
 //! EXPLAIN.
 
-use super::BlockShuffle;
+use super::{BlockShuffle, CacheMode};
 use crate::pg::custom_scan::Node;
 use crate::pg::explain::Explain;
 
@@ -15,6 +15,7 @@ pub fn explain(scan: &mut BlockShuffle, node: Node, explain: Explain) {
         explain.integer(c"Blocks Read", scan.measured.blocks as i64);
         explain.integer(c"Epochs", scan.measured.epochs as i64);
     }
+    cache(scan, explain);
     let copy = scan.full_shuffle().filter(|copy| explain.analyze() && copy.bytes > 0);
     if let Some(copy) = copy {
         explain.integer(c"Full Shuffle Space", copy.bytes as i64);
@@ -30,5 +31,45 @@ pub fn explain(scan: &mut BlockShuffle, node: Node, explain: Explain) {
         }
         explain.milliseconds(c"Scan Time", scan.measured.scan.as_secs_f64());
         explain.milliseconds(c"Decode Time", scan.measured.decode.as_secs_f64());
+    }
+}
+
+/// Whether tuples are kept for later epochs, or after the fact what was kept.
+fn cache(scan: &BlockShuffle, explain: Explain) {
+    let Some(plan) = scan.shuffling.cache else { return };
+    let off = |reason: &str| {
+        if explain.is_text() {
+            explain.text(c"Cache", &format!("off ({reason})"));
+        } else {
+            explain.text(c"Cache", "off");
+            explain.text(c"Cache Off Because", reason);
+        }
+    };
+    let Some(cache) = &scan.cache else {
+        return plan.obstacle(scan.shuffling.strategy).into_iter().for_each(off);
+    };
+    if !explain.analyze() {
+        return explain.text(c"Cache", if plan.mode == CacheMode::On { "on" } else { "auto" });
+    }
+    match cache.contents(&scan.geometry) {
+        Err(reason) => off(reason),
+        Ok((memory, disk, blocks)) if explain.is_text() => {
+            let (memory, disk, of) = (size(memory), size(disk), scan.geometry.blocks);
+            explain.text(c"Cache", &format!("memory {memory}, disk {disk}, {blocks} of {of} blocks"));
+        }
+        Ok((memory, disk, blocks)) => {
+            explain.text(c"Cache", "on");
+            explain.integer(c"Cache Memory", memory as i64);
+            explain.integer(c"Cache Disk", disk as i64);
+            explain.integer(c"Cached Blocks", blocks as i64);
+        }
+    }
+}
+
+/// Bytes as PostgreSQL writes them: in a unit of which there are some.
+fn size(bytes: u64) -> String {
+    match bytes.div_ceil(1 << 10) {
+        kilobytes @ 0..10_240 => format!("{kilobytes}kB"),
+        kilobytes => format!("{}MB", kilobytes.div_ceil(1 << 10)),
     }
 }

@@ -8,6 +8,7 @@
 //! child's rows once and shuffles the pages of the spool. So it does with any source that is to be shuffled fully: then
 //! it sorts the rows on their way into the spool, and reads that as it lies.
 
+mod cache;
 mod copy;
 mod exec;
 mod explain;
@@ -19,6 +20,9 @@ use crate::pg::custom_scan::{CustomScan, Flags, Methods, Node};
 use crate::pg::explain::Explain;
 use crate::pg::row::Layout;
 use crate::pg::toast::Toast;
+use crate::settings;
+use cache::{Arrived, Cache};
+pub use cache::{CacheMode, CachePlan};
 use copy::Copies;
 pub use exec::Limits;
 use pages::Pages;
@@ -34,6 +38,8 @@ pub struct BlockShuffle {
     /// opened by the first scan, kept by rescans
     pages: Option<Pages>,
     copies: Copies,
+    /// tuples for later epochs, if there may be any
+    cache: Option<Cache>,
     geometry: Geometry,
     /// which of several processes that read this source together this one is, and what of this epoch's blocks is its own
     deal: Deal,
@@ -88,6 +94,8 @@ impl CustomScan for BlockShuffle {
             }
         };
         let shuffling: Shuffling = node.private();
+        let kept = shuffling.cache.filter(|plan| plan.obstacle(shuffling.strategy).is_none());
+        let cache = kept.map(|plan| Cache::new(plan.mode, Some(settings::cache_memory())));
         BlockShuffle {
             epoch: shuffling.first_epoch,
             geometry: shuffling.geometry(0).or_raise(),
@@ -97,6 +105,7 @@ impl CustomScan for BlockShuffle {
             deal: Deal::ALONE,
             share: Share::default(),
             agreed_pages: None,
+            cache,
             begun: false,
             order: Vec::new(),
             position: 0,
@@ -127,6 +136,9 @@ impl CustomScan for BlockShuffle {
         if let Some(pages) = self.pages.take() {
             pages.end();
         }
+        if let Some(cache) = self.cache.take() {
+            cache.end();
+        }
         self.copies.end();
         node.end_child();
     }
@@ -150,6 +162,26 @@ impl BlockShuffle {
         self.block = 0..0;
     }
 
+    /// The cache, unless this is the preparation pass.
+    fn cache(&self) -> Option<&Cache> {
+        self.cache.as_ref().filter(|_| self.epoch > 0)
+    }
+
+    fn cache_mut(&mut self) -> Option<&mut Cache> {
+        self.cache.as_mut().filter(|_| self.epoch > 0)
+    }
+
+    /// How many tuples of the epochs before must stay at the beginning of the batch while the others go; None if the order
+    /// of arrival is not kept apart from the batch.
+    pub fn tuples_kept(&self) -> Option<usize> {
+        self.cache().map(Cache::kept)
+    }
+
+    /// The tuples that have come since the last fill began, if they are anywhere in the batch.
+    pub fn arrived(&self) -> Option<&Arrived> {
+        self.cache().map(Cache::arrived)
+    }
+
     /// How the source falls into blocks; known as soon as an epoch has begun.
     pub fn geometry(&self) -> &Geometry {
         &self.geometry
@@ -171,6 +203,9 @@ impl BlockShuffle {
     pub fn set_deal(&mut self, deal: Deal, pages: u32) {
         self.deal = deal;
         self.agreed_pages = Some(pages);
+        if let Some(cache) = &mut self.cache {
+            cache.share_memory(deal.processes());
+        }
     }
 
     /// Which of several processes this one is.
@@ -193,9 +228,9 @@ impl BlockShuffle {
     /// # Errors
     /// What is wrong with the rows.
     pub fn peek(&mut self, node: Node, decoder: &mut Decoder, batch: &mut Batch) -> Result<bool> {
-        let measured = std::mem::take(&mut self.measured);
+        let (measured, cache) = (std::mem::take(&mut self.measured), self.cache.take());
         let result = self.fill(node, decoder, batch, Limits { blocks: 1, bytes: u64::MAX, spare: (0, 0) });
-        self.measured = measured;
+        (self.measured, self.cache) = (measured, cache);
         result.map(|()| !self.at_end())
     }
 

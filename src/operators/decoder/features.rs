@@ -47,6 +47,16 @@ impl Features {
         }
     }
 
+    /// Are they of types that take long to be made into `real`s?
+    pub fn convert(&self) -> bool {
+        match self {
+            Features::Array { reader, .. } => reader.element() != NumberType::Float4,
+            Features::Columns { types, .. } => types.contains(&NumberType::Numeric),
+            Features::Mixed(_) => true,
+            Features::Sparse(columns) => columns.convert(),
+        }
+    }
+
     /// Learns from a row how many features there are, if that has to be learned: as many as the first feature array has
     /// that comes along. True once it is known.
     #[inline]

@@ -191,7 +191,7 @@ impl Decoder {
 
     /// Makes `batch` one for our number of features. False if it is still not known.
     #[inline]
-    fn shape_dense(&mut self, batch: &mut Batch) -> bool {
+    fn shape_dense(&self, batch: &mut Batch) -> bool {
         match self.features.dense_dim() {
             Some(dim) if batch.is_empty() && (batch.is_sparse() || batch.dim() != dim) => {
                 *batch = Batch::dense(dim);
@@ -204,6 +204,15 @@ impl Decoder {
             None => return false,
         }
         true
+    }
+
+    /// Makes `batch` one for the tuples that rows become, as far as that is known.
+    pub fn shape(&self, batch: &mut Batch) {
+        if self.is_sparse() {
+            self.shape_sparse(batch);
+        } else {
+            self.shape_dense(batch);
+        }
     }
 
     /// Makes `batch` one for sparse tuples.

@@ -78,6 +78,11 @@ impl SparseColumns {
         self.reader.base()
     }
 
+    /// Are the values of a type that takes long to be made into `real`s?
+    pub fn convert(&self) -> bool {
+        self.reader.converts()
+    }
+
     /// Appends a tuple with this label to `batch`.
     ///
     /// # Errors

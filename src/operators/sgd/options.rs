@@ -4,7 +4,7 @@
 //! option that is silently ignored costs its user a night of training.
 
 use crate::error::{Error, Result};
-use crate::operators::{ClassWeight, Features, Nulls, Unseen};
+use crate::operators::{CacheMode, ClassWeight, Features, Nulls, Unseen};
 use serde_json::{Map, Value, json};
 use sgd::{Hyperparameters, ModelKind, Optimizer, Schedule};
 
@@ -22,14 +22,17 @@ pub struct Options {
     /// dimensions of sparse tuples
     pub dimensions: Option<usize>,
     pub unseen: Option<Unseen>,
+    /// whether decoded tuples are kept for the next epochs
+    pub cache: Option<CacheMode>,
 }
 
 /// All keys, in the order in which they are listed.
-const KNOWN: [&str; 20] = [
+const KNOWN: [&str; 21] = [
     "a",
     "batch_size",
     "beta1",
     "beta2",
+    "cache",
     "class_weight",
     "decay",
     "dimensions",
@@ -90,6 +93,7 @@ impl Options {
             index_base: keys.integer("index_base", 0, 1)?.map(|base| base as u32),
             dimensions: keys.integer("dimensions", 1, crate::operators::MAX_WEIGHTS as u64)?.map(|d| d as usize),
             unseen: keys.take("unseen", "\"error\" or \"zero\"", read)?,
+            cache: keys.take("cache", "\"auto\", \"on\" or \"off\"", read)?,
         };
         Ok((options, hyperparameters))
     }

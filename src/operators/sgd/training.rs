@@ -5,7 +5,7 @@ use super::together::learn;
 use super::workers::Team;
 use crate::error::{Error, Notice, Result};
 use crate::models::{self, Categories, ColumnKind, FeatureKind, NewModel};
-use crate::operators::{Buffers, Features, Shuffling, Source, preparation};
+use crate::operators::{Buffers, CachePlan, Features, Shuffling, Source, preparation};
 use crate::pg::custom_scan::Flags;
 use crate::pg::query::{Column, Running};
 use pgrx::{IntoDatum, pg_sys};
@@ -105,7 +105,8 @@ impl Training {
         request.options.check_features(decoder.features())?;
         let prepares = request.options.standardize || decoder.needs_preparation();
         let first_epoch = if prepares { 0 } else { 1 };
-        let planned = source.plan(&spec, &Shuffling { first_epoch, ..request.shuffling.clone() })?;
+        let cache = Some(CachePlan { mode: request.options.cache.unwrap_or_default(), epochs: request.max_epochs });
+        let planned = source.plan(&spec, &Shuffling { first_epoch, cache, ..request.shuffling.clone() })?;
         let buffers = Buffers::new(Running::start(planned, snapshot, instrument, flags), decoder);
         Ok(Training {
             request,

@@ -26,9 +26,14 @@ trait Held {
     fn len(&self) -> usize;
     fn bytes(&self) -> usize;
     /// Moves tuples, one after the other, and keeps the first `len`.
-    fn keep(&mut self, moves: impl Iterator<Item = (u32, u32)>, len: usize);
+    fn keep(&mut self, node: Node, moves: impl Iterator<Item = (u32, u32)>, len: usize);
     /// Appends tuples of the blocks below, of which an epoch has begun.
     fn fill(&mut self, node: Node, limits: Limits) -> Result<()>;
+    /// Writes into `order` the places of the tuples of the buffer as they came, if these are not simply all; says how many
+    /// bytes they have.
+    fn arrived(&self, _node: Node, _order: &mut Vec<u32>) -> Result<Option<usize>> {
+        Ok(None)
+    }
 }
 
 /// Decoded tuples.
@@ -77,10 +82,16 @@ impl Held for Decoded<'_> {
         self.batch.bytes()
     }
 
-    fn keep(&mut self, moves: impl Iterator<Item = (u32, u32)>, len: usize) {
+    fn keep(&mut self, node: Node, moves: impl Iterator<Item = (u32, u32)>, len: usize) {
         match len {
             0 => {
-                self.batch.clear();
+                match blocks(node).with(|blocks, _| blocks.tuples_kept()) {
+                    Some(kept) => {
+                        self.batch.truncate(kept);
+                        self.batch.leave_order();
+                    }
+                    None => self.batch.clear(),
+                }
                 self.places.0.clear();
             }
             len if !self.batch.is_sparse() => self.batch.fill_holes(moves, len),
@@ -95,13 +106,28 @@ impl Held for Decoded<'_> {
         let before = self.batch.len();
         let result = blocks(node).run(|blocks, below| {
             let result = blocks.fill(below, self.decoder, self.batch, limits);
-            (result, self.batch.len() - before)
+            let given = blocks.arrived().map_or(self.batch.len() - before, |arrived| arrived.tuples);
+            (result, given)
         });
         if !self.places.0.is_empty() {
             self.places.0.extend(self.places.0.len() as u32..self.batch.len() as u32);
         }
         result
     }
+
+    fn arrived(&self, node: Node, order: &mut Vec<u32>) -> Result<Option<usize>> {
+        blocks(node).with(|blocks, _| {
+            let Some(arrived) = blocks.arrived() else { return Ok(None) };
+            room(order, arrived.tuples)?;
+            order.extend(arrived.places());
+            Ok(Some(arrived.bytes))
+        })
+    }
+}
+
+/// Makes room for places.
+fn room(order: &mut Vec<u32>, places: usize) -> Result<()> {
+    order.try_reserve(places).map_err(|_| Error::OutOfMemory(places * size_of::<u32>()))
 }
 
 impl Held for TupleBuffer {
@@ -113,7 +139,7 @@ impl Held for TupleBuffer {
         self.bytes()
     }
 
-    fn keep(&mut self, moves: impl Iterator<Item = (u32, u32)>, len: usize) {
+    fn keep(&mut self, _node: Node, moves: impl Iterator<Item = (u32, u32)>, len: usize) {
         self.fill_holes(moves, len);
     }
 
@@ -187,13 +213,13 @@ impl TupleShuffle {
     fn read(&mut self, node: Node, held: &mut impl Held) -> Result<()> {
         let child = blocks(node);
         let kept = self.mixer.kept();
-        held.keep(self.mixer.take_moves(), kept);
+        held.keep(node, self.mixer.take_moves(), kept);
         child.run(|blocks, below| (blocks.begin_epoch(below), 0))?;
         let before = child.with(|blocks, _| blocks.blocks_read());
         held.fill(node, self.limits(node, held.bytes() as u64))?;
         let (read, last) = child.with(|blocks, _| (blocks.blocks_read() - before, blocks.at_end()));
         self.measured.blocks = self.measured.blocks.max(read);
-        self.mix(held, last)
+        self.mix(node, held, last)
     }
 
     /// How much to read into a buffer that has `bytes` by now. If tuples stay in it, a part of its memory is left for those
@@ -214,13 +240,22 @@ impl TupleShuffle {
     }
 
     /// Finds the order of the tuples in the buffer, `last` if no more will come in this epoch.
-    fn mix(&mut self, held: &impl Held, last: bool) -> Result<()> {
-        let (tuples, bytes) = (held.len(), held.bytes());
+    fn mix(&mut self, node: Node, held: &impl Held, last: bool) -> Result<()> {
         let start = self.timing.then(Instant::now);
-        // each tuple once, or, with one of a reservoir after each, twice
-        let room = if self.mixer.keeps_tuples() { 2 * tuples } else { tuples };
-        self.order.try_reserve(room).map_err(|_| Error::OutOfMemory(room * size_of::<u32>()))?;
-        self.mixer.arrived(tuples, last, &mut self.order);
+        self.order.clear();
+        let (tuples, bytes) = match held.arrived(node, &mut self.order)? {
+            Some(bytes) => {
+                self.mixer.arrived_at(last, &mut self.order);
+                (self.order.len(), bytes)
+            }
+            None => {
+                let tuples = held.len();
+                // each tuple once, or, with one of a reservoir after each, twice
+                room(&mut self.order, if self.mixer.keeps_tuples() { 2 * tuples } else { tuples })?;
+                self.mixer.arrived(tuples, last, &mut self.order);
+                (tuples, held.bytes())
+            }
+        };
         self.measured.buffers += u64::from(!self.order.is_empty());
         self.measured.tuples = self.measured.tuples.max(tuples);
         self.measured.bytes = self.measured.bytes.max(bytes);

@@ -157,7 +157,7 @@ fn each_page_of_a_toast_table_is_visited_about_once_per_epoch() {
     let pages: i64 = db.value("SELECT pg_relation_size(reltoastrelid) / 8192 FROM pg_class WHERE oid = 't'::regclass");
     assert!(pages >= 400, "{pages}");
     let before = visits(&mut db);
-    db.train("'t', features => '{x}', max_epochs => 10, seed => 1");
+    db.train("'t', features => '{x}', max_epochs => 10, seed => 1, options => '{\"cache\": \"off\"}'");
     let visited = visits(&mut db) - before;
     assert!((10 * pages..12 * pages).contains(&visited), "{visited} visits of {pages} pages in 10 epochs");
 }
