@@ -107,8 +107,8 @@ pub struct Cache {
 enum State {
     /// the first buffer will tell what is worth it
     Watching,
-    /// what still fits is kept, up to so many bytes in memory
-    Filling { memory: u64, file: bool },
+    /// what still fits is kept: up to so many bytes in memory, unless that is full, and perhaps in the file
+    Filling { memory: Option<u64>, file: bool },
     /// nothing more is kept
     Closed,
     /// nothing was kept
@@ -273,7 +273,7 @@ impl Cache {
         let bytes = batch.bytes() as f64 / batch.len().max(1) as f64;
         let memory = match self.state {
             State::Watching => self.memory.filter(|memory| batch.bytes() as f64 + more * bytes <= *memory as f64),
-            State::Filling { memory, .. } => Some(memory),
+            State::Filling { memory, .. } => memory,
             State::Closed | State::Off(_) => None,
         };
         let Some(memory) = memory else { return (0, false) };
@@ -285,7 +285,7 @@ impl Cache {
     pub fn memory_is_out(&mut self) {
         match &mut self.state {
             State::Watching => self.memory = self.memory.map(|_| 0),
-            State::Filling { memory, .. } => *memory = 0,
+            State::Filling { memory, .. } => *memory = None,
             State::Closed | State::Off(_) => {}
         }
     }
@@ -305,12 +305,12 @@ impl Cache {
             start = tuples.end;
             let State::Filling { memory, file } = self.state else { break };
             let bytes = batch.bytes_of(tuples.clone()) as u64;
-            if self.in_memory.saturating_add(bytes) <= memory {
+            if memory.is_some_and(|memory| self.in_memory.saturating_add(bytes) <= memory) {
                 self.keep(&page, bytes);
             } else {
                 // from here on, nothing more in memory: what stays there has no gaps
                 let file = file && self.write(&page, batch, tuples)?;
-                self.state = if file { State::Filling { memory: 0, file } } else { State::Closed };
+                self.state = if file { State::Filling { memory: None, file } } else { State::Closed };
             }
         }
         Ok(())
@@ -322,9 +322,9 @@ impl Cache {
         let all = batch.bytes() as f64 / pages * (pages + f64::from(left));
         let file = self.mode == CacheMode::On || dear;
         match self.memory {
-            Some(_) if left == 0 => State::Filling { memory: u64::MAX, file },
-            Some(memory) if file || all <= memory as f64 => State::Filling { memory, file },
-            None if file => State::Filling { memory: 0, file },
+            Some(_) if left == 0 => State::Filling { memory: Some(u64::MAX), file },
+            Some(memory) if file || all <= memory as f64 => State::Filling { memory: Some(memory), file },
+            None if file => State::Filling { memory: None, file },
             Some(_) => State::Off("larger than corgipile.cache_memory, and cheap to decode"),
             None => State::Off("cheap to decode"),
         }

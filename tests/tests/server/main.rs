@@ -3,6 +3,7 @@
 mod aggregate;
 mod backend;
 mod bad_input;
+mod cache;
 mod cancel;
 mod categories;
 mod cluster_factor;
