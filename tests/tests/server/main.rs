@@ -28,3 +28,4 @@ mod strategies;
 mod toast;
 mod training;
 mod weights;
+mod workers;
