@@ -7,8 +7,9 @@
 use std::ops::Range;
 
 use crate::OutOfMemory;
-use crate::dense::Dense;
+use crate::dense::{Allocator, Dense, Memory};
 use crate::sparse::Sparse;
+use std::rc::Rc;
 
 /// A buffer of training tuples, and the order in which to learn from them.
 ///
@@ -23,6 +24,8 @@ pub struct Batch {
     weights: Option<Vec<f32>>,
     order: Vec<u32>,
     state: OrderState,
+    /// where memory for dense rows comes from, unless it is the process's own
+    allocator: Option<Rc<dyn Allocator>>,
 }
 
 /// What is known of the order.
@@ -33,6 +36,30 @@ enum OrderState {
     Reordered,
     /// it is made by somebody else, and empty as long as that has not been done
     Left,
+}
+
+/// Tuples that another process has decoded: what [`Batch::take_over`] needs of them beside dense rows.
+#[derive(Debug)]
+pub struct Others<'a> {
+    /// by place, one for each tuple
+    pub labels: &'a [f32],
+    /// by place; None if all are 1
+    pub weights: Option<&'a [f32]>,
+    /// places to learn from, one after the other
+    pub order: &'a [u32],
+}
+
+/// Sparse rows, back to back, as [`Batch::sparse_parts`] gives them.
+#[derive(Debug, Clone, Copy)]
+pub struct SparseParts<'a> {
+    /// features per tuple
+    pub dim: usize,
+    /// where each row ends
+    pub ends: &'a [usize],
+    /// 0-based, ascending in each row
+    pub indices: &'a [u32],
+    /// one for each index
+    pub values: &'a [f32],
 }
 
 #[derive(Debug)]
@@ -60,8 +87,115 @@ impl Batch {
         Batch::of(Rows::Sparse(Sparse::new()))
     }
 
+    /// An empty batch, so far of dense tuples without features, whose dense rows will lie in memory of `allocator`.
+    pub fn with_allocator(allocator: Rc<dyn Allocator>) -> Batch {
+        Batch { allocator: Some(allocator), ..Batch::new(0) }
+    }
+
     fn of(rows: Rows) -> Batch {
-        Batch { rows, len: 0, labels: Vec::new(), weights: None, order: Vec::new(), state: OrderState::Identity }
+        Batch {
+            rows,
+            len: 0,
+            labels: Vec::new(),
+            weights: None,
+            order: Vec::new(),
+            state: OrderState::Identity,
+            allocator: None,
+        }
+    }
+
+    /// Makes this an empty batch of dense tuples with `dim` features, without weights.
+    pub fn become_dense(&mut self, dim: usize) {
+        let allocator = self.allocator.take();
+        let mut dense = Dense::new(dim);
+        dense.allocator.clone_from(&allocator);
+        *self = Batch::of(Rows::Dense(dense));
+        self.allocator = allocator;
+    }
+
+    /// Makes this an empty batch of sparse tuples with at least `dim` features, without weights.
+    pub fn become_sparse(&mut self, dim: usize) {
+        let allocator = self.allocator.take();
+        *self = Batch::sparse();
+        self.set_dim(dim);
+        self.allocator = allocator;
+    }
+
+    /// Makes this a batch of dense tuples with `dim` features whose rows lie in `rows`, one [`stride`](Batch::stride)
+    /// after the other, complete with their constant 1.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]; then the batch is empty.
+    ///
+    /// # Panics
+    /// If there are fewer rows than labels, or other numbers of weights than of labels, or the order has a place without
+    /// a tuple.
+    pub fn take_over(&mut self, dim: usize, rows: Box<dyn Memory>, others: &Others<'_>) -> Result<(), OutOfMemory> {
+        self.rows = Rows::Dense(Dense::adopt(dim, rows));
+        assert!(self.dense_rows().capacity >= others.labels.len(), "a row for each label");
+        self.take_others(others)
+    }
+
+    /// Makes this a batch of sparse tuples with copies of these rows.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]; then the batch is empty.
+    ///
+    /// # Panics
+    /// If there are not as many rows as labels and weights, or the rows do not end where the entries do, or the order has
+    /// a place without a tuple.
+    pub fn take_copy(&mut self, rows: &SparseParts<'_>, others: &Others<'_>) -> Result<(), OutOfMemory> {
+        assert!(rows.ends.len() == others.labels.len(), "a row for each label");
+        let mut sparse = match std::mem::replace(&mut self.rows, Rows::Sparse(Sparse::new())) {
+            Rows::Sparse(sparse) => sparse,
+            Rows::Dense(_) => Sparse::new(),
+        };
+        sparse.copy_from(rows)?;
+        self.rows = Rows::Sparse(sparse);
+        self.take_others(others)
+    }
+
+    fn take_others(&mut self, others: &Others<'_>) -> Result<(), OutOfMemory> {
+        let len = others.labels.len();
+        assert!(others.weights.is_none_or(|weights| weights.len() == len), "a weight for each label");
+        self.len = 0;
+        copy(&mut self.labels, others.labels)?;
+        self.weights = match (self.weights.take(), others.weights) {
+            (_, None) => None,
+            (old, Some(weights)) => {
+                let mut copied = old.unwrap_or_default();
+                copy(&mut copied, weights)?;
+                Some(copied)
+            }
+        };
+        self.len = len;
+        self.set_order(others.order)
+    }
+
+    /// Lets go of memory that is not the process's own, and of all tuples.
+    pub fn let_go(&mut self) {
+        self.clear();
+        if let Rows::Dense(dense) = &mut self.rows {
+            let allocator = dense.allocator.take();
+            *dense = Dense::new(dense.dim);
+            dense.allocator = allocator;
+        }
+    }
+
+    /// The memory in which the dense rows lie, if it is not the process's own.
+    pub fn memory(&self) -> Option<&dyn Memory> {
+        match &self.rows {
+            Rows::Dense(dense) => dense.memory(),
+            Rows::Sparse(_) => None,
+        }
+    }
+
+    /// All sparse rows, to be copied elsewhere; None if the tuples are dense.
+    pub fn sparse_parts(&self) -> Option<SparseParts<'_>> {
+        match &self.rows {
+            Rows::Dense(_) => None,
+            Rows::Sparse(sparse) => Some(sparse.parts()),
+        }
     }
 
     /// Whether the tuples are sparse.
@@ -557,6 +691,14 @@ impl Batch {
             }
         }
     }
+}
+
+/// Makes `to` a copy of `from`.
+fn copy<T: Copy>(to: &mut Vec<T>, from: &[T]) -> Result<(), OutOfMemory> {
+    to.clear();
+    to.try_reserve(from.len()).map_err(|_| OutOfMemory { bytes: size_of_val(from) })?;
+    to.extend_from_slice(from);
+    Ok(())
 }
 
 /// Dense tuples that were appended together and wait for their contents.

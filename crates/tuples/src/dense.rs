@@ -3,8 +3,26 @@
 //! Guarantees: rows are aligned to cache lines, so no row of at most 15 features ever costs two; a row slot is prepared
 //! (constant 1, zero padding) exactly once, however often the rows are refilled. Failure prevented: decoding that pays
 //! for clearing memory which the next line overwrites, and a backend that aborts because `Vec` could not grow.
+//!
+//! The allocation is this process's own, or comes from an [`Allocator`]: then another process may see the same rows.
 
 use crate::OutOfMemory;
+use std::fmt::Debug;
+use std::rc::Rc;
+
+/// Memory for floats that somebody else has allocated, aligned to 64 bytes. It stays where it is.
+pub trait Memory: Debug {
+    /// All of it.
+    fn floats(&self) -> &[f32];
+    /// All of it.
+    fn floats_mut(&mut self) -> &mut [f32];
+}
+
+/// Whoever gives memory for the rows of a batch.
+pub trait Allocator: Debug {
+    /// Zeroed memory for so many floats, or none if it cannot be had.
+    fn allocate(&self, floats: usize) -> Option<Box<dyn Memory>>;
+}
 
 /// Floats per SIMD chunk; the stride of every row is a multiple of it.
 pub const LANES: usize = 16;
@@ -17,17 +35,81 @@ const ALIGNMENT: usize = LANES * size_of::<f32>();
 pub(crate) struct Dense {
     pub(crate) dim: usize,
     pub(crate) stride: usize,
-    /// `offset` floats of slack, then every row slot that was ever used; never longer than its first allocation, because
-    /// moving it would move the alignment
-    floats: Vec<f32>,
+    floats: Floats,
     offset: usize,
     /// row slots that `floats` has memory for
     pub(crate) capacity: usize,
+    pub(crate) allocator: Option<Rc<dyn Allocator>>,
+}
+
+#[derive(Debug)]
+enum Floats {
+    /// `offset` floats of slack, then every row slot that was ever used; never longer than its first allocation, because
+    /// moving it would move the alignment
+    Own(Vec<f32>),
+    /// row slots, of which the first `used` floats were used
+    Foreign { memory: Box<dyn Memory>, used: usize },
+}
+
+impl Floats {
+    #[inline(always)]
+    fn get(&self) -> &[f32] {
+        match self {
+            Floats::Own(floats) => floats,
+            Floats::Foreign { memory, .. } => memory.floats(),
+        }
+    }
+
+    #[inline(always)]
+    fn get_mut(&mut self) -> &mut [f32] {
+        match self {
+            Floats::Own(floats) => floats,
+            Floats::Foreign { memory, .. } => memory.floats_mut(),
+        }
+    }
+
+    /// Floats that belong to row slots which are prepared, or to the slack before them.
+    #[inline]
+    fn used(&self) -> usize {
+        match self {
+            Floats::Own(floats) => floats.len(),
+            Floats::Foreign { used, .. } => *used,
+        }
+    }
 }
 
 impl Dense {
     pub(crate) fn new(dim: usize) -> Dense {
-        Dense { dim, stride: stride_of(dim), floats: Vec::new(), offset: 0, capacity: 0 }
+        Dense {
+            dim,
+            stride: stride_of(dim),
+            floats: Floats::Own(Vec::new()),
+            offset: 0,
+            capacity: 0,
+            allocator: None,
+        }
+    }
+
+    /// Rows that are there already, prepared and filled.
+    pub(crate) fn adopt(dim: usize, memory: Box<dyn Memory>) -> Dense {
+        let stride = stride_of(dim);
+        let used = memory.floats().len();
+        Dense {
+            dim,
+            stride,
+            floats: Floats::Foreign { memory, used },
+            offset: 0,
+            capacity: used / stride,
+            allocator: None,
+        }
+    }
+
+    /// The memory that somebody else has allocated, if so.
+    pub(crate) fn memory(&self) -> Option<&dyn Memory> {
+        match &self.floats {
+            Floats::Own(_) => None,
+            Floats::Foreign { memory, .. } => Some(memory.as_ref()),
+        }
     }
 
     /// Bytes of one row.
@@ -38,38 +120,39 @@ impl Dense {
     /// The first `len` rows.
     #[inline]
     pub(crate) fn rows(&self, len: usize) -> &[f32] {
-        &self.floats[self.offset..self.offset + len * self.stride]
+        &self.floats.get()[self.offset..self.offset + len * self.stride]
     }
 
     /// The rows from `first` to `end`.
     #[inline]
     pub(crate) fn rows_mut(&mut self, first: usize, end: usize) -> &mut [f32] {
-        &mut self.floats[self.offset + first * self.stride..self.offset + end * self.stride]
+        &mut self.floats.get_mut()[self.offset + first * self.stride..self.offset + end * self.stride]
     }
 
     #[inline]
     pub(crate) fn row(&self, i: usize) -> &[f32] {
         let start = self.offset + i * self.stride;
-        &self.floats[start..start + self.stride]
+        &self.floats.get()[start..start + self.stride]
     }
 
     #[inline]
     pub(crate) fn features_mut(&mut self, i: usize) -> &mut [f32] {
         let start = self.offset + i * self.stride;
-        &mut self.floats[start..start + self.dim]
+        &mut self.floats.get_mut()[start..start + self.dim]
     }
 
     /// Overwrites row `to` with row `from`.
     #[inline]
     pub(crate) fn copy(&mut self, from: usize, to: usize) {
         let from = self.offset + from * self.stride;
-        self.floats.copy_within(from..from + self.stride, self.offset + to * self.stride);
+        let (stride, to) = (self.stride, self.offset + to * self.stride);
+        self.floats.get_mut().copy_within(from..from + stride, to);
     }
 
     /// Makes sure that the row slots up to `len`, for which there is memory, are prepared.
     #[inline]
     pub(crate) fn use_up_to(&mut self, len: usize) {
-        if self.offset + len * self.stride > self.floats.len() {
+        if self.offset + len * self.stride > self.floats.used() {
             self.prepare(len);
         }
     }
@@ -77,9 +160,12 @@ impl Dense {
     /// Writes padding and constant 1 into the row slots up to `len` that were never used.
     #[cold]
     fn prepare(&mut self, len: usize) {
-        let first = self.floats.len();
-        self.floats.resize(self.offset + len * self.stride, 0.0);
-        for row in self.floats[first..].chunks_exact_mut(self.stride) {
+        let (first, end) = (self.floats.used(), self.offset + len * self.stride);
+        match &mut self.floats {
+            Floats::Own(floats) => floats.resize(end, 0.0),
+            Floats::Foreign { used, .. } => *used = end, // zeroed when it was allocated
+        }
+        for row in self.floats.get_mut()[first..end].chunks_exact_mut(self.stride) {
             row[self.dim] = 1.0;
         }
     }
@@ -87,13 +173,22 @@ impl Dense {
     /// Moves the first `len` rows to a new allocation for `wanted` rows.
     pub(crate) fn grow(&mut self, len: usize, wanted: usize, error: OutOfMemory) -> Result<(), OutOfMemory> {
         let floats = wanted.checked_mul(self.stride).and_then(|f| f.checked_add(LANES)).ok_or(error)?;
+        if let Some(allocator) = &self.allocator {
+            let mut memory = allocator.allocate(floats).ok_or(error)?;
+            let used = len * self.stride;
+            memory.floats_mut()[..used].copy_from_slice(self.rows(len));
+            self.floats = Floats::Foreign { memory, used };
+            self.offset = 0;
+            self.capacity = wanted;
+            return Ok(());
+        }
         let mut moved: Vec<f32> = Vec::new();
         moved.try_reserve_exact(floats).map_err(|_| error)?;
         // align_offset may decline to answer, by usize::MAX; then rows are merely unaligned
         let offset = moved.as_ptr().align_offset(ALIGNMENT).min(LANES);
         moved.resize(offset, 0.0);
         moved.extend_from_slice(self.rows(len));
-        self.floats = moved;
+        self.floats = Floats::Own(moved);
         self.offset = offset;
         self.capacity = wanted;
         Ok(())

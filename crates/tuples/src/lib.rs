@@ -13,8 +13,8 @@ mod dense;
 mod source;
 mod sparse;
 
-pub use batch::{Batch, RowsMut};
-pub use dense::LANES;
+pub use batch::{Batch, Others, RowsMut, SparseParts};
+pub use dense::{Allocator, LANES, Memory};
 pub use source::TupleSource;
 
 /// Memory could not be had.

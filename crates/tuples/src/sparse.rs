@@ -3,7 +3,7 @@
 //! Guarantees: memory for the entries alone, whatever the number of features; growing either succeeds or leaves the rows
 //! as they were.
 
-use crate::OutOfMemory;
+use crate::{OutOfMemory, SparseParts};
 
 /// Rows of entries, back to back.
 #[derive(Debug)]
@@ -117,6 +117,24 @@ impl Sparse {
         self.ends.clear();
         self.indices.clear();
         self.values.clear();
+    }
+
+    /// All rows.
+    pub(crate) fn parts(&self) -> SparseParts<'_> {
+        SparseParts { dim: self.dim(), ends: &self.ends, indices: &self.indices, values: &self.values }
+    }
+
+    /// Becomes a copy of these rows.
+    pub(crate) fn copy_from(&mut self, rows: &SparseParts<'_>) -> Result<(), OutOfMemory> {
+        let entries = rows.indices.len();
+        assert!(rows.values.len() == entries && rows.ends.last().is_none_or(|end| *end == entries), "rows of entries");
+        self.truncate(0);
+        self.reserve(rows.ends.len(), entries)?;
+        self.ends.extend_from_slice(rows.ends);
+        self.indices.extend_from_slice(rows.indices);
+        self.values.extend_from_slice(rows.values);
+        self.counted = rows.dim;
+        Ok(())
     }
 
     /// Keeps the rows before `first`, and behind them those at ascending `places`; they close up.

@@ -6,7 +6,6 @@ use super::sparse::SparseColumns;
 use crate::pg::array::ArrayReader;
 use crate::pg::number::NumberType;
 use crate::pg::row::Row;
-use tuples::Batch;
 
 /// The columns that are the features.
 pub enum Features {
@@ -69,15 +68,13 @@ impl Features {
         self.dense_dim().is_some()
     }
 
-    /// An empty batch for rows with entries.
-    pub fn sparse_batch(&self) -> Batch {
-        let mut batch = Batch::sparse();
+    /// Dimensions of rows with entries, as far as they are known before there is a row.
+    pub fn sparse_dim(&self) -> usize {
         match self {
-            Features::Mixed(columns) => batch.set_dim(columns.dim()),
-            Features::Sparse(columns) => columns.fixed_dim().into_iter().for_each(|dim| batch.set_dim(dim)),
-            _ => {}
+            Features::Mixed(columns) => columns.dim(),
+            Features::Sparse(columns) => columns.fixed_dim().unwrap_or_default(),
+            _ => 0,
         }
-        batch
     }
 
     /// Feature `i` of a dense row, from 0, as the user knows it.

@@ -194,7 +194,7 @@ impl Decoder {
     fn shape_dense(&self, batch: &mut Batch) -> bool {
         match self.features.dense_dim() {
             Some(dim) if batch.is_empty() && (batch.is_sparse() || batch.dim() != dim) => {
-                *batch = Batch::dense(dim);
+                batch.become_dense(dim);
                 batch.set_weighted(self.is_weighted());
             }
             Some(_) if batch.is_empty() && batch.weights().is_some() != self.is_weighted() => {
@@ -218,7 +218,7 @@ impl Decoder {
     /// Makes `batch` one for sparse tuples.
     fn shape_sparse(&self, batch: &mut Batch) {
         if batch.is_empty() && (!batch.is_sparse() || batch.weights().is_some() != self.is_weighted()) {
-            *batch = self.features.sparse_batch();
+            batch.become_sparse(self.features.sparse_dim());
             batch.set_weighted(self.is_weighted());
         }
     }
