@@ -225,6 +225,8 @@ pub enum Error {
     NotByAggregate(&'static str),
     #[error("several processes cannot train with shuffle strategy {0}")]
     NotByWorkers(&'static str),
+    #[error("the worker process has ended unexpectedly")]
+    WorkerLost,
 }
 
 /// NaN and infinities as SQL writes them; a number beyond double precision has become an infinity.
@@ -355,6 +357,7 @@ impl Error {
             }
             Error::FeatureType(_) => Code::ERRCODE_DATATYPE_MISMATCH,
             Error::NotByAggregate(_) | Error::NotByWorkers(_) => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
+            Error::WorkerLost => Code::ERRCODE_INTERNAL_ERROR,
         }
     }
 
@@ -477,6 +480,9 @@ impl Error {
             }
             Error::NotByAggregate(_) => fixed("Use corgipile_train()."),
             Error::NotByWorkers(_) => fixed("Use shuffle => 'corgipile', or workers => 1."),
+            Error::WorkerLost => {
+                fixed("The server's log may tell why; train with loader => 'in_process' to do without it.")
+            }
             _ => None,
         }
     }
@@ -498,6 +504,8 @@ pub enum Notice {
     FewBlocks { buffer_blocks: u32, blocks: u32 },
     /// Not as many processes as were asked for.
     FewerProcesses { asked: u32, processes: u32, why: &'static str },
+    /// The worker that was asked for is not to be had.
+    NoLoader(&'static str),
 }
 
 impl Notice {
@@ -506,16 +514,19 @@ impl Notice {
         let (message, hint) = match self {
             Notice::FewBlocks { buffer_blocks, blocks } => (
                 format!("the buffer holds only {buffer_blocks} of {blocks} blocks, too few to mix them well"),
-                "Use a larger buffer_size; '100%' shuffles a small table fully.",
+                Some("Use a larger buffer_size; '100%' shuffles a small table fully."),
             ),
             Notice::FewerProcesses { asked, processes, why } => (
                 format!("the model is trained by {processes} of {asked} processes: {why}"),
-                "With another number of workers the model differs; corgipile.models says how many there were.",
+                Some("With another number of workers the model differs; corgipile.models says how many there were."),
             ),
+            Notice::NoLoader(why) => (format!("the loader runs in process, without a worker: {why}"), None),
         };
-        ErrorReport::new(Code::ERRCODE_SUCCESSFUL_COMPLETION, message, "corgipile")
-            .set_hint(hint)
-            .report(PgLogLevel::NOTICE);
+        let mut report = ErrorReport::new(Code::ERRCODE_SUCCESSFUL_COMPLETION, message, "corgipile");
+        if let Some(hint) = hint {
+            report = report.set_hint(hint);
+        }
+        report.report(PgLogLevel::NOTICE);
     }
 }
 

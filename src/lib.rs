@@ -8,6 +8,7 @@ use pgrx::prelude::*;
 mod backend_tests;
 mod error;
 mod functions;
+mod loader;
 mod models;
 mod operators;
 mod pg;

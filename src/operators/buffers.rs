@@ -1,10 +1,12 @@
 //! The tuples of a running query, as whoever learns from them wants them.
 
+use super::remote::{Job, Next, Remote};
 use super::tuple_shuffle::TupleShuffle;
-use super::{Decoder, FullShuffle};
+use super::{Decoder, FullShuffle, preparation};
 use crate::error::{Error, Result};
 use crate::pg::check_for_interrupts;
 use crate::pg::custom_scan::Scan;
+use crate::pg::parallel::Why;
 use crate::pg::query::Running;
 use shuffle::{Deal, Geometry};
 use std::time::Duration;
@@ -14,11 +16,15 @@ use tuples::{Batch, TupleSource};
 pub struct Buffers {
     query: Running,
     pub decoder: Decoder,
+    /// the worker that fills them, if one does
+    remote: Option<Remote>,
+    /// why there is none although one was started
+    unable: Option<Why>,
 }
 
 impl Buffers {
     pub fn new(query: Running, decoder: Decoder) -> Buffers {
-        Buffers { query, decoder }
+        Buffers { query, decoder, remote: None, unable: None }
     }
 
     /// The query that is running.
@@ -28,6 +34,9 @@ impl Buffers {
 
     /// How the source falls into blocks, and how many of them the buffer really held; known once it has been read.
     pub fn geometry(&self) -> Geometry {
+        if let Some(remote) = &self.remote {
+            return remote.geometry();
+        }
         self.query.top::<TupleShuffle>().with(|scan, node| scan.geometry(node))
     }
 
@@ -41,7 +50,11 @@ impl Buffers {
         self.full_shuffle().map(|copy| copy.bytes)
     }
 
-    fn full_shuffle(&self) -> Option<FullShuffle> {
+    /// What the full shuffle for the epoch under way has cost; None if the strategy makes none.
+    pub fn full_shuffle(&self) -> Option<FullShuffle> {
+        if let Some(remote) = &self.remote {
+            return remote.full_shuffle();
+        }
         self.query.top::<TupleShuffle>().with(|scan, node| scan.full_shuffle(node))
     }
 
@@ -83,7 +96,7 @@ impl Buffers {
     /// # Errors
     /// What is wrong with the rows; [`Error::NoRows`]
     pub fn peek(&mut self, batch: &mut Batch) -> Result<()> {
-        let Buffers { query, decoder } = self;
+        let Buffers { query, decoder, .. } = self;
         let top: Scan<TupleShuffle> = query.top();
         query.run(|| {
             let epoch = top.with(|scan, node| scan.epoch(node));
@@ -97,6 +110,55 @@ impl Buffers {
             top.with(|scan, node| scan.set_epoch(node, epoch));
             if any { Ok(()) } else { Err(Error::NoRows("train on")) }
         })
+    }
+
+    /// Has a worker process do this from now on.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn load_elsewhere(&mut self, job: &Job) -> std::result::Result<(), Why> {
+        self.remote = Some(Remote::start(job, &self.query)?);
+        Ok(())
+    }
+
+    /// Ends the worker process, if there is one, after all epochs; `batch` has no buffer any more. What it has measured is
+    /// added to what the nodes have.
+    ///
+    /// # Errors
+    /// [`Error::WorkerLost`]; those of the worker are raised.
+    pub fn end_worker(&mut self, batch: &mut Batch) -> Result<()> {
+        match self.remote.take() {
+            Some(remote) => remote.finish(&self.query, batch, true),
+            None => Ok(()),
+        }
+    }
+
+    /// Why the worker has not filled a single buffer, if so.
+    pub fn unable(&self) -> Option<Why> {
+        self.unable
+    }
+
+    /// Goes through all rows before the first epoch; see [`preparation`].
+    ///
+    /// # Errors
+    /// Those of [`preparation::prepare`].
+    pub fn prepare(&mut self, batch: &mut Batch, standardize: bool) -> Result<()> {
+        match &mut self.remote {
+            Some(remote) => remote.prepare(&mut self.decoder),
+            None => preparation::prepare(self, batch, standardize),
+        }
+    }
+
+    /// Begins the epoch here that the worker could not begin.
+    fn load_here(&mut self, batch: &mut Batch) -> Result<()> {
+        let Some(remote) = self.remote.take() else { return Ok(()) };
+        let epoch = remote.epoch();
+        remote.finish(&self.query, batch, false)?;
+        self.unable = Some("no shared memory");
+        self.decoder.begin_epoch();
+        self.query.top::<TupleShuffle>().with(|scan, node| scan.set_epoch(node, epoch));
+        *batch = Batch::dense(0);
+        Ok(())
     }
 
     /// Ends the query.
@@ -115,7 +177,14 @@ impl TupleSource for Buffers {
     type Error = Error;
 
     fn next_batch(&mut self, batch: &mut Batch) -> Result<bool> {
-        let Buffers { query, decoder } = self;
+        if let Some(remote) = &mut self.remote {
+            match remote.next(&mut self.decoder, batch)? {
+                Next::Filled => return Ok(true),
+                Next::EndOfEpoch => return Ok(false),
+                Next::Unable => self.load_here(batch)?,
+            }
+        }
+        let Buffers { query, decoder, .. } = self;
         let top: Scan<TupleShuffle> = query.top();
         query.run(|| {
             top.run(|scan, node| {
@@ -127,7 +196,10 @@ impl TupleSource for Buffers {
 
     fn next_epoch(&mut self) -> Result<()> {
         self.decoder.begin_epoch();
-        self.query.rescan();
+        match &mut self.remote {
+            Some(remote) => remote.next_epoch(),
+            None => self.query.rescan(),
+        }
         Ok(())
     }
 }

@@ -36,6 +36,15 @@ pub enum Nulls {
     Skip,
 }
 
+/// What a decoder counts.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+pub struct Counts {
+    /// rows left out since the epoch began
+    skipped: u64,
+    /// the largest weight that was met
+    heaviest: f32,
+}
+
 /// Weights that a model may have: elements of an array.
 pub const MAX_WEIGHTS: usize = 134_217_727;
 
@@ -145,6 +154,17 @@ impl Decoder {
     /// Forgets how many rows were left out: a new epoch begins.
     pub fn begin_epoch(&mut self) {
         self.skipped = 0;
+    }
+
+    /// What was counted so far, for another process.
+    pub fn counts(&self) -> Counts {
+        Counts { skipped: self.skipped, heaviest: self.heaviest }
+    }
+
+    /// Takes over what another process has counted.
+    pub fn set_counts(&mut self, counts: Counts) {
+        self.skipped = counts.skipped;
+        self.heaviest = self.heaviest.max(counts.heaviest);
     }
 
     /// Rows left out since the epoch began.

@@ -7,6 +7,7 @@ pub mod block_shuffle;
 mod buffers;
 mod decoder;
 pub mod preparation;
+mod remote;
 pub mod sgd;
 pub mod shuffle_scan;
 mod source;
@@ -21,7 +22,8 @@ use block_shuffle::BlockShuffle;
 pub use block_shuffle::{CacheMode, CachePlan};
 pub use buffers::Buffers;
 pub use decoder::{
-    ClassWeight, Decoder, DecoderSpec, Features, Found, Known, MAX_CLASSES, MAX_WEIGHTS, Nulls, OwnedSpec, Unseen,
+    ClassWeight, Counts, Decoder, DecoderSpec, Features, Found, Known, MAX_CLASSES, MAX_WEIGHTS, Nulls, OwnedSpec,
+    Unseen,
 };
 use serde::{Deserialize, Serialize};
 use shuffle::{BlockSize, BufferSize, Geometry, Strategy};
@@ -38,7 +40,7 @@ pub fn register() {
 }
 
 /// What worker processes of ours do.
-pub static WORKER_KINDS: [WorkerKind; 1] = [sgd::TRAINING_WORKERS];
+pub static WORKER_KINDS: [WorkerKind; 2] = [sgd::TRAINING_WORKERS, remote::KIND];
 
 /// How the tuples of one query are shuffled: what the two shuffling nodes are told.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -61,7 +63,7 @@ pub struct Shuffling {
 }
 
 /// What a full shuffle has cost that was made for the epoch under way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FullShuffle {
     /// to read the source, or the copy before, to sort it and to write the copy; 0 if the copy serves this epoch, too
     pub time: Duration,

@@ -22,7 +22,7 @@ pub mod query;
 pub mod record;
 pub mod relation;
 pub mod row;
-mod shared;
+pub mod shared;
 pub mod sorter;
 pub mod sparse;
 pub mod spi;

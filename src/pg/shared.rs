@@ -6,7 +6,197 @@
 use pgrx::PgTryBuilder;
 use pgrx::pg_sys;
 use pgrx::pg_sys::errcodes::PgSqlErrorCode;
+use std::cell::{Cell, RefCell};
 use std::panic::AssertUnwindSafe;
+use std::rc::Rc;
+use tuples::{Allocator, Memory};
+
+/// The name of a segment, by which another process attaches it.
+pub type Handle = pg_sys::dsm_handle;
+
+/// Numbers that any bytes are.
+pub trait Plain: Copy + 'static {}
+impl Plain for f32 {}
+impl Plain for u32 {}
+impl Plain for usize {}
+
+/// Segments that this process has made or attached. Those that nobody uses any more go when another comes, the others
+/// with [`Arena::end`].
+#[derive(Debug, Default)]
+pub struct Arena {
+    held: RefCell<Vec<Held>>,
+    refused: Cell<bool>,
+}
+
+#[derive(Debug)]
+struct Held {
+    segment: *mut pg_sys::dsm_segment,
+    start: *const u8,
+    used: Rc<()>,
+}
+
+/// A segment's memory. Its bytes are nobody else's as long as this process may touch them: leader and worker agree on that
+/// by messages.
+#[derive(Debug)]
+pub struct Segment {
+    handle: Handle,
+    start: *mut u8,
+    bytes: usize,
+    _used: Rc<()>,
+}
+
+impl Arena {
+    /// A new segment, zeroed; None if there is no room for it.
+    pub fn make(&self, bytes: usize) -> Option<Segment> {
+        self.tidy();
+        let made = || {
+            // SAFETY: makes a segment, or raises an ERROR that with_owner catches.
+            unsafe { pg_sys::dsm_create(bytes, pg_sys::DSM_CREATE_NULL_IF_MAXSEGMENTS as i32) }
+        };
+        // SAFETY: the new segment goes from an owner of its own to the caller's; a refused one leaves nothing.
+        let segment = unsafe {
+            let owner = pg_sys::ResourceOwnerCreate(pg_sys::CurrentResourceOwner, c"corgipile segment".as_ptr());
+            let segment = with_owner(owner, || {
+                let segment = made();
+                if !segment.is_null() {
+                    pg_sys::dsm_pin_mapping(segment);
+                }
+                segment
+            });
+            delete_owner(owner);
+            segment.filter(|segment| !segment.is_null())
+        };
+        let Some(segment) = segment else {
+            self.refused.set(true);
+            return None;
+        };
+        // SAFETY: the mapping is pinned, that is, nobody's.
+        unsafe { pg_sys::dsm_unpin_mapping(segment) };
+        Some(self.hold(segment))
+    }
+
+    /// Was a segment refused?
+    pub fn refused(&self) -> bool {
+        self.refused.get()
+    }
+
+    /// A segment that another process has made; the same memory if it was attached before.
+    pub fn attach(&self, handle: Handle) -> Option<Segment> {
+        // SAFETY: finds what is attached, else attaches what there is.
+        let found = unsafe { pg_sys::dsm_find_mapping(handle) };
+        if !found.is_null() {
+            let held = self.held.borrow();
+            return held.iter().find(|held| held.segment == found).map(Held::segment);
+        }
+        self.tidy();
+        // SAFETY: as above.
+        let segment = unsafe { pg_sys::dsm_attach(handle) };
+        (!segment.is_null()).then(|| self.hold(segment))
+    }
+
+    fn hold(&self, segment: *mut pg_sys::dsm_segment) -> Segment {
+        // SAFETY: a mapped segment.
+        let start = unsafe { pg_sys::dsm_segment_address(segment) };
+        let held = Held { segment, start: start.cast_const().cast(), used: Rc::new(()) };
+        let memory = held.segment();
+        self.held.borrow_mut().push(held);
+        memory
+    }
+
+    /// The segment that begins at this address.
+    pub fn handle_at<T>(&self, start: *const T) -> Option<Handle> {
+        let held = self.held.borrow();
+        let held = held.iter().find(|held| std::ptr::addr_eq(held.start, start))?;
+        // SAFETY: a mapped segment.
+        Some(unsafe { pg_sys::dsm_segment_handle(held.segment) })
+    }
+
+    /// Lets go of segments that nobody uses.
+    fn tidy(&self) {
+        self.held.borrow_mut().retain(|held| {
+            let used = Rc::strong_count(&held.used) > 1;
+            if !used {
+                // SAFETY: mapped, and no Segment of it is left.
+                unsafe { pg_sys::dsm_detach(held.segment) }
+            }
+            used
+        });
+    }
+
+    /// Lets go of all segments, of which none is used any more.
+    pub fn end(&self) {
+        self.tidy();
+        assert!(self.held.borrow().is_empty(), "a segment is still used");
+    }
+}
+
+impl Allocator for Arena {
+    fn allocate(&self, floats: usize) -> Option<Box<dyn Memory>> {
+        let segment = self.make(floats.checked_mul(size_of::<f32>())?)?;
+        Some(Box::new(segment))
+    }
+}
+
+impl Held {
+    fn segment(&self) -> Segment {
+        // SAFETY: a mapped segment.
+        unsafe {
+            Segment {
+                handle: pg_sys::dsm_segment_handle(self.segment),
+                start: self.start.cast_mut(),
+                bytes: pg_sys::dsm_segment_map_length(self.segment),
+                _used: Rc::clone(&self.used),
+            }
+        }
+    }
+}
+
+impl Segment {
+    /// Its name.
+    pub fn handle(&self) -> Handle {
+        self.handle
+    }
+
+    /// Its size.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The `len` numbers from byte `at` on.
+    ///
+    /// # Panics
+    /// If they are not within the segment, or not aligned.
+    pub fn get<T: Plain>(&self, at: usize, len: usize) -> &[T] {
+        assert!(at.is_multiple_of(align_of::<T>()) && len <= self.bytes.saturating_sub(at) / size_of::<T>());
+        // SAFETY: within the segment, which is mapped as long as self is used and aligned to pages; see Segment on who
+        // else writes to it.
+        unsafe { std::slice::from_raw_parts(self.start.add(at).cast_const().cast(), len) }
+    }
+
+    /// The `len` numbers from byte `at` on, to be written.
+    ///
+    /// # Panics
+    /// As [`get`](Segment::get).
+    pub fn get_mut<T: Plain>(&mut self, at: usize, len: usize) -> &mut [T] {
+        assert!(at.is_multiple_of(align_of::<T>()) && len <= self.bytes.saturating_sub(at) / size_of::<T>());
+        // SAFETY: as above.
+        unsafe { std::slice::from_raw_parts_mut(self.start.add(at).cast(), len) }
+    }
+}
+
+impl Memory for Segment {
+    #[inline]
+    fn floats(&self) -> &[f32] {
+        // SAFETY: as in get.
+        unsafe { std::slice::from_raw_parts(self.start.cast_const().cast(), self.bytes / size_of::<f32>()) }
+    }
+
+    #[inline]
+    fn floats_mut(&mut self) -> &mut [f32] {
+        // SAFETY: as in get.
+        unsafe { std::slice::from_raw_parts_mut(self.start.cast(), self.bytes / size_of::<f32>()) }
+    }
+}
 
 /// Runs `f`, what it makes belonging to `owner`. None if memory or disk space could not be had: then `owner` is empty again.
 pub(super) fn with_owner<R>(owner: pg_sys::ResourceOwner, f: impl FnOnce() -> R) -> Option<R> {

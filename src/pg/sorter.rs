@@ -7,6 +7,7 @@
 use super::custom_scan::Slot;
 use super::spool::Spool;
 use pgrx::prelude::*;
+use serde::{Deserialize, Serialize};
 use std::ffi::CStr;
 
 /// Rows with a number and a key behind their own columns.
@@ -22,12 +23,12 @@ pub struct NumberedRows {
 }
 
 /// What a sort has used.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SortSpace {
     /// as EXPLAIN calls the method of a Sort
-    pub method: &'static str,
+    pub method: String,
     /// "Memory" or "Disk"
-    pub kind: &'static str,
+    pub kind: String,
     pub kilobytes: i64,
 }
 
@@ -170,7 +171,7 @@ impl Sorter {
             pg_sys::tuplesort_get_stats(self.state, &mut used);
             Slot(rows.read).clear();
             pg_sys::tuplesort_end(self.state);
-            let name = |text| CStr::from_ptr(text).to_str().unwrap_or_default();
+            let name = |text| CStr::from_ptr(text).to_string_lossy().into_owned();
             SortSpace {
                 method: name(pg_sys::tuplesort_method_name(used.sortMethod)),
                 kind: name(pg_sys::tuplesort_space_type_name(used.spaceType)),

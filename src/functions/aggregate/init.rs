@@ -26,6 +26,7 @@ pub fn of_call(arguments: &Arguments) -> Result<Vec<u8>> {
         block_size: Some("auto".into()),
         buffer_size: Some("10%".into()),
         seed: Some(0),
+        loader: Some("in_process".into()),
         workers: Some(1),
         ..TrainArguments::default()
     }

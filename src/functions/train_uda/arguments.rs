@@ -39,6 +39,7 @@ impl UdaRequest {
             seed: arguments.get(7),
             name: arguments.get(8),
             options,
+            loader: Some("in_process".into()),
             workers: Some(1),
         }
         .validate()?;

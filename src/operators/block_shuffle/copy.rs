@@ -9,8 +9,17 @@ use crate::pg::custom_scan::Node;
 use crate::pg::sorter::{NumberedRows, SortSpace};
 use crate::pg::spool::Spool;
 use crate::pg::{check_for_interrupts, with_scans_from_the_start};
+use serde::{Deserialize, Serialize};
 use shuffle::SortKeys;
 use std::time::{Duration, Instant};
+
+/// What copies cost.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Costs {
+    cost: FullShuffle,
+    total: Duration,
+    space: Option<SortSpace>,
+}
 
 /// Makes copies, and knows what they cost.
 #[derive(Default)]
@@ -44,7 +53,7 @@ impl Copies {
         let (spool, space) = copied;
         self.keys = keys;
         self.bytes = spool.bytes();
-        self.space = space.or(self.space);
+        self.space = space.or(self.space.take());
         self.epoch = start.elapsed();
         self.total += self.epoch;
         Pages::Spool(spool)
@@ -61,8 +70,19 @@ impl Copies {
     }
 
     /// What the last sort used.
-    pub fn space(&self) -> Option<SortSpace> {
-        self.space
+    pub fn space(&self) -> Option<&SortSpace> {
+        self.space.as_ref()
+    }
+
+    /// What they cost, for [`Copies::show`] in another process.
+    pub fn costs(&self) -> Costs {
+        Costs { cost: self.cost(), total: self.total, space: self.space.clone() }
+    }
+
+    /// Says of copies that another process has made what they cost.
+    pub fn show(&mut self, costs: Costs) {
+        let Costs { cost, total, space } = costs;
+        (self.epoch, self.bytes, self.total, self.space) = (cost.time, cost.bytes, total, space);
     }
 
     /// Lets go of what PostgreSQL has to do with it.

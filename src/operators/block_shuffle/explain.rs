@@ -21,9 +21,9 @@ pub fn explain(scan: &mut BlockShuffle, node: Node, explain: Explain) {
         explain.integer(c"Full Shuffle Space", copy.bytes as i64);
     }
     if let (Some(_), Some(sort)) = (copy, scan.copies.space()) {
-        explain.text(c"Sort Method", sort.method);
+        explain.text(c"Sort Method", &sort.method);
         explain.integer(c"Sort Space Used", sort.kilobytes);
-        explain.text(c"Sort Space Type", sort.kind);
+        explain.text(c"Sort Space Type", &sort.kind);
     }
     if explain.timing() {
         if copy.is_some() {
@@ -45,14 +45,16 @@ fn cache(scan: &BlockShuffle, explain: Explain) {
             explain.text(c"Cache Off Because", reason);
         }
     };
-    let Some(cache) = &scan.cache else {
-        return plan.obstacle(scan.shuffling.strategy).into_iter().for_each(off);
-    };
+    if let Some(obstacle) = plan.obstacle(scan.shuffling.strategy) {
+        return off(obstacle);
+    }
     if !explain.analyze() {
         return explain.text(c"Cache", if plan.mode == CacheMode::On { "on" } else { "auto" });
     }
-    match cache.contents(&scan.geometry) {
-        Err(reason) => off(reason),
+    let here = || scan.cache.as_ref().map(|cache| cache.contents(&scan.geometry).map_err(str::to_owned));
+    let Some(contents) = scan.kept_elsewhere.clone().or_else(here) else { return };
+    match contents {
+        Err(reason) => off(&reason),
         Ok((memory, disk, blocks)) if explain.is_text() => {
             let (memory, disk, of) = (size(memory), size(disk), scan.geometry.blocks);
             explain.text(c"Cache", &format!("memory {memory}, disk {disk}, {blocks} of {of} blocks"));

@@ -23,9 +23,10 @@ use crate::pg::toast::Toast;
 use crate::settings;
 use cache::{Arrived, Cache};
 pub use cache::{CacheMode, CachePlan};
-use copy::Copies;
+use copy::{Copies, Costs};
 pub use exec::Limits;
 use pages::Pages;
+use serde::{Deserialize, Serialize};
 use shuffle::{Deal, Geometry, Mixer, Share};
 use std::ops::Range;
 use std::time::Duration;
@@ -63,15 +64,31 @@ pub struct BlockShuffle {
     toast: Toast,
     timing: bool,
     measured: Measured,
+    /// was all of it read by a worker process?
+    elsewhere: bool,
+    /// what a worker process has kept
+    kept_elsewhere: Option<Kept>,
 }
 
 /// What EXPLAIN ANALYZE shows.
-#[derive(Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Measured {
     blocks: u64,
     epochs: u64,
     scan: Duration,
     decode: Duration,
+}
+
+/// Bytes in memory, bytes in a file, and blocks that were kept; or why none were.
+type Kept = std::result::Result<(u64, u64, usize), String>;
+
+/// What a node has found out and measured, for the node of the same plan in another process.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Report {
+    pages: u32,
+    measured: Measured,
+    copies: Costs,
+    kept: Option<Kept>,
 }
 
 static METHODS: Methods = Methods::of::<BlockShuffle>(c"CorgiPileBlockShuffle");
@@ -118,6 +135,8 @@ impl CustomScan for BlockShuffle {
             toast: Toast::new(),
             timing: node.timing(),
             measured: Measured::default(),
+            elsewhere: false,
+            kept_elsewhere: None,
         }
     }
 
@@ -185,6 +204,59 @@ impl BlockShuffle {
     /// How the source falls into blocks; known as soon as an epoch has begun.
     pub fn geometry(&self) -> &Geometry {
         &self.geometry
+    }
+
+    /// Lets the next scan, the first of this process, read so many pages: those that there were when another process began.
+    pub fn set_pages(&mut self, pages: u32) {
+        self.agreed_pages = Some(pages);
+    }
+
+    /// Keeps no tuples in the batch, which others see, but perhaps in a file.
+    pub fn keep_in_file_only(&mut self) {
+        let plan = self.shuffling.cache.filter(|_| self.cache.is_some());
+        self.cache = plan.map(|plan| Cache::new(plan.mode, None));
+    }
+
+    /// Are the tuples of all blocks kept?
+    pub fn keeps_all(&self) -> bool {
+        let contents = self.cache.as_ref().map(|cache| cache.contents(&self.geometry));
+        matches!(contents, Some(Ok((_, _, blocks))) if blocks == self.geometry.blocks as usize)
+    }
+
+    /// Lets go of the tuples that are kept.
+    pub fn forget(&mut self) {
+        if let Some(cache) = self.cache.take() {
+            cache.end();
+        }
+    }
+
+    /// What was found out and measured here.
+    pub fn report(&self) -> Report {
+        Report {
+            pages: self.geometry.pages,
+            measured: self.measured.clone(),
+            copies: self.copies.costs(),
+            kept: self.cache.as_ref().map(|cache| cache.contents(&self.geometry).map_err(str::to_owned)),
+        }
+    }
+
+    /// Takes over what another process has found out, and adds what it has measured.
+    ///
+    /// # Errors
+    /// As [`Shuffling::geometry`].
+    pub fn add_report(&mut self, report: Report) -> Result<()> {
+        let Report { pages, measured, copies, kept } = report;
+        self.kept_elsewhere = kept;
+        self.geometry = self.shuffling.geometry(pages)?;
+        self.elsewhere = self.pages.is_none();
+        if self.elsewhere {
+            self.copies.show(copies);
+        }
+        self.measured.blocks += measured.blocks;
+        self.measured.epochs += measured.epochs;
+        self.measured.scan += measured.scan;
+        self.measured.decode += measured.decode;
+        Ok(())
     }
 
     /// How many blocks a mixer wants next; known as soon as an epoch has begun.
@@ -257,7 +329,8 @@ impl BlockShuffle {
     /// How the source falls, or would at this moment fall, into blocks. Not known of a spool before it was filled.
     pub fn planned_geometry(&self, node: Node) -> Option<Geometry> {
         let pages = match &self.pages {
-            Some(pages) => pages.count(),
+            _ if self.elsewhere => self.geometry.pages,
+            Some(pages) => self.agreed_pages.unwrap_or(pages.count()),
             None => node.relation()?.pages(),
         };
         Some(self.shuffling.geometry(pages).or_raise())

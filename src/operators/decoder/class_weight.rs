@@ -113,9 +113,16 @@ impl ClassWeights {
         &self.weights
     }
 
-    /// Makes these the weights of all classes.
-    pub fn set_all(&mut self, weights: Vec<f32>) {
+    /// Which of the labels that were given a weight were met.
+    pub fn are_met(&self) -> Vec<bool> {
+        self.given.iter().flat_map(|given| &given.entries).map(|entry| entry.met).collect()
+    }
+
+    /// Makes these the weights of all classes, and says which of the labels that were given a weight were met.
+    pub fn set_all(&mut self, weights: Vec<f32>, met: &[bool]) {
         self.weights = weights;
+        let entries = self.given.iter_mut().flat_map(|given| &mut given.entries);
+        entries.zip(met).for_each(|(entry, met)| entry.met = *met);
     }
 
     /// A label that was given a weight, but not met.

@@ -63,6 +63,8 @@ pub struct FoundClasses {
     codes: Vec<f32>,
     /// by the number of the class, the bits of each
     weights: Option<Vec<u32>>,
+    /// which of the labels in class_weight were met
+    met: Vec<bool>,
     /// has a pass over the rows found them all?
     prepared: bool,
 }
@@ -120,6 +122,7 @@ impl Labels {
             values: (0..classes.values.len()).map(|i| classes.values.text(i)).collect(),
             codes: classes.codes.clone(),
             weights,
+            met: classes.weights.as_ref().map(ClassWeights::are_met).unwrap_or_default(),
             prepared: classes.closed.is_some(),
         })
     }
@@ -131,8 +134,8 @@ impl Labels {
             classes.values.add_text(value);
         }
         classes.codes = found.codes.clone();
-        if let (Some(weights), Some(found)) = (&mut classes.weights, &found.weights) {
-            weights.set_all(found.iter().map(|bits| f32::from_bits(*bits)).collect());
+        if let (Some(weights), Some(bits)) = (&mut classes.weights, &found.weights) {
+            weights.set_all(bits.iter().map(|bits| f32::from_bits(*bits)).collect(), &found.met);
         }
         classes.closed = found.prepared.then_some(Closed::Prepared);
     }

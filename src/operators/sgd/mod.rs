@@ -5,6 +5,7 @@
 //! never trains twice.
 
 mod explain;
+mod loading;
 mod options;
 mod request;
 mod together;

@@ -1,5 +1,6 @@
 //! The arguments of corgipile_train(): as they come, and as they are understood.
 
+use super::loading::Loader;
 use super::options::{Options, record_hyperparameters};
 use crate::error::{Error, Result};
 use crate::operators::{DecoderSpec, Shuffling};
@@ -30,6 +31,7 @@ pub struct TrainArguments {
     pub seed: Option<i64>,
     pub name: Option<String>,
     pub options: Option<Value>,
+    pub loader: Option<String>,
     pub workers: Option<i32>,
 }
 
@@ -44,6 +46,7 @@ pub struct Request {
     pub shuffling: Shuffling,
     pub name: Option<String>,
     pub options: Options,
+    pub loader: Loader,
     /// processes that are to train together
     pub workers: u32,
 }
@@ -106,6 +109,7 @@ impl TrainArguments {
             seed: arguments.get(9),
             name: arguments.get(10),
             options,
+            loader: arguments.get(12),
             workers: arguments.get(13),
         })
     }
@@ -153,6 +157,7 @@ impl TrainArguments {
             shuffling,
             name: self.name,
             options,
+            loader: Loader::parse(self.loader.ok_or(Error::NullArgument("loader"))?)?,
             workers,
         })
     }

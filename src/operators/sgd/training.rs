@@ -1,11 +1,13 @@
 //! Training, from the first look at the source to the stored model.
 
+use super::loading::{Loading, Took};
 use super::request::Request;
 use super::together::learn;
 use super::workers::Team;
 use crate::error::{Error, Notice, Result};
 use crate::models::{self, Categories, ColumnKind, FeatureKind, NewModel};
-use crate::operators::{Buffers, CachePlan, Features, Shuffling, Source, preparation};
+use crate::operators::remote::Job;
+use crate::operators::{Buffers, CachePlan, Features, OwnedSpec, Shuffling, Source};
 use crate::pg::custom_scan::Flags;
 use crate::pg::query::{Column, Running};
 use pgrx::{IntoDatum, pg_sys};
@@ -54,6 +56,12 @@ impl EpochRow {
         }
     }
 
+    /// What the epoch took, if it took `learn` to learn.
+    fn took(&self, learn: Duration) -> Took {
+        let load = Duration::from_secs_f64(self.seconds).saturating_sub(learn);
+        Took { tuples: self.tuples as u64, load, learn }
+    }
+
     /// The row as its columns.
     pub fn values(&self) -> [Option<pg_sys::Datum>; EpochRow::COLUMNS] {
         [
@@ -79,6 +87,7 @@ pub struct Training {
     /// is there a pass over the rows before the first epoch?
     prepares: bool,
     pub(super) buffers: Buffers,
+    loading: Loading,
     pub(super) outcome: Option<Vec<EpochRow>>,
     pub(super) compute: Duration,
     /// that have trained it, if several were asked for and it was trained
@@ -108,6 +117,12 @@ impl Training {
         let cache = Some(CachePlan { mode: request.options.cache.unwrap_or_default(), epochs: request.max_epochs });
         let planned = source.plan(&spec, &Shuffling { first_epoch, cache, ..request.shuffling.clone() })?;
         let buffers = Buffers::new(Running::start(planned, snapshot, instrument, flags), decoder);
+        let job = Job::new(
+            OwnedSpec::new(&request.decoder_spec(&features), source.columns()),
+            request.max_epochs.into(),
+            request.shuffling.strategy.sorts(),
+        );
+        let loading = Loading::new(&request, &buffers, job);
         Ok(Training {
             request,
             features,
@@ -115,6 +130,7 @@ impl Training {
             label_type,
             prepares,
             buffers,
+            loading,
             outcome: None,
             compute: Duration::ZERO,
             processes: None,
@@ -141,8 +157,10 @@ impl Training {
     fn train(&mut self) -> Result<Vec<EpochRow>> {
         let start = Instant::now();
         let mut batch = Batch::dense(0);
+        let standardize = self.request.options.standardize;
+        self.loading.begin(&mut self.buffers, self.prepares, standardize);
         if self.prepares {
-            preparation::prepare(&mut self.buffers, &mut batch, self.request.options.standardize)?;
+            self.buffers.prepare(&mut batch, standardize)?;
         }
         // the copy of a full shuffle may have been made for this pass; it is booked on the first epoch
         let shuffle = if self.prepares { self.buffers.full_shuffle_time() } else { Duration::ZERO };
@@ -169,8 +187,16 @@ impl Training {
             if epoch > 1 {
                 self.buffers.next_epoch()?;
             }
-            history.push(self.epoch(&mut trainer, batch)?);
+            let learned = self.compute;
+            let row = self.epoch(&mut trainer, batch)?;
+            if epoch == 1 {
+                let took = row.took(self.compute - learned);
+                self.loading.after_first_epoch(&mut self.buffers, &took, self.request.max_epochs - 1);
+            }
+            history.push(row);
         }
+        // nothing can be stored before
+        self.buffers.end_worker(batch)?;
         Ok(trainer)
     }
 

@@ -25,6 +25,9 @@ pub fn explain(scan: &mut TupleShuffle, node: Node, explain: Explain) {
         Strategy::Mrs if capacity > 0 => explain.integer(c"Reservoir Tuples", capacity),
         _ => {}
     }
+    if let Some(loader) = &scan.loader {
+        explain.text(c"Loader", loader);
+    }
     if explain.analyze() {
         explain.integer(c"Buffers Filled", scan.measured.buffers as i64);
     }

@@ -7,13 +7,14 @@
 mod exec;
 mod explain;
 
-use super::block_shuffle::BlockShuffle;
+use super::block_shuffle::{self, BlockShuffle};
 use super::{Decoder, FullShuffle, Shuffling};
 use crate::error::Result;
 use crate::pg::custom_scan::{CustomScan, Flags, Methods, Node, Scan};
 use crate::pg::explain::Explain;
 use crate::pg::tuple_buffer::TupleBuffer;
 use exec::Places;
+use serde::{Deserialize, Serialize};
 use shuffle::{Deal, Geometry, Mixer};
 use std::time::Duration;
 use tuples::Batch;
@@ -35,10 +36,12 @@ pub struct TupleShuffle {
     position: usize,
     timing: bool,
     measured: Measured,
+    /// where buffers are filled, for EXPLAIN, if there is a choice
+    loader: Option<String>,
 }
 
 /// What EXPLAIN ANALYZE shows.
-#[derive(Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Measured {
     buffers: u64,
     /// of the fullest buffer
@@ -46,6 +49,13 @@ struct Measured {
     tuples: usize,
     bytes: usize,
     shuffle: Duration,
+}
+
+/// What this node and the one below have found out and measured, for the nodes of the same plan in another process.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Report {
+    measured: Measured,
+    below: block_shuffle::Report,
 }
 
 static METHODS: Methods = Methods::of::<TupleShuffle>(c"CorgiPileTupleShuffle");
@@ -70,6 +80,7 @@ impl CustomScan for TupleShuffle {
             position: 0,
             timing: node.timing(),
             measured: Measured::default(),
+            loader: None,
         }
     }
 
@@ -96,6 +107,57 @@ impl TupleShuffle {
     pub fn set_epoch(&mut self, node: Node, epoch: u64) {
         self.start_over(node);
         blocks(node).with(|scan, _| scan.set_epoch(epoch));
+    }
+
+    /// Says where buffers are filled.
+    pub fn set_loader(&mut self, loader: String) {
+        self.loader = Some(loader);
+    }
+
+    /// Makes the next scan, the first of this process, one of this epoch, of a source that had so many pages when another
+    /// process began to read it.
+    pub fn resume(&mut self, node: Node, epoch: u64, pages: u32) {
+        self.set_epoch(node, epoch);
+        blocks(node).with(|scan, _| scan.set_pages(pages));
+    }
+
+    /// Keeps no tuples in the batch, which others see.
+    pub fn keep_in_file_only(&mut self, node: Node) {
+        blocks(node).with(|scan, _| scan.keep_in_file_only());
+    }
+
+    /// Are the tuples of all blocks kept?
+    pub fn keeps_all(&self, node: Node) -> bool {
+        blocks(node).with(|scan, _| scan.keeps_all())
+    }
+
+    /// Lets go of the tuples that are kept: another process reads on.
+    pub fn forget(&mut self, node: Node) {
+        blocks(node).with(|scan, _| scan.forget());
+    }
+
+    /// Pages of the source, if it is a table that has been read here, and not rows that were spooled.
+    pub fn pages_of_table(&self, node: Node) -> Option<u32> {
+        blocks(node).with(|scan, below| below.relation().map(|_| scan.geometry().pages))
+    }
+
+    /// What was found out and measured here.
+    pub fn report(&self, node: Node) -> Report {
+        Report { measured: self.measured.clone(), below: blocks(node).with(|scan, _| scan.report()) }
+    }
+
+    /// Takes over what another process has found out, and adds what it has measured.
+    ///
+    /// # Errors
+    /// As [`Shuffling::geometry`].
+    pub fn add_report(&mut self, node: Node, report: Report) -> Result<()> {
+        let Report { measured, below } = report;
+        self.measured.buffers += measured.buffers;
+        self.measured.blocks = self.measured.blocks.max(measured.blocks);
+        self.measured.tuples = self.measured.tuples.max(measured.tuples);
+        self.measured.bytes = self.measured.bytes.max(measured.bytes);
+        self.measured.shuffle += measured.shuffle;
+        blocks(node).with(|scan, _| scan.add_report(below))
     }
 
     /// How the source falls into blocks, and how many of them the buffer really held; known once it has been read.

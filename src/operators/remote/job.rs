@@ -1,0 +1,100 @@
+//! What leader and worker tell each other about a source, as JSON.
+
+use crate::error::Result;
+use crate::operators::{Counts, Decoder, Found, FullShuffle, OwnedSpec, tuple_shuffle};
+use serde::{Deserialize, Serialize};
+use shuffle::Geometry;
+
+/// What the worker is to load.
+#[derive(Serialize, Deserialize)]
+pub struct Job {
+    spec: OwnedSpec,
+    /// what EXPLAIN ANALYZE wants to be measured
+    pub instrument: i32,
+    pub task: Task,
+    /// how many epochs there are
+    pub last_epoch: u64,
+    /// begin no epoch before the leader has ended the one before
+    pub waits: bool,
+}
+
+/// Where to begin.
+#[derive(Serialize, Deserialize)]
+pub enum Task {
+    /// with the first epoch
+    FromStart,
+    /// with a pass that finds out what there is
+    Prepare { standardize: bool },
+    /// where the leader has stopped: with this epoch of so many pages, and what it has found in the rows
+    Resume { epoch: u64, pages: u32, found: Option<Box<Found>> },
+}
+
+impl Job {
+    /// To load all epochs of a source whose rows become tuples so, and to wait, or not, for the leader before each.
+    pub fn new(spec: OwnedSpec, last_epoch: u64, waits: bool) -> Job {
+        Job { spec, instrument: 0, task: Task::FromStart, last_epoch, waits }
+    }
+
+    /// The decoder that the leader has.
+    ///
+    /// # Errors
+    /// As [`OwnedSpec::decoder`].
+    pub fn decoder(&self) -> Result<Decoder> {
+        self.spec.decoder()
+    }
+
+    /// The epoch to begin with; 0 is the preparation pass.
+    pub fn epoch(&self) -> u64 {
+        match &self.task {
+            Task::Prepare { .. } => 0,
+            Task::FromStart => 1,
+            Task::Resume { epoch, .. } => *epoch,
+        }
+    }
+}
+
+/// What the worker tells beside buffers.
+#[derive(Serialize, Deserialize)]
+pub enum Say {
+    /// at the end of an epoch, or of the preparation pass
+    Progress(Progress),
+    /// there was no memory for the first buffer
+    Unable,
+    /// at the end of all epochs
+    Done(Box<Done>),
+}
+
+/// How far the worker has come.
+#[derive(Default, Serialize, Deserialize)]
+pub struct Progress {
+    pub counts: Counts,
+    /// in the rows, if the leader cannot know yet
+    pub found: Option<Found>,
+    pub full_shuffle: Option<FullShuffle>,
+    /// pages, pages per block, blocks, blocks in the buffer
+    geometry: [u32; 4],
+}
+
+impl Progress {
+    pub fn new(
+        counts: Counts,
+        found: Option<Found>,
+        full_shuffle: Option<FullShuffle>,
+        geometry: Geometry,
+    ) -> Progress {
+        let Geometry { pages, pages_per_block, blocks, buffer_blocks } = geometry;
+        Progress { counts, found, full_shuffle, geometry: [pages, pages_per_block, blocks, buffer_blocks] }
+    }
+
+    pub fn geometry(&self) -> Geometry {
+        let [pages, pages_per_block, blocks, buffer_blocks] = self.geometry;
+        Geometry { pages, pages_per_block, blocks, buffer_blocks }
+    }
+}
+
+/// What was measured.
+#[derive(Serialize, Deserialize)]
+pub struct Done {
+    pub nodes: tuple_shuffle::Report,
+    pub instruments: Vec<u8>,
+}

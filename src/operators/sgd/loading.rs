@@ -1,0 +1,149 @@
+//! Where the buffers of a training are filled: in this process, or in a worker beside it.
+//!
+//! A worker costs some milliseconds to start, and a second processor as long as it runs. It pays if loading and learning
+//! both take long, of which they take the longer time instead of the sum. So the first epoch is run in process and
+//! measured, unless the user has decided.
+
+use super::request::Request;
+use crate::error::{Error, Notice, Result};
+use crate::operators::Buffers;
+use crate::operators::remote::{Job, Task};
+use crate::operators::tuple_shuffle::TupleShuffle;
+use crate::pg::parallel::{Why, unavailable};
+use shuffle::Strategy;
+use std::time::Duration;
+
+/// Argument `loader`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Loader {
+    #[default]
+    Auto,
+    Worker,
+    InProcess,
+}
+
+impl Loader {
+    const ALL: [(&'static str, Loader); 3] =
+        [("auto", Loader::Auto), ("worker", Loader::Worker), ("in_process", Loader::InProcess)];
+
+    /// The loader with this name.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`]
+    pub fn parse(name: String) -> Result<Loader> {
+        let found = Loader::ALL.iter().find(|(known, _)| *known == name).map(|(_, loader)| *loader);
+        found.ok_or_else(|| {
+            let known = Loader::ALL.map(|(known, _)| known).join(", ");
+            Error::Unknown { what: "loaders", given: name, known }
+        })
+    }
+}
+
+/// What an epoch took in process.
+pub struct Took {
+    pub tuples: u64,
+    pub load: Duration,
+    pub learn: Duration,
+}
+
+/// What one tuple has to take to be loaded, and what to be learned from, to make a worker worth its processor.
+const WORTH_PER_TUPLE: Duration = Duration::from_nanos(100);
+
+/// What a worker has to save in all.
+const WORTH_IN_ALL: Duration = Duration::from_millis(50);
+
+impl Took {
+    /// Would a worker save much in so many more epochs like this?
+    fn is_worth_a_worker(&self, epochs: u32) -> bool {
+        let saved = self.load.min(self.learn);
+        saved.as_nanos() >= WORTH_PER_TUPLE.as_nanos() * u128::from(self.tuples.max(1))
+            && saved.saturating_mul(epochs) >= WORTH_IN_ALL
+    }
+}
+
+/// The choice, and what has become of it.
+pub struct Loading {
+    loader: Loader,
+    job: Job,
+    /// why there is no worker
+    refused: Option<Why>,
+}
+
+impl Loading {
+    /// What is known before anything is read.
+    pub fn new(request: &Request, buffers: &Buffers, job: Job) -> Loading {
+        let loader = request.loader;
+        let unfit = match request.shuffling.strategy {
+            _ if request.workers > 1 => Some("each of several processes loads its own"),
+            Strategy::SlidingWindow | Strategy::Mrs => Some("the strategy keeps tuples in the buffer"),
+            _ => None,
+        };
+        let refused = match loader {
+            Loader::InProcess => None,
+            _ => unavailable().or(unfit).or(buffers.query().hazard()),
+        };
+        let loading = Loading { loader, job, refused };
+        let planned = match loader {
+            Loader::Worker => "worker",
+            Loader::Auto => "auto",
+            Loader::InProcess => "in process",
+        };
+        loading.show(buffers, planned);
+        loading
+    }
+
+    /// Says for EXPLAIN where buffers are filled.
+    fn show(&self, buffers: &Buffers, place: &str) {
+        let text = self.refused.map_or_else(|| place.to_owned(), |why| format!("in process ({why})"));
+        buffers.query().top::<TupleShuffle>().with(|scan, _| scan.set_loader(text));
+    }
+
+    /// Before anything is read: starts a worker if the user wants one.
+    pub fn begin(&mut self, buffers: &mut Buffers, prepares: bool, standardize: bool) {
+        if self.loader != Loader::Worker {
+            return;
+        }
+        if self.refused.is_none() {
+            let task = if prepares { Task::Prepare { standardize } } else { Task::FromStart };
+            self.start(buffers, task);
+        }
+        if let Some(why) = self.refused {
+            Notice::NoLoader(why).report();
+        }
+        self.show(buffers, "worker");
+    }
+
+    /// After the first epoch, when `epochs` are left: starts a worker if that pays.
+    pub fn after_first_epoch(&mut self, buffers: &mut Buffers, took: &Took, epochs: u32) {
+        if let (Some(why), None) = (buffers.unable(), self.refused) {
+            self.refused = Some(why);
+            Notice::NoLoader(why).report();
+            self.show(buffers, "");
+        }
+        if self.loader != Loader::Auto || self.refused.is_some() {
+            return;
+        }
+        let top = buffers.query().top::<TupleShuffle>();
+        let pages = top.with(|scan, node| scan.pages_of_table(node));
+        self.refused = match pages {
+            None => Some("the rows are in a spool already"),
+            Some(_) if top.with(|scan, node| scan.keeps_all(node)) => Some("all tuples are cached"),
+            Some(_) if !took.is_worth_a_worker(epochs) => Some("a worker would not pay"),
+            Some(pages) => {
+                let found = Some(Box::new(buffers.decoder.found()));
+                self.start(buffers, Task::Resume { epoch: 2, pages, found });
+                if self.refused.is_none() {
+                    top.with(|scan, node| scan.forget(node));
+                }
+                self.refused
+            }
+        };
+        self.show(buffers, "worker from epoch 2");
+    }
+
+    fn start(&mut self, buffers: &mut Buffers, task: Task) {
+        self.job.task = task;
+        self.job.instrument = buffers.query().instrument();
+        self.refused = buffers.load_elsewhere(&self.job).err();
+    }
+}
