@@ -109,7 +109,7 @@ impl Query {
         // SAFETY: the query was made by analyze and is planned only here.
         unsafe {
             // before planning, which scribbles on it
-            let calls_unsafe = pg_sys::max_parallel_hazard(self.query) as u8 != pg_sys::PROPARALLEL_SAFE;
+            let calls_unsafe = is_unsafe(self.query.cast(), std::ptr::null_mut());
             let statement = planner::plan_query(self.query, self.text, reads_table.then(B::methods), private);
             let mut plan = (*statement).planTree;
             if !planner::is_node::<B>(plan) {
@@ -142,6 +142,35 @@ unsafe extern "C-unwind" fn writes(node: *mut pg_sys::Node, context: *mut c_void
 
 /// Why a query cannot run in a worker process.
 const CALLS_UNSAFE: Why = "the source is not parallel safe";
+
+/// Is there anything in a query that a worker process must not do? PostgreSQL's own answer, max_parallel_hazard(), is about
+/// parts of plans, where a subquery's result may come from the leader; here the whole query runs in one process.
+#[pg_guard]
+unsafe extern "C-unwind" fn is_unsafe(node: *mut pg_sys::Node, context: *mut c_void) -> bool {
+    // SAFETY: called with an analysed query, and by the walkers with its nodes.
+    unsafe {
+        if node.is_null() {
+            return false;
+        }
+        match (*node).type_ {
+            pg_sys::NodeTag::T_Query => {
+                pg_sys::query_tree_walker(node.cast::<pg_sys::Query>(), Some(is_unsafe), context, 0)
+            }
+            // the functions of a domain's constraints are found when it is used
+            pg_sys::NodeTag::T_NextValueExpr | pg_sys::NodeTag::T_CoerceToDomain => true,
+            _ => {
+                pg_sys::check_functions_in_node(node, Some(is_unsafe_function), context)
+                    || pg_sys::expression_tree_walker(node, Some(is_unsafe), context)
+            }
+        }
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn is_unsafe_function(function: pg_sys::Oid, _context: *mut c_void) -> bool {
+    // SAFETY: a catalog lookup.
+    unsafe { pg_sys::func_parallel(function) as u8 != pg_sys::PROPARALLEL_SAFE }
+}
 
 /// What in the range table of a plan worker processes cannot read.
 unsafe fn hazard_of_relations(range_table: *mut pg_sys::List) -> Option<Why> {

@@ -46,6 +46,9 @@ pub struct Took {
     pub learn: Duration,
 }
 
+/// What EXPLAIN says without a worker.
+const IN_PROCESS: &str = "in process";
+
 /// What one tuple has to take to be loaded, and what to be learned from, to make a worker worth its processor.
 const WORTH_PER_TUPLE: Duration = Duration::from_nanos(100);
 
@@ -86,16 +89,16 @@ impl Loading {
         let planned = match loader {
             Loader::Worker => "worker",
             Loader::Auto => "auto",
-            Loader::InProcess => "in process",
+            Loader::InProcess => IN_PROCESS,
         };
         loading.show(buffers, planned);
         loading
     }
 
     /// Says for EXPLAIN where buffers are filled.
-    fn show(&self, buffers: &Buffers, place: &str) {
-        let text = self.refused.map_or_else(|| place.to_owned(), |why| format!("in process ({why})"));
-        buffers.query().top::<TupleShuffle>().with(|scan, _| scan.set_loader(text));
+    fn show(&self, buffers: &Buffers, place: &'static str) {
+        let place = if self.refused.is_some() { IN_PROCESS } else { place };
+        buffers.query().top::<TupleShuffle>().with(|scan, _| scan.set_loader(place, self.refused));
     }
 
     /// Before anything is read: starts a worker if the user wants one.
@@ -118,7 +121,7 @@ impl Loading {
         if let (Some(why), None) = (buffers.unable(), self.refused) {
             self.refused = Some(why);
             Notice::NoLoader(why).report();
-            self.show(buffers, "");
+            self.show(buffers, IN_PROCESS);
         }
         if self.loader != Loader::Auto || self.refused.is_some() {
             return;

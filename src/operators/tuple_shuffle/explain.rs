@@ -25,8 +25,13 @@ pub fn explain(scan: &mut TupleShuffle, node: Node, explain: Explain) {
         Strategy::Mrs if capacity > 0 => explain.integer(c"Reservoir Tuples", capacity),
         _ => {}
     }
-    if let Some(loader) = &scan.loader {
-        explain.text(c"Loader", loader);
+    match scan.loader {
+        Some((place, Some(why))) if explain.is_text() => explain.text(c"Loader", &format!("{place} ({why})")),
+        Some((place, why)) => {
+            explain.text(c"Loader", place);
+            why.into_iter().for_each(|why| explain.text(c"Loader Because", why));
+        }
+        None => {}
     }
     if explain.analyze() {
         explain.integer(c"Buffers Filled", scan.measured.buffers as i64);

@@ -12,6 +12,7 @@ use super::{Decoder, FullShuffle, Shuffling};
 use crate::error::Result;
 use crate::pg::custom_scan::{CustomScan, Flags, Methods, Node, Scan};
 use crate::pg::explain::Explain;
+use crate::pg::parallel::Why;
 use crate::pg::tuple_buffer::TupleBuffer;
 use exec::Places;
 use serde::{Deserialize, Serialize};
@@ -36,8 +37,8 @@ pub struct TupleShuffle {
     position: usize,
     timing: bool,
     measured: Measured,
-    /// where buffers are filled, for EXPLAIN, if there is a choice
-    loader: Option<String>,
+    /// where buffers are filled, if there is a choice, and why
+    loader: Option<(&'static str, Option<Why>)>,
 }
 
 /// What EXPLAIN ANALYZE shows.
@@ -109,9 +110,9 @@ impl TupleShuffle {
         blocks(node).with(|scan, _| scan.set_epoch(epoch));
     }
 
-    /// Says where buffers are filled.
-    pub fn set_loader(&mut self, loader: String) {
-        self.loader = Some(loader);
+    /// Says where buffers are filled, and why, for EXPLAIN.
+    pub fn set_loader(&mut self, place: &'static str, why: Option<Why>) {
+        self.loader = Some((place, why));
     }
 
     /// Makes the next scan, the first of this process, one of this epoch, of a source that had so many pages when another

@@ -12,6 +12,7 @@ mod evaluate;
 mod explain;
 mod features;
 mod labels;
+mod loader;
 mod model_kinds;
 mod models;
 mod options;
