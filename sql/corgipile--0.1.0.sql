@@ -178,6 +178,19 @@ AS 'MODULE_PATHNAME', 'corgipile_cluster_factor_wrapper';
 COMMENT ON FUNCTION corgipile_cluster_factor(text, text, text[], text, text)
     IS 'how clustered a table is: about 1 if it is shuffled, up to the tuples of a block if it is sorted';
 
+CREATE FUNCTION corgipile_io_profile(
+    relation       regclass,
+    max_block_size text   DEFAULT '50MB',
+    max_read       text   DEFAULT '1GB',
+    max_seconds    float8 DEFAULT 10
+) RETURNS TABLE (
+    block_size text, random_mb_per_s float8, sequential_mb_per_s float8, ratio float8, recommended boolean
+)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 14
+AS 'MODULE_PATHNAME', 'corgipile_io_profile_wrapper';
+COMMENT ON FUNCTION corgipile_io_profile(regclass, text, text, float8)
+    IS 'how fast random blocks of a table are read from disk, over block sizes, against the table in sequence';
+
 -- ------------------------------------------------------------------------------------------------------------- prediction
 
 CREATE FUNCTION corgipile_predict(model_id bigint, features anyarray) RETURNS float8

@@ -127,6 +127,16 @@ pub enum Error {
     AmbiguousColumn(String),
     #[error("{role} column \"{column}\" has type {type_name}")]
     ColumnType { role: &'static str, column: String, type_name: String, hint: &'static str },
+    #[error("there is no relation with OID {0}")]
+    NoRelation(u32),
+    #[error("\"{name}\" has no pages of its own to be read")]
+    NoFiles { name: String, partitioned: bool },
+    #[error("\"{0}\" is a temporary table of another session")]
+    OtherTemporary(String),
+    #[error("the table has {pages} pages, too few to measure how fast blocks are read")]
+    TooFewPages { pages: u32, least: u32 },
+    #[error("could not read file \"{0}\": {1}")]
+    File(String, String),
     #[error("there are no features to train on in the source")]
     NoFeatures { hint: String },
     #[error("no row has a feature: all index arrays are empty")]
@@ -309,8 +319,13 @@ impl Error {
             | Error::InvalidOption { .. }
             | Error::NoSuchClass { .. }
             | Error::OptionsNotAnObject => Code::ERRCODE_INVALID_PARAMETER_VALUE,
+            Error::NoRelation(_) => Code::ERRCODE_UNDEFINED_TABLE,
+            Error::NoFiles { .. } => Code::ERRCODE_WRONG_OBJECT_TYPE,
+            Error::TooFewPages { .. } => Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            Error::File(..) => Code::ERRCODE_IO_ERROR,
             Error::NotOneSelect => Code::ERRCODE_SYNTAX_ERROR,
             Error::NotReadOnly
+            | Error::OtherTemporary(_)
             | Error::Encoding
             | Error::TextLabels(_)
             | Error::NoLabels(_)
@@ -415,6 +430,9 @@ impl Error {
             Error::NoModelTable(_) => fixed("Extension corgipile was dropped meanwhile, or its table renamed."),
             Error::Unknown { what, known, .. } => Some(format!("Known {what} are: {known}.")),
             Error::InvalidArgument { hint, .. } => hint.clone(),
+            Error::NoFiles { partitioned: true, .. } => fixed("Measure one of its partitions."),
+            Error::NoFiles { .. } => fixed("Tables, materialized views and TOAST tables have some."),
+            Error::TooFewPages { least, .. } => Some(format!("It takes {least} pages at least.")),
             Error::NotOneSelect => fixed("Give the name of a table or view, or one SELECT, VALUES or WITH query."),
             Error::UndefinedColumn { columns, .. } if columns.is_empty() => fixed("The source has no columns."),
             Error::UndefinedColumn { columns, .. } => {

@@ -3,6 +3,7 @@
 mod aggregate;
 mod cluster_factor;
 mod evaluate;
+mod io_profile;
 mod predict;
 mod shuffle;
 mod shuffle_order;

@@ -11,6 +11,7 @@ pub mod array;
 pub mod custom_scan;
 pub mod distinct;
 pub mod explain;
+pub mod files;
 mod fold;
 pub mod heap;
 pub mod meeting;

@@ -3,6 +3,7 @@
 use super::{Features, Tuple};
 use crate::error::{Error, Result};
 use crate::models::{FeatureKind, Model, Unseen};
+use crate::pg::aggregate::RowCall;
 use crate::pg::array::{ArrayFault, ArrayReader};
 use crate::pg::number::NumberFault;
 use crate::pg::relation::{base_type, type_name};
@@ -11,8 +12,8 @@ use pgrx::AnyArray;
 use pgrx::pg_sys::{Datum, Oid};
 use std::cell::Cell;
 
-/// An array with all features.
-pub struct Dense(pub AnyArray);
+/// An array with all features, argument 1 of the call.
+pub struct Dense(pub RowCall);
 
 /// An array of indices and one of values: features that are not there are 0.
 pub struct Sparse(pub AnyArray, pub AnyArray);
@@ -20,8 +21,11 @@ pub struct Sparse(pub AnyArray, pub AnyArray);
 impl Features for Dense {
     fn read(self, model: &Model, into: &mut Tuple) -> Result<()> {
         refuse_categories(model)?;
-        let reader = array_reader(self.0.oid())?;
-        read_dense(model, reader, self.0.datum(), into, &Names::Places)
+        let Some(array) = self.0.argument(1) else { return Err(Error::NullArgument("features")) }; // STRICT
+        self.0.remembering(
+            || array_reader(self.0.type_of(1)),
+            |reader| read_dense(model, *reader, array, into, &Names::Places),
+        )
     }
 }
 

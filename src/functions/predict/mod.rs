@@ -6,6 +6,7 @@ mod row;
 
 use crate::error::{Error, OrRaise, Result};
 use crate::models::{self, Model};
+use crate::pg::aggregate::RowCall;
 use arrays::{Dense, Sparse};
 use pgrx::prelude::*;
 use pgrx::{AnyArray, AnyElement};
@@ -31,12 +32,12 @@ macro_rules! sql_functions {
 }
 
 sql_functions! {
-    value(Dense(features)) -> f64:
-        corgipile_predict, corgipile_predict_by_name(features: AnyArray);
-    label(Dense(features)) -> String:
-        corgipile_predict_label, corgipile_predict_label_by_name(features: AnyArray);
-    probabilities(Dense(features)) -> Vec<f64>:
-        corgipile_predict_proba, corgipile_predict_proba_by_name(features: AnyArray);
+    value(Dense(RowCall::new(call))) -> f64:
+        corgipile_predict, corgipile_predict_by_name(call: pg_sys::FunctionCallInfo);
+    label(Dense(RowCall::new(call))) -> String:
+        corgipile_predict_label, corgipile_predict_label_by_name(call: pg_sys::FunctionCallInfo);
+    probabilities(Dense(RowCall::new(call))) -> Vec<f64>:
+        corgipile_predict_proba, corgipile_predict_proba_by_name(call: pg_sys::FunctionCallInfo);
     value(Sparse(indices, values)) -> f64:
         corgipile_predict_sparse, corgipile_predict_sparse_by_name(indices: AnyArray, values: AnyArray);
     label(Sparse(indices, values)) -> String:

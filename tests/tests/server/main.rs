@@ -11,6 +11,7 @@ mod documents;
 mod evaluate;
 mod explain;
 mod features;
+mod io_profile;
 mod labels;
 mod loader;
 mod model_kinds;

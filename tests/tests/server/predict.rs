@@ -509,7 +509,7 @@ fn prepared_statements_predict_with_what_they_are_given() {
 }
 
 #[test]
-fn rows_and_sparse_arrays_predict_the_same_in_parallel_workers() {
+fn rows_and_arrays_predict_the_same_in_parallel_workers() {
     let mut db = Database::new();
     MIXED.store(&mut db, "mixed");
     SPARSE.store(&mut db, "sparse");
@@ -520,6 +520,7 @@ fn rows_and_sparse_arrays_predict_the_same_in_parallel_workers() {
     let queries = [
         "SELECT sum(corgipile_predict('mixed', t)), sum(corgipile_predict('sparse', k, v)) FROM t",
         "SELECT sum(corgipile_predict('mixed', s)) FROM (SELECT level, b + 1 AS b, a FROM t OFFSET 0) s",
+        "SELECT sum(corgipile_predict('sparse', v || 1::real)), sum(corgipile_predict('sparse', (v || 2::real)::numeric[])) FROM t",
         "SELECT corgipile_predict('mixed', (array_agg(s))[7]) FROM (SELECT 'mid' AS level, b, 1 AS a FROM t WHERE b = 2) s",
     ];
     let serial: Vec<String> = queries.iter().map(|query| db.line(query)).collect();
@@ -527,8 +528,10 @@ fn rows_and_sparse_arrays_predict_the_same_in_parallel_workers() {
         "SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
          SET max_parallel_workers_per_gather = 2",
     );
-    let plan = db.lines(&format!("EXPLAIN {}", queries[0]));
-    assert!(plan.iter().any(|line| line.contains("Gather")), "{plan:#?}");
+    for query in [queries[0], queries[2]] {
+        let plan = db.lines(&format!("EXPLAIN {query}"));
+        assert!(plan.iter().any(|line| line.contains("Gather")), "{plan:#?}");
+    }
     for (query, serial) in queries.iter().zip(serial) {
         assert_eq!(db.line(query), serial, "{query}");
     }

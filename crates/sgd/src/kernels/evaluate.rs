@@ -5,7 +5,7 @@
 use tuples::{Batch, LANES};
 
 use super::simd::{Kernel, Level, Simd};
-use super::{Chunk, UNROLL, sum_all, to_chunks};
+use super::{Chunk, UNROLL, padded, sum_all, to_chunks};
 
 /// Appends the decision for every row, by place, to `decisions`.
 pub(crate) struct Decisions<'a> {
@@ -65,9 +65,14 @@ impl Kernel for Decision<'_> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> f32 {
         let mut sums = [simd.splat(0.0); UNROLL];
-        for (i, (w, x)) in to_chunks(self.weights).zip(to_chunks(self.features)).enumerate() {
-            sums[i % UNROLL] = simd.mul_add(simd.load(&w), simd.load(&x), sums[i % UNROLL]);
+        let (weights, weights_rest) = self.weights.as_chunks::<LANES>();
+        let (features, features_rest) = self.features.as_chunks::<LANES>();
+        for (i, (w, x)) in weights.iter().zip(features).enumerate() {
+            sums[i % UNROLL] = simd.mul_add(simd.load(w), simd.load(x), sums[i % UNROLL]);
         }
+        // the rest, perhaps none, is padded as that of a row
+        let last = &mut sums[weights.len() % UNROLL];
+        *last = simd.mul_add(simd.load(&padded(weights_rest)), simd.load(&padded(features_rest)), *last);
         sum_all(simd, sums)
     }
 }
