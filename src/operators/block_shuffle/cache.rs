@@ -127,14 +127,16 @@ struct Places {
     area: Range<u64>,
 }
 
-/// A page of a block.
+/// A page that was read from the source.
 #[derive(Debug)]
-struct Decoded {
-    block: u32,
-    /// where in the batch its tuples end
-    end: u32,
+pub struct Decoded {
+    pub block: u32,
+    /// which of the block's pages it is, from 0
+    pub page: u32,
+    /// where in the batch its tuples are
+    pub tuples: Range<usize>,
     /// rows on it that were left out
-    skipped: u32,
+    pub skipped: u64,
 }
 
 impl Cache {
@@ -163,11 +165,11 @@ impl Cache {
     /// # Errors
     /// As [`TupleFile::flush`].
     pub fn begin_epoch(&mut self, geometry: &Geometry) -> Result<()> {
-        if self.blocks.is_empty() {
-            self.blocks.resize(geometry.blocks as usize, Places::default());
-        } else if !matches!(self.state, State::Off(_)) {
+        self.blocks.resize(geometry.blocks as usize, Places::default());
+        if let Some(file) = &mut self.file
+            && !file.flush()?
+        {
             self.state = State::Closed;
-            self.file.as_mut().map_or(Ok(true), TupleFile::flush)?;
         }
         Ok(())
     }
@@ -256,12 +258,12 @@ impl Cache {
         pages.start.checked_sub(1).map_or(0, end_of)..end_of(pages.end - 1)
     }
 
-    /// The next page of a block was read from the source: its tuples are those from `before` on, and `skipped` rows were left
-    /// out.
-    pub fn decoded(&mut self, block: u32, batch: &Batch, before: usize, skipped: u64) {
-        self.arrived.push(batch, before..batch.len());
+    /// A page was read from the source. Pages of one block come in their sequence, if perhaps not all of them in one buffer;
+    /// in one buffer, each page's tuples follow those of the page before, or of what was given in between.
+    pub fn decoded(&mut self, batch: &Batch, page: Decoded) {
+        self.arrived.push(batch, page.tuples.clone());
         if matches!(self.state, State::Watching | State::Filling { .. }) {
-            self.decoded.push(Decoded { block, end: batch.len() as u32, skipped: skipped as u32 });
+            self.decoded.push(page);
         }
     }
 
@@ -299,17 +301,14 @@ impl Cache {
         if self.state == State::Watching && !self.decoded.is_empty() {
             self.state = self.decide(batch, left, dear);
         }
-        let mut start = self.kept();
         for page in std::mem::take(&mut self.decoded) {
-            let tuples = start..page.end as usize;
-            start = tuples.end;
             let State::Filling { memory, file } = self.state else { break };
-            let bytes = batch.bytes_of(tuples.clone()) as u64;
+            let bytes = batch.bytes_of(page.tuples.clone()) as u64;
             if memory.is_some_and(|memory| self.in_memory.saturating_add(bytes) <= memory) {
                 self.keep(&page, bytes);
             } else {
                 // from here on, nothing more in memory: what stays there has no gaps
-                let file = file && self.write(&page, batch, tuples)?;
+                let file = file && self.write(page, batch)?;
                 self.state = if file { State::Filling { memory: None, file } } else { State::Closed };
             }
         }
@@ -330,24 +329,33 @@ impl Cache {
         }
     }
 
-    /// Keeps the tuples of a page where they are.
+    /// Keeps the tuples of a page where they are, if they are the next behind those that are kept.
     fn keep(&mut self, page: &Decoded, bytes: u64) {
+        let (kept, pages) = (self.kept(), self.ends.len() as u32);
         let places = &mut self.blocks[page.block as usize];
+        let is_next = page.page == 0 || (page.page == places.in_memory && places.first + places.in_memory == pages);
+        if !is_next || page.tuples.start != kept {
+            return;
+        }
         if places.in_memory == 0 {
-            places.first = self.ends.len() as u32;
+            places.first = pages;
         }
         places.in_memory += 1;
-        places.skipped += page.skipped;
-        self.ends.push(page.end);
+        places.skipped += page.skipped as u32;
+        self.ends.push(page.tuples.end as u32);
         self.in_memory += bytes;
     }
 
-    /// Writes the tuples of a page to the file. False if the file is full.
-    fn write(&mut self, page: &Decoded, batch: &Batch, tuples: Range<usize>) -> Result<bool> {
+    /// Writes the tuples of a page to the file, if it is the next of its block. False if the file is full.
+    fn write(&mut self, page: Decoded, batch: &Batch) -> Result<bool> {
         let strict = self.mode == CacheMode::On;
         let file = self.file.get_or_insert_with(|| TupleFile::create(strict));
-        let area = file.push(batch, tuples, page.skipped);
         let places = &mut self.blocks[page.block as usize];
+        let is_next = places.in_file == 0 || places.area.end == file.end();
+        if !is_next || page.page != places.in_memory + places.in_file {
+            return Ok(true);
+        }
+        let area = file.push(batch, page.tuples, page.skipped as u32);
         if places.in_file == 0 {
             places.area.start = area.start;
         }

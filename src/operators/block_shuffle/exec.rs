@@ -1,7 +1,7 @@
 //! Execution: slot by slot for any parent, whole buffers for TupleShuffle.
 
 use super::BlockShuffle;
-use super::cache::Cache;
+use super::cache::{Cache, Decoded};
 use super::pages::Pages;
 use crate::error::{OrRaise, Result, RowAt};
 use crate::operators::decoder::{Decoder, PageRows};
@@ -153,10 +153,12 @@ impl BlockShuffle {
             }
             let (before, skipped) = (batch.len(), decoder.skipped());
             if !self.give_cached(decoder, batch, limits)? {
+                let (block, first) = self.block_under_way();
+                let page = self.block.start - first;
                 let rows = self.decode_page(node, decoder, batch)?;
-                let block = self.order[self.position - 1];
                 if let Some(cache) = self.cache_mut() {
-                    cache.decoded(block, batch, before, decoder.skipped() - skipped);
+                    let (tuples, skipped) = (before..batch.len(), decoder.skipped() - skipped);
+                    cache.decoded(batch, Decoded { block, page, tuples, skipped });
                 }
                 if batch.capacity() - batch.len() < 2 * rows {
                     self.reserve(batch, rows, limits)?;
@@ -183,9 +185,15 @@ impl BlockShuffle {
 
     /// Gives tuples of the block under way from the cache, if they are there.
     fn give_cached(&mut self, decoder: &mut Decoder, batch: &mut Batch, limits: Limits) -> Result<bool> {
+        let (block, first) = self.block_under_way();
         let Some(cache) = self.cache.as_mut().filter(|_| self.epoch > 0) else { return Ok(false) };
+        cache.give(block, first, &mut self.block, limits.bytes, decoder, batch)
+    }
+
+    /// The block that was begun last, and its first page.
+    fn block_under_way(&self) -> (u32, u32) {
         let block = self.order[self.position - 1];
-        cache.give(block, self.geometry.pages_of(block).start, &mut self.block, limits.bytes, decoder, batch)
+        (block, self.geometry.pages_of(block).start)
     }
 
     /// Decodes the next page of the block under way into `batch`, and returns how many rows it has.

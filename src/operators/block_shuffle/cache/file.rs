@@ -51,7 +51,7 @@ impl TupleFile {
     }
 
     /// Where the next record begins.
-    fn end(&self) -> u64 {
+    pub fn end(&self) -> u64 {
         self.file.len() + self.pending.len() as u64
     }
 
