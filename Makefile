@@ -33,9 +33,9 @@ demo: build ## Train on a label-clustered table without shuffling it (DATA=../sh
 test: deps ## Test everything: pure crates, then the extension in a real server
 	@CORGIPILE_DATA=$(TEST_DATA) scripts/test
 
-bench: build ## Measure an epoch on 1,000,000 x 28 against count(*), and against an aggregate
-	@scripts/with-postgres --library $(LIBRARY) --set shared_buffers=1GB --set jit=off -- benches/epoch/run
-	@scripts/with-postgres --library $(LIBRARY) --set shared_buffers=1GB --set jit=off -- benches/uda/run
+bench: build ## Measure speed and write docs/results/speed.md (PARTS="epoch peers": these only)
+	@scripts/deps --study
+	@benches/run $(PARTS)
 
 accuracy: build ## Compare accuracy with a full shuffle's on real data (DATA=../shared/data)
 	@scripts/with-postgres --library $(LIBRARY) -- benches/accuracy/run $(TEST_DATA)

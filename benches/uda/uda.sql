@@ -60,3 +60,10 @@ SELECT u.model, to_char(max(abs(a - b)) / max(abs(b)), '0.0EEEE') AS difference
  WHERE u.hyperparameters->>'path' = 'uda' AND NOT o.hyperparameters ? 'path'
        AND o.hyperparameters->>'shuffle' = 'no_shuffle'
  GROUP BY u.model ORDER BY u.model;
+
+\pset tuples_only on
+\pset format unaligned
+SELECT format('FIGURE 4 | aggregate / operators, %s, no_shuffle | %s | ', model,
+              round((percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds) FILTER (WHERE path = 'aggregate')
+                     / percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds) FILTER (WHERE path = 'operator' AND shuffle = 'no_shuffle'))::numeric, 2))
+  FROM epochs GROUP BY model ORDER BY model;

@@ -1,0 +1,76 @@
+"""Seconds per epoch and memory from 1,000,000 to 30,000,000 rows x 28 (5 GB), all in shared buffers, one process."""
+
+import json
+
+from common import clustered, epoch_seconds, figure, freeze, load, median, ms, table
+from server import connect
+from timing import MemoryPeak, memory
+
+MILLIONS = (1, 3, 10, 30)
+EPOCHS = 6
+MB = 2**20
+
+
+def measure(name, cache):
+    """Rows for the table: seconds of a warm epoch, and memory beyond the buffer, of a backend of its own."""
+    with connect() as connection:
+        pages = connection.execute(f"SELECT pg_relation_size('{name}') / 8192").fetchone()[0]
+        connection.execute(f"SELECT count(*) FROM {name}")
+    with connect() as connection:
+        before = memory(connection.info.backend_pid, "RssAnon")
+        with MemoryPeak(connection) as peak:
+            seconds = epoch_seconds(
+                connection, name, model="logistic", max_epochs=EPOCHS, seed=1, options=json.dumps({"cache": cache})
+            )
+        plan = connection.execute(
+            f"EXPLAIN (ANALYZE, FORMAT JSON) SELECT * FROM corgipile_train('{name}', max_epochs => 1, seed => 1)"
+        ).fetchone()[0]
+        connection.execute("TRUNCATE corgipile.models")
+    return median(seconds[1:]), buffer_bytes(plan), peak.anonymous - before, pages * 8192
+
+
+def buffer_bytes(plan):
+    """What the fullest buffer took, as EXPLAIN ANALYZE says."""
+    if isinstance(plan, list):
+        return next((found for item in plan if (found := buffer_bytes(item))), None)
+    if isinstance(plan, dict):
+        for key, value in plan.items():
+            if key == "Buffer Bytes" and value:
+                return value
+        return buffer_bytes(list(plan.values()))
+    return None
+
+
+def main():
+    measured = []
+    with connect() as connection:
+        connection.execute("CREATE EXTENSION corgipile")
+        features, labels = clustered()
+        load(connection, "million", features, labels)
+    for millions in MILLIONS:
+        with connect() as connection:
+            copies = " UNION ALL ".join(
+                f"SELECT million.* FROM generate_series(1, {millions}), million WHERE label = {label}" for label in (-1, 1)
+            )
+            connection.execute(f"CREATE TABLE scale AS {copies}")
+            freeze(connection, "scale")
+        seconds, buffer, memory_used, size = measure("scale", "off")
+        measured.append([millions, size, seconds, seconds * 1e3 / millions, buffer, memory_used, memory_used - buffer])
+        with connect() as connection:
+            connection.execute("DROP TABLE scale")
+    table(
+        "Epoch of logistic regression, 28 features, without a cache",
+        ["million rows", "table MB", "epoch ms", "ns/tuple", "buffer MB", "memory MB", "beyond the buffer MB"],
+        [
+            [n, size // MB, ms(s), f"{ns:.1f}", buffer // MB, used // MB, beyond // MB]
+            for n, size, s, ns, buffer, used, beyond in measured
+        ],
+    )
+    first = measured[0][3]
+    for row in measured[1:]:
+        figure(6, f"ns/tuple at {row[0]} million rows / at 1 million", row[3] / first, "<= 1.10")
+    figure(6, "memory beyond the buffer, MB, the most", max(row[6] for row in measured) / MB, "<= 64")
+
+
+if __name__ == "__main__":
+    main()
