@@ -21,8 +21,13 @@ TABLE = f"""
       FROM generate_series(1, {ROWS}) i
 """
 
-# What is measured of corgipile: buffer_size, and the option cache.
-KINDS = {"streaming": ("10%", "off"), "cached": ("10%", "on"), "in the buffer": ("100%", "off")}
+# What is measured of corgipile: buffer_size, loader, and the option cache.
+KINDS = {
+    "streaming": ("10%", "in_process", "off"),
+    "streaming, two": ("10%", "worker", "off"),  # processes
+    "cached": ("10%", "in_process", "on"),
+    "in the buffer": ("100%", "in_process", "auto"),
+}
 
 
 def make_table(connection):
@@ -57,12 +62,13 @@ def scikit_learn(x, y):
     return perf_counter() - start
 
 
-def corgipile(connection, buffer_size, cache):
+def corgipile(connection, buffer_size, loader, cache):
     """Seconds of the epochs behind the first."""
     query = """SELECT seconds FROM corgipile_train('toasted', features => '{x}', learning_rate => 0.01, seed => 1,
-                      max_epochs => %s, buffer_size => %s, options => jsonb_build_object('l2', 1e-4, 'cache', %s::text))
+                      max_epochs => %s, buffer_size => %s, loader => %s,
+                      options => jsonb_build_object('l2', 1e-4, 'cache', %s::text))
                 ORDER BY epoch OFFSET 1"""
-    return [row[0] for row in connection.execute(query, (EPOCHS, buffer_size, cache))]
+    return [row[0] for row in connection.execute(query, (EPOCHS, buffer_size, loader, cache))]
 
 
 def main():

@@ -115,11 +115,13 @@ impl BlockShuffle {
         true
     }
 
-    /// Asks for the next block, or for as many as the tablespace can fetch at once if blocks are small.
+    /// Asks for the next block, or for several if blocks are small or the tablespace can fetch more at once.
     fn prefetch(&mut self) {
         let Some(pages) = &self.pages else { return };
         let per_block = self.geometry.pages_per_block.max(1);
-        let blocks = pages.io_concurrency().div_ceil(per_block) as usize;
+        // Each block is a seek away from the one before: even a disk that does one thing at a time should have the next at hand.
+        let ahead = if pages.io_concurrency() == 0 { 0 } else { pages.io_concurrency().max(PAGES_AHEAD) };
+        let blocks = ahead.div_ceil(per_block) as usize;
         let until = (self.position + blocks).min(self.order.len());
         for place in self.prefetched.max(self.position)..until {
             let wanted = self.of_source(self.order[place]);
@@ -252,6 +254,9 @@ impl BlockShuffle {
 /// Decoding is dear if one row in so many has an array that was TOASTed or compressed: to get it costs some 50 times what
 /// another row costs.
 const DETOASTED_MANY: u64 = 16;
+
+/// Pages that are asked for in advance at least, unless asking is turned off (effective_io_concurrency): 512 kB.
+const PAGES_AHEAD: u32 = 64;
 
 /// A page of the heap whose rows are read raw.
 struct HeapPage<'a> {
