@@ -44,13 +44,19 @@ SELECT format('CALL pg_temp.measure(%s, %s, %L)', workers, round, query)
 
 \pset footer off
 \echo
-\pset title 'Prediction, ms, and ratio to sum(features_v[1])'
-WITH kept AS (
+CREATE TEMP VIEW kept AS
   SELECT workers, query LIKE '%predict%' AS predicts, min(seconds) * 1000 AS best,
          percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds) * 1000 AS median
-    FROM times WHERE round > 0 GROUP BY 1, 2
-)
+    FROM times WHERE round > 0 GROUP BY 1, 2;
+
+\pset title 'Prediction, ms, and ratio to sum(features_v[1])'
 SELECT p.workers, to_char(s.best, '9990.0') AS "sum, best", to_char(s.median, '9990.0') AS "sum, median",
        to_char(p.best, '9990.0') AS "predict, best", to_char(p.median, '9990.0') AS "predict, median",
        to_char(p.best / s.best, '990.00') AS "best/best", to_char(p.median / s.median, '990.00') AS "median/median"
+  FROM kept p JOIN kept s USING (workers) WHERE p.predicts AND NOT s.predicts ORDER BY p.workers;
+
+\pset tuples_only on
+\pset format unaligned
+SELECT format('FIGURE 7 | sum(corgipile_predict(id, x)) over sum(x[1]), 1M x 28, %s workers | %s | <= 2', p.workers,
+              to_char(p.median / s.median, 'FM990.00'))
   FROM kept p JOIN kept s USING (workers) WHERE p.predicts AND NOT s.predicts ORDER BY p.workers;
