@@ -65,6 +65,9 @@ impl<'a> Slots<'a> {
     /// # Errors
     /// [`Error::OutOfMemory`]
     pub fn publish(&mut self) -> Result<Option<()>> {
+        if !self.filled {
+            self.make_room()?;
+        }
         let Slot { batch, rest } = &mut self.slots[self.next];
         let bytes = Filled::rest_bytes(batch);
         if rest.as_ref().is_none_or(|rest| rest.bytes() < bytes) {
@@ -80,6 +83,22 @@ impl<'a> Slots<'a> {
         self.lent += 1;
         self.filled = true;
         Ok(self.send(&message))
+    }
+
+    /// Makes room in the other buffers for as much as the first one has room for: if memory is short, better now than when
+    /// the leader has begun to learn.
+    fn make_room(&mut self) -> Result<()> {
+        let first = &self.slots[self.next].batch;
+        if first.is_sparse() {
+            return Ok(());
+        }
+        let (dim, weighted, room) = (first.dim(), first.weights().is_some(), first.capacity());
+        for (_, slot) in self.slots.iter_mut().enumerate().filter(|(i, _)| *i != self.next) {
+            slot.batch.become_dense(dim);
+            slot.batch.set_weighted(weighted);
+            slot.batch.reserve(room)?;
+        }
+        Ok(())
     }
 
     /// Tells the leader something else. None if it wants no more.
