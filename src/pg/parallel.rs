@@ -297,12 +297,6 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Which of the workers this is, from 0.
-    pub fn number(&self) -> usize {
-        // SAFETY: set before a worker's entry function is called.
-        unsafe { pg_sys::ParallelWorkerNumber as usize }
-    }
-
     /// Chunk `i` of what the leader has told.
     pub fn data(&self, i: usize) -> &[u8] {
         // SAFETY: the leader has put it there, with its size.
