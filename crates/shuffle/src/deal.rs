@@ -48,18 +48,38 @@ impl Deal {
 
     /// What of the blocks in `order`, made by [`block_order`](crate::block_order) for this geometry, is this process's.
     ///
-    /// Every k-th block of each buffer is; which processes get one more changes from buffer to buffer. If the buffer holds
-    /// the whole table, the blocks are the same in every epoch, so that whoever has read them may keep their tuples.
+    /// Each process gets as many blocks of each buffer as the others, or one more, which changes from buffer to buffer. Of
+    /// the runs of blocks that the buffers were dealt from, the first is the first process's, and so on by turns; what is
+    /// uneven about that is made up for. So a process mostly gets the blocks that it had in the epochs before, whose tuples
+    /// it may have kept; if the buffer holds the whole table, it gets just these.
     pub fn share(self, order: &[u32], geometry: &Geometry) -> Share {
-        let stays = geometry.buffers() == 1;
-        let mut blocks = Vec::with_capacity(order.len().div_ceil(self.processes as usize) + 1);
+        let (processes, run) = (self.processes as usize, geometry.buffers().max(1));
+        let mut blocks = Vec::with_capacity(order.len().div_ceil(processes) + geometry.buffers() as usize);
         let mut ends = Vec::with_capacity(geometry.buffers() as usize);
+        let mut owners = Vec::new();
         let mut place = 0;
         while place < order.len() {
             let end = place + geometry.left_in_buffer(place as u32) as usize;
-            let turn = |place: usize| if stays { order[place] } else { place as u32 };
-            let ours = (place..end).filter(|place| turn(*place) % self.processes == self.index);
-            blocks.extend(ours.map(|place| order[place]));
+            let buffer = &order[place..end];
+            let (each, more) = (buffer.len() / processes, buffer.len() % processes);
+            let first = if run == 1 { 0 } else { place % processes }; // to get one more
+            let mut room: Vec<usize> = (0..processes)
+                .map(|process| each + usize::from((process + processes - first) % processes < more))
+                .collect();
+            owners.clear();
+            owners.extend(buffer.iter().map(|block| {
+                let owner = (block / run) as usize % processes;
+                take(&mut room[owner]).then_some(owner)
+            }));
+            let mut others = 0;
+            for owner in owners.iter_mut().filter(|owner| owner.is_none()) {
+                while !take(&mut room[others]) {
+                    others += 1;
+                }
+                *owner = Some(others);
+            }
+            let ours = buffer.iter().zip(&owners).filter(|(_, owner)| **owner == Some(self.index as usize));
+            blocks.extend(ours.map(|(block, _)| *block));
             ends.push(blocks.len() as u32);
             place = end;
         }
@@ -71,6 +91,13 @@ impl Deal {
     pub(crate) fn ordinal(self, buffer: u64) -> u64 {
         u64::from(self.index) << 32 | buffer
     }
+}
+
+/// Takes one, if there is any.
+fn take(room: &mut usize) -> bool {
+    let any = *room > 0;
+    *room -= usize::from(any);
+    any
 }
 
 /// The blocks that one process reads in an epoch.
