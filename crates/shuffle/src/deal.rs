@@ -4,14 +4,18 @@
 //! shuffles the tuples in it. Taken in turns, a tuple of each process after the other, their tuples make one sequence.
 //!
 //! It guarantees what Theorem 3 of the CorgiPile paper (the journal version, section 6) asks for: that sequence is one
-//! that a single process with the whole buffer could have drawn. The blocks of a buffer are the same, none of its tuples is
-//! missing or there twice, and no tuple comes before those of the buffers before. So nobody may go on to the next buffer
-//! before all others are done with theirs, which [`Share::buffer`] lets them know.
+//! that a single process with the whole buffer could have drawn. There is one random order of all blocks, of which k at a
+//! time go to the k processes; the blocks that they have in their buffers at the same time follow each other in it, no tuple
+//! of them is missing or there twice, and none comes before those of the buffers before. So nobody may go on to the next
+//! buffer before all others are done with theirs, which [`Share::buffer`] lets them know.
 //!
-//! Everything is a function of the order of the blocks and of how many tuples each process has: no process has to ask
+//! It also guarantees that a process gets the same blocks in every epoch, so that it may keep what it has decoded, and that
+//! these are blocks from everywhere: processes that learn on their own for a while do not learn different things.
+//!
+//! Everything is a function of seed, epoch, geometry, and of how many tuples each process has: no process has to ask
 //! another what to do.
 
-use crate::Geometry;
+use crate::{Geometry, Strategy, block_order};
 
 /// More processes are not to be had: a wait for all of them would take longer than the work.
 pub const MAX_PROCESSES: u32 = 64;
@@ -46,44 +50,45 @@ impl Deal {
         self.index
     }
 
-    /// What of the blocks in `order`, made by [`block_order`](crate::block_order) for this geometry, is this process's.
+    /// The blocks that are this process's in an epoch.
     ///
-    /// Each process gets as many blocks of each buffer as the others, or one more, which changes from buffer to buffer. Of
-    /// the runs of blocks that the buffers were dealt from, the first is the first process's, and so on by turns; what is
-    /// uneven about that is made up for. So a process mostly gets the blocks that it had in the epochs before, whose tuples
-    /// it may have kept; if the buffer holds the whole table, it gets just these.
-    pub fn share(self, order: &[u32], geometry: &Geometry) -> Share {
-        let (processes, run) = (self.processes as usize, geometry.buffers().max(1));
-        let mut blocks = Vec::with_capacity(order.len().div_ceil(processes) + geometry.buffers() as usize);
-        let mut ends = Vec::with_capacity(geometry.buffers() as usize);
-        let mut owners = Vec::new();
+    /// Blocks are dealt in rounds, one to each process; the last round may not be enough for all. The order of the rounds is
+    /// that of as many blocks of a single process ([`block_order`]), whose buffer has room for a k-th of the blocks.
+    pub fn share(self, strategy: Strategy, seed: i64, epoch: u64, geometry: &Geometry) -> Share {
+        let rounds = self.rounds(geometry);
+        let order = block_order(strategy, seed, epoch, rounds.blocks, rounds.buffers());
+        let mut share = Share { blocks: Vec::with_capacity(order.len()), ends: Vec::new() };
         let mut place = 0;
         while place < order.len() {
-            let end = place + geometry.left_in_buffer(place as u32) as usize;
-            let buffer = &order[place..end];
-            let (each, more) = (buffer.len() / processes, buffer.len() % processes);
-            let first = if run == 1 { 0 } else { place % processes }; // to get one more
-            let mut room: Vec<usize> = (0..processes)
-                .map(|process| each + usize::from((process + processes - first) % processes < more))
-                .collect();
-            owners.clear();
-            owners.extend(buffer.iter().map(|block| {
-                let owner = (block / run) as usize % processes;
-                take(&mut room[owner]).then_some(owner)
-            }));
-            let mut others = 0;
-            for owner in owners.iter_mut().filter(|owner| owner.is_none()) {
-                while !take(&mut room[others]) {
-                    others += 1;
-                }
-                *owner = Some(others);
-            }
-            let ours = buffer.iter().zip(&owners).filter(|(_, owner)| **owner == Some(self.index as usize));
-            blocks.extend(ours.map(|(block, _)| *block));
-            ends.push(blocks.len() as u32);
+            let end = place + rounds.left_in_buffer(place as u32) as usize;
+            share.blocks.extend(order[place..end].iter().filter_map(|round| self.block(*round, &rounds, geometry)));
+            share.ends.push(share.blocks.len() as u32);
             place = end;
         }
-        Share { blocks, ends }
+        share
+    }
+
+    /// The rounds as if they were blocks.
+    fn rounds(self, geometry: &Geometry) -> Geometry {
+        let rounds = geometry.blocks.div_ceil(self.processes);
+        let room = if geometry.buffers() == 1 { rounds } else { geometry.buffer_blocks / self.processes };
+        Geometry::of_tuples(rounds, 1, room)
+    }
+
+    /// The block that this process gets in a round.
+    ///
+    /// As many rounds as there are buffers deal out blocks that lie together, to each process as many that follow each other.
+    /// Each buffer gets one of these rounds, or nearly so; by that it gets one of so many blocks that follow each other, as a
+    /// single process's does. What is left at the table's end is dealt out block by block.
+    fn block(self, round: u32, rounds: &Geometry, geometry: &Geometry) -> Option<u32> {
+        let (run, processes) = (rounds.buffers(), self.processes);
+        let whole = geometry.blocks / (run * processes) * run; // rounds
+        let (begun, rest) = (round / run * run, round % run);
+        let block = match round < whole {
+            true => begun * processes + self.index * run + rest,
+            false => round * processes + self.index,
+        };
+        (block < geometry.blocks).then_some(block)
     }
 
     /// What names the order of the tuples in this process's buffer number `buffer` of an epoch: no two processes draw the
@@ -91,13 +96,6 @@ impl Deal {
     pub(crate) fn ordinal(self, buffer: u64) -> u64 {
         u64::from(self.index) << 32 | buffer
     }
-}
-
-/// Takes one, if there is any.
-fn take(room: &mut usize) -> bool {
-    let any = *room > 0;
-    *room -= usize::from(any);
-    any
 }
 
 /// The blocks that one process reads in an epoch.

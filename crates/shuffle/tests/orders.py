@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints the orders frozen in orders.rs and mixer.rs, from the definitions alone: splitmix64.c and xoshiro256plusplus.c as published
+"""Prints the orders frozen in orders.rs, mixer.rs and deal.rs, from the definitions alone: splitmix64.c and xoshiro256plusplus.c as published
 (prng.di.unimi.it), the streams as src/permutation.rs documents them, and exact integers instead of the crate's arithmetic.
 
     python3 crates/shuffle/tests/orders.py
@@ -159,3 +159,31 @@ for seed, epoch in (0, 1), (42, 1), (42, 2):
 for seed, epoch, number in (0, 1, 0), (42, 7, 1), (-1, 3, 1000):
     print(f"(Strategy::ShuffleOnce, {seed}, {epoch}, {number}, {key(b'once', seed, 0, number)}),")
     print(f"(Strategy::EpochShuffle, {seed}, {epoch}, {number}, {key(b'epoch', seed, epoch, number)}),")
+
+
+def dealt(blocks, buffer, processes, seed, epoch):
+    """The blocks of each process, a list per buffer: rounds of a block for each, in the order of a table of as many blocks."""
+    full = -(-blocks // buffer)
+    rounds = -(-blocks // processes)
+    room = rounds if full == 1 else max(1, (-(-blocks // full)) // processes)
+    buffers = -(-rounds // room)
+    room = -(-rounds // buffers)
+    buffers = -(-rounds // room)
+    spread_out = 2 <= buffers < rounds
+    order = spread(rounds, buffers, b"blocks", seed, epoch, 0) if spread_out else shuffled(rounds, b"blocks", seed, epoch, 0)
+    table = []  # by round, one block for each process
+    while len(table) < rounds and blocks - len(table) * processes >= buffers * processes:
+        first = len(table) * processes
+        table += [[first + process * buffers + i for process in range(processes)] for i in range(buffers)]
+    for first in range(len(table) * processes, blocks, processes):
+        table.append(list(range(first, min(first + processes, blocks))))
+    sizes = [rounds // buffers + (i < rounds % buffers) for i in range(buffers)]
+    hands = []
+    for process in range(processes):
+        left = iter(order)
+        hands.append([[table[next(left)][process : process + 1] for _ in range(size)] for size in sizes])
+    return [[sum(buffer, []) for buffer in hand] for hand in hands]
+
+
+for blocks, buffer, processes, seed, epoch in (23, 8, 2, 42, 1), (23, 8, 2, 42, 2), (23, 8, 3, -1, 7), (9, 9, 2, 5, 1):
+    print(f"(({blocks}, {buffer}, {processes}), ({seed}, {epoch}), {dealt(blocks, buffer, processes, seed, epoch)}),")

@@ -51,9 +51,10 @@ impl BlockShuffle {
         }
         self.open(node)?;
         let Self { shuffling, epoch, geometry, .. } = self;
-        self.order = block_order(shuffling.strategy, shuffling.seed, *epoch, geometry.blocks, geometry.buffers());
-        if self.deal != Deal::ALONE {
-            self.share = self.deal.share(&self.order, geometry);
+        if self.deal == Deal::ALONE {
+            self.order = block_order(shuffling.strategy, shuffling.seed, *epoch, geometry.blocks, geometry.buffers());
+        } else {
+            self.share = self.deal.share(shuffling.strategy, shuffling.seed, *epoch, geometry);
             self.order = self.share.blocks().to_vec();
         }
         self.position = 0;

@@ -1,0 +1,50 @@
+-- See run.
+
+\set rounds 5
+\set epochs 4
+
+SET client_min_messages = warning;
+
+-- The measurement: one process and two by turns, so that a change of the machine's speed meets both.
+
+CREATE TEMP TABLE cases (place serial, source text, batch_size int, cache text, rate float8);
+INSERT INTO cases (source, batch_size, cache, rate) VALUES
+  ('narrow', 256, 'off', 0.5), ('narrow', 256, 'auto', 0.5), ('narrow', 1, 'off', 0.02), ('narrow', 1, 'auto', 0.02),
+  ('wide', 256, 'off', 0.01), ('wide', 256, 'auto', 0.01), ('wide', 1, 'off', 0.0005), ('wide', 1, 'auto', 0.0005);
+CREATE TEMP TABLE epochs (place int, workers int, epoch int, seconds float8, tuples bigint, model_id bigint);
+
+CREATE PROCEDURE pg_temp.measure(place int, workers int, epochs int, seed bigint) LANGUAGE sql AS $$
+  INSERT INTO epochs
+  SELECT place, workers, t.epoch, t.seconds, t.tuples, t.model_id
+    FROM cases c, LATERAL corgipile_train(c.source, max_epochs => epochs, seed => seed, learning_rate => c.rate,
+           options => jsonb_build_object('batch_size', c.batch_size, 'cache', c.cache), workers => workers) t
+   WHERE c.place = measure.place
+$$;
+
+\echo Measuring ...
+SELECT format('CALL pg_temp.measure(%s, %s, %s, %s)', place, workers, :epochs, round)
+  FROM generate_series(1, :rounds) round, cases, generate_series(1, 2) workers
+ ORDER BY place, round, workers \gexec
+
+SELECT * FROM epochs e
+ WHERE workers <> (SELECT (hyperparameters->>'workers')::int FROM corgipile.models m WHERE m.model_id = e.model_id);
+
+\echo
+\echo Thousand rows per second with one process and with two (medians of the epochs from the second on), by which factor
+\echo that is more, first epochs in milliseconds, and accuracy of the last models.
+WITH medians AS (
+  SELECT place, workers,
+         percentile_cont(0.5) WITHIN GROUP (ORDER BY tuples / seconds) FILTER (WHERE epoch > 1) AS rate,
+         percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds) FILTER (WHERE epoch = 1) AS first,
+         max(model_id) AS model_id
+    FROM epochs GROUP BY place, workers
+), judged AS (
+  SELECT m.*, (SELECT value FROM corgipile_evaluate(m.model_id, c.source) WHERE metric = 'accuracy') AS accuracy
+    FROM medians m JOIN cases c USING (place)
+)
+SELECT source, batch_size, cache, round(a.rate / 1000) AS one, round(b.rate / 1000) AS two,
+       round((b.rate / a.rate)::numeric, 2) AS factor,
+       round(1000 * a.first::numeric, 1) AS first_one, round(1000 * b.first::numeric, 1) AS first_two,
+       round(a.accuracy::numeric, 4) AS accuracy_one, round((b.accuracy - a.accuracy)::numeric, 4) AS difference
+  FROM cases JOIN judged a USING (place) JOIN judged b USING (place)
+ WHERE a.workers = 1 AND b.workers = 2 ORDER BY place;
