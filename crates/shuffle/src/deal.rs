@@ -15,7 +15,8 @@
 //! Everything is a function of seed, epoch, geometry, and of how many tuples each process has: no process has to ask
 //! another what to do.
 
-use crate::{Geometry, Strategy, block_order};
+use crate::permutation::{block_order, round_order};
+use crate::{Geometry, Strategy};
 
 /// More processes are not to be had: a wait for all of them would take longer than the work.
 pub const MAX_PROCESSES: u32 = 64;
@@ -53,10 +54,14 @@ impl Deal {
     /// The blocks that are this process's in an epoch.
     ///
     /// Blocks are dealt in rounds, one to each process; the last round may not be enough for all. The order of the rounds is
-    /// that of as many blocks of a single process ([`block_order`]), whose buffer has room for a k-th of the blocks.
-    pub fn share(self, strategy: Strategy, seed: i64, epoch: u64, geometry: &Geometry) -> Share {
+    /// that of as many blocks of a single process ([`block_order`](crate::block_order)), whose buffer has room for a k-th of
+    /// the blocks.
+    pub fn share(self, seed: i64, epoch: u64, geometry: &Geometry) -> Share {
         let rounds = self.rounds(geometry);
-        let order = block_order(strategy, seed, epoch, rounds.blocks, rounds.buffers());
+        let order = match self {
+            Deal::ALONE => block_order(Strategy::CorgiPile, seed, epoch, rounds.blocks, rounds.buffers()),
+            _ => round_order(seed, epoch, rounds.blocks, rounds.buffers()),
+        };
         let mut share = Share { blocks: Vec::with_capacity(order.len()), ends: Vec::new() };
         let mut place = 0;
         while place < order.len() {
@@ -78,8 +83,8 @@ impl Deal {
     /// The block that this process gets in a round.
     ///
     /// As many rounds as there are buffers deal out blocks that lie together, to each process as many that follow each other.
-    /// Each buffer gets one of these rounds, or nearly so; by that it gets one of so many blocks that follow each other, as a
-    /// single process's does. What is left at the table's end is dealt out block by block.
+    /// Each buffer gets one of these rounds, and by that one of so many blocks that follow each other, as a single process's
+    /// does. What is left at the table's end is dealt out block by block.
     fn block(self, round: u32, rounds: &Geometry, geometry: &Geometry) -> Option<u32> {
         let (run, processes) = (rounds.buffers(), self.processes);
         let whole = geometry.blocks / (run * processes) * run; // rounds

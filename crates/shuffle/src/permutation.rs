@@ -51,10 +51,23 @@ pub fn block_order(strategy: Strategy, seed: i64, epoch: u64, blocks: u32, buffe
     if strategy.shuffles_blocks() && epoch > 0 {
         let rng = &mut stream(BLOCKS, seed, epoch, 0);
         if strategy.shuffles_tuples() && (2..blocks).contains(&buffers) {
-            return spread(rng, order, buffers as usize);
+            let head = below(rng, buffers as usize);
+            return spread(rng, order, head, buffers as usize);
         }
         shuffle(rng, &mut order);
     }
+    order
+}
+
+/// The order in which `epoch` deals `rounds` rounds of blocks into `buffers` buffers: as a [`block_order`] of CorgiPile whose runs
+/// happen to begin with the first block.
+pub(crate) fn round_order(seed: i64, epoch: u64, rounds: u32, buffers: u32) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..rounds).collect();
+    let rng = &mut stream(BLOCKS, seed, epoch, 0);
+    if (2..rounds).contains(&buffers) {
+        return spread(rng, order, 0, buffers as usize);
+    }
+    shuffle(rng, &mut order);
     order
 }
 
@@ -71,14 +84,14 @@ pub fn block_order(strategy: Strategy, seed: i64, epoch: u64, blocks: u32, buffe
 /// is what the model has seen last; this one has 16 give or take one half. The changes of place keep a table that repeats
 /// itself every `buffers` blocks from giving all blocks of a kind to one buffer, and two blocks from meeting in every
 /// epoch.
-fn spread(rng: &mut Xoshiro256PlusPlus, blocks: Vec<u32>, buffers: usize) -> Vec<u32> {
+fn spread(rng: &mut Xoshiro256PlusPlus, blocks: Vec<u32>, head: usize, buffers: usize) -> Vec<u32> {
     let permutation = |rng: &mut _| {
         let mut places: Vec<usize> = (0..buffers).collect();
         shuffle(rng, &mut places);
         places
     };
     let mut hands = vec![Vec::with_capacity(blocks.len() / buffers + 2); buffers];
-    let (head, rest) = blocks.split_at(below(rng, buffers));
+    let (head, rest) = blocks.split_at(head);
     let runs = rest.chunks_exact(buffers);
     // Cyclic, so that nobody gets two blocks of these before everybody has one.
     let ends = permutation(rng);

@@ -66,10 +66,10 @@ def shuffled(n, *name):
     return in_place(list(range(n)), stream(*name))
 
 
-def spread(blocks, buffers, *name):
+def spread(blocks, buffers, *name, start=None):
     """Deals runs of `buffers` contiguous blocks to the buffers, one each, from a random one of the first on."""
     draws = stream(*name)
-    start = below(buffers, draws)
+    start = below(buffers, draws) if start is None else start
     end = blocks - (blocks - start) % buffers
     hands = [[] for _ in range(buffers)]
     ends = in_place(list(range(buffers)), draws)
@@ -170,7 +170,7 @@ def dealt(blocks, buffer, processes, seed, epoch):
     room = -(-rounds // buffers)
     buffers = -(-rounds // room)
     spread_out = 2 <= buffers < rounds
-    order = spread(rounds, buffers, b"blocks", seed, epoch, 0) if spread_out else shuffled(rounds, b"blocks", seed, epoch, 0)
+    order = spread(rounds, buffers, b"blocks", seed, epoch, 0, start=0) if spread_out else shuffled(rounds, b"blocks", seed, epoch, 0)
     table = []  # by round, one block for each process
     while len(table) < rounds and blocks - len(table) * processes >= buffers * processes:
         first = len(table) * processes

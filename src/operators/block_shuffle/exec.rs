@@ -54,7 +54,7 @@ impl BlockShuffle {
         if self.deal == Deal::ALONE {
             self.order = block_order(shuffling.strategy, shuffling.seed, *epoch, geometry.blocks, geometry.buffers());
         } else {
-            self.share = self.deal.share(shuffling.strategy, shuffling.seed, *epoch, geometry);
+            self.share = self.deal.share(shuffling.seed, *epoch, geometry);
             self.order = self.share.blocks().to_vec();
         }
         self.position = 0;
