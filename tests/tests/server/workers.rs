@@ -167,12 +167,21 @@ fn several_processes_reach_the_accuracy_of_one() {
     clustered(&mut db, "t", 30_000);
     for options in ["{}", r#"{"batch_size": 64}"#, r#"{"batch_size": 256}"#] {
         let rate = if options == "{}" { "0.005" } else { "0.1" };
-        let training = format!("'t', max_epochs => 8, seed => 2, learning_rate => {rate}, options => '{options}'");
-        let id = db.trained(&training).id;
-        let alone = db.evaluate(id, "t").accuracy;
+        // over several seeds, because the last steps of an epoch move the accuracy by as much
+        let mut accuracy = |processes: u32| {
+            let mut of_seed = |seed| {
+                let training = format!(
+                    "'t', max_epochs => 6, seed => {seed}, learning_rate => {rate}, options => '{options}',
+                     workers => {processes}"
+                );
+                let id = trained_by(&mut db, processes, &training).id;
+                db.evaluate(id, "t").accuracy
+            };
+            (1..=4).map(&mut of_seed).sum::<f64>() / 4.0
+        };
+        let alone = accuracy(1);
         for processes in [2, 4] {
-            let id = trained_by(&mut db, processes, &format!("{training}, workers => {processes}")).id;
-            let together = db.evaluate(id, "t").accuracy;
+            let together = accuracy(processes);
             assert!((together - alone).abs() < 0.003, "{options}, {processes} processes: {together} for {alone}");
         }
     }
