@@ -115,7 +115,7 @@ impl Trainer {
         assert!(outputs == 1 || hyper.kind == ModelKind::Softmax, "several outputs with softmax only");
         let plain = hyper.optimizer == Optimizer::Sgd && hyper.batch_size == 1 && hyper.l1 == 0.0;
         let engine = if plain && !sparse && hyper.kind != ModelKind::Softmax {
-            Engine::Fast(Box::new(State::new(dim)))
+            Engine::Fast(Box::new(State::new(dim, hyper.kind)))
         } else {
             Engine::General(Box::new(General::new(hyper, dim, outputs, sparse, level)?))
         };
@@ -131,9 +131,7 @@ impl Trainer {
     pub fn begin_epoch(&mut self) {
         self.epoch += 1;
         match &mut self.engine {
-            Engine::Fast(state) => {
-                state.take_totals();
-            }
+            Engine::Fast(state) => state.begin_epoch(),
             Engine::General(general) => general.begin_epoch(),
         }
         if self.theorem.is_none() {
@@ -224,7 +222,7 @@ impl Trainer {
         self.check()?;
         self.end_buffer();
         let (totals, norms) = match &mut self.engine {
-            Engine::Fast(state) => (state.take_totals(), norms(&state.model())),
+            Engine::Fast(state) => (state.totals(), norms(&state.model())),
             Engine::General(general) => (general.head.totals, general.norms()),
         };
         let norms = self.theorem.as_ref().map_or(norms, Theorem1::norms);

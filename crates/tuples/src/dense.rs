@@ -6,7 +6,7 @@
 //!
 //! The allocation is this process's own, or comes from an [`Allocator`]: then another process may see the same rows.
 
-use crate::OutOfMemory;
+use crate::{OutOfMemory, huge_pages};
 use std::fmt::Debug;
 use std::rc::Rc;
 
@@ -177,6 +177,7 @@ impl Dense {
         }
         let mut moved: Vec<f32> = Vec::new();
         moved.try_reserve_exact(floats).map_err(|_| error)?;
+        huge_pages::advise(moved.spare_capacity_mut());
         // align_offset may decline to answer, by usize::MAX; then rows are merely unaligned
         let offset = moved.as_ptr().align_offset(ALIGNMENT).min(LANES);
         moved.resize(offset, 0.0);

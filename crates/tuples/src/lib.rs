@@ -6,10 +6,11 @@
 //! special case for the intercept, or a second copy of the tuples to shuffle them: the order is an index beside the rows.
 //! Sparse rows take memory for their non-zeros only.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod batch;
 mod dense;
+mod huge_pages;
 mod source;
 mod sparse;
 

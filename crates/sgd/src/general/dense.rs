@@ -88,9 +88,7 @@ impl<'a> Tuples<'a> {
     fn get(&self, k: usize) -> (&'a [Chunk], f32, f32) {
         if let Some(&ahead) = self.order.get(k + self.ahead) {
             let start = ahead as usize * self.per_row;
-            if let Some(row) = self.rows.get(start..start + self.per_row.min(PREFETCH_CHUNKS)) {
-                row.iter().for_each(prefetch);
-            }
+            (start..start + self.per_row.min(PREFETCH_CHUNKS)).for_each(|chunk| prefetch(self.rows, chunk));
         }
         let i = self.order[k] as usize;
         let row = &self.rows[i * self.per_row..][..self.per_row];
@@ -110,7 +108,7 @@ fn learn_block<S: Simd>(simd: S, head: &mut Head, arrays: &mut Arrays, tuples: &
         let (chunks, label, weight) = tuples.get(k);
         *row = chunks;
         decide(simd, head, arrays, chunks, slopes);
-        judge(head, slopes, label, weight);
+        judge(simd, head, slopes, label, weight);
     }
     let (rows, slopes) = (&rows[..count], &slopes[..count * outputs]);
     let gradients = arrays.gradient.as_chunks_mut::<LANES>().0.chunks_exact_mut(tuples.per_row);
@@ -168,7 +166,7 @@ fn learn_row<S: Simd>(simd: S, head: &mut Head, arrays: &mut Arrays, row: &[Chun
     let out = std::mem::take(&mut arrays.out);
     decide(simd, head, arrays, row, out);
     arrays.out = out;
-    judge(head, arrays.out, y, weight);
+    judge(simd, head, arrays.out, y, weight);
     head.pending += 1;
     if head.batch_size > 1 {
         let gradient = arrays.gradient.as_chunks_mut::<LANES>().0.chunks_exact_mut(row.len());

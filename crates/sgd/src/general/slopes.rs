@@ -2,14 +2,15 @@
 
 use super::head::Head;
 use crate::ModelKind;
+use crate::kernels::Simd;
 use crate::loss::{Hinge, Logistic, Loss, exp, ln};
 
 /// Counts a tuple with these decisions and replaces them by minus the derivatives of its weighted loss by each.
 #[inline(always)]
-pub(crate) fn judge(head: &mut Head, out: &mut [f32], y: f32, weight: f32) {
+pub(crate) fn judge<S: Simd>(simd: S, head: &mut Head, out: &mut [f32], y: f32, weight: f32) {
     let loss = match head.kind() {
-        ModelKind::Logistic => binary(head, Logistic::new(), out, y, weight),
-        ModelKind::Svm => binary(head, Hinge, out, y, weight),
+        ModelKind::Logistic => binary(simd, head, Logistic::new(), out, y, weight),
+        ModelKind::Svm => binary(simd, head, Hinge, out, y, weight),
         ModelKind::Linear => linear(head, out, y, weight),
         ModelKind::Softmax => softmax(head, out, y, weight),
     };
@@ -19,10 +20,10 @@ pub(crate) fn judge(head: &mut Head, out: &mut [f32], y: f32, weight: f32) {
 }
 
 #[inline(always)]
-fn binary<L: Loss>(head: &mut Head, loss: L, out: &mut [f32], y: f32, weight: f32) -> f32 {
-    let margin = y * out[0];
+fn binary<S: Simd, L: Loss>(simd: S, head: &mut Head, loss: L, out: &mut [f32], y: f32, weight: f32) -> f32 {
+    let margin = (y * L::UNITS) * out[0];
     head.totals.correct += u64::from(margin > 0.0);
-    out[0] = weight * (y * loss.slope(margin));
+    out[0] = weight * (y * loss.slope(simd, margin));
     loss.loss(margin)
 }
 

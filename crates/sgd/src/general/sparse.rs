@@ -42,7 +42,7 @@ impl Kernel for LearnSparse<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<S: Simd>(self, _: S) {
+    fn run<S: Simd>(self, simd: S) {
         let LearnSparse { head, mut arrays, batch, range } = self;
         let (labels, weights, order) = (batch.labels(), batch.weights(), batch.order());
         for k in range {
@@ -57,7 +57,7 @@ impl Kernel for LearnSparse<'_> {
             let i = order[k] as usize;
             let (indices, values) = batch.sparse_row(i);
             let row = Row { indices, values, label: labels[i], weight: weights.map_or(1.0, |weights| weights[i]) };
-            learn_row(head, &mut arrays, row);
+            learn_row(simd, head, &mut arrays, row);
         }
     }
 }
@@ -68,8 +68,8 @@ fn ask_for_entries(batch: &Batch, i: usize) {
     const LINE: usize = 16;
     let (indices, values) = batch.sparse_row(i);
     for entry in (0..indices.len()).step_by(LINE).take(4) {
-        prefetch(&indices[entry]);
-        prefetch(&values[entry]);
+        prefetch(indices, entry);
+        prefetch(values, entry);
     }
 }
 
@@ -92,9 +92,7 @@ fn ask_for_weights(head: &Head, arrays: &Arrays, indices: &[u32]) {
 fn ask_for_places<T>(array: &[T], size: usize, indices: &[u32]) {
     if !array.is_empty() {
         for &index in indices {
-            if let Some(place) = array.get(index as usize * size) {
-                prefetch(place);
-            }
+            prefetch(array, index as usize * size);
         }
     }
 }
@@ -119,18 +117,18 @@ impl Kernel for LearnSparseRow<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<S: Simd>(mut self, _: S) {
-        learn_row(self.head, &mut self.arrays, self.row);
+    fn run<S: Simd>(mut self, simd: S) {
+        learn_row(simd, self.head, &mut self.arrays, self.row);
     }
 }
 
 #[inline(always)]
-fn learn_row(head: &mut Head, arrays: &mut Arrays, row: Row) {
+fn learn_row<S: Simd>(simd: S, head: &mut Head, arrays: &mut Arrays, row: Row) {
     if head.is_lazy() {
         lazy::bring_up_to_date(head, arrays, row.indices.iter().map(|&index| index as usize));
     }
     decide(head, arrays, row);
-    judge(head, arrays.out, row.label, row.weight);
+    judge(simd, head, arrays.out, row.label, row.weight);
     head.pending += 1;
     if head.batch_size > 1 {
         gather(head, arrays, row);

@@ -1,8 +1,8 @@
 //! The state of SGD between two tuples, and the choice of the kernel that takes it from one to the next.
 //!
-//! Guarantees: the state is the same wherever the sequence of tuples is cut. Each kernel needs the row before the
-//! current one, so that the state owns a copy of it, and the step along it that is still to be made: the first tuple of
-//! a range is computed exactly as it would be in the middle of one.
+//! Guarantees: the state is the same wherever the sequence of tuples is cut. Kernels need the rows before the current one,
+//! so that the state owns a copy of them, and the steps along them that are still to be made: the first tuple of a range
+//! is computed exactly as it would be in the middle of one.
 
 use std::ops::Range;
 
@@ -10,38 +10,53 @@ use tuples::{Batch, LANES};
 
 use super::narrow::narrow;
 use super::simd::{Kernel, Level, Simd};
+use super::tally::Tally;
 use super::wide::wide;
 use super::{Aligned, Chunk};
+use crate::ModelKind;
 use crate::loss::{Pointwise, Totals};
 use crate::model::LinearModel;
 
-/// The weights w = `scale` * (`weights` + `pending` * `previous`), the intercept, and what was counted.
+/// The weights w = `scale` * (`weights` + the steps along the `previous` rows), the intercept, and what was counted.
 #[derive(Debug, Clone)]
 pub(crate) struct State {
     dim: usize,
-    /// zero where the row has the constant 1: the intercept is not among them, since it is not to be shrunk
+    kind: ModelKind,
+    /// zero where the row has the constant 1, between two calls: the intercept is not to be shrunk
     pub(super) weights: Vec<Aligned>,
-    /// without the pending step, as the weights
+    /// without the pending steps, as the weights
     pub(super) intercept: f32,
     /// in f64, because the factor of one step may differ from 1 by less than f32 can tell; in [1/2, 1] after a step
     pub(super) scale: f64,
-    /// the row of the last tuple, without its constant 1
-    pub(super) previous: Vec<Chunk>,
-    pub(super) step: Step,
+    /// the rows of the last two tuples, the last one behind; what stands for their constant 1 is not looked at
+    pub(super) previous: [Vec<Chunk>; 2],
+    pub(super) steps: Steps,
     /// 1, but 0 in the lane of the constant 1
     pub(super) mask: Chunk,
-    pub(super) totals: Totals,
+    pub(super) tally: Tally,
 }
 
-/// The step that the last tuple asks for: `slope * direction` along its row, with direction = y * learning rate.
+/// The steps along the previous rows that are still to be made.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Step {
+pub(super) struct Steps {
+    pub(super) earlier: Made,
+    pub(super) last: Made,
+}
+
+/// The step that a tuple asks for: `slope * direction` along its row, with direction = y * learning rate.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Made {
     pub(super) slope: f32,
     pub(super) direction: f32,
+    /// the direction for the weights, which are to be multiplied by the scale
+    pub(super) along: f32,
 }
 
 /// Where the weights of tuples come from.
 pub(super) trait Weights: Copy {
+    /// Whether there are any.
+    const WEIGHTED: bool;
+
     /// `number` times the weight of tuple `i`.
     fn times(self, i: usize, number: f32) -> f32;
 }
@@ -51,6 +66,8 @@ pub(super) trait Weights: Copy {
 pub(super) struct Unweighted;
 
 impl Weights for Unweighted {
+    const WEIGHTED: bool = false;
+
     #[inline(always)]
     fn times(self, _: usize, number: f32) -> f32 {
         number
@@ -58,6 +75,8 @@ impl Weights for Unweighted {
 }
 
 impl Weights for &[f32] {
+    const WEIGHTED: bool = true;
+
     #[inline(always)]
     fn times(self, i: usize, number: f32) -> f32 {
         self[i] * number
@@ -69,37 +88,45 @@ impl Weights for &[f32] {
 pub(crate) struct Rates {
     /// The learning rate.
     pub(super) learning_rate: f32,
-    /// The factor that the penalty puts on the weights with every step; 1 without penalty.
+    /// The factor that the penalty puts on the weights with every step.
     pub(super) shrink: f64,
+    /// Whether there is a penalty, be its factor next to 1.
+    penalty: bool,
 }
 
 impl Rates {
     pub(crate) fn new(learning_rate: f64, l2: f64) -> Rates {
-        Rates { learning_rate: learning_rate as f32, shrink: 1.0 - learning_rate * l2 }
+        Rates { learning_rate: learning_rate as f32, shrink: 1.0 - learning_rate * l2, penalty: l2 > 0.0 }
     }
 }
 
 impl State {
     /// All zeros.
-    pub(crate) fn new(dim: usize) -> State {
+    pub(crate) fn new(dim: usize, kind: ModelKind) -> State {
         let chunks = dim / LANES + 1;
         let mut mask = [1.0; LANES];
         mask[dim % LANES] = 0.0;
         State {
             dim,
+            kind,
             weights: vec![Aligned([0.0; LANES]); chunks],
-            previous: vec![[0.0; LANES]; chunks],
+            previous: [vec![[0.0; LANES]; chunks], vec![[0.0; LANES]; chunks]],
             intercept: 0.0,
             scale: 1.0,
-            step: Step::default(),
+            steps: Steps::default(),
             mask,
-            totals: Totals::default(),
+            tally: Tally::new(),
         }
     }
 
-    /// What was counted since the last call.
-    pub(crate) fn take_totals(&mut self) -> Totals {
-        std::mem::take(&mut self.totals)
+    /// Forgets what was counted.
+    pub(crate) fn begin_epoch(&mut self) {
+        self.tally.clear();
+    }
+
+    /// What was counted in this epoch.
+    pub(crate) fn totals(&self) -> Totals {
+        self.tally.totals(self.kind)
     }
 
     /// What was counted.
@@ -118,17 +145,32 @@ impl State {
 
     /// Whether neither the parameters nor the loss have become infinite or NaN.
     pub(crate) fn is_finite(&self) -> bool {
-        self.totals.loss.is_finite() && self.model().is_finite()
+        self.totals().loss.is_finite() && self.model().is_finite()
+    }
+
+    /// Makes the intercept the weight of the constant 1.
+    #[inline(always)]
+    pub(super) fn set_weight_of_constant(&mut self) {
+        self.weights[self.dim / LANES].0[self.dim % LANES] = self.intercept;
+    }
+
+    /// Takes the weight of the constant 1 away.
+    #[inline(always)]
+    pub(super) fn take_weight_of_constant(&mut self) -> f32 {
+        std::mem::take(&mut self.weights[self.dim / LANES].0[self.dim % LANES])
     }
 
     /// The model with all steps made.
     pub(crate) fn model(&self) -> LinearModel {
-        let Step { slope, direction } = self.step;
-        let pending = slope * (direction * inverse(self.scale));
-        let weights = self.weights.iter().flat_map(|chunk| chunk.0).zip(self.previous.iter().flatten());
+        let Steps { earlier, last } = self.steps;
+        let [before, previous] = self.previous.each_ref().map(|row| row.iter().flatten());
+        let weights = self.weights.iter().flat_map(|chunk| chunk.0).zip(before).zip(previous);
+        let made = |weight: f32, step: Made, x: &f32| weight + step.slope * step.along * x;
+        let weights = weights.map(|((w, p), q)| made(made(w, earlier, p), last, q));
         // + 0.0 makes a negative zero, from a weight that underflows, as positive as all other zeros
-        let weights = weights.map(|(w, x)| (w + pending * x) * self.scale as f32 + 0.0);
-        let intercepts = vec![self.intercept + slope * direction];
+        let weights = weights.map(|w| w * self.scale as f32 + 0.0);
+        let intercept = self.intercept + earlier.slope * earlier.direction + last.slope * last.direction;
+        let intercepts = vec![intercept];
         LinearModel { dim: self.dim, outputs: 1, weights: weights.take(self.dim).collect(), intercepts }
     }
 }
@@ -159,24 +201,19 @@ struct Weighted<'a, L, W>(Learn<'a, L>, W);
 /// Rows of up to as many chunks keep the weights in registers.
 const NARROW: usize = 4;
 
+/// Rows of up to as many chunks do so in registers of half a chunk.
+const HALF: usize = 2;
+
 impl<L: Pointwise> Learn<'_, L> {
     /// Takes the state to the end of the range.
     pub(crate) fn run_on(self, level: Level) {
-        let narrow = self.state.weights.len() <= NARROW;
-        let level = if narrow { level.at_most_avx2() } else { level };
-        let places = &self.batch.order()[self.range.clone()];
-        self.state.totals.tuples += places.len() as u64;
+        let level = if self.state.weights.len() <= HALF { level.at_most_avx2() } else { level };
         match self.batch.weights() {
             None => {
-                self.state.totals.weight += places.len() as f64;
+                self.state.tally.weights.fill(1.0);
                 level.run(Weighted(self, Unweighted));
             }
-            Some(weights) => {
-                for &place in places {
-                    self.state.totals.weight += f64::from(weights[place as usize]);
-                }
-                level.run(Weighted(self, weights));
-            }
+            Some(weights) => level.run(Weighted(self, weights)),
         }
     }
 }
@@ -187,11 +224,15 @@ impl<L: Pointwise, W: Weights> Kernel for Weighted<'_, L, W> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
         let Weighted(learn, weights) = self;
-        match learn.state.weights.len() {
-            1 => narrow::<1, S, L, W>(simd, learn, weights),
-            2 => narrow::<2, S, L, W>(simd, learn, weights),
-            3 => narrow::<3, S, L, W>(simd, learn, weights),
-            NARROW => narrow::<NARROW, S, L, W>(simd, learn, weights),
+        match (learn.state.weights.len(), learn.rates.penalty) {
+            (1, false) => narrow::<1, false, S, L, W>(simd, learn, weights),
+            (1, true) => narrow::<1, true, S, L, W>(simd, learn, weights),
+            (2, false) => narrow::<2, false, S, L, W>(simd, learn, weights),
+            (2, true) => narrow::<2, true, S, L, W>(simd, learn, weights),
+            (3, false) => narrow::<3, false, S, L, W>(simd, learn, weights),
+            (3, true) => narrow::<3, true, S, L, W>(simd, learn, weights),
+            (NARROW, false) => narrow::<NARROW, false, S, L, W>(simd, learn, weights),
+            (NARROW, true) => narrow::<NARROW, true, S, L, W>(simd, learn, weights),
             _ => wide(simd, learn, weights),
         }
     }

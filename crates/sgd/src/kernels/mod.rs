@@ -1,14 +1,15 @@
 //! The inner loops, written once on chunks of 16 lanes and compiled for several instruction sets.
 //!
-//! Guarantees: the same bits from every instruction set. All arithmetic is plain multiplication and addition in f32 (no
-//! fused multiply-add, which some machines lack), and every sum has an order that is written here: lane by lane, then
-//! the lanes folded in halves. All that differs is how many lanes a register has.
+//! Guarantees: the same bits from every instruction set. Where a multiplication and an addition are fused, they are fused
+//! everywhere (a processor without the instruction computes it in f64), and every sum has an order that is written here:
+//! lane by lane, then the lanes folded in halves. All that differs is how many lanes a register has.
 
 mod columns;
 mod evaluate;
 mod learn;
 mod narrow;
 mod simd;
+mod tally;
 mod wide;
 
 use tuples::LANES;
@@ -16,6 +17,8 @@ use tuples::LANES;
 pub(crate) use columns::{Columns, Squares, Standardize, Sums, standardize};
 pub(crate) use evaluate::{Decisions, decision, dot, sparse_decision};
 pub(crate) use learn::{Learn, Rates, State};
+#[cfg(test)]
+pub(crate) use simd::portable;
 pub(crate) use simd::{Kernel, Level, Simd, prefetch};
 
 /// As many floats as one step of a kernel handles: one AVX-512 register, or two of AVX2.

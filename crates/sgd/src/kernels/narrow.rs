@@ -1,112 +1,151 @@
-//! SGD on rows of few chunks: the weights stay in registers, and the dot product of the next row does not wait for the
-//! step of the last one.
+//! SGD on rows of few chunks: the weights stay in registers, and the dot product of a row does not wait for the steps of
+//! the two rows before it.
 //!
-//! Guarantees: exact SGD of batch size 1. With c = slope * direction the step along the previous row p, (w + c p)·x =
-//! w·x + c (p·x), and both dot products are known before the slope is: from one tuple to the next the processor waits
-//! for one slope, one multiplication and one addition instead of a whole dot product and a whole update.
+//! Guarantees: exact SGD of batch size 1. With steps c and d along the rows p and q before row x, (w + c p + d q)·x =
+//! w·x + c (p·x) + d (q·x), and all three dot products are known before c and d are: from one tuple to the next the
+//! processor waits for one slope and one multiplication with addition instead of a whole dot product and a whole update.
 
-use tuples::{Batch, LANES};
+use tuples::LANES;
 
 use super::Chunk;
-use super::learn::{Learn, Step, Weights, inverse};
+use super::learn::{Learn, Made, Steps, Weights, inverse};
 use super::simd::{Simd, prefetch};
 use crate::loss::Pointwise;
 
 /// Rows to be asked for ahead of their use: learning from that many takes as long as memory takes to answer.
 const PREFETCH: usize = 32;
 
+/// With `PENALTY`, the intercept is kept apart from the weights, which are scaled; without, it is the weight of the
+/// constant 1.
 #[inline(always)]
-pub(super) fn narrow<const N: usize, S: Simd, L: Pointwise, W: Weights>(simd: S, learn: Learn<'_, L>, of_tuples: W) {
-    let Learn { state, loss, rates, batch, range } = learn;
-    let rows = Rows::<N>::new(batch);
-    let mask = simd.load(&state.mask);
-    let (mut weights, mut previous) = ([simd.splat(0.0); N], [simd.splat(0.0); N]);
-    for i in 0..N {
-        weights[i] = simd.load(&state.weights[i].0);
-        previous[i] = simd.load(&state.previous[i]);
+pub(super) fn narrow<const N: usize, const PENALTY: bool, S: Simd, L: Pointwise, W: Weights>(
+    simd: S,
+    learn: Learn<'_, L>,
+    of_tuples: W,
+) {
+    let Learn { state, loss, rates, batch, mut range } = learn;
+    let rows = batch.rows().as_chunks::<LANES>().0.as_chunks::<N>().0;
+    let (labels, order) = (batch.labels(), batch.order());
+    let mut mask = state.mask;
+    if !PENALTY {
+        state.set_weight_of_constant();
+        mask = [1.0; LANES];
     }
-    let (mut intercept, mut step, mut totals) = (state.intercept, state.step, state.totals);
+    let mask = simd.load(&mask);
+    let mut weights: [_; N] = load(simd, state.weights.iter().map(|chunk| &chunk.0));
+    let copies: [[Chunk; N]; 2] = [copy(&state.previous[0]), copy(&state.previous[1])];
+    let [mut before, mut previous] = [&copies[0], &copies[1]];
+    let (mut intercept, Steps { mut earlier, mut last }) = (state.intercept, state.steps);
     let (mut scale, mut scale32, mut inverse_scale) = (state.scale, state.scale as f32, inverse(state.scale));
-    for k in range {
-        let (i, row, y) = rows.get(k);
-        let factor = loss.factor(y);
-        let mut row = load(simd, row);
-        row[N - 1] = simd.mul(row[N - 1], mask);
-        // 1 is the previous row's own constant times this one's
-        let overlap = factor * step.direction * (dot(simd, &previous, &row) + 1.0);
-        let margin = (dot(simd, &weights, &row) * (factor * scale32) + factor * intercept) + step.slope * overlap;
-        let made = simd.splat(step.slope * (step.direction * inverse_scale));
-        for i in 0..N {
-            weights[i] = simd.mul_add(made, previous[i], weights[i]);
-        }
-        intercept += step.slope * step.direction;
-        step = Step { slope: loss.slope(margin, y), direction: of_tuples.times(i, factor * rates.learning_rate) };
-        totals.loss += f64::from(of_tuples.times(i, loss.loss(margin, y)));
-        loss.count(&mut totals, margin, y);
-        if rates.shrink < 1.0 {
-            // keeps the scale in [1/2, 1] by powers of two, which is exact
-            while scale < 0.5 {
-                scale *= 2.0;
-                for weight in &mut weights {
-                    *weight = simd.mul(*weight, simd.splat(0.5));
-                }
+    while !range.is_empty() {
+        let stop = range.end.min(range.start + state.tally.room());
+        let here = &order[range.start..stop];
+        // at the end of the order there is nothing to ask for
+        let ahead = order.get(range.start + PREFETCH..stop + PREFETCH).unwrap_or(here);
+        let out = state.tally.next_mut(here.len());
+        let places = here.iter().zip(ahead);
+        for (((&place, &ahead), margin_out), (label_out, weight_out)) in places.zip(out.margins).zip(out.labels.iter_mut().zip(out.weights)) {
+            for chunk in 0..N {
+                prefetch(rows.as_flattened(), ahead as usize * N + chunk);
             }
-            scale *= rates.shrink;
-            (scale32, inverse_scale) = (scale as f32, inverse(scale));
+            prefetch(labels, ahead as usize);
+            let (i, y) = (place as usize, labels[place as usize]);
+            let mut row: [_; N] = load(simd, rows[i].iter());
+            if PENALTY {
+                // so that it does not matter what the weights and the other rows have there
+                row[N - 1] = simd.mul(row[N - 1], mask);
+            }
+            let factor = loss.factor(y);
+            let products = [
+                products(simd, &weights, &row),
+                products(simd, &load(simd, before.iter()), &row),
+                products(simd, &load(simd, previous.iter()), &row),
+            ];
+            let [decision, with_earlier, with_last] = simd.sums(products);
+            let made = earlier.slope * earlier.along;
+            let (now, overlap);
+            if PENALTY {
+                let factor_of_weights = factor * scale32;
+                let shrunk = factor_of_weights * simd.fma_one(made, with_earlier, decision);
+                now = simd.fma_one(factor, simd.fma_one(earlier.slope, earlier.direction, intercept), shrunk);
+                overlap = simd.fma_one(factor_of_weights, last.along * with_last, factor * last.direction);
+            } else {
+                now = factor * simd.fma_one(made, with_earlier, decision);
+                overlap = factor * last.along * with_last;
+            }
+            let margin = simd.fma_one(last.slope, overlap, now);
+            let step = simd.splat(made);
+            for i in 0..N {
+                weights[i] = simd.fma(step, simd.load(&before[i]), weights[i]);
+            }
+            if PENALTY {
+                intercept = simd.fma_one(earlier.slope, earlier.direction, intercept);
+            }
+            (earlier, before, previous) = (last, previous, &rows[i]);
+            *margin_out = margin;
+            if L::NEEDS_LABELS {
+                *label_out = y;
+            }
+            if W::WEIGHTED {
+                *weight_out = of_tuples.times(i, 1.0);
+            }
+            if PENALTY {
+                scale *= rates.shrink;
+                // keeps the scale in [1/2, 1] by powers of two, which is exact
+                if scale < 0.5 {
+                    let mut half = 1.0;
+                    while scale < 0.5 {
+                        scale *= 2.0;
+                        half *= 0.5;
+                    }
+                    for weight in &mut weights {
+                        *weight = simd.mul(*weight, simd.splat(half));
+                    }
+                    earlier.along *= half;
+                }
+                (scale32, inverse_scale) = (scale as f32, inverse(scale));
+            }
+            let direction = of_tuples.times(i, loss.direction(y) * rates.learning_rate);
+            let along = if PENALTY { direction * inverse_scale } else { direction };
+            last = Made { slope: loss.slope(simd, margin, y), direction, along };
         }
-        previous = row;
+        state.tally.written(loss, of_tuples, here.len());
+        range.start = stop;
     }
     for i in 0..N {
         simd.store(weights[i], &mut state.weights[i].0);
-        simd.store(previous[i], &mut state.previous[i]);
     }
-    (state.intercept, state.scale, state.step, state.totals) = (intercept, scale, step, totals);
-}
-
-/// The rows of a batch in its order.
-struct Rows<'a, const N: usize> {
-    rows: &'a [[Chunk; N]],
-    labels: &'a [f32],
-    order: &'a [u32],
-}
-
-impl<'a, const N: usize> Rows<'a, N> {
-    #[inline(always)]
-    fn new(batch: &'a Batch) -> Rows<'a, N> {
-        let rows = batch.rows().as_chunks::<LANES>().0.as_chunks::<N>().0;
-        Rows { rows, labels: batch.labels(), order: batch.order() }
-    }
-
-    /// Place, row and label of the `k`th tuple.
-    #[inline(always)]
-    fn get(&self, k: usize) -> (usize, &'a [Chunk; N], f32) {
-        if let Some(&ahead) = self.order.get(k + PREFETCH)
-            && let (Some(row), Some(label)) = (self.rows.get(ahead as usize), self.labels.get(ahead as usize))
-        {
-            for chunk in row {
-                prefetch(chunk);
-            }
-            prefetch(label);
-        }
-        let i = self.order[k] as usize;
-        (i, &self.rows[i], self.labels[i])
+    state.previous[0].copy_from_slice(before);
+    state.previous[1].copy_from_slice(previous);
+    (state.intercept, state.scale, state.steps) = (intercept, scale, Steps { earlier, last });
+    let of_constant = state.take_weight_of_constant();
+    if !PENALTY {
+        state.intercept = of_constant;
     }
 }
 
 #[inline(always)]
-fn load<const N: usize, S: Simd>(simd: S, row: &[Chunk; N]) -> [S::Vector; N] {
+fn copy<const N: usize>(row: &[Chunk]) -> [Chunk; N] {
+    let mut copy = [[0.0; LANES]; N];
+    copy.copy_from_slice(row);
+    copy
+}
+
+#[inline(always)]
+fn load<'a, const N: usize, S: Simd>(simd: S, row: impl Iterator<Item = &'a Chunk>) -> [S::Vector; N] {
     let mut vectors = [simd.splat(0.0); N];
-    for i in 0..N {
-        vectors[i] = simd.load(&row[i]);
+    for (vector, chunk) in vectors.iter_mut().zip(row) {
+        *vector = simd.load(chunk);
     }
     vectors
 }
 
+/// The products of the lanes, added up over the chunks.
 #[inline(always)]
-fn dot<const N: usize, S: Simd>(simd: S, a: &[S::Vector; N], b: &[S::Vector; N]) -> f32 {
+fn products<const N: usize, S: Simd>(simd: S, a: &[S::Vector; N], b: &[S::Vector; N]) -> S::Vector {
     let mut sum = simd.mul(a[0], b[0]);
     for i in 1..N {
-        sum = simd.mul_add(a[i], b[i], sum);
+        sum = simd.fma(a[i], b[i], sum);
     }
-    simd.sum(sum)
+    sum
 }

@@ -11,7 +11,7 @@ use std::arch::x86_64::*;
 
 use super::Chunk;
 
-/// The arithmetic of an instruction set. Lane by lane but for the sums; no operation fuses or reorders others.
+/// The arithmetic of an instruction set. Lane by lane but for the sums; no operation reorders others.
 pub(crate) trait Simd: Copy {
     /// A chunk in registers.
     type Vector: Copy;
@@ -26,8 +26,20 @@ pub(crate) trait Simd: Copy {
     fn add(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
     /// a * b.
     fn mul(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    /// sum + a * b, rounded once.
+    fn fma(self, a: Self::Vector, b: Self::Vector, sum: Self::Vector) -> Self::Vector;
+    /// The same for single numbers.
+    fn fma_one(self, a: f32, b: f32, sum: f32) -> f32;
+    /// 1 if a < b or one of them is NaN, else 0; without a branch, which would be guessed wrongly too often.
+    fn one_if_less(self, a: f32, b: f32) -> f32;
     /// The sum of the lanes, folded in halves: first lane i with lane i + 8, in the end the first two.
     fn sum(self, vector: Self::Vector) -> f32;
+
+    /// The sums of three vectors at once, each the same as [`sum`](Simd::sum).
+    #[inline(always)]
+    fn sums(self, vectors: [Self::Vector; 3]) -> [f32; 3] {
+        [self.sum(vectors[0]), self.sum(vectors[1]), self.sum(vectors[2])]
+    }
 
     /// sum + a * b, rounded twice.
     #[inline(always)]
@@ -73,7 +85,7 @@ impl Level {
         #[allow(unused_mut)]
         let mut levels = vec![Level::PORTABLE];
         #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") {
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
             levels.push(Level(Set::Avx2));
             if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
                 levels.push(Level(Set::Avx512));
@@ -82,8 +94,8 @@ impl Level {
         levels
     }
 
-    /// This, or AVX2 if this is AVX-512: for loops that wait for single numbers and gain nothing from wide registers.
-    /// There the compiler would replace the branches that the processor predicts by masks that it waits for.
+    /// This, or AVX2 if this is AVX-512: for loops of many small steps, which do better with three units for 256 bits than
+    /// with two for 512.
     pub(crate) fn at_most_avx2(self) -> Level {
         match self.0 {
             #[cfg(target_arch = "x86_64")]
@@ -108,27 +120,39 @@ impl Level {
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
+#[target_feature(enable = "avx2,fma")]
 fn avx2<K: Kernel>(kernel: K) -> K::Output {
     kernel.run(Avx2(()))
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,avx512f,avx512dq")]
+#[target_feature(enable = "avx2,fma,avx512f,avx512dq")]
 fn avx512<K: Kernel>(kernel: K) -> K::Output {
     kernel.run(Avx512(()))
 }
 
-/// Asks for the cache line of `place` ahead of its use.
+/// Asks for the cache line of `places[i]` ahead of its use, if there is such a place.
 #[inline(always)]
-pub(crate) fn prefetch<T>(place: &T) {
+pub(crate) fn prefetch<T>(places: &[T], i: usize) {
+    let place: *const T = places.as_ptr().wrapping_add(i);
     #[cfg(target_arch = "x86_64")]
     // SAFETY: every x86_64 has SSE, and a prefetch of any address has no effect but on the caches.
     unsafe {
-        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(place).cast());
+        _mm_prefetch::<_MM_HINT_T0>(place.cast());
     }
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: as above; the instruction reads nothing that a program could see.
+    unsafe {
+        std::arch::asm!("prfm pldl1keep, [{0}]", in(reg) place, options(nostack, preserves_flags, readonly));
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let _ = place;
+}
+
+/// What every machine can do, for tests of single functions.
+#[cfg(test)]
+pub(crate) fn portable() -> impl Simd {
+    Portable
 }
 
 /// What Rust can do on every machine.
@@ -164,6 +188,21 @@ impl Simd for Portable {
     }
 
     #[inline(always)]
+    fn fma(self, a: Chunk, b: Chunk, sum: Chunk) -> Chunk {
+        std::array::from_fn(|lane| fused(a[lane], b[lane], sum[lane]))
+    }
+
+    #[inline(always)]
+    fn fma_one(self, a: f32, b: f32, sum: f32) -> f32 {
+        fused(a, b, sum)
+    }
+
+    #[inline(always)]
+    fn one_if_less(self, a: f32, b: f32) -> f32 {
+        if a >= b { 0.0 } else { 1.0 }
+    }
+
+    #[inline(always)]
     fn sum(self, v: Chunk) -> f32 {
         let eight: [f32; 8] = std::array::from_fn(|lane| v[lane] + v[lane + 8]);
         let four: [f32; 4] = std::array::from_fn(|lane| eight[lane] + eight[lane + 4]);
@@ -171,12 +210,27 @@ impl Simd for Portable {
     }
 }
 
-/// Proof that the processor has AVX2: made by [`avx2`] only.
+/// sum + a * b, rounded once, without an instruction for it. The product is exact in f64; the sum is rounded to odd there,
+/// so that rounding to f32 goes the way that it would have gone from the exact sum.
+#[inline(always)]
+fn fused(a: f32, b: f32, sum: f32) -> f32 {
+    let (product, sum) = (f64::from(a) * f64::from(b), f64::from(sum));
+    let rounded = product + sum;
+    let back = rounded - product;
+    let lost = (product - (rounded - back)) + (sum - back);
+    let away = (lost > 0.0) == (rounded > 0.0);
+    let bits = rounded.to_bits();
+    let neighbour = if away { bits.wrapping_add(1) } else { bits.wrapping_sub(1) };
+    let inexact = lost > 0.0 || lost < 0.0;
+    f64::from_bits(if inexact && bits & 1 == 0 { neighbour } else { bits }) as f32
+}
+
+/// Proof that the processor has AVX2 and FMA: made by [`avx2`] only.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy)]
 struct Avx2(());
 
-// SAFETY of all blocks: there is no Avx2 on a processor without AVX2. A Chunk is exactly two of its registers long;
+// SAFETY of all blocks: there is no Avx2 on a processor without AVX2 and FMA. A Chunk is exactly two of its registers long;
 // loads and stores need no alignment.
 #[cfg(target_arch = "x86_64")]
 impl Simd for Avx2 {
@@ -216,6 +270,41 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
+    fn fma(self, a: [__m256; 2], b: [__m256; 2], sum: [__m256; 2]) -> [__m256; 2] {
+        // SAFETY: as above
+        unsafe { [_mm256_fmadd_ps(a[0], b[0], sum[0]), _mm256_fmadd_ps(a[1], b[1], sum[1])] }
+    }
+
+    #[inline(always)]
+    fn fma_one(self, a: f32, b: f32, sum: f32) -> f32 {
+        // SAFETY: as above
+        unsafe { _mm_cvtss_f32(_mm_fmadd_ss(_mm_set_ss(a), _mm_set_ss(b), _mm_set_ss(sum))) }
+    }
+
+    #[inline(always)]
+    fn one_if_less(self, a: f32, b: f32) -> f32 {
+        // SAFETY: as above
+        unsafe {
+            let less = _mm_cmp_ss::<_CMP_NGE_UQ>(_mm_set_ss(a), _mm_set1_ps(b));
+            _mm_cvtss_f32(_mm_and_ps(less, _mm_set1_ps(1.0)))
+        }
+    }
+
+    #[inline(always)]
+    fn sums(self, [a, b, c]: [[__m256; 2]; 3]) -> [f32; 3] {
+        // SAFETY: as above
+        unsafe {
+            let (a, b) = (_mm256_add_ps(a[0], a[1]), _mm256_add_ps(b[0], b[1]));
+            // a's four sums, then b's
+            let four = _mm256_add_ps(_mm256_permute2f128_ps::<0x20>(a, b), _mm256_permute2f128_ps::<0x31>(a, b));
+            let two = _mm256_add_ps(four, _mm256_permute_ps::<0x4E>(four));
+            let one = _mm256_add_ps(two, _mm256_movehdup_ps(two));
+            let [a, b] = [_mm256_castps256_ps128(one), _mm256_extractf128_ps::<1>(one)];
+            [_mm_cvtss_f32(a), _mm_cvtss_f32(b), self.sum(c)]
+        }
+    }
+
+    #[inline(always)]
     fn sum(self, [low, high]: [__m256; 2]) -> f32 {
         // SAFETY: as above
         unsafe {
@@ -227,7 +316,7 @@ impl Simd for Avx2 {
     }
 }
 
-/// Proof that the processor has AVX2, AVX-512F and AVX-512DQ: made by [`avx512`] only.
+/// Proof that the processor has AVX2, FMA, AVX-512F and AVX-512DQ: made by [`avx512`] only.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy)]
 struct Avx512(());
@@ -266,6 +355,38 @@ impl Simd for Avx512 {
     fn mul(self, a: __m512, b: __m512) -> __m512 {
         // SAFETY: as above
         unsafe { _mm512_mul_ps(a, b) }
+    }
+
+    #[inline(always)]
+    fn fma(self, a: __m512, b: __m512, sum: __m512) -> __m512 {
+        // SAFETY: as above
+        unsafe { _mm512_fmadd_ps(a, b, sum) }
+    }
+
+    #[inline(always)]
+    fn fma_one(self, a: f32, b: f32, sum: f32) -> f32 {
+        Avx2(()).fma_one(a, b, sum)
+    }
+
+    #[inline(always)]
+    fn one_if_less(self, a: f32, b: f32) -> f32 {
+        Avx2(()).one_if_less(a, b)
+    }
+
+    #[inline(always)]
+    fn sums(self, [a, b, c]: [__m512; 3]) -> [f32; 3] {
+        // SAFETY: as above
+        unsafe {
+            // quarters of four lanes: eight sums of a, eight of b; eight of c
+            let ab = _mm512_add_ps(_mm512_shuffle_f32x4::<0x44>(a, b), _mm512_shuffle_f32x4::<0xEE>(a, b));
+            let c = _mm512_add_ps(c, _mm512_shuffle_f32x4::<0xEE>(c, c));
+            // four of a, four of b, four of c
+            let four = _mm512_add_ps(_mm512_shuffle_f32x4::<0x88>(ab, c), _mm512_shuffle_f32x4::<0xDD>(ab, c));
+            let two = _mm512_add_ps(four, _mm512_permute_ps::<0x4E>(four));
+            let one = _mm512_add_ps(two, _mm512_movehdup_ps(two));
+            let [b, c] = [_mm512_extractf32x4_ps::<1>(one), _mm512_extractf32x4_ps::<2>(one)];
+            [_mm512_cvtss_f32(one), _mm_cvtss_f32(b), _mm_cvtss_f32(c)]
+        }
     }
 
     #[inline(always)]

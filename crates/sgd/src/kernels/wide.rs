@@ -5,48 +5,48 @@
 
 use tuples::Batch;
 
-use super::learn::{Learn, Step, Weights, inverse};
+use super::learn::{Learn, Made, Weights, inverse};
 use super::simd::{Simd, prefetch};
 use super::{Aligned, Chunk, UNROLL, sum_all};
 use crate::loss::Pointwise;
-
-/// Cache lines of the next row to ask for while the current one is learnt from; then the processor sees the sequence.
-const PREFETCH: usize = 16;
 
 #[inline(always)]
 pub(super) fn wide<S: Simd, L: Pointwise, W: Weights>(simd: S, learn: Learn<'_, L>, of_tuples: W) {
     let Learn { state, loss, rates, batch, range } = learn;
     let Some(last) = range.clone().next_back() else { return };
     let mask = simd.load(&state.mask);
-    let (tail, mut previous) = state.previous.split_last().expect("rows have a chunk");
+    let (tail, mut previous) = state.previous[1].split_last().expect("rows have a chunk");
     let mut previous_tail = simd.load(tail);
     for k in range {
-        ask_for(batch, k + 1);
+        let next = if k + 1 < batch.order().len() { tuple(batch, k + 1).0 } else { &[] };
         let (row, y) = tuple(batch, k);
         let (i, factor) = (batch.order()[k] as usize, loss.factor(y));
         let (tail, row) = row.split_last().expect("rows have a chunk");
         let tail = simd.mul(simd.load(tail), mask);
-        rescale(&mut state.scale, &mut state.weights);
+        let Made { slope, direction, along } = state.steps.last;
+        let step = simd.splat(slope * along);
+        state.intercept = simd.fma_one(slope, direction, state.intercept);
         let (weights_tail, weights) = state.weights.split_last_mut().expect("rows have a chunk");
-        let Step { slope, direction } = state.step;
-        let scaled = simd.splat(slope * (direction * inverse(state.scale)));
-        state.intercept += slope * direction;
-        let advanced = simd.mul_add(scaled, previous_tail, simd.load(&weights_tail.0));
+        let advanced = simd.fma(step, previous_tail, simd.load(&weights_tail.0));
         simd.store(advanced, &mut weights_tail.0);
-        let product = advance_and_dot(simd, weights, scaled, previous, row, simd.mul(advanced, tail));
-        let margin = factor * (product * state.scale as f32 + state.intercept);
-        state.step = Step { slope: loss.slope(margin, y), direction: of_tuples.times(i, factor * rates.learning_rate) };
+        let product = advance_and_dot(simd, weights, step, previous, row, next, simd.mul(advanced, tail));
+        let margin = factor * simd.fma_one(product, state.scale as f32, state.intercept);
         state.scale *= rates.shrink;
-        state.totals.loss += f64::from(of_tuples.times(i, loss.loss(margin, y)));
-        loss.count(&mut state.totals, margin, y);
+        rescale(&mut state.scale, &mut state.weights);
+        let direction = of_tuples.times(i, loss.direction(y) * rates.learning_rate);
+        let slope = loss.slope(simd, margin, y);
+        state.steps.last = Made { slope, direction, along: direction * inverse(state.scale) };
+        let out = state.tally.next_mut(1);
+        (out.margins[0], out.labels[0], out.weights[0]) = (margin, y, of_tuples.times(i, 1.0));
+        state.tally.written(loss, of_tuples, 1);
         (previous, previous_tail) = (row, tail);
     }
-    state.previous.copy_from_slice(tuple(batch, last).0);
-    simd.store(previous_tail, state.previous.last_mut().expect("rows have a chunk"));
+    state.previous[1].copy_from_slice(tuple(batch, last).0);
+    simd.store(previous_tail, state.previous[1].last_mut().expect("rows have a chunk"));
 }
 
 /// Makes `step` along `previous` and returns the dot product of the weights that result and `row`, and the sum of the
-/// lanes of `tail`.
+/// lanes of `tail`. Meanwhile the `next` row is asked for: by the time it is learned from, memory has answered.
 #[inline(always)]
 fn advance_and_dot<S: Simd>(
     simd: S,
@@ -54,6 +54,7 @@ fn advance_and_dot<S: Simd>(
     step: S::Vector,
     previous: &[Chunk],
     row: &[Chunk],
+    next: &[Chunk],
     tail: S::Vector,
 ) -> f32 {
     let mut sums = [simd.splat(0.0); UNROLL];
@@ -61,8 +62,9 @@ fn advance_and_dot<S: Simd>(
     let (weights, weights_rest) = weights.as_chunks_mut::<UNROLL>();
     let (previous, previous_rest) = previous.as_chunks::<UNROLL>();
     let (row, row_rest) = row.as_chunks::<UNROLL>();
-    for ((w, p), x) in weights.iter_mut().zip(previous).zip(row) {
+    for (block, ((w, p), x)) in weights.iter_mut().zip(previous).zip(row).enumerate() {
         for i in 0..UNROLL {
+            prefetch(next, block * UNROLL + i);
             sums[i] = advance_chunk(simd, &mut w[i], step, &p[i], &x[i], sums[i]);
         }
     }
@@ -81,9 +83,9 @@ fn advance_chunk<S: Simd>(
     row: &Chunk,
     sum: S::Vector,
 ) -> S::Vector {
-    let advanced = simd.mul_add(step, simd.load(previous), simd.load(&weights.0));
+    let advanced = simd.fma(step, simd.load(previous), simd.load(&weights.0));
     simd.store(advanced, &mut weights.0);
-    simd.mul_add(advanced, simd.load(row), sum)
+    simd.fma(advanced, simd.load(row), sum)
 }
 
 /// Keeps the scale in [1/2, 1] by powers of two, which is exact.
@@ -102,14 +104,4 @@ fn rescale(scale: &mut f64, weights: &mut [Aligned]) {
 fn tuple(batch: &Batch, k: usize) -> (&[Chunk], f32) {
     let i = batch.order()[k] as usize;
     (batch.row(i).as_chunks().0, batch.label(i))
-}
-
-#[inline(always)]
-fn ask_for(batch: &Batch, k: usize) {
-    if k < batch.order().len() {
-        let (row, _) = tuple(batch, k);
-        for chunk in row.iter().take(PREFETCH) {
-            prefetch(chunk);
-        }
-    }
 }
