@@ -8,15 +8,15 @@ use tuples::{Batch, LANES};
 
 use super::arrays::Arrays;
 use super::head::Head;
-use super::slopes::judge;
+use super::slopes::{judge, judge_all};
 use super::update::{Rule, cut_all};
-use crate::kernels::{Chunk, Kernel, Simd, dot, prefetch};
+use crate::kernels::{Chunk, Kernel, Simd, add_products, lane_products, prefetch};
 
 /// Rows to be asked for ahead of their use: at most so many, and fewer if they are longer than so many chunks together.
 const PREFETCH: usize = 32;
 const PREFETCH_AHEAD: usize = 64;
 
-/// Cache lines of such a row to be asked for; then the processor sees the sequence.
+/// Rows of more chunks are asked for while the block before theirs is learned from.
 const PREFETCH_CHUNKS: usize = 8;
 
 /// A stretch of the order to learn from.
@@ -35,7 +35,7 @@ impl Kernel for LearnDense<'_> {
         let LearnDense { head, mut arrays, batch, range } = self;
         let tuples = Tuples::new(batch);
         let outputs = head.outputs as usize;
-        let per_block = (BLOCK_SLOPES / outputs).min(BLOCK);
+        let per_block = (BLOCK_SLOPES / outputs).min((BLOCK_CHUNKS / tuples.per_row).clamp(4, BLOCK));
         if head.batch_size == 1 || per_block < 2 {
             for k in range {
                 let (row, label, weight) = tuples.get(k);
@@ -53,8 +53,10 @@ impl Kernel for LearnDense<'_> {
     }
 }
 
-/// Rows of a mini-batch that are learned from together.
-const BLOCK: usize = 16;
+/// Rows of a mini-batch that are learned from together: at most so many, and fewer if they are longer than so many chunks
+/// together, since they are read twice.
+const BLOCK: usize = 64;
+const BLOCK_CHUNKS: usize = 512;
 
 /// Room for the slopes of their outputs.
 const BLOCK_SLOPES: usize = 256;
@@ -83,12 +85,24 @@ impl<'a> Tuples<'a> {
         }
     }
 
+    /// Asks for a chunk of long rows, which are too many to be asked for as a whole.
+    #[inline(always)]
+    fn ask_for(&self, range: Range<usize>, chunk: usize) {
+        if self.per_row > PREFETCH_CHUNKS {
+            for &row in self.order.get(range).unwrap_or_default() {
+                prefetch(self.rows, row as usize * self.per_row + chunk);
+            }
+        }
+    }
+
     /// Row, label and weight of the `k`th tuple; a later one is asked for.
     #[inline(always)]
     fn get(&self, k: usize) -> (&'a [Chunk], f32, f32) {
-        if let Some(&ahead) = self.order.get(k + self.ahead) {
+        if self.per_row <= PREFETCH_CHUNKS
+            && let Some(&ahead) = self.order.get(k + self.ahead)
+        {
             let start = ahead as usize * self.per_row;
-            (start..start + self.per_row.min(PREFETCH_CHUNKS)).for_each(|chunk| prefetch(self.rows, chunk));
+            (start..start + self.per_row).for_each(|chunk| prefetch(self.rows, chunk));
         }
         let i = self.order[k] as usize;
         let row = &self.rows[i * self.per_row..][..self.per_row];
@@ -96,32 +110,40 @@ impl<'a> Tuples<'a> {
     }
 }
 
-/// Learns from tuples of one mini-batch, to the same bits as [`learn_row`] one by one: all their slopes first, then the
-/// gradient chunk by chunk, which stays in a register meanwhile.
+/// Learns from tuples of one mini-batch, to the same bits as [`learn_row`] one by one: all their decisions and slopes
+/// first, then the gradient chunk by chunk, which stays in registers meanwhile.
 #[inline(always)]
 fn learn_block<S: Simd>(simd: S, head: &mut Head, arrays: &mut Arrays, tuples: &Tuples, range: Range<usize>) {
     let outputs = head.outputs as usize;
     let count = range.len();
     let mut rows: [&[Chunk]; BLOCK] = [&[]; BLOCK];
     let mut slopes = [0.0; BLOCK_SLOPES];
-    for (k, (row, slopes)) in range.zip(rows.iter_mut().zip(slopes.chunks_exact_mut(outputs))) {
-        let (chunks, label, weight) = tuples.get(k);
-        *row = chunks;
-        decide(simd, head, arrays, chunks, slopes);
-        judge(simd, head, slopes, label, weight);
+    let (mut labels, mut weights) = ([0.0; BLOCK], [0.0; BLOCK]);
+    let following = range.end..range.end + count;
+    for (i, k) in range.enumerate() {
+        (rows[i], labels[i], weights[i]) = tuples.get(k);
+        decide(simd, head, arrays, rows[i], &mut slopes[i * outputs..(i + 1) * outputs]);
     }
-    let (rows, slopes) = (&rows[..count], &slopes[..count * outputs]);
-    let gradients = arrays.gradient.as_chunks_mut::<LANES>().0.chunks_exact_mut(tuples.per_row);
-    for (k, (gradient, of_intercept)) in gradients.zip(&mut *arrays.intercepts.gradient).enumerate() {
-        for (c, gradient) in gradient.iter_mut().enumerate() {
-            let mut sum = simd.load(gradient);
-            for (row, slopes) in rows.iter().zip(slopes.chunks_exact(outputs)) {
-                sum = simd.mul_add(simd.splat(slopes[k]), simd.load(&row[c]), sum);
-            }
-            simd.store(sum, gradient);
+    let (rows, slopes) = (&rows[..count], &mut slopes[..count * outputs]);
+    if outputs == 1 {
+        judge_all(simd, head, slopes, &labels[..count], &weights[..count]);
+        let gradient = arrays.gradient.as_chunks_mut::<LANES>().0;
+        add_products(simd, gradient, rows, slopes, |chunk| tuples.ask_for(following.clone(), chunk));
+        for &slope in &*slopes {
+            arrays.intercepts.gradient[0] += slope;
         }
-        for slopes in slopes.chunks_exact(outputs) {
-            *of_intercept += slopes[k];
+    } else {
+        let mut of_class = [0.0; BLOCK];
+        for ((slopes, &y), &weight) in slopes.chunks_exact_mut(outputs).zip(&labels).zip(&weights) {
+            judge(simd, head, slopes, y, weight);
+        }
+        let gradients = arrays.gradient.as_chunks_mut::<LANES>().0.chunks_exact_mut(tuples.per_row);
+        for (class, (gradient, of_intercept)) in gradients.zip(&mut *arrays.intercepts.gradient).enumerate() {
+            for (slope, slopes) in of_class.iter_mut().zip(slopes.chunks_exact(outputs)) {
+                *slope = slopes[class];
+                *of_intercept += *slope;
+            }
+            add_products(simd, gradient, rows, &of_class, |_| ());
         }
     }
     head.pending += count as u32;
@@ -136,7 +158,7 @@ fn decide<S: Simd>(simd: S, head: &Head, arrays: &Arrays, row: &[Chunk], out: &m
     let scale = head.scale as f32;
     let weights = arrays.weights.as_chunks::<LANES>().0.chunks_exact(row.len());
     for ((z, w), intercept) in out.iter_mut().zip(weights).zip(&*arrays.intercepts.values) {
-        *z = dot(simd, w, row) * scale + intercept;
+        *z = simd.sum(lane_products(simd, w, row)) * scale + intercept;
     }
 }
 
@@ -199,7 +221,7 @@ fn learn_row<S: Simd>(simd: S, head: &mut Head, arrays: &mut Arrays, row: &[Chun
 fn add_multiple<S: Simd>(simd: S, sum: &mut [Chunk], factor: f32, row: &[Chunk]) {
     let factor = simd.splat(factor);
     for (sum, row) in sum.iter_mut().zip(row) {
-        simd.store(simd.mul_add(factor, simd.load(row), simd.load(sum)), sum);
+        simd.store(simd.fma(factor, simd.load(row), simd.load(sum)), sum);
     }
 }
 

@@ -1,9 +1,11 @@
 //! From decisions to the derivatives of the loss, and the counts of what the decisions were worth.
 
+use tuples::LANES;
+
 use super::head::Head;
 use crate::ModelKind;
 use crate::kernels::Simd;
-use crate::loss::{Hinge, Logistic, Loss, exp, ln};
+use crate::loss::{Hinge, Logistic, Loss, OfMargin, Pointwise, Squared, exp, ln};
 
 /// Counts a tuple with these decisions and replaces them by minus the derivatives of its weighted loss by each.
 #[inline(always)]
@@ -17,6 +19,46 @@ pub(crate) fn judge<S: Simd>(simd: S, head: &mut Head, out: &mut [f32], y: f32, 
     head.totals.loss += f64::from(weight) * f64::from(loss);
     head.totals.weight += f64::from(weight);
     head.totals.tuples += 1;
+}
+
+/// The same for the decisions of many tuples with one output, to the same bits.
+#[inline(always)]
+pub(crate) fn judge_all<S: Simd>(simd: S, head: &mut Head, out: &mut [f32], labels: &[f32], weights: &[f32]) {
+    match head.kind() {
+        ModelKind::Logistic => all_of(simd, head, OfMargin(Logistic::new()), out, labels, weights),
+        ModelKind::Svm => all_of(simd, head, OfMargin(Hinge), out, labels, weights),
+        ModelKind::Linear => all_of(simd, head, Squared, out, labels, weights),
+        ModelKind::Softmax => {
+            for ((out, &y), &weight) in out.iter_mut().zip(labels).zip(weights) {
+                judge(simd, head, std::slice::from_mut(out), y, weight);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn all_of<S: Simd, L: Pointwise>(simd: S, head: &mut Head, loss: L, out: &mut [f32], labels: &[f32], weights: &[f32]) {
+    for ((out, labels), weights) in out.chunks_mut(LANES).zip(labels.chunks(LANES)).zip(weights.chunks(LANES)) {
+        let count = out.len();
+        let (mut margins, mut of_labels, mut losses) = ([0.0; LANES], [0.0; LANES], [0.0; LANES]);
+        of_labels[..count].copy_from_slice(labels);
+        margins[..count].copy_from_slice(out);
+        for lane in 0..LANES {
+            margins[lane] *= loss.factor(of_labels[lane]);
+        }
+        for ((slope, (&m, &y)), &weight) in out.iter_mut().zip(margins.iter().zip(labels)).zip(weights) {
+            *slope = weight * (loss.direction(y) * loss.slope(simd, m, y));
+        }
+        for lane in 0..LANES {
+            losses[lane] = loss.loss(margins[lane], of_labels[lane]);
+        }
+        for (&loss, &weight) in losses.iter().zip(weights) {
+            head.totals.loss += f64::from(weight) * f64::from(loss);
+            head.totals.weight += f64::from(weight);
+        }
+        loss.count(&mut head.totals, &margins[..count], labels);
+        head.totals.tuples += count as u64;
+    }
 }
 
 #[inline(always)]

@@ -34,7 +34,7 @@ impl Kernel for Decisions<'_> {
 
 /// The dot product of vectors of as many chunks. Chunk i goes to sum i mod 4.
 #[inline(always)]
-pub(crate) fn dot<S: Simd>(simd: S, weights: &[Chunk], row: &[Chunk]) -> f32 {
+fn dot<S: Simd>(simd: S, weights: &[Chunk], row: &[Chunk]) -> f32 {
     let mut sums = [simd.splat(0.0); UNROLL];
     let (weights, weights_rest) = weights.as_chunks::<UNROLL>();
     let (row, row_rest) = row.as_chunks::<UNROLL>();

@@ -131,7 +131,7 @@ impl State {
 
     /// What was counted.
     pub(crate) fn totals_mut(&mut self) -> &mut Totals {
-        &mut self.totals
+        self.tally.totals_mut(self.kind)
     }
 
     /// Makes this the model, with all steps made.
@@ -139,8 +139,7 @@ impl State {
         for (chunk, weights) in self.weights.iter_mut().zip(super::to_chunks(weights)) {
             chunk.0 = weights;
         }
-        self.previous.fill([0.0; LANES]);
-        (self.intercept, self.scale, self.step) = (intercept, 1.0, Step::default());
+        (self.intercept, self.scale, self.steps) = (intercept, 1.0, Steps::default());
     }
 
     /// Whether neither the parameters nor the loss have become infinite or NaN.

@@ -8,6 +8,7 @@ mod columns;
 mod evaluate;
 mod learn;
 mod narrow;
+mod products;
 mod simd;
 mod tally;
 mod wide;
@@ -15,7 +16,8 @@ mod wide;
 use tuples::LANES;
 
 pub(crate) use columns::{Columns, Squares, Standardize, Sums, standardize};
-pub(crate) use evaluate::{Decisions, decision, dot, sparse_decision};
+pub(crate) use evaluate::{Decisions, decision, sparse_decision};
+pub(crate) use products::{add_products, lane_products};
 pub(crate) use learn::{Learn, Rates, State};
 #[cfg(test)]
 pub(crate) use simd::portable;

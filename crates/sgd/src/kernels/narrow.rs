@@ -9,6 +9,7 @@ use tuples::LANES;
 
 use super::Chunk;
 use super::learn::{Learn, Made, Steps, Weights, inverse};
+use super::products::products;
 use super::simd::{Simd, prefetch};
 use crate::loss::Pointwise;
 
@@ -138,14 +139,4 @@ fn load<'a, const N: usize, S: Simd>(simd: S, row: impl Iterator<Item = &'a Chun
         *vector = simd.load(chunk);
     }
     vectors
-}
-
-/// The products of the lanes, added up over the chunks.
-#[inline(always)]
-fn products<const N: usize, S: Simd>(simd: S, a: &[S::Vector; N], b: &[S::Vector; N]) -> S::Vector {
-    let mut sum = simd.mul(a[0], b[0]);
-    for i in 1..N {
-        sum = simd.fma(a[i], b[i], sum);
-    }
-    sum
 }

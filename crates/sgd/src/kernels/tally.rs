@@ -112,14 +112,18 @@ impl Tally {
 
     /// All tuples so far, of a model of this kind.
     pub(crate) fn totals(&self, kind: ModelKind) -> Totals {
-        let mut tally = self.clone();
+        *self.clone().totals_mut(kind)
+    }
+
+    /// The same, to be changed: nothing waits any more.
+    pub(crate) fn totals_mut(&mut self, kind: ModelKind) -> &mut Totals {
         match kind {
-            ModelKind::Logistic => tally.count_rest(OfMargin(Logistic::new())),
-            ModelKind::Svm => tally.count_rest(OfMargin(Hinge)),
-            ModelKind::Linear => tally.count_rest(Squared),
+            ModelKind::Logistic => self.count_rest(OfMargin(Logistic::new())),
+            ModelKind::Svm => self.count_rest(OfMargin(Hinge)),
+            ModelKind::Linear => self.count_rest(Squared),
             ModelKind::Softmax => unreachable!("the general engine learns it"),
         }
-        tally.totals
+        &mut self.totals
     }
 }
 
