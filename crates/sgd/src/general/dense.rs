@@ -10,7 +10,7 @@ use super::arrays::Arrays;
 use super::head::Head;
 use super::slopes::{judge, judge_all};
 use super::update::{Rule, cut_all};
-use crate::kernels::{Chunk, Kernel, Simd, add_products, lane_products, prefetch};
+use crate::kernels::{Chunk, Kernel, Simd, add_products, add_rows, lane_products, prefetch};
 
 /// Rows to be asked for ahead of their use: at most so many, and fewer if they are longer than so many chunks together.
 const PREFETCH: usize = 32;
@@ -47,7 +47,13 @@ impl Kernel for LearnDense<'_> {
         while start < end {
             let left = (head.batch_size - head.pending) as usize;
             let stop = end.min(start + left.min(per_block));
-            learn_block(simd, head, &mut arrays, &tuples, start..stop);
+            match (outputs, tuples.per_row) {
+                (1, 1) => learn_short::<1, S>(simd, head, &mut arrays, &tuples, start..stop),
+                (1, 2) => learn_short::<2, S>(simd, head, &mut arrays, &tuples, start..stop),
+                (1, 3) => learn_short::<3, S>(simd, head, &mut arrays, &tuples, start..stop),
+                (1, 4) => learn_short::<4, S>(simd, head, &mut arrays, &tuples, start..stop),
+                _ => learn_block(simd, head, &mut arrays, &tuples, start..stop),
+            }
             start = stop;
         }
     }
@@ -147,6 +153,56 @@ fn learn_block<S: Simd>(simd: S, head: &mut Head, arrays: &mut Arrays, tuples: &
         }
     }
     head.pending += count as u32;
+    if head.pending == head.batch_size {
+        step(head, arrays);
+    }
+}
+
+/// The same for one output and rows of so few chunks that weights and gradient stay in registers.
+#[inline(always)]
+fn learn_short<const N: usize, S: Simd>(
+    simd: S,
+    head: &mut Head,
+    arrays: &mut Arrays,
+    tuples: &Tuples,
+    range: Range<usize>,
+) {
+    let (rows, here) = (tuples.rows.as_chunks::<N>().0, &tuples.order[range.clone()]);
+    // at the end of the order there is nothing to ask for
+    let ahead = tuples.order.get(range.start + BLOCK..range.end + BLOCK).unwrap_or(here);
+    let (mut out, mut labels, mut weights) = ([0.0; BLOCK], [0.0; BLOCK], [1.0; BLOCK]);
+    for ((label, &place), &ahead) in labels.iter_mut().zip(here).zip(ahead) {
+        (0..N).for_each(|chunk| prefetch(tuples.rows, ahead as usize * N + chunk));
+        prefetch(tuples.labels, ahead as usize);
+        *label = tuples.labels[place as usize];
+    }
+    if let Some(of_tuples) = tuples.weights {
+        for (weight, &place) in weights.iter_mut().zip(here) {
+            *weight = of_tuples[place as usize];
+        }
+    }
+    let (scale, intercept) = (head.scale as f32, arrays.intercepts.values[0]);
+    let model = arrays.weights.as_chunks::<LANES>().0;
+    let (threes, rest) = here.as_chunks::<3>();
+    for (places, out) in threes.iter().zip(out.as_chunks_mut::<3>().0) {
+        let [a, b, c] = [&rows[places[0] as usize], &rows[places[1] as usize], &rows[places[2] as usize]];
+        let products = [lane_products(simd, model, a), lane_products(simd, model, b), lane_products(simd, model, c)];
+        let sums = simd.sums(products);
+        for i in 0..3 {
+            out[i] = sums[i] * scale + intercept;
+        }
+    }
+    for (&place, out) in rest.iter().zip(&mut out[here.len() - rest.len()..]) {
+        *out = simd.sum(lane_products(simd, model, &rows[place as usize])) * scale + intercept;
+    }
+    let out = &mut out[..here.len()];
+    judge_all(simd, head, out, &labels[..here.len()], &weights[..here.len()]);
+    let gradient = &mut arrays.gradient.as_chunks_mut::<LANES>().0.as_chunks_mut::<N>().0[0];
+    add_rows(simd, gradient, here.iter().map(|&place| &rows[place as usize]), out);
+    for &slope in &*out {
+        arrays.intercepts.gradient[0] += slope;
+    }
+    head.pending += here.len() as u32;
     if head.pending == head.batch_size {
         step(head, arrays);
     }

@@ -66,7 +66,7 @@ fn binary<S: Simd, L: Loss>(simd: S, head: &mut Head, loss: L, out: &mut [f32], 
     let margin = (y * L::UNITS) * out[0];
     head.totals.correct += u64::from(margin > 0.0);
     out[0] = weight * (y * loss.slope(simd, margin));
-    loss.loss(margin)
+    loss.single_loss(margin)
 }
 
 #[inline(always)]

@@ -17,8 +17,8 @@ use tuples::LANES;
 
 pub(crate) use columns::{Columns, Squares, Standardize, Sums, standardize};
 pub(crate) use evaluate::{Decisions, decision, sparse_decision};
-pub(crate) use products::{add_products, lane_products};
 pub(crate) use learn::{Learn, Rates, State};
+pub(crate) use products::{add_products, add_rows, lane_products};
 #[cfg(test)]
 pub(crate) use simd::portable;
 pub(crate) use simd::{Kernel, Level, Simd, prefetch};

@@ -45,7 +45,9 @@ pub(super) fn narrow<const N: usize, const PENALTY: bool, S: Simd, L: Pointwise,
         let ahead = order.get(range.start + PREFETCH..stop + PREFETCH).unwrap_or(here);
         let out = state.tally.next_mut(here.len());
         let places = here.iter().zip(ahead);
-        for (((&place, &ahead), margin_out), (label_out, weight_out)) in places.zip(out.margins).zip(out.labels.iter_mut().zip(out.weights)) {
+        for (((&place, &ahead), margin_out), (label_out, weight_out)) in
+            places.zip(out.margins).zip(out.labels.iter_mut().zip(out.weights))
+        {
             for chunk in 0..N {
                 prefetch(rows.as_flattened(), ahead as usize * N + chunk);
             }

@@ -83,7 +83,7 @@ pub(crate) fn add_products<S: Simd>(
     (first..length).for_each(meanwhile);
 }
 
-/// The chunks from `first` on, whose sums stay in registers.
+/// The chunks from `first` on.
 #[inline(always)]
 fn add_block<const N: usize, S: Simd>(
     simd: S,
@@ -92,12 +92,23 @@ fn add_block<const N: usize, S: Simd>(
     rows: &[&[Chunk]],
     factors: &[f32],
 ) {
+    add_rows(simd, sums, rows.iter().map(|row| row[first..].first_chunk().expect("rows of as many chunks")), factors);
+}
+
+/// Adds `factors` times `rows` to `sums`, which stay in registers.
+#[inline(always)]
+pub(crate) fn add_rows<'a, const N: usize, S: Simd>(
+    simd: S,
+    sums: &mut [Chunk; N],
+    rows: impl Iterator<Item = &'a [Chunk; N]>,
+    factors: &[f32],
+) {
     let mut vectors = [simd.splat(0.0); N];
     for i in 0..N {
         vectors[i] = simd.load(&sums[i]);
     }
-    for (row, &factor) in rows.iter().zip(factors) {
-        let (factor, row) = (simd.splat(factor), &row[first..first + N]);
+    for (row, &factor) in rows.zip(factors) {
+        let factor = simd.splat(factor);
         for i in 0..N {
             vectors[i] = simd.fma(factor, simd.load(&row[i]), vectors[i]);
         }
