@@ -3,8 +3,6 @@
 //! Guarantees: exact SGD of batch size 1. The step along the previous row and the dot product with the current one are
 //! made chunk by chunk together, so that every weight is loaded and stored once per tuple instead of loaded twice.
 
-use tuples::Batch;
-
 use super::learn::{Learn, Made, Weights, inverse};
 use super::simd::{Simd, prefetch};
 use super::{Aligned, Chunk, UNROLL, sum_all};
@@ -14,13 +12,14 @@ use crate::loss::Pointwise;
 pub(super) fn wide<S: Simd, L: Pointwise, W: Weights>(simd: S, learn: Learn<'_, L>, of_tuples: W) {
     let Learn { state, loss, rates, batch, range } = learn;
     let Some(last) = range.clone().next_back() else { return };
+    let tuples = Tuples { rows: batch.rows(), stride: batch.stride(), labels: batch.labels(), order: batch.order() };
     let mask = simd.load(&state.mask);
     let (tail, mut previous) = state.previous[1].split_last().expect("rows have a chunk");
     let mut previous_tail = simd.load(tail);
     for k in range {
-        let next = if k + 1 < batch.order().len() { tuple(batch, k + 1).0 } else { &[] };
-        let (row, y) = tuple(batch, k);
-        let (i, factor) = (batch.order()[k] as usize, loss.factor(y));
+        let next = if k + 1 < tuples.order.len() { tuples.get(k + 1).0 } else { &[] };
+        let (row, y) = tuples.get(k);
+        let (i, factor) = (tuples.order[k] as usize, loss.factor(y));
         let (tail, row) = row.split_last().expect("rows have a chunk");
         let tail = simd.mul(simd.load(tail), mask);
         let Made { slope, direction, along } = state.steps.last;
@@ -41,7 +40,7 @@ pub(super) fn wide<S: Simd, L: Pointwise, W: Weights>(simd: S, learn: Learn<'_, 
         state.tally.written(loss, of_tuples, 1);
         (previous, previous_tail) = (row, tail);
     }
-    state.previous[1].copy_from_slice(tuple(batch, last).0);
+    state.previous[1].copy_from_slice(tuples.get(last).0);
     simd.store(previous_tail, state.previous[1].last_mut().expect("rows have a chunk"));
 }
 
@@ -99,9 +98,19 @@ fn rescale(scale: &mut f64, weights: &mut [Aligned]) {
     }
 }
 
-/// The row and the label of the `k`th tuple.
-#[inline(always)]
-fn tuple(batch: &Batch, k: usize) -> (&[Chunk], f32) {
-    let i = batch.order()[k] as usize;
-    (batch.row(i).as_chunks().0, batch.label(i))
+/// The tuples of a batch in its order.
+struct Tuples<'a> {
+    rows: &'a [f32],
+    stride: usize,
+    labels: &'a [f32],
+    order: &'a [u32],
+}
+
+impl<'a> Tuples<'a> {
+    /// The row and the label of the `k`th tuple.
+    #[inline(always)]
+    fn get(&self, k: usize) -> (&'a [Chunk], f32) {
+        let i = self.order[k] as usize;
+        (self.rows[i * self.stride..][..self.stride].as_chunks().0, self.labels[i])
+    }
 }
