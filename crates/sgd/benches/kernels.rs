@@ -1,4 +1,5 @@
-//! Nanoseconds per tuple of the inner loops: elements per second is tuples per second.
+//! Nanoseconds per tuple of the inner loops, or per entry of sparse ones: elements per second is tuples or entries per
+//! second. The group "read" is the floor of what waits for memory: the same rows read in sequence, and nothing else.
 #![allow(missing_docs)] // criterion's macros generate undocumented functions
 
 use std::hint::black_box;
@@ -50,9 +51,30 @@ fn shuffle(batch: &mut Batch) {
     }
 }
 
+/// A streaming read of rows of several sizes of memory.
+fn read(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("read");
+    for (dim, n) in [(28, 8_000), (28, 100_000), (2000, 20_000)] {
+        let batch = tuples(dim, n);
+        group.throughput(Throughput::Elements(n as u64));
+        group.bench_function(BenchmarkId::new(format!("{}_MB", batch.bytes() >> 20), dim), |bencher| {
+            bencher.iter(|| {
+                let mut sums = [0u32; 64];
+                for floats in batch.rows().as_chunks::<64>().0 {
+                    for (sum, x) in sums.iter_mut().zip(floats) {
+                        *sum = sum.wrapping_add(x.to_bits());
+                    }
+                }
+                black_box(sums)
+            });
+        });
+    }
+    group.finish();
+}
+
 fn learn(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("learn");
-    for (dim, n) in [(12, 200_000), (28, 200_000), (60, 100_000), (2000, 3_000)] {
+    for (dim, n) in [(12, 100_000), (28, 8_000), (28, 100_000), (60, 100_000), (2000, 20_000)] {
         let mut batch = tuples(dim, n);
         for order in ["natural", "shuffled"] {
             if order == "shuffled" {
@@ -64,7 +86,7 @@ fn learn(criterion: &mut Criterion) {
                 ("svm", ModelKind::Svm, 0.0),
             ] {
                 group.throughput(Throughput::Elements(n as u64));
-                group.bench_function(BenchmarkId::new(format!("{name}_{order}"), dim), |bencher| {
+                group.bench_function(BenchmarkId::new(format!("{name}_{order}"), format!("{n}x{dim}")), |bencher| {
                     let mut trainer =
                         Trainer::new(Hyperparameters { l2, ..Hyperparameters::new(kind) }, dim, 1, false).unwrap();
                     trainer.begin_epoch();
@@ -82,12 +104,13 @@ fn learn_generally(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("general");
     let linear = Hyperparameters { learning_rate: 1e-4, ..Hyperparameters::new(ModelKind::Linear) };
     let logistic = Hyperparameters::new(ModelKind::Logistic);
-    for (dim, n) in [(28, 100_000), (2000, 3_000)] {
+    for (dim, n) in [(28, 100_000), (2000, 20_000)] {
         let mut batch = tuples(dim, n);
         shuffle(&mut batch);
         for (name, hyper) in [
             ("linear", linear),
             ("batch_128", Hyperparameters { batch_size: 128, ..logistic }),
+            ("batch_256", Hyperparameters { batch_size: 256, ..logistic }),
             ("momentum", Hyperparameters { optimizer: Optimizer::MOMENTUM, ..logistic }),
             ("adam", Hyperparameters { optimizer: Optimizer::ADAM, ..logistic }),
             ("adam_batch_128", Hyperparameters { optimizer: Optimizer::ADAM, batch_size: 128, ..logistic }),
@@ -128,7 +151,7 @@ fn sparse_tuples(dim: usize, nnz: usize, n: usize) -> Batch {
     batch
 }
 
-/// Nanoseconds per tuple, of 39 entries in a million features.
+/// Nanoseconds per entry, of tuples of 39 entries in a million features.
 fn learn_sparse(criterion: &mut Criterion) {
     let (dim, nnz, n) = (1_000_000, 39, 100_000);
     let batch = sparse_tuples(dim, nnz, n);
@@ -156,7 +179,8 @@ fn bench_learn(
     batch: &Batch,
     (dim, outputs): (usize, usize),
 ) {
-    group.throughput(Throughput::Elements(batch.len() as u64));
+    let elements = if batch.is_sparse() { batch.nnz() } else { batch.len() };
+    group.throughput(Throughput::Elements(elements as u64));
     group.bench_function(id, |bencher| {
         let mut trainer = Trainer::new(hyper, dim, outputs, batch.is_sparse()).expect("memory");
         trainer.begin_epoch();
@@ -211,6 +235,6 @@ criterion_group! {
     name = kernels;
     config = Criterion::default().sample_size(20).measurement_time(std::time::Duration::from_secs(1))
         .warm_up_time(std::time::Duration::from_millis(300));
-    targets = learn, learn_generally, learn_sparse, columns, evaluate
+    targets = read, learn, learn_generally, learn_sparse, columns, evaluate
 }
 criterion_main!(kernels);

@@ -10,7 +10,7 @@ const HUGE: usize = 1 << 21;
 
 /// Advises the system to put huge pages behind what `memory` has allocated, as far as they fit within.
 #[cfg(target_os = "linux")]
-pub(crate) fn advise<T>(memory: &[std::mem::MaybeUninit<T>]) {
+pub fn advise<T>(memory: &[std::mem::MaybeUninit<T>]) {
     let start = memory.as_ptr().addr();
     let first = start.next_multiple_of(HUGE);
     let bytes = (start + size_of_val(memory)).saturating_sub(first) / HUGE * HUGE;
@@ -24,4 +24,4 @@ pub(crate) fn advise<T>(memory: &[std::mem::MaybeUninit<T>]) {
 
 /// Elsewhere there is nothing to ask.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn advise<T>(_: &[std::mem::MaybeUninit<T>]) {}
+pub fn advise<T>(_: &[std::mem::MaybeUninit<T>]) {}

@@ -16,6 +16,7 @@ mod sparse;
 
 pub use batch::{Batch, Others, RowsMut, SparseParts};
 pub use dense::{Allocator, LANES, Memory};
+pub use huge_pages::advise as advise_huge_pages;
 pub use source::TupleSource;
 
 /// Memory could not be had.

@@ -212,6 +212,7 @@ impl Simd for Portable {
 
 /// sum + a * b, rounded once, without an instruction for it. The product is exact in f64; the sum is rounded to odd there,
 /// so that rounding to f32 goes the way that it would have gone from the exact sum.
+#[cfg(not(target_arch = "aarch64"))]
 #[inline(always)]
 fn fused(a: f32, b: f32, sum: f32) -> f32 {
     let (product, sum) = (f64::from(a) * f64::from(b), f64::from(sum));
@@ -223,6 +224,14 @@ fn fused(a: f32, b: f32, sum: f32) -> f32 {
     let neighbour = if away { bits.wrapping_add(1) } else { bits.wrapping_sub(1) };
     let inexact = lost > 0.0 || lost < 0.0;
     f64::from_bits(if inexact && bits & 1 == 0 { neighbour } else { bits }) as f32
+}
+
+/// The same where every processor has an instruction for it, on vectors, too: there the compiler makes NEON of this file's
+/// arrays.
+#[cfg(target_arch = "aarch64")]
+#[inline(always)]
+fn fused(a: f32, b: f32, sum: f32) -> f32 {
+    a.mul_add(b, sum)
 }
 
 /// Proof that the processor has AVX2 and FMA: made by [`avx2`] only.
@@ -393,5 +402,42 @@ impl Simd for Avx512 {
     fn sum(self, vector: __m512) -> f32 {
         // SAFETY: as above; Avx512 proves AVX2 too
         unsafe { Avx2(()).sum([_mm512_castps512_ps256(vector), _mm512_extractf32x8_ps::<1>(vector)]) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_is_fused_without_the_instruction_is_rounded_once(a: u32, b: u32, sum: u32, near: bool) {
+            let [a, b, sum] = [a, b, sum].map(f32::from_bits);
+            // sums that cancel most of the product are where rounding twice goes wrong
+            let sum = if near { -(a * b) * (1.0 + sum.abs().min(1e-6)) } else { sum };
+            let (ours, truth) = (fused(a, b, sum), a.mul_add(b, sum));
+            prop_assert!(ours.to_bits() == truth.to_bits() || (ours.is_nan() && truth.is_nan()), "{} {} {}", a, b, sum);
+        }
+
+        #[test]
+        fn three_sums_at_once_are_those_of_each(vectors: [[f32; 16]; 3]) {
+            struct Sums([[f32; 16]; 3]);
+            impl Kernel for Sums {
+                type Output = ([f32; 3], [f32; 3]);
+                fn run<S: Simd>(self, simd: S) -> Self::Output {
+                    let [a, b, c] = [simd.load(&self.0[0]), simd.load(&self.0[1]), simd.load(&self.0[2])];
+                    (simd.sums([a, b, c]), [simd.sum(a), simd.sum(b), simd.sum(c)])
+                }
+            }
+            prop_assume!(vectors.iter().flatten().all(|x| x.is_finite()));
+            let bits = |sums: [f32; 3]| sums.map(|sum| if sum.is_nan() { 0 } else { sum.to_bits() });
+            let portable = bits(Level::PORTABLE.run(Sums(vectors)).1);
+            for level in Level::available() {
+                let (together, each) = level.run(Sums(vectors));
+                prop_assert_eq!([bits(together), bits(each)], [portable; 2]);
+            }
+        }
     }
 }
