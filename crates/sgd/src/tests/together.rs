@@ -70,21 +70,38 @@ impl Exchange for Thread<'_> {
     }
 }
 
-/// Every k-th tuple of a batch, beginning with number `index`, in its order.
-fn share(batch: &Batch, index: usize, processes: usize) -> Batch {
-    let mut own = if batch.is_sparse() { Batch::sparse() } else { Batch::new(batch.dim()) };
-    for &i in batch.order().iter().skip(index).step_by(processes) {
-        let label = batch.label(i as usize);
-        if batch.is_sparse() {
-            let (indices, values) = batch.sparse_row(i as usize);
-            let (own_indices, own_values) = own.push_sparse(label, indices.len()).unwrap();
-            own_indices.copy_from_slice(indices);
-            own_values.copy_from_slice(values);
-        } else {
-            own.push(label).unwrap().copy_from_slice(batch.features(i as usize));
-        }
+/// The tuples of a batch in its order: what threads can share.
+struct Tuples {
+    sparse: bool,
+    dim: usize,
+    /// labels, indices of sparse ones, values
+    rows: Vec<(f32, Vec<u32>, Vec<f32>)>,
+}
+
+impl Tuples {
+    fn of(batch: &Batch) -> Tuples {
+        let row = |i: usize| match batch.is_sparse() {
+            true => (batch.label(i), batch.sparse_row(i).0.to_vec(), batch.sparse_row(i).1.to_vec()),
+            false => (batch.label(i), Vec::new(), batch.features(i).to_vec()),
+        };
+        let rows = batch.order().iter().map(|&i| row(i as usize)).collect();
+        Tuples { sparse: batch.is_sparse(), dim: batch.dim(), rows }
     }
-    own
+
+    /// Every k-th tuple, beginning with number `index`.
+    fn share(&self, index: usize, processes: usize) -> Batch {
+        let mut own = if self.sparse { Batch::sparse() } else { Batch::new(self.dim) };
+        for (label, indices, values) in self.rows.iter().skip(index).step_by(processes) {
+            if self.sparse {
+                let (own_indices, own_values) = own.push_sparse(*label, indices.len()).unwrap();
+                own_indices.copy_from_slice(indices);
+                own_values.copy_from_slice(values);
+            } else {
+                own.push(*label).unwrap().copy_from_slice(values);
+            }
+        }
+        own
+    }
 }
 
 /// What each of several trainers has in the end, each of which takes every k-th tuple of the order, in turns.
@@ -95,14 +112,14 @@ fn together(
     processes: usize,
     epochs: u32,
 ) -> Vec<(LinearModel, Vec<EpochReport>)> {
-    let shared = &Shared::new(processes);
+    let (shared, all) = (&Shared::new(processes), &Tuples::of(batch));
     let run = |index: usize| {
-        let own = share(batch, index, processes);
+        let own = all.share(index, processes);
         let mut exchange = Thread { shared, index };
         // of sparse tuples, nobody knows in advance how many features there are
-        let dim = if batch.is_sparse() { 1 } else { batch.dim() };
-        let mut trainer = Trainer::replica(hyper, dim, outputs, batch.is_sparse()).unwrap();
-        let tuples = batch.order().len();
+        let dim = if all.sparse { 1 } else { all.dim };
+        let mut trainer = Trainer::replica(hyper, dim, outputs, all.sparse).unwrap();
+        let tuples = all.rows.len();
         let shares: Vec<usize> = (0..processes).map(|i| (tuples - i).div_ceil(processes)).collect();
         let mut reports = Vec::new();
         for _ in 0..epochs {
@@ -228,7 +245,7 @@ proptest! {
         let mut mean = LinearModel { dim: 19, outputs, weights: vec![0.0; 19 * outputs], intercepts: vec![0.0; outputs] };
         let mut tuples = 0;
         for index in 0..processes {
-            let mut own = share(&batch, index, processes);
+            let mut own = Tuples::of(&batch).share(index, processes);
             if sparse {
                 own.set_dim(19);
             }
@@ -277,9 +294,9 @@ fn a_model_that_diverges_in_one_process_diverges_in_all() {
     batch.features_mut(first).fill(3e38);
     for batch_size in [1, 8] {
         let hyper = Hyperparameters { learning_rate: 10.0, ..hyper(ModelKind::Linear, batch_size) };
-        let shared = &Shared::new(2);
+        let (shared, all) = (&Shared::new(2), &Tuples::of(&batch));
         let run = |index: usize| {
-            let own = share(&batch, index, 2);
+            let own = all.share(index, 2);
             let mut exchange = Thread { shared, index };
             let mut trainer = Trainer::replica(hyper, 3, 1, false).unwrap();
             trainer.begin_epoch();
