@@ -13,6 +13,7 @@ pub trait Exchange {
     ///
     /// # Errors
     /// If a process has gone.
+    #[allow(clippy::type_complexity)] // the words above say it
     fn reduce(
         &mut self,
         numbers: &mut [f32],

@@ -115,8 +115,8 @@ pub(super) fn narrow<const N: usize, const PENALTY: bool, S: Simd, L: Pointwise,
         state.tally.written(loss, of_tuples, here.len());
         range.start = stop;
     }
-    for i in 0..N {
-        simd.store(weights[i], &mut state.weights[i].0);
+    for (weights, stored) in weights.into_iter().zip(&mut state.weights) {
+        simd.store(weights, &mut stored.0);
     }
     state.previous[0].copy_from_slice(before);
     state.previous[1].copy_from_slice(previous);

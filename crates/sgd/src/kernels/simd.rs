@@ -222,7 +222,8 @@ fn fused(a: f32, b: f32, sum: f32) -> f32 {
     let away = (lost > 0.0) == (rounded > 0.0);
     let bits = rounded.to_bits();
     let neighbour = if away { bits.wrapping_add(1) } else { bits.wrapping_sub(1) };
-    let inexact = lost > 0.0 || lost < 0.0;
+    // false of what is lost from infinity, which is NaN
+    let inexact = lost.abs() > 0.0;
     f64::from_bits(if inexact && bits & 1 == 0 { neighbour } else { bits }) as f32
 }
 
