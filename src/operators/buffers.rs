@@ -101,7 +101,7 @@ impl Buffers {
         query.run(|| {
             let epoch = top.with(|scan, node| scan.epoch(node));
             let (mut any, mut more) = (false, true);
-            while more && !(any && !decoder.labels().lack_class()) {
+            while more && (!any || decoder.labels().lack_class()) {
                 check_for_interrupts();
                 batch.clear();
                 more = top.with(|scan, node| scan.peek(node, decoder, batch))?;

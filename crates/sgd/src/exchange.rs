@@ -2,6 +2,9 @@
 
 use tuples::OutOfMemory;
 
+/// Makes, of what each process has in one part of its numbers, what is to be in its place.
+pub type Combine<'a> = dyn FnMut(&mut [f32], &[&[f32]]) + 'a;
+
 /// A way to all processes that learn together, this one among them. Each of them makes the same calls in the same sequence; a
 /// call returns when all have made it.
 pub trait Exchange {
@@ -13,12 +16,7 @@ pub trait Exchange {
     ///
     /// # Errors
     /// If a process has gone.
-    #[allow(clippy::type_complexity)] // the words above say it
-    fn reduce(
-        &mut self,
-        numbers: &mut [f32],
-        combine: &mut dyn FnMut(&mut [f32], &[&[f32]]),
-    ) -> Result<(), Self::Error>;
+    fn reduce(&mut self, numbers: &mut [f32], combine: &mut Combine<'_>) -> Result<(), Self::Error>;
 
     /// Shows `words`, any number of them, to all processes, and gives `take` the number of each process and a part of its
     /// words: those of one process come in their sequence.

@@ -37,7 +37,7 @@ mod trainer;
 
 pub use cluster::ClusterFactor;
 pub use evaluation::Evaluation;
-pub use exchange::Exchange;
+pub use exchange::{Combine, Exchange};
 pub use hyperparameters::{Hyperparameters, InvalidHyperparameter, ModelKind, Optimizer, Schedule, UnknownModel};
 pub use loss::{probability, softmax};
 pub use model::LinearModel;

@@ -84,6 +84,9 @@ impl Process {
     }
 }
 
+/// A buffer's number, and tuples in the order in which they are learned from.
+type OfBuffer = (u64, Vec<u32>);
+
 /// What `k` processes learn from, buffer by buffer, cut into mini-batches; and how many tuples of each batch are of each
 /// process.
 fn together(
@@ -92,7 +95,7 @@ fn together(
     (seed, epoch): (i64, u64),
     batch: usize,
     room: u32,
-) -> (Vec<(u64, Vec<u32>)>, Vec<Vec<usize>>) {
+) -> (Vec<OfBuffer>, Vec<Vec<usize>>) {
     let mut processes: Vec<Process> = (0..k).map(|i| Process::new(table, Deal::new(k, i), seed, epoch)).collect();
     let mut turns = Turns::default();
     let (mut orders, mut batches) = (Vec::new(), Vec::new());
@@ -159,7 +162,7 @@ proptest! {
         let sizes: Vec<usize> = batches.iter().map(|shares| shares.iter().sum()).collect();
         let whole = sizes.iter().take_while(|size| **size == batch).count();
         prop_assert_eq!(whole, tuples / batch);
-        prop_assert_eq!(&sizes[whole..], if tuples % batch == 0 { vec![] } else { vec![tuples % batch] });
+        prop_assert_eq!(&sizes[whole..], if tuples.is_multiple_of(batch) { vec![] } else { vec![tuples % batch] });
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::operators::Buffers;
 use crate::pg::check_for_interrupts;
 use crate::pg::meeting::Meeting;
-use sgd::{Exchange, Trainer};
+use sgd::{Combine, Exchange, Trainer};
 use shuffle::{MAX_PROCESSES, Turns};
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -162,7 +162,7 @@ impl Ways {
 impl Exchange for Ways {
     type Error = Error;
 
-    fn reduce(&mut self, numbers: &mut [f32], combine: &mut dyn FnMut(&mut [f32], &[&[f32]])) -> Result<()> {
+    fn reduce(&mut self, numbers: &mut [f32], combine: &mut Combine<'_>) -> Result<()> {
         let Ways(meeting) = self;
         let processes = meeting.processes();
         meeting.combine(bytemuck::cast_slice_mut(numbers), |place, pieces| {

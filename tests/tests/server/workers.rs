@@ -451,7 +451,7 @@ fn training_together_works_wherever_training_works() {
     let mut db = Database::new();
     clustered(&mut db, "t", 5000);
     let expected = trained_by(&mut db, 2, "'t', max_epochs => 2, seed => 9, workers => 2").bits();
-    let mut same = |db: &mut Database, sql: &str| {
+    let same = |db: &mut Database, sql: &str| {
         db.run(sql);
         let id = db.value("SELECT max(model_id) FROM corgipile.models");
         assert_eq!(db.model(id).bits(), expected, "{sql}");

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use tuples::{Batch, OutOfMemory};
 
 use super::{Noise, noisy_batch, sparse_of};
-use crate::{EpochReport, Exchange, Hyperparameters, LinearModel, ModelKind, Optimizer, Schedule, Trainer};
+use crate::{Combine, EpochReport, Exchange, Hyperparameters, LinearModel, ModelKind, Optimizer, Schedule, Trainer};
 
 /// What threads give each other, in parts of a few numbers, so that everything is cut.
 struct Shared {
@@ -40,11 +40,7 @@ impl Thread<'_> {
 impl Exchange for Thread<'_> {
     type Error = OutOfMemory;
 
-    fn reduce(
-        &mut self,
-        numbers: &mut [f32],
-        combine: &mut dyn FnMut(&mut [f32], &[&[f32]]),
-    ) -> Result<(), OutOfMemory> {
+    fn reduce(&mut self, numbers: &mut [f32], combine: &mut Combine<'_>) -> Result<(), OutOfMemory> {
         let all = self.all(bytemuck::cast_slice(numbers));
         for (part, numbers) in numbers.chunks_mut(PART).enumerate() {
             let of = |words: &'_ Vec<u32>| -> Vec<f32> {
