@@ -192,6 +192,7 @@ unsafe fn copy_avx2<T: Copy>(data: *const u8, out: &mut [f32], convert: impl Fn(
 }
 
 #[inline(always)]
+#[expect(clippy::eq_op, reason = "not zero if the number is not finite")]
 unsafe fn copy_each<T: Copy>(data: *const u8, out: &mut [f32], convert: impl Fn(T) -> f32) -> bool {
     // A number less itself is 0, or NaN if it is not finite: sign and mantissa of a NaN do not matter here.
     let mut bits = 0;

@@ -40,7 +40,7 @@ impl RelationFiles {
             let Some(open) = opened.as_ref() else { return Err(Error::NoRelation(relation.to_u32())) };
             let class = &*open.rd_rel;
             let kind = class.relkind as u8;
-            let granted = pg_sys::pg_class_aclcheck(relation, pg_sys::GetUserId(), pg_sys::ACL_SELECT.into());
+            let granted = pg_sys::pg_class_aclcheck(relation, pg_sys::GetUserId(), pg_sys::ACL_SELECT);
             if granted != pg_sys::AclResult::ACLCHECK_OK {
                 let object = pg_sys::get_relkind_objtype(class.relkind);
                 pg_sys::aclcheck_error(granted, object, class.relname.data.as_ptr());

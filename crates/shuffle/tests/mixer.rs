@@ -344,7 +344,7 @@ fn it_does_not_matter_where_the_tuples_of_a_buffer_are() {
     for strategy in Strategy::ALL.into_iter().filter(|strategy| !Mixer::new(*strategy, 1).keeps_tuples()) {
         let (mut here, mut there) = (Mixer::new(strategy, 7), Mixer::new(strategy, 7));
         for epoch in 0..3 {
-            [&mut here, &mut there].map(|mixer| mixer.begin_epoch(epoch));
+            [&mut here, &mut there].into_iter().for_each(|mixer| mixer.begin_epoch(epoch));
             if here.keeps_tuples() {
                 continue;
             }

@@ -57,7 +57,7 @@ impl Job {
 #[derive(Serialize, Deserialize)]
 pub enum Say {
     /// at the end of an epoch, or of the preparation pass
-    Progress(Progress),
+    Progress(Box<Progress>),
     /// there was no memory for the first buffer
     Unable,
     /// at the end of all epochs

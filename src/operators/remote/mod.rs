@@ -72,7 +72,7 @@ impl Remote {
     pub fn prepare(&mut self, decoder: &mut Decoder) -> Result<()> {
         match self.leader.next(&mut Batch::dense(0))? {
             Event::Other(Say::Progress(progress)) => {
-                self.take(progress, decoder);
+                self.take(*progress, decoder);
                 Ok(())
             }
             _ => Err(Error::WorkerLost),
@@ -89,7 +89,7 @@ impl Remote {
             Event::Other(Say::Unable) => Ok(Next::Unable),
             Event::Other(Say::Progress(progress)) => {
                 batch.clear();
-                self.take(progress, decoder);
+                self.take(*progress, decoder);
                 Ok(Next::EndOfEpoch)
             }
             Event::Other(Say::Done(_)) => Err(Error::WorkerLost),

@@ -38,7 +38,7 @@ fn main(worker: Worker) -> Result<()> {
 fn load(buffers: &mut Buffers, job: &Job, slots: &mut Slots) -> Result<Option<()>> {
     if let Task::Prepare { standardize } = job.task {
         preparation::prepare(buffers, &mut Batch::dense(0), standardize)?;
-        if slots.tell(Say::Progress(progress(buffers, true))).is_none() {
+        if slots.tell(Say::Progress(progress(buffers, true).into())).is_none() {
             return Ok(None);
         }
     }
@@ -64,7 +64,7 @@ fn load(buffers: &mut Buffers, job: &Job, slots: &mut Slots) -> Result<Option<()
             }
         }
         // in the first epoch classes were met
-        if slots.tell(Say::Progress(progress(buffers, epoch == 1))).is_none() {
+        if slots.tell(Say::Progress(progress(buffers, epoch == 1).into())).is_none() {
             return Ok(None);
         }
     }
