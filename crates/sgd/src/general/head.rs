@@ -128,7 +128,9 @@ impl Head {
             return Err("sizes that do not fit each other");
         }
         let sound = self.scale > 0.0 && self.scale <= 1.0 && self.pending < self.batch_size;
-        if sound { Ok(()) } else { Err("numbers out of range") }
+        // the hyperparameters see to it, unless somebody else has written the rate: a scale of 0 or less would stay so
+        let shrinks = self.shrink() > 0.0 && self.shrink() <= 1.0;
+        if sound && shrinks { Ok(()) } else { Err("numbers out of range") }
     }
 
     fn read_hyperparameters(&self) -> Option<Hyperparameters> {

@@ -204,6 +204,18 @@ fn text_that_is_no_state_is_an_error() {
     }
 }
 
+/// With a penalty, a rate above its bound would make the scale of the weights negative, which no doubling mends.
+#[test]
+fn a_rate_that_somebody_else_has_written_is_refused() {
+    let hyper = Hyperparameters { l2: 0.1, ..Hyperparameters::new(ModelKind::Logistic) };
+    let at = std::mem::offset_of!(crate::general::Head, rate);
+    for (rate, is_sound) in [(1.0_f64, true), (10.0, false), (1e300, false), (-1.0, false), (f64::NAN, false)] {
+        let mut state = new(hyper, 6, 1, false).unwrap();
+        state[at..at + 8].copy_from_slice(&rate.to_ne_bytes());
+        assert_eq!(StateMut::of(&mut state).is_ok(), is_sound, "{rate}");
+    }
+}
+
 proptest! {
     #[test]
     fn damaged_states_give_errors_or_wrong_numbers_but_nothing_worse(
