@@ -118,3 +118,15 @@ SELECT model, shuffle, to_char(scan, '990.0') AS scan, to_char(decode, '990.0') 
        to_char(shuffling, '990.0') AS shuffle, to_char(compute, '990.0') AS compute,
        to_char(total - scan - decode - shuffling - compute, '990.0') AS rest, to_char(total, '990.0') AS total
   FROM parts ORDER BY model, parts.shuffle;
+
+\pset tuples_only on
+\pset format unaligned
+WITH count AS (SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds) AS median FROM counts),
+     epoch AS (SELECT model, shuffle, percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds) AS median FROM epochs GROUP BY 1, 2)
+SELECT format('FIGURE 1 | %s epoch over count(*), 1M x 28, as by default, with the cache | %s | <= 0.8', model,
+              round((epoch.median / count.median)::numeric, 2))
+  FROM epoch, count WHERE shuffle = 'corgipile'
+UNION ALL
+SELECT format('FIGURE 2 | %s corgipile over no_shuffle, with the cache | %s | <= 1.05', c.model,
+              round((c.median / n.median)::numeric, 2))
+  FROM epoch c JOIN epoch n USING (model) WHERE c.shuffle = 'corgipile' AND n.shuffle = 'no_shuffle';

@@ -26,8 +26,13 @@ SELECT format('CALL pg_temp.measure(%s, %s, %s, %s)', place, workers, :epochs, r
   FROM generate_series(1, :rounds) round, cases, generate_series(1, 2) workers
  ORDER BY place, round, workers \gexec
 
-SELECT * FROM epochs e
- WHERE workers <> (SELECT (hyperparameters->>'workers')::int FROM corgipile.models m WHERE m.model_id = e.model_id);
+DO $$
+BEGIN
+  IF EXISTS (SELECT FROM epochs e JOIN corgipile.models m USING (model_id)
+              WHERE e.workers <> (m.hyperparameters->>'workers')::int) THEN
+    RAISE EXCEPTION 'a training ran with fewer processes than were asked for';
+  END IF;
+END $$;
 
 \echo
 \echo Thousand rows per second with one process and with two (medians of the epochs from the second on), by which factor
@@ -47,4 +52,15 @@ SELECT source, batch_size, cache, round(a.rate / 1000) AS one, round(b.rate / 10
        round(1000 * a.first::numeric, 1) AS first_one, round(1000 * b.first::numeric, 1) AS first_two,
        round(a.accuracy::numeric, 4) AS accuracy_one, round((b.accuracy - a.accuracy)::numeric, 4) AS difference
   FROM cases JOIN judged a USING (place) JOIN judged b USING (place)
+ WHERE a.workers = 1 AND b.workers = 2 ORDER BY place;
+
+\pset tuples_only on
+\pset format unaligned
+WITH rates AS (
+  SELECT place, workers, percentile_cont(0.5) WITHIN GROUP (ORDER BY tuples / seconds) FILTER (WHERE epoch > 1) AS rate
+    FROM epochs GROUP BY place, workers
+)
+SELECT format('FIGURE 5 | rows/s of two processes over one, %s, batch %s, cache %s | %s | >= 1.7', source, batch_size, cache,
+              round((b.rate / a.rate)::numeric, 2))
+  FROM cases JOIN rates a USING (place) JOIN rates b USING (place)
  WHERE a.workers = 1 AND b.workers = 2 ORDER BY place;
