@@ -10,7 +10,7 @@ use super::arrays::Arrays;
 use super::head::Head;
 use super::slopes::{judge, judge_all};
 use super::update::{Rule, cut_all};
-use crate::kernels::{Chunk, Kernel, Simd, add_products, add_rows, lane_products, prefetch};
+use crate::kernels::{Chunk, Kernel, Simd, add_products, add_rows, lane_products, prefetch, prefetch_far};
 
 /// Rows to be asked for ahead of their use: at most so many, and fewer if they are longer than so many chunks together.
 const PREFETCH: usize = 32;
@@ -63,6 +63,9 @@ impl Kernel for LearnDense<'_> {
 /// together, since they are read twice.
 const BLOCK: usize = 64;
 const BLOCK_CHUNKS: usize = 512;
+
+/// Short rows are asked for so many ahead of their use when they come from memory.
+const FAR: usize = 4 * BLOCK;
 
 /// Room for the slopes of their outputs.
 const BLOCK_SLOPES: usize = 256;
@@ -169,11 +172,10 @@ fn learn_short<const N: usize, S: Simd>(
 ) {
     let (rows, here) = (tuples.rows.as_chunks::<N>().0, &tuples.order[range.clone()]);
     // at the end of the order there is nothing to ask for
-    let ahead = tuples.order.get(range.start + BLOCK..range.end + BLOCK).unwrap_or(here);
+    let ahead = |rows| tuples.order.get(range.start + rows..range.end + rows).unwrap_or(here);
+    let (near, far) = (ahead(BLOCK), ahead(FAR));
     let (mut out, mut labels, mut weights) = ([0.0; BLOCK], [0.0; BLOCK], [1.0; BLOCK]);
-    for ((label, &place), &ahead) in labels.iter_mut().zip(here).zip(ahead) {
-        (0..N).for_each(|chunk| prefetch(tuples.rows, ahead as usize * N + chunk));
-        prefetch(tuples.labels, ahead as usize);
+    for (label, &place) in labels.iter_mut().zip(here) {
         *label = tuples.labels[place as usize];
     }
     if let Some(of_tuples) = tuples.weights {
@@ -184,7 +186,11 @@ fn learn_short<const N: usize, S: Simd>(
     let (scale, intercept) = (head.scale as f32, arrays.intercepts.values[0]);
     let model = arrays.weights.as_chunks::<LANES>().0;
     let (threes, rest) = here.as_chunks::<3>();
-    for (places, out) in threes.iter().zip(out.as_chunks_mut::<3>().0) {
+    for ((places, out), far) in threes.iter().zip(out.as_chunks_mut::<3>().0).zip(far.as_chunks::<3>().0) {
+        for &far in far {
+            (0..N).for_each(|chunk| prefetch_far(tuples.rows, far as usize * N + chunk));
+            prefetch_far(tuples.labels, far as usize);
+        }
         let [a, b, c] = [&rows[places[0] as usize], &rows[places[1] as usize], &rows[places[2] as usize]];
         let products = [lane_products(simd, model, a), lane_products(simd, model, b), lane_products(simd, model, c)];
         let sums = simd.sums(products);
@@ -198,7 +204,12 @@ fn learn_short<const N: usize, S: Simd>(
     let out = &mut out[..here.len()];
     judge_all(simd, head, out, &labels[..here.len()], &weights[..here.len()]);
     let gradient = &mut arrays.gradient.as_chunks_mut::<LANES>().0.as_chunks_mut::<N>().0[0];
-    add_rows(simd, gradient, here.iter().map(|&place| &rows[place as usize]), out);
+    let rows = here.iter().zip(near).map(|(&place, &near)| {
+        (0..N).for_each(|chunk| prefetch(tuples.rows, near as usize * N + chunk));
+        prefetch(tuples.labels, near as usize);
+        &rows[place as usize]
+    });
+    add_rows(simd, gradient, rows, out);
     for &slope in &*out {
         arrays.intercepts.gradient[0] += slope;
     }

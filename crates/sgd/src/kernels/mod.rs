@@ -21,7 +21,7 @@ pub(crate) use learn::{Learn, Rates, State};
 pub(crate) use products::{add_products, add_rows, lane_products};
 #[cfg(test)]
 pub(crate) use simd::portable;
-pub(crate) use simd::{Kernel, Level, Simd, prefetch};
+pub(crate) use simd::{Kernel, Level, Simd, prefetch, prefetch_far};
 
 /// As many floats as one step of a kernel handles: one AVX-512 register, or two of AVX2.
 pub(crate) type Chunk = [f32; LANES];

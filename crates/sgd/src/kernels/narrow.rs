@@ -10,11 +10,14 @@ use tuples::LANES;
 use super::Chunk;
 use super::learn::{Learn, Made, Steps, Weights, inverse};
 use super::products::products;
-use super::simd::{Simd, prefetch};
+use super::simd::{Simd, prefetch, prefetch_far};
 use crate::loss::Pointwise;
 
-/// Rows to be asked for ahead of their use: learning from that many takes as long as memory takes to answer.
-const PREFETCH: usize = 32;
+/// Rows to be asked for so many ahead of their use, when they come from the second level of the caches.
+const NEAR: usize = 16;
+
+/// The same, when they come from memory: as many rows as the second level holds with ease.
+const FAR: usize = 256;
 
 /// With `PENALTY`, the intercept is kept apart from the weights, which are scaled; without, it is the weight of the
 /// constant 1.
@@ -42,16 +45,19 @@ pub(super) fn narrow<const N: usize, const PENALTY: bool, S: Simd, L: Pointwise,
         let stop = range.end.min(range.start + state.tally.room());
         let here = &order[range.start..stop];
         // at the end of the order there is nothing to ask for
-        let ahead = order.get(range.start + PREFETCH..stop + PREFETCH).unwrap_or(here);
+        let near = order.get(range.start + NEAR..stop + NEAR).unwrap_or(here);
+        let far = order.get(range.start + FAR..stop + FAR).unwrap_or(here);
         let out = state.tally.next_mut(here.len());
-        let places = here.iter().zip(ahead);
-        for (((&place, &ahead), margin_out), (label_out, weight_out)) in
+        let places = here.iter().zip(near.iter().zip(far));
+        for (((&place, (&near, &far)), margin_out), (label_out, weight_out)) in
             places.zip(out.margins).zip(out.labels.iter_mut().zip(out.weights))
         {
             for chunk in 0..N {
-                prefetch(rows.as_flattened(), ahead as usize * N + chunk);
+                prefetch_far(rows.as_flattened(), far as usize * N + chunk);
+                prefetch(rows.as_flattened(), near as usize * N + chunk);
             }
-            prefetch(labels, ahead as usize);
+            prefetch_far(labels, far as usize);
+            prefetch(labels, near as usize);
             let (i, y) = (place as usize, labels[place as usize]);
             let mut row: [_; N] = load(simd, rows[i].iter());
             if PENALTY {

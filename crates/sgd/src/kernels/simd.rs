@@ -131,7 +131,7 @@ fn avx512<K: Kernel>(kernel: K) -> K::Output {
     kernel.run(Avx512(()))
 }
 
-/// Asks for the cache line of `places[i]` ahead of its use, if there is such a place.
+/// Asks for the cache line of `places[i]` shortly before its use, if there is such a place: for the cache of the first level.
 #[inline(always)]
 pub(crate) fn prefetch<T>(places: &[T], i: usize) {
     let place: *const T = places.as_ptr().wrapping_add(i);
@@ -144,6 +144,25 @@ pub(crate) fn prefetch<T>(places: &[T], i: usize) {
     // SAFETY: as above; the instruction reads nothing that a program could see.
     unsafe {
         std::arch::asm!("prfm pldl1keep, [{0}]", in(reg) place, options(nostack, preserves_flags, readonly));
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    let _ = place;
+}
+
+/// The same long before its use: for the cache of the second level, to which far more lines can be under way than to the
+/// first.
+#[inline(always)]
+pub(crate) fn prefetch_far<T>(places: &[T], i: usize) {
+    let place: *const T = places.as_ptr().wrapping_add(i);
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: as in prefetch().
+    unsafe {
+        _mm_prefetch::<_MM_HINT_T1>(place.cast());
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: as in prefetch().
+    unsafe {
+        std::arch::asm!("prfm pldl2keep, [{0}]", in(reg) place, options(nostack, preserves_flags, readonly));
     }
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let _ = place;
