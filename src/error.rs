@@ -235,6 +235,8 @@ pub enum Error {
     NotByAggregate(&'static str),
     #[error("several processes cannot train with shuffle strategy {0}")]
     NotByWorkers(&'static str),
+    #[error("argument \"{0}\" is not supported yet")]
+    NotYet(&'static str),
     #[error("the worker process has ended unexpectedly")]
     WorkerLost,
 }
@@ -371,7 +373,7 @@ impl Error {
                 Code::ERRCODE_INVALID_PARAMETER_VALUE
             }
             Error::FeatureType(_) => Code::ERRCODE_DATATYPE_MISMATCH,
-            Error::NotByAggregate(_) | Error::NotByWorkers(_) => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
+            Error::NotByAggregate(_) | Error::NotByWorkers(_) | Error::NotYet(_) => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
             Error::WorkerLost => Code::ERRCODE_INTERNAL_ERROR,
         }
     }

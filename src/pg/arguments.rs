@@ -40,19 +40,17 @@ impl Arguments {
         }
     }
 
-    /// Argument `i`, None if NULL.
+    /// Argument `i`, None if NULL, or if the call has fewer: an older declaration of the function in SQL.
     pub fn get<T: FromDatum>(&self, i: usize) -> Option<T> {
-        let (value, null) = self.values[i];
+        let &(value, null) = self.values.get(i)?;
         // SAFETY: the function's declaration says that argument `i` is a T.
         unsafe { T::from_datum(value, null) }
     }
 
-    /// Argument `i`, which is jsonb. An error if it holds a number that JSON has, but not double precision.
+    /// Argument `i`, which is jsonb; None as in [`Arguments::get`]. An error if it holds a number that JSON has, but not
+    /// double precision.
     pub fn json(&self, i: usize) -> std::result::Result<Option<serde_json::Value>, serde_json::Error> {
-        let (value, null) = self.values[i];
-        if null {
-            return Ok(None);
-        }
+        let Some(&(value, false)) = self.values.get(i) else { return Ok(None) };
         // SAFETY: jsonb_out gives a C string for any jsonb.
         let text = unsafe {
             let text = pg_sys::OidOutputFunctionCall(pg_sys::Oid::from(pg_sys::F_JSONB_OUT), value);
@@ -117,18 +115,19 @@ impl Call {
     }
 
     /// Returns rows as the function's result, all at once: what `next` gives until it gives None. Each has a value, or
-    /// None for NULL, for every column of the result.
+    /// None for NULL, for every column of the result. An older declaration of the function in SQL may have fewer columns: it
+    /// gets the first ones.
     ///
     /// # Errors
-    /// [`Error::NotARowType`] if the caller does not expect rows of `columns` columns.
+    /// [`Error::NotARowType`] if the caller expects rows of more than `columns` columns.
     pub fn return_rows(self, columns: usize, mut next: impl FnMut(&mut [Option<pg_sys::Datum>]) -> bool) -> Result<()> {
-        // SAFETY: InitMaterializedSRF checks the context and makes the tuplestore; each row has as many values as the
+        // SAFETY: InitMaterializedSRF checks the context and makes the tuplestore; each row has at least as many values as the
         // tuplestore's descriptor has attributes, and is copied into it.
         unsafe {
             pg_sys::InitMaterializedSRF(self.0, 0);
             let result = (*self.0).resultinfo.cast::<pg_sys::ReturnSetInfo>();
             let (store, descriptor) = ((*result).setResult, (*result).setDesc);
-            if (*descriptor).natts as usize != columns {
+            if (*descriptor).natts as usize > columns {
                 return Err(Error::NotARowType);
             }
             let mut row = vec![None; columns];

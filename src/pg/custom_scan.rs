@@ -328,13 +328,15 @@ impl Node {
         }
     }
 
-    /// Stores the given values as the node's scan row.
+    /// Stores the given values as the node's scan row. An older declaration of the function in SQL may have fewer columns: it
+    /// gets the first ones. One with more gets NULLs.
     pub fn store_values(self, values: &[Option<pg_sys::Datum>]) {
-        // SAFETY: the scan slot is virtual and has `values.len()` attributes.
+        // SAFETY: the scan slot is virtual and has natts attributes.
         unsafe {
             let slot = (*self.0).ss.ss_ScanTupleSlot;
             pg_sys::ExecClearTuple(slot);
-            for (i, value) in values.iter().enumerate() {
+            let columns = (*(*slot).tts_tupleDescriptor).natts as usize;
+            for (i, value) in values.iter().chain(std::iter::repeat(&None)).take(columns).enumerate() {
                 *(*slot).tts_isnull.add(i) = value.is_none();
                 *(*slot).tts_values.add(i) = value.unwrap_or(pg_sys::Datum::null());
             }

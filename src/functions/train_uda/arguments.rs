@@ -41,6 +41,7 @@ impl UdaRequest {
             options,
             loader: Some("in_process".into()),
             workers: Some(1),
+            ..TrainArguments::default()
         }
         .validate()?;
         check(&training)?;

@@ -33,6 +33,10 @@ pub struct TrainArguments {
     pub options: Option<Value>,
     pub loader: Option<String>,
     pub workers: Option<i32>,
+    pub warm_start: Option<String>,
+    pub group_by: Option<String>,
+    pub grid: Option<Value>,
+    pub sample: Option<f64>,
 }
 
 /// What is to be trained.
@@ -95,7 +99,7 @@ impl TrainArguments {
     /// [`Error::InvalidArgument`] if options cannot be read.
     pub fn of_call(arguments: &Arguments) -> Result<TrainArguments> {
         require_utf8()?;
-        let options = arguments.json(11).map_err(|e| invalid("options", e.to_string()))?;
+        let json = |i, name| arguments.json(i).map_err(|e| invalid(name, e.to_string()));
         Ok(TrainArguments {
             source: arguments.get(0),
             model: arguments.get(1),
@@ -108,9 +112,13 @@ impl TrainArguments {
             buffer_size: arguments.get(8),
             seed: arguments.get(9),
             name: arguments.get(10),
-            options,
+            options: json(11, "options")?,
             loader: arguments.get(12),
             workers: arguments.get(13),
+            warm_start: arguments.get(14),
+            group_by: arguments.get(15),
+            grid: json(16, "grid")?,
+            sample: arguments.get(17),
         })
     }
 
@@ -120,6 +128,15 @@ impl TrainArguments {
     /// [`Error::NullArgument`], [`Error::Unknown`], [`Error::InvalidArgument`], [`Error::InvalidOption`],
     /// [`Error::OptionsNotAnObject`]
     pub fn validate(self) -> Result<Request> {
+        let not_yet = [
+            ("warm_start", self.warm_start.is_some()),
+            ("group_by", self.group_by.is_some()),
+            ("grid", self.grid.is_some()),
+            ("sample", self.sample.is_some()),
+        ];
+        if let Some((argument, _)) = not_yet.into_iter().find(|(_, given)| *given) {
+            return Err(Error::NotYet(argument));
+        }
         let source = self.source.ok_or(Error::NullArgument("source"))?;
         let model = self.model.ok_or(Error::NullArgument("model"))?;
         let label = self.label.ok_or(Error::NullArgument("label"))?;

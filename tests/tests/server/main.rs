@@ -29,5 +29,6 @@ mod sparse;
 mod strategies;
 mod toast;
 mod training;
+mod upgrade;
 mod weights;
 mod workers;

@@ -355,7 +355,9 @@ fn the_functions_have_the_documented_signatures() {
          shuffle text DEFAULT 'corgipile'::text, block_size text DEFAULT 'auto'::text, \
          buffer_size text DEFAULT '10%'::text, \
          seed bigint DEFAULT NULL::bigint, name text DEFAULT NULL::text, options jsonb DEFAULT NULL::jsonb, \
-         loader text DEFAULT 'auto'::text, workers integer DEFAULT 1|\
+         loader text DEFAULT 'auto'::text, workers integer DEFAULT 1, warm_start text DEFAULT NULL::text, \
+         group_by text DEFAULT NULL::text, grid jsonb DEFAULT NULL::jsonb, \
+         sample double precision DEFAULT NULL::double precision|\
          TABLE(model_id bigint, epoch integer, loss double precision, accuracy double precision, \
          learning_rate double precision, tuples bigint, seconds double precision, r2 double precision)|v|u"
     );
