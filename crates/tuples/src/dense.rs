@@ -6,7 +6,8 @@
 //!
 //! The allocation is this process's own, or comes from an [`Allocator`]: then another process may see the same rows.
 
-use crate::{OutOfMemory, huge_pages};
+use crate::OutOfMemory;
+use crate::spare::Recycled;
 use std::fmt::Debug;
 use std::rc::Rc;
 
@@ -46,7 +47,7 @@ pub(crate) struct Dense {
 enum Floats {
     /// `offset` floats of slack, then every row slot that was ever used; never longer than its first allocation, because
     /// moving it would move the alignment
-    Own(Vec<f32>),
+    Own(Recycled),
     /// row slots, of which the first `used` floats were used
     Foreign { memory: Box<dyn Memory>, used: usize },
 }
@@ -55,7 +56,7 @@ impl Floats {
     #[inline(always)]
     fn get(&self) -> &[f32] {
         match self {
-            Floats::Own(floats) => floats,
+            Floats::Own(floats) => &floats.0,
             Floats::Foreign { memory, .. } => memory.floats(),
         }
     }
@@ -63,7 +64,7 @@ impl Floats {
     #[inline(always)]
     fn get_mut(&mut self) -> &mut [f32] {
         match self {
-            Floats::Own(floats) => floats,
+            Floats::Own(floats) => &mut floats.0,
             Floats::Foreign { memory, .. } => memory.floats_mut(),
         }
     }
@@ -72,7 +73,7 @@ impl Floats {
     #[inline]
     fn used(&self) -> usize {
         match self {
-            Floats::Own(floats) => floats.len(),
+            Floats::Own(floats) => floats.0.len(),
             Floats::Foreign { used, .. } => *used,
         }
     }
@@ -80,7 +81,7 @@ impl Floats {
 
 impl Dense {
     pub(crate) fn new(dim: usize) -> Dense {
-        Dense { dim, stride: stride_of(dim), floats: Floats::Own(Vec::new()), offset: 0, capacity: 0, allocator: None }
+        Dense { dim, stride: stride_of(dim), floats: Floats::Own(Recycled(Vec::new())), offset: 0, capacity: 0, allocator: None }
     }
 
     /// Rows that are there already, prepared and filled.
@@ -155,7 +156,7 @@ impl Dense {
     fn prepare(&mut self, len: usize) {
         let (first, end) = (self.floats.used(), self.offset + len * self.stride);
         match &mut self.floats {
-            Floats::Own(floats) => floats.resize(end, 0.0),
+            Floats::Own(floats) => floats.0.resize(end, 0.0),
             Floats::Foreign { used, .. } => *used = end, // zeroed when it was allocated
         }
         for row in self.floats.get_mut()[first..end].chunks_exact_mut(self.stride) {
@@ -175,16 +176,14 @@ impl Dense {
             self.capacity = wanted;
             return Ok(());
         }
-        let mut moved: Vec<f32> = Vec::new();
-        moved.try_reserve_exact(floats).map_err(|_| error)?;
-        huge_pages::advise(moved.spare_capacity_mut());
+        let mut moved = Recycled::with_capacity(floats).ok_or(error)?;
         // align_offset may decline to answer, by usize::MAX; then rows are merely unaligned
-        let offset = moved.as_ptr().align_offset(ALIGNMENT).min(LANES);
-        moved.resize(offset, 0.0);
-        moved.extend_from_slice(self.rows(len));
-        self.floats = Floats::Own(moved);
+        let offset = moved.0.as_ptr().align_offset(ALIGNMENT).min(LANES);
+        moved.0.resize(offset, 0.0);
+        moved.0.extend_from_slice(self.rows(len));
         self.offset = offset;
-        self.capacity = wanted;
+        self.capacity = (moved.0.capacity() - LANES) / self.stride;
+        self.floats = Floats::Own(moved);
         Ok(())
     }
 }

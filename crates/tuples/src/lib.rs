@@ -12,6 +12,7 @@ mod batch;
 mod dense;
 mod huge_pages;
 mod source;
+mod spare;
 mod sparse;
 
 pub use batch::{Batch, Others, RowsMut, SparseParts};
