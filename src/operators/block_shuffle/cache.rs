@@ -64,9 +64,9 @@ pub struct Arrived {
 }
 
 impl Arrived {
-    /// Each place.
-    pub fn places(&self) -> impl Iterator<Item = u32> {
-        self.runs.iter().cloned().flatten()
+    /// Appends each place to `order`.
+    pub fn append_to(&self, order: &mut Vec<u32>) {
+        self.runs.iter().for_each(|run| order.extend(run.clone()));
     }
 
     fn clear(&mut self) {

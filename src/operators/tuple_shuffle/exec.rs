@@ -119,7 +119,7 @@ impl Held for Decoded<'_> {
         blocks(node).with(|blocks, _| {
             let Some(arrived) = blocks.arrived() else { return Ok(None) };
             room(order, arrived.tuples)?;
-            order.extend(arrived.places());
+            arrived.append_to(order);
             Ok(Some(arrived.bytes))
         })
     }
