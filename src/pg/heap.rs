@@ -70,6 +70,8 @@ pub struct PageScan {
     /// in which buffer each page was when it was read here last, 0 if it was not; empty if there are fewer buffers than
     /// pages
     buffers: Vec<pg_sys::Buffer>,
+    /// pages that are searched for before the next one is guessed to be in the buffer behind its predecessor's
+    misled: u32,
 }
 
 impl PageScan {
@@ -105,6 +107,7 @@ impl PageScan {
             ahead_page: std::ptr::null(),
             lines_per_row: 0,
             buffers: vec![pg_sys::InvalidBuffer as pg_sys::Buffer; remembered.unwrap_or_default() as usize],
+            misled: 0,
         }
     }
 
@@ -187,11 +190,16 @@ impl PageScan {
         }
     }
 
-    /// Pins a page: in the buffer where it was in the epoch before if it is still there, which saves the search for it,
-    /// and otherwise with the scan's ring of buffers.
+    /// Pins a page: in the buffer where it was in the epoch before if it is still there, or, in the first epoch, where it is
+    /// if the table came into memory in sequence. That saves the search for it, which costs as much as to decode a dozen
+    /// rows. Otherwise with the scan's ring of buffers.
     unsafe fn read(&mut self, page: u32) -> pg_sys::Buffer {
         let (relation, fork) = (self.relation.0, pg_sys::ForkNumber::MAIN_FORKNUM);
-        let known = self.buffers.get(page as usize).copied().unwrap_or_default();
+        let (known, guessed) = match self.buffers.get(page as usize) {
+            Some(0) => (self.buffer_behind_predecessor(page), true),
+            Some(known) => (*known, false),
+            None => (0, false),
+        };
         // SAFETY: the page is one of the relation's; the buffer is one that existed. Buffers of temporary tables (below
         // 0) are not asked for: ReadRecentBuffer() looked them up among the shared ones before 15.4.
         unsafe {
@@ -200,7 +208,11 @@ impl PageScan {
                     statistics.t_counts.t_blocks_fetched += 1;
                     statistics.t_counts.t_blocks_hit += 1;
                 }
+                self.buffers[page as usize] = known;
                 return known;
+            }
+            if guessed && known > 0 {
+                self.misled = GUESS_AGAIN;
             }
             let mode = pg_sys::ReadBufferMode::RBM_NORMAL;
             let buffer = pg_sys::ReadBufferExtended(relation, fork, page, mode, (*self.scan).rs_strategy);
@@ -209,6 +221,17 @@ impl PageScan {
             }
             buffer
         }
+    }
+
+    /// The buffer behind that of the page before this one; 0 if there is none, or guesses have turned out wrong of late.
+    fn buffer_behind_predecessor(&mut self, page: u32) -> pg_sys::Buffer {
+        if self.misled > 0 {
+            self.misled -= 1;
+            return 0;
+        }
+        let before = page.checked_sub(1).map_or(0, |before| self.buffers[before as usize]);
+        // SAFETY: the number of buffers is fixed.
+        if before > 0 && before < unsafe { pg_sys::NBuffers } { before + 1 } else { 0 }
     }
 
     /// Pins the page that comes after this one, of `rows` rows. No other is pinned ahead: as long as load() looks at pages
@@ -323,6 +346,9 @@ impl PageScan {
 /// Pages that are left to heapgetpage() after one with tuples that not everybody sees: to find out costs a second look
 /// for the buffer.
 const PAGES_IN_DOUBT: u32 = 15;
+
+/// Pages that are searched for after a wrong guess.
+const GUESS_AGAIN: u32 = 15;
 
 /// Cache lines of a page.
 const PAGE_LINES: usize = pg_sys::BLCKSZ as usize / 64;
