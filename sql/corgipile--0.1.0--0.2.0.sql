@@ -1,6 +1,164 @@
 -- corgipile 0.1.0 to 0.2.0: also the second half of CREATE EXTENSION
 \echo Use "ALTER EXTENSION corgipile UPDATE TO '0.2.0'" to load this file. \quit
 
+-- ---------------------------------------------------------------------------------------------------------------- models
+
+-- The table keeps its rows, its sequence and its place in pg_dump; corgipile.models is a view of it from now on.
+ALTER TABLE corgipile.models RENAME TO stored_models;
+ALTER TABLE corgipile.stored_models
+    ADD COLUMN version    int       NOT NULL DEFAULT 1,
+    ADD COLUMN deployed   boolean   NOT NULL DEFAULT false,
+    ADD COLUMN granted_to regrole[] NOT NULL DEFAULT '{}',
+    ADD COLUMN comment    text,
+    DROP CONSTRAINT models_name_key,
+    -- corgipile_predict() searches it
+    ADD CONSTRAINT models_name_version_key UNIQUE (name, owner, version);
+CREATE UNIQUE INDEX models_deployed_key ON corgipile.stored_models (name, owner) WHERE deployed;
+
+COMMENT ON TABLE corgipile.stored_models IS 'trained models; see corgipile.models';
+COMMENT ON COLUMN corgipile.stored_models.version IS 'counts the models of an owner that have this name';
+COMMENT ON COLUMN corgipile.stored_models.deployed IS 'the name means this version, and not the latest';
+COMMENT ON COLUMN corgipile.stored_models.granted_to IS 'roles that may see and use the model; - is everybody';
+
+DROP POLICY models_of_own_roles ON corgipile.stored_models;
+CREATE POLICY models_of_own_roles ON corgipile.stored_models USING (pg_catalog.pg_has_role(owner::oid, 'USAGE'));
+CREATE POLICY models_granted ON corgipile.stored_models FOR SELECT
+    USING (EXISTS (SELECT FROM pg_catalog.unnest(granted_to) AS g(role)
+                    WHERE g.role::oid OPERATOR(pg_catalog.=) 0::oid OR pg_catalog.pg_has_role(g.role::oid, 'USAGE')));
+
+CREATE VIEW corgipile.models WITH (security_invoker = true) AS
+    SELECT model_id, name, version, deployed, owner, granted_to, created_at, comment, model, source, label, label_type, classes,
+           features, feature_kind, categories, index_base, hyperparameters, weights, intercepts, feature_mean, feature_scale,
+           skipped, preparation_seconds, shuffle_bytes, history
+      FROM corgipile.stored_models;
+
+COMMENT ON VIEW corgipile.models IS 'trained models; each is seen and used by its owner, by members of the owner, and by those to whom it was granted';
+COMMENT ON COLUMN corgipile.models.version IS 'counts the models of an owner that have this name';
+COMMENT ON COLUMN corgipile.models.deployed IS 'the name means this version, and not the latest';
+COMMENT ON COLUMN corgipile.models.granted_to IS 'roles that may see and use the model; - is everybody';
+GRANT SELECT, DELETE ON corgipile.models TO PUBLIC;
+
+-- A dump of 0.1.0 fills corgipile.models: that has to work here, too. Nobody but an administrator may insert.
+CREATE FUNCTION corgipile.insert_model() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    NEW.model_id := COALESCE(NEW.model_id, nextval('corgipile.models_model_id_seq'));
+    NEW.created_at := COALESCE(NEW.created_at, now());
+    NEW.deployed := COALESCE(NEW.deployed, false);
+    NEW.granted_to := COALESCE(NEW.granted_to, '{}');
+    NEW.version := COALESCE(NEW.version,
+        (SELECT max(m.version) + 1 FROM corgipile.stored_models AS m WHERE m.name = NEW.name AND m.owner = NEW.owner), 1);
+    INSERT INTO corgipile.stored_models
+           (model_id, name, version, deployed, owner, granted_to, created_at, comment, model, source, label, label_type, classes,
+            features, feature_kind, categories, index_base, hyperparameters, weights, intercepts, feature_mean, feature_scale,
+            skipped, preparation_seconds, shuffle_bytes, history)
+    OVERRIDING SYSTEM VALUE VALUES (NEW.*);
+    RETURN NEW;
+END
+$$;
+REVOKE ALL ON FUNCTION corgipile.insert_model() FROM PUBLIC;
+CREATE TRIGGER insert_model INSTEAD OF INSERT ON corgipile.models FOR EACH ROW EXECUTE FUNCTION corgipile.insert_model();
+
+CREATE OR REPLACE VIEW corgipile.coefficients WITH (security_invoker = true) AS
+    SELECT m.model_id, m.name, c.class, f.feature,
+           CASE f.place WHEN 0 THEN a.intercepts[c.output] ELSE a.weights[(c.output - 1) * a.dim + f.place] END
+           AS coefficient,
+           a.mean[f.place] AS mean, a.scale[f.place] AS scale, m.version
+      FROM corgipile.stored_models AS m
+     -- Slices are copies in memory: a subscript of the stored array would read all of it for each weight.
+     CROSS JOIN LATERAL (
+            SELECT m.weights[:] AS weights, m.intercepts[:] AS intercepts,
+                   m.feature_mean[:] AS mean, m.feature_scale[:] AS scale,
+                   pg_catalog.array_length(m.weights, 1) / pg_catalog.array_length(m.intercepts, 1) AS dim
+            OFFSET 0
+            ) AS a
+     CROSS JOIN LATERAL (
+            SELECT NULL::text, 1 WHERE m.model <> 'softmax'
+             UNION ALL
+            SELECT u.class, u.output FROM pg_catalog.unnest(m.classes) WITH ORDINALITY AS u(class, output)
+             WHERE m.model = 'softmax'
+            ) AS c(class, output)
+     CROSS JOIN LATERAL (
+            SELECT '(intercept)', 0
+             UNION ALL
+            SELECT m.features[1] || '[' || i || ']', i FROM pg_catalog.generate_series(1, a.dim) AS i
+             WHERE m.feature_kind = 'array'
+             UNION ALL
+            SELECT m.features[2] || '[' || i - 1 + m.index_base || ']', i FROM pg_catalog.generate_series(1, a.dim) AS i
+             WHERE m.feature_kind = 'sparse'
+             UNION ALL
+            SELECT u.name || COALESCE('=' || v.value, ''), pg_catalog.row_number() OVER (ORDER BY u.i, v.j)
+              FROM pg_catalog.unnest(m.features) WITH ORDINALITY AS u(name, i)
+              LEFT JOIN LATERAL pg_catalog.jsonb_array_elements_text(m.categories -> u.name) WITH ORDINALITY AS v(value, j)
+                ON true
+             WHERE m.feature_kind = 'columns'
+            ) AS f(feature, place)
+     ORDER BY m.model_id, c.output, f.place;
+
+CREATE OR REPLACE VIEW corgipile.training_history WITH (security_invoker = true) AS
+    SELECT m.model_id, m.name, h.epoch, h.loss, h.accuracy, h.learning_rate, h.tuples, h.seconds, h.r2, h.shuffle_seconds, m.version
+      FROM corgipile.stored_models AS m
+     CROSS JOIN LATERAL pg_catalog.json_to_recordset(m.history)
+        AS h(epoch int, loss float8, accuracy float8, learning_rate float8, tuples bigint, seconds float8, r2 float8,
+             shuffle_seconds float8)
+     ORDER BY m.model_id, h.epoch;
+
+CREATE FUNCTION corgipile_deploy(name text, version int) RETURNS bigint
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'corgipile_deploy_wrapper';
+COMMENT ON FUNCTION corgipile_deploy(text, int) IS 'makes a name mean this version of the model; with NULL, the latest again';
+
+CREATE FUNCTION corgipile_rename(model_id bigint, new_name text) RETURNS void
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'corgipile_rename_wrapper';
+COMMENT ON FUNCTION corgipile_rename(bigint, text) IS 'gives one model another name, as the latest version of it';
+
+CREATE FUNCTION corgipile_rename(name text, new_name text) RETURNS void
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'corgipile_rename_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_rename(text, text) IS 'gives all versions of a model another name';
+
+CREATE FUNCTION corgipile_drop(model_id bigint) RETURNS bigint
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'corgipile_drop_wrapper';
+COMMENT ON FUNCTION corgipile_drop(bigint) IS 'deletes one model';
+
+CREATE FUNCTION corgipile_drop(name text, version int DEFAULT NULL) RETURNS bigint
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'corgipile_drop_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_drop(text, int) IS 'deletes a version of a model, or all of them; returns how many';
+
+CREATE FUNCTION corgipile_comment(model_id bigint, comment text) RETURNS void
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'corgipile_comment_wrapper';
+COMMENT ON FUNCTION corgipile_comment(bigint, text) IS 'says something about a model; NULL: nothing';
+
+CREATE FUNCTION corgipile_comment(name text, comment text) RETURNS void
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'corgipile_comment_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_comment(text, text) IS 'says something about the version that the name means; NULL: nothing';
+
+CREATE FUNCTION corgipile_grant(model_id bigint, role text) RETURNS void
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'corgipile_grant_wrapper';
+COMMENT ON FUNCTION corgipile_grant(bigint, text) IS 'lets a role, or public, see and use one model';
+
+CREATE FUNCTION corgipile_grant(name text, role text) RETURNS void
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'corgipile_grant_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_grant(text, text) IS 'lets a role, or public, see and use all versions of a model, also those to come';
+
+CREATE FUNCTION corgipile_revoke(model_id bigint, role text) RETURNS void
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'corgipile_revoke_wrapper';
+COMMENT ON FUNCTION corgipile_revoke(bigint, text) IS 'takes back what corgipile_grant() gave';
+
+CREATE FUNCTION corgipile_revoke(name text, role text) RETURNS void
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'corgipile_revoke_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_revoke(text, text) IS 'takes back what corgipile_grant() gave';
+
 -- --------------------------------------------------------------------------------------------------------------- training
 
 -- Another signature is another function. Whoever may execute the old one may execute the new one, and nobody else.

@@ -235,6 +235,14 @@ pub enum Error {
     NotByAggregate(&'static str),
     #[error("several processes cannot train with shuffle strategy {0}")]
     NotByWorkers(&'static str),
+    #[error("could not store a version of model \"{0}\": another transaction has stored one meanwhile")]
+    VersionConflict(String),
+    #[error("there are several models named \"{0}\" that you may use")]
+    AmbiguousModel(String),
+    #[error("there is no version {version} of model \"{name}\"")]
+    NoVersion { name: String, version: i32 },
+    #[error("must be owner of the model")]
+    NotOwner,
     #[error("argument \"{0}\" is not supported yet")]
     NotYet(&'static str),
     #[error("the worker process has ended unexpectedly")]
@@ -351,7 +359,10 @@ impl Error {
                 Code::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE
             }
             Error::NoModelId(_) | Error::NoModelName(_) => Code::ERRCODE_UNDEFINED_OBJECT,
-            Error::ModelPermission(_) => Code::ERRCODE_INSUFFICIENT_PRIVILEGE,
+            Error::ModelPermission(_) | Error::NotOwner => Code::ERRCODE_INSUFFICIENT_PRIVILEGE,
+            Error::VersionConflict(_) => Code::ERRCODE_T_R_SERIALIZATION_FAILURE,
+            Error::AmbiguousModel(_) => Code::ERRCODE_AMBIGUOUS_PARAMETER,
+            Error::NoVersion { .. } => Code::ERRCODE_UNDEFINED_OBJECT,
             Error::ModelExists(_) => Code::ERRCODE_DUPLICATE_OBJECT,
             Error::PredictLength { .. }
             | Error::PredictLengths { .. }
@@ -461,8 +472,14 @@ impl Error {
             Error::NoModelId(_) | Error::NoModelName(_) => {
                 fixed("See corgipile.models for the models that you may use.")
             }
-            Error::ModelPermission(_) => fixed("A model is used by its owner and by members of the owner's role."),
-            Error::ModelExists(_) => fixed("Choose another name, or delete the old model from corgipile.models."),
+            Error::ModelPermission(_) => fixed(
+                "A model is used by its owner, by members of the owner's role, and by those to whom it was granted.",
+            ),
+            Error::NotOwner => fixed("A model is changed by its owner and by members of the owner's role."),
+            Error::AmbiguousModel(_) => fixed("Name it by its model_id, which is in corgipile.models."),
+            Error::VersionConflict(_) => fixed("Train again in a new transaction."),
+            Error::NoVersion { .. } => fixed("See corgipile.models for the versions that there are."),
+            Error::ModelExists(_) => fixed("Choose another name, or drop the old model."),
             Error::PredictType(_) => fixed("Cast the features, for example to real[]."),
             Error::PredictIndexType(_) => fixed("Cast the indices, for example to integer[]."),
             Error::PredictNull(_) | Error::PredictNullIndex(_) => {

@@ -4,6 +4,7 @@ mod aggregate;
 mod cluster_factor;
 mod evaluate;
 mod io_profile;
+mod life;
 mod predict;
 mod shuffle;
 mod shuffle_order;

@@ -1,15 +1,17 @@
-//! Models: kept in table corgipile.models, used through a cache of this backend.
+//! Models: kept in table corgipile.stored_models, used through a cache of this backend.
 //!
 //! The table is the truth. A model is looked up again whenever anything could have changed what the statement sees or
 //! what its user may do, so that the cache never shows a model that was deleted, rolled back or taken away.
 
 mod cache;
 mod features;
+mod life;
 mod model;
 
 use crate::error::{Error, Result};
-use crate::pg::model_table::{self, Field, FloatArray, Key, ModelTable};
+use crate::pg::model_table::{self, Field, FloatArray, Key, ModelRow, ModelTable};
 pub use features::{Categories, ColumnKind, FeatureKind};
+pub use life::{Which, comment, deploy, drop, grant, rename, revoke};
 pub use model::{Model, Unseen};
 use pgrx::datum::JsonString;
 use pgrx::{JsonB, pg_sys};
@@ -42,49 +44,72 @@ pub struct NewModel<'a> {
     pub history: String,
 }
 
+/// Bytes of a model's name, which has to fit an index.
+const MAX_NAME_BYTES: usize = 1024;
+
+/// Is this a name for a model?
+///
+/// # Errors
+/// [`Error::InvalidArgument`]
+pub fn check_name(name: &str) -> Result<()> {
+    if (1..=MAX_NAME_BYTES).contains(&name.len()) {
+        return Ok(());
+    }
+    let reason = format!("its {} bytes are not in 1 to {MAX_NAME_BYTES}", name.len());
+    Err(Error::InvalidArgument { argument: "name", reason, hint: None })
+}
+
 /// Fails if a model with this name could not be stored, before any work is done for it. `function` is what was called.
 ///
 /// # Errors
-/// [`Error::ModelExists`]; PostgreSQL's own if the transaction is read-only.
+/// [`Error::ModelExists`] in a database without versions; PostgreSQL's own if the transaction is read-only.
 pub fn check_can_store(function: &str, name: Option<&str>) -> Result<()> {
     model_table::prevent_if_read_only(function);
     let Some(name) = name else { return Ok(()) };
+    if model_table::has_versions() {
+        return Ok(());
+    }
     let table = ModelTable::open();
     let found = table.find(&Key::Name(name.to_owned()), |_| ());
     table.close();
     if found.is_some() { Err(Error::ModelExists(name.to_owned())) } else { Ok(()) }
 }
 
-/// Stores a model as the current user's and returns its id.
+/// Stores a model as the current user's, as the next version if there are others of this name, and returns its id.
 ///
 /// # Errors
-/// [`Error::ModelExists`] if somebody else has stored one with this name meanwhile.
+/// [`Error::VersionConflict`] if a transaction that this one does not see has stored one with this name meanwhile;
+/// [`Error::ModelExists`] in a database without versions.
 pub fn store(new: NewModel) -> Result<i64> {
     let (mean, scale) = new.standardizer.map(|s| (FloatArray(s.mean), FloatArray(s.scale))).unzip();
     let name = new.name;
-    let id = model_table::insert(vec![
-        Field::new("name", new.name),
-        Field::object("owner", pg_sys::REGROLEOID, model_table::current_user()),
-        Field::new("model", Some(new.kind.name())),
-        Field::new("source", Some(new.source)),
-        Field::new("label", Some(new.label)),
-        Field::object("label_type", pg_sys::REGTYPEOID, new.label_type),
-        Field::new("classes", new.classes),
-        Field::new("features", Some(new.features.to_vec())),
-        Field::new("feature_kind", Some(new.feature_kind.name())),
-        Field::new("categories", new.feature_kind.categories(new.features).map(JsonB)),
-        Field::new("index_base", new.feature_kind.index_base().map(|base| base as i32)),
-        Field::new("hyperparameters", Some(JsonB(new.hyperparameters))),
-        Field::new("weights", Some(FloatArray(new.linear.weights))),
-        Field::new("intercepts", Some(FloatArray(new.linear.intercepts))),
-        Field::new("feature_mean", mean),
-        Field::new("feature_scale", scale),
-        Field::new("skipped", Some(new.skipped as i64)),
-        Field::new("preparation_seconds", Some(new.preparation.as_secs_f64())),
-        Field::new("shuffle_bytes", new.shuffle_bytes.map(|bytes| bytes as i64)),
-        Field::new("history", Some(JsonString(new.history))),
-    ]);
-    id.ok_or_else(|| Error::ModelExists(name.unwrap_or_default().to_owned()))
+    let id = model_table::insert(
+        name,
+        vec![
+            Field::new("model", Some(new.kind.name())),
+            Field::new("source", Some(new.source)),
+            Field::new("label", Some(new.label)),
+            Field::object("label_type", pg_sys::REGTYPEOID, new.label_type),
+            Field::new("classes", new.classes),
+            Field::new("features", Some(new.features.to_vec())),
+            Field::new("feature_kind", Some(new.feature_kind.name())),
+            Field::new("categories", new.feature_kind.categories(new.features).map(JsonB)),
+            Field::new("index_base", new.feature_kind.index_base().map(|base| base as i32)),
+            Field::new("hyperparameters", Some(JsonB(new.hyperparameters))),
+            Field::new("weights", Some(FloatArray(new.linear.weights))),
+            Field::new("intercepts", Some(FloatArray(new.linear.intercepts))),
+            Field::new("feature_mean", mean),
+            Field::new("feature_scale", scale),
+            Field::new("skipped", Some(new.skipped as i64)),
+            Field::new("preparation_seconds", Some(new.preparation.as_secs_f64())),
+            Field::new("shuffle_bytes", new.shuffle_bytes.map(|bytes| bytes as i64)),
+            Field::new("history", Some(JsonString(new.history))),
+        ],
+    );
+    id.ok_or_else(|| {
+        let name = name.unwrap_or_default().to_owned();
+        if model_table::has_versions() { Error::VersionConflict(name) } else { Error::ModelExists(name) }
+    })
 }
 
 /// The model with this id, if the current user may use it.
@@ -95,10 +120,11 @@ pub fn by_id(id: i64) -> Result<Rc<Model>> {
     find(Key::Id(id))
 }
 
-/// The model with this name, if the current user may use it.
+/// The model that this name means, if the current user may use it: of models of the user's own, else of roles that the user
+/// belongs to, else of those that were granted to the user, the deployed version, else the latest.
 ///
 /// # Errors
-/// As [`by_id`], with [`Error::NoModelName`].
+/// As [`by_id`], with [`Error::NoModelName`] and [`Error::AmbiguousModel`].
 pub fn by_name(name: &str) -> Result<Rc<Model>> {
     find(Key::Name(name.to_owned()))
 }
@@ -106,20 +132,98 @@ pub fn by_name(name: &str) -> Result<Rc<Model>> {
 fn find(key: Key) -> Result<Rc<Model>> {
     cache::find(key, |key| {
         let table = ModelTable::open();
-        let found = table.find(key, |row| {
-            let id: i64 = row.get(c"model_id").unwrap_or_default();
-            let owner = row.get(c"owner").unwrap_or(pg_sys::Oid::INVALID);
-            if !model_table::has_privileges_of(owner) {
-                return Err(Error::ModelPermission(id));
-            }
-            cache::version(id, row.version(), || Model::read(id, row))
+        let found = id_of(&table, key).map(|id| {
+            table.find(&Key::Id(id), |row| {
+                if Claim::of(row).is_none() {
+                    return Err(Error::ModelPermission(id));
+                }
+                cache::version(id, row.version(), || Model::read(id, row))
+            })
         });
         table.close();
-        found.unwrap_or_else(|| {
-            Err(match key {
-                Key::Id(id) => Error::NoModelId(*id),
-                Key::Name(name) => Error::NoModelName(name.clone()),
-            })
-        })
+        found?.unwrap_or_else(|| Err(not_found(key)))
     })
+}
+
+fn not_found(key: &Key) -> Error {
+    match key {
+        Key::Id(id) => Error::NoModelId(*id),
+        Key::Name(name) => Error::NoModelName(name.clone()),
+    }
+}
+
+/// By what right the current user may use a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Claim {
+    Granted,
+    /// as a member of the owner
+    Member,
+    Owner,
+}
+
+impl Claim {
+    fn of(row: &ModelRow) -> Option<Claim> {
+        let owner = row.get(c"owner").unwrap_or(pg_sys::Oid::INVALID);
+        if owner == model_table::current_user() {
+            return Some(Claim::Owner);
+        }
+        if model_table::has_privileges_of(owner) {
+            return Some(Claim::Member);
+        }
+        let granted: Vec<Option<pg_sys::Oid>> = row.get(c"granted_to").unwrap_or_default();
+        let may = |role: &pg_sys::Oid| *role == pg_sys::Oid::INVALID || model_table::has_privileges_of(*role);
+        granted.iter().flatten().any(may).then_some(Claim::Granted)
+    }
+}
+
+/// One version of a name.
+#[derive(Debug, Clone, Copy)]
+struct Candidate {
+    claim: Claim,
+    owner: pg_sys::Oid,
+    deployed: bool,
+    version: i32,
+    id: i64,
+}
+
+/// The id that a key means to the current user.
+fn id_of(table: &ModelTable, key: &Key) -> Result<i64> {
+    match key {
+        Key::Id(id) => Ok(*id),
+        Key::Name(name) => candidate(table, name, Claim::Granted).map(|candidate| candidate.id),
+    }
+}
+
+/// The version that a name means to the current user, of the models with at least this claim.
+fn candidate(table: &ModelTable, name: &str, least: Claim) -> Result<Candidate> {
+    let mut forbidden = None;
+    let mut candidates: Vec<Candidate> = Vec::new();
+    table.each(&Key::Name(name.to_owned()), |row| {
+        let id = row.get(c"model_id").unwrap_or_default();
+        let Some(claim) = Claim::of(row).filter(|claim| *claim >= least) else {
+            forbidden = Some(id);
+            return;
+        };
+        candidates.push(Candidate {
+            claim,
+            owner: row.get(c"owner").unwrap_or(pg_sys::Oid::INVALID),
+            deployed: row.get(c"deployed").unwrap_or(false),
+            version: row.get(c"version").unwrap_or(1),
+            id,
+        });
+    });
+    let Some(best) = candidates.iter().map(|candidate| candidate.claim).max() else {
+        return Err(forbidden.map_or_else(|| Error::NoModelName(name.to_owned()), Error::ModelPermission));
+    };
+    let mut candidates = candidates.into_iter().filter(|candidate| candidate.claim == best);
+    let Some(mut meant) = candidates.next() else { return Err(Error::NoModelName(name.to_owned())) };
+    for candidate in candidates {
+        if candidate.owner != meant.owner {
+            return Err(Error::AmbiguousModel(name.to_owned()));
+        }
+        if (candidate.deployed, candidate.version) > (meant.deployed, meant.version) {
+            meant = candidate;
+        }
+    }
+    Ok(meant)
 }

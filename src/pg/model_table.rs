@@ -1,11 +1,14 @@
-//! Table corgipile.models, read and written without the current user needing any privilege on it.
+//! Table corgipile.stored_models, read and written without the current user needing any privilege on it.
 //!
-//! Whoever calls checks whether the user may use what was found: this module knows rows, not policies.
+//! Whoever calls checks whether the user may use what was found: this module knows rows, not policies. In a database that
+//! still has the objects of 0.1.0 the table is corgipile.models, a name is unique, and there are no versions.
 
+use super::spi::Settings;
 use crate::error::Error;
 use pgrx::datum::DatumWithOid;
 use pgrx::prelude::*;
 use std::ffi::{CStr, CString, c_int};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::panic::AssertUnwindSafe;
 
 /// What identifies a model.
@@ -27,6 +30,7 @@ pub struct Version {
 /// The table, open for reading.
 pub struct ModelTable {
     relation: pg_sys::Relation,
+    has_versions: bool,
 }
 
 /// A row of it.
@@ -104,26 +108,41 @@ impl<T: Float> IntoDatum for FloatArray<T> {
     }
 }
 
-fn relation_oid(name: &CStr) -> pg_sys::Oid {
-    // SAFETY: catalog lookups; there is nothing in schema InvalidOid.
-    let oid = unsafe {
-        let schema = pg_sys::get_namespace_oid(c"corgipile".as_ptr(), true);
-        pg_sys::get_relname_relid(name.as_ptr(), schema)
-    };
-    if oid == pg_sys::Oid::INVALID {
-        Error::NoModelTable(name.to_string_lossy().into_owned()).raise();
+fn schema_oid() -> pg_sys::Oid {
+    // SAFETY: a catalog lookup.
+    unsafe { pg_sys::get_namespace_oid(c"corgipile".as_ptr(), true) }
+}
+
+fn relation_oid(name: &CStr) -> Option<pg_sys::Oid> {
+    // SAFETY: a catalog lookup; there is nothing in schema InvalidOid.
+    let oid = unsafe { pg_sys::get_relname_relid(name.as_ptr(), schema_oid()) };
+    (oid != pg_sys::Oid::INVALID).then_some(oid)
+}
+
+fn existing(name: &CStr) -> pg_sys::Oid {
+    relation_oid(name).unwrap_or_else(|| Error::NoModelTable(name.to_string_lossy().into_owned()).raise())
+}
+
+/// The table's OID, and whether it has versions.
+fn table_oid() -> (pg_sys::Oid, bool) {
+    match relation_oid(c"stored_models") {
+        Some(oid) => (oid, true),
+        None => (existing(c"models"), false),
     }
-    oid
+}
+
+/// Do models in this database have versions, grants and comments?
+pub fn has_versions() -> bool {
+    table_oid().1
 }
 
 impl ModelTable {
     /// Opens the table.
     pub fn open() -> ModelTable {
+        let (oid, has_versions) = table_oid();
         // SAFETY: closed in close().
-        unsafe {
-            let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
-            ModelTable { relation: pg_sys::table_open(relation_oid(c"models"), lock) }
-        }
+        let relation = unsafe { pg_sys::table_open(oid, pg_sys::AccessShareLock as pg_sys::LOCKMODE) };
+        ModelTable { relation, has_versions }
     }
 
     /// Closes it; the lock goes too, as for any catalog that is looked into.
@@ -134,11 +153,20 @@ impl ModelTable {
 
     /// Shows `f` the row with this key that the running statement sees, if there is one.
     pub fn find<R>(&self, key: &Key, f: impl FnOnce(&ModelRow) -> R) -> Option<R> {
-        // SAFETY: an index scan on the unique index of the key; the tuple is valid until the scan ends.
+        let (mut f, mut result) = (Some(f), None);
+        self.each(key, |row| result = f.take().map(|f| f(row)));
+        result
+    }
+
+    /// Shows `f` the rows with this key that the running statement sees. With a name there may be many, by their owners and
+    /// versions.
+    pub fn each(&self, key: &Key, mut f: impl FnMut(&ModelRow)) {
+        let by_name = if self.has_versions { c"models_name_version_key" } else { c"models_name_key" };
+        // SAFETY: an index scan on the index of the key; each tuple is valid until the next one.
         unsafe {
             let (index, column, function, value) = match key {
                 Key::Id(id) => (c"models_pkey", c"model_id", pg_sys::F_INT8EQ, id.into_datum()),
-                Key::Name(name) => (c"models_name_key", c"name", pg_sys::F_TEXTEQ, name.as_str().into_datum()),
+                Key::Name(name) => (by_name, c"name", pg_sys::F_TEXTEQ, name.as_str().into_datum()),
             };
             let mut scan_key = pg_sys::ScanKeyData::default();
             let attribute = pg_sys::get_attnum((*self.relation).rd_id, column.as_ptr());
@@ -146,11 +174,15 @@ impl ModelTable {
             let value = value.unwrap_or(pg_sys::Datum::null());
             pg_sys::ScanKeyInit(&mut scan_key, attribute, equal, pg_sys::Oid::from(function), value);
             let snapshot = pg_sys::GetActiveSnapshot();
-            let scan = pg_sys::systable_beginscan(self.relation, relation_oid(index), true, snapshot, 1, &mut scan_key);
-            let tuple = pg_sys::systable_getnext(scan);
-            let result = (!tuple.is_null()).then(|| f(&ModelRow { table: self, tuple }));
+            let scan = pg_sys::systable_beginscan(self.relation, existing(index), true, snapshot, 1, &mut scan_key);
+            loop {
+                let tuple = pg_sys::systable_getnext(scan);
+                if tuple.is_null() {
+                    break;
+                }
+                f(&ModelRow { table: self, tuple });
+            }
             pg_sys::systable_endscan(scan);
-            result
         }
     }
 }
@@ -190,6 +222,9 @@ impl ModelRow<'_> {
         unsafe {
             let relation = self.table.relation;
             let attribute = pg_sys::get_attnum((*relation).rd_id, column.as_ptr());
+            if attribute <= 0 {
+                return None; // a column that 0.1.0 did not have
+            }
             let mut null = false;
             let value = pg_sys::heap_getattr(self.tuple, c_int::from(attribute), (*relation).rd_att, &mut null);
             (!null).then_some(value)
@@ -222,21 +257,34 @@ fn copy<T: Copy>(floats: &[T]) -> Vec<T> {
     copy
 }
 
-/// Inserts a row and returns its model_id, None if the name is taken. Done as the table's owner, whom row security lets
-/// pass.
-pub fn insert(fields: Vec<Field>) -> Option<i64> {
-    let columns: Vec<&str> = fields.iter().map(|f| f.column).collect();
-    let places: Vec<String> = (1..=fields.len()).map(|i| format!("${i}")).collect();
+/// Inserts a row of the current user's and returns its model_id, None if the name is taken: with versions, by a transaction
+/// that this one does not see. The model is the next version of its name, and granted to the same roles as the one before.
+pub fn insert(name: Option<&str>, mut fields: Vec<Field>) -> Option<i64> {
+    let user = current_user();
+    fields.push(Field::new("name", name));
+    fields.push(Field::object("owner", pg_sys::REGROLEOID, user));
+    let mut columns: Vec<&str> = fields.iter().map(|f| f.column).collect();
+    let mut values: Vec<String> = (1..=fields.len()).map(|i| format!("${i}")).collect();
+    let (oid, has_versions) = table_oid();
+    if has_versions && let Some(name) = name {
+        let (of_name, of_owner) = (fields.len() - 1, fields.len());
+        let before = format!("FROM corgipile.stored_models WHERE name = ${of_name} AND owner = ${of_owner}");
+        columns.extend(["version", "granted_to"]);
+        values.push(format!("COALESCE((SELECT max(version) + 1 {before}), 1)"));
+        values.push(format!("COALESCE((SELECT granted_to {before} ORDER BY version DESC LIMIT 1), '{{}}')"));
+        lock(oid, user, name);
+    }
+    let table = if has_versions { "stored_models" } else { "models" };
     let sql = format!(
-        "INSERT INTO corgipile.models ({}) VALUES ({}) RETURNING model_id",
+        "INSERT INTO corgipile.{table} ({}) VALUES ({}) RETURNING model_id",
         columns.join(", "),
-        places.join(", ")
+        values.join(", ")
     );
     let values: Vec<DatumWithOid> = fields.into_iter().map(|f| f.value).collect();
     let insert = || match Spi::get_one_with_args::<i64>(&sql, &values) {
         Ok(Some(id)) => Some(id),
-        Ok(None) => error!("corgipile.models did not give a model_id"),
-        Err(e) => error!("could not write to corgipile.models: {e}"),
+        Ok(None) => error!("corgipile.{table} did not give a model_id"),
+        Err(e) => error!("could not write to corgipile.{table}: {e}"),
     };
     as_owner(|| {
         // Caught to be raised anew, in our own words: the transaction ends either way.
@@ -246,23 +294,65 @@ pub fn insert(fields: Vec<Field>) -> Option<i64> {
     })
 }
 
-/// Runs `f` with the privileges of the table's owner. An ERROR in `f` ends the (sub)transaction, which puts the user back.
+/// Runs a statement that changes models, and gives how many rows it changed.
+pub fn change(sql: &str, values: Vec<Field>) -> usize {
+    let values: Vec<DatumWithOid> = values.into_iter().map(|f| f.value).collect();
+    as_owner(|| {
+        let changed = Spi::connect_mut(|client| client.update(sql, None, &values).map(|rows| rows.len()));
+        changed.unwrap_or_else(|e| error!("could not change corgipile.stored_models: {e}"))
+    })
+}
+
+/// The number that a query gives in its first row.
+pub fn ask(sql: &str, values: Vec<Field>) -> Option<i64> {
+    let values: Vec<DatumWithOid> = values.into_iter().map(|f| f.value).collect();
+    let ask = || {
+        Spi::connect_mut(|client| {
+            // not as a read-only query: it is to see what was changed just before
+            let rows = client.update(sql, None, &values)?;
+            if rows.is_empty() { Ok(None) } else { rows.first().get_one::<i64>() }
+        })
+    };
+    as_owner(|| ask().unwrap_or_else(|e| error!("could not read corgipile.stored_models: {e}")))
+}
+
+/// Keeps others from giving versions to this name until the transaction ends: those who train under one name at a time wait
+/// for each other when they store their models, and each gets a version.
+pub fn lock_name(owner: pg_sys::Oid, name: &str) {
+    lock(table_oid().0, owner, name);
+}
+
+fn lock(table: pg_sys::Oid, owner: pg_sys::Oid, name: &str) {
+    let mut hasher = DefaultHasher::new();
+    (owner.to_u32(), name).hash(&mut hasher);
+    // SAFETY: a lock of the kind that PostgreSQL uses for objects of catalogs, on an object of this table; of two names with
+    // one hash one waits for nothing.
+    unsafe {
+        let object = pg_sys::Oid::from(hasher.finish() as u32);
+        pg_sys::LockDatabaseObject(table, object, 0, pg_sys::ExclusiveLock as pg_sys::LOCKMODE);
+    }
+}
+
+/// Runs `f` with the privileges of the table's owner, to whom row security does not apply, and with PostgreSQL's own
+/// operators and functions only. An ERROR in `f` ends the (sub)transaction, which puts all back.
 fn as_owner<R>(f: impl FnOnce() -> R) -> R {
     // SAFETY: the saved state is put back; the table's pg_class entry is read while it is held.
     unsafe {
-        let relid = relation_oid(c"models");
+        let relid = table_oid().0;
         let cache = pg_sys::SysCacheIdentifier::RELOID as c_int;
         let tuple = pg_sys::SearchSysCache1(cache, relid.into());
         if tuple.is_null() {
-            Error::NoModelTable("models".into()).raise();
+            Error::NoModelTable("stored_models".into()).raise();
         }
         let owner = (*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_class>()).relowner;
         pg_sys::ReleaseSysCache(tuple);
         let (mut user, mut context) = (pg_sys::Oid::INVALID, 0);
         pg_sys::GetUserIdAndSecContext(&mut user, &mut context);
+        let settings = Settings::set(&[(c"search_path", c"pg_catalog, pg_temp")]);
         pg_sys::SetUserIdAndSecContext(owner, context | pg_sys::SECURITY_LOCAL_USERID_CHANGE as c_int);
         let result = f();
         pg_sys::SetUserIdAndSecContext(user, context);
+        settings.restore();
         result
     }
 }
@@ -277,6 +367,19 @@ pub fn current_user() -> pg_sys::Oid {
 pub fn has_privileges_of(role: pg_sys::Oid) -> bool {
     // SAFETY: catalog lookups.
     unsafe { pg_sys::has_privs_of_role(pg_sys::GetUserId(), role) }
+}
+
+/// The role with this name; `public` is no role, but InvalidOid.
+///
+/// # Errors
+/// PostgreSQL's own if there is none.
+pub fn role(name: &str) -> pg_sys::Oid {
+    if name == "public" {
+        return pg_sys::Oid::INVALID;
+    }
+    let name = CString::new(name).unwrap_or_default();
+    // SAFETY: a C string.
+    unsafe { pg_sys::get_role_oid(name.as_ptr(), false) }
 }
 
 /// PostgreSQL's own error if the transaction is read-only.

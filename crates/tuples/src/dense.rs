@@ -81,7 +81,14 @@ impl Floats {
 
 impl Dense {
     pub(crate) fn new(dim: usize) -> Dense {
-        Dense { dim, stride: stride_of(dim), floats: Floats::Own(Recycled(Vec::new())), offset: 0, capacity: 0, allocator: None }
+        Dense {
+            dim,
+            stride: stride_of(dim),
+            floats: Floats::Own(Recycled(Vec::new())),
+            offset: 0,
+            capacity: 0,
+            allocator: None,
+        }
     }
 
     /// Rows that are there already, prepared and filled.

@@ -3,6 +3,7 @@
 use super::loading::Loader;
 use super::options::{Options, record_hyperparameters};
 use crate::error::{Error, Result};
+use crate::models;
 use crate::operators::{DecoderSpec, Shuffling};
 use crate::pg::arguments::Arguments;
 use crate::pg::require_utf8;
@@ -12,9 +13,6 @@ use shuffle::{Geometry, MAX_PROCESSES, Strategy};
 
 /// Epochs that a training may take. Each leaves a row to be kept, whatever it cost.
 const MAX_EPOCHS: i32 = 1_000_000;
-
-/// Bytes of a model's name, which has to fit an index.
-const MAX_NAME_BYTES: usize = 1024;
 
 /// The arguments in the function's order; None is NULL.
 #[derive(Default)]
@@ -146,10 +144,8 @@ impl TrainArguments {
         if !(1..=MAX_EPOCHS).contains(&max_epochs) {
             return Err(invalid("max_epochs", format!("{max_epochs} is not in 1 to {MAX_EPOCHS}")));
         }
-        if let Some(name) = &self.name
-            && !(1..=MAX_NAME_BYTES).contains(&name.len())
-        {
-            return Err(invalid("name", format!("its {} bytes are not in 1 to {MAX_NAME_BYTES}", name.len())));
+        if let Some(name) = &self.name {
+            models::check_name(name)?;
         }
         let workers = self.workers.ok_or(Error::NullArgument("workers"))?;
         let workers = u32::try_from(workers).ok().filter(|workers| (1..=MAX_PROCESSES).contains(workers));

@@ -13,6 +13,7 @@ mod explain;
 mod features;
 mod io_profile;
 mod labels;
+mod life;
 mod loader;
 mod model_kinds;
 mod models;

@@ -148,13 +148,17 @@ fn a_model_belongs_to_the_role_that_trained_it() {
 }
 
 #[test]
-fn a_name_that_somebody_else_has_taken_is_taken() {
+fn a_name_is_its_owners() {
     let mut db = Database::new();
     small(&mut db, "t", 100);
     let (alice, bob) = (db.role("alice"), db.role("bob"));
     db.run("GRANT SELECT ON t TO PUBLIC");
     db.session_as(&alice).train("'t', max_epochs => 1, name => 'fraud'");
-    db.session_as(&bob).rejects("SELECT * FROM corgipile_train('t', name => 'fraud')", "42710").says(&["fraud"]);
+    let mut bobs = db.session_as(&bob);
+    bobs.fails_with("SELECT corgipile_predict('fraud', ARRAY[1,2,3])", "42501");
+    bobs.train("'t', max_epochs => 1, name => 'fraud'");
+    assert_eq!(bobs.lines("SELECT name, version FROM corgipile.models"), ["fraud|1"]);
+    bobs.line("SELECT corgipile_predict('fraud', ARRAY[1,2,3])");
 }
 
 #[test]
@@ -240,15 +244,18 @@ fn only_training_writes_models() {
     let mut session = db.session_as(&user);
     let id = session.train("'t', max_epochs => 1, name => 'mine'")[0].model_id;
     session.fails_with("INSERT INTO corgipile.models (name) VALUES ('forged')", "42501");
-    session.fails_with("INSERT INTO corgipile.models OVERRIDING SYSTEM VALUE SELECT * FROM corgipile.models", "42501");
+    session.fails_with("INSERT INTO corgipile.models SELECT * FROM corgipile.models", "42501");
     session.fails_with("UPDATE corgipile.models SET intercepts = '{0}'", "42501");
     session.fails_with("UPDATE corgipile.models SET owner = 'postgres'", "42501");
-    session.fails_with("TRUNCATE corgipile.models", "42501");
-    session.fails_with("DROP TABLE corgipile.models", "42501");
-    session.fails_with("ALTER TABLE corgipile.models DISABLE ROW LEVEL SECURITY", "42501");
-    session.fails_with("CREATE POLICY mine ON corgipile.models USING (true)", "42501");
+    session.fails_with("INSERT INTO corgipile.stored_models (name) VALUES ('forged')", "42501");
+    session.fails_with("UPDATE corgipile.stored_models SET intercepts = '{0}'", "42501");
+    session.fails_with("TRUNCATE corgipile.stored_models", "42501");
+    session.fails_with("DROP VIEW corgipile.models", "42501");
+    session.fails_with("DROP TABLE corgipile.stored_models", "42501");
+    session.fails_with("ALTER TABLE corgipile.stored_models DISABLE ROW LEVEL SECURITY", "42501");
+    session.fails_with("CREATE POLICY mine ON corgipile.stored_models USING (true)", "42501");
     session.fails_with(
-        "CREATE TRIGGER x BEFORE INSERT ON corgipile.models EXECUTE FUNCTION suppress_redundant_updates_trigger()",
+        "CREATE TRIGGER x BEFORE INSERT ON corgipile.stored_models EXECUTE FUNCTION suppress_redundant_updates_trigger()",
         "42501",
     );
     session.fails_with("CREATE TABLE corgipile.mine (a int)", "42501");

@@ -1,0 +1,210 @@
+//! What happens to models after training: names, versions, grants, comments, their end. Done by owners and members of owners.
+
+use super::{Candidate, Claim, candidate, check_name, not_found};
+use crate::error::{Error, Result};
+use crate::pg::model_table::{self, Field, Key, ModelTable};
+use pgrx::pg_sys;
+
+/// Which models are meant.
+#[derive(Debug, Clone, Copy)]
+pub enum Which<'a> {
+    /// one
+    Id(i64),
+    /// all versions of a name, or the one that it means
+    Name(&'a str),
+}
+
+/// Makes a name mean this version, or the latest again. Gives the id of what it means then.
+///
+/// # Errors
+/// [`Error::NoModelName`], [`Error::NoVersion`], [`Error::NotOwner`], [`Error::AmbiguousModel`]
+pub fn deploy(name: &str, version: Option<i32>) -> Result<i64> {
+    let owner = owned(name)?.owner;
+    model_table::lock_name(owner, name);
+    if let Some(version) = version {
+        // Found before anything changes, and once more by the statement below, which sees what others have committed.
+        let known = of_name(name, owner).contains(&version);
+        if !known {
+            return Err(Error::NoVersion { name: name.to_owned(), version });
+        }
+    }
+    // One after the other: at no time are two deployed.
+    let key = || vec![Field::new("name", Some(name)), owner_field(owner)];
+    const KEY: &str = "name = $1 AND owner = $2";
+    model_table::change(
+        &format!("UPDATE corgipile.stored_models SET deployed = false WHERE {KEY} AND deployed"),
+        key(),
+    );
+    if let Some(version) = version {
+        let mut values = key();
+        values.push(Field::new("version", Some(version)));
+        let sql = format!("UPDATE corgipile.stored_models SET deployed = true WHERE {KEY} AND version = $3");
+        if model_table::change(&sql, values) == 0 {
+            return Err(Error::NoVersion { name: name.to_owned(), version });
+        }
+    }
+    let meant = "SELECT model_id FROM corgipile.stored_models WHERE name = $1 AND owner = $2
+                  ORDER BY deployed DESC, version DESC LIMIT 1";
+    model_table::ask(meant, key()).ok_or_else(|| Error::NoModelName(name.to_owned()))
+}
+
+/// Gives one model, or all versions of a name, another name. One model becomes the latest version of the name.
+///
+/// # Errors
+/// Those of [`deploy`]; [`Error::ModelExists`] if the owner has models of the new name and versions would meet;
+/// [`Error::InvalidArgument`] for a name that cannot be.
+pub fn rename(which: Which, new_name: &str) -> Result<()> {
+    check_name(new_name)?;
+    let owner = owner_of(which)?;
+    model_table::lock_name(owner, new_name);
+    let renamed = match which {
+        Which::Id(id) => model_table::change(
+            "UPDATE corgipile.stored_models AS m SET name = $1, deployed = false, version = COALESCE(
+                    (SELECT max(o.version) + 1 FROM corgipile.stored_models AS o WHERE o.name = $1 AND o.owner = m.owner), 1)
+              WHERE model_id = $2 AND name IS DISTINCT FROM $1",
+            vec![Field::new("name", Some(new_name)), Field::new("model_id", Some(id))],
+        ),
+        Which::Name(name) if name == new_name => 1,
+        Which::Name(name) => {
+            model_table::lock_name(owner, name);
+            let taken = "SELECT model_id FROM corgipile.stored_models WHERE name = $1 AND owner = $2 LIMIT 1";
+            if model_table::ask(taken, vec![Field::new("name", Some(new_name)), owner_field(owner)]).is_some() {
+                return Err(Error::ModelExists(new_name.to_owned()));
+            }
+            model_table::change(
+                "UPDATE corgipile.stored_models SET name = $3 WHERE name = $1 AND owner = $2",
+                vec![Field::new("name", Some(name)), owner_field(owner), Field::new("name", Some(new_name))],
+            )
+        }
+    };
+    let same = matches!(which, Which::Id(_));
+    if renamed == 0 && !same { Err(gone(which)) } else { Ok(()) }
+}
+
+/// Deletes one model, a version of a name, or all of them. Gives how many there were.
+///
+/// # Errors
+/// Those of [`deploy`].
+pub fn drop(which: Which, version: Option<i32>) -> Result<i64> {
+    let owner = owner_of(which)?;
+    let dropped = match which {
+        Which::Id(id) => model_table::change(
+            "DELETE FROM corgipile.stored_models WHERE model_id = $1",
+            vec![Field::new("model_id", Some(id))],
+        ),
+        Which::Name(name) => model_table::change(
+            "DELETE FROM corgipile.stored_models WHERE name = $1 AND owner = $2 AND version = COALESCE($3, version)",
+            vec![Field::new("name", Some(name)), owner_field(owner), Field::new("version", version)],
+        ),
+    };
+    match (dropped, which, version) {
+        (0, Which::Name(name), Some(version)) => Err(Error::NoVersion { name: name.to_owned(), version }),
+        (0, which, _) => Err(gone(which)),
+        (dropped, ..) => Ok(dropped as i64),
+    }
+}
+
+/// Says something about one model, or about the version that a name means; None: nothing.
+///
+/// # Errors
+/// Those of [`deploy`].
+pub fn comment(which: Which, text: Option<&str>) -> Result<()> {
+    let id = match which {
+        Which::Id(id) => owner_of(which).map(|_| id)?,
+        Which::Name(name) => owned(name)?.id,
+    };
+    let sql = "UPDATE corgipile.stored_models SET comment = $2 WHERE model_id = $1";
+    match model_table::change(sql, vec![Field::new("model_id", Some(id)), Field::new("comment", text)]) {
+        0 => Err(gone(which)),
+        _ => Ok(()),
+    }
+}
+
+/// Lets a role see and use one model, or all versions of a name, also those to come.
+///
+/// # Errors
+/// Those of [`deploy`]; PostgreSQL's own if there is no such role.
+pub fn grant(which: Which, role: &str) -> Result<()> {
+    let grants = "CASE WHEN $1::oid = ANY (granted_to::oid[]) THEN granted_to ELSE granted_to || $1::oid::regrole END";
+    set_grants(which, role, grants)
+}
+
+/// Takes back what [`grant`] has given.
+///
+/// # Errors
+/// As [`grant`].
+pub fn revoke(which: Which, role: &str) -> Result<()> {
+    set_grants(which, role, "array_remove(granted_to, $1::oid::regrole)")
+}
+
+fn set_grants(which: Which, role: &str, grants: &str) -> Result<()> {
+    let owner = owner_of(which)?;
+    // as a number: to pgrx, the OID 0 of public is a NULL
+    let role = Field::new("granted_to", Some(i64::from(model_table::role(role).to_u32())));
+    let changed = match which {
+        Which::Id(id) => model_table::change(
+            &format!("UPDATE corgipile.stored_models SET granted_to = {grants} WHERE model_id = $2"),
+            vec![role, Field::new("model_id", Some(id))],
+        ),
+        Which::Name(name) => {
+            // lest a version that is being stored goes without
+            model_table::lock_name(owner, name);
+            model_table::change(
+                &format!("UPDATE corgipile.stored_models SET granted_to = {grants} WHERE name = $2 AND owner = $3"),
+                vec![role, Field::new("name", Some(name)), owner_field(owner)],
+            )
+        }
+    };
+    if changed == 0 { Err(gone(which)) } else { Ok(()) }
+}
+
+fn owner_field(owner: pg_sys::Oid) -> Field {
+    Field::object("owner", pg_sys::REGROLEOID, owner)
+}
+
+fn gone(which: Which) -> Error {
+    match which {
+        Which::Id(id) => Error::NoModelId(id),
+        Which::Name(name) => Error::NoModelName(name.to_owned()),
+    }
+}
+
+/// Who owns the models that are meant.
+///
+/// # Errors
+/// If the current user is no member of the owner.
+fn owner_of(which: Which) -> Result<pg_sys::Oid> {
+    match which {
+        Which::Name(name) => owned(name).map(|candidate| candidate.owner),
+        Which::Id(id) => {
+            let table = ModelTable::open();
+            let found = table.find(&Key::Id(id), |row| match Claim::of(row) {
+                Some(Claim::Owner | Claim::Member) => Ok(row.get(c"owner").unwrap_or(pg_sys::Oid::INVALID)),
+                Some(Claim::Granted) | None => Err(Error::NotOwner),
+            });
+            table.close();
+            found.unwrap_or_else(|| Err(not_found(&Key::Id(id))))
+        }
+    }
+}
+
+/// The version that a name means among models that the current user may change.
+fn owned(name: &str) -> Result<Candidate> {
+    let table = ModelTable::open();
+    let found = candidate(&table, name, Claim::Member);
+    table.close();
+    found.map_err(|error| if let Error::ModelPermission(_) = error { Error::NotOwner } else { error })
+}
+
+/// The versions of an owner's name that the running statement sees.
+fn of_name(name: &str, owner: pg_sys::Oid) -> Vec<i32> {
+    let mut versions = Vec::new();
+    let table = ModelTable::open();
+    table.each(&Key::Name(name.to_owned()), |row| {
+        if row.get(c"owner") == Some(owner) {
+            versions.extend(row.get::<i32>(c"version"));
+        }
+    });
+    table.close();
+    versions
+}
