@@ -16,6 +16,8 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum RowAt {
     /// block and offset of the row's ctid
     Ctid(u32, u16),
+    /// the same in one of several tables, by its OID
+    CtidOf(u32, u32, u16),
     /// 1-based number in the order in which the source query gave its rows
     Number(u64),
 }
@@ -24,6 +26,10 @@ impl std::fmt::Display for RowAt {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             RowAt::Ctid(block, offset) => write!(f, "({block},{offset})"),
+            RowAt::CtidOf(table, block, offset) => {
+                let table = crate::pg::relation::name_of((*table).into());
+                write!(f, "({block},{offset}) of {table}")
+            }
             RowAt::Number(n) => write!(f, "number {n} of the source"),
         }
     }
@@ -203,6 +209,8 @@ pub enum Error {
     NoLabels(i64),
     #[error("model {model_id} is {kind}, which has no probabilities")]
     NoProbabilities { model_id: i64, kind: &'static str },
+    #[error("the tables of the source have too many pages together")]
+    TooManyPages,
     #[error("out of memory: {0} bytes cannot be had")]
     OutOfMemory(usize),
     #[error("could not {verb} temporary file: {reason}")]
@@ -370,6 +378,7 @@ impl Error {
             | Error::PredictIndexBelow { .. }
             | Error::PredictIndexBeyond { .. }
             | Error::PredictIndexTwice(_) => Code::ERRCODE_ARRAY_ELEMENT_ERROR,
+            Error::TooManyPages => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
             Error::OutOfMemory(_) => Code::ERRCODE_OUT_OF_MEMORY,
             Error::TemporaryFile { reason, .. } if reason.kind() == std::io::ErrorKind::StorageFull => {
                 Code::ERRCODE_DISK_FULL
@@ -503,6 +512,7 @@ impl Error {
             Error::NoProbabilities { .. } => {
                 fixed("Use corgipile_predict(), or train model => 'logistic' or 'softmax'.")
             }
+            Error::TooManyPages => fixed("There may be 2^32: leave some partitions out with a query."),
             Error::OutOfMemory(_) => fixed("Use a smaller buffer_size, or lower corgipile.max_buffer_memory."),
             Error::NotARowType => fixed("Call it as SELECT * FROM corgipile_shuffle(NULL::my_table)."),
             Error::UnfinishedEpoch | Error::NoEpoch => {

@@ -74,14 +74,19 @@ impl Buffers {
         self.query.top::<TupleShuffle>().with(|scan, node| scan.set_epoch(node, epoch));
     }
 
-    /// Is the source a table, and not a copy of what another plan gives?
-    pub fn reads_table(&self) -> bool {
-        self.query.top::<TupleShuffle>().with(|scan, node| scan.reads_table(node))
+    /// Does the source consist of tables, and not of a copy of what another plan gives?
+    pub fn reads_tables(&self) -> bool {
+        self.query.top::<TupleShuffle>().with(|scan, node| scan.reads_tables(node))
+    }
+
+    /// Pages of each of these tables; known once they have been opened.
+    pub fn pages_of_tables(&self) -> Option<Vec<u32>> {
+        self.query.top::<TupleShuffle>().with(|scan, node| scan.pages_of_tables(node))
     }
 
     /// Makes these the buffers of one of several processes, from the next epoch on: its share of the blocks, and its part of
-    /// the memory. All of them see so many pages.
-    pub fn set_deal(&mut self, deal: Deal, pages: u32) {
+    /// the memory. All of them see so many pages of each table.
+    pub fn set_deal(&mut self, deal: Deal, pages: Vec<u32>) {
         self.query.top::<TupleShuffle>().with(|scan, node| scan.set_deal(node, deal, pages));
     }
 

@@ -211,6 +211,34 @@ impl Node {
         unsafe { Scan::recognise((*self.0).ss.ps.lefttree) }
     }
 
+    /// The children of the child plan, if that is an Append of nodes of ours: those that the executor has not pruned.
+    pub fn leaves<T: CustomScan>(self) -> Option<Vec<Scan<T>>> {
+        // SAFETY: lefttree is a started plan; an AppendState has as_nplans of them below it.
+        unsafe {
+            let append = (*self.0).ss.ps.lefttree.cast::<pg_sys::AppendState>();
+            if (*append).ps.type_ != pg_sys::NodeTag::T_AppendState {
+                return None;
+            }
+            (0..(*append).as_nplans as usize).map(|i| Scan::recognise(*(*append).appendplans.add(i))).collect()
+        }
+    }
+
+    /// Runs `f`, which does the child's work; the tuples that it counts are booked for EXPLAIN ANALYZE.
+    pub fn run_child<R>(self, f: impl FnOnce() -> (R, usize)) -> R {
+        // SAFETY: the child was started in begin; its instrumentation is NULL if nothing is measured.
+        unsafe {
+            let instrument = (*(*self.0).ss.ps.lefttree).instrument;
+            if !instrument.is_null() {
+                pg_sys::InstrStartNode(instrument);
+            }
+            let (result, tuples) = f();
+            if !instrument.is_null() {
+                pg_sys::InstrStopNode(instrument, tuples as f64);
+            }
+            result
+        }
+    }
+
     /// The next row of the child plan, whatever it is.
     pub fn child_row(self) -> Option<Slot> {
         // SAFETY: the child was started in begin.
@@ -324,6 +352,21 @@ impl Node {
                 *(*slot).tts_isnull.add(i) = column.is_none_or(|c| *(*inner.0).tts_isnull.add(c));
                 *(*slot).tts_values.add(i) = column.map_or(pg_sys::Datum::null(), |c| *(*inner.0).tts_values.add(c));
             }
+            pg_sys::ExecStoreVirtualTuple(slot);
+        }
+    }
+
+    /// Makes another row, with as many columns, this node's scan row; its values stay where they are.
+    pub fn store_row(self, row: Slot) {
+        // SAFETY: the scan slot is virtual, with the columns of the plan that gives the row; the values stay valid until that
+        // plan's next row.
+        unsafe {
+            let slot = (*self.0).ss.ss_ScanTupleSlot;
+            pg_sys::ExecClearTuple(slot);
+            pg_sys::slot_getallattrs(row.0);
+            let columns = (*(*slot).tts_tupleDescriptor).natts as usize;
+            std::ptr::copy_nonoverlapping((*row.0).tts_values, (*slot).tts_values, columns);
+            std::ptr::copy_nonoverlapping((*row.0).tts_isnull, (*slot).tts_isnull, columns);
             pg_sys::ExecStoreVirtualTuple(slot);
         }
     }

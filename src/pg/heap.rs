@@ -72,6 +72,8 @@ pub struct PageScan {
     buffers: Vec<pg_sys::Buffer>,
     /// pages that are searched for before the next one is guessed to be in the buffer behind its predecessor's
     misled: u32,
+    /// is the ring of buffers that of several scans?
+    shares_ring: bool,
 }
 
 impl PageScan {
@@ -108,7 +110,34 @@ impl PageScan {
             lines_per_row: 0,
             buffers: vec![pg_sys::InvalidBuffer as pg_sys::Buffer; remembered.unwrap_or_default() as usize],
             misled: 0,
+            shares_ring: false,
         }
+    }
+
+    /// Starts scans of relations that are read by turns, as parts of one table: if they are big together, they share a ring.
+    pub fn begin_all(relations: &[HeapRelation], snapshot: pg_sys::Snapshot) -> Vec<PageScan> {
+        let mut scans: Vec<_> = relations.iter().map(|relation| PageScan::begin(*relation, snapshot)).collect();
+        let pages: u64 = scans.iter().map(|scan| u64::from(scan.pages())).sum();
+        // SAFETY: a plain variable, fixed when the server starts.
+        let buffers = unsafe { pg_sys::NBuffers } as u64;
+        if pages > buffers {
+            scans.iter_mut().for_each(|scan| scan.buffers = Vec::new());
+        }
+        if pages > buffers / 4 && scans.len() > 1 {
+            // SAFETY: a ring of its own, if a scan has one, is not used before it is freed; the shared one lives as long as the
+            // memory context in which the scans were begun, and end() takes it away from them.
+            unsafe {
+                let ring = pg_sys::GetAccessStrategy(pg_sys::BufferAccessStrategyType::BAS_BULKREAD);
+                for scan in &mut scans {
+                    let own = std::mem::replace(&mut (*scan.scan).rs_strategy, ring);
+                    if !own.is_null() {
+                        pg_sys::FreeAccessStrategy(own);
+                    }
+                    scan.shares_ring = true;
+                }
+            }
+        }
+        scans
     }
 
     /// Pages of the scan, fixed when it began. Pages that come later hold nothing that the snapshot sees.
@@ -306,6 +335,15 @@ impl PageScan {
         unsafe { RowAt::Ctid((*self.scan).rs_cblock, (*self.scan).rs_vistuples[i]) }
     }
 
+    /// As [`PageScan::at`], with the table.
+    pub fn at_in_table(&self, i: usize) -> RowAt {
+        // SAFETY: i is below what load() returned; the relation is open.
+        unsafe {
+            let table = (*self.relation.0).rd_id.to_u32();
+            RowAt::CtidOf(table, (*self.scan).rs_cblock, (*self.scan).rs_vistuples[i])
+        }
+    }
+
     /// Puts visible tuple `i` of the page into a slot for heap tuples.
     pub fn store(&mut self, i: usize, slot: Slot) {
         // SAFETY: as in row(); the slot takes a pin of its own, and self.tuple stays where it is.
@@ -331,12 +369,28 @@ impl PageScan {
         }
     }
 
-    /// Ends the scan and lets go of its page.
-    pub fn end(self) {
-        // SAFETY: begun in begin, ended once; the pin is ours.
+    /// Lets go of the page, and of the one ahead, until the next load.
+    pub fn leave(&mut self) {
+        // SAFETY: the pins are ours.
         unsafe {
-            if let Some((_, buffer)) = self.ahead {
+            if let Some((_, buffer)) = self.ahead.take() {
                 pg_sys::ReleaseBuffer(buffer);
+            }
+            let invalid = pg_sys::InvalidBuffer as pg_sys::Buffer;
+            let buffer = std::mem::replace(&mut (*self.scan).rs_cbuf, invalid);
+            if buffer != invalid {
+                pg_sys::ReleaseBuffer(buffer);
+            }
+        }
+    }
+
+    /// Ends the scan and lets go of its page.
+    pub fn end(mut self) {
+        self.leave();
+        // SAFETY: begun in begin, ended once.
+        unsafe {
+            if self.shares_ring {
+                (*self.scan).rs_strategy = std::ptr::null_mut();
             }
             pg_sys::heap_endscan(self.scan.cast());
         }

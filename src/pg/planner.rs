@@ -31,6 +31,8 @@ struct Inner {
     query: *mut pg_sys::Query,
     scan: &'static Methods,
     private: *mut pg_sys::List,
+    /// is there a table that it reads?
+    used: bool,
 }
 
 /// Puts our hook in, once per backend.
@@ -43,8 +45,9 @@ pub fn install(functions: &'static [FunctionNode]) {
     }
 }
 
-/// Plans `query`; if all it does is to filter and compute on one plain table, that table is read by a `scan` node, if one is
-/// given, with `private` as its custom_private.
+/// Plans `query`; if all it does is to filter and compute on one table, that table is read by a `scan` node, if one is
+/// given, with `private` as its custom_private; if it has partitions or children, each of those is. Says also whether any
+/// was: not all of the plan need be made of such nodes.
 ///
 /// # Safety
 /// `query` is an analysed and rewritten SELECT that nobody else plans; `text` is where it comes from.
@@ -53,7 +56,7 @@ pub(super) unsafe fn plan_query(
     text: *const std::ffi::c_char,
     scan: Option<&'static Methods>,
     private: &str,
-) -> *mut pg_sys::PlannedStmt {
+) -> (*mut pg_sys::PlannedStmt, bool) {
     struct Restore(Option<Inner>);
     impl Drop for Restore {
         fn drop(&mut self) {
@@ -62,9 +65,10 @@ pub(super) unsafe fn plan_query(
     }
     // SAFETY: as the caller promises. Without CURSOR_OPT_PARALLEL_OK the plan is never parallel.
     unsafe {
-        let inner = scan.map(|scan| Inner { query, scan, private: private_list(private) });
+        let inner = scan.map(|scan| Inner { query, scan, private: private_list(private), used: false });
         let _restore = Restore(INNER.replace(inner));
-        pg_sys::pg_plan_query(query, text, 0, std::ptr::null_mut())
+        let statement = pg_sys::pg_plan_query(query, text, 0, std::ptr::null_mut());
+        (statement, INNER.get().is_some_and(|inner| inner.used))
     }
 }
 
@@ -138,10 +142,12 @@ unsafe fn plan_inner_relation(
         let pages = f64::from((*rel).pages);
         let cost = pages * pg_sys::seq_page_cost + (*rel).tuples * pg_sys::cpu_tuple_cost;
         replace_paths(rel, inner.scan, cost, inner.private);
+        INNER.set(Some(Inner { used: true, ..inner }));
     }
 }
 
-/// Is `rel` a plain heap table, and the rest of the query nothing but a filter and a target list?
+/// Is `rel` a plain heap table, or a member of the only table or UNION ALL in the query, and the rest of that nothing but a
+/// filter and a target list?
 unsafe fn reads_one_table(
     root: *mut pg_sys::PlannerInfo,
     rel: *mut pg_sys::RelOptInfo,
@@ -165,10 +171,12 @@ unsafe fn reads_one_table(
             && !(*root).hasPseudoConstantQuals
             // the rows of an epoch must be those of every other
             && !pg_sys::contain_volatile_functions((*root).parse.cast());
-        let plain_table = (*rel).reloptkind == pg_sys::RelOptKind::RELOPT_BASEREL
-            && !(*rte).inh
-            && (*rte).tablesample.is_null()
-            && matches!((*rte).relkind as u8, pg_sys::RELKIND_RELATION | pg_sys::RELKIND_MATVIEW);
+        let kind = (*rel).reloptkind;
+        let plain_table =
+            matches!(kind, pg_sys::RelOptKind::RELOPT_BASEREL | pg_sys::RelOptKind::RELOPT_OTHER_MEMBER_REL)
+                && !(*rte).inh
+                && (*rte).tablesample.is_null()
+                && matches!((*rte).relkind as u8, pg_sys::RELKIND_RELATION | pg_sys::RELKIND_MATVIEW);
         plain_query
             && plain_table
             && pg_sys::bms_num_members((*root).all_baserels) == 1
@@ -414,6 +422,51 @@ unsafe fn function_columns(call: *mut pg_sys::FuncExpr, rti: pg_sys::Index) -> *
 /// # Safety
 /// `child` is a finished plan (after setrefs.c).
 pub(super) unsafe fn put_on_top<T: CustomScan>(child: *mut pg_sys::Plan, private: &str) -> *mut pg_sys::Plan {
+    // SAFETY: as the caller promises.
+    unsafe { put_on::<T>(child, None, private) }
+}
+
+/// As [`put_on_top`], for a plan that [is made of](is_made_of) nodes `B`. If a Result stands on it, the new node takes its place:
+/// it computes what that would compute.
+///
+/// # Safety
+/// As there.
+pub(super) unsafe fn put_on_parts<B: CustomScan>(plan: *mut pg_sys::Plan, private: &str) -> *mut pg_sys::Plan {
+    // SAFETY: as the caller promises. The expressions of a Result see the child's columns as OUTER_VAR, those of a custom
+    // scan its scan tuple's as INDEX_VAR, and both have the same numbers.
+    unsafe {
+        if (*plan).type_ != pg_sys::NodeTag::T_Result {
+            return put_on::<B>(plan, None, private);
+        }
+        sees_scan_tuple((*plan).targetlist.cast(), std::ptr::null_mut());
+        put_on::<B>((*plan).lefttree, Some((*plan).targetlist), private)
+    }
+}
+
+/// Makes Vars of a child's columns those of the scan tuple.
+#[pg_guard]
+unsafe extern "C-unwind" fn sees_scan_tuple(node: *mut pg_sys::Node, context: *mut c_void) -> bool {
+    // SAFETY: called by expression_tree_walker with the nodes of an expression that nobody else has.
+    unsafe {
+        if node.is_null() {
+            return false;
+        }
+        if (*node).type_ == pg_sys::NodeTag::T_Var {
+            let var = node.cast::<pg_sys::Var>();
+            if (*var).varno == pg_sys::OUTER_VAR {
+                (*var).varno = pg_sys::INDEX_VAR;
+            }
+            return false;
+        }
+        pg_sys::expression_tree_walker(node, Some(sees_scan_tuple), context)
+    }
+}
+
+unsafe fn put_on<T: CustomScan>(
+    child: *mut pg_sys::Plan,
+    projection: Option<*mut pg_sys::List>,
+    private: &str,
+) -> *mut pg_sys::Plan {
     // SAFETY: what setrefs.c would have made of a custom scan without a relation: its scan tuple consists of the child's
     // columns (OUTER_VAR), its result of those of the scan tuple (INDEX_VAR).
     unsafe {
@@ -433,6 +486,9 @@ pub(super) unsafe fn put_on_top<T: CustomScan>(child: *mut pg_sys::Plan, private
             scan_list = pg_sys::lappend(scan_list, entry(pg_sys::OUTER_VAR));
             targets = pg_sys::lappend(targets, entry(pg_sys::INDEX_VAR));
         }
+        if let Some(projection) = projection {
+            targets = projection;
+        }
         let plan = &mut scan.scan.plan;
         plan.startup_cost = (*child).startup_cost;
         plan.total_cost = (*child).total_cost + (*child).plan_rows * pg_sys::cpu_operator_cost;
@@ -447,6 +503,29 @@ pub(super) unsafe fn put_on_top<T: CustomScan>(child: *mut pg_sys::Plan, private
         scan.custom_private = private_list(private);
         scan.methods = T::methods().scan();
         scan.into_pg().cast()
+    }
+}
+
+/// Is the plan a node of kind `T`, or an Append of nothing but such nodes, perhaps with a Result that computes something?
+///
+/// # Safety
+/// `plan` is a valid plan.
+pub(super) unsafe fn is_made_of<T: CustomScan>(plan: *mut pg_sys::Plan) -> bool {
+    // SAFETY: as the caller promises; an Append has a list of plans.
+    unsafe {
+        let result = plan.cast::<pg_sys::Result>();
+        let append = match (*plan).type_ {
+            pg_sys::NodeTag::T_Append => plan,
+            pg_sys::NodeTag::T_Result if (*result).resconstantqual.is_null() && (*plan).qual.is_null() => {
+                (*plan).lefttree
+            }
+            _ => return is_node::<T>(plan),
+        };
+        if append.is_null() || (*append).type_ != pg_sys::NodeTag::T_Append {
+            return false;
+        }
+        let append = append.cast::<pg_sys::Append>();
+        pgrx::PgList::<pg_sys::Plan>::from_pg((*append).appendplans).iter_ptr().all(|child| is_node::<T>(child))
     }
 }
 

@@ -104,16 +104,25 @@ impl Query {
     }
 
     /// Plans the query so that the rows come from a node `B` under a node `T`. `B` reads the table itself if that is wanted
-    /// and the query only filters and computes on one; else it gets the whole plan as its child.
+    /// and the query only filters and computes on one; of a table with partitions or children, each gets a `B` of its own, below
+    /// an Append, on which the first one stands. Else it gets the whole plan as its child.
     pub fn plan<T: CustomScan, B: CustomScan>(self, private: &str, reads_table: bool) -> Planned {
         // SAFETY: the query was made by analyze and is planned only here.
         unsafe {
             // before planning, which scribbles on it
             let calls_unsafe = is_unsafe(self.query.cast(), std::ptr::null_mut());
-            let statement = planner::plan_query(self.query, self.text, reads_table.then(B::methods), private);
+            let copy = pg_sys::copyObjectImpl(self.query.cast()).cast();
+            let scan = reads_table.then(B::methods);
+            let (mut statement, used) = planner::plan_query(self.query, self.text, scan, private);
+            let made = used && planner::is_made_of::<B>((*statement).planTree);
+            if used && !made {
+                // a B that is read row by row, beside a foreign table for instance, is slower than PostgreSQL's own nodes
+                (statement, _) = planner::plan_query(copy, self.text, None, private);
+            }
             let mut plan = (*statement).planTree;
             if !planner::is_node::<B>(plan) {
-                plan = planner::put_on_top::<B>(plan, private);
+                let put = if made { planner::put_on_parts::<B> } else { planner::put_on_top::<B> };
+                plan = put(plan, private);
             }
             (*statement).planTree = planner::put_on_top::<T>(plan, private);
             let hazard = if calls_unsafe { Some(CALLS_UNSAFE) } else { hazard_of_relations((*statement).rtable) };

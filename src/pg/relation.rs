@@ -110,6 +110,15 @@ pub fn is_primary_key(relation: pg_sys::Oid, column: pg_sys::AttrNumber) -> bool
     }
 }
 
+/// A relation's name, for people; its OID if it is no more.
+pub fn name_of(oid: pg_sys::Oid) -> String {
+    // SAFETY: a catalog lookup, which gives a C string or NULL.
+    unsafe {
+        let name = pg_sys::get_rel_name(oid);
+        if name.is_null() { oid.to_u32().to_string() } else { CStr::from_ptr(name).to_string_lossy().into_owned() }
+    }
+}
+
 /// A column name, quoted where SQL wants it.
 pub fn quote_identifier(name: &str) -> String {
     let name = CString::new(name).unwrap_or_default();

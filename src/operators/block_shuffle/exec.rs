@@ -33,8 +33,10 @@ pub fn next(scan: &mut BlockShuffle, node: Node) -> bool {
     scan.begin_epoch(node).or_raise();
     loop {
         if let (Some(i), Some(pages)) = (scan.page.next(), &mut scan.pages) {
-            pages.store(i, node.scan_slot());
-            return true;
+            if pages.give(i, node) {
+                return true;
+            }
+            continue;
         }
         match scan.next_page() {
             Some(rows) => scan.page = 0..rows,
@@ -62,6 +64,9 @@ impl BlockShuffle {
         if let Some(cache) = self.cache.as_mut().filter(|_| self.epoch > 0) {
             cache.begin_epoch(&self.geometry)?;
         }
+        if self.leaves.is_some() && self.measured.epochs > 0 {
+            node.rescan_child(); // for EXPLAIN ANALYZE, which counts loops
+        }
         self.begun = true;
         self.measured.epochs += 1;
         Ok(())
@@ -70,7 +75,7 @@ impl BlockShuffle {
     /// Opens the pages, or, if they are those of a copy, makes the one for this epoch.
     fn open(&mut self, node: Node) -> Result<()> {
         let strategy = self.shuffling.strategy;
-        let pages = match self.pages.take() {
+        let mut pages = match self.pages.take() {
             pages if strategy.sorts() => {
                 let keys = SortKeys::of(strategy, self.shuffling.seed, self.epoch);
                 self.copies.for_epoch(node, pages, keys)
@@ -79,9 +84,13 @@ impl BlockShuffle {
                 self.pages = Some(pages);
                 return Ok(());
             }
-            None => Pages::open(node),
+            None => Pages::open(node, self.leaves.as_deref())?,
         };
-        self.geometry = self.shuffling.geometry(self.agreed_pages.unwrap_or(pages.count()))?;
+        if let (Pages::Parts(parts), Some(agreed)) = (&mut pages, &self.agreed_pages) {
+            parts.agree(agreed)?;
+        }
+        let agreed = self.agreed_pages.as_ref().map(|pages| pages.iter().sum());
+        self.geometry = self.shuffling.geometry(agreed.unwrap_or(pages.count()))?;
         self.layout = self.decodes_raw.as_ref().and_then(|columns| pages.layout(node, columns));
         self.pages = Some(pages);
         Ok(())
@@ -171,13 +180,21 @@ impl BlockShuffle {
                 break;
             }
         }
-        let (pages_left, raw) = (self.pages_left(), self.layout.is_some());
+        let (pages_left, raw) = (self.pages_left(), self.reads_raw());
         if let Some(cache) = self.cache_mut() {
             let detoasted = detoasted() - detoasted_before;
             let dear = !raw || decoder.converts() || detoasted * DETOASTED_MANY > batch.len() as u64;
             cache.end_buffer(batch, pages_left, dear)?;
         }
         Ok(())
+    }
+
+    /// Are rows decoded without going through a slot?
+    fn reads_raw(&self) -> bool {
+        match &self.pages {
+            Some(Pages::Parts(parts)) => parts.are_raw() && !self.projects,
+            _ => self.layout.is_some(),
+        }
     }
 
     /// Pages still to come in this epoch.
@@ -207,14 +224,21 @@ impl BlockShuffle {
         self.toast.forget();
         match (&mut self.pages, &mut self.layout) {
             (Some(Pages::Heap(scan)), Some(layout)) => {
-                let page = &mut HeapPage { scan, layout, toast: &mut self.toast, rows };
+                let page = &mut HeapPage { scan, layout, toast: &mut self.toast, rows, names_table: false };
                 node.in_tuple_memory(|| decoder.decode_page(batch, page))?;
             }
             (Some(Pages::Spool(spool)), Some(layout)) => {
                 let page = &mut SpoolPage { spool, layout, toast: &mut self.toast, rows };
                 node.in_tuple_memory(|| decoder.decode_page(batch, page))?;
             }
-            (Some(pages), None) => decode_through_slot(node, pages, rows, decoder, batch)?,
+            (Some(Pages::Parts(parts)), _) if !self.projects => {
+                node.run_child(|| {
+                    let before = batch.len();
+                    let result = parts.decode(rows, &mut self.toast, decoder, batch);
+                    (result, batch.len() - before)
+                })?;
+            }
+            (Some(pages), _) => decode_through_slot(node, pages, rows, decoder, batch)?,
             (None, _) => {}
         }
         if let (Some(start), Some(loaded)) = (start, loaded) {
@@ -260,11 +284,13 @@ const DETOASTED_MANY: u64 = 16;
 const PAGES_AHEAD: u32 = 64;
 
 /// A page of the heap whose rows are read raw.
-struct HeapPage<'a> {
-    scan: &'a mut PageScan,
-    layout: &'a mut Layout,
-    toast: &'a mut Toast,
-    rows: usize,
+pub struct HeapPage<'a> {
+    pub scan: &'a mut PageScan,
+    pub layout: &'a mut Layout,
+    pub toast: &'a mut Toast,
+    pub rows: usize,
+    /// must it be said in which table a row is?
+    pub names_table: bool,
 }
 
 impl PageRows for HeapPage<'_> {
@@ -278,7 +304,7 @@ impl PageRows for HeapPage<'_> {
     }
 
     fn at(&self, i: usize) -> RowAt {
-        self.scan.at(i)
+        if self.names_table { self.scan.at_in_table(i) } else { self.scan.at(i) }
     }
 
     fn uniform(&self, arrays: ArrayReader, len: usize) -> Option<Uniform> {
@@ -337,8 +363,7 @@ fn decode_through_slot(
     batch: &mut Batch,
 ) -> Result<()> {
     for i in 0..rows {
-        pages.store(i, node.scan_slot());
-        if node.passes_qual() {
+        if pages.give(i, node) && node.passes_qual() {
             node.in_tuple_memory(|| decoder.decode_row(batch, node.project().row(), pages.at(i)))?;
         }
     }

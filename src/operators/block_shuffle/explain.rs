@@ -1,12 +1,18 @@
 //! EXPLAIN.
 
-use super::{BlockShuffle, CacheMode};
+use super::{BlockShuffle, CacheMode, pages_of};
 use crate::pg::custom_scan::Node;
 use crate::pg::explain::Explain;
 
 pub fn explain(scan: &mut BlockShuffle, node: Node, explain: Explain) {
+    if scan.is_leaf {
+        return explain.integer(c"Pages", pages_of(node).into());
+    }
     explain.text(c"Strategy", scan.shuffling.strategy.name());
     explain.integer(c"Seed", scan.shuffling.seed);
+    if let Some(leaves) = &scan.leaves {
+        explain.integer(c"Tables", leaves.len() as i64);
+    }
     if let Some(geometry) = scan.planned_geometry(node) {
         explain.integer(c"Blocks", geometry.blocks.into());
         explain.integer(c"Pages per Block", geometry.pages_per_block.into());

@@ -4,7 +4,10 @@
 //! epoch, and gives the tuples that the statement's snapshot sees; a rescan is the next epoch. The number of pages is
 //! fixed when the first scan begins, so that every epoch sees the same rows.
 //!
-//! If the rows come from something else than one plain table, the node has that plan as its child: it spools the
+//! The tables of a partitioned table are read as if they were one: their nodes hang below an Append, and a node on top of
+//! that takes their blocks in random order.
+//!
+//! If the rows come from something else, the node has that plan as its child: it spools the
 //! child's rows once and shuffles the pages of the spool. So it does with any source that is to be shuffled fully: then
 //! it sorts the rows on their way into the spool, and reads that as it lies.
 
@@ -13,10 +16,11 @@ mod copy;
 mod exec;
 mod explain;
 mod pages;
+mod parts;
 
 use super::{Decoder, FullShuffle, Shuffling};
 use crate::error::{OrRaise, Result};
-use crate::pg::custom_scan::{CustomScan, Flags, Methods, Node};
+use crate::pg::custom_scan::{CustomScan, Flags, Methods, Node, Scan};
 use crate::pg::explain::Explain;
 use crate::pg::row::Layout;
 use crate::pg::toast::Toast;
@@ -45,8 +49,14 @@ pub struct BlockShuffle {
     /// which of several processes that read this source together this one is, and what of this epoch's blocks is its own
     deal: Deal,
     share: Share,
-    /// pages of the source, if all of them have to agree on that
-    agreed_pages: Option<u32>,
+    /// pages of each table, if all of them have to agree on that
+    agreed_pages: Option<Vec<u32>>,
+    /// the nodes of the tables of a partitioned source; None of any other
+    leaves: Option<Vec<Scan<BlockShuffle>>>,
+    /// is anything computed on their rows here?
+    projects: bool,
+    /// is this one of these nodes, which another reads?
+    is_leaf: bool,
     /// has this epoch begun?
     begun: bool,
     /// the blocks of this epoch, those before `position` done or under way
@@ -99,14 +109,19 @@ impl CustomScan for BlockShuffle {
     }
 
     fn begin(node: Node, eflags: Flags) -> BlockShuffle {
+        let mut leaves: Option<Vec<Scan<BlockShuffle>>> = None;
         let decodes_raw = match node.relation() {
             Some(_) => {
                 node.use_heap_slot();
                 if node.has_qual() { None } else { node.plain_columns() }
             }
             None => {
-                node.use_minimal_slot();
                 node.begin_child(eflags);
+                leaves = node.leaves();
+                match &leaves {
+                    Some(leaves) => leaves.iter().for_each(|leaf| leaf.with(|leaf, _| leaf.is_leaf = true)),
+                    None => node.use_minimal_slot(),
+                }
                 node.plain_columns()
             }
         };
@@ -122,6 +137,10 @@ impl CustomScan for BlockShuffle {
             deal: Deal::ALONE,
             share: Share::default(),
             agreed_pages: None,
+            projects: leaves.is_some()
+                && decodes_raw.as_ref().is_none_or(|columns| !columns.iter().copied().eq(0..columns.len())),
+            leaves,
+            is_leaf: false,
             cache,
             begun: false,
             order: Vec::new(),
@@ -206,9 +225,17 @@ impl BlockShuffle {
         &self.geometry
     }
 
-    /// Lets the next scan, the first of this process, read so many pages: those that there were when another process began.
-    pub fn set_pages(&mut self, pages: u32) {
+    /// Lets the next scan, the first of this process, read so many pages of each table: those that there were when another
+    /// process began.
+    pub fn set_pages(&mut self, pages: Vec<u32>) {
         self.agreed_pages = Some(pages);
+    }
+
+    /// Pages of each table, if tables are read here, and not a copy of what another plan gives; known as soon as an epoch has
+    /// begun.
+    pub fn pages_of_tables(&self, node: Node) -> Option<Vec<u32>> {
+        let pages = self.pages.as_ref().filter(|_| self.reads_tables(node))?;
+        Some(self.agreed_pages.clone().unwrap_or_else(|| pages.of_tables()))
     }
 
     /// Keeps no tuples in the batch, which others see, but perhaps in a file.
@@ -272,7 +299,7 @@ impl BlockShuffle {
     }
 
     /// Makes this the scan of one of several processes, from the next epoch on, all of which see so many pages.
-    pub fn set_deal(&mut self, deal: Deal, pages: u32) {
+    pub fn set_deal(&mut self, deal: Deal, pages: Vec<u32>) {
         self.deal = deal;
         self.agreed_pages = Some(pages);
         if let Some(cache) = &mut self.cache {
@@ -290,9 +317,9 @@ impl BlockShuffle {
         self.share.buffer((self.position as u32).saturating_sub(1))
     }
 
-    /// Is the source a table that is read here, and not a copy of what another plan gives?
-    pub fn reads_table(&self, node: Node) -> bool {
-        node.relation().is_some()
+    /// Does the source consist of tables that are read here, and not of a copy of what another plan gives?
+    pub fn reads_tables(&self, node: Node) -> bool {
+        node.relation().is_some() || self.leaves.is_some()
     }
 
     /// Decodes into `batch` the next block of the epoch; false at its end. Nothing of it is counted.
@@ -330,8 +357,13 @@ impl BlockShuffle {
     pub fn planned_geometry(&self, node: Node) -> Option<Geometry> {
         let pages = match &self.pages {
             _ if self.elsewhere => self.geometry.pages,
-            Some(pages) => self.agreed_pages.unwrap_or(pages.count()),
-            None => node.relation()?.pages(),
+            Some(pages) => self.agreed_pages.as_ref().map_or(pages.count(), |pages| pages.iter().sum()),
+            None => match &self.leaves {
+                Some(leaves) => {
+                    leaves.iter().fold(0u32, |sum, leaf| sum.saturating_add(leaf.with(|_, leaf| pages_of(leaf))))
+                }
+                None => node.relation()?.pages(),
+            },
         };
         Some(self.shuffling.geometry(pages).or_raise())
     }
@@ -345,4 +377,9 @@ impl BlockShuffle {
     pub fn at_end(&self) -> bool {
         self.begun && self.position == self.order.len() && self.at_block_end()
     }
+}
+
+/// Pages of the node's table at this moment.
+fn pages_of(node: Node) -> u32 {
+    node.relation().map_or(0, |relation| relation.pages())
 }

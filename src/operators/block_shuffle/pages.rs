@@ -1,8 +1,9 @@
-//! Where the pages come from: the heap, or a spool of another plan's rows.
+//! Where the pages come from: the heap, several heaps, or a spool of another plan's rows.
 
-use crate::error::RowAt;
-
-use crate::pg::custom_scan::{Node, Slot};
+use super::BlockShuffle;
+use super::parts::Parts;
+use crate::error::{Result, RowAt};
+use crate::pg::custom_scan::{Node, Scan};
 use crate::pg::heap::PageScan;
 use crate::pg::row::Layout;
 use crate::pg::spool::Spool;
@@ -12,14 +13,21 @@ use std::ops::Range;
 /// Pages with rows, to be visited in any order.
 pub enum Pages {
     Heap(PageScan),
+    Parts(Parts),
     Spool(Spool),
 }
 
 impl Pages {
-    /// The pages of the node's table, or those of its child's rows, which are all read now.
-    pub fn open(node: Node) -> Pages {
+    /// The pages of the node's table, those of the tables of `leaves`, or those of its child's rows, which are all read now.
+    ///
+    /// # Errors
+    /// As [`Parts::open`].
+    pub fn open(node: Node, leaves: Option<&[Scan<BlockShuffle>]>) -> Result<Pages> {
         if let Some(relation) = node.relation() {
-            return Pages::Heap(PageScan::begin(relation, node.snapshot()));
+            return Ok(Pages::Heap(PageScan::begin(relation, node.snapshot())));
+        }
+        if let Some(leaves) = leaves {
+            return Ok(Pages::Parts(Parts::open(leaves, node)?));
         }
         let mut spool = Spool::new(node.child_descriptor());
         with_scans_from_the_start(|| {
@@ -29,12 +37,21 @@ impl Pages {
             }
         });
         spool.finish();
-        Pages::Spool(spool)
+        Ok(Pages::Spool(spool))
+    }
+
+    /// Pages of each table.
+    pub fn of_tables(&self) -> Vec<u32> {
+        match self {
+            Pages::Parts(parts) => parts.pages(),
+            pages => vec![pages.count()],
+        }
     }
 
     pub fn count(&self) -> u32 {
         match self {
             Pages::Heap(scan) => scan.pages(),
+            Pages::Parts(parts) => parts.count(),
             Pages::Spool(spool) => spool.pages(),
         }
     }
@@ -43,6 +60,7 @@ impl Pages {
     pub fn load(&mut self, page: u32, next: Option<u32>) -> usize {
         match self {
             Pages::Heap(scan) => scan.load(page, next),
+            Pages::Parts(parts) => parts.load(page, next),
             Pages::Spool(spool) => spool.load(page),
         }
     }
@@ -51,37 +69,49 @@ impl Pages {
     pub fn io_concurrency(&self) -> u32 {
         match self {
             Pages::Heap(scan) => scan.io_concurrency(),
+            Pages::Parts(parts) => parts.io_concurrency(),
             Pages::Spool(_) => 0,
         }
     }
 
     /// Asks for pages that will be loaded soon.
     pub fn prefetch(&mut self, pages: Range<u32>) {
-        if let Pages::Heap(scan) = self {
-            scan.prefetch(pages);
+        match self {
+            Pages::Heap(scan) => scan.prefetch(pages),
+            Pages::Parts(parts) => parts.prefetch(pages),
+            Pages::Spool(_) => {}
         }
+    }
+
+    /// Puts row `i` of the loaded page into the node's scan slot. False if a table's filter has left it out.
+    pub fn give(&mut self, i: usize, node: Node) -> bool {
+        match self {
+            Pages::Heap(scan) => scan.store(i, node.scan_slot()),
+            Pages::Spool(spool) => spool.store(i, node.scan_slot()),
+            Pages::Parts(parts) => {
+                return node.run_child(|| {
+                    let given = parts.give(i, node);
+                    (given, usize::from(given))
+                });
+            }
+        }
+        true
     }
 
     /// Where row `i` of the loaded page stands.
     pub fn at(&self, i: usize) -> RowAt {
         match self {
             Pages::Heap(scan) => scan.at(i),
+            Pages::Parts(parts) => parts.at(i),
             Pages::Spool(spool) => spool.at(i),
         }
     }
 
-    /// Puts row `i` of the loaded page into the node's scan slot.
-    pub fn store(&mut self, i: usize, slot: Slot) {
-        match self {
-            Pages::Heap(scan) => scan.store(i, slot),
-            Pages::Spool(spool) => spool.store(i, slot),
-        }
-    }
-
-    /// A layout for `columns` of the rows, None if they cannot be decoded raw.
+    /// A layout for `columns` of the rows, None if they cannot be decoded raw, or each table has one of its own.
     pub fn layout(&self, node: Node, columns: &[usize]) -> Option<Layout> {
         match self {
             Pages::Heap(_) => node.relation()?.layout(columns),
+            Pages::Parts(_) => None,
             Pages::Spool(spool) => spool.layout(columns),
         }
     }
@@ -89,6 +119,7 @@ impl Pages {
     pub fn end(self) {
         match self {
             Pages::Heap(scan) => scan.end(),
+            Pages::Parts(parts) => parts.end(),
             Pages::Spool(spool) => spool.end(),
         }
     }

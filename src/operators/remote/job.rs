@@ -25,8 +25,8 @@ pub enum Task {
     FromStart,
     /// with a pass that finds out what there is
     Prepare { standardize: bool },
-    /// where the leader has stopped: with this epoch of so many pages, and what it has found in the rows
-    Resume { epoch: u64, pages: u32, found: Option<Box<Found>> },
+    /// where the leader has stopped: with this epoch, of tables of so many pages, and what it has found in the rows
+    Resume { epoch: u64, pages: Vec<u32>, found: Option<Box<Found>> },
 }
 
 impl Job {

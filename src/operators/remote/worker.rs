@@ -24,7 +24,7 @@ fn main(worker: Worker) -> Result<()> {
     let mut buffers = Buffers::new(query, decoder);
     if let Task::Resume { epoch, pages, found } = &mut job.task {
         found.take().into_iter().for_each(|found| buffers.decoder.adopt(&found));
-        buffers.query().top::<TupleShuffle>().with(|scan, node| scan.resume(node, *epoch, *pages));
+        buffers.query().top::<TupleShuffle>().with(|scan, node| scan.resume(node, *epoch, std::mem::take(pages)));
     }
     buffers.query().top::<TupleShuffle>().with(|scan, node| scan.keep_in_file_only(node));
     let mut slots = Slots::new(&worker);

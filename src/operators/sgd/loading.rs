@@ -127,7 +127,7 @@ impl Loading {
             return;
         }
         let top = buffers.query().top::<TupleShuffle>();
-        let pages = top.with(|scan, node| scan.pages_of_table(node));
+        let pages = top.with(|scan, node| scan.pages_of_tables(node));
         self.refused = match pages {
             None => Some("the rows are in a spool already"),
             Some(_) if top.with(|scan, node| scan.keeps_all(node)) => Some("all tuples are cached"),

@@ -33,8 +33,8 @@ struct Task {
     /// features, and whether tuples are sparse
     dim: usize,
     sparse: bool,
-    /// pages of the table
-    pages: u32,
+    /// pages of each table
+    pages: Vec<u32>,
     instrument: c_int,
 }
 
@@ -82,10 +82,12 @@ impl Training {
         if let Some(why) = self.buffers.query().hazard() {
             return Ok(Err(why));
         }
-        if !self.buffers.reads_table() {
-            return Ok(Err("the source is not a plain table"));
+        const SPOOLED: Why = "the source is not a plain table";
+        if !self.buffers.reads_tables() {
+            return Ok(Err(SPOOLED));
         }
         self.buffers.peek(batch)?;
+        let Some(pages) = self.buffers.pages_of_tables() else { return Ok(Err(SPOOLED)) };
         let (dim, sparse) = (batch.dim(), batch.is_sparse());
         *batch = Batch::dense(0);
         let geometry = self.buffers.planned_geometry();
@@ -105,7 +107,7 @@ impl Training {
             max_epochs: self.request.max_epochs,
             dim,
             sparse,
-            pages: geometry.pages,
+            pages,
             instrument,
         };
         let plan = query.plan_bytes();
@@ -128,7 +130,7 @@ impl Training {
         }
         let deal = Deal::new(processes, 0);
         let member = member(workers.shared(), deal, &task);
-        self.buffers.set_deal(deal, geometry.pages);
+        self.buffers.set_deal(deal, task.pages.clone());
         let trainer = replica(&task, &self.buffers)?;
         let fewer = match processes {
             _ if wanted < asked => Some(FEW_BLOCKS),
@@ -167,7 +169,7 @@ fn work(worker: Worker) -> Result<()> {
     let query = Running::start(planned, Running::active_snapshot(), task.instrument, Flags::NONE);
     let mut buffers = Buffers::new(query, decoder);
     buffers.set_epoch(1);
-    buffers.set_deal(deal, task.pages);
+    buffers.set_deal(deal, task.pages.clone());
     let mut trainer = replica(&task, &buffers)?;
     let mut batch = Batch::dense(0);
     for epoch in 1..=task.max_epochs {

@@ -115,9 +115,9 @@ impl TupleShuffle {
         self.loader = Some((place, why));
     }
 
-    /// Makes the next scan, the first of this process, one of this epoch, of a source that had so many pages when another
-    /// process began to read it.
-    pub fn resume(&mut self, node: Node, epoch: u64, pages: u32) {
+    /// Makes the next scan, the first of this process, one of this epoch, of a source whose tables had so many pages when
+    /// another process began to read it.
+    pub fn resume(&mut self, node: Node, epoch: u64, pages: Vec<u32>) {
         self.set_epoch(node, epoch);
         blocks(node).with(|scan, _| scan.set_pages(pages));
     }
@@ -137,9 +137,9 @@ impl TupleShuffle {
         blocks(node).with(|scan, _| scan.forget());
     }
 
-    /// Pages of the source, if it is a table that has been read here, and not rows that were spooled.
-    pub fn pages_of_table(&self, node: Node) -> Option<u32> {
-        blocks(node).with(|scan, below| below.relation().map(|_| scan.geometry().pages))
+    /// See [`BlockShuffle::pages_of_tables`].
+    pub fn pages_of_tables(&self, node: Node) -> Option<Vec<u32>> {
+        blocks(node).with(|scan, below| scan.pages_of_tables(below))
     }
 
     /// What was found out and measured here.
@@ -185,7 +185,7 @@ impl TupleShuffle {
     }
 
     /// Makes this the scan of one of several processes, from the next epoch on: see [`BlockShuffle::set_deal`].
-    pub fn set_deal(&mut self, node: Node, deal: Deal, pages: u32) {
+    pub fn set_deal(&mut self, node: Node, deal: Deal, pages: Vec<u32>) {
         self.mixer.set_deal(deal);
         self.processes = deal.processes();
         blocks(node).with(|scan, _| scan.set_deal(deal, pages));
@@ -196,9 +196,9 @@ impl TupleShuffle {
         blocks(node).with(|scan, _| scan.buffer())
     }
 
-    /// See [`BlockShuffle::reads_table`].
-    pub fn reads_table(&self, node: Node) -> bool {
-        blocks(node).with(|scan, below| scan.reads_table(below))
+    /// See [`BlockShuffle::reads_tables`].
+    pub fn reads_tables(&self, node: Node) -> bool {
+        blocks(node).with(|scan, below| scan.reads_tables(below))
     }
 
     /// See [`BlockShuffle::peek`].
