@@ -576,7 +576,10 @@ impl Batch {
     /// If there is no tuple at one of the places.
     pub fn set_order(&mut self, places: &[u32]) -> Result<(), OutOfMemory> {
         // the greatest, because that is found many places at a time
-        assert!(places.iter().max().is_none_or(|&place| (place as usize) < self.len), "no tuple at a place of the order");
+        assert!(
+            places.iter().max().is_none_or(|&place| (place as usize) < self.len),
+            "no tuple at a place of the order"
+        );
         self.order_was_given();
         let more = places.len().saturating_sub(self.order.len());
         self.order.try_reserve(more).map_err(|_| OutOfMemory { bytes: size_of_val(places) })?;

@@ -18,6 +18,7 @@ mod loader;
 mod model_kinds;
 mod models;
 mod options;
+mod partitions;
 mod planner;
 mod predict;
 mod privileges;
