@@ -2,6 +2,7 @@
 
 use super::custom_scan::Node;
 use super::varlena::Value;
+use super::version::may_execute;
 use crate::error::{Error, Result};
 use pgrx::prelude::*;
 use std::ffi::CStr;
@@ -20,8 +21,7 @@ impl Arguments {
         unsafe {
             let plan = (*node.0).ss.ps.plan.cast::<pg_sys::CustomScan>();
             let call = pg_sys::list_nth((*plan).custom_exprs, 0).cast::<pg_sys::FuncExpr>();
-            let execute = pg_sys::ACL_EXECUTE as pg_sys::AclMode;
-            let verdict = pg_sys::pg_proc_aclcheck((*call).funcid, pg_sys::GetUserId(), execute);
+            let verdict = may_execute((*call).funcid);
             if verdict != pg_sys::AclResult::ACLCHECK_OK {
                 let name = pg_sys::get_func_name((*call).funcid);
                 pg_sys::aclcheck_error(verdict, pg_sys::ObjectType::OBJECT_FUNCTION, name);

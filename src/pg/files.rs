@@ -3,6 +3,7 @@
 //! Nothing is done with what is read. What the operating system has cached of the pages that are read is dropped before
 //! and stays dropped as far as they are not read again; PostgreSQL's buffers are left alone.
 
+use super::version::path_of;
 use crate::error::{Error, Result};
 use pgrx::pg_sys;
 use std::ffi::CStr;
@@ -40,7 +41,8 @@ impl RelationFiles {
             let Some(open) = opened.as_ref() else { return Err(Error::NoRelation(relation.to_u32())) };
             let class = &*open.rd_rel;
             let kind = class.relkind as u8;
-            let granted = pg_sys::pg_class_aclcheck(relation, pg_sys::GetUserId(), pg_sys::ACL_SELECT);
+            let granted =
+                pg_sys::pg_class_aclcheck(relation, pg_sys::GetUserId(), pg_sys::ACL_SELECT as pg_sys::AclMode);
             if granted != pg_sys::AclResult::ACLCHECK_OK {
                 let object = pg_sys::get_relkind_objtype(class.relkind);
                 pg_sys::aclcheck_error(granted, object, class.relname.data.as_ptr());
@@ -54,8 +56,7 @@ impl RelationFiles {
                 return Err(Error::OtherTemporary(name()));
             }
             let fork = pg_sys::ForkNumber::MAIN_FORKNUM;
-            let node = open.rd_node;
-            let path = pg_sys::GetRelationPath(node.dbNode, node.spcNode, node.relNode, open.rd_backend, fork);
+            let path = path_of(opened);
             let files = RelationFiles {
                 path: CStr::from_ptr(path).to_string_lossy().into_owned(),
                 pages: pg_sys::RelationGetNumberOfBlocksInFork(opened, fork),

@@ -8,6 +8,7 @@ use super::custom_scan::Slot;
 use super::row::{Layout, Row};
 use super::toast::Toast;
 use super::uniform::{Destination, Run, Uniform};
+use super::version::{count_hit, files_of, heap_page, snapshots_expire};
 use crate::error::RowAt;
 use pgrx::prelude::*;
 use std::ops::Range;
@@ -102,7 +103,7 @@ impl PageScan {
             trusting: unsafe {
                 !(*snapshot).takenDuringRecovery
                     && pg_sys::XactIsoLevel != pg_sys::XACT_SERIALIZABLE as i32
-                    && pg_sys::old_snapshot_threshold < 0
+                    && !snapshots_expire()
             },
             doubt: 0,
             ahead: None,
@@ -174,10 +175,10 @@ impl PageScan {
         unsafe {
             if self.doubt > 0 {
                 self.doubt -= 1;
-                pg_sys::heapgetpage(self.scan.cast(), page);
+                heap_page(self.scan, page);
             } else if !(self.trusting && self.load_all_visible(page)) {
                 self.doubt = PAGES_IN_DOUBT;
-                pg_sys::heapgetpage(self.scan.cast(), page);
+                heap_page(self.scan, page);
             }
             self.page = pg_sys::BufferGetPage((*self.scan).rs_cbuf).cast();
             let rows = (*self.scan).rs_ntuples as usize;
@@ -232,11 +233,8 @@ impl PageScan {
         // SAFETY: the page is one of the relation's; the buffer is one that existed. Buffers of temporary tables (below
         // 0) are not asked for: ReadRecentBuffer() looked them up among the shared ones before 15.4.
         unsafe {
-            if known > 0 && pg_sys::ReadRecentBuffer((*relation).rd_node, fork, page, known) {
-                if let Some(statistics) = (*relation).pgstat_info.as_mut() {
-                    statistics.t_counts.t_blocks_fetched += 1;
-                    statistics.t_counts.t_blocks_hit += 1;
-                }
+            if known > 0 && pg_sys::ReadRecentBuffer(files_of(relation), fork, page, known) {
+                count_hit(relation);
                 self.buffers[page as usize] = known;
                 return known;
             }

@@ -33,6 +33,7 @@ pub mod toast;
 pub mod tuple_buffer;
 pub mod uniform;
 pub mod varlena;
+mod version;
 
 use crate::error::{Error, Result};
 use pgrx::pg_sys;

@@ -4,6 +4,7 @@
 //! still has the objects of 0.1.0 the table is corgipile.models, a name is unique, and there are no versions.
 
 use super::spi::Settings;
+use super::version::transaction_of_backend;
 use crate::error::Error;
 use pgrx::datum::DatumWithOid;
 use pgrx::prelude::*;
@@ -402,7 +403,7 @@ impl Sight {
         unsafe {
             let snapshot = &*GetActiveSnapshot();
             Sight([
-                (*pg_sys::MyProc).lxid,
+                transaction_of_backend(),
                 snapshot.xmin.into_inner(),
                 snapshot.xmax.into_inner(),
                 snapshot.xcnt,

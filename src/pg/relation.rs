@@ -1,5 +1,6 @@
 //! Names of relations, and what the catalogs say about their columns.
 
+use super::version::parts_of_name;
 use crate::error::{Error, Result};
 use pgrx::prelude::*;
 use std::ffi::{CStr, CString};
@@ -23,7 +24,7 @@ impl Relation {
         };
         // SAFETY: parses the name, looks it up and takes the lock that any query on it would take.
         unsafe {
-            let names = pg_sys::stringToQualifiedNameList(name.as_ptr());
+            let names = parts_of_name(&name);
             let range = pg_sys::makeRangeVarFromNameList(names);
             let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
             let oid = pg_sys::RangeVarGetRelidExtended(range, lock, 0, None, std::ptr::null_mut());

@@ -5,6 +5,7 @@
 //! by the block, and would be copied through a buffer of one page, with a system call for each.
 
 use super::check_for_interrupts;
+use super::version::{read_file, write_file};
 use crate::error::{Error, Result};
 use pgrx::pg_sys;
 use pgrx::pg_sys::errcodes::PgSqlErrorCode;
@@ -45,13 +46,13 @@ impl TempFile {
         let mut end = self.words;
         for piece in words.chunks(PIECE) {
             check_for_interrupts();
-            let (bytes, at) = (size_of_val(piece) as i32, (end * WORD) as i64);
+            let (bytes, at) = (size_of_val(piece), (end * WORD) as i64);
             // SAFETY: the file is open, and is given the bytes of the words.
             let written = unsafe {
                 let from = piece.as_ptr().cast_mut().cast();
-                pg_sys::FileWrite(self.file, from, bytes, at, pg_sys::WaitEventIO::WAIT_EVENT_BUFFILE_WRITE)
+                write_file(self.file, from, bytes, at)
             };
-            if written != bytes {
+            if written != bytes as i64 {
                 return Err(Error::TemporaryFile { verb: "write to", reason: std::io::Error::last_os_error() });
             }
             end += piece.len() as u64;
@@ -82,13 +83,13 @@ impl TempFile {
         let mut first = first;
         for piece in words.chunks_mut(PIECE) {
             check_for_interrupts();
-            let (bytes, at) = (size_of_val(piece) as i32, (first * WORD) as i64);
+            let (bytes, at) = (size_of_val(piece), (first * WORD) as i64);
             // SAFETY: the file is open; any bytes make words.
             let read = unsafe {
                 let to = piece.as_mut_ptr().cast();
-                pg_sys::FileRead(self.file, to, bytes, at, pg_sys::WaitEventIO::WAIT_EVENT_BUFFILE_READ)
+                read_file(self.file, to, bytes, at)
             };
-            if read != bytes {
+            if read != bytes as i64 {
                 let cut = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
                 let reason = if read < 0 { std::io::Error::last_os_error() } else { cut };
                 return Err(Error::TemporaryFile { verb: "read from", reason });
@@ -114,6 +115,6 @@ pub fn temp_file_limit() -> Option<u64> {
 }
 
 /// The pages that EXPLAIN (BUFFERS) counts for so many bytes.
-fn pages(bytes: i32) -> i64 {
-    i64::from(bytes).div_euclid(i64::from(pg_sys::BLCKSZ)).max(1)
+fn pages(bytes: usize) -> i64 {
+    (bytes / pg_sys::BLCKSZ as usize).max(1) as i64
 }

@@ -212,8 +212,8 @@ impl Toast {
     /// Fetches these values.
     fn fetch(&mut self, range: Range<usize>) {
         super::check_for_interrupts();
-        // SAFETY: reads a setting. With it, each page has to be asked whether it is too young for the snapshot.
-        if unsafe { pg_sys::old_snapshot_threshold } >= 0 {
+        // each page would have to be asked whether it is too young for the snapshot
+        if super::version::snapshots_expire() {
             return;
         }
         let mut end = 0;

@@ -4,6 +4,7 @@
 //! installed, and dropped afterwards: tests run in parallel and no test sees what another has done. The server is one
 //! that `scripts/with-postgres` has started; the tests themselves are in `tests/server/`, a file per theme.
 
+mod cluster;
 mod data;
 mod database;
 mod documents;
@@ -17,6 +18,7 @@ pub mod stored;
 mod textbook;
 mod training;
 
+pub use cluster::Cluster;
 pub use data::{DataSet, data_directory, generated_directory, skip};
 pub use database::Database;
 pub use documents::Document;

@@ -2,7 +2,7 @@
 
 use crate::{Failure, server};
 use postgres::types::{FromSqlOwned, ToSql};
-use postgres::{CancelToken, Client, Row, SimpleQueryMessage};
+use postgres::{CancelToken, Client, Config, Row, SimpleQueryMessage};
 use std::sync::{Arc, Mutex};
 
 /// A connection to a test's database.
@@ -16,19 +16,26 @@ pub struct Session {
 
 impl Session {
     pub(crate) fn connect(database: &str, role: Option<&str>) -> Self {
+        let mut config = server::config();
+        config.dbname(database);
+        if let Some(role) = role {
+            config.user(role);
+        }
+        Self::open(&config)
+    }
+
+    /// A session of a server that need not be the shared one.
+    pub(crate) fn open(config: &Config) -> Self {
         let warnings = Arc::new(Mutex::new(Vec::new()));
         let sink = Arc::clone(&warnings);
-        let mut config = server::config();
+        let mut config = config.clone();
         // A test that hangs fails instead.
-        config.dbname(database).options("-c statement_timeout=120s").notice_callback(move |notice| {
+        config.options("-c statement_timeout=120s").notice_callback(move |notice| {
             if notice.severity() == "WARNING" {
                 sink.lock().expect("nobody panics with the lock held").push(notice.message().to_owned());
             }
         });
-        if let Some(role) = role {
-            config.user(role);
-        }
-        let client = server::connect(&config).unwrap_or_else(|e| panic!("cannot connect to {database}: {e:?}"));
+        let client = server::connect(&config).unwrap_or_else(|e| panic!("cannot connect to {config:?}: {e:?}"));
         Self { client, warnings }
     }
 

@@ -1,0 +1,202 @@
+//! A server of a test's own, for what cannot be done to the one that all tests share.
+
+use crate::{Session, fixtures, server};
+use postgres::{Config, NoTls};
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// How long a server may take to start or to recover on a loaded machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A cluster with corgipile and the fixtures' functions in its database `postgres`.
+///
+/// It lies beside the shared server's and runs in the tests' process group, so that `scripts/with-postgres` ends and
+/// deletes it even if the tests are killed. Autovacuum is off: what is pinned or locked is the test's own doing. Segments of
+/// dynamic shared memory are files of the data directory, so that those that stay can be counted.
+pub struct Cluster {
+    directory: PathBuf,
+    server: Child,
+    config: Config,
+}
+
+impl Cluster {
+    /// Makes and starts a cluster with these settings, as `name = value`.
+    pub fn new(settings: &[&str]) -> Self {
+        let mut settings = settings.to_vec();
+        settings.push("dynamic_shared_memory_type = mmap");
+        Self::start(&settings, None)
+    }
+
+    /// A cluster whose `/dev/shm` has so many bytes, in a mount namespace of its own. None if this machine does not let us
+    /// make one.
+    pub fn with_small_shared_memory(bytes: u64, settings: &[&str]) -> Option<Self> {
+        let possible = owner().is_some()
+            && Command::new("unshare")
+                .args(["-m", "mount", "-t", "tmpfs", "tmpfs", "/dev/shm"])
+                .status()
+                .ok()?
+                .success();
+        let mut settings = settings.to_vec();
+        settings.push("dynamic_shared_memory_type = posix");
+        possible.then(|| Self::start(&settings, Some(bytes)))
+    }
+
+    fn start(settings: &[&str], shared_memory: Option<u64>) -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let Some(host) = server::config().get_hosts().first().and_then(|host| match host {
+            postgres::config::Host::Unix(path) => Some(path.clone()),
+            postgres::config::Host::Tcp(_) => None,
+        }) else {
+            panic!("the shared server listens on a socket");
+        };
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let directory = host.parent().expect("a directory").join(format!("c{}_{number}", std::process::id()));
+        let data = directory.join("data");
+        fs::create_dir(&directory).expect("the cluster's directory can be made");
+        fs::set_permissions(&directory, fs::Permissions::from_mode(0o777)).expect("it is everybody's");
+        let mut initdb = as_owner(program("initdb"), &directory);
+        initdb.arg("-D").arg(&data);
+        initdb.args(["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"]);
+        let output = initdb.output().expect("initdb runs");
+        assert!(output.status.success(), "initdb: {}", String::from_utf8_lossy(&output.stderr));
+        let mut lines = fs::read_to_string(data.join("postgresql.conf")).expect("initdb writes it");
+        for setting in [
+            "listen_addresses = ''",
+            &format!("unix_socket_directories = '{}'", directory.display()),
+            "fsync = off",
+            "full_page_writes = off",
+            "autovacuum = off",
+            "shared_buffers = '32MB'",
+            "max_connections = 120",
+            "max_worker_processes = 32",
+            "max_parallel_workers = 32",
+            "log_line_prefix = '%t [%p] %d '",
+        ]
+        .iter()
+        .chain(settings)
+        {
+            lines.push_str(&format!("{setting}\n"));
+        }
+        fs::write(data.join("postgresql.conf"), lines).expect("it can be written");
+        let mut config = Config::new();
+        config.host(directory.to_str().expect("a plain path")).port(5432).user("postgres").dbname("postgres");
+        let mut cluster = Self { server: launch(&directory, shared_memory), directory, config };
+        cluster.wait_until_up();
+        cluster.session().run("CREATE EXTENSION corgipile");
+        cluster.session().run(fixtures::FUNCTIONS);
+        cluster
+    }
+
+    /// A superuser's session.
+    pub fn session(&self) -> Session {
+        Session::open(&self.config)
+    }
+
+    /// The postmaster's process.
+    pub fn pid(&self) -> u32 {
+        self.server.id()
+    }
+
+    /// Its data directory.
+    pub fn data(&self) -> PathBuf {
+        self.directory.join("data")
+    }
+
+    /// Sends a process of the server a signal, such as `KILL`; false if there is no such process.
+    pub fn signal(&self, signal: &str, pid: i32) -> bool {
+        let mut kill = Command::new("kill");
+        kill.args([format!("-{signal}"), pid.to_string()]).stderr(Stdio::null());
+        kill.status().is_ok_and(|status| status.success())
+    }
+
+    /// Does the postmaster run?
+    pub fn is_running(&mut self) -> bool {
+        self.server.try_wait().expect("our child").is_none()
+    }
+
+    /// Waits until the server takes sessions.
+    pub fn wait_until_up(&mut self) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            assert!(self.is_running(), "the server has ended:\n{}", self.log());
+            match self.config.connect(NoTls) {
+                Ok(_) => return,
+                Err(e) => assert!(Instant::now() < deadline, "the server takes no session: {e:?}\n{}", self.log()),
+            }
+            sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// All that the server has logged.
+    pub fn log(&self) -> String {
+        let log = fs::read(self.directory.join("log")).unwrap_or_default();
+        String::from_utf8_lossy(&log).into_owned()
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        self.signal("QUIT", self.server.id() as i32);
+        if let Err(e) = self.server.wait() {
+            eprintln!("the server of {} does not end: {e}", self.directory.display());
+        }
+        if let Err(e) = fs::remove_dir_all(&self.directory) {
+            eprintln!("{} stays: {e}", self.directory.display());
+        }
+    }
+}
+
+/// Starts the postmaster.
+fn launch(directory: &Path, shared_memory: Option<u64>) -> Child {
+    let postgres = program("postgres");
+    let log = OpenOptions::new().create(true).append(true).open(directory.join("log")).expect("a log can be written");
+    let mut command = match (shared_memory, owner()) {
+        (Some(bytes), Some((user, group))) => {
+            let mut command = Command::new("unshare");
+            let script = format!(
+                "mount -t tmpfs -o size={bytes},mode=1777 tmpfs /dev/shm &&
+                 exec setpriv --reuid={user} --regid={group} --clear-groups -- \"$0\" \"$@\""
+            );
+            command.args(["-m", "sh", "-c", &script]).arg(postgres).current_dir(directory);
+            command
+        }
+        _ => as_owner(postgres, directory),
+    };
+    command.arg("-D").arg(directory.join("data"));
+    command.env_remove("RUST_BACKTRACE").env_remove("RUST_LOG");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+    command.spawn().expect("the server starts")
+}
+
+/// A command of the server's version.
+fn program(name: &str) -> PathBuf {
+    PathBuf::from(server::program(name).get_program())
+}
+
+/// A command as the user that PostgreSQL may run as.
+fn as_owner(program: PathBuf, directory: &Path) -> Command {
+    let mut command = Command::new(program);
+    if let Some((user, group)) = owner() {
+        command.uid(user).gid(group);
+    }
+    command.current_dir(directory);
+    command
+}
+
+/// User and group of `postgres` if we are root, as which PostgreSQL refuses to run.
+fn owner() -> Option<(u32, u32)> {
+    let id = |arguments: &[&str]| -> Option<u32> {
+        let output = Command::new("id").args(arguments).output().ok()?;
+        String::from_utf8(output.stdout).ok()?.trim().parse().ok()
+    };
+    if id(&["-u"])? != 0 {
+        return None;
+    }
+    id(&["-u", "postgres"]).zip(id(&["-g", "postgres"]))
+}

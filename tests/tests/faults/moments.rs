@@ -1,0 +1,362 @@
+//! Statements that are stopped at random moments, by everything that can stop them.
+
+use crate::probe::{self, Draw, complaints, held, leftovers, models_are_whole, report, tables};
+use corgipile_tests::{Cluster, Session};
+use std::collections::BTreeMap;
+use std::thread::{self, sleep};
+use std::time::{Duration, Instant};
+
+/// Longer than a statement may take to stop on a loaded machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Fault {
+    Cancel,
+    Timeout,
+    Terminate,
+    Kill,
+    TerminateWorker,
+    KillWorker,
+}
+
+impl Fault {
+    /// Does PostgreSQL restart all processes after it, because one may have left shared memory in disorder?
+    fn restarts(self) -> bool {
+        matches!(self, Fault::Kill | Fault::KillWorker)
+    }
+
+    fn needs_workers(self) -> bool {
+        matches!(self, Fault::TerminateWorker | Fault::KillWorker)
+    }
+
+    /// SQLSTATEs by which a statement may end; `closed` if the client has lost the connection.
+    fn codes(self) -> &'static [&'static str] {
+        match self {
+            Fault::Cancel | Fault::Timeout => &["57014"],
+            Fault::Terminate => &["57P01", "closed"],
+            Fault::TerminateWorker => &["57P01", "55000", "08006"],
+            Fault::Kill | Fault::KillWorker => &["closed", "57P02", "57P01"],
+        }
+    }
+}
+
+/// What is stopped: statements, how many models they store, and do they start workers?
+struct Statement {
+    sql: &'static str,
+    models: i64,
+    workers: bool,
+}
+
+const fn statement(models: i64, sql: &'static str) -> Statement {
+    Statement { sql, models, workers: false }
+}
+
+const fn with_workers(models: i64, sql: &'static str) -> Statement {
+    Statement { sql, models, workers: true }
+}
+
+/// Trainings of all kinds, predictions, and writing of models.
+const STATEMENTS: &[Statement] = &[
+    statement(1, "SELECT * FROM corgipile_train('t', features => '{x}', max_epochs => 40)"),
+    statement(
+        1,
+        "SELECT * FROM corgipile_train('t', features => '{x}', max_epochs => 15, options => '{\"cache\": \"off\"}')",
+    ),
+    statement(1, "SELECT corgipile_train('t', 'svm', label => 'word', features => '{amount, colour}', max_epochs => 6)"),
+    statement(
+        1,
+        "SET LOCAL corgipile.cache_memory = '64kB';
+         SELECT * FROM corgipile_train('t', features => '{k,v}', max_epochs => 6,
+                                       options => '{\"cache\": \"on\", \"standardize\": true}')",
+    ),
+    statement(
+        1,
+        "SELECT * FROM corgipile_train('SELECT t.label, u.x FROM t JOIN t u USING (id)', max_epochs => 8,
+                                       options => '{\"batch_size\": 32, \"optimizer\": \"adam\"}')",
+    ),
+    statement(
+        2,
+        "SELECT corgipile_train('t', features => '{x}', max_epochs => 4, shuffle => 'shuffle_once');
+         SELECT corgipile_train('t', features => '{x}', max_epochs => 3, shuffle => 'epoch_shuffle')",
+    ),
+    statement(
+        2,
+        "SELECT * FROM corgipile_train('t', features => '{x}', max_epochs => 4, shuffle => 'mrs');
+         SELECT * FROM corgipile_train('parts', features => '{x}', max_epochs => 4, shuffle => 'sliding_window')",
+    ),
+    statement(1, "SELECT * FROM corgipile_train('wide', 'softmax', features => '{x}', max_epochs => 8)"),
+    statement(1, "SELECT * FROM corgipile_train_uda('t', features => '{x}', max_epochs => 4)"),
+    statement(0, "SELECT * FROM corgipile_evaluate('kept', 't'); SELECT * FROM corgipile_cluster_factor('t')"),
+    statement(0, "SELECT count(*), sum(id) FROM corgipile_shuffle(NULL::t) s, generate_series(1, 5)"),
+    statement(0, "SELECT sum(corgipile_predict('kept', x)) FROM t, generate_series(1, 4)"),
+    statement(0, "SELECT sum(corgipile_predict('rows', t)) FROM t, generate_series(1, 2)"),
+    statement(
+        12,
+        "DO $$ BEGIN
+             FOR i IN 1..12 LOOP
+                 PERFORM corgipile_train('SELECT label, x FROM wide', max_epochs => 1, name => 'written ' || i);
+             END LOOP;
+         END $$",
+    ),
+    statement(
+        0,
+        "DO $$ BEGIN
+             FOR i IN 1..12 LOOP
+                 PERFORM corgipile_train('SELECT label, x FROM wide LIMIT 50', max_epochs => 1, name => 'gone');
+                 PERFORM corgipile_predict('gone', x) FROM wide WHERE id = i;
+                 DELETE FROM corgipile.models WHERE name = 'gone';
+             END LOOP;
+         END $$",
+    ),
+    with_workers(1, "SELECT * FROM corgipile_train('t', features => '{x}', max_epochs => 30, loader => 'worker')"),
+    with_workers(
+        1,
+        "SELECT * FROM corgipile_train('t', features => '{k,v}', max_epochs => 12, loader => 'worker',
+                                       options => '{\"cache\": \"off\", \"batch_size\": 16}')",
+    ),
+    with_workers(
+        1,
+        "SELECT * FROM corgipile_train('SELECT t.label, u.x FROM t JOIN t u USING (id)', max_epochs => 12,
+                                       loader => 'worker', shuffle => 'epoch_shuffle')",
+    ),
+    with_workers(1, "SELECT * FROM corgipile_train('t', features => '{x}', max_epochs => 30, workers => 2)"),
+    with_workers(
+        1,
+        "SELECT * FROM corgipile_train('t', 'softmax', label => 'class', features => '{colour, amount}', max_epochs => 3,
+                                       workers => 3, options => '{\"batch_size\": 64}')",
+    ),
+    with_workers(
+        0,
+        "SET LOCAL parallel_setup_cost = 0; SET LOCAL parallel_tuple_cost = 0; SET LOCAL min_parallel_table_scan_size = 0;
+         SELECT sum(corgipile_predict('kept', t.x)) FROM t, generate_series(1, 8)",
+    ),
+];
+
+/// What the session beside does meanwhile: its results never change.
+const BESIDE: &str = "
+    BEGIN;
+    SELECT (SELECT round(sum(loss)::numeric, 9)
+              FROM corgipile_train('t', features => '{x}', max_epochs => 3, seed => 7, name => 'beside')),
+           sum(corgipile_predict('kept', x)), sum(corgipile_predict('rows', t)) FROM t WHERE id % 10 = 0;
+    ROLLBACK";
+
+/// The sessions that a fault must not harm.
+struct Beside {
+    session: Session,
+    pid: i32,
+    expected: Vec<String>,
+}
+
+impl Beside {
+    fn new(cluster: &Cluster) -> Self {
+        let mut session = cluster.session();
+        let expected = session.lines(BESIDE);
+        Self { pid: session.pid(), session, expected }
+    }
+}
+
+#[derive(Default)]
+struct Tally {
+    tried: u32,
+    hit: u32,
+    restarts: u32,
+    lost: u32,
+    leftovers: u32,
+    codes: BTreeMap<String, u32>,
+}
+
+/// A statement of its own transaction, whatever `SET LOCAL` there is in it.
+fn transaction(sql: &str) -> String {
+    format!("BEGIN; {sql}; COMMIT")
+}
+
+struct Scene {
+    cluster: Cluster,
+    watch: Session,
+    victim: Session,
+    beside: Beside,
+    draw: Draw,
+    /// of each statement, undisturbed
+    durations: Vec<Duration>,
+}
+
+impl Scene {
+    fn new(test: &str, seed: u64) -> Self {
+        let cluster = Cluster::new(&["work_mem = '256kB'"]);
+        let mut watch = cluster.session();
+        tables(&mut watch);
+        watch.run(
+            "SELECT corgipile_train('t', features => '{x}', max_epochs => 3, seed => 1, name => 'kept');
+             SELECT corgipile_train('t', features => '{colour, amount}', max_epochs => 3, seed => 1, name => 'rows')",
+        );
+        let mut victim = cluster.session();
+        let mut durations = Vec::new();
+        for statement in STATEMENTS {
+            let started = Instant::now();
+            victim.run(&transaction(statement.sql));
+            durations.push(started.elapsed());
+            assert_eq!(watch.models() - 2, statement.models, "{}", statement.sql);
+            forget(&mut watch);
+        }
+        let beside = Beside::new(&cluster);
+        Self { cluster, watch, victim, beside, draw: Draw::new(seed, test), durations }
+    }
+
+    /// Makes all sessions anew, after a restart.
+    fn reconnect(&mut self) {
+        self.cluster.wait_until_up();
+        self.watch = self.cluster.session();
+        self.victim = self.cluster.session();
+        let expected = std::mem::take(&mut self.beside.expected);
+        self.beside = Beside::new(&self.cluster);
+        assert_eq!(self.beside.expected, expected, "after a restart");
+    }
+
+    /// Stops a statement at a random moment.
+    fn moment(&mut self, fault: Fault, tally: &mut Tally) {
+        let choices: Vec<usize> =
+            (0..STATEMENTS.len()).filter(|i| STATEMENTS[*i].workers || !fault.needs_workers()).collect();
+        let chosen = *self.draw.pick(&choices);
+        let statement = &STATEMENTS[chosen];
+        let delay = Duration::from_micros(self.draw.below(self.durations[chosen].as_micros() as u64));
+        let what = format!("{fault:?} after {delay:?} of {:?}: {}", self.durations[chosen], statement.sql);
+        let pid = self.victim.pid();
+        if fault == Fault::Timeout {
+            self.victim.run(&format!("SET statement_timeout = {}", delay.as_millis().max(1)));
+        }
+
+        let (victim, beside, watch, cluster) = (&mut self.victim, &mut self.beside, &mut self.watch, &self.cluster);
+        let (code, meanwhile) = thread::scope(|scope| {
+            let victim = scope.spawn(|| {
+                let result = victim.attempt(&transaction(statement.sql));
+                let code = result.map_or_else(|failure| failure.code, |_| "00000".to_owned());
+                // a connection that is reset is lost as well as one that is closed
+                if code == "client" { "closed".to_owned() } else { code }
+            });
+            let meanwhile = scope.spawn(|| beside.session.attempt(BESIDE));
+            sleep(delay);
+            match fault {
+                Fault::Timeout => {}
+                Fault::Cancel => drop(watch.attempt(&format!("SELECT pg_cancel_backend({pid})"))),
+                Fault::Terminate => drop(watch.attempt(&format!("SELECT pg_terminate_backend({pid})"))),
+                Fault::Kill => drop(cluster.signal("KILL", pid)),
+                Fault::TerminateWorker | Fault::KillWorker => {
+                    // there may be none yet
+                    while !victim.is_finished() {
+                        let find = format!(
+                            "SELECT pid FROM pg_stat_activity WHERE leader_pid = {pid} AND pid <> {pid} ORDER BY random() LIMIT 1"
+                        );
+                        let Some(worker) = watch.column::<i32>(&find).first().copied() else { continue };
+                        cluster.signal(if fault == Fault::KillWorker { "KILL" } else { "TERM" }, worker);
+                        break;
+                    }
+                }
+            }
+            let deadline = Instant::now() + PATIENCE;
+            while !victim.is_finished() {
+                assert!(Instant::now() < deadline, "does not stop: {what}");
+                sleep(Duration::from_micros(200));
+            }
+            (
+                victim.join().expect("the victim's thread does not panic"),
+                meanwhile.join().expect("the neighbour's thread does not panic"),
+            )
+        });
+        tally.tried += 1;
+        let hit = code != "00000";
+        tally.hit += u32::from(hit);
+        assert!(!hit || fault.codes().contains(&code.as_str()), "{code}: {what}");
+        *tally.codes.entry(code.clone()).or_default() += 1;
+
+        if !self.cluster.is_running() {
+            tally.lost += 1;
+            panic!("the server is lost: {what}\n{}", self.cluster.log());
+        }
+        let restarted = fault.restarts() && self.restarted(pid, hit);
+        if restarted {
+            tally.restarts += 1;
+            self.reconnect();
+        } else {
+            let lines = meanwhile.unwrap_or_else(|failure| panic!("a session beside has failed: {failure:#?}\n{what}"));
+            assert_eq!(lines, self.beside.expected, "{what}");
+            assert_eq!(self.beside.session.pid(), self.beside.pid, "{what}");
+            match fault {
+                // who was told to end just after the statement does so now
+                Fault::Terminate | Fault::Kill => self.victim = self.cluster.session(),
+                // a cancel that comes after the statement hits the next one
+                _ => while self.victim.attempt("ROLLBACK; SET statement_timeout = '120s'; SELECT 1").is_err() {},
+            }
+        }
+        let left = leftovers(&self.cluster, &mut self.watch);
+        tally.leftovers += left.len() as u32;
+        assert!(left.is_empty(), "{left:#?} after {what}");
+        let stored = self.watch.models() - 2;
+        // a client that was cut off does not know
+        let known = !matches!(fault, Fault::Terminate | Fault::Kill | Fault::KillWorker);
+        let expected = if hit { 0 } else { statement.models };
+        assert!(stored == expected || !known && stored == statement.models, "{stored} models are stored: {what}");
+        models_are_whole(&mut self.watch);
+        forget(&mut self.watch);
+    }
+
+    /// Has the server ended all its processes?
+    fn restarted(&mut self, pid: i32, hit: bool) -> bool {
+        // the signal may be late: then its process was still there to be killed
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match self.watch.attempt(&format!("SELECT count(*) FROM pg_stat_activity WHERE pid = {pid}")) {
+                Err(_) => return true,
+                Ok(lines) if !hit && lines == ["1"] => return false,
+                Ok(_) => assert!(Instant::now() < deadline, "the server does not restart"),
+            }
+            sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+/// Deletes what the statements have stored.
+fn forget(watch: &mut Session) {
+    watch.run("DELETE FROM corgipile.models WHERE name IS NULL OR name NOT IN ('kept', 'rows')");
+}
+
+/// Stops statements by one kind of fault after the other, and reports.
+fn stop(test: &str, faults: &[Fault], share: u32) {
+    let seed = probe::seed();
+    let count = (probe::moments() / share).max(1);
+    println!("{test}: seed {seed}");
+    let mut scene = Scene::new(test, seed);
+    for fault in faults {
+        let mut tally = Tally::default();
+        let (pid, before) = (scene.victim.pid(), held(scene.victim.pid()));
+        for _ in 0..count {
+            scene.moment(*fault, &mut tally);
+        }
+        if scene.victim.pid() == pid {
+            let after = held(pid);
+            // PostgreSQL keeps a few files open, and memory that it has freed mapped
+            assert!(after.0 <= before.0 + 20 && after.1 <= before.1 + 40, "files, maps: {before:?} then {after:?}");
+        }
+        let codes: Vec<String> = tally.codes.iter().map(|(code, n)| format!("{code} {n}")).collect();
+        report(&format!(
+            "{fault:?}: {} moments tried, {} faults injected ({}), {} servers lost, {} leftovers, {} expected restarts, seed {seed}",
+            tally.tried,
+            tally.hit,
+            codes.join(", "),
+            tally.lost,
+            tally.leftovers,
+            tally.restarts,
+        ));
+    }
+    let complaints = complaints(&scene.cluster);
+    assert!(complaints.is_empty(), "{complaints:#?}");
+}
+
+#[test]
+fn who_is_stopped_leaves_nothing() {
+    stop("stop", &[Fault::Cancel, Fault::Timeout, Fault::Terminate, Fault::TerminateWorker], 1);
+}
+
+#[test]
+fn after_kill_9_of_a_backend_or_worker_the_server_goes_on() {
+    stop("kill", &[Fault::Kill, Fault::KillWorker], if probe::moments() > 50 { 1 } else { 2 });
+}
