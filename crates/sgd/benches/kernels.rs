@@ -54,7 +54,7 @@ fn shuffle(batch: &mut Batch) {
 /// A streaming read of rows of several sizes of memory.
 fn read(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("read");
-    for (dim, n) in [(28, 8_000), (28, 100_000), (2000, 20_000)] {
+    for (dim, n) in [(28, 8_000), (28, 100_000), (28, 1_000_000), (2000, 20_000)] {
         let batch = tuples(dim, n);
         group.throughput(Throughput::Elements(n as u64));
         group.bench_function(BenchmarkId::new(format!("{}_MB", batch.bytes() >> 20), dim), |bencher| {
@@ -74,7 +74,7 @@ fn read(criterion: &mut Criterion) {
 
 fn learn(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("learn");
-    for (dim, n) in [(12, 100_000), (28, 8_000), (28, 100_000), (60, 100_000), (2000, 20_000)] {
+    for (dim, n) in [(12, 100_000), (28, 8_000), (28, 100_000), (28, 1_000_000), (60, 100_000), (2000, 20_000)] {
         let mut batch = tuples(dim, n);
         for order in ["natural", "shuffled"] {
             if order == "shuffled" {
