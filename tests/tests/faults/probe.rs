@@ -122,6 +122,13 @@ pub fn held(pid: i32) -> (usize, usize) {
     (files, maps)
 }
 
+/// Resident memory of a process that is its own, in bytes.
+pub fn resident(pid: i32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+    line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or(0) * 1024
+}
+
 /// Tables that the tests train on.
 pub fn tables(session: &mut Session) {
     session.run(
