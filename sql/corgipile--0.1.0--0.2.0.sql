@@ -10,6 +10,9 @@ ALTER TABLE corgipile.stored_models
     ADD COLUMN deployed   boolean   NOT NULL DEFAULT false,
     ADD COLUMN granted_to regrole[] NOT NULL DEFAULT '{}',
     ADD COLUMN comment    text,
+    -- what a training goes on from: numbers that hardly compress
+    ADD COLUMN training_state bytea,
+    ALTER COLUMN training_state SET STORAGE EXTERNAL,
     DROP CONSTRAINT models_name_key,
     -- corgipile_predict() searches it
     ADD CONSTRAINT models_name_version_key UNIQUE (name, owner, version);
@@ -18,6 +21,7 @@ CREATE UNIQUE INDEX models_deployed_key ON corgipile.stored_models (name, owner)
 COMMENT ON TABLE corgipile.stored_models IS 'trained models; see corgipile.models';
 COMMENT ON COLUMN corgipile.stored_models.version IS 'counts the models of an owner that have this name';
 COMMENT ON COLUMN corgipile.stored_models.deployed IS 'the name means this version, and not the latest';
+COMMENT ON COLUMN corgipile.stored_models.training_state IS 'what corgipile_train() goes on from with warm_start; NULL if it cannot';
 COMMENT ON COLUMN corgipile.stored_models.granted_to IS 'roles that may see and use the model; - is everybody';
 
 DROP POLICY models_of_own_roles ON corgipile.stored_models;
@@ -97,11 +101,12 @@ CREATE OR REPLACE VIEW corgipile.coefficients WITH (security_invoker = true) AS
      ORDER BY m.model_id, c.output, f.place;
 
 CREATE OR REPLACE VIEW corgipile.training_history WITH (security_invoker = true) AS
-    SELECT m.model_id, m.name, h.epoch, h.loss, h.accuracy, h.learning_rate, h.tuples, h.seconds, h.r2, h.shuffle_seconds, m.version
+    SELECT m.model_id, m.name, h.epoch, h.loss, h.accuracy, h.learning_rate, h.tuples, h.seconds, h.r2, h.shuffle_seconds, m.version,
+           h.validation_loss, h.validation_score
       FROM corgipile.stored_models AS m
      CROSS JOIN LATERAL pg_catalog.json_to_recordset(m.history)
         AS h(epoch int, loss float8, accuracy float8, learning_rate float8, tuples bigint, seconds float8, r2 float8,
-             shuffle_seconds float8)
+             shuffle_seconds float8, validation_loss float8, validation_score float8)
      ORDER BY m.model_id, h.epoch;
 
 CREATE FUNCTION corgipile_deploy(name text, version int) RETURNS bigint
@@ -194,7 +199,7 @@ CREATE FUNCTION corgipile_train(
     sample        float8 DEFAULT NULL
 ) RETURNS TABLE (
     model_id bigint, epoch int, loss float8, accuracy float8, learning_rate float8, tuples bigint, seconds float8,
-    r2 float8
+    r2 float8, validation_loss float8, validation_score float8, grid_point jsonb, group_value text
 )
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 20 SUPPORT corgipile_support
 AS 'MODULE_PATHNAME', 'corgipile_train_wrapper';

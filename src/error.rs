@@ -46,6 +46,14 @@ pub enum RowFault {
     NullFeature(String),
     #[error("weight is NULL")]
     NullWeight,
+    #[error("group is NULL")]
+    NullGroup,
+    #[error("validation flag is NULL")]
+    NullValidation,
+    #[error("column \"{column}\" has more than {limit} values to make groups of: one more was found")]
+    TooManyGroups { column: String, limit: usize },
+    #[error("group is too long ({0} bytes)")]
+    GroupTooLong(usize),
     #[error("element {1} of column \"{0}\" is NULL")]
     NullElement(String, usize),
     #[error("label is {}", in_words(*.0))]
@@ -159,6 +167,8 @@ pub enum Error {
     NoWeight,
     #[error("a model of {dim} features and {outputs} outputs is too large to be stored")]
     TooManyWeights { dim: usize, outputs: usize },
+    #[error("{models} models of {dim} features are too many to be trained side by side")]
+    TooManyModels { models: usize, dim: usize },
     #[error("training diverged in epoch {epoch}: the loss or a weight is no longer finite")]
     Diverged { epoch: u32, standardized: bool },
     #[error("model {0} does not exist")]
@@ -251,6 +261,12 @@ pub enum Error {
     NoVersion { name: String, version: i32 },
     #[error("must be owner of the model")]
     NotOwner,
+    #[error("several processes cannot train with {0}")]
+    NotTogether(&'static str),
+    #[error("shuffle strategy {0} cannot train on rows that fall into groups or a validation part")]
+    NotInParts(&'static str),
+    #[error("model {model_id} cannot be continued: {reason}")]
+    WarmStart { model_id: i64, reason: String, hint: &'static str },
     #[error("argument \"{0}\" is not supported yet")]
     NotYet(&'static str),
     #[error("the worker process has ended unexpectedly")]
@@ -300,9 +316,13 @@ impl Error {
         use RowFault as R;
         match self {
             Error::Row { fault, .. } => match fault.as_ref() {
-                R::NullLabel | R::NullFeatures | R::NullFeature(..) | R::NullWeight | R::NullElement(..) => {
-                    Code::ERRCODE_NULL_VALUE_NOT_ALLOWED
-                }
+                R::NullLabel
+                | R::NullFeatures
+                | R::NullFeature(..)
+                | R::NullWeight
+                | R::NullElement(..)
+                | R::NullGroup
+                | R::NullValidation => Code::ERRCODE_NULL_VALUE_NOT_ALLOWED,
                 R::LabelNotFinite(..)
                 | R::LabelOutOfRange(..)
                 | R::NotFinite(..)
@@ -326,6 +346,8 @@ impl Error {
                 R::LabelTooLong(..)
                 | R::CategoryTooLong(..)
                 | R::TooManyClasses { .. }
+                | R::TooManyGroups { .. }
+                | R::GroupTooLong(..)
                 | R::TooManyCategories { .. } => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
             },
             Error::NullArgument(_) | Error::PredictNull(_) | Error::PredictNullIndex(_) => {
@@ -359,7 +381,7 @@ impl Error {
             | Error::EvaluateTypes { .. }
             | Error::NotARowType => Code::ERRCODE_DATATYPE_MISMATCH,
             Error::LabelValue { .. } => Code::ERRCODE_INVALID_TEXT_REPRESENTATION,
-            Error::TooManyWeights { .. } => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+            Error::TooManyWeights { .. } | Error::TooManyModels { .. } => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
             Error::NoRows(_) | Error::OneClass { .. } | Error::NoWeight | Error::NoIndices => {
                 Code::ERRCODE_DATA_EXCEPTION
             }
@@ -393,7 +415,12 @@ impl Error {
                 Code::ERRCODE_INVALID_PARAMETER_VALUE
             }
             Error::FeatureType(_) => Code::ERRCODE_DATATYPE_MISMATCH,
-            Error::NotByAggregate(_) | Error::NotByWorkers(_) | Error::NotYet(_) => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
+            Error::NotByAggregate(_)
+            | Error::NotByWorkers(_)
+            | Error::NotTogether(_)
+            | Error::NotInParts(_)
+            | Error::NotYet(_) => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
+            Error::WarmStart { .. } => Code::ERRCODE_INVALID_PARAMETER_VALUE,
             Error::WorkerLost => Code::ERRCODE_INTERNAL_ERROR,
         }
     }
@@ -403,7 +430,13 @@ impl Error {
         let fixed = |s: &str| Some(s.to_owned());
         match self {
             Error::Row { fault, .. } => match fault.as_ref() {
-                R::NullLabel | R::NullFeatures | R::NullFeature(..) | R::NullWeight | R::NullElement(..) => {
+                R::NullLabel
+                | R::NullFeatures
+                | R::NullFeature(..)
+                | R::NullWeight
+                | R::NullElement(..)
+                | R::NullGroup
+                | R::NullValidation => {
                     fixed("Train with options => '{\"nulls\": \"skip\"}' to leave out rows with NULLs and count them.")
                 }
                 R::LabelNotFinite(..)
@@ -447,6 +480,12 @@ impl Error {
                     "Labels are -1 and 1 for logistic and svm, class numbers from 0 for softmax, any numbers for linear.",
                 ),
                 R::LabelTooLong(..) => fixed("Labels are at most 8191 bytes long."),
+                R::TooManyGroups { .. } => {
+                    fixed("Group by a column with fewer values, or combine rare ones in a query.")
+                }
+                R::GroupTooLong(..) => {
+                    fixed("Groups are at most 512 bytes long: they become part of the models' names.")
+                }
             },
             Error::Encoding => fixed("Use corgipile in a database with the encoding UTF8."),
             Error::NoModelTable(_) => fixed("Extension corgipile was dropped meanwhile, or its table renamed."),
@@ -469,6 +508,9 @@ impl Error {
             Error::NoSuchClass { known, .. } => Some(format!("The labels are {known}.")),
             Error::LabelValue { .. } => fixed("Use labels of the type that the column has."),
             Error::NoWeight => fixed("Give some rows a weight above 0."),
+            Error::TooManyModels { .. } => {
+                fixed("Together they have at most 134217727 weights; train them by several calls.")
+            }
             Error::TooManyWeights { .. } => {
                 fixed("A model has at most 134217727 weights, and its row in corgipile.models at most 1 GB.")
             }
@@ -527,6 +569,9 @@ impl Error {
             }
             Error::NotByAggregate(_) => fixed("Use corgipile_train()."),
             Error::NotByWorkers(_) => fixed("Use shuffle => 'corgipile', or workers => 1."),
+            Error::NotTogether(_) => fixed("Use workers => 1."),
+            Error::NotInParts(_) => fixed("Use shuffle => 'corgipile', or a query as source for each part."),
+            Error::WarmStart { hint, .. } => fixed(hint),
             Error::WorkerLost => {
                 fixed("The server's log may tell why; train with loader => 'in_process' to do without it.")
             }
@@ -551,6 +596,10 @@ pub enum Notice {
     FewBlocks { buffer_blocks: u32, blocks: u32 },
     /// Not as many processes as were asked for.
     FewerProcesses { asked: u32, processes: u32, why: &'static str },
+    /// An epoch is over, of one of several models if it has a name.
+    Epoch { of: Option<String>, epoch: u32, epochs: u32, figures: String },
+    /// One of several models has diverged.
+    OneDiverged { of: String, epoch: u32 },
     /// The worker that was asked for is not to be had.
     NoLoader(&'static str),
 }
@@ -558,7 +607,16 @@ pub enum Notice {
 impl Notice {
     /// Tells the client.
     pub fn report(self) {
+        let level = if matches!(self, Notice::OneDiverged { .. }) { PgLogLevel::WARNING } else { PgLogLevel::NOTICE };
         let (message, hint) = match self {
+            Notice::Epoch { of, epoch, epochs, figures } => {
+                let of = of.map_or(String::new(), |of| format!(" of {of}"));
+                (format!("epoch {epoch} of {epochs}{of}: {figures}"), None)
+            }
+            Notice::OneDiverged { of, epoch } => (
+                format!("{of} diverged in epoch {epoch} and is not stored"),
+                Some("The other models are trained on. Try a smaller learning_rate for this one."),
+            ),
             Notice::FewBlocks { buffer_blocks, blocks } => (
                 format!("the buffer holds only {buffer_blocks} of {blocks} blocks, too few to mix them well"),
                 Some("Use a larger buffer_size; '100%' shuffles a small table fully."),
@@ -573,7 +631,7 @@ impl Notice {
         if let Some(hint) = hint {
             report = report.set_hint(hint);
         }
-        report.report(PgLogLevel::NOTICE);
+        report.report(level);
     }
 }
 

@@ -32,7 +32,7 @@ fn cluster_factor(arguments: &Arguments) -> Result<Option<f64>> {
     let source = Source::resolve(&source)?;
     let features = match features {
         Some(features) => check_features(features, &label)?,
-        None => source.default_features(&label, None)?,
+        None => source.default_features(&label, &[])?,
     };
     let spec = DecoderSpec::new(kind, &label, &features);
     let decoder = source.decoder(&spec)?;

@@ -5,16 +5,17 @@ use crate::models::{self, ColumnKind, FeatureKind, Model};
 use crate::operators::{Buffers, DecoderSpec, Features, Known, Nulls, Shuffling, Source};
 use crate::pg::check_for_interrupts;
 use crate::pg::custom_scan::Flags;
+use crate::pg::number_sort::NumberSort;
 use crate::pg::query::Running;
 use pgrx::prelude::*;
-use sgd::Evaluation;
+use sgd::{Confusion, Evaluation, ModelKind, Retrieval, RocAuc, rank_key, softmax};
 use tuples::{Batch, TupleSource};
 
 #[pg_extern(sql = false)]
 fn corgipile_evaluate(
     model: i64,
     source: &str,
-) -> TableIterator<'static, (name!(metric, &'static str), name!(value, f64))> {
+) -> TableIterator<'static, (name!(metric, String), name!(value, Option<f64>))> {
     TableIterator::new(models::by_id(model).and_then(|model| evaluate(&model, source)).or_raise())
 }
 
@@ -22,12 +23,12 @@ fn corgipile_evaluate(
 fn corgipile_evaluate_by_name(
     model: &str,
     source: &str,
-) -> TableIterator<'static, (name!(metric, &'static str), name!(value, f64))> {
+) -> TableIterator<'static, (name!(metric, String), name!(value, Option<f64>))> {
     TableIterator::new(models::by_name(model).and_then(|model| evaluate(&model, source)).or_raise())
 }
 
 /// Reads label and features from `source`, by the names of the columns that the model was trained on.
-fn evaluate(model: &Model, source: &str) -> Result<Vec<(&'static str, f64)>> {
+fn evaluate(model: &Model, source: &str) -> Result<Vec<Metric>> {
     let source = Source::resolve(source)?;
     let categories = model.feature_kind.columns_of_categories(&model.features);
     let known = Known {
@@ -49,21 +50,107 @@ fn evaluate(model: &Model, source: &str) -> Result<Vec<(&'static str, f64)>> {
     let query = Running::start(planned, Running::active_snapshot(), 0, Flags::NONE);
     let mut buffers = Buffers::new(query, decoder);
     let mut evaluation = Evaluation::new(model.kind);
+    let mut curves = Curves::new(model);
     let mut batch = Batch::new(model.dim());
     while buffers.next_batch(&mut batch)? {
         check_for_interrupts();
-        evaluation.add(&model.linear, &batch);
+        evaluation.add_and_show(&model.linear, &batch, |decisions, label| curves.add(decisions, label));
     }
     let skipped = buffers.decoder.skipped();
     buffers.finish();
     if evaluation.tuples() == 0 {
         return Err(Error::NoRows("evaluate on"));
     }
-    let quality = match evaluation.r2() {
-        Some(r2) => ("r2", r2),
-        None => ("accuracy", evaluation.accuracy().unwrap_or_default()),
-    };
-    Ok(vec![quality, ("loss", evaluation.loss()), ("tuples", evaluation.tuples() as f64), ("skipped", skipped as f64)])
+    Ok(metrics(model, &evaluation, curves.areas(), skipped))
+}
+
+/// A name and a value, which is None if it is not defined.
+type Metric = (String, Option<f64>);
+
+/// What there is to say, the same for every kind of model first.
+fn metrics(model: &Model, evaluation: &Evaluation, areas: Vec<Option<f64>>, skipped: u64) -> Vec<Metric> {
+    let loss = evaluation.loss();
+    let mut all: Vec<Metric> = Vec::new();
+    let mut say = |metric: &str, value: Option<f64>| all.push((metric.to_owned(), value));
+    match evaluation.r2() {
+        Some(r2) => say("r2", Some(r2)),
+        None => say("accuracy", evaluation.accuracy()),
+    }
+    say("loss", Some(loss));
+    say("tuples", Some(evaluation.tuples() as f64));
+    say("skipped", Some(skipped as f64));
+    if !model.kind.is_classifier() {
+        say("rmse", evaluation.rmse());
+        say("mae", evaluation.mae());
+        return all;
+    }
+    if model.kind != ModelKind::Svm {
+        say("log_loss", Some(loss));
+    }
+    let (confusion, classes) = (evaluation.confusion(), &model.classes);
+    let per_class = model.kind == ModelKind::Softmax;
+    let Retrieval { precision, recall, f1 } =
+        if per_class { confusion.macro_average() } else { confusion.retrieval(1) };
+    let area = areas.iter().copied().sum::<Option<f64>>().map(|sum| sum / areas.len().max(1) as f64);
+    say("roc_auc", area.filter(|_| !areas.is_empty()));
+    say("precision", Some(precision));
+    say("recall", Some(recall));
+    say("f1", Some(f1));
+    for (i, class) in classes.iter().enumerate().filter(|_| per_class) {
+        let Retrieval { precision, recall, f1 } = confusion.retrieval(i);
+        say(&format!("roc_auc[{class}]"), areas.get(i).copied().flatten());
+        say(&format!("precision[{class}]"), Some(precision));
+        say(&format!("recall[{class}]"), Some(recall));
+        say(&format!("f1[{class}]"), Some(f1));
+    }
+    for (i, actual) in classes.iter().enumerate() {
+        for (j, predicted) in classes.iter().enumerate() {
+            if let Some(tuples) = confusion.cell(i, j) {
+                say(&format!("confusion[{actual},{predicted}]"), Some(tuples as f64));
+            }
+        }
+    }
+    all
+}
+
+/// The scores of all tuples, sorted to find the areas under the ROC curves: of the positive of two classes, or of each
+/// class against the others.
+struct Curves {
+    sorts: Vec<NumberSort>,
+    probabilities: Vec<f64>,
+}
+
+impl Curves {
+    /// For many classes there are no curves: each has a sort of its own.
+    fn new(model: &Model) -> Curves {
+        let outputs = model.linear.outputs;
+        let curves = if model.kind.is_classifier() && outputs <= Confusion::CELLS { outputs } else { 0 };
+        let sorts = (0..curves).map(|_| NumberSort::new(curves)).collect();
+        Curves { sorts, probabilities: vec![0.0; curves] }
+    }
+
+    fn add(&mut self, decisions: &[f32], label: f32) {
+        match self.sorts.as_mut_slice() {
+            [] => {}
+            [binary] => binary.push(rank_key(decisions[0].into(), label > 0.0)),
+            sorts => {
+                softmax(decisions, &mut self.probabilities);
+                for (class, (sort, p)) in sorts.iter_mut().zip(&self.probabilities).enumerate() {
+                    sort.push(rank_key(*p, class == label as usize));
+                }
+            }
+        }
+    }
+
+    /// An area per curve; None where all tuples are on one side.
+    fn areas(self) -> Vec<Option<f64>> {
+        let area = |sort: NumberSort| {
+            let mut roc = RocAuc::default();
+            sort.finish(|key| roc.add(key));
+            roc.area()
+        };
+        self.sorts.into_iter().map(area).collect()
+    }
 }
 
 /// Columns of the same names may have other types than those that the model was trained on: numbers in place of text,

@@ -7,6 +7,7 @@ mod cache;
 mod features;
 mod life;
 mod model;
+mod state;
 
 use crate::error::{Error, Result};
 use crate::pg::model_table::{self, Field, FloatArray, Key, ModelRow, ModelTable};
@@ -17,6 +18,7 @@ use pgrx::datum::JsonString;
 use pgrx::{JsonB, pg_sys};
 use serde_json::Value;
 use sgd::{LinearModel, ModelKind, Standardizer};
+pub use state::{MAX_STATE_BYTES, Past, past};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -42,10 +44,12 @@ pub struct NewModel<'a> {
     pub shuffle_bytes: Option<u64>,
     /// JSON: an object per epoch
     pub history: String,
+    /// what its training goes on from, if that is to be kept
+    pub training_state: Option<Vec<u8>>,
 }
 
 /// Bytes of a model's name, which has to fit an index.
-const MAX_NAME_BYTES: usize = 1024;
+pub const MAX_NAME_BYTES: usize = 1024;
 
 /// Is this a name for a model?
 ///
@@ -83,29 +87,30 @@ pub fn check_can_store(function: &str, name: Option<&str>) -> Result<()> {
 pub fn store(new: NewModel) -> Result<i64> {
     let (mean, scale) = new.standardizer.map(|s| (FloatArray(s.mean), FloatArray(s.scale))).unzip();
     let name = new.name;
-    let id = model_table::insert(
-        name,
-        vec![
-            Field::new("model", Some(new.kind.name())),
-            Field::new("source", Some(new.source)),
-            Field::new("label", Some(new.label)),
-            Field::object("label_type", pg_sys::REGTYPEOID, new.label_type),
-            Field::new("classes", new.classes),
-            Field::new("features", Some(new.features.to_vec())),
-            Field::new("feature_kind", Some(new.feature_kind.name())),
-            Field::new("categories", new.feature_kind.categories(new.features).map(JsonB)),
-            Field::new("index_base", new.feature_kind.index_base().map(|base| base as i32)),
-            Field::new("hyperparameters", Some(JsonB(new.hyperparameters))),
-            Field::new("weights", Some(FloatArray(new.linear.weights))),
-            Field::new("intercepts", Some(FloatArray(new.linear.intercepts))),
-            Field::new("feature_mean", mean),
-            Field::new("feature_scale", scale),
-            Field::new("skipped", Some(new.skipped as i64)),
-            Field::new("preparation_seconds", Some(new.preparation.as_secs_f64())),
-            Field::new("shuffle_bytes", new.shuffle_bytes.map(|bytes| bytes as i64)),
-            Field::new("history", Some(JsonString(new.history))),
-        ],
-    );
+    let mut fields = vec![
+        Field::new("model", Some(new.kind.name())),
+        Field::new("source", Some(new.source)),
+        Field::new("label", Some(new.label)),
+        Field::object("label_type", pg_sys::REGTYPEOID, new.label_type),
+        Field::new("classes", new.classes),
+        Field::new("features", Some(new.features.to_vec())),
+        Field::new("feature_kind", Some(new.feature_kind.name())),
+        Field::new("categories", new.feature_kind.categories(new.features).map(JsonB)),
+        Field::new("index_base", new.feature_kind.index_base().map(|base| base as i32)),
+        Field::new("hyperparameters", Some(JsonB(new.hyperparameters))),
+        Field::new("weights", Some(FloatArray(new.linear.weights))),
+        Field::new("intercepts", Some(FloatArray(new.linear.intercepts))),
+        Field::new("feature_mean", mean),
+        Field::new("feature_scale", scale),
+        Field::new("skipped", Some(new.skipped as i64)),
+        Field::new("preparation_seconds", Some(new.preparation.as_secs_f64())),
+        Field::new("shuffle_bytes", new.shuffle_bytes.map(|bytes| bytes as i64)),
+        Field::new("history", Some(JsonString(new.history))),
+    ];
+    if let Some(bytes) = new.training_state.filter(|_| state::are_kept()) {
+        fields.push(Field::new("training_state", Some(bytes)));
+    }
+    let id = model_table::insert(name, fields);
     id.ok_or_else(|| {
         let name = name.unwrap_or_default().to_owned();
         if model_table::has_versions() { Error::VersionConflict(name) } else { Error::ModelExists(name) }

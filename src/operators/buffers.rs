@@ -138,6 +138,17 @@ impl Buffers {
         }
     }
 
+    /// As [`end_worker`](Buffers::end_worker), before all epochs are over.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn stop_worker(&mut self, batch: &mut Batch) -> Result<()> {
+        match self.remote.take() {
+            Some(remote) => remote.finish(&self.query, batch, false),
+            None => Ok(()),
+        }
+    }
+
     /// Why the worker has not filled a single buffer, if so.
     pub fn unable(&self) -> Option<Why> {
         self.unable

@@ -9,6 +9,7 @@ mod class_weight;
 mod features;
 mod found;
 mod labels;
+mod parts;
 mod rows;
 mod sparse;
 mod spec;
@@ -19,6 +20,7 @@ pub use class_weight::ClassWeight;
 pub use features::Features;
 pub use found::{Found, OwnedSpec};
 pub use labels::{Labels, MAX_CLASSES};
+pub use parts::{HELD_OUT, HoldOut, PartSpec, Parts};
 use pgrx::pg_sys::Datum;
 pub use rows::PageRows;
 use rows::Weight;
@@ -66,6 +68,11 @@ pub struct Decoder {
     /// labels and weights of a page
     values: Vec<Datum>,
     row_weights: Vec<f32>,
+    /// None if all rows are of one part
+    parts: Option<Box<Parts>>,
+    /// what the columns of the row under way say of its part, and the tags of a page
+    tag: u32,
+    row_tags: Vec<u32>,
 }
 
 impl Decoder {
@@ -75,6 +82,7 @@ impl Decoder {
         weight: Option<Weight>,
         nulls: Nulls,
         standardizer: Option<Standardizer>,
+        parts: Option<Box<Parts>>,
     ) -> Decoder {
         let needed = |mixed: &Features| matches!(mixed, Features::Mixed(columns) if columns.need_preparation());
         let preparing = labels.need_preparation() || needed(&features);
@@ -89,6 +97,9 @@ impl Decoder {
             heaviest: 0.0,
             values: Vec::new(),
             row_weights: Vec::new(),
+            parts,
+            tag: 0,
+            row_tags: Vec::new(),
         }
     }
 
@@ -100,6 +111,19 @@ impl Decoder {
     /// The columns that are the features.
     pub fn features(&self) -> &Features {
         &self.features
+    }
+
+    /// The parts that rows fall into, if there are several.
+    pub fn parts(&self) -> Option<&Parts> {
+        self.parts.as_deref()
+    }
+
+    /// The rows that follow are of this block of the source.
+    #[inline]
+    pub fn begin_block(&mut self, block: u32) {
+        if let Some(parts) = &mut self.parts {
+            parts.begin_block(block);
+        }
     }
 
     /// Must all rows be gone through before anything can be learned? Then tuples have provisional labels and, if there
@@ -216,6 +240,9 @@ impl Decoder {
     /// unless there is no column of them.
     #[inline]
     fn finish(&mut self, batch: &mut Batch, first: usize) {
+        if self.parts.is_some() && first < batch.len() {
+            batch.tags_mut()[first..].copy_from_slice(&self.row_tags);
+        }
         if self.preparing || first == batch.len() {
             return;
         }

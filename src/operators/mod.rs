@@ -22,8 +22,8 @@ use block_shuffle::BlockShuffle;
 pub use block_shuffle::{CacheMode, CachePlan};
 pub use buffers::Buffers;
 pub use decoder::{
-    ClassWeight, Counts, Decoder, DecoderSpec, Features, Found, Known, MAX_CLASSES, MAX_WEIGHTS, Nulls, OwnedSpec,
-    Unseen,
+    ClassWeight, Counts, Decoder, DecoderSpec, Features, Found, HELD_OUT, HoldOut, Known, MAX_CLASSES, MAX_WEIGHTS,
+    Nulls, OwnedSpec, PartSpec, Parts, Unseen,
 };
 use serde::{Deserialize, Serialize};
 use shuffle::{BlockSize, BufferSize, Geometry, Strategy};
@@ -57,6 +57,10 @@ pub struct Shuffling {
     /// no batch has tuples of two blocks; for strategies that learn from the tuples as they come
     #[serde(default)]
     pub block_by_block: bool,
+    /// tuples in a buffer are left as they came: who learns from them shuffles each part of them by itself. Not for
+    /// strategies that keep tuples in the buffer
+    #[serde(default)]
+    pub in_parts: bool,
     /// None for whoever reads the tuples once, or wants slots
     #[serde(default)]
     pub cache: Option<CachePlan>,
@@ -81,6 +85,7 @@ impl Shuffling {
             buffer_size: BufferSize::Bytes(4 << 20),
             first_epoch: 0,
             block_by_block: false,
+            in_parts: false,
             cache: None,
         }
     }
@@ -109,6 +114,7 @@ impl Shuffling {
             buffer_size: buffer_size.parse().map_err(|e| invalid_size("buffer_size", e))?,
             first_epoch: 1,
             block_by_block: false,
+            in_parts: false,
             cache: None,
         };
         // whether the block size is one for our pages does not depend on how many there are

@@ -4,7 +4,7 @@
 //! It finds the classes of a softmax model and how many rows each has, the categories of columns of text, and, if asked,
 //! mean and deviation of the features, all in one. Without any of these there is no such pass.
 
-use super::{Buffers, Features};
+use super::{Buffers, Features, HELD_OUT};
 use crate::error::{Error, Result};
 use crate::pg::check_for_interrupts;
 use sgd::{Moments, Standardizer};
@@ -20,6 +20,7 @@ pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, standardize: bool) -> R
     let mut counts: Vec<u64> = Vec::new();
     while buffers.next_batch(batch)? {
         check_for_interrupts();
+        leave_held_out(batch);
         if standardize && batch.dim() > 0 {
             buffers.decoder.check_size(batch.dim(), true)?;
             let dim = if batch.is_sparse() { 0 } else { batch.dim() };
@@ -39,6 +40,13 @@ pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, standardize: bool) -> R
     let standardizer = moments.map(|moments| scaling(&moments, buffers.decoder.features()));
     *batch = Batch::dense(0);
     buffers.decoder.end_preparation(&counts, standardizer)
+}
+
+/// Nothing is learned from tuples that are held out for validation.
+fn leave_held_out(batch: &mut Batch) {
+    let Some(tags) = batch.tags().filter(|tags| tags.iter().any(|tag| tag & HELD_OUT != 0)) else { return };
+    let stay: Vec<u32> = (0..).zip(tags).filter(|(_, tag)| *tag & HELD_OUT == 0).map(|(place, _)| place).collect();
+    batch.retain(&stay);
 }
 
 /// Sparse features keep their zeros: they are divided by their deviation, but not centred.

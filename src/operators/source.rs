@@ -53,19 +53,19 @@ impl Source {
     }
 
     /// The features if the user has named none: columns features_k and features_v, or the latter alone; else all numbers
-    /// but the label, the weight and the primary key; else the one array of numbers.
+    /// but the label, the columns that mean something else, and the primary key; else the one array of numbers.
     ///
     /// # Errors
     /// [`Error::NoFeatures`]
-    pub fn default_features(&self, label: &str, weight: Option<&str>) -> Result<Vec<String>> {
-        let is_free = |name: &str| name != label && Some(name) != weight;
+    pub fn default_features(&self, label: &str, others: &[&str]) -> Result<Vec<String>> {
+        let is_free = |name: &str| name != label && !others.contains(&name);
         let has = |name: &str| is_free(name) && self.columns.iter().any(|c| c.name == name);
         if has(PAPERS_VALUES) {
             let names = if has(PAPERS_INDICES) { &[PAPERS_INDICES, PAPERS_VALUES][..] } else { &[PAPERS_VALUES] };
             return Ok(names.iter().map(|name| (*name).to_owned()).collect());
         }
-        let others = || self.columns.iter().filter(|c| is_free(&c.name));
-        let numbers: Vec<String> = others()
+        let free = || self.columns.iter().filter(|c| is_free(&c.name));
+        let numbers: Vec<String> = free()
             .filter(|c| !c.is_key && NumberType::of(base_type(c.type_oid)).is_some())
             .map(|c| c.name.clone())
             .collect();
@@ -73,10 +73,10 @@ impl Source {
             return Ok(numbers);
         }
         let arrays: Vec<String> =
-            others().filter(|c| ArrayReader::of(base_type(c.type_oid)).is_some()).map(|c| c.name.clone()).collect();
+            free().filter(|c| ArrayReader::of(base_type(c.type_oid)).is_some()).map(|c| c.name.clone()).collect();
         match arrays.len() {
             1 => Ok(arrays),
-            0 if others().any(|c| is_category(base_type(c.type_oid))) => {
+            0 if free().any(|c| is_category(base_type(c.type_oid))) => {
                 Err(Error::NoFeatures { hint: "Columns of text and enums are features if they are named.".into() })
             }
             0 => Err(Error::NoFeatures { hint: FEATURE_TYPES.into() }),

@@ -17,6 +17,7 @@ pub mod heap;
 pub mod meeting;
 pub mod model_table;
 pub mod number;
+pub mod number_sort;
 pub mod parallel;
 pub mod planner;
 pub mod query;

@@ -152,6 +152,12 @@ impl ModelTable {
         unsafe { pg_sys::table_close(self.relation, pg_sys::AccessShareLock as pg_sys::LOCKMODE) }
     }
 
+    /// Has it this column? An older version of the extension may lack it.
+    pub fn has(&self, column: &CStr) -> bool {
+        // SAFETY: a catalog lookup; the relation is open.
+        unsafe { pg_sys::get_attnum((*self.relation).rd_id, column.as_ptr()) != 0 }
+    }
+
     /// Shows `f` the row with this key that the running statement sees, if there is one.
     pub fn find<R>(&self, key: &Key, f: impl FnOnce(&ModelRow) -> R) -> Option<R> {
         let (mut f, mut result) = (Some(f), None);

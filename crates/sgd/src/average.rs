@@ -4,7 +4,8 @@
 
 use tuples::OutOfMemory;
 
-use crate::{Hyperparameters, LinearModel};
+use crate::saved::{Reader, Writer};
+use crate::{Hyperparameters, LinearModel, Schedule};
 
 /// Where a run of the theorem's schedule stands.
 #[derive(Debug)]
@@ -104,6 +105,34 @@ impl Theorem1 {
             }
             model.intercepts.iter_mut().zip(&self.intercepts).for_each(|(b, mean)| *b = *mean as f32);
         }
+    }
+
+    /// Everything, after a buffer.
+    pub(crate) fn save(&self, to: &mut Writer) {
+        to.whole(self.buffers);
+        to.whole(self.tuples as u64);
+        to.double(self.a.unwrap_or(-1.0));
+        to.double(self.total);
+        let dim = self.weights.first().map_or(0, Vec::len);
+        to.whole(dim as u64);
+        self.weights.iter().flatten().chain(&self.intercepts).for_each(|w| to.double(*w));
+    }
+
+    /// The run that was saved, of a model of so many features and outputs; None if it is not one.
+    pub(crate) fn read(from: &mut Reader<'_>, hyper: &Hyperparameters, [_, outputs]: [usize; 2]) -> Option<Theorem1> {
+        let Schedule::Theorem1 { mu, a } = hyper.schedule else { return None };
+        let mut theorem = Theorem1::new(mu, a, hyper, outputs);
+        theorem.buffers = from.whole()?;
+        theorem.tuples = usize::try_from(from.whole()?).ok()?;
+        let first = from.double()?;
+        theorem.a = theorem.a.or((first.is_finite() && first >= 0.0).then_some(first));
+        theorem.total = from.double()?;
+        let dim = usize::try_from(from.whole()?).ok().filter(|dim| *dim <= from.left())?;
+        theorem.reserve(dim).ok()?;
+        for place in theorem.weights.iter_mut().flatten().chain(&mut theorem.intercepts) {
+            *place = from.double().filter(|number| number.is_finite())?;
+        }
+        (theorem.total.is_finite() && theorem.total >= 0.0).then_some(theorem)
     }
 
     /// |w|² and |w|₁ of the average.

@@ -1,4 +1,4 @@
-//! Loss, accuracy and R² of a finished model.
+//! Loss, accuracy, R² and what else there is to say of a finished model.
 //!
 //! Guarantees: a tuple counts as correct exactly if the model's decisions put it into its class, since both compute the
 //! same bits; the losses are computed and summed in f64.
@@ -19,8 +19,83 @@ pub struct Evaluation {
     correct: u64,
     tuples: u64,
     targets: Spread,
+    /// of the absolute errors; linear only
+    absolute: f64,
+    confusion: Confusion,
     /// of a batch, output by output
     decisions: Vec<f32>,
+}
+
+/// How many tuples of which class were put into which.
+#[derive(Debug, Clone, Default)]
+pub struct Confusion {
+    /// of each class: tuples that are of it, that were put into it, and both
+    classes: Vec<[u64; 3]>,
+    /// of each actual class, for each predicted one; empty if there are more than [`CELLS`](Confusion::CELLS) allows
+    cells: Vec<u64>,
+}
+
+/// Precision, recall and F1; 0 where a denominator is 0.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Retrieval {
+    /// Of what was put into the class, the fraction that is of it.
+    pub precision: f64,
+    /// Of what is of the class, the fraction that was put into it.
+    pub recall: f64,
+    /// The harmonic mean of the two.
+    pub f1: f64,
+}
+
+impl Confusion {
+    /// With more classes there is no matrix.
+    pub const CELLS: usize = 100;
+
+    fn add(&mut self, actual: usize, predicted: usize, classes: usize) {
+        if self.classes.len() < classes {
+            self.classes.resize(classes, [0; 3]);
+            self.cells.resize(if classes <= Confusion::CELLS { classes * classes } else { 0 }, 0);
+        }
+        self.classes[actual][0] += 1;
+        self.classes[predicted][1] += 1;
+        self.classes[actual][2] += u64::from(actual == predicted);
+        if let Some(cell) = self.cells.get_mut(actual * classes + predicted) {
+            *cell += 1;
+        }
+    }
+
+    /// Tuples of class `actual` that were put into class `predicted`; None if nothing was judged, or there are too many
+    /// classes for a matrix.
+    pub fn cell(&self, actual: usize, predicted: usize) -> Option<u64> {
+        self.cells.get(actual * self.classes.len() + predicted).copied()
+    }
+
+    /// Tuples that are of this class.
+    pub fn actual(&self, class: usize) -> u64 {
+        self.classes.get(class).map_or(0, |counts| counts[0])
+    }
+
+    /// How well this class was found.
+    pub fn retrieval(&self, class: usize) -> Retrieval {
+        let [actual, predicted, both] = self.classes.get(class).copied().unwrap_or_default();
+        let share = |of: f64| if of == 0.0 { 0.0 } else { both as f64 / of };
+        let (actual, predicted) = (actual as f64, predicted as f64);
+        Retrieval { precision: share(predicted), recall: share(actual), f1: share((actual + predicted) / 2.0) }
+    }
+
+    /// The plain mean over all classes that a tuple is of, or was put into.
+    pub fn macro_average(&self) -> Retrieval {
+        let met = (0..self.classes.len()).filter(|class| self.classes[*class][..2] != [0, 0]);
+        let (mut sum, mut classes) = (Retrieval::default(), 0.0);
+        for class in met {
+            let Retrieval { precision, recall, f1 } = self.retrieval(class);
+            sum.precision += precision;
+            sum.recall += recall;
+            sum.f1 += f1;
+            classes += 1.0;
+        }
+        let mean = |sum: f64| if classes == 0.0 { 0.0 } else { sum / classes };
+        Retrieval { precision: mean(sum.precision), recall: mean(sum.recall), f1: mean(sum.f1) }
+    }
 }
 
 impl Evaluation {
@@ -31,7 +106,18 @@ impl Evaluation {
 
     pub(crate) fn with_level(kind: ModelKind, level: Level) -> Evaluation {
         let targets = Spread::default();
-        Evaluation { kind, level, loss: 0.0, correct: 0, tuples: 0, targets, decisions: Vec::new() }
+        let confusion = Confusion::default();
+        Evaluation {
+            kind,
+            level,
+            loss: 0.0,
+            correct: 0,
+            tuples: 0,
+            targets,
+            absolute: 0.0,
+            confusion,
+            decisions: Vec::new(),
+        }
     }
 
     /// Judges `model` on all tuples of `batch`, whose labels are as in training.
@@ -39,6 +125,14 @@ impl Evaluation {
     /// # Panics
     /// If the batch is dense and has not as many features as the model. A sparse one may have more, of weight 0.
     pub fn add(&mut self, model: &LinearModel, batch: &Batch) {
+        self.add_and_show(model, batch, |_, _| {});
+    }
+
+    /// As [`add`](Evaluation::add), and shows the decisions for each tuple, one per output, and its label.
+    ///
+    /// # Panics
+    /// As [`add`](Evaluation::add).
+    pub fn add_and_show(&mut self, model: &LinearModel, batch: &Batch, mut show: impl FnMut(&[f32], f32)) {
         self.decisions.clear();
         for k in 0..model.outputs {
             let (weights, intercept, decisions) = (model.weights_of(k), model.intercepts[k], &mut self.decisions);
@@ -58,6 +152,7 @@ impl Evaluation {
                 *z = self.decisions[k * batch.len() + i];
             }
             self.judge(&row, y);
+            show(&row, y);
         }
         self.tuples += batch.len() as u64;
     }
@@ -73,14 +168,17 @@ impl Evaluation {
             ModelKind::Linear => (f64::from(z) - f64::from(y)).powi(2) / 2.0,
             ModelKind::Softmax => cross_entropy(decisions, y as usize),
         };
-        self.correct += u64::from(match self.kind {
-            ModelKind::Logistic | ModelKind::Svm => (z > 0.0) == (y > 0.0),
-            ModelKind::Softmax => LinearModel::class_of(decisions) == y as usize,
-            ModelKind::Linear => false,
-        });
         if self.kind == ModelKind::Linear {
             self.targets.add(y.into());
+            self.absolute += (f64::from(z) - f64::from(y)).abs();
+            return;
         }
+        let (actual, predicted, classes) = match self.kind {
+            ModelKind::Softmax => (y as usize, LinearModel::class_of(decisions), decisions.len()),
+            _ => (usize::from(y > 0.0), usize::from(z > 0.0), 2),
+        };
+        self.correct += u64::from(actual == predicted);
+        self.confusion.add(actual, predicted, classes);
     }
 
     /// The mean loss, without a penalty; 0 if nothing was judged; infinite or NaN if a decision is beyond f32.
@@ -97,6 +195,21 @@ impl Evaluation {
     /// 1 - Σ (y - z)² / Σ (y - mean y)², for linear only. If all targets are the same it is 1 if they were met, else 0.
     pub fn r2(&self) -> Option<f64> {
         (self.kind == ModelKind::Linear).then(|| self.targets.r2(2.0 * self.loss))
+    }
+
+    /// The root of the mean squared error, for linear only.
+    pub fn rmse(&self) -> Option<f64> {
+        (self.kind == ModelKind::Linear).then(|| self.mean(2.0 * self.loss).sqrt())
+    }
+
+    /// The mean absolute error, for linear only.
+    pub fn mae(&self) -> Option<f64> {
+        (self.kind == ModelKind::Linear).then(|| self.mean(self.absolute))
+    }
+
+    /// Which tuples were put into which class: nothing for linear. Of two classes, class 1 is the positive one.
+    pub fn confusion(&self) -> &Confusion {
+        &self.confusion
     }
 
     /// How many tuples were judged.

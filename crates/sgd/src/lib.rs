@@ -27,20 +27,26 @@ mod kernels;
 mod loss;
 mod model;
 mod moments;
+mod roc;
+mod saved;
 mod scaler;
 mod sparse_moments;
 mod spread;
+mod stopping;
 #[cfg(test)]
 mod tests;
 mod together;
 mod trainer;
 
 pub use cluster::ClusterFactor;
-pub use evaluation::Evaluation;
+pub use evaluation::{Confusion, Evaluation, Retrieval};
 pub use exchange::{Combine, Exchange};
 pub use hyperparameters::{Hyperparameters, InvalidHyperparameter, ModelKind, Optimizer, Schedule, UnknownModel};
 pub use loss::{probability, softmax};
 pub use model::LinearModel;
 pub use moments::{Moments, Standardizer};
+pub use roc::{RocAuc, rank_key};
+pub use saved::Unfit;
 pub use scaler::Scaler;
+pub use stopping::{Losses, Stopping};
 pub use trainer::{Diverged, EpochReport, Trainer};

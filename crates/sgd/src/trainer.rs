@@ -77,9 +77,9 @@ pub struct Diverged {
 #[derive(Debug)]
 pub struct Trainer {
     pub(crate) hyper: Hyperparameters,
-    dim: usize,
+    pub(crate) dim: usize,
     level: Level,
-    epoch: u32,
+    pub(crate) epoch: u32,
     rate: f64,
     pub(crate) engine: Engine,
     pub(crate) theorem: Option<Theorem1>,
@@ -259,6 +259,14 @@ impl Trainer {
         match &self.engine {
             Engine::Fast(state) => Ok(state.model()),
             Engine::General(general) => general.model(),
+        }
+    }
+
+    /// Features that there are weights for.
+    pub fn dim(&self) -> usize {
+        match &self.engine {
+            Engine::Fast(_) => self.dim,
+            Engine::General(general) => general.head.dim as usize,
         }
     }
 

@@ -1,7 +1,7 @@
 //! A growing buffer of tuples, dense or sparse, with labels, weights, and the order in which to learn from them.
 //!
 //! Guarantees: after every change to its tuples the order is the identity over them, unless somebody else
-//! [makes it](Batch::leave_order); what a tuple consists of (row, label, weight) moves together; growing either succeeds or
+//! [makes it](Batch::leave_order); what a tuple consists of (row, label, weight, tag) moves together; growing either succeeds or
 //! leaves the batch as it was.
 
 use std::ops::Range;
@@ -22,6 +22,8 @@ pub struct Batch {
     labels: Vec<f32>,
     /// None: all weights are 1
     weights: Option<Vec<f32>>,
+    /// None: nobody wants any
+    tags: Option<Vec<u32>>,
     order: Vec<u32>,
     state: OrderState,
     /// where memory for dense rows comes from, unless it is the process's own
@@ -98,6 +100,7 @@ impl Batch {
             len: 0,
             labels: Vec::new(),
             weights: None,
+            tags: None,
             order: Vec::new(),
             state: OrderState::Identity,
             allocator: None,
@@ -159,6 +162,7 @@ impl Batch {
         let len = others.labels.len();
         assert!(others.weights.is_none_or(|weights| weights.len() == len), "a weight for each label");
         self.len = 0;
+        self.tags = None;
         copy(&mut self.labels, others.labels)?;
         self.weights = match (self.weights.take(), others.weights) {
             (_, None) => None,
@@ -282,7 +286,8 @@ impl Batch {
     /// Bytes of a tuple beside its row.
     #[inline]
     fn extra_bytes(&self) -> usize {
-        size_of::<f32>() * (1 + usize::from(self.weights.is_some())) + size_of::<u32>()
+        let own = 1 + usize::from(self.weights.is_some()) + usize::from(self.tags.is_some());
+        size_of::<f32>() * own + size_of::<u32>()
     }
 
     /// Tuples that fit without another allocation, but for the entries of sparse ones.
@@ -295,7 +300,8 @@ impl Batch {
         if self.state != OrderState::Left {
             rows = rows.min(self.order.capacity());
         }
-        self.weights.as_ref().map_or(rows, |weights| weights.capacity().min(rows))
+        let rows = self.weights.as_ref().map_or(rows, |weights| weights.capacity().min(rows));
+        self.tags.as_ref().map_or(rows, |tags| tags.capacity().min(rows))
     }
 
     /// Removes all tuples and keeps the memory.
@@ -308,6 +314,9 @@ impl Batch {
         if let Some(weights) = &mut self.weights {
             weights.clear();
         }
+        if let Some(tags) = &mut self.tags {
+            tags.clear();
+        }
         if let Rows::Sparse(sparse) = &mut self.rows {
             sparse.clear();
         }
@@ -319,6 +328,9 @@ impl Batch {
         self.labels.truncate(len);
         if let Some(weights) = &mut self.weights {
             weights.truncate(len);
+        }
+        if let Some(tags) = &mut self.tags {
+            tags.truncate(len);
         }
         if let Rows::Sparse(sparse) = &mut self.rows {
             sparse.truncate(len);
@@ -375,6 +387,9 @@ impl Batch {
             if let Some(weights) = &mut self.weights {
                 weights[to] = weights[from];
             }
+            if let Some(tags) = &mut self.tags {
+                tags[to] = tags[from];
+            }
             self.dense_rows_mut().copy(from, to);
         }
         self.truncate(len);
@@ -387,6 +402,9 @@ impl Batch {
             self.labels[to] = self.labels[from];
             if let Some(weights) = &mut self.weights {
                 weights[to] = weights[from];
+            }
+            if let Some(tags) = &mut self.tags {
+                tags[to] = tags[from];
             }
             if let Rows::Dense(dense) = &mut self.rows {
                 dense.copy(from, to);
@@ -554,6 +572,48 @@ impl Batch {
         self.weights.as_deref_mut().unwrap_or_default()
     }
 
+    /// Says whether the tuples have tags, and removes all tuples.
+    pub fn set_tagged(&mut self, tagged: bool) {
+        self.clear();
+        if tagged != self.tags.is_some() {
+            self.tags = tagged.then(Vec::new);
+        }
+    }
+
+    /// The tags, by place, not by order; None if there are none. What they mean is between who fills the batch and who
+    /// reads it.
+    #[inline]
+    pub fn tags(&self) -> Option<&[u32]> {
+        self.tags.as_deref()
+    }
+
+    /// The tags, by place, not by order: 0 for a new tuple. Empty if the batch is not tagged.
+    #[inline]
+    pub fn tags_mut(&mut self) -> &mut [u32] {
+        self.tags.as_deref_mut().unwrap_or_default()
+    }
+
+    /// Appends a copy of tuple `i` of another batch of the same kind, without its weight and tag.
+    ///
+    /// # Errors
+    /// As [`reserve`](Batch::reserve).
+    ///
+    /// # Panics
+    /// If one batch is sparse and the other is not, or dense tuples have other numbers of features.
+    pub fn push_copy(&mut self, from: &Batch, i: usize) -> Result<(), OutOfMemory> {
+        let label = from.label(i);
+        if from.is_sparse() {
+            let (indices, values) = from.sparse_row(i);
+            let (to_indices, to_values) = self.push_sparse(label, indices.len())?;
+            to_indices.copy_from_slice(indices);
+            to_values.copy_from_slice(values);
+        } else {
+            let features = from.features(i);
+            self.push(label)?.copy_from_slice(features);
+        }
+        Ok(())
+    }
+
     /// The order in which SGD sees the tuples: the identity after a fill, until shuffled or set.
     #[inline]
     pub fn order(&self) -> &[u32] {
@@ -641,6 +701,9 @@ impl Batch {
         if let Some(weights) = &mut self.weights {
             weights.resize(len, 1.0);
         }
+        if let Some(tags) = &mut self.tags {
+            tags.resize(len, 0);
+        }
         if self.state == OrderState::Identity {
             // grow() refuses what does not fit 32 bits
             self.order.extend(self.len as u32..len as u32);
@@ -685,6 +748,9 @@ impl Batch {
         }
         if let Some(weights) = &mut self.weights {
             weights.try_reserve_exact(more).map_err(|_| error)?;
+        }
+        if let Some(tags) = &mut self.tags {
+            tags.try_reserve_exact(more).map_err(|_| error)?;
         }
         match &mut self.rows {
             Rows::Dense(dense) if wanted > dense.capacity => dense.grow(self.len, wanted, error),

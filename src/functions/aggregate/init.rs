@@ -42,9 +42,9 @@ pub fn of_call(arguments: &Arguments) -> Result<Vec<u8>> {
         return Err(refuse("index_base", "applies only to sparse features: give sparse => true"));
     }
     let state = New {
-        hyperparameters: request.hyperparameters,
+        hyperparameters: request.first_point().hyperparameters,
         dim: dimensions as usize,
-        outputs: outputs(request.hyperparameters.kind, arguments.get(4))?,
+        outputs: outputs(request.kind, arguments.get(4))?,
         sparse,
         index_base: options.index_base.unwrap_or(1),
         skip_nulls: options.nulls == Nulls::Skip,

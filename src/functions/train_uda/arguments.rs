@@ -55,7 +55,7 @@ impl UdaRequest {
 
     /// What it takes to train the same model again.
     pub fn to_json(&self) -> Value {
-        let mut record = self.training.record();
+        let mut record = self.training.record(self.training.first_point());
         record.insert("path".into(), json!("uda"));
         record.insert("parallel".into(), json!(self.parallel));
         Value::Object(record)
@@ -85,6 +85,10 @@ fn check(request: &Request) -> Result<()> {
         ("option weight", options.weight.is_some()),
         ("option class_weight", options.class_weight.is_some()),
         ("option cache", options.cache.is_some()),
+        ("a validation part", options.validation.is_some()),
+        ("early stopping", options.stopping.is_some()),
+        ("option keep", options.keep != Default::default()),
+        ("option notice", options.notice),
     ];
     match given.into_iter().find(|(_, given)| *given) {
         Some((what, _)) => Err(Error::NotByAggregate(what)),

@@ -37,7 +37,7 @@ pub fn train(request: &UdaRequest, schema: &str) -> Result<Vec<EpochRow>> {
     let source = Source::resolve(&training.source)?;
     let features = match &training.features {
         Some(features) => features.clone(),
-        None => source.default_features(&training.label, None)?,
+        None => source.default_features(&training.label, &[])?,
     };
     let snapshot = Running::active_snapshot();
     let prepared = prepare(training, &source, &features, snapshot)?;
@@ -53,9 +53,10 @@ pub fn train(request: &UdaRequest, schema: &str) -> Result<Vec<EpochRow>> {
         (None, Sees::Snapshot(snapshot))
     };
     let first = first_state(training, &prepared, dimensions(&connection, &reading, training, &prepared, sees)?)?;
-    let coding = prepared.classes.as_ref().map_or(Coding::Number, |classes| {
-        Coding::of(classes, training.hyperparameters.kind.is_binary(), reading.label)
-    });
+    let coding = prepared
+        .classes
+        .as_ref()
+        .map_or(Coding::Number, |classes| Coding::of(classes, training.kind.is_binary(), reading.label));
     let epoch = Epoch { sql: reading.epoch(schema, &coding), parallel: request.parallel, sees };
     let (mut history, mut last) = epoch.repeat(&connection, first, training.max_epochs)?;
     let shuffle_bytes = copy.as_ref().map(|copy| copy.bytes);
@@ -71,7 +72,7 @@ pub fn train(request: &UdaRequest, schema: &str) -> Result<Vec<EpochRow>> {
     connection.close();
     let model_id = models::store(NewModel {
         name: training.name.as_deref(),
-        kind: training.hyperparameters.kind,
+        kind: training.kind,
         source: &training.source,
         label: &training.label,
         label_type: source.type_of(&training.label)?,
@@ -84,6 +85,7 @@ pub fn train(request: &UdaRequest, schema: &str) -> Result<Vec<EpochRow>> {
         skipped,
         preparation: prepared.time,
         shuffle_bytes,
+        training_state: None,
         history: serde_json::to_string(&history).expect("rows of plain values are always JSON"),
     })?;
     for row in &mut history {
@@ -150,9 +152,9 @@ fn dimensions(
 fn first_state(request: &Request, prepared: &Prepared, dim: usize) -> Result<Bytes> {
     let decoder = &prepared.decoder;
     decoder.check_size(dim, decoder.standardizer().is_some())?;
-    let kind = request.hyperparameters.kind;
+    let kind = request.kind;
     let state = New {
-        hyperparameters: request.hyperparameters,
+        hyperparameters: request.first_point().hyperparameters,
         dim,
         outputs: if kind == ModelKind::Softmax { decoder.labels().outputs() } else { 1 },
         sparse: matches!(decoder.features(), operators::Features::Sparse(_)),

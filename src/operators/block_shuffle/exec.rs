@@ -222,6 +222,7 @@ impl BlockShuffle {
         let Some(rows) = self.next_page() else { return Ok(0) };
         let loaded = self.timing.then(Instant::now);
         self.toast.forget();
+        decoder.begin_block(self.order[self.position - 1]);
         match (&mut self.pages, &mut self.layout) {
             (Some(Pages::Heap(scan)), Some(layout)) => {
                 let page = &mut HeapPage { scan, layout, toast: &mut self.toast, rows, names_table: false };

@@ -59,6 +59,18 @@ impl OwnedSpec {
     }
 }
 
+impl Found {
+    /// Without means and deviations.
+    pub fn without_standardizer(self) -> Found {
+        Found { standardizer: None, ..self }
+    }
+
+    /// With these means and deviations.
+    pub fn with_standardizer(self, standardizer: Option<Standardizer>) -> Found {
+        Found { standardizer, ..self }
+    }
+}
+
 /// What was found in the rows.
 #[derive(Serialize, Deserialize)]
 pub struct Found {
@@ -88,6 +100,13 @@ impl Decoder {
             },
             standardizer: self.standardizer().cloned(),
         }
+    }
+
+    /// Takes over what was found when a model was trained that is to be trained on: nothing else may come along. False if
+    /// the label's column cannot have the model's classes.
+    pub fn adopt_model(&mut self, found: &Found) -> bool {
+        self.adopt(found);
+        self.labels.close_by_model()
     }
 
     /// Takes over what another decoder of the same rows has found; this one must not have decoded anything.

@@ -140,6 +140,13 @@ impl Labels {
         classes.closed = found.prepared.then_some(Closed::Prepared);
     }
 
+    /// The classes that were adopted are those of a model. False if some of them are no values of the column.
+    pub fn close_by_model(&mut self) -> bool {
+        let Meaning::Class(classes) = &mut self.meaning else { return true };
+        classes.closed = Some(Closed::Model);
+        classes.values.len() == classes.codes.len()
+    }
+
     /// Must a class be met yet, of two that there are?
     pub fn lack_class(&self) -> bool {
         matches!(&self.meaning, Meaning::Class(classes) if classes.limit == 2 && classes.values.len() < 2)

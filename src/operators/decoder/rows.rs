@@ -2,6 +2,7 @@
 
 use super::categories::MixedFault;
 use super::features::Features;
+use super::parts::PartFault;
 use super::sparse::{self, SparseError};
 use super::{Decoder, Nulls};
 use crate::error::{Error, Result, RowAt, RowFault};
@@ -69,11 +70,15 @@ impl Decoder {
         self.shape_sparse(batch);
         let first = batch.len();
         self.row_weights.clear();
+        self.row_tags.clear();
         for i in 0..page.len() {
             // the next page is fetched as if this one were read from its end
             page.prefetch_next(page.len() - 1 - i);
             match self.append_sparse(batch, page.row(i)) {
-                Ok(Some(weight)) => self.row_weights.push(weight),
+                Ok(Some(weight)) => {
+                    self.row_weights.push(weight);
+                    self.push_tag(|| page.at(i));
+                }
                 Ok(None) => {}
                 Err(AppendError::Row(fault)) => return Err(fault.at(page.at(i))),
                 Err(AppendError::Other(error)) => return Err(error),
@@ -94,6 +99,8 @@ impl Decoder {
         }
         let first = batch.len();
         self.row_weights.resize(if self.weight.is_some() { page.len() } else { 0 }, 1.0);
+        self.row_tags.clear();
+        self.row_tags.resize(if self.parts.is_some() { page.len() } else { 0 }, 0);
         let mut rows = batch.extend(page.len())?;
         let mut skipped = false;
         let uniform = match &self.features {
@@ -116,6 +123,7 @@ impl Decoder {
             *label = match self.decode(page.row(i), features) {
                 Ok(Some((label, weight))) => {
                     self.row_weights.get_mut(i).into_iter().for_each(|place| *place = weight);
+                    self.row_tags.get_mut(i).into_iter().for_each(|place| *place = self.tag);
                     label
                 }
                 Ok(None) => {
@@ -125,7 +133,14 @@ impl Decoder {
                 Err(fault) => return Err(fault.at(page.at(i))),
             };
         }
+        if let Some(parts) = &self.parts {
+            self.row_tags.iter_mut().enumerate().for_each(|(i, tag)| *tag |= parts.of_place(page.at(i)));
+        }
         if skipped {
+            if self.parts.is_some() {
+                let mut labels = batch.labels()[first..].iter();
+                self.row_tags.retain(|_| labels.next().is_some_and(|label| !label.is_nan()));
+            }
             if self.weight.is_some() {
                 let mut labels = batch.labels()[first..].iter();
                 self.row_weights.retain(|_| labels.next().is_some_and(|label| !label.is_nan()));
@@ -162,6 +177,7 @@ impl Decoder {
     pub fn decode_row(&mut self, batch: &mut Batch, row: Row<'_>, at: RowAt) -> Result<()> {
         let first = batch.len();
         self.row_weights.clear();
+        self.row_tags.clear();
         let appended = if self.is_sparse() {
             self.shape_sparse(batch);
             self.append_sparse(batch, row)
@@ -169,7 +185,11 @@ impl Decoder {
             self.append_dense(batch, row)
         };
         match appended {
-            Ok(weight) => self.row_weights.extend(weight),
+            Ok(None) => {}
+            Ok(Some(weight)) => {
+                self.row_weights.push(weight);
+                self.push_tag(|| at);
+            }
             Err(AppendError::Row(fault)) => return Err(fault.at(at)),
             Err(AppendError::Other(error)) => return Err(error),
         }
@@ -195,11 +215,9 @@ impl Decoder {
         match self.features.dense_dim() {
             Some(dim) if batch.is_empty() && (batch.is_sparse() || batch.dim() != dim) => {
                 batch.become_dense(dim);
-                batch.set_weighted(self.is_weighted());
+                self.shape_others(batch);
             }
-            Some(_) if batch.is_empty() && batch.weights().is_some() != self.is_weighted() => {
-                batch.set_weighted(self.is_weighted());
-            }
+            Some(_) if batch.is_empty() && !self.fits_others(batch) => self.shape_others(batch),
             Some(_) => {}
             None => return false,
         }
@@ -217,9 +235,27 @@ impl Decoder {
 
     /// Makes `batch` one for sparse tuples.
     fn shape_sparse(&self, batch: &mut Batch) {
-        if batch.is_empty() && (!batch.is_sparse() || batch.weights().is_some() != self.is_weighted()) {
+        if batch.is_empty() && (!batch.is_sparse() || !self.fits_others(batch)) {
             batch.become_sparse(self.features.sparse_dim());
-            batch.set_weighted(self.is_weighted());
+            self.shape_others(batch);
+        }
+    }
+
+    /// Has `batch` weights and tags exactly if tuples have some?
+    fn fits_others(&self, batch: &Batch) -> bool {
+        batch.weights().is_some() == self.is_weighted() && batch.tags().is_some() == self.parts.is_some()
+    }
+
+    fn shape_others(&self, batch: &mut Batch) {
+        batch.set_weighted(self.is_weighted());
+        batch.set_tagged(self.parts.is_some());
+    }
+
+    /// Keeps the tag of the row that was just appended, and stands there, for the end of the page.
+    #[inline(always)]
+    fn push_tag(&mut self, at: impl FnOnce() -> RowAt) {
+        if let Some(parts) = &self.parts {
+            self.row_tags.push(self.tag | parts.of_place(at()));
         }
     }
 
@@ -271,6 +307,13 @@ impl Decoder {
                 None => return self.null(RowFault::NullWeight),
             },
         };
+        if let Some(parts) = &mut self.parts {
+            self.tag = match parts.of_row(row) {
+                Ok(tag) => tag,
+                Err(PartFault::Null(fault)) => return self.null(fault),
+                Err(PartFault::Row(fault)) => return Err(fault),
+            };
+        }
         Ok(Some((self.labels.read(label)?, weight)))
     }
 

@@ -4,6 +4,7 @@ use super::categories::MixedColumns;
 use super::class_weight::ClassWeight;
 use super::features::Features;
 use super::labels::Labels;
+use super::parts::{PartSpec, Parts};
 use super::rows::{FIRST_FEATURE, Weight};
 use super::sparse::SparseColumns;
 use super::{Decoder, MAX_WEIGHTS, Nulls, Unseen};
@@ -31,6 +32,8 @@ pub struct DecoderSpec<'a> {
     pub index_base: u32,
     /// dimensions of sparse tuples, if there may be no others
     pub dimensions: Option<usize>,
+    /// the parts that rows fall into
+    pub parts: Option<&'a PartSpec>,
     /// what a model has learned about labels and features; without it, they are found in the rows
     pub known: Option<Known<'a>>,
 }
@@ -68,13 +71,15 @@ impl<'a> DecoderSpec<'a> {
             nulls: Nulls::Error,
             index_base: 1,
             dimensions: None,
+            parts: None,
             known: None,
         }
     }
 
     /// The names of the columns in the sequence in which the decoder expects them.
     pub fn columns(&self) -> impl Iterator<Item = &'a str> {
-        std::iter::once(self.label).chain(self.features.iter().map(String::as_str)).chain(self.weight)
+        let parts = self.parts.into_iter().flat_map(PartSpec::columns);
+        std::iter::once(self.label).chain(self.features.iter().map(String::as_str)).chain(self.weight).chain(parts)
     }
 
     /// A decoder of rows with [`columns`](DecoderSpec::columns) out of `columns`.
@@ -86,7 +91,11 @@ impl<'a> DecoderSpec<'a> {
         let features = self.features(columns)?;
         let labels = self.labels(columns)?;
         let weight = self.weight.map(|name| self.weight(column(columns, name)?)).transpose()?;
-        Ok(Decoder::new(labels, features, weight, self.nulls, self.known.and_then(|known| known.standardizer.cloned())))
+        let before = self.features.len() + usize::from(weight.is_some());
+        let parts = self.parts.filter(|spec| !spec.is_empty());
+        let parts = parts.map(|spec| Parts::new(spec, columns, before).map(Box::new)).transpose()?;
+        let standardizer = self.known.and_then(|known| known.standardizer.cloned());
+        Ok(Decoder::new(labels, features, weight, self.nulls, standardizer, parts))
     }
 
     fn labels(&self, columns: &[Column]) -> Result<Labels> {

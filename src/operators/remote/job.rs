@@ -21,8 +21,8 @@ pub struct Job {
 /// Where to begin.
 #[derive(Serialize, Deserialize)]
 pub enum Task {
-    /// with the first epoch
-    FromStart,
+    /// with an epoch that nobody has begun, and what is known of the rows from elsewhere
+    FromStart { epoch: u64, found: Option<Box<Found>> },
     /// with a pass that finds out what there is
     Prepare { standardize: bool },
     /// where the leader has stopped: with this epoch, of tables of so many pages, and what it has found in the rows
@@ -32,7 +32,7 @@ pub enum Task {
 impl Job {
     /// To load all epochs of a source whose rows become tuples so, and to wait, or not, for the leader before each.
     pub fn new(spec: OwnedSpec, last_epoch: u64, waits: bool) -> Job {
-        Job { spec, instrument: 0, task: Task::FromStart, last_epoch, waits }
+        Job { spec, instrument: 0, task: Task::FromStart { epoch: 1, found: None }, last_epoch, waits }
     }
 
     /// The decoder that the leader has.
@@ -47,8 +47,7 @@ impl Job {
     pub fn epoch(&self) -> u64 {
         match &self.task {
             Task::Prepare { .. } => 0,
-            Task::FromStart => 1,
-            Task::Resume { epoch, .. } => *epoch,
+            Task::FromStart { epoch, .. } | Task::Resume { epoch, .. } => *epoch,
         }
     }
 }

@@ -22,6 +22,9 @@ fn main(worker: Worker) -> Result<()> {
     // permissions are checked here once more
     let query = Running::start(planned, Running::active_snapshot(), job.instrument, Flags::NONE);
     let mut buffers = Buffers::new(query, decoder);
+    if let Task::FromStart { found: Some(found), .. } = &job.task {
+        buffers.decoder.adopt_model(found);
+    }
     if let Task::Resume { epoch, pages, found } = &mut job.task {
         found.take().into_iter().for_each(|found| buffers.decoder.adopt(&found));
         buffers.query().top::<TupleShuffle>().with(|scan, node| scan.resume(node, *epoch, std::mem::take(pages)));
@@ -64,7 +67,7 @@ fn load(buffers: &mut Buffers, job: &Job, slots: &mut Slots) -> Result<Option<()
             }
         }
         // in the first epoch classes were met
-        if slots.tell(Say::Progress(progress(buffers, epoch == 1).into())).is_none() {
+        if slots.tell(Say::Progress(progress(buffers, epoch == job.epoch().max(1)).into())).is_none() {
             return Ok(None);
         }
     }

@@ -1,13 +1,14 @@
 //! EXPLAIN.
 
-use super::Training;
+use super::options::{By, Validation};
+use super::{Request, Training};
 use crate::operators::{ClassWeight, Features};
 use crate::pg::explain::Explain;
 use sgd::{Hyperparameters, Optimizer, Schedule};
 
 pub fn explain(training: &Training, explain: Explain) {
     let request = &training.request;
-    explain.text(c"Model", request.hyperparameters.kind.name());
+    explain.text(c"Model", request.kind.name());
     explain.text(c"Label", &request.label);
     explain.text(c"Features", &features(training));
     if let Some(weight) = &request.options.weight {
@@ -18,8 +19,15 @@ pub fn explain(training: &Training, explain: Explain) {
         Some(given) => explain.text(c"Class Weight", &given.to_json().to_string()),
         None => {}
     }
+    if let Some(resume) = &request.resume {
+        explain.text(c"Continues", &format!("model {} after epoch {}", resume.model.id, resume.epochs));
+    }
+    parts(request, explain);
     explain.integer(c"Epochs", request.max_epochs.into());
-    hyperparameters(&request.hyperparameters, explain);
+    match request.points.as_slice() {
+        [point] => hyperparameters(&point.hyperparameters, explain),
+        points => explain.integer(c"Grid Points", points.len() as i64),
+    }
     if request.workers > 1 {
         let ran = training.processes.filter(|_| explain.analyze());
         explain.integer(c"Processes", ran.unwrap_or(request.workers).into());
@@ -30,16 +38,39 @@ pub fn explain(training: &Training, explain: Explain) {
     explain.integer(c"Seed", request.shuffling.seed);
     if let (true, Some(last)) = (explain.analyze(), training.outcome.as_ref().and_then(|rows| rows.last())) {
         let tuples = training.outcome.iter().flatten().map(|row| row.tuples).sum();
+        if request.trains_several() {
+            explain.integer(c"Models", training.models as i64);
+        }
         explain.integer(c"Tuples", tuples);
         explain.integer(c"Skipped Tuples", training.buffers.decoder.skipped() as i64);
-        explain.float(c"Loss", last.loss, 6);
-        last.accuracy.into_iter().for_each(|accuracy| explain.float(c"Accuracy", accuracy, 6));
-        last.r2.into_iter().for_each(|r2| explain.float(c"R2", r2, 6));
+        if !request.trains_several() {
+            explain.float(c"Loss", last.loss, 6);
+            last.accuracy.into_iter().for_each(|accuracy| explain.float(c"Accuracy", accuracy, 6));
+            last.r2.into_iter().for_each(|r2| explain.float(c"R2", r2, 6));
+            last.validation_loss.into_iter().for_each(|loss| explain.float(c"Validation Loss", loss, 6));
+        }
     }
     if explain.timing() {
         explain.milliseconds(c"Compute Time", training.compute.as_secs_f64());
     }
     explain.inner_query(training.buffers.query());
+}
+
+/// The parts that rows fall into.
+fn parts(request: &Request, explain: Explain) {
+    if let Some(group) = &request.parts.group {
+        explain.text(c"Group By", group);
+    }
+    match &request.options.validation {
+        Some(Validation::Column(column)) => explain.text(c"Validation", &format!("rows with {column}")),
+        Some(Validation::Fraction { fraction, by: By::Row }) => {
+            explain.text(c"Validation", &format!("{fraction} of the rows"));
+        }
+        Some(Validation::Fraction { fraction, by: By::Block }) => {
+            explain.text(c"Validation", &format!("{fraction} of the blocks"));
+        }
+        None => {}
+    }
 }
 
 /// The columns, and what is done with them if that is not plain.

@@ -78,6 +78,7 @@ impl Loading {
         let loader = request.loader;
         let unfit = match request.shuffling.strategy {
             _ if request.workers > 1 => Some("each of several processes loads its own"),
+            _ if !request.parts.is_empty() => Some("the rows fall into groups or a validation part"),
             Strategy::SlidingWindow | Strategy::Mrs => Some("the strategy keeps tuples in the buffer"),
             _ => None,
         };
@@ -101,13 +102,19 @@ impl Loading {
         buffers.query().top::<TupleShuffle>().with(|scan, _| scan.set_loader(place, self.refused));
     }
 
-    /// Before anything is read: starts a worker if the user wants one.
-    pub fn begin(&mut self, buffers: &mut Buffers, prepares: bool, standardize: bool) {
+    /// Before anything is read: starts a worker if the user wants one. `resume`: so many epochs were trained before.
+    pub fn begin(&mut self, buffers: &mut Buffers, prepares: bool, resume: Option<u32>, standardize: bool) {
         if self.loader != Loader::Worker {
             return;
         }
         if self.refused.is_none() {
-            let task = if prepares { Task::Prepare { standardize } } else { Task::FromStart };
+            let task = match resume {
+                Some(epochs) => {
+                    Task::FromStart { epoch: u64::from(epochs) + 1, found: Some(Box::new(buffers.decoder.found())) }
+                }
+                None if prepares => Task::Prepare { standardize },
+                None => Task::FromStart { epoch: 1, found: None },
+            };
             self.start(buffers, task);
         }
         if let Some(why) = self.refused {
@@ -116,8 +123,8 @@ impl Loading {
         self.show(buffers, "worker");
     }
 
-    /// After the first epoch, when `epochs` are left: starts a worker if that pays.
-    pub fn after_first_epoch(&mut self, buffers: &mut Buffers, took: &Took, epochs: u32) {
+    /// After the first epoch of this training, epoch number `epoch`, when `epochs` are left: starts a worker if that pays.
+    pub fn after_first_epoch(&mut self, buffers: &mut Buffers, took: &Took, epoch: u32, epochs: u32) {
         if let (Some(why), None) = (buffers.unable(), self.refused) {
             self.refused = Some(why);
             Notice::NoLoader(why).report();
@@ -134,7 +141,7 @@ impl Loading {
             Some(_) if !took.is_worth_a_worker(epochs) => Some("a worker would not pay"),
             Some(pages) => {
                 let found = Some(Box::new(buffers.decoder.found()));
-                self.start(buffers, Task::Resume { epoch: 2, pages, found });
+                self.start(buffers, Task::Resume { epoch: u64::from(epoch) + 1, pages, found });
                 if self.refused.is_none() {
                     top.with(|scan, node| scan.forget(node));
                 }

@@ -5,11 +5,16 @@
 //! never trains twice.
 
 mod explain;
+mod grid;
+mod learners;
 mod loading;
 mod options;
 mod request;
+mod resume;
+mod split;
 mod together;
 mod training;
+mod validation;
 mod workers;
 
 use crate::error::OrRaise;

@@ -4,9 +4,10 @@
 //! option that is silently ignored costs its user a night of training.
 
 use crate::error::{Error, Result};
-use crate::operators::{CacheMode, ClassWeight, Features, Nulls, Unseen};
+use crate::operators::{CacheMode, ClassWeight, Features, HoldOut, Nulls, Unseen};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use sgd::{Hyperparameters, ModelKind, Optimizer, Schedule};
+use sgd::{Hyperparameters, ModelKind, Optimizer, Schedule, Stopping};
 
 /// What `options` say beyond the hyperparameters.
 #[derive(Default)]
@@ -24,10 +25,55 @@ pub struct Options {
     pub unseen: Option<Unseen>,
     /// whether decoded tuples are kept for the next epochs
     pub cache: Option<CacheMode>,
+    /// what is held out for validation
+    pub validation: Option<Validation>,
+    /// when to stop before the last epoch
+    pub stopping: Option<Stopping>,
+    pub keep: Keep,
+    /// tell the client of each epoch
+    pub notice: bool,
+}
+
+/// Rows that are held out for validation.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Validation {
+    Fraction { fraction: f64, by: By },
+    Column(String),
+}
+
+/// What is drawn for validation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum By {
+    #[default]
+    Row,
+    Block,
+}
+
+/// Which model is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Keep {
+    /// that of the last epoch
+    #[default]
+    Last,
+    /// that of the epoch with the lowest loss
+    Best,
+}
+
+impl Validation {
+    /// What a decoder is to hold out.
+    pub fn hold_out(&self, seed: i64) -> HoldOut {
+        match self {
+            Validation::Column(name) => HoldOut::Column(name.clone()),
+            Validation::Fraction { fraction, by: By::Row } => HoldOut::Rows { fraction: *fraction, seed },
+            Validation::Fraction { fraction, by: By::Block } => HoldOut::Blocks { fraction: *fraction, seed },
+        }
+    }
 }
 
 /// All keys, in the order in which they are listed.
-const KNOWN: [&str; 21] = [
+const KNOWN: [&str; 28] = [
     "a",
     "batch_size",
     "beta1",
@@ -38,16 +84,23 @@ const KNOWN: [&str; 21] = [
     "dimensions",
     "epsilon",
     "index_base",
+    "keep",
     "l1",
     "l2",
     "momentum",
     "mu",
+    "notice",
     "nulls",
     "optimizer",
+    "patience",
     "power",
     "schedule",
     "standardize",
+    "tolerance",
     "unseen",
+    "validation_by",
+    "validation_column",
+    "validation_fraction",
     "weight",
 ];
 
@@ -94,6 +147,10 @@ impl Options {
             dimensions: keys.integer("dimensions", 1, crate::operators::MAX_WEIGHTS as u64)?.map(|d| d as usize),
             unseen: keys.take("unseen", "\"error\" or \"zero\"", read)?,
             cache: keys.take("cache", "\"auto\", \"on\" or \"off\"", read)?,
+            validation: validation(&mut keys)?,
+            stopping: stopping(&mut keys)?,
+            keep: keys.take("keep", "\"last\" or \"best\"", read)?.unwrap_or_default(),
+            notice: keys.take("notice", "true or false", Value::as_bool)?.unwrap_or_default(),
         };
         Ok((options, hyperparameters))
     }
@@ -127,7 +184,46 @@ impl Options {
         add("index_base", self.index_base.map(|base| json!(base)));
         add("dimensions", self.dimensions.map(|dimensions| json!(dimensions)));
         add("unseen", self.unseen.map(|unseen| json!(unseen)));
+        match &self.validation {
+            Some(Validation::Column(column)) => drop(add("validation_column", Some(json!(column)))),
+            Some(Validation::Fraction { fraction, by }) => {
+                add("validation_fraction", Some(json!(fraction)));
+                add("validation_by", Some(json!(by)));
+            }
+            None => {}
+        }
+        add("tolerance", self.stopping.map(|stopping| json!(stopping.tolerance)));
+        add("patience", self.stopping.map(|stopping| json!(stopping.patience)));
+        add("keep", (self.keep != Keep::Last).then(|| json!(self.keep)));
     }
+}
+
+/// The rows to hold out, by a fraction or by a column.
+fn validation(keys: &mut Keys) -> Result<Option<Validation>> {
+    let column = keys.take("validation_column", "the name of a column", |v| v.as_str().map(str::to_owned))?;
+    let fraction = keys.take("validation_fraction", "a number between 0 and 1", |value| {
+        value.as_f64().filter(|fraction| *fraction > 0.0 && *fraction < 1.0)
+    })?;
+    match (column, fraction) {
+        (Some(_), Some(_)) => Err(invalid("validation_fraction", "does not go with validation_column")),
+        (column, None) => {
+            keys.refuse(&["validation_by"], "applies only with validation_fraction")?;
+            Ok(column.map(Validation::Column))
+        }
+        (None, Some(fraction)) => {
+            let by = keys.take("validation_by", "\"row\" or \"block\"", read)?.unwrap_or_default();
+            Ok(Some(Validation::Fraction { fraction, by }))
+        }
+    }
+}
+
+/// Stopping early is asked for by either of its numbers; the other is as scikit-learn has it.
+fn stopping(keys: &mut Keys) -> Result<Option<Stopping>> {
+    let not_negative = |value: &Value| value.as_f64().filter(|number| *number >= 0.0);
+    let tolerance = keys.take("tolerance", "a number of at least 0", not_negative)?;
+    let patience = keys.integer("patience", 1, 1_000_000)?;
+    let asked = tolerance.is_some() || patience.is_some();
+    Ok(asked.then(|| Stopping { tolerance: tolerance.unwrap_or(1e-3), patience: patience.unwrap_or(5) as u32 }))
 }
 
 /// Adds hyperparameters to the record of a training, by their options' names.

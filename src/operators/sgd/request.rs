@@ -1,18 +1,20 @@
 //! The arguments of corgipile_train(): as they come, and as they are understood.
 
+use super::grid::{self, Point};
 use super::loading::Loader;
-use super::options::{Options, record_hyperparameters};
+use super::options::{By, Options, Validation, record_hyperparameters};
+use super::resume::Resume;
 use crate::error::{Error, Result};
 use crate::models;
-use crate::operators::{DecoderSpec, Shuffling};
+use crate::operators::{DecoderSpec, PartSpec, Shuffling};
 use crate::pg::arguments::Arguments;
 use crate::pg::require_utf8;
 use serde_json::{Map, Value, json};
-use sgd::{Hyperparameters, ModelKind};
+use sgd::ModelKind;
 use shuffle::{Geometry, MAX_PROCESSES, Strategy};
 
 /// Epochs that a training may take. Each leaves a row to be kept, whatever it cost.
-const MAX_EPOCHS: i32 = 1_000_000;
+pub const MAX_EPOCHS: i32 = 1_000_000;
 
 /// The arguments in the function's order; None is NULL.
 #[derive(Default)]
@@ -43,14 +45,20 @@ pub struct Request {
     pub label: String,
     /// None: to be found in the source
     pub features: Option<Vec<String>>,
-    pub hyperparameters: Hyperparameters,
+    pub kind: ModelKind,
+    /// what is to be trained with: at least one point
+    pub points: Vec<Point>,
+    /// the most that one of them takes
     pub max_epochs: u32,
+    pub parts: PartSpec,
     pub shuffling: Shuffling,
     pub name: Option<String>,
     pub options: Options,
     pub loader: Loader,
     /// processes that are to train together
     pub workers: u32,
+    /// the training that goes on
+    pub resume: Option<Resume>,
 }
 
 impl Request {
@@ -63,30 +71,65 @@ impl Request {
             nulls: options.nulls,
             index_base: options.index_base.unwrap_or(1),
             dimensions: options.dimensions,
-            ..DecoderSpec::new(self.hyperparameters.kind, &self.label, features)
+            parts: Some(&self.parts),
+            ..DecoderSpec::new(self.kind, &self.label, features)
         }
     }
 
+    /// The columns that are neither label nor features.
+    pub fn other_columns(&self) -> Vec<&str> {
+        self.options.weight.as_deref().into_iter().chain(self.parts.columns()).collect()
+    }
+
+    /// May there be several models?
+    pub fn trains_several(&self) -> bool {
+        self.points.len() > 1 || self.parts.group.is_some()
+    }
+
+    /// Is something added to the name of the call to make that of a model?
+    pub fn adds_to_name(&self) -> bool {
+        self.parts.group.is_some() || self.first_point().says.is_some()
+    }
+
+    /// The number of the first epoch.
+    pub fn first_epoch(&self) -> u32 {
+        self.resume.as_ref().map_or(1, |resume| resume.epochs + 1)
+    }
+
+    /// The number of the last one, if nothing stops them before.
+    pub fn last_epoch(&self) -> u32 {
+        (self.first_epoch() - 1).saturating_add(self.max_epochs)
+    }
+
+    /// The only point, or the first.
+    pub fn first_point(&self) -> &Point {
+        &self.points[0]
+    }
+
     /// What it takes to train the same model again.
-    pub fn record(&self) -> Map<String, Value> {
+    pub fn record(&self, point: &Point) -> Map<String, Value> {
         let mut record = Map::new();
-        record_hyperparameters(&self.hyperparameters, &mut record);
+        record_hyperparameters(&point.hyperparameters, &mut record);
         self.options.record(&mut record);
-        record.insert("max_epochs".into(), json!(self.max_epochs));
+        let before = self.resume.as_ref().map_or(0, |resume| resume.epochs);
+        record.insert("max_epochs".into(), json!(before.saturating_add(point.max_epochs)));
+        if let Some(resume) = &self.resume {
+            record.insert("warm_start".into(), json!(resume.model.id));
+        }
         record.insert("shuffle".into(), json!(self.shuffling.strategy.name()));
         record.insert("seed".into(), json!(self.shuffling.seed));
         record
     }
 
     /// What it takes to train the same model again, how the source was read, and by how many processes.
-    pub fn to_json(&self, geometry: Geometry, processes: u32) -> Value {
-        let mut record = self.record();
+    pub fn to_json(&self, point: &Point, geometry: Geometry, processes: u32) -> Map<String, Value> {
+        let mut record = self.record(point);
         record.insert("block_size".into(), json!(self.shuffling.block_size.to_string()));
         record.insert("buffer_size".into(), json!(self.shuffling.buffer_size.to_string()));
         record.insert("workers".into(), json!(processes));
         record.insert("pages_per_block".into(), json!(geometry.pages_per_block));
         record.insert("buffer_blocks".into(), json!(geometry.buffer_blocks));
-        Value::Object(record)
+        record
     }
 }
 
@@ -125,13 +168,12 @@ impl TrainArguments {
     /// # Errors
     /// [`Error::NullArgument`], [`Error::Unknown`], [`Error::InvalidArgument`], [`Error::InvalidOption`],
     /// [`Error::OptionsNotAnObject`]
-    pub fn validate(self) -> Result<Request> {
-        let not_yet = [
-            ("warm_start", self.warm_start.is_some()),
-            ("group_by", self.group_by.is_some()),
-            ("grid", self.grid.is_some()),
-            ("sample", self.sample.is_some()),
-        ];
+    pub fn validate(mut self) -> Result<Request> {
+        let resume = match self.warm_start.take() {
+            Some(model) => Some(Resume::new(&model, &mut self)?),
+            None => None,
+        };
+        let not_yet = [("sample", self.sample.is_some())];
         if let Some((argument, _)) = not_yet.into_iter().find(|(_, given)| *given) {
             return Err(Error::NotYet(argument));
         }
@@ -152,26 +194,73 @@ impl TrainArguments {
         let workers = workers.ok_or_else(|| {
             invalid("workers", format!("{} is not in 1 to {MAX_PROCESSES}", self.workers.unwrap_or_default()))
         })?;
-        let (options, hyperparameters) = Options::parse(self.options, kind, self.learning_rate)?;
+        let base = grid::Base {
+            options: self.options,
+            kind,
+            learning_rate: self.learning_rate,
+            max_epochs: max_epochs as u32,
+        };
+        let (options, points) = grid::points(base, self.grid)?;
         let features = self.features.map(|features| check_features(features, &label)).transpose()?;
-        if let Some(weight) = &options.weight {
-            check_weight(weight, &label, features.as_deref())?;
+        let used = |name: &str| used_as(name, &label, features.as_deref());
+        if let Some((name, role)) = options.weight.as_ref().and_then(|name| Some((name, used(name)?))) {
+            return Err(invalid_option("weight", name, role));
+        }
+        if let Some(Validation::Column(name)) = &options.validation
+            && let Some(role) = used(name).or((options.weight.as_ref() == Some(name)).then_some("the weight"))
+        {
+            return Err(invalid_option("validation_column", name, role));
+        }
+        if let Some(name) = &self.group_by {
+            let flag = matches!(&options.validation, Some(Validation::Column(column)) if column == name);
+            let weight = options.weight.as_ref() == Some(name);
+            let role = used(name).or(weight.then_some("the weight")).or(flag.then_some("the validation column"));
+            if let Some(role) = role {
+                return Err(invalid("group_by", format!("column \"{name}\" is {role}")));
+            }
         }
         let shuffling = Shuffling::parse(self.shuffle, self.seed, self.block_size, self.buffer_size)?;
         if workers > 1 && shuffling.strategy != Strategy::CorgiPile {
             return Err(Error::NotByWorkers(shuffling.strategy.name()));
         }
+        let together = [
+            ("a warm start", resume.is_some()),
+            ("a grid", points.len() > 1),
+            ("groups", self.group_by.is_some()),
+            ("a validation part", options.validation.is_some()),
+            ("early stopping", points.iter().any(|point| point.stopping.is_some())),
+        ];
+        if let Some((what, _)) = together.into_iter().find(|(_, asked)| *asked && workers > 1) {
+            return Err(Error::NotTogether(what));
+        }
+        let hold_out = options.validation.as_ref().map(|validation| validation.hold_out(shuffling.seed));
+        let parts = PartSpec { group: self.group_by, hold_out };
+        if !parts.is_empty() && matches!(shuffling.strategy, Strategy::SlidingWindow | Strategy::Mrs) {
+            return Err(Error::NotInParts(shuffling.strategy.name()));
+        }
+        if matches!(options.validation, Some(Validation::Fraction { by: By::Block, .. }))
+            && shuffling.strategy == Strategy::EpochShuffle
+        {
+            let reason = "must be \"row\" with shuffle strategy epoch_shuffle, whose blocks are others in each epoch";
+            return Err(Error::InvalidOption { key: "validation_by".into(), reason: reason.into() });
+        }
+        if parts.group.is_some() || points[0].says.is_some() {
+            check_prefix(self.name.as_deref())?;
+        }
         Ok(Request {
             source,
             label,
             features,
-            hyperparameters,
-            max_epochs: max_epochs as u32,
+            kind,
+            max_epochs: points.iter().map(|point| point.max_epochs).max().unwrap_or_default(),
+            points,
+            parts,
             shuffling,
             name: self.name,
             options,
             loader: Loader::parse(self.loader.ok_or(Error::NullArgument("loader"))?)?,
             workers,
+            resume,
         })
     }
 }
@@ -206,14 +295,27 @@ pub fn check_features(features: Vec<Option<String>>, label: &str) -> Result<Vec<
     Ok(names)
 }
 
-/// The column of weights is neither the label nor a feature.
-fn check_weight(weight: &str, label: &str, features: Option<&[String]>) -> Result<()> {
-    let used = if weight == label {
-        "the label"
-    } else if features.is_some_and(|features| features.iter().any(|feature| feature == weight)) {
-        "a feature"
-    } else {
-        return Ok(());
-    };
-    Err(Error::InvalidOption { key: "weight".into(), reason: format!("names column \"{weight}\", which is {used}") })
+/// What a column is, if it is the label or a feature.
+fn used_as(name: &str, label: &str, features: Option<&[String]>) -> Option<&'static str> {
+    if name == label {
+        return Some("the label");
+    }
+    features.is_some_and(|features| features.iter().any(|feature| feature == name)).then_some("a feature")
+}
+
+fn invalid_option(key: &str, column: &str, role: &str) -> Error {
+    Error::InvalidOption { key: key.into(), reason: format!("names column \"{column}\", which is {role}") }
+}
+
+/// Bytes that the name of several models may have: what is added takes the other half.
+const MAX_PREFIX_BYTES: usize = models::MAX_NAME_BYTES / 2 - 16;
+
+/// Names of several models begin with this one; what is added may be as long as half of a name.
+fn check_prefix(name: Option<&str>) -> Result<()> {
+    match name {
+        Some(name) if name.len() > MAX_PREFIX_BYTES => {
+            Err(invalid("name", format!("it has more than {} bytes, with several models", MAX_PREFIX_BYTES)))
+        }
+        _ => Ok(()),
+    }
 }

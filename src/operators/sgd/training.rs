@@ -1,17 +1,22 @@
 //! Training, from the first look at the source to the stored model.
 
+use super::learners::{Learner, Learners};
 use super::loading::{Loading, Took};
 use super::request::Request;
-use super::together::learn;
+use super::resume::{self, refuse};
+use super::split::Split;
+use super::validation::{HeldOut, Judgement, Judges};
 use super::workers::Team;
 use crate::error::{Error, Notice, Result};
 use crate::models::{self, Categories, ColumnKind, FeatureKind, NewModel};
 use crate::operators::remote::Job;
-use crate::operators::{Buffers, CachePlan, Features, OwnedSpec, Shuffling, Source};
+use crate::operators::{Buffers, CachePlan, Features, OwnedSpec, Parts, Shuffling, Source};
+use crate::pg::check_for_interrupts;
 use crate::pg::custom_scan::Flags;
 use crate::pg::query::{Column, Running};
-use pgrx::{IntoDatum, pg_sys};
+use pgrx::{IntoDatum, JsonB, pg_sys};
 use serde::Serialize;
+use serde_json::{Value, json};
 use sgd::{EpochReport, Trainer};
 use shuffle::Geometry;
 use std::ffi::c_int;
@@ -35,11 +40,23 @@ pub struct EpochRow {
     pub r2: Option<f64>,
     /// time for a full shuffle before the epoch
     pub shuffle_seconds: f64,
+    /// of the rows that are held out, by the model at the end of the epoch; None if none are
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub validation_loss: Option<f64>,
+    /// accuracy, or R²
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub validation_score: Option<f64>,
+    /// what the grid says of the model, as JSON
+    #[serde(skip)]
+    pub grid_point: Option<String>,
+    /// the group that the model is of
+    #[serde(skip)]
+    pub group_value: Option<String>,
 }
 
 impl EpochRow {
     /// Columns of the result of corgipile_train().
-    pub const COLUMNS: usize = 8;
+    pub const COLUMNS: usize = 12;
 
     /// An epoch that took so long, without the full shuffle before it; the model is still to be stored.
     pub fn new(report: EpochReport, elapsed: Duration, shuffle: Duration) -> EpochRow {
@@ -53,13 +70,23 @@ impl EpochRow {
             seconds: elapsed.as_secs_f64(),
             r2: report.r2,
             shuffle_seconds: shuffle.as_secs_f64(),
+            validation_loss: None,
+            validation_score: None,
+            grid_point: None,
+            group_value: None,
         }
     }
 
-    /// What the epoch took, if it took `learn` to learn.
-    fn took(&self, learn: Duration) -> Took {
-        let load = Duration::from_secs_f64(self.seconds).saturating_sub(learn);
-        Took { tuples: self.tuples as u64, load, learn }
+    /// Loss and score, for a message.
+    pub fn figures(&self) -> String {
+        let figure = |name: &str, value: Option<f64>| value.map(|value| format!(", {name} {value:.6}"));
+        let more = [
+            figure("accuracy", self.accuracy),
+            figure("R2", self.r2),
+            figure("validation loss", self.validation_loss),
+            figure("validation score", self.validation_score),
+        ];
+        format!("loss {:.6}{}", self.loss, more.into_iter().flatten().collect::<String>())
     }
 
     /// The row as its columns.
@@ -73,6 +100,10 @@ impl EpochRow {
             self.tuples.into_datum(),
             self.seconds.into_datum(),
             self.r2.into_datum(),
+            self.validation_loss.into_datum(),
+            self.validation_score.into_datum(),
+            self.grid_point.clone().and_then(json_datum),
+            self.group_value.clone().into_datum(),
         ]
     }
 }
@@ -92,6 +123,10 @@ pub struct Training {
     pub(super) compute: Duration,
     /// that have trained it, if several were asked for and it was trained
     pub(super) processes: Option<u32>,
+    /// models that were stored
+    pub(super) models: usize,
+    split: Option<Split>,
+    held_out: Option<HeldOut>,
 }
 
 /// With fewer blocks in the buffer, one block more of a class changes the class's share in it by over a tenth.
@@ -107,23 +142,34 @@ impl Training {
         let label_type = source.type_of(&request.label)?;
         let features = match request.features.take() {
             Some(features) => features,
-            None => source.default_features(&request.label, request.options.weight.as_deref())?,
+            None => source.default_features(&request.label, &request.other_columns())?,
         };
         let spec = request.decoder_spec(&features);
-        let decoder = source.decoder(&spec)?;
+        let mut decoder = source.decoder(&spec)?;
         request.options.check_features(decoder.features())?;
-        let prepares = request.options.standardize || decoder.needs_preparation();
-        let first_epoch = if prepares { 0 } else { 1 };
+        if let Some(resume) = &request.resume {
+            resume.check(&features, decoder.features())?;
+            if !decoder.adopt_model(&resume.found) {
+                let hint = "Continue with labels of the type that the model was trained on.";
+                return Err(refuse(&resume.model, "the label's column cannot have its classes", hint));
+            }
+        }
+        let prepares = request.resume.is_none() && (request.options.standardize || decoder.needs_preparation());
+        let first_epoch = if prepares { 0 } else { request.first_epoch().into() };
         let cache = Some(CachePlan { mode: request.options.cache.unwrap_or_default(), epochs: request.max_epochs });
-        let planned = source.plan(&spec, &Shuffling { first_epoch, cache, ..request.shuffling.clone() })?;
+        let in_parts = !request.parts.is_empty();
+        let planned = source.plan(&spec, &Shuffling { first_epoch, cache, in_parts, ..request.shuffling.clone() })?;
         let buffers = Buffers::new(Running::start(planned, snapshot, instrument, flags), decoder);
         let job = Job::new(
             OwnedSpec::new(&request.decoder_spec(&features), source.columns()),
-            request.max_epochs.into(),
+            request.last_epoch().into(),
             request.shuffling.strategy.sorts(),
         );
         let loading = Loading::new(&request, &buffers, job);
         Ok(Training {
+            split: in_parts.then(|| Split::new(&request.shuffling)),
+            held_out: request.parts.hold_out.is_some().then(HeldOut::new),
+            models: 0,
             request,
             features,
             columns: source.columns().to_vec(),
@@ -143,7 +189,9 @@ impl Training {
     /// Whatever can be wrong with the rows; [`Error::Diverged`]; [`Error::ModelExists`]
     pub fn rows(&mut self) -> Result<&[EpochRow]> {
         if self.outcome.is_none() {
-            models::check_can_store("corgipile_train()", self.request.name.as_deref())?;
+            // of several models, the names are known in the end
+            let name = self.request.name.as_deref().filter(|_| !self.request.adds_to_name());
+            models::check_can_store("corgipile_train()", name)?;
             self.outcome = Some(self.train()?);
         }
         Ok(self.outcome.as_deref().unwrap_or_default())
@@ -158,7 +206,8 @@ impl Training {
         let start = Instant::now();
         let mut batch = Batch::dense(0);
         let standardize = self.request.options.standardize;
-        self.loading.begin(&mut self.buffers, self.prepares, standardize);
+        let resume = self.request.resume.as_ref().map(|resume| resume.epochs);
+        self.loading.begin(&mut self.buffers, self.prepares, resume, standardize);
         if self.prepares {
             self.buffers.prepare(&mut batch, standardize)?;
         }
@@ -168,107 +217,165 @@ impl Training {
         if self.prepares {
             self.buffers.next_epoch()?;
         }
-        let mut history: Vec<EpochRow> = Vec::new();
-        let trainer = match self.assemble(&mut batch)? {
-            Some((team, trainer)) => Some(self.epochs_together(team, trainer, &mut batch, &mut history)?),
-            None => self.epochs(&mut batch, &mut history)?,
-        };
-        if let Some(first) = history.first_mut() {
-            first.shuffle_seconds += shuffle.as_secs_f64();
+        let mut learners = Learners::default();
+        match self.assemble(&mut batch)? {
+            Some((team, trainer)) => learners.add(self.epochs_together(team, trainer, &mut batch)?),
+            None => self.epochs(&mut batch, &mut learners)?,
         }
-        let Some(trainer) = trainer else { return Err(Error::NoRows("train on")) };
-        self.store(&trainer, history, preparation)
+        if learners.is_empty() {
+            return Err(Error::NoRows("train on"));
+        }
+        self.store_all(learners, preparation, shuffle)
     }
 
-    /// All epochs, and what has learned from them.
-    fn epochs(&mut self, batch: &mut Batch, history: &mut Vec<EpochRow>) -> Result<Option<Trainer>> {
-        let mut trainer = None;
-        for epoch in 1..=self.request.max_epochs {
-            if epoch > 1 {
+    /// All epochs.
+    fn epochs(&mut self, batch: &mut Batch, learners: &mut Learners) -> Result<()> {
+        let (first, last) = (self.request.first_epoch(), self.request.last_epoch());
+        for epoch in first..=last {
+            if epoch > first {
                 self.buffers.next_epoch()?;
             }
-            let learned = self.compute;
-            let row = self.epoch(&mut trainer, batch)?;
-            if epoch == 1 {
-                let took = row.took(self.compute - learned);
-                self.loading.after_first_epoch(&mut self.buffers, &took, self.request.max_epochs - 1);
+            let took = self.epoch(epoch, learners, batch)?;
+            if epoch == first {
+                self.loading.after_first_epoch(&mut self.buffers, &took, epoch, last - epoch);
             }
-            history.push(row);
+            self.judge(epoch, learners, batch)?;
+            if learners.are_done() && epoch < last {
+                return self.buffers.stop_worker(batch);
+            }
         }
         // nothing can be stored before
-        self.buffers.end_worker(batch)?;
-        Ok(trainer)
+        self.buffers.end_worker(batch)
     }
 
     /// All epochs, together with other processes, which have ended afterwards.
-    fn epochs_together(
-        &mut self,
-        mut team: Team,
-        mut trainer: Trainer,
-        batch: &mut Batch,
-        history: &mut Vec<EpochRow>,
-    ) -> Result<Trainer> {
+    fn epochs_together(&mut self, mut team: Team, trainer: Trainer, batch: &mut Batch) -> Result<Learner> {
         let standardized = self.request.options.standardize;
         let diverged = |e: sgd::Diverged| Error::Diverged { epoch: e.epoch, standardized };
+        let mut learner = Learner::new(0, 0, trainer);
         for epoch in 1..=self.request.max_epochs {
             if epoch > 1 {
                 self.buffers.next_epoch()?;
             }
             let start = Instant::now();
-            trainer.begin_epoch();
+            learner.trainer.begin_epoch();
             let check = |trainer: &Trainer| trainer.check().map_err(diverged);
-            team.member.epoch(&mut self.buffers, &mut trainer, batch, check)?;
+            team.member.epoch(&mut self.buffers, &mut learner.trainer, batch, check)?;
             if epoch == 1 {
                 self.check_first_epoch()?;
             }
-            let report = trainer.end_epoch().map_err(diverged)?;
-            history.push(EpochRow::new(report, start.elapsed(), Duration::ZERO));
+            let report = learner.trainer.end_epoch().map_err(diverged)?;
+            learner.history.push(EpochRow::new(report, start.elapsed(), Duration::ZERO));
+            learner.judge(&self.request, 1, None, &|_, _| None)?;
         }
         self.compute = team.member.compute;
         team.finish(self.buffers.query());
-        Ok(trainer)
+        Ok(learner)
     }
 
-    /// One epoch of SGD.
-    fn epoch(&mut self, trainer: &mut Option<Trainer>, batch: &mut Batch) -> Result<EpochRow> {
-        let start = Instant::now();
-        if let Some(trainer) = trainer {
-            trainer.begin_epoch();
+    /// One epoch of SGD, and what it took.
+    fn epoch(&mut self, epoch: u32, learners: &mut Learners, batch: &mut Batch) -> Result<Took> {
+        let (start, compute_before) = (Instant::now(), self.compute);
+        let mut tuples = 0;
+        learners.begin_epoch();
+        if let Some(split) = &mut self.split {
+            split.begin_epoch(epoch.into());
         }
         while self.buffers.next_batch(batch)? {
             let compute = Instant::now();
-            let trainer = match trainer {
-                Some(trainer) => trainer,
-                None => trainer.insert(self.trainer(batch)?),
-            };
-            self.learn(trainer, batch)?;
+            tuples += batch.order().len() as u64;
+            self.learn(epoch, learners, batch)?;
             self.compute += compute.elapsed();
-            trainer.check().map_err(|e| self.diverged(e))?;
         }
-        let Some(trainer) = trainer else { return Err(Error::NoRows("train on")) };
-        if trainer.epoch() == 1 {
+        if learners.is_empty() {
+            return Err(Error::NoRows("train on"));
+        }
+        if epoch == self.request.first_epoch() {
             self.check_first_epoch()?;
         }
-        let report = trainer.end_epoch().map_err(|e| self.diverged(e))?;
         let shuffle = self.buffers.full_shuffle_time();
-        Ok(EpochRow::new(report, start.elapsed().saturating_sub(shuffle), shuffle))
+        let elapsed = start.elapsed().saturating_sub(shuffle);
+        learners.end_epoch(&self.request, elapsed, shuffle)?;
+        let learn = self.compute - compute_before;
+        Ok(Took { tuples, load: elapsed.saturating_sub(learn), learn })
     }
 
-    /// A trainer in its first epoch, for tuples as the first batch has them.
-    fn trainer(&self, batch: &Batch) -> Result<Trainer> {
-        let decoder = &self.buffers.decoder;
-        decoder.check_size(batch.dim(), decoder.standardizer().is_some())?;
-        let outputs = decoder.labels().outputs();
-        let mut trainer = Trainer::new(self.request.hyperparameters, batch.dim(), outputs, batch.is_sparse())?;
-        trainer.begin_epoch();
-        Ok(trainer)
+    /// Learns from a buffer in its order, or in those of its parts.
+    fn learn(&mut self, epoch: u32, learners: &mut Learners, batch: &mut Batch) -> Result<()> {
+        let first = self.request.first_epoch();
+        let parts = match &mut self.split {
+            None => vec![(0, 0..batch.order().len())],
+            Some(split) => {
+                let held_out = &mut self.held_out;
+                split.split(batch, |group, batch, places| match held_out {
+                    Some(held_out) if epoch == first => held_out.add(group, batch, places),
+                    _ => Ok(()),
+                })?
+            }
+        };
+        let (decoder, outputs) = (&self.buffers.decoder, self.buffers.decoder.labels().outputs());
+        for part in parts {
+            let resume = self.request.resume.as_ref();
+            learners.learn(&self.request, outputs, batch, part, |point| {
+                decoder.check_size(batch.dim(), decoder.standardizer().is_some())?;
+                let (hyper, dim, sparse) = (point.hyperparameters, batch.dim(), batch.is_sparse());
+                let mut trainer = match resume {
+                    Some(resume) => resume.trainer(hyper, dim, outputs, sparse)?,
+                    None => Trainer::new(hyper, dim, outputs, sparse)?,
+                };
+                trainer.begin_epoch();
+                Ok(trainer)
+            })?;
+        }
+        Ok(())
     }
 
-    /// Learns from a buffer in its order.
-    fn learn(&self, trainer: &mut Trainer, batch: &Batch) -> Result<()> {
-        let places = batch.order().len();
-        trainer.begin_buffer(places);
-        learn(trainer, batch, self.buffers.decoder.labels().outputs(), 0..places)
+    /// After an epoch: what those rows say that are held out, and who goes on.
+    fn judge(&mut self, epoch: u32, learners: &mut Learners, batch: &mut Batch) -> Result<()> {
+        let kind = self.request.kind;
+        let judgements = match &mut self.held_out {
+            None => Vec::new(),
+            Some(held_out) => {
+                if epoch == self.request.first_epoch() && !held_out.end_first_epoch() {
+                    return Err(Error::NoRows("validate on"));
+                }
+                let models = learners.models()?;
+                if held_out.must_be_read() {
+                    self.read_held_out(epoch, Judges::new(kind, models), batch)?
+                } else {
+                    let judge = |(group, model)| {
+                        check_for_interrupts();
+                        held_out.judge(kind, group, &model)
+                    };
+                    models.into_iter().map(judge).collect()
+                }
+            }
+        };
+        let groups = self.buffers.decoder.parts().map(Parts::groups);
+        let name = |group: usize, point: usize| self.suffix(groups.as_deref(), group, point);
+        learners.judge(&self.request, self.request.first_epoch(), judgements.into_iter(), &name)
+    }
+
+    /// Goes through the epoch once more, for the sake of what is held out.
+    fn read_held_out(&mut self, epoch: u32, mut judges: Judges, batch: &mut Batch) -> Result<Vec<Option<Judgement>>> {
+        let Some(split) = &mut self.split else { return Ok(Vec::new()) };
+        self.buffers.decoder.begin_epoch();
+        self.buffers.set_epoch(epoch.into());
+        while self.buffers.next_batch(batch)? {
+            check_for_interrupts();
+            split.held_out(batch, |group, batch, places| judges.add(group, batch, places))?;
+        }
+        Ok(judges.judgements().collect())
+    }
+
+    /// What tells a model from the others of this call: its group, the number of its point; None if there is only one.
+    fn suffix(&self, groups: Option<&[Option<String>]>, group: usize, point: usize) -> Option<String> {
+        let group = groups.and_then(|groups| groups.get(group)).cloned().flatten();
+        let point = self.request.points[point].says.as_ref().map(|_| (point + 1).to_string());
+        match (group, point) {
+            (Some(group), Some(point)) => Some(format!("{group}/{point}")),
+            (group, point) => group.or(point),
+        }
     }
 
     /// What is known only when all rows have been seen, but should be said before learning on.
@@ -289,14 +396,34 @@ impl Training {
         }
     }
 
-    fn diverged(&self, error: sgd::Diverged) -> Error {
-        Error::Diverged { epoch: error.epoch, standardized: self.request.options.standardize }
+    /// Stores the models, by group and point, and returns their rows.
+    fn store_all(&mut self, learners: Learners, preparation: Duration, shuffle: Duration) -> Result<Vec<EpochRow>> {
+        let parts = self.buffers.decoder.parts();
+        let (groups, order) = (parts.map(Parts::groups), parts.map_or_else(|| vec![0], Parts::sorted));
+        let mut rank = vec![0; order.len()];
+        (0..).zip(&order).for_each(|(i, group)| rank[*group as usize] = i);
+        let mut trained: Vec<Learner> = learners.into_trained().collect();
+        trained.sort_by_key(|learner| (rank[learner.group], learner.point));
+        let mut rows = Vec::new();
+        for mut learner in trained {
+            if let Some(first) = learner.history.first_mut() {
+                first.shuffle_seconds += shuffle.as_secs_f64();
+            }
+            rows.extend(self.store(learner, groups.as_deref(), preparation)?);
+            self.models += 1;
+        }
+        Ok(rows)
     }
 
-    /// Stores the model and returns the rows with its id.
-    fn store(&self, trainer: &Trainer, mut history: Vec<EpochRow>, preparation: Duration) -> Result<Vec<EpochRow>> {
+    /// Stores a model and returns its rows with its id.
+    fn store(
+        &self,
+        mut learner: Learner,
+        groups: Option<&[Option<String>]>,
+        preparation: Duration,
+    ) -> Result<Vec<EpochRow>> {
         let decoder = &self.buffers.decoder;
-        let mut linear = trainer.model()?;
+        let mut linear = learner.take_model()?;
         if linear.dim == 0 {
             return Err(Error::NoIndices);
         }
@@ -305,28 +432,54 @@ impl Training {
             linear.negate();
         }
         let request = &self.request;
+        let point = &request.points[learner.point];
+        let group = groups.and_then(|groups| groups[learner.group].clone());
+        let suffix = self.suffix(groups, learner.group, learner.point);
+        let name = match (&request.name, suffix) {
+            (Some(name), Some(suffix)) => Some(format!("{name}/{suffix}")),
+            (name, _) => name.clone(),
+        };
+        let mut record = request.to_json(point, self.buffers.geometry(), self.processes.unwrap_or(1));
+        if let (Some(column), Some(group)) = (&request.parts.group, &group) {
+            record.insert("group_by".into(), column.as_str().into());
+            record.insert("group".into(), group.as_str().into());
+        }
+        let losses = learner.losses;
+        let training_state = resume::save(&learner.trainer, decoder.found(), losses);
+        let mut history = learner.history;
+        let before = request.resume.as_ref().map_or(&[][..], |resume| &resume.history);
+        let all: Vec<Value> = before.iter().cloned().chain(history.iter().map(|row| json!(row))).collect();
         let model_id = models::store(NewModel {
-            name: request.name.as_deref(),
-            kind: request.hyperparameters.kind,
+            name: name.as_deref(),
+            kind: request.kind,
             source: &request.source,
             label: &request.label,
             label_type: self.label_type,
             classes: classes.map(|classes| classes.names),
             features: &self.features,
             feature_kind: feature_kind(decoder.features(), &self.features),
-            hyperparameters: request.to_json(self.buffers.geometry(), self.processes.unwrap_or(1)),
+            hyperparameters: Value::Object(record),
             linear,
             standardizer: decoder.standardizer().cloned(),
             skipped: decoder.skipped(),
             preparation,
             shuffle_bytes: self.buffers.full_shuffle_bytes(),
-            history: serde_json::to_string(&history).expect("rows of plain values are always JSON"),
+            history: Value::Array(all).to_string(),
+            training_state,
         })?;
+        let says = point.says.clone().map(|says| Value::Object(says).to_string());
         for row in &mut history {
             row.model_id = model_id;
+            row.grid_point.clone_from(&says);
+            row.group_value.clone_from(&group);
         }
         Ok(history)
     }
+}
+
+/// JSON as a jsonb.
+fn json_datum(text: String) -> Option<pg_sys::Datum> {
+    JsonB(serde_json::from_str(&text).ok()?).into_datum()
 }
 
 /// What the model is to know of its features.

@@ -103,7 +103,7 @@ impl Training {
         let task = Task {
             spec: OwnedSpec::new(&self.request.decoder_spec(&self.features), &self.columns),
             found: decoder.found(),
-            hyperparameters: self.request.hyperparameters,
+            hyperparameters: self.request.first_point().hyperparameters,
             max_epochs: self.request.max_epochs,
             dim,
             sparse,

@@ -245,14 +245,19 @@ impl TupleShuffle {
         self.order.clear();
         let (tuples, bytes) = match held.arrived(node, &mut self.order)? {
             Some(bytes) => {
-                self.mixer.arrived_at(last, &mut self.order);
+                self.mixer.arrived_at(last, if self.shuffling.in_parts { &mut [] } else { &mut self.order });
                 (self.order.len(), bytes)
             }
             None => {
                 let tuples = held.len();
                 // each tuple once, or, with one of a reservoir after each, twice
                 room(&mut self.order, if self.mixer.keeps_tuples() { 2 * tuples } else { tuples })?;
-                self.mixer.arrived(tuples, last, &mut self.order);
+                if self.shuffling.in_parts {
+                    self.order.extend(0..tuples as u32);
+                    self.mixer.arrived_at(last, &mut []);
+                } else {
+                    self.mixer.arrived(tuples, last, &mut self.order);
+                }
                 (tuples, held.bytes())
             }
         };

@@ -40,6 +40,10 @@ fn a_row_per_epoch_has_the_documented_columns() {
         ("tuples", "int8"),
         ("seconds", "float8"),
         ("r2", "float8"),
+        ("validation_loss", "float8"),
+        ("validation_score", "float8"),
+        ("grid_point", "jsonb"),
+        ("group_value", "text"),
     ];
     assert_eq!(columns, expected);
     let epochs = epochs_of(&rows);

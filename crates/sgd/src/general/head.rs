@@ -6,6 +6,7 @@
 use bytemuck::{Pod, Zeroable};
 
 use crate::loss::Totals;
+use crate::saved::{Reader, Writer};
 use crate::{EpochReport, Hyperparameters, ModelKind, Optimizer, Schedule};
 
 /// Says that bytes are a state, and of which version.
@@ -110,6 +111,39 @@ impl Head {
             touched: END,
             ..Head::zeroed()
         }
+    }
+
+    /// What changes, of a training that is settled.
+    pub(crate) fn save(&self, to: &mut Writer) {
+        to.whole(self.capacity);
+        to.whole(self.steps);
+        to.whole(self.time.into());
+        for number in [self.rate, self.scale, self.taken, self.unbiased[0], self.unbiased[1]] {
+            to.double(number);
+        }
+        to.whole(self.epoch.into());
+    }
+
+    /// The head of a training that was saved, with these hyperparameters; None if it is not one.
+    pub(crate) fn read(
+        from: &mut Reader<'_>,
+        hyper: Hyperparameters,
+        [dim, outputs]: [usize; 2],
+        sparse: bool,
+    ) -> Option<Head> {
+        let mut head = Head::new(hyper, dim, outputs, sparse);
+        head.capacity = from.whole()?;
+        head.steps = from.whole()?;
+        head.time = u32::try_from(from.whole()?).ok()?;
+        for place in [&mut head.rate, &mut head.scale, &mut head.taken] {
+            *place = from.double()?;
+        }
+        head.unbiased = [from.double()?, from.double()?];
+        head.epoch = u32::try_from(from.whole()?).ok()?;
+        let numbers = [head.taken, head.unbiased[0], head.unbiased[1]];
+        // the rate is about to be that of the next epoch
+        head.rate = if head.rate > 0.0 && head.shrink() > 0.0 { head.rate } else { hyper.learning_rate };
+        (numbers.iter().all(|number| number.is_finite()) && head.check().is_ok()).then_some(head)
     }
 
     /// Whether this could be the head of a state.

@@ -17,6 +17,7 @@ use std::ops::Range;
 use tuples::{Batch, LANES, OutOfMemory};
 
 use crate::kernels::{Kernel, Level, Simd};
+use crate::saved::{Reader, Writer};
 use crate::{Hyperparameters, LinearModel};
 use arrays::{Arrays, Layout};
 use dense::{LearnDense, LearnDenseRow};
@@ -287,6 +288,29 @@ impl General {
         let mut settled = self.try_clone()?;
         sweep(settled.level, &mut settled.head, settled.memory.as_mut());
         model(&settled.head, settled.memory.floats())
+    }
+
+    /// Everything that a training that is settled goes on from.
+    pub(crate) fn save(&self, to: &mut Writer) {
+        self.head.save(to);
+        to.floats(self.memory.floats().iter().copied());
+    }
+
+    /// The training that was saved, of so many features and outputs, to go on with these hyperparameters; None if it is
+    /// not one.
+    pub(crate) fn read(
+        from: &mut Reader<'_>,
+        hyper: Hyperparameters,
+        sizes: [usize; 2],
+        sparse: bool,
+        level: Level,
+    ) -> Option<General> {
+        let head = Head::read(from, hyper, sizes, sparse)?;
+        let length =
+            memory_size(&head).ok().filter(|length| length.checked_mul(4).is_some_and(|bytes| bytes <= from.left()))?;
+        let mut memory = Memory::zeros(length).ok()?;
+        from.floats_into(memory.as_mut().iter_mut())?;
+        Some(General { head, memory, level, message: Vec::new() })
     }
 
     fn try_clone(&self) -> Result<General, OutOfMemory> {

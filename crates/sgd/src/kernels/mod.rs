@@ -9,6 +9,7 @@ mod evaluate;
 mod learn;
 mod narrow;
 mod products;
+mod saved;
 mod simd;
 mod tally;
 mod wide;

@@ -1,7 +1,7 @@
 //! Decoded tuples in a temporary file.
 //!
 //! A record per page, one behind the other, of words: how many tuples, entries (if they are sparse) and left out rows
-//! there are, then the labels, the weights if there are some, and the features: of dense tuples row by row without padding, of
+//! there are, then the labels, the weights and the tags if there are some, and the features: of dense tuples row by row without padding, of
 //! sparse ones how many entries each has, all indices, all values.
 
 use crate::error::Result;
@@ -65,6 +65,9 @@ impl TupleFile {
         if let Some(weights) = batch.weights() {
             to.extend(weights[places.clone()].iter().map(|weight| weight.to_bits()));
         }
+        if let Some(tags) = batch.tags() {
+            to.extend(&tags[places.clone()]);
+        }
         if places.is_empty() {
             // the batch may not have a shape yet
         } else if batch.is_sparse() {
@@ -125,12 +128,14 @@ impl TupleFile {
         }
         decoder.shape(batch);
         let first = batch.len();
-        let of_tuple = 1 + usize::from(batch.weights().is_some());
+        let (weighted, tagged) = (usize::from(batch.weights().is_some()), usize::from(batch.tags().is_some()));
+        let of_tuple = 1 + weighted + tagged;
         let features = if batch.is_sparse() { tuples + 2 * entries } else { tuples * batch.dim() };
         let start = self.take(tuples * of_tuple + features)?;
         let words = &self.read[start..self.used];
         let (labels, words) = words.split_at(tuples);
-        let (weights, words) = words.split_at(tuples * (of_tuple - 1));
+        let (weights, words) = words.split_at(tuples * weighted);
+        let (tags, words) = words.split_at(tuples * tagged);
         if batch.is_sparse() {
             push_sparse(batch, labels, words)?
         } else {
@@ -138,6 +143,9 @@ impl TupleFile {
         }
         if !weights.is_empty() {
             copy(weights, &mut batch.weights_mut()[first..]);
+        }
+        if !tags.is_empty() {
+            batch.tags_mut()[first..].copy_from_slice(tags);
         }
         Ok(())
     }

@@ -1,0 +1,263 @@
+//! A trainer between two epochs as bytes, and a trainer of such bytes.
+//!
+//! Guarantees: a trainer that was saved and read learns on as if nothing had happened, bit for bit; of bytes that were not
+//! saved by a trainer like it there comes no trainer, and nothing worse. Numbers are little-endian.
+
+use crate::average::Theorem1;
+use crate::general::General;
+use crate::kernels::{Level, State};
+use crate::trainer::Engine;
+use crate::{Hyperparameters, ModelKind, Optimizer, Schedule, Trainer};
+
+/// Says that bytes are a trainer, and of which version.
+const MAGIC: &[u8] = b"cgptrn01";
+
+/// Why bytes are no trainer that goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Unfit {
+    /// They are none at all, or one of another size or kind.
+    #[error("its training state cannot be read")]
+    Malformed,
+    /// It was trained in another way.
+    #[error("its training state is that of another optimizer, batch_size, l1 or schedule")]
+    OtherWay,
+}
+
+impl Trainer {
+    /// Everything that learning goes on from, between two epochs.
+    pub fn save(&self) -> Vec<u8> {
+        let mut to = Writer(MAGIC.to_vec());
+        to.whole(self.way());
+        to.whole(self.dim() as u64);
+        to.whole(self.epoch.into());
+        match &self.engine {
+            Engine::Fast(state) => state.save(&mut to),
+            Engine::General(general) => general.save(&mut to),
+        }
+        if let Some(theorem) = &self.theorem {
+            theorem.save(&mut to);
+        }
+        to.0
+    }
+
+    /// The trainer that was saved, between two epochs, to go on with these hyperparameters.
+    ///
+    /// # Errors
+    /// [`Unfit`]
+    pub fn resume(hyper: Hyperparameters, outputs: usize, sparse: bool, saved: &[u8]) -> Result<Trainer, Unfit> {
+        let mut from = Reader(saved.strip_prefix(MAGIC).ok_or(Unfit::Malformed)?);
+        let way = from.whole().ok_or(Unfit::Malformed)?;
+        let dim = from.whole().and_then(|dim| usize::try_from(dim).ok()).ok_or(Unfit::Malformed)?;
+        let epoch = from.whole().and_then(|epoch| u32::try_from(epoch).ok()).ok_or(Unfit::Malformed)?;
+        // a dimension that the bytes cannot have takes no memory
+        if dim > saved.len() {
+            return Err(Unfit::Malformed);
+        }
+        let level = Level::detect();
+        let mut trainer = Trainer::with_level(hyper, if sparse { 0 } else { dim }, outputs, sparse, level)
+            .map_err(|_| Unfit::Malformed)?;
+        trainer.dim = dim;
+        if trainer.way() != way {
+            return Err(Unfit::OtherWay);
+        }
+        (trainer.engine, trainer.epoch) = match trainer.engine {
+            Engine::Fast(_) => {
+                let state = State::read(&mut from, dim, hyper.kind).ok_or(Unfit::Malformed)?;
+                (Engine::Fast(Box::new(state)), epoch)
+            }
+            Engine::General(_) => {
+                let general = General::read(&mut from, hyper, [dim, outputs], sparse, level).ok_or(Unfit::Malformed)?;
+                (Engine::General(Box::new(general)), epoch)
+            }
+        };
+        if let Some(theorem) = &mut trainer.theorem {
+            *theorem = Theorem1::read(&mut from, &hyper, [dim, outputs]).ok_or(Unfit::Malformed)?;
+        }
+        if from.0.is_empty() && trainer.check().is_ok() { Ok(trainer) } else { Err(Unfit::Malformed) }
+    }
+
+    /// What of the hyperparameters decides which numbers there are.
+    fn way(&self) -> u64 {
+        let hyper = &self.hyper;
+        let engine = u64::from(matches!(self.engine, Engine::General(_)));
+        let optimizer = match hyper.optimizer {
+            Optimizer::Sgd => 0,
+            Optimizer::Momentum { .. } => 1,
+            Optimizer::Adam { .. } => 2,
+        };
+        let kind = ModelKind::ALL.iter().position(|kind| *kind == hyper.kind).unwrap_or_default() as u64;
+        let flags = [hyper.batch_size > 1, hyper.l1 > 0.0, matches!(hyper.schedule, Schedule::Theorem1 { .. })];
+        let flags = flags.iter().fold(0, |bits, flag| bits << 1 | u64::from(*flag));
+        engine | optimizer << 8 | kind << 16 | flags << 24
+    }
+}
+
+/// Bytes that numbers are written to.
+pub(crate) struct Writer(Vec<u8>);
+
+impl Writer {
+    pub(crate) fn whole(&mut self, number: u64) {
+        self.0.extend_from_slice(&number.to_le_bytes());
+    }
+
+    pub(crate) fn double(&mut self, number: f64) {
+        self.0.extend_from_slice(&number.to_le_bytes());
+    }
+
+    pub(crate) fn floats(&mut self, numbers: impl Iterator<Item = f32>) {
+        numbers.for_each(|number| self.0.extend_from_slice(&number.to_le_bytes()));
+    }
+}
+
+/// Bytes that numbers are read from; None where there are no more.
+pub(crate) struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    pub(crate) fn whole(&mut self) -> Option<u64> {
+        let (number, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(u64::from_le_bytes(*number))
+    }
+
+    pub(crate) fn double(&mut self) -> Option<f64> {
+        self.whole().map(f64::from_bits)
+    }
+
+    /// Bytes that are left.
+    pub(crate) fn left(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(crate) fn floats_into<'a>(&mut self, places: impl Iterator<Item = &'a mut f32>) -> Option<()> {
+        for place in places {
+            let (number, rest) = self.0.split_first_chunk()?;
+            self.0 = rest;
+            *place = f32::from_le_bytes(*number);
+        }
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use tuples::Batch;
+
+    fn batch(kind: ModelKind, dim: usize, sparse: bool) -> Batch {
+        let mut batch = if sparse { Batch::sparse() } else { Batch::dense(dim) };
+        for i in 0..97usize {
+            let label = match kind {
+                ModelKind::Softmax => (i * 7 % 3) as f32,
+                ModelKind::Linear => (i * 31 % 17) as f32 / 8.0 - 1.0,
+                _ => {
+                    if i * 13 % 5 < 2 {
+                        1.0
+                    } else {
+                        -1.0
+                    }
+                }
+            };
+            let value = |j: usize| ((i * 37 + j * 11) % 29) as f32 / 16.0 - 0.9;
+            if sparse {
+                let touched: Vec<usize> = (0..dim).filter(|j| (i + j) % 3 == 0).collect();
+                let (indices, values) = batch.push_sparse(label, touched.len()).unwrap();
+                for (place, j) in touched.into_iter().enumerate() {
+                    (indices[place], values[place]) = (j as u32, value(j));
+                }
+            } else {
+                batch.push(label).unwrap().iter_mut().enumerate().for_each(|(j, x)| *x = value(j));
+            }
+        }
+        batch
+    }
+
+    fn epochs(trainer: &mut Trainer, batch: &Batch, count: u32) -> Vec<crate::EpochReport> {
+        let epoch = |_| {
+            trainer.begin_epoch();
+            for places in [0..40, 40..97] {
+                trainer.begin_buffer(places.len());
+                trainer.learn(batch, places).unwrap();
+            }
+            trainer.end_epoch().unwrap()
+        };
+        (0..count).map(epoch).collect()
+    }
+
+    fn bits(trainer: &Trainer) -> Vec<u32> {
+        let model = trainer.model().unwrap();
+        model.weights.iter().chain(&model.intercepts).map(|w| w.to_bits()).collect()
+    }
+
+    #[test]
+    fn a_trainer_that_was_saved_goes_on_bit_for_bit() {
+        let schedules = [
+            Schedule::Constant,
+            Schedule::EXPONENTIAL,
+            Schedule::InverseScaling { power: 0.5 },
+            Schedule::Theorem1 { mu: 0.01, a: None },
+        ];
+        for kind in ModelKind::ALL {
+            for schedule in schedules {
+                for optimizer in [Optimizer::Sgd, Optimizer::MOMENTUM, Optimizer::ADAM] {
+                    for (batch_size, l1, l2) in
+                        [(1, 0.0, 0.0), (1, 0.0, 0.01), (1, 0.001, 0.0), (8, 0.0, 0.0), (8, 0.0001, 0.001)]
+                    {
+                        for (dim, sparse) in [(5, false), (20, false), (100, false), (33, true)] {
+                            let hyper =
+                                Hyperparameters { kind, learning_rate: 0.01, schedule, optimizer, batch_size, l1, l2 };
+                            let (outputs, batch) =
+                                (if kind == ModelKind::Softmax { 3 } else { 1 }, batch(kind, dim, sparse));
+                            let new = || Trainer::new(hyper, dim, outputs, sparse).unwrap();
+                            let mut whole = new();
+                            let all = epochs(&mut whole, &batch, 4);
+                            let mut first = new();
+                            let mut reports = epochs(&mut first, &batch, 2);
+                            let mut second = Trainer::resume(hyper, outputs, sparse, &first.save()).unwrap();
+                            assert_eq!(second.epoch(), 2);
+                            reports.append(&mut epochs(&mut second, &batch, 2));
+                            assert_eq!(reports, all, "{hyper:?} {dim} {sparse}");
+                            assert_eq!(bits(&second), bits(&whole), "{hyper:?} {dim} {sparse}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn another_way_of_training_is_told_apart_from_nonsense() {
+        let hyper = Hyperparameters::new(ModelKind::Logistic);
+        let mut trainer = Trainer::new(hyper, 5, 1, false).unwrap();
+        epochs(&mut trainer, &batch(ModelKind::Logistic, 5, false), 1);
+        let saved = trainer.save();
+        let resume = |hyper, bytes: &[u8]| Trainer::resume(hyper, 1, false, bytes).map(|_| ()).unwrap_err();
+        assert_eq!(resume(Hyperparameters { optimizer: Optimizer::ADAM, ..hyper }, &saved), Unfit::OtherWay);
+        assert_eq!(resume(Hyperparameters { batch_size: 2, ..hyper }, &saved), Unfit::OtherWay);
+        assert_eq!(resume(hyper, &saved[..saved.len() - 1]), Unfit::Malformed);
+        assert_eq!(resume(hyper, &[&saved[..], &[0]].concat()), Unfit::Malformed);
+        assert_eq!(resume(hyper, b""), Unfit::Malformed);
+    }
+
+    proptest! {
+        #[test]
+        fn forged_bytes_do_no_harm(place in 0usize..2000, byte in any::<u8>(), sparse in any::<bool>(), general in any::<bool>()) {
+            let optimizer = if general { Optimizer::ADAM } else { Optimizer::Sgd };
+            let hyper = Hyperparameters { optimizer, ..Hyperparameters::new(ModelKind::Logistic) };
+            let batch = batch(ModelKind::Logistic, 5, sparse);
+            let mut trainer = Trainer::new(hyper, 5, 1, sparse).unwrap();
+            epochs(&mut trainer, &batch, 1);
+            let mut saved = trainer.save();
+            let place = place % saved.len();
+            saved[place] = byte;
+            if let Ok(mut forged) = Trainer::resume(hyper, 1, sparse, &saved)
+                && forged.model().unwrap().dim == 5
+            {
+                forged.begin_epoch();
+                forged.begin_buffer(97);
+                forged.learn(&batch, 0..97).unwrap();
+                let _ = forged.end_epoch();
+            }
+        }
+    }
+}

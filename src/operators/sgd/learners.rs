@@ -1,0 +1,243 @@
+//! The models that learn from the same tuples, side by side: one, or one for each point of a grid, for each group.
+
+use super::grid::Point;
+use super::options::Keep;
+use super::request::Request;
+use super::together::learn;
+use super::training::EpochRow;
+use super::validation::Judgement;
+use crate::error::{Error, Notice, Result};
+use crate::operators::MAX_WEIGHTS;
+use crate::pg::check_for_interrupts;
+use sgd::{LinearModel, Losses, Trainer};
+use std::ops::Range;
+use std::time::Duration;
+use tuples::Batch;
+
+/// One of the models.
+pub struct Learner {
+    /// number of its group
+    pub group: usize,
+    /// number of its point
+    pub point: usize,
+    pub trainer: Trainer,
+    pub history: Vec<EpochRow>,
+    pub losses: Losses,
+    /// the model of the best epoch, if that is to be kept
+    best: Option<LinearModel>,
+    state: State,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Learning,
+    Done,
+    Diverged,
+}
+
+/// All of them, by group, then by point.
+#[derive(Default)]
+pub struct Learners {
+    /// of each group, one per point, or none if the group has no tuples to learn from
+    groups: Vec<Vec<Learner>>,
+}
+
+/// Floats of rows that all models learn from before the next rows come: what the second cache level holds.
+const FLOATS_PER_CHUNK: usize = 1 << 16;
+
+impl Learners {
+    /// Those that learn.
+    fn learning(&mut self) -> impl Iterator<Item = &mut Learner> {
+        self.all_mut().filter(|learner| learner.state == State::Learning)
+    }
+
+    fn all_mut(&mut self) -> impl Iterator<Item = &mut Learner> {
+        self.groups.iter_mut().flatten()
+    }
+
+    /// Those that are to be stored.
+    pub fn into_trained(self) -> impl Iterator<Item = Learner> {
+        self.groups.into_iter().flatten().filter(|learner| learner.state != State::Diverged)
+    }
+
+    /// Is there none?
+    pub fn is_empty(&self) -> bool {
+        self.groups.iter().all(Vec::is_empty)
+    }
+
+    /// Has every one of them learned all that it is to learn?
+    pub fn are_done(&self) -> bool {
+        self.groups.iter().flatten().all(|learner| learner.state != State::Learning)
+    }
+
+    /// Takes one.
+    pub fn add(&mut self, learner: Learner) {
+        if self.groups.len() <= learner.group {
+            self.groups.resize_with(learner.group + 1, Vec::new);
+        }
+        self.groups[learner.group].push(learner);
+    }
+
+    /// Begins an epoch.
+    pub fn begin_epoch(&mut self) {
+        self.learning().for_each(|learner| learner.trainer.begin_epoch());
+    }
+
+    /// Learns from the tuples of a group that stand at these places of the batch's order. `new` makes the trainer of a
+    /// point, in its epoch.
+    ///
+    /// # Errors
+    /// Those of `new`, [`Error::Diverged`], [`Error::OutOfMemory`], [`Error::TooManyModels`]
+    pub fn learn(
+        &mut self,
+        request: &Request,
+        outputs: usize,
+        batch: &Batch,
+        (group, places): (usize, Range<usize>),
+        new: impl Fn(&Point) -> Result<Trainer>,
+    ) -> Result<()> {
+        if self.groups.get(group).is_none_or(Vec::is_empty) {
+            for (i, point) in request.points.iter().enumerate() {
+                let mut learner = Learner::new(group, i, new(point)?);
+                if let Some(resume) = &request.resume {
+                    learner.losses = resume.losses;
+                }
+                self.add(learner);
+            }
+            let models: usize = self.groups.iter().map(Vec::len).sum();
+            if models > 1 && models.saturating_mul(batch.dim().max(1) * outputs) > MAX_WEIGHTS {
+                return Err(Error::TooManyModels { models, dim: batch.dim() });
+            }
+        }
+        let learners = &mut self.groups[group];
+        learners.iter_mut().filter(|l| l.state == State::Learning).for_each(|l| l.trainer.begin_buffer(places.len()));
+        match learners.as_mut_slice() {
+            [learner] if learner.state == State::Learning => learn(&mut learner.trainer, batch, outputs, places)?,
+            learners => {
+                let floats =
+                    if batch.is_sparse() { 8 * (batch.nnz() / batch.len().max(1) + 1) } else { batch.stride() };
+                let chunk = (FLOATS_PER_CHUNK / floats).max(1);
+                for from in places.clone().step_by(chunk) {
+                    for learner in learners.iter_mut().filter(|learner| learner.state == State::Learning) {
+                        let chunk = from..(from + chunk).min(places.end);
+                        learn(&mut learner.trainer, batch, outputs, chunk)?;
+                    }
+                    check_for_interrupts();
+                }
+            }
+        }
+        for learner in learners.iter_mut().filter(|learner| learner.state == State::Learning) {
+            if let Err(diverged) = learner.trainer.check() {
+                learner.diverged(request, diverged)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends an epoch that took so long.
+    ///
+    /// # Errors
+    /// [`Error::Diverged`]
+    pub fn end_epoch(&mut self, request: &Request, elapsed: Duration, shuffle: Duration) -> Result<()> {
+        for learner in self.learning() {
+            match learner.trainer.end_epoch() {
+                Ok(report) => learner.history.push(EpochRow::new(report, elapsed, shuffle)),
+                Err(diverged) => learner.diverged(request, diverged)?,
+            }
+        }
+        let all = || self.groups.iter().flatten();
+        match all().map(|learner| learner.trainer.epoch()).max() {
+            Some(epoch) if all().all(|learner| learner.state == State::Diverged) => {
+                Err(Error::Diverged { epoch, standardized: request.options.standardize })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Those that have just ended an epoch: group and model.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`]
+    pub fn models(&mut self) -> Result<Vec<(usize, LinearModel)>> {
+        self.learning().map(|learner| Ok((learner.group, learner.trainer.model()?))).collect()
+    }
+
+    /// Takes what was judged of each of the [models](Learners::models), or None without a validation part, and decides who
+    /// goes on.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`]
+    pub fn judge(
+        &mut self,
+        request: &Request,
+        first: u32,
+        mut judgements: impl Iterator<Item = Option<Judgement>>,
+        names: &dyn Fn(usize, usize) -> Option<String>,
+    ) -> Result<()> {
+        for learner in self.learning() {
+            learner.judge(request, first, judgements.next().flatten(), names)?;
+        }
+        Ok(())
+    }
+}
+
+impl Learner {
+    /// One that learns.
+    pub fn new(group: usize, point: usize, trainer: Trainer) -> Learner {
+        let (history, losses) = (Vec::new(), Losses::default());
+        Learner { group, point, trainer, history, losses, best: None, state: State::Learning }
+    }
+
+    fn diverged(&mut self, request: &Request, error: sgd::Diverged) -> Result<()> {
+        if !request.trains_several() {
+            return Err(Error::Diverged { epoch: error.epoch, standardized: request.options.standardize });
+        }
+        self.state = State::Diverged;
+        let of = match &request.points[self.point].says {
+            Some(says) => format!("the model of grid point {}", serde_json::Value::Object(says.clone())),
+            None => "the model of a group".to_owned(),
+        };
+        Notice::OneDiverged { of, epoch: error.epoch }.report();
+        Ok(())
+    }
+
+    /// An epoch has ended, and held out tuples, if any, say this.
+    pub fn judge(
+        &mut self,
+        request: &Request,
+        first: u32,
+        judgement: Option<Judgement>,
+        name: &dyn Fn(usize, usize) -> Option<String>,
+    ) -> Result<()> {
+        let point = &request.points[self.point];
+        let Some(row) = self.history.last_mut() else { return Ok(()) };
+        row.validation_loss = judgement.map(|judgement| judgement.loss);
+        row.validation_score = judgement.map(|judgement| judgement.score);
+        let loss = row.validation_loss.unwrap_or(row.loss);
+        let last = first - 1 + point.max_epochs;
+        if request.options.notice {
+            let of = name(self.group, self.point);
+            Notice::Epoch { of, epoch: row.epoch as u32, epochs: last, figures: row.figures() }.report();
+        }
+        let epoch = row.epoch as u32;
+        let improved = self.losses.add(loss, point.stopping);
+        if improved && request.options.keep == Keep::Best {
+            self.best = Some(self.trainer.model()?);
+        }
+        if epoch >= last || point.stopping.is_some_and(|rule| self.losses.stop(rule)) {
+            self.state = State::Done;
+        }
+        Ok(())
+    }
+
+    /// The model that is to be stored.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`]
+    pub fn take_model(&mut self) -> Result<LinearModel> {
+        match self.best.take() {
+            Some(best) => Ok(best),
+            None => Ok(self.trainer.model()?),
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Argument `warm_start`: to go on where the training of a model has ended.
+//!
+//! What the arguments leave at their defaults is as it was in that training, so that a call with `warm_start` alone, on
+//! the same source, trains the model that so many more epochs would have trained.
+
+use super::request::TrainArguments;
+use crate::error::{Error, Result};
+use crate::models::{self, ColumnKind, FeatureKind, Model, Past};
+use crate::operators::{Features, Found};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use sgd::{Hyperparameters, Losses, Trainer};
+use std::rc::Rc;
+
+/// A training that goes on.
+pub struct Resume {
+    pub model: Rc<Model>,
+    /// epochs that were trained before
+    pub epochs: u32,
+    pub found: Found,
+    pub losses: Losses,
+    pub history: Vec<Value>,
+    trainer: Vec<u8>,
+}
+
+/// What is kept beside the trainer.
+#[derive(Serialize, Deserialize)]
+struct Header {
+    found: Found,
+    losses: Losses,
+    epochs: u32,
+}
+
+/// Options that belong together: who gives one of them, gives all.
+const TOGETHER: [&[&str]; 3] = [
+    &["schedule", "decay", "power", "mu", "a"],
+    &["optimizer", "momentum", "beta1", "beta2", "epsilon"],
+    &["validation_fraction", "validation_by", "validation_column"],
+];
+
+/// Options that a training records.
+const INHERITED: [&str; 25] = [
+    "a",
+    "batch_size",
+    "beta1",
+    "beta2",
+    "class_weight",
+    "decay",
+    "dimensions",
+    "epsilon",
+    "index_base",
+    "keep",
+    "l1",
+    "l2",
+    "momentum",
+    "mu",
+    "nulls",
+    "optimizer",
+    "patience",
+    "power",
+    "schedule",
+    "standardize",
+    "tolerance",
+    "unseen",
+    "validation_by",
+    "validation_column",
+    "validation_fraction",
+];
+
+/// The state of a training that has ended, to be kept with its model.
+pub fn save(trainer: &Trainer, found: Found, losses: Losses) -> Option<Vec<u8>> {
+    let header = Header { found: found.without_standardizer(), losses, epochs: trainer.epoch() };
+    let header = serde_json::to_vec(&header).expect("plain values are always JSON");
+    let mut state = (header.len() as u64).to_le_bytes().to_vec();
+    state.extend(header);
+    state.extend(trainer.save());
+    (state.len() <= models::MAX_STATE_BYTES).then_some(state)
+}
+
+impl Resume {
+    /// Finds the model and gives the arguments what it was trained with, where they say nothing else.
+    ///
+    /// # Errors
+    /// [`Error::NoModelName`], [`Error::ModelPermission`], [`Error::WarmStart`], [`Error::OptionsNotAnObject`]
+    pub fn new(model: &str, arguments: &mut TrainArguments) -> Result<Resume> {
+        let model = match (models::by_name(model), model.parse()) {
+            (Err(Error::NoModelName(_)), Ok(id)) => models::by_id(id)?,
+            (found, _) => found?,
+        };
+        let Past { state, record, history } = models::past(model.id)?;
+        let refuse = |reason: &str, hint| refuse(&model, reason, hint);
+        let none = "Only models that corgipile_train() of version 0.2.0 has stored can be continued.";
+        let state = state.ok_or_else(|| refuse("it was stored without its training state", none))?;
+        let (header, trainer) = read(&state).ok_or_else(|| refuse("its training state cannot be read", none))?;
+        inherit(arguments, &model, &record)?;
+        let mut losses = header.losses;
+        losses.forgive();
+        let found = header.found.with_standardizer(model.standardizer.clone());
+        Ok(Resume { epochs: header.epochs, found, losses, history, trainer: trainer.to_vec(), model })
+    }
+
+    /// Checks whether the features of a source are those of the model.
+    ///
+    /// # Errors
+    /// [`Error::WarmStart`]
+    pub fn check(&self, names: &[String], features: &Features) -> Result<()> {
+        let model = &self.model;
+        let fits = names == model.features
+            && match (&model.feature_kind, features) {
+                (FeatureKind::Array, Features::Array { .. }) => true,
+                (FeatureKind::Sparse { index_base }, Features::Sparse(_)) => features.index_base() == Some(*index_base),
+                (FeatureKind::Columns(kinds), Features::Columns { .. }) => kinds.iter().all(is_number),
+                (FeatureKind::Columns(kinds), Features::Mixed(_)) => {
+                    let categories = features.categories().unwrap_or_default();
+                    let has = |name: &String| categories.iter().any(|(column, _)| column == name);
+                    names.iter().zip(kinds).all(|(name, kind)| has(name) != is_number(kind))
+                }
+                _ => false,
+            };
+        let hint = "Leave argument features out, and give a source with the columns that the model was trained on.";
+        if fits { Ok(()) } else { Err(refuse(model, "the features are not those that it was trained on", hint)) }
+    }
+
+    /// The trainer as it was, to go on with these hyperparameters.
+    ///
+    /// # Errors
+    /// [`Error::WarmStart`]
+    pub fn trainer(&self, hyper: Hyperparameters, dim: usize, outputs: usize, sparse: bool) -> Result<Trainer> {
+        let model = &self.model;
+        let hint = "Continue with the optimizer, batch_size, l1 and schedule that it was trained with; leave them out to do so.";
+        let trainer = Trainer::resume(hyper, outputs, sparse, &self.trainer);
+        let trainer = trainer.map_err(|unfit| refuse(model, &unfit.to_string(), hint))?;
+        let fits = outputs == model.linear.outputs
+            && if sparse { trainer.dim() <= dim.max(model.dim()) } else { trainer.dim() == dim };
+        if fits { Ok(trainer) } else { Err(refuse(model, "its training state is that of other features", hint)) }
+    }
+}
+
+fn is_number(kind: &ColumnKind) -> bool {
+    matches!(kind, ColumnKind::Number)
+}
+
+/// The error about a model.
+pub fn refuse(model: &Model, reason: &str, hint: &'static str) -> Error {
+    Error::WarmStart { model_id: model.id, reason: reason.to_owned(), hint }
+}
+
+fn read(state: &[u8]) -> Option<(Header, &[u8])> {
+    let (len, rest) = state.split_first_chunk()?;
+    let (header, trainer) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*len)).ok()?)?;
+    Some((serde_json::from_slice(header).ok()?, trainer))
+}
+
+/// Gives the arguments what they leave open.
+fn inherit(arguments: &mut TrainArguments, model: &Model, record: &Map<String, Value>) -> Result<()> {
+    let hint = "Leave argument model out, or say what the model is.";
+    match arguments.model.as_deref() {
+        Some("logistic") => arguments.model = Some(model.kind.name().to_owned()),
+        Some(kind) if kind != model.kind.name() => {
+            return Err(refuse(model, &format!("it is a {} model", model.kind.name()), hint));
+        }
+        _ => {}
+    }
+    if arguments.label.as_deref() == Some("label") {
+        arguments.label = Some(model.label.clone());
+    }
+    let text = |key: &str| record.get(key).and_then(Value::as_str).map(str::to_owned);
+    for (argument, default, key) in [
+        (&mut arguments.shuffle, "corgipile", "shuffle"),
+        (&mut arguments.block_size, "auto", "block_size"),
+        (&mut arguments.buffer_size, "10%", "buffer_size"),
+    ] {
+        if argument.as_deref() == Some(default) {
+            *argument = text(key).or(argument.take());
+        }
+    }
+    arguments.seed = arguments.seed.or(record.get("seed").and_then(Value::as_i64));
+    if arguments.features.is_none() {
+        arguments.features = Some(model.features.iter().cloned().map(Some).collect());
+    }
+    let Value::Object(given) = arguments.options.get_or_insert_with(|| Value::Object(Map::new())) else {
+        return Err(Error::OptionsNotAnObject);
+    };
+    let says = |key: &str| given.contains_key(key);
+    let decided: Vec<&str> =
+        TOGETHER.iter().filter(|keys| keys.iter().any(|key| says(key))).flat_map(|keys| keys.iter().copied()).collect();
+    // the rate of theorem1 is either given or follows from a
+    let rate_from_a = says("a") || (!decided.contains(&"a") && record.get("a").is_some_and(Value::is_number));
+    if arguments.learning_rate.is_none() && !rate_from_a {
+        arguments.learning_rate = record.get("learning_rate").and_then(Value::as_f64);
+    }
+    for key in INHERITED.into_iter().filter(|key| !decided.contains(key)) {
+        if let Some(value) = record.get(key).filter(|value| !value.is_null()) {
+            given.entry(key).or_insert_with(|| value.clone());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,146 @@
+//! Tuples that are held out, and what they say of a model.
+//!
+//! They are kept from the first epoch on, as long as they are not too many. If they are, the source is read once more after
+//! each epoch: they are the same then, whatever it costs.
+
+use crate::error::Result;
+use crate::pg::check_for_interrupts;
+use sgd::{Evaluation, LinearModel, ModelKind};
+use tuples::Batch;
+
+/// Memory for tuples that are held out.
+const MEMORY: usize = 128 << 20;
+
+/// Tuples that are judged at once.
+const PER_JUDGEMENT: usize = 4096;
+
+/// The tuples that are held out, group by group.
+pub struct HeldOut {
+    kept: Vec<Batch>,
+    state: State,
+    /// held out in the first epoch
+    tuples: u64,
+}
+
+#[derive(PartialEq, Eq)]
+enum State {
+    /// the first epoch is under way
+    Filling,
+    Kept,
+    TooMany,
+}
+
+/// What the held out tuples of its group say of a model.
+#[derive(Debug, Clone, Copy)]
+pub struct Judgement {
+    pub loss: f64,
+    /// accuracy, or R²
+    pub score: f64,
+}
+
+impl HeldOut {
+    pub fn new() -> HeldOut {
+        HeldOut { kept: Vec::new(), state: State::Filling, tuples: 0 }
+    }
+
+    /// Takes tuples of a group, if this is the first epoch.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`](crate::error::Error::OutOfMemory)
+    pub fn add(&mut self, group: usize, batch: &Batch, places: &[u32]) -> Result<()> {
+        self.tuples += if self.state == State::Kept { 0 } else { places.len() as u64 };
+        if self.state != State::Filling {
+            return Ok(());
+        }
+        while self.kept.len() <= group {
+            self.kept.push(like(batch));
+        }
+        copy(batch, places, &mut self.kept[group])?;
+        if self.kept.iter().map(Batch::bytes).sum::<usize>() > MEMORY {
+            self.kept.clear();
+            self.state = State::TooMany;
+        }
+        Ok(())
+    }
+
+    /// The first epoch is over. True if anything was held out.
+    pub fn end_first_epoch(&mut self) -> bool {
+        if self.state == State::Filling {
+            self.state = State::Kept;
+        }
+        self.tuples > 0
+    }
+
+    /// Must the source be read once more to judge?
+    pub fn must_be_read(&self) -> bool {
+        self.state == State::TooMany
+    }
+
+    /// Judges a model on what was kept of a group.
+    pub fn judge(&self, kind: ModelKind, group: usize, model: &LinearModel) -> Option<Judgement> {
+        let batch = self.kept.get(group)?;
+        let mut evaluation = Evaluation::new(kind);
+        evaluation.add(model, batch);
+        judgement(&evaluation)
+    }
+}
+
+/// Models that are judged while the source is read.
+pub struct Judges {
+    /// a group and a model of it
+    models: Vec<(usize, LinearModel, Evaluation)>,
+    /// some tuples of a group
+    scratch: Option<Batch>,
+}
+
+impl Judges {
+    pub fn new(kind: ModelKind, models: Vec<(usize, LinearModel)>) -> Judges {
+        let models = models.into_iter().map(|(group, model)| (group, model, Evaluation::new(kind))).collect();
+        Judges { models, scratch: None }
+    }
+
+    /// Takes tuples of a group.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`](crate::error::Error::OutOfMemory)
+    pub fn add(&mut self, group: usize, batch: &Batch, places: &[u32]) -> Result<()> {
+        let scratch = self.scratch.get_or_insert_with(|| like(batch));
+        for places in places.chunks(PER_JUDGEMENT) {
+            scratch.clear();
+            copy(batch, places, scratch)?;
+            for (_, model, evaluation) in self.models.iter_mut().filter(|(of, ..)| *of == group) {
+                check_for_interrupts();
+                evaluation.add(model, scratch);
+            }
+        }
+        Ok(())
+    }
+
+    /// What came out, in the sequence of the models.
+    pub fn judgements(&self) -> impl Iterator<Item = Option<Judgement>> {
+        self.models.iter().map(|(_, _, evaluation)| judgement(evaluation))
+    }
+}
+
+fn judgement(evaluation: &Evaluation) -> Option<Judgement> {
+    let score = evaluation.accuracy().or(evaluation.r2())?;
+    (evaluation.tuples() > 0).then(|| Judgement { loss: evaluation.loss(), score })
+}
+
+/// An empty batch for tuples like these.
+fn like(batch: &Batch) -> Batch {
+    if batch.is_sparse() {
+        let mut sparse = Batch::sparse();
+        sparse.set_dim(batch.dim());
+        sparse
+    } else {
+        Batch::dense(batch.dim())
+    }
+}
+
+fn copy(from: &Batch, places: &[u32], to: &mut Batch) -> Result<()> {
+    for place in places {
+        to.push_copy(from, *place as usize)?;
+    }
+    Ok(())
+}
