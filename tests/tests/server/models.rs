@@ -359,7 +359,7 @@ fn the_functions_have_the_documented_signatures() {
          group_by text DEFAULT NULL::text, grid jsonb DEFAULT NULL::jsonb, \
          sample double precision DEFAULT NULL::double precision|\
          TABLE(model_id bigint, epoch integer, loss double precision, accuracy double precision, \
-         learning_rate double precision, tuples bigint, seconds double precision, r2 double precision)|v|u"
+         learning_rate double precision, tuples bigint, seconds double precision, r2 double precision, validation_loss double precision, validation_score double precision, grid_point jsonb, group_value text)|v|u"
     );
     let shuffle = db.line(
         "SELECT pg_get_function_arguments(oid), pg_get_function_result(oid) FROM pg_proc
