@@ -1,7 +1,9 @@
 # corgipile: `make demo` and `make test` are all that a newcomer needs; `make help` lists the rest.
 
-# The PostgreSQL to build for and install into. Only major version 15 is supported so far.
+# The PostgreSQL to build for and install into, of major version 15, 16 or 17.
 PG_CONFIG ?= /usr/lib/postgresql/15/bin/pg_config
+# `make test PG=17`: with a PostgreSQL of another major version, which is fetched and built if need be.
+PG ?=
 # Put before the paths of `make install` and `make uninstall`, to build a package.
 DESTDIR ?=
 # Real data sets: `make test` and `make accuracy` look for them here; `make demo DATA=...` trains on one of them.
@@ -12,11 +14,16 @@ export PG_CONFIG CARGO_TARGET_DIR
 # where rustup puts cargo if `make deps` has to install it
 export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 
+ifneq ($(PG),)
+PG_CONFIG := $(shell CARGO_TARGET_DIR=$(CARGO_TARGET_DIR) scripts/other-postgres $(PG))
+CARGO_TARGET_DIR := $(CARGO_TARGET_DIR)/pg$(PG)
+endif
+
 LIBRARY := $(CARGO_TARGET_DIR)/release/libcorgipile.so
 SOURCES = Cargo.toml Cargo.lock $(shell find src crates/*/src crates/*/Cargo.toml -type f)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test bench accuracy study install uninstall installcheck lint clean
+.PHONY: help deps build demo test soak bench accuracy study install uninstall installcheck lint clean
 
 help: ## List the targets
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 22
@@ -30,8 +37,12 @@ build: deps ## Build the extension in release mode
 demo: build ## Train on a label-clustered table without shuffling it (DATA=../shared/data: on real data)
 	@scripts/with-postgres --library $(LIBRARY) -- demo/run $(DATA)
 
-test: deps ## Test everything: pure crates, then the extension in a real server
+test: deps ## Test everything: pure crates, then the extension in a real server (PG=17: in another major version's)
 	@CORGIPILE_DATA=$(TEST_DATA) scripts/test
+
+soak: build ## Do the worst to a server for long: 200 faults of each kind at random moments (MOMENTS=..., SEED=...)
+	@CORGIPILE_MOMENTS=$(or $(MOMENTS),200) $(if $(SEED),CORGIPILE_SEED=$(SEED)) \
+	  scripts/with-postgres --library $(LIBRARY) -- cargo test --no-fail-fast -p corgipile-tests --test faults -- --nocapture
 
 bench: build ## Measure speed and write docs/results/speed.md (PARTS="epoch peers": these only)
 	@scripts/deps --study

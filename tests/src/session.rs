@@ -145,6 +145,11 @@ impl Session {
         writer.finish().unwrap_or_else(|e| panic!("{sql}\n{:#?}", Failure::from(e)));
     }
 
+    /// The server's major version.
+    pub fn major(&mut self) -> i32 {
+        self.value("SELECT current_setting('server_version_num')::int / 10000")
+    }
+
     /// The process that serves this session.
     pub fn pid(&mut self) -> i32 {
         self.value("SELECT pg_backend_pid()")

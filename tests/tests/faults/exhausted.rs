@@ -91,7 +91,7 @@ fn a_full_shared_memory_or_disk_is_an_error_and_leaves_nothing() {
            FROM generate_series(1, 3000) i;
          CREATE TABLE growing AS TABLE big;
          DELETE FROM growing WHERE id <= 1500 AND id % 5 > 0;
-         COPY (SELECT 1) TO PROGRAM 'mkdir /dev/shm/space'",
+         COPY (SELECT 1) TO PROGRAM 'mkdir /dev/shm/space; cat > /dev/null'",
     );
     db.run("CREATE TABLESPACE space LOCATION '/dev/shm/space'");
     // PostgreSQL keeps a segment for a session that has had workers

@@ -22,9 +22,10 @@ fn every_planner_setting_gives_the_same_results() {
     clustered(&mut db, "t", 2000);
     db.run("CREATE INDEX ON t (id); ANALYZE t");
     let expected = db.trained("'t', max_epochs => 3, seed => 1").bits();
+    let force = if db.major() > 15 { "debug_parallel_query" } else { "force_parallel_mode" };
     for settings in [
-        "SET force_parallel_mode = on",
-        "SET force_parallel_mode = regress",
+        format!("SET {force} = on").as_str(),
+        &format!("SET {force} = regress"),
         "SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0",
         "SET enable_seqscan = off",
         "SET enable_seqscan = off; SET enable_indexscan = off; SET enable_bitmapscan = off;

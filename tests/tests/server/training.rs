@@ -193,6 +193,8 @@ fn the_same_seed_gives_the_same_weights_bit_for_bit() {
     clustered(&mut db, "t", 3000);
     // Another physical copy, in another file, written by another statement.
     db.run("CREATE TABLE copy (LIKE t); INSERT INTO copy SELECT * FROM t; CREATE TABLE wide AS SELECT * FROM t");
+    let same_pages = db.line("SELECT pg_relation_size('t') = pg_relation_size('wide')") == "t";
+    assert!(same_pages || db.major() > 15, "CREATE TABLE AS leaves empty pages only since PostgreSQL 16");
     let train = |s: &mut Session, table: &str, rest: &str| {
         s.trained(&format!("'{table}', features => '{{features_v}}', max_epochs => 3, buffer_size => '20%'{rest}"))
             .bits()
@@ -201,7 +203,7 @@ fn the_same_seed_gives_the_same_weights_bit_for_bit() {
         let first = train(&mut db, "t", &format!(", model => '{model}', seed => 42"));
         assert_eq!(first, train(&mut db, "t", &format!(", model => '{model}', seed => 42")));
         assert_eq!(first, train(&mut db, "copy", &format!(", model => '{model}', seed => 42")));
-        assert_eq!(first, train(&mut db, "wide", &format!(", model => '{model}', seed => 42")));
+        assert_eq!(first == train(&mut db, "wide", &format!(", model => '{model}', seed => 42")), same_pages);
         assert_eq!(first, train(&mut db.session(), "t", &format!(", model => '{model}', seed => 42")));
         assert_ne!(first, train(&mut db, "t", &format!(", model => '{model}', seed => 43")));
         assert_ne!(first, train(&mut db, "t", &format!(", model => '{model}', seed => -42")));
