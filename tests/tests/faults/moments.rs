@@ -103,7 +103,41 @@ const STATEMENTS: &[Statement] = &[
              END LOOP;
          END $$",
     ),
+    statement(
+        3,
+        "SELECT * FROM corgipile_train('t', features => '{x}', max_epochs => 10,
+                                       grid => '{\"learning_rate\": [0.1, 0.01, 0.001]}')",
+    ),
+    statement(3, "SELECT * FROM corgipile_train('t', features => '{x}', max_epochs => 10, group_by => 'class')"),
+    statement(
+        2,
+        "SELECT * FROM corgipile_train('t', features => '{x}', max_epochs => 15, warm_start => 'kept');
+         SELECT * FROM corgipile_train('parts', features => '{x}', max_epochs => 15, buffer_size => '30%',
+                                       options => '{\"validation_fraction\": 0.2, \"patience\": 20}')",
+    ),
+    statement(
+        3,
+        "DO $$ BEGIN
+             FOR i IN 1..3 LOOP
+                 PERFORM corgipile_train('SELECT label, x FROM wide', max_epochs => 1, name => 'versions');
+             END LOOP;
+             FOR i IN 1..20 LOOP
+                 PERFORM corgipile_deploy('versions', 1 + i % 3);
+                 PERFORM corgipile_comment('versions', repeat('x', i * 100));
+                 PERFORM corgipile_grant('versions', 'public');
+                 PERFORM corgipile_rename('versions', 'other');
+                 PERFORM corgipile_predict('other', x) FROM wide WHERE id = i;
+                 PERFORM corgipile_rename('other', 'versions');
+                 PERFORM corgipile_revoke('versions', 'public');
+             END LOOP;
+         END $$",
+    ),
     with_workers(1, "SELECT * FROM corgipile_train('t', features => '{x}', max_epochs => 30, loader => 'worker')"),
+    with_workers(
+        3,
+        "SELECT * FROM corgipile_train('parts', features => '{x}', max_epochs => 8, loader => 'worker',
+                                       grid => '{\"learning_rate\": [0.1, 0.01, 0.001]}')",
+    ),
     with_workers(
         1,
         "SELECT * FROM corgipile_train('t', features => '{k,v}', max_epochs => 12, loader => 'worker',
