@@ -226,3 +226,23 @@ BEGIN
     END IF;
 END
 $$;
+
+-- --------------------------------------------------------------------------------------------------------------- progress
+
+CREATE FUNCTION corgipile.progress(
+    OUT pid int, OUT datid oid, OUT usesysid oid, OUT relid oid, OUT epoch int, OUT epochs int, OUT blocks_done bigint,
+    OUT blocks_total bigint, OUT loss float8, OUT tuples bigint, OUT tuples_per_second float8, OUT started_at timestamptz,
+    OUT estimated_end timestamptz
+) RETURNS SETOF record
+LANGUAGE c VOLATILE PARALLEL RESTRICTED ROWS 10
+AS 'MODULE_PATHNAME', 'corgipile_progress_wrapper';
+COMMENT ON FUNCTION corgipile.progress() IS 'the trainings that run now; those of others only for members of pg_read_all_stats';
+
+CREATE VIEW corgipile.stat_progress_train AS
+    SELECT p.pid, p.datid, d.datname, p.usesysid, pg_catalog.pg_get_userbyid(p.usesysid) AS usename,
+           CASE WHEN d.datname = pg_catalog.current_database() THEN p.relid::regclass END AS relation,
+           p.epoch, p.epochs, p.blocks_done, p.blocks_total, p.loss, p.tuples, p.tuples_per_second, p.started_at,
+           p.estimated_end
+      FROM corgipile.progress() AS p
+      LEFT JOIN pg_catalog.pg_database AS d ON d.oid = p.datid;
+GRANT SELECT ON corgipile.stat_progress_train TO PUBLIC;

@@ -6,6 +6,7 @@ mod evaluate;
 mod io_profile;
 mod life;
 mod predict;
+mod progress;
 mod shuffle;
 mod shuffle_order;
 mod train;

@@ -14,6 +14,8 @@ pub struct Source {
     /// what stands behind FROM
     from: String,
     columns: Vec<Column>,
+    /// None of a query
+    relation: Option<pg_sys::Oid>,
 }
 
 /// Names of the papers' schema: id, features_k, features_v, label.
@@ -37,7 +39,8 @@ impl Source {
         if relation.as_ref().is_some_and(|relation| !query.reads(relation.oid())) {
             return Err(Error::SourceChanged);
         }
-        Ok(Source { from, columns: query.columns() })
+        let relation = relation.map(|relation| relation.oid());
+        Ok(Source { from, columns: query.columns(), relation })
     }
 
     /// A plan for all rows and columns of a relation, shuffled.
@@ -103,6 +106,11 @@ impl Source {
     /// As [`DecoderSpec::decoder`].
     pub fn decoder(&self, spec: &DecoderSpec) -> Result<Decoder> {
         spec.decoder(&self.columns)
+    }
+
+    /// The table, view or the like that was named, and not a query.
+    pub fn relation(&self) -> Option<pg_sys::Oid> {
+        self.relation
     }
 
     /// All columns.

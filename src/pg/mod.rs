@@ -20,6 +20,7 @@ pub mod number;
 pub mod number_sort;
 pub mod parallel;
 pub mod planner;
+pub mod progress;
 pub mod query;
 pub mod record;
 pub mod relation;

@@ -8,6 +8,7 @@ use crate::operators::decoder::{Decoder, PageRows};
 use crate::pg::array::ArrayReader;
 use crate::pg::custom_scan::Node;
 use crate::pg::heap::PageScan;
+use crate::pg::progress;
 use crate::pg::row::{Layout, Row};
 use crate::pg::spool::Spool;
 use crate::pg::toast::{Toast, detoasted};
@@ -68,6 +69,9 @@ impl BlockShuffle {
             node.rescan_child(); // for EXPLAIN ANALYZE, which counts loops
         }
         self.begun = true;
+        if self.shows_progress {
+            progress::begin_epoch(self.epoch, self.order.len());
+        }
         self.measured.epochs += 1;
         Ok(())
     }
@@ -121,6 +125,9 @@ impl BlockShuffle {
         self.position += 1;
         self.allowance -= 1;
         self.measured.blocks += 1;
+        if self.shows_progress {
+            progress::blocks(self.position);
+        }
         self.prefetch();
         true
     }

@@ -72,6 +72,8 @@ pub struct BlockShuffle {
     layout: Option<Layout>,
     decodes_raw: Option<Vec<usize>>,
     toast: Toast,
+    /// is this the source of a training, and not of an evaluation or the like?
+    shows_progress: bool,
     timing: bool,
     measured: Measured,
     /// was all of it read by a worker process?
@@ -128,6 +130,8 @@ impl CustomScan for BlockShuffle {
         let shuffling: Shuffling = node.private();
         let kept = shuffling.cache.filter(|plan| plan.obstacle(shuffling.strategy).is_none());
         let cache = kept.map(|plan| Cache::new(plan.mode, Some(settings::cache_memory())));
+        // whoever trains says something about keeping tuples
+        let shuffling_of_training = shuffling.cache.is_some();
         BlockShuffle {
             epoch: shuffling.first_epoch,
             geometry: shuffling.geometry(0).or_raise(),
@@ -152,6 +156,7 @@ impl CustomScan for BlockShuffle {
             layout: None,
             decodes_raw,
             toast: Toast::new(),
+            shows_progress: shuffling_of_training,
             timing: node.timing(),
             measured: Measured::default(),
             elsewhere: false,

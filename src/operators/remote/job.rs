@@ -14,6 +14,8 @@ pub struct Job {
     pub task: Task,
     /// how many epochs there are
     pub last_epoch: u64,
+    /// of the training, for those who watch it
+    pub progress: Option<u32>,
     /// begin no epoch before the leader has ended the one before
     pub waits: bool,
 }
@@ -32,7 +34,7 @@ pub enum Task {
 impl Job {
     /// To load all epochs of a source whose rows become tuples so, and to wait, or not, for the leader before each.
     pub fn new(spec: OwnedSpec, last_epoch: u64, waits: bool) -> Job {
-        Job { spec, instrument: 0, task: Task::FromStart { epoch: 1, found: None }, last_epoch, waits }
+        Job { spec, instrument: 0, task: Task::FromStart { epoch: 1, found: None }, last_epoch, progress: None, waits }
     }
 
     /// The decoder that the leader has.

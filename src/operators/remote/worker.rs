@@ -8,6 +8,7 @@ use crate::operators::tuple_shuffle::TupleShuffle;
 use crate::operators::{Buffers, preparation};
 use crate::pg::custom_scan::Flags;
 use crate::pg::parallel::{Worker, WorkerKind, report_activity};
+use crate::pg::progress;
 use crate::pg::query::{Planned, Running};
 use tuples::{Batch, TupleSource};
 
@@ -18,6 +19,7 @@ fn main(worker: Worker) -> Result<()> {
     let mut job: Job = serde_json::from_slice(worker.data(0)).map_err(|_| Error::WorkerLost)?;
     let planned = Planned::of_bytes(worker.data(1), worker.data(2));
     report_activity(planned.text());
+    progress::read_for(job.progress);
     let decoder = job.decoder()?;
     // permissions are checked here once more
     let query = Running::start(planned, Running::active_snapshot(), job.instrument, Flags::NONE);

@@ -9,6 +9,7 @@ use super::validation::Judgement;
 use crate::error::{Error, Notice, Result};
 use crate::operators::MAX_WEIGHTS;
 use crate::pg::check_for_interrupts;
+use crate::pg::progress;
 use sgd::{LinearModel, Losses, Trainer};
 use std::ops::Range;
 use std::time::Duration;
@@ -139,12 +140,17 @@ impl Learners {
     /// # Errors
     /// [`Error::Diverged`]
     pub fn end_epoch(&mut self, request: &Request, elapsed: Duration, shuffle: Duration) -> Result<()> {
+        let mut least = f64::INFINITY;
         for learner in self.learning() {
             match learner.trainer.end_epoch() {
-                Ok(report) => learner.history.push(EpochRow::new(report, elapsed, shuffle)),
+                Ok(report) => {
+                    least = least.min(report.loss);
+                    learner.history.push(EpochRow::new(report, elapsed, shuffle));
+                }
                 Err(diverged) => learner.diverged(request, diverged)?,
             }
         }
+        progress::loss(least);
         let all = || self.groups.iter().flatten();
         match all().map(|learner| learner.trainer.epoch()).max() {
             Some(epoch) if all().all(|learner| learner.state == State::Diverged) => {

@@ -10,6 +10,7 @@ use crate::operators::Buffers;
 use crate::operators::remote::{Job, Task};
 use crate::operators::tuple_shuffle::TupleShuffle;
 use crate::pg::parallel::{Why, unavailable};
+use crate::pg::progress;
 use shuffle::Strategy;
 use std::time::Duration;
 
@@ -153,6 +154,7 @@ impl Loading {
 
     fn start(&mut self, buffers: &mut Buffers, task: Task) {
         self.job.task = task;
+        self.job.progress = progress::number();
         self.job.instrument = buffers.query().instrument();
         self.refused = buffers.load_elsewhere(&self.job).err();
     }

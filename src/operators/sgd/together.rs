@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::operators::Buffers;
 use crate::pg::check_for_interrupts;
 use crate::pg::meeting::Meeting;
+use crate::pg::progress;
 use sgd::{Combine, Exchange, Trainer};
 use shuffle::{MAX_PROCESSES, Turns};
 use std::ops::Range;
@@ -74,7 +75,10 @@ impl Member {
         loop {
             let held = match mine.take() {
                 Some(held) => held, // the others are not done with the buffer before
-                None if buffers.next_batch(batch)? => (buffers.buffer(), batch.order().len()),
+                None if buffers.next_batch(batch)? => {
+                    progress::tuples(batch.order().len());
+                    (buffers.buffer(), batch.order().len())
+                }
                 None => (END, 0),
             };
             let all = self.ways.tell(held)?;

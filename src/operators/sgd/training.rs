@@ -13,6 +13,7 @@ use crate::operators::remote::Job;
 use crate::operators::{Buffers, CachePlan, Features, OwnedSpec, Parts, Shuffling, Source};
 use crate::pg::check_for_interrupts;
 use crate::pg::custom_scan::Flags;
+use crate::pg::progress::{self, Progress};
 use crate::pg::query::{Column, Running};
 use pgrx::{IntoDatum, JsonB, pg_sys};
 use serde::Serialize;
@@ -115,6 +116,8 @@ pub struct Training {
     /// of the source
     pub(super) columns: Vec<Column>,
     label_type: pg_sys::Oid,
+    /// that was named, if the source is no query
+    relation: Option<pg_sys::Oid>,
     /// is there a pass over the rows before the first epoch?
     prepares: bool,
     pub(super) buffers: Buffers,
@@ -174,6 +177,7 @@ impl Training {
             features,
             columns: source.columns().to_vec(),
             label_type,
+            relation: source.relation(),
             prepares,
             buffers,
             loading,
@@ -192,6 +196,8 @@ impl Training {
             // of several models, the names are known in the end
             let name = self.request.name.as_deref().filter(|_| !self.request.adds_to_name());
             models::check_can_store("corgipile_train()", name)?;
+            let (first, last) = (self.request.first_epoch(), self.request.last_epoch());
+            let _shown = Progress::begin(self.relation, first, last);
             self.outcome = Some(self.train()?);
         }
         Ok(self.outcome.as_deref().unwrap_or_default())
@@ -265,6 +271,7 @@ impl Training {
                 self.check_first_epoch()?;
             }
             let report = learner.trainer.end_epoch().map_err(diverged)?;
+            progress::loss(report.loss);
             learner.history.push(EpochRow::new(report, start.elapsed(), Duration::ZERO));
             learner.judge(&self.request, 1, None, &|_, _| None)?;
         }
@@ -282,6 +289,7 @@ impl Training {
             split.begin_epoch(epoch.into());
         }
         while self.buffers.next_batch(batch)? {
+            progress::tuples(batch.order().len());
             let compute = Instant::now();
             tuples += batch.order().len() as u64;
             self.learn(epoch, learners, batch)?;

@@ -10,6 +10,7 @@ use crate::operators::{Buffers, Found, OwnedSpec};
 use crate::pg::custom_scan::Flags;
 use crate::pg::meeting::Meeting;
 use crate::pg::parallel::{Launch, Shared, Why, Worker, WorkerKind, Workers, report_activity};
+use crate::pg::progress;
 use crate::pg::query::{Planned, Running};
 use serde::{Deserialize, Serialize};
 use sgd::{Hyperparameters, Trainer};
@@ -36,6 +37,8 @@ struct Task {
     /// pages of each table
     pages: Vec<u32>,
     instrument: c_int,
+    /// of the training, for those who watch it
+    progress: Option<u32>,
 }
 
 /// What each of them is told.
@@ -109,6 +112,7 @@ impl Training {
             sparse,
             pages,
             instrument,
+            progress: progress::number(),
         };
         let plan = query.plan_bytes();
         let launch = Launch {
@@ -163,6 +167,7 @@ fn work(worker: Worker) -> Result<()> {
     let deal = Deal::new(seat.processes, seat.index);
     let planned = Planned::of_bytes(worker.data(0), worker.data(1));
     report_activity(planned.text());
+    progress::read_for(task.progress);
     let mut member = member(worker.shared(CHUNKS), deal, &task);
     let mut decoder = task.spec.decoder()?;
     decoder.adopt(&task.found);

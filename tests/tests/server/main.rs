@@ -24,6 +24,7 @@ mod parts;
 mod planner;
 mod predict;
 mod privileges;
+mod progress;
 mod prototype;
 mod real_data;
 mod resources;

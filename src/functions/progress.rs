@@ -1,0 +1,21 @@
+//! corgipile.progress(): the trainings that run now, for the view corgipile.stat_progress_train.
+
+use crate::error::OrRaise;
+use crate::pg::arguments::Call;
+use crate::pg::progress;
+use pgrx::prelude::*;
+
+/// Returns a row for each training of the server.
+#[pg_extern(sql = false)]
+fn corgipile_progress(fcinfo: pg_sys::FunctionCallInfo) {
+    let call = Call::new(fcinfo);
+    let mut rows = progress::rows().into_iter();
+    call.return_rows(progress::COLUMNS, |row| match rows.next() {
+        Some(values) => {
+            row.copy_from_slice(&values);
+            true
+        }
+        None => false,
+    })
+    .or_raise();
+}

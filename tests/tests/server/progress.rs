@@ -1,0 +1,107 @@
+//! corgipile.stat_progress_train: what other sessions see of a training.
+
+use corgipile_tests::{Database, Session, clustered};
+use std::thread::{JoinHandle, sleep};
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn in_background(mut session: Session, sql: &str) -> JoinHandle<(Session, String)> {
+    let sql = sql.to_owned();
+    std::thread::spawn(move || {
+        let code = session.attempt(&sql).map_or_else(|failure| failure.code, |_| "00000".to_owned());
+        (session, code)
+    })
+}
+
+/// Waits until a query gives this line.
+fn wait_for(db: &mut Session, sql: &str, expected: &str) {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let line = db.lines(sql).join("\n");
+        if line == expected {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{sql} gives {line:?}, not {expected:?}");
+        sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_running_training_is_shown_to_other_sessions_until_it_is_stopped() {
+    let mut db = Database::new();
+    clustered(&mut db, "t", 20_000);
+    for (source, relation, more, stop, code) in [
+        ("t", "t", "", "pg_cancel_backend", "57014"),
+        ("t", "t", ", loader => 'worker', options => '{\"cache\": \"off\"}'", "pg_cancel_backend", "57014"),
+        ("t", "t", ", workers => 2", "pg_cancel_backend", "57014"),
+        ("SELECT t.* FROM t JOIN t u USING (id)", "NULL", "", "pg_cancel_backend", "57014"),
+        ("t", "t", "", "pg_terminate_backend", "57P01"),
+    ] {
+        let mut session = db.session();
+        let pid = session.pid();
+        let train = format!(
+            "SELECT * FROM corgipile_train('{source}', features => '{{features_v}}', max_epochs => 1000000{more})"
+        );
+        let thread = in_background(session, &train);
+        let of_training = format!("FROM corgipile.stat_progress_train WHERE pid = {pid}");
+        wait_for(&mut db, &format!("SELECT epoch > 2 AND blocks_done > 0 {of_training}"), "t");
+        let columns = format!(
+            "SELECT datname = current_database(), usename = current_user, relation, epochs,
+                    blocks_done BETWEEN 1 AND blocks_total, loss > 0, tuples >= 40000, tuples_per_second > 0,
+                    started_at BETWEEN now() - interval '1 min' AND now(), estimated_end > now() {of_training}"
+        );
+        wait_for(&mut db, &columns, &format!("t|t|{relation}|1000000|t|t|t|t|t|t"));
+        let epoch: i32 = db.value(&format!("SELECT epoch {of_training}"));
+        wait_for(&mut db, &format!("SELECT epoch > {epoch} {of_training}"), "t");
+        db.line(&format!("SELECT {stop}({pid})"));
+        assert_eq!(thread.join().expect("the thread does not panic").1, code);
+        assert_eq!(db.lines(&format!("SELECT * {of_training}")), Vec::<String>::new(), "{stop}");
+    }
+}
+
+#[test]
+fn a_training_that_has_ended_or_failed_is_not_shown() {
+    let mut db = Database::new();
+    clustered(&mut db, "t", 2000);
+    let mine = "SELECT * FROM corgipile.stat_progress_train WHERE pid = pg_backend_pid()";
+    db.train("'t', features => '{features_v}', max_epochs => 2");
+    assert!(db.lines(mine).is_empty());
+    db.rejects("SELECT * FROM corgipile_train('SELECT 1 AS label, id FROM t')", "22000");
+    assert!(db.lines(mine).is_empty());
+    db.run("BEGIN; SAVEPOINT s");
+    assert!(db.attempt("SELECT corgipile_train('SELECT 1 AS label, id FROM t')").is_err());
+    db.run("ROLLBACK TO s");
+    assert!(db.lines(mine).is_empty());
+    db.run("COMMIT");
+    // a training sees itself, and the one whose source it is in
+    let seen = "SELECT epoch % 2 AS label, loss FROM corgipile_train('SELECT label, features_v,
+                  (SELECT count(*) FROM corgipile.stat_progress_train WHERE pid = pg_backend_pid()) AS n FROM t',
+                  features => '{features_v}', max_epochs => 4)";
+    assert_eq!(db.train(&format!("$${seen}$$, max_epochs => 1"))[0].tuples, 4);
+    assert!(db.lines(mine).is_empty());
+}
+
+#[test]
+fn others_see_no_more_than_that_a_training_runs() {
+    let mut db = Database::new();
+    clustered(&mut db, "t", 20_000);
+    let (alice, bob, monitor) = (db.role("alice"), db.role("bob"), db.role("monitor"));
+    db.run(&format!("GRANT SELECT ON t TO {alice}; GRANT pg_read_all_stats TO {monitor}"));
+    let mut session = db.session_as(&alice);
+    let pid = session.pid();
+    let train = "SELECT * FROM corgipile_train('t', features => '{features_v}', max_epochs => 1000000)";
+    let thread = in_background(session, train);
+    let of_training = format!("FROM corgipile.stat_progress_train WHERE pid = {pid}");
+    wait_for(&mut db, &format!("SELECT epoch > 1 {of_training}"), "t");
+    let columns = format!(
+        "SELECT datname = current_database(), usename, relation, epochs, loss IS NULL, tuples IS NULL,
+                started_at IS NULL {of_training}"
+    );
+    let all = format!("t|{alice}|t|1000000|f|f|f");
+    wait_for(&mut db.session_as(&alice), &columns, &all);
+    wait_for(&mut db.session_as(&monitor), &columns, &all);
+    wait_for(&mut db.session_as(&bob), &columns, "t|NULL|NULL|NULL|t|t|t");
+    db.line(&format!("SELECT pg_cancel_backend({pid})"));
+    thread.join().expect("the thread does not panic");
+}
