@@ -267,8 +267,6 @@ pub enum Error {
     NotInParts(&'static str),
     #[error("model {model_id} cannot be continued: {reason}")]
     WarmStart { model_id: i64, reason: String, hint: &'static str },
-    #[error("argument \"{0}\" is not supported yet")]
-    NotYet(&'static str),
     #[error("the worker process has ended unexpectedly")]
     WorkerLost,
 }
@@ -415,11 +413,9 @@ impl Error {
                 Code::ERRCODE_INVALID_PARAMETER_VALUE
             }
             Error::FeatureType(_) => Code::ERRCODE_DATATYPE_MISMATCH,
-            Error::NotByAggregate(_)
-            | Error::NotByWorkers(_)
-            | Error::NotTogether(_)
-            | Error::NotInParts(_)
-            | Error::NotYet(_) => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
+            Error::NotByAggregate(_) | Error::NotByWorkers(_) | Error::NotTogether(_) | Error::NotInParts(_) => {
+                Code::ERRCODE_FEATURE_NOT_SUPPORTED
+            }
             Error::WarmStart { .. } => Code::ERRCODE_INVALID_PARAMETER_VALUE,
             Error::WorkerLost => Code::ERRCODE_INTERNAL_ERROR,
         }

@@ -61,6 +61,9 @@ pub struct Shuffling {
     /// strategies that keep tuples in the buffer
     #[serde(default)]
     pub in_parts: bool,
+    /// which part of the blocks is read at all; None: all of them
+    #[serde(default)]
+    pub sample: Option<f64>,
     /// None for whoever reads the tuples once, or wants slots
     #[serde(default)]
     pub cache: Option<CachePlan>,
@@ -86,6 +89,7 @@ impl Shuffling {
             first_epoch: 0,
             block_by_block: false,
             in_parts: false,
+            sample: None,
             cache: None,
         }
     }
@@ -115,6 +119,7 @@ impl Shuffling {
             first_epoch: 1,
             block_by_block: false,
             in_parts: false,
+            sample: None,
             cache: None,
         };
         // whether the block size is one for our pages does not depend on how many there are
@@ -135,6 +140,24 @@ impl Shuffling {
         };
         Geometry::new(pages, crate::pg::PAGE_BYTES, self.block_size, buffer_size)
             .map_err(|e| invalid_size("block_size", e))
+    }
+
+    /// How the pages that are read of `pages` pages fall into blocks and buffers, and, of a sample, which blocks they are.
+    ///
+    /// # Errors
+    /// As [`Shuffling::geometry`].
+    pub fn sampled(&self, pages: u32) -> Result<(Geometry, Option<Vec<u32>>)> {
+        let Some(fraction) = self.sample.filter(|fraction| *fraction < 1.0) else {
+            return self.geometry(pages).map(|geometry| (geometry, None));
+        };
+        // blocks and buffers as of a table that has as many pages
+        let Geometry { pages_per_block, .. } = self.geometry((f64::from(pages) * fraction).ceil() as u32)?;
+        let chosen = shuffle::sample_blocks(self.seed, pages.div_ceil(pages_per_block), fraction);
+        let all = Geometry { pages, pages_per_block, blocks: pages.div_ceil(pages_per_block), buffer_blocks: 1 };
+        let read = chosen.iter().map(|block| all.pages_of(*block).len() as u32).sum();
+        let block_size = BlockSize::Bytes(u64::from(pages_per_block) * u64::from(crate::pg::PAGE_BYTES));
+        let geometry = Shuffling { block_size, ..self.clone() }.geometry(read)?;
+        Ok((geometry, Some(chosen)))
     }
 
     /// Bytes of memory that the buffer may take, however many blocks that is.

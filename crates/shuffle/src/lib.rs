@@ -16,6 +16,7 @@ mod geometry;
 mod mixer;
 mod order;
 mod permutation;
+mod sample;
 mod size;
 mod strategy;
 
@@ -24,5 +25,6 @@ pub use geometry::{Geometry, MAX_BLOCK_BYTES, MIN_BLOCKS_IN_BUFFER};
 pub use mixer::{CHUNKS_PER_BUFFER, Mixer};
 pub use order::{OutOfMemory, TupleOrder};
 pub use permutation::{SortKeys, block_order, shuffle_tuples};
+pub use sample::sample_blocks;
 pub use size::{BlockSize, BufferSize, SizeError};
 pub use strategy::{Strategy, UnknownStrategy};

@@ -19,6 +19,7 @@
 //! | reservoir             | `"mrs"`     | 0                             |
 //! | keys of one sort      | `"once"`    | 0, the epoch too              |
 //! | keys of each sort     | `"epoch"`   | 0                             |
+//! | sample of blocks      | `"sample"`  | 0, the epoch too              |
 //!
 //! Of several processes that learn together ([`Deal`](crate::Deal)), each adds 2^32 times its number to the ordinal of its buffers.
 //!
@@ -35,6 +36,7 @@ use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
 const BLOCKS: u64 = u64::from_le_bytes(*b"blocks\0\0");
 const TUPLES: u64 = u64::from_le_bytes(*b"tuples\0\0");
 pub(crate) const WINDOW: u64 = u64::from_le_bytes(*b"window\0\0");
+pub(crate) const SAMPLE: u64 = u64::from_le_bytes(*b"sample\0\0");
 pub(crate) const MRS: u64 = u64::from_le_bytes(*b"mrs\0\0\0\0\0");
 const ONCE: u64 = u64::from_le_bytes(*b"once\0\0\0\0");
 const EPOCH: u64 = u64::from_le_bytes(*b"epoch\0\0\0");

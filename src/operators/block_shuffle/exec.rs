@@ -1,8 +1,8 @@
 //! Execution: slot by slot for any parent, whole buffers for TupleShuffle.
 
-use super::BlockShuffle;
 use super::cache::{Cache, Decoded};
 use super::pages::Pages;
+use super::{BlockShuffle, Sample};
 use crate::error::{OrRaise, Result, RowAt};
 use crate::operators::decoder::{Decoder, PageRows};
 use crate::pg::array::ArrayReader;
@@ -94,7 +94,10 @@ impl BlockShuffle {
             parts.agree(agreed)?;
         }
         let agreed = self.agreed_pages.as_ref().map(|pages| pages.iter().sum());
-        self.geometry = self.shuffling.geometry(agreed.unwrap_or(pages.count()))?;
+        let all = agreed.unwrap_or(pages.count());
+        let (geometry, chosen) = self.shuffling.sampled(all)?;
+        self.geometry = geometry;
+        self.sample = chosen.map(|blocks| Sample { blocks, pages: all });
         self.layout = self.decodes_raw.as_ref().and_then(|columns| pages.layout(node, columns));
         self.pages = Some(pages);
         Ok(())
@@ -109,7 +112,7 @@ impl BlockShuffle {
         let next = match self.block.is_empty() {
             false => Some(self.block.start),
             true => self.order.get(self.position).and_then(|block| {
-                let pages = self.geometry.pages_of(*block);
+                let pages = self.pages_of(*block);
                 Some(pages.start).filter(|first| self.of_source(*block).start == *first)
             }),
         };
@@ -121,7 +124,7 @@ impl BlockShuffle {
         if self.position == self.order.len() || self.allowance == 0 {
             return false;
         }
-        self.block = self.geometry.pages_of(self.order[self.position]);
+        self.block = self.pages_of(self.order[self.position]);
         self.position += 1;
         self.allowance -= 1;
         self.measured.blocks += 1;
@@ -149,7 +152,7 @@ impl BlockShuffle {
 
     /// The pages of a block that are not in the cache.
     fn of_source(&self, block: u32) -> Range<u32> {
-        let pages = self.geometry.pages_of(block);
+        let pages = self.pages_of(block);
         match self.cache() {
             Some(cache) => cache.of_source(block, pages.start, pages),
             None => pages,
@@ -207,7 +210,7 @@ impl BlockShuffle {
     /// Pages still to come in this epoch.
     fn pages_left(&self) -> u32 {
         let blocks = self.order[self.position..].iter();
-        self.block.len() as u32 + blocks.map(|block| self.geometry.pages_of(*block).len() as u32).sum::<u32>()
+        self.block.len() as u32 + blocks.map(|block| self.pages_of(*block).len() as u32).sum::<u32>()
     }
 
     /// Gives tuples of the block under way from the cache, if they are there.
@@ -220,7 +223,7 @@ impl BlockShuffle {
     /// The block that was begun last, and its first page.
     fn block_under_way(&self) -> (u32, u32) {
         let block = self.order[self.position - 1];
-        (block, self.geometry.pages_of(block).start)
+        (block, self.pages_of(block).start)
     }
 
     /// Decodes the next page of the block under way into `batch`, and returns how many rows it has.

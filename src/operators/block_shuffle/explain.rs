@@ -10,6 +10,9 @@ pub fn explain(scan: &mut BlockShuffle, node: Node, explain: Explain) {
     }
     explain.text(c"Strategy", scan.shuffling.strategy.name());
     explain.integer(c"Seed", scan.shuffling.seed);
+    if let Some(sample) = scan.shuffling.sample {
+        explain.real(c"Sample", sample);
+    }
     if let Some(leaves) = &scan.leaves {
         explain.integer(c"Tables", leaves.len() as i64);
     }

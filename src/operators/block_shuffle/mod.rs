@@ -45,7 +45,10 @@ pub struct BlockShuffle {
     copies: Copies,
     /// tuples for later epochs, if there may be any
     cache: Option<Cache>,
+    /// of the blocks that are read
     geometry: Geometry,
+    /// which these are, if not all
+    sample: Option<Sample>,
     /// which of several processes that read this source together this one is, and what of this epoch's blocks is its own
     deal: Deal,
     share: Share,
@@ -82,6 +85,14 @@ pub struct BlockShuffle {
     kept_elsewhere: Option<Kept>,
 }
 
+/// The blocks that are read.
+struct Sample {
+    /// their numbers among the blocks of the source, ascending
+    blocks: Vec<u32>,
+    /// of the source
+    pages: u32,
+}
+
 /// What EXPLAIN ANALYZE shows.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Measured {
@@ -97,7 +108,8 @@ type Kept = std::result::Result<(u64, u64, usize), String>;
 /// What a node has found out and measured, for the node of the same plan in another process.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Report {
-    pages: u32,
+    /// pages, pages per block, blocks, blocks in the buffer
+    geometry: [u32; 4],
     measured: Measured,
     copies: Costs,
     kept: Option<Kept>,
@@ -136,6 +148,7 @@ impl CustomScan for BlockShuffle {
             epoch: shuffling.first_epoch,
             geometry: shuffling.geometry(0).or_raise(),
             shuffling,
+            sample: None,
             pages: None,
             copies: Copies::default(),
             deal: Deal::ALONE,
@@ -264,8 +277,9 @@ impl BlockShuffle {
 
     /// What was found out and measured here.
     pub fn report(&self) -> Report {
+        let Geometry { pages, pages_per_block, blocks, buffer_blocks } = self.geometry;
         Report {
-            pages: self.geometry.pages,
+            geometry: [pages, pages_per_block, blocks, buffer_blocks],
             measured: self.measured.clone(),
             copies: self.copies.costs(),
             kept: self.cache.as_ref().map(|cache| cache.contents(&self.geometry).map_err(str::to_owned)),
@@ -273,13 +287,10 @@ impl BlockShuffle {
     }
 
     /// Takes over what another process has found out, and adds what it has measured.
-    ///
-    /// # Errors
-    /// As [`Shuffling::geometry`].
-    pub fn add_report(&mut self, report: Report) -> Result<()> {
-        let Report { pages, measured, copies, kept } = report;
+    pub fn add_report(&mut self, report: Report) {
+        let Report { geometry: [pages, pages_per_block, blocks, buffer_blocks], measured, copies, kept } = report;
         self.kept_elsewhere = kept;
-        self.geometry = self.shuffling.geometry(pages)?;
+        self.geometry = Geometry { pages, pages_per_block, blocks, buffer_blocks };
         self.elsewhere = self.pages.is_none();
         if self.elsewhere {
             self.copies.show(copies);
@@ -288,7 +299,6 @@ impl BlockShuffle {
         self.measured.epochs += measured.epochs;
         self.measured.scan += measured.scan;
         self.measured.decode += measured.decode;
-        Ok(())
     }
 
     /// How many blocks a mixer wants next; known as soon as an epoch has begun.
@@ -361,7 +371,7 @@ impl BlockShuffle {
     /// How the source falls, or would at this moment fall, into blocks. Not known of a spool before it was filled.
     pub fn planned_geometry(&self, node: Node) -> Option<Geometry> {
         let pages = match &self.pages {
-            _ if self.elsewhere => self.geometry.pages,
+            _ if self.elsewhere => return Some(self.geometry),
             Some(pages) => self.agreed_pages.as_ref().map_or(pages.count(), |pages| pages.iter().sum()),
             None => match &self.leaves {
                 Some(leaves) => {
@@ -370,7 +380,17 @@ impl BlockShuffle {
                 None => node.relation()?.pages(),
             },
         };
-        Some(self.shuffling.geometry(pages).or_raise())
+        Some(self.shuffling.sampled(pages).or_raise().0)
+    }
+
+    /// The pages of one of the blocks that are read, counted from 0.
+    fn pages_of(&self, block: u32) -> Range<u32> {
+        match &self.sample {
+            Some(Sample { blocks, pages }) => {
+                Geometry { pages: *pages, ..self.geometry }.pages_of(blocks[block as usize])
+            }
+            None => self.geometry.pages_of(block),
+        }
     }
 
     /// Lets the scan begin `blocks` more blocks; then it pauses, which to the executor looks like its end.

@@ -119,7 +119,7 @@ impl Remote {
     pub fn finish(mut self, query: &Running, batch: &mut Batch, through: bool) -> Result<()> {
         if through && let Event::Other(Say::Done(done)) = self.leader.next(batch)? {
             query.add_measured(&done.instruments);
-            query.top::<TupleShuffle>().with(|scan, node| scan.add_report(node, done.nodes))?;
+            query.top::<TupleShuffle>().with(|scan, node| scan.add_report(node, done.nodes));
         }
         self.leader.finish(batch);
         Ok(())

@@ -127,6 +127,9 @@ impl Request {
         record.insert("block_size".into(), json!(self.shuffling.block_size.to_string()));
         record.insert("buffer_size".into(), json!(self.shuffling.buffer_size.to_string()));
         record.insert("workers".into(), json!(processes));
+        if let Some(sample) = self.shuffling.sample {
+            record.insert("sample".into(), json!(sample));
+        }
         record.insert("pages_per_block".into(), json!(geometry.pages_per_block));
         record.insert("buffer_blocks".into(), json!(geometry.buffer_blocks));
         record
@@ -173,10 +176,6 @@ impl TrainArguments {
             Some(model) => Some(Resume::new(&model, &mut self)?),
             None => None,
         };
-        let not_yet = [("sample", self.sample.is_some())];
-        if let Some((argument, _)) = not_yet.into_iter().find(|(_, given)| *given) {
-            return Err(Error::NotYet(argument));
-        }
         let source = self.source.ok_or(Error::NullArgument("source"))?;
         let model = self.model.ok_or(Error::NullArgument("model"))?;
         let label = self.label.ok_or(Error::NullArgument("label"))?;
@@ -219,7 +218,12 @@ impl TrainArguments {
                 return Err(invalid("group_by", format!("column \"{name}\" is {role}")));
             }
         }
+        let sample = self.sample.map(check_sample).transpose()?;
         let shuffling = Shuffling::parse(self.shuffle, self.seed, self.block_size, self.buffer_size)?;
+        let shuffling = Shuffling { sample, ..shuffling };
+        if sample.is_some() && shuffling.strategy.sorts() {
+            return Err(invalid("sample", format!("{} copies the whole source", shuffling.strategy.name())));
+        }
         if workers > 1 && shuffling.strategy != Strategy::CorgiPile {
             return Err(Error::NotByWorkers(shuffling.strategy.name()));
         }
@@ -263,6 +267,14 @@ impl TrainArguments {
             resume,
         })
     }
+}
+
+/// A part of the blocks.
+fn check_sample(sample: f64) -> Result<f64> {
+    if sample > 0.0 && sample <= 1.0 {
+        return Ok(sample);
+    }
+    Err(invalid("sample", format!("{sample} is not above 0 and at most 1")))
 }
 
 fn invalid(argument: &'static str, reason: String) -> Error {

@@ -175,6 +175,7 @@ fn inherit(arguments: &mut TrainArguments, model: &Model, record: &Map<String, V
         }
     }
     arguments.seed = arguments.seed.or(record.get("seed").and_then(Value::as_i64));
+    arguments.sample = arguments.sample.or(record.get("sample").and_then(Value::as_f64));
     if arguments.features.is_none() {
         arguments.features = Some(model.features.iter().cloned().map(Some).collect());
     }

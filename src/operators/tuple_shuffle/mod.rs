@@ -148,17 +148,14 @@ impl TupleShuffle {
     }
 
     /// Takes over what another process has found out, and adds what it has measured.
-    ///
-    /// # Errors
-    /// As [`Shuffling::geometry`].
-    pub fn add_report(&mut self, node: Node, report: Report) -> Result<()> {
+    pub fn add_report(&mut self, node: Node, report: Report) {
         let Report { measured, below } = report;
         self.measured.buffers += measured.buffers;
         self.measured.blocks = self.measured.blocks.max(measured.blocks);
         self.measured.tuples = self.measured.tuples.max(measured.tuples);
         self.measured.bytes = self.measured.bytes.max(measured.bytes);
         self.measured.shuffle += measured.shuffle;
-        blocks(node).with(|scan, _| scan.add_report(below))
+        blocks(node).with(|scan, _| scan.add_report(below));
     }
 
     /// How the source falls into blocks, and how many of them the buffer really held; known once it has been read.

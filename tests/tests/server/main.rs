@@ -28,6 +28,7 @@ mod progress;
 mod prototype;
 mod real_data;
 mod resources;
+mod sample;
 mod shuffle;
 mod sources;
 mod sparse;
