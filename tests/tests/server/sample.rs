@@ -76,6 +76,11 @@ fn a_sample_of_everything_is_everything_and_explain_shows_it() {
     assert_eq!(db.trained(&format!("{train}, sample => NULL")).bits(), expected);
     let two = db.trained(&format!("{train}, sample => 0.5, workers => 2, buffer_size => '50%'"));
     assert_eq!(db.trained(&format!("{train}, sample => 0.5, workers => 2, buffer_size => '50%'")).bits(), two.bits());
+    let half = db.trained(&format!("{train}, sample => 0.5, name => 'half'"));
+    let went_on = db.trained("'t', warm_start => 'half', max_epochs => 3");
+    let at_once = db.trained("'t', features => '{features_v}', max_epochs => 6, seed => 5, sample => 0.5");
+    assert_ne!(half.bits(), expected);
+    assert_eq!(went_on.bits(), at_once.bits());
     let explain =
         format!("EXPLAIN (COSTS OFF) SELECT * FROM corgipile_train({train}, sample => 0.25, block_size => '8kB')");
     let plan = db.lines(&explain).join("\n");
