@@ -55,8 +55,10 @@ fn a_running_training_is_shown_to_other_sessions_until_it_is_stopped() {
         let epoch: i32 = db.value(&format!("SELECT epoch {of_training}"));
         wait_for(&mut db, &format!("SELECT epoch > {epoch} {of_training}"), "t");
         db.line(&format!("SELECT {stop}({pid})"));
-        assert_eq!(thread.join().expect("the thread does not panic").1, code);
-        assert_eq!(db.lines(&format!("SELECT * {of_training}")), Vec::<String>::new(), "{stop}");
+        let ended = thread.join().expect("the thread does not panic").1;
+        // a client may find its connection closed before it has read why
+        assert!(ended == code || (code == "57P01" && ended == "closed"), "{ended}");
+        wait_for(&mut db, &format!("SELECT * {of_training}"), "");
     }
 }
 
