@@ -1,5 +1,6 @@
 //! corgipile as its users meet it: through a real server. A file per theme.
 
+mod access;
 mod aggregate;
 mod backend;
 mod bad_input;
@@ -10,6 +11,7 @@ mod cluster_factor;
 mod documents;
 mod evaluate;
 mod explain;
+mod extremes;
 mod features;
 mod io_profile;
 mod labels;
