@@ -1,6 +1,6 @@
 # corgipile: `make demo` and `make test` are all that a newcomer needs; `make help` lists the rest.
 
-# The PostgreSQL to build for and install into, of major version 15, 16 or 17.
+# The PostgreSQL to build for and install into, of major version 15 or 17.
 PG_CONFIG ?= /usr/lib/postgresql/15/bin/pg_config
 # `make test PG=17`: with a PostgreSQL of another major version, which is fetched and built if need be.
 PG ?=
