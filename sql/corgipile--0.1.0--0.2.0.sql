@@ -164,6 +164,29 @@ LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'corgipile_revoke_by_name_wrapper';
 COMMENT ON FUNCTION corgipile_revoke(text, text) IS 'takes back what corgipile_grant() gave';
 
+CREATE FUNCTION corgipile.forget_model() RETURNS trigger
+LANGUAGE c
+AS 'MODULE_PATHNAME', 'corgipile_forget_wrapper';
+COMMENT ON FUNCTION corgipile.forget_model() IS 'takes what was changed or deleted out of shared memory';
+CREATE TRIGGER forget_model AFTER UPDATE OR DELETE ON corgipile.stored_models
+    FOR EACH ROW EXECUTE FUNCTION corgipile.forget_model();
+
+CREATE FUNCTION corgipile.stat_models() RETURNS TABLE (model_id bigint, bytes bigint, predictions bigint, hits bigint)
+LANGUAGE c VOLATILE PARALLEL SAFE ROWS 100
+AS 'MODULE_PATHNAME', 'corgipile_stat_models_wrapper';
+COMMENT ON FUNCTION corgipile.stat_models() IS 'models in shared memory that you may use; see the view';
+
+CREATE VIEW corgipile.stat_models WITH (security_invoker = true) AS
+    SELECT m.model_id, m.name, m.version, s.bytes, s.predictions, s.hits
+      FROM (SELECT model_id, pg_catalog.sum(bytes)::bigint AS bytes, pg_catalog.sum(predictions)::bigint AS predictions,
+                   pg_catalog.sum(hits)::bigint AS hits
+              FROM corgipile.stat_models() GROUP BY model_id) AS s
+      JOIN corgipile.stored_models AS m USING (model_id);
+COMMENT ON VIEW corgipile.stat_models IS 'models in shared memory: their size, and what they were used for since they are there';
+COMMENT ON COLUMN corgipile.stat_models.predictions IS 'predictions from shared memory, by transactions that have ended';
+COMMENT ON COLUMN corgipile.stat_models.hits IS 'lookups that found the model in shared memory, by transactions that have ended';
+GRANT SELECT ON corgipile.stat_models TO PUBLIC;
+
 -- --------------------------------------------------------------------------------------------------------------- training
 
 -- Another signature is another function. Whoever may execute the old one may execute the new one, and nobody else.

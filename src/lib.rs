@@ -20,6 +20,7 @@ mod settings;
 #[pg_guard]
 pub extern "C-unwind" fn _PG_init() {
     settings::define();
+    pg::shared_models::install();
     operators::register();
     pg::planner::install(&functions::NODES);
     pg::parallel::install(&operators::WORKER_KINDS);

@@ -1,9 +1,12 @@
 //! The `corgipile.*` settings.
 
+use crate::pg::preloading;
 use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
 
 static MAX_BUFFER_MEMORY_KB: GucSetting<i32> = GucSetting::<i32>::new(1024 * 1024);
 static CACHE_MEMORY_KB: GucSetting<i32> = GucSetting::<i32>::new(256 * 1024);
+
+static SHARED_MODELS_KB: GucSetting<i32> = GucSetting::<i32>::new(64 * 1024);
 
 /// Makes the settings known to PostgreSQL; called once per backend.
 pub fn define() {
@@ -28,6 +31,24 @@ pub fn define() {
         GucContext::Userset,
         GucFlags::UNIT_KB,
     );
+    // Shared memory is asked for when the server starts, or not at all.
+    if preloading() {
+        GucRegistry::define_int_guc(
+            c"corgipile.shared_models_size",
+            c"Sets the shared memory in which models are kept for all sessions.",
+            c"0: none; each session keeps its own. Valid range 0kB..2147483647kB.",
+            &SHARED_MODELS_KB,
+            0,
+            i32::MAX,
+            GucContext::Postmaster,
+            GucFlags::UNIT_KB,
+        );
+    }
+}
+
+/// Shared memory for models, in bytes.
+pub fn shared_models_size() -> usize {
+    SHARED_MODELS_KB.get() as usize * 1024
 }
 
 /// Upper bound, in bytes, of the memory for decoded tuples beside the buffer's.

@@ -31,12 +31,13 @@ fn corgipile_evaluate_by_name(
 fn evaluate(model: &Model, source: &str) -> Result<Vec<Metric>> {
     let source = Source::resolve(source)?;
     let categories = model.feature_kind.columns_of_categories(&model.features);
+    let standardizer = model.to_standardizer();
     let known = Known {
         classes: &model.classes,
         dim: model.dim(),
         categories: &categories,
         unseen: model.unseen,
-        standardizer: model.standardizer.as_ref(),
+        standardizer: standardizer.as_ref(),
     };
     let spec = DecoderSpec {
         nulls: if model.skips_nulls { Nulls::Skip } else { Nulls::Error },
@@ -50,11 +51,12 @@ fn evaluate(model: &Model, source: &str) -> Result<Vec<Metric>> {
     let query = Running::start(planned, Running::active_snapshot(), 0, Flags::NONE);
     let mut buffers = Buffers::new(query, decoder);
     let mut evaluation = Evaluation::new(model.kind);
+    let linear = model.linear().to_model();
     let mut curves = Curves::new(model);
     let mut batch = Batch::new(model.dim());
     while buffers.next_batch(&mut batch)? {
         check_for_interrupts();
-        evaluation.add_and_show(&model.linear, &batch, |decisions, label| curves.add(decisions, label));
+        evaluation.add_and_show(&linear, &batch, |decisions, label| curves.add(decisions, label));
     }
     let skipped = buffers.decoder.skipped();
     buffers.finish();

@@ -9,6 +9,7 @@ mod predict;
 mod progress;
 mod shuffle;
 mod shuffle_order;
+mod stat_models;
 mod train;
 mod train_uda;
 

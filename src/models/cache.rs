@@ -3,6 +3,7 @@
 use super::Model;
 use crate::error::Result;
 use crate::pg::model_table::{Key, Sight, Version};
+use crate::pg::shared_models::Shared;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::{Rc, Weak};
@@ -60,7 +61,10 @@ pub fn find(key: Key, look_up: impl FnOnce(&Key) -> Result<Rc<Model>>) -> Result
 /// The model with this id as of this version of its row, or what `read` makes of the row.
 pub fn version(id: i64, version: Version, read: impl FnOnce() -> Result<Model>) -> Result<Rc<Model>> {
     if let Some(model) = MODELS.with_borrow_mut(|models| models.get(id, version)) {
-        return Ok(model);
+        // Pins go with the transaction; what was shared may be gone.
+        if model.shared().is_none_or(Shared::pin) {
+            return Ok(model);
+        }
     }
     let model = Rc::new(read()?);
     MODELS.with_borrow_mut(|models| models.insert(id, version, model.clone()));

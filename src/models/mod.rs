@@ -10,6 +10,7 @@ mod model;
 mod state;
 
 use crate::error::{Error, Result};
+use crate::pg::shared_models::{self, Arrays, Stat};
 use crate::pg::model_table::{self, Field, FloatArray, Key, ModelRow, ModelTable};
 pub use features::{Categories, ColumnKind, FeatureKind};
 pub use life::{Which, comment, deploy, drop, grant, rename, revoke};
@@ -85,7 +86,9 @@ pub fn check_can_store(function: &str, name: Option<&str>) -> Result<()> {
 /// [`Error::VersionConflict`] if a transaction that this one does not see has stored one with this name meanwhile;
 /// [`Error::ModelExists`] in a database without versions.
 pub fn store(new: NewModel) -> Result<i64> {
-    let (mean, scale) = new.standardizer.map(|s| (FloatArray(s.mean), FloatArray(s.scale))).unzip();
+    let (mean, scale) = new.standardizer.map(|s| (s.mean, s.scale)).unzip();
+    let announced = shared_models::enabled().then(|| (new.linear.clone(), mean.clone(), scale.clone()));
+    let (mean, scale) = (mean.map(FloatArray), scale.map(FloatArray));
     let name = new.name;
     let mut fields = vec![
         Field::new("model", Some(new.kind.name())),
@@ -110,8 +113,13 @@ pub fn store(new: NewModel) -> Result<i64> {
     if let Some(bytes) = new.training_state.filter(|_| state::are_kept()) {
         fields.push(Field::new("training_state", Some(bytes)));
     }
-    let id = model_table::insert(name, fields);
-    id.ok_or_else(|| {
+    let stored = model_table::insert(name, fields);
+    if let (Some(key), Some((linear, mean, scale))) = (&stored, announced) {
+        let (mean, scale) = (mean.unwrap_or_default(), scale.unwrap_or_default());
+        let (weights, intercepts) = (&linear.weights[..], &linear.intercepts[..]);
+        shared_models::announce(key, Arrays { weights, intercepts, mean: &mean, scale: &scale });
+    }
+    stored.map(|key| key.model).ok_or_else(|| {
         let name = name.unwrap_or_default().to_owned();
         if model_table::has_versions() { Error::VersionConflict(name) } else { Error::ModelExists(name) }
     })
@@ -142,12 +150,31 @@ fn find(key: Key) -> Result<Rc<Model>> {
                 if Claim::of(row).is_none() {
                     return Err(Error::ModelPermission(id));
                 }
-                cache::version(id, row.version(), || Model::read(id, row))
+                cache::version(id, row.version(), || load(id, row))
             })
         });
         table.close();
         found?.unwrap_or_else(|| Err(not_found(key)))
     })
+}
+
+/// The model in a row, its numbers in shared memory if there is any and others may see the row.
+fn load(id: i64, row: &ModelRow) -> Result<Model> {
+    if !shared_models::enabled() || !row.is_committed() {
+        return Model::read(id, row);
+    }
+    match shared_models::claim(&row.shared_key(id)) {
+        shared_models::Claim::Found(shared) => Model::read_around(id, row, shared),
+        shared_models::Claim::Private => Model::read(id, row),
+        shared_models::Claim::Load(loading) => {
+            let model = Model::read(id, row)?;
+            let shared = loading.publish(model.arrays());
+            Ok(match shared {
+                Some(shared) => model.moved_to(shared),
+                None => model,
+            })
+        }
+    }
 }
 
 fn not_found(key: &Key) -> Error {
@@ -231,4 +258,22 @@ fn candidate(table: &ModelTable, name: &str, least: Claim) -> Result<Candidate> 
         }
     }
     Ok(meant)
+}
+
+/// What shared memory knows of models in this database that the current user may use.
+pub fn stats() -> Vec<Stat> {
+    let stats = shared_models::stats();
+    if stats.is_empty() {
+        return stats;
+    }
+    let table = ModelTable::open();
+    let may_use = |stat: &Stat| table.find(&Key::Id(stat.model), |row| Claim::of(row).is_some()).unwrap_or(false);
+    let stats = stats.into_iter().filter(may_use).collect();
+    table.close();
+    stats
+}
+
+/// A row of the table was changed or deleted.
+pub fn forget(id: i64) {
+    shared_models::forget(id);
 }

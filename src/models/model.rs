@@ -6,9 +6,10 @@ use crate::error::{Error, Result};
 use crate::pg::model_table::ModelRow;
 use crate::pg::number::NumberType;
 use crate::pg::relation::existing_base_type;
+use crate::pg::shared_models::{Arrays, Shared};
 use pgrx::{JsonB, pg_sys};
 use serde::{Deserialize, Serialize};
-use sgd::{LinearModel, ModelKind, Standardizer};
+use sgd::{LinearModel, LinearView, ModelKind, Standardizer};
 use std::cell::Cell;
 
 /// A trained model, ready to predict.
@@ -17,8 +18,7 @@ pub struct Model {
     /// another one whenever a model is read: tells apart the versions of a model that this backend has met
     pub serial: u64,
     pub kind: ModelKind,
-    pub linear: LinearModel,
-    pub standardizer: Option<Standardizer>,
+    numbers: Numbers,
     /// ascending; of two, the first is the negative class; none for `linear`
     pub classes: Vec<String>,
     /// the classes as numbers, unless they are text
@@ -29,6 +29,13 @@ pub struct Model {
     pub feature_kind: FeatureKind,
     pub skips_nulls: bool,
     pub unseen: Unseen,
+}
+
+/// Where the numbers of a model are.
+enum Numbers {
+    Own { linear: LinearModel, standardizer: Option<Standardizer> },
+    /// in memory of all processes, pinned by the transaction that looked the model up
+    Shared(Shared),
 }
 
 /// What to do, in prediction, with a category that training has not met, or an index beyond the model's.
@@ -51,36 +58,123 @@ impl Model {
         read(id, row).map_err(|what| Error::CorruptModel(id, what.to_owned()))
     }
 
-    /// Number of features.
-    pub fn dim(&self) -> usize {
-        self.linear.dim
+    /// Reads a row of the table whose numbers are in shared memory.
+    ///
+    /// # Errors
+    /// [`Error::CorruptModel`]
+    pub(super) fn read_around(id: i64, row: &ModelRow, shared: Shared) -> Result<Model> {
+        describe(id, row, Numbers::Shared(shared)).map_err(|what| Error::CorruptModel(id, what.to_owned()))
     }
 
-    /// Bytes of memory, roughly.
+    /// The same model with its numbers in shared memory.
+    pub(super) fn moved_to(self, shared: Shared) -> Model {
+        Model { numbers: Numbers::Shared(shared), ..self }
+    }
+
+    /// Where the numbers are in shared memory, if they are.
+    pub(super) fn shared(&self) -> Option<&Shared> {
+        match &self.numbers {
+            Numbers::Shared(shared) => Some(shared),
+            Numbers::Own { .. } => None,
+        }
+    }
+
+    /// Number of features.
+    #[inline]
+    pub fn dim(&self) -> usize {
+        self.linear().dim
+    }
+
+    /// The weights.
+    #[inline]
+    pub fn linear(&self) -> LinearView<'_> {
+        match &self.numbers {
+            Numbers::Own { linear, .. } => linear.view(),
+            Numbers::Shared(shared) => view(shared.arrays()),
+        }
+    }
+
+    /// Mean and deviation of each feature, if the model is for standardized ones.
+    #[inline]
+    pub fn scaling(&self) -> Option<(&[f64], &[f64])> {
+        match &self.numbers {
+            Numbers::Own { standardizer, .. } => standardizer.as_ref().map(|s| (&s.mean[..], &s.scale[..])),
+            Numbers::Shared(shared) => {
+                let Arrays { mean, scale, .. } = shared.arrays();
+                (!mean.is_empty()).then_some((mean, scale))
+            }
+        }
+    }
+
+    /// A copy of [`Model::scaling`].
+    pub fn to_standardizer(&self) -> Option<Standardizer> {
+        self.scaling().map(|(mean, scale)| Standardizer { mean: mean.to_vec(), scale: scale.to_vec() })
+    }
+
+    /// All numbers as they lie.
+    pub(super) fn arrays(&self) -> Arrays<'_> {
+        let LinearView { weights, intercepts, .. } = self.linear();
+        let (mean, scale) = self.scaling().unwrap_or_default();
+        Arrays { weights, intercepts, mean, scale }
+    }
+
+    /// Counts a prediction, where somebody counts.
+    #[inline]
+    pub fn count(&self) {
+        if let Numbers::Shared(shared) = &self.numbers {
+            shared.count();
+        }
+    }
+
+    /// Bytes of this process' memory, roughly.
     pub fn bytes(&self) -> usize {
-        let floats = self.linear.weights.len() + self.linear.intercepts.len();
-        let doubles = self.standardizer.as_ref().map_or(0, |s| s.mean.len() + s.scale.len());
+        let (floats, doubles) = match &self.numbers {
+            Numbers::Shared(_) => (0, 0),
+            Numbers::Own { linear, standardizer } => (
+                linear.weights.len() + linear.intercepts.len(),
+                standardizer.as_ref().map_or(0, |s| s.mean.len() + s.scale.len()),
+            ),
+        };
         let strings = self.classes.iter().chain(&self.features).map(|s| size_of::<String>() + s.len() + 16);
         let values = self.values.as_ref().map_or(0, Vec::len);
         4 * floats + 8 * (doubles + values) + strings.sum::<usize>() + self.feature_kind.bytes() + size_of::<Model>()
     }
 }
 
+fn view(arrays: Arrays<'_>) -> LinearView<'_> {
+    let Arrays { weights, intercepts, .. } = arrays;
+    LinearView { dim: weights.len() / intercepts.len().max(1), outputs: intercepts.len(), weights, intercepts }
+}
+
 /// The model in a row, or what is wrong with the row.
 fn read(id: i64, row: &ModelRow) -> std::result::Result<Model, &'static str> {
+    let linear = weights(kind(row)?, row)?;
+    let standardizer = standardizer(linear.dim, row)?;
+    describe(id, row, Numbers::Own { linear, standardizer })
+}
+
+fn kind(row: &ModelRow) -> std::result::Result<ModelKind, &'static str> {
     let kind: String = row.get(c"model").ok_or("model is NULL")?;
-    let kind: ModelKind = kind.parse().map_err(|_| "unknown kind of model")?;
-    let linear = weights(kind, row)?;
+    kind.parse().map_err(|_| "unknown kind of model")
+}
+
+/// All of the model in a row but its numbers.
+fn describe(id: i64, row: &ModelRow, numbers: Numbers) -> std::result::Result<Model, &'static str> {
+    let kind = kind(row)?;
+    let (dim, outputs) = match &numbers {
+        Numbers::Own { linear, .. } => (linear.dim, linear.outputs),
+        Numbers::Shared(shared) => (view(shared.arrays()).dim, view(shared.arrays()).outputs),
+    };
     let features: Vec<String> = elements(row.get(c"features")).ok_or("features are NULL")?;
     let feature_kind: String = row.get(c"feature_kind").ok_or("feature_kind is NULL")?;
     let categories: Option<JsonB> = row.get(c"categories");
     let categories = categories.map(|JsonB(categories)| categories);
     let feature_kind = FeatureKind::read(&feature_kind, &features, categories.as_ref(), row.get(c"index_base"))
         .ok_or("features, feature_kind, categories and index_base do not fit each other")?;
-    if feature_kind.dim().is_some_and(|dim| dim != linear.dim) {
+    if feature_kind.dim().is_some_and(|known| known != dim) {
         return Err("features do not fit the weights");
     }
-    let classes = classes(kind, linear.outputs, row)?;
+    let classes = classes(kind, outputs, row)?;
     let label_type = row.get(c"label_type").unwrap_or(pg_sys::Oid::INVALID);
     let options: Option<JsonB> = row.get(c"hyperparameters");
     let option = |key: &str, value: &str| options.as_ref().is_some_and(|JsonB(options)| options[key] == value);
@@ -88,9 +182,8 @@ fn read(id: i64, row: &ModelRow) -> std::result::Result<Model, &'static str> {
         id,
         serial: next_serial(),
         kind,
-        standardizer: standardizer(linear.dim, row)?,
-        linear,
-        values: numbers(label_type, &classes),
+        numbers,
+        values: as_numbers(label_type, &classes),
         classes,
         label: row.get(c"label").ok_or("label is NULL")?,
         features,
@@ -154,7 +247,7 @@ fn elements<T>(array: Option<Vec<Option<T>>>) -> Option<Vec<T>> {
 }
 
 /// The classes as numbers, if the label's type has numbers.
-fn numbers(label_type: pg_sys::Oid, classes: &[String]) -> Option<Vec<f64>> {
+fn as_numbers(label_type: pg_sys::Oid, classes: &[String]) -> Option<Vec<f64>> {
     let number = |class: &String| match class.as_str() {
         "t" => Some(1.0),
         "f" => Some(0.0),

@@ -26,12 +26,14 @@ pub mod record;
 pub mod relation;
 pub mod row;
 pub mod shared;
+pub mod shared_models;
 pub mod sorter;
 pub mod sparse;
 pub mod spi;
 pub mod spool;
 pub mod temp_file;
 pub mod toast;
+pub mod trigger;
 pub mod tuple_buffer;
 pub mod uniform;
 pub mod varlena;
@@ -53,6 +55,12 @@ pub fn require_utf8() -> Result<()> {
         pg_sys::pg_enc::PG_UTF8 | pg_sys::pg_enc::PG_SQL_ASCII => Ok(()),
         _ => Err(Error::Encoding),
     }
+}
+
+/// Is the library being loaded because of shared_preload_libraries?
+pub fn preloading() -> bool {
+    // SAFETY: reads a variable.
+    unsafe { pg_sys::process_shared_preload_libraries_in_progress }
 }
 
 /// A seed that nobody can foresee: small enough to be written down.

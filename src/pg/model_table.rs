@@ -3,6 +3,7 @@
 //! Whoever calls checks whether the user may use what was found: this module knows rows, not policies. In a database that
 //! still has the objects of 0.1.0 the table is corgipile.models, a name is unique, and there are no versions.
 
+use super::shared_models;
 use super::spi::Settings;
 use super::version::transaction_of_backend;
 use crate::error::Error;
@@ -238,6 +239,24 @@ impl ModelRow<'_> {
         }
     }
 
+    /// Has the transaction that wrote the row committed? (Else it is this one, or the row would not be seen.)
+    pub fn is_committed(&self) -> bool {
+        // SAFETY: the header of a heap tuple.
+        unsafe {
+            let transaction = (*(*self.tuple).t_data).t_choice.t_heap.t_xmin;
+            !pg_sys::TransactionIdIsCurrentTransactionId(transaction)
+        }
+    }
+
+    /// What shared memory knows the row by.
+    pub fn shared_key(&self, id: i64) -> shared_models::Key {
+        // SAFETY: the header of a heap tuple of the table, which is open.
+        unsafe {
+            let transaction = (*(*self.tuple).t_data).t_choice.t_heap.t_xmin;
+            shared_key((*self.table.relation).rd_id, id, transaction, (*self.tuple).t_self)
+        }
+    }
+
     /// Which version of the row this is.
     pub fn version(&self) -> Version {
         // SAFETY: the header of a heap tuple; the raw transaction id is good enough to tell versions apart.
@@ -254,6 +273,24 @@ impl ModelRow<'_> {
     }
 }
 
+/// What shared memory knows a row by.
+fn shared_key(table: pg_sys::Oid, id: i64, transaction: pg_sys::TransactionId, at: pg_sys::ItemPointerData) -> shared_models::Key {
+    // SAFETY: the table exists; its reference is given back at once.
+    unsafe {
+        let relation = pg_sys::RelationIdGetRelation(table);
+        let file = (*(*relation).rd_rel).relfilenode.to_u32();
+        pg_sys::RelationClose(relation);
+        shared_models::Key {
+            database: pg_sys::MyDatabaseId.to_u32(),
+            file,
+            model: id,
+            transaction: transaction.into_inner(),
+            block: u32::from(at.ip_blkid.bi_hi) << 16 | u32::from(at.ip_blkid.bi_lo),
+            offset: at.ip_posid.into(),
+        }
+    }
+}
+
 /// A copy, or an error where there is no memory for one: a model may have half a gigabyte.
 fn copy<T: Copy>(floats: &[T]) -> Vec<T> {
     let mut copy = Vec::new();
@@ -264,9 +301,9 @@ fn copy<T: Copy>(floats: &[T]) -> Vec<T> {
     copy
 }
 
-/// Inserts a row of the current user's and returns its model_id, None if the name is taken: with versions, by a transaction
+/// Inserts a row of the current user's and returns its model_id and version, None if the name is taken: with versions, by a transaction
 /// that this one does not see. The model is the next version of its name, and granted to the same roles as the one before.
-pub fn insert(name: Option<&str>, mut fields: Vec<Field>) -> Option<i64> {
+pub fn insert(name: Option<&str>, mut fields: Vec<Field>) -> Option<shared_models::Key> {
     let user = current_user();
     fields.push(Field::new("name", name));
     fields.push(Field::object("owner", pg_sys::REGROLEOID, user));
@@ -283,14 +320,14 @@ pub fn insert(name: Option<&str>, mut fields: Vec<Field>) -> Option<i64> {
     }
     let table = if has_versions { "stored_models" } else { "models" };
     let sql = format!(
-        "INSERT INTO corgipile.{table} ({}) VALUES ({}) RETURNING model_id",
+        "INSERT INTO corgipile.{table} ({}) VALUES ({}) RETURNING model_id, xmin, ctid",
         columns.join(", "),
         values.join(", ")
     );
     let values: Vec<DatumWithOid> = fields.into_iter().map(|f| f.value).collect();
-    let insert = || match Spi::get_one_with_args::<i64>(&sql, &values) {
-        Ok(Some(id)) => Some(id),
-        Ok(None) => error!("corgipile.{table} did not give a model_id"),
+    let insert = || match Spi::get_three_with_args::<i64, pg_sys::TransactionId, pg_sys::ItemPointerData>(&sql, &values) {
+        Ok((Some(id), Some(transaction), Some(at))) => Some(shared_key(oid, id, transaction, at)),
+        Ok(_) => error!("corgipile.{table} did not give a model_id"),
         Err(e) => error!("could not write to corgipile.{table}: {e}"),
     };
     as_owner(|| {

@@ -21,6 +21,53 @@ pub struct LinearModel {
     pub intercepts: Vec<f32>,
 }
 
+/// A [`LinearModel`] that lies elsewhere.
+#[derive(Debug, Clone, Copy)]
+pub struct LinearView<'a> {
+    /// Features per tuple.
+    pub dim: usize,
+    /// 1, or the number of classes with softmax.
+    pub outputs: usize,
+    /// `outputs * dim`, output by output.
+    pub weights: &'a [f32],
+    /// One per output.
+    pub intercepts: &'a [f32],
+}
+
+impl LinearView<'_> {
+    /// As [`LinearModel::decisions`].
+    ///
+    /// # Panics
+    /// As there.
+    #[inline]
+    pub fn decisions(&self, features: &[f32], out: &mut [f32]) {
+        assert_eq!(features.len(), self.dim, "as many features as weights");
+        assert_eq!(out.len(), self.outputs, "a place for every output");
+        for (k, z) in out.iter_mut().enumerate() {
+            *z = decision(&self.weights[k * self.dim..][..self.dim], self.intercepts[k], features);
+        }
+    }
+
+    /// As [`LinearModel::decisions_sparse`].
+    ///
+    /// # Panics
+    /// As there.
+    #[inline]
+    pub fn decisions_sparse(&self, indices: &[u32], values: &[f32], out: &mut [f32]) {
+        assert_eq!(indices.len(), values.len(), "a value for every index");
+        assert_eq!(out.len(), self.outputs, "a place for every output");
+        for (k, z) in out.iter_mut().enumerate() {
+            *z = sparse_decision(&self.weights[k * self.dim..][..self.dim], self.intercepts[k], indices, values);
+        }
+    }
+
+    /// A copy.
+    pub fn to_model(&self) -> LinearModel {
+        let (dim, outputs) = (self.dim, self.outputs);
+        LinearModel { dim, outputs, weights: self.weights.to_vec(), intercepts: self.intercepts.to_vec() }
+    }
+}
+
 impl LinearModel {
     /// The model that training starts from: all zeros.
     pub fn new(dim: usize, outputs: usize) -> LinearModel {
@@ -43,16 +90,17 @@ impl LinearModel {
         out[0]
     }
 
+    /// The model where it lies.
+    pub fn view(&self) -> LinearView<'_> {
+        LinearView { dim: self.dim, outputs: self.outputs, weights: &self.weights, intercepts: &self.intercepts }
+    }
+
     /// w·x + intercept of every output, as [`decision`](LinearModel::decision).
     ///
     /// # Panics
     /// If `features` are not `dim` long or `out` is not `outputs` long.
     pub fn decisions(&self, features: &[f32], out: &mut [f32]) {
-        assert_eq!(features.len(), self.dim, "as many features as weights");
-        assert_eq!(out.len(), self.outputs, "a place for every output");
-        for (k, z) in out.iter_mut().enumerate() {
-            *z = decision(self.weights_of(k), self.intercepts[k], features);
-        }
+        self.view().decisions(features, out);
     }
 
     /// The same for a sparse row: 0-based indices and their values. An index of `dim` or more has weight 0.
@@ -60,11 +108,7 @@ impl LinearModel {
     /// # Panics
     /// If `values` are not as many as `indices` or `out` is not `outputs` long.
     pub fn decisions_sparse(&self, indices: &[u32], values: &[f32], out: &mut [f32]) {
-        assert_eq!(indices.len(), values.len(), "a value for every index");
-        assert_eq!(out.len(), self.outputs, "a place for every output");
-        for (k, z) in out.iter_mut().enumerate() {
-            *z = sparse_decision(self.weights_of(k), self.intercepts[k], indices, values);
-        }
+        self.view().decisions_sparse(indices, values, out);
     }
 
     /// The output of the greatest decision, the first of them if there are several: the class with softmax.

@@ -124,6 +124,13 @@ impl Moments {
     }
 }
 
+/// Scales one row by means and deviations that lie elsewhere, as [`Standardizer::apply`].
+pub fn standardize_row(mean: &[f64], scale: &[f64], features: &mut [f32]) {
+    for ((feature, mean), scale) in features.iter_mut().zip(mean).zip(scale) {
+        *feature = ((f64::from(*feature) - mean) * scale.recip()) as f32;
+    }
+}
+
 /// Brings columns to mean 0 and standard deviation 1, as scikit-learn's `StandardScaler` does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Standardizer {

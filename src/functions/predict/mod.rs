@@ -11,7 +11,7 @@ use arrays::{Dense, Sparse};
 use pgrx::prelude::*;
 use pgrx::{AnyArray, AnyElement};
 use row::Row;
-use sgd::{LinearModel, ModelKind, Standardizer, probability};
+use sgd::{LinearModel, ModelKind, probability};
 use std::cell::RefCell;
 
 /// Declares SQL functions: for each what it gives for a model, for models by id and by name.
@@ -125,17 +125,19 @@ fn decide<R>(model: &Model, features: impl Features, f: impl FnOnce(&[f32]) -> R
     SCRATCH.with_borrow_mut(|scratch| {
         let Scratch { tuple, decisions } = scratch;
         features.read(model, tuple)?;
-        decisions.resize(model.linear.outputs, 0.0);
+        model.count();
+        let linear = model.linear();
+        decisions.resize(linear.outputs, 0.0);
         if tuple.is_sparse {
-            if let Some(standardizer) = &model.standardizer {
-                standardize(standardizer, &tuple.indices, &mut tuple.values);
+            if let Some(scaling) = model.scaling() {
+                standardize(scaling, &tuple.indices, &mut tuple.values);
             }
-            model.linear.decisions_sparse(&tuple.indices, &tuple.values, decisions);
+            linear.decisions_sparse(&tuple.indices, &tuple.values, decisions);
         } else {
-            if let Some(standardizer) = &model.standardizer {
-                standardizer.apply(&mut tuple.dense);
+            if let Some((mean, scale)) = model.scaling() {
+                sgd::standardize_row(mean, scale, &mut tuple.dense);
             }
-            model.linear.decisions(&tuple.dense, decisions);
+            linear.decisions(&tuple.dense, decisions);
         }
         let result = f(decisions);
         if scratch.bytes() > KEPT_BYTES {
@@ -184,10 +186,10 @@ impl Scratch {
 }
 
 /// Scales the entries of a sparse tuple, as in training; what is not there stays 0.
-fn standardize(standardizer: &Standardizer, indices: &[u32], values: &mut [f32]) {
+fn standardize((mean, scale): (&[f64], &[f64]), indices: &[u32], values: &mut [f32]) {
     for (index, value) in indices.iter().zip(values) {
         let i = *index as usize;
-        *value = ((f64::from(*value) - standardizer.mean[i]) * standardizer.scale[i].recip()) as f32;
+        *value = ((f64::from(*value) - mean[i]) * scale[i].recip()) as f32;
     }
 }
 

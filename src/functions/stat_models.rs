@@ -1,0 +1,21 @@
+//! What corgipile.stat_models shows, and the trigger that keeps shared memory true.
+
+use crate::models;
+use crate::pg::trigger::old_key;
+use pgrx::prelude::*;
+
+/// An entry of shared memory per row.
+#[pg_extern(sql = false)]
+fn corgipile_stat_models() -> TableIterator<
+    'static,
+    (name!(model_id, i64), name!(bytes, i64), name!(predictions, i64), name!(hits, i64)),
+> {
+    TableIterator::new(models::stats().into_iter().map(|stat| (stat.model, stat.bytes, stat.predictions, stat.hits)))
+}
+
+/// AFTER UPDATE OR DELETE FOR EACH ROW of corgipile.stored_models.
+#[pg_extern(sql = false)]
+fn corgipile_forget(fcinfo: pg_sys::FunctionCallInfo) -> i64 {
+    models::forget(old_key(fcinfo, c"model_id"));
+    0 // of a trigger that comes after, nobody looks at the row
+}
