@@ -125,7 +125,7 @@ struct Curves {
 impl Curves {
     /// For many classes there are no curves: each has a sort of its own.
     fn new(model: &Model) -> Curves {
-        let outputs = model.linear.outputs;
+        let outputs = model.linear().outputs;
         let curves = if model.kind.is_classifier() && outputs <= Confusion::CELLS { outputs } else { 0 };
         let sorts = (0..curves).map(|_| NumberSort::new(curves)).collect();
         Curves { sorts, probabilities: vec![0.0; curves] }

@@ -6,10 +6,8 @@ use pgrx::prelude::*;
 
 /// An entry of shared memory per row.
 #[pg_extern(sql = false)]
-fn corgipile_stat_models() -> TableIterator<
-    'static,
-    (name!(model_id, i64), name!(bytes, i64), name!(predictions, i64), name!(hits, i64)),
-> {
+fn corgipile_stat_models()
+-> TableIterator<'static, (name!(model_id, i64), name!(bytes, i64), name!(predictions, i64), name!(hits, i64))> {
     TableIterator::new(models::stats().into_iter().map(|stat| (stat.model, stat.bytes, stat.predictions, stat.hits)))
 }
 

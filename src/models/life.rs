@@ -174,6 +174,7 @@ fn gone(which: Which) -> Error {
 /// # Errors
 /// If the current user is no member of the owner.
 fn owner_of(which: Which) -> Result<pg_sys::Oid> {
+    model_table::prevent_if_read_only("changes of models");
     match which {
         Which::Name(name) => owned(name).map(|candidate| candidate.owner),
         Which::Id(id) => {
@@ -190,6 +191,7 @@ fn owner_of(which: Which) -> Result<pg_sys::Oid> {
 
 /// The version that a name means among models that the current user may change.
 fn owned(name: &str) -> Result<Candidate> {
+    model_table::prevent_if_read_only("changes of models");
     let table = ModelTable::open();
     let found = candidate(&table, name, Claim::Member);
     table.close();

@@ -10,8 +10,8 @@ mod model;
 mod state;
 
 use crate::error::{Error, Result};
-use crate::pg::shared_models::{self, Arrays, Stat};
 use crate::pg::model_table::{self, Field, FloatArray, Key, ModelRow, ModelTable};
+use crate::pg::shared_models::{self, Arrays, Stat};
 pub use features::{Categories, ColumnKind, FeatureKind};
 pub use life::{Which, comment, deploy, drop, grant, rename, revoke};
 pub use model::{Model, Unseen};

@@ -33,7 +33,10 @@ pub struct Model {
 
 /// Where the numbers of a model are.
 enum Numbers {
-    Own { linear: LinearModel, standardizer: Option<Standardizer> },
+    Own {
+        linear: LinearModel,
+        standardizer: Option<Standardizer>,
+    },
     /// in memory of all processes, pinned by the transaction that looked the model up
     Shared(Shared),
 }

@@ -274,7 +274,12 @@ impl ModelRow<'_> {
 }
 
 /// What shared memory knows a row by.
-fn shared_key(table: pg_sys::Oid, id: i64, transaction: pg_sys::TransactionId, at: pg_sys::ItemPointerData) -> shared_models::Key {
+fn shared_key(
+    table: pg_sys::Oid,
+    id: i64,
+    transaction: pg_sys::TransactionId,
+    at: pg_sys::ItemPointerData,
+) -> shared_models::Key {
     // SAFETY: the table exists; its reference is given back at once.
     unsafe {
         let relation = pg_sys::RelationIdGetRelation(table);
@@ -325,7 +330,8 @@ pub fn insert(name: Option<&str>, mut fields: Vec<Field>) -> Option<shared_model
         values.join(", ")
     );
     let values: Vec<DatumWithOid> = fields.into_iter().map(|f| f.value).collect();
-    let insert = || match Spi::get_three_with_args::<i64, pg_sys::TransactionId, pg_sys::ItemPointerData>(&sql, &values) {
+    let insert = || match Spi::get_three_with_args::<i64, pg_sys::TransactionId, pg_sys::ItemPointerData>(&sql, &values)
+    {
         Ok((Some(id), Some(transaction), Some(at))) => Some(shared_key(oid, id, transaction, at)),
         Ok(_) => error!("corgipile.{table} did not give a model_id"),
         Err(e) => error!("could not write to corgipile.{table}: {e}"),

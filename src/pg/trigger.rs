@@ -8,7 +8,8 @@ pub fn old_key(fcinfo: pg_sys::FunctionCallInfo, column: &CStr) -> i64 {
     // SAFETY: the context is NULL or a node; that of a trigger has the table, and with FOR EACH ROW its row.
     unsafe {
         let trigger = (*fcinfo).context.cast::<pg_sys::TriggerData>();
-        if trigger.is_null() || (*trigger).type_ != pg_sys::NodeTag::T_TriggerData || (*trigger).tg_trigtuple.is_null() {
+        if trigger.is_null() || (*trigger).type_ != pg_sys::NodeTag::T_TriggerData || (*trigger).tg_trigtuple.is_null()
+        {
             ereport!(
                 ERROR,
                 PgSqlErrorCode::ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED,
@@ -17,11 +18,16 @@ pub fn old_key(fcinfo: pg_sys::FunctionCallInfo, column: &CStr) -> i64 {
         }
         let relation = (*trigger).tg_relation;
         let attribute = pg_sys::get_attnum((*relation).rd_id, column.as_ptr());
-        if attribute <= 0 || (*(*relation).rd_att).attrs.as_slice((*(*relation).rd_att).natts as usize)[attribute as usize - 1].atttypid != pg_sys::INT8OID {
+        if attribute <= 0
+            || (*(*relation).rd_att).attrs.as_slice((*(*relation).rd_att).natts as usize)[attribute as usize - 1]
+                .atttypid
+                != pg_sys::INT8OID
+        {
             error!("the table has no bigint column {}", column.to_string_lossy());
         }
         let mut null = false;
-        let value = pg_sys::heap_getattr((*trigger).tg_trigtuple, c_int::from(attribute), (*relation).rd_att, &mut null);
+        let value =
+            pg_sys::heap_getattr((*trigger).tg_trigtuple, c_int::from(attribute), (*relation).rd_att, &mut null);
         i64::from_datum(value, null).unwrap_or_default()
     }
 }

@@ -93,6 +93,67 @@ impl Cluster {
         cluster
     }
 
+    /// Kills the postmaster as a crash of the machine's memory would, and starts the server again over what is on disk.
+    pub fn crash_and_restart(&mut self) {
+        self.signal("KILL", self.pid() as i32);
+        self.server.wait().expect("our child");
+        self.start_again();
+    }
+
+    /// Stops the server in an orderly way and starts it again.
+    pub fn restart(&mut self) {
+        self.signal("INT", self.pid() as i32);
+        self.server.wait().expect("our child");
+        self.start_again();
+    }
+
+    fn start_again(&mut self) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            self.server = launch(&self.directory, None);
+            // Orphans of the old server go soon; as long as one is there, a new one refuses to start.
+            while self.is_running() {
+                if self.config.connect(NoTls).is_ok() {
+                    return;
+                }
+                assert!(Instant::now() < deadline, "the server does not start again:\n{}", self.log());
+                sleep(Duration::from_millis(20));
+            }
+            assert!(Instant::now() < deadline, "the server does not start again:\n{}", self.log());
+            sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// A hot standby that streams from this server.
+    pub fn standby(&self) -> Cluster {
+        let directory = self.directory.with_extension("s");
+        fs::create_dir(&directory).expect("the standby's directory can be made");
+        fs::set_permissions(&directory, fs::Permissions::from_mode(0o777)).expect("it is everybody's");
+        let mut backup = as_owner(program("pg_basebackup"), &directory);
+        backup.args(["-R", "-c", "fast", "--no-sync", "-U", "postgres", "-h"]).arg(&self.directory);
+        let output = backup.arg("-D").arg(directory.join("data")).output().expect("pg_basebackup runs");
+        assert!(output.status.success(), "pg_basebackup: {}", String::from_utf8_lossy(&output.stderr));
+        let settings = directory.join("data/postgresql.conf");
+        let mut lines = fs::read_to_string(&settings).expect("it was copied");
+        lines.push_str(&format!("unix_socket_directories = '{}'\n", directory.display()));
+        fs::write(settings, lines).expect("it can be written");
+        let mut config = Config::new();
+        config.host(directory.to_str().expect("a plain path")).port(5432).user("postgres").dbname("postgres");
+        let mut standby = Self { server: launch(&directory, None), directory, config };
+        standby.wait_until_up();
+        standby
+    }
+
+    /// A session of this role.
+    pub fn session_as(&self, role: &str) -> Session {
+        Session::open(self.config.clone().user(role))
+    }
+
+    /// A superuser's session in this database.
+    pub fn session_in(&self, database: &str) -> Session {
+        Session::open(self.config.clone().dbname(database))
+    }
+
     /// A superuser's session.
     pub fn session(&self) -> Session {
         Session::open(&self.config)
@@ -101,6 +162,11 @@ impl Cluster {
     /// The postmaster's process.
     pub fn pid(&self) -> u32 {
         self.server.id()
+    }
+
+    /// Where its socket is.
+    pub fn directory(&self) -> &Path {
+        &self.directory
     }
 
     /// Its data directory.

@@ -95,7 +95,7 @@ impl Resume {
         inherit(arguments, &model, &record)?;
         let mut losses = header.losses;
         losses.forgive();
-        let found = header.found.with_standardizer(model.standardizer.clone());
+        let found = header.found.with_standardizer(model.to_standardizer());
         Ok(Resume { epochs: header.epochs, found, losses, history, trainer: trainer.to_vec(), model })
     }
 
@@ -130,7 +130,7 @@ impl Resume {
         let hint = "Continue with the optimizer, batch_size, l1 and schedule that it was trained with; leave them out to do so.";
         let trainer = Trainer::resume(hyper, outputs, sparse, &self.trainer);
         let trainer = trainer.map_err(|unfit| refuse(model, &unfit.to_string(), hint))?;
-        let fits = outputs == model.linear.outputs
+        let fits = outputs == model.linear().outputs
             && if sparse { trainer.dim() <= dim.max(model.dim()) } else { trainer.dim() == dim };
         if fits { Ok(trainer) } else { Err(refuse(model, "its training state is that of other features", hint)) }
     }
