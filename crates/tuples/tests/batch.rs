@@ -445,3 +445,39 @@ fn tuples_are_taken_over_from_another_process() {
     (0..3).for_each(|i| assert_eq!(here.sparse_row(i), sparse.sparse_row(i)));
     assert_eq!(others(&here), others(&sparse));
 }
+
+#[test]
+fn tags_go_with_their_tuples() {
+    let mut batch = Batch::new(1);
+    batch.set_tagged(true);
+    for i in 0..6u16 {
+        batch.push(f32::from(i)).unwrap()[0] = f32::from(i);
+        *batch.tags_mut().last_mut().unwrap() = u32::from(i) * 10;
+    }
+    batch.retain(&[0, 2, 3, 5]);
+    assert_eq!(batch.tags(), Some(&[0, 20, 30, 50][..]));
+    batch.fill_holes([(3, 0)].into_iter(), 3);
+    assert_eq!(batch.tags(), Some(&[50, 20, 30][..]));
+    batch.retain_from(1, |label| label != 2.0);
+    assert_eq!((batch.tags(), batch.labels()), (Some(&[50, 30][..]), &[5.0, 3.0][..]));
+    batch.push(7.0).unwrap()[0] = 7.0;
+    assert_eq!(batch.tags(), Some(&[50, 30, 0][..]), "a new tuple has none");
+    batch.set_tagged(false);
+    assert_eq!((batch.tags(), batch.len()), (None, 0));
+}
+
+#[test]
+fn copies_are_the_same_tuples() {
+    let mut dense = Batch::new(2);
+    dense.push(1.0).unwrap().copy_from_slice(&[2.0, 3.0]);
+    let mut copy = Batch::new(2);
+    copy.push_copy(&dense, 0).unwrap();
+    assert_eq!((copy.row(0), copy.labels()), (dense.row(0), dense.labels()));
+    let mut sparse = Batch::sparse();
+    let (indices, values) = sparse.push_sparse(4.0, 2).unwrap();
+    indices.copy_from_slice(&[1, 8]);
+    values.copy_from_slice(&[0.5, 0.25]);
+    let mut copy = Batch::sparse();
+    copy.push_copy(&sparse, 0).unwrap();
+    assert_eq!((copy.sparse_row(0), copy.labels(), copy.dim()), (sparse.sparse_row(0), sparse.labels(), 9));
+}

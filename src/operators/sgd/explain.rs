@@ -4,7 +4,7 @@ use super::options::{By, Validation};
 use super::{Request, Training};
 use crate::operators::{ClassWeight, Features};
 use crate::pg::explain::Explain;
-use sgd::{Hyperparameters, Optimizer, Schedule};
+use sgd::{Hyperparameters, Optimizer, Schedule, Stopping};
 
 pub fn explain(training: &Training, explain: Explain) {
     let request = &training.request;
@@ -25,7 +25,10 @@ pub fn explain(training: &Training, explain: Explain) {
     parts(request, explain);
     explain.integer(c"Epochs", request.max_epochs.into());
     match request.points.as_slice() {
-        [point] => hyperparameters(&point.hyperparameters, explain),
+        [point] => {
+            point.stopping.into_iter().for_each(|rule| stopping(rule, explain));
+            hyperparameters(&point.hyperparameters, explain);
+        }
         points => explain.integer(c"Grid Points", points.len() as i64),
     }
     if request.workers > 1 {
@@ -71,6 +74,12 @@ fn parts(request: &Request, explain: Explain) {
         }
         None => {}
     }
+}
+
+/// When it stops early.
+fn stopping(rule: Stopping, explain: Explain) {
+    let Stopping { tolerance, patience } = rule;
+    explain.text(c"Early Stopping", &format!("tolerance {tolerance}, patience {patience}"));
 }
 
 /// The columns, and what is done with them if that is not plain.

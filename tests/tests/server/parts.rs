@@ -216,6 +216,21 @@ fn each_group_has_the_model_of_its_own_rows() {
 }
 
 #[test]
+fn explain_shows_parts_and_when_to_stop() {
+    let mut db = Database::new();
+    table(&mut db);
+    let plan = db.lines(
+        "EXPLAIN SELECT * FROM corgipile_train('t', label => 'positive', features => '{x}', group_by => 'site',
+             options => '{\"validation_fraction\": 0.1, \"validation_by\": \"block\", \"patience\": 3}')",
+    );
+    for line in ["Group By: site", "Validation: 0.1 of the blocks", "Early Stopping: tolerance 0.001, patience 3"] {
+        assert!(plan.iter().any(|shown| shown.trim() == line), "{line}: {plan:#?}");
+    }
+    let plan = db.lines("EXPLAIN ANALYZE SELECT * FROM corgipile_train('t', label => 'positive', features => '{x}', max_epochs => 1, group_by => 'site')");
+    assert!(plan.iter().any(|shown| shown.trim() == "Models: 4"), "{plan:#?}");
+}
+
+#[test]
 fn what_cannot_be_is_said_before_anything_is_trained() {
     let mut db = Database::new();
     table(&mut db);
