@@ -68,7 +68,7 @@ impl Split {
         self.take(batch);
         self.order.clear();
         let more = batch.order().len();
-        self.order.try_reserve(more).map_err(|_| Error::OutOfMemory(more * size_of::<u32>()))?;
+        self.order.try_reserve(more).map_err(|_| Error::OutOfMemory(size_of_val(batch.order())))?;
         let mut parts = Vec::new();
         for (number, group) in self.groups.iter_mut().enumerate() {
             if !group.learn.is_empty() {
