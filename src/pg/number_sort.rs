@@ -36,11 +36,11 @@ impl NumberSort {
 
     /// Sorts the numbers and gives them one by one.
     pub fn finish(self, mut next: impl FnMut(i64)) {
-        let (mut value, mut null) = (pg_sys::Datum::null(), false);
+        let mut value = pg_sys::Datum::null();
         // SAFETY: numbers are taken after the sort and before its end, and are passed by value.
         unsafe {
             pg_sys::tuplesort_performsort(self.state);
-            while pg_sys::tuplesort_getdatum(self.state, true, &mut value, &mut null, std::ptr::null_mut()) {
+            while super::version::next_sorted(self.state, &mut value) {
                 super::check_for_interrupts();
                 next(value.value() as i64);
             }

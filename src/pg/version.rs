@@ -165,3 +165,18 @@ pub(super) unsafe fn transaction_of_backend() -> u32 {
         return (*pg_sys::MyProc).vxid.lxid;
     }
 }
+
+/// Takes the next value of a sort of values that are passed by value; false if there is none.
+///
+/// # Safety
+/// The sort was begun by tuplesort_begin_datum(), and performed.
+pub(super) unsafe fn next_sorted(sort: *mut pg_sys::Tuplesortstate, value: &mut pg_sys::Datum) -> bool {
+    let mut null = false;
+    // SAFETY: the caller's promise.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        return pg_sys::tuplesort_getdatum(sort, true, value, &mut null, std::ptr::null_mut());
+        #[cfg(not(feature = "pg15"))]
+        return pg_sys::tuplesort_getdatum(sort, true, false, value, &mut null, std::ptr::null_mut());
+    }
+}
