@@ -25,7 +25,7 @@ def measure(name, cache):
         plan = connection.execute(
             f"EXPLAIN (ANALYZE, FORMAT JSON) SELECT * FROM corgipile_train('{name}', max_epochs => 1, seed => 1)"
         ).fetchone()[0]
-        connection.execute("TRUNCATE corgipile.models")
+        connection.execute("TRUNCATE corgipile.stored_models")
     return median(seconds[1:]), buffer_bytes(plan), peak.anonymous - before, pages * 8192
 
 

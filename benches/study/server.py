@@ -148,4 +148,4 @@ def forget(connection, model):
 
 def reclaim(connection):
     """The space of all models. (Deleted ones leave theirs; some have a million weights.)"""
-    connection.execute("TRUNCATE corgipile.models")
+    connection.execute("TRUNCATE corgipile.stored_models")
