@@ -4,9 +4,13 @@
 //! made chunk by chunk together, so that every weight is loaded and stored once per tuple instead of loaded twice.
 
 use super::learn::{Learn, Made, Weights, inverse};
-use super::simd::{Simd, prefetch};
+use super::simd::{Simd, prefetch, prefetch_far};
 use super::{Aligned, Chunk, UNROLL, sum_all};
 use crate::loss::Pointwise;
+
+/// The row that comes so many after the current one is asked for from memory, when the next one is asked for from the second
+/// level of the caches.
+const FAR: usize = 2;
 
 #[inline(always)]
 pub(super) fn wide<S: Simd, L: Pointwise, W: Weights>(simd: S, learn: Learn<'_, L>, of_tuples: W) {
@@ -18,6 +22,7 @@ pub(super) fn wide<S: Simd, L: Pointwise, W: Weights>(simd: S, learn: Learn<'_, 
     let mut previous_tail = simd.load(tail);
     for k in range {
         let next = if k + 1 < tuples.order.len() { tuples.get(k + 1).0 } else { &[] };
+        let far = if k + FAR < tuples.order.len() { tuples.get(k + FAR).0 } else { &[] };
         let (row, y) = tuples.get(k);
         let (i, factor) = (tuples.order[k] as usize, loss.factor(y));
         let (tail, row) = row.split_last().expect("rows have a chunk");
@@ -28,7 +33,7 @@ pub(super) fn wide<S: Simd, L: Pointwise, W: Weights>(simd: S, learn: Learn<'_, 
         let (weights_tail, weights) = state.weights.split_last_mut().expect("rows have a chunk");
         let advanced = simd.fma(step, previous_tail, simd.load(&weights_tail.0));
         simd.store(advanced, &mut weights_tail.0);
-        let product = advance_and_dot(simd, weights, step, previous, row, next, simd.mul(advanced, tail));
+        let product = advance_and_dot(simd, weights, step, previous, row, next, far, simd.mul(advanced, tail));
         let margin = factor * simd.fma_one(product, state.scale as f32, state.intercept);
         state.scale *= rates.shrink;
         rescale(&mut state.scale, &mut state.weights);
@@ -45,7 +50,8 @@ pub(super) fn wide<S: Simd, L: Pointwise, W: Weights>(simd: S, learn: Learn<'_, 
 }
 
 /// Makes `step` along `previous` and returns the dot product of the weights that result and `row`, and the sum of the
-/// lanes of `tail`. Meanwhile the `next` row is asked for: by the time it is learned from, memory has answered.
+/// lanes of `tail`. Meanwhile the `next` row is asked for, and one that is `far`: by the time they are learned from, memory has
+/// answered.
 #[inline(always)]
 fn advance_and_dot<S: Simd>(
     simd: S,
@@ -54,6 +60,7 @@ fn advance_and_dot<S: Simd>(
     previous: &[Chunk],
     row: &[Chunk],
     next: &[Chunk],
+    far: &[Chunk],
     tail: S::Vector,
 ) -> f32 {
     let mut sums = [simd.splat(0.0); UNROLL];
@@ -63,6 +70,7 @@ fn advance_and_dot<S: Simd>(
     let (row, row_rest) = row.as_chunks::<UNROLL>();
     for (block, ((w, p), x)) in weights.iter_mut().zip(previous).zip(row).enumerate() {
         for i in 0..UNROLL {
+            prefetch_far(far, block * UNROLL + i);
             prefetch(next, block * UNROLL + i);
             sums[i] = advance_chunk(simd, &mut w[i], step, &p[i], &x[i], sums[i]);
         }
