@@ -63,7 +63,11 @@ SELECT u.model, to_char(max(abs(a - b)) / max(abs(b)), '0.0EEEE') AS difference
 
 \pset tuples_only on
 \pset format unaligned
-SELECT format('FIGURE 4 | aggregate / operators, %s, no_shuffle | %s | ', model,
-              round((percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds) FILTER (WHERE path = 'aggregate')
-                     / percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds) FILTER (WHERE path = 'operator' AND shuffle = 'no_shuffle'))::numeric, 2))
-  FROM epochs GROUP BY model ORDER BY model;
+WITH median AS (
+  SELECT model, path, shuffle, percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds) AS seconds
+    FROM epochs GROUP BY model, path, shuffle
+)
+SELECT format('FIGURE 4 | aggregate without a shuffle / operators, %s, %s | %s | >= 10', o.model, o.shuffle,
+              round((a.seconds / o.seconds)::numeric, 2))
+  FROM median o JOIN median a ON a.model = o.model AND a.path = 'aggregate'
+ WHERE o.path = 'operator' ORDER BY o.model, o.shuffle;
