@@ -187,6 +187,68 @@ COMMENT ON COLUMN corgipile.stat_models.predictions IS 'predictions from shared 
 COMMENT ON COLUMN corgipile.stat_models.hits IS 'lookups that found the model in shared memory, by transactions that have ended';
 GRANT SELECT ON corgipile.stat_models TO PUBLIC;
 
+-- ------------------------------------------------------------------------------------------------------- models as values
+
+CREATE FUNCTION corgipile_export(model_id bigint) RETURNS jsonb
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_export_wrapper';
+COMMENT ON FUNCTION corgipile_export(bigint) IS 'a model as a value, exactly: for corgipile_import() and corgipile_predict() anywhere';
+
+CREATE FUNCTION corgipile_export(name text) RETURNS jsonb
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_export_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_export(text) IS 'a model as a value, exactly: for corgipile_import() and corgipile_predict() anywhere';
+
+CREATE FUNCTION corgipile_import(model jsonb, name text DEFAULT NULL) RETURNS bigint
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'corgipile_import_wrapper';
+COMMENT ON FUNCTION corgipile_import(jsonb, text) IS 'stores a model that corgipile_export() gave, under its name or another; returns its id';
+
+CREATE FUNCTION corgipile_predict(model jsonb, features anyarray) RETURNS float8
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict(jsonb, anyarray) IS 'the label that a model gives, as a number; of a linear model, the value';
+
+CREATE FUNCTION corgipile_predict(model jsonb, indices anyarray, "values" anycompatiblearray) RETURNS float8
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_sparse_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict(jsonb, anyarray, anycompatiblearray) IS 'the label that a model gives, as a number; of a linear model, the value, for sparse features';
+
+CREATE FUNCTION corgipile_predict(model jsonb, "row" record) RETURNS float8
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_row_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict(jsonb, record) IS 'the label that a model gives, as a number; of a linear model, the value, for the columns of a row';
+
+CREATE FUNCTION corgipile_predict_label(model jsonb, features anyarray) RETURNS text
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(jsonb, anyarray) IS 'the label that a model gives, as text';
+
+CREATE FUNCTION corgipile_predict_label(model jsonb, indices anyarray, "values" anycompatiblearray) RETURNS text
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_sparse_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(jsonb, anyarray, anycompatiblearray) IS 'the label that a model gives, as text, for sparse features';
+
+CREATE FUNCTION corgipile_predict_label(model jsonb, "row" record) RETURNS text
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_row_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(jsonb, record) IS 'the label that a model gives, as text, for the columns of a row';
+
+CREATE FUNCTION corgipile_predict_proba(model jsonb, features anyarray) RETURNS float8[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(jsonb, anyarray) IS 'the probabilities of the labels, in their ascending order';
+
+CREATE FUNCTION corgipile_predict_proba(model jsonb, indices anyarray, "values" anycompatiblearray) RETURNS float8[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_sparse_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(jsonb, anyarray, anycompatiblearray) IS 'the probabilities of the labels, in their ascending order, for sparse features';
+
+CREATE FUNCTION corgipile_predict_proba(model jsonb, "row" record) RETURNS float8[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_row_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(jsonb, record) IS 'the probabilities of the labels, in their ascending order, for the columns of a row';
+
 -- --------------------------------------------------------------------------------------------------------------- training
 
 -- Another signature is another function. Whoever may execute the old one may execute the new one, and nobody else.

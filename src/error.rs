@@ -179,7 +179,7 @@ pub enum Error {
     ModelPermission(i64),
     #[error("a model named \"{0}\" exists already")]
     ModelExists(String),
-    #[error("model {model_id} has {expected} features, {given} given")]
+    #[error("{} has {expected} features, {given} given", the_model(*model_id))]
     PredictLength { model_id: i64, expected: usize, given: usize },
     #[error("feature {0} is NULL")]
     PredictNull(String),
@@ -199,26 +199,30 @@ pub enum Error {
     PredictNullIndex(usize),
     #[error("index {index} is less than {base}, where the model's indices begin")]
     PredictIndexBelow { index: i64, base: u32 },
-    #[error("index {index} is beyond {last}, the last of model {model_id}")]
+    #[error("index {index} is beyond {last}, the last of {}", the_model(*model_id))]
     PredictIndexBeyond { model_id: i64, index: i64, last: i64 },
     #[error("index {0} is given twice")]
     PredictIndexTwice(i64),
-    #[error("model {model_id} has categories among its features, which an array cannot hold")]
+    #[error("{} has categories among its features, which an array cannot hold", the_model(*model_id))]
     PredictNeedsRow { model_id: i64, columns: String },
-    #[error("the given row has no column \"{column}\", which is a feature of model {model_id}")]
+    #[error("the given row has no column \"{column}\", which is a feature of {}", the_model(*model_id))]
     PredictNoColumn { model_id: i64, column: String, columns: Vec<String> },
     #[error("the given row has more than one column \"{0}\"")]
     PredictColumnTwice(String),
     #[error("the feature columns of the source have other types than those that model {model_id} was trained on")]
     EvaluateTypes { model_id: i64, trained_on: String },
-    #[error("category \"{value}\" of column \"{column}\" is unknown to model {model_id}")]
+    #[error("category \"{value}\" of column \"{column}\" is unknown to {}", the_model(*model_id))]
     PredictCategory { model_id: i64, column: String, value: String },
-    #[error("model {0} predicts text labels, which are not numbers")]
+    #[error("{} predicts text labels, which are not numbers", the_model(*.0))]
     TextLabels(i64),
-    #[error("model {0} is a linear regression, which has no labels")]
+    #[error("{} is a linear regression, which has no labels", the_model(*.0))]
     NoLabels(i64),
-    #[error("model {model_id} is {kind}, which has no probabilities")]
+    #[error("{} is {kind}, which has no probabilities", the_model(*model_id))]
     NoProbabilities { model_id: i64, kind: &'static str },
+    #[error("key \"{key}\" of the model {reason}")]
+    InvalidModel { key: String, reason: String, hint: String },
+    #[error("the model's numbers are {0} bytes of JSON, more than type jsonb can hold")]
+    ModelTooLarge(usize),
     #[error("the tables of the source have too many pages together")]
     TooManyPages,
     #[error("out of memory: {0} bytes cannot be had")]
@@ -293,6 +297,11 @@ fn singular(plural: &str) -> String {
     }
 }
 
+/// What a model is called: by its id, if it is not one that was given as a value.
+fn the_model(id: i64) -> String {
+    if id == crate::models::GIVEN_ID { "the given model".to_owned() } else { format!("model {id}") }
+}
+
 /// The beginning of a user's value: as much as a message has room for.
 pub fn excerpt(value: &str) -> String {
     const ROOM: usize = 60;
@@ -354,6 +363,7 @@ impl Error {
             Error::PredictCategory { .. }
             | Error::Unknown { .. }
             | Error::InvalidArgument { .. }
+            | Error::InvalidModel { .. }
             | Error::InvalidOption { .. }
             | Error::NoSuchClass { .. }
             | Error::OptionsNotAnObject => Code::ERRCODE_INVALID_PARAMETER_VALUE,
@@ -398,7 +408,7 @@ impl Error {
             | Error::PredictIndexBelow { .. }
             | Error::PredictIndexBeyond { .. }
             | Error::PredictIndexTwice(_) => Code::ERRCODE_ARRAY_ELEMENT_ERROR,
-            Error::TooManyPages => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+            Error::TooManyPages | Error::ModelTooLarge(_) => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
             Error::OutOfMemory(_) => Code::ERRCODE_OUT_OF_MEMORY,
             Error::TemporaryFile { reason, .. } if reason.kind() == std::io::ErrorKind::StorageFull => {
                 Code::ERRCODE_DISK_FULL
@@ -487,6 +497,8 @@ impl Error {
             Error::NoModelTable(_) => fixed("Extension corgipile was dropped meanwhile, or its table renamed."),
             Error::Unknown { what, known, .. } => Some(format!("Known {what} are: {known}.")),
             Error::InvalidArgument { hint, .. } => hint.clone(),
+            Error::InvalidModel { hint, .. } => Some(hint.clone()),
+            Error::ModelTooLarge(_) => fixed("There may be 256 MB; take it to another server with pg_dump or COPY."),
             Error::NoFiles { partitioned: true, .. } => fixed("Measure one of its partitions."),
             Error::NoFiles { .. } => fixed("Tables, materialized views and TOAST tables have some."),
             Error::TooFewPages { least, .. } => Some(format!("It takes {least} pages at least.")),

@@ -3,6 +3,7 @@
 mod aggregate;
 mod cluster_factor;
 mod evaluate;
+mod export;
 mod io_profile;
 mod life;
 mod predict;

@@ -5,16 +5,21 @@
 
 mod cache;
 mod features;
+mod form;
+mod given;
 mod life;
 mod model;
 mod state;
 
 use crate::error::{Error, Result};
+use crate::pg::jsonb::Jsonb;
 use crate::pg::model_table::{self, Field, FloatArray, Key, ModelRow, ModelTable};
 use crate::pg::shared_models::{self, Arrays, Stat};
 pub use features::{Categories, ColumnKind, FeatureKind};
+pub use form::write as export;
+pub use given::given;
 pub use life::{Which, comment, deploy, drop, grant, rename, revoke};
-pub use model::{Model, Unseen};
+pub use model::{GIVEN_ID, Model, Unseen};
 use pgrx::datum::JsonString;
 use pgrx::{JsonB, pg_sys};
 use serde_json::Value;
@@ -123,6 +128,15 @@ pub fn store(new: NewModel) -> Result<i64> {
         let name = name.unwrap_or_default().to_owned();
         if model_table::has_versions() { Error::VersionConflict(name) } else { Error::ModelExists(name) }
     })
+}
+
+/// Stores a model that is given as a value as the current user's, and returns its id. Without a name it gets that of the value,
+/// if there is one.
+///
+/// # Errors
+/// Those of [`form::Form::read`] and [`store`].
+pub fn import(value: Jsonb, name: Option<&str>) -> Result<i64> {
+    value.with_text(form::Form::read)?.store(name)
 }
 
 /// The model with this id, if the current user may use it.

@@ -2,6 +2,7 @@
 //! written it.
 
 use super::features::FeatureKind;
+use super::form::Form;
 use crate::error::{Error, Result};
 use crate::pg::model_table::ModelRow;
 use crate::pg::number::NumberType;
@@ -11,6 +12,9 @@ use pgrx::{JsonB, pg_sys};
 use serde::{Deserialize, Serialize};
 use sgd::{LinearModel, LinearView, ModelKind, Standardizer};
 use std::cell::Cell;
+
+/// The id of a model that was given as a value.
+pub const GIVEN_ID: i64 = 0;
 
 /// A trained model, ready to predict.
 pub struct Model {
@@ -67,6 +71,24 @@ impl Model {
     /// [`Error::CorruptModel`]
     pub(super) fn read_around(id: i64, row: &ModelRow, shared: Shared) -> Result<Model> {
         describe(id, row, Numbers::Shared(shared)).map_err(|what| Error::CorruptModel(id, what.to_owned()))
+    }
+
+    /// A model that was given as a value, and is in no table.
+    pub(super) fn of_form(form: Form) -> Model {
+        let classes = form.classes.unwrap_or_default();
+        Model {
+            id: GIVEN_ID,
+            serial: next_serial(),
+            kind: form.kind,
+            numbers: Numbers::Own { linear: form.linear, standardizer: form.standardizer },
+            values: as_numbers(form.label_type, &classes),
+            classes,
+            label: form.label,
+            features: form.features,
+            feature_kind: form.feature_kind,
+            skips_nulls: form.skips_nulls,
+            unseen: form.unseen,
+        }
     }
 
     /// The same model with its numbers in shared memory.
@@ -250,7 +272,7 @@ fn elements<T>(array: Option<Vec<Option<T>>>) -> Option<Vec<T>> {
 }
 
 /// The classes as numbers, if the label's type has numbers.
-fn as_numbers(label_type: pg_sys::Oid, classes: &[String]) -> Option<Vec<f64>> {
+pub(super) fn as_numbers(label_type: pg_sys::Oid, classes: &[String]) -> Option<Vec<f64>> {
     let number = |class: &String| match class.as_str() {
         "t" => Some(1.0),
         "f" => Some(0.0),

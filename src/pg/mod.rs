@@ -14,6 +14,7 @@ pub mod explain;
 pub mod files;
 mod fold;
 pub mod heap;
+pub mod jsonb;
 pub mod meeting;
 pub mod model_table;
 pub mod number;

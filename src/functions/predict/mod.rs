@@ -1,5 +1,5 @@
-//! corgipile_predict(), corgipile_predict_label() and corgipile_predict_proba(): for models by id and by name, and for
-//! features as an array, as a pair of sparse arrays, and as a row.
+//! corgipile_predict(), corgipile_predict_label() and corgipile_predict_proba(): for models by id, by name and
+//! by value, and for features as an array, as a pair of sparse arrays, and as a row.
 
 mod arrays;
 mod row;
@@ -7,6 +7,7 @@ mod row;
 use crate::error::{Error, OrRaise, Result};
 use crate::models::{self, Model};
 use crate::pg::aggregate::RowCall;
+use crate::pg::jsonb::Jsonb;
 use arrays::{Dense, Sparse};
 use pgrx::prelude::*;
 use pgrx::{AnyArray, AnyElement};
@@ -14,9 +15,12 @@ use row::Row;
 use sgd::{LinearModel, ModelKind, probability};
 use std::cell::RefCell;
 
-/// Declares SQL functions: for each what it gives for a model, for models by id and by name.
+/// Declares SQL functions: for each what it gives for a model, for models by id, by name and by value.
 macro_rules! sql_functions {
-    ($($answer:ident($features:expr) -> $result:ty: $by_id:ident, $by_name:ident($($argument:ident: $kind:ty),+);)+) => {
+    ($(
+        $answer:ident($features:expr) -> $result:ty:
+        $by_id:ident, $by_name:ident, $by_value:ident($($argument:ident: $kind:ty),+);
+    )+) => {
         $(
             #[pg_extern(sql = false)]
             fn $by_id(model: i64, $($argument: $kind),+) -> $result {
@@ -27,29 +31,43 @@ macro_rules! sql_functions {
             fn $by_name(model: &str, $($argument: $kind),+) -> $result {
                 models::by_name(model).and_then(|model| $answer(&model, $features)).or_raise()
             }
+
+            #[pg_extern(sql = false)]
+            fn $by_value(model: AnyElement, $($argument: $kind),+) -> $result {
+                models::given(Jsonb::of(&model)).and_then(|model| $answer(&model, $features)).or_raise()
+            }
         )+
     };
 }
 
 sql_functions! {
     value(Dense(RowCall::new(call))) -> f64:
-        corgipile_predict, corgipile_predict_by_name(call: pg_sys::FunctionCallInfo);
+        corgipile_predict, corgipile_predict_by_name, corgipile_predict_by_value
+        (call: pg_sys::FunctionCallInfo);
     label(Dense(RowCall::new(call))) -> String:
-        corgipile_predict_label, corgipile_predict_label_by_name(call: pg_sys::FunctionCallInfo);
+        corgipile_predict_label, corgipile_predict_label_by_name, corgipile_predict_label_by_value
+        (call: pg_sys::FunctionCallInfo);
     probabilities(Dense(RowCall::new(call))) -> Vec<f64>:
-        corgipile_predict_proba, corgipile_predict_proba_by_name(call: pg_sys::FunctionCallInfo);
+        corgipile_predict_proba, corgipile_predict_proba_by_name, corgipile_predict_proba_by_value
+        (call: pg_sys::FunctionCallInfo);
     value(Sparse(indices, values)) -> f64:
-        corgipile_predict_sparse, corgipile_predict_sparse_by_name(indices: AnyArray, values: AnyArray);
+        corgipile_predict_sparse, corgipile_predict_sparse_by_name, corgipile_predict_sparse_by_value
+        (indices: AnyArray, values: AnyArray);
     label(Sparse(indices, values)) -> String:
-        corgipile_predict_label_sparse, corgipile_predict_label_sparse_by_name(indices: AnyArray, values: AnyArray);
+        corgipile_predict_label_sparse, corgipile_predict_label_sparse_by_name, corgipile_predict_label_sparse_by_value
+        (indices: AnyArray, values: AnyArray);
     probabilities(Sparse(indices, values)) -> Vec<f64>:
-        corgipile_predict_proba_sparse, corgipile_predict_proba_sparse_by_name(indices: AnyArray, values: AnyArray);
+        corgipile_predict_proba_sparse, corgipile_predict_proba_sparse_by_name, corgipile_predict_proba_sparse_by_value
+        (indices: AnyArray, values: AnyArray);
     value(Row(row)) -> f64:
-        corgipile_predict_row, corgipile_predict_row_by_name(row: AnyElement);
+        corgipile_predict_row, corgipile_predict_row_by_name, corgipile_predict_row_by_value
+        (row: AnyElement);
     label(Row(row)) -> String:
-        corgipile_predict_label_row, corgipile_predict_label_row_by_name(row: AnyElement);
+        corgipile_predict_label_row, corgipile_predict_label_row_by_name, corgipile_predict_label_row_by_value
+        (row: AnyElement);
     probabilities(Row(row)) -> Vec<f64>:
-        corgipile_predict_proba_row, corgipile_predict_proba_row_by_name(row: AnyElement);
+        corgipile_predict_proba_row, corgipile_predict_proba_row_by_name, corgipile_predict_proba_row_by_value
+        (row: AnyElement);
 }
 
 /// Features as a call gives them.

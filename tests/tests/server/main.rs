@@ -11,6 +11,7 @@ mod cluster_factor;
 mod documents;
 mod evaluate;
 mod explain;
+mod export;
 mod extremes;
 mod features;
 mod io_profile;

@@ -1,0 +1,28 @@
+//! Models as values: corgipile_export() and corgipile_import().
+
+use crate::error::{Error, OrRaise, Result};
+use crate::models;
+use crate::pg::jsonb::{self, Jsonb};
+use crate::pg::varlena::Value;
+use pgrx::AnyElement;
+use pgrx::prelude::*;
+
+#[pg_extern(sql = false)]
+fn corgipile_export(model: i64) -> Value {
+    models::by_id(model).and_then(|model| models::export(&model)).map(jsonb::from_text).or_raise()
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_export_by_name(model: &str) -> Value {
+    models::by_name(model).and_then(|model| models::export(&model)).map(jsonb::from_text).or_raise()
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_import(model: Option<AnyElement>, name: Option<&str>) -> i64 {
+    import(model, name).or_raise()
+}
+
+fn import(model: Option<AnyElement>, name: Option<&str>) -> Result<i64> {
+    let model = model.ok_or(Error::NullArgument("model"))?;
+    models::import(Jsonb::of(&model), name)
+}

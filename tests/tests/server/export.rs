@@ -1,0 +1,499 @@
+//! Models as values: exported, imported elsewhere, and predicting without being stored.
+
+use corgipile_tests::{Database, Failure, Session, program};
+use std::process::Command;
+
+/// A table `t(id, label, animal, target, x, k, v, colour, a, b)` that every kind of model can be trained on.
+fn table(db: &mut Session) {
+    db.run(
+        "CREATE TYPE mood AS ENUM ('good', 'bad');
+         CREATE TABLE t AS
+         SELECT i AS id, y AS label, (ARRAY['ant', 'bee', 'cat'])[1 + (i % 3)] AS animal, 3 * normal(i, 9) + y AS target,
+                (ARRAY['good', 'bad']::mood[])[1 + y] AS mood, ARRAY[y + normal(i, 1), normal(i, 2), 7 * normal(i, 3)]::real[] AS x,
+                ARRAY[0, 1 + i % 5] AS k, ARRAY[normal(i, 4) + y, normal(i, 5)]::real[] AS v,
+                (ARRAY['red', 'gr\"ü\"n\\', 'blue'])[1 + (i / 7) % 3] AS colour, y - normal(i, 6) AS a,
+                CASE WHEN i % 50 > 0 THEN normal(i, 7) END AS b
+         FROM (SELECT i, (uniform(i, 0) < 0.4)::int AS y FROM generate_series(1, 300::bigint) i) r",
+    );
+}
+
+/// A training of every kind of model: its arguments, and how a call gives it features.
+const TRAININGS: [(&str, &str); 9] = [
+    ("'logistic', features => '{x}'", "t.x"),
+    ("'svm', features => '{x}', label => 'mood', options => '{\"standardize\": true}'", "t.x"),
+    ("'linear', features => '{x}', label => 'target', options => '{\"optimizer\": \"adam\"}'", "t.x"),
+    ("'softmax', features => '{x}', label => 'animal', options => '{\"standardize\": true}'", "t.x"),
+    ("'logistic', features => '{k,v}', options => '{\"index_base\": 0, \"unseen\": \"zero\"}'", "t.k, t.v"),
+    (
+        "'softmax', features => '{k,v}', label => 'animal', options => '{\"index_base\": 0, \"dimensions\": 9}'",
+        "t.k, t.v",
+    ),
+    (
+        "'logistic', features => '{a,colour,b}', label => 'mood', options => '{\"nulls\": \"skip\", \"unseen\": \"zero\"}'",
+        "t",
+    ),
+    ("'linear', features => '{colour,a}', label => 'target', options => '{\"standardize\": true}'", "t"),
+    ("'softmax', features => '{id,a}', options => '{\"standardize\": true, \"validation_fraction\": 0.2}'", "t"),
+];
+
+/// Trains them all as versions of m; gives the ids.
+fn train(db: &mut Session) -> Vec<i64> {
+    let train = |(arguments, _): (&str, &str)| {
+        db.train(&format!("'t', {arguments}, max_epochs => 3, seed => 5, learning_rate => 0.01, name => 'm'"))[0]
+            .model_id
+    };
+    TRAININGS.map(train).to_vec()
+}
+
+/// What each function says of every row, or its error, for a model as an SQL expression: floats print as they are, bit for bit.
+fn predictions(db: &mut Session, model: &str, features: &str) -> Vec<Result<Vec<String>, String>> {
+    let ask = |function: &str| {
+        let sql = format!("SELECT {function}({model}, {features}) FROM t WHERE b IS NOT NULL ORDER BY id");
+        db.attempt(&sql).map_err(|failure| failure.code)
+    };
+    ["corgipile_predict", "corgipile_predict_label", "corgipile_predict_proba"].map(ask).to_vec()
+}
+
+fn quoted(json: &str) -> String {
+    format!("'{}'::jsonb", json.replace('\'', "''"))
+}
+
+const DESCRIPTION: &str =
+    "SELECT name, model, source, label, label_type, classes, features, feature_kind, categories, index_base,
+        hyperparameters, weights, intercepts, feature_mean, feature_scale, skipped, preparation_seconds, shuffle_bytes
+   FROM corgipile.models WHERE model_id = ";
+
+const HISTORY: &str = "SELECT epoch, loss, accuracy, learning_rate, tuples, seconds, r2, shuffle_seconds, validation_loss, validation_score
+   FROM corgipile.training_history WHERE model_id = ";
+
+#[test]
+fn every_kind_of_model_comes_back_bit_for_bit_in_another_database() {
+    let (mut here, mut there) = (Database::new(), Database::new());
+    table(&mut here);
+    table(&mut there);
+    // so that ids differ
+    there.train("'t', features => '{x}', max_epochs => 1");
+    let ids = train(&mut here);
+    for (id, (arguments, features)) in ids.iter().zip(TRAININGS) {
+        let model = here.line(&format!("SELECT corgipile_export({id})"));
+        let value = quoted(&model);
+        let imported: i64 = there.value(&format!("SELECT corgipile_import({value})"));
+        assert!(imported > *id);
+        for what in [DESCRIPTION, HISTORY] {
+            assert_eq!(there.lines(&format!("{what} {imported}")), here.lines(&format!("{what} {id}")), "{arguments}");
+        }
+        assert_eq!(there.line(&format!("SELECT corgipile_export({imported})")), model, "{arguments}");
+        let expected = predictions(&mut here, &id.to_string(), features);
+        assert!(expected.iter().any(|answer| answer.as_ref().is_ok_and(|rows| rows.len() == 294)), "{expected:?}");
+        assert_eq!(predictions(&mut there, &imported.to_string(), features), expected, "{arguments}");
+        assert_eq!(predictions(&mut there, "'m'", features), expected, "{arguments}");
+        assert_eq!(predictions(&mut there, &value, features), expected, "{arguments}");
+    }
+    let evaluate = "SELECT * FROM corgipile_evaluate('m', 't')";
+    assert_eq!(there.lines(evaluate), here.lines(evaluate));
+    assert_eq!(
+        there.lines("SELECT version FROM corgipile.models WHERE name = 'm' ORDER BY model_id").last().unwrap(),
+        "9"
+    );
+    assert_eq!(here.line("SELECT corgipile_export('m') = corgipile_export(9)"), "t");
+    assert_eq!(there.line("SELECT count(*) > 0 FROM corgipile.coefficients WHERE version = 9"), "t");
+    // What training goes on from is not part of it.
+    there
+        .fails_with("SELECT * FROM corgipile_train('t', warm_start => 'm')", "22023")
+        .says(&["without its training state"]);
+}
+
+#[test]
+fn a_model_as_a_value_predicts_from_wherever_it_comes() {
+    let mut db = Database::new();
+    table(&mut db);
+    let ids = train(&mut db);
+    // Two that are wide enough to be stored out of line, and differ.
+    db.run(
+        "CREATE TABLE wide AS SELECT i % 2 AS label, ARRAY(SELECT normal(i, j)::real FROM generate_series(1, 3000) j) AS x
+           FROM generate_series(1, 20::bigint) i",
+    );
+    let wide = [1, 2].map(|seed| {
+        db.train(&format!("'wide', max_epochs => 1, seed => {seed}, learning_rate => 0.1 * {seed}"))[0].model_id
+    });
+    db.run(&format!(
+        "CREATE TABLE models AS SELECT id, corgipile_export(id) AS model FROM unnest(ARRAY[{}, {}]::bigint[]) id",
+        wide[0], wide[1]
+    ));
+    assert_eq!(
+        db.line("SELECT sum(pg_column_size(model)) > 30000, pg_relation_size('models') <= 8192 FROM models"),
+        "t|t"
+    );
+    let by = |model: &str| {
+        format!("SELECT corgipile_predict_proba({model}, w.x) FROM models m, wide w ORDER BY m.id, w.x[1]")
+    };
+    let expected = db.lines(&by("m.id"));
+    assert_eq!(db.lines(&by("m.model")), expected);
+    assert_ne!(expected[..20], expected[20..]);
+    // The column of the same row has another value in the next statement, and in a snapshot of its own.
+    let first =
+        db.lines("SELECT corgipile_predict_proba((SELECT model FROM models WHERE id = 10), x) FROM wide ORDER BY x[1]");
+    assert_eq!(first, expected[..20]);
+    db.run(&format!("UPDATE models SET model = corgipile_export({}) WHERE id = {}", wide[1], wide[0]));
+    assert_eq!(
+        db.lines("SELECT corgipile_predict_proba(model, x) FROM models, wide WHERE id = 10 ORDER BY x[1]"),
+        expected[20..]
+    );
+
+    // A parameter, and a variable that changes from one evaluation to the next.
+    db.run("PREPARE predict(jsonb) AS SELECT corgipile_predict_proba($1, x) FROM t WHERE id = 1; SET plan_cache_mode = force_generic_plan");
+    let of = |id: i64| format!("SELECT corgipile_predict_proba({id}, x) FROM t WHERE id = 1");
+    for _ in 0..2 {
+        for id in [ids[0], ids[3]] {
+            let model = db.line(&format!("SELECT corgipile_export({id})"));
+            assert_eq!(db.line(&format!("EXECUTE predict({})", quoted(&model))), db.line(&of(id)));
+        }
+    }
+    db.run(&format!(
+        "DO $$
+         DECLARE m jsonb; i bigint; features real[] := '{{1,2,3}}';
+         BEGIN
+             FOR round IN 1..3 LOOP
+                 FOREACH i IN ARRAY ARRAY[{}, {}] LOOP
+                     m := corgipile_export(i);
+                     ASSERT corgipile_predict_proba(m, features) = corgipile_predict_proba(i, features);
+                 END LOOP;
+             END LOOP;
+         END $$",
+        ids[0], ids[3]
+    ));
+    // More models than are kept at a time, row by row.
+    assert_eq!(
+        db.line(&format!(
+            "SELECT count(*), bool_and(corgipile_predict_proba(corgipile_export({id}) || jsonb_build_object('source', j::text), x)
+                                       = corgipile_predict_proba({id}, x))
+               FROM t, generate_series(1, 7) j WHERE id < 20",
+            id = ids[0]
+        )),
+        "133|t"
+    );
+    // The type's name means another type from one statement to the next.
+    db.run("CREATE SCHEMA one; CREATE SCHEMA two; CREATE DOMAIN one.answer AS int; CREATE DOMAIN two.answer AS text");
+    let model = db.line(&format!("SELECT corgipile_export({}) || '{{\"label_type\": \"answer\"}}'", ids[0]));
+    let ask = format!("SELECT corgipile_predict({}, x) FROM t WHERE id = 1", quoted(&model));
+    db.fails_with(&ask, "22023").says(&["label_type", "answer"]);
+    db.run("SET search_path = public, one");
+    let label = db.line(&ask);
+    db.run("SET search_path = public, two");
+    db.fails_with(&ask, "0A000").says(&["text labels"]);
+    db.run("SET search_path = public, one");
+    assert_eq!(db.line(&ask), label);
+    db.run("DROP DOMAIN one.answer");
+    db.fails_with(&ask, "22023").says(&["label_type", "answer"]);
+    db.run("RESET search_path");
+
+    let parallel = "SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
+                    SET max_parallel_workers_per_gather = 2;";
+    let model = db.line(&format!("SELECT corgipile_export({})", ids[0]));
+    let sum = |model: &str| format!("SELECT sum(corgipile_predict({model}, x)) FROM t");
+    let alone = db.line(&sum(&quoted(&model)));
+    db.run(parallel);
+    assert!(db.lines(&format!("EXPLAIN {}", sum(&quoted(&model)))).iter().any(|line| line.contains("Workers Planned")));
+    assert_eq!(db.line(&sum(&quoted(&model))), alone);
+}
+
+/// A model of two numbers and a column of categories, written by hand; `feature_mean` and `feature_scale` make nothing of it.
+const BY_HAND: &str = r#"{"corgipile_model": 1, "model": "logistic", "label": "y", "label_type": "integer", "classes": ["-1", "1"],
+    "features": ["a", "level", "b"], "feature_kind": "columns", "categories": {"level": ["low", "high", "mid"]},
+    "weights": [0.5, 10, 20, 40, -3], "intercepts": [0.25]}"#;
+
+#[test]
+fn a_model_can_be_written_by_hand() {
+    let mut db = Database::new();
+    let predict = |function: &str, a: f64, level: &str, b: f64| {
+        format!(
+            "SELECT {function}({}, r) FROM (SELECT {a}::float8 AS a, '{level}'::text AS level, {b}::real AS b) r",
+            quoted(BY_HAND)
+        )
+    };
+    // 0.5 * 2 + 20 - 3 * b + 0.25 = 21.25 - 3 b
+    assert_eq!(db.line(&predict("corgipile_predict", 2.0, "high", 7.0)), "1");
+    assert_eq!(db.line(&predict("corgipile_predict_label", 2.0, "high", 7.125)), "-1");
+    let probabilities: Vec<f64> = db.value(&predict("corgipile_predict_proba", 2.0, "high", 7.0));
+    assert!((probabilities[1] - 1.0 / (1.0 + f64::exp(-0.25))).abs() < 1e-7, "{probabilities:?}");
+    let said = db.fails_with(&predict("corgipile_predict", 2.0, "huge", 7.0), "22023");
+    said.says(&["huge", "level", "the given model"]);
+    db.fails_with(&format!("SELECT corgipile_predict({}, ARRAY[1, 2])", quoted(BY_HAND)), "0A000")
+        .says(&["the given model"]);
+
+    let id: i64 = db.value(&format!("SELECT corgipile_import({})", quoted(BY_HAND)));
+    assert_eq!(
+        db.line(&format!(
+            "SELECT name, source, weights, hyperparameters, history FROM corgipile.models WHERE model_id = {id}"
+        )),
+        "NULL||{0.5,10,20,40,-3}|{}|[]"
+    );
+    assert_eq!(db.value::<i64>("SELECT count(*) FROM corgipile.coefficients"), 6);
+    // Numbers at the ends of their types, to the bit; each number is the nearest of its type.
+    let extreme = r#"{"model": "linear", "label_type": "real", "feature_kind": "array", "features": ["x"], "intercepts": [-0.0],
+        "weights": [3.4028235e38, -1e-45, 0.1, 16777217],
+        "feature_mean": [1e308, 4.9e-324, 0.1, -1], "feature_scale": [2.2250738585072014e-308, 1, 1e-320, 3]}"#;
+    db.run(&format!(
+        "CREATE TABLE m AS SELECT corgipile_import({}::jsonb - 'classes' - 'categories' || '{extreme}') AS id",
+        quoted(BY_HAND)
+    ));
+    let numbers = "SELECT weights, feature_mean, feature_scale FROM corgipile.models WHERE model_id = ";
+    let expected =
+        "{3.4028235e+38,-1e-45,0.1,1.6777216e+07}|{1e+308,5e-324,0.1,-1}|{2.2250738585072014e-308,1,1e-320,3}";
+    assert_eq!(db.line(&format!("{numbers} (SELECT id FROM m)")), expected);
+    let again: i64 = db.value("SELECT corgipile_import(corgipile_export(id)) FROM m");
+    assert_eq!(db.line(&format!("{numbers} {again}")), expected);
+}
+
+#[test]
+fn what_is_no_model_is_refused_by_the_key_that_is_wrong() {
+    let mut db = Database::new();
+    db.run(&format!("CREATE TABLE base AS SELECT {} AS model", quoted(BY_HAND)));
+    // BY_HAND with these members instead
+    let with = |patch: &str| format!("(SELECT model || {} FROM base)", quoted(patch));
+    let mut refuse = |model: &str, words: &[&str]| -> Failure {
+        let failure = db.rejects(&format!("SELECT corgipile_import({model})"), "22023");
+        failure.says(words);
+        assert!(!failure.hint.is_empty() && failure.message.len() < 300 && failure.hint.len() < 400, "{failure:?}");
+        let in_prediction =
+            format!("SELECT corgipile_predict({model}, r) FROM (SELECT 1 AS a, 'low' AS level, 2 AS b) r");
+        assert_eq!(db.fails_with(&in_prediction, "22023"), failure);
+        failure
+    };
+    for model in [
+        "'[]'::jsonb",
+        "'1'::jsonb",
+        "'null'::jsonb",
+        "'\"a\"'::jsonb",
+        "('[' || repeat('[', 5000) || repeat(']', 5000) || ']')::jsonb",
+    ] {
+        refuse(model, &["\"model\"", "not a JSON object"]);
+    }
+    refuse("'{}'::jsonb", &["corgipile_model", "missing"]);
+    for key in [
+        "corgipile_model",
+        "model",
+        "label",
+        "label_type",
+        "classes",
+        "features",
+        "feature_kind",
+        "weights",
+        "intercepts",
+    ] {
+        refuse(&format!("(SELECT model - '{key}' FROM base)"), &[&format!("\"{key}\""), "missing"])
+            .hints(&["corgipile_export"]);
+        refuse(&with(&format!("{{\"{key}\": null}}")), &[&format!("\"{key}\"")]);
+        refuse(&with(&format!("{{\"{key}\": {{\"a\": [1e400]}}}}")), &[&format!("\"{key}\"")]);
+    }
+    for version in ["2", "0"] {
+        refuse(&with(&format!("{{\"corgipile_model\": {version}, \"new\": 1}}")), &["\"corgipile_model\"", version])
+            .hints(&["version 1"]);
+    }
+    for version in ["\"1\"", "-1", "1.5", "1e300", "1e400", "[1]"] {
+        refuse(&with(&format!("{{\"corgipile_model\": {version}}}")), &["\"corgipile_model\""]);
+    }
+    refuse(&with(r#"{"weigths": [1]}"#), &["\"weigths\"", "unknown"]).hints(&["weights", "history"]);
+    refuse("(SELECT model || jsonb_build_object(repeat('x', 100000), 1) FROM base)", &["xxx...", "unknown"]);
+    refuse(&with(r#"{"model": "tree"}"#), &["\"model\"", "tree"]).hints(&["softmax"]);
+    refuse("(SELECT model || jsonb_build_object('model', repeat('x', 100000)) FROM base)", &["\"model\""]);
+
+    let cases: [(&str, &[&str]); 16] = [
+        (
+            "classes",
+            &[
+                "[]",
+                "[\"1\"]",
+                "[\"1\", \"2\", \"3\"]",
+                "[\"1\", \"1\"]",
+                "[1, 2]",
+                "[\"1\", null]",
+                "\"1\"",
+                "[\"a\", \"b\"]",
+                "[\"1\", \"NaN\"]",
+                "[\"1\", \"1e999\"]",
+            ],
+        ),
+        (
+            "label_type",
+            &["\"nonsense\"", "\"\"", "\"int; DROP TABLE base\"", "\"int, text\"", "5", "\"no.such.type.at.all\""],
+        ),
+        ("label", &["1", "[\"y\"]"]),
+        (
+            "weights",
+            &[
+                "[]",
+                "[1, 2, 3, 4]",
+                "[1, 2, 3, 4, 5, 6]",
+                "[1, 2, 3, 4, 1e39]",
+                "[1, 2, 3, 4, -1e39]",
+                "[1, 2, 3, 4, 1e400]",
+                "[1, 2, 3, 4, null]",
+                "[1, 2, 3, 4, \"5\"]",
+                "[[1, 2, 3, 4, 5]]",
+                "\"AAAA\"",
+                "\"AAA\"",
+                "\"....\"",
+                "\"\"",
+                "\"AAAAAA==\"",
+                "\"AAAAAA==\\n\"",
+                "7",
+                "true",
+                // NaN, infinity, and five numbers without what fills up
+                "\"AAAAAAAAAAAAAAAAAAAAAAAAwH8=\"",
+                "\"AAAAAAAAAAAAAAAAAAAAAAAAgH8=\"",
+                "\"AAAAAAAAAAAAAAAAAAAAAAAAAAA\"",
+            ],
+        ),
+        ("intercepts", &["[]", "[1, 2]", "1", "\"AADAfw==\"", "[1e39]", "[1e400]"]),
+        ("feature_mean", &["[1, 2, 3, 4, 5]", "\"\""]),
+        ("feature_scale", &["[1, 2, 3, 4, 5]", "[1]"]),
+        ("features", &["[]", "[\"a\"]", "[\"a\", 1, \"b\"]", "\"a\"", "{}"]),
+        ("feature_kind", &["\"array\"", "\"sparse\"", "\"Columns\"", "1"]),
+        (
+            "categories",
+            &[
+                "{\"level\": []}",
+                "{\"level\": [\"low\", \"low\", \"mid\"]}",
+                "{\"c\": [\"low\", \"high\", \"mid\"]}",
+                "{}",
+                "[]",
+                "{\"level\": [1, 2, 3]}",
+                "{\"level\": \"low\"}",
+            ],
+        ),
+        ("index_base", &["0", "1", "2", "-1", "\"1\"", "1e20"]),
+        ("hyperparameters", &["[]", "{\"unseen\": \"maybe\"}", "{\"nulls\": 1}", "{\"a\": 1e400}"]),
+        ("skipped", &["-1", "1.5", "1e19", "9223372036854775808", "\"1\""]),
+        ("preparation_seconds", &["-1", "1e300", "1e400", "\"1\""]),
+        ("shuffle_bytes", &["-1", "1e30"]),
+        (
+            "history",
+            &[
+                "{}",
+                "[1]",
+                "[{}]",
+                "[{\"epoch\": \"1\"}]",
+                "[{\"epoch\": 1, \"other\": 1}]",
+                "[{\"epoch\": 1, \"loss\": 1e400}]",
+                "[{\"epoch\": 3000000000}]",
+                "\"\"",
+            ],
+        ),
+    ];
+    for (key, values) in cases {
+        for value in values {
+            // Where several keys do not fit each other, the message is about one of them.
+            let named = match (key, *value) {
+                ("features" | "categories" | "index_base", _) => "key",
+                ("feature_mean", _) => "feature_scale",
+                ("feature_scale", _) => "feature_mean",
+                _ => key,
+            };
+            refuse(&with(&format!("{{\"{key}\": {value}}}")), &[named]);
+        }
+    }
+    refuse(
+        &with(r#"{"feature_mean": [1, 2, 3, 4], "feature_scale": [1, 2, 3, 4, 5]}"#),
+        &["\"feature_mean\" of the model has 4 numbers"],
+    );
+    refuse(&with(r#"{"feature_mean": [1, 2, 3, 4, 5], "feature_scale": [1, 2, 3, 0, 5]}"#), &["feature_scale", "0"]);
+    refuse(&with(r#"{"feature_mean": [1, 2, 3, 4, 5], "feature_scale": [1, 2, 3, -4, 5]}"#), &["feature_scale", "-4"]);
+    refuse(
+        &with(r#"{"feature_mean": [1, 2, 3, 4, 1e309], "feature_scale": [1, 2, 3, 4, 5]}"#),
+        &["feature_mean", "double precision"],
+    );
+    refuse(&with(r#"{"weights": [1, 2, 3, 1e39, 5]}"#), &["weights", "real", "place 4"]);
+    refuse(&with(r#"{"model": "linear"}"#), &["\"classes\"", "linear"]);
+    refuse(&with(r#"{"model": "softmax", "intercepts": [1, 2]}"#), &["\"weights\"", "5 numbers", "2 for each feature"]);
+    refuse(&with(r#"{"model": "softmax", "classes": ["1", "2", "3"]}"#), &["\"intercepts\"", "1 numbers", "3"])
+        .hints(&["per class"]);
+    refuse(&with(r#"{"model": "softmax", "classes": ["1"]}"#), &["\"classes\"", "2 or more"]);
+    let nested = "(SELECT model || jsonb_build_object('hyperparameters', (repeat('{\"a\":', 3000) || '1' || repeat('}', 3000))::jsonb) FROM base)";
+    refuse(nested, &["hyperparameters"]);
+    let long = "(SELECT model || jsonb_build_object('hyperparameters', jsonb_build_object('a', repeat('x', 1048577))) FROM base)";
+    refuse(long, &["hyperparameters", "1048576"]);
+    // The session, and what is right, are unharmed.
+    db.run("SELECT corgipile_import(model) FROM base");
+}
+
+#[test]
+fn a_name_is_the_models_own_or_the_given_and_gets_its_next_version() {
+    let mut db = Database::new();
+    table(&mut db);
+    db.train("'t', features => '{x}', max_epochs => 1, name => 'm'");
+    let export = "corgipile_export('m')";
+    let second: i64 = db.value(&format!("SELECT corgipile_import({export})"));
+    db.run(&format!("SELECT corgipile_import({export}, 'other'), corgipile_import({export} - 'name')"));
+    let named = "SELECT name, version FROM corgipile.models ORDER BY model_id";
+    assert_eq!(db.lines(named), ["m|1", "m|2", "other|1", "NULL|1"]);
+    assert_eq!(db.line(&format!("SELECT corgipile_export('m') = corgipile_export({second})")), "t");
+    for name in ["''", "repeat('x', 1025)"] {
+        db.rejects(&format!("SELECT corgipile_import({export}, {name})"), "22023").says(&["name"]);
+        db.rejects(&format!("SELECT corgipile_import({export} || jsonb_build_object('name', {name}))"), "22023")
+            .says(&["name"]);
+    }
+    db.rejects(&format!("SELECT corgipile_import({export} || '{{\"name\": 5}}')"), "22023").says(&["\"name\""]);
+    db.rejects("SELECT corgipile_import(NULL)", "22004").says(&["model"]);
+    assert_eq!(db.line("SELECT corgipile_export(NULL::text), corgipile_predict(NULL::jsonb, ARRAY[1])"), "NULL|NULL");
+    db.fails_with("SELECT corgipile_export('n')", "42704");
+    db.fails_with("SELECT corgipile_export(77)", "42704");
+    // What is rolled back was not imported; a transaction that only reads exports, and predicts with the value.
+    db.run(&format!("BEGIN; SELECT corgipile_import({export}); ROLLBACK"));
+    assert_eq!(db.models(), 4);
+    db.run("SET default_transaction_read_only = on");
+    db.line(&format!("SELECT corgipile_predict({export}, x) FROM t LIMIT 1"));
+    db.fails_with(&format!("SELECT corgipile_import({export})"), "25006");
+}
+
+#[test]
+fn whoever_may_use_a_model_may_export_it_and_owns_what_was_imported() {
+    let mut db = Database::new();
+    table(&mut db);
+    let (owner, friend, stranger) = (db.role("owner"), db.role("friend"), db.role("stranger"));
+    db.run("GRANT SELECT ON t TO PUBLIC");
+    let id = db.session_as(&owner).train("'t', features => '{x}', max_epochs => 1, name => 'm'")[0].model_id;
+    db.session_as(&owner).run(&format!("SELECT corgipile_grant('m', '{friend}')"));
+    let (mut friend, mut stranger_session) = (db.session_as(&friend), db.session_as(&stranger));
+    for model in ["'m'".to_owned(), id.to_string()] {
+        stranger_session.fails_with(&format!("SELECT corgipile_export({model})"), "42501").says(&["permission denied"]);
+    }
+    let model = friend.line("SELECT corgipile_export('m')");
+    assert_eq!(db.line(&format!("SELECT corgipile_export({id})")), model);
+    // A value is its holder's: nobody asks where it came from, and it needs no model.
+    let predict = format!("SELECT corgipile_predict({}, x) FROM t WHERE id = 1", quoted(&model));
+    assert_eq!(stranger_session.line(&predict), friend.line("SELECT corgipile_predict('m', x) FROM t WHERE id = 1"));
+    stranger_session.run(&format!("SELECT corgipile_import({})", quoted(&model)));
+    let owners = "SELECT name, version, owner, granted_to FROM corgipile.models ORDER BY model_id";
+    assert_eq!(stranger_session.lines(owners), [format!("m|1|{stranger}|{{}}")]);
+    assert_eq!(friend.models(), 1);
+    db.run("REVOKE EXECUTE ON FUNCTION corgipile_import FROM PUBLIC");
+    stranger_session.rejects(&format!("SELECT corgipile_import({})", quoted(&model)), "42501");
+}
+
+#[test]
+fn pg_dump_keeps_values_and_what_predicts_with_them() {
+    let (mut db, mut restored) = (Database::new(), Database::empty());
+    table(&mut db);
+    db.train("'t', features => '{x}', max_epochs => 2, name => 'm'");
+    let model = db.line("SELECT corgipile_export('m')");
+    db.run(&format!(
+        "CREATE TABLE kept AS SELECT corgipile_export('m') AS model;
+         CREATE VIEW predicted AS SELECT id, corgipile_predict({}, x) AS label FROM t",
+        quoted(&model)
+    ));
+    let dump = std::env::temp_dir().join(format!("{}-export.sql", db.name()));
+    let run = |command: &mut Command| {
+        let output = command.output().expect("the program runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    run(program("pg_dump").arg("-f").arg(&dump).arg(db.name()));
+    run(program("psql")
+        .args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-o", "/dev/null", "-f"])
+        .arg(&dump)
+        .args(["-d", restored.name()]));
+    std::fs::remove_file(&dump).expect("the dump is there");
+    assert_eq!(restored.line("SELECT model, model = corgipile_export('m') FROM kept"), format!("{model}|t"));
+    let labels = "SELECT * FROM predicted ORDER BY id";
+    assert_eq!(restored.lines(labels), db.lines(labels));
+}
