@@ -33,7 +33,7 @@ impl Jsonb {
         // SAFETY: a varlena, which lives as long as the call, has as many bytes as its header says.
         unsafe {
             let stored = pgrx::varatt_is_1b_e(at);
-            if stored && u32::from(pgrx::vartag_1b_e(at)) != pg_sys::vartag_external::VARTAG_ONDISK as u32 {
+            if stored && u32::from(pgrx::vartag_1b_e(at)) != pg_sys::vartag_external::VARTAG_ONDISK {
                 return None;
             }
             let bytes = std::slice::from_raw_parts(at.cast::<u8>(), pgrx::varsize_any(at));

@@ -413,6 +413,8 @@ fn what_is_no_model_is_refused_by_the_key_that_is_wrong() {
     refuse(nested, &["hyperparameters"]);
     let long = "(SELECT model || jsonb_build_object('hyperparameters', jsonb_build_object('a', repeat('x', 1048577))) FROM base)";
     refuse(long, &["hyperparameters", "1048576"]);
+    let many = "(SELECT model || jsonb_build_object('features', (SELECT jsonb_agg(''::text) FROM generate_series(1, 1000001))) FROM base)";
+    refuse(many, &["features", "1000000"]);
     // The session, and what is right, are unharmed.
     db.run("SELECT corgipile_import(model) FROM base");
 }
