@@ -377,7 +377,7 @@ fn the_functions_have_the_documented_signatures() {
     );
     let mut expected = Vec::new();
     for (suffix, result) in [("", "double precision"), ("_label", "text"), ("_proba", "double precision[]")] {
-        for model in ["model_id bigint", "name text"] {
+        for model in ["model jsonb", "model_id bigint", "name text"] {
             for features in [r#""row" record"#, "features anyarray", r#"indices anyarray, "values" anycompatiblearray"#]
             {
                 expected.push(format!("corgipile_predict{suffix}|{model}, {features}|{result}"));
