@@ -21,8 +21,7 @@ pub(super) fn wide<S: Simd, L: Pointwise, W: Weights>(simd: S, learn: Learn<'_, 
     let (tail, mut previous) = state.previous[1].split_last().expect("rows have a chunk");
     let mut previous_tail = simd.load(tail);
     for k in range {
-        let next = if k + 1 < tuples.order.len() { tuples.get(k + 1).0 } else { &[] };
-        let far = if k + FAR < tuples.order.len() { tuples.get(k + FAR).0 } else { &[] };
+        let ahead = [k + 1, k + FAR].map(|k| if k < tuples.order.len() { tuples.get(k).0 } else { &[] });
         let (row, y) = tuples.get(k);
         let (i, factor) = (tuples.order[k] as usize, loss.factor(y));
         let (tail, row) = row.split_last().expect("rows have a chunk");
@@ -33,7 +32,7 @@ pub(super) fn wide<S: Simd, L: Pointwise, W: Weights>(simd: S, learn: Learn<'_, 
         let (weights_tail, weights) = state.weights.split_last_mut().expect("rows have a chunk");
         let advanced = simd.fma(step, previous_tail, simd.load(&weights_tail.0));
         simd.store(advanced, &mut weights_tail.0);
-        let product = advance_and_dot(simd, weights, step, previous, row, next, far, simd.mul(advanced, tail));
+        let product = advance_and_dot(simd, weights, step, previous, row, ahead, simd.mul(advanced, tail));
         let margin = factor * simd.fma_one(product, state.scale as f32, state.intercept);
         state.scale *= rates.shrink;
         rescale(&mut state.scale, &mut state.weights);
@@ -59,8 +58,7 @@ fn advance_and_dot<S: Simd>(
     step: S::Vector,
     previous: &[Chunk],
     row: &[Chunk],
-    next: &[Chunk],
-    far: &[Chunk],
+    [next, far]: [&[Chunk]; 2],
     tail: S::Vector,
 ) -> f32 {
     let mut sums = [simd.splat(0.0); UNROLL];
