@@ -167,6 +167,8 @@ COMMENT ON FUNCTION corgipile_revoke(text, text) IS 'takes back what corgipile_g
 CREATE FUNCTION corgipile.forget_model() RETURNS trigger
 LANGUAGE c
 AS 'MODULE_PATHNAME', 'corgipile_forget_wrapper';
+-- as a trigger of a table of their own it would let anybody take others' models out
+REVOKE ALL ON FUNCTION corgipile.forget_model() FROM PUBLIC;
 COMMENT ON FUNCTION corgipile.forget_model() IS 'takes what was changed or deleted out of shared memory';
 CREATE TRIGGER forget_model AFTER UPDATE OR DELETE ON corgipile.stored_models
     FOR EACH ROW EXECUTE FUNCTION corgipile.forget_model();

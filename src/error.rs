@@ -516,9 +516,9 @@ impl Error {
             Error::NoSuchClass { known, .. } => Some(format!("The labels are {known}.")),
             Error::LabelValue { .. } => fixed("Use labels of the type that the column has."),
             Error::NoWeight => fixed("Give some rows a weight above 0."),
-            Error::TooManyModels { .. } => {
-                fixed("Together they have at most 134217727 weights; train them by several calls.")
-            }
+            Error::TooManyModels { .. } => fixed(
+                "Together they are at most 10000, and have at most 134217727 weights; train them by several calls.",
+            ),
             Error::TooManyWeights { .. } => {
                 fixed("A model has at most 134217727 weights, and its row in corgipile.models at most 1 GB.")
             }

@@ -41,7 +41,12 @@ enum State {
 pub struct Learners {
     /// of each group, one per point, or none if the group has no tuples to learn from
     groups: Vec<Vec<Learner>>,
+    /// of all groups
+    models: usize,
 }
+
+/// Models that can learn side by side, however small they are.
+const MAX_MODELS: usize = 10_000;
 
 /// Floats of rows that all models learn from before the next rows come: what the second cache level holds.
 const FLOATS_PER_CHUNK: usize = 1 << 16;
@@ -77,6 +82,7 @@ impl Learners {
             self.groups.resize_with(learner.group + 1, Vec::new);
         }
         self.groups[learner.group].push(learner);
+        self.models += 1;
     }
 
     /// Begins an epoch.
@@ -97,17 +103,21 @@ impl Learners {
         (group, places): (usize, Range<usize>),
         new: impl Fn(&Point) -> Result<Trainer>,
     ) -> Result<()> {
-        if self.groups.get(group).is_none_or(Vec::is_empty) {
+        let is_new = self.groups.get(group).is_none_or(Vec::is_empty);
+        // before there is any memory for them, and again as sparse rows get longer
+        let models = self.models + if is_new { request.points.len() } else { 0 };
+        let weights = models.saturating_mul(batch.dim().max(1)).saturating_mul(outputs);
+        if models > MAX_MODELS || (models > 1 && weights > MAX_WEIGHTS) {
+            return Err(Error::TooManyModels { models, dim: batch.dim() });
+        }
+        if is_new {
             for (i, point) in request.points.iter().enumerate() {
                 let mut learner = Learner::new(group, i, new(point)?);
                 if let Some(resume) = &request.resume {
                     learner.losses = resume.losses;
                 }
                 self.add(learner);
-            }
-            let models: usize = self.groups.iter().map(Vec::len).sum();
-            if models > 1 && models.saturating_mul(batch.dim().max(1) * outputs) > MAX_WEIGHTS {
-                return Err(Error::TooManyModels { models, dim: batch.dim() });
+                check_for_interrupts();
             }
         }
         let learners = &mut self.groups[group];

@@ -306,3 +306,23 @@ fn a_point_that_diverges_leaves_the_others_alone() {
     assert_eq!(db.lines(&train("100000, 0.001")), ["0.001"]);
     db.fails_with(&train("100000, 200000"), "22003").says(&["diverged"]);
 }
+
+#[test]
+fn models_that_would_take_all_memory_are_refused_before_they_are_made() {
+    let mut db = Database::new();
+    db.run("CREATE TABLE sparse AS SELECT i AS label, ARRAY[1, i * 20000000 + 2] AS k, ARRAY[1, 1]::real[] AS v FROM generate_series(0, 1) i;
+            CREATE TABLE many AS SELECT i % 2 AS label, i / 2 AS site, (i % 2)::real AS x FROM generate_series(0, 9999) i;
+            SET statement_timeout = '20s'");
+    let grid = |points: usize| {
+        format!("(SELECT jsonb_build_object('learning_rate', jsonb_agg(i / 1e4)) FROM generate_series(1, {points}) i)")
+    };
+    let train =
+        |source, more: &str| format!("SELECT count(*) FROM corgipile_train('{source}', max_epochs => 1, {more})");
+    // 1,000 times 20 million weights, known after a row, or before
+    db.fails_with(&train("sparse", &format!("features => '{{k,v}}', grid => {}", grid(1000))), "54000");
+    let known = format!("features => '{{k,v}}', options => '{{\"dimensions\": 20000002}}', grid => {}", grid(1000));
+    db.fails_with(&train("sparse", &known), "54000");
+    // 5,000 groups times 3 models are more than 10,000, however small
+    db.fails_with(&train("many", &format!("features => '{{x}}', group_by => 'site', grid => {}", grid(3))), "54000");
+    db.run(&train("many", "features => '{x}', group_by => 'site'"));
+}
