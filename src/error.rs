@@ -271,6 +271,8 @@ pub enum Error {
     NotInParts(&'static str),
     #[error("model {model_id} cannot be continued: {reason}")]
     WarmStart { model_id: i64, reason: String, hint: &'static str },
+    #[error("model {model_id} cannot be continued: {reason}")]
+    NotContinued { model_id: i64, reason: &'static str, hint: &'static str },
     #[error("the worker process has ended unexpectedly")]
     WorkerLost,
 }
@@ -423,9 +425,11 @@ impl Error {
                 Code::ERRCODE_INVALID_PARAMETER_VALUE
             }
             Error::FeatureType(_) => Code::ERRCODE_DATATYPE_MISMATCH,
-            Error::NotByAggregate(_) | Error::NotByWorkers(_) | Error::NotTogether(_) | Error::NotInParts(_) => {
-                Code::ERRCODE_FEATURE_NOT_SUPPORTED
-            }
+            Error::NotByAggregate(_)
+            | Error::NotByWorkers(_)
+            | Error::NotTogether(_)
+            | Error::NotInParts(_)
+            | Error::NotContinued { .. } => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
             Error::WarmStart { .. } => Code::ERRCODE_INVALID_PARAMETER_VALUE,
             Error::WorkerLost => Code::ERRCODE_INTERNAL_ERROR,
         }
@@ -579,7 +583,7 @@ impl Error {
             Error::NotByWorkers(_) => fixed("Use shuffle => 'corgipile', or workers => 1."),
             Error::NotTogether(_) => fixed("Use workers => 1."),
             Error::NotInParts(_) => fixed("Use shuffle => 'corgipile', or a query as source for each part."),
-            Error::WarmStart { hint, .. } => fixed(hint),
+            Error::WarmStart { hint, .. } | Error::NotContinued { hint, .. } => fixed(hint),
             Error::WorkerLost => {
                 fixed("The server's log may tell why; train with loader => 'in_process' to do without it.")
             }

@@ -246,7 +246,12 @@ impl Learner {
         Ok(())
     }
 
-    /// The model that is to be stored.
+    /// Was an epoch before those of this call better than all of them, and its model is to be kept?
+    pub fn keeps_earlier(&self, request: &Request) -> bool {
+        request.options.keep == Keep::Best && self.best.is_none()
+    }
+
+    /// The model that is to be stored, of those that this call has trained.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`]

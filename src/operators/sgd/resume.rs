@@ -9,7 +9,7 @@ use crate::models::{self, ColumnKind, FeatureKind, Model, Past};
 use crate::operators::{Features, Found};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use sgd::{Hyperparameters, Losses, Trainer};
+use sgd::{Hyperparameters, LinearModel, LinearView, Losses, Trainer};
 use std::rc::Rc;
 
 /// A training that goes on.
@@ -20,6 +20,8 @@ pub struct Resume {
     pub found: Found,
     pub losses: Losses,
     pub history: Vec<Value>,
+    /// the group whose rows the model is to learn from, as it has
+    pub group: Option<String>,
     trainer: Vec<u8>,
 }
 
@@ -39,7 +41,7 @@ const TOGETHER: [&[&str]; 3] = [
 ];
 
 /// Options that a training records.
-const INHERITED: [&str; 25] = [
+const INHERITED: [&str; 26] = [
     "a",
     "batch_size",
     "beta1",
@@ -65,6 +67,7 @@ const INHERITED: [&str; 25] = [
     "validation_by",
     "validation_column",
     "validation_fraction",
+    "weight",
 ];
 
 /// The state of a training that has ended, to be kept with its model.
@@ -81,7 +84,8 @@ impl Resume {
     /// Finds the model and gives the arguments what it was trained with, where they say nothing else.
     ///
     /// # Errors
-    /// [`Error::NoModelName`], [`Error::ModelPermission`], [`Error::WarmStart`], [`Error::OptionsNotAnObject`]
+    /// [`Error::NoModelName`], [`Error::ModelPermission`], [`Error::WarmStart`], [`Error::NotContinued`],
+    /// [`Error::OptionsNotAnObject`]
     pub fn new(model: &str, arguments: &mut TrainArguments) -> Result<Resume> {
         let model = match (models::by_name(model), model.parse()) {
             (Err(Error::NoModelName(_)), Ok(id)) => models::by_id(id)?,
@@ -92,11 +96,19 @@ impl Resume {
         let none = "Only models that corgipile_train() of version 0.2.0 has stored can be continued.";
         let state = state.ok_or_else(|| refuse("it was stored without its training state", none))?;
         let (header, trainer) = read(&state).ok_or_else(|| refuse("its training state cannot be read", none))?;
+        check_record(arguments, &model, &record)?;
         inherit(arguments, &model, &record)?;
+        let group = inherit_group(arguments, &record);
         let mut losses = header.losses;
         losses.forgive();
         let found = header.found.with_standardizer(model.to_standardizer());
-        Ok(Resume { epochs: header.epochs, found, losses, history, trainer: trainer.to_vec(), model })
+        Ok(Resume { epochs: header.epochs, found, losses, history, group, trainer: trainer.to_vec(), model })
+    }
+
+    /// The model as it is stored.
+    pub fn stored(&self) -> LinearModel {
+        let LinearView { dim, outputs, weights, intercepts } = self.model.linear();
+        LinearModel { dim, outputs, weights: weights.to_vec(), intercepts: intercepts.to_vec() }
     }
 
     /// Checks whether the features of a source are those of the model.
@@ -149,6 +161,44 @@ fn read(state: &[u8]) -> Option<(Header, &[u8])> {
     let (len, rest) = state.split_first_chunk()?;
     let (header, trainer) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*len)).ok()?)?;
     Some((serde_json::from_slice(header).ok()?, trainer))
+}
+
+/// Checks what the training was, and what is asked of it, as far as its state does not tell.
+///
+/// # Errors
+/// [`Error::NotContinued`], [`Error::WarmStart`]
+fn check_record(arguments: &TrainArguments, model: &Model, record: &Map<String, Value>) -> Result<()> {
+    let unsupported = |reason, hint| Err(Error::NotContinued { model_id: model.id, reason, hint });
+    if record.get("workers").and_then(Value::as_u64).is_some_and(|processes| processes > 1) {
+        let hint = "Train it anew with more epochs, or with workers => 1 what is to be continued.";
+        return unsupported("several processes have trained it", hint);
+    }
+    let says = |key: &str| arguments.options.as_ref().and_then(|options| options.get(key));
+    let stored = record.get("standardize").and_then(Value::as_bool);
+    let given = says("standardize").and_then(Value::as_bool);
+    if given.is_some() && given != stored {
+        let reason = match stored {
+            Some(true) => "it was trained on standardized features",
+            _ => "it was trained without standardized features",
+        };
+        return Err(refuse(model, reason, "Leave option standardize out to continue as it was trained."));
+    }
+    let best = Some("best");
+    if says("keep").and_then(Value::as_str) == best && record.get("keep").and_then(Value::as_str) != best {
+        let hint = "Leave option keep out, or give it to the first training too.";
+        return unsupported("the weights of its best epoch were not kept", hint);
+    }
+    Ok(())
+}
+
+/// A model of a group goes on with the rows of its group, unless the arguments say what groups there are to be.
+fn inherit_group(arguments: &mut TrainArguments, record: &Map<String, Value>) -> Option<String> {
+    let text = |key: &str| record.get(key).and_then(Value::as_str).map(str::to_owned);
+    if arguments.group_by.is_some() {
+        return None;
+    }
+    arguments.group_by = text("group_by");
+    text("group")
 }
 
 /// Gives the arguments what they leave open.

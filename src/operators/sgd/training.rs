@@ -322,8 +322,12 @@ impl Training {
             }
         };
         let (decoder, outputs) = (&self.buffers.decoder, self.buffers.decoder.labels().outputs());
-        for part in parts {
-            let resume = self.request.resume.as_ref();
+        let resume = self.request.resume.as_ref();
+        let groups = resume.and_then(|resume| resume.group.as_ref()).and(decoder.parts()).map(Parts::groups);
+        let only = resume.and_then(|resume| resume.group.as_ref());
+        let learns =
+            |group: usize| only.is_none() || groups.as_ref().is_none_or(|groups| groups[group].as_ref() == only);
+        for part in parts.into_iter().filter(|(group, _)| learns(*group)) {
             learners.learn(&self.request, outputs, batch, part, |point| {
                 decoder.check_size(batch.dim(), decoder.standardizer().is_some())?;
                 let (hyper, dim, sparse) = (point.hyperparameters, batch.dim(), batch.is_sparse());
@@ -431,12 +435,16 @@ impl Training {
         preparation: Duration,
     ) -> Result<Vec<EpochRow>> {
         let decoder = &self.buffers.decoder;
-        let mut linear = learner.take_model()?;
+        let earlier = self.request.resume.as_ref().filter(|_| learner.keeps_earlier(&self.request));
+        let mut linear = match earlier {
+            Some(resume) => resume.stored(),
+            None => learner.take_model()?,
+        };
         if linear.dim == 0 {
             return Err(Error::NoIndices);
         }
         let classes = decoder.labels().classes();
-        if classes.as_ref().is_some_and(|classes| classes.swapped) {
+        if earlier.is_none() && classes.as_ref().is_some_and(|classes| classes.swapped) {
             linear.negate();
         }
         let request = &self.request;

@@ -133,3 +133,104 @@ fn what_does_not_fit_the_model_is_an_error() {
     db.fails_with("SELECT * FROM corgipile_train('t', warm_start => 'uda')", "22023")
         .says(&["without its training state"]);
 }
+
+#[test]
+fn the_column_of_weights_is_that_of_the_first_training() {
+    let mut db = Database::new();
+    table(&mut db);
+    db.run("ALTER TABLE t ADD w real; UPDATE t SET w = 1 + id % 3");
+    db.run("VACUUM FULL t");
+    both(&mut db, &format!(r#"label => 'answer', features => '{{x}}', {SIZES}, options => '{{"weight": "w"}}'"#), "");
+}
+
+/// Values and numbers of the models that a call stores, by group.
+fn groups(db: &mut Session, arguments: &str) -> Vec<(String, i64)> {
+    let sql =
+        format!("SELECT DISTINCT group_value COLLATE \"C\", model_id FROM corgipile_train({arguments}) ORDER BY 1");
+    db.rows(&sql, &[]).iter().map(|row| (row.get(0), row.get(1))).collect()
+}
+
+#[test]
+fn a_model_of_a_group_goes_on_with_the_rows_of_its_group() {
+    let mut db = Database::new();
+    table(&mut db);
+    for more in ["", r#", options => '{"validation_fraction": 0.2}'"#] {
+        let arguments = format!("'t', label => 'answer', features => '{{x}}', {SIZES}, group_by => 'site'{more}");
+        let whole = groups(&mut db, &format!("{arguments}, max_epochs => 5"));
+        let first = groups(&mut db, &format!("{arguments}, max_epochs => 2"));
+        assert_eq!(first.len(), 3);
+        for ((site, id), (_, whole)) in first.iter().zip(&whole) {
+            let second = groups(&mut db, &format!("'t', warm_start => '{id}', max_epochs => 3"));
+            assert_eq!(second.len(), 1, "{second:?}");
+            assert_eq!(second[0].0, *site);
+            assert_eq!(db.model(second[0].1).bits(), db.model(*whole).bits(), "{site}{more}");
+            let third = groups(&mut db, &format!("'t', warm_start => '{}', max_epochs => 1", second[0].1));
+            assert_eq!(third[0].0, *site, "it is still the model of its group");
+        }
+        let id = first[0].1;
+        let each = groups(&mut db, &format!("'t', warm_start => '{id}', group_by => 'site', max_epochs => 1"));
+        assert_eq!(each.len(), 3);
+        let fails = |source: &str| format!("SELECT * FROM corgipile_train('{source}', warm_start => '{id}')");
+        db.fails_with(&fails("SELECT answer, x FROM t"), "42703").says(&["site"]);
+        db.fails_with(&fails("SELECT answer, x, site FROM t WHERE id % 3 = 0"), "22000").says(&["no rows"]);
+    }
+}
+
+#[test]
+fn what_several_processes_have_trained_is_not_continued() {
+    let mut db = Database::new();
+    table(&mut db);
+    let id = db.train(&format!("'t', label => 'answer', features => '{{x}}', {SIZES}, max_epochs => 1, workers => 2"))
+        [0]
+    .model_id;
+    let processes: i32 =
+        db.value(&format!("SELECT (hyperparameters->>'workers')::int FROM corgipile.models WHERE model_id = {id}"));
+    assert_eq!(processes, 2);
+    db.fails_with(&format!("SELECT * FROM corgipile_train('t', warm_start => '{id}')"), "0A000")
+        .says(&["several processes"]);
+}
+
+#[test]
+fn features_stay_standardized_or_not() {
+    let mut db = Database::new();
+    table(&mut db);
+    for standardize in [true, false] {
+        let options = |standardize: bool| format!(r#"options => '{{"standardize": {standardize}}}'"#);
+        let first =
+            format!("'t', label => 'answer', features => '{{x}}', {SIZES}, max_epochs => 1, {}", options(standardize));
+        let id = db.train(&first)[0].model_id;
+        let again = |options: String| format!("'t', warm_start => '{id}', max_epochs => 1, {options}");
+        db.train(&again(options(standardize)));
+        let sql = format!("SELECT * FROM corgipile_train({})", again(options(!standardize)));
+        db.fails_with(&sql, "22023").says(&["standardized features"]);
+    }
+}
+
+#[test]
+fn the_best_epoch_may_be_one_of_the_first_training() {
+    let mut db = Database::new();
+    table(&mut db);
+    // of one of them, the class that sorts first comes first: the stored weights are those of the classes as sorted
+    for (label, source) in [("answer", "t"), ("is_no", "SELECT answer = ''no'' AS is_no, x FROM t")] {
+        let first = format!(
+            r#"'{source}', label => '{label}', features => '{{x}}', seed => 7, max_epochs => 4, learning_rate => 0.01, options => '{{"keep": "best"}}'"#
+        );
+        let first = db.train(&first)[0].model_id;
+        // no epoch at such a rate is better
+        let worse = db.train(&format!("'{source}', warm_start => '{first}', max_epochs => 2, learning_rate => 20"));
+        let lowest: f64 =
+            db.value(&format!("SELECT min(loss) FROM corgipile.training_history WHERE model_id = {first}"));
+        assert!(worse.iter().all(|epoch| epoch.loss > lowest), "{lowest} {worse:?}");
+        assert_eq!(db.model(worse[0].model_id).bits(), db.model(first).bits(), "{label}");
+        // and the training goes on where the last epoch was
+        let third = db.train(&format!("'{source}', warm_start => '{}', max_epochs => 1", worse[0].model_id));
+        assert_eq!(third[0].epoch, 7);
+    }
+    let arguments = format!(
+        r#"label => 'answer', features => '{{x}}', {SIZES}, options => '{{"keep": "best", "validation_fraction": 0.3}}'"#
+    );
+    both(&mut db, &arguments, "");
+    let id = db.train("'t', label => 'answer', features => '{x}', max_epochs => 1")[0].model_id;
+    let sql = format!(r#"SELECT * FROM corgipile_train('t', warm_start => '{id}', options => '{{"keep": "best"}}')"#);
+    db.fails_with(&sql, "0A000").says(&["best epoch"]);
+}
