@@ -17,6 +17,8 @@ const PER_JUDGEMENT: usize = 4096;
 /// The tuples that are held out, group by group.
 pub struct HeldOut {
     kept: Vec<Batch>,
+    /// bytes of all that is kept: with thousands of groups it is not to be added up for each of them
+    bytes: usize,
     state: State,
     /// held out in the first epoch
     tuples: u64,
@@ -40,7 +42,7 @@ pub struct Judgement {
 
 impl HeldOut {
     pub fn new() -> HeldOut {
-        HeldOut { kept: Vec::new(), state: State::Filling, tuples: 0 }
+        HeldOut { kept: Vec::new(), bytes: 0, state: State::Filling, tuples: 0 }
     }
 
     /// Takes tuples of a group, if this is the first epoch.
@@ -55,8 +57,11 @@ impl HeldOut {
         while self.kept.len() <= group {
             self.kept.push(like(batch));
         }
-        copy(batch, places, &mut self.kept[group])?;
-        if self.kept.iter().map(Batch::bytes).sum::<usize>() > MEMORY {
+        let kept = &mut self.kept[group];
+        self.bytes -= kept.bytes();
+        copy(batch, places, kept)?;
+        self.bytes += kept.bytes();
+        if self.bytes > MEMORY {
             self.kept.clear();
             self.state = State::TooMany;
         }
