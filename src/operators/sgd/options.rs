@@ -73,7 +73,7 @@ impl Validation {
 }
 
 /// All keys, in the order in which they are listed.
-const KNOWN: [&str; 28] = [
+pub const KNOWN: [&str; 28] = [
     "a",
     "batch_size",
     "beta1",

@@ -3,6 +3,7 @@
 //! What the arguments leave at their defaults is as it was in that training, so that a call with `warm_start` alone, on
 //! the same source, trains the model that so many more epochs would have trained.
 
+use super::options::KNOWN;
 use super::request::TrainArguments;
 use crate::error::{Error, Result};
 use crate::models::{self, ColumnKind, FeatureKind, Model, Past};
@@ -40,35 +41,8 @@ const TOGETHER: [&[&str]; 3] = [
     &["validation_fraction", "validation_by", "validation_column"],
 ];
 
-/// Options that a training records.
-const INHERITED: [&str; 26] = [
-    "a",
-    "batch_size",
-    "beta1",
-    "beta2",
-    "class_weight",
-    "decay",
-    "dimensions",
-    "epsilon",
-    "index_base",
-    "keep",
-    "l1",
-    "l2",
-    "momentum",
-    "mu",
-    "nulls",
-    "optimizer",
-    "patience",
-    "power",
-    "schedule",
-    "standardize",
-    "tolerance",
-    "unseen",
-    "validation_by",
-    "validation_column",
-    "validation_fraction",
-    "weight",
-];
+/// Options that say nothing of the model: they are not taken over.
+const OF_THE_CALL: [&str; 2] = ["cache", "notice"];
 
 /// The state of a training that has ended, to be kept with its model.
 pub fn save(trainer: &Trainer, found: Found, losses: Losses) -> Option<Vec<u8>> {
@@ -240,7 +214,7 @@ fn inherit(arguments: &mut TrainArguments, model: &Model, record: &Map<String, V
     if arguments.learning_rate.is_none() && !rate_from_a {
         arguments.learning_rate = record.get("learning_rate").and_then(Value::as_f64);
     }
-    for key in INHERITED.into_iter().filter(|key| !decided.contains(key)) {
+    for key in KNOWN.into_iter().filter(|key| !decided.contains(key) && !OF_THE_CALL.contains(key)) {
         if let Some(value) = record.get(key).filter(|value| !value.is_null()) {
             given.entry(key).or_insert_with(|| value.clone());
         }
