@@ -11,6 +11,7 @@
 mod batch;
 mod dense;
 mod huge_pages;
+mod matrix;
 mod source;
 mod spare;
 mod sparse;
@@ -18,6 +19,7 @@ mod sparse;
 pub use batch::{Batch, Others, RowsMut, SparseParts};
 pub use dense::{Allocator, LANES, Memory};
 pub use huge_pages::advise as advise_huge_pages;
+pub use matrix::Matrix;
 pub use source::TupleSource;
 
 /// Memory could not be had.
