@@ -3,7 +3,7 @@
 //! Guarantees: a tuple counts as correct exactly if the model's decisions put it into its class, since both compute the
 //! same bits; the losses are computed and summed in f64.
 
-use tuples::Batch;
+use tuples::{Batch, Block};
 
 use crate::kernels::{Decisions, Level, sparse_decision};
 use crate::loss::{cross_entropy, softplus};
@@ -133,6 +133,9 @@ impl Evaluation {
     /// # Panics
     /// As [`add`](Evaluation::add).
     pub fn add_and_show(&mut self, model: &LinearModel, batch: &Batch, mut show: impl FnMut(&[f32], f32)) {
+        if batch.has_blocks() {
+            return (0..batch.len()).for_each(|i| self.add_block(model, batch.block(i), &mut show));
+        }
         self.decisions.clear();
         for k in 0..model.outputs {
             let (weights, intercept, decisions) = (model.weights_of(k), model.intercepts[k], &mut self.decisions);
@@ -155,6 +158,25 @@ impl Evaluation {
             show(&row, y);
         }
         self.tuples += batch.len() as u64;
+    }
+
+    /// Judges `model` on all tuples of a block.
+    fn add_block(&mut self, model: &LinearModel, block: &Block, show: &mut impl FnMut(&[f32], f32)) {
+        let mut scratch = Vec::new();
+        self.decisions.clear();
+        self.decisions.resize(model.outputs * block.len(), 0.0);
+        for (k, decisions) in self.decisions.chunks_exact_mut(block.len().max(1)).enumerate() {
+            block.matrix().times_vector(model.weights_of(k), decisions, &mut scratch);
+        }
+        let mut row = vec![0.0; model.outputs];
+        for (i, &y) in block.labels().iter().enumerate() {
+            for (k, z) in row.iter_mut().enumerate() {
+                *z = self.decisions[k * block.len() + i] + model.intercepts[k];
+            }
+            self.judge(&row, y);
+            show(&row, y);
+        }
+        self.tuples += block.len() as u64;
     }
 
     /// Counts one tuple of the given decisions and label.

@@ -189,6 +189,9 @@ pub struct InvalidHyperparameter {
 }
 
 impl Hyperparameters {
+    /// The batch size of a training on [blocks](tuples::Block): each is a mini-batch, however many tuples it has.
+    pub const WHOLE_BLOCKS: u32 = 1_000_000;
+
     /// The largest batch size.
     pub const MAX_BATCH_SIZE: u32 = 1_000_000;
 

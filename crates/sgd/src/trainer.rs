@@ -172,7 +172,8 @@ impl Trainer {
     }
 
     /// Learns from the tuples at the places `range` of [`Batch::order`], in this order. Labels are -1 or 1 (logistic, svm),
-    /// any number (linear), or class numbers from 0 (softmax).
+    /// any number (linear), or class numbers from 0 (softmax). Of [blocks](tuples::Block), each is a mini-batch; then the
+    /// batch size is [`Hyperparameters::WHOLE_BLOCKS`].
     ///
     /// # Errors
     /// [`OutOfMemory`] if a sparse batch has more features than the trainer and there is no room for them; then nothing

@@ -1,4 +1,4 @@
-//! A growing buffer of tuples, dense or sparse, with labels, weights, and the order in which to learn from them.
+//! A growing buffer of tuples, dense or sparse or whole blocks of them, with labels, weights, and the order in which to learn from them.
 //!
 //! Guarantees: after every change to its tuples the order is the identity over them, unless somebody else
 //! [makes it](Batch::leave_order); what a tuple consists of (row, label, weight, tag) moves together; growing either succeeds or
@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use crate::OutOfMemory;
+use crate::blocks::{Block, Blocks};
 use crate::dense::{Allocator, Dense, Memory};
 use crate::sparse::Sparse;
 use std::rc::Rc;
@@ -14,7 +15,8 @@ use std::rc::Rc;
 /// A buffer of training tuples, and the order in which to learn from them.
 ///
 /// Dense: row `i` has [`stride`](Batch::stride) floats: `dim` features, a constant 1 (the input of the intercept), zeros.
-/// Sparse: row `i` has the ascending 0-based indices of its entries and their values.
+/// Sparse: row `i` has the ascending 0-based indices of its entries and their values. Blocks: in place of a tuple there is a
+/// [`Block`], which has the labels and weights of its own.
 #[derive(Debug)]
 pub struct Batch {
     rows: Rows,
@@ -68,10 +70,12 @@ pub struct SparseParts<'a> {
 enum Rows {
     Dense(Dense),
     Sparse(Sparse),
+    Blocks(Blocks),
 }
 
 const DENSE_ONLY: &str = "a batch of dense tuples";
 const SPARSE_ONLY: &str = "a batch of sparse tuples";
+const BLOCKS_ONLY: &str = "a batch of blocks";
 
 impl Batch {
     /// An empty batch of dense tuples with `dim` features. Allocates nothing.
@@ -87,6 +91,11 @@ impl Batch {
     /// An empty batch of sparse tuples. Allocates nothing.
     pub fn sparse() -> Batch {
         Batch::of(Rows::Sparse(Sparse::new()))
+    }
+
+    /// An empty batch of blocks of tuples with `dim` features. Allocates nothing.
+    pub fn blocks(dim: usize) -> Batch {
+        Batch::of(Rows::Blocks(Blocks::new(dim)))
     }
 
     /// An empty batch, so far of dense tuples without features, whose dense rows will lie in memory of `allocator`.
@@ -124,6 +133,13 @@ impl Batch {
         self.allocator = allocator;
     }
 
+    /// Makes this an empty batch of blocks of tuples with `dim` features.
+    pub fn become_blocks(&mut self, dim: usize) {
+        let allocator = self.allocator.take();
+        *self = Batch::blocks(dim);
+        self.allocator = allocator;
+    }
+
     /// Makes this a batch of dense tuples with `dim` features whose rows lie in `rows`, one [`stride`](Batch::stride)
     /// after the other, complete with their constant 1.
     ///
@@ -151,7 +167,7 @@ impl Batch {
         assert!(rows.ends.len() == others.labels.len(), "a row for each label");
         let mut sparse = match std::mem::replace(&mut self.rows, Rows::Sparse(Sparse::new())) {
             Rows::Sparse(sparse) => sparse,
-            Rows::Dense(_) => Sparse::new(),
+            Rows::Dense(_) | Rows::Blocks(_) => Sparse::new(),
         };
         sparse.copy_from(rows)?;
         self.rows = Rows::Sparse(sparse);
@@ -190,14 +206,14 @@ impl Batch {
     pub fn memory(&self) -> Option<&dyn Memory> {
         match &self.rows {
             Rows::Dense(dense) => dense.memory(),
-            Rows::Sparse(_) => None,
+            Rows::Sparse(_) | Rows::Blocks(_) => None,
         }
     }
 
-    /// All sparse rows, to be copied elsewhere; None if the tuples are dense.
+    /// All sparse rows, to be copied elsewhere; None if the tuples are not sparse.
     pub fn sparse_parts(&self) -> Option<SparseParts<'_>> {
         match &self.rows {
-            Rows::Dense(_) => None,
+            Rows::Dense(_) | Rows::Blocks(_) => None,
             Rows::Sparse(sparse) => Some(sparse.parts()),
         }
     }
@@ -208,6 +224,50 @@ impl Batch {
         matches!(self.rows, Rows::Sparse(_))
     }
 
+    /// Whether there are blocks of tuples in place of tuples.
+    #[inline]
+    pub fn has_blocks(&self) -> bool {
+        matches!(self.rows, Rows::Blocks(_))
+    }
+
+    /// Tuples in the order: those of all its blocks if there are blocks.
+    pub fn tuples_in_order(&self) -> usize {
+        match &self.rows {
+            Rows::Blocks(blocks) => self.order.iter().map(|&place| blocks.get(place as usize).len()).sum(),
+            _ => self.order.len(),
+        }
+    }
+
+    /// Block `i`.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[inline]
+    pub fn block(&self, i: usize) -> &Rc<Block> {
+        let Rows::Blocks(blocks) = &self.rows else { panic!("{BLOCKS_ONLY}") };
+        blocks.get(i)
+    }
+
+    /// Appends a block.
+    ///
+    /// # Errors
+    /// As [`reserve`](Batch::reserve).
+    ///
+    /// # Panics
+    /// If the batch is not one of blocks, or of another number of features.
+    pub fn push_block(&mut self, block: Rc<Block>) -> Result<(), OutOfMemory> {
+        let Rows::Blocks(blocks) = &mut self.rows else { panic!("{BLOCKS_ONLY}") };
+        assert_eq!(blocks.dim, block.matrix().columns(), "as many features as the others");
+        blocks.push(block)?;
+        if let Err(error) = self.append_labels(1, 0.0) {
+            let len = self.len;
+            let Rows::Blocks(blocks) = &mut self.rows else { panic!("{BLOCKS_ONLY}") };
+            blocks.truncate(len);
+            return Err(error);
+        }
+        Ok(())
+    }
+
     /// Features per tuple. Sparse: 1 + the largest index so far, or what [`set_dim`](Batch::set_dim) said if that is more;
     /// it never shrinks.
     #[inline]
@@ -215,6 +275,7 @@ impl Batch {
         match &self.rows {
             Rows::Dense(dense) => dense.dim,
             Rows::Sparse(sparse) => sparse.dim(),
+            Rows::Blocks(blocks) => blocks.dim,
         }
     }
 
@@ -247,12 +308,13 @@ impl Batch {
         self.len == 0
     }
 
-    /// Entries of all sparse rows; of dense ones all features.
+    /// Entries of all sparse rows; of others all features.
     #[inline]
     pub fn nnz(&self) -> usize {
         match &self.rows {
             Rows::Dense(dense) => self.len * dense.dim,
             Rows::Sparse(sparse) => sparse.nnz(),
+            Rows::Blocks(blocks) => blocks.cells(),
         }
     }
 
@@ -280,6 +342,7 @@ impl Batch {
             + match &self.rows {
                 Rows::Dense(dense) => places.len() * dense.stride * size_of::<f32>(),
                 Rows::Sparse(sparse) => Sparse::bytes(places.len(), sparse.entries(places)),
+                Rows::Blocks(blocks) => blocks.bytes_of(places),
             }
     }
 
@@ -295,7 +358,7 @@ impl Batch {
     pub fn capacity(&self) -> usize {
         let mut rows = match &self.rows {
             Rows::Dense(dense) => dense.capacity,
-            Rows::Sparse(_) => self.labels.capacity(),
+            Rows::Sparse(_) | Rows::Blocks(_) => self.labels.capacity(),
         };
         if self.state != OrderState::Left {
             rows = rows.min(self.order.capacity());
@@ -317,8 +380,10 @@ impl Batch {
         if let Some(tags) = &mut self.tags {
             tags.clear();
         }
-        if let Rows::Sparse(sparse) = &mut self.rows {
-            sparse.clear();
+        match &mut self.rows {
+            Rows::Dense(_) => {}
+            Rows::Sparse(sparse) => sparse.clear(),
+            Rows::Blocks(blocks) => blocks.truncate(0),
         }
     }
 
@@ -332,8 +397,10 @@ impl Batch {
         if let Some(tags) = &mut self.tags {
             tags.truncate(len);
         }
-        if let Rows::Sparse(sparse) = &mut self.rows {
-            sparse.truncate(len);
+        match &mut self.rows {
+            Rows::Dense(_) => {}
+            Rows::Sparse(sparse) => sparse.truncate(len),
+            Rows::Blocks(blocks) => blocks.truncate(len),
         }
         self.restore_order();
         self.order.truncate(len);
@@ -375,7 +442,7 @@ impl Batch {
         self.truncate(places.len());
     }
 
-    /// Moves dense tuples, one after the other, each from one place to another where it replaces what is there; then
+    /// Moves dense tuples or blocks, one after the other, each from one place to another where it replaces what is there; then
     /// removes those behind the first `len`. The order becomes the identity again.
     ///
     /// # Panics
@@ -390,7 +457,11 @@ impl Batch {
             if let Some(tags) = &mut self.tags {
                 tags[to] = tags[from];
             }
-            self.dense_rows_mut().copy(from, to);
+            match &mut self.rows {
+                Rows::Dense(dense) => dense.copy(from, to),
+                Rows::Sparse(_) => panic!("{DENSE_ONLY}"),
+                Rows::Blocks(blocks) => blocks.copy(from, to),
+            }
         }
         self.truncate(len);
     }
@@ -406,8 +477,10 @@ impl Batch {
             if let Some(tags) = &mut self.tags {
                 tags[to] = tags[from];
             }
-            if let Rows::Dense(dense) = &mut self.rows {
-                dense.copy(from, to);
+            match &mut self.rows {
+                Rows::Dense(dense) => dense.copy(from, to),
+                Rows::Sparse(_) => {} // all at once
+                Rows::Blocks(blocks) => blocks.copy(from, to),
             }
         }
         if let Rows::Sparse(sparse) = &mut self.rows {
@@ -602,6 +675,9 @@ impl Batch {
     /// If one batch is sparse and the other is not, or dense tuples have other numbers of features.
     pub fn push_copy(&mut self, from: &Batch, i: usize) -> Result<(), OutOfMemory> {
         let label = from.label(i);
+        if from.has_blocks() {
+            return self.push_block(Rc::clone(from.block(i)));
+        }
         if from.is_sparse() {
             let (indices, values) = from.sparse_row(i);
             let (to_indices, to_values) = self.push_sparse(label, indices.len())?;
@@ -736,6 +812,7 @@ impl Batch {
         let row_bytes = match &self.rows {
             Rows::Dense(dense) => Dense::row_bytes(dense.dim),
             Rows::Sparse(_) => size_of::<usize>(),
+            Rows::Blocks(_) => size_of::<Rc<Block>>(),
         };
         let error = OutOfMemory { bytes: wanted.saturating_mul(row_bytes.saturating_add(self.extra_bytes())) };
         if u32::try_from(needed).is_err() {
@@ -754,7 +831,7 @@ impl Batch {
         }
         match &mut self.rows {
             Rows::Dense(dense) if wanted > dense.capacity => dense.grow(self.len, wanted, error),
-            Rows::Dense(_) => Ok(()),
+            Rows::Dense(_) | Rows::Blocks(_) => Ok(()),
             Rows::Sparse(sparse) => {
                 let entries = (sparse.nnz() / self.len.max(1)).saturating_mul(more);
                 sparse.reserve(more, entries)

@@ -9,6 +9,7 @@
 #![deny(unsafe_code)]
 
 mod batch;
+mod blocks;
 mod dense;
 mod huge_pages;
 mod matrix;
@@ -17,6 +18,7 @@ mod spare;
 mod sparse;
 
 pub use batch::{Batch, Others, RowsMut, SparseParts};
+pub use blocks::Block;
 pub use dense::{Allocator, LANES, Memory};
 pub use huge_pages::advise as advise_huge_pages;
 pub use matrix::Matrix;

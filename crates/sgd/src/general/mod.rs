@@ -4,6 +4,7 @@
 //! [`Arrays`] are views: a trainer owns them, and an aggregate's state is their bytes; both are stepped by the same code.
 
 mod arrays;
+mod blocks;
 mod dense;
 mod head;
 mod lazy;
@@ -20,6 +21,7 @@ use crate::kernels::{Kernel, Level, Simd};
 use crate::saved::{Reader, Writer};
 use crate::{Hyperparameters, LinearModel};
 use arrays::{Arrays, Layout};
+use blocks::{LearnBlocks, Products};
 use dense::{LearnDense, LearnDenseRow};
 pub(crate) use head::Head;
 use sparse::{LearnSparse, LearnSparseRow, Row};
@@ -216,6 +218,7 @@ pub(crate) struct General {
     level: Level,
     /// what other processes are given
     message: Vec<f32>,
+    products: Products,
 }
 
 impl General {
@@ -227,7 +230,13 @@ impl General {
         level: Level,
     ) -> Result<General, OutOfMemory> {
         let head = Head::new(hyper, dim, outputs, sparse);
-        Ok(General { head, memory: Memory::zeros(memory_size(&head)?)?, level, message: Vec::new() })
+        Ok(General {
+            head,
+            memory: Memory::zeros(memory_size(&head)?)?,
+            level,
+            message: Vec::new(),
+            products: Products::default(),
+        })
     }
 
     pub(crate) fn learn(&mut self, batch: &Batch, range: Range<usize>) -> Result<(), OutOfMemory> {
@@ -236,7 +245,19 @@ impl General {
         {
             self.memory = moved;
         }
+        if batch.has_blocks() {
+            return self.learn_blocks(batch, range);
+        }
         learn(self.level, &mut self.head, self.memory.as_mut(), batch, range);
+        Ok(())
+    }
+
+    /// Makes a step for each block.
+    fn learn_blocks(&mut self, batch: &Batch, range: Range<usize>) -> Result<(), OutOfMemory> {
+        let General { head, memory, level, products, .. } = self;
+        products.reserve(head, batch, range.clone())?;
+        let arrays = arrays(head, memory.as_mut());
+        level.run(LearnBlocks { head, arrays, products, batch, range });
         Ok(())
     }
 
@@ -310,13 +331,13 @@ impl General {
             memory_size(&head).ok().filter(|length| length.checked_mul(4).is_some_and(|bytes| bytes <= from.left()))?;
         let mut memory = Memory::zeros(length).ok()?;
         from.floats_into(memory.as_mut().iter_mut())?;
-        Some(General { head, memory, level, message: Vec::new() })
+        Some(General { head, memory, level, message: Vec::new(), products: Products::default() })
     }
 
     fn try_clone(&self) -> Result<General, OutOfMemory> {
         let mut memory = Memory::zeros(self.memory.length)?;
         memory.as_mut().copy_from_slice(self.memory.floats());
-        Ok(General { head: self.head, memory, level: self.level, message: Vec::new() })
+        Ok(General { head: self.head, memory, level: self.level, message: Vec::new(), products: Products::default() })
     }
 }
 

@@ -1,6 +1,7 @@
 //! Tests of the trainer against independent computations, and of what it guarantees to the bit.
 
 mod bits;
+mod blocks;
 mod cluster;
 mod columns;
 mod flat;
