@@ -87,9 +87,11 @@ fn a_full_shared_memory_or_disk_is_an_error_and_leaves_nothing() {
     let mut db = cluster.session();
     tables(&mut db);
     db.run(
-        "CREATE TABLE big AS SELECT i AS id, (i % 2) AS label, array_fill((i % 7)::real, ARRAY[1000]) AS x
-           FROM generate_series(1, 3000) i;
-         CREATE TABLE growing AS TABLE big;
+        // not by CREATE TABLE AS, which from PostgreSQL 16 on leaves empty pages behind the last row
+        "CREATE TABLE big (id int, label int, x real[]);
+         INSERT INTO big SELECT i, i % 2, array_fill((i % 7)::real, ARRAY[1000]) FROM generate_series(1, 3000) i;
+         CREATE TABLE growing (LIKE big);
+         INSERT INTO growing TABLE big;
          DELETE FROM growing WHERE id <= 1500 AND id % 5 > 0;
          COPY (SELECT 1) TO PROGRAM 'mkdir /dev/shm/space; cat > /dev/null'",
     );

@@ -1,6 +1,8 @@
 //! Statements that are stopped at random moments, by everything that can stop them.
 
-use crate::probe::{self, Draw, complaints, held, leftovers, models_are_whole, report, tables};
+use crate::probe::{
+    self, Draw, complaints, held, leftovers, models_are_whole, report, shared_models_are_free, tables,
+};
 use corgipile_tests::{Cluster, Session};
 use std::collections::BTreeMap;
 use std::thread::{self, sleep};
@@ -22,6 +24,11 @@ enum Fault {
 impl Fault {
     fn needs_workers(self) -> bool {
         matches!(self, Fault::TerminateWorker | Fault::KillWorker)
+    }
+
+    /// Does it make the server end all its processes?
+    fn kills(self) -> bool {
+        matches!(self, Fault::Kill | Fault::KillWorker)
     }
 
     /// SQLSTATEs by which a statement may end; `closed` if the client has lost the connection.
@@ -130,6 +137,53 @@ const STATEMENTS: &[Statement] = &[
                  PERFORM corgipile_rename('other', 'versions');
                  PERFORM corgipile_revoke('versions', 'public');
              END LOOP;
+             FOR i IN 1..3 LOOP
+                 PERFORM corgipile_train('SELECT label, x FROM wide', max_epochs => 1, name => 'gone');
+             END LOOP;
+             PERFORM corgipile_drop('gone', 2);
+             PERFORM corgipile_drop('gone');
+         END $$",
+    ),
+    statement(
+        1,
+        "SELECT * FROM corgipile_train('t', features => '{x}', max_epochs => 40, sample => 0.3, block_size => '8kB',
+                                       options => '{\"cache\": \"off\"}')",
+    ),
+    statement(
+        2,
+        "SELECT * FROM corgipile_train('t', features => '{x}', max_epochs => 10, shuffle => 'epoch_shuffle',
+                                       options => '{\"validation_fraction\": 0.3}');
+         SELECT * FROM corgipile_train('SELECT label, x, id % 4 = 0 AS test FROM t', features => '{x}', max_epochs => 10,
+                                       options => '{\"validation_column\": \"test\", \"keep\": \"best\"}')",
+    ),
+    statement(
+        12,
+        "SELECT * FROM corgipile_train('t', features => '{x}', max_epochs => 4, name => 'groups', group_by => 'colour',
+                                       grid => '{\"l2\": [0, 0.1]}');
+         SELECT * FROM corgipile_train('t', warm_start => 'kept', max_epochs => 4, group_by => 'colour',
+                                       grid => '{\"l2\": [0, 0.1]}')",
+    ),
+    statement(
+        10,
+        "DO $$ BEGIN
+             FOR i IN 1..10 LOOP
+                 PERFORM corgipile_import(corgipile_export(CASE i % 2 WHEN 0 THEN 'kept' ELSE 'rows' END), 'copy ' || i);
+             END LOOP;
+         END $$",
+    ),
+    statement(
+        0,
+        "SELECT sum(corgipile_predict(m, x)) FROM t, (SELECT corgipile_export('kept') AS m OFFSET 0) e, generate_series(1, 3)",
+    ),
+    statement(
+        0,
+        "DO $$ BEGIN
+             FOR i IN 1..30 LOOP
+                 UPDATE corgipile.models SET intercepts = ARRAY[i] WHERE name IN ('kept', 'rows');
+                 PERFORM sum(corgipile_predict('kept', x)) FROM t WHERE id % 50 = i;
+             END LOOP;
+             RAISE 'undone' USING ERRCODE = 'P0001';
+         EXCEPTION WHEN SQLSTATE 'P0001' THEN NULL;
          END $$",
     ),
     with_workers(1, "SELECT * FROM corgipile_train('t', features => '{x}', max_epochs => 30, loader => 'worker')"),
@@ -155,6 +209,17 @@ const STATEMENTS: &[Statement] = &[
                                        workers => 3, options => '{\"batch_size\": 64}')",
     ),
     with_workers(
+        1,
+        "SELECT * FROM corgipile_train('parts', features => '{x}', max_epochs => 20, workers => 2, sample => 0.5,
+                                       block_size => '8kB', buffer_size => '30%')",
+    ),
+    with_workers(
+        2,
+        "SELECT * FROM corgipile_train('t', features => '{x}', max_epochs => 8, loader => 'worker', name => 'half',
+                                       options => '{\"validation_fraction\": 0.2, \"optimizer\": \"adam\"}');
+         SELECT * FROM corgipile_train('t', warm_start => 'half', max_epochs => 8, loader => 'worker')",
+    ),
+    with_workers(
         0,
         "SET LOCAL parallel_setup_cost = 0; SET LOCAL parallel_tuple_cost = 0; SET LOCAL min_parallel_table_scan_size = 0;
          SELECT sum(corgipile_predict('kept', t.x)) FROM t, generate_series(1, 8)",
@@ -168,6 +233,9 @@ const BESIDE: &str = "
               FROM corgipile_train('t', features => '{x}', max_epochs => 3, seed => 7, name => 'beside')),
            sum(corgipile_predict('kept', x)), sum(corgipile_predict('rows', t)) FROM t WHERE id % 10 = 0;
     ROLLBACK";
+
+/// What another session looks at while the statement runs.
+const LOOK: &str = "SELECT (SELECT count(*) FROM corgipile.stat_progress_train), (SELECT sum(hits) FROM corgipile.stat_models)";
 
 /// The sessions that a fault must not harm.
 struct Beside {
@@ -210,8 +278,10 @@ struct Scene {
 }
 
 impl Scene {
-    fn new(test: &str, seed: u64) -> Self {
-        let cluster = Cluster::new(&["work_mem = '256kB'"]);
+    fn new(test: &str, seed: u64, shared: bool) -> Self {
+        let settings: &[&str] =
+            &["work_mem = '256kB'", "shared_preload_libraries = 'corgipile'", "corgipile.shared_models_size = '1MB'"];
+        let cluster = Cluster::new(if shared { settings } else { &settings[..1] });
         let mut watch = cluster.session();
         tables(&mut watch);
         watch.run(
@@ -279,7 +349,7 @@ impl Scene {
                         );
                         let Some(worker) = watch.column::<i32>(&find).first().copied() else { continue };
                         let sent = cluster.signal(if fault == Fault::KillWorker { "KILL" } else { "TERM" }, worker);
-                        killed = sent && fault == Fault::KillWorker;
+                        killed = sent && fault.kills();
                         break;
                     }
                 }
@@ -287,7 +357,10 @@ impl Scene {
             let deadline = Instant::now() + PATIENCE;
             while !victim.is_finished() {
                 assert!(Instant::now() < deadline, "does not stop: {what}");
-                sleep(Duration::from_micros(200));
+                if let Err(failure) = watch.attempt(LOOK) {
+                    assert!(fault.kills(), "who looks has failed: {failure:#?}\n{what}");
+                }
+                sleep(Duration::from_millis(1));
             }
             (
                 victim.join().expect("the victim's thread does not panic"),
@@ -329,7 +402,7 @@ impl Scene {
         assert!(left.is_empty(), "{left:#?} after {what}");
         let stored = self.watch.models() - 2;
         // a client that was cut off does not know
-        let known = !matches!(fault, Fault::Terminate | Fault::Kill | Fault::KillWorker);
+        let known = fault != Fault::Terminate && !fault.kills();
         let expected = if hit { 0 } else { statement.models };
         assert!(stored == expected || !known && stored == statement.models, "{stored} models are stored: {what}");
         models_are_whole(&mut self.watch);
@@ -355,11 +428,13 @@ fn forget(watch: &mut Session) {
 }
 
 /// Stops statements by one kind of fault after the other, and reports.
-fn stop(test: &str, faults: &[Fault], share: u32) {
+fn stop(test: &str, faults: &[Fault], shared: bool) {
     let seed = probe::seed();
-    let count = (probe::moments() / share).max(1);
+    // two tests share a few, to be done soon
+    let count = if probe::moments() > 50 { probe::moments() } else { probe::moments().div_ceil(2) };
     println!("{test}: seed {seed}");
-    let mut scene = Scene::new(test, seed);
+    let mut scene = Scene::new(test, seed, shared);
+    let place = if shared { " with models in shared memory" } else { "" };
     for fault in faults {
         let mut tally = Tally::default();
         let (pid, before) = (scene.victim.pid(), held(scene.victim.pid()));
@@ -371,9 +446,13 @@ fn stop(test: &str, faults: &[Fault], share: u32) {
             // PostgreSQL keeps a few files open, and memory that it has freed mapped
             assert!(after.0 <= before.0 + 20 && after.1 <= before.1 + 40, "files, maps: {before:?} then {after:?}");
         }
+        if shared {
+            shared_models_are_free(&mut scene.watch, "kept");
+            forget(&mut scene.watch);
+        }
         let codes: Vec<String> = tally.codes.iter().map(|(code, n)| format!("{code} {n}")).collect();
         report(&format!(
-            "{fault:?}: {} moments tried, {} faults injected ({}), {} servers lost, {} leftovers, {} expected restarts, seed {seed}",
+            "{fault:?}{place}: {} moments tried, {} faults injected ({}), {} servers lost, {} leftovers, {} expected restarts, seed {seed}",
             tally.tried,
             tally.hit,
             codes.join(", "),
@@ -386,12 +465,25 @@ fn stop(test: &str, faults: &[Fault], share: u32) {
     assert!(complaints.is_empty(), "{complaints:#?}");
 }
 
+const STOPS: &[Fault] = &[Fault::Cancel, Fault::Timeout, Fault::Terminate, Fault::TerminateWorker];
+const KILLS: &[Fault] = &[Fault::Kill, Fault::KillWorker];
+
 #[test]
 fn who_is_stopped_leaves_nothing() {
-    stop("stop", &[Fault::Cancel, Fault::Timeout, Fault::Terminate, Fault::TerminateWorker], 1);
+    stop("stop", STOPS, false);
+}
+
+#[test]
+fn who_is_stopped_leaves_nothing_in_the_shared_memory_of_models() {
+    stop("stop shared", STOPS, true);
 }
 
 #[test]
 fn after_kill_9_of_a_backend_or_worker_the_server_goes_on() {
-    stop("kill", &[Fault::Kill, Fault::KillWorker], if probe::moments() > 50 { 1 } else { 2 });
+    stop("kill", KILLS, false);
+}
+
+#[test]
+fn after_kill_9_the_shared_memory_of_models_is_made_anew() {
+    stop("kill shared", KILLS, true);
 }

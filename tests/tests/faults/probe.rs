@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Faults of each kind, unless `CORGIPILE_MOMENTS` says otherwise.
-const MOMENTS: u32 = 12;
+const MOMENTS: u32 = 24;
 
 fn from_environment<T: std::str::FromStr>(name: &str) -> Option<T> {
     let value = std::env::var(name).ok()?;
@@ -85,6 +85,8 @@ fn look(cluster: &Cluster, session: &mut Session) -> Vec<String> {
          SELECT 'lock', locktype, mode, coalesce(relation::regclass::text, '') FROM pg_locks WHERE pid <> pg_backend_pid()
          UNION ALL
          SELECT 'temporary file', name, size::text, '' FROM pg_ls_tmpdir()
+         UNION ALL
+         SELECT 'progress', pid::text, epoch::text, '' FROM corgipile.stat_progress_train
          UNION ALL
          SELECT 'pin', relfilenode::text, relblocknumber::text, pinning_backends::text
            FROM pg_buffercache WHERE pinning_backends > 0",
@@ -165,3 +167,23 @@ pub fn models_are_whole(session: &mut Session) {
     );
     assert!(broken.is_empty(), "models that are not whole: {broken:#?}");
 }
+
+/// Asserts that all of 1MB of shared memory for models can be used, which it cannot while somebody has an entry pinned or is
+/// filling one, and that this model comes back into it. Leaves a model `full`.
+pub fn shared_models_are_free(session: &mut Session, model: &str) {
+    let full = SHARED_MODELS / 4 - 16; // the intercept takes a cache line
+    session.run(&format!(
+        "INSERT INTO corgipile.models (name, owner, model, source, label, label_type, classes, features, feature_kind,
+             index_base, hyperparameters, weights, intercepts, skipped, preparation_seconds, history)
+         SELECT 'full', current_user::regrole, 'logistic', 't', 'label', 'int', '{{0,1}}', '{{k,v}}', 'sparse', 1, '{{}}',
+                array_fill(1::real, ARRAY[{full}]), '{{0}}', 0, 0, '[]'"
+    ));
+    let there = "SELECT name, bytes > 1000000 FROM corgipile.stat_models ORDER BY name";
+    session.run("SELECT corgipile_predict('full', ARRAY[1], ARRAY[1::real])");
+    assert_eq!(session.lines(there), ["full|t"], "there is room for a model that takes all of the shared memory");
+    session.run(&format!("SELECT corgipile_predict('{model}', x) FROM t LIMIT 1"));
+    assert_eq!(session.lines(there), [format!("{model}|f")], "a model that was used often is used from there again");
+}
+
+/// Bytes of `corgipile.shared_models_size` in the tests.
+const SHARED_MODELS: usize = 1 << 20;
