@@ -40,9 +40,8 @@ demo: build ## Train on a label-clustered table without shuffling it (DATA=../sh
 test: deps ## Test everything: pure crates, then the extension in a real server (PG=17: in another major version's)
 	@CORGIPILE_DATA=$(TEST_DATA) scripts/test
 
-soak: build ## Do the worst to a server for long: 200 faults of each kind at random moments (MOMENTS=..., SEED=...)
-	@CORGIPILE_MOMENTS=$(or $(MOMENTS),200) $(if $(SEED),CORGIPILE_SEED=$(SEED)) \
-	  scripts/with-postgres --library $(LIBRARY) -- cargo test --no-fail-fast -p corgipile-tests --test faults -- --nocapture
+soak: build ## Do the worst to a server for long, and write docs/results/faults.md: 200 faults of each kind (MOMENTS=..., SEED=...)
+	@MOMENTS=$(MOMENTS) SEED=$(SEED) scripts/soak
 
 bench: build ## Measure speed and write docs/results/speed.md (PARTS="epoch peers": these only)
 	@scripts/deps --study

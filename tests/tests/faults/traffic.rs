@@ -44,6 +44,10 @@ const TRAININGS: &[&str] = &[
     "corgipile_train('s', features => '{x}', max_epochs => 2, grid => '{\"learning_rate\": [0.1, 0.01]}')",
     "corgipile_train('s', features => '{x}', max_epochs => 2, options => '{\"validation_fraction\": 0.1}')",
     "corgipile_train('parts', features => '{x}', max_epochs => 3, workers => 2)",
+    "corgipile_train('s', features => '{x}', max_epochs => 4, grid => '{\"learning_rate\": [0.1, 0.01]}', loader => 'worker')",
+    "corgipile_train('s', features => '{x}', max_epochs => 5, sample => 0.5, block_size => '8kB')",
+    "corgipile_train('parts', features => '{x}', max_epochs => 4, options => '{\"validation_fraction\": 0.3}')",
+    "corgipile_train('s', features => '{x}', max_epochs => 3, shuffle => 'epoch_shuffle')",
     "corgipile_train_uda('s', features => '{x}', max_epochs => 2)",
 ];
 

@@ -1,6 +1,8 @@
 //! The documents' examples run, and print what the documents say.
 
 use corgipile_tests::{Database, Document};
+use std::fs;
+use std::path::Path;
 
 #[test]
 fn every_example_of_the_readme_and_the_docs_runs() {
@@ -18,9 +20,9 @@ fn every_example_of_the_readme_and_the_docs_runs() {
 fn run(name: &str, text: &str) -> Result<(), String> {
     let db = Database::empty();
     let path = std::env::temp_dir().join(format!("{}-{name}.md", db.name()));
-    std::fs::write(&path, text).expect("a document can be written");
+    fs::write(&path, text).expect("a document can be written");
     let result = Document::read(&path).and_then(|document| document.run(db.name()));
-    std::fs::remove_file(&path).expect("the document is there");
+    fs::remove_file(&path).expect("the document is there");
     result
 }
 
@@ -75,5 +77,22 @@ fn an_example_that_is_not_as_the_document_says_is_found() {
         ("not-fenced", "    SELECT 1;\n"),
     ] {
         assert!(run(name, text).is_err(), "{name}");
+    }
+}
+
+/// The tests that show what holds, named as `file::test`.
+#[test]
+fn the_tests_that_documents_name_are_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for document in ["privileges", "survival"] {
+        let text = fs::read_to_string(root.join(format!("../docs/{document}.md"))).expect("the document is there");
+        let words = text.split('`').skip(1).step_by(2);
+        let named: Vec<(&str, &str)> = words.filter_map(|word| word.split_once("::")).collect();
+        assert!(named.len() > 10, "{document}: {named:?}");
+        for (file, name) in named {
+            let source = |suite| fs::read_to_string(root.join(format!("tests/{suite}/{file}.rs")));
+            let source = source("server").or_else(|_| source("faults")).unwrap_or_default();
+            assert!(source.contains(&format!("#[test]\nfn {name}()")), "{document}.md names {file}::{name}");
+        }
     }
 }

@@ -130,6 +130,11 @@ fn a_dump_keeps_versions_deployment_grants_comments_and_the_sequence() {
     ] {
         assert_eq!(restored.lines(query), session.lines(query), "{query}");
     }
+    let went_on = [&mut session, &mut restored].map(|db| {
+        let id = db.train("'t', warm_start => 'm', max_epochs => 2, name => 'longer'")[0].model_id;
+        db.model(id).bits()
+    });
+    assert_eq!(went_on[0], went_on[1]);
     version(&mut restored, 5);
     assert_eq!(
         restored.column::<i32>("SELECT version FROM corgipile.models WHERE name = 'm' ORDER BY model_id"),
