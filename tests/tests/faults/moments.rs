@@ -1,8 +1,6 @@
 //! Statements that are stopped at random moments, by everything that can stop them.
 
-use crate::probe::{
-    self, Draw, complaints, held, leftovers, models_are_whole, report, shared_models_are_free, tables,
-};
+use crate::probe::{self, Draw, complaints, held, leftovers, models_are_whole, report, shared_models_are_free, tables};
 use corgipile_tests::{Cluster, Session};
 use std::collections::BTreeMap;
 use std::thread::{self, sleep};
@@ -235,7 +233,8 @@ const BESIDE: &str = "
     ROLLBACK";
 
 /// What another session looks at while the statement runs.
-const LOOK: &str = "SELECT (SELECT count(*) FROM corgipile.stat_progress_train), (SELECT sum(hits) FROM corgipile.stat_models)";
+const LOOK: &str =
+    "SELECT (SELECT count(*) FROM corgipile.stat_progress_train), (SELECT sum(hits) FROM corgipile.stat_models)";
 
 /// The sessions that a fault must not harm.
 struct Beside {
