@@ -1,3 +1,52 @@
-//! Tuple-oriented compression of mini-batches (Li et al., SIGMOD 2019), and the encodings that it is compared with.
+//! Tuple-oriented compression of mini-batches (Li et al., "Tuple-oriented Compression for Large-scale Mini-batch
+//! Stochastic Gradient Descent", SIGMOD 2019), and the encodings that it is compared with.
+//!
+//! Guarantees: every bit of every value comes back, whatever the encoding; products are computed on the compressed form, and
+//! depend neither on the instructions that the processor has nor on what was computed before. Bytes may come from
+//! anywhere: those that were not written here are an [`Error`], never a panic, and ask for no more memory than a small multiple of
+//! their length, of the rows and, where all entries are held ([`limits`]), of the entries that they state.
+//!
+//! It prevents a training run from reading, in every epoch, what the rows of a table repeat again and again.
+//!
+//! - [`Rows`] collects a mini-batch; [`encode`] and [`encode_smallest`] make bytes of it, [`decode`] makes it of them.
+//! - [`open`] makes of the bytes what is computed with: [`Operations`], or by [`matrix`] a [`tuples::Matrix`].
+//! - [`map_values`] changes the values and leaves the rest as it is; [`add`] adds a number to all entries.
+//! - [`info`] reads the header; [`paper_bytes`] says what the layout of the paper would take.
+//!
+//! docs/toc-format.md describes the bytes.
 
 #![deny(unsafe_code)]
+
+mod bytes;
+mod change;
+mod choice;
+mod csr;
+mod cvi;
+mod dense;
+mod dvi;
+mod encoding;
+mod error;
+mod general;
+mod index;
+mod kernels;
+pub mod limits;
+mod number;
+mod opened;
+mod operations;
+mod rows;
+mod stored;
+mod table;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+pub use bytes::Layout;
+pub use change::{add, map_values};
+pub use choice::{encode, encode_in, encode_smallest, paper_bytes};
+pub use encoding::{Encoding, UnknownEncoding};
+pub use error::Error;
+pub use number::Number;
+pub use opened::{decode, decode_dense, matrix, open};
+pub use operations::Operations;
+pub use rows::Rows;
+pub use stored::{Info, info};

@@ -1,0 +1,45 @@
+//! Operations that make a compressed mini-batch of another.
+
+use crate::stored::{self, HEADER, Values};
+use crate::{Encoding, Error, Rows, decode, decode_dense, encode, encode_smallest};
+
+/// Applies `f` to every value but 0: A.*c, A.^2 and other operations that leave 0 as it is (Algorithm 3). What
+/// is repeated is computed once, and nothing but the stored values is touched; only gzip and Snappy are unpacked.
+///
+/// # Errors
+/// If the bytes are not what [`encode`] made.
+pub fn map_values(bytes: &[u8], f: impl Fn(f64) -> f64) -> Result<Vec<u8>, Error> {
+    let (info, mut reader) = stored::open(bytes)?;
+    let f = |value: f64| if value.to_bits() == 0 { value } else { f(value) };
+    if matches!(info.encoding, Encoding::Gzip | Encoding::Snappy) {
+        let mut mapped = Rows::new(info.columns);
+        for (indices, values) in decode(bytes)?.iter() {
+            mapped.push_sparse(indices, &values.iter().map(|value| f(*value)).collect::<Vec<_>>())?;
+        }
+        return encode(&mapped, info.encoding);
+    }
+    let mut values: Vec<f64> = Values::read(&info, &mut reader)?.to_vec();
+    values.iter_mut().for_each(|value| *value = f(*value));
+    let narrow = stored::all_narrow(values.iter().copied());
+    let mut out = stored::begin(info.encoding, info.rows, info.columns, narrow);
+    out.reserve(bytes.len() - HEADER);
+    stored::put_values(&mut out, &values, narrow);
+    out.extend_from_slice(reader.0);
+    Ok(stored::seal(out))
+}
+
+/// Adds `c` to every entry, zeros included: A.+c. As in the paper that takes unfolding; the result is in its smallest
+/// encoding.
+///
+/// # Errors
+/// If the bytes are not what [`encode`] made, or there are more entries than [`limits`](crate::limits) allow.
+pub fn add(bytes: &[u8], c: f64) -> Result<Vec<u8>, Error> {
+    let info = stored::info(bytes)?;
+    let mut all = decode_dense(bytes)?;
+    all.iter_mut().for_each(|entry| *entry += c);
+    let mut sums = Rows::new(info.columns);
+    for i in 0..info.rows {
+        sums.push_dense(&all[i * info.columns..(i + 1) * info.columns])?;
+    }
+    encode_smallest(&sums)
+}

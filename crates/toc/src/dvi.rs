@@ -1,0 +1,71 @@
+//! DVI: every entry as an index into a table of the distinct values.
+
+use crate::bytes::{Layout, Reader, put_packed};
+use crate::csr::products_by_rows;
+use crate::dense::all_entries;
+use crate::index::Index;
+use crate::kernels::{add_scaled, combine};
+use crate::operations::Form;
+use crate::stored::{self, Values};
+use crate::table::Table;
+use crate::{Encoding, Error, Info, Number, Rows};
+
+/// The bytes of DVI.
+pub(crate) fn encode(rows: &Rows, layout: Layout) -> Result<Vec<u8>, Error> {
+    let mut table = Table::default();
+    let codes: Vec<u32> = all_entries(rows)?.into_iter().map(|value| table.place(value)).collect();
+    let values = table.values();
+    let narrow = stored::all_narrow(values.iter().copied());
+    let mut out = stored::begin(Encoding::Dvi, rows.len(), rows.columns(), narrow);
+    stored::put_values(&mut out, values, narrow);
+    put_packed(&mut out, layout.width((values.len() as u32).saturating_sub(1)), codes.into_iter());
+    Ok(stored::seal(out))
+}
+
+/// A place in the table for each entry, and the table.
+#[derive(Debug)]
+pub(crate) struct Dvi<T, C> {
+    rows: usize,
+    columns: usize,
+    codes: Vec<C>,
+    values: Vec<T>,
+}
+
+impl<T: Number, C: Index> Dvi<T, C> {
+    /// What follows the header and the values of DVI.
+    pub(crate) fn read(info: &Info, values: Values<'_>, mut reader: Reader<'_>) -> Result<Dvi<T, C>, Error> {
+        let codes = reader.packed(info.entries() as usize)?;
+        reader.end()?;
+        let codes = codes.below(values.len() as u64, "a value that does not exist")?.into_iter().map(C::of).collect();
+        Ok(Dvi { rows: info.rows, columns: info.columns, codes, values: values.to_vec() })
+    }
+
+    #[inline(always)]
+    fn row(&self, i: usize) -> impl Iterator<Item = (T, usize)> + Clone {
+        let codes = &self.codes[i * self.columns..(i + 1) * self.columns];
+        codes.iter().enumerate().map(|(column, code)| (self.values[code.at()], column))
+    }
+
+    /// All entries.
+    pub(crate) fn into_values(self) -> Vec<T> {
+        self.codes.iter().map(|code| self.values[code.at()]).collect()
+    }
+}
+
+impl<T: Number, C: Index> Form<T> for Dvi<T, C> {
+    products_by_rows!();
+
+    fn heap_bytes(&self) -> usize {
+        self.codes.capacity() * size_of::<C>() + self.values.capacity() * size_of::<T>()
+    }
+
+    fn get(&self, i: usize, j: usize) -> T {
+        self.values[self.codes[i * self.columns + j].at()]
+    }
+
+    fn each_entry_of_row(&self, i: usize, f: &mut dyn FnMut(u32, T)) {
+        self.row(i)
+            .filter(|(value, _)| value.to_f64().to_bits() != 0)
+            .for_each(|(value, column)| f(column as u32, value));
+    }
+}

@@ -1,0 +1,104 @@
+//! Loops over the columns of matrices that lie row by row. Sums are taken in an order that no instruction set changes.
+
+use crate::Number;
+
+/// Lanes of a sum of products.
+const LANES: usize = 16;
+
+/// a · b.
+#[inline(always)]
+pub(crate) fn dot<T: Number>(a: &[T], b: &[T]) -> T {
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
+    let mut lanes = [T::ZERO; LANES];
+    for (a, b) in a.iter().zip(b) {
+        for lane in 0..LANES {
+            lanes[lane] += a[lane] * b[lane];
+        }
+    }
+    let mut sum = T::ZERO;
+    for lane in lanes {
+        sum += lane;
+    }
+    for (a, b) in a_rest.iter().zip(b_rest) {
+        sum += *a * *b;
+    }
+    sum
+}
+
+/// `out` += a x.
+#[inline(always)]
+pub(crate) fn add_scaled<T: Number>(a: T, x: &[T], out: &mut [T]) {
+    for (out, x) in out.iter_mut().zip(x) {
+        *out += a * *x;
+    }
+}
+
+/// `out` = the sum of rows of `m`, each times a factor. `terms` are factors and numbers of rows.
+#[inline(always)]
+pub(crate) fn combine<T: Number>(
+    terms: impl Iterator<Item = (T, usize)> + Clone,
+    m: &[T],
+    width: usize,
+    out: &mut [T],
+) {
+    each_block(width, &mut Combine { terms, m, width, out });
+}
+
+struct Combine<'a, T, I> {
+    terms: I,
+    m: &'a [T],
+    width: usize,
+    out: &'a mut [T],
+}
+
+impl<T: Number, I: Iterator<Item = (T, usize)> + Clone> Block for Combine<'_, T, I> {
+    #[inline(always)]
+    fn run<const W: usize>(&mut self, from: usize) {
+        let mut sums = [T::ZERO; W];
+        for (factor, row) in self.terms.clone() {
+            let row: &[T; W] = self.m[row * self.width + from..].first_chunk().expect("a row is as long as its width");
+            for (sum, x) in sums.iter_mut().zip(row) {
+                *sum += factor * *x;
+            }
+        }
+        self.out[from..from + W].copy_from_slice(&sums);
+    }
+}
+
+/// What is done with `W` columns of a matrix, as many as fit into registers.
+pub(crate) trait Block {
+    /// Does it with the columns from `from` on.
+    fn run<const W: usize>(&mut self, from: usize);
+}
+
+/// Cuts `width` columns into blocks of a length that the compiler knows.
+#[inline(always)]
+pub(crate) fn each_block(width: usize, block: &mut impl Block) {
+    let mut from = 0;
+    while width - from >= 32 {
+        block.run::<32>(from);
+        from += 32;
+    }
+    each_small_block(width, from, block);
+}
+
+/// The same with shorter blocks, so that what is kept for each of them fits into a cache.
+#[inline(always)]
+pub(crate) fn each_small_block(width: usize, mut from: usize, block: &mut impl Block) {
+    while width - from >= 16 {
+        block.run::<16>(from);
+        from += 16;
+    }
+    if width - from >= 8 {
+        block.run::<8>(from);
+        from += 8;
+    }
+    if width - from >= 4 {
+        block.run::<4>(from);
+        from += 4;
+    }
+    while width > from {
+        block.run::<1>(from);
+        from += 1;
+    }
+}

@@ -1,0 +1,144 @@
+//! From bytes to what is computed with, and back to rows.
+
+use tuples::Matrix;
+
+use crate::bytes::Reader;
+use crate::csr::{Csr, Places};
+use crate::cvi::Cvi;
+use crate::dense::Dense;
+use crate::dvi::Dvi;
+use crate::general::General;
+use crate::index::Index;
+use crate::operations::{Checked, Form};
+use crate::stored::{self, Values};
+use crate::tree::{Stored, Tree};
+use crate::{Encoding, Error, Info, Number, Operations, Rows};
+
+/// What becomes of a form, whatever its type.
+trait Visitor<T: Number> {
+    type Output;
+    fn visit<F: Form<T> + 'static>(self, form: F) -> Self::Output;
+}
+
+/// Hands the form of the bytes to the visitor.
+fn visit<T: Number, V: Visitor<T>>(bytes: &[u8], visitor: V) -> Result<V::Output, Error> {
+    let (info, mut reader) = stored::open(bytes)?;
+    Ok(match info.encoding {
+        Encoding::Den => visitor.visit(Dense::<T>::read(&info, reader)?),
+        Encoding::Csr => visitor.visit(Csr::<T>::read(&info, reader)?),
+        Encoding::Cvi => {
+            let values = Values::read(&info, &mut reader)?;
+            match values.len() {
+                ..=0x100 => visitor.visit(Cvi::<T, u8>::read(&info, values, reader)?),
+                0x101..=0x10000 => visitor.visit(Cvi::<T, u16>::read(&info, values, reader)?),
+                _ => visitor.visit(Cvi::<T, u32>::read(&info, values, reader)?),
+            }
+        }
+        Encoding::Dvi => {
+            let values = Values::read(&info, &mut reader)?;
+            match values.len() {
+                ..=0x100 => visitor.visit(Dvi::<T, u8>::read(&info, values, reader)?),
+                0x101..=0x10000 => visitor.visit(Dvi::<T, u16>::read(&info, values, reader)?),
+                _ => visitor.visit(Dvi::<T, u32>::read(&info, values, reader)?),
+            }
+        }
+        Encoding::Toc => {
+            let stored = Stored::read(&info, reader)?;
+            let nodes = stored.nodes(&info)?;
+            match stored.columns.len() + nodes.parents.len() {
+                ..=0x10000 => visitor.visit(Tree::<T, u16>::new(&info, stored, nodes)),
+                _ => visitor.visit(Tree::<T, u32>::new(&info, stored, nodes)),
+            }
+        }
+        Encoding::Gzip | Encoding::Snappy => visitor.visit(General::read(&info, reader)?),
+    })
+}
+
+/// Makes of the bytes the form that is worked on. Of TOC that is the decode tree, which serves all operations until it is
+/// dropped; gzip and Snappy stay as they are and are unpacked by each operation, as the paper compares them.
+///
+/// # Errors
+/// If the bytes are not what [`encode`](crate::encode) made, in every byte.
+pub fn open<T: Number>(bytes: &[u8]) -> Result<Box<dyn Operations<T>>, Error> {
+    struct Open;
+    impl<T: Number> Visitor<T> for Open {
+        type Output = Box<dyn Operations<T>>;
+        fn visit<F: Form<T> + 'static>(self, form: F) -> Self::Output {
+            Box::new(Checked::new(form))
+        }
+    }
+    visit(bytes, Open)
+}
+
+/// The same for those who learn from a [`Matrix`].
+///
+/// # Errors
+/// As [`open`].
+pub fn matrix(bytes: &[u8]) -> Result<Box<dyn Matrix>, Error> {
+    struct AsMatrix;
+    impl Visitor<f32> for AsMatrix {
+        type Output = Box<dyn Matrix>;
+        fn visit<F: Form<f32> + 'static>(self, form: F) -> Self::Output {
+            Box::new(Checked::new(form))
+        }
+    }
+    visit(bytes, AsMatrix)
+}
+
+/// Decompresses.
+///
+/// # Errors
+/// As [`open`].
+pub fn decode(bytes: &[u8]) -> Result<Rows, Error> {
+    let (info, mut reader) = stored::open(bytes)?;
+    match info.encoding {
+        Encoding::Csr => Ok(of_places(&info, Csr::<f64>::read(&info, reader)?.into_parts())),
+        Encoding::Cvi => {
+            let values = Values::read(&info, &mut reader)?;
+            Ok(of_places(&info, Cvi::<f64, u32>::read(&info, values, reader)?.into_parts()))
+        }
+        Encoding::Toc => Stored::read(&info, reader)?.decode(&info),
+        _ => {
+            let all = all_entries(&info, reader)?;
+            let mut rows = Rows::new(info.columns);
+            for i in 0..info.rows {
+                rows.push_dense(&all[i * info.columns..(i + 1) * info.columns])?;
+            }
+            Ok(rows)
+        }
+    }
+}
+
+/// Decompresses to all entries, row by row, zeros included.
+///
+/// # Errors
+/// As [`open`], and if there are more entries than [`limits`](crate::limits) allow to hold one by one.
+pub fn decode_dense(bytes: &[u8]) -> Result<Vec<f64>, Error> {
+    let (info, reader) = stored::open(bytes)?;
+    if info.encoding.holds_zeros() { all_entries(&info, reader) } else { crate::dense::all_entries(&decode(bytes)?) }
+}
+
+fn of_places(info: &Info, (places, values): (Places, Vec<f64>)) -> Rows {
+    let (starts, indices) = places.into_parts();
+    Rows::of_parts(info.columns, starts, indices, values).without_zeros()
+}
+
+/// All entries, if the encoding holds them.
+fn all_entries(info: &Info, mut reader: Reader<'_>) -> Result<Vec<f64>, Error> {
+    Ok(match info.encoding {
+        Encoding::Dvi => {
+            let values = Values::read(info, &mut reader)?;
+            if values.len() <= 0x100 {
+                dvi_entries::<u8>(info, values, reader)?
+            } else {
+                dvi_entries::<u32>(info, values, reader)?
+            }
+        }
+        Encoding::Den => Dense::read(info, reader)?.into_values(),
+        _ => General::read(info, reader)?.unpack()?.into_values(),
+    })
+}
+
+fn dvi_entries<C: Index>(info: &Info, values: Values<'_>, reader: Reader<'_>) -> Result<Vec<f64>, Error> {
+    Ok(Dvi::<f64, C>::read(info, values, reader)?.into_values())
+}

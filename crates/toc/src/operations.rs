@@ -1,0 +1,149 @@
+//! What can be computed with a compressed mini-batch, and the one place where shapes are checked and vector
+//! instructions chosen.
+
+use std::fmt::Debug;
+
+use pulp::Arch;
+
+use crate::Number;
+
+/// A mini-batch in the form that it is worked on: a matrix A.
+///
+/// Other matrices lie row by row, without gaps. `scratch` is memory that callers lend, to be used again in the next call:
+/// what is in it means nothing. Results depend neither on it nor on the instructions that the processor has.
+pub trait Operations<T: Number>: Debug {
+    /// Rows, one for each tuple.
+    fn rows(&self) -> usize;
+
+    /// Columns, one for each feature.
+    fn columns(&self) -> usize;
+
+    /// Memory that it takes, in bytes.
+    fn bytes(&self) -> usize;
+
+    /// `out` = A v: a number for each row, of a number for each column.
+    ///
+    /// # Panics
+    /// If `v` is not as long as there are columns or `out` not as there are rows.
+    fn times_vector(&self, v: &[T], out: &mut [T], scratch: &mut Vec<T>);
+
+    /// `out` += v A: a number for each column, of a number for each row.
+    ///
+    /// # Panics
+    /// If `v` is not as long as there are rows or `out` not as there are columns.
+    fn vector_times(&self, v: &[T], out: &mut [T], scratch: &mut Vec<T>);
+
+    /// `out` = A M: M has a row of `width` numbers for each column of A, `out` for each row of A.
+    ///
+    /// # Panics
+    /// If `m` or `out` are not as long as that.
+    fn times_matrix(&self, m: &[T], width: usize, out: &mut [T], scratch: &mut Vec<T>);
+
+    /// `out` += Aᵀ M: M has a row of `width` numbers for each row of A, `out` for each column of A. With the transposes of
+    /// both this is the M·A of the paper.
+    ///
+    /// # Panics
+    /// If `m` or `out` are not as long as that.
+    fn transposed_times_matrix(&self, m: &[T], width: usize, out: &mut [T], scratch: &mut Vec<T>);
+
+    /// The entry of row `i` and column `j`.
+    ///
+    /// # Panics
+    /// If there is no such row or column.
+    fn get(&self, i: usize, j: usize) -> T;
+
+    /// Hands over column and value of each entry of row `i` that is not zero, in ascending order of columns.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    fn each_entry_of_row(&self, i: usize, f: &mut dyn FnMut(u32, T));
+}
+
+/// The same, by those who may rely on shapes that fit. All that takes time is `#[inline(always)]`, so that it is compiled
+/// for the best instructions that there are.
+pub(crate) trait Form<T: Number>: Debug {
+    fn rows(&self) -> usize;
+    fn columns(&self) -> usize;
+    /// Memory beyond the form itself.
+    fn heap_bytes(&self) -> usize;
+    fn times_vector(&self, v: &[T], out: &mut [T], scratch: &mut Vec<T>);
+    fn vector_times(&self, v: &[T], out: &mut [T], scratch: &mut Vec<T>);
+    fn times_matrix(&self, m: &[T], width: usize, out: &mut [T], scratch: &mut Vec<T>);
+    fn transposed_times_matrix(&self, m: &[T], width: usize, out: &mut [T], scratch: &mut Vec<T>);
+    fn get(&self, i: usize, j: usize) -> T;
+    fn each_entry_of_row(&self, i: usize, f: &mut dyn FnMut(u32, T));
+}
+
+/// A form with its shapes checked, in the instructions of this processor.
+#[derive(Debug)]
+pub(crate) struct Checked<F> {
+    form: F,
+    arch: Arch,
+}
+
+impl<F> Checked<F> {
+    pub(crate) fn new(form: F) -> Checked<F> {
+        Checked { form, arch: Arch::new() }
+    }
+}
+
+/// A matrix has nothing to be read with a width of 0, and its products have no entries.
+fn rows_of(n: usize, width: usize) -> usize {
+    n.checked_mul(width).expect("a matrix is not larger than memory")
+}
+
+macro_rules! checked_products {
+    ($T:ty) => {
+        fn rows(&self) -> usize {
+            self.form.rows()
+        }
+
+        fn columns(&self) -> usize {
+            self.form.columns()
+        }
+
+        fn bytes(&self) -> usize {
+            size_of_val(self) + self.form.heap_bytes()
+        }
+
+        fn times_vector(&self, v: &[$T], out: &mut [$T], scratch: &mut Vec<$T>) {
+            assert_eq!((v.len(), out.len()), (self.form.columns(), self.form.rows()));
+            self.arch.dispatch(|| self.form.times_vector(v, out, scratch));
+        }
+
+        fn vector_times(&self, v: &[$T], out: &mut [$T], scratch: &mut Vec<$T>) {
+            assert_eq!((v.len(), out.len()), (self.form.rows(), self.form.columns()));
+            self.arch.dispatch(|| self.form.vector_times(v, out, scratch));
+        }
+
+        fn times_matrix(&self, m: &[$T], width: usize, out: &mut [$T], scratch: &mut Vec<$T>) {
+            assert_eq!(m.len(), rows_of(self.form.columns(), width));
+            assert_eq!(out.len(), rows_of(self.form.rows(), width));
+            self.arch.dispatch(|| self.form.times_matrix(m, width, out, scratch));
+        }
+
+        fn transposed_times_matrix(&self, m: &[$T], width: usize, out: &mut [$T], scratch: &mut Vec<$T>) {
+            assert_eq!(m.len(), rows_of(self.form.rows(), width));
+            assert_eq!(out.len(), rows_of(self.form.columns(), width));
+            self.arch.dispatch(|| self.form.transposed_times_matrix(m, width, out, scratch));
+        }
+    };
+}
+
+impl<T: Number, F: Form<T>> Operations<T> for Checked<F> {
+    checked_products!(T);
+
+    fn get(&self, i: usize, j: usize) -> T {
+        assert!(i < self.form.rows() && j < self.form.columns());
+        self.form.get(i, j)
+    }
+
+    fn each_entry_of_row(&self, i: usize, f: &mut dyn FnMut(u32, T)) {
+        assert!(i < self.form.rows());
+        self.form.each_entry_of_row(i, f);
+    }
+}
+
+impl<F: Form<f32>> tuples::Matrix for Checked<F> {
+    checked_products!(f32);
+}

@@ -1,0 +1,49 @@
+//! Decompression. Every node but those of the first layer is a stretch of a row that was decoded before, so that
+//! no node is ever walked: its entries are copied from there.
+
+use super::Stored;
+use crate::{Error, Info, Rows, limits};
+
+impl Stored<'_> {
+    /// The rows.
+    pub(crate) fn decode(&self, info: &Info) -> Result<Rows, Error> {
+        let values: Vec<f64> = self.values.to_vec();
+        let first_values: Vec<f64> = self.places.iter().map(|place| values[*place as usize]).collect();
+        // of each node that is not of the first layer: where its stretch begins, and how long it is
+        let mut stretches: Vec<(u32, u32)> = Vec::with_capacity(self.codes.len());
+        let mut indices: Vec<u32> = Vec::with_capacity(self.codes.len());
+        let mut decoded: Vec<f64> = Vec::with_capacity(self.codes.len());
+        let mut starts = Vec::with_capacity(info.rows + 1);
+        starts.push(0);
+        for row in self.rows() {
+            let begin = indices.len();
+            let mut open: Option<(u32, u32)> = None;
+            for &code in row {
+                let at = indices.len();
+                let length = match (code as usize).checked_sub(self.columns.len()) {
+                    None => {
+                        indices.push(self.columns[code as usize]);
+                        decoded.push(first_values[code as usize]);
+                        1
+                    }
+                    Some(node) => {
+                        let unknown = Error::Malformed("a code of a node that does not exist yet");
+                        let &(from, length) = stretches.get(node).ok_or(unknown)?;
+                        limits::check(info.rows, info.columns, at as u64 + u64::from(length))?;
+                        let stretch = from as usize..(from + length) as usize;
+                        indices.extend_from_within(stretch.clone());
+                        decoded.extend_from_within(stretch);
+                        length
+                    }
+                };
+                if at > begin && indices[at - 1] >= indices[at] {
+                    return Err(Error::Malformed("columns of a row that do not ascend"));
+                }
+                // a node is known only after the code that follows its sequence
+                stretches.extend(open.replace((at as u32, length + 1)));
+            }
+            starts.push(indices.len());
+        }
+        Ok(Rows::of_parts(info.columns, starts, indices, decoded).without_zeros())
+    }
+}

@@ -1,0 +1,77 @@
+//! Sparse and logical encoding: rows become sequences of pairs of column and value, and these become codes of nodes of a
+//! prefix tree that grows as the rows are read.
+
+use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
+
+use crate::Rows;
+use crate::table::Table;
+
+/// What the tree was made of: all that is stored. Codes count nodes from 0, without the root: first those of the
+/// first layer, in the order of I, then the others in the order in which encoding adds them.
+#[derive(Debug, Default)]
+pub(crate) struct Logical {
+    /// I: column, and place of the value in `table`, of the distinct pairs.
+    pub(crate) first_layer: Vec<(u32, u32)>,
+    /// The distinct values.
+    pub(crate) table: Table,
+    /// Codes of each row: where they begin in `codes`, and where the last end.
+    pub(crate) starts: Vec<u32>,
+    /// D: the codes of all rows, one after the other.
+    pub(crate) codes: Vec<u32>,
+    /// Nodes of the whole tree, without the root.
+    pub(crate) nodes: u32,
+}
+
+impl Logical {
+    /// Encodes rows.
+    pub(crate) fn of(rows: &Rows) -> Logical {
+        let mut logical = Logical { starts: vec![0], ..Logical::default() };
+        let pairs = logical.number_pairs(rows);
+        logical.nodes = logical.first_layer.len() as u32;
+        let mut children: HashMap<u64, u32> = HashMap::with_capacity(pairs.len() / 2);
+        let mut rest = &pairs[..];
+        for (indices, _) in rows.iter() {
+            let (row, after) = rest.split_at(indices.len());
+            rest = after;
+            if let Some((&first, others)) = row.split_first() {
+                // the longest sequence that is in the tree so far
+                let mut node = first;
+                for &pair in others {
+                    match children.entry(u64::from(node) << 32 | u64::from(pair)) {
+                        Entry::Occupied(child) => node = *child.get(),
+                        Entry::Vacant(vacant) => {
+                            vacant.insert(logical.nodes);
+                            logical.nodes += 1;
+                            logical.codes.push(node);
+                            node = pair;
+                        }
+                    }
+                }
+                logical.codes.push(node);
+            }
+            logical.starts.push(logical.codes.len() as u32);
+        }
+        logical
+    }
+
+    /// Fills the first layer; returns the node of each entry in it.
+    fn number_pairs(&mut self, rows: &Rows) -> Vec<u32> {
+        let mut numbers: HashMap<(u32, u64), u32> = HashMap::new();
+        let pairs = rows.indices().iter().zip(rows.values());
+        let number = |(&column, &value): (&u32, &f64)| match numbers.entry((column, value.to_bits())) {
+            Entry::Occupied(number) => *number.get(),
+            Entry::Vacant(vacant) => {
+                let number = self.first_layer.len() as u32;
+                self.first_layer.push((column, self.table.place(value)));
+                *vacant.insert(number)
+            }
+        };
+        pairs.map(number).collect()
+    }
+
+    /// Codes of each row.
+    pub(crate) fn lengths(&self) -> impl Iterator<Item = u32> {
+        self.starts.windows(2).map(|ends| ends[1] - ends[0])
+    }
+}

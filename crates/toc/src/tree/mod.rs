@@ -1,0 +1,82 @@
+//! TOC: tuple-oriented compression.
+//!
+//! Guarantees: products are computed on the decode tree C′, on each distinct sequence of pairs once, however many rows
+//! it is in; nothing is unfolded but by [`decode`](crate::decode). Bytes that are not a tree are an error before anything is computed.
+
+mod decode;
+pub(crate) mod logical;
+mod products;
+mod read;
+
+use logical::Logical;
+pub(crate) use products::Tree;
+pub(crate) use read::Stored;
+
+use crate::bytes::{Layout, packed_bytes, put_packed};
+use crate::stored::{self, HEADER};
+use crate::{Encoding, Rows};
+
+/// Widths of the integers of each array, in bits.
+struct Widths {
+    column: u32,
+    value: u32,
+    length: u32,
+    code: u32,
+}
+
+impl Widths {
+    fn of(logical: &Logical, layout: Layout) -> Widths {
+        let max = |numbers: &mut dyn Iterator<Item = u32>| layout.width(numbers.max().unwrap_or(0));
+        Widths {
+            column: max(&mut logical.first_layer.iter().map(|(column, _)| *column)),
+            value: layout.width((logical.table.values().len() as u32).saturating_sub(1)),
+            length: max(&mut logical.lengths()),
+            code: max(&mut logical.codes.iter().copied()),
+        }
+    }
+}
+
+/// The bytes of TOC.
+pub(crate) fn encode(rows: &Rows, logical: &Logical, layout: Layout) -> Vec<u8> {
+    let values = logical.table.values();
+    let narrow = stored::all_narrow(values.iter().copied());
+    let widths = Widths::of(logical, layout);
+    let mut out = stored::begin(Encoding::Toc, rows.len(), rows.columns(), narrow);
+    stored::put_values(&mut out, values, narrow);
+    out.extend_from_slice(&(logical.first_layer.len() as u32).to_le_bytes());
+    put_packed(&mut out, widths.column, logical.first_layer.iter().map(|(column, _)| *column));
+    put_packed(&mut out, widths.value, logical.first_layer.iter().map(|(_, value)| *value));
+    put_packed(&mut out, widths.length, logical.lengths());
+    put_packed(&mut out, widths.code, logical.codes.iter().copied());
+    stored::seal(out)
+}
+
+/// How many bytes [`encode`] makes.
+pub(crate) fn encoded_bytes(rows: &Rows, logical: &Logical, narrow: bool, layout: Layout) -> usize {
+    let widths = Widths::of(logical, layout);
+    let first_layer = logical.first_layer.len();
+    HEADER
+        + stored::values_bytes(logical.table.values().len(), narrow)
+        + 4
+        + packed_bytes(first_layer, widths.column)
+        + packed_bytes(first_layer, widths.value)
+        + packed_bytes(rows.len(), widths.length)
+        + packed_bytes(logical.codes.len(), widths.code)
+}
+
+/// How many bytes the layout of the paper takes: values of eight bytes, integers of whole bytes.
+pub(crate) fn paper_bytes(rows: &Rows, logical: &Logical) -> usize {
+    let bytes = |max: usize| Layout::Bytes.width(max as u32).max(8) as usize / 8;
+    let values = logical.table.values().len();
+    let column = bytes(rows.columns().saturating_sub(1));
+    let value = bytes(values.saturating_sub(1));
+    let code = bytes(logical.nodes.saturating_sub(1) as usize);
+    23 + (column + value) * logical.first_layer.len()
+        + 8 * values
+        + column * rows.len()
+        + code * logical.codes.len()
+        + 1
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,104 @@
+//! The running example of the paper.
+
+use serde_json::Value;
+
+use super::logical::Logical;
+use super::{Stored, encode};
+use crate::{Layout, Rows, decode, open, stored};
+
+/// The first example of the paper, as the issue gives it (Figure 3 and Table 3).
+const EXAMPLE: &str = include_str!("example.json");
+
+fn example() -> Value {
+    serde_json::from_str(EXAMPLE).unwrap()
+}
+
+fn floats(json: &Value) -> Vec<f64> {
+    json.as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()
+}
+
+fn matrix(json: &Value) -> Vec<Vec<f64>> {
+    json.as_array().unwrap().iter().map(floats).collect()
+}
+
+fn rows(json: &Value) -> Rows {
+    let a = matrix(&json["A"]);
+    let mut rows = Rows::new(a[0].len());
+    a.iter().for_each(|row| rows.push_dense(row).unwrap());
+    rows
+}
+
+/// "2:1.1": column, from 1, and value.
+fn pair(rows: &Logical, node: usize) -> String {
+    let (column, place) = rows.first_layer[node];
+    format!("{}:{}", column + 1, rows.table.values()[place as usize])
+}
+
+fn strings(json: &Value) -> Vec<String> {
+    json.as_array().unwrap().iter().map(|x| x.as_str().unwrap().to_owned()).collect()
+}
+
+fn close(ours: &[f64], truth: &[f64]) {
+    assert_eq!(ours.len(), truth.len());
+    assert!(ours.iter().zip(truth).all(|(a, b)| (a - b).abs() < 1e-12), "{ours:?} {truth:?}");
+}
+
+#[test]
+fn the_example_of_the_paper_is_encoded_as_there() {
+    let json = example();
+    let logical = Logical::of(&rows(&json));
+    let pairs: Vec<String> = (0..logical.first_layer.len()).map(|node| pair(&logical, node)).collect();
+    assert_eq!(pairs, strings(&json["I"]));
+    let codes: Vec<Vec<u64>> = logical
+        .starts
+        .windows(2)
+        .map(|ends| logical.codes[ends[0] as usize..ends[1] as usize].iter().map(|code| u64::from(*code) + 1).collect())
+        .collect();
+    assert_eq!(serde_json::to_value(codes).unwrap(), json["D"]);
+}
+
+#[test]
+fn the_decode_tree_of_the_example_is_that_of_the_paper() {
+    let json = example();
+    let rows = rows(&json);
+    let logical = Logical::of(&rows);
+    let bytes = encode(&rows, &logical, Layout::Bits);
+    let (info, reader) = stored::open(&bytes).unwrap();
+    let stored = Stored::read(&info, reader).unwrap();
+    let nodes = stored.nodes(&info).unwrap();
+    let first_layer = stored.columns.len();
+    let keys: Vec<String> =
+        (0..first_layer).chain(nodes.keys.iter().map(|key| *key as usize)).map(|node| pair(&logical, node)).collect();
+    assert_eq!(keys, strings(&json["Cprime_key"]));
+    let parents: Vec<u32> =
+        std::iter::repeat_n(0, first_layer).chain(nodes.parents.iter().map(|parent| parent + 1)).collect();
+    assert_eq!(serde_json::to_value(parents).unwrap(), json["Cprime_parent"]);
+    assert_eq!(decode(&bytes).unwrap(), rows);
+}
+
+#[test]
+fn products_of_the_example_are_those_of_the_paper() {
+    let json = example();
+    let rows = rows(&json);
+    let toc = open::<f64>(&encode(&rows, &Logical::of(&rows), Layout::Bytes)).unwrap();
+    let scratch = &mut Vec::new();
+
+    let mut out = vec![0.0; 4];
+    toc.times_vector(&floats(&json["right_vector"]["v"]), &mut out, scratch);
+    close(&out, &floats(&json["right_vector"]["A_dot_v"]));
+
+    let mut out = vec![0.0; 4];
+    toc.vector_times(&floats(&json["left_vector"]["w"]), &mut out, scratch);
+    close(&out, &floats(&json["left_vector"]["w_dot_A"]));
+
+    let mut out = vec![0.0; 8];
+    toc.times_matrix(&matrix(&json["right_matrix"]["M"]).concat(), 2, &mut out, scratch);
+    close(&out, &matrix(&json["right_matrix"]["A_dot_M"]).concat());
+
+    // M·A as the transpose of Aᵀ·Mᵀ
+    let transpose =
+        |m: &[Vec<f64>]| -> Vec<f64> { (0..m[0].len()).flat_map(|j| m.iter().map(move |row| row[j])).collect() };
+    let mut out = vec![0.0; 8];
+    toc.transposed_times_matrix(&transpose(&matrix(&json["left_matrix"]["M"])), 2, &mut out, scratch);
+    close(&out, &transpose(&matrix(&json["left_matrix"]["M_dot_A"])));
+}
