@@ -8,6 +8,8 @@ ALTER TABLE corgipile.models RENAME TO stored_models;
 ALTER TABLE corgipile.stored_models
     ADD COLUMN version    int       NOT NULL DEFAULT 1,
     ADD COLUMN deployed   boolean   NOT NULL DEFAULT false,
+    -- of versions that were dropped or renamed: kept beside the latest that is left
+    ADD COLUMN last_version int,
     ADD COLUMN granted_to regrole[] NOT NULL DEFAULT '{}',
     ADD COLUMN comment    text,
     -- what a training goes on from: numbers that hardly compress
@@ -21,6 +23,7 @@ CREATE UNIQUE INDEX models_deployed_key ON corgipile.stored_models (name, owner)
 COMMENT ON TABLE corgipile.stored_models IS 'trained models; see corgipile.models';
 COMMENT ON COLUMN corgipile.stored_models.version IS 'counts the models of an owner that have this name';
 COMMENT ON COLUMN corgipile.stored_models.deployed IS 'the name means this version, and not the latest';
+COMMENT ON COLUMN corgipile.stored_models.last_version IS 'the greatest version of the name that is no longer there, if it was greater';
 COMMENT ON COLUMN corgipile.stored_models.training_state IS 'what corgipile_train() goes on from with warm_start; NULL if it cannot';
 COMMENT ON COLUMN corgipile.stored_models.granted_to IS 'roles that may see and use the model; - is everybody';
 
@@ -52,7 +55,8 @@ BEGIN
     NEW.deployed := COALESCE(NEW.deployed, false);
     NEW.granted_to := COALESCE(NEW.granted_to, '{}');
     NEW.version := COALESCE(NEW.version,
-        (SELECT max(m.version) + 1 FROM corgipile.stored_models AS m WHERE m.name = NEW.name AND m.owner = NEW.owner), 1);
+        (SELECT max(GREATEST(m.version, m.last_version)) + 1 FROM corgipile.stored_models AS m
+          WHERE m.name = NEW.name AND m.owner = NEW.owner), 1);
     INSERT INTO corgipile.stored_models
            (model_id, name, version, deployed, owner, granted_to, created_at, comment, model, source, label, label_type, classes,
             features, feature_kind, categories, index_base, hyperparameters, weights, intercepts, feature_mean, feature_scale,
@@ -173,6 +177,41 @@ COMMENT ON FUNCTION corgipile.forget_model() IS 'takes what was changed or delet
 CREATE TRIGGER forget_model AFTER UPDATE OR DELETE ON corgipile.stored_models
     FOR EACH ROW EXECUTE FUNCTION corgipile.forget_model();
 
+-- A version's number is not given again as long as another version of the name is there, and nobody is to wonder what a
+-- name means whose deployed version is gone.
+CREATE FUNCTION corgipile.keep_versions() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    gone RECORD;
+BEGIN
+    FOR gone IN
+        SELECT o.name, o.owner, max(GREATEST(o.version, o.last_version)) AS version,
+               max(o.version) FILTER (WHERE o.deployed) AS deployed,
+               (SELECT max(m.version) FROM corgipile.stored_models AS m WHERE m.name = o.name AND m.owner = o.owner) AS latest
+          FROM old_models AS o
+         WHERE o.name IS NOT NULL
+           AND NOT EXISTS (SELECT FROM corgipile.stored_models AS m
+                            WHERE m.name = o.name AND m.owner = o.owner AND m.version = o.version)
+         GROUP BY o.name, o.owner
+    LOOP
+        UPDATE corgipile.stored_models AS m SET last_version = GREATEST(m.last_version, gone.version)
+         WHERE m.name = gone.name AND m.owner = gone.owner AND m.version = gone.latest AND gone.version > gone.latest;
+        IF gone.deployed IS NOT NULL AND gone.latest IS NOT NULL THEN
+            RAISE NOTICE 'version % of model "%" was deployed: the name now means the latest, version %',
+                gone.deployed, gone.name, gone.latest;
+        END IF;
+    END LOOP;
+    RETURN NULL;
+END
+$$;
+REVOKE ALL ON FUNCTION corgipile.keep_versions() FROM PUBLIC;
+COMMENT ON FUNCTION corgipile.keep_versions() IS 'remembers the numbers of versions that are dropped or renamed';
+CREATE TRIGGER keep_versions_of_deleted AFTER DELETE ON corgipile.stored_models
+    REFERENCING OLD TABLE AS old_models FOR EACH STATEMENT EXECUTE FUNCTION corgipile.keep_versions();
+CREATE TRIGGER keep_versions_of_renamed AFTER UPDATE ON corgipile.stored_models
+    REFERENCING OLD TABLE AS old_models FOR EACH STATEMENT EXECUTE FUNCTION corgipile.keep_versions();
+
 CREATE FUNCTION corgipile.stat_models() RETURNS TABLE (model_id bigint, bytes bigint, predictions bigint, hits bigint)
 LANGUAGE c VOLATILE PARALLEL SAFE ROWS 100
 AS 'MODULE_PATHNAME', 'corgipile_stat_models_wrapper';
@@ -256,12 +295,29 @@ COMMENT ON FUNCTION corgipile_predict_proba(jsonb, record) IS 'the probabilities
 -- Another signature is another function. Whoever may execute the old one may execute the new one, and nobody else.
 DO $$
 BEGIN
-    PERFORM pg_catalog.set_config('corgipile_update.acl', COALESCE(p.proacl::text, ''), true)
+    PERFORM pg_catalog.set_config('corgipile_update.' || p.proname, COALESCE(p.proacl::text, ''), true)
        FROM pg_catalog.pg_proc AS p
-      WHERE p.oid = 'corgipile_train(text, text, text, text[], float8, int, text, text, text, bigint, text, jsonb, text, int)'
-                    ::regprocedure;
+      WHERE p.oid IN (
+            'corgipile_train(text, text, text, text[], float8, int, text, text, text, bigint, text, jsonb, text, int)'::regprocedure,
+            'corgipile_shuffle(anyelement, bigint, text, text, text, int)'::regprocedure);
 END
 $$;
+
+DROP FUNCTION corgipile_shuffle(anyelement, bigint, text, text, text, int);
+
+CREATE FUNCTION corgipile_shuffle(
+    source      anyelement,
+    seed        bigint DEFAULT NULL,
+    block_size  text   DEFAULT 'auto',
+    buffer_size text   DEFAULT '10%',
+    shuffle     text   DEFAULT 'corgipile',
+    epoch       int    DEFAULT 1,
+    sample      float8 DEFAULT NULL
+) RETURNS SETOF anyelement
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000 ROWS 100000 SUPPORT corgipile_support
+AS 'MODULE_PATHNAME', 'corgipile_shuffle_wrapper';
+COMMENT ON FUNCTION corgipile_shuffle(anyelement, bigint, text, text, text, int, float8)
+    IS 'the rows of a table in CorgiPile order';
 
 DROP FUNCTION corgipile_train(text, text, text, text[], float8, int, text, text, text, bigint, text, jsonb, text, int);
 
@@ -296,23 +352,33 @@ COMMENT ON FUNCTION corgipile_train(text, text, text, text[], float8, int, text,
 
 DO $$
 DECLARE
-    train CONSTANT text := 'corgipile_train(text, text, text, text[], float8, int, text, text, text, bigint, text, jsonb, text, int, text, text, jsonb, float8)';
-    old   CONSTANT text := pg_catalog.current_setting('corgipile_update.acl');
+    new     RECORD;
     granted RECORD;
 BEGIN
-    IF old <> '' THEN
-        EXECUTE pg_catalog.format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', train);
+    FOR new IN
+        SELECT p.oid::regprocedure AS function, pg_catalog.current_setting('corgipile_update.' || p.proname) AS acl
+          FROM pg_catalog.pg_proc AS p
+         WHERE p.oid IN (
+               'corgipile_train(text, text, text, text[], float8, int, text, text, text, bigint, text, jsonb, text, int, text, text, jsonb, float8)'::regprocedure,
+               'corgipile_shuffle(anyelement, bigint, text, text, text, int, float8)'::regprocedure)
+    LOOP
+        CONTINUE WHEN new.acl = '';
+        EXECUTE pg_catalog.format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', new.function);
         FOR granted IN
             SELECT grantee, bool_or(is_grantable) AS is_grantable
-              FROM pg_catalog.aclexplode(old::aclitem[]) WHERE grantee <> grantor GROUP BY grantee
+              FROM pg_catalog.aclexplode(new.acl::aclitem[]) WHERE grantee <> grantor GROUP BY grantee
         LOOP
-            EXECUTE pg_catalog.format('GRANT EXECUTE ON FUNCTION %s TO %s %s', train,
+            EXECUTE pg_catalog.format('GRANT EXECUTE ON FUNCTION %s TO %s %s', new.function,
                 CASE granted.grantee WHEN 0 THEN 'PUBLIC' ELSE granted.grantee::regrole::text END,
                 CASE WHEN granted.is_grantable THEN 'WITH GRANT OPTION' END);
         END LOOP;
-    END IF;
+    END LOOP;
 END
 $$;
+
+-- No rows for a NULL would look like success: it is an error, as where models are trained.
+ALTER FUNCTION corgipile_evaluate(bigint, text) CALLED ON NULL INPUT;
+ALTER FUNCTION corgipile_evaluate(text, text) CALLED ON NULL INPUT;
 
 -- --------------------------------------------------------------------------------------------------------------- progress
 

@@ -83,7 +83,7 @@ pub enum RowFault {
     #[error("label {value}, which the model was not trained on,")]
     UnseenClass { value: String, known: String },
     #[error("category {value} of column \"{column}\", which the model was not trained on,")]
-    UnseenCategory { column: String, value: String },
+    UnseenCategory { column: String, value: String, continued: bool },
     #[error("{what} {value} was not there in the pass before the first epoch, but is now")]
     Appeared { what: &'static str, value: String },
     #[error("column \"{column}\" has more than {categories} categories: one more was found")]
@@ -171,6 +171,8 @@ pub enum Error {
     TooManyModels { models: usize, dim: usize },
     #[error("training diverged in epoch {epoch}: the loss or a weight is no longer finite")]
     Diverged { epoch: u32, standardized: bool },
+    #[error("all models of the call have more than {limit} epochs together")]
+    TooManyEpochs { limit: usize },
     #[error("model {0} does not exist")]
     NoModelId(i64),
     #[error("model \"{0}\" does not exist")]
@@ -187,6 +189,9 @@ pub enum Error {
     PredictNotFinite { feature: String, value: f64 },
     #[error("feature {feature} is out of range for type real: {value:e}")]
     PredictOutOfRange { feature: String, value: f64 },
+    #[error("a decision of {}{} is out of range for type real", the_model(*model_id), row.map_or(String::new(), |row| format!(" for row number {row} of those evaluated")))]
+    /// `row` if several are asked for
+    DecisionOutOfRange { model_id: i64, row: Option<u64> },
     #[error("feature array has {0} dimensions")]
     PredictDimensions(usize),
     #[error("features must be an array of numbers, not of type {0}")]
@@ -391,13 +396,16 @@ impl Error {
             | Error::EvaluateTypes { .. }
             | Error::NotARowType => Code::ERRCODE_DATATYPE_MISMATCH,
             Error::LabelValue { .. } => Code::ERRCODE_INVALID_TEXT_REPRESENTATION,
-            Error::TooManyWeights { .. } | Error::TooManyModels { .. } => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+            Error::TooManyWeights { .. } | Error::TooManyModels { .. } | Error::TooManyEpochs { .. } => {
+                Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED
+            }
             Error::NoRows(_) | Error::OneClass { .. } | Error::NoWeight | Error::NoIndices => {
                 Code::ERRCODE_DATA_EXCEPTION
             }
-            Error::Diverged { .. } | Error::PredictNotFinite { .. } | Error::PredictOutOfRange { .. } => {
-                Code::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE
-            }
+            Error::Diverged { .. }
+            | Error::PredictNotFinite { .. }
+            | Error::PredictOutOfRange { .. }
+            | Error::DecisionOutOfRange { .. } => Code::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
             Error::NoModelId(_) | Error::NoModelName(_) => Code::ERRCODE_UNDEFINED_OBJECT,
             Error::ModelPermission(_) | Error::NotOwner => Code::ERRCODE_INSUFFICIENT_PRIVILEGE,
             Error::VersionConflict(_) => Code::ERRCODE_T_R_SERIALIZATION_FAILURE,
@@ -475,6 +483,9 @@ impl Error {
                 R::IndexBeyond { said: true, .. } => fixed("Raise the option dimensions, or leave it out."),
                 R::IndexBeyond { .. } => fixed("A model has at most 134217727 weights."),
                 R::IndexTwice { .. } => fixed("Add up the values of an index that is there twice."),
+                R::UnseenCategory { continued: true, .. } => fixed(
+                    "A model that is trained on keeps its categories; leave such rows out with a query as source, or train anew.",
+                ),
                 R::UnseenCategory { .. } => fixed(
                     "Train with options => '{\"unseen\": \"zero\"}' to ignore categories that are new in prediction.",
                 ),
@@ -523,6 +534,9 @@ impl Error {
             Error::TooManyModels { .. } => fixed(
                 "Together they are at most 10000, and have at most 134217727 weights; train them by several calls.",
             ),
+            Error::TooManyEpochs { .. } => fixed(
+                "A row of each is kept until they are stored; train fewer epochs, or the models by several calls.",
+            ),
             Error::TooManyWeights { .. } => {
                 fixed("A model has at most 134217727 weights, and its row in corgipile.models at most 1 GB.")
             }
@@ -543,6 +557,9 @@ impl Error {
             Error::VersionConflict(_) => fixed("Train again in a new transaction."),
             Error::NoVersion { .. } => fixed("See corgipile.models for the versions that there are."),
             Error::ModelExists(_) => fixed("Choose another name, or drop the old model."),
+            Error::DecisionOutOfRange { .. } => {
+                fixed("The features are too large for the model's weights; correct such rows, or leave them out.")
+            }
             Error::PredictType(_) => fixed("Cast the features, for example to real[]."),
             Error::PredictIndexType(_) => fixed("Cast the indices, for example to integer[]."),
             Error::PredictNull(_) | Error::PredictNullIndex(_) => {

@@ -9,26 +9,43 @@ use crate::pg::number_sort::NumberSort;
 use crate::pg::query::Running;
 use pgrx::prelude::*;
 use sgd::{Confusion, Evaluation, ModelKind, Retrieval, RocAuc, rank_key, softmax};
+use std::borrow::Cow;
+use std::rc::Rc;
 use tuples::{Batch, TupleSource};
 
 #[pg_extern(sql = false)]
 fn corgipile_evaluate(
-    model: i64,
-    source: &str,
+    model: Option<i64>,
+    source: Option<&str>,
 ) -> TableIterator<'static, (name!(metric, String), name!(value, Option<f64>))> {
-    TableIterator::new(models::by_id(model).and_then(|model| evaluate(&model, source)).or_raise())
+    TableIterator::new(evaluate(model, "model_id", models::by_id, source).or_raise())
 }
 
 #[pg_extern(sql = false)]
 fn corgipile_evaluate_by_name(
-    model: &str,
-    source: &str,
+    model: Option<&str>,
+    source: Option<&str>,
 ) -> TableIterator<'static, (name!(metric, String), name!(value, Option<f64>))> {
-    TableIterator::new(models::by_name(model).and_then(|model| evaluate(&model, source)).or_raise())
+    TableIterator::new(evaluate(model, "name", models::by_name, source).or_raise())
+}
+
+/// Evaluates the model that the argument of this name names. No rows for a NULL would look like success.
+fn evaluate<M>(
+    model: Option<M>,
+    argument: &'static str,
+    find: impl Fn(M) -> Result<Rc<Model>>,
+    source: Option<&str>,
+) -> Result<Vec<Metric>> {
+    let model = model.ok_or(Error::NullArgument(argument))?;
+    let source = source.ok_or(Error::NullArgument("source"))?;
+    read(find(model)?.as_ref(), source)
 }
 
 /// Reads label and features from `source`, by the names of the columns that the model was trained on.
-fn evaluate(model: &Model, source: &str) -> Result<Vec<Metric>> {
+///
+/// # Errors
+/// Whatever can be wrong with source and rows; [`Error::DecisionOutOfRange`]
+fn read(model: &Model, source: &str) -> Result<Vec<Metric>> {
     let source = Source::resolve(source)?;
     let categories = model.feature_kind.columns_of_categories(&model.features);
     let standardizer = model.to_standardizer();
@@ -56,7 +73,17 @@ fn evaluate(model: &Model, source: &str) -> Result<Vec<Metric>> {
     let mut batch = Batch::new(model.dim());
     while buffers.next_batch(&mut batch)? {
         check_for_interrupts();
-        evaluation.add_and_show(&linear, &batch, |decisions, label| curves.add(decisions, label));
+        let (before, mut rows, mut fault) = (evaluation.tuples(), 0, None);
+        evaluation.add_and_show(&linear, &batch, |decisions, label| {
+            rows += 1;
+            if !decisions.iter().all(|z| z.is_finite()) {
+                fault.get_or_insert(before + rows);
+            }
+            curves.add(decisions, label);
+        });
+        if fault.is_some() {
+            return Err(Error::DecisionOutOfRange { model_id: model.id, row: fault });
+        }
     }
     let skipped = buffers.decoder.skipped();
     buffers.finish();
@@ -100,6 +127,7 @@ fn metrics(model: &Model, evaluation: &Evaluation, areas: Vec<Option<f64>>, skip
     say("f1", Some(f1));
     for (i, class) in classes.iter().enumerate().filter(|_| per_class) {
         let Retrieval { precision, recall, f1 } = confusion.retrieval(i);
+        let class = in_brackets(class);
         say(&format!("roc_auc[{class}]"), areas.get(i).copied().flatten());
         say(&format!("precision[{class}]"), Some(precision));
         say(&format!("recall[{class}]"), Some(recall));
@@ -108,11 +136,19 @@ fn metrics(model: &Model, evaluation: &Evaluation, areas: Vec<Option<f64>>, skip
     for (i, actual) in classes.iter().enumerate() {
         for (j, predicted) in classes.iter().enumerate() {
             if let Some(tuples) = confusion.cell(i, j) {
+                let (actual, predicted) = (in_brackets(actual), in_brackets(predicted));
                 say(&format!("confusion[{actual},{predicted}]"), Some(tuples as f64));
             }
         }
     }
     all
+}
+
+/// A class as it stands in the name of a metric: in double quotes, doubled inside, where a comma, a bracket, a quote or a
+/// space at an end could be taken for something else, so that two pairs of classes never have one name.
+fn in_brackets(class: &str) -> Cow<'_, str> {
+    let plain = !class.is_empty() && class.trim() == class && !class.contains(['"', ',', '[', ']']);
+    if plain { Cow::Borrowed(class) } else { Cow::Owned(format!("\"{}\"", class.replace('"', "\"\""))) }
 }
 
 /// The scores of all tuples, sorted to find the areas under the ROC curves: of the positive of two classes, or of each

@@ -26,7 +26,7 @@ fn corgipile_shuffle_order(fcinfo: pg_sys::FunctionCallInfo) {
 }
 
 /// The order that the arguments ask for.
-fn order(arguments: &Arguments) -> Result<TupleOrder> {
+fn order(arguments: &Arguments) -> Result<TupleOrder<fn()>> {
     let strategy = arguments.get::<String>(0).ok_or(Error::NullArgument("strategy"))?;
     let tuples = within("tuples", arguments.get(1), 0..=MAX_TUPLES)?;
     let tuples_per_block = within("tuples_per_block", arguments.get::<i32>(2).map(i64::from), 1..=i32::MAX.into())?;
@@ -40,7 +40,8 @@ fn order(arguments: &Arguments) -> Result<TupleOrder> {
     })?;
     let clamped = |number: i64| u32::try_from(number).unwrap_or(u32::MAX);
     let geometry = Geometry::of_tuples(clamped(tuples), clamped(tuples_per_block), clamped(buffer_tuples));
-    TupleOrder::new(strategy, seed, epoch.cast_unsigned(), geometry, check_for_interrupts).map_err(out_of_memory)
+    TupleOrder::new(strategy, seed, epoch.cast_unsigned(), geometry, check_for_interrupts as fn())
+        .map_err(out_of_memory)
 }
 
 fn within(argument: &'static str, given: Option<i64>, range: std::ops::RangeInclusive<i64>) -> Result<i64> {

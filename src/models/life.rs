@@ -60,7 +60,8 @@ pub fn rename(which: Which, new_name: &str) -> Result<()> {
     let renamed = match which {
         Which::Id(id) => model_table::change(
             "UPDATE corgipile.stored_models AS m SET name = $1, deployed = false, version = COALESCE(
-                    (SELECT max(o.version) + 1 FROM corgipile.stored_models AS o WHERE o.name = $1 AND o.owner = m.owner), 1)
+                    (SELECT max(GREATEST(o.version, o.last_version)) + 1 FROM corgipile.stored_models AS o
+                      WHERE o.name = $1 AND o.owner = m.owner), 1), last_version = NULL
               WHERE model_id = $2 AND name IS DISTINCT FROM $1",
             vec![Field::new("name", Some(new_name)), Field::new("model_id", Some(id))],
         ),
@@ -126,21 +127,21 @@ pub fn comment(which: Which, text: Option<&str>) -> Result<()> {
 /// Those of [`deploy`]; PostgreSQL's own if there is no such role.
 pub fn grant(which: Which, role: &str) -> Result<()> {
     let grants = "CASE WHEN $1::oid = ANY (granted_to::oid[]) THEN granted_to ELSE granted_to || $1::oid::regrole END";
-    set_grants(which, role, grants)
+    set_grants(which, model_table::role(role), grants)
 }
 
-/// Takes back what [`grant`] has given.
+/// Takes back what [`grant`] has given, also from a role that was dropped: its number is its name.
 ///
 /// # Errors
 /// As [`grant`].
 pub fn revoke(which: Which, role: &str) -> Result<()> {
-    set_grants(which, role, "array_remove(granted_to, $1::oid::regrole)")
+    set_grants(which, model_table::role_as_shown(role), "array_remove(granted_to, $1::oid::regrole)")
 }
 
-fn set_grants(which: Which, role: &str, grants: &str) -> Result<()> {
+fn set_grants(which: Which, role: pg_sys::Oid, grants: &str) -> Result<()> {
     let owner = owner_of(which)?;
     // as a number: to pgrx, the OID 0 of public is a NULL
-    let role = Field::new("granted_to", Some(i64::from(model_table::role(role).to_u32())));
+    let role = Field::new("granted_to", Some(i64::from(role.to_u32())));
     let changed = match which {
         Which::Id(id) => model_table::change(
             &format!("UPDATE corgipile.stored_models SET granted_to = {grants} WHERE model_id = $2"),

@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use crate::pg::model_table::{Key, ModelTable};
 use pgrx::JsonB;
 use pgrx::datum::JsonString;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 /// A training that may go on.
@@ -12,8 +13,8 @@ pub struct Past {
     pub state: Option<Vec<u8>>,
     /// how the model was trained
     pub record: Map<String, Value>,
-    /// an object per epoch
-    pub history: Vec<Value>,
+    /// an object per epoch, as text: of a million epochs all numbers would take a gigabyte
+    pub history: Vec<Box<RawValue>>,
 }
 
 /// A larger state is not kept: model and state are one row.

@@ -62,6 +62,8 @@ pub struct Decoder {
     scaler: Option<Scaler>,
     /// are classes or categories being found?
     preparing: bool,
+    /// are classes and categories those of a model that is trained on?
+    continued: bool,
     skipped: u64,
     /// the largest weight that was met
     heaviest: f32,
@@ -93,6 +95,7 @@ impl Decoder {
             nulls,
             scaler: standardizer.map(Scaler::new),
             preparing,
+            continued: false,
             skipped: 0,
             heaviest: 0.0,
             values: Vec::new(),

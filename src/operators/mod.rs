@@ -126,6 +126,19 @@ impl Shuffling {
         shuffling.geometry(1).map(|_| shuffling)
     }
 
+    /// Reads only this part of the blocks, if one is given.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`]
+    pub fn with_sample(self, sample: Option<f64>) -> Result<Shuffling> {
+        let reason = match sample {
+            Some(sample) if !(sample > 0.0 && sample <= 1.0) => format!("{sample} is not above 0 and at most 1"),
+            Some(_) if self.strategy.sorts() => format!("{} copies the whole source", self.strategy.name()),
+            _ => return Ok(Shuffling { sample, ..self }),
+        };
+        Err(Error::InvalidArgument { argument: "sample", reason, hint: None })
+    }
+
     /// How `pages` pages fall into blocks and buffers.
     ///
     /// # Errors

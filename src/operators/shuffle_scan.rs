@@ -22,6 +22,7 @@ pub struct ShuffleArguments {
     pub buffer_size: Option<String>,
     pub strategy: Option<String>,
     pub epoch: Option<i32>,
+    pub sample: Option<f64>,
 }
 
 impl ShuffleArguments {
@@ -34,6 +35,7 @@ impl ShuffleArguments {
             buffer_size: arguments.get(3),
             strategy: arguments.get(4),
             epoch: arguments.get(5),
+            sample: arguments.get(6),
         }
     }
 }
@@ -65,6 +67,7 @@ impl Shuffled {
         let (block_size, buffer_size) = (arguments.block_size, arguments.buffer_size);
         let mut shuffling = Shuffling::parse(arguments.strategy, arguments.seed, block_size, buffer_size)?;
         shuffling.first_epoch = epoch as u64;
+        let shuffling = shuffling.with_sample(arguments.sample)?;
         let Some(relation) = Relation::of_row_type(arguments.row_type)? else { return Err(Error::NotARowType) };
         let planned = Source::plan_relation(&relation, &shuffling)?;
         let columns = relation.live_columns();

@@ -1,10 +1,13 @@
 //! Arguments of a call that has become a node, and the call of a set-returning function that has not.
 
 use super::custom_scan::Node;
-use super::varlena::Value;
+use super::varlena;
 use super::version::may_execute;
 use crate::error::{Error, Result};
 use pgrx::prelude::*;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
 use std::ffi::CStr;
 
 /// The arguments of a call of one of our functions.
@@ -47,21 +50,62 @@ impl Arguments {
         unsafe { T::from_datum(value, null) }
     }
 
-    /// Argument `i`, which is jsonb; None as in [`Arguments::get`]. An error if it holds a number that JSON has, but not
-    /// double precision.
-    pub fn json(&self, i: usize) -> std::result::Result<Option<serde_json::Value>, serde_json::Error> {
+    /// Argument `i`, which is jsonb; None as in [`Arguments::get`].
+    ///
+    /// # Errors
+    /// [`Unread`] if it holds a number that JSON has, but not double precision, or is nested too deeply.
+    pub fn json(&self, i: usize) -> std::result::Result<Option<Value>, Unread> {
         let Some(&(value, false)) = self.values.get(i) else { return Ok(None) };
         // SAFETY: jsonb_out gives a C string for any jsonb.
         let text = unsafe {
             let text = pg_sys::OidOutputFunctionCall(pg_sys::Oid::from(pg_sys::F_JSONB_OUT), value);
             CStr::from_ptr(text).to_string_lossy()
         };
-        serde_json::from_str(&text).map(Some)
+        serde_json::from_str(&text).map(Some).map_err(|_| Unread::in_text(&text))
     }
 
     /// The type of argument `i`, where the declaration is polymorphic.
     pub fn type_of(&self, i: usize) -> pg_sys::Oid {
         self.types[i]
+    }
+}
+
+/// A jsonb that cannot be read.
+pub struct Unread {
+    /// the key whose value is to blame, if it is an object
+    key: Option<String>,
+    reason: &'static str,
+}
+
+impl Unread {
+    fn in_text(text: &str) -> Unread {
+        let of_value = |value: &RawValue| match serde_json::from_str::<Value>(value.get()) {
+            // the parser tells its limit apart only in words
+            Err(error) if error.to_string().contains("recursion") => Some("is nested too deeply"),
+            Err(_) => Some("has a number that is out of range for type double precision"),
+            Ok(_) => None,
+        };
+        let values: BTreeMap<String, &RawValue> = serde_json::from_str(text).unwrap_or_default();
+        let to_blame = values.into_iter().find_map(|(key, value)| Some((key, of_value(value)?)));
+        match to_blame {
+            Some((key, reason)) => Unread { key: Some(key), reason },
+            None => {
+                let whole = serde_json::from_str::<&RawValue>(text).ok().and_then(of_value);
+                Unread { key: None, reason: whole.unwrap_or("cannot be read") }
+            }
+        }
+    }
+
+    /// The error about the argument with this name.
+    pub fn about(self, argument: &'static str) -> Error {
+        match self.key {
+            Some(key) if argument == "options" => Error::InvalidOption { key, reason: self.reason.into() },
+            Some(key) => {
+                let reason = format!("\"{key}\" {}", self.reason);
+                Error::InvalidArgument { argument, reason, hint: None }
+            }
+            None => Error::InvalidArgument { argument, reason: format!("it {}", self.reason), hint: None },
+        }
     }
 }
 
@@ -98,7 +142,7 @@ impl Call {
     }
 
     /// A row as the function's result, for a function with several OUT parameters: a value, or None for NULL, for each.
-    pub fn row(self, values: &[Option<pg_sys::Datum>]) -> Value {
+    pub fn row(self, values: &[Option<pg_sys::Datum>]) -> varlena::Value {
         let mut datums: Vec<_> = values.iter().map(|value| value.unwrap_or(pg_sys::Datum::null())).collect();
         let mut nulls: Vec<_> = values.iter().map(Option::is_none).collect();
         // SAFETY: the declaration says which columns there are; they are counted before the row is made.
@@ -110,7 +154,7 @@ impl Call {
             }
             let descriptor = pg_sys::BlessTupleDesc(descriptor);
             let tuple = pg_sys::heap_form_tuple(descriptor, datums.as_mut_ptr(), nulls.as_mut_ptr());
-            Value(pg_sys::HeapTupleHeaderGetDatum((*tuple).t_data))
+            varlena::Value(pg_sys::HeapTupleHeaderGetDatum((*tuple).t_data))
         }
     }
 

@@ -319,7 +319,7 @@ pub fn insert(name: Option<&str>, mut fields: Vec<Field>) -> Option<shared_model
         let (of_name, of_owner) = (fields.len() - 1, fields.len());
         let before = format!("FROM corgipile.stored_models WHERE name = ${of_name} AND owner = ${of_owner}");
         columns.extend(["version", "granted_to"]);
-        values.push(format!("COALESCE((SELECT max(version) + 1 {before}), 1)"));
+        values.push(format!("COALESCE((SELECT max(GREATEST(version, last_version)) + 1 {before}), 1)"));
         values.push(format!("COALESCE((SELECT granted_to {before} ORDER BY version DESC LIMIT 1), '{{}}')"));
         lock(oid, user, name);
     }
@@ -430,6 +430,23 @@ pub fn role(name: &str) -> pg_sys::Oid {
     let name = CString::new(name).unwrap_or_default();
     // SAFETY: a C string.
     unsafe { pg_sys::get_role_oid(name.as_ptr(), false) }
+}
+
+/// The role with this name, `public`, or what type regrole shows in their place: the number of a role that was dropped, and `-`.
+///
+/// # Errors
+/// PostgreSQL's own if there is none.
+pub fn role_as_shown(name: &str) -> pg_sys::Oid {
+    if name == "-" {
+        return pg_sys::Oid::INVALID;
+    }
+    let c_name = CString::new(name).unwrap_or_default();
+    // SAFETY: a C string.
+    let known = unsafe { pg_sys::get_role_oid(c_name.as_ptr(), true) };
+    match name.parse::<u32>() {
+        Ok(number) if known == pg_sys::Oid::INVALID && number > 0 => number.into(),
+        _ => role(name),
+    }
 }
 
 /// PostgreSQL's own error if the transaction is read-only.

@@ -18,6 +18,7 @@ pub struct Evaluation {
     loss: f64,
     correct: u64,
     tuples: u64,
+    in_range: bool,
     targets: Spread,
     /// of the absolute errors; linear only
     absolute: f64,
@@ -113,6 +114,7 @@ impl Evaluation {
             loss: 0.0,
             correct: 0,
             tuples: 0,
+            in_range: true,
             targets,
             absolute: 0.0,
             confusion,
@@ -181,6 +183,7 @@ impl Evaluation {
 
     /// Counts one tuple of the given decisions and label.
     fn judge(&mut self, decisions: &[f32], y: f32) {
+        self.in_range &= decisions.iter().all(|z| z.is_finite());
         let z = decisions[0];
         let margin = f64::from(y * z);
         self.loss += match self.kind {
@@ -232,6 +235,11 @@ impl Evaluation {
     /// Which tuples were put into which class: nothing for linear. Of two classes, class 1 is the positive one.
     pub fn confusion(&self) -> &Confusion {
         &self.confusion
+    }
+
+    /// Were all decisions finite? If not, nothing that is said is right: an infinity may have any sign.
+    pub fn in_range(&self) -> bool {
+        self.in_range
     }
 
     /// How many tuples were judged.

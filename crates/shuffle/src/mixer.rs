@@ -7,7 +7,7 @@
 //! It guarantees that an order does not depend on how the reads were cut, once the buffer was full: every tuple that comes
 //! takes its draws from one stream per epoch.
 
-use crate::permutation::{MRS, WINDOW, below, shuffle, shuffle_tuples, stream};
+use crate::permutation::{MRS, WINDOW, below, count, shuffle, shuffle_tuples_pausing, stream};
 use crate::{Deal, Geometry, Strategy};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -170,17 +170,22 @@ impl Mixer {
     /// # Panics
     /// If `len` is less than what should have been kept, or does not fit 32 bits, or if moves were not taken.
     pub fn arrived(&mut self, len: usize, last: bool, order: &mut Vec<u32>) {
+        self.arrived_pausing(len, last, order, &mut || {});
+    }
+
+    /// As [`arrived`](Mixer::arrived), with pauses where all that came is permuted at once.
+    pub(crate) fn arrived_pausing(&mut self, len: usize, last: bool, order: &mut Vec<u32>, pause: &mut impl FnMut()) {
         let len = u32::try_from(len).expect("a buffer's places have 32 bits");
         let new = self.kept as u32..len;
         assert!(new.start <= new.end, "{len} tuples in a buffer where {} should have stayed", new.start);
         assert!(self.moves.is_empty(), "tuples came before those that stay were moved");
         order.clear();
-        self.arrival.begin(&new);
         self.ended = last;
         let (seed, epoch) = (self.seed, self.epoch);
         match self.strategy {
             Strategy::SlidingWindow if epoch > 0 => {
                 let draws = self.window.draws.get_or_insert_with(|| stream(WINDOW, seed, epoch, 0));
+                self.arrival.begin(&new);
                 slide(draws, &mut self.window.slots, new, &mut self.arrival);
                 order.extend_from_slice(&self.arrival.gone);
                 self.window.size = self.window.slots.len();
@@ -194,6 +199,7 @@ impl Mixer {
             }
             Strategy::Mrs if epoch > 0 => {
                 self.reservoir.draws.get_or_insert_with(|| stream(MRS, seed, epoch, 0));
+                self.arrival.begin(&new);
                 self.reservoir.take(new, &mut self.arrival, order);
                 if last {
                     self.reservoir.end(epoch, order);
@@ -204,8 +210,8 @@ impl Mixer {
                 }
             }
             _ => {
-                order.extend(0..len);
-                self.arrived_at(last, order);
+                count(0..len, order, pause);
+                self.permute(last, order, pause);
             }
         }
     }
@@ -214,9 +220,14 @@ impl Mixer {
     /// may then be in any places: `order` has them, one after the other as the tuples came, and is permuted. So it does
     /// not matter to the order of the tuples where they are.
     pub fn arrived_at(&mut self, last: bool, order: &mut [u32]) {
+        self.permute(last, order, &mut || {});
+    }
+
+    fn permute(&mut self, last: bool, order: &mut [u32], pause: &mut impl FnMut()) {
         self.ended = last;
         if !order.is_empty() {
-            shuffle_tuples(self.strategy, self.seed, self.epoch, self.deal.ordinal(self.buffer), order);
+            let place = [self.epoch, self.deal.ordinal(self.buffer)];
+            shuffle_tuples_pausing(self.strategy, self.seed, place, order, pause);
             self.buffer += 1;
         }
         self.kept = 0;

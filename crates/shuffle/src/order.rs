@@ -1,6 +1,7 @@
 //! The order of a whole epoch, tuple by tuple, without a table.
 
-use crate::{Geometry, Mixer, SortKeys, Strategy, block_order};
+use crate::permutation::{PER_PAUSE, block_order_pausing, count};
+use crate::{Geometry, Mixer, SortKeys, Strategy};
 
 /// The memory for an order could not be had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -12,8 +13,7 @@ pub struct OutOfMemory {
 
 /// The numbers, from 0, of a table's tuples in the order in which SGD sees them in one epoch: what training does with
 /// blocks of pages, done with blocks of tuples ([`Geometry::of_tuples`]).
-#[derive(Debug)]
-pub struct TupleOrder {
+pub struct TupleOrder<P> {
     geometry: Geometry,
     mixer: Mixer,
     /// the blocks of the epoch, and how many of them were read
@@ -25,13 +25,14 @@ pub struct TupleOrder {
     buffer: Vec<u32>,
     order: Vec<u32>,
     given: usize,
+    pause: P,
 }
 
 /// How often a sort asks whether to go on: once in so many comparisons.
-const COMPARISONS_PER_PAUSE: u32 = 1 << 20;
+const COMPARISONS_PER_PAUSE: u32 = 1 << 18;
 
-impl TupleOrder {
-    /// The order of `epoch`. `pause` is called now and then during a long sort; it may panic to end it.
+impl<P: FnMut()> TupleOrder<P> {
+    /// The order of `epoch`. `pause` is called now and then during whatever takes long; it may panic to end it.
     ///
     /// # Errors
     /// [`OutOfMemory`]
@@ -40,9 +41,10 @@ impl TupleOrder {
         seed: i64,
         epoch: u64,
         geometry: Geometry,
-        pause: impl FnMut(),
-    ) -> Result<TupleOrder, OutOfMemory> {
-        let copy = SortKeys::of(strategy, seed, epoch).map(|keys| sorted(keys, geometry.pages, pause)).transpose()?;
+        mut pause: P,
+    ) -> Result<TupleOrder<P>, OutOfMemory> {
+        let keys = SortKeys::of(strategy, seed, epoch);
+        let copy = keys.map(|keys| sorted(keys, geometry.pages, &mut pause)).transpose()?;
         // The order of the blocks is made in one go, and dealt to buffers meanwhile: room for both.
         let blocks = 2 * geometry.blocks as usize;
         room(Vec::<u32>::new().try_reserve_exact(blocks), geometry.pages)?;
@@ -55,6 +57,7 @@ impl TupleOrder {
             buffer: Vec::new(),
             order: Vec::new(),
             given: 0,
+            pause,
         };
         if order.mixer.needs_epoch_before(epoch) {
             order.begin(strategy, seed, epoch - 1);
@@ -66,7 +69,8 @@ impl TupleOrder {
 
     fn begin(&mut self, strategy: Strategy, seed: i64, epoch: u64) {
         self.mixer.begin_epoch(epoch);
-        self.blocks = block_order(strategy, seed, epoch, self.geometry.blocks, self.geometry.buffers());
+        let sizes = [self.geometry.blocks, self.geometry.buffers()];
+        self.blocks = block_order_pausing(strategy, seed, epoch, sizes, &mut self.pause);
         self.position = 0;
     }
 
@@ -97,28 +101,47 @@ impl TupleOrder {
         self.buffer.truncate(self.mixer.kept());
         let blocks = self.mixer.blocks(&self.geometry, self.position as u32) as usize;
         let until = (self.position + blocks).min(self.blocks.len());
+        let mut since_pause = 0;
         for block in &self.blocks[self.position..until] {
             let tuples = self.geometry.pages_of(*block);
             room(self.buffer.try_reserve(tuples.len()), self.geometry.pages)?;
+            // many small blocks, or a large one
+            since_pause += tuples.len();
+            if since_pause >= PER_PAUSE {
+                since_pause = 0;
+                (self.pause)();
+            }
             match &self.copy {
-                Some(copy) => self.buffer.extend_from_slice(&copy[tuples.start as usize..tuples.end as usize]),
-                None => self.buffer.extend(tuples),
+                Some(copy) => {
+                    for part in copy[tuples.start as usize..tuples.end as usize].chunks(PER_PAUSE) {
+                        self.buffer.extend_from_slice(part);
+                        if part.len() == PER_PAUSE {
+                            (self.pause)();
+                        }
+                    }
+                }
+                None => count(tuples, &mut self.buffer, &mut self.pause),
             }
         }
         self.position = until;
         // a place per tuple, two with what a reservoir adds
         room(self.order.try_reserve(2 * self.buffer.len()), self.geometry.pages)?;
-        self.mixer.arrived(self.buffer.len(), until == self.blocks.len(), &mut self.order);
+        let last = until == self.blocks.len();
+        self.mixer.arrived_pausing(self.buffer.len(), last, &mut self.order, &mut self.pause);
         Ok(true)
     }
 }
 
 /// The numbers below `tuples` by their keys.
-fn sorted(keys: SortKeys, tuples: u32, mut pause: impl FnMut()) -> Result<Vec<u32>, OutOfMemory> {
+fn sorted(keys: SortKeys, tuples: u32, pause: &mut impl FnMut()) -> Result<Vec<u32>, OutOfMemory> {
     let (mut keyed, mut numbers) = (Vec::new(), Vec::new());
     room(keyed.try_reserve_exact(tuples as usize), tuples)?;
     room(numbers.try_reserve_exact(tuples as usize), tuples)?;
-    keyed.extend((0..tuples).map(|number| (keys.key(number.into()), number)));
+    for from in (0..tuples).step_by(PER_PAUSE) {
+        let until = from.saturating_add(PER_PAUSE as u32).min(tuples);
+        keyed.extend((from..until).map(|number| (keys.key(number.into()), number)));
+        pause();
+    }
     let mut comparisons = 0_u32;
     keyed.sort_unstable_by(|a, b| {
         comparisons = comparisons.wrapping_add(1);
@@ -127,7 +150,10 @@ fn sorted(keys: SortKeys, tuples: u32, mut pause: impl FnMut()) -> Result<Vec<u3
         }
         a.cmp(b)
     });
-    numbers.extend(keyed.into_iter().map(|(_, number)| number));
+    for part in keyed.chunks(PER_PAUSE) {
+        numbers.extend(part.iter().map(|(_, number)| *number));
+        pause();
+    }
     Ok(numbers)
 }
 

@@ -49,16 +49,42 @@ const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 /// The natural order if `strategy` does not shuffle blocks, and in epoch 0. CorgiPile's blocks are random, but spread: see
 /// [`spread`].
 pub fn block_order(strategy: Strategy, seed: i64, epoch: u64, blocks: u32, buffers: u32) -> Vec<u32> {
-    let mut order: Vec<u32> = (0..blocks).collect();
+    block_order_pausing(strategy, seed, epoch, [blocks, buffers], &mut || {})
+}
+
+/// As [`block_order`] of so many blocks for so many buffers, with pauses.
+pub(crate) fn block_order_pausing(
+    strategy: Strategy,
+    seed: i64,
+    epoch: u64,
+    [blocks, buffers]: [u32; 2],
+    pause: &mut impl FnMut(),
+) -> Vec<u32> {
+    let mut order = Vec::with_capacity(blocks as usize);
+    count(0..blocks, &mut order, pause);
     if strategy.shuffles_blocks() && epoch > 0 {
         let rng = &mut stream(BLOCKS, seed, epoch, 0);
         if strategy.shuffles_tuples() && (2..blocks).contains(&buffers) {
             let head = below(rng, buffers as usize);
-            return spread(rng, order, head, buffers as usize);
+            return spread(rng, order, head, buffers as usize, pause);
         }
-        shuffle(rng, &mut order);
+        shuffle_pausing(rng, &mut order, pause);
     }
     order
+}
+
+/// How much of what takes long is done between two pauses: some milliseconds' work.
+pub(crate) const PER_PAUSE: usize = 1 << 18;
+
+/// Appends these numbers, with a pause after each [`PER_PAUSE`] of them.
+pub(crate) fn count(numbers: std::ops::Range<u32>, to: &mut Vec<u32>, pause: &mut impl FnMut()) {
+    for from in numbers.clone().step_by(PER_PAUSE) {
+        let until = from.saturating_add(PER_PAUSE as u32).min(numbers.end);
+        to.extend(from..until);
+        if until - from == PER_PAUSE as u32 {
+            pause();
+        }
+    }
 }
 
 /// The order in which `epoch` deals `rounds` rounds of blocks into `buffers` buffers: as a [`block_order`] of CorgiPile whose runs
@@ -67,7 +93,7 @@ pub(crate) fn round_order(seed: i64, epoch: u64, rounds: u32, buffers: u32) -> V
     let mut order: Vec<u32> = (0..rounds).collect();
     let rng = &mut stream(BLOCKS, seed, epoch, 0);
     if (2..rounds).contains(&buffers) {
-        return spread(rng, order, 0, buffers as usize);
+        return spread(rng, order, 0, buffers as usize, &mut || {});
     }
     shuffle(rng, &mut order);
     order
@@ -86,7 +112,13 @@ pub(crate) fn round_order(seed: i64, epoch: u64, rounds: u32, buffers: u32) -> V
 /// is what the model has seen last; this one has 16 give or take one half. The changes of place keep a table that repeats
 /// itself every `buffers` blocks from giving all blocks of a kind to one buffer, and two blocks from meeting in every
 /// epoch.
-fn spread(rng: &mut Xoshiro256PlusPlus, blocks: Vec<u32>, head: usize, buffers: usize) -> Vec<u32> {
+fn spread(
+    rng: &mut Xoshiro256PlusPlus,
+    blocks: Vec<u32>,
+    head: usize,
+    buffers: usize,
+    pause: &mut impl FnMut(),
+) -> Vec<u32> {
     let permutation = |rng: &mut _| {
         let mut places: Vec<usize> = (0..buffers).collect();
         shuffle(rng, &mut places);
@@ -101,7 +133,11 @@ fn spread(rng: &mut Xoshiro256PlusPlus, blocks: Vec<u32>, head: usize, buffers: 
         hands[hand].push(block);
     }
     let mut deal = permutation(rng);
-    for run in runs {
+    let runs_per_pause = PER_PAUSE.div_ceil(buffers);
+    for (i, run) in runs.enumerate() {
+        if i % runs_per_pause == 0 {
+            pause();
+        }
         for (&block, &hand) in run.iter().zip(&deal) {
             hands[hand].push(block);
         }
@@ -109,8 +145,15 @@ fn spread(rng: &mut Xoshiro256PlusPlus, blocks: Vec<u32>, head: usize, buffers: 
         deal.swap(i, j);
     }
     hands.sort_by_key(|hand| std::cmp::Reverse(hand.len()));
-    hands.iter_mut().for_each(|hand| shuffle(rng, hand));
-    hands.concat()
+    hands.iter_mut().for_each(|hand| shuffle_pausing(rng, hand, pause));
+    // into the memory that the blocks came in
+    let mut order = blocks;
+    order.clear();
+    for part in hands.iter().flat_map(|hand| hand.chunks(PER_PAUSE)) {
+        order.extend_from_slice(part);
+        pause();
+    }
+    order
 }
 
 /// A number below `n`, which is at least 1 and at most 2^32.
@@ -129,8 +172,19 @@ pub(crate) fn below(rng: &mut Xoshiro256PlusPlus, n: usize) -> usize {
 /// # Panics
 /// If `order` has more than 2^32 elements, which no index of 32 bits can tell apart.
 pub fn shuffle_tuples(strategy: Strategy, seed: i64, epoch: u64, buffer: u64, order: &mut [u32]) {
+    shuffle_tuples_pausing(strategy, seed, [epoch, buffer], order, &mut || {});
+}
+
+/// As [`shuffle_tuples`], with pauses.
+pub(crate) fn shuffle_tuples_pausing(
+    strategy: Strategy,
+    seed: i64,
+    [epoch, buffer]: [u64; 2],
+    order: &mut [u32],
+    pause: &mut impl FnMut(),
+) {
     if strategy.shuffles_tuples() && epoch > 0 {
-        shuffle(&mut stream(TUPLES, seed, epoch, buffer), order);
+        shuffle_pausing(&mut stream(TUPLES, seed, epoch, buffer), order, pause);
     }
 }
 
@@ -173,13 +227,22 @@ fn stream_key(purpose: u64, seed: i64, epoch: u64, ordinal: u64) -> u64 {
 
 /// Fisher-Yates from the end, two places per draw.
 pub(crate) fn shuffle<T>(rng: &mut Xoshiro256PlusPlus, order: &mut [T]) {
+    shuffle_pausing(rng, order, &mut || {});
+}
+
+/// As [`shuffle`], with pauses.
+fn shuffle_pausing<T>(rng: &mut Xoshiro256PlusPlus, order: &mut [T], pause: &mut impl FnMut()) {
     assert!(order.len() as u64 <= 1 << 32, "{} indices of 32 bits cannot all differ", order.len());
     let mut left = order.len();
     while left >= 2 {
-        let Some((last, second_last)) = two_below(left as u64, rng.next_u64()) else { continue };
-        order.swap(left - 1, last);
-        order.swap(left - 2, second_last);
-        left -= 2;
+        let until = left.saturating_sub(PER_PAUSE).max(1);
+        while left > until {
+            let Some((last, second_last)) = two_below(left as u64, rng.next_u64()) else { continue };
+            order.swap(left - 1, last);
+            order.swap(left - 2, second_last);
+            left -= 2;
+        }
+        pause();
     }
 }
 

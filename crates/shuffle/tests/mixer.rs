@@ -359,3 +359,18 @@ fn it_does_not_matter_where_the_tuples_of_a_buffer_are() {
         }
     }
 }
+
+#[test]
+fn whatever_takes_long_asks_whether_to_go_on() {
+    let tuples = 1_100_000;
+    for strategy in [Strategy::CorgiPile, Strategy::ShuffleOnce] {
+        for block in [1, tuples] {
+            let asked = std::cell::Cell::new(0_usize);
+            let geometry = Geometry::of_tuples(tuples, block, tuples);
+            let mut order = TupleOrder::new(strategy, 1, 1, geometry, || asked.set(asked.get() + 1)).unwrap();
+            order.next_tuple().unwrap();
+            // four times in each pass over the tuples: for blocks or a sort, a buffer, an order
+            assert!(asked.get() >= 8, "{strategy}, {block}: {}", asked.get());
+        }
+    }
+}

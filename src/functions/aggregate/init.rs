@@ -13,7 +13,7 @@ use sgd::ModelKind;
 /// Those of [`TrainArguments::validate`]; [`Error::NullArgument`], [`Error::InvalidArgument`], [`Error::InvalidOption`],
 /// [`Error::NotByAggregate`].
 pub fn of_call(arguments: &Arguments) -> Result<Vec<u8>> {
-    let options = arguments.json(3).map_err(|e| invalid("options", e.to_string()))?;
+    let options = arguments.json(3).map_err(|e| e.about("options"))?;
     let request = TrainArguments {
         model: arguments.get(0),
         learning_rate: arguments.get(2),

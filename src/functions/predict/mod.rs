@@ -135,7 +135,7 @@ fn class(decisions: &[f32]) -> usize {
     }
 }
 
-/// Shows `f` the model's decisions for the features.
+/// Shows `f` the model's decisions for the features, which are finite.
 fn decide<R>(model: &Model, features: impl Features, f: impl FnOnce(&[f32]) -> R) -> Result<R> {
     thread_local! {
         static SCRATCH: RefCell<Scratch> = const { RefCell::new(Scratch::new()) };
@@ -157,11 +157,15 @@ fn decide<R>(model: &Model, features: impl Features, f: impl FnOnce(&[f32]) -> R
             }
             linear.decisions(&tuple.dense, decisions);
         }
-        let result = f(decisions);
+        // NaN, or an infinity that says nothing of the sign of the sum, where a sum of products is beyond real
+        let result = match decisions.iter().all(|z| z.is_finite()) {
+            true => Ok(f(decisions)),
+            false => Err(Error::DecisionOutOfRange { model_id: model.id, row: None }),
+        };
         if scratch.bytes() > KEPT_BYTES {
             *scratch = Scratch::new();
         }
-        Ok(result)
+        result
     })
 }
 

@@ -22,8 +22,7 @@ impl UdaRequest {
     /// [`Error::NotByAggregate`].
     pub fn of_call(arguments: &Arguments) -> Result<UdaRequest> {
         require_utf8()?;
-        let invalid = |reason| Error::InvalidArgument { argument: "options", reason, hint: None };
-        let mut options = arguments.json(9).map_err(|e| invalid(e.to_string()))?;
+        let mut options = arguments.json(9).map_err(|e| e.about("options"))?;
         let parallel = take_parallel(&mut options)?;
         let training = TrainArguments {
             source: arguments.get(0),

@@ -9,6 +9,7 @@ use crate::models::{self, NewModel};
 use crate::operators::sgd::{EpochRow, Request, feature_kind};
 use crate::operators::{self, Buffers, Decoder, Nulls, Shuffling, Source, preparation};
 use crate::pg::custom_scan::Flags;
+use crate::pg::progress::{self, Progress};
 use crate::pg::query::Running;
 use crate::pg::spi::{Connection, Sees, Settings};
 use crate::pg::varlena::Bytes;
@@ -35,6 +36,7 @@ pub fn train(request: &UdaRequest, schema: &str) -> Result<Vec<EpochRow>> {
     let training = &request.training;
     models::check_can_store("corgipile_train_uda()", training.name.as_deref())?;
     let source = Source::resolve(&training.source)?;
+    let _shown = Progress::begin(source.relation(), 1, training.max_epochs);
     let features = match &training.features {
         Some(features) => features.clone(),
         None => source.default_features(&training.label, &[])?,
@@ -184,7 +186,9 @@ impl Epoch {
         let query = connection.prepare(&self.sql, &[state_type(connection, self.sees)?], self.parallel)?;
         let mut state = first;
         let mut history = Vec::new();
-        for _ in 0..epochs {
+        for epoch in 1..=epochs {
+            // a query of its own: who reads its blocks does not know of the training
+            progress::begin_epoch(epoch.into(), 0);
             let start = Instant::now();
             let rows = query.run(&[Some(state.datum())], self.sees);
             let next = rows.bytes(0, 0).ok_or(Error::NoRows("train on"))?;
@@ -194,6 +198,8 @@ impl Epoch {
             if report.epoch.tuples == 0 {
                 return Err(Error::NoRows("train on"));
             }
+            progress::tuples(report.epoch.tuples as usize);
+            progress::loss(report.epoch.loss);
             history.push(EpochRow::new(report.epoch, start.elapsed(), Duration::ZERO));
         }
         Ok((history, state))

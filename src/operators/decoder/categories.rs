@@ -51,6 +51,8 @@ enum State {
     Prepared,
     /// they are those of a model; what to do with others
     Model(Unseen),
+    /// they are those of a model that is trained on
+    Continued,
 }
 
 /// A value longer than this is no category.
@@ -132,6 +134,15 @@ impl MixedColumns {
             categories.state = State::Prepared;
         }
         self.number();
+    }
+
+    /// The categories that were adopted are those of a model that is trained on.
+    pub fn close_by_model(&mut self) {
+        for column in &mut self.columns {
+            if let Kind::Category(categories) = &mut column.kind {
+                categories.state = State::Continued;
+            }
+        }
     }
 
     /// The categories of the columns that have some, in the columns' sequence.
@@ -246,9 +257,11 @@ impl Categories {
         match self.state {
             State::Open => self.found(i, column),
             State::Prepared => Err(RowFault::Appeared { what: "category", value: excerpt(&self.values.text(i)) }),
-            State::Model(_) => {
-                Err(RowFault::UnseenCategory { column: column.to_owned(), value: excerpt(&self.values.text(i)) })
-            }
+            State::Model(_) | State::Continued => Err(RowFault::UnseenCategory {
+                column: column.to_owned(),
+                value: excerpt(&self.values.text(i)),
+                continued: self.state == State::Continued,
+            }),
         }
     }
 

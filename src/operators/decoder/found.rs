@@ -62,7 +62,7 @@ impl OwnedSpec {
 impl Found {
     /// Without means and deviations.
     pub fn without_standardizer(self) -> Found {
-        Found { standardizer: None, ..self }
+        Found { standardizer: None, continued: false, ..self }
     }
 
     /// With these means and deviations.
@@ -82,6 +82,9 @@ pub struct Found {
     /// dimensions that sparse tuples may have
     limit: Option<usize>,
     standardizer: Option<Standardizer>,
+    /// was it found when a model was trained that is trained on?
+    #[serde(default)]
+    continued: bool,
 }
 
 impl Decoder {
@@ -99,6 +102,7 @@ impl Decoder {
                 _ => None,
             },
             standardizer: self.standardizer().cloned(),
+            continued: self.continued,
         }
     }
 
@@ -106,7 +110,7 @@ impl Decoder {
     /// the label's column cannot have the model's classes.
     pub fn adopt_model(&mut self, found: &Found) -> bool {
         self.adopt(found);
-        self.labels.close_by_model()
+        self.close_by_model()
     }
 
     /// Takes over what another decoder of the same rows has found; this one must not have decoded anything.
@@ -122,5 +126,16 @@ impl Decoder {
         }
         self.scaler = found.standardizer.clone().map(Scaler::new);
         self.preparing = false;
+        if found.continued {
+            self.close_by_model();
+        }
+    }
+
+    fn close_by_model(&mut self) -> bool {
+        self.continued = true;
+        if let Features::Mixed(columns) = &mut self.features {
+            columns.close_by_model();
+        }
+        self.labels.close_by_model()
     }
 }

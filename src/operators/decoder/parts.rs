@@ -150,6 +150,16 @@ impl Parts {
         }
     }
 
+    /// How many groups were met.
+    pub fn count(&self) -> usize {
+        self.group.as_ref().map_or(1, |group| group.values.len())
+    }
+
+    /// Is this the name of group `number`, as [`Parts::groups`] gives it?
+    pub fn is_named(&self, number: usize, name: &str) -> bool {
+        self.group.as_ref().is_some_and(|group| group.values.text(number) == name)
+    }
+
     /// The numbers of the groups that were met, in the order of their values.
     pub fn sorted(&self) -> Vec<u32> {
         self.group.as_ref().map_or_else(|| vec![0], |group| group.values.sorted())

@@ -43,10 +43,17 @@ pub struct Learners {
     groups: Vec<Vec<Learner>>,
     /// of all groups
     models: usize,
+    /// epochs of all models, whose rows are kept until the end
+    rows: usize,
+    /// epochs of all models that nothing stops before their last one
+    to_come: usize,
 }
 
 /// Models that can learn side by side, however small they are.
 const MAX_MODELS: usize = 10_000;
+
+/// Epochs of all models of a call: their rows take up to 1 GB until they are stored.
+const MAX_ROWS: usize = (1 << 30) / size_of::<EpochRow>();
 
 /// Floats of rows that all models learn from before the next rows come: what the second cache level holds.
 const FLOATS_PER_CHUNK: usize = 1 << 16;
@@ -111,6 +118,11 @@ impl Learners {
             return Err(Error::TooManyModels { models, dim: batch.dim() });
         }
         if is_new {
+            // what is known to come is refused now, and not after hours
+            let to_come = request.points.iter().filter(|point| point.stopping.is_none());
+            let of_group = to_come.map(|point| point.max_epochs as usize).sum::<usize>();
+            self.to_come = self.to_come.saturating_add(of_group);
+            check_history(self.to_come)?;
             for (i, point) in request.points.iter().enumerate() {
                 let mut learner = Learner::new(group, i, new(point)?);
                 if let Some(resume) = &request.resume {
@@ -150,17 +162,24 @@ impl Learners {
     /// # Errors
     /// [`Error::Diverged`]
     pub fn end_epoch(&mut self, request: &Request, elapsed: Duration, shuffle: Duration) -> Result<()> {
-        let mut least = f64::INFINITY;
+        let (mut least, mut ended) = (f64::INFINITY, 0);
         for learner in self.learning() {
             match learner.trainer.end_epoch() {
                 Ok(report) => {
                     least = least.min(report.loss);
                     learner.history.push(EpochRow::new(report, elapsed, shuffle));
+                    ended += 1;
                 }
                 Err(diverged) => learner.diverged(request, diverged)?,
             }
         }
         progress::loss(least);
+        self.rows += ended;
+        check_history(self.rows)?;
+        self.check_some_are_left(request)
+    }
+
+    fn check_some_are_left(&self, request: &Request) -> Result<()> {
         let all = || self.groups.iter().flatten();
         match all().map(|learner| learner.trainer.epoch()).max() {
             Some(epoch) if all().all(|learner| learner.state == State::Diverged) => {
@@ -193,8 +212,13 @@ impl Learners {
         for learner in self.learning() {
             learner.judge(request, first, judgements.next().flatten(), names)?;
         }
-        Ok(())
+        self.check_some_are_left(request)
     }
+}
+
+/// An error before the rows of so many epochs take memory that there may not be.
+fn check_history(rows: usize) -> Result<()> {
+    if rows > MAX_ROWS { Err(Error::TooManyEpochs { limit: MAX_ROWS }) } else { Ok(()) }
 }
 
 impl Learner {
@@ -227,6 +251,10 @@ impl Learner {
     ) -> Result<()> {
         let point = &request.points[self.point];
         let Some(row) = self.history.last_mut() else { return Ok(()) };
+        if judgement.is_some_and(|judgement| !judgement.loss.is_finite()) {
+            let epoch = row.epoch as u32;
+            return self.diverged(request, sgd::Diverged { epoch });
+        }
         row.validation_loss = judgement.map(|judgement| judgement.loss);
         row.validation_score = judgement.map(|judgement| judgement.score);
         let loss = row.validation_loss.unwrap_or(row.loss);

@@ -143,7 +143,7 @@ impl TrainArguments {
     /// [`Error::InvalidArgument`] if options cannot be read.
     pub fn of_call(arguments: &Arguments) -> Result<TrainArguments> {
         require_utf8()?;
-        let json = |i, name| arguments.json(i).map_err(|e| invalid(name, e.to_string()));
+        let json = |i, name| arguments.json(i).map_err(|e| e.about(name));
         Ok(TrainArguments {
             source: arguments.get(0),
             model: arguments.get(1),
@@ -200,6 +200,11 @@ impl TrainArguments {
             max_epochs: max_epochs as u32,
         };
         let (options, points) = grid::points(base, self.grid)?;
+        let before = resume.as_ref().map_or(0, |resume| resume.epochs);
+        if let Some(more) = points.iter().map(|point| point.max_epochs).find(|more| more + before > MAX_EPOCHS as u32) {
+            let reason = format!("{more} epochs after {before} are more than {MAX_EPOCHS}");
+            return Err(invalid("max_epochs", reason));
+        }
         let features = self.features.map(|features| check_features(features, &label)).transpose()?;
         let used = |name: &str| used_as(name, &label, features.as_deref());
         if let Some((name, role)) = options.weight.as_ref().and_then(|name| Some((name, used(name)?))) {
@@ -218,12 +223,8 @@ impl TrainArguments {
                 return Err(invalid("group_by", format!("column \"{name}\" is {role}")));
             }
         }
-        let sample = self.sample.map(check_sample).transpose()?;
         let shuffling = Shuffling::parse(self.shuffle, self.seed, self.block_size, self.buffer_size)?;
-        let shuffling = Shuffling { sample, ..shuffling };
-        if sample.is_some() && shuffling.strategy.sorts() {
-            return Err(invalid("sample", format!("{} copies the whole source", shuffling.strategy.name())));
-        }
+        let shuffling = shuffling.with_sample(self.sample)?;
         if workers > 1 && shuffling.strategy != Strategy::CorgiPile {
             return Err(Error::NotByWorkers(shuffling.strategy.name()));
         }
@@ -267,14 +268,6 @@ impl TrainArguments {
             resume,
         })
     }
-}
-
-/// A part of the blocks.
-fn check_sample(sample: f64) -> Result<f64> {
-    if sample > 0.0 && sample <= 1.0 {
-        return Ok(sample);
-    }
-    Err(invalid("sample", format!("{sample} is not above 0 and at most 1")))
 }
 
 fn invalid(argument: &'static str, reason: String) -> Error {

@@ -9,8 +9,9 @@ use crate::error::{Error, Result};
 use crate::models::{self, ColumnKind, FeatureKind, Model, Past};
 use crate::operators::{Features, Found};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use sgd::{Hyperparameters, LinearModel, LinearView, Losses, Trainer};
+use sgd::{Hyperparameters, LinearModel, LinearView, Losses, Trainer, Unfit};
 use std::rc::Rc;
 
 /// A training that goes on.
@@ -20,7 +21,8 @@ pub struct Resume {
     pub epochs: u32,
     pub found: Found,
     pub losses: Losses,
-    pub history: Vec<Value>,
+    /// a JSON object per epoch
+    pub history: Vec<Box<RawValue>>,
     /// the group whose rows the model is to learn from, as it has
     pub group: Option<String>,
     trainer: Vec<u8>,
@@ -33,6 +35,9 @@ struct Header {
     losses: Losses,
     epochs: u32,
 }
+
+/// What to do about a state that is none.
+const DAMAGED: &str = "It is damaged, or another version of corgipile has written it: train the model anew.";
 
 /// Options that belong together: who gives one of them, gives all.
 const TOGETHER: [&[&str]; 3] = [
@@ -69,7 +74,7 @@ impl Resume {
         let refuse = |reason: &str, hint| refuse(&model, reason, hint);
         let none = "Only models that corgipile_train() of version 0.2.0 has stored can be continued.";
         let state = state.ok_or_else(|| refuse("it was stored without its training state", none))?;
-        let (header, trainer) = read(&state).ok_or_else(|| refuse("its training state cannot be read", none))?;
+        let (header, trainer) = read(&state).ok_or_else(|| refuse("its training state cannot be read", DAMAGED))?;
         check_record(arguments, &model, &record)?;
         inherit(arguments, &model, &record)?;
         let group = inherit_group(arguments, &record);
@@ -115,9 +120,12 @@ impl Resume {
         let model = &self.model;
         let hint = "Continue with the optimizer, batch_size, l1 and schedule that it was trained with; leave them out to do so.";
         let trainer = Trainer::resume(hyper, outputs, sparse, &self.trainer);
-        let trainer = trainer.map_err(|unfit| refuse(model, &unfit.to_string(), hint))?;
+        let trainer = trainer.map_err(|unfit| {
+            refuse(model, &unfit.to_string(), if unfit == Unfit::Malformed { DAMAGED } else { hint })
+        })?;
         let fits = outputs == model.linear().outputs
             && if sparse { trainer.dim() <= dim.max(model.dim()) } else { trainer.dim() == dim };
+        let hint = "Give a source with as many features as the model was trained on.";
         if fits { Ok(trainer) } else { Err(refuse(model, "its training state is that of other features", hint)) }
     }
 }

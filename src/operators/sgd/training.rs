@@ -17,10 +17,13 @@ use crate::pg::progress::{self, Progress};
 use crate::pg::query::{Column, Running};
 use pgrx::{IntoDatum, JsonB, pg_sys};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
+use serde_json::value::RawValue;
 use sgd::{EpochReport, Trainer};
 use shuffle::Geometry;
+use std::borrow::Cow;
 use std::ffi::c_int;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tuples::{Batch, TupleSource};
 
@@ -49,10 +52,10 @@ pub struct EpochRow {
     pub validation_score: Option<f64>,
     /// what the grid says of the model, as JSON
     #[serde(skip)]
-    pub grid_point: Option<String>,
+    pub grid_point: Option<Rc<str>>,
     /// the group that the model is of
     #[serde(skip)]
-    pub group_value: Option<String>,
+    pub group_value: Option<Rc<str>>,
 }
 
 impl EpochRow {
@@ -103,8 +106,8 @@ impl EpochRow {
             self.r2.into_datum(),
             self.validation_loss.into_datum(),
             self.validation_score.into_datum(),
-            self.grid_point.clone().and_then(json_datum),
-            self.group_value.clone().into_datum(),
+            self.grid_point.as_deref().and_then(json_datum),
+            self.group_value.as_deref().into_datum(),
         ]
     }
 }
@@ -130,6 +133,24 @@ pub struct Training {
     pub(super) models: usize,
     split: Option<Split>,
     held_out: Option<HeldOut>,
+    only_group: OnlyGroup,
+}
+
+/// The number of the group that the model of a group goes on with, once a row of it was met.
+#[derive(Default)]
+struct OnlyGroup {
+    number: Option<usize>,
+    /// groups that were looked at: a group's number never means another one
+    seen: usize,
+}
+
+impl OnlyGroup {
+    fn look_for(&mut self, name: &str, parts: &Parts) {
+        while self.number.is_none() && self.seen < parts.count() {
+            self.number = parts.is_named(self.seen, name).then_some(self.seen);
+            self.seen += 1;
+        }
+    }
 }
 
 /// With fewer blocks in the buffer, one block more of a class changes the class's share in it by over a tenth.
@@ -172,6 +193,7 @@ impl Training {
         Ok(Training {
             split: in_parts.then(|| Split::new(&request.shuffling)),
             held_out: request.parts.hold_out.is_some().then(HeldOut::new),
+            only_group: OnlyGroup::default(),
             models: 0,
             request,
             features,
@@ -323,11 +345,12 @@ impl Training {
         };
         let (decoder, outputs) = (&self.buffers.decoder, self.buffers.decoder.labels().outputs());
         let resume = self.request.resume.as_ref();
-        let groups = resume.and_then(|resume| resume.group.as_ref()).and(decoder.parts()).map(Parts::groups);
-        let only = resume.and_then(|resume| resume.group.as_ref());
-        let learns =
-            |group: usize| only.is_none() || groups.as_ref().is_none_or(|groups| groups[group].as_ref() == only);
-        for part in parts.into_iter().filter(|(group, _)| learns(*group)) {
+        let group_of_model = resume.and_then(|resume| resume.group.as_ref());
+        if let (Some(name), Some(parts)) = (group_of_model, decoder.parts()) {
+            self.only_group.look_for(name, parts);
+        }
+        let only = self.only_group.number;
+        for part in parts.into_iter().filter(|(group, _)| group_of_model.is_none() || only == Some(*group)) {
             learners.learn(&self.request, outputs, batch, part, |point| {
                 decoder.check_size(batch.dim(), decoder.standardizer().is_some())?;
                 let (hyper, dim, sparse) = (point.hyperparameters, batch.dim(), batch.is_sparse());
@@ -464,7 +487,6 @@ impl Training {
         let training_state = resume::save(&learner.trainer, decoder.found(), losses);
         let mut history = learner.history;
         let before = request.resume.as_ref().map_or(&[][..], |resume| &resume.history);
-        let all: Vec<Value> = before.iter().cloned().chain(history.iter().map(|row| json!(row))).collect();
         let model_id = models::store(NewModel {
             name: name.as_deref(),
             kind: request.kind,
@@ -480,10 +502,11 @@ impl Training {
             skipped: decoder.skipped(),
             preparation,
             shuffle_bytes: self.buffers.full_shuffle_bytes(),
-            history: Value::Array(all).to_string(),
+            history: as_json(before, &history),
             training_state,
         })?;
-        let says = point.says.clone().map(|says| Value::Object(says).to_string());
+        let says: Option<Rc<str>> = point.says.clone().map(|says| Value::Object(says).to_string().into());
+        let group: Option<Rc<str>> = group.map(Into::into);
         for row in &mut history {
             row.model_id = model_id;
             row.grid_point.clone_from(&says);
@@ -493,9 +516,21 @@ impl Training {
     }
 }
 
+/// Epochs that were trained before, and these, as a JSON array.
+fn as_json(before: &[Box<RawValue>], rows: &[EpochRow]) -> String {
+    let rows = rows.iter().map(|row| serde_json::to_string(row).expect("a row of plain values is always JSON"));
+    let mut json = String::from("[");
+    for (i, row) in before.iter().map(|row| Cow::Borrowed(row.get())).chain(rows.map(Cow::Owned)).enumerate() {
+        json.push_str(if i > 0 { "," } else { "" });
+        json.push_str(&row);
+    }
+    json.push(']');
+    json
+}
+
 /// JSON as a jsonb.
-fn json_datum(text: String) -> Option<pg_sys::Datum> {
-    JsonB(serde_json::from_str(&text).ok()?).into_datum()
+fn json_datum(text: &str) -> Option<pg_sys::Datum> {
+    JsonB(serde_json::from_str(text).ok()?).into_datum()
 }
 
 /// What the model is to know of its features.

@@ -35,6 +35,7 @@ enum State {
 /// What the held out tuples of its group say of a model.
 #[derive(Debug, Clone, Copy)]
 pub struct Judgement {
+    /// infinite if a decision is beyond `real`
     pub loss: f64,
     /// accuracy, or R²
     pub score: f64,
@@ -92,14 +93,16 @@ impl HeldOut {
 
 /// Models that are judged while the source is read.
 pub struct Judges {
-    /// a group and a model of it
+    /// a group and a model of it, by group: whose they are is searched for each group of each buffer
     models: Vec<(usize, LinearModel, Evaluation)>,
     /// some tuples of a group
     scratch: Option<Batch>,
 }
 
 impl Judges {
+    /// For these models, in ascending sequence of their groups.
     pub fn new(kind: ModelKind, models: Vec<(usize, LinearModel)>) -> Judges {
+        debug_assert!(models.is_sorted_by_key(|(group, _)| *group), "models by group");
         let models = models.into_iter().map(|(group, model)| (group, model, Evaluation::new(kind))).collect();
         Judges { models, scratch: None }
     }
@@ -109,11 +112,17 @@ impl Judges {
     /// # Errors
     /// [`Error::OutOfMemory`](crate::error::Error::OutOfMemory)
     pub fn add(&mut self, group: usize, batch: &Batch, places: &[u32]) -> Result<()> {
+        let first = self.models.partition_point(|(of, ..)| *of < group);
+        let models = self.models[first..].iter_mut().take_while(|(of, ..)| *of == group).count();
+        let models = &mut self.models[first..first + models];
+        if models.is_empty() {
+            return Ok(()); // none that still learns
+        }
         let scratch = self.scratch.get_or_insert_with(|| like(batch));
         for places in places.chunks(PER_JUDGEMENT) {
             scratch.clear();
             copy(batch, places, scratch)?;
-            for (_, model, evaluation) in self.models.iter_mut().filter(|(of, ..)| *of == group) {
+            for (_, model, evaluation) in models.iter_mut() {
                 check_for_interrupts();
                 evaluation.add(model, scratch);
             }
@@ -129,7 +138,8 @@ impl Judges {
 
 fn judgement(evaluation: &Evaluation) -> Option<Judgement> {
     let score = evaluation.accuracy().or(evaluation.r2())?;
-    (evaluation.tuples() > 0).then(|| Judgement { loss: evaluation.loss(), score })
+    let loss = if evaluation.in_range() { evaluation.loss() } else { f64::INFINITY };
+    (evaluation.tuples() > 0).then_some(Judgement { loss, score })
 }
 
 /// An empty batch for tuples like these.

@@ -242,3 +242,43 @@ fn trained_models_of_every_kind_predict_what_they_were_judged_by() {
         }
     }
 }
+
+#[test]
+fn a_null_is_an_error_and_not_an_empty_result() {
+    let mut db = Database::new();
+    db.run("CREATE TABLE t AS SELECT i % 2 AS label, i::real AS x FROM generate_series(1, 20) i");
+    db.train("'t', max_epochs => 1, name => 'm'");
+    db.rejects("SELECT * FROM corgipile_evaluate(NULL::text, 't')", "22004").says(&["\"name\""]);
+    db.rejects("SELECT * FROM corgipile_evaluate(NULL::bigint, 't')", "22004").says(&["\"model_id\""]);
+    db.rejects("SELECT * FROM corgipile_evaluate('m', NULL)", "22004").says(&["\"source\""]);
+    db.rejects("SELECT corgipile_evaluate(1, NULL)", "22004").says(&["\"source\""]);
+    // of a row, a NULL is nothing to be answered
+    assert_eq!(
+        db.line("SELECT corgipile_predict('m', NULL::real[]), corgipile_predict(NULL::text, ARRAY[1])"),
+        "NULL|NULL"
+    );
+}
+
+#[test]
+fn names_of_metrics_are_those_of_one_pair_of_classes() {
+    let mut db = Database::new();
+    db.run(
+        "CREATE TABLE t AS SELECT (ARRAY['a', 'a,b', 'b', 'b,a', '\"', '', ' c', 'x]', 'ü d'])[1 + i % 9] AS label, i::real AS x
+           FROM generate_series(1, 90) i",
+    );
+    db.train("'t', 'softmax', max_epochs => 1, name => 'm'");
+    let names: Vec<String> = db.column("SELECT metric FROM corgipile_evaluate('m', 't')");
+    let distinct: std::collections::BTreeSet<_> = names.iter().collect();
+    assert_eq!(distinct.len(), names.len());
+    for name in [
+        "confusion[a,b]",
+        "confusion[\"a,b\",a]",
+        "confusion[a,\"b,a\"]",
+        "confusion[\"\"\"\",\"\"]",
+        "confusion[\" c\",\"x]\"]",
+        "f1[ü d]",
+        "roc_auc[\"b,a\"]",
+    ] {
+        assert!(distinct.contains(&name.to_owned()), "{name} is not in {names:?}");
+    }
+}

@@ -124,3 +124,65 @@ fn functions_materialized_views_and_tables_of_postgres_fdw_are_sources() {
     let mut session = db.session_as(&user);
     session.rejects("SELECT * FROM corgipile_train('far', features => '{a,b,c}')", "42704").says(&["user mapping"]);
 }
+
+#[test]
+fn a_decision_beyond_real_is_an_error_and_never_nan() {
+    let mut db = Database::new();
+    db.run(
+        "CREATE TABLE t AS SELECT i, i % 2 AS label, i % 3 AS third, ARRAY[i % 2, i % 3, 1]::real[] AS x, i % 2 AS a, i % 3 AS b
+           FROM generate_series(1, 60) i",
+    );
+    for (model, label) in [("logistic", "label"), ("svm", "label"), ("softmax", "third"), ("linear", "third")] {
+        db.train(&format!(
+            "'t', '{model}', label => '{label}', features => '{{x}}', max_epochs => 2, name => '{model}'"
+        ));
+        // large enough that products overflow, of both signs
+        db.run(&format!(
+            "UPDATE corgipile.stored_models SET weights = (SELECT array_agg((CASE WHEN i % 2 = 0 THEN 2 ELSE -2 END)::real)
+               FROM generate_series(1, cardinality(weights)) i) WHERE name = '{model}'"
+        ));
+        for features in [
+            "ARRAY[3e38, 3e38, 3e38]::real[]",
+            "ARRAY[3e38, 0, 0]::real[]",
+            "ARRAY[0, 3e38, 0]::real[]",
+            "'{1,2}'::int[], ARRAY[3e38, 3e38]",
+        ] {
+            let mut functions = vec!["predict"];
+            functions.extend((model != "linear").then_some("predict_label"));
+            functions.extend(["logistic", "softmax"].contains(&model).then_some("predict_proba"));
+            for function in functions {
+                db.rejects(&format!("SELECT corgipile_{function}('{model}', {features})"), "22003")
+                    .says(&["decision of model", "out of range for type real"])
+                    .hints(&["too large"]);
+                db.rejects(&format!("SELECT corgipile_{function}(corgipile_export('{model}'), {features})"), "22003")
+                    .says(&["decision of the given model"]);
+            }
+        }
+        let source = format!(
+            "SELECT {label}, CASE i WHEN 7 THEN ARRAY[3e38, 3e38, 0] ELSE x END::real[] AS x FROM t ORDER BY i"
+        );
+        db.rejects(&format!("SELECT * FROM corgipile_evaluate('{model}', '{source}')"), "22003").says(&[
+            "decision of model",
+            "for row number 7 of those evaluated",
+            "out of range for type real",
+        ]);
+        // the largest that are in range are answered
+        let largest = "ARRAY[1.5e38, 0, 0]::real[]";
+        assert_eq!(db.line(&format!("SELECT corgipile_predict('{model}', {largest}) BETWEEN -4e38 AND 4e38")), "t");
+        if ["logistic", "softmax"].contains(&model) {
+            let sum = format!("SELECT sum(p) FROM unnest(corgipile_predict_proba('{model}', {largest})) p");
+            assert_eq!(db.line(&sum), "1");
+        }
+    }
+    // what is held out
+    let source =
+        "SELECT label, i = 7 AS test, CASE i WHEN 7 THEN ARRAY[3e38, 3e38, -3e38] ELSE x END::real[] AS x FROM t";
+    let train = |more: &str| {
+        format!(
+        "SELECT * FROM corgipile_train('{source}', features => '{{x}}', max_epochs => 2{more}, learning_rate => 0.5,
+            options => '{{\"validation_column\": \"test\"}}')"
+    )
+    };
+    db.rejects(&train(""), "22003").says(&["diverged", "the loss"]);
+    db.rejects(&train(", grid => '{\"learning_rate\": [0.5, 0.6]}'"), "22003").says(&["diverged"]);
+}

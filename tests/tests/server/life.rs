@@ -1,6 +1,6 @@
 //! What happens to models after training: versions, deployment, names, comments, grants, and who may do what.
 
-use corgipile_tests::{Database, Session, small};
+use corgipile_tests::{Database, Session, program, small};
 
 /// Trains a version of a model, and gives its id.
 fn version(session: &mut Session, name: &str, seed: i32) -> i64 {
@@ -52,9 +52,9 @@ fn a_name_means_the_latest_version_unless_one_is_deployed() {
     assert_eq!(db.line(&by_name), db.line(&ask(&fourth.to_string())));
     assert_eq!(db.value::<i64>("SELECT corgipile_drop('m', 4)"), 1);
     assert_eq!(other.line(&by_name), of_id[2]);
-    // A number is used again only if it was the last: versions are counted from the greatest that there is.
+    // A number is not used again as long as there is another version.
     version(&mut db, "m", 5);
-    assert_eq!(db.lines(VERSIONS), ["m|1|f", "m|3|f", "m|4|f"]);
+    assert_eq!(db.lines(VERSIONS), ["m|1|f", "m|3|f", "m|5|f"]);
     assert_eq!(db.value::<i64>("SELECT corgipile_drop('m')"), 3);
     db.fails_with(&by_name, "42704");
     assert_eq!(db.models(), 0);
@@ -288,4 +288,100 @@ fn operators_and_tables_of_the_user_do_not_get_in_between() {
          SELECT public.corgipile_revoke('n', 'public'); SELECT public.corgipile_drop('n', 2); SELECT public.corgipile_drop('n')",
     );
     assert_eq!(session.line("SHOW search_path"), "evil, pg_catalog, public");
+}
+
+/// What the client is told while a statement runs.
+fn notices(db: &Database, sql: &str) -> String {
+    let output = program("psql").args(["-XqAt", "-d", db.name(), "-c", sql]).output().expect("psql runs");
+    String::from_utf8(output.stderr).expect("psql writes UTF-8")
+}
+
+#[test]
+fn numbers_of_versions_are_not_given_twice() {
+    let mut db = Database::new();
+    small(&mut db, "t", 50);
+    let train = |db: &mut Database, name: &str| -> (i64, i32) {
+        let id = version(db, name, 1);
+        (id, db.value(&format!("SELECT version FROM corgipile.models WHERE model_id = {id}")))
+    };
+    for n in 1..=3 {
+        assert_eq!(train(&mut db, "m").1, n);
+    }
+    // dropped one after the other, in any way, and all at once
+    db.run("SELECT corgipile_drop('m', 3)");
+    db.run("DELETE FROM corgipile.models WHERE name = 'm' AND version = 2");
+    assert_eq!(train(&mut db, "m").1, 4);
+    let (fifth, n) = train(&mut db, "m");
+    assert_eq!(n, 5);
+    db.run("DELETE FROM corgipile.models WHERE name = 'm' AND version IN (4, 5)");
+    assert_eq!(train(&mut db, "m"), (fifth + 1, 6));
+    // a model that is renamed takes its number from the name, too, and gets another one there
+    db.run(&format!("SELECT corgipile_rename({}, 'n')", fifth + 1));
+    assert_eq!(train(&mut db, "m").1, 7);
+    assert_eq!(train(&mut db, "n").1, 2);
+    // all versions under another name are what they were
+    db.run("SELECT corgipile_drop('m', 7); SELECT corgipile_rename('m', 'o')");
+    assert_eq!(train(&mut db, "o").1, 8);
+    // what is rolled back was not dropped; a name without versions is forgotten
+    db.run("BEGIN; SELECT corgipile_drop('o', 8); ROLLBACK");
+    assert_eq!(
+        db.line("SELECT last_version IS DISTINCT FROM 8 FROM corgipile.stored_models WHERE name = 'o' AND version = 1"),
+        "t"
+    );
+    assert_eq!(train(&mut db, "o").1, 9);
+    db.run("SELECT corgipile_drop('o')");
+    assert_eq!(train(&mut db, "o").1, 1);
+    // models without names have no versions to be remembered
+    db.run("SELECT corgipile_train('t', max_epochs => 1); DELETE FROM corgipile.models WHERE name IS NULL");
+}
+
+#[test]
+fn who_drops_the_deployed_version_is_told_what_the_name_means_now() {
+    let mut db = Database::new();
+    small(&mut db, "t", 50);
+    for seed in 1..=4 {
+        version(&mut db, "m", seed);
+    }
+    let told = "version 2 of model \"m\" was deployed: the name now means the latest, version 4";
+    let ways = [
+        "SELECT corgipile_drop('m', 2)".to_owned(),
+        "DELETE FROM corgipile.models WHERE version = 2".to_owned(),
+        format!("SELECT corgipile_rename({}, 'n')", db.line("SELECT model_id FROM corgipile.models WHERE version = 2")),
+    ];
+    for way in ways {
+        db.run("SELECT corgipile_deploy('m', 2)");
+        let heard = notices(&db, &format!("BEGIN; {way}; ROLLBACK"));
+        assert!(heard.contains("NOTICE") && heard.contains(told), "{way}: {heard}");
+    }
+    for way in [
+        "SELECT corgipile_drop('m', 3)",
+        "SELECT corgipile_drop('m')",
+        "SELECT corgipile_deploy('m', NULL)",
+        "SELECT corgipile_deploy('m', 1)",
+    ] {
+        assert_eq!(notices(&db, &format!("BEGIN; {way}; ROLLBACK")), "", "{way}");
+    }
+}
+
+#[test]
+fn grants_to_dropped_roles_are_revoked_by_what_is_shown() {
+    let mut db = Database::new();
+    small(&mut db, "t", 50);
+    let (gone, friend) = (db.role("gone"), db.role("friend"));
+    let id = version(&mut db, "m", 1);
+    db.run(&format!(
+        "SELECT corgipile_grant('m', '{gone}'), corgipile_grant('m', '{friend}'), corgipile_grant('m', 'public')"
+    ));
+    db.run(&format!("DROP ROLE {gone}"));
+    let shown = "SELECT granted_to::text FROM corgipile.models";
+    let number = db.line("SELECT r::text FROM corgipile.models, unnest(granted_to) r WHERE r::text ~ '^[0-9]+$'");
+    db.fails_with(&format!("SELECT corgipile_grant('m', '{number}')"), "42704");
+    db.fails_with("SELECT corgipile_revoke('m', '0')", "42704");
+    db.fails_with("SELECT corgipile_revoke('m', '-1')", "42704");
+    db.run(&format!("SELECT corgipile_revoke('m', '{number}')"));
+    assert_eq!(db.line(shown), format!("{{{friend},-}}"));
+    db.run(&format!("SELECT corgipile_revoke({id}, '-')"));
+    assert_eq!(db.line(shown), format!("{{{friend}}}"));
+    db.run(&format!("SELECT corgipile_revoke({id}, '{friend}')"));
+    assert_eq!(db.line(shown), "{}");
 }

@@ -94,6 +94,15 @@ fn segments(db: &mut Session, pid: i32) -> BTreeSet<String> {
     .collect()
 }
 
+/// Asserts that a process has not kept a segment of each of so many rounds. Some more are no leak: the server keeps its
+/// statistics in such segments, too, and a process maps one when it first comes upon statistics that lie there, which may be
+/// at any time when other tests make and drop databases.
+fn no_segments_leak(db: &mut Session, pid: i32, before: &BTreeSet<String>, rounds: usize) {
+    let now = segments(db, pid);
+    let more: Vec<_> = now.difference(before).collect();
+    assert!(more.len() < rounds, "{rounds} rounds have left {more:?} beside {before:?}");
+}
+
 /// A table with a row for everything that a decoder knows.
 fn many_kinds(session: &mut Session) {
     session.run(
@@ -383,7 +392,7 @@ fn an_error_in_a_worker_is_that_of_the_statement() {
     // the first worker of a session leaves it with memory that the session's others share
     db.run("BEGIN; SELECT corgipile_train('t', max_epochs => 1, loader => 'worker'); ROLLBACK");
     let before = segments(&mut db, pid);
-    for _ in 0..3 {
+    for _ in 0..5 {
         db.rejects("SELECT * FROM corgipile_train('bad', loader => 'worker')", "22003")
             .says(&["feature features_v[2] is NaN in row", &at])
             .hints(&["Leave such rows out"]);
@@ -413,7 +422,7 @@ fn an_error_in_a_worker_is_that_of_the_statement() {
         );
         assert_eq!(workers(&mut db), Vec::<i32>::new());
     }
-    assert_eq!(segments(&mut db, pid), before);
+    no_segments_leak(&mut db, pid, &before, 5);
     same_in_a_worker(&mut db, "'t', max_epochs => 2");
     no_complaints(&db);
 }
@@ -520,12 +529,13 @@ fn trainings_with_workers_do_not_leak() {
     for _ in 0..10 {
         run(&mut db);
     }
-    assert_eq!(segments(&mut db, pid), before);
+    no_segments_leak(&mut db, pid, &before, 10);
+    let before = segments(&mut db, pid);
     db.run("BEGIN");
     for _ in 0..10 {
         db.run("SELECT * FROM corgipile_train('t', max_epochs => 2, loader => 'worker')");
     }
-    assert_eq!(segments(&mut db, pid), before);
+    no_segments_leak(&mut db, pid, &before, 10);
     db.run("COMMIT");
     no_complaints(&db);
 }

@@ -194,3 +194,29 @@ fn rates_too_small_for_type_real_are_refused_and_those_of_a_huge_a_are_none() {
     // rates of next to nothing: the model is still that of all zeros
     assert!((loss - std::f64::consts::LN_2).abs() < 1e-6, "{loss}");
 }
+
+#[test]
+fn what_json_has_and_a_value_cannot_be_names_the_option() {
+    let mut db = Database::new();
+    small(&mut db, "t", 20);
+    let deep = format!("{}1{}", "[".repeat(500), "]".repeat(500));
+    for (function, argument) in [("corgipile_train", ""), ("corgipile_train_uda", "")] {
+        for option in ["validation_fraction", "l2", "patience", "class_weight"] {
+            db.rejects(
+                &format!("SELECT {function}('t', options => '{{\"l1\": 0, \"{option}\": 1e400}}'{argument})"),
+                "22023",
+            )
+            .says(&[&format!("option \"{option}\""), "out of range for type double precision"]);
+            db.rejects(&format!("SELECT {function}('t', options => '{{\"{option}\": {deep}}}')"), "22023")
+                .says(&[&format!("option \"{option}\""), "nested too deeply"]);
+        }
+        db.rejects(&format!("SELECT {function}('t', options => '[1e400]')"), "22023")
+            .says(&["\"options\"", "out of range"]);
+    }
+    db.rejects("SELECT corgipile_train('t', options => '{\"class_weight\": {\"1\": 1e400}}')", "22023")
+        .says(&["option \"class_weight\""]);
+    db.rejects("SELECT corgipile_train('t', grid => '{\"l2\": [0, 1e400]}')", "22023")
+        .says(&["argument \"grid\"", "\"l2\" has a number that is out of range"]);
+    db.rejects("SELECT corgipile_sgd_init('logistic', 3, options => '{\"l2\": 1e400}')", "22023")
+        .says(&["option \"l2\""]);
+}

@@ -326,3 +326,22 @@ fn models_that_would_take_all_memory_are_refused_before_they_are_made() {
     db.fails_with(&train("many", &format!("features => '{{x}}', group_by => 'site', grid => {}", grid(3))), "54000");
     db.run(&train("many", "features => '{x}', group_by => 'site'"));
 }
+
+#[test]
+fn more_epochs_than_there_is_memory_for_are_refused_before_they_are_trained() {
+    let mut db = Database::new();
+    db.run("CREATE TABLE t AS SELECT i % 2 AS label, i % 10 AS site, i::real AS x FROM generate_series(1, 1000) i");
+    for more in [
+        "group_by => 'site', max_epochs => 1000000",
+        "grid => '{\"l2\": [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]}', max_epochs => 1000000",
+        "group_by => 'site', grid => '{\"max_epochs\": [1, 1000000]}'",
+    ] {
+        db.rejects(&format!("SELECT corgipile_train('t', features => '{{x}}', {more})"), "54000")
+            .says(&["epochs together"])
+            .hints(&["fewer epochs", "several calls"]);
+    }
+    // what stops early may say that it could take as long
+    let stops = db.train("'t', features => '{x}', group_by => 'site', max_epochs => 1000000, options => '{\"tolerance\": 10, \"patience\": 2}'");
+    assert!(stops.len() < 100, "{}", stops.len());
+    assert_eq!(db.models(), 10);
+}

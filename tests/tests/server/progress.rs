@@ -107,3 +107,25 @@ fn others_see_no_more_than_that_a_training_runs() {
     db.line(&format!("SELECT pg_cancel_backend({pid})"));
     thread.join().expect("the thread does not panic");
 }
+
+#[test]
+fn a_training_by_aggregate_is_shown() {
+    let mut db = Database::new();
+    clustered(&mut db, "t", 20_000);
+    for (source, relation) in [("t", "t"), ("SELECT * FROM t", "NULL")] {
+        let mut session = db.session();
+        let pid = session.pid();
+        let train = format!(
+            "SELECT * FROM corgipile_train_uda('{source}', features => '{{features_v}}', max_epochs => 1000000)"
+        );
+        let thread = in_background(session, &train);
+        let of_training = format!("FROM corgipile.stat_progress_train WHERE pid = {pid}");
+        let columns = format!(
+            "SELECT relation, epoch > 2, epochs, blocks_total IS NULL, loss > 0, tuples >= 40000, tuples_per_second > 0 {of_training}"
+        );
+        wait_for(&mut db, &columns, &format!("{relation}|t|1000000|t|t|t|t"));
+        db.line(&format!("SELECT pg_cancel_backend({pid})"));
+        assert_eq!(thread.join().expect("the thread does not panic").1, "57014");
+        wait_for(&mut db, &format!("SELECT * {of_training}"), "");
+    }
+}

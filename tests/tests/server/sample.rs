@@ -101,3 +101,39 @@ fn a_sample_that_is_none_is_refused() {
         db.rejects(&train, "22023").says(&["sample", "copies the whole source"]);
     }
 }
+
+#[test]
+fn a_sample_of_the_blocks_comes_out_of_corgipile_shuffle() {
+    let mut db = Database::new();
+    clustered(&mut db, "t", 20_000);
+    let pages: i64 = db.value("SELECT pg_relation_size('t') / 8192");
+    let ids = |db: &mut Database, call: &str| -> Vec<i32> { db.column(&format!("SELECT id FROM {call}")) };
+    let call = "corgipile_shuffle(NULL::t, seed => 4, block_size => '16kB', sample => 0.1)";
+    let first = ids(&mut db, call);
+    let per_block = 2 * (20_000 / pages + 1);
+    assert!((first.len() as i64 - 2000).abs() <= 2 * per_block, "{}", first.len());
+    assert_eq!(ids(&mut db, call), first);
+    let sorted = |mut ids: Vec<i32>| {
+        ids.sort_unstable();
+        ids
+    };
+    // the same blocks in every epoch, in another order, and those that are trained on
+    let second = ids(&mut db, "corgipile_shuffle(NULL::t, seed => 4, block_size => '16kB', sample => 0.1, epoch => 2)");
+    assert!(second != first && sorted(second) == sorted(first.clone()));
+    let trained =
+        db.train("'t', features => '{features_v}', max_epochs => 1, seed => 4, block_size => '16kB', sample => 0.1");
+    assert_eq!(trained[0].tuples, first.len() as i64);
+    // as a function, too
+    let function = db.column::<i32>(
+        "SELECT (r).id FROM (SELECT corgipile_shuffle(NULL::t, seed => 4, block_size => '16kB', sample => 0.1) AS r) c",
+    );
+    assert_eq!(function, first);
+    assert_eq!(ids(&mut db, "corgipile_shuffle(NULL::t, sample => 1)").len(), 20_000);
+    assert_eq!(ids(&mut db, "corgipile_shuffle(NULL::t, sample => NULL)").len(), 20_000);
+    for wrong in ["0", "-0.1", "1.5", "'NaN'"] {
+        db.rejects(&format!("SELECT id FROM corgipile_shuffle(NULL::t, sample => {wrong})"), "22023")
+            .says(&["\"sample\""]);
+    }
+    db.rejects("SELECT id FROM corgipile_shuffle(NULL::t, shuffle => 'shuffle_once', sample => 0.5)", "22023")
+        .says(&["copies"]);
+}

@@ -234,3 +234,80 @@ fn the_best_epoch_may_be_one_of_the_first_training() {
     let sql = format!(r#"SELECT * FROM corgipile_train('t', warm_start => '{id}', options => '{{"keep": "best"}}')"#);
     db.fails_with(&sql, "0A000").says(&["best epoch"]);
 }
+
+#[test]
+fn a_category_that_the_model_does_not_have_and_a_damaged_state_say_what_to_do() {
+    let mut db = Database::new();
+    table(&mut db);
+    db.train("'t', label => 'answer', features => '{number,site}', max_epochs => 1, name => 'm'");
+    let elsewhere = "SELECT answer, number, CASE id WHEN 9 THEN ''west'' ELSE site END AS site FROM t";
+    for loader in ["in_process", "worker"] {
+        db.rejects(&format!("SELECT corgipile_train('{elsewhere}', warm_start => 'm', loader => '{loader}')"), "22023")
+            .says(&["category west of column \"site\"", "was not trained on"])
+            .hints(&["keeps its categories", "query as source"]);
+        let odd = "SELECT CASE id WHEN 9 THEN ''maybe'' ELSE answer END AS answer, number, site FROM t";
+        db.rejects(&format!("SELECT corgipile_train('{odd}', warm_start => 'm', loader => '{loader}')"), "22023")
+            .says(&["label maybe"])
+            .hints(&["no, yes"]);
+    }
+    for damage in [
+        "'\\x00'",
+        "substr(training_state, 1, length(training_state) - 1)",
+        "set_byte(training_state, 0, 255)",
+        "set_byte(training_state, 9, 255)",
+        "training_state || '\\x00'",
+    ] {
+        db.run(&format!("BEGIN; UPDATE corgipile.stored_models SET training_state = {damage}"));
+        let failure = db.attempt("SELECT corgipile_train('t', warm_start => 'm')").expect_err(damage);
+        assert_eq!(failure.code, "22023", "{damage}");
+        failure.says(&["training state cannot be read"]).hints(&["damaged", "train the model anew"]);
+        db.run("ROLLBACK");
+    }
+}
+
+#[test]
+fn all_epochs_together_are_a_million_at_most() {
+    let mut db = Database::new();
+    table(&mut db);
+    db.train("'t', label => 'answer', features => '{x}', max_epochs => 10, name => 'm'");
+    // what 999,990 epochs would leave: the header is JSON behind its length
+    db.run(
+        "UPDATE corgipile.stored_models SET training_state = s.state FROM (
+            SELECT set_byte(set_byte(substr(training_state, 1, 8), 0, (n + 4) & 255), 1, (n + 4) >> 8)
+                   || replace(convert_from(substr(training_state, 9, n), 'UTF8'), '\"epochs\":10', '\"epochs\":999990')::bytea
+                   || substr(training_state, 9 + n) AS state
+              FROM (SELECT training_state, get_byte(training_state, 0) + 256 * get_byte(training_state, 1) AS n
+                      FROM corgipile.stored_models) m) s",
+    );
+    for more in ["max_epochs => 11", "max_epochs => 5, grid => '{\"max_epochs\": [3, 11]}'"] {
+        db.rejects(&format!("SELECT corgipile_train('t', warm_start => 'm', {more})"), "22023")
+            .says(&["\"max_epochs\"", "11 epochs after 999990 are more than 1000000"]);
+    }
+    assert_eq!(db.train("'t', warm_start => 'm', max_epochs => 1").len(), 1);
+}
+
+#[test]
+fn a_model_that_was_granted_is_trained_on_as_ones_own() {
+    let mut db = Database::new();
+    table(&mut db);
+    let (owner, friend, stranger) = (db.role("owner"), db.role("friend"), db.role("stranger"));
+    db.run(&format!("GRANT SELECT ON t TO {owner}, {friend}, {stranger}"));
+    let (mut o, mut f, mut s) = (db.session_as(&owner), db.session_as(&friend), db.session_as(&stranger));
+    let first = o.train(&format!("'t', label => 'answer', features => '{{x}}', {SIZES}, max_epochs => 2, name => 'm'"));
+    o.run(&format!("SELECT corgipile_grant('m', '{friend}')"));
+    let before = o.line("SELECT md5(m::text) FROM corgipile.stored_models m");
+    let theirs = f.train("'t', warm_start => 'm', max_epochs => 3, name => 'm'");
+    let whole = o.train(&format!("'t', label => 'answer', features => '{{x}}', {SIZES}, max_epochs => 5"));
+    assert_eq!(f.model(theirs[0].model_id).bits(), o.model(whole[0].model_id).bits());
+    // a model of the friend's own; the owner's is as it was, and its state is not shown
+    let own =
+        format!("SELECT owner, version, granted_to FROM corgipile.models WHERE model_id = {}", theirs[0].model_id);
+    assert_eq!(f.line(&own), format!("{friend}|1|{{}}"));
+    let now = format!("SELECT md5(m::text) FROM corgipile.stored_models m WHERE model_id = {}", first[0].model_id);
+    assert_eq!(o.line(&now), before);
+    o.fails_with(&format!("SELECT corgipile_predict({}, ARRAY[1,2,3])", theirs[0].model_id), "42501");
+    s.fails_with("SELECT corgipile_train('t', warm_start => 'm')", "42501");
+    // whoever may use the model still needs the rows
+    db.run(&format!("REVOKE SELECT ON t FROM {friend}"));
+    f.fails_with(&format!("SELECT corgipile_train('t', warm_start => '{}')", theirs[0].model_id), "42501").says(&["t"]);
+}

@@ -77,3 +77,14 @@ fn a_model_with_any_infinite_or_nan_parameter_is_not_finite() {
         assert!(!model.is_finite());
     }
 }
+
+#[test]
+fn an_evaluation_says_whether_all_decisions_were_in_range() {
+    let model = model_of(vec![2.0, 2.0], 0.0);
+    let mut evaluation = Evaluation::new(ModelKind::Logistic);
+    evaluation.add(&model, &batch_of(2, [(1.0, &[1e38, 0.0][..]), (-1.0, &[-1e38, 1e38])]));
+    assert!(evaluation.in_range());
+    // right by its sign, and of no loss
+    evaluation.add(&model, &batch_of(2, [(1.0, &[3e38, 3e38][..])]));
+    assert!(!evaluation.in_range() && evaluation.loss().is_finite());
+}
