@@ -233,6 +233,7 @@ impl<'a> StateMut<'a> {
         let known = match self.head.kind() {
             ModelKind::Logistic | ModelKind::Svm => label == 1.0 || label == -1.0,
             ModelKind::Linear => label.is_finite(),
+            ModelKind::Mlp => unreachable!("no linear model"),
             ModelKind::Softmax => label >= 0.0 && label < self.head.outputs as f32 && label.fract() == 0.0,
         };
         if known { Ok(()) } else { Err(StateError::Label(label)) }

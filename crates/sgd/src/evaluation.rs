@@ -8,14 +8,18 @@ use tuples::{Batch, Block};
 use crate::kernels::{Decisions, Level, sparse_decision};
 use crate::loss::{cross_entropy, softplus};
 use crate::spread::Spread;
-use crate::{LinearModel, ModelKind};
+use crate::{LinearModel, ModelKind, Output};
 
 /// Judges a model over any number of batches. Weights of tuples do not count.
 #[derive(Debug, Clone)]
 pub struct Evaluation {
     kind: ModelKind,
     level: Level,
+    /// of a network
+    output: Option<Output>,
     loss: f64,
+    /// of more than two classes, each with its own output
+    log_loss: f64,
     correct: u64,
     tuples: u64,
     in_range: bool,
@@ -111,7 +115,9 @@ impl Evaluation {
         Evaluation {
             kind,
             level,
+            output: None,
             loss: 0.0,
+            log_loss: 0.0,
             correct: 0,
             tuples: 0,
             in_range: true,
@@ -139,6 +145,9 @@ impl Evaluation {
             return (0..batch.len()).for_each(|i| self.add_block(model, batch.block(i), &mut show));
         }
         self.decisions.clear();
+        if model.network.is_some() {
+            return self.add_network(model, batch, show);
+        }
         for k in 0..model.outputs {
             let (weights, intercept, decisions) = (model.weights_of(k), model.intercepts[k], &mut self.decisions);
             if batch.is_sparse() {
@@ -181,6 +190,25 @@ impl Evaluation {
         self.tuples += block.len() as u64;
     }
 
+    /// The same for a network, a tuple at a time.
+    fn add_network(&mut self, model: &LinearModel, batch: &Batch, mut show: impl FnMut(&[f32], f32)) {
+        let mut decisions = std::mem::take(&mut self.decisions);
+        decisions.resize(model.outputs, 0.0);
+        self.output = model.network.map(|network| network.output);
+        for (i, &y) in batch.labels().iter().enumerate() {
+            if batch.is_sparse() {
+                let (indices, values) = batch.sparse_row(i);
+                model.decisions_sparse(indices, values, &mut decisions);
+            } else {
+                model.decisions(batch.features(i), &mut decisions);
+            }
+            self.judge(&decisions, y);
+            show(&decisions, y);
+        }
+        self.decisions = decisions;
+        self.tuples += batch.len() as u64;
+    }
+
     /// Counts one tuple of the given decisions and label.
     fn judge(&mut self, decisions: &[f32], y: f32) {
         self.in_range &= decisions.iter().all(|z| z.is_finite());
@@ -192,6 +220,7 @@ impl Evaluation {
             ModelKind::Svm => 1.0 - margin,
             ModelKind::Linear => (f64::from(z) - f64::from(y)).powi(2) / 2.0,
             ModelKind::Softmax => cross_entropy(decisions, y as usize),
+            ModelKind::Mlp => self.judge_network(decisions, y as usize),
         };
         if self.kind == ModelKind::Linear {
             self.targets.add(y.into());
@@ -199,11 +228,37 @@ impl Evaluation {
             return;
         }
         let (actual, predicted, classes) = match self.kind {
-            ModelKind::Softmax => (y as usize, LinearModel::class_of(decisions), decisions.len()),
+            ModelKind::Softmax | ModelKind::Mlp if decisions.len() > 1 => {
+                (y as usize, LinearModel::class_of(decisions), decisions.len())
+            }
             _ => (usize::from(y > 0.0), usize::from(z > 0.0), 2),
         };
         self.correct += u64::from(actual == predicted);
         self.confusion.add(actual, predicted, classes);
+    }
+
+    /// The loss of what a network says of a tuple of this class.
+    fn judge_network(&mut self, decisions: &[f32], class: usize) -> f64 {
+        let binary = |(k, z): (usize, &f32)| softplus(if k == class { -f64::from(*z) } else { f64::from(*z) });
+        match (self.output, decisions) {
+            (_, [z]) => binary((1, z)),
+            (Some(Output::Sigmoid), many) => {
+                // of the probabilities p, made to add up to 1: those of network.rs
+                let logs = |z: &f32| -softplus(-f64::from(*z));
+                let greatest = many.iter().map(logs).fold(f64::NEG_INFINITY, f64::max);
+                let sum: f64 = many.iter().map(|z| (logs(z) - greatest).exp()).sum();
+                self.log_loss += sum.ln() - (logs(&many[class]) - greatest);
+                many.iter().enumerate().map(binary).sum()
+            }
+            (_, many) => cross_entropy(many, class),
+        }
+    }
+
+    /// The mean of -ln p of the tuples' classes: the loss, unless a network has an output of its own for each of more than
+    /// two classes.
+    pub fn log_loss(&self) -> f64 {
+        let own = self.output == Some(Output::Sigmoid) && self.confusion.classes.len() > 2;
+        if own { self.mean(self.log_loss) } else { self.loss() }
     }
 
     /// The mean loss, without a penalty; 0 if nothing was judged; infinite or NaN if a decision is beyond f32.

@@ -8,7 +8,9 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Which loss a linear model minimises.
+use crate::Design;
+
+/// Which loss a model minimises, and whether it is linear.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelKind {
@@ -20,11 +22,17 @@ pub enum ModelKind {
     Linear,
     /// Multinomial logistic regression: the cross entropy -ln p_y with p_k = e^(z_k) / Σ e^(z_j), y = 0, 1, ...
     Softmax,
+    /// Feed-forward network of a [`Design`]: the cross entropy of what its last layer says, y = 0, 1, ...
+    Mlp,
 }
 
 impl ModelKind {
-    /// All of them.
-    pub const ALL: [ModelKind; 4] = [ModelKind::Logistic, ModelKind::Svm, ModelKind::Linear, ModelKind::Softmax];
+    /// The linear models.
+    pub const LINEAR: [ModelKind; 4] = [ModelKind::Logistic, ModelKind::Svm, ModelKind::Linear, ModelKind::Softmax];
+
+    /// All of them, the linear ones first.
+    pub const ALL: [ModelKind; 5] =
+        [ModelKind::Logistic, ModelKind::Svm, ModelKind::Linear, ModelKind::Softmax, ModelKind::Mlp];
 
     /// The name that [`FromStr`] reads.
     pub fn name(self) -> &'static str {
@@ -33,10 +41,11 @@ impl ModelKind {
             ModelKind::Svm => "svm",
             ModelKind::Linear => "linear",
             ModelKind::Softmax => "softmax",
+            ModelKind::Mlp => "mlp",
         }
     }
 
-    /// All names, for the hint of an error: "logistic, svm, linear, softmax".
+    /// All names, for the hint of an error: "logistic, svm, linear, softmax, mlp".
     pub fn known() -> String {
         Self::ALL.map(Self::name).join(", ")
     }
@@ -44,6 +53,11 @@ impl ModelKind {
     /// Whether it puts tuples into classes: all but linear do.
     pub fn is_classifier(self) -> bool {
         self != ModelKind::Linear
+    }
+
+    /// Whether it has an output for each of any number of classes, whose numbers from 0 are its labels.
+    pub fn has_class_numbers(self) -> bool {
+        matches!(self, ModelKind::Softmax | ModelKind::Mlp)
     }
 
     /// Whether its labels are -1 and 1 and its decisions' signs are classes.
@@ -104,6 +118,15 @@ impl Optimizer {
 
     /// Adam with β1 = 0.9, β2 = 0.999, ε = 1e-8.
     pub const ADAM: Optimizer = Optimizer::Adam { beta1: 0.9, beta2: 0.999, epsilon: 1e-8 };
+
+    /// How many numbers it remembers of each weight.
+    pub fn moments(self) -> usize {
+        match self {
+            Optimizer::Sgd => 0,
+            Optimizer::Momentum { .. } => 1,
+            Optimizer::Adam { .. } => 2,
+        }
+    }
 
     /// The name that the option `optimizer` has.
     pub fn name(self) -> &'static str {
@@ -176,6 +199,9 @@ pub struct Hyperparameters {
     pub l1: f64,
     /// Strength of the penalty l2/2 |w|² on the weights, not on intercepts; at least 0.
     pub l2: f64,
+    /// What a network is made of; None for linear models.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub design: Option<Design>,
 }
 
 /// A hyperparameter is out of its range.
@@ -195,16 +221,24 @@ impl Hyperparameters {
     /// The largest batch size.
     pub const MAX_BATCH_SIZE: u32 = 1_000_000;
 
-    /// The defaults: learning rate 0.01, decay 0.95, plain SGD, a step per tuple, no penalty.
+    /// The batch size of networks unless another is given.
+    pub const NETWORK_BATCH_SIZE: u32 = 250;
+
+    /// The learning rate of networks unless another is given, but with Adam.
+    pub const NETWORK_LEARNING_RATE: f64 = 0.5;
+
+    /// The defaults: learning rate 0.01, decay 0.95, plain SGD, a step per tuple, no penalty. A network has two hidden layers
+    /// and other defaults for learning rate and batch size.
     pub fn new(kind: ModelKind) -> Hyperparameters {
         Hyperparameters {
             kind,
-            learning_rate: 0.01,
+            learning_rate: if kind == ModelKind::Mlp { Self::NETWORK_LEARNING_RATE } else { 0.01 },
             schedule: Schedule::EXPONENTIAL,
             optimizer: Optimizer::Sgd,
-            batch_size: 1,
+            batch_size: if kind == ModelKind::Mlp { Self::NETWORK_BATCH_SIZE } else { 1 },
             l1: 0.0,
             l2: 0.0,
+            design: (kind == ModelKind::Mlp).then(Design::default),
         }
     }
 
@@ -221,6 +255,12 @@ impl Hyperparameters {
         )?;
         self.schedule.validate()?;
         self.optimizer.validate()?;
+        let averages = matches!(self.schedule, Schedule::Theorem1 { .. });
+        require(
+            self.design.is_none() || !averages,
+            "schedule",
+            "must not be \"theorem1\", which is about convex losses",
+        )?;
         let sizes = 1..=Self::MAX_BATCH_SIZE;
         require(sizes.contains(&self.batch_size), "batch_size", "must be from 1 to 1000000")?;
         require(self.l1.is_finite() && self.l1 >= 0.0, "l1", "must be finite and at least 0")?;
@@ -295,7 +335,7 @@ mod tests {
             assert_eq!(kind.to_string(), kind.name());
             assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
         }
-        assert_eq!(ModelKind::known(), "logistic, svm, linear, softmax");
+        assert_eq!(ModelKind::known(), "logistic, svm, linear, softmax, mlp");
     }
 
     #[test]
@@ -377,8 +417,17 @@ mod tests {
             (Schedule::InverseScaling { power: 0.3 }, Optimizer::MOMENTUM),
         ] {
             let kind = ModelKind::Svm;
-            let hyper =
-                Hyperparameters { kind, learning_rate: 0.1, schedule, optimizer, batch_size: 7, l1: 1e-9, l2: 1e-7 };
+            let (learning_rate, batch_size, l1, l2) = (0.1, 7, 1e-9, 1e-7);
+            let hyper = Hyperparameters {
+                kind,
+                learning_rate,
+                schedule,
+                optimizer,
+                batch_size,
+                l1,
+                l2,
+                design: Some(Design::default()),
+            };
             let json = serde_json::to_string(&hyper).unwrap();
             assert_eq!(serde_json::from_str::<Hyperparameters>(&json).unwrap(), hyper);
         }

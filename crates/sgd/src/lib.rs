@@ -1,4 +1,4 @@
-//! Linear models trained by stochastic gradient descent, a tuple or a mini-batch at a time, on dense or sparse
+//! Linear models and feed-forward networks trained by stochastic gradient descent, a tuple or a mini-batch at a time, on dense or sparse
 //! [`tuples::Batch`]es.
 //!
 //! Guarantees: a model depends on the hyperparameters and the sequence of tuples alone, bit for bit. Neither how the
@@ -27,6 +27,7 @@ mod kernels;
 mod loss;
 mod model;
 mod moments;
+mod network;
 mod roc;
 mod saved;
 mod scaler;
@@ -45,6 +46,7 @@ pub use hyperparameters::{Hyperparameters, InvalidHyperparameter, ModelKind, Opt
 pub use loss::{probability, softmax};
 pub use model::{LinearModel, LinearView};
 pub use moments::{Moments, Standardizer, standardize_row};
+pub use network::{Activation, Design, Hidden, Network, Output};
 pub use roc::{RocAuc, rank_key};
 pub use saved::Unfit;
 pub use scaler::Scaler;

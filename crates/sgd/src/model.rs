@@ -1,11 +1,14 @@
-//! A linear model: what training hands over and prediction uses.
+//! A model, linear or a network: what training hands over and prediction uses.
 //!
 //! Guarantees: decisions and [`Evaluation`](crate::Evaluation) compute the same bits for the same tuple, so that a
 //! prediction can never contradict the accuracy that was reported.
 
+use crate::Network;
 use crate::kernels::{decision, sparse_decision};
+use crate::network::{Tuple, decide};
 
-/// Weights and intercepts of one output, or with softmax of one output per class.
+/// Weights and intercepts of one output, or with softmax of one output per class; or those of a network, of which a linear
+/// model is one without hidden layers.
 ///
 /// With one output a tuple is positive if its decision is above 0, negative otherwise, also at exactly 0. With softmax it
 /// belongs to the class of the greatest decision, the first of them if there are several.
@@ -15,10 +18,12 @@ pub struct LinearModel {
     pub dim: usize,
     /// 1, or the number of classes with softmax.
     pub outputs: usize,
-    /// `outputs * dim`, output by output: one weight per feature.
+    /// `outputs * dim`, output by output: one weight per feature. Of a network, that for each layer, one after the other.
     pub weights: Vec<f32>,
-    /// One per output: the decision where all features are 0.
+    /// One per output: the decision where all features are 0. Of a network, that for each layer.
     pub intercepts: Vec<f32>,
+    /// The hidden layers and what they compute, if there are any.
+    pub network: Option<Network>,
 }
 
 /// A [`LinearModel`] that lies elsewhere.
@@ -28,10 +33,12 @@ pub struct LinearView<'a> {
     pub dim: usize,
     /// 1, or the number of classes with softmax.
     pub outputs: usize,
-    /// `outputs * dim`, output by output.
+    /// As those of a [`LinearModel`].
     pub weights: &'a [f32],
-    /// One per output.
+    /// As those of a [`LinearModel`].
     pub intercepts: &'a [f32],
+    /// The hidden layers and what they compute, if there are any.
+    pub network: Option<&'a Network>,
 }
 
 impl LinearView<'_> {
@@ -43,6 +50,9 @@ impl LinearView<'_> {
     pub fn decisions(&self, features: &[f32], out: &mut [f32]) {
         assert_eq!(features.len(), self.dim, "as many features as weights");
         assert_eq!(out.len(), self.outputs, "a place for every output");
+        if let Some(network) = self.network {
+            return decide(network, self, Tuple::Dense(features), out);
+        }
         for (k, z) in out.iter_mut().enumerate() {
             *z = decision(&self.weights[k * self.dim..][..self.dim], self.intercepts[k], features);
         }
@@ -56,6 +66,9 @@ impl LinearView<'_> {
     pub fn decisions_sparse(&self, indices: &[u32], values: &[f32], out: &mut [f32]) {
         assert_eq!(indices.len(), values.len(), "a value for every index");
         assert_eq!(out.len(), self.outputs, "a place for every output");
+        if let Some(network) = self.network {
+            return decide(network, self, Tuple::Sparse(indices, values), out);
+        }
         for (k, z) in out.iter_mut().enumerate() {
             *z = sparse_decision(&self.weights[k * self.dim..][..self.dim], self.intercepts[k], indices, values);
         }
@@ -63,18 +76,24 @@ impl LinearView<'_> {
 
     /// A copy.
     pub fn to_model(&self) -> LinearModel {
-        let (dim, outputs) = (self.dim, self.outputs);
-        LinearModel { dim, outputs, weights: self.weights.to_vec(), intercepts: self.intercepts.to_vec() }
+        LinearModel {
+            dim: self.dim,
+            outputs: self.outputs,
+            weights: self.weights.to_vec(),
+            intercepts: self.intercepts.to_vec(),
+            network: self.network.copied(),
+        }
     }
 }
 
 impl LinearModel {
-    /// The model that training starts from: all zeros.
+    /// The linear model that training starts from: all zeros.
     pub fn new(dim: usize, outputs: usize) -> LinearModel {
-        LinearModel { dim, outputs, weights: vec![0.0; outputs * dim], intercepts: vec![0.0; outputs] }
+        let (weights, intercepts) = (vec![0.0; outputs * dim], vec![0.0; outputs]);
+        LinearModel { dim, outputs, weights, intercepts, network: None }
     }
 
-    /// The weights of one output.
+    /// The weights of one output of a linear model.
     pub fn weights_of(&self, output: usize) -> &[f32] {
         &self.weights[output * self.dim..][..self.dim]
     }
@@ -92,7 +111,8 @@ impl LinearModel {
 
     /// The model where it lies.
     pub fn view(&self) -> LinearView<'_> {
-        LinearView { dim: self.dim, outputs: self.outputs, weights: &self.weights, intercepts: &self.intercepts }
+        let LinearModel { dim, outputs, weights, intercepts, network } = self;
+        LinearView { dim: *dim, outputs: *outputs, weights, intercepts, network: network.as_ref() }
     }
 
     /// w·x + intercept of every output, as [`decision`](LinearModel::decision).
@@ -127,7 +147,7 @@ impl LinearModel {
         self.intercepts.iter().chain(&self.weights).all(|w| w.is_finite())
     }
 
-    /// Swaps the classes of one output: flips all signs, which is exact. Zeros stay as positive as training makes them.
+    /// Swaps the classes of a linear model with one output: flips all signs, which is exact. Zeros stay as positive as training makes them.
     pub fn negate(&mut self) {
         for parameter in self.weights.iter_mut().chain(&mut self.intercepts) {
             *parameter = 0.0 - *parameter;

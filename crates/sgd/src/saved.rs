@@ -6,8 +6,9 @@
 use crate::average::Theorem1;
 use crate::general::General;
 use crate::kernels::{Level, State};
+use crate::network::Neural;
 use crate::trainer::Engine;
-use crate::{Hyperparameters, ModelKind, Optimizer, Schedule, Trainer};
+use crate::{Hyperparameters, ModelKind, Schedule, Trainer};
 
 /// Says that bytes are a trainer, and of which version.
 const MAGIC: &[u8] = b"cgptrn01";
@@ -19,7 +20,7 @@ pub enum Unfit {
     #[error("its training state cannot be read")]
     Malformed,
     /// It was trained in another way.
-    #[error("its training state is that of another optimizer, batch_size, l1 or schedule")]
+    #[error("its training state is that of another optimizer, batch_size, l1 or schedule, or of other hidden layers")]
     OtherWay,
 }
 
@@ -33,6 +34,7 @@ impl Trainer {
         match &self.engine {
             Engine::Fast(state) => state.save(&mut to),
             Engine::General(general) => general.save(&mut to),
+            Engine::Network(network) => network.save(&mut to),
         }
         if let Some(theorem) = &self.theorem {
             theorem.save(&mut to);
@@ -54,6 +56,15 @@ impl Trainer {
             return Err(Unfit::Malformed);
         }
         let level = Level::detect();
+        if hyper.design.is_some() {
+            if way_of(&hyper, NETWORK) != way {
+                return Err(Unfit::OtherWay);
+            }
+            let network = Neural::read(&mut from, hyper, [dim, outputs], sparse, level).ok_or(Unfit::Malformed)?;
+            let engine = Engine::Network(Box::new(network));
+            let trainer = Trainer::of(hyper, dim, level, epoch, engine);
+            return if trainer.check().is_ok() { Ok(trainer) } else { Err(Unfit::Malformed) };
+        }
         let mut trainer = Trainer::with_level(hyper, if sparse { 0 } else { dim }, outputs, sparse, level)
             .map_err(|_| Unfit::Malformed)?;
         trainer.dim = dim;
@@ -69,6 +80,7 @@ impl Trainer {
                 let general = General::read(&mut from, hyper, [dim, outputs], sparse, level).ok_or(Unfit::Malformed)?;
                 (Engine::General(Box::new(general)), epoch)
             }
+            Engine::Network(_) => return Err(Unfit::Malformed),
         };
         if let Some(theorem) = &mut trainer.theorem {
             *theorem = Theorem1::read(&mut from, &hyper, [dim, outputs]).ok_or(Unfit::Malformed)?;
@@ -78,18 +90,30 @@ impl Trainer {
 
     /// What of the hyperparameters decides which numbers there are.
     fn way(&self) -> u64 {
-        let hyper = &self.hyper;
-        let engine = u64::from(matches!(self.engine, Engine::General(_)));
-        let optimizer = match hyper.optimizer {
-            Optimizer::Sgd => 0,
-            Optimizer::Momentum { .. } => 1,
-            Optimizer::Adam { .. } => 2,
+        let engine = match self.engine {
+            Engine::Fast(_) => 0,
+            Engine::General(_) => 1,
+            Engine::Network(_) => NETWORK,
         };
-        let kind = ModelKind::ALL.iter().position(|kind| *kind == hyper.kind).unwrap_or_default() as u64;
-        let flags = [hyper.batch_size > 1, hyper.l1 > 0.0, matches!(hyper.schedule, Schedule::Theorem1 { .. })];
-        let flags = flags.iter().fold(0, |bits, flag| bits << 1 | u64::from(*flag));
-        engine | optimizer << 8 | kind << 16 | flags << 24
+        way_of(&self.hyper, engine)
     }
+}
+
+/// The number of the engine that networks have.
+const NETWORK: u64 = 2;
+
+/// What of the hyperparameters decides which numbers there are, for this engine.
+fn way_of(hyper: &Hyperparameters, engine: u64) -> u64 {
+    let optimizer = hyper.optimizer.moments() as u64;
+    let kind = ModelKind::ALL.iter().position(|kind| *kind == hyper.kind).unwrap_or_default() as u64;
+    let flags = match hyper.design {
+        None => [hyper.batch_size > 1, hyper.l1 > 0.0, matches!(hyper.schedule, Schedule::Theorem1 { .. })],
+        // neither makes a difference to what a network remembers
+        Some(_) => [false; 3],
+    };
+    let flags = flags.iter().fold(0, |bits, flag| bits << 1 | u64::from(*flag));
+    let design = hyper.design.as_ref().map_or(0, |design| u64::from(design.mark()));
+    engine | optimizer << 8 | kind << 16 | flags << 24 | design << 32
 }
 
 /// Bytes that numbers are written to.
@@ -141,6 +165,7 @@ impl Reader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Optimizer;
     use proptest::prelude::*;
     use tuples::Batch;
 
@@ -148,6 +173,7 @@ mod tests {
         let mut batch = if sparse { Batch::sparse() } else { Batch::dense(dim) };
         for i in 0..97usize {
             let label = match kind {
+                ModelKind::Mlp => unreachable!("no linear model"),
                 ModelKind::Softmax => (i * 7 % 3) as f32,
                 ModelKind::Linear => (i * 31 % 17) as f32 / 8.0 - 1.0,
                 _ => {
@@ -197,15 +223,23 @@ mod tests {
             Schedule::InverseScaling { power: 0.5 },
             Schedule::Theorem1 { mu: 0.01, a: None },
         ];
-        for kind in ModelKind::ALL {
+        for kind in ModelKind::LINEAR {
             for schedule in schedules {
                 for optimizer in [Optimizer::Sgd, Optimizer::MOMENTUM, Optimizer::ADAM] {
                     for (batch_size, l1, l2) in
                         [(1, 0.0, 0.0), (1, 0.0, 0.01), (1, 0.001, 0.0), (8, 0.0, 0.0), (8, 0.0001, 0.001)]
                     {
                         for (dim, sparse) in [(5, false), (20, false), (100, false), (33, true)] {
-                            let hyper =
-                                Hyperparameters { kind, learning_rate: 0.01, schedule, optimizer, batch_size, l1, l2 };
+                            let hyper = Hyperparameters {
+                                kind,
+                                learning_rate: 0.01,
+                                schedule,
+                                optimizer,
+                                batch_size,
+                                l1,
+                                l2,
+                                design: None,
+                            };
                             let (outputs, batch) =
                                 (if kind == ModelKind::Softmax { 3 } else { 1 }, batch(kind, dim, sparse));
                             let new = || Trainer::new(hyper, dim, outputs, sparse).unwrap();

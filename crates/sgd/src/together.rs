@@ -16,7 +16,7 @@ use crate::{Hyperparameters, LinearModel, Trainer};
 
 impl Trainer {
     /// A trainer as [`Trainer::new`] makes one, which is to learn together with those of other processes: it makes no step
-    /// of a mini-batch until [`step_together`](Trainer::step_together).
+    /// of a mini-batch until [`step_together`](Trainer::step_together). Networks have no replicas.
     ///
     /// # Errors
     /// [`OutOfMemory`]
@@ -38,7 +38,7 @@ impl Trainer {
         assert!(self.hyper.batch_size > 1, "mini-batches");
         match &mut self.engine {
             Engine::General(general) => general.step_together(tuples, exchange)?,
-            Engine::Fast(_) => unreachable!("it learns from one tuple at a time"),
+            Engine::Fast(_) | Engine::Network(_) => unreachable!("no replicas"),
         }
         self.notice_others()
     }
@@ -63,6 +63,7 @@ impl Trainer {
                 state.set_model(&numbers[..dim], numbers[dim]);
             }
             Engine::General(general) => general.average_together(&shares, exchange)?,
+            Engine::Network(_) => unreachable!("no replicas"),
         }
         self.notice_others()
     }
@@ -86,6 +87,7 @@ impl Trainer {
         let totals = match &mut self.engine {
             Engine::Fast(state) => state.totals_mut(),
             Engine::General(general) => &mut general.head.totals,
+            Engine::Network(network) => &mut network.totals,
         };
         let own: [Totals; 1] = [*totals];
         let all = exchange.gather_all(bytemuck::cast_slice(&own))?;

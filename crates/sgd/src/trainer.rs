@@ -7,12 +7,13 @@
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
-use tuples::{Batch, OutOfMemory};
+use tuples::{Batch, Matrix, OutOfMemory};
 
 use crate::average::Theorem1;
 use crate::general::General;
 use crate::kernels::{Learn, Level, Rates, State};
 use crate::loss::{Hinge, Logistic, OfMargin, Squared, Totals};
+use crate::network::Neural;
 use crate::{Hyperparameters, LinearModel, ModelKind, Optimizer, Schedule};
 
 /// What an epoch came to.
@@ -90,13 +91,15 @@ pub struct Trainer {
 pub(crate) enum Engine {
     /// One dense tuple at a time, one output, plain SGD without l1.
     Fast(Box<State>),
-    /// All the rest.
+    /// All other linear models.
     General(Box<General>),
+    /// Hidden layers.
+    Network(Box<Neural>),
 }
 
 impl Trainer {
     /// A trainer before its first epoch, whose model is all zeros, for tuples of `dim` features; sparse ones may have more,
-    /// then it grows. `outputs` is 1, or the number of classes with softmax. The hyperparameters should be
+    /// then it grows. `outputs` is 1, or the number of classes with softmax and networks. The hyperparameters should be
     /// [valid](Hyperparameters::validate).
     ///
     /// # Errors
@@ -112,9 +115,11 @@ impl Trainer {
         sparse: bool,
         level: Level,
     ) -> Result<Trainer, OutOfMemory> {
-        assert!(outputs == 1 || hyper.kind == ModelKind::Softmax, "several outputs with softmax only");
+        assert!(outputs == 1 || hyper.kind.has_class_numbers(), "several outputs with several classes only");
         let plain = hyper.optimizer == Optimizer::Sgd && hyper.batch_size == 1 && hyper.l1 == 0.0;
-        let engine = if plain && !sparse && hyper.kind != ModelKind::Softmax {
+        let engine = if hyper.design.is_some() {
+            Engine::Network(Box::new(Neural::new(hyper, dim, outputs, sparse, level)?))
+        } else if plain && !sparse && hyper.kind != ModelKind::Softmax {
             Engine::Fast(Box::new(State::new(dim, hyper.kind)))
         } else {
             Engine::General(Box::new(General::new(hyper, dim, outputs, sparse, level)?))
@@ -127,12 +132,18 @@ impl Trainer {
         Ok(Trainer { hyper, dim, level, epoch: 0, rate: hyper.learning_rate, engine, theorem })
     }
 
+    /// A trainer after this epoch.
+    pub(crate) fn of(hyper: Hyperparameters, dim: usize, level: Level, epoch: u32, engine: Engine) -> Trainer {
+        Trainer { hyper, dim, level, epoch, rate: hyper.learning_rate, engine, theorem: None }
+    }
+
     /// Begins the next epoch, whose learning rate holds from now on.
     pub fn begin_epoch(&mut self) {
         self.epoch += 1;
         match &mut self.engine {
             Engine::Fast(state) => state.begin_epoch(),
             Engine::General(general) => general.begin_epoch(),
+            Engine::Network(network) => network.begin_epoch(),
         }
         if self.theorem.is_none() {
             self.set_rate(self.hyper.learning_rate_at(self.epoch));
@@ -151,8 +162,10 @@ impl Trainer {
 
     fn set_rate(&mut self, rate: f64) {
         self.rate = rate;
-        if let Engine::General(general) = &mut self.engine {
-            general.set_rate(rate);
+        match &mut self.engine {
+            Engine::Fast(_) => {}
+            Engine::General(general) => general.set_rate(rate),
+            Engine::Network(network) => network.set_rate(rate),
         }
     }
 
@@ -168,11 +181,12 @@ impl Trainer {
                 general.sweep();
                 theorem.add(general.outputs());
             }
+            Engine::Network(_) => unreachable!("networks have other schedules"),
         }
     }
 
     /// Learns from the tuples at the places `range` of [`Batch::order`], in this order. Labels are -1 or 1 (logistic, svm),
-    /// any number (linear), or class numbers from 0 (softmax). Of [blocks](tuples::Block), each is a mini-batch; then the
+    /// any number (linear), or class numbers from 0 (softmax, mlp). Of [blocks](tuples::Block), each is a mini-batch; then the
     /// batch size is [`Hyperparameters::WHOLE_BLOCKS`].
     ///
     /// # Errors
@@ -198,6 +212,7 @@ impl Trainer {
                 assert!(batch.is_sparse() || batch.dim() == self.dim, "as many features as the trainer was made for");
                 return general.learn(batch, range);
             }
+            Engine::Network(network) => return network.learn(batch, range),
         };
         assert!(!batch.is_sparse() && batch.dim() == self.dim, "as many features as the trainer was made for");
         let rates = Rates::new(self.rate, self.hyper.l2);
@@ -207,9 +222,28 @@ impl Trainer {
             }
             ModelKind::Svm => Learn { state, loss: OfMargin(Hinge), rates, batch, range }.run_on(level),
             ModelKind::Linear => Learn { state, loss: Squared, rates, batch, range }.run_on(level),
-            ModelKind::Softmax => unreachable!("the general engine learns it"),
+            ModelKind::Softmax | ModelKind::Mlp => unreachable!("another engine learns it"),
         }
         Ok(())
+    }
+
+    /// Learns from a mini-batch whose features are a matrix, as a whole: a network makes one step, whatever the batch size.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]; then nothing was learned.
+    ///
+    /// # Panics
+    /// If the model is linear, no epoch has begun, there are not as many labels and weights as rows, or fewer columns than
+    /// features.
+    pub fn learn_matrix(
+        &mut self,
+        features: &dyn Matrix,
+        labels: &[f32],
+        weights: Option<&[f32]>,
+    ) -> Result<(), OutOfMemory> {
+        assert!(self.epoch > 0, "an epoch has begun");
+        let Engine::Network(network) = &mut self.engine else { panic!("a network") };
+        network.learn_matrix(features, labels, weights)
     }
 
     /// Ends the epoch; a mini-batch that is not full makes its step.
@@ -217,14 +251,17 @@ impl Trainer {
     /// # Errors
     /// [`Diverged`] as [`check`](Trainer::check), or if the penalty is infinite.
     pub fn end_epoch(&mut self) -> Result<EpochReport, Diverged> {
-        if let Engine::General(general) = &mut self.engine {
-            general.settle();
+        match &mut self.engine {
+            Engine::Fast(_) => {}
+            Engine::General(general) => general.settle(),
+            Engine::Network(network) => network.settle(),
         }
         self.check()?;
         self.end_buffer();
         let (totals, norms) = match &mut self.engine {
             Engine::Fast(state) => (state.totals(), norms(&state.model())),
             Engine::General(general) => (general.head.totals, general.norms()),
+            Engine::Network(network) => (network.totals, network.norms()),
         };
         let norms = self.theorem.as_ref().map_or(norms, Theorem1::norms);
         let report = EpochReport::new(&self.hyper, self.epoch, self.rate, &totals, norms);
@@ -239,6 +276,7 @@ impl Trainer {
         let finite = match &self.engine {
             Engine::Fast(state) => state.is_finite(),
             Engine::General(general) => general.is_finite(),
+            Engine::Network(network) => network.is_finite(),
         };
         if finite { Ok(()) } else { Err(Diverged { epoch: self.epoch }) }
     }
@@ -260,6 +298,7 @@ impl Trainer {
         match &self.engine {
             Engine::Fast(state) => Ok(state.model()),
             Engine::General(general) => general.model(),
+            Engine::Network(network) => network.model(),
         }
     }
 
@@ -268,6 +307,15 @@ impl Trainer {
         match &self.engine {
             Engine::Fast(_) => self.dim,
             Engine::General(general) => general.head.dim as usize,
+            Engine::Network(network) => network.dim,
+        }
+    }
+
+    /// The most tuples that are worth learning from between two looks for interrupts, if it is for the trainer to say.
+    pub fn piece(&self) -> Option<usize> {
+        match &self.engine {
+            Engine::Fast(_) | Engine::General(_) => None,
+            Engine::Network(network) => Some(network.piece()),
         }
     }
 

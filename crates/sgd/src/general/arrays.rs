@@ -8,7 +8,6 @@ use std::ops::Range;
 use tuples::LANES;
 
 use super::head::Head;
-use crate::Optimizer;
 
 /// Everything that a step reads and writes. Arrays that this training does not need are empty.
 #[derive(Debug)]
@@ -56,11 +55,7 @@ impl Layout {
         let sparse = head.sparse();
         let stride = capacity.checked_add(1)?.checked_next_multiple_of(LANES)?;
         let weights = outputs.checked_mul(if sparse { capacity } else { stride })?;
-        let moments = match head.optimizer() {
-            Optimizer::Sgd => 0,
-            Optimizer::Momentum { .. } => 1,
-            Optimizer::Adam { .. } => 2,
-        };
+        let moments = head.optimizer().moments();
         let if_ = |condition: bool, length: usize| if condition { length } else { 0 };
         let batches = head.batch_size > 1;
         let lengths = [

@@ -90,7 +90,7 @@ impl Head {
             Optimizer::Momentum { beta } => (1, [beta, 0.0, 0.0]),
             Optimizer::Adam { beta1, beta2, epsilon } => (2, [beta1, beta2, epsilon]),
         };
-        let kind = ModelKind::ALL.iter().position(|kind| *kind == hyper.kind);
+        let kind = ModelKind::LINEAR.iter().position(|kind| *kind == hyper.kind);
         Head {
             magic: MAGIC,
             learning_rate: hyper.learning_rate,
@@ -102,7 +102,7 @@ impl Head {
             capacity: dim as u64,
             rate: hyper.learning_rate,
             scale: 1.0,
-            kind: kind.expect("all kinds are among all") as u32,
+            kind: kind.expect("a linear model") as u32,
             schedule,
             optimizer,
             batch_size: hyper.batch_size,
@@ -171,7 +171,7 @@ impl Head {
         let [first, second, third] = self.optimizer_numbers;
         let [number, a] = self.schedule_numbers;
         Some(Hyperparameters {
-            kind: *ModelKind::ALL.get(self.kind as usize)?,
+            kind: *ModelKind::LINEAR.get(self.kind as usize)?,
             learning_rate: self.learning_rate,
             schedule: match self.schedule {
                 0 => Schedule::Constant,
@@ -189,6 +189,7 @@ impl Head {
             batch_size: self.batch_size,
             l1: self.l1,
             l2: self.l2,
+            design: None,
         })
     }
 
@@ -199,7 +200,7 @@ impl Head {
 
     #[inline(always)]
     pub(crate) fn kind(&self) -> ModelKind {
-        ModelKind::ALL[self.kind as usize]
+        ModelKind::LINEAR[self.kind as usize]
     }
 
     #[inline(always)]
@@ -305,4 +306,4 @@ impl Head {
 }
 
 /// The share of the learning rate that l1 takes at least at once.
-const PAYMENT: f64 = 1.0 / 1024.0 - 1e-12;
+pub(crate) const PAYMENT: f64 = 1.0 / 1024.0 - 1e-12;

@@ -23,9 +23,10 @@ use crate::{Hyperparameters, LinearModel};
 use arrays::{Arrays, Layout};
 use blocks::{LearnBlocks, Products};
 use dense::{LearnDense, LearnDenseRow};
-pub(crate) use head::Head;
+pub(crate) use head::{Head, PAYMENT};
+pub(crate) use slopes::softmax;
 use sparse::{LearnSparse, LearnSparseRow, Row};
-use update::cut_all;
+pub(crate) use update::{Rule, cut_all};
 
 /// Floats in all arrays of a training.
 ///
@@ -187,7 +188,7 @@ pub(crate) fn model(head: &Head, memory: &[f32]) -> Result<LinearModel, OutOfMem
     let error = OutOfMemory { bytes: dim.saturating_mul(outputs).saturating_mul(size_of::<f32>()) };
     all.try_reserve_exact(dim.saturating_mul(outputs)).map_err(|_| error)?;
     (0..outputs).for_each(|k| all.extend(weights(head, memory, k)));
-    Ok(LinearModel { dim, outputs, weights: all, intercepts: intercepts(head, memory).to_vec() })
+    Ok(LinearModel { dim, outputs, weights: all, intercepts: intercepts(head, memory).to_vec(), network: None })
 }
 
 /// Makes the parameters and moments of `into` the average with those of `from`, which has the given share. Both are

@@ -5,7 +5,7 @@ use tuples::LANES;
 use super::head::Head;
 use crate::ModelKind;
 use crate::kernels::Simd;
-use crate::loss::{Hinge, Logistic, Loss, OfMargin, Pointwise, Squared, exp, ln};
+use crate::loss::{Hinge, Logistic, Loss, OfMargin, Pointwise, Squared, Totals, exp, ln};
 
 /// Counts a tuple with these decisions and replaces them by minus the derivatives of its weighted loss by each.
 #[inline(always)]
@@ -14,7 +14,8 @@ pub(crate) fn judge<S: Simd>(simd: S, head: &mut Head, out: &mut [f32], y: f32, 
         ModelKind::Logistic => binary(simd, head, Logistic::new(), out, y, weight),
         ModelKind::Svm => binary(simd, head, Hinge, out, y, weight),
         ModelKind::Linear => linear(head, out, y, weight),
-        ModelKind::Softmax => softmax(head, out, y, weight),
+        ModelKind::Softmax => softmax(&mut head.totals, out, y, weight),
+        ModelKind::Mlp => unreachable!("no linear model"),
     };
     head.totals.loss += f64::from(weight) * f64::from(loss);
     head.totals.weight += f64::from(weight);
@@ -28,6 +29,7 @@ pub(crate) fn judge_all<S: Simd>(simd: S, head: &mut Head, out: &mut [f32], labe
         ModelKind::Logistic => all_of(simd, head, OfMargin(Logistic::new()), out, labels, weights),
         ModelKind::Svm => all_of(simd, head, OfMargin(Hinge), out, labels, weights),
         ModelKind::Linear => all_of(simd, head, Squared, out, labels, weights),
+        ModelKind::Mlp => unreachable!("no linear model"),
         ModelKind::Softmax => {
             for ((out, &y), &weight) in out.iter_mut().zip(labels).zip(weights) {
                 judge(simd, head, std::slice::from_mut(out), y, weight);
@@ -78,9 +80,10 @@ fn linear(head: &mut Head, out: &mut [f32], y: f32, weight: f32) -> f32 {
     0.5 * (error * error)
 }
 
+/// Counts a tuple and replaces its decisions by minus the derivatives of its weighted loss; gives the loss without the weight.
 /// A tuple is correct if its class has a greater decision than all others: as with two classes, a tie is wrong.
 #[inline(always)]
-fn softmax(head: &mut Head, out: &mut [f32], y: f32, weight: f32) -> f32 {
+pub(crate) fn softmax(totals: &mut Totals, out: &mut [f32], y: f32, weight: f32) -> f32 {
     let class = y as usize;
     let own = out[class];
     let mut greatest = f32::NEG_INFINITY;
@@ -99,6 +102,6 @@ fn softmax(head: &mut Head, out: &mut [f32], y: f32, weight: f32) -> f32 {
         *p *= -share;
     }
     out[class] += weight;
-    head.totals.correct += u64::from(reached == 1);
+    totals.correct += u64::from(reached == 1);
     ln(sum) - (own - greatest)
 }

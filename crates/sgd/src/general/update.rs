@@ -21,14 +21,20 @@ pub(crate) enum Rule {
 impl Rule {
     #[inline(always)]
     pub(crate) fn new(head: &Head, rate: f32) -> Rule {
-        match head.optimizer() {
+        Rule::of(head.optimizer(), head.unbiased, rate)
+    }
+
+    /// The rule of an optimizer; adam has come to 1 - β1^t and 1 - β2^t.
+    #[inline(always)]
+    pub(crate) fn of(optimizer: Optimizer, unbiased: [f64; 2], rate: f32) -> Rule {
+        match optimizer {
             Optimizer::Sgd => Rule::Sgd { rate },
             Optimizer::Momentum { beta } => Rule::Momentum { rate, beta: beta as f32 },
             Optimizer::Adam { beta1, beta2, epsilon } => Rule::Adam {
-                rate: rate / head.unbiased[0] as f32,
+                rate: rate / unbiased[0] as f32,
                 keep: [beta1 as f32, beta2 as f32],
                 take: [(1.0 - beta1) as f32, (1.0 - beta2) as f32],
-                root: (1.0 / head.unbiased[1].sqrt()) as f32,
+                root: (1.0 / unbiased[1].sqrt()) as f32,
                 epsilon: epsilon as f32,
             },
         }

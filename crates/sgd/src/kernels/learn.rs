@@ -170,7 +170,7 @@ impl State {
         let weights = weights.map(|w| w * self.scale as f32 + 0.0);
         let intercept = self.intercept + earlier.slope * earlier.direction + last.slope * last.direction;
         let intercepts = vec![intercept];
-        LinearModel { dim: self.dim, outputs: 1, weights: weights.take(self.dim).collect(), intercepts }
+        LinearModel { dim: self.dim, outputs: 1, weights: weights.take(self.dim).collect(), intercepts, network: None }
     }
 }
 

@@ -121,7 +121,7 @@ impl Tally {
             ModelKind::Logistic => self.count_rest(OfMargin(Logistic::new())),
             ModelKind::Svm => self.count_rest(OfMargin(Hinge)),
             ModelKind::Linear => self.count_rest(Squared),
-            ModelKind::Softmax => unreachable!("the general engine learns it"),
+            ModelKind::Softmax | ModelKind::Mlp => unreachable!("another engine learns it"),
         }
         &mut self.totals
     }

@@ -6,7 +6,7 @@ use crate::loss::softplus;
 use crate::{Evaluation, LinearModel, ModelKind};
 
 fn model_of(weights: Vec<f32>, intercept: f32) -> LinearModel {
-    LinearModel { dim: weights.len(), outputs: 1, weights, intercepts: vec![intercept] }
+    LinearModel { dim: weights.len(), outputs: 1, weights, intercepts: vec![intercept], network: None }
 }
 
 /// A model of weights and intercept that are all different.

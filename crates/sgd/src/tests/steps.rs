@@ -12,7 +12,7 @@ fn hyper(kind: ModelKind, learning_rate: f64) -> Hyperparameters {
 }
 
 fn model_of(weights: Vec<f32>, intercept: f32) -> LinearModel {
-    LinearModel { dim: weights.len(), outputs: 1, weights, intercepts: vec![intercept] }
+    LinearModel { dim: weights.len(), outputs: 1, weights, intercepts: vec![intercept], network: None }
 }
 
 /// A trainer that has seen the tuples once, in its first epoch.

@@ -1,0 +1,77 @@
+//! Through the layers and back: what tuples say of every weight.
+
+use tuples::{Matrix, OutOfMemory};
+
+use super::judge::Judge;
+use super::units::{Activate, AddRows, Derive};
+use super::{Neural, products};
+
+impl Neural {
+    /// Makes room for what the units say of so many tuples.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]
+    pub(super) fn reserve(&mut self, rows: usize) -> Result<(), OutOfMemory> {
+        let widest = self.layers.iter().map(|layer| layer.outputs).max().unwrap_or(0);
+        let said = self.said.iter_mut().zip(&self.layers).map(|(said, layer)| (said, layer.outputs));
+        for (numbers, width) in said.chain([(&mut self.slopes, widest)]) {
+            let needed = rows.saturating_mul(width);
+            let error = OutOfMemory { bytes: needed.saturating_mul(size_of::<f32>()) };
+            numbers.try_reserve_exact(needed.saturating_sub(numbers.len())).map_err(|_| error)?;
+        }
+        Ok(())
+    }
+
+    /// Counts tuples and adds their gradients, with minus, to the sum. There is [room](Neural::reserve) for them.
+    pub(super) fn add_gradient(&mut self, features: &dyn Matrix, labels: &[f32], weights: Option<&[f32]>) {
+        self.say(features);
+        let Neural { said, totals, network, outputs, level, .. } = self;
+        let numbers = &mut said[network.hidden.sizes().len()][..];
+        level.run(Judge { output: network.output, outputs: *outputs, totals, numbers, labels, weights });
+        self.blame(features);
+        self.pending += labels.len();
+    }
+
+    /// Fills `said`.
+    fn say(&mut self, features: &dyn Matrix) {
+        let rows = features.rows();
+        for (i, layer) in self.layers.iter().enumerate() {
+            let weights = &self.numbers[layer.weights.clone()];
+            let (before, rest) = self.said.split_at_mut(i);
+            let numbers = &mut rest[0];
+            numbers.resize(rows * layer.outputs, 0.0);
+            match before.last() {
+                None => features.times_matrix(weights, layer.outputs, numbers, &mut self.scratch),
+                Some(inputs) => products::times(inputs, weights, rows, layer.outputs, numbers),
+            }
+            self.level.run(Activate {
+                activation: (i + 1 < self.layers.len()).then_some(self.network.activation),
+                numbers,
+                scale: self.scale as f32,
+                intercepts: &self.numbers[layer.intercepts.clone()],
+            });
+        }
+    }
+
+    /// Goes back from the derivatives by the last layer's numbers, adding what they say of each layer.
+    fn blame(&mut self, features: &dyn Matrix) {
+        let rows = features.rows();
+        for (i, layer) in self.layers.iter().enumerate().rev() {
+            let (before, rest) = self.said.split_at_mut(i);
+            let own = &mut rest[0];
+            self.level.run(AddRows { rows: own, sum: &mut self.gradient[layer.intercepts.clone()] });
+            let gradient = &mut self.gradient[layer.weights.clone()];
+            let Some(inputs) = before.last_mut() else {
+                features.transposed_times_matrix(own, layer.outputs, gradient, &mut self.scratch);
+                return;
+            };
+            products::add_transposed_times(inputs, own, rows, layer.outputs, gradient);
+            self.slopes.resize(rows * layer.inputs, 0.0);
+            let weights = &self.numbers[layer.weights.clone()];
+            products::times_transposed(own, weights, rows, layer.outputs, &mut self.slopes);
+            let (activation, scale) = (self.network.activation, self.scale as f32);
+            self.level.run(Derive { activation, slopes: &mut self.slopes, said: inputs, scale });
+            std::mem::swap(inputs, &mut self.slopes);
+        }
+    }
+}

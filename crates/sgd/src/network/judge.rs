@@ -1,0 +1,63 @@
+//! From the numbers of the last layer to the loss and its derivatives.
+
+use super::shape::Output;
+use super::units::sigmoid;
+use crate::general::softmax;
+use crate::kernels::{Kernel, Simd};
+use crate::loss::{Totals, exp, ln};
+
+/// Counts tuples and replaces the numbers of their outputs by minus the derivatives of their weighted losses.
+pub(super) struct Judge<'a> {
+    pub(super) output: Output,
+    pub(super) outputs: usize,
+    pub(super) totals: &'a mut Totals,
+    /// a row for each tuple
+    pub(super) numbers: &'a mut [f32],
+    /// class numbers
+    pub(super) labels: &'a [f32],
+    /// None: all are 1
+    pub(super) weights: Option<&'a [f32]>,
+}
+
+impl Kernel for Judge<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) {
+        let Judge { output, outputs, totals, numbers, labels, weights } = self;
+        for (i, (out, &y)) in numbers.chunks_exact_mut(outputs).zip(labels).enumerate() {
+            let weight = weights.map_or(1.0, |weights| weights[i]);
+            let loss = match (output, outputs) {
+                (Output::Softmax, _) => softmax(totals, out, y, weight),
+                (Output::Sigmoid, 1) => {
+                    let of = if y > 0.0 { out[0] } else { -out[0] };
+                    totals.correct += u64::from(of > 0.0);
+                    binary(&mut out[0], y > 0.0, weight)
+                }
+                (Output::Sigmoid, _) => each(totals, out, y as usize, weight),
+            };
+            totals.loss += f64::from(weight) * f64::from(loss);
+            totals.weight += f64::from(weight);
+            totals.tuples += 1;
+        }
+    }
+}
+
+/// An output for each class. A tuple is correct if that of its class is greater than all others.
+#[inline(always)]
+fn each(totals: &mut Totals, out: &mut [f32], class: usize, weight: f32) -> f32 {
+    let own = out[class];
+    totals.correct += u64::from(out.iter().filter(|z| **z >= own).count() == 1);
+    out.iter_mut().enumerate().map(|(k, z)| binary(z, k == class, weight)).sum()
+}
+
+/// The loss of one output; minus its derivative, weighted, takes the place of the number.
+#[inline(always)]
+fn binary(z: &mut f32, positive: bool, weight: f32) -> f32 {
+    let margin = if positive { *z } else { -*z };
+    let p = sigmoid(-margin);
+    *z = if positive { weight * p } else { -(weight * p) };
+    let short = if margin < 0.0 { -margin } else { 0.0 };
+    // NaN stays NaN: so does that of the exponential
+    short + ln(1.0 + exp(-margin.abs()))
+}

@@ -1,0 +1,335 @@
+//! Feed-forward networks, trained by mini-batches.
+//!
+//! Guarantees: a mini-batch is learned from as a whole, or in pieces whose sizes depend on the network and the batch size
+//! alone. So a model is a function of the sequence of tuples, whatever buffers they came in; on one kind of processor bit
+//! for bit. Features are seen through [`Matrix`] only: what makes the rows, and in what form, is the business of others.
+
+mod decide;
+mod gradient;
+mod init;
+mod judge;
+mod layers;
+mod products;
+mod rows;
+mod saved;
+mod shape;
+mod step;
+#[cfg(test)]
+mod tests;
+mod units;
+
+use std::ops::Range;
+
+use tuples::{Batch, Matrix, OutOfMemory};
+
+use crate::kernels::Level;
+use crate::loss::Totals;
+use crate::{Hyperparameters, LinearModel};
+pub(crate) use decide::{Tuple, decide};
+use layers::{Layer, layers};
+use rows::Rows;
+pub use shape::{Activation, Design, Hidden, Network, Output};
+
+/// Rows of a piece: enough for products of matrices to be worth it.
+const PIECE: usize = 256;
+
+/// Multiplications in the products of a piece, if it has more than [`FEW`] rows: some hundredths of a second.
+const WORK: usize = 1 << 30;
+
+/// Floats of the features of a piece, if it has more than [`FEW`] rows.
+const FEATURES: usize = 1 << 22;
+
+/// A piece has at least so many rows, or those of a mini-batch.
+const FEW: usize = 16;
+
+/// A network that learns.
+#[derive(Debug)]
+pub(crate) struct Neural {
+    hyper: Hyperparameters,
+    seed: i64,
+    network: Network,
+    pub(crate) dim: usize,
+    outputs: usize,
+    layers: Vec<Layer>,
+    /// of the layers; weights are `scale` times what is here
+    numbers: Vec<f32>,
+    /// as the numbers, each or none: the first moment or velocity, the second moment
+    first: Vec<f32>,
+    second: Vec<f32>,
+    /// as the numbers: the sum of the tuples' gradients, with minus
+    gradient: Vec<f32>,
+    scale: f64,
+    rate: f64,
+    /// 1 - β1^t and 1 - β2^t after t steps of adam
+    unbiased: [f64; 2],
+    /// steps whose l1 has not been taken from the weights yet
+    unpaid: u32,
+    pub(crate) totals: Totals,
+    /// tuples in the gradient
+    pending: usize,
+    /// tuples that are not in the gradient yet
+    rows: Rows,
+    /// how many of them there may be
+    piece: usize,
+    /// features of the first layer whose gradient is not 0, if all others are; None if any may be
+    touched: Option<Vec<u32>>,
+    is_touched: Vec<bool>,
+    /// for each layer, what its units said of the tuples of a piece
+    said: Vec<Vec<f32>>,
+    slopes: Vec<f32>,
+    scratch: Vec<f32>,
+    level: Level,
+}
+
+impl Neural {
+    /// Before the first epoch, with random weights. The hyperparameters have a design.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]
+    pub(crate) fn new(
+        hyper: Hyperparameters,
+        dim: usize,
+        classes: usize,
+        sparse: bool,
+        level: Level,
+    ) -> Result<Neural, OutOfMemory> {
+        let mut neural = Neural::zeros(hyper, dim, classes, sparse, level)?;
+        for (i, layer) in neural.layers.iter().enumerate() {
+            let bound = init::bound(layer.inputs, layer.outputs);
+            let weights = &mut neural.numbers[layer.weights.clone()];
+            for (input, weights) in weights.chunks_exact_mut(layer.outputs).enumerate() {
+                init::draw(weights, neural.seed, i, input, bound);
+            }
+        }
+        Ok(neural)
+    }
+
+    /// The same, with weights of 0.
+    fn zeros(
+        hyper: Hyperparameters,
+        dim: usize,
+        classes: usize,
+        sparse: bool,
+        level: Level,
+    ) -> Result<Neural, OutOfMemory> {
+        let design = hyper.design.expect("the design of a network");
+        let network = design.network(classes);
+        let outputs = network.outputs(classes);
+        let layers = layers(&network, dim, outputs).ok_or(OutOfMemory { bytes: usize::MAX })?;
+        let weights = network.weights(dim, outputs);
+        let total = weights + network.intercepts(outputs);
+        let moments = hyper.optimizer.moments();
+        let features = if sparse { 1 } else { dim.max(1) };
+        let piece = (WORK / weights.max(1)).min(FEATURES / features).clamp(FEW, PIECE);
+        Ok(Neural {
+            numbers: floats(total)?,
+            first: floats(if moments > 0 { total } else { 0 })?,
+            second: floats(if moments > 1 { total } else { 0 })?,
+            gradient: floats(total)?,
+            said: vec![Vec::new(); layers.len()],
+            seed: design.seed,
+            network,
+            dim,
+            outputs,
+            layers,
+            scale: 1.0,
+            rate: hyper.learning_rate,
+            unbiased: [0.0; 2],
+            unpaid: 0,
+            totals: Totals::default(),
+            pending: 0,
+            rows: Rows::new(sparse, dim, level),
+            piece,
+            touched: Some(Vec::new()),
+            is_touched: Vec::new(),
+            slopes: Vec::new(),
+            scratch: Vec::new(),
+            hyper,
+            level,
+        })
+    }
+
+    /// The most tuples that are worth learning from between two looks for interrupts.
+    pub(crate) fn piece(&self) -> usize {
+        self.piece
+    }
+
+    /// Learns from the tuples at the places `range` of the batch's order.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]; then nothing was learned, or a part.
+    pub(crate) fn learn(&mut self, batch: &Batch, range: Range<usize>) -> Result<(), OutOfMemory> {
+        assert_eq!(batch.is_sparse(), self.rows.is_sparse(), "dense or sparse as the trainer");
+        assert!(batch.is_sparse() || batch.dim() == self.dim, "as many features as the trainer was made for");
+        self.grow(batch.dim())?;
+        let size = self.hyper.batch_size as usize;
+        self.reserve(self.piece.min(size))?;
+        for &place in &batch.order()[range] {
+            self.rows.push(batch, place as usize)?;
+            let full = self.pending + self.rows.len() == size;
+            if full || self.rows.len() == self.piece {
+                self.take_rows();
+            }
+            if full {
+                self.step();
+            }
+        }
+        Ok(())
+    }
+
+    /// Learns from a mini-batch, as a whole: one step. Tuples that were learned from before and wait for their mini-batch
+    /// to be complete make a step of their own.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]; then nothing was learned.
+    ///
+    /// # Panics
+    /// If there are not as many labels and weights as rows, or fewer columns than features.
+    pub(crate) fn learn_matrix(
+        &mut self,
+        features: &dyn Matrix,
+        labels: &[f32],
+        weights: Option<&[f32]>,
+    ) -> Result<(), OutOfMemory> {
+        assert!(features.rows() == labels.len(), "a label for each row");
+        assert!(weights.is_none_or(|weights| weights.len() == labels.len()), "a weight for each row");
+        self.finish_batch();
+        self.grow(features.columns())?;
+        assert_eq!(features.columns(), self.dim, "as many features as the trainer was made for");
+        self.reserve(labels.len())?;
+        if !labels.is_empty() {
+            self.touched = None;
+            self.add_gradient(features, labels, weights);
+            self.step();
+        }
+        Ok(())
+    }
+
+    /// Ends an epoch: a mini-batch that is not full makes its step, and nothing is left for later.
+    pub(crate) fn settle(&mut self) {
+        self.finish_batch();
+        self.pay();
+        self.fold_scale();
+    }
+
+    /// Begins the next epoch.
+    pub(crate) fn begin_epoch(&mut self) {
+        self.settle();
+        self.totals = Totals::default();
+    }
+
+    /// Changes the learning rate.
+    pub(crate) fn set_rate(&mut self, rate: f64) {
+        if rate != self.rate {
+            self.pay();
+        }
+        self.rate = rate;
+    }
+
+    fn finish_batch(&mut self) {
+        if self.rows.len() > 0 {
+            self.take_rows();
+        }
+        if self.pending > 0 {
+            self.step();
+        }
+    }
+
+    /// Adds the gradients of the waiting rows.
+    fn take_rows(&mut self) {
+        let empty = Rows::new(self.rows.is_sparse(), self.dim, self.level);
+        let mut rows = std::mem::replace(&mut self.rows, empty);
+        match (rows.indices(), &mut self.touched) {
+            (Some(indices), Some(touched)) => {
+                let new = |index: &&u32| !std::mem::replace(&mut self.is_touched[**index as usize], true);
+                touched.extend(indices.iter().filter(new));
+            }
+            _ => self.touched = None,
+        }
+        self.add_gradient(&rows, &rows.labels, Some(&rows.weights));
+        rows.clear();
+        self.rows = rows;
+    }
+
+    /// Makes room for sparse tuples, or matrices, of more features. Their weights are those that they would have had from
+    /// the beginning if there had been as many.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]; then nothing has changed.
+    fn grow(&mut self, dim: usize) -> Result<(), OutOfMemory> {
+        if self.rows.is_sparse() && self.is_touched.len() < dim.max(self.dim) {
+            let more = dim.max(self.dim) - self.is_touched.len();
+            self.is_touched.try_reserve(more).map_err(|_| OutOfMemory { bytes: more })?;
+            self.is_touched.resize(dim.max(self.dim), false);
+        }
+        if dim <= self.dim {
+            return Ok(());
+        }
+        let layers = layers(&self.network, dim, self.outputs).ok_or(OutOfMemory { bytes: usize::MAX })?;
+        let (old, new) = (self.layers[0].weights.end, layers[0].weights.end);
+        let error = OutOfMemory { bytes: new.saturating_mul(size_of::<f32>()) };
+        let arrays = [&mut self.numbers, &mut self.first, &mut self.second, &mut self.gradient];
+        for array in arrays.into_iter().filter(|array| !array.is_empty()) {
+            array.try_reserve_exact(new - old).map_err(|_| error)?;
+        }
+        let arrays = [&mut self.numbers, &mut self.first, &mut self.second, &mut self.gradient];
+        for array in arrays.into_iter().filter(|array| !array.is_empty()) {
+            array.splice(old..old, std::iter::repeat_n(0.0, new - old));
+        }
+        let bound = init::bound(dim, layers[0].outputs) / self.scale;
+        for (input, weights) in (self.dim..).zip(self.numbers[old..new].chunks_exact_mut(layers[0].outputs)) {
+            init::draw(weights, self.seed, 0, input, bound);
+        }
+        (self.dim, self.layers) = (dim, layers);
+        self.rows.set_columns(dim);
+        Ok(())
+    }
+
+    /// Whether neither a number nor the loss has become infinite or NaN.
+    pub(crate) fn is_finite(&self) -> bool {
+        let finite =
+            |array: &[f32]| array.chunks(1024).all(|chunk| chunk.iter().fold(true, |all, x| all & x.is_finite()));
+        self.totals.loss.is_finite()
+            && [&self.numbers, &self.first, &self.second].into_iter().all(|array| finite(array))
+    }
+
+    /// |w|² and |w|₁ of the weights.
+    pub(crate) fn norms(&self) -> (f64, f64) {
+        let weights = self.numbers[..self.weights()].iter().map(|&u| self.scale * f64::from(u));
+        weights.fold((0.0, 0.0), |(squares, magnitudes), w| (squares + w * w, magnitudes + w.abs()))
+    }
+
+    /// How many weights there are; the intercepts come behind them.
+    fn weights(&self) -> usize {
+        self.layers.last().map_or(0, |layer| layer.weights.end)
+    }
+
+    /// The model as it is now, with every step made but that of a mini-batch that is not full.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]
+    pub(crate) fn model(&self) -> Result<LinearModel, OutOfMemory> {
+        let mut weights = Vec::new();
+        let error = OutOfMemory { bytes: self.weights() * size_of::<f32>() };
+        weights.try_reserve_exact(self.weights()).map_err(|_| error)?;
+        let scale = self.scale as f32;
+        for layer in &self.layers {
+            let stored = &self.numbers[layer.weights.clone()];
+            for output in 0..layer.outputs {
+                weights.extend(stored.iter().skip(output).step_by(layer.outputs).map(|u| u * scale));
+            }
+        }
+        let intercepts = self.numbers[self.weights()..].to_vec();
+        Ok(LinearModel { dim: self.dim, outputs: self.outputs, weights, intercepts, network: Some(self.network) })
+    }
+}
+
+/// So many zeros.
+fn floats(length: usize) -> Result<Vec<f32>, OutOfMemory> {
+    let mut floats: Vec<f32> = Vec::new();
+    let error = OutOfMemory { bytes: length.saturating_mul(size_of::<f32>()) };
+    floats.try_reserve_exact(length).map_err(|_| error)?;
+    tuples::advise_huge_pages(floats.spare_capacity_mut());
+    floats.resize(length, 0.0);
+    Ok(floats)
+}

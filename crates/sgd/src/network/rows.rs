@@ -1,0 +1,204 @@
+//! Tuples of a batch as a matrix: those that wait until their mini-batch is complete.
+//!
+//! They are copied: what they were in may be gone by then, and rows that lie one after the other multiply faster.
+
+use tuples::{Batch, Matrix, OutOfMemory};
+
+use super::products;
+use crate::kernels::{Kernel, Level, Simd};
+
+/// Tuples, dense or sparse.
+#[derive(Debug)]
+pub(super) struct Rows {
+    columns: usize,
+    features: Features,
+    pub(super) labels: Vec<f32>,
+    /// 1 where the batch has none
+    pub(super) weights: Vec<f32>,
+    level: Level,
+}
+
+#[derive(Debug)]
+enum Features {
+    Dense(Vec<f32>),
+    Sparse { ends: Vec<usize>, indices: Vec<u32>, values: Vec<f32> },
+}
+
+impl Rows {
+    pub(super) fn new(sparse: bool, columns: usize, level: Level) -> Rows {
+        let features = if sparse {
+            Features::Sparse { ends: Vec::new(), indices: Vec::new(), values: Vec::new() }
+        } else {
+            Features::Dense(Vec::new())
+        };
+        Rows { columns, features, labels: Vec::new(), weights: Vec::new(), level }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.labels.len()
+    }
+
+    pub(super) fn is_sparse(&self) -> bool {
+        matches!(self.features, Features::Sparse { .. })
+    }
+
+    pub(super) fn set_columns(&mut self, columns: usize) {
+        self.columns = columns;
+    }
+
+    /// Columns of the entries, as they come; None if all have an entry.
+    pub(super) fn indices(&self) -> Option<&[u32]> {
+        match &self.features {
+            Features::Dense(_) => None,
+            Features::Sparse { indices, .. } => Some(indices),
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        match &mut self.features {
+            Features::Dense(rows) => rows.clear(),
+            Features::Sparse { ends, indices, values } => {
+                ends.clear();
+                indices.clear();
+                values.clear();
+            }
+        }
+        self.labels.clear();
+        self.weights.clear();
+    }
+
+    /// Appends a copy of tuple `i`.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]
+    pub(super) fn push(&mut self, batch: &Batch, i: usize) -> Result<(), OutOfMemory> {
+        match &mut self.features {
+            Features::Dense(rows) => extend(rows, batch.features(i))?,
+            Features::Sparse { ends, indices, values } => {
+                let (of_row, values_of_row) = batch.sparse_row(i);
+                extend(indices, of_row)?;
+                extend(values, values_of_row)?;
+                ends.push(indices.len());
+            }
+        }
+        self.labels.push(batch.label(i));
+        self.weights.push(batch.weights().map_or(1.0, |weights| weights[i]));
+        Ok(())
+    }
+
+    fn check(&self, of_columns: usize, of_rows: usize, width: usize) {
+        assert_eq!(of_columns, self.columns * width, "numbers for every column");
+        assert_eq!(of_rows, self.len() * width, "numbers for every row");
+    }
+}
+
+fn extend<T: Copy>(to: &mut Vec<T>, from: &[T]) -> Result<(), OutOfMemory> {
+    let error = OutOfMemory { bytes: (to.len() + from.len()).saturating_mul(size_of::<T>()) };
+    to.try_reserve(from.len()).map_err(|_| error)?;
+    to.extend_from_slice(from);
+    Ok(())
+}
+
+impl Matrix for Rows {
+    fn rows(&self) -> usize {
+        self.len()
+    }
+
+    fn columns(&self) -> usize {
+        self.columns
+    }
+
+    fn bytes(&self) -> usize {
+        let features = match &self.features {
+            Features::Dense(rows) => size_of_val(&rows[..]),
+            Features::Sparse { ends, indices, values } => {
+                size_of_val(&ends[..]) + size_of_val(&indices[..]) + size_of_val(&values[..])
+            }
+        };
+        features + size_of_val(&self.labels[..]) + size_of_val(&self.weights[..])
+    }
+
+    fn times_vector(&self, v: &[f32], out: &mut [f32], scratch: &mut Vec<f32>) {
+        self.times_matrix(v, 1, out, scratch);
+    }
+
+    fn vector_times(&self, v: &[f32], out: &mut [f32], scratch: &mut Vec<f32>) {
+        self.transposed_times_matrix(v, 1, out, scratch);
+    }
+
+    fn times_matrix(&self, m: &[f32], width: usize, out: &mut [f32], _: &mut Vec<f32>) {
+        self.check(m.len(), out.len(), width);
+        match &self.features {
+            Features::Dense(rows) => products::times(rows, m, self.len(), width, out),
+            Features::Sparse { ends, indices, values } => {
+                self.level.run(Gather { ends, indices, values, m, width, out });
+            }
+        }
+    }
+
+    fn transposed_times_matrix(&self, m: &[f32], width: usize, out: &mut [f32], _: &mut Vec<f32>) {
+        self.check(out.len(), m.len(), width);
+        match &self.features {
+            Features::Dense(rows) => products::add_transposed_times(rows, m, self.len(), width, out),
+            Features::Sparse { ends, indices, values } => {
+                self.level.run(Scatter { ends, indices, values, m, width, out });
+            }
+        }
+    }
+}
+
+/// Each row of `out` is the sum of the rows of `m` that its entries name, times their values.
+struct Gather<'a> {
+    ends: &'a [usize],
+    indices: &'a [u32],
+    values: &'a [f32],
+    m: &'a [f32],
+    width: usize,
+    out: &'a mut [f32],
+}
+
+impl Kernel for Gather<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) {
+        let mut start = 0;
+        for (out, &end) in self.out.chunks_exact_mut(self.width).zip(self.ends) {
+            out.fill(0.0);
+            for (&index, &value) in self.indices[start..end].iter().zip(&self.values[start..end]) {
+                add(out, &self.m[index as usize * self.width..][..self.width], value);
+            }
+            start = end;
+        }
+    }
+}
+
+/// Each row of `m`, times the values of its entries, is added to the rows of `out` that they name.
+struct Scatter<'a> {
+    ends: &'a [usize],
+    indices: &'a [u32],
+    values: &'a [f32],
+    m: &'a [f32],
+    width: usize,
+    out: &'a mut [f32],
+}
+
+impl Kernel for Scatter<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) {
+        let mut start = 0;
+        for (row, &end) in self.m.chunks_exact(self.width).zip(self.ends) {
+            for (&index, &value) in self.indices[start..end].iter().zip(&self.values[start..end]) {
+                add(&mut self.out[index as usize * self.width..][..self.width], row, value);
+            }
+            start = end;
+        }
+    }
+}
+
+#[inline(always)]
+fn add(to: &mut [f32], row: &[f32], factor: f32) {
+    to.iter_mut().zip(row).for_each(|(to, x)| *to += factor * x);
+}

@@ -1,0 +1,114 @@
+//! The step of a mini-batch.
+
+use std::ops::Range;
+
+use super::Neural;
+use crate::Optimizer;
+use crate::general::{PAYMENT, Rule, cut_all};
+use crate::kernels::{Kernel, Simd};
+
+/// A smaller scale is multiplied into the weights, lest these become too large for f32.
+const LEAST_SCALE: f64 = 1.0 / (1 << 20) as f64;
+
+impl Neural {
+    /// Makes the step of the gradient, which is 0 afterwards.
+    pub(super) fn step(&mut self) {
+        let share = 1.0 / self.pending.max(1) as f32;
+        self.pending = 0;
+        self.scale *= 1.0 - self.rate * self.hyper.l2;
+        if let Optimizer::Adam { beta1, beta2, .. } = self.hyper.optimizer {
+            let [first, second] = self.unbiased;
+            self.unbiased = [beta1 * first + (1.0 - beta1), beta2 * second + (1.0 - beta2)];
+        }
+        let rule = |rate: f64| Rule::of(self.hyper.optimizer, self.unbiased, rate as f32);
+        let (of_weights, of_intercepts) = (rule(self.rate / self.scale), rule(self.rate));
+        let (first_layer, weights, all) = (self.layers[0].weights.clone(), self.weights(), self.numbers.len());
+        // without a gradient, only a plain weight stays as it is
+        let plain = matches!(self.hyper.optimizer, Optimizer::Sgd);
+        match self.touched.take().filter(|_| plain) {
+            None => self.step_range(0..weights, of_weights, share),
+            Some(touched) => {
+                let width = self.layers[0].outputs;
+                for &input in &touched {
+                    let start = input as usize * width;
+                    self.step_range(start..start + width, of_weights, share);
+                }
+                self.step_range(first_layer.end..weights, of_weights, share);
+                self.forget(touched);
+            }
+        }
+        self.step_range(weights..all, of_intercepts, share);
+        if self.touched.is_none() {
+            let touched = Vec::new();
+            self.is_touched.fill(false);
+            self.touched = Some(touched);
+        }
+        if self.hyper.l1 > 0.0 {
+            self.unpaid += 1;
+            if f64::from(self.unpaid) * self.hyper.l1 > PAYMENT {
+                self.pay();
+            }
+        }
+        if self.scale < LEAST_SCALE {
+            self.fold_scale();
+        }
+    }
+
+    fn forget(&mut self, mut touched: Vec<u32>) {
+        touched.iter().for_each(|&input| self.is_touched[input as usize] = false);
+        touched.clear();
+        self.touched = Some(touched);
+    }
+
+    fn step_range(&mut self, range: Range<usize>, rule: Rule, share: f32) {
+        let level = self.level;
+        let part = |array: &mut Vec<f32>| if array.is_empty() { 0..0 } else { range.clone() };
+        let (first, second) = (part(&mut self.first), part(&mut self.second));
+        level.run(StepAll {
+            rule,
+            share,
+            numbers: &mut self.numbers[range.clone()],
+            first: &mut self.first[first],
+            second: &mut self.second[second],
+            gradient: &mut self.gradient[range],
+        });
+    }
+
+    /// Takes from the weights what l1 has not taken for some steps.
+    pub(super) fn pay(&mut self) {
+        let cut = f64::from(self.unpaid) * self.rate * self.hyper.l1 / self.scale;
+        self.unpaid = 0;
+        let weights = self.weights();
+        cut_all(&mut self.numbers[..weights], cut);
+    }
+
+    /// Makes the scale 1.
+    pub(super) fn fold_scale(&mut self) {
+        if self.scale == 1.0 {
+            return;
+        }
+        let (scale, weights) = (self.scale as f32, self.weights());
+        self.numbers[..weights].iter_mut().for_each(|w| *w *= scale);
+        self.scale = 1.0;
+    }
+}
+
+/// A step of some numbers, whose gradient is 0 afterwards.
+struct StepAll<'a> {
+    rule: Rule,
+    share: f32,
+    numbers: &'a mut [f32],
+    first: &'a mut [f32],
+    second: &'a mut [f32],
+    gradient: &'a mut [f32],
+}
+
+impl Kernel for StepAll<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) {
+        self.rule.step(self.numbers, self.first, self.second, self.gradient, self.share);
+        self.gradient.fill(0.0);
+    }
+}

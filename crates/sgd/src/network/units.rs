@@ -1,0 +1,116 @@
+//! What units make of their inputs, and the derivatives of that, many at once.
+//!
+//! Guarantees: plain arithmetic, so that every instruction set gives the same bits; NaN stays NaN.
+
+use super::shape::Activation;
+use crate::kernels::{Kernel, Simd};
+use crate::loss::exp;
+
+/// Makes products with weights in units of 1 / `scale` into what the units say.
+pub(super) struct Activate<'a> {
+    /// None for the last layer, whose numbers stay as they are
+    pub(super) activation: Option<Activation>,
+    /// a row for each tuple, a column for each unit
+    pub(super) numbers: &'a mut [f32],
+    pub(super) scale: f32,
+    /// one for each unit
+    pub(super) intercepts: &'a [f32],
+}
+
+impl Kernel for Activate<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) {
+        let Activate { activation, numbers, scale, intercepts } = self;
+        match activation {
+            None => each(numbers, intercepts, scale, |z| z),
+            Some(Activation::Sigmoid) => each(numbers, intercepts, scale, sigmoid),
+            Some(Activation::Relu) => each(numbers, intercepts, scale, relu),
+            Some(Activation::Tanh) => each(numbers, intercepts, scale, tanh),
+        }
+    }
+}
+
+#[inline(always)]
+fn each(numbers: &mut [f32], intercepts: &[f32], scale: f32, f: impl Fn(f32) -> f32) {
+    for row in numbers.chunks_exact_mut(intercepts.len()) {
+        row.iter_mut().zip(intercepts).for_each(|(z, b)| *z = f(*z * scale + b));
+    }
+}
+
+/// Multiplies the derivatives by what hidden units say, in units of 1 / `scale`, by those of what they say.
+pub(super) struct Derive<'a> {
+    pub(super) activation: Activation,
+    pub(super) slopes: &'a mut [f32],
+    pub(super) said: &'a [f32],
+    pub(super) scale: f32,
+}
+
+impl Kernel for Derive<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) {
+        let scale = self.scale;
+        let each = self.slopes.iter_mut().zip(self.said);
+        match self.activation {
+            Activation::Sigmoid => each.for_each(|(slope, a)| *slope *= scale * (a * (1.0 - a))),
+            Activation::Relu => each.for_each(|(slope, a)| *slope = if *a > 0.0 { *slope * scale } else { 0.0 }),
+            Activation::Tanh => each.for_each(|(slope, a)| *slope *= scale * (1.0 - a * a)),
+        }
+    }
+}
+
+/// Adds the rows to `sum`.
+pub(super) struct AddRows<'a> {
+    pub(super) rows: &'a [f32],
+    pub(super) sum: &'a mut [f32],
+}
+
+impl Kernel for AddRows<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) {
+        for row in self.rows.chunks_exact(self.sum.len()) {
+            self.sum.iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
+        }
+    }
+}
+
+#[inline(always)]
+pub(super) fn sigmoid(z: f32) -> f32 {
+    let e = exp(-z.abs());
+    let s = 1.0 / (1.0 + e);
+    if z < 0.0 { e * s } else { s }
+}
+
+#[inline(always)]
+fn relu(z: f32) -> f32 {
+    if z < 0.0 { 0.0 } else { z }
+}
+
+#[inline(always)]
+fn tanh(z: f32) -> f32 {
+    let e = exp(-2.0 * z.abs());
+    ((1.0 - e) / (1.0 + e)).copysign(z)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_are_within_2e_7_of_their_functions() {
+        for i in -200_000..200_000 {
+            let z = i as f32 / 4096.0;
+            let of = f64::from(z);
+            assert!((f64::from(sigmoid(z)) - 1.0 / (1.0 + (-of).exp())).abs() < 2e-7, "{z}");
+            assert!((f64::from(tanh(z)) - of.tanh()).abs() < 2e-7, "{z}");
+        }
+        assert_eq!([sigmoid(1e30), sigmoid(-1e30), tanh(1e30), tanh(-1e30)], [1.0, 0.0, 1.0, -1.0]);
+        assert_eq!([relu(-1.0), relu(0.0), relu(2.5)], [0.0, 0.0, 2.5]);
+        assert!(sigmoid(f32::NAN).is_nan() && tanh(f32::NAN).is_nan() && relu(f32::NAN).is_nan());
+    }
+}
