@@ -14,6 +14,9 @@ ALTER TABLE corgipile.stored_models
     ADD COLUMN comment    text,
     -- what a training goes on from: numbers that hardly compress
     ADD COLUMN training_state bytea,
+    ADD COLUMN hidden_layers int[],
+    ADD COLUMN activation text,
+    ADD COLUMN output     text,
     ALTER COLUMN training_state SET STORAGE EXTERNAL,
     DROP CONSTRAINT models_name_key,
     -- corgipile_predict() searches it
@@ -25,6 +28,10 @@ COMMENT ON COLUMN corgipile.stored_models.version IS 'counts the models of an ow
 COMMENT ON COLUMN corgipile.stored_models.deployed IS 'the name means this version, and not the latest';
 COMMENT ON COLUMN corgipile.stored_models.last_version IS 'the greatest version of the name that is no longer there, if it was greater';
 COMMENT ON COLUMN corgipile.stored_models.training_state IS 'what corgipile_train() goes on from with warm_start; NULL if it cannot';
+COMMENT ON COLUMN corgipile.stored_models.model IS 'logistic, svm, linear, softmax or mlp';
+COMMENT ON COLUMN corgipile.stored_models.hidden_layers IS 'sizes of the hidden layers; NULL but for mlp';
+COMMENT ON COLUMN corgipile.stored_models.activation IS 'what hidden units compute: sigmoid, relu or tanh; NULL but for mlp';
+COMMENT ON COLUMN corgipile.stored_models.output IS 'what the last layer means: sigmoid or softmax; NULL but for mlp';
 COMMENT ON COLUMN corgipile.stored_models.granted_to IS 'roles that may see and use the model; - is everybody';
 
 DROP POLICY models_of_own_roles ON corgipile.stored_models;
@@ -36,7 +43,7 @@ CREATE POLICY models_granted ON corgipile.stored_models FOR SELECT
 CREATE VIEW corgipile.models WITH (security_invoker = true) AS
     SELECT model_id, name, version, deployed, owner, granted_to, created_at, comment, model, source, label, label_type, classes,
            features, feature_kind, categories, index_base, hyperparameters, weights, intercepts, feature_mean, feature_scale,
-           skipped, preparation_seconds, shuffle_bytes, history
+           skipped, preparation_seconds, shuffle_bytes, history, hidden_layers, activation, output
       FROM corgipile.stored_models;
 
 COMMENT ON VIEW corgipile.models IS 'trained models; each is seen and used by its owner, by members of the owner, and by those to whom it was granted';
@@ -60,7 +67,7 @@ BEGIN
     INSERT INTO corgipile.stored_models
            (model_id, name, version, deployed, owner, granted_to, created_at, comment, model, source, label, label_type, classes,
             features, feature_kind, categories, index_base, hyperparameters, weights, intercepts, feature_mean, feature_scale,
-            skipped, preparation_seconds, shuffle_bytes, history)
+            skipped, preparation_seconds, shuffle_bytes, history, hidden_layers, activation, output)
     OVERRIDING SYSTEM VALUE VALUES (NEW.*);
     RETURN NEW;
 END
@@ -73,7 +80,8 @@ CREATE OR REPLACE VIEW corgipile.coefficients WITH (security_invoker = true) AS
            CASE f.place WHEN 0 THEN a.intercepts[c.output] ELSE a.weights[(c.output - 1) * a.dim + f.place] END
            AS coefficient,
            a.mean[f.place] AS mean, a.scale[f.place] AS scale, m.version
-      FROM corgipile.stored_models AS m
+      -- The weights of hidden layers are no coefficients of features.
+      FROM (SELECT * FROM corgipile.stored_models WHERE hidden_layers IS NULL OFFSET 0) AS m
      -- Slices are copies in memory: a subscript of the stored array would read all of it for each weight.
      CROSS JOIN LATERAL (
             SELECT m.weights[:] AS weights, m.intercepts[:] AS intercepts,

@@ -167,6 +167,10 @@ pub enum Error {
     NoWeight,
     #[error("a model of {dim} features and {outputs} outputs is too large to be stored")]
     TooManyWeights { dim: usize, outputs: usize },
+    #[error("a network of {dim} features and {weights} weights is too large to be stored")]
+    NetworkTooLarge { dim: usize, weights: usize },
+    #[error("model mlp needs the tables of corgipile 0.2.0")]
+    NoNetworks,
     #[error("{models} models of {dim} features are too many to be trained side by side")]
     TooManyModels { models: usize, dim: usize },
     #[error("training diverged in epoch {epoch}: the loss or a weight is no longer finite")]
@@ -396,9 +400,11 @@ impl Error {
             | Error::EvaluateTypes { .. }
             | Error::NotARowType => Code::ERRCODE_DATATYPE_MISMATCH,
             Error::LabelValue { .. } => Code::ERRCODE_INVALID_TEXT_REPRESENTATION,
-            Error::TooManyWeights { .. } | Error::TooManyModels { .. } | Error::TooManyEpochs { .. } => {
-                Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED
-            }
+            Error::TooManyWeights { .. }
+            | Error::TooManyModels { .. }
+            | Error::TooManyEpochs { .. }
+            | Error::NetworkTooLarge { .. } => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+            Error::NoNetworks => Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
             Error::NoRows(_) | Error::OneClass { .. } | Error::NoWeight | Error::NoIndices => {
                 Code::ERRCODE_DATA_EXCEPTION
             }
@@ -537,6 +543,10 @@ impl Error {
             Error::TooManyEpochs { .. } => fixed(
                 "A row of each is kept until they are stored; train fewer epochs, or the models by several calls.",
             ),
+            Error::NoNetworks => fixed("Run ALTER EXTENSION corgipile UPDATE."),
+            Error::NetworkTooLarge { .. } => {
+                fixed("A model has at most 134217727 weights; use fewer features, or smaller hidden_layers.")
+            }
             Error::TooManyWeights { .. } => {
                 fixed("A model has at most 134217727 weights, and its row in corgipile.models at most 1 GB.")
             }

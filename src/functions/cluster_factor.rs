@@ -26,6 +26,13 @@ fn cluster_factor(arguments: &Arguments) -> Result<Option<f64>> {
     let model: String = arguments.get(4).ok_or(Error::NullArgument("model"))?;
     let kind: ModelKind =
         model.parse().map_err(|_| Error::Unknown { what: "models", given: model, known: ModelKind::known() })?;
+    if kind == ModelKind::Mlp {
+        return Err(Error::InvalidArgument {
+            argument: "model",
+            reason: "the gradients of a network depend on its random weights".to_owned(),
+            hint: Some("Use 'softmax': how blocks differ in their classes matters to both.".to_owned()),
+        });
+    }
     // The buffer is that of corgipile_train() if none is given: the size of a block may depend on it.
     let (strategy, buffer) = (Some("no_shuffle".into()), Some("10%".into()));
     let shuffling = Shuffling::parse(strategy, Some(0), arguments.get(3), buffer)?;

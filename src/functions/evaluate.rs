@@ -8,7 +8,7 @@ use crate::pg::custom_scan::Flags;
 use crate::pg::number_sort::NumberSort;
 use crate::pg::query::Running;
 use pgrx::prelude::*;
-use sgd::{Confusion, Evaluation, ModelKind, Retrieval, RocAuc, rank_key, softmax};
+use sgd::{Confusion, Evaluation, LinearModel, ModelKind, Retrieval, RocAuc, rank_key};
 use std::borrow::Cow;
 use std::rc::Rc;
 use tuples::{Batch, TupleSource};
@@ -79,7 +79,7 @@ fn read(model: &Model, source: &str) -> Result<Vec<Metric>> {
             if !decisions.iter().all(|z| z.is_finite()) {
                 fault.get_or_insert(before + rows);
             }
-            curves.add(decisions, label);
+            curves.add(&linear, decisions, label);
         });
         if fault.is_some() {
             return Err(Error::DecisionOutOfRange { model_id: model.id, row: fault });
@@ -114,10 +114,13 @@ fn metrics(model: &Model, evaluation: &Evaluation, areas: Vec<Option<f64>>, skip
         return all;
     }
     if model.kind != ModelKind::Svm {
-        say("log_loss", Some(loss));
+        say("log_loss", Some(evaluation.log_loss()));
     }
     let (confusion, classes) = (evaluation.confusion(), &model.classes);
-    let per_class = model.kind == ModelKind::Softmax;
+    let per_class = match model.kind {
+        ModelKind::Mlp => classes.len() > 2,
+        kind => kind == ModelKind::Softmax,
+    };
     let Retrieval { precision, recall, f1 } =
         if per_class { confusion.macro_average() } else { confusion.retrieval(1) };
     let area = areas.iter().copied().sum::<Option<f64>>().map(|sum| sum / areas.len().max(1) as f64);
@@ -167,12 +170,12 @@ impl Curves {
         Curves { sorts, probabilities: vec![0.0; curves] }
     }
 
-    fn add(&mut self, decisions: &[f32], label: f32) {
+    fn add(&mut self, model: &LinearModel, decisions: &[f32], label: f32) {
         match self.sorts.as_mut_slice() {
             [] => {}
             [binary] => binary.push(rank_key(decisions[0].into(), label > 0.0)),
             sorts => {
-                softmax(decisions, &mut self.probabilities);
+                model.view().probabilities(decisions, &mut self.probabilities);
                 for (class, (sort, p)) in sorts.iter_mut().zip(&self.probabilities).enumerate() {
                     sort.push(rank_key(*p, class == label as usize));
                 }

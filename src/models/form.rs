@@ -16,7 +16,7 @@ use serde::de::{DeserializeOwned, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
-use sgd::{LinearModel, ModelKind, Standardizer};
+use sgd::{Hidden, LinearModel, ModelKind, Network, Standardizer};
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ const VERSION: u64 = 1;
 const TAG: &str = "corgipile_model";
 
 /// All keys, as messages list them.
-const KEYS: [&str; 20] = [
+const KEYS: [&str; 23] = [
     TAG,
     "name",
     "model",
@@ -39,6 +39,9 @@ const KEYS: [&str; 20] = [
     "feature_kind",
     "categories",
     "index_base",
+    "hidden_layers",
+    "activation",
+    "output",
     "weights",
     "intercepts",
     "feature_mean",
@@ -109,7 +112,7 @@ impl Form {
         let keys = Keys::read(text)?;
         let kind: String = keys.required("model", "a text")?;
         let kind: ModelKind = kind.parse().map_err(|_| {
-            let hint = "Known models are: logistic, svm, linear, softmax.".to_owned();
+            let hint = format!("Known models are: {}.", ModelKind::known());
             invalid("model", format!("is \"{}\", which is unknown", excerpt(&kind)), Some(hint))
         })?;
         let (label_type_name, label_type) = keys.label_type()?;
@@ -267,8 +270,10 @@ impl<'a> Keys<'a> {
             (Some(classes), _) => classes,
         };
         match (kind, classes.len()) {
-            (ModelKind::Softmax, 2..) | (_, 2) => {}
-            (ModelKind::Softmax, n) => return refuse(format!("has {n} elements, and must have 2 or more")),
+            (ModelKind::Softmax | ModelKind::Mlp, 2..) | (_, 2) => {}
+            (ModelKind::Softmax | ModelKind::Mlp, n) => {
+                return refuse(format!("has {n} elements, and must have 2 or more"));
+            }
             (_, n) => return refuse(format!("has {n} elements, and must have 2 for model {}", kind.name())),
         }
         if classes.iter().collect::<HashSet<_>>().len() < classes.len() {
@@ -284,8 +289,12 @@ impl<'a> Keys<'a> {
 
     fn linear(&self, kind: ModelKind, classes: Option<&[String]>) -> Result<LinearModel> {
         let outputs = if kind == ModelKind::Softmax { classes.map_or(0, <[String]>::len) } else { 1 };
+        let network = self.network(kind)?;
         let intercepts: Vec<f32> = self.floats("intercepts")?.ok_or_else(|| missing("intercepts"))?;
         let weights: Vec<f32> = self.floats("weights")?.ok_or_else(|| missing("weights"))?;
+        if let Some(network) = network {
+            return of_network(network, classes.map_or(0, <[String]>::len), weights, intercepts);
+        }
         if intercepts.len() != outputs {
             let reason = format!("has {} numbers, and must have {outputs}", intercepts.len());
             let hint = "A softmax model has an intercept per class, any other model one.".to_owned();
@@ -297,7 +306,26 @@ impl<'a> Keys<'a> {
                 "A softmax model has a weight per feature and class, any other model one per feature.".to_owned();
             return Err(invalid("weights", reason, Some(hint)));
         }
-        Ok(LinearModel { dim: weights.len() / outputs, outputs, weights, intercepts })
+        Ok(LinearModel { dim: weights.len() / outputs, outputs, weights, intercepts, network: None })
+    }
+
+    /// What a network is made of; None for other models.
+    fn network(&self, kind: ModelKind) -> Result<Option<Network>> {
+        const KEYS: [&str; 3] = ["hidden_layers", "activation", "output"];
+        if kind != ModelKind::Mlp {
+            return match KEYS.into_iter().find(|key| self.0.contains_key(*key)) {
+                Some(key) => Err(invalid(key, "must not be there: it belongs to model mlp".to_owned(), None)),
+                None => Ok(None),
+            };
+        }
+        let sizes = format!("an array of one to {} whole numbers from 1", Hidden::MAX_LAYERS);
+        let hidden: Hidden = self.required("hidden_layers", &sizes)?;
+        if hidden.sizes().iter().any(|size| i32::try_from(*size).is_err()) {
+            return Err(invalid("hidden_layers", "has a size that is too large".to_owned(), None));
+        }
+        let activation = self.required("activation", "\"sigmoid\", \"relu\" or \"tanh\"")?;
+        let output = self.required("output", "\"sigmoid\" or \"softmax\"")?;
+        Ok(Some(Network { hidden, activation, output }))
     }
 
     fn standardizer(&self, dim: usize) -> Result<Option<Standardizer>> {
@@ -371,6 +399,27 @@ impl<'a> Keys<'a> {
             None => Ok(Some(numbers)),
         }
     }
+}
+
+/// A network of these numbers.
+fn of_network(network: Network, classes: usize, weights: Vec<f32>, intercepts: Vec<f32>) -> Result<LinearModel> {
+    let outputs = network.outputs(classes);
+    let expected = network.intercepts(outputs);
+    if intercepts.len() != expected {
+        let reason = format!("has {} numbers, and must have {expected}", intercepts.len());
+        let hint = "A network has an intercept for each unit of its hidden layers, and for each output.".to_owned();
+        return Err(invalid("intercepts", reason, Some(hint)));
+    }
+    let Some((dim, outputs)) = network.sizes(weights.len(), intercepts.len()) else {
+        let rest = network.weights(0, outputs);
+        let reason = format!(
+            "has {} numbers, and must have {} for each feature and {rest} for the layers behind the first",
+            weights.len(),
+            network.hidden.sizes()[0]
+        );
+        return Err(invalid("weights", reason, None));
+    };
+    Ok(LinearModel { dim, outputs, weights, intercepts, network: Some(network) })
 }
 
 /// A number of a model.
@@ -505,6 +554,11 @@ fn described(model: &Model) -> Result<(Map<String, Value>, String)> {
         put("feature_kind", json!(model.feature_kind.name()));
         put("categories", json!(model.feature_kind.categories(&model.features)));
         put("index_base", json!(model.feature_kind.index_base()));
+        if let Some(network) = model.linear().network {
+            put("hidden_layers", json!(network.hidden));
+            put("activation", json!(network.activation));
+            put("output", json!(network.output));
+        }
         let hyperparameters: Option<JsonB> = row.get(c"hyperparameters");
         put("hyperparameters", hyperparameters.map_or(Value::Null, |JsonB(record)| record));
         put("skipped", json!(row.get::<i64>(c"skipped")));

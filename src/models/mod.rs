@@ -85,12 +85,26 @@ pub fn check_can_store(function: &str, name: Option<&str>) -> Result<()> {
     if found.is_some() { Err(Error::ModelExists(name.to_owned())) } else { Ok(()) }
 }
 
+/// Fails if the database has no place for hidden layers.
+///
+/// # Errors
+/// [`Error::NoNetworks`]
+pub fn check_can_store_networks() -> Result<()> {
+    let table = ModelTable::open();
+    let has = table.has(c"hidden_layers");
+    table.close();
+    if has { Ok(()) } else { Err(Error::NoNetworks) }
+}
+
 /// Stores a model as the current user's, as the next version if there are others of this name, and returns its id.
 ///
 /// # Errors
 /// [`Error::VersionConflict`] if a transaction that this one does not see has stored one with this name meanwhile;
-/// [`Error::ModelExists`] in a database without versions.
+/// [`Error::ModelExists`] in a database without versions, [`Error::NoNetworks`] without hidden layers.
 pub fn store(new: NewModel) -> Result<i64> {
+    if new.linear.network.is_some() {
+        check_can_store_networks()?;
+    }
     let (mean, scale) = new.standardizer.map(|s| (s.mean, s.scale)).unzip();
     let announced = shared_models::enabled().then(|| (new.linear.clone(), mean.clone(), scale.clone()));
     let (mean, scale) = (mean.map(FloatArray), scale.map(FloatArray));
@@ -115,6 +129,12 @@ pub fn store(new: NewModel) -> Result<i64> {
         Field::new("shuffle_bytes", new.shuffle_bytes.map(|bytes| bytes as i64)),
         Field::new("history", Some(JsonString(new.history))),
     ];
+    if let Some(network) = new.linear.network {
+        let sizes: Vec<i32> = network.hidden.sizes().iter().map(|size| *size as i32).collect();
+        fields.push(Field::new("hidden_layers", Some(sizes)));
+        fields.push(Field::new("activation", Some(network.activation.name())));
+        fields.push(Field::new("output", Some(network.output.name())));
+    }
     if let Some(bytes) = new.training_state.filter(|_| state::are_kept()) {
         fields.push(Field::new("training_state", Some(bytes)));
     }

@@ -10,8 +10,9 @@ use crate::pg::relation::existing_base_type;
 use crate::pg::shared_models::{Arrays, Shared};
 use pgrx::{JsonB, pg_sys};
 use serde::{Deserialize, Serialize};
-use sgd::{LinearModel, LinearView, ModelKind, Standardizer};
+use sgd::{Activation, Hidden, LinearModel, LinearView, ModelKind, Network, Output, Standardizer};
 use std::cell::Cell;
+use std::ffi::CStr;
 
 /// The id of a model that was given as a value.
 pub const GIVEN_ID: i64 = 0;
@@ -23,6 +24,8 @@ pub struct Model {
     pub serial: u64,
     pub kind: ModelKind,
     numbers: Numbers,
+    /// the hidden layers, if there are any
+    network: Option<Network>,
     /// ascending; of two, the first is the negative class; none for `linear`
     pub classes: Vec<String>,
     /// the classes as numbers, unless they are text
@@ -80,6 +83,7 @@ impl Model {
             id: GIVEN_ID,
             serial: next_serial(),
             kind: form.kind,
+            network: form.linear.network,
             numbers: Numbers::Own { linear: form.linear, standardizer: form.standardizer },
             values: as_numbers(form.label_type, &classes),
             classes,
@@ -115,7 +119,7 @@ impl Model {
     pub fn linear(&self) -> LinearView<'_> {
         match &self.numbers {
             Numbers::Own { linear, .. } => linear.view(),
-            Numbers::Shared(shared) => view(shared.arrays()),
+            Numbers::Shared(shared) => view(shared.arrays(), self.network.as_ref()),
         }
     }
 
@@ -166,9 +170,13 @@ impl Model {
     }
 }
 
-fn view(arrays: Arrays<'_>) -> LinearView<'_> {
+fn view<'a>(arrays: Arrays<'a>, network: Option<&'a Network>) -> LinearView<'a> {
     let Arrays { weights, intercepts, .. } = arrays;
-    LinearView { dim: weights.len() / intercepts.len().max(1), outputs: intercepts.len(), weights, intercepts }
+    let linear = || (weights.len() / intercepts.len().max(1), intercepts.len());
+    let (dim, outputs) = network.map_or_else(linear, |network| {
+        network.sizes(weights.len(), intercepts.len()).unwrap_or_default() // arrays of a model that was read as one
+    });
+    LinearView { dim, outputs, weights, intercepts, network }
 }
 
 /// The model in a row, or what is wrong with the row.
@@ -186,9 +194,13 @@ fn kind(row: &ModelRow) -> std::result::Result<ModelKind, &'static str> {
 /// All of the model in a row but its numbers.
 fn describe(id: i64, row: &ModelRow, numbers: Numbers) -> std::result::Result<Model, &'static str> {
     let kind = kind(row)?;
+    let network = network(kind, row)?;
     let (dim, outputs) = match &numbers {
         Numbers::Own { linear, .. } => (linear.dim, linear.outputs),
-        Numbers::Shared(shared) => (view(shared.arrays()).dim, view(shared.arrays()).outputs),
+        Numbers::Shared(shared) => {
+            let LinearView { dim, outputs, .. } = view(shared.arrays(), network.as_ref());
+            (dim, outputs)
+        }
     };
     let features: Vec<String> = elements(row.get(c"features")).ok_or("features are NULL")?;
     let feature_kind: String = row.get(c"feature_kind").ok_or("feature_kind is NULL")?;
@@ -199,7 +211,7 @@ fn describe(id: i64, row: &ModelRow, numbers: Numbers) -> std::result::Result<Mo
     if feature_kind.dim().is_some_and(|known| known != dim) {
         return Err("features do not fit the weights");
     }
-    let classes = classes(kind, outputs, row)?;
+    let classes = classes(kind, network.map_or(outputs, |network| network.classes(outputs).unwrap_or(0)), row)?;
     let label_type = row.get(c"label_type").unwrap_or(pg_sys::Oid::INVALID);
     let options: Option<JsonB> = row.get(c"hyperparameters");
     let option = |key: &str, value: &str| options.as_ref().is_some_and(|JsonB(options)| options[key] == value);
@@ -208,6 +220,7 @@ fn describe(id: i64, row: &ModelRow, numbers: Numbers) -> std::result::Result<Mo
         serial: next_serial(),
         kind,
         numbers,
+        network,
         values: as_numbers(label_type, &classes),
         classes,
         label: row.get(c"label").ok_or("label is NULL")?,
@@ -230,13 +243,33 @@ fn weights(kind: ModelKind, row: &ModelRow) -> std::result::Result<LinearModel, 
     const ARRAY: &str = "weights and intercepts are not arrays of one dimension without NULLs";
     let weights = row.floats::<f32>(c"weights").flatten().ok_or(ARRAY)?;
     let intercepts = row.floats::<f32>(c"intercepts").flatten().ok_or(ARRAY)?;
+    if let Some(network) = network(kind, row)? {
+        let sizes = network.sizes(weights.len(), intercepts.len());
+        let (dim, outputs) = sizes.ok_or("weights, intercepts, hidden_layers and output do not fit each other")?;
+        let linear = LinearModel { dim, outputs, weights, intercepts, network: Some(network) };
+        return if linear.is_finite() { Ok(linear) } else { Err("weights are not finite") };
+    }
     let outputs = intercepts.len();
     let fits = if kind == ModelKind::Softmax { outputs > 1 } else { outputs == 1 };
     if !fits || weights.is_empty() || !weights.len().is_multiple_of(outputs) {
         return Err("weights and intercepts do not fit each other");
     }
-    let linear = LinearModel { dim: weights.len() / outputs, outputs, weights, intercepts };
+    let linear = LinearModel { dim: weights.len() / outputs, outputs, weights, intercepts, network: None };
     if linear.is_finite() { Ok(linear) } else { Err("weights are not finite") }
+}
+
+/// The hidden layers of a network.
+fn network(kind: ModelKind, row: &ModelRow) -> std::result::Result<Option<Network>, &'static str> {
+    if kind != ModelKind::Mlp {
+        return Ok(None);
+    }
+    let sizes: Vec<i32> = elements(row.get(c"hidden_layers")).ok_or("hidden_layers are NULL")?;
+    let sizes: Option<Vec<u32>> = sizes.into_iter().map(|size| u32::try_from(size).ok()).collect();
+    let hidden = sizes.and_then(|sizes| Hidden::new(&sizes)).ok_or("hidden_layers cannot be")?;
+    let word = |column: &CStr| row.get::<String>(column);
+    let activation = word(c"activation").and_then(|name| Activation::named(&name)).ok_or("unknown activation")?;
+    let output = word(c"output").and_then(|name| Output::named(&name)).ok_or("unknown output")?;
+    Ok(Some(Network { hidden, activation, output }))
 }
 
 fn standardizer(dim: usize, row: &ModelRow) -> std::result::Result<Option<Standardizer>, &'static str> {
@@ -260,7 +293,7 @@ fn classes(kind: ModelKind, outputs: usize, row: &ModelRow) -> std::result::Resu
         ModelKind::Linear if classes.is_none() => return Ok(Vec::new()),
         ModelKind::Linear => return Err("it has classes"),
         ModelKind::Logistic | ModelKind::Svm => 2,
-        ModelKind::Softmax => outputs,
+        ModelKind::Softmax | ModelKind::Mlp => outputs,
     };
     let classes = elements(classes).ok_or("classes are NULL")?;
     if classes.len() == expected { Ok(classes) } else { Err("classes do not fit the model") }

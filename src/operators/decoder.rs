@@ -67,6 +67,8 @@ pub struct Decoder {
     skipped: u64,
     /// the largest weight that was met
     heaviest: f32,
+    /// dimensions of sparse tuples that a preparation pass has met
+    met_dim: usize,
     /// labels and weights of a page
     values: Vec<Datum>,
     row_weights: Vec<f32>,
@@ -98,6 +100,7 @@ impl Decoder {
             continued: false,
             skipped: 0,
             heaviest: 0.0,
+            met_dim: 0,
             values: Vec::new(),
             row_weights: Vec::new(),
             parts,
@@ -176,6 +179,16 @@ impl Decoder {
             return Err(Error::TooManyWeights { dim, outputs });
         }
         Ok(())
+    }
+
+    /// A preparation pass has met tuples of so many features.
+    pub fn meet_dim(&mut self, dim: usize) {
+        self.met_dim = self.met_dim.max(dim);
+    }
+
+    /// Features of the tuples that a preparation pass has met, if they are sparse arrays; else 0, or less than there are.
+    pub fn met_dim(&self) -> usize {
+        if matches!(self.features, Features::Sparse(_)) { self.met_dim } else { 0 }
     }
 
     /// Forgets how many rows were left out: a new epoch begins.

@@ -1,7 +1,7 @@
 //! A pass over all rows before the first epoch (epoch 0, in natural order): what has to be known before anything can be
 //! learned.
 //!
-//! It finds the classes of a softmax model and how many rows each has, the categories of columns of text, and, if asked,
+//! It finds the classes of a softmax model or a network and how many rows each has, the categories of columns of text, and, if asked,
 //! mean and deviation of the features, all in one. Without any of these there is no such pass.
 
 use super::{Buffers, Features, HELD_OUT};
@@ -20,6 +20,7 @@ pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, standardize: bool) -> R
     let mut counts: Vec<u64> = Vec::new();
     while buffers.next_batch(batch)? {
         check_for_interrupts();
+        buffers.decoder.meet_dim(batch.dim());
         leave_held_out(batch);
         if standardize && batch.dim() > 0 {
             buffers.decoder.check_size(batch.dim(), true)?;

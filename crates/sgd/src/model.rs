@@ -74,6 +74,17 @@ impl LinearView<'_> {
         }
     }
 
+    /// The probabilities of the classes that decisions stand for: of softmax and networks.
+    ///
+    /// # Panics
+    /// If `out` has not a place for every class.
+    pub fn probabilities(&self, decisions: &[f32], out: &mut [f64]) {
+        match self.network {
+            Some(network) => network.probabilities(decisions, out),
+            None => crate::softmax(decisions, out),
+        }
+    }
+
     /// A copy.
     pub fn to_model(&self) -> LinearModel {
         LinearModel {

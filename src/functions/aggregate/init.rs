@@ -74,6 +74,7 @@ fn check(request: &Request) -> Result<()> {
 /// How many numbers the model gives.
 fn outputs(kind: ModelKind, classes: Option<i32>) -> Result<usize> {
     match (kind, classes) {
+        (ModelKind::Mlp, _) => Err(Error::NotByAggregate("model mlp")),
         (ModelKind::Softmax, None) => Err(Error::NullArgument("classes")),
         (ModelKind::Softmax, Some(classes)) if (2..=MAX_CLASSES as i32).contains(&classes) => Ok(classes as usize),
         (ModelKind::Softmax, Some(classes)) => {

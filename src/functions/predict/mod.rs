@@ -119,9 +119,9 @@ fn probabilities(model: &Model, features: impl Features) -> Result<Vec<f64>> {
         ModelKind::Svm => Err(Error::NoProbabilities { model_id: model.id, kind: "an SVM" }),
         ModelKind::Linear => Err(Error::NoProbabilities { model_id: model.id, kind: "a linear regression" }),
         ModelKind::Logistic => decide(model, features, |z| vec![probability(-z[0]), probability(z[0])]),
-        ModelKind::Softmax => decide(model, features, |z| {
-            let mut probabilities = vec![0.0; z.len()];
-            sgd::softmax(z, &mut probabilities);
+        ModelKind::Softmax | ModelKind::Mlp => decide(model, features, |z| {
+            let mut probabilities = vec![0.0; model.classes.len()];
+            model.linear().probabilities(z, &mut probabilities);
             probabilities
         }),
     }

@@ -5,6 +5,7 @@ use crate::operators::sgd::{Request, TrainArguments};
 use crate::pg::arguments::Arguments;
 use crate::pg::require_utf8;
 use serde_json::{Value, json};
+use sgd::ModelKind;
 use shuffle::Strategy;
 
 /// What is to be trained, and how the aggregate is run.
@@ -81,6 +82,7 @@ fn check(request: &Request) -> Result<()> {
     }
     let options = &request.options;
     let given = [
+        ("model mlp", request.kind == ModelKind::Mlp),
         ("option weight", options.weight.is_some()),
         ("option class_weight", options.class_weight.is_some()),
         ("option cache", options.cache.is_some()),

@@ -79,6 +79,9 @@ pub struct Found {
     dim: Option<usize>,
     /// of columns of categories, in their sequence
     categories: Vec<Vec<String>>,
+    /// dimensions of sparse tuples that a preparation pass has met
+    #[serde(default)]
+    met_dim: usize,
     /// dimensions that sparse tuples may have
     limit: Option<usize>,
     standardizer: Option<Standardizer>,
@@ -97,6 +100,7 @@ impl Decoder {
                 _ => None,
             },
             categories: self.features.categories().into_iter().flatten().map(|(_, names)| names).collect(),
+            met_dim: self.met_dim,
             limit: match &self.features {
                 Features::Sparse(columns) => Some(columns.limit()),
                 _ => None,
@@ -124,6 +128,7 @@ impl Decoder {
             Features::Sparse(columns) => found.limit.into_iter().for_each(|limit| columns.set_limit(limit)),
             Features::Columns { .. } => {}
         }
+        self.met_dim = found.met_dim;
         self.scaler = found.standardizer.clone().map(Scaler::new);
         self.preparing = false;
         if found.continued {

@@ -88,7 +88,7 @@ impl Labels {
     pub fn discover(column: &Column, kind: ModelKind, weights: Option<&ClassWeight>) -> Result<Labels> {
         let values = Distinct::new(column.type_oid, column.collation);
         let weights = weights.map(|weights| ClassWeights::new(weights, column)).transpose()?;
-        let limit = if kind == ModelKind::Softmax { MAX_CLASSES } else { 2 };
+        let limit = if kind.has_class_numbers() { MAX_CLASSES } else { 2 };
         let classes = ClassLabels { values, codes: Vec::new(), limit, closed: None, weights };
         Ok(Labels { column: column.name.clone(), meaning: Meaning::Class(Box::new(classes)) })
     }

@@ -13,13 +13,15 @@ use sgd::{Hyperparameters, ModelKind, Stopping};
 const MAX_POINTS: usize = 1_000;
 
 /// What a point may say: arguments, and keys of options.
-const KEYS: [&str; 17] = [
+const KEYS: [&str; 20] = [
     "a",
+    "activation",
     "batch_size",
     "beta1",
     "beta2",
     "decay",
     "epsilon",
+    "hidden_layers",
     "l1",
     "l2",
     "learning_rate",
@@ -27,6 +29,7 @@ const KEYS: [&str; 17] = [
     "momentum",
     "mu",
     "optimizer",
+    "output",
     "patience",
     "power",
     "schedule",

@@ -4,7 +4,7 @@ use super::grid::Point;
 use super::options::Keep;
 use super::request::Request;
 use super::together::learn;
-use super::training::EpochRow;
+use super::training::{EpochRow, check_network};
 use super::validation::Judgement;
 use crate::error::{Error, Notice, Result};
 use crate::operators::MAX_WEIGHTS;
@@ -101,7 +101,8 @@ impl Learners {
     /// point, in its epoch.
     ///
     /// # Errors
-    /// Those of `new`, [`Error::Diverged`], [`Error::OutOfMemory`], [`Error::TooManyModels`]
+    /// Those of `new`, [`Error::Diverged`], [`Error::OutOfMemory`], [`Error::TooManyModels`],
+    /// [`Error::NetworkTooLarge`]
     pub fn learn(
         &mut self,
         request: &Request,
@@ -113,7 +114,14 @@ impl Learners {
         let is_new = self.groups.get(group).is_none_or(Vec::is_empty);
         // before there is any memory for them, and again as sparse rows get longer
         let models = self.models + if is_new { request.points.len() } else { 0 };
-        let weights = models.saturating_mul(batch.dim().max(1)).saturating_mul(outputs);
+        let weights = request.points.iter().map(|point| match point.hyperparameters.design {
+            Some(design) => design.weights(batch.dim(), outputs),
+            None => batch.dim().max(1).saturating_mul(outputs),
+        });
+        let weights = models.saturating_mul(weights.max().unwrap_or_default());
+        for point in &request.points {
+            check_network(&point.hyperparameters, batch.dim(), outputs)?;
+        }
         if models > MAX_MODELS || (models > 1 && weights > MAX_WEIGHTS) {
             return Err(Error::TooManyModels { models, dim: batch.dim() });
         }

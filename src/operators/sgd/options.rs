@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::operators::{CacheMode, ClassWeight, Features, HoldOut, Nulls, Unseen};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use sgd::{Hyperparameters, ModelKind, Optimizer, Schedule, Stopping};
+use sgd::{Activation, Design, Hidden, Hyperparameters, ModelKind, Optimizer, Output, Schedule, Stopping};
 
 /// What `options` say beyond the hyperparameters.
 #[derive(Default)]
@@ -73,8 +73,9 @@ impl Validation {
 }
 
 /// All keys, in the order in which they are listed.
-pub const KNOWN: [&str; 28] = [
+pub const KNOWN: [&str; 31] = [
     "a",
+    "activation",
     "batch_size",
     "beta1",
     "beta2",
@@ -83,6 +84,7 @@ pub const KNOWN: [&str; 28] = [
     "decay",
     "dimensions",
     "epsilon",
+    "hidden_layers",
     "index_base",
     "keep",
     "l1",
@@ -92,6 +94,7 @@ pub const KNOWN: [&str; 28] = [
     "notice",
     "nulls",
     "optimizer",
+    "output",
     "patience",
     "power",
     "schedule",
@@ -106,6 +109,9 @@ pub const KNOWN: [&str; 28] = [
 
 const MAX_BATCH_SIZE: u64 = 1_000_000;
 
+/// Units of a layer: with more, not even one feature would make a model that can be stored.
+const MAX_UNITS: u32 = crate::operators::MAX_WEIGHTS as u32;
+
 impl Options {
     /// Reads `options` for a model of this kind, together with the argument `learning_rate`.
     ///
@@ -119,15 +125,18 @@ impl Options {
         let mut keys = Keys::new(options)?;
         let optimizer = optimizer(&mut keys)?;
         let adapts = matches!(optimizer, Optimizer::Adam { .. });
+        let defaults = Hyperparameters::new(kind);
+        let design = design(&mut keys, kind)?;
         let l2 = keys.number("l2")?.unwrap_or(0.0);
         let hyperparameters = Hyperparameters {
             kind,
-            learning_rate: learning_rate.unwrap_or(if adapts { 0.001 } else { 0.01 }),
+            learning_rate: learning_rate.unwrap_or(if adapts { 0.001 } else { defaults.learning_rate }),
             schedule: schedule(&mut keys, l2, learning_rate)?,
             optimizer,
-            batch_size: keys.integer("batch_size", 1, MAX_BATCH_SIZE)?.unwrap_or(1) as u32,
+            batch_size: keys.integer("batch_size", 1, MAX_BATCH_SIZE)?.map_or(defaults.batch_size, |size| size as u32),
             l1: keys.number("l1")?.unwrap_or(0.0),
             l2,
+            design,
         };
         hyperparameters.validate().map_err(|e| match e.name {
             "learning_rate" => {
@@ -198,6 +207,29 @@ impl Options {
     }
 }
 
+/// What a network is made of; None for other models. The seed is an argument of its own.
+fn design(keys: &mut Keys, kind: ModelKind) -> Result<Option<Design>> {
+    if kind != ModelKind::Mlp {
+        keys.refuse(&["hidden_layers", "activation", "output"], "applies only to model mlp")?;
+        return Ok(None);
+    }
+    let what = format!("an array of one to {} whole numbers from 1 to {MAX_UNITS}", Hidden::MAX_LAYERS);
+    let hidden = keys.take("hidden_layers", &what, |value| {
+        let size = |value: &Value| {
+            let number = value.as_f64().filter(|number| number.fract() == 0.0)?;
+            (1.0..=f64::from(MAX_UNITS)).contains(&number).then_some(number as u32)
+        };
+        let sizes: Option<Vec<u32>> = value.as_array()?.iter().map(size).collect();
+        Hidden::new(&sizes?)
+    })?;
+    let activation = keys.take("activation", "one of \"sigmoid\", \"relu\", \"tanh\"", |value| {
+        value.as_str().and_then(Activation::named)
+    })?;
+    let output = keys.take("output", "\"sigmoid\" or \"softmax\"", |value| value.as_str().and_then(Output::named))?;
+    let (hidden, activation) = (hidden.unwrap_or_default(), activation.unwrap_or_default());
+    Ok(Some(Design { hidden, activation, output, seed: 0 }))
+}
+
 /// The rows to hold out, by a fraction or by a column.
 fn validation(keys: &mut Keys) -> Result<Option<Validation>> {
     let column = keys.take("validation_column", "the name of a column", |v| v.as_str().map(str::to_owned))?;
@@ -253,6 +285,13 @@ pub fn record_hyperparameters(hyper: &Hyperparameters, record: &mut Map<String, 
             add("beta1", json!(beta1));
             add("beta2", json!(beta2));
             add("epsilon", json!(epsilon));
+        }
+    }
+    if let Some(design) = &hyper.design {
+        add("hidden_layers", json!(design.hidden));
+        add("activation", json!(design.activation));
+        if let Some(output) = design.output {
+            add("output", json!(output));
         }
     }
 }

@@ -199,7 +199,7 @@ impl TrainArguments {
             learning_rate: self.learning_rate,
             max_epochs: max_epochs as u32,
         };
-        let (options, points) = grid::points(base, self.grid)?;
+        let (options, mut points) = grid::points(base, self.grid)?;
         let before = resume.as_ref().map_or(0, |resume| resume.epochs);
         if let Some(more) = points.iter().map(|point| point.max_epochs).find(|more| more + before > MAX_EPOCHS as u32) {
             let reason = format!("{more} epochs after {before} are more than {MAX_EPOCHS}");
@@ -225,10 +225,17 @@ impl TrainArguments {
         }
         let shuffling = Shuffling::parse(self.shuffle, self.seed, self.block_size, self.buffer_size)?;
         let shuffling = shuffling.with_sample(self.sample)?;
+        for design in points.iter_mut().filter_map(|point| point.hyperparameters.design.as_mut()) {
+            design.seed = shuffling.seed;
+        }
+        if kind == ModelKind::Mlp {
+            models::check_can_store_networks()?;
+        }
         if workers > 1 && shuffling.strategy != Strategy::CorgiPile {
             return Err(Error::NotByWorkers(shuffling.strategy.name()));
         }
         let together = [
+            ("hidden layers", kind == ModelKind::Mlp),
             ("a warm start", resume.is_some()),
             ("a grid", points.len() > 1),
             ("groups", self.group_by.is_some()),

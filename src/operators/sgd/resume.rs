@@ -11,7 +11,7 @@ use crate::operators::{Features, Found};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use sgd::{Hyperparameters, LinearModel, LinearView, Losses, Trainer, Unfit};
+use sgd::{Hyperparameters, LinearModel, Losses, ModelKind, Trainer, Unfit};
 use std::rc::Rc;
 
 /// A training that goes on.
@@ -86,8 +86,7 @@ impl Resume {
 
     /// The model as it is stored.
     pub fn stored(&self) -> LinearModel {
-        let LinearView { dim, outputs, weights, intercepts } = self.model.linear();
-        LinearModel { dim, outputs, weights: weights.to_vec(), intercepts: intercepts.to_vec() }
+        self.model.linear().to_model()
     }
 
     /// Checks whether the features of a source are those of the model.
@@ -118,13 +117,14 @@ impl Resume {
     /// [`Error::WarmStart`]
     pub fn trainer(&self, hyper: Hyperparameters, dim: usize, outputs: usize, sparse: bool) -> Result<Trainer> {
         let model = &self.model;
-        let hint = "Continue with the optimizer, batch_size, l1 and schedule that it was trained with; leave them out to do so.";
+        let hint = "Continue with the optimizer, batch_size, l1, schedule and hidden layers that it was trained with; leave them out to do so.";
         let trainer = Trainer::resume(hyper, outputs, sparse, &self.trainer);
         let trainer = trainer.map_err(|unfit| {
             refuse(model, &unfit.to_string(), if unfit == Unfit::Malformed { DAMAGED } else { hint })
         })?;
-        let fits = outputs == model.linear().outputs
-            && if sparse { trainer.dim() <= dim.max(model.dim()) } else { trainer.dim() == dim };
+        let expected = if model.kind == ModelKind::Mlp { model.classes.len() } else { model.linear().outputs };
+        let fits =
+            outputs == expected && if sparse { trainer.dim() <= dim.max(model.dim()) } else { trainer.dim() == dim };
         let hint = "Give a source with as many features as the model was trained on.";
         if fits { Ok(trainer) } else { Err(refuse(model, "its training state is that of other features", hint)) }
     }

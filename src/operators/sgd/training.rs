@@ -10,7 +10,7 @@ use super::workers::Team;
 use crate::error::{Error, Notice, Result};
 use crate::models::{self, Categories, ColumnKind, FeatureKind, NewModel};
 use crate::operators::remote::Job;
-use crate::operators::{Buffers, CachePlan, Features, OwnedSpec, Parts, Shuffling, Source};
+use crate::operators::{Buffers, CachePlan, Features, MAX_WEIGHTS, OwnedSpec, Parts, Shuffling, Source};
 use crate::pg::check_for_interrupts;
 use crate::pg::custom_scan::Flags;
 use crate::pg::progress::{self, Progress};
@@ -19,7 +19,7 @@ use pgrx::{IntoDatum, JsonB, pg_sys};
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use sgd::{EpochReport, Trainer};
+use sgd::{EpochReport, Hyperparameters, Trainer};
 use shuffle::Geometry;
 use std::borrow::Cow;
 use std::ffi::c_int;
@@ -352,8 +352,14 @@ impl Training {
         let only = self.only_group.number;
         for part in parts.into_iter().filter(|(group, _)| group_of_model.is_none() || only == Some(*group)) {
             learners.learn(&self.request, outputs, batch, part, |point| {
-                decoder.check_size(batch.dim(), decoder.standardizer().is_some())?;
-                let (hyper, dim, sparse) = (point.hyperparameters, batch.dim(), batch.is_sparse());
+                let (hyper, sparse) = (point.hyperparameters, batch.is_sparse());
+                let dim = match hyper.design {
+                    // its first weights depend on how many features there are
+                    Some(_) => batch.dim().max(decoder.met_dim()),
+                    None => batch.dim(),
+                };
+                decoder.check_size(dim, decoder.standardizer().is_some())?;
+                check_network(&hyper, dim, outputs)?;
                 let mut trainer = match resume {
                     Some(resume) => resume.trainer(hyper, dim, outputs, sparse)?,
                     None => Trainer::new(hyper, dim, outputs, sparse)?,
