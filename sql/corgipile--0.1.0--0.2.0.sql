@@ -80,8 +80,7 @@ CREATE OR REPLACE VIEW corgipile.coefficients WITH (security_invoker = true) AS
            CASE f.place WHEN 0 THEN a.intercepts[c.output] ELSE a.weights[(c.output - 1) * a.dim + f.place] END
            AS coefficient,
            a.mean[f.place] AS mean, a.scale[f.place] AS scale, m.version
-      -- The weights of hidden layers are no coefficients of features.
-      FROM (SELECT * FROM corgipile.stored_models WHERE hidden_layers IS NULL OFFSET 0) AS m
+      FROM corgipile.stored_models AS m
      -- Slices are copies in memory: a subscript of the stored array would read all of it for each weight.
      CROSS JOIN LATERAL (
             SELECT m.weights[:] AS weights, m.intercepts[:] AS intercepts,
@@ -110,6 +109,8 @@ CREATE OR REPLACE VIEW corgipile.coefficients WITH (security_invoker = true) AS
                 ON true
              WHERE m.feature_kind = 'columns'
             ) AS f(feature, place)
+     -- The weights of hidden layers are no coefficients of features.
+     WHERE m.hidden_layers IS NULL
      ORDER BY m.model_id, c.output, f.place;
 
 CREATE OR REPLACE VIEW corgipile.training_history WITH (security_invoker = true) AS

@@ -7,6 +7,7 @@ use tuples::{Batch, Block};
 
 use crate::kernels::{Decisions, Level, sparse_decision};
 use crate::loss::{cross_entropy, softplus};
+use crate::network::decide_rows;
 use crate::spread::Spread;
 use crate::{LinearModel, ModelKind, Output};
 
@@ -173,6 +174,16 @@ impl Evaluation {
 
     /// Judges `model` on all tuples of a block.
     fn add_block(&mut self, model: &LinearModel, block: &Block, show: &mut impl FnMut(&[f32], f32)) {
+        if let Some(network) = &model.network {
+            self.output = Some(network.output);
+            let decisions = decide_rows(network, &model.view(), block.matrix());
+            for (row, &y) in decisions.chunks_exact(model.outputs).zip(block.labels()) {
+                self.judge(row, y);
+                show(row, y);
+            }
+            self.tuples += block.len() as u64;
+            return;
+        }
         let mut scratch = Vec::new();
         self.decisions.clear();
         self.decisions.resize(model.outputs * block.len(), 0.0);

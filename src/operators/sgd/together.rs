@@ -25,7 +25,10 @@ const FLOATS_PER_ENTRY: usize = 8;
 pub fn learn(trainer: &mut Trainer, batch: &Batch, outputs: usize, places: Range<usize>) -> Result<()> {
     let floats =
         if batch.is_sparse() { FLOATS_PER_ENTRY * (batch.nnz() / batch.len().max(1) + 1) } else { batch.stride() };
-    let chunk = trainer.piece().unwrap_or(FLOATS_PER_CHUNK / (floats * outputs)).max(1);
+    let chunk = match trainer.piece() {
+        Some(piece) => piece,
+        None => (FLOATS_PER_CHUNK / (floats * outputs)).max(1),
+    };
     for from in places.clone().step_by(chunk) {
         trainer.learn(batch, from..(from + chunk).min(places.end))?;
         check_for_interrupts();

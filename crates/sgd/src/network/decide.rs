@@ -2,6 +2,9 @@
 //!
 //! Guarantees: a tuple's decisions are the same bits whoever asks, one tuple at a time or a batch.
 
+use tuples::Matrix;
+
+use super::products;
 use super::shape::Network;
 use super::units::Activate;
 use crate::LinearView;
@@ -35,4 +38,28 @@ pub(crate) fn decide(network: &Network, model: &LinearView<'_>, tuple: Tuple<'_>
         std::mem::swap(&mut said, &mut says);
     }
     out.copy_from_slice(&said);
+}
+
+/// The outputs of the network for each row of a matrix, row by row. They may differ from those of [`decide`] in their last
+/// digits.
+pub(crate) fn decide_rows(network: &Network, model: &LinearView<'_>, features: &dyn Matrix) -> Vec<f32> {
+    let (mut weights, mut intercepts) = (model.weights, model.intercepts);
+    let (rows, layers) = (features.rows(), network.hidden.sizes().len() + 1);
+    let mut said = Vec::new();
+    for (i, (inputs, outputs)) in network.layers(model.dim, model.outputs).enumerate() {
+        let (own, rest) = weights.split_at(inputs * outputs);
+        let (own_intercepts, rest_intercepts) = intercepts.split_at(outputs);
+        (weights, intercepts) = (rest, rest_intercepts);
+        let mut says = vec![0.0; rows * outputs];
+        if i == 0 {
+            let by_input: Vec<f32> = (0..inputs).flat_map(|j| own[j..].iter().step_by(inputs)).copied().collect();
+            features.times_matrix(&by_input, outputs, &mut says, &mut Vec::new());
+        } else {
+            products::times_transposed(&said, own, rows, inputs, &mut says);
+        }
+        let activation = (i + 1 < layers).then_some(network.activation);
+        Level::detect().run(Activate { activation, numbers: &mut says, scale: 1.0, intercepts: own_intercepts });
+        said = says;
+    }
+    said
 }

@@ -25,7 +25,7 @@ use tuples::{Batch, Matrix, OutOfMemory};
 use crate::kernels::Level;
 use crate::loss::Totals;
 use crate::{Hyperparameters, LinearModel};
-pub(crate) use decide::{Tuple, decide};
+pub(crate) use decide::{Tuple, decide, decide_rows};
 use layers::{Layer, layers};
 use rows::Rows;
 pub use shape::{Activation, Design, Hidden, Network, Output};
@@ -154,11 +154,17 @@ impl Neural {
         self.piece
     }
 
-    /// Learns from the tuples at the places `range` of the batch's order.
+    /// Learns from the tuples at the places `range` of the batch's order; of blocks, each is a mini-batch.
     ///
     /// # Errors
     /// [`OutOfMemory`]; then nothing was learned, or a part.
     pub(crate) fn learn(&mut self, batch: &Batch, range: Range<usize>) -> Result<(), OutOfMemory> {
+        if batch.has_blocks() {
+            return batch.order()[range].iter().try_for_each(|&place| {
+                let block = batch.block(place as usize);
+                self.learn_matrix(block.matrix(), block.labels(), block.weights())
+            });
+        }
         assert_eq!(batch.is_sparse(), self.rows.is_sparse(), "dense or sparse as the trainer");
         assert!(batch.is_sparse() || batch.dim() == self.dim, "as many features as the trainer was made for");
         self.grow(batch.dim())?;

@@ -1,7 +1,8 @@
 //! Networks against finite differences, a computation by hand, one by the book in f64, and themselves in other forms.
 
 use proptest::prelude::*;
-use tuples::{Batch, Matrix};
+use std::rc::Rc;
+use tuples::{Batch, Block, Matrix};
 
 use super::*;
 use crate::tests::{Noise, batch_of};
@@ -52,6 +53,13 @@ fn sparse(tuples: &[(f32, Vec<f32>, f32)]) -> Batch {
         batch.weights_mut()[i] = *weight;
     }
     batch
+}
+
+fn block(tuples: &[(f32, Vec<f32>, f32)]) -> Rc<Block> {
+    let mut rows = Rows::new(false, tuples[0].1.len(), Level::detect());
+    let batch = dense(tuples);
+    (0..tuples.len()).for_each(|i| rows.push(&batch, i).unwrap());
+    Rc::new(Block::new(Box::new(rows), batch.labels().into()).with_weights(batch.weights().unwrap().into()))
 }
 
 fn train(trainer: &mut Trainer, batch: &Batch, epochs: u32) -> Vec<f64> {
@@ -270,7 +278,18 @@ fn sparse_tuples_and_matrices_give_the_same_model_as_dense_ones() {
                 }
                 of_matrix.end_epoch().unwrap();
             }
+            let mut of_blocks = new(false);
+            let mut blocks = Batch::blocks(20);
+            for tuples in tuples.chunks(60) {
+                blocks.push_block(block(tuples)).unwrap();
+            }
+            for _ in 0..3 {
+                of_blocks.begin_epoch();
+                of_blocks.learn(&blocks, 0..5).unwrap();
+                of_blocks.end_epoch().unwrap();
+            }
             let model = of_dense.model().unwrap();
+            assert_eq!(of_blocks.model().unwrap(), of_matrix.model().unwrap());
             assert_close(&of_sparse.model().unwrap(), &model, 1e-5);
             assert_close(&of_matrix.model().unwrap(), &model, 1e-5);
         }
@@ -491,8 +510,14 @@ fn what_is_judged_is_what_is_decided_dense_or_sparse() {
             assert!((evaluation.loss() - loss).abs() < 1e-5, "{} {loss}", evaluation.loss());
             assert!((evaluation.log_loss() - log_loss).abs() < 1e-9, "{} {log_loss}", evaluation.log_loss());
             assert!((evaluation.accuracy().unwrap() - correct).abs() < 1e-9);
-            assert_eq!(evaluation.confusion().macro_average(), evaluation.confusion().macro_average());
         }
+        let mut evaluation = crate::Evaluation::new(ModelKind::Mlp);
+        let mut blocks = Batch::blocks(7);
+        tuples.chunks(25).for_each(|tuples| blocks.push_block(block(tuples)).unwrap());
+        evaluation.add(&model, &blocks);
+        let loss = tuples.iter().map(|(y, x, _)| book.loss(x, *y)).sum::<f64>() / 60.0;
+        assert!((evaluation.loss() - loss).abs() < 1e-5, "{} {loss}", evaluation.loss());
+        assert_eq!(evaluation.tuples(), 60);
     }
 }
 
