@@ -539,6 +539,17 @@ fn json_datum(text: &str) -> Option<pg_sys::Datum> {
     JsonB(serde_json::from_str(text).ok()?).into_datum()
 }
 
+/// Checks whether a network of so many features can be stored.
+///
+/// # Errors
+/// [`Error::NetworkTooLarge`]
+pub(super) fn check_network(hyper: &Hyperparameters, dim: usize, classes: usize) -> Result<()> {
+    match hyper.design.map(|design| design.weights(dim, classes)) {
+        Some(weights) if weights > MAX_WEIGHTS => Err(Error::NetworkTooLarge { dim, weights }),
+        _ => Ok(()),
+    }
+}
+
 /// What the model is to know of its features.
 pub fn feature_kind(features: &Features, columns: &[String]) -> FeatureKind {
     match (features, features.index_base()) {
