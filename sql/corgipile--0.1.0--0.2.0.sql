@@ -408,3 +408,133 @@ CREATE VIEW corgipile.stat_progress_train AS
       FROM corgipile.progress() AS p
       LEFT JOIN pg_catalog.pg_database AS d ON d.oid = p.datid;
 GRANT SELECT ON corgipile.stat_progress_train TO PUBLIC;
+
+-- ------------------------------------------------------------------------------------------------------------ compression
+
+CREATE TYPE corgipile.toc;
+
+CREATE FUNCTION corgipile.toc_in(cstring) RETURNS corgipile.toc
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_toc_in_wrapper';
+
+CREATE FUNCTION corgipile.toc_out(corgipile.toc) RETURNS cstring
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_toc_out_wrapper';
+
+CREATE FUNCTION corgipile.toc_recv(internal) RETURNS corgipile.toc
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_toc_recv_wrapper';
+
+CREATE FUNCTION corgipile.toc_send(corgipile.toc) RETURNS bytea
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_toc_send_wrapper';
+
+-- external: what is compressed is not compressed again
+CREATE TYPE corgipile.toc (
+    INPUT = corgipile.toc_in, OUTPUT = corgipile.toc_out, RECEIVE = corgipile.toc_recv, SEND = corgipile.toc_send,
+    INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = external
+);
+COMMENT ON TYPE corgipile.toc IS 'a compressed mini-batch: a matrix with a row for each tuple';
+
+CREATE FUNCTION corgipile_toc(entries float8[], encoding text DEFAULT 'auto') RETURNS corgipile.toc
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_wrapper';
+COMMENT ON FUNCTION corgipile_toc(float8[], text) IS 'compresses a matrix';
+
+CREATE FUNCTION corgipile_toc_rows(matrix corgipile.toc) RETURNS int
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_toc_rows_wrapper';
+COMMENT ON FUNCTION corgipile_toc_rows(corgipile.toc) IS 'rows of a compressed matrix';
+
+CREATE FUNCTION corgipile_toc_columns(matrix corgipile.toc) RETURNS int
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_toc_columns_wrapper';
+COMMENT ON FUNCTION corgipile_toc_columns(corgipile.toc) IS 'columns of a compressed matrix';
+
+CREATE FUNCTION corgipile_toc_encoding(matrix corgipile.toc) RETURNS text
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_toc_encoding_wrapper';
+COMMENT ON FUNCTION corgipile_toc_encoding(corgipile.toc) IS 'how a matrix is compressed: den, csr, cvi, dvi, toc, gzip or snappy';
+
+CREATE FUNCTION corgipile_toc_bytes(matrix corgipile.toc) RETURNS bigint
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_toc_bytes_wrapper';
+COMMENT ON FUNCTION corgipile_toc_bytes(corgipile.toc) IS 'bytes that a compressed matrix takes';
+
+CREATE FUNCTION corgipile_toc_ratio(matrix corgipile.toc) RETURNS float8
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_toc_ratio_wrapper';
+COMMENT ON FUNCTION corgipile_toc_ratio(corgipile.toc) IS 'rows times columns times 8 bytes, over the bytes of a compressed matrix';
+
+CREATE FUNCTION corgipile_toc_decompress(matrix corgipile.toc) RETURNS float8[]
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_decompress_wrapper';
+COMMENT ON FUNCTION corgipile_toc_decompress(corgipile.toc) IS 'the matrix as it was';
+
+CREATE FUNCTION corgipile_toc_element(matrix corgipile.toc, "row" int, "column" int) RETURNS float8
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 100
+AS 'MODULE_PATHNAME', 'corgipile_toc_element_wrapper';
+COMMENT ON FUNCTION corgipile_toc_element(corgipile.toc, int, int) IS 'an element of a compressed matrix; rows and columns count from 1';
+
+CREATE FUNCTION corgipile_toc_times(matrix corgipile.toc, "with" float8[]) RETURNS float8[]
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_times_wrapper';
+COMMENT ON FUNCTION corgipile_toc_times(corgipile.toc, float8[]) IS 'product of a compressed matrix with a vector or a matrix';
+
+CREATE FUNCTION corgipile_times_toc("with" float8[], matrix corgipile.toc) RETURNS float8[]
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_times_toc_wrapper';
+COMMENT ON FUNCTION corgipile_times_toc(float8[], corgipile.toc) IS 'product of a vector or a matrix with a compressed matrix';
+
+CREATE FUNCTION corgipile_toc_scale(matrix corgipile.toc, factor float8) RETURNS corgipile.toc
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_scale_wrapper';
+COMMENT ON FUNCTION corgipile_toc_scale(corgipile.toc, float8) IS 'a compressed matrix with each element multiplied by a number';
+
+CREATE FUNCTION corgipile_toc_add(matrix corgipile.toc, summand float8) RETURNS corgipile.toc
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_add_wrapper';
+COMMENT ON FUNCTION corgipile_toc_add(corgipile.toc, float8) IS 'a compressed matrix with a number added to each element';
+
+CREATE OPERATOR * (LEFTARG = corgipile.toc, RIGHTARG = float8[], FUNCTION = corgipile_toc_times);
+CREATE OPERATOR * (LEFTARG = float8[], RIGHTARG = corgipile.toc, FUNCTION = corgipile_times_toc);
+CREATE OPERATOR * (LEFTARG = corgipile.toc, RIGHTARG = float8, FUNCTION = corgipile_toc_scale);
+CREATE OPERATOR + (LEFTARG = corgipile.toc, RIGHTARG = float8, FUNCTION = corgipile_toc_add);
+
+CREATE FUNCTION corgipile_compress(
+    source      text,
+    destination text,
+    label       text   DEFAULT 'label',
+    features    text[] DEFAULT NULL,
+    batch_rows  int    DEFAULT 250,
+    encoding    text   DEFAULT 'auto',
+    "order"     text   DEFAULT 'corgipile',
+    seed        bigint DEFAULT NULL,
+    index_base  int    DEFAULT 1,
+    dimensions  int    DEFAULT NULL,
+    nulls       text   DEFAULT 'error',
+    OUT batches bigint, OUT tuples bigint, OUT bytes bigint, OUT ratio float8, OUT seconds float8, OUT skipped bigint,
+    OUT encodings jsonb
+)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000
+AS 'MODULE_PATHNAME', 'corgipile_compress_wrapper';
+COMMENT ON FUNCTION corgipile_compress(text, text, text, text[], int, text, text, bigint, int, int, text)
+    IS 'writes a table of compressed mini-batches';
+
+CREATE FUNCTION corgipile_compression_report(
+    source     text,
+    label      text   DEFAULT 'label',
+    features   text[] DEFAULT NULL,
+    batch_rows int    DEFAULT 250,
+    "order"    text   DEFAULT 'no_shuffle',
+    seed       bigint DEFAULT NULL,
+    index_base int    DEFAULT 1,
+    dimensions int    DEFAULT NULL,
+    nulls      text   DEFAULT 'error'
+) RETURNS TABLE (
+    encoding text, batches bigint, bytes bigint, ratio float8, stored_bytes bigint, stored_ratio float8, seconds float8
+)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 8
+AS 'MODULE_PATHNAME', 'corgipile_compression_report_wrapper';
+COMMENT ON FUNCTION corgipile_compression_report(text, text, text[], int, text, bigint, int, int, text)
+    IS 'what each encoding would make of mini-batches of a table';

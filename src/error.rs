@@ -20,6 +20,8 @@ pub enum RowAt {
     CtidOf(u32, u32, u16),
     /// 1-based number in the order in which the source query gave its rows
     Number(u64),
+    /// 1-based number in the order in which rows came that may have been shuffled
+    Read(u64),
 }
 
 impl std::fmt::Display for RowAt {
@@ -31,6 +33,7 @@ impl std::fmt::Display for RowAt {
                 write!(f, "({block},{offset}) of {table}")
             }
             RowAt::Number(n) => write!(f, "number {n} of the source"),
+            RowAt::Read(n) => write!(f, "number {n} in the order of reading"),
         }
     }
 }
@@ -102,6 +105,10 @@ pub enum RowFault {
     IndexTwice { column: String, index: i64 },
     #[error("label is too long ({0} bytes)")]
     LabelTooLong(usize),
+    #[error("compressed features are damaged ({0})")]
+    Compressed(String),
+    #[error("{0} labels instead of {1}, as many as the compressed features have rows,")]
+    LabelCount(usize, usize),
     #[error("label {0} is neither -1 nor 1")]
     NotASign(f64),
     #[error("label {label} is no class number from 0 to {}", classes - 1)]
@@ -266,6 +273,24 @@ pub enum Error {
     NotByAggregate(&'static str),
     #[error("several processes cannot train with shuffle strategy {0}")]
     NotByWorkers(&'static str),
+    #[error("{0} cannot be used with a compressed source")]
+    NotOnCompressed(&'static str),
+    #[error("a mini-batch cannot be compressed: {0}")]
+    NotCompressible(String),
+    #[error("there are no arrays of type {0}, which the label has")]
+    LabelArray(String),
+    #[error("the bytes are no value of type corgipile.toc: {0}")]
+    MalformedTocBytes(String),
+    #[error("a value of type corgipile.toc is damaged: {0}")]
+    DamagedToc(String),
+    #[error("{0} in an array that is to be a vector or a matrix")]
+    NotAMatrix(String),
+    #[error("malformed value of type corgipile.toc: {0}")]
+    MalformedToc(String),
+    #[error("element ({row}, {column}) is not in a matrix of {rows} rows and {columns} columns")]
+    NoElement { row: i32, column: i32, rows: usize, columns: usize },
+    #[error("a matrix of {rows} rows and {columns} columns cannot be multiplied with {with} numbers")]
+    Product { rows: usize, columns: usize, with: String },
     #[error("could not store a version of model \"{0}\": another transaction has stored one meanwhile")]
     VersionConflict(String),
     #[error("there are several models named \"{0}\" that you may use")]
@@ -348,7 +373,9 @@ impl Error {
                 | R::WeightNotFinite(..)
                 | R::WeightOutOfRange(..)
                 | R::NegativeWeight(..) => Code::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
-                R::Length(..)
+                R::Compressed(..) => Code::ERRCODE_DATA_CORRUPTED,
+                R::LabelCount(..)
+                | R::Length(..)
                 | R::Dimensions(..)
                 | R::Empty
                 | R::ColumnDimensions(..)
@@ -433,6 +460,13 @@ impl Error {
             Error::CorruptModel(..) => Code::ERRCODE_DATA_CORRUPTED,
             Error::NoModelTable(_) => Code::ERRCODE_UNDEFINED_TABLE,
             Error::SourceChanged => Code::ERRCODE_T_R_SERIALIZATION_FAILURE,
+            Error::MalformedTocBytes(_) => Code::ERRCODE_INVALID_BINARY_REPRESENTATION,
+            Error::DamagedToc(_) => Code::ERRCODE_DATA_CORRUPTED,
+            Error::NotAMatrix(_) => Code::ERRCODE_ARRAY_ELEMENT_ERROR,
+            Error::LabelArray(_) => Code::ERRCODE_DATATYPE_MISMATCH,
+            Error::NotCompressible(_) => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+            Error::MalformedToc(_) => Code::ERRCODE_INVALID_TEXT_REPRESENTATION,
+            Error::NoElement { .. } | Error::Product { .. } => Code::ERRCODE_ARRAY_SUBSCRIPT_ERROR,
             Error::MalformedState(_) => Code::ERRCODE_INVALID_TEXT_REPRESENTATION,
             Error::StateTooLarge(_) => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
             Error::UnfinishedEpoch | Error::NoEpoch | Error::OtherState | Error::StateKind { .. } => {
@@ -441,6 +475,7 @@ impl Error {
             Error::FeatureType(_) => Code::ERRCODE_DATATYPE_MISMATCH,
             Error::NotByAggregate(_)
             | Error::NotByWorkers(_)
+            | Error::NotOnCompressed(_)
             | Error::NotTogether(_)
             | Error::NotInParts(_)
             | Error::NotContinued { .. } => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
@@ -506,6 +541,8 @@ impl Error {
                 R::NotASign(_) | R::NotAClass { .. } => fixed(
                     "Labels are -1 and 1 for logistic and svm, class numbers from 0 for softmax, any numbers for linear.",
                 ),
+                R::Compressed(..) => fixed("Make the table again with corgipile_compress()."),
+                R::LabelCount(..) => fixed("corgipile_compress() writes tables with a label for each row."),
                 R::LabelTooLong(..) => fixed("Labels are at most 8191 bytes long."),
                 R::TooManyGroups { .. } => {
                     fixed("Group by a column with fewer values, or combine rare ones in a query.")
@@ -609,6 +646,14 @@ impl Error {
             Error::NotByAggregate(_) => fixed("Use corgipile_train()."),
             Error::NotByWorkers(_) => fixed("Use shuffle => 'corgipile', or workers => 1."),
             Error::NotTogether(_) => fixed("Use workers => 1."),
+            Error::NotCompressible(_) => fixed("Lower batch_rows."),
+            Error::NotAMatrix(_) => fixed("A vector has one dimension, a matrix two, and neither has NULLs."),
+            Error::MalformedTocBytes(_) | Error::MalformedToc(_) => fixed("Make such values with corgipile_compress() or corgipile_toc()."),
+            Error::NoElement { .. } => fixed("Rows and columns count from 1."),
+            Error::Product { .. } => fixed("A * v takes a number for each column, v * A a number for each row."),
+            Error::NotOnCompressed(_) => {
+                fixed("A row of it is a whole mini-batch. Train on the table that was compressed, or compress others.")
+            }
             Error::NotInParts(_) => fixed("Use shuffle => 'corgipile', or a query as source for each part."),
             Error::WarmStart { hint, .. } | Error::NotContinued { hint, .. } => fixed(hint),
             Error::WorkerLost => {

@@ -201,7 +201,8 @@ impl Curves {
 /// [`Error::EvaluateTypes`]
 fn check_types(model: &Model, found: &Features, categories: &[(String, Vec<String>)]) -> Result<()> {
     let fits = match (&model.feature_kind, found) {
-        (FeatureKind::Array, Features::Array { .. }) | (FeatureKind::Sparse { .. }, Features::Sparse(_)) => true,
+        (FeatureKind::Array, Features::Array { .. } | Features::Compressed(_)) => true,
+        (FeatureKind::Sparse { .. }, Features::Sparse(_)) => true,
         (FeatureKind::Columns(_), Features::Columns { .. }) => categories.is_empty(),
         (FeatureKind::Columns(_), Features::Mixed(_)) => found.categories().as_deref() == Some(categories),
         _ => false,

@@ -2,6 +2,7 @@
 
 mod aggregate;
 mod cluster_factor;
+mod compress;
 mod evaluate;
 mod export;
 mod io_profile;
@@ -11,6 +12,7 @@ mod progress;
 mod shuffle;
 mod shuffle_order;
 mod stat_models;
+mod toc;
 mod train;
 mod train_uda;
 

@@ -4,6 +4,7 @@
 //! name the row, or, for NULLs and if asked, are left out and counted. Tuples are standardized and weighted when they
 //! are decoded, so that one that stays in its batch is never touched again.
 
+mod blocks;
 mod categories;
 mod class_weight;
 mod features;
@@ -243,6 +244,11 @@ impl Decoder {
         !self.preparing && (self.weight.is_some() || self.labels.have_weights())
     }
 
+    /// Does a row have a whole mini-batch?
+    pub fn has_blocks(&self) -> bool {
+        matches!(self.features, Features::Compressed(_))
+    }
+
     /// Are rows being decoded into sparse tuples?
     fn is_sparse(&self) -> bool {
         match self.features {
@@ -259,7 +265,7 @@ impl Decoder {
         if self.parts.is_some() && first < batch.len() {
             batch.tags_mut()[first..].copy_from_slice(&self.row_tags);
         }
-        if self.preparing || first == batch.len() {
+        if self.preparing || first == batch.len() || batch.has_blocks() {
             return;
         }
         if self.is_weighted() {

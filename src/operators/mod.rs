@@ -6,6 +6,7 @@
 pub mod block_shuffle;
 mod buffers;
 mod decoder;
+pub mod mini_batches;
 pub mod preparation;
 mod remote;
 pub mod sgd;

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::pg::array::ArrayReader;
 use crate::pg::number::NumberType;
 use crate::pg::query::{Column, Planned, Query, only_select};
-use crate::pg::relation::{Relation, base_type, quote_identifier};
+use crate::pg::relation::{Relation, base_type, estimated_rows, is_compressed, quote_identifier};
 use pgrx::pg_sys;
 
 /// A source of rows, with its columns.
@@ -68,6 +68,11 @@ impl Source {
             return Ok(names.iter().map(|name| (*name).to_owned()).collect());
         }
         let free = || self.columns.iter().filter(|c| is_free(&c.name));
+        let compressed = |c: &&Column| is_compressed(base_type(c.type_oid));
+        let compressed: Vec<String> = free().filter(compressed).map(|c| c.name.clone()).collect();
+        if compressed.len() == 1 {
+            return Ok(compressed);
+        }
         let numbers: Vec<String> = free()
             .filter(|c| !c.is_key && NumberType::of(base_type(c.type_oid)).is_some())
             .map(|c| c.name.clone())
@@ -111,6 +116,11 @@ impl Source {
     /// The table, view or the like that was named, and not a query.
     pub fn relation(&self) -> Option<pg_sys::Oid> {
         self.relation
+    }
+
+    /// Rows of a table, as far as PostgreSQL has counted them; None of a query, or if it has not.
+    pub fn estimated_rows(&self) -> Option<f64> {
+        self.relation.and_then(estimated_rows)
     }
 
     /// All columns.

@@ -109,16 +109,199 @@ impl ArrayReader {
         Ok(())
     }
 
+    /// Appends the array's elements to `out` as doubles, as [`NumberType::read`] does; nothing if there is a fault.
+    ///
+    /// # Errors
+    /// [`ArrayFault::Dimensions`], [`ArrayFault::Null`]
+    pub fn read_doubles(&self, datum: pg_sys::Datum, out: &mut Vec<f64>) -> Result<(), ArrayFault> {
+        // SAFETY: the datum is an array of the reader's type.
+        unsafe {
+            let quick = with_body(datum, |body| {
+                let [dimensions, data, element, len] = body.cast::<[u32; 4]>().read_unaligned();
+                if (dimensions, data, element) != (1, 0, self.element_oid) {
+                    return false;
+                }
+                let data = body.add(DATA);
+                match self.element {
+                    NumberType::Float8 => {
+                        out.extend((0..len as usize).map(|i| data.cast::<f64>().add(i).read_unaligned()));
+                    }
+                    NumberType::Float4 => {
+                        out.extend((0..len as usize).map(|i| f64::from(data.cast::<f32>().add(i).read_unaligned())));
+                    }
+                    _ => return false,
+                }
+                true
+            });
+            if quick {
+                return Ok(());
+            }
+            let before = out.len();
+            for (i, number) in elements(datum, |value| self.element.read(value))?.into_iter().enumerate() {
+                let Some(number) = number else {
+                    out.truncate(before);
+                    return Err(ArrayFault::Null(i + 1));
+                };
+                out.push(number);
+            }
+            Ok(())
+        }
+    }
+
     /// The type of the elements.
     pub fn element(&self) -> NumberType {
         self.element
     }
 }
 
+/// Reads arrays of any type, element by element.
+#[derive(Debug, Clone, Copy)]
+pub struct AnyArray {
+    element: pg_sys::Oid,
+}
+
+impl AnyArray {
+    /// A reader for arrays of this type (for a domain, give its base type), if it is one.
+    pub fn of(array: pg_sys::Oid) -> Option<AnyArray> {
+        // SAFETY: a lookup in the system cache; InvalidOid if the type is no array.
+        let element = unsafe { pg_sys::get_element_type(array) };
+        (element != pg_sys::Oid::INVALID).then_some(AnyArray { element })
+    }
+
+    /// The type of arrays of such elements, if there is one.
+    pub fn of_elements(element: pg_sys::Oid) -> Option<pg_sys::Oid> {
+        // SAFETY: a lookup in the system cache; InvalidOid if there are no such arrays.
+        let array = unsafe { pg_sys::get_array_type(element) };
+        (array != pg_sys::Oid::INVALID).then_some(array)
+    }
+
+    /// The type of the elements.
+    pub fn element(&self) -> pg_sys::Oid {
+        self.element
+    }
+
+    /// What `read` makes of the elements; None for NULL.
+    ///
+    /// # Errors
+    /// [`ArrayFault::Dimensions`]
+    pub fn elements<T>(
+        &self,
+        datum: pg_sys::Datum,
+        read: impl FnMut(pg_sys::Datum) -> T,
+    ) -> Result<Vec<Option<T>>, ArrayFault> {
+        // SAFETY: the datum is an array of the reader's type.
+        unsafe { elements(datum, read) }
+    }
+}
+
+/// An array of values of one type that is made element by element.
+pub struct ArrayMaker {
+    state: *mut pg_sys::ArrayBuildState,
+    element: pg_sys::Oid,
+}
+
+impl ArrayMaker {
+    /// An empty array of such elements.
+    pub fn new(element: pg_sys::Oid) -> ArrayMaker {
+        ArrayMaker { state: std::ptr::null_mut(), element }
+    }
+
+    /// Appends a copy of a value.
+    pub fn push(&mut self, value: pg_sys::Datum) {
+        // SAFETY: the value is of the element's type; the state has a memory context of its own, below the current one.
+        unsafe {
+            let context = pg_sys::CurrentMemoryContext;
+            self.state = pg_sys::accumArrayResult(self.state, value, false, self.element, context);
+        }
+    }
+
+    /// The array, in the current memory context, to be freed by [`free`]; self is empty afterwards.
+    pub fn take(&mut self) -> pg_sys::Datum {
+        // SAFETY: a state that push() has made, whose memory goes with it; or none, for an array without elements.
+        unsafe {
+            let state = std::mem::replace(&mut self.state, std::ptr::null_mut());
+            if state.is_null() {
+                return pg_sys::Datum::from(pg_sys::construct_empty_array(self.element));
+            }
+            pg_sys::makeArrayResult(state, pg_sys::CurrentMemoryContext)
+        }
+    }
+}
+
+/// Frees a value that was allocated by itself.
+pub fn free(datum: pg_sys::Datum) {
+    // SAFETY: the caller has got the value from a function that says so.
+    unsafe { pg_sys::pfree(datum.cast_mut_ptr()) }
+}
+
+/// A two-dimensional array of doubles, row by row.
+pub fn matrix_of_doubles(columns: usize, values: &[f64]) -> pg_sys::Datum {
+    let rows = values.len() / columns.max(1);
+    // SAFETY: the array is made of as many elements as its dimensions say; one without elements has no dimensions.
+    unsafe {
+        if values.is_empty() {
+            return pg_sys::Datum::from(pg_sys::construct_empty_array(pg_sys::FLOAT8OID));
+        }
+        let mut datums: Vec<pg_sys::Datum> = values.iter().map(|v| pg_sys::Datum::from(v.to_bits())).collect();
+        let (mut sizes, mut bounds) = ([rows as i32, columns as i32], [1, 1]);
+        pg_sys::Datum::from(pg_sys::construct_md_array(
+            datums.as_mut_ptr(),
+            std::ptr::null_mut(),
+            2,
+            sizes.as_mut_ptr(),
+            bounds.as_mut_ptr(),
+            pg_sys::FLOAT8OID,
+            size_of::<f64>() as i32,
+            true,
+            pg_sys::TYPALIGN_DOUBLE as std::ffi::c_char,
+        ))
+    }
+}
+
+/// A double precision array of one or two dimensions: how many rows and columns, and the elements. One dimension is a column.
+///
+/// # Errors
+/// [`ArrayFault::Dimensions`], [`ArrayFault::Null`]
+pub fn read_matrix(datum: pg_sys::Datum) -> Result<([usize; 2], bool, Vec<f64>), ArrayFault> {
+    // SAFETY: the datum is a float8[]; its dimensions lie behind its header, its elements, without NULLs, behind these.
+    unsafe {
+        let array = pg_sys::pg_detoast_datum(datum.cast_mut_ptr()).cast::<pg_sys::ArrayType>();
+        let dimensions = (*array).ndim as usize;
+        if dimensions > 2 {
+            return Err(ArrayFault::Dimensions(dimensions));
+        }
+        let sizes = std::slice::from_raw_parts(array.add(1).cast::<i32>(), dimensions);
+        let [rows, columns] = match sizes {
+            [] => [0, 1],
+            [rows] => [*rows as usize, 1],
+            [rows, columns, ..] => [*rows as usize, *columns as usize],
+        };
+        let mut values = Vec::with_capacity(rows * columns);
+        let (mut datums, mut nulls, mut n) = (std::ptr::null_mut(), std::ptr::null_mut(), 0);
+        pg_sys::deconstruct_array(
+            array,
+            pg_sys::FLOAT8OID,
+            size_of::<f64>() as i32,
+            true,
+            pg_sys::TYPALIGN_DOUBLE as std::ffi::c_char,
+            &mut datums,
+            &mut nulls,
+            &mut n,
+        );
+        for i in 0..n as usize {
+            if *nulls.add(i) {
+                return Err(ArrayFault::Null(i + 1));
+            }
+            values.push(f64::from_bits((*datums.add(i)).value() as u64));
+        }
+        Ok(([rows, columns], dimensions == 2, values))
+    }
+}
+
 /// The elements of any array of at most one dimension, as `read` reads them; None for NULL.
 pub(super) unsafe fn elements<T>(
     datum: pg_sys::Datum,
-    read: impl Fn(pg_sys::Datum) -> T,
+    mut read: impl FnMut(pg_sys::Datum) -> T,
 ) -> Result<Vec<Option<T>>, ArrayFault> {
     // SAFETY: the datum is an array; deconstruct_array gives as many elements as it has.
     unsafe {

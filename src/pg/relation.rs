@@ -1,9 +1,9 @@
 //! Names of relations, and what the catalogs say about their columns.
 
 use super::version::parts_of_name;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, RowAt};
 use pgrx::prelude::*;
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, c_int};
 
 /// A relation, locked against changes of its definition until the transaction ends.
 pub struct Relation {
@@ -144,6 +144,76 @@ pub fn existing_base_type(oid: pg_sys::Oid) -> Option<pg_sys::Oid> {
     // SAFETY: a catalog lookup; NUL if there is no such type.
     let exists = unsafe { pg_sys::get_typtype(oid) } != 0;
     exists.then(|| base_type(oid))
+}
+
+/// Do the rows of this relation have a place in a table, ctid?
+pub fn has_places(relation: pg_sys::Oid) -> bool {
+    // SAFETY: a catalog lookup.
+    let kind = unsafe { pg_sys::get_rel_relkind(relation) } as u8;
+    [pg_sys::RELKIND_RELATION, pg_sys::RELKIND_PARTITIONED_TABLE, pg_sys::RELKIND_MATVIEW].contains(&kind)
+}
+
+/// How many rows PostgreSQL thinks that a relation has; None if it has not counted them.
+pub fn estimated_rows(relation: pg_sys::Oid) -> Option<f64> {
+    // SAFETY: the relation is locked by whoever resolved its name; closed at once.
+    unsafe {
+        let relation = pg_sys::RelationIdGetRelation(relation);
+        if relation.is_null() {
+            return None;
+        }
+        let rows = f64::from((*(*relation).rd_rel).reltuples);
+        pg_sys::RelationClose(relation);
+        (rows >= 0.0).then_some(rows)
+    }
+}
+
+/// The place of a row, of its columns tableoid and ctid.
+pub fn row_at(table: pg_sys::Datum, ctid: pg_sys::Datum) -> RowAt {
+    // SAFETY: a ctid is passed as a pointer to an ItemPointerData.
+    unsafe {
+        let ctid = *ctid.cast_mut_ptr::<pg_sys::ItemPointerData>();
+        let block = u32::from(ctid.ip_blkid.bi_hi) << 16 | u32::from(ctid.ip_blkid.bi_lo);
+        RowAt::CtidOf(table.value() as u32, block, ctid.ip_posid)
+    }
+}
+
+/// A relation's name as users write it, made into one as SQL reads it, and its last part.
+///
+/// # Errors
+/// [`Error::InvalidArgument`]; PostgreSQL's own of what is no name.
+pub fn new_name(argument: &'static str, name: &str) -> Result<String> {
+    let reason = || "it is not a name of one or two parts".to_owned();
+    let refuse = || Error::InvalidArgument { argument, reason: reason(), hint: None };
+    let name = CString::new(name).map_err(|_| refuse())?;
+    // SAFETY: a list of String nodes, as many as the name has parts.
+    unsafe {
+        let parts = pgrx::PgList::<pg_sys::Node>::from_pg(parts_of_name(&name));
+        if !(1..=2).contains(&parts.len()) {
+            return Err(refuse());
+        }
+        let text = |part: *mut pg_sys::Node| CStr::from_ptr((*part.cast::<pg_sys::String>()).sval);
+        let parts = parts.iter_ptr().map(|part| quote_identifier(&text(part).to_string_lossy()));
+        Ok(parts.collect::<Vec<_>>().join("."))
+    }
+}
+
+/// Is it the type of compressed mini-batches, corgipile.toc?
+pub fn is_compressed(oid: pg_sys::Oid) -> bool {
+    compressed_type().is_some_and(|compressed| compressed == oid)
+}
+
+/// The type of compressed mini-batches, corgipile.toc; None if a database has the objects of 0.1.0.
+pub fn compressed_type() -> Option<pg_sys::Oid> {
+    // SAFETY: catalog lookups, of names; InvalidOid if there is no such thing.
+    unsafe {
+        let schema = pg_sys::get_namespace_oid(c"corgipile".as_ptr(), true);
+        let cache = pg_sys::SysCacheIdentifier::TYPENAMENSP as c_int;
+        let column = pg_sys::Anum_pg_type_oid as pg_sys::AttrNumber;
+        let (name, schema) = (pg_sys::Datum::from(c"toc".as_ptr()), pg_sys::Datum::from(schema));
+        let zero = pg_sys::Datum::from(0usize);
+        let oid = pg_sys::GetSysCacheOid(cache, column, name, schema, zero, zero);
+        (oid != pg_sys::Oid::INVALID).then_some(oid)
+    }
 }
 
 /// Is it an enum?

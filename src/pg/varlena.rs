@@ -62,6 +62,21 @@ impl Bytes {
     }
 }
 
+/// Shows `f` the bytes of a value of one of our types, of a bytea or a text, detoasted if need be.
+pub fn with_bytes<R>(datum: pg_sys::Datum, f: impl FnOnce(&[u8]) -> R) -> R {
+    let at = datum.cast_mut_ptr::<pg_sys::varlena>();
+    // SAFETY: the caller says that the datum is a varlena; packed, its header has one byte or four and says how many follow.
+    unsafe {
+        let packed = pg_sys::pg_detoast_datum_packed(at);
+        let bytes = std::slice::from_raw_parts(pgrx::vardata_any(packed).cast::<u8>(), pgrx::varsize_any_exhdr(packed));
+        let result = f(bytes);
+        if packed != at {
+            pg_sys::pfree(packed.cast());
+        }
+        result
+    }
+}
+
 impl Deref for Bytes {
     type Target = [u8];
 
@@ -86,6 +101,13 @@ impl DerefMut for Bytes {
 
 /// What a function returns: a value of a type that only the install script knows.
 pub struct Value(pub(super) pg_sys::Datum);
+
+impl Value {
+    /// A value of the type that the function's declaration in SQL says.
+    pub fn of(datum: pg_sys::Datum) -> Value {
+        Value(datum)
+    }
+}
 
 // SAFETY: the datum is what the function's declaration says.
 unsafe impl BoxRet for Value {

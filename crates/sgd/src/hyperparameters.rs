@@ -216,7 +216,7 @@ pub struct InvalidHyperparameter {
 
 impl Hyperparameters {
     /// The batch size of a training on [blocks](tuples::Block): each is a mini-batch, however many tuples it has.
-    pub const WHOLE_BLOCKS: u32 = 1_000_000;
+    pub const WHOLE_BLOCKS: u32 = u32::MAX;
 
     /// The largest batch size.
     pub const MAX_BATCH_SIZE: u32 = 1_000_000;
@@ -262,7 +262,8 @@ impl Hyperparameters {
             "must not be \"theorem1\", which is about convex losses",
         )?;
         let sizes = 1..=Self::MAX_BATCH_SIZE;
-        require(sizes.contains(&self.batch_size), "batch_size", "must be from 1 to 1000000")?;
+        let is_size = sizes.contains(&self.batch_size) || self.batch_size == Hyperparameters::WHOLE_BLOCKS;
+        require(is_size, "batch_size", "must be from 1 to 1000000")?;
         require(self.l1.is_finite() && self.l1 >= 0.0, "l1", "must be finite and at least 0")?;
         require(self.l2.is_finite() && self.l2 >= 0.0, "l2", "must be finite and at least 0")?;
         require(self.learning_rate * self.l2 < 1.0, "l2", "times learning_rate must be less than 1")

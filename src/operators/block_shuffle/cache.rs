@@ -319,7 +319,8 @@ impl Cache {
     fn decide(&self, batch: &Batch, left: u32, dear: bool) -> State {
         let pages = self.decoded.len() as f64;
         let all = batch.bytes() as f64 / pages * (pages + f64::from(left));
-        let file = self.mode == CacheMode::On || dear;
+        // blocks are compressed where they come from
+        let file = (self.mode == CacheMode::On || dear) && !batch.has_blocks();
         match self.memory {
             Some(_) if left == 0 => State::Filling { memory: Some(u64::MAX), file },
             Some(memory) if file || all <= memory as f64 => State::Filling { memory: Some(memory), file },

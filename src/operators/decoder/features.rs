@@ -1,5 +1,6 @@
 //! The columns that are the features, and how a row of them becomes one of a batch.
 
+use super::blocks::CompressedColumn;
 use super::categories::MixedColumns;
 use super::rows::FIRST_FEATURE;
 use super::sparse::SparseColumns;
@@ -17,6 +18,8 @@ pub enum Features {
     Mixed(Box<MixedColumns>),
     /// a column of indices and a column of values
     Sparse(SparseColumns),
+    /// a column of compressed mini-batches
+    Compressed(Box<CompressedColumn>),
 }
 
 impl Features {
@@ -42,7 +45,7 @@ impl Features {
             Features::Array { dim, .. } => *dim,
             Features::Columns { types, .. } => Some(types.len()),
             Features::Mixed(columns) => Some(columns.numbers()),
-            Features::Sparse(_) => None,
+            Features::Sparse(_) | Features::Compressed(_) => None,
         }
     }
 
@@ -51,7 +54,7 @@ impl Features {
         match self {
             Features::Array { reader, .. } => reader.element() != NumberType::Float4,
             Features::Columns { types, .. } => types.contains(&NumberType::Numeric),
-            Features::Mixed(_) => true,
+            Features::Mixed(_) | Features::Compressed(_) => true,
             Features::Sparse(columns) => columns.convert(),
         }
     }

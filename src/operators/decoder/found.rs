@@ -97,6 +97,7 @@ impl Decoder {
             classes: self.labels.found(),
             dim: match &self.features {
                 Features::Array { dim, .. } => *dim,
+                Features::Compressed(column) => column.dim(),
                 _ => None,
             },
             categories: self.features.categories().into_iter().flatten().map(|(_, names)| names).collect(),
@@ -124,6 +125,7 @@ impl Decoder {
         }
         match &mut self.features {
             Features::Array { dim, .. } => *dim = found.dim,
+            Features::Compressed(column) => column.set_dim(found.dim),
             Features::Mixed(columns) => columns.adopt(&found.categories),
             Features::Sparse(columns) => found.limit.into_iter().for_each(|limit| columns.set_limit(limit)),
             Features::Columns { .. } => {}

@@ -217,7 +217,7 @@ impl Drawn {
         let number = match at {
             RowAt::Ctid(block, offset) => u64::from(block) << 16 | u64::from(offset),
             RowAt::CtidOf(table, block, offset) => u64::from(table) << 48 | u64::from(block) << 16 | u64::from(offset),
-            RowAt::Number(number) => number,
+            RowAt::Number(number) | RowAt::Read(number) => number,
         };
         ((self.keys.key(number) as u64) as f64) < self.fraction * 2f64.powi(64)
     }

@@ -6,6 +6,7 @@ use super::parts::PartFault;
 use super::sparse::{self, SparseError};
 use super::{Decoder, Nulls};
 use crate::error::{Error, Result, RowAt, RowFault};
+use crate::pg::check_for_interrupts;
 use crate::pg::array::{ArrayFault, ArrayReader};
 use crate::pg::number::{NumberFault, NumberType, narrow};
 use crate::pg::row::Row;
@@ -63,7 +64,23 @@ pub struct Weight {
 impl Decoder {
     /// Decodes all rows of a page into `batch`, which gets its shape if it is new.
     pub fn decode_page(&mut self, batch: &mut Batch, page: &mut impl PageRows) -> Result<()> {
-        if self.is_sparse() { self.sparse_page(batch, page) } else { self.dense_page(batch, page) }
+        match () {
+            _ if self.is_sparse() => self.sparse_page(batch, page),
+            _ if self.has_blocks() => self.page_of_blocks(batch, page),
+            _ => self.dense_page(batch, page),
+        }
+    }
+
+    fn page_of_blocks(&mut self, batch: &mut Batch, page: &mut impl PageRows) -> Result<()> {
+        let first = batch.len();
+        self.row_tags.clear();
+        for i in 0..page.len() {
+            let at = page.at(i);
+            self.append_block(batch, page.row(i), at)?;
+            check_for_interrupts();
+        }
+        self.finish(batch, first);
+        Ok(())
     }
 
     fn sparse_page(&mut self, batch: &mut Batch, page: &mut impl PageRows) -> Result<()> {
@@ -178,6 +195,11 @@ impl Decoder {
         let first = batch.len();
         self.row_weights.clear();
         self.row_tags.clear();
+        if self.has_blocks() {
+            self.append_block(batch, row, at)?;
+            self.finish(batch, first);
+            return Ok(());
+        }
         let appended = if self.is_sparse() {
             self.shape_sparse(batch);
             self.append_sparse(batch, row)
@@ -226,10 +248,12 @@ impl Decoder {
 
     /// Makes `batch` one for the tuples that rows become, as far as that is known.
     pub fn shape(&self, batch: &mut Batch) {
-        if self.is_sparse() {
-            self.shape_sparse(batch);
-        } else {
-            self.shape_dense(batch);
+        match &self.features {
+            _ if self.is_sparse() => self.shape_sparse(batch),
+            Features::Compressed(column) => column.dim().into_iter().for_each(|dim| self.shape_blocks(batch, dim)),
+            _ => {
+                self.shape_dense(batch);
+            }
         }
     }
 
@@ -292,7 +316,7 @@ impl Decoder {
                 Err(MixedFault::Null(name)) => return self.null(RowFault::NullFeature(name)),
                 Err(MixedFault::Row(fault)) => return Err(fault),
             },
-            Features::Sparse(_) => {} // never dense
+            Features::Sparse(_) | Features::Compressed(_) => {} // never dense
         }
         self.label_and_weight(label, row)
     }

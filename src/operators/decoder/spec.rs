@@ -1,5 +1,6 @@
 //! How rows become tuples: which columns are read, and what they mean.
 
+use super::blocks::CompressedColumn;
 use super::categories::MixedColumns;
 use super::class_weight::ClassWeight;
 use super::features::Features;
@@ -9,10 +10,10 @@ use super::rows::{FIRST_FEATURE, Weight};
 use super::sparse::SparseColumns;
 use super::{Decoder, MAX_WEIGHTS, Nulls, Unseen};
 use crate::error::{Error, Result};
-use crate::pg::array::ArrayReader;
+use crate::pg::array::{AnyArray, ArrayReader};
 use crate::pg::number::NumberType;
 use crate::pg::query::Column;
-use crate::pg::relation::{base_type, is_enum, type_name};
+use crate::pg::relation::{base_type, is_compressed, is_enum, type_name};
 use crate::pg::sparse::is_index_array;
 use pgrx::pg_sys;
 use sgd::{ModelKind, Standardizer};
@@ -52,6 +53,7 @@ pub struct Known<'a> {
 }
 
 const LABEL_TYPES: &str = "A label is an integer, a number, a boolean, text or an enum.";
+const LABEL_ARRAYS: &str = "A compressed mini-batch has its labels in an array beside it.";
 const TARGET_TYPES: &str = "Model linear predicts a number: its label is a column of numbers, or a boolean.";
 const WEIGHT_TYPES: &str = "A weight is a number.";
 const INDEX_TYPES: &str =
@@ -89,7 +91,13 @@ impl<'a> DecoderSpec<'a> {
     /// [`Labels`].
     pub fn decoder(&self, columns: &[Column]) -> Result<Decoder> {
         let features = self.features(columns)?;
-        let labels = self.labels(columns)?;
+        let labels = match &features {
+            Features::Compressed(_) => self.labels_of(&elements_of(column(columns, self.label)?)?)?,
+            _ => self.labels_of(column(columns, self.label)?)?,
+        };
+        if let Features::Compressed(_) = features {
+            self.check_compressed()?;
+        }
         let weight = self.weight.map(|name| self.weight(column(columns, name)?)).transpose()?;
         let before = self.features.len() + usize::from(weight.is_some());
         let parts = self.parts.filter(|spec| !spec.is_empty());
@@ -98,8 +106,20 @@ impl<'a> DecoderSpec<'a> {
         Ok(Decoder::new(labels, features, weight, self.nulls, standardizer, parts))
     }
 
-    fn labels(&self, columns: &[Column]) -> Result<Labels> {
-        let label = column(columns, self.label)?;
+    /// Looks whether compressed mini-batches will do for this.
+    fn check_compressed(&self) -> Result<()> {
+        if self.weight.is_some() {
+            return Err(Error::NotOnCompressed("the option weight"));
+        }
+        match self.parts {
+            Some(parts) if parts.columns().next().is_some() => {
+                Err(Error::NotOnCompressed("group_by, like the option validation_column,"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn labels_of(&self, label: &Column) -> Result<Labels> {
         let base = base_type(label.type_oid);
         match (NumberType::of(base), self.known) {
             (Some(number), _) if !self.kind.is_classifier() => Ok(Labels::targets(&label.name, number)),
@@ -116,11 +136,18 @@ impl<'a> DecoderSpec<'a> {
         Ok(Weight { number, place: FIRST_FEATURE + self.features.len() })
     }
 
-    fn features(&self, columns: &[Column]) -> Result<Features> {
-        let columns = self.features.iter().map(|name| column(columns, name)).collect::<Result<Vec<_>>>()?;
+    fn features(&self, columns_of_source: &[Column]) -> Result<Features> {
+        let columns = self.features.iter().map(|name| column(columns_of_source, name)).collect::<Result<Vec<_>>>()?;
         let is_array = |column: &&&Column| ArrayReader::of(base_type(column.type_oid)).is_some();
         match columns.as_slice() {
             [] => Err(Error::NoFeatures { hint: FEATURE_TYPES.into() }),
+            [only] if is_compressed(base_type(only.type_oid)) => {
+                let label = column(columns_of_source, self.label)?;
+                let labels = AnyArray::of(base_type(label.type_oid));
+                let labels = labels.ok_or_else(|| column_type("label", label, LABEL_ARRAYS))?;
+                let dim = self.known.map(|known| known.dim);
+                Ok(Features::Compressed(Box::new(CompressedColumn::new(&only.name, dim, &label.name, labels))))
+            }
             [only] if is_array(&only) => {
                 let dim = self.known.map(|known| known.dim);
                 let reader = ArrayReader::of(base_type(only.type_oid));
@@ -180,6 +207,13 @@ pub fn column<'a>(columns: &'a [Column], name: &str) -> Result<&'a Column> {
             columns: columns.iter().map(|c| c.name.clone()).collect(),
         }),
     }
+}
+
+/// The column as if it had what the arrays in it have.
+fn elements_of(column: &Column) -> Result<Column> {
+    let elements = AnyArray::of(base_type(column.type_oid));
+    let type_oid = elements.ok_or_else(|| column_type("label", column, LABEL_ARRAYS))?.element();
+    Ok(Column { type_oid, ..column.clone() })
 }
 
 fn column_type(role: &'static str, column: &Column, hint: &'static str) -> Error {

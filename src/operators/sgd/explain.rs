@@ -87,6 +87,7 @@ fn features(training: &Training) -> String {
     let features = training.buffers.decoder.features();
     let categories = match features {
         Features::Sparse(_) => return format!("{} (sparse)", training.features.join(", ")),
+        Features::Compressed(_) => return format!("{} (compressed)", training.features.join(", ")),
         features => features.categories().unwrap_or_default(),
     };
     let is_category = |name: &String| categories.iter().any(|(column, _)| column == name);
@@ -112,7 +113,7 @@ fn hyperparameters(hyper: &Hyperparameters, explain: Explain) {
             explain.text(c"Optimizer", &format!("adam, beta1 {beta1}, beta2 {beta2}, epsilon {epsilon:e}"));
         }
     }
-    if hyper.batch_size > 1 {
+    if hyper.batch_size > 1 && hyper.batch_size < Hyperparameters::WHOLE_BLOCKS {
         explain.integer(c"Batch Size", hyper.batch_size.into());
     }
     if hyper.l1 > 0.0 {

@@ -145,8 +145,11 @@ impl Learners {
         match learners.as_mut_slice() {
             [learner] if learner.state == State::Learning => learn(&mut learner.trainer, batch, outputs, places)?,
             learners => {
-                let floats =
-                    if batch.is_sparse() { 8 * (batch.nnz() / batch.len().max(1) + 1) } else { batch.stride() };
+                let floats = match () {
+                    _ if batch.is_sparse() => 8 * (batch.nnz() / batch.len().max(1) + 1),
+                    _ if batch.has_blocks() => batch.nnz() / batch.len().max(1) + 1,
+                    _ => batch.stride(),
+                };
                 let chunk = (FLOATS_PER_CHUNK / floats).max(1);
                 for from in places.clone().step_by(chunk) {
                     for learner in learners.iter_mut().filter(|learner| learner.state == State::Learning) {

@@ -80,6 +80,7 @@ impl Loading {
         let unfit = match request.shuffling.strategy {
             _ if request.workers > 1 => Some("each of several processes loads its own"),
             _ if !request.parts.is_empty() => Some("the rows fall into groups or a validation part"),
+            _ if buffers.decoder.has_blocks() => Some("the rows are compressed"),
             Strategy::SlidingWindow | Strategy::Mrs => Some("the strategy keeps tuples in the buffer"),
             _ => None,
         };

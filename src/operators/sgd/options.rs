@@ -12,6 +12,8 @@ use sgd::{Activation, Design, Hidden, Hyperparameters, ModelKind, Optimizer, Out
 /// What `options` say beyond the hyperparameters.
 #[derive(Default)]
 pub struct Options {
+    /// was the size of mini-batches said?
+    pub has_batch_size: bool,
     /// learn mean and deviation first, and train on standardized features
     pub standardize: bool,
     pub nulls: Nulls,
@@ -122,6 +124,7 @@ impl Options {
         kind: ModelKind,
         learning_rate: Option<f64>,
     ) -> Result<(Options, Hyperparameters)> {
+        let has_batch_size = options.as_ref().is_some_and(|options| options.get("batch_size").is_some());
         let mut keys = Keys::new(options)?;
         let optimizer = optimizer(&mut keys)?;
         let adapts = matches!(optimizer, Optimizer::Adam { .. });
@@ -148,6 +151,7 @@ impl Options {
             keys.refuse(&["class_weight"], "applies to classes, and model linear has none")?;
         }
         let options = Options {
+            has_batch_size,
             standardize: keys.take("standardize", "true or false", Value::as_bool)?.unwrap_or_default(),
             nulls: keys.take("nulls", "\"error\" or \"skip\"", read)?.unwrap_or_default(),
             weight: keys.take("weight", "the name of a column", |v| v.as_str().map(str::to_owned))?,
@@ -176,6 +180,14 @@ impl Options {
         }
         if self.dimensions.is_some() && !sparse {
             return Err(invalid("dimensions", only_sparse));
+        }
+        if matches!(features, Features::Compressed(_)) {
+            if self.standardize {
+                return Err(Error::NotOnCompressed("the option standardize"));
+            }
+            if self.has_batch_size {
+                return Err(Error::NotOnCompressed("the option batch_size"));
+            }
         }
         if self.unseen.is_some() && !sparse && !matches!(features, Features::Mixed(_)) {
             return Err(invalid("unseen", "applies only to categories and to sparse features"));
@@ -264,7 +276,9 @@ pub fn record_hyperparameters(hyper: &Hyperparameters, record: &mut Map<String, 
     if !matches!(hyper.schedule, Schedule::Theorem1 { a: Some(_), .. }) {
         add("learning_rate", json!(hyper.learning_rate)); // else it has no part in the rates
     }
-    add("batch_size", json!(hyper.batch_size));
+    if hyper.batch_size < Hyperparameters::WHOLE_BLOCKS {
+        add("batch_size", json!(hyper.batch_size));
+    }
     add("l1", json!(hyper.l1));
     add("l2", json!(hyper.l2));
     add("schedule", json!(hyper.schedule.name()));

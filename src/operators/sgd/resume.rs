@@ -97,7 +97,7 @@ impl Resume {
         let model = &self.model;
         let fits = names == model.features
             && match (&model.feature_kind, features) {
-                (FeatureKind::Array, Features::Array { .. }) => true,
+                (FeatureKind::Array, Features::Array { .. } | Features::Compressed(_)) => true,
                 (FeatureKind::Sparse { index_base }, Features::Sparse(_)) => features.index_base() == Some(*index_base),
                 (FeatureKind::Columns(kinds), Features::Columns { .. }) => kinds.iter().all(is_number),
                 (FeatureKind::Columns(kinds), Features::Mixed(_)) => {

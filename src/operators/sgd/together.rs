@@ -23,8 +23,11 @@ const FLOATS_PER_ENTRY: usize = 8;
 
 /// Learns from these places of a batch's order, for a model with so many outputs.
 pub fn learn(trainer: &mut Trainer, batch: &Batch, outputs: usize, places: Range<usize>) -> Result<()> {
-    let floats =
-        if batch.is_sparse() { FLOATS_PER_ENTRY * (batch.nnz() / batch.len().max(1) + 1) } else { batch.stride() };
+    let floats = match () {
+        _ if batch.is_sparse() => FLOATS_PER_ENTRY * (batch.nnz() / batch.len().max(1) + 1),
+        _ if batch.has_blocks() => batch.nnz() / batch.len().max(1) + 1,
+        _ => batch.stride(),
+    };
     let chunk = match trainer.piece() {
         Some(piece) => piece,
         None => (FLOATS_PER_CHUNK / (floats * outputs)).max(1),

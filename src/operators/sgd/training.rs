@@ -171,6 +171,13 @@ impl Training {
         let spec = request.decoder_spec(&features);
         let mut decoder = source.decoder(&spec)?;
         request.options.check_features(decoder.features())?;
+        if decoder.has_blocks() {
+            if request.workers > 1 {
+                return Err(Error::NotOnCompressed("the argument workers"));
+            }
+            // each mini-batch is as it was compressed
+            request.points.iter_mut().for_each(|p| p.hyperparameters.batch_size = Hyperparameters::WHOLE_BLOCKS);
+        }
         if let Some(resume) = &request.resume {
             resume.check(&features, decoder.features())?;
             if !decoder.adopt_model(&resume.found) {
@@ -311,9 +318,9 @@ impl Training {
             split.begin_epoch(epoch.into());
         }
         while self.buffers.next_batch(batch)? {
-            progress::tuples(batch.order().len());
+            progress::tuples(batch.tuples_in_order());
             let compute = Instant::now();
-            tuples += batch.order().len() as u64;
+            tuples += batch.tuples_in_order() as u64;
             self.learn(epoch, learners, batch)?;
             self.compute += compute.elapsed();
         }
@@ -432,6 +439,9 @@ impl Training {
     /// A small table of which the buffer holds a few pages is learned from page by page.
     fn notice_few_blocks(&self) {
         let Geometry { buffer_blocks, blocks, .. } = self.buffers.geometry();
+        if self.buffers.decoder.has_blocks() {
+            return; // whose mini-batches were mixed when they were made
+        }
         if self.request.shuffling.strategy.shuffles_tuples() && buffer_blocks < blocks.min(FEW_BLOCKS) {
             Notice::FewBlocks { buffer_blocks, blocks }.report();
         }
@@ -553,7 +563,7 @@ pub(super) fn check_network(hyper: &Hyperparameters, dim: usize, classes: usize)
 /// What the model is to know of its features.
 pub fn feature_kind(features: &Features, columns: &[String]) -> FeatureKind {
     match (features, features.index_base()) {
-        (Features::Array { .. }, _) => FeatureKind::Array,
+        (Features::Array { .. } | Features::Compressed(_), _) => FeatureKind::Array,
         (Features::Sparse(_), Some(index_base)) => FeatureKind::Sparse { index_base },
         _ => {
             let categories = features.categories().unwrap_or_default();

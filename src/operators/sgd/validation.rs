@@ -144,7 +144,9 @@ fn judgement(evaluation: &Evaluation) -> Option<Judgement> {
 
 /// An empty batch for tuples like these.
 fn like(batch: &Batch) -> Batch {
-    if batch.is_sparse() {
+    if batch.has_blocks() {
+        Batch::blocks(batch.dim())
+    } else if batch.is_sparse() {
         let mut sparse = Batch::sparse();
         sparse.set_dim(batch.dim());
         sparse

@@ -1,0 +1,308 @@
+//! corgipile_compress(): a table of compressed mini-batches; corgipile_compression_report(): what each encoding would give.
+
+use crate::error::{Error, OrRaise, Result};
+use crate::operators::mini_batches::{BatchSpec, MiniBatches};
+use crate::operators::{Nulls, Shuffling, Source};
+use crate::pg::arguments::{Arguments, Call};
+use crate::pg::array::{AnyArray, free};
+use crate::pg::query::Running;
+use crate::pg::relation::{compressed_type, new_name, qualified_type_name, quote_identifier};
+use crate::pg::spi::{Connection, Sees};
+use crate::pg::varlena::{Bytes, Value};
+use crate::pg::{check_for_interrupts, require_utf8};
+use pgrx::prelude::*;
+use serde_json::{Map, Value as Json, json};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+use toc::Encoding;
+
+/// Most rows that a mini-batch may have.
+const MAX_ROWS: i32 = 1_000_000;
+
+/// Mini-batches that a report looks at.
+const REPORTED: u64 = 1000;
+
+/// What both functions are told of the source.
+struct Request {
+    source: String,
+    label: String,
+    features: Option<Vec<String>>,
+    batch_rows: usize,
+    nulls: Nulls,
+    index_base: u32,
+    dimensions: Option<usize>,
+    shuffling: Shuffling,
+}
+
+/// Where the arguments are that both functions have.
+struct Places {
+    label: usize,
+    features: usize,
+    batch_rows: usize,
+    order: usize,
+    /// and behind it index_base, dimensions, nulls
+    seed: usize,
+}
+
+impl Request {
+    fn of(arguments: &Arguments, places: &Places) -> Result<Request> {
+        require_utf8()?;
+        let features: Option<Vec<Option<String>>> = arguments.get(places.features);
+        let features = features.map(|names| names.into_iter().collect::<Option<Vec<_>>>());
+        let size = |text: &str| Some(text.to_owned());
+        let shuffling =
+            Shuffling::parse(arguments.get(places.order), arguments.get(places.seed), size("auto"), size("10%"));
+        let index_base = within("index_base", arguments.get(places.seed + 1), 0..=1)?;
+        let dimensions: Option<i32> = arguments.get(places.seed + 2);
+        let dimensions = dimensions.map(|given| within("dimensions", Some(given), 1..=i32::MAX)).transpose()?;
+        let nulls: String = arguments.get(places.seed + 3).ok_or(Error::NullArgument("nulls"))?;
+        Ok(Request {
+            source: arguments.get(0).ok_or(Error::NullArgument("source"))?,
+            label: arguments.get(places.label).ok_or(Error::NullArgument("label"))?,
+            features: features.map(|names| names.ok_or(Error::NullArgument("features"))).transpose()?,
+            batch_rows: within("batch_rows", arguments.get(places.batch_rows), 1..=MAX_ROWS)? as usize,
+            nulls: match nulls.as_str() {
+                "error" => Nulls::Error,
+                "skip" => Nulls::Skip,
+                _ => {
+                    let reason = format!("\"{nulls}\" is neither \"error\" nor \"skip\"");
+                    return Err(Error::InvalidArgument { argument: "nulls", reason, hint: None });
+                }
+            },
+            index_base: index_base as u32,
+            dimensions: dimensions.map(|dimensions| dimensions as usize),
+            shuffling: shuffling.map_err(|error| match error {
+                Error::NullArgument(_) => Error::NullArgument("order"),
+                error => error,
+            })?,
+        })
+    }
+
+    /// The features, and the source.
+    fn resolve(&self) -> Result<(Source, Vec<String>)> {
+        let source = Source::resolve(&self.source)?;
+        let features = match &self.features {
+            Some(features) => features.clone(),
+            None => source.default_features(&self.label, &[])?,
+        };
+        Ok((source, features))
+    }
+
+    fn spec<'a>(&'a self, features: &'a [String]) -> BatchSpec<'a> {
+        BatchSpec {
+            label: &self.label,
+            features,
+            nulls: self.nulls,
+            index_base: self.index_base,
+            dimensions: self.dimensions,
+        }
+    }
+}
+
+fn within(argument: &'static str, given: Option<i32>, range: std::ops::RangeInclusive<i32>) -> Result<i32> {
+    let number = given.ok_or(Error::NullArgument(argument))?;
+    if range.contains(&number) {
+        return Ok(number);
+    }
+    let reason = format!("{number} is not from {} to {}", range.start(), range.end());
+    Err(Error::InvalidArgument { argument, reason, hint: None })
+}
+
+/// The encoding with this name; None is the smallest of each mini-batch.
+pub fn encoding(name: &str) -> Result<Option<Encoding>> {
+    if name.eq_ignore_ascii_case("auto") {
+        return Ok(None);
+    }
+    name.parse().map(Some).map_err(|_| {
+        let names: Vec<String> = Encoding::ALL.iter().map(Encoding::to_string).collect();
+        Error::Unknown { what: "encodings", given: name.to_owned(), known: format!("auto, {}", names.join(", ")) }
+    })
+}
+
+/// The bytes of a mini-batch.
+pub fn encode(rows: &toc::Rows, encoding: Option<Encoding>) -> Result<Vec<u8>> {
+    let encoded = match encoding {
+        Some(encoding) => toc::encode(rows, encoding),
+        None => toc::encode_smallest(rows),
+    };
+    encoded.map_err(|error| Error::NotCompressible(error.to_string()))
+}
+
+/// What was written.
+#[derive(Default)]
+struct Written {
+    batches: i64,
+    rows: i64,
+    cells: f64,
+    bytes: i64,
+    skipped: u64,
+    /// mini-batches by their encoding
+    encodings: BTreeMap<String, i64>,
+    time: Duration,
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_compress(fcinfo: pg_sys::FunctionCallInfo) -> Value {
+    let call = Call::new(fcinfo);
+    let written = compress(&call.arguments()).or_raise();
+    let encodings: Map<String, Json> = written.encodings.into_iter().map(|(name, n)| (name, json!(n))).collect();
+    call.row(&[
+        written.batches.into_datum(),
+        written.rows.into_datum(),
+        written.bytes.into_datum(),
+        (written.bytes > 0).then(|| written.cells * 8.0 / written.bytes as f64).into_datum(),
+        written.time.as_secs_f64().into_datum(),
+        (written.skipped as i64).into_datum(),
+        pgrx::JsonB(Json::Object(encodings)).into_datum(),
+    ])
+}
+
+/// Reads the source and writes the table.
+fn compress(arguments: &Arguments) -> Result<Written> {
+    let start = Instant::now();
+    let places = Places { label: 2, features: 3, batch_rows: 4, order: 6, seed: 7 };
+    let request = Request::of(arguments, &places)?;
+    let destination: String = arguments.get(1).ok_or(Error::NullArgument("destination"))?;
+    let encoding = encoding(&arguments.get::<String>(5).ok_or(Error::NullArgument("encoding"))?)?;
+    let destination = new_name("destination", &destination)?;
+    let (source, features) = request.resolve()?;
+    let snapshot = Running::active_snapshot();
+    let mut batches = MiniBatches::open(&source, &request.spec(&features), &request.shuffling, snapshot)?;
+    if batches.must_count() {
+        batches.count()?;
+    }
+    let connection = Connection::open();
+    let sees = Sees::AndOwn(snapshot);
+    let name = match features.as_slice() {
+        [only] if AnyArray::of(source.type_of(only)?).is_some() => only.as_str(),
+        _ if request.label == "features" => "compressed_features",
+        _ => "features",
+    };
+    let label_type = batches.label().type_oid;
+    let sql = format!(
+        "CREATE TABLE {destination} ({} {}[] NOT NULL, {} corgipile.toc NOT NULL)",
+        quote_identifier(&request.label),
+        qualified_type_name(label_type),
+        quote_identifier(name)
+    );
+    connection.run(&sql, &[], sees)?;
+    let array_type = AnyArray::of_elements(label_type).ok_or_else(|| Error::LabelArray(qualified_type_name(label_type)))?;
+    let toc_type = compressed_type().ok_or(Error::NoModelTable("type corgipile.toc does not exist"))?;
+    let sql = format!("INSERT INTO {destination} VALUES ($1, $2)");
+    let insert = connection.prepare(&sql, &[array_type, toc_type], false)?;
+    let mut written = Written::default();
+    while let Some((labels, rows)) = batches.next(request.batch_rows)? {
+        check_for_interrupts();
+        let bytes = encode(rows, encoding)?;
+        let info = toc::info(&bytes).map_err(|error| Error::NotCompressible(error.to_string()))?;
+        written.batches += 1;
+        written.rows += rows.len() as i64;
+        written.cells += rows.len() as f64 * rows.columns() as f64;
+        written.bytes += bytes.len() as i64;
+        *written.encodings.entry(info.encoding.to_string()).or_default() += 1;
+        let value = Bytes::new(&bytes)?;
+        insert.run(&[Some(labels), Some(value.datum())], sees);
+        value.free();
+        free(labels);
+    }
+    written.skipped = batches.skipped();
+    batches.finish();
+    drop(insert);
+    connection.close();
+    if written.rows == 0 {
+        return Err(Error::NoRows("compress"));
+    }
+    written.time = start.elapsed();
+    Ok(written)
+}
+
+/// What an encoding gave.
+#[derive(Default, Clone)]
+struct Given {
+    batches: i64,
+    cells: f64,
+    /// in the layout of the paper, and as it is stored
+    bytes: i64,
+    stored: i64,
+    time: Duration,
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_compression_report(fcinfo: pg_sys::FunctionCallInfo) {
+    let call = Call::new(fcinfo);
+    let mut given = report(&call.arguments()).or_raise().into_iter();
+    call.return_rows(7, |row| {
+        let Some((name, Given { batches, cells, bytes, stored, time })) = given.next() else { return false };
+        let ratio = |bytes: i64| (bytes > 0).then(|| cells * 8.0 / bytes as f64);
+        row.copy_from_slice(&[
+            name.into_datum(),
+            batches.into_datum(),
+            bytes.into_datum(),
+            ratio(bytes).into_datum(),
+            stored.into_datum(),
+            ratio(stored).into_datum(),
+            time.as_secs_f64().into_datum(),
+        ]);
+        true
+    })
+    .or_raise();
+}
+
+/// Compresses a sample of mini-batches in every way.
+fn report(arguments: &Arguments) -> Result<Vec<(String, Given)>> {
+    let places = Places { label: 1, features: 2, batch_rows: 3, order: 4, seed: 5 };
+    let mut request = Request::of(arguments, &places)?;
+    let (source, features) = request.resolve()?;
+    let wanted = REPORTED as f64 * request.batch_rows as f64;
+    if let Some(rows) = source.estimated_rows().filter(|rows| *rows > wanted) {
+        request.shuffling.sample = Some(wanted / rows);
+    }
+    let snapshot = Running::active_snapshot();
+    let mut batches = MiniBatches::open(&source, &request.spec(&features), &request.shuffling, snapshot)?;
+    if batches.must_count() {
+        batches.count()?;
+    }
+    let mut all = vec![Given::default(); Encoding::ALL.len()];
+    let mut auto = Given::default();
+    let mut seen = 0;
+    while let Some((labels, rows)) = batches.next(request.batch_rows)? {
+        free(labels);
+        // what is left over at the end says little of the others
+        if seen == REPORTED || (seen > 0 && rows.len() < request.batch_rows) {
+            break;
+        }
+        seen += 1;
+        let cells = rows.len() as f64 * rows.columns() as f64;
+        let mut smallest = i64::MAX;
+        for (encoding, given) in Encoding::ALL.iter().zip(&mut all) {
+            check_for_interrupts();
+            let start = Instant::now();
+            let stored = encode(rows, Some(*encoding))?.len() as i64;
+            given.time += start.elapsed();
+            let bytes = toc::paper_bytes(rows, *encoding) as i64;
+            given.add(cells, bytes, stored);
+            if !matches!(encoding, Encoding::Gzip | Encoding::Snappy) {
+                smallest = smallest.min(bytes);
+            }
+        }
+        let start = Instant::now();
+        let stored = encode(rows, None)?.len() as i64;
+        auto.time += start.elapsed();
+        auto.add(cells, smallest, stored);
+    }
+    batches.finish();
+    if seen == 0 {
+        return Err(Error::NoRows("compress"));
+    }
+    let named = Encoding::ALL.iter().map(Encoding::to_string).zip(all);
+    Ok(named.chain([("auto".to_owned(), auto)]).collect())
+}
+
+impl Given {
+    fn add(&mut self, cells: f64, bytes: i64, stored: i64) {
+        self.batches += 1;
+        self.cells += cells;
+        self.bytes += bytes;
+        self.stored += stored;
+    }
+}

@@ -1,0 +1,251 @@
+//! The type corgipile.toc, a compressed mini-batch, and what can be done with one.
+
+use super::compress::encode;
+use crate::error::{Error, OrRaise, Result};
+use crate::pg::aggregate::RowCall;
+use crate::pg::array::{ArrayFault, matrix_of_doubles, read_matrix};
+use crate::pg::varlena::{Bytes, Value, with_bytes};
+use pgrx::prelude::*;
+use std::ffi::CString;
+use toc::{Operations, Rows};
+
+// ----------------------------------------------------------------------------------------------------------- the type
+
+#[pg_extern(sql = false)]
+fn corgipile_toc_in(fcinfo: pg_sys::FunctionCallInfo) -> Value {
+    let text = RowCall::new(fcinfo).text().unwrap_or_default();
+    let read = || {
+        let text = text.to_str().map_err(|_| Error::MalformedToc("it is not UTF-8".to_owned()))?;
+        let bytes = toc::text::read(text).map_err(malformed)?;
+        Ok(Bytes::new(&bytes)?.into_value())
+    };
+    read().or_raise()
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_toc_out(fcinfo: pg_sys::FunctionCallInfo) -> CString {
+    CString::new(given(fcinfo, 0, |bytes| toc::text::write(bytes).map_err(damaged))).unwrap_or_default()
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_toc_recv(fcinfo: pg_sys::FunctionCallInfo) -> Value {
+    let bytes = RowCall::new(fcinfo).message().unwrap_or_default();
+    // all of it is looked at once: what is stored is sound
+    let checked = toc::decode(bytes).map_err(|error| Error::MalformedTocBytes(error.to_string()));
+    checked.and_then(|_| Bytes::new(bytes)).or_raise().into_value()
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_toc_send(fcinfo: pg_sys::FunctionCallInfo) -> Value {
+    given(fcinfo, 0, Bytes::new).into_value() // a bytea is just that: the bytes
+}
+
+/// Compresses a matrix.
+#[pg_extern(sql = false)]
+fn corgipile_toc(fcinfo: pg_sys::FunctionCallInfo, encoding: &str) -> Value {
+    let make = || {
+        let ([_, columns], _, values) = matrix(fcinfo, 0)?;
+        let mut rows = Rows::new(columns);
+        for row in values.chunks_exact(columns.max(1)) {
+            rows.push_dense(row).map_err(|error| Error::NotCompressible(error.to_string()))?;
+        }
+        let bytes = encode(&rows, super::compress::encoding(encoding)?)?;
+        Ok(Bytes::new(&bytes)?.into_value())
+    };
+    make().or_raise()
+}
+
+// ------------------------------------------------------------------------------------------------- what is said of one
+
+#[pg_extern(sql = false)]
+fn corgipile_toc_rows(fcinfo: pg_sys::FunctionCallInfo) -> i32 {
+    given(fcinfo, 0, |bytes| Ok(toc::info(bytes).map_err(damaged)?.rows as i32))
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_toc_columns(fcinfo: pg_sys::FunctionCallInfo) -> i32 {
+    given(fcinfo, 0, |bytes| Ok(toc::info(bytes).map_err(damaged)?.columns as i32))
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_toc_encoding(fcinfo: pg_sys::FunctionCallInfo) -> String {
+    given(fcinfo, 0, |bytes| Ok(toc::info(bytes).map_err(damaged)?.encoding.to_string()))
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_toc_bytes(fcinfo: pg_sys::FunctionCallInfo) -> i64 {
+    given(fcinfo, 0, |bytes| Ok(bytes.len() as i64))
+}
+
+/// Rows times columns times 8 bytes, over the bytes that it takes.
+#[pg_extern(sql = false)]
+fn corgipile_toc_ratio(fcinfo: pg_sys::FunctionCallInfo) -> f64 {
+    given(fcinfo, 0, |bytes| {
+        let info = toc::info(bytes).map_err(damaged)?;
+        Ok(info.rows as f64 * info.columns as f64 * 8.0 / bytes.len() as f64)
+    })
+}
+
+/// The matrix as it was.
+#[pg_extern(sql = false)]
+fn corgipile_toc_decompress(fcinfo: pg_sys::FunctionCallInfo) -> Value {
+    given(fcinfo, 0, |bytes| {
+        let rows = toc::decode(bytes).map_err(damaged)?;
+        let mut values = zeros(rows.len(), rows.columns())?;
+        for (i, to) in values.chunks_exact_mut(rows.columns().max(1)).enumerate() {
+            let (indices, entries) = rows.row(i);
+            indices.iter().zip(entries).for_each(|(index, value)| to[*index as usize] = *value);
+        }
+        Ok(Value::of(matrix_of_doubles(rows.columns(), &values)))
+    })
+}
+
+/// An element, by row and column, both from 1.
+#[pg_extern(sql = false)]
+fn corgipile_toc_element(fcinfo: pg_sys::FunctionCallInfo, row: i32, column: i32) -> f64 {
+    given(fcinfo, 0, |bytes| {
+        let matrix = open(bytes)?;
+        let (rows, columns) = (matrix.rows(), matrix.columns());
+        let inside = |i: i32, n: usize| usize::try_from(i).is_ok_and(|i| (1..=n).contains(&i));
+        if !inside(row, rows) || !inside(column, columns) {
+            return Err(Error::NoElement { row, column, rows, columns });
+        }
+        Ok(matrix.get(row as usize - 1, column as usize - 1))
+    })
+}
+
+// ------------------------------------------------------------------------------------------------------------ products
+
+/// A v, or A M.
+#[pg_extern(sql = false)]
+fn corgipile_toc_times(fcinfo: pg_sys::FunctionCallInfo) -> Value {
+    given(fcinfo, 0, |bytes| {
+        let a = open(bytes)?;
+        let ([rows, width], is_matrix, m) = matrix(fcinfo, 1)?;
+        if rows != a.columns() {
+            return Err(product(&*a, [rows, width], is_matrix));
+        }
+        let mut out = zeros(a.rows(), width)?;
+        if is_matrix {
+            a.times_matrix(&m, width, &mut out, &mut Vec::new());
+            Ok(Value::of(matrix_of_doubles(width, &out)))
+        } else {
+            a.times_vector(&m, &mut out, &mut Vec::new());
+            Ok(vector(out))
+        }
+    })
+}
+
+/// v A, or M A.
+#[pg_extern(sql = false)]
+fn corgipile_times_toc(fcinfo: pg_sys::FunctionCallInfo) -> Value {
+    given(fcinfo, 1, |bytes| {
+        let a = open(bytes)?;
+        let ([rows, columns], is_matrix, m) = matrix(fcinfo, 0)?;
+        let inner = if is_matrix { columns } else { rows };
+        if inner != a.rows() {
+            return Err(product(&*a, [rows, columns], is_matrix));
+        }
+        if !is_matrix {
+            let mut out = zeros(a.columns(), 1)?;
+            a.vector_times(&m, &mut out, &mut Vec::new());
+            return Ok(vector(out));
+        }
+        // of the transposes of both
+        let turned = transpose(&m, [rows, columns])?;
+        let mut out = zeros(a.columns(), rows)?;
+        a.transposed_times_matrix(&turned, rows, &mut out, &mut Vec::new());
+        Ok(Value::of(matrix_of_doubles(a.columns(), &transpose(&out, [a.columns(), rows])?)))
+    })
+}
+
+/// A .* c
+#[pg_extern(sql = false)]
+fn corgipile_toc_scale(fcinfo: pg_sys::FunctionCallInfo) -> Value {
+    let factor = RowCall::new(fcinfo).double(1).unwrap_or_default();
+    given(fcinfo, 0, |bytes| {
+        let scaled = match (0.0 * factor).to_bits() {
+            0 => toc::map_values(bytes, |value| value * factor),
+            // what is not there is 0, and 0 times this factor is something else: -0, or NaN
+            _ => unfolded(bytes, |value| value * factor),
+        };
+        Bytes::new(&scaled.map_err(damaged)?)
+    })
+    .into_value()
+}
+
+/// A .+ c
+#[pg_extern(sql = false)]
+fn corgipile_toc_add(fcinfo: pg_sys::FunctionCallInfo) -> Value {
+    let summand = RowCall::new(fcinfo).double(1).unwrap_or_default();
+    given(fcinfo, 0, |bytes| Bytes::new(&toc::add(bytes, summand).map_err(damaged)?)).into_value()
+}
+
+/// Changes every element, also those that are 0, and compresses what comes out.
+fn unfolded(bytes: &[u8], change: impl Fn(f64) -> f64) -> std::result::Result<Vec<u8>, toc::Error> {
+    let old = toc::decode(bytes)?;
+    let mut new = Rows::new(old.columns());
+    let mut row = vec![0.0; old.columns()];
+    for i in 0..old.len() {
+        row.fill(0.0);
+        let (indices, values) = old.row(i);
+        indices.iter().zip(values).for_each(|(index, value)| row[*index as usize] = *value);
+        row.iter_mut().for_each(|value| *value = change(*value));
+        new.push_dense(&row)?;
+    }
+    toc::encode_smallest(&new)
+}
+
+/// Shows `f` the bytes of argument `i`, which is a compressed mini-batch, of a function that is STRICT.
+fn given<T>(fcinfo: pg_sys::FunctionCallInfo, i: usize, f: impl FnOnce(&[u8]) -> Result<T>) -> T {
+    let argument = RowCall::new(fcinfo).argument(i).ok_or(Error::NullArgument("toc"));
+    argument.and_then(|datum| with_bytes(datum, f)).or_raise()
+}
+
+fn open(bytes: &[u8]) -> Result<Box<dyn Operations<f64>>> {
+    toc::open(bytes).map_err(damaged)
+}
+
+/// Argument `i`, an array of doubles: its rows and columns, whether it has two dimensions, and its elements.
+fn matrix(fcinfo: pg_sys::FunctionCallInfo, i: usize) -> Result<([usize; 2], bool, Vec<f64>)> {
+    let array = RowCall::new(fcinfo).argument(i).ok_or(Error::NullArgument("array"))?;
+    read_matrix(array).map_err(|fault| match fault {
+        ArrayFault::Null(i) => Error::NotAMatrix(format!("element {i} is NULL")),
+        ArrayFault::Dimensions(n) => Error::NotAMatrix(format!("{n} dimensions")),
+        ArrayFault::Length(n) | ArrayFault::Number(n, _) => Error::NotAMatrix(format!("{n} elements")),
+    })
+}
+
+fn zeros(rows: usize, columns: usize) -> Result<Vec<f64>> {
+    let len = rows.saturating_mul(columns);
+    let mut zeros = Vec::new();
+    zeros.try_reserve_exact(len).map_err(|_| Error::OutOfMemory(len.saturating_mul(size_of::<f64>())))?;
+    zeros.resize(len, 0.0);
+    Ok(zeros)
+}
+
+fn transpose(m: &[f64], [rows, columns]: [usize; 2]) -> Result<Vec<f64>> {
+    let mut turned = zeros(rows, columns)?;
+    for (i, row) in m.chunks_exact(columns.max(1)).enumerate() {
+        row.iter().enumerate().for_each(|(j, value)| turned[j * rows + i] = *value);
+    }
+    Ok(turned)
+}
+
+fn vector(values: Vec<f64>) -> Value {
+    Value::of(values.into_datum().unwrap_or(pg_sys::Datum::null()))
+}
+
+fn product(a: &dyn Operations<f64>, [rows, columns]: [usize; 2], is_matrix: bool) -> Error {
+    let with = if is_matrix { format!("{rows} times {columns}") } else { rows.to_string() };
+    Error::Product { rows: a.rows(), columns: a.columns(), with }
+}
+
+fn malformed(error: toc::Error) -> Error {
+    Error::MalformedToc(error.to_string())
+}
+
+/// What is stored was checked when it came: somebody has changed it since.
+fn damaged(error: toc::Error) -> Error {
+    Error::DamagedToc(error.to_string())
+}

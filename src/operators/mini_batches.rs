@@ -1,0 +1,327 @@
+//! The rows of a source, gathered into mini-batches that are to be compressed.
+//!
+//! Features are read as doubles: what is compressed is what is there, and not what a learner makes of it.
+
+use super::decoder::column;
+use super::tuple_shuffle::TupleShuffle;
+use super::{Nulls, Shuffling, Source};
+use crate::error::{Error, Result, RowAt, RowFault};
+use crate::pg::check_for_interrupts;
+use crate::pg::array::{ArrayFault, ArrayMaker, ArrayReader};
+use crate::pg::custom_scan::Flags;
+use crate::pg::number::NumberType;
+use crate::pg::query::{Column, Query, Running};
+use crate::pg::relation::{base_type, has_places, quote_identifier, row_at, type_name};
+use crate::pg::row::Row;
+use crate::pg::sparse::is_index_array;
+use pgrx::pg_sys;
+use toc::Rows;
+
+/// Which columns are read, and how.
+pub struct BatchSpec<'a> {
+    pub label: &'a str,
+    pub features: &'a [String],
+    pub nulls: Nulls,
+    /// what sparse features call their first dimension
+    pub index_base: u32,
+    /// dimensions of sparse features; None: as many as it takes
+    pub dimensions: Option<usize>,
+}
+
+/// Where the features are, behind the label.
+enum Kind {
+    /// one array, of as many elements as the first that was met
+    Array { reader: ArrayReader, len: Option<usize> },
+    Columns(Vec<NumberType>),
+    /// arrays of indices and of values
+    Sparse { indices: ArrayReader, values: ArrayReader },
+}
+
+/// The rows of a source, mini-batch by mini-batch.
+pub struct MiniBatches {
+    query: Running,
+    kind: Kind,
+    names: Vec<String>,
+    label: Column,
+    nulls: Nulls,
+    base: i64,
+    /// columns of the matrices; None as long as it is not known
+    dim: Option<usize>,
+    labels: ArrayMaker,
+    rows: Option<Rows>,
+    /// of a row
+    numbers: Vec<f64>,
+    indices: Vec<f64>,
+    entries: Vec<(u32, f64)>,
+    /// is the place of a row behind its features?
+    has_place: bool,
+    read: u64,
+    skipped: u64,
+}
+
+/// The epoch whose order is that of the mini-batches.
+const FIRST_EPOCH: u64 = 1;
+
+/// Most dimensions that sparse features may have.
+const MAX_DIMENSIONS: usize = super::MAX_WEIGHTS;
+
+const FEATURES: &str =
+    "Compressed features are one array of numbers, an array of indices and one of values, or columns of numbers.";
+
+impl MiniBatches {
+    /// Plans and starts the read of a source.
+    ///
+    /// # Errors
+    /// Whatever can be wrong with the source; [`Error::NoFeatures`]
+    pub fn open(
+        source: &Source,
+        spec: &BatchSpec,
+        shuffling: &Shuffling,
+        snapshot: pg_sys::Snapshot,
+    ) -> Result<MiniBatches> {
+        let columns = spec.features.iter().map(|name| source.column(name)).collect::<Result<Vec<_>>>()?;
+        let reader = |column: &Column| ArrayReader::of(base_type(column.type_oid));
+        let kind = match columns.as_slice() {
+            [] => return Err(Error::NoFeatures { hint: FEATURES.into() }),
+            [only] if reader(only).is_some() => match reader(only) {
+                Some(reader) => Kind::Array { reader, len: None },
+                None => return Err(Error::NoFeatures { hint: FEATURES.into() }),
+            },
+            columns => match columns {
+                [indices, values] if is_index_array(base_type(indices.type_oid)) && reader(values).is_some() => {
+                    match (reader(indices), reader(values)) {
+                        (Some(indices), Some(values)) => Kind::Sparse { indices, values },
+                        _ => return Err(Error::NoFeatures { hint: FEATURES.into() }),
+                    }
+                }
+                columns => Kind::Columns(columns.iter().map(|column| number(column)).collect::<Result<Vec<_>>>()?),
+            },
+        };
+        if !matches!(kind, Kind::Sparse { .. }) && spec.dimensions.is_some() {
+            let reason = "applies only to sparse features: an array of indices and an array of values".to_owned();
+            return Err(Error::InvalidArgument { argument: "dimensions", reason, hint: None });
+        }
+        let label = column(source.columns(), spec.label)?.clone();
+        let wanted = std::iter::once(spec.label).chain(spec.features.iter().map(String::as_str));
+        let mut wanted: Vec<String> = wanted.map(quote_identifier).collect();
+        let has_place = source.relation().is_some_and(has_places);
+        if has_place {
+            wanted.extend(["tableoid", "ctid"].map(str::to_owned));
+        }
+        let query = Query::analyze(&format!("SELECT {} FROM {}", wanted.join(", "), source.from()))?;
+        let query = Running::start(shuffling.plan(query), snapshot, 0, Flags::NONE);
+        Ok(MiniBatches {
+            query,
+            dim: match &kind {
+                Kind::Columns(types) => Some(types.len()),
+                Kind::Sparse { .. } => spec.dimensions,
+                Kind::Array { .. } => None,
+            },
+            kind,
+            names: spec.features.to_vec(),
+            labels: ArrayMaker::new(label.type_oid),
+            label,
+            nulls: spec.nulls,
+            base: spec.index_base.into(),
+            rows: None,
+            numbers: Vec::new(),
+            indices: Vec::new(),
+            entries: Vec::new(),
+            has_place,
+            read: 0,
+            skipped: 0,
+        })
+    }
+
+    /// Must all rows be read before it is known how many columns there are?
+    pub fn must_count(&self) -> bool {
+        matches!(self.kind, Kind::Sparse { .. }) && self.dim.is_none()
+    }
+
+    /// Reads all rows to find out how many columns there are, and starts over.
+    ///
+    /// # Errors
+    /// What is wrong with the rows.
+    pub fn count(&mut self) -> Result<()> {
+        let mut dim = 0;
+        while self.read_row()? {
+            dim = self.entries.last().map_or(dim, |(index, _)| dim.max(*index as usize + 1));
+        }
+        self.dim = Some(dim);
+        self.query.rescan();
+        self.query.top::<TupleShuffle>().with(|scan, node| scan.set_epoch(node, FIRST_EPOCH));
+        (self.read, self.skipped) = (0, 0);
+        self.labels.take();
+        Ok(())
+    }
+
+    /// Rows left out because of NULLs.
+    pub fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
+    /// The column of the labels.
+    pub fn label(&self) -> &Column {
+        &self.label
+    }
+
+    /// The next `rows` rows, or what is left of them: their labels, an array to be [freed](crate::pg::array::free), and their
+    /// features. None at the end.
+    ///
+    /// # Errors
+    /// What is wrong with the rows.
+    pub fn next(&mut self, rows: usize) -> Result<Option<(pg_sys::Datum, &Rows)>> {
+        if let Some(rows) = &mut self.rows {
+            rows.clear();
+        }
+        let mut taken = 0;
+        while taken < rows && self.read_row()? {
+            let dim = match (&self.kind, self.dim) {
+                (_, Some(dim)) => dim,
+                (_, None) => *self.dim.insert(self.numbers.len()),
+            };
+            let matrix = self.rows.get_or_insert_with(|| Rows::new(dim));
+            let pushed = match self.kind {
+                Kind::Sparse { .. } => {
+                    let (indices, values): (Vec<u32>, Vec<f64>) = self.entries.iter().copied().unzip();
+                    matrix.push_sparse(&indices, &values)
+                }
+                _ => matrix.push_dense(&self.numbers),
+            };
+            pushed.map_err(|error| Error::NotCompressible(error.to_string()))?;
+            taken += 1;
+        }
+        match &self.rows {
+            Some(matrix) if taken > 0 => Ok(Some((self.labels.take(), matrix))),
+            _ => Ok(None),
+        }
+    }
+
+    /// Ends the read.
+    pub fn finish(self) {
+        self.query.finish();
+    }
+
+    /// Reads the next row that is not left out: its label is with the others, its features are in `numbers`, or, if they are
+    /// sparse, in `entries`. False at the end.
+    fn read_row(&mut self) -> Result<bool> {
+        loop {
+            check_for_interrupts();
+            let Some(row) = self.query.row().map(|slot| slot.row()) else { return Ok(false) };
+            self.read += 1;
+            match self.features(row) {
+                Ok(label) => {
+                    self.labels.push(label);
+                    return Ok(true);
+                }
+                Err(fault) if self.nulls == Nulls::Skip && is_null(&fault) => self.skipped += 1,
+                Err(fault) => {
+                    let place = 1 + self.names.len();
+                    let place = row.get(place).zip(row.get(place + 1)).filter(|_| self.has_place);
+                    let at = place.map_or(RowAt::Read(self.read), |(table, row)| row_at(table, row));
+                    return Err(Box::new(fault).at(at));
+                }
+            }
+        }
+    }
+
+    /// Reads the features of a row, and gives its label.
+    fn features(&mut self, row: Row<'_>) -> std::result::Result<pg_sys::Datum, RowFault> {
+        let label = row.get(0).ok_or(RowFault::NullLabel)?;
+        self.numbers.clear();
+        match &mut self.kind {
+            Kind::Array { reader, len } => {
+                let array = row.get(1).ok_or(RowFault::NullFeatures)?;
+                read(*reader, array, &mut self.numbers, &self.names[0])?;
+                let expected = *len.get_or_insert(self.numbers.len());
+                match self.numbers.len() {
+                    0 => return Err(RowFault::Empty),
+                    found if found != expected => return Err(RowFault::Length(found, expected)),
+                    _ => {}
+                }
+            }
+            Kind::Columns(types) => {
+                for (i, number) in types.iter().enumerate() {
+                    let value = row.get(i + 1).ok_or_else(|| RowFault::NullFeature(self.names[i].clone()))?;
+                    self.numbers.push(number.read(value));
+                }
+            }
+            Kind::Sparse { indices, values } => {
+                let arrays = row.get(1).zip(row.get(2)).ok_or(RowFault::NullFeatures)?;
+                self.indices.clear();
+                read(*indices, arrays.0, &mut self.indices, &self.names[0])?;
+                read(*values, arrays.1, &mut self.numbers, &self.names[1])?;
+                self.sparse()?;
+            }
+        }
+        let names = &self.names;
+        match self.numbers.iter().position(|number| !number.is_finite()) {
+            None => Ok(label),
+            Some(i) => Err(RowFault::NotFinite(
+                match (&self.kind, names.as_slice()) {
+                    (Kind::Columns(_), names) => names[i].clone(),
+                    (_, [.., name]) => format!("{name}[{}]", i + 1),
+                    (_, []) => String::new(),
+                },
+                self.numbers[i],
+            )),
+        }
+    }
+
+    /// Makes entries of indices and values.
+    fn sparse(&mut self) -> std::result::Result<(), RowFault> {
+        let column = || self.names[0].clone();
+        if self.indices.len() != self.numbers.len() {
+            let lengths = [self.indices.len(), self.numbers.len()];
+            return Err(RowFault::Lengths { columns: [column(), self.names[1].clone()], lengths });
+        }
+        let limit = self.dim.unwrap_or(MAX_DIMENSIONS) as i64;
+        self.entries.clear();
+        for (index, value) in self.indices.iter().zip(&self.numbers) {
+            let (index, base) = (*index as i64, self.base);
+            if index < base {
+                return Err(RowFault::IndexBelow { column: column(), index, base });
+            }
+            if index - base >= limit {
+                let (last, said) = (base + limit - 1, self.dim.is_some());
+                return Err(RowFault::IndexBeyond { column: column(), index, last, said, of_model: false });
+            }
+            self.entries.push(((index - base) as u32, *value));
+        }
+        self.entries.sort_unstable_by_key(|(index, _)| *index);
+        match self.entries.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            Some(pair) => Err(RowFault::IndexTwice { column: column(), index: i64::from(pair[0].0) + self.base }),
+            None => Ok(()),
+        }
+    }
+}
+
+fn number(column: &Column) -> Result<NumberType> {
+    NumberType::of(base_type(column.type_oid)).ok_or_else(|| Error::ColumnType {
+        role: "feature",
+        column: column.name.clone(),
+        type_name: type_name(column.type_oid),
+        hint: FEATURES,
+    })
+}
+
+fn read(
+    reader: ArrayReader,
+    array: pg_sys::Datum,
+    into: &mut Vec<f64>,
+    name: &str,
+) -> std::result::Result<(), RowFault> {
+    reader.read_doubles(array, into).map_err(|fault| match fault {
+        ArrayFault::Null(i) => RowFault::NullElement(name.to_owned(), i),
+        ArrayFault::Dimensions(n) => RowFault::ColumnDimensions(name.to_owned(), n),
+        ArrayFault::Length(n) => RowFault::Length(n, n),
+        ArrayFault::Number(i, _) => RowFault::NullElement(name.to_owned(), i),
+    })
+}
+
+fn is_null(fault: &RowFault) -> bool {
+    matches!(
+        fault,
+        RowFault::NullLabel | RowFault::NullFeatures | RowFault::NullFeature(_) | RowFault::NullElement(..)
+    )
+}
