@@ -107,6 +107,8 @@ pub enum RowFault {
     LabelTooLong(usize),
     #[error("compressed features are damaged ({0})")]
     Compressed(String),
+    #[error("compressed features have {columns} columns, more than {limit},")]
+    TooManyColumns { columns: usize, limit: usize },
     #[error("{0} labels instead of {1}, as many as the compressed features have rows,")]
     LabelCount(usize, usize),
     #[error("label {0} is neither -1 nor 1")]
@@ -283,6 +285,8 @@ pub enum Error {
     MalformedTocBytes(String),
     #[error("a value of type corgipile.toc is damaged: {0}")]
     DamagedToc(String),
+    #[error("an array of {0} elements is too large")]
+    TooManyElements(usize),
     #[error("{0} in an array that is to be a vector or a matrix")]
     NotAMatrix(String),
     #[error("malformed value of type corgipile.toc: {0}")]
@@ -388,7 +392,8 @@ impl Error {
                     Code::ERRCODE_INVALID_PARAMETER_VALUE
                 }
                 R::Appeared { .. } => Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                R::LabelTooLong(..)
+                R::TooManyColumns { .. }
+                | R::LabelTooLong(..)
                 | R::CategoryTooLong(..)
                 | R::TooManyClasses { .. }
                 | R::TooManyGroups { .. }
@@ -464,9 +469,9 @@ impl Error {
             Error::DamagedToc(_) => Code::ERRCODE_DATA_CORRUPTED,
             Error::NotAMatrix(_) => Code::ERRCODE_ARRAY_ELEMENT_ERROR,
             Error::LabelArray(_) => Code::ERRCODE_DATATYPE_MISMATCH,
-            Error::NotCompressible(_) => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+            Error::NotCompressible(_) | Error::TooManyElements(_) => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
             Error::MalformedToc(_) => Code::ERRCODE_INVALID_TEXT_REPRESENTATION,
-            Error::NoElement { .. } | Error::Product { .. } => Code::ERRCODE_ARRAY_SUBSCRIPT_ERROR,
+            Error::NoElement { .. } | Error::Product { .. } => Code::ERRCODE_ARRAY_ELEMENT_ERROR,
             Error::MalformedState(_) => Code::ERRCODE_INVALID_TEXT_REPRESENTATION,
             Error::StateTooLarge(_) => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
             Error::UnfinishedEpoch | Error::NoEpoch | Error::OtherState | Error::StateKind { .. } => {
@@ -541,6 +546,7 @@ impl Error {
                 R::NotASign(_) | R::NotAClass { .. } => fixed(
                     "Labels are -1 and 1 for logistic and svm, class numbers from 0 for softmax, any numbers for linear.",
                 ),
+                R::TooManyColumns { .. } => fixed("A model has at most 134217727 weights."),
                 R::Compressed(..) => fixed("Make the table again with corgipile_compress()."),
                 R::LabelCount(..) => fixed("corgipile_compress() writes tables with a label for each row."),
                 R::LabelTooLong(..) => fixed("Labels are at most 8191 bytes long."),

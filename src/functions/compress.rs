@@ -187,7 +187,7 @@ fn compress(arguments: &Arguments) -> Result<Written> {
     );
     connection.run(&sql, &[], sees)?;
     let array_type = AnyArray::of_elements(label_type).ok_or_else(|| Error::LabelArray(qualified_type_name(label_type)))?;
-    let toc_type = compressed_type().ok_or(Error::NoModelTable("type corgipile.toc does not exist"))?;
+    let toc_type = compressed_type().ok_or(Error::NoModelTable("corgipile.toc".into()))?;
     let sql = format!("INSERT INTO {destination} VALUES ($1, $2)");
     let insert = connection.prepare(&sql, &[array_type, toc_type], false)?;
     let mut written = Written::default();

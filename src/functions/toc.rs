@@ -42,14 +42,15 @@ fn corgipile_toc_send(fcinfo: pg_sys::FunctionCallInfo) -> Value {
 
 /// Compresses a matrix.
 #[pg_extern(sql = false)]
-fn corgipile_toc(fcinfo: pg_sys::FunctionCallInfo, encoding: &str) -> Value {
+fn corgipile_toc(fcinfo: pg_sys::FunctionCallInfo) -> Value {
     let make = || {
+        let encoding: String = RowCall::new(fcinfo).get(1).ok_or(Error::NullArgument("encoding"))?;
         let ([_, columns], _, values) = matrix(fcinfo, 0)?;
         let mut rows = Rows::new(columns);
         for row in values.chunks_exact(columns.max(1)) {
             rows.push_dense(row).map_err(|error| Error::NotCompressible(error.to_string()))?;
         }
-        let bytes = encode(&rows, super::compress::encoding(encoding)?)?;
+        let bytes = encode(&rows, super::compress::encoding(&encoding)?)?;
         Ok(Bytes::new(&bytes)?.into_value())
     };
     make().or_raise()
@@ -102,8 +103,11 @@ fn corgipile_toc_decompress(fcinfo: pg_sys::FunctionCallInfo) -> Value {
 
 /// An element, by row and column, both from 1.
 #[pg_extern(sql = false)]
-fn corgipile_toc_element(fcinfo: pg_sys::FunctionCallInfo, row: i32, column: i32) -> f64 {
+fn corgipile_toc_element(fcinfo: pg_sys::FunctionCallInfo) -> f64 {
     given(fcinfo, 0, |bytes| {
+        let call = RowCall::new(fcinfo);
+        let row = call.get(1).ok_or(Error::NullArgument("row"))?;
+        let column = call.get(2).ok_or(Error::NullArgument("column"))?;
         let matrix = open(bytes)?;
         let (rows, columns) = (matrix.rows(), matrix.columns());
         let inside = |i: i32, n: usize| usize::try_from(i).is_ok_and(|i| (1..=n).contains(&i));
@@ -167,12 +171,19 @@ fn corgipile_toc_scale(fcinfo: pg_sys::FunctionCallInfo) -> Value {
         let scaled = match (0.0 * factor).to_bits() {
             0 => toc::map_values(bytes, |value| value * factor),
             // what is not there is 0, and 0 times this factor is something else: -0, or NaN
-            _ => unfolded(bytes, |value| value * factor),
+            _ => {
+                let info = toc::info(bytes).map_err(damaged)?;
+                zeros(info.rows, info.columns)?; // is there memory for all of it?
+                unfolded(bytes, |value| value * factor)
+            }
         };
         Bytes::new(&scaled.map_err(damaged)?)
     })
     .into_value()
 }
+
+/// Elements of the largest array that there may be: 1 GB of doubles.
+const MAX_ELEMENTS: usize = 134_217_727;
 
 /// A .+ c
 #[pg_extern(sql = false)]
@@ -218,6 +229,9 @@ fn matrix(fcinfo: pg_sys::FunctionCallInfo, i: usize) -> Result<([usize; 2], boo
 
 fn zeros(rows: usize, columns: usize) -> Result<Vec<f64>> {
     let len = rows.saturating_mul(columns);
+    if len > MAX_ELEMENTS {
+        return Err(Error::TooManyElements(len));
+    }
     let mut zeros = Vec::new();
     zeros.try_reserve_exact(len).map_err(|_| Error::OutOfMemory(len.saturating_mul(size_of::<f64>())))?;
     zeros.resize(len, 0.0);

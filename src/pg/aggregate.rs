@@ -2,7 +2,7 @@
 
 use super::varlena::Bytes;
 use crate::error::Result;
-use pgrx::pg_sys;
+use pgrx::{FromDatum, pg_sys};
 use std::ffi::{CStr, c_int};
 
 /// A call of a C function, with as little done per call as there is to do.
@@ -24,6 +24,12 @@ impl RowCall {
             let argument = (*self.0).args.as_slice((*self.0).nargs as usize)[i];
             (!argument.isnull).then_some(argument.value)
         }
+    }
+
+    /// Argument `i` as a value of Rust's own.
+    pub fn get<T: FromDatum>(self, i: usize) -> Option<T> {
+        // SAFETY: the declaration says that the argument is a T.
+        self.argument(i).and_then(|datum| unsafe { T::from_datum(datum, false) })
     }
 
     /// Argument `i`, a double.

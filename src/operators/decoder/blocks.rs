@@ -1,6 +1,6 @@
 //! Compressed mini-batches: a column of type corgipile.toc with the features, and one with an array of their labels.
 
-use super::Decoder;
+use super::{Decoder, MAX_WEIGHTS};
 use super::rows::FIRST_FEATURE;
 use crate::error::{Error, Result, RowAt, RowFault};
 use crate::pg::array::{AnyArray, ArrayFault};
@@ -39,6 +39,11 @@ impl CompressedColumn {
     /// Unpacks the features, of which none may be infinite or NaN.
     fn matrix(&mut self, bytes: &[u8]) -> std::result::Result<Box<dyn Matrix>, RowFault> {
         let damaged = |error: toc::Error| RowFault::Compressed(error.to_string());
+        // a few bytes may say that there are a great many columns
+        let columns = toc::info(bytes).map_err(damaged)?.columns;
+        if columns > MAX_WEIGHTS {
+            return Err(RowFault::TooManyColumns { columns, limit: MAX_WEIGHTS });
+        }
         let matrix = toc::matrix(bytes).map_err(damaged)?;
         let expected = *self.dim.get_or_insert(matrix.columns());
         if matrix.columns() != expected {

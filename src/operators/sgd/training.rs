@@ -171,12 +171,8 @@ impl Training {
         let spec = request.decoder_spec(&features);
         let mut decoder = source.decoder(&spec)?;
         request.options.check_features(decoder.features())?;
-        if decoder.has_blocks() {
-            if request.workers > 1 {
-                return Err(Error::NotOnCompressed("the argument workers"));
-            }
-            // each mini-batch is as it was compressed
-            request.points.iter_mut().for_each(|p| p.hyperparameters.batch_size = Hyperparameters::WHOLE_BLOCKS);
+        if decoder.has_blocks() && request.workers > 1 {
+            return Err(Error::NotOnCompressed("the argument workers"));
         }
         if let Some(resume) = &request.resume {
             resume.check(&features, decoder.features())?;
@@ -190,6 +186,10 @@ impl Training {
         let cache = Some(CachePlan { mode: request.options.cache.unwrap_or_default(), epochs: request.max_epochs });
         let in_parts = !request.parts.is_empty();
         let planned = source.plan(&spec, &Shuffling { first_epoch, cache, in_parts, ..request.shuffling.clone() })?;
+        if decoder.has_blocks() {
+            // each mini-batch is as it was compressed
+            request.points.iter_mut().for_each(|p| p.hyperparameters.batch_size = Hyperparameters::WHOLE_BLOCKS);
+        }
         let buffers = Buffers::new(Running::start(planned, snapshot, instrument, flags), decoder);
         let job = Job::new(
             OwnedSpec::new(&request.decoder_spec(&features), source.columns()),
