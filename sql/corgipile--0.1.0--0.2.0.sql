@@ -538,3 +538,48 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 8
 AS 'MODULE_PATHNAME', 'corgipile_compression_report_wrapper';
 COMMENT ON FUNCTION corgipile_compression_report(text, text, text[], int, text, bigint, int, int, text)
     IS 'what each encoding would make of mini-batches of a table';
+
+CREATE FUNCTION corgipile_predict(model_id bigint, features corgipile.toc) RETURNS float8[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10000
+AS 'MODULE_PATHNAME', 'corgipile_predict_toc_wrapper';
+COMMENT ON FUNCTION corgipile_predict(bigint, corgipile.toc) IS 'the labels that a model gives to the rows of a compressed matrix, as numbers';
+
+CREATE FUNCTION corgipile_predict(name text, features corgipile.toc) RETURNS float8[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10000
+AS 'MODULE_PATHNAME', 'corgipile_predict_toc_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict(text, corgipile.toc) IS 'the labels that a model gives to the rows of a compressed matrix, as numbers';
+
+CREATE FUNCTION corgipile_predict(model jsonb, features corgipile.toc) RETURNS float8[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10000
+AS 'MODULE_PATHNAME', 'corgipile_predict_toc_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict(jsonb, corgipile.toc) IS 'the labels that a model gives to the rows of a compressed matrix, as numbers';
+
+CREATE FUNCTION corgipile_predict_label(model_id bigint, features corgipile.toc) RETURNS text[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10000
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_toc_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(bigint, corgipile.toc) IS 'the labels that a model gives to the rows of a compressed matrix';
+
+CREATE FUNCTION corgipile_predict_label(name text, features corgipile.toc) RETURNS text[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10000
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_toc_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(text, corgipile.toc) IS 'the labels that a model gives to the rows of a compressed matrix';
+
+CREATE FUNCTION corgipile_predict_label(model jsonb, features corgipile.toc) RETURNS text[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10000
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_toc_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(jsonb, corgipile.toc) IS 'the labels that a model gives to the rows of a compressed matrix';
+
+CREATE FUNCTION corgipile_predict_proba(model_id bigint, features corgipile.toc) RETURNS float8[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10000
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_toc_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(bigint, corgipile.toc) IS 'the probabilities of the labels for each row of a compressed matrix';
+
+CREATE FUNCTION corgipile_predict_proba(name text, features corgipile.toc) RETURNS float8[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10000
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_toc_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(text, corgipile.toc) IS 'the probabilities of the labels for each row of a compressed matrix';
+
+CREATE FUNCTION corgipile_predict_proba(model jsonb, features corgipile.toc) RETURNS float8[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10000
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_toc_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(jsonb, corgipile.toc) IS 'the probabilities of the labels for each row of a compressed matrix';

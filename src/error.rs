@@ -129,6 +129,9 @@ impl RowFault {
 pub enum Error {
     #[error("{fault} in row {at}")]
     Row { at: RowAt, fault: Box<RowFault> },
+    #[error("{fault} in row {at}")]
+    /// of rows that are compressed
+    NullInRow { at: RowAt, fault: Box<RowFault> },
     #[error("argument \"{0}\" must not be null")]
     NullArgument(&'static str),
     #[error("unknown {} \"{given}\"", singular(what))]
@@ -400,7 +403,7 @@ impl Error {
                 | R::GroupTooLong(..)
                 | R::TooManyCategories { .. } => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
             },
-            Error::NullArgument(_) | Error::PredictNull(_) | Error::PredictNullIndex(_) => {
+            Error::NullInRow { .. } | Error::NullArgument(_) | Error::PredictNull(_) | Error::PredictNullIndex(_) => {
                 Code::ERRCODE_NULL_VALUE_NOT_ALLOWED
             }
             Error::PredictCategory { .. }
@@ -652,9 +655,12 @@ impl Error {
             Error::NotByAggregate(_) => fixed("Use corgipile_train()."),
             Error::NotByWorkers(_) => fixed("Use shuffle => 'corgipile', or workers => 1."),
             Error::NotTogether(_) => fixed("Use workers => 1."),
+            Error::NullInRow { .. } => fixed("Use nulls => 'skip' to leave out rows with NULLs and count them."),
             Error::NotCompressible(_) => fixed("Lower batch_rows."),
             Error::NotAMatrix(_) => fixed("A vector has one dimension, a matrix two, and neither has NULLs."),
-            Error::MalformedTocBytes(_) | Error::MalformedToc(_) => fixed("Make such values with corgipile_compress() or corgipile_toc()."),
+            Error::MalformedTocBytes(_) | Error::MalformedToc(_) => {
+                fixed("Make such values with corgipile_compress() or corgipile_toc().")
+            }
             Error::NoElement { .. } => fixed("Rows and columns count from 1."),
             Error::Product { .. } => fixed("A * v takes a number for each column, v * A a number for each row."),
             Error::NotOnCompressed(_) => {

@@ -186,7 +186,8 @@ fn compress(arguments: &Arguments) -> Result<Written> {
         quote_identifier(name)
     );
     connection.run(&sql, &[], sees)?;
-    let array_type = AnyArray::of_elements(label_type).ok_or_else(|| Error::LabelArray(qualified_type_name(label_type)))?;
+    let array_type =
+        AnyArray::of_elements(label_type).ok_or_else(|| Error::LabelArray(qualified_type_name(label_type)))?;
     let toc_type = compressed_type().ok_or(Error::NoModelTable("corgipile.toc".into()))?;
     let sql = format!("INSERT INTO {destination} VALUES ($1, $2)");
     let insert = connection.prepare(&sql, &[array_type, toc_type], false)?;

@@ -6,8 +6,8 @@ use super::decoder::column;
 use super::tuple_shuffle::TupleShuffle;
 use super::{Nulls, Shuffling, Source};
 use crate::error::{Error, Result, RowAt, RowFault};
-use crate::pg::check_for_interrupts;
 use crate::pg::array::{ArrayFault, ArrayMaker, ArrayReader};
+use crate::pg::check_for_interrupts;
 use crate::pg::custom_scan::Flags;
 use crate::pg::number::NumberType;
 use crate::pg::query::{Column, Query, Running};
@@ -31,10 +31,16 @@ pub struct BatchSpec<'a> {
 /// Where the features are, behind the label.
 enum Kind {
     /// one array, of as many elements as the first that was met
-    Array { reader: ArrayReader, len: Option<usize> },
+    Array {
+        reader: ArrayReader,
+        len: Option<usize>,
+    },
     Columns(Vec<NumberType>),
     /// arrays of indices and of values
-    Sparse { indices: ArrayReader, values: ArrayReader },
+    Sparse {
+        indices: ArrayReader,
+        values: ArrayReader,
+    },
 }
 
 /// The rows of a source, mini-batch by mini-batch.
@@ -219,7 +225,8 @@ impl MiniBatches {
                     let place = 1 + self.names.len();
                     let place = row.get(place).zip(row.get(place + 1)).filter(|_| self.has_place);
                     let at = place.map_or(RowAt::Read(self.read), |(table, row)| row_at(table, row));
-                    return Err(Box::new(fault).at(at));
+                    let fault = Box::new(fault);
+                    return Err(if is_null(&fault) { Error::NullInRow { at, fault } } else { fault.at(at) });
                 }
             }
         }
@@ -320,8 +327,5 @@ fn read(
 }
 
 fn is_null(fault: &RowFault) -> bool {
-    matches!(
-        fault,
-        RowFault::NullLabel | RowFault::NullFeatures | RowFault::NullFeature(_) | RowFault::NullElement(..)
-    )
+    matches!(fault, RowFault::NullLabel | RowFault::NullFeatures | RowFault::NullFeature(_) | RowFault::NullElement(..))
 }

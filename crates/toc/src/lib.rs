@@ -38,6 +38,7 @@ mod stored;
 mod table;
 #[cfg(test)]
 mod tests;
+pub mod text;
 mod tree;
 
 pub use bytes::Layout;

@@ -114,7 +114,7 @@ fn array_reader(array: Oid) -> Result<ArrayReader> {
 }
 
 /// A model with columns of categories cannot be asked by arrays: nobody could say what stands where.
-fn refuse_categories(model: &Model) -> Result<()> {
+pub fn refuse_categories(model: &Model) -> Result<()> {
     match &model.feature_kind {
         FeatureKind::Columns(_) if model.feature_kind.has_categories() => {
             Err(Error::PredictNeedsRow { model_id: model.id, columns: model.features.join(", ") })

@@ -2,13 +2,16 @@
 //! by value, and for features as an array, as a pair of sparse arrays, and as a row.
 
 mod arrays;
+mod blocks;
 mod row;
 
 use crate::error::{Error, OrRaise, Result};
 use crate::models::{self, Model};
 use crate::pg::aggregate::RowCall;
 use crate::pg::jsonb::Jsonb;
+use crate::pg::varlena::Value;
 use arrays::{Dense, Sparse};
+use blocks::Block;
 use pgrx::prelude::*;
 use pgrx::{AnyArray, AnyElement};
 use row::Row;
@@ -18,7 +21,7 @@ use std::cell::RefCell;
 /// Declares SQL functions: for each what it gives for a model, for models by id, by name and by value.
 macro_rules! sql_functions {
     ($(
-        $answer:ident($features:expr) -> $result:ty:
+        $answer:path[$features:expr] -> $result:ty:
         $by_id:ident, $by_name:ident, $by_value:ident($($argument:ident: $kind:ty),+);
     )+) => {
         $(
@@ -41,31 +44,40 @@ macro_rules! sql_functions {
 }
 
 sql_functions! {
-    value(Dense(RowCall::new(call))) -> f64:
+    value[Dense(RowCall::new(call))] -> f64:
         corgipile_predict, corgipile_predict_by_name, corgipile_predict_by_value
         (call: pg_sys::FunctionCallInfo);
-    label(Dense(RowCall::new(call))) -> String:
+    label[Dense(RowCall::new(call))] -> String:
         corgipile_predict_label, corgipile_predict_label_by_name, corgipile_predict_label_by_value
         (call: pg_sys::FunctionCallInfo);
-    probabilities(Dense(RowCall::new(call))) -> Vec<f64>:
+    probabilities[Dense(RowCall::new(call))] -> Vec<f64>:
         corgipile_predict_proba, corgipile_predict_proba_by_name, corgipile_predict_proba_by_value
         (call: pg_sys::FunctionCallInfo);
-    value(Sparse(indices, values)) -> f64:
+    value[Sparse(indices, values)] -> f64:
         corgipile_predict_sparse, corgipile_predict_sparse_by_name, corgipile_predict_sparse_by_value
         (indices: AnyArray, values: AnyArray);
-    label(Sparse(indices, values)) -> String:
+    label[Sparse(indices, values)] -> String:
         corgipile_predict_label_sparse, corgipile_predict_label_sparse_by_name, corgipile_predict_label_sparse_by_value
         (indices: AnyArray, values: AnyArray);
-    probabilities(Sparse(indices, values)) -> Vec<f64>:
+    probabilities[Sparse(indices, values)] -> Vec<f64>:
         corgipile_predict_proba_sparse, corgipile_predict_proba_sparse_by_name, corgipile_predict_proba_sparse_by_value
         (indices: AnyArray, values: AnyArray);
-    value(Row(row)) -> f64:
+    blocks::values[Block(RowCall::new(call))] -> Vec<f64>:
+        corgipile_predict_toc, corgipile_predict_toc_by_name, corgipile_predict_toc_by_value
+        (call: pg_sys::FunctionCallInfo);
+    blocks::labels[Block(RowCall::new(call))] -> Vec<String>:
+        corgipile_predict_label_toc, corgipile_predict_label_toc_by_name, corgipile_predict_label_toc_by_value
+        (call: pg_sys::FunctionCallInfo);
+    blocks::probabilities[Block(RowCall::new(call))] -> Value:
+        corgipile_predict_proba_toc, corgipile_predict_proba_toc_by_name, corgipile_predict_proba_toc_by_value
+        (call: pg_sys::FunctionCallInfo);
+    value[Row(row)] -> f64:
         corgipile_predict_row, corgipile_predict_row_by_name, corgipile_predict_row_by_value
         (row: AnyElement);
-    label(Row(row)) -> String:
+    label[Row(row)] -> String:
         corgipile_predict_label_row, corgipile_predict_label_row_by_name, corgipile_predict_label_row_by_value
         (row: AnyElement);
-    probabilities(Row(row)) -> Vec<f64>:
+    probabilities[Row(row)] -> Vec<f64>:
         corgipile_predict_proba_row, corgipile_predict_proba_row_by_name, corgipile_predict_proba_row_by_value
         (row: AnyElement);
 }

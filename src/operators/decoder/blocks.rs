@@ -1,7 +1,7 @@
 //! Compressed mini-batches: a column of type corgipile.toc with the features, and one with an array of their labels.
 
-use super::{Decoder, MAX_WEIGHTS};
 use super::rows::FIRST_FEATURE;
+use super::{Decoder, MAX_WEIGHTS};
 use crate::error::{Error, Result, RowAt, RowFault};
 use crate::pg::array::{AnyArray, ArrayFault};
 use crate::pg::row::Row;

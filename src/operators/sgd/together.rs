@@ -29,6 +29,7 @@ pub fn learn(trainer: &mut Trainer, batch: &Batch, outputs: usize, places: Range
         _ => batch.stride(),
     };
     let chunk = match trainer.piece() {
+        Some(_) if batch.has_blocks() => 1,
         Some(piece) => piece,
         None => (FLOATS_PER_CHUNK / (floats * outputs)).max(1),
     };

@@ -11,10 +11,12 @@ use crate::error::{Error, Notice, Result};
 use crate::models::{self, Categories, ColumnKind, FeatureKind, NewModel};
 use crate::operators::remote::Job;
 use crate::operators::{Buffers, CachePlan, Features, MAX_WEIGHTS, OwnedSpec, Parts, Shuffling, Source};
+use crate::pg::array::AnyArray;
 use crate::pg::check_for_interrupts;
 use crate::pg::custom_scan::Flags;
 use crate::pg::progress::{self, Progress};
 use crate::pg::query::{Column, Running};
+use crate::pg::relation::base_type;
 use pgrx::{IntoDatum, JsonB, pg_sys};
 use serde::Serialize;
 use serde_json::Value;
@@ -163,13 +165,17 @@ impl Training {
     /// Whatever can be wrong with the source; see [`Source`].
     pub fn open(mut request: Request, snapshot: pg_sys::Snapshot, instrument: c_int, flags: Flags) -> Result<Training> {
         let source = Source::resolve(&request.source)?;
-        let label_type = source.type_of(&request.label)?;
         let features = match request.features.take() {
             Some(features) => features,
             None => source.default_features(&request.label, &request.other_columns())?,
         };
         let spec = request.decoder_spec(&features);
         let mut decoder = source.decoder(&spec)?;
+        let label_type = match source.type_of(&request.label)? {
+            // an array of them for each mini-batch
+            labels if decoder.has_blocks() => AnyArray::of(base_type(labels)).map_or(labels, |array| array.element()),
+            label => label,
+        };
         request.options.check_features(decoder.features())?;
         if decoder.has_blocks() && request.workers > 1 {
             return Err(Error::NotOnCompressed("the argument workers"));

@@ -8,6 +8,7 @@ mod cache;
 mod cancel;
 mod categories;
 mod cluster_factor;
+mod compression;
 mod documents;
 mod evaluate;
 mod explain;
