@@ -12,12 +12,16 @@ use crate::pg::varlena::{Bytes, Value};
 use crate::pg::{check_for_interrupts, require_utf8};
 use pgrx::prelude::*;
 use serde_json::{Map, Value as Json, json};
+use shuffle::BufferSize;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use toc::Encoding;
 
 /// Most rows that a mini-batch may have.
 const MAX_ROWS: i32 = 1_000_000;
+
+/// Bytes of the buffer in which rows are mixed, at least: it is needed only once.
+const MIXED: u64 = 256 << 20;
 
 /// Mini-batches that a report looks at.
 const REPORTED: u64 = 1000;
@@ -79,8 +83,12 @@ impl Request {
     }
 
     /// The features, and the source.
-    fn resolve(&self) -> Result<(Source, Vec<String>)> {
+    fn resolve(&mut self) -> Result<(Source, Vec<String>)> {
         let source = Source::resolve(&self.source)?;
+        // in a buffer of a few pages nothing would be mixed that is to stay together for good
+        if source.bytes().is_none_or(|bytes| bytes / 10 < MIXED) {
+            self.shuffling.buffer_size = BufferSize::Bytes(MIXED);
+        }
         let features = match &self.features {
             Some(features) => features.clone(),
             None => source.default_features(&self.label, &[])?,
@@ -161,7 +169,7 @@ fn corgipile_compress(fcinfo: pg_sys::FunctionCallInfo) -> Value {
 fn compress(arguments: &Arguments) -> Result<Written> {
     let start = Instant::now();
     let places = Places { label: 2, features: 3, batch_rows: 4, order: 6, seed: 7 };
-    let request = Request::of(arguments, &places)?;
+    let mut request = Request::of(arguments, &places)?;
     let destination: String = arguments.get(1).ok_or(Error::NullArgument("destination"))?;
     let encoding = encoding(&arguments.get::<String>(5).ok_or(Error::NullArgument("encoding"))?)?;
     let destination = new_name("destination", &destination)?;

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::pg::array::ArrayReader;
 use crate::pg::number::NumberType;
 use crate::pg::query::{Column, Planned, Query, only_select};
-use crate::pg::relation::{Relation, base_type, estimated_rows, is_compressed, quote_identifier};
+use crate::pg::relation::{Relation, base_type, bytes, estimated_rows, is_compressed, quote_identifier};
 use pgrx::pg_sys;
 
 /// A source of rows, with its columns.
@@ -116,6 +116,11 @@ impl Source {
     /// The table, view or the like that was named, and not a query.
     pub fn relation(&self) -> Option<pg_sys::Oid> {
         self.relation
+    }
+
+    /// Size of a table without what is stored out of line; None of a query or a partitioned table.
+    pub fn bytes(&self) -> Option<u64> {
+        self.relation.and_then(bytes)
     }
 
     /// Rows of a table, as far as PostgreSQL has counted them; None of a query, or if it has not.

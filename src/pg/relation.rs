@@ -153,6 +153,25 @@ pub fn has_places(relation: pg_sys::Oid) -> bool {
     [pg_sys::RELKIND_RELATION, pg_sys::RELKIND_PARTITIONED_TABLE, pg_sys::RELKIND_MATVIEW].contains(&kind)
 }
 
+/// Bytes of a relation's own pages; None if it has none of its own.
+pub fn bytes(relation: pg_sys::Oid) -> Option<u64> {
+    if !has_places(relation) {
+        return None;
+    }
+    // SAFETY: the relation is locked by whoever resolved its name; closed at once. A partitioned table has no file.
+    unsafe {
+        let relation = pg_sys::RelationIdGetRelation(relation);
+        if relation.is_null() {
+            return None;
+        }
+        let has_file = (*(*relation).rd_rel).relkind as u8 != pg_sys::RELKIND_PARTITIONED_TABLE;
+        let pages = |fork| pg_sys::RelationGetNumberOfBlocksInFork(relation, fork);
+        let bytes = has_file.then(|| u64::from(pages(pg_sys::ForkNumber::MAIN_FORKNUM)) * u64::from(super::PAGE_BYTES));
+        pg_sys::RelationClose(relation);
+        bytes
+    }
+}
+
 /// How many rows PostgreSQL thinks that a relation has; None if it has not counted them.
 pub fn estimated_rows(relation: pg_sys::Oid) -> Option<f64> {
     // SAFETY: the relation is locked by whoever resolved its name; closed at once.

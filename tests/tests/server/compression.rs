@@ -237,7 +237,7 @@ fn what_goes_with_training_goes_with_compressed_tables_too() {
     }
     let id = one.id;
     let probabilities = format!(
-        "SELECT max(abs(p[i][2] - corgipile_predict_proba({id}, x)[2])) < 1e-6 AND count(*) = 3000
+        "SELECT max(abs(p[i][2] - (corgipile_predict_proba({id}, x))[2])) < 1e-6 AND count(*) = 3000
            FROM (SELECT corgipile_predict_proba({id}, features_v) AS p, features_v AS m FROM c) s,
                 generate_series(1, corgipile_toc_rows(m)) i,
                 LATERAL (SELECT array_agg(corgipile_toc_element(m, i, j) ORDER BY j) AS x FROM generate_series(1, 5) j) r"
