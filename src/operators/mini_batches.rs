@@ -59,6 +59,7 @@ pub struct MiniBatches {
     numbers: Vec<f64>,
     indices: Vec<f64>,
     entries: Vec<(u32, f64)>,
+    columns: Vec<u32>,
     /// is the place of a row behind its features?
     has_place: bool,
     read: u64,
@@ -133,6 +134,7 @@ impl MiniBatches {
             numbers: Vec::new(),
             indices: Vec::new(),
             entries: Vec::new(),
+            columns: Vec::new(),
             has_place,
             read: 0,
             skipped: 0,
@@ -189,8 +191,11 @@ impl MiniBatches {
             let matrix = self.rows.get_or_insert_with(|| Rows::new(dim));
             let pushed = match self.kind {
                 Kind::Sparse { .. } => {
-                    let (indices, values): (Vec<u32>, Vec<f64>) = self.entries.iter().copied().unzip();
-                    matrix.push_sparse(&indices, &values)
+                    self.columns.clear();
+                    self.columns.extend(self.entries.iter().map(|(index, _)| *index));
+                    self.numbers.clear();
+                    self.numbers.extend(self.entries.iter().map(|(_, value)| *value));
+                    matrix.push_sparse(&self.columns, &self.numbers)
                 }
                 _ => matrix.push_dense(&self.numbers),
             };

@@ -86,6 +86,18 @@ const STATEMENTS: &[Statement] = &[
     ),
     statement(1, "SELECT * FROM corgipile_train('wide', 'softmax', features => '{x}', max_epochs => 8)"),
     statement(1, "SELECT * FROM corgipile_train_uda('t', features => '{x}', max_epochs => 4)"),
+    statement(
+        1,
+        "DROP TABLE IF EXISTS pg_temp.packed;
+         SELECT corgipile_compress('t', 'pg_temp.packed', features => '{x}', batch_rows => 20);
+         SELECT * FROM corgipile_train('pg_temp.packed', max_epochs => 20);
+         SELECT * FROM corgipile_compression_report('t', features => '{x}')",
+    ),
+    statement(
+        1,
+        "SELECT * FROM corgipile_train('t', 'mlp', features => '{x}', max_epochs => 3,
+                                       options => '{\"hidden_layers\": [20, 10]}')",
+    ),
     statement(0, "SELECT * FROM corgipile_evaluate('kept', 't'); SELECT * FROM corgipile_cluster_factor('t')"),
     statement(0, "SELECT count(*), sum(id) FROM corgipile_shuffle(NULL::t) s, generate_series(1, 5)"),
     statement(0, "SELECT sum(corgipile_predict('kept', x)) FROM t, generate_series(1, 4)"),
