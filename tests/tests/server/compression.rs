@@ -173,7 +173,7 @@ fn assert_trains_alike(db: &mut Database, features: &str, label: &str, kinds: &[
                 let mut train = |table: &str, options: &str| {
                     let epochs = db.train(&format!(
                         "'{table}', '{kind}', label => '{label}', features => '{{{features}}}', shuffle => 'no_shuffle',
-                         max_epochs => 4, learning_rate => {rate}, options => '{{{options}}}'"
+                         max_epochs => 4, seed => 1, learning_rate => {rate}, options => '{{{options}}}'"
                     ));
                     (db.model(epochs[0].model_id), epochs.iter().map(|e| e.loss).collect::<Vec<_>>(), epochs[0].tuples)
                 };
@@ -202,6 +202,7 @@ fn a_compressed_table_teaches_what_its_rows_teach() {
     assert_trains_alike(&mut db, "features_v", "label", &["logistic", "svm"], 64, 0.1);
     assert_trains_alike(&mut db, "features_v", "class", &["softmax"], 50, 0.1);
     assert_trains_alike(&mut db, "features_v", "target", &["linear"], 250, 0.05);
+    assert_trains_alike(&mut db, "features_v", "class", &["mlp"], 50, 0.01);
 }
 
 #[test]
