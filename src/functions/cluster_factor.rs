@@ -43,6 +43,9 @@ fn cluster_factor(arguments: &Arguments) -> Result<Option<f64>> {
     };
     let spec = DecoderSpec::new(kind, &label, &features);
     let decoder = source.decoder(&spec)?;
+    if decoder.has_blocks() {
+        return Err(Error::NotOnCompressed("corgipile_cluster_factor()"));
+    }
     let prepares = decoder.needs_preparation();
     let shuffling = Shuffling { first_epoch: u64::from(!prepares), block_by_block: true, ..shuffling };
     let planned = source.plan(&spec, &shuffling)?;

@@ -102,6 +102,9 @@ fn prepare(request: &Request, source: &Source, features: &[String], snapshot: pg
     let start = Instant::now();
     let spec = request.decoder_spec(features);
     let decoder = source.decoder(&spec)?;
+    if decoder.has_blocks() {
+        return Err(Error::NotByAggregate("a compressed source"));
+    }
     request.options.check_features(decoder.features())?;
     if decoder.features().categories().is_some() {
         return Err(Error::NotByAggregate("features of text or enums"));

@@ -270,6 +270,8 @@ fn what_does_not_go_with_compressed_tables_is_refused() {
     ] {
         db.rejects(&format!("SELECT corgipile_train({arguments})"), "0A000").says(&["compressed source"]);
     }
+    db.rejects("SELECT corgipile_train_uda('c')", "0A000").says(&["compressed source"]);
+    db.fails_with("SELECT corgipile_cluster_factor('c')", "0A000").says(&["compressed source"]);
     db.run("CREATE TABLE short AS SELECT label[1:49] AS label, features_v FROM c;
             CREATE TABLE holes AS SELECT array_replace(label, 1, NULL) AS label, features_v FROM c;
             CREATE TABLE scalar AS SELECT 1 AS label, features_v FROM c;
