@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Design;
+use crate::{Activation, Design};
 
 /// Which loss a model minimises, and whether it is linear.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -224,15 +224,12 @@ impl Hyperparameters {
     /// The batch size of networks unless another is given.
     pub const NETWORK_BATCH_SIZE: u32 = 250;
 
-    /// The learning rate of networks unless another is given, but with Adam.
-    pub const NETWORK_LEARNING_RATE: f64 = 0.5;
-
     /// The defaults: learning rate 0.01, decay 0.95, plain SGD, a step per tuple, no penalty. A network has two hidden layers
     /// and other defaults for learning rate and batch size.
     pub fn new(kind: ModelKind) -> Hyperparameters {
         Hyperparameters {
             kind,
-            learning_rate: if kind == ModelKind::Mlp { Self::NETWORK_LEARNING_RATE } else { 0.01 },
+            learning_rate: if kind == ModelKind::Mlp { Activation::Sigmoid.learning_rate() } else { 0.01 },
             schedule: Schedule::EXPONENTIAL,
             optimizer: Optimizer::Sgd,
             batch_size: if kind == ModelKind::Mlp { Self::NETWORK_BATCH_SIZE } else { 1 },

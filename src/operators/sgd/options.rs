@@ -133,7 +133,11 @@ impl Options {
         let l2 = keys.number("l2")?.unwrap_or(0.0);
         let hyperparameters = Hyperparameters {
             kind,
-            learning_rate: learning_rate.unwrap_or(if adapts { 0.001 } else { defaults.learning_rate }),
+            learning_rate: learning_rate.unwrap_or(match &design {
+                _ if adapts => 0.001,
+                Some(design) => design.activation.learning_rate(),
+                None => defaults.learning_rate,
+            }),
             schedule: schedule(&mut keys, l2, learning_rate)?,
             optimizer,
             batch_size: keys.integer("batch_size", 1, MAX_BATCH_SIZE)?.map_or(defaults.batch_size, |size| size as u32),

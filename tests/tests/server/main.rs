@@ -20,6 +20,7 @@ mod labels;
 mod life;
 mod loader;
 mod metrics;
+mod mlp;
 mod model_kinds;
 mod models;
 mod options;

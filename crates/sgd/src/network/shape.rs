@@ -78,6 +78,14 @@ impl Activation {
     /// All of them.
     pub const ALL: [Activation; 3] = [Activation::Sigmoid, Activation::Relu, Activation::Tanh];
 
+    /// The learning rate unless another is given, but with Adam: the flatter the units, the larger.
+    pub fn learning_rate(self) -> f64 {
+        match self {
+            Activation::Sigmoid => 1.0,
+            Activation::Relu | Activation::Tanh => 0.1,
+        }
+    }
+
     /// The name that the option `activation` has.
     pub fn name(self) -> &'static str {
         match self {
