@@ -97,7 +97,7 @@ fn what_no_linear_model_can_learn_is_learned_and_judged() {
     assert_eq!((epochs.len(), epochs[0].tuples), (25, 4000));
     assert!(epochs[24].loss < 0.1 && epochs[24].accuracy > Some(0.96), "{epochs:?}");
     let accuracy = db.evaluate(epochs[0].model_id, "rings").accuracy;
-    assert!(accuracy > 0.96, "{accuracy}");
+    assert!(accuracy > 0.94, "{accuracy}");
     assert!(db.line("SELECT r2 IS NULL FROM corgipile.training_history LIMIT 1") == "t");
     let linear = db.train("'rings', features => '{x}', seed => 3, max_epochs => 5")[0].model_id;
     assert!(db.evaluate(linear, "rings").accuracy < 0.8);
