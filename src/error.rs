@@ -4,6 +4,7 @@
 //! PostgreSQL calls [`OrRaise::or_raise`]. Errors that PostgreSQL itself raises pass through, as far as pgrx lets them:
 //! it raises them anew with SQLSTATE, message, detail and hint, and drops the position in the query.
 
+use crate::pg;
 use pgrx::pg_sys::errcodes::PgSqlErrorCode as Code;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::PgLogLevel;
@@ -29,7 +30,7 @@ impl std::fmt::Display for RowAt {
         match self {
             RowAt::Ctid(block, offset) => write!(f, "({block},{offset})"),
             RowAt::CtidOf(table, block, offset) => {
-                let table = crate::pg::relation::name_of((*table).into());
+                let table = pg::relation::name_of((*table).into());
                 write!(f, "({block},{offset}) of {table}")
             }
             RowAt::Number(n) => write!(f, "number {n} of the source"),
@@ -727,7 +728,7 @@ impl Notice {
         if let Some(hint) = hint {
             report = report.set_hint(hint);
         }
-        report.report(level);
+        pg::tell(report, level);
     }
 }
 

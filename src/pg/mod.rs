@@ -42,6 +42,8 @@ mod version;
 
 use crate::error::{Error, Result};
 use pgrx::pg_sys;
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::prelude::PgLogLevel;
 
 /// Bytes of a heap page.
 pub const PAGE_BYTES: u32 = pg_sys::BLCKSZ;
@@ -83,6 +85,18 @@ pub fn check_for_interrupts() {
             pg_sys::ProcessInterrupts();
         }
     }
+}
+
+/// Sends the client a message that is no error. A cancel that arrives meanwhile takes effect afterwards: PostgreSQL looks for
+/// one while it sends, and pgrx has no barrier there, so that its ERROR would jump over our frames and drop nothing of what
+/// they own.
+pub fn tell(report: ErrorReport, level: PgLogLevel) {
+    // SAFETY: counts this process's reasons to wait with interrupts, as HOLD_INTERRUPTS() does; an ERROR sets it to 0.
+    unsafe { pg_sys::InterruptHoldoffCount += 1 };
+    report.report(level);
+    // SAFETY: as above.
+    unsafe { pg_sys::InterruptHoldoffCount -= 1 };
+    check_for_interrupts();
 }
 
 /// Runs `f`, in which sequential scans that are begun read their tables from the first page on. Otherwise one of a large

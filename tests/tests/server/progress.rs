@@ -129,3 +129,23 @@ fn a_training_by_aggregate_is_shown() {
         wait_for(&mut db, &format!("SELECT * {of_training}"), "");
     }
 }
+
+/// PostgreSQL looks for a cancel while it sends a notice.
+#[test]
+fn a_training_that_is_cancelled_in_a_notice_is_not_shown() {
+    let mut db = Database::new();
+    clustered(&mut db, "t", 100);
+    let mut session = db.session();
+    let pid = session.pid();
+    for i in 0..30 {
+        let train = "SELECT * FROM corgipile_train('t', features => '{features_v}', max_epochs => 1000000,
+                                                   options => '{\"notice\": true}')";
+        let thread = in_background(session, train);
+        wait_for(&mut db, &format!("SELECT epoch > {i} FROM corgipile.stat_progress_train WHERE pid = {pid}"), "t");
+        db.line(&format!("SELECT pg_cancel_backend({pid})"));
+        let ended;
+        (session, ended) = thread.join().expect("the thread does not panic");
+        assert_eq!(ended, "57014");
+        assert!(db.lines(&format!("SELECT * FROM corgipile.stat_progress_train WHERE pid = {pid}")).is_empty());
+    }
+}
