@@ -251,6 +251,9 @@ pub struct Running {
     hazard: Option<Why>,
 }
 
+/// The query is planned and shown, and never run.
+const EXPLAIN_ONLY: c_int = pg_sys::EXEC_FLAG_EXPLAIN_ONLY as c_int;
+
 impl Running {
     /// Starts execution under a snapshot: privileges are checked here. Everything lives in the current memory context.
     ///
@@ -268,8 +271,10 @@ impl Running {
                 std::ptr::null_mut(),
                 instrument,
             );
-            let explain_only = pg_sys::EXEC_FLAG_EXPLAIN_ONLY as c_int;
-            pg_sys::standard_ExecutorStart(query, flags.0 & explain_only);
+            // PostgreSQL 17 wants the query's snapshot, which may be a copy, to be the active one
+            pg_sys::PushActiveSnapshot((*query).snapshot);
+            pg_sys::standard_ExecutorStart(query, flags.0 & EXPLAIN_ONLY);
+            pg_sys::PopActiveSnapshot();
             Running { query, hazard: planned.hazard }
         }
     }
@@ -393,7 +398,9 @@ impl Running {
     pub fn finish(self) {
         // SAFETY: started in start, finished once.
         unsafe {
-            pg_sys::standard_ExecutorFinish(self.query);
+            if (*(*self.query).estate).es_top_eflags & EXPLAIN_ONLY == 0 {
+                pg_sys::standard_ExecutorFinish(self.query);
+            }
             pg_sys::standard_ExecutorEnd(self.query);
             pg_sys::FreeQueryDesc(self.query);
         }
