@@ -214,6 +214,32 @@ fn columns(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// The papers' network, of 200 and 50 hidden units, on images of 784 pixels; sparse, a fifth of them is not 0.
+fn network(criterion: &mut Criterion) {
+    let (dim, classes, n) = (784, 10, 5_000);
+    let mut group = criterion.benchmark_group("network_784_200_50_10");
+    let mut noise = Noise(5);
+    let mut label = |batch: &mut Batch| {
+        batch.labels_mut().iter_mut().for_each(|label| *label = (noise.next() % classes as u64) as f32);
+    };
+    let (mut dense, mut sparse) = (tuples(dim, n), sparse_tuples(dim, dim / 5, n));
+    label(&mut dense);
+    label(&mut sparse);
+    let mlp = Hyperparameters::new(ModelKind::Mlp);
+    let adam = Hyperparameters { optimizer: Optimizer::ADAM, learning_rate: 0.001, ..mlp };
+    for (name, hyper) in [("sgd", mlp), ("adam", adam)] {
+        for (form, batch) in [("dense", &dense), ("sparse", &sparse)] {
+            let mut trainer = Trainer::new(hyper, dim, classes, batch.is_sparse()).unwrap();
+            trainer.begin_epoch();
+            group.throughput(Throughput::Elements(n as u64));
+            group.bench_function(BenchmarkId::new(name, form), |bencher| {
+                bencher.iter(|| trainer.learn(batch, 0..n).unwrap());
+            });
+        }
+    }
+    group.finish();
+}
+
 fn evaluate(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("evaluate");
     for (dim, n) in [(28, 200_000), (2000, 3_000)] {
@@ -235,6 +261,6 @@ criterion_group! {
     name = kernels;
     config = Criterion::default().sample_size(20).measurement_time(std::time::Duration::from_secs(1))
         .warm_up_time(std::time::Duration::from_millis(300));
-    targets = read, learn, learn_generally, learn_sparse, columns, evaluate
+    targets = read, learn, learn_generally, learn_sparse, network, columns, evaluate
 }
 criterion_main!(kernels);
