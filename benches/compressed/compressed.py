@@ -1,0 +1,179 @@
+"""See benches/compressed/run.
+
+"Memory for the compressed table only": shared_buffers are 128 MB, and a table of more than LIMIT bytes has no pages in the
+operating system's cache either: ten times a second it is told, by posix_fadvise(DONTNEED), to forget those of the table's
+files that it has read meanwhile. So each epoch reads such a table from disk, as it would if the machine had LIMIT bytes for it
+and nothing of a pass over it were left for the next one. (Blocks are read in random order: of a machine with LIMIT bytes, a
+fraction LIMIT / size of the pages would be found again.) A smaller table is read once before, and stays.
+"""
+
+import os
+import subprocess
+import threading
+from pathlib import Path
+from statistics import median
+
+from common import figure, freeze, table
+from data import Data
+from server import connect
+from tables import load_kdd99, load_mnist
+
+MB = 2**20
+LIMIT = 512 * MB
+EPOCHS = 10
+BATCH = 250
+FORMS = {"dense": "{x}", "sparse": "{i,v}", "toc": None}
+LOADERS = {"mnist": load_mnist, "kdd99": load_kdd99}
+ALONE = os.environ.get("ALONE", "").split()
+
+# What is trained: set, model, label, learning rate and epochs. A network on 8 million rows takes minutes per epoch.
+TRAININGS = [
+    ("mnist", "logistic", "zero", 0.1, EPOCHS),
+    ("mnist", "svm", "zero", 0.1, EPOCHS),
+    ("mnist", "mlp", "digit", 0.5, EPOCHS),
+    ("kdd99", "logistic", "label", 0.1, EPOCHS),
+    ("kdd99", "svm", "label", 0.1, EPOCHS),
+    ("kdd99", "mlp", "label", 0.5, 2),
+]
+
+
+class Table:
+    """A table of a set in one form, and its files."""
+
+    def __init__(self, connection, name):
+        self.name = name
+        self.size, path, toast, directory = connection.execute(
+            """SELECT pg_table_size(oid), pg_relation_filepath(oid), pg_relation_filepath(NULLIF(reltoastrelid, 0)),
+                      current_setting('data_directory') FROM pg_class WHERE oid = %s::regclass""",
+            [name],
+        ).fetchone()
+        first = [Path(directory) / path for path in (path, toast) if path]
+        self.files = [file for path in first for file in [path, *path.parent.glob(f"{path.name}.*")]]
+
+
+class Forgetting:
+    """As long as it lasts, the operating system's cache forgets what it has read of these files."""
+
+    def __init__(self, files):
+        self.files = [os.open(file, os.O_RDONLY) for file in files]
+        self.done = threading.Event()
+        self.thread = threading.Thread(target=self.forget)
+
+    def forget(self):
+        while True:
+            for file in self.files:
+                os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+            if self.done.wait(0.1):
+                return
+
+    def __enter__(self):
+        self.thread.start()
+
+    def __exit__(self, *_):
+        self.done.set()
+        self.thread.join()
+        for file in self.files:
+            os.close(file)
+
+
+def run(sql):
+    """The rows of several statements, in a session of its own."""
+    command = [*ALONE, "psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", "SET client_min_messages = warning"]
+    for statement in sql:
+        command += ["-c", statement]
+    output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    return [line.split("|") for line in output.splitlines() if line]
+
+
+# What this process has read: by system calls, and of that from disk.
+READ = """SELECT substring(io FROM 'rchar: (\\d+)'), substring(io FROM 'read_bytes: (\\d+)')
+            FROM pg_read_file('/proc/self/io') AS io"""
+
+
+def train(name, form, model, label, rate, epochs):
+    """Seconds of each epoch, MB read per epoch (by system calls, from disk), and the last loss and accuracy."""
+    options = {"dense": f'{{"batch_size": {BATCH}}}', "sparse": f'{{"batch_size": {BATCH}}}', "toc": "{}"}[form]
+    features = f", features => '{FORMS[form]}'" if FORMS[form] else ""
+    training = f"""SELECT seconds, loss, accuracy FROM corgipile_train('{name}', '{model}', label => '{label}'{features},
+        learning_rate => {rate}, max_epochs => {epochs}, seed => 1, loader => 'in_process', options => '{options}')"""
+    before, *history, after = run([READ, training, READ])
+    read, from_disk = ((int(b) - int(a)) / MB / epochs for a, b in zip(before, after))
+    return [float(row[0]) for row in history], read, from_disk, float(history[-1][1]), float(history[-1][2])
+
+
+def make(connection, name, data):
+    """The tables of a set, by form and label. Prints their sizes, and what compressing took."""
+    print(f"Making the tables of {name} ...", flush=True)
+    LOADERS[name](connection, data)
+    labels = {label for of, _, label, _, _ in TRAININGS if of == name}
+    rows = []
+    for label in sorted(labels):
+        report = connection.execute(
+            f"""SELECT batches, tuples, ratio, seconds, encodings::text FROM corgipile_compress('{name}_dense',
+                   '{name}_toc_{label}', label => '{label}', features => '{{x}}', batch_rows => {BATCH}, seed => 1)"""
+        ).fetchone()
+        batches, tuples, ratio, seconds, encodings = report
+        rows.append([f"{name}_toc_{label}", batches, f"{ratio:.1f}", f"{tuples / seconds:,.0f}", encodings])
+    tables = {}
+    for form in FORMS:
+        for label in sorted(labels):
+            of = f"{name}_toc_{label}" if form == "toc" else f"{name}_{form}"
+            if of not in {known.name for known in tables.values()}:
+                freeze(connection, of)
+            tables[form, label] = Table(connection, of)
+    connection.execute("CHECKPOINT")
+    os.sync()
+    table("Compressed", ["table", "batches", "ratio to 8 bytes", "rows/s", "encodings"], rows)
+    return tables
+
+
+def warm(tables):
+    for file in {file for of in tables for file in of.files}:
+        with open(file, "rb") as pages:
+            while pages.read(8 * MB):
+                pass
+
+
+def measure(name, tables, limited):
+    """Rows for the table of results; prints the figures."""
+    rows, seconds = [], {}
+    for of, model, label, rate, epochs in TRAININGS:
+        if of != name:
+            continue
+        for form in FORMS:
+            stored = tables[form, label]
+            too_large = limited and stored.size > LIMIT
+            if not too_large:
+                warm([stored])
+            with Forgetting(stored.files if too_large else []):
+                took, read, from_disk, loss, accuracy = train(stored.name, form, model, label, rate, epochs)
+            seconds[model, form] = median(took[1:])
+            rows.append(
+                [model, form, f"{stored.size / MB:,.0f}", epochs, f"{took[0]:.3f}", f"{seconds[model, form]:.3f}", f"{sum(took):.2f}",
+                 f"{read:,.0f}", f"{from_disk:,.0f}", f"{loss:.5f}", f"{accuracy:.4f}"]
+            )
+            print(" ".join(map(str, rows[-1])), flush=True)
+        memory = "memory for TOC only" if limited else "warm"
+        for form in ("dense", "sparse"):
+            bound = ">= 3" if limited and model == "logistic" else "beside"
+            figure(6.3, f"{name}, {model}, {memory}: epoch of plain {form} over TOC", seconds[model, form] / seconds[model, "toc"], bound)
+    columns = ["model", "table", "MB", "epochs", "first, s", "epoch, s", "all, s", "MB read", "from disk", "loss", "accuracy"]
+    memory = f"memory for the compressed table only ({LIMIT // MB} MB)" if limited else "warm"
+    table(f"{name}, {memory}: seconds, and MB read per epoch", columns, rows)
+
+
+def main():
+    data = Data(os.environ["CORGIPILE_DATA"])
+    with connect() as connection:
+        connection.execute("CREATE EXTENSION IF NOT EXISTS corgipile")
+        for name in os.environ.get("SETS", "mnist kdd99").split():
+            tables = make(connection, name, data)
+            measure(name, tables, limited=False)
+            if any(of.size > LIMIT for of in tables.values()):
+                measure(name, tables, limited=True)
+            for of in {of.name for of in tables.values()}:
+                connection.execute(f"DROP TABLE {of}")
+
+
+if __name__ == "__main__":
+    main()
