@@ -18,15 +18,16 @@ from statistics import median
 from common import figure, freeze, table
 from data import Data
 from server import connect
-from tables import load_kdd99, load_mnist
+from tables import COPIES, load_kdd99, load_mnist
 
 MB = 2**20
 LIMIT = 512 * MB
 EPOCHS = 10
 BATCH = 250
-FORMS = {"dense": "{x}", "sparse": "{i,v}", "toc": None}
+FORMS = {"dense": "{features_v}", "sparse": "{features_k,features_v}", "toc": None}
 LOADERS = {"mnist": load_mnist, "kdd99": load_kdd99}
 ALONE = os.environ.get("ALONE", "").split()
+MODELS = os.environ.get("MODELS", "logistic svm mlp").split()
 
 # What is trained: set, model, label, learning rate and epochs. A network on 8 million rows takes minutes per epoch.
 TRAININGS = [
@@ -37,6 +38,7 @@ TRAININGS = [
     ("kdd99", "svm", "label", 0.1, EPOCHS),
     ("kdd99", "mlp", "label", 0.5, 2),
 ]
+TRAININGS = [training for training in TRAININGS if training[1] in MODELS]
 
 
 @contextmanager
@@ -100,21 +102,24 @@ def run(sql):
     return [line.split("|") for line in output.splitlines() if line]
 
 
-# What this process has read: by system calls, and of that from disk.
-READ = """SELECT substring(io FROM 'rchar: (\\d+)'), substring(io FROM 'read_bytes: (\\d+)')
-            FROM pg_read_file('/proc/self/io') AS io"""
+# What this process has read, by system calls, and of that from disk; and ticks of the processor that it has had.
+USED = """SELECT substring(io FROM 'rchar: (\\d+)'), substring(io FROM 'read_bytes: (\\d+)'), ticks[12]::int + ticks[13]::int
+            FROM pg_read_file('/proc/self/io') AS io,
+                 regexp_split_to_array(regexp_replace(pg_read_file('/proc/self/stat'), '.*\\) ', ''), ' ') AS ticks"""
 
 
 def train(name, form, model, label, rate, epochs, shuffle="corgipile"):
-    """Seconds of each epoch, MB read per epoch (by system calls, from disk), and the last loss and accuracy."""
+    """Seconds of each epoch; per epoch, MB read (by system calls, from disk) and seconds of the processor; the last loss and
+    accuracy."""
     options = {"dense": f'{{"batch_size": {BATCH}}}', "sparse": f'{{"batch_size": {BATCH}}}', "toc": "{}"}[form]
     features = f", features => '{FORMS[form]}'" if FORMS[form] else ""
     training = f"""SELECT seconds, loss, accuracy FROM corgipile_train('{name}', '{model}', label => '{label}'{features},
         learning_rate => {rate}, max_epochs => {epochs}, seed => 1, shuffle => '{shuffle}', loader => 'in_process',
         options => '{options}')"""
-    before, *history, after = run([READ, training, READ])
-    read, from_disk = ((int(b) - int(a)) / MB / epochs for a, b in zip(before, after))
-    return [float(row[0]) for row in history], read, from_disk, float(history[-1][1]), float(history[-1][2])
+    before, *history, after = run([USED, training, USED])
+    read, from_disk, ticks = ((int(b) - int(a)) / epochs for a, b in zip(before, after))
+    used = read / MB, from_disk / MB, ticks / os.sysconf("SC_CLK_TCK")
+    return [float(row[0]) for row in history], *used, float(history[-1][1]), float(history[-1][2])
 
 
 def make(connection, name, data):
@@ -126,7 +131,7 @@ def make(connection, name, data):
     for label in sorted(labels):
         report = connection.execute(
             f"""SELECT batches, tuples, ratio, seconds, encodings::text FROM corgipile_compress('{name}_dense',
-                   '{name}_toc_{label}', label => '{label}', features => '{{x}}', batch_rows => {BATCH}, seed => 1)"""
+                   '{name}_toc_{label}', label => '{label}', features => '{{features_v}}', batch_rows => {BATCH}, seed => 1)"""
         ).fetchone()
         batches, tuples, ratio, seconds, encodings = report
         rows.append([f"{name}_toc_{label}", batches, f"{ratio:.1f}", f"{tuples / seconds:,.0f}", encodings])
@@ -149,12 +154,12 @@ def compare(connection, name):
         if of != name:
             continue
         connection.execute(
-            f"""SELECT corgipile_compress('{name}_dense', '{name}_same', label => '{label}', features => '{{x}}',
+            f"""SELECT corgipile_compress('{name}_dense', '{name}_same', label => '{label}', features => '{{features_v}}',
                        batch_rows => {BATCH}, "order" => 'no_shuffle')"""
         )
         with alone():
             losses = {
-                form: train(f"{name}_{'same' if form == 'toc' else form}", form, model, label, rate, epochs, "no_shuffle")[3]
+                form: train(f"{name}_{'same' if form == 'toc' else form}", form, model, label, rate, epochs, "no_shuffle")[4]
                 for form in FORMS
             }
         connection.execute(f"DROP TABLE {name}_same")
@@ -172,7 +177,7 @@ def warm(tables):
 
 def measure(name, tables, limited):
     """Trains on all forms of a set; prints the results and the figures."""
-    rows, seconds = [], {}
+    rows, seconds, of_processor = [], {}, {}
     for of, model, label, rate, epochs in TRAININGS:
         if of != name:
             continue
@@ -183,20 +188,23 @@ def measure(name, tables, limited):
                 if not forgotten:
                     warm([stored])
                 with Forgetting(forgotten):
-                    took, read, from_disk, loss, accuracy = train(stored.name, form, model, label, rate, epochs)
-                seconds[model, form] = median(took[1:])
+                    took, read, from_disk, processor, loss, accuracy = train(stored.name, form, model, label, rate, epochs)
+                seconds[model, form], of_processor[model, form] = median(took[1:]), processor
                 rows.append(
                     [model, form, f"{stored.size / MB:,.0f}", epochs, f"{took[0]:.3f}", f"{seconds[model, form]:.3f}",
-                     f"{sum(took):.2f}", f"{read:,.0f}", f"{from_disk:,.0f}", f"{loss:.5f}", f"{accuracy:.4f}"]
+                     f"{sum(took):.2f}", f"{processor:.3f}", f"{read:,.0f}", f"{from_disk:,.0f}", f"{loss:.5f}", f"{accuracy:.4f}"]
                 )
                 print(" ".join(map(str, rows[-1])), flush=True)
         memory = "memory for TOC only" if limited else "warm"
         for form in ("dense", "sparse"):
             bound = ">= 3" if limited and model == "logistic" else "beside"
             figure(6.3, f"{name}, {model}, {memory}: epoch of plain {form} over TOC", seconds[model, form] / seconds[model, "toc"], bound)
-    columns = ["model", "table", "MB", "epochs", "first, s", "epoch, s", "all, s", "MB read", "from disk", "loss", "accuracy"]
+            used = of_processor[model, form] / of_processor[model, "toc"]
+            figure(6.3, "the same of the processor's time, with the first epoch", used, "beside")
+    columns = ["model", "table", "MB", "epochs", "first, s", "epoch, s", "all, s", "CPU, s", "MB read", "from disk", "loss", "accuracy"]
     memory = f"memory for the compressed table only ({LIMIT // MB} MB)" if limited else "warm"
     table(f"{name}, {memory}: seconds, and MB read per epoch", columns, rows)
+    print(f"{COPIES} copies of kdd99; load average of the machine at the end: {os.getloadavg()[0]:.1f}")
 
 
 def main():
