@@ -378,8 +378,13 @@ fn the_functions_have_the_documented_signatures() {
     let mut expected = Vec::new();
     for (suffix, result) in [("", "double precision"), ("_label", "text"), ("_proba", "double precision[]")] {
         for model in ["model jsonb", "model_id bigint", "name text"] {
-            for features in [r#""row" record"#, "features anyarray", r#"indices anyarray, "values" anycompatiblearray"#]
-            {
+            let many = format!("{}[]", result.trim_end_matches("[]"));
+            for (features, result) in [
+                (r#""row" record"#, result),
+                ("features anyarray", result),
+                ("features corgipile.toc", &many),
+                (r#"indices anyarray, "values" anycompatiblearray"#, result),
+            ] {
                 expected.push(format!("corgipile_predict{suffix}|{model}, {features}|{result}"));
             }
         }
