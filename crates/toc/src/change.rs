@@ -1,6 +1,7 @@
 //! Operations that make a compressed mini-batch of another.
 
-use crate::stored::{self, HEADER, Values};
+use crate::stored::{self, HEADER};
+use crate::values::{Summary, Values};
 use crate::{Encoding, Error, Rows, decode, decode_dense, encode, encode_smallest};
 
 /// Applies `f` to every value but 0: A.*c, A.^2 and other operations that leave 0 as it is (Algorithm 3). What
@@ -20,10 +21,10 @@ pub fn map_values(bytes: &[u8], f: impl Fn(f64) -> f64) -> Result<Vec<u8>, Error
     }
     let mut values: Vec<f64> = Values::read(&info, &mut reader)?.to_vec();
     values.iter_mut().for_each(|value| *value = f(*value));
-    let narrow = stored::all_narrow(values.iter().copied());
-    let mut out = stored::begin(info.encoding, info.rows, info.columns, narrow);
+    let kind = Summary::of(values.iter().copied()).kind(values.len());
+    let mut out = stored::begin(info.encoding, info.rows, info.columns, kind);
     out.reserve(bytes.len() - HEADER);
-    stored::put_values(&mut out, &values, narrow);
+    kind.put(&mut out, &values);
     out.extend_from_slice(reader.0);
     Ok(stored::seal(out))
 }

@@ -1,8 +1,9 @@
 //! Encoding, and which encoding is the smallest.
 
 use crate::bytes::{Layout, packed_bytes};
-use crate::stored::{self, HEADER};
+use crate::stored::HEADER;
 use crate::tree::logical::Logical;
+use crate::values::Summary;
 use crate::{Encoding, Error, Rows, csr, cvi, dense, dvi, general, limits, tree};
 
 /// Compresses rows. Values that are all exactly f32 take four bytes, integers as few bits as will do.
@@ -19,14 +20,13 @@ pub fn encode(rows: &Rows, encoding: Encoding) -> Result<Vec<u8>, Error> {
 /// As [`encode`].
 pub fn encode_in(rows: &Rows, encoding: Encoding, layout: Layout) -> Result<Vec<u8>, Error> {
     limits::check(rows.len(), rows.columns(), rows.nnz() as u64)?;
-    let narrow = || stored::all_narrow(rows.values().iter().copied());
     match encoding {
-        Encoding::Den => dense::encode(rows, narrow()),
-        Encoding::Csr => Ok(csr::encode(rows, narrow(), layout)),
+        Encoding::Den => dense::encode(rows),
+        Encoding::Csr => Ok(csr::encode(rows, layout)),
         Encoding::Cvi => Ok(cvi::encode(rows, layout)),
         Encoding::Dvi => dvi::encode(rows, layout),
         Encoding::Toc => Ok(tree::encode(rows, &Logical::of(rows), layout)),
-        Encoding::Gzip | Encoding::Snappy => general::encode(rows, encoding, narrow()),
+        Encoding::Gzip | Encoding::Snappy => general::encode(rows, encoding),
     }
 }
 
@@ -37,9 +37,10 @@ pub fn encode_in(rows: &Rows, encoding: Encoding, layout: Layout) -> Result<Vec<
 pub fn encode_smallest(rows: &Rows) -> Result<Vec<u8>, Error> {
     limits::check(rows.len(), rows.columns(), rows.nnz() as u64)?;
     let logical = Logical::of(rows);
-    let narrow = stored::all_narrow(logical.table.values().iter().copied());
-    let [den, csr, cvi, dvi] = sizes(rows, logical.table.values().len(), narrow);
-    let toc = tree::encoded_bytes(rows, &logical, narrow, Layout::Bits);
+    let distinct = logical.table.values().len();
+    let summary = Summary::of(logical.table.values().iter().copied());
+    let [den, csr, cvi, dvi] = sizes(rows, distinct, summary);
+    let toc = tree::encoded_bytes(rows, &logical, summary.kind(distinct), Layout::Bits);
     let all_held = rows.entries() <= limits::MAX_ENTRIES;
     // of equal ones that which is computed with faster
     let candidates = [
@@ -58,20 +59,22 @@ pub fn encode_smallest(rows: &Rows) -> Result<Vec<u8>, Error> {
 }
 
 /// Bytes of DEN, CSR, CVI and DVI.
-fn sizes(rows: &Rows, distinct: usize, narrow: bool) -> [usize; 4] {
+fn sizes(rows: &Rows, distinct: usize, summary: Summary) -> [usize; 4] {
     let layout = Layout::Bits;
     let entries = rows.entries() as usize;
     let longest = rows.iter().map(|(indices, _)| indices.len()).max().unwrap_or(0);
     let last = rows.indices().iter().copied().max().unwrap_or(0);
     let places = packed_bytes(rows.len(), layout.width(longest as u32)) + packed_bytes(rows.nnz(), layout.width(last));
     let index_width = |distinct: usize| layout.width((distinct as u32).saturating_sub(1));
-    let distinct_with_zero = distinct + usize::from((rows.nnz() as u64) < rows.entries());
+    let zeros = (rows.nnz() as u64) < rows.entries();
+    let distinct_with_zero = distinct + usize::from(zeros);
+    let with_zero = if zeros { summary.with_zero() } else { summary };
     [
-        HEADER + stored::values_bytes(entries, narrow),
-        HEADER + stored::values_bytes(rows.nnz(), narrow) + places,
-        HEADER + stored::values_bytes(distinct, narrow) + places + packed_bytes(rows.nnz(), index_width(distinct)),
+        HEADER + with_zero.kind(entries).bytes(entries),
+        HEADER + summary.kind(rows.nnz()).bytes(rows.nnz()) + places,
+        HEADER + summary.kind(distinct).bytes(distinct) + places + packed_bytes(rows.nnz(), index_width(distinct)),
         HEADER
-            + stored::values_bytes(distinct_with_zero, narrow)
+            + with_zero.kind(distinct_with_zero).bytes(distinct_with_zero)
             + packed_bytes(entries, index_width(distinct_with_zero)),
     ]
 }

@@ -3,7 +3,8 @@
 use crate::bytes::{Layout, Packed, Reader, put_packed};
 use crate::kernels::{add_scaled, combine};
 use crate::operations::Form;
-use crate::stored::{self, Values};
+use crate::stored;
+use crate::values::{Summary, Values};
 use crate::{Encoding, Error, Info, Number, Rows};
 
 /// Where the entries of each row are, and their columns.
@@ -69,9 +70,10 @@ pub(crate) fn check_backed(packed: &Packed<'_>, rows: usize) -> Result<(), Error
 }
 
 /// The bytes of CSR.
-pub(crate) fn encode(rows: &Rows, narrow: bool, layout: Layout) -> Vec<u8> {
-    let mut out = stored::begin(Encoding::Csr, rows.len(), rows.columns(), narrow);
-    stored::put_values(&mut out, rows.values(), narrow);
+pub(crate) fn encode(rows: &Rows, layout: Layout) -> Vec<u8> {
+    let kind = Summary::of_rows(rows, false).kind(rows.nnz());
+    let mut out = stored::begin(Encoding::Csr, rows.len(), rows.columns(), kind);
+    kind.put(&mut out, rows.values());
     put_places(&mut out, rows, layout);
     stored::seal(out)
 }

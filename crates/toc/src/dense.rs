@@ -3,7 +3,8 @@
 use crate::bytes::Reader;
 use crate::kernels::{add_scaled, combine, dot};
 use crate::operations::Form;
-use crate::stored::{self, Values};
+use crate::stored;
+use crate::values::{Summary, Values};
 use crate::{Encoding, Error, Info, Number, Rows, limits};
 
 /// All entries of a matrix.
@@ -23,10 +24,11 @@ pub(crate) fn all_entries(rows: &Rows) -> Result<Vec<f64>, Error> {
 }
 
 /// The bytes of DEN.
-pub(crate) fn encode(rows: &Rows, narrow: bool) -> Result<Vec<u8>, Error> {
+pub(crate) fn encode(rows: &Rows) -> Result<Vec<u8>, Error> {
     let all = all_entries(rows)?;
-    let mut out = stored::begin(Encoding::Den, rows.len(), rows.columns(), narrow);
-    stored::put_values(&mut out, &all, narrow);
+    let kind = Summary::of_rows(rows, true).kind(all.len());
+    let mut out = stored::begin(Encoding::Den, rows.len(), rows.columns(), kind);
+    kind.put(&mut out, &all);
     Ok(stored::seal(out))
 }
 

@@ -6,8 +6,9 @@ use crate::dense::all_entries;
 use crate::index::Index;
 use crate::kernels::{add_scaled, combine};
 use crate::operations::Form;
-use crate::stored::{self, Values};
+use crate::stored;
 use crate::table::Table;
+use crate::values::{Summary, Values};
 use crate::{Encoding, Error, Info, Number, Rows};
 
 /// The bytes of DVI.
@@ -15,9 +16,9 @@ pub(crate) fn encode(rows: &Rows, layout: Layout) -> Result<Vec<u8>, Error> {
     let mut table = Table::default();
     let codes: Vec<u32> = all_entries(rows)?.into_iter().map(|value| table.place(value)).collect();
     let values = table.values();
-    let narrow = stored::all_narrow(values.iter().copied());
-    let mut out = stored::begin(Encoding::Dvi, rows.len(), rows.columns(), narrow);
-    stored::put_values(&mut out, values, narrow);
+    let kind = Summary::of(values.iter().copied()).kind(values.len());
+    let mut out = stored::begin(Encoding::Dvi, rows.len(), rows.columns(), kind);
+    kind.put(&mut out, values);
     put_packed(&mut out, layout.width((values.len() as u32).saturating_sub(1)), codes.into_iter());
     Ok(stored::seal(out))
 }

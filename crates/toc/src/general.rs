@@ -9,14 +9,16 @@ use flate2::write::GzEncoder;
 use crate::bytes::Reader;
 use crate::dense::{Dense, all_entries};
 use crate::operations::Form;
-use crate::stored::{self, Values};
+use crate::stored;
+use crate::values::{Summary, Values};
 use crate::{Encoding, Error, Info, Number, Rows};
 
 /// The bytes of gzip or Snappy.
-pub(crate) fn encode(rows: &Rows, encoding: Encoding, narrow: bool) -> Result<Vec<u8>, Error> {
+pub(crate) fn encode(rows: &Rows, encoding: Encoding) -> Result<Vec<u8>, Error> {
+    let kind = Summary::of_rows(rows, true).plain_kind();
     let mut plain = Vec::new();
-    stored::put_plain(&mut plain, all_entries(rows)?.into_iter(), narrow);
-    let mut out = stored::begin(encoding, rows.len(), rows.columns(), narrow);
+    kind.put_plain(&mut plain, &all_entries(rows)?);
+    let mut out = stored::begin(encoding, rows.len(), rows.columns(), kind);
     out.extend_from_slice(&pack(encoding, &plain));
     Ok(stored::seal(out))
 }
@@ -152,7 +154,7 @@ impl General {
 
     /// All entries.
     pub(crate) fn unpack<T: Number>(&self) -> Result<Dense<T>, Error> {
-        Dense::of(&self.info, Values::of(&self.plain()?, self.info.value_bytes)?)
+        Dense::of(&self.info, Values::of_plain(&self.plain()?, self.info.value_bytes)?)
     }
 
     fn unpack_again<T: Number>(&self) -> Dense<T> {

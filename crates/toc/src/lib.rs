@@ -40,6 +40,7 @@ mod table;
 mod tests;
 pub mod text;
 mod tree;
+mod values;
 
 pub use bytes::Layout;
 pub use change::{add, map_values};

@@ -10,8 +10,9 @@ use crate::dvi::Dvi;
 use crate::general::General;
 use crate::index::Index;
 use crate::operations::{Checked, Form};
-use crate::stored::{self, Values};
+use crate::stored;
 use crate::tree::{Stored, Tree};
+use crate::values::Values;
 use crate::{Encoding, Error, Info, Number, Operations, Rows};
 
 /// What becomes of a form, whatever its type.

@@ -14,6 +14,7 @@ pub(crate) use read::Stored;
 
 use crate::bytes::{Layout, packed_bytes, put_packed};
 use crate::stored::{self, HEADER};
+use crate::values::{Kind, Summary};
 use crate::{Encoding, Rows};
 
 /// Widths of the integers of each array, in bits.
@@ -39,10 +40,10 @@ impl Widths {
 /// The bytes of TOC.
 pub(crate) fn encode(rows: &Rows, logical: &Logical, layout: Layout) -> Vec<u8> {
     let values = logical.table.values();
-    let narrow = stored::all_narrow(values.iter().copied());
+    let kind = Summary::of(values.iter().copied()).kind(values.len());
     let widths = Widths::of(logical, layout);
-    let mut out = stored::begin(Encoding::Toc, rows.len(), rows.columns(), narrow);
-    stored::put_values(&mut out, values, narrow);
+    let mut out = stored::begin(Encoding::Toc, rows.len(), rows.columns(), kind);
+    kind.put(&mut out, values);
     out.extend_from_slice(&(logical.first_layer.len() as u32).to_le_bytes());
     put_packed(&mut out, widths.column, logical.first_layer.iter().map(|(column, _)| *column));
     put_packed(&mut out, widths.value, logical.first_layer.iter().map(|(_, value)| *value));
@@ -52,11 +53,11 @@ pub(crate) fn encode(rows: &Rows, logical: &Logical, layout: Layout) -> Vec<u8> 
 }
 
 /// How many bytes [`encode`] makes.
-pub(crate) fn encoded_bytes(rows: &Rows, logical: &Logical, narrow: bool, layout: Layout) -> usize {
+pub(crate) fn encoded_bytes(rows: &Rows, logical: &Logical, kind: Kind, layout: Layout) -> usize {
     let widths = Widths::of(logical, layout);
     let first_layer = logical.first_layer.len();
     HEADER
-        + stored::values_bytes(logical.table.values().len(), narrow)
+        + kind.bytes(logical.table.values().len())
         + 4
         + packed_bytes(first_layer, widths.column)
         + packed_bytes(first_layer, widths.value)

@@ -2,7 +2,7 @@
 
 use crate::bytes::Reader;
 use crate::csr::check_backed;
-use crate::stored::Values;
+use crate::values::Values;
 use crate::{Error, Info, limits};
 
 /// I and D.
