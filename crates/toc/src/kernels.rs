@@ -71,34 +71,26 @@ pub(crate) trait Block {
     fn run<const W: usize>(&mut self, from: usize);
 }
 
-/// Cuts `width` columns into blocks of a length that the compiler knows.
+/// Cuts columns from `from` on into blocks of a length that the compiler knows.
+macro_rules! cut {
+    ($width:expr, $from:ident, $block:ident, $($length:literal)*) => {
+        $(while $width - $from >= $length {
+            $block.run::<$length>($from);
+            $from += $length;
+        })*
+    };
+}
+
+/// Cuts `width` columns into blocks.
 #[inline(always)]
 pub(crate) fn each_block(width: usize, block: &mut impl Block) {
     let mut from = 0;
-    while width - from >= 32 {
-        block.run::<32>(from);
-        from += 32;
-    }
-    each_small_block(width, from, block);
+    cut!(width, from, block, 64 32 20 16 8 4 1);
 }
 
 /// The same with shorter blocks, so that what is kept for each of them fits into a cache.
 #[inline(always)]
-pub(crate) fn each_small_block(width: usize, mut from: usize, block: &mut impl Block) {
-    while width - from >= 16 {
-        block.run::<16>(from);
-        from += 16;
-    }
-    if width - from >= 8 {
-        block.run::<8>(from);
-        from += 8;
-    }
-    if width - from >= 4 {
-        block.run::<4>(from);
-        from += 4;
-    }
-    while width > from {
-        block.run::<1>(from);
-        from += 1;
-    }
+pub(crate) fn each_small_block(width: usize, block: &mut impl Block) {
+    let mut from = 0;
+    cut!(width, from, block, 20 16 8 4 1);
 }

@@ -3,7 +3,7 @@
 
 use std::fmt::Debug;
 
-use pulp::Arch;
+use pulp::{Arch, Simd, WithSimd};
 
 use crate::Number;
 
@@ -87,7 +87,51 @@ impl<F> Checked<F> {
     }
 }
 
-/// A matrix has nothing to be read with a width of 0, and its products have no entries.
+/// Which product, with a vector or matrix `m` of `width` columns.
+#[derive(Debug, Clone, Copy)]
+enum Product {
+    TimesVector,
+    VectorTimes,
+    TimesMatrix,
+    TransposedTimesMatrix,
+}
+
+/// A call of one of them. A closure would not do in its place: nothing forces the compiler to inline that into the function
+/// that has the vector instructions, and then its loops have none.
+struct Call<'a, T, F> {
+    form: &'a F,
+    product: Product,
+    m: &'a [T],
+    width: usize,
+    out: &'a mut [T],
+    scratch: &'a mut Vec<T>,
+}
+
+impl<T: Number, F: Form<T>> WithSimd for Call<'_, T, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Call { form, product, m, width, out, scratch } = self;
+        match product {
+            Product::TimesVector => form.times_vector(m, out, scratch),
+            Product::VectorTimes => form.vector_times(m, out, scratch),
+            Product::TimesMatrix => form.times_matrix(m, width, out, scratch),
+            Product::TransposedTimesMatrix => form.transposed_times_matrix(m, width, out, scratch),
+        }
+    }
+}
+
+impl<F> Checked<F> {
+    fn call<T: Number>(&self, product: Product, m: &[T], width: usize, out: &mut [T], scratch: &mut Vec<T>)
+    where
+        F: Form<T>,
+    {
+        self.arch.dispatch(Call { form: &self.form, product, m, width, out, scratch });
+    }
+}
+
+/// Numbers of a matrix of `n` rows.
 fn rows_of(n: usize, width: usize) -> usize {
     n.checked_mul(width).expect("a matrix is not larger than memory")
 }
@@ -108,24 +152,24 @@ macro_rules! checked_products {
 
         fn times_vector(&self, v: &[$T], out: &mut [$T], scratch: &mut Vec<$T>) {
             assert_eq!((v.len(), out.len()), (self.form.columns(), self.form.rows()));
-            self.arch.dispatch(|| self.form.times_vector(v, out, scratch));
+            self.call(Product::TimesVector, v, 1, out, scratch);
         }
 
         fn vector_times(&self, v: &[$T], out: &mut [$T], scratch: &mut Vec<$T>) {
             assert_eq!((v.len(), out.len()), (self.form.rows(), self.form.columns()));
-            self.arch.dispatch(|| self.form.vector_times(v, out, scratch));
+            self.call(Product::VectorTimes, v, 1, out, scratch);
         }
 
         fn times_matrix(&self, m: &[$T], width: usize, out: &mut [$T], scratch: &mut Vec<$T>) {
             assert_eq!(m.len(), rows_of(self.form.columns(), width));
             assert_eq!(out.len(), rows_of(self.form.rows(), width));
-            self.arch.dispatch(|| self.form.times_matrix(m, width, out, scratch));
+            self.call(Product::TimesMatrix, m, width, out, scratch);
         }
 
         fn transposed_times_matrix(&self, m: &[$T], width: usize, out: &mut [$T], scratch: &mut Vec<$T>) {
             assert_eq!(m.len(), rows_of(self.form.rows(), width));
             assert_eq!(out.len(), rows_of(self.form.columns(), width));
-            self.arch.dispatch(|| self.form.transposed_times_matrix(m, width, out, scratch));
+            self.call(Product::TransposedTimesMatrix, m, width, out, scratch);
         }
     };
 }

@@ -1,7 +1,8 @@
 //! Algorithms 3 to 8 on the decode tree C′.
 //!
-//! The tree is kept without nodes that no row uses, and with the first layer apart: the key of any other node is that of
-//! a node of the first layer, whose product is known already, so that scans of the tree add and never multiply.
+//! Of the tree only those nodes are kept that save work: a sequence that less than [`WORTH`] rows have is written out into
+//! its parent and the last pair, and a sequence of one pair into the pair. So a row is a list of pairs, as in CSR, and a list of
+//! codes of nodes; and however little repeats itself, there are never more steps than in CSR.
 
 use super::Stored;
 use super::read::Nodes;
@@ -10,78 +11,202 @@ use crate::kernels::{Block, each_block, each_small_block};
 use crate::operations::Form;
 use crate::{Info, Number};
 
+/// Uses in rows from which on a node without children is kept. With u uses it takes u + 3 steps (add parent and key, store, read
+/// u times), and 2u if it is written out.
+const WORTH: u32 = 4;
+
+/// Columns and values of pairs.
+#[derive(Debug)]
+struct Pairs<T> {
+    columns: Vec<u32>,
+    values: Vec<T>,
+}
+
+impl<T: Number> Pairs<T> {
+    fn new() -> Pairs<T> {
+        Pairs { columns: Vec::new(), values: Vec::new() }
+    }
+
+    fn push(&mut self, (column, value): (u32, T)) {
+        self.columns.push(column);
+        self.values.push(value);
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.columns.capacity() * 4 + self.values.capacity() * size_of::<T>()
+    }
+
+    #[inline(always)]
+    fn iter(&self) -> impl DoubleEndedIterator<Item = (T, usize)> + ExactSizeIterator + Clone {
+        self.values.iter().zip(&self.columns).map(|(value, column)| (*value, *column as usize))
+    }
+
+    #[inline(always)]
+    fn range(&self, range: std::ops::Range<usize>) -> impl Iterator<Item = (T, usize)> + Clone {
+        let columns = &self.columns[range.clone()];
+        self.values[range].iter().zip(columns).map(|(value, column)| (*value, *column as usize))
+    }
+
+    fn shrink(&mut self) {
+        self.columns.shrink_to_fit();
+        self.values.shrink_to_fit();
+    }
+}
+
 /// C′ and D. Nodes count from 0, without the root.
 #[derive(Debug)]
 pub(crate) struct Tree<T, N> {
-    rows: usize,
     columns: usize,
-    /// Column and value of the keys of the first layer.
-    key_columns: Vec<u32>,
-    key_values: Vec<T>,
-    /// Parent of the other nodes, and node of the first layer that has the same key; parents first.
-    links: Vec<[N; 2]>,
-    /// Codes of each row: where they begin in `codes`, and where the last end.
-    starts: Vec<u32>,
+    /// Keys of the nodes: first of those of the first layer, then of the others, parents first.
+    keys: Pairs<T>,
+    /// Parents of the others.
+    parents: Vec<N>,
+    /// The rows in the order in which they lie: by numbers of codes and pairs, so that the loops over them are mostly as long
+    /// as the loop before, which processors guess right.
+    order: Vec<u32>,
+    /// Where each row is in `order`.
+    places: Vec<u32>,
+    /// Where the pairs and the codes of each row begin, in that order, and where the last end.
+    starts: Vec<[u32; 2]>,
+    pairs: Pairs<T>,
     codes: Vec<N>,
 }
 
 /// Most bytes of what is kept for the nodes while a matrix is multiplied: they should stay in a cache.
 const CACHE: usize = 1 << 20;
 
+/// Node that was written out, and so has no number.
+const NONE: u32 = u32::MAX;
+
 impl<T: Number, N: Index> Tree<T, N> {
     /// Of a tree that was checked.
     pub(crate) fn new(info: &Info, stored: Stored<'_>, nodes: Nodes) -> Tree<T, N> {
         let first_layer = stored.columns.len();
-        let mut used = vec![false; first_layer + nodes.parents.len()];
-        stored.codes.iter().for_each(|code| used[*code as usize] = true);
-        for (i, (&parent, &key)) in nodes.parents.iter().zip(&nodes.keys).enumerate().rev() {
-            if used[first_layer + i] {
-                used[parent as usize] = true;
-                used[key as usize] = true;
+        let values: Vec<T> = stored.values.to_vec();
+        let pair = |key: u32| (stored.columns[key as usize], values[stored.places[key as usize] as usize]);
+        let numbers = numbers_of_kept(&stored, &nodes);
+        let mut keys = Pairs::new();
+        let mut parents = Vec::new();
+        for (node, _) in numbers.iter().enumerate().filter(|(_, number)| **number != NONE) {
+            match node.checked_sub(first_layer) {
+                None => keys.push(pair(node as u32)),
+                Some(i) => {
+                    keys.push(pair(nodes.keys[i]));
+                    parents.push(N::of(numbers[nodes.parents[i] as usize]));
+                }
             }
         }
-        // numbers of the nodes that stay
-        let mut next = 0;
-        let mut numbers = Vec::with_capacity(used.len());
-        for &used in &used {
-            numbers.push(next);
-            next += u32::from(used);
+        // what a code is written out into: pairs, and a node if it is not a pair itself
+        let write_out = |code: u32, pair_of: &mut dyn FnMut(u32)| {
+            let mut node = code;
+            while node as usize >= first_layer && numbers[node as usize] == NONE {
+                pair_of(nodes.keys[node as usize - first_layer]);
+                node = nodes.parents[node as usize - first_layer];
+            }
+            if node as usize >= first_layer {
+                return Some(N::of(numbers[node as usize]));
+            }
+            pair_of(node);
+            None
+        };
+        let rows: Vec<&[u32]> = stored.rows().collect();
+        let lengths = rows.iter().map(|row| {
+            let mut pairs = 0u32;
+            let codes = row.iter().filter_map(|code| write_out(*code, &mut |_| pairs += 1)).count();
+            (codes, pairs)
+        });
+        let lengths: Vec<(usize, u32)> = lengths.collect();
+        let mut order: Vec<u32> = (0..info.rows as u32).collect();
+        order.sort_by_key(|row| lengths[*row as usize]);
+        let mut places = vec![0; info.rows];
+        order.iter().enumerate().for_each(|(place, row)| places[*row as usize] = place as u32);
+
+        let mut starts = Vec::with_capacity(info.rows + 1);
+        let (mut pairs, mut codes) = (Pairs::new(), Vec::new());
+        let mut written_out = Vec::new();
+        starts.push([0, 0]);
+        for &row in &order {
+            for &code in rows[row as usize] {
+                codes.extend(write_out(code, &mut |key| written_out.push(key)));
+                written_out.drain(..).rev().for_each(|key| pairs.push(pair(key)));
+            }
+            starts.push([pairs.columns.len() as u32, codes.len() as u32]);
         }
-        let number = |node: u32| N::of(numbers[node as usize]);
-        let values: Vec<T> = stored.values.to_vec();
-        let first = || (0..first_layer).filter(|node| used[*node]);
-        let links = nodes.parents.iter().zip(&nodes.keys).zip(&used[first_layer..]);
-        Tree {
-            rows: info.rows,
-            columns: info.columns,
-            key_columns: first().map(|node| stored.columns[node]).collect(),
-            key_values: first().map(|node| values[stored.places[node] as usize]).collect(),
-            links: links.filter(|(_, used)| **used).map(|((p, k), _)| [number(*p), number(*k)]).collect(),
-            codes: stored.codes.iter().map(|code| number(*code)).collect(),
-            starts: stored.starts,
-        }
+        keys.shrink();
+        pairs.shrink();
+        parents.shrink_to_fit();
+        codes.shrink_to_fit();
+        Tree { columns: info.columns, keys, parents, order, places, starts, pairs, codes }
     }
 
     fn nodes(&self) -> usize {
-        self.key_columns.len() + self.links.len()
+        self.keys.columns.len()
     }
 
+    /// How many nodes are of the first layer.
     #[inline(always)]
-    fn codes(&self, i: usize) -> &[N] {
-        &self.codes[self.starts[i] as usize..self.starts[i + 1] as usize]
+    fn first_layer(&self) -> usize {
+        self.nodes() - self.parents.len()
     }
 
+    /// All rows: each with its place.
     #[inline(always)]
-    fn keys(&self) -> impl Iterator<Item = (T, usize)> {
-        self.key_values.iter().zip(&self.key_columns).map(|(value, column)| (*value, *column as usize))
+    fn in_order(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.order.iter().enumerate().map(|(place, row)| (place, *row as usize))
+    }
+
+    /// Pairs of the row at a place.
+    #[inline(always)]
+    fn pairs(&self, place: usize) -> impl Iterator<Item = (T, usize)> + Clone {
+        self.pairs.range(self.starts[place][0] as usize..self.starts[place + 1][0] as usize)
+    }
+
+    /// Codes of the row at a place.
+    #[inline(always)]
+    fn codes(&self, place: usize) -> &[N] {
+        &self.codes[self.starts[place][1] as usize..self.starts[place + 1][1] as usize]
+    }
+
+    /// Parents, keys and numbers of the nodes that are not of the first layer.
+    #[inline(always)]
+    fn links(&self) -> impl DoubleEndedIterator<Item = (usize, (T, usize), usize)> {
+        let first_layer = self.first_layer();
+        let keys = self.keys.iter().skip(first_layer);
+        let links = self.parents.iter().zip(keys).enumerate();
+        links.map(move |(i, (parent, key))| (parent.at(), key, first_layer + i))
     }
 
     /// Column and value of a node's key, and its parent if it is not of the first layer.
     fn key(&self, node: usize) -> (u32, T, Option<usize>) {
-        let link = node.checked_sub(self.key_columns.len()).map(|i| self.links[i]);
-        let key = link.map_or(node, |[_, key]| key.at());
-        (self.key_columns[key], self.key_values[key], link.map(|[parent, _]| parent.at()))
+        let parent = node.checked_sub(self.first_layer()).map(|i| self.parents[i].at());
+        (self.keys.columns[node], self.keys.values[node], parent)
     }
+}
+
+/// The number of each node that is kept, [`NONE`] of the others. Nodes of the first layer are kept as parents only.
+fn numbers_of_kept(stored: &Stored<'_>, nodes: &Nodes) -> Vec<u32> {
+    let first_layer = stored.columns.len();
+    let mut uses = vec![0u32; first_layer + nodes.parents.len()];
+    let mut kept = vec![false; uses.len()];
+    stored.codes.iter().for_each(|code| uses[*code as usize] += 1);
+    // children come after parents
+    for (i, &parent) in nodes.parents.iter().enumerate().rev() {
+        let node = first_layer + i;
+        // a node of which a child is kept has been marked by it
+        kept[node] |= uses[node] >= WORTH;
+        if kept[node] {
+            kept[parent as usize] = true;
+        } else {
+            uses[parent as usize] += uses[node];
+        }
+    }
+    let mut next = 0;
+    let number = |kept: bool| {
+        let number = if kept { next } else { NONE };
+        next += u32::from(kept);
+        number
+    };
+    kept.into_iter().map(number).collect()
 }
 
 /// So many numbers of lent memory, whatever they are.
@@ -95,7 +220,7 @@ fn lent<T: Number>(scratch: &mut Vec<T>, n: usize) -> &mut [T] {
 
 impl<T: Number, N: Index> Form<T> for Tree<T, N> {
     fn rows(&self) -> usize {
-        self.rows
+        self.starts.len() - 1
     }
 
     fn columns(&self) -> usize {
@@ -103,30 +228,34 @@ impl<T: Number, N: Index> Form<T> for Tree<T, N> {
     }
 
     fn heap_bytes(&self) -> usize {
-        self.key_columns.capacity() * 4
-            + self.key_values.capacity() * size_of::<T>()
-            + self.links.capacity() * size_of::<[N; 2]>()
-            + self.starts.capacity() * 4
-            + self.codes.capacity() * size_of::<N>()
+        self.keys.heap_bytes()
+            + self.pairs.heap_bytes()
+            + (self.parents.capacity() + self.codes.capacity()) * size_of::<N>()
+            + (self.order.capacity() + self.places.capacity()) * 4
+            + self.starts.capacity() * size_of::<[u32; 2]>()
     }
 
     /// Algorithm 4: H of each node is the product of its sequence with v.
     #[inline(always)]
     fn times_vector(&self, v: &[T], out: &mut [T], scratch: &mut Vec<T>) {
         let h = lent(scratch, self.nodes());
-        for (h, (value, column)) in h.iter_mut().zip(self.keys()) {
+        for (h, (value, column)) in h.iter_mut().zip(self.keys.iter()) {
             *h = value * v[column];
         }
-        let first_layer = self.key_columns.len();
-        for (i, [parent, key]) in self.links.iter().enumerate() {
-            h[first_layer + i] = h[parent.at()] + h[key.at()];
+        let first_layer = self.first_layer();
+        for (i, parent) in self.parents.iter().enumerate() {
+            h[first_layer + i] = h[first_layer + i] + h[parent.at()];
         }
-        for (i, out) in out.iter_mut().enumerate() {
+        for (place, row) in self.in_order() {
             let mut sum = T::ZERO;
-            for code in self.codes(i) {
-                sum += h[code.at()];
+            for (value, column) in self.pairs(place) {
+                sum += value * v[column];
             }
-            *out = sum;
+            let mut of_nodes = T::ZERO;
+            for code in self.codes(place) {
+                of_nodes += h[code.at()];
+            }
+            out[row] = sum + of_nodes;
         }
     }
 
@@ -135,18 +264,21 @@ impl<T: Number, N: Index> Form<T> for Tree<T, N> {
     fn vector_times(&self, v: &[T], out: &mut [T], scratch: &mut Vec<T>) {
         let g = lent(scratch, self.nodes());
         g.fill(T::ZERO);
-        for (i, v) in v.iter().enumerate() {
-            for code in self.codes(i) {
-                g[code.at()] += *v;
+        for (place, row) in self.in_order() {
+            let v = v[row];
+            for (value, column) in self.pairs(place) {
+                out[column] += value * v;
+            }
+            for code in self.codes(place) {
+                g[code.at()] += v;
             }
         }
-        let first_layer = self.key_columns.len();
-        for (i, [parent, key]) in self.links.iter().enumerate().rev() {
+        let first_layer = self.first_layer();
+        for (i, parent) in self.parents.iter().enumerate().rev() {
             let sum = g[first_layer + i];
-            g[key.at()] += sum;
             g[parent.at()] += sum;
         }
-        for (g, (value, column)) in g.iter().zip(self.keys()) {
+        for (g, (value, column)) in g.iter().zip(self.keys.iter()) {
             out[column] += value * *g;
         }
     }
@@ -164,8 +296,12 @@ impl<T: Number, N: Index> Form<T> for Tree<T, N> {
     }
 
     fn get(&self, i: usize, j: usize) -> T {
+        let place = self.places[i] as usize;
+        if let Some((value, _)) = self.pairs(place).find(|(_, column)| *column == j) {
+            return value;
+        }
         // the code whose sequence ends at column j or behind it, and its node at or before j
-        let codes = self.codes(i);
+        let codes = self.codes(place);
         let code = codes.partition_point(|code| (self.key(code.at()).0 as usize) < j);
         let mut node = codes.get(code).map(|code| code.at());
         while let Some(at) = node {
@@ -180,32 +316,37 @@ impl<T: Number, N: Index> Form<T> for Tree<T, N> {
     }
 
     fn each_entry_of_row(&self, i: usize, f: &mut dyn FnMut(u32, T)) {
-        let mut sequence = Vec::new();
-        for code in self.codes(i) {
+        let place = self.places[i] as usize;
+        let mut entries: Vec<(u32, T)> = self.pairs(place).map(|(value, column)| (column as u32, value)).collect();
+        for code in self.codes(place) {
             let mut node = Some(code.at());
             while let Some(at) = node {
                 let (column, value, parent) = self.key(at);
-                sequence.push((column, value));
+                entries.push((column, value));
                 node = parent;
             }
-            for (column, value) in sequence.drain(..).rev() {
-                if value.to_f64().to_bits() != 0 {
-                    f(column, value);
-                }
-            }
         }
+        entries.sort_unstable_by_key(|(column, _)| *column);
+        entries.retain(|(_, value)| value.to_f64().to_bits() != 0);
+        entries.into_iter().for_each(|(column, value)| f(column, value));
     }
 }
 
 impl<T: Number, N: Index> Tree<T, N> {
     #[inline(always)]
     fn each_block_in_cache(&self, width: usize, block: &mut impl Block) {
-        if self.nodes() * 32 * size_of::<T>() > CACHE {
-            each_small_block(width, 0, block);
+        if self.nodes() * 64 * size_of::<T>() > CACHE {
+            each_small_block(width, block);
         } else {
             each_block(width, block);
         }
     }
+}
+
+/// `W` numbers of a row of a matrix.
+#[inline(always)]
+fn block_of<T, const W: usize>(m: &[T], at: usize) -> &[T; W] {
+    m[at..].first_chunk().expect("a row is as long as its width")
 }
 
 struct Times<'a, T, N> {
@@ -221,26 +362,35 @@ impl<T: Number, N: Index> Block for Times<'_, T, N> {
     fn run<const W: usize>(&mut self, from: usize) {
         let tree = self.tree;
         let h = lent(self.scratch, tree.nodes() * W).as_chunks_mut::<W>().0;
-        for (h, (value, column)) in h.iter_mut().zip(tree.keys()) {
-            let row: &[T; W] = self.m[column * self.width + from..].first_chunk().expect("a row of the width");
-            for (h, x) in h.iter_mut().zip(row) {
-                *h = value * *x;
+        for (h, (value, column)) in h.iter_mut().zip(tree.keys.iter()).take(tree.first_layer()) {
+            let m = block_of::<T, W>(self.m, column * self.width + from);
+            for lane in 0..W {
+                h[lane] = value * m[lane];
             }
         }
-        let first_layer = tree.key_columns.len();
-        for (i, [parent, key]) in tree.links.iter().enumerate() {
-            let (parent, key) = (&h[parent.at()], &h[key.at()]);
-            let sum: [T; W] = std::array::from_fn(|lane| parent[lane] + key[lane]);
-            h[first_layer + i] = sum;
+        for (parent, (value, column), node) in tree.links() {
+            let m = block_of::<T, W>(self.m, column * self.width + from);
+            let (before, h) = h.split_at_mut(node);
+            let (parent, h) = (&before[parent], &mut h[0]);
+            for lane in 0..W {
+                h[lane] = parent[lane] + value * m[lane];
+            }
         }
-        for i in 0..tree.rows {
+        for (place, row) in tree.in_order() {
             let mut sums = [T::ZERO; W];
-            for code in tree.codes(i) {
-                for (sum, h) in sums.iter_mut().zip(&h[code.at()]) {
-                    *sum += *h;
+            for (value, column) in tree.pairs(place) {
+                let m = block_of::<T, W>(self.m, column * self.width + from);
+                for lane in 0..W {
+                    sums[lane] += value * m[lane];
                 }
             }
-            self.out[i * self.width + from..][..W].copy_from_slice(&sums);
+            for code in tree.codes(place) {
+                let h = &h[code.at()];
+                for lane in 0..W {
+                    sums[lane] += h[lane];
+                }
+            }
+            self.out[row * self.width + from..][..W].copy_from_slice(&sums);
         }
     }
 }
@@ -257,32 +407,40 @@ impl<T: Number, N: Index> Block for TransposedTimes<'_, T, N> {
     #[inline(always)]
     fn run<const W: usize>(&mut self, from: usize) {
         let tree = self.tree;
+        let width = self.width;
         let g = lent(self.scratch, tree.nodes() * W).as_chunks_mut::<W>().0;
         g.fill([T::ZERO; W]);
-        for i in 0..tree.rows {
-            let row: &[T; W] = self.m[i * self.width + from..].first_chunk().expect("a row of the width");
-            for code in tree.codes(i) {
-                add(&mut g[code.at()], row);
+        for (place, row) in tree.in_order() {
+            let row = block_of::<T, W>(self.m, row * width + from);
+            for (value, column) in tree.pairs(place) {
+                add_scaled(value, row, &mut self.out[column * width + from..]);
+            }
+            for code in tree.codes(place) {
+                let g = &mut g[code.at()];
+                for lane in 0..W {
+                    g[lane] += row[lane];
+                }
             }
         }
-        let first_layer = tree.key_columns.len();
-        for (i, [parent, key]) in tree.links.iter().enumerate().rev() {
-            let sum = g[first_layer + i];
-            add(&mut g[key.at()], &sum);
-            add(&mut g[parent.at()], &sum);
-        }
-        for (g, (value, column)) in g.iter().zip(tree.keys()) {
-            let row = &mut self.out[column * self.width + from..][..W];
-            for (out, g) in row.iter_mut().zip(g) {
-                *out += value * *g;
+        for (parent, (value, column), node) in tree.links().rev() {
+            let (before, g) = g.split_at_mut(node);
+            let (parent, g) = (&mut before[parent], &g[0]);
+            for lane in 0..W {
+                parent[lane] += g[lane];
             }
+            add_scaled(value, g, &mut self.out[column * width + from..]);
+        }
+        for (g, (value, column)) in g.iter().zip(tree.keys.iter()).take(tree.first_layer()) {
+            add_scaled(value, g, &mut self.out[column * width + from..]);
         }
     }
 }
 
+/// `out` += a x, in a length that the compiler knows.
 #[inline(always)]
-fn add<T: Number, const W: usize>(sums: &mut [T; W], row: &[T; W]) {
-    for (sum, x) in sums.iter_mut().zip(row) {
-        *sum += *x;
+fn add_scaled<T: Number, const W: usize>(a: T, x: &[T; W], out: &mut [T]) {
+    let out: &mut [T; W] = out.first_chunk_mut().expect("a row is as long as its width");
+    for lane in 0..W {
+        out[lane] += a * x[lane];
     }
 }
