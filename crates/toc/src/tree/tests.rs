@@ -6,7 +6,7 @@ use super::logical::Logical;
 use super::{Stored, encode};
 use crate::{Layout, Rows, decode, open, stored};
 
-/// The first example of the paper, as the issue gives it (Figure 3 and Table 3).
+/// The running example of the paper (Figure 3 and Table 3).
 const EXAMPLE: &str = include_str!("example.json");
 
 fn example() -> Value {
@@ -101,4 +101,15 @@ fn products_of_the_example_are_those_of_the_paper() {
     let mut out = vec![0.0; 8];
     toc.transposed_times_matrix(&transpose(&matrix(&json["left_matrix"]["M"])), 2, &mut out, scratch);
     close(&out, &transpose(&matrix(&json["left_matrix"]["M_dot_A"])));
+}
+
+#[test]
+fn the_bytes_of_the_example_are_those_of_the_format_page() {
+    let page = include_str!("../../../../docs/toc-format.md");
+    let block = page.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let hex = block.lines().flat_map(|line| line.trim_start().split("  ").next().unwrap().split(' '));
+    let bytes: Vec<u8> = hex.map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect();
+    let rows = rows(&example());
+    assert_eq!(encode(&rows, &Logical::of(&rows), Layout::Bits), bytes);
+    assert_eq!(decode(&bytes).unwrap(), rows);
 }
