@@ -62,7 +62,8 @@ pub fn read(text: &str) -> Result<Vec<u8>, Error> {
         if rows.len() == len {
             return Err(malformed("it has more rows than it says"));
         }
-        (indices.clear(), values.clear());
+        indices.clear();
+        values.clear();
         for entry in row.split_whitespace() {
             let (index, value) = entry.split_once(':').ok_or_else(|| malformed("an entry has no column"))?;
             let index: u32 = index.parse().map_err(|_| malformed("a column is not a number"))?;

@@ -244,7 +244,8 @@ impl<T: Number, N: Index> Form<T> for Tree<T, N> {
         }
         let first_layer = self.first_layer();
         for (i, parent) in self.parents.iter().enumerate() {
-            h[first_layer + i] = h[first_layer + i] + h[parent.at()];
+            let sequence = h[parent.at()];
+            h[first_layer + i] += sequence;
         }
         for (place, row) in self.in_order() {
             let mut sum = T::ZERO;
