@@ -1,6 +1,7 @@
 //! Compression ratios by encoding, data set and rows of a mini-batch, in file order, of full mini-batches only.
 //!
-//! `cargo run --release -p toc --example compression -- FOLDER` writes FOLDER/compression.md and .csv. A set that is not in
+//! `cargo run --release -p toc --example compression -- FOLDER [MOST]` writes FOLDER/compression.md and .csv; of each set at most
+//! MOST mini-batches, evenly spaced. A set that is not in
 //! CORGIPILE_DATA is left out, and named.
 
 #[path = "../benches/common/data.rs"]
@@ -44,6 +45,7 @@ impl Sums {
 
 fn main() {
     let folder = std::env::args().nth(1).expect("the folder to write to");
+    let most = std::env::args().nth(2).map_or(usize::MAX, |most| most.parse().expect("a number of mini-batches"));
     let mut csv = String::from("set,batch_rows,batches,encoding,paper_ratio,stored_ratio,batches_where_smallest\n");
     let header = || {
         let mut header = String::from("| set | rows |");
@@ -60,6 +62,8 @@ fn main() {
                 skipped.push(set.name);
                 break;
             };
+            let step = batches.len().div_ceil(most.max(1)).max(1);
+            let batches: Vec<&Rows> = batches.iter().step_by(step).collect();
             let mut sums = Sums::default();
             batches.iter().for_each(|rows| sums.add(rows));
             let mut chosen = Vec::new();
@@ -83,11 +87,15 @@ fn main() {
             eprintln!("{} {batch_rows}: auto {auto:.3}", set.name);
         }
     }
+    let sample = match most {
+        usize::MAX => String::new(),
+        most => format!(" Of each set at most {most} mini-batches were taken, evenly spaced over the file."),
+    };
     let text = format!(
         "# Compression ratios\n\n\
          Written by `make bench PARTS=compression`. Ratios are the bytes of all entries at eight each over the bytes of all\n\
          mini-batches, which are full ones in file order. gzip is level 6 of miniz_oxide, whose bytes differ from zlib's by some\n\
-         percent. compression.csv has the same numbers.\n\n\
+         percent.{sample} compression.csv has the same numbers.\n\n\
          ## In the layout of the paper\n\n\
          Values of eight bytes, integers of whole bytes, no checksum.\n\n{paper}\n\
          ## As stored\n\n\
