@@ -216,7 +216,6 @@ fn compress(arguments: &Arguments) -> Result<Written> {
     }
     written.skipped = batches.skipped();
     batches.finish();
-    drop(insert);
     connection.close();
     if written.rows == 0 {
         return Err(Error::NoRows("compress"));
