@@ -446,7 +446,7 @@ LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'corgipile_toc_rows_wrapper';
 COMMENT ON FUNCTION corgipile_toc_rows(corgipile.toc) IS 'rows of a compressed matrix';
 
-CREATE FUNCTION corgipile_toc_columns(matrix corgipile.toc) RETURNS int
+CREATE FUNCTION corgipile_toc_columns(matrix corgipile.toc) RETURNS bigint
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'corgipile_toc_columns_wrapper';
 COMMENT ON FUNCTION corgipile_toc_columns(corgipile.toc) IS 'columns of a compressed matrix';

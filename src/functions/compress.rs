@@ -2,7 +2,7 @@
 
 use crate::error::{Error, OrRaise, Result};
 use crate::operators::mini_batches::{BatchSpec, MiniBatches};
-use crate::operators::{Nulls, Shuffling, Source};
+use crate::operators::{MAX_WEIGHTS, Nulls, Shuffling, Source};
 use crate::pg::arguments::{Arguments, Call};
 use crate::pg::array::{AnyArray, free};
 use crate::pg::query::Running;
@@ -12,7 +12,7 @@ use crate::pg::varlena::{Bytes, Value};
 use crate::pg::{check_for_interrupts, require_utf8};
 use pgrx::prelude::*;
 use serde_json::{Map, Value as Json, json};
-use shuffle::BufferSize;
+use shuffle::{BufferSize, Strategy};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use toc::Encoding;
@@ -56,9 +56,14 @@ impl Request {
         let size = |text: &str| Some(text.to_owned());
         let shuffling =
             Shuffling::parse(arguments.get(places.order), arguments.get(places.seed), size("auto"), size("10%"));
+        if let Ok(Shuffling { strategy: Strategy::Mrs, .. }) = shuffling {
+            let reason = "mrs gives some rows twice and others never".to_owned();
+            return Err(Error::InvalidArgument { argument: "order", reason, hint: None });
+        }
         let index_base = within("index_base", arguments.get(places.seed + 1), 0..=1)?;
         let dimensions: Option<i32> = arguments.get(places.seed + 2);
-        let dimensions = dimensions.map(|given| within("dimensions", Some(given), 1..=i32::MAX)).transpose()?;
+        let dimensions =
+            dimensions.map(|given| within("dimensions", Some(given), 1..=MAX_WEIGHTS as i32)).transpose()?;
         let nulls: String = arguments.get(places.seed + 3).ok_or(Error::NullArgument("nulls"))?;
         Ok(Request {
             source: arguments.get(0).ok_or(Error::NullArgument("source"))?,
@@ -127,8 +132,20 @@ pub fn encoding(name: &str) -> Result<Option<Encoding>> {
     })
 }
 
+/// Numbers that an encoding may have to hold: compressing them takes seconds, and nothing can interrupt it.
+const MAX_NUMBERS: u64 = 1 << 24;
+
 /// The bytes of a mini-batch.
+///
+/// # Errors
+/// [`Error::NotCompressible`]
 pub fn encode(rows: &toc::Rows, encoding: Option<Encoding>) -> Result<Vec<u8>> {
+    let holds_zeros = matches!(encoding, Some(Encoding::Den | Encoding::Dvi | Encoding::Gzip | Encoding::Snappy));
+    let numbers = if holds_zeros { rows.len() as u64 * rows.columns() as u64 } else { rows.nnz() as u64 };
+    if numbers > MAX_NUMBERS {
+        let zeros = if holds_zeros { "" } else { " other than 0" };
+        return Err(Error::NotCompressible(format!("it has {numbers} numbers{zeros}, more than {MAX_NUMBERS}")));
+    }
     let encoded = match encoding {
         Some(encoding) => toc::encode(rows, encoding),
         None => toc::encode_smallest(rows),
@@ -233,6 +250,8 @@ struct Given {
     bytes: i64,
     stored: i64,
     time: Duration,
+    /// a mini-batch has too many numbers for the encoding
+    impossible: bool,
 }
 
 #[pg_extern(sql = false)]
@@ -240,8 +259,11 @@ fn corgipile_compression_report(fcinfo: pg_sys::FunctionCallInfo) {
     let call = Call::new(fcinfo);
     let mut given = report(&call.arguments()).or_raise().into_iter();
     call.return_rows(7, |row| {
-        let Some((name, Given { batches, cells, bytes, stored, time })) = given.next() else { return false };
-        let ratio = |bytes: i64| (bytes > 0).then(|| cells * 8.0 / bytes as f64);
+        let Some((name, Given { batches, cells, bytes, stored, time, impossible })) = given.next() else {
+            return false;
+        };
+        let [bytes, stored] = [bytes, stored].map(|bytes| (!impossible).then_some(bytes));
+        let ratio = |bytes: Option<i64>| bytes.filter(|bytes| *bytes > 0).map(|bytes| cells * 8.0 / bytes as f64);
         row.copy_from_slice(&[
             name.into_datum(),
             batches.into_datum(),
@@ -285,8 +307,13 @@ fn report(arguments: &Arguments) -> Result<Vec<(String, Given)>> {
         for (encoding, given) in Encoding::ALL.iter().zip(&mut all) {
             check_for_interrupts();
             let start = Instant::now();
-            let stored = encode(rows, Some(*encoding))?.len() as i64;
+            let encoded = if given.impossible { None } else { encode(rows, Some(*encoding)).ok() };
             given.time += start.elapsed();
+            let Some(stored) = encoded.map(|bytes| bytes.len() as i64) else {
+                given.impossible = true;
+                given.batches += 1;
+                continue;
+            };
             let bytes = toc::paper_bytes(rows, *encoding) as i64;
             given.add(cells, bytes, stored);
             if !matches!(encoding, Encoding::Gzip | Encoding::Snappy) {

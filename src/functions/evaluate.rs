@@ -68,7 +68,11 @@ fn read(model: &Model, source: &str) -> Result<Vec<Metric>> {
     let query = Running::start(planned, Running::active_snapshot(), 0, Flags::NONE);
     let mut buffers = Buffers::new(query, decoder);
     let mut evaluation = Evaluation::new(model.kind);
-    let linear = model.linear().to_model();
+    let mut linear = model.linear().to_model();
+    if let Some((mean, scale)) = model.scaling().filter(|_| buffers.decoder.has_blocks()) {
+        // rows that are compressed are multiplied as they are
+        linear.take_unstandardized(mean, scale);
+    }
     let mut curves = Curves::new(model);
     let mut batch = Batch::new(model.dim());
     while buffers.next_batch(&mut batch)? {

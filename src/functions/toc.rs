@@ -3,7 +3,7 @@
 use super::compress::encode;
 use crate::error::{Error, OrRaise, Result};
 use crate::pg::aggregate::RowCall;
-use crate::pg::array::{ArrayFault, matrix_of_doubles, read_matrix};
+use crate::pg::array::{ArrayFault, matrix_of_doubles, read_matrix, vector_of_doubles};
 use crate::pg::varlena::{Bytes, Value, with_bytes};
 use pgrx::prelude::*;
 use std::ffi::CString;
@@ -64,8 +64,8 @@ fn corgipile_toc_rows(fcinfo: pg_sys::FunctionCallInfo) -> i32 {
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_toc_columns(fcinfo: pg_sys::FunctionCallInfo) -> i32 {
-    given(fcinfo, 0, |bytes| Ok(toc::info(bytes).map_err(damaged)?.columns as i32))
+fn corgipile_toc_columns(fcinfo: pg_sys::FunctionCallInfo) -> i64 {
+    given(fcinfo, 0, |bytes| Ok(toc::info(bytes).map_err(damaged)?.columns as i64))
 }
 
 #[pg_extern(sql = false)]
@@ -247,7 +247,7 @@ fn transpose(m: &[f64], [rows, columns]: [usize; 2]) -> Result<Vec<f64>> {
 }
 
 fn vector(values: Vec<f64>) -> Value {
-    Value::of(values.into_datum().unwrap_or(pg_sys::Datum::null()))
+    Value::of(vector_of_doubles(&values))
 }
 
 fn product(a: &dyn Operations<f64>, [rows, columns]: [usize; 2], is_matrix: bool) -> Error {
@@ -261,5 +261,8 @@ fn malformed(error: toc::Error) -> Error {
 
 /// What is stored was checked when it came: somebody has changed it since.
 fn damaged(error: toc::Error) -> Error {
-    Error::DamagedToc(error.to_string())
+    match error {
+        toc::Error::TooLarge { .. } => Error::NotCompressible(error.to_string()),
+        _ => Error::DamagedToc(error.to_string()),
+    }
 }

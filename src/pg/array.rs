@@ -236,18 +236,26 @@ pub fn free(datum: pg_sys::Datum) {
 
 /// A two-dimensional array of doubles, row by row.
 pub fn matrix_of_doubles(columns: usize, values: &[f64]) -> pg_sys::Datum {
-    let rows = values.len() / columns.max(1);
+    array_of_doubles(&mut [(values.len() / columns.max(1)) as i32, columns as i32], values)
+}
+
+/// An array of doubles.
+pub fn vector_of_doubles(values: &[f64]) -> pg_sys::Datum {
+    array_of_doubles(&mut [values.len() as i32], values)
+}
+
+fn array_of_doubles(sizes: &mut [i32], values: &[f64]) -> pg_sys::Datum {
     // SAFETY: the array is made of as many elements as its dimensions say; one without elements has no dimensions.
     unsafe {
         if values.is_empty() {
             return pg_sys::Datum::from(pg_sys::construct_empty_array(pg_sys::FLOAT8OID));
         }
         let mut datums: Vec<pg_sys::Datum> = values.iter().map(|v| pg_sys::Datum::from(v.to_bits())).collect();
-        let (mut sizes, mut bounds) = ([rows as i32, columns as i32], [1, 1]);
+        let mut bounds = vec![1; sizes.len()];
         pg_sys::Datum::from(pg_sys::construct_md_array(
             datums.as_mut_ptr(),
             std::ptr::null_mut(),
-            2,
+            sizes.len() as i32,
             sizes.as_mut_ptr(),
             bounds.as_mut_ptr(),
             pg_sys::FLOAT8OID,

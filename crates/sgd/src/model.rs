@@ -104,6 +104,28 @@ impl LinearModel {
         LinearModel { dim, outputs, weights, intercepts, network: None }
     }
 
+    /// Makes this a model of features as they are, of one whose features are standardized: (x - mean) / scale.
+    ///
+    /// # Panics
+    /// If there are not as many means and scales as features.
+    pub fn take_unstandardized(&mut self, mean: &[f64], scale: &[f64]) {
+        assert!(mean.len() == self.dim && scale.len() == self.dim, "a mean and a scale for each feature");
+        let units = match &self.network {
+            Some(network) => network.hidden.sizes()[0] as usize,
+            None => self.outputs,
+        };
+        let rows = self.weights.chunks_exact_mut(self.dim.max(1)).zip(&mut self.intercepts).take(units);
+        for (weights, intercept) in rows {
+            let mut moved = 0.0;
+            for ((weight, mean), scale) in weights.iter_mut().zip(mean).zip(scale) {
+                let divided = f64::from(*weight) / scale;
+                moved += divided * mean;
+                *weight = divided as f32;
+            }
+            *intercept = (f64::from(*intercept) - moved) as f32;
+        }
+    }
+
     /// The weights of one output of a linear model.
     pub fn weights_of(&self, output: usize) -> &[f32] {
         &self.weights[output * self.dim..][..self.dim]

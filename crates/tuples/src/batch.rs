@@ -232,9 +232,17 @@ impl Batch {
 
     /// Tuples in the order: those of all its blocks if there are blocks.
     pub fn tuples_in_order(&self) -> usize {
+        self.tuples_in(0..self.order.len())
+    }
+
+    /// Tuples at these places of the order.
+    ///
+    /// # Panics
+    /// If the order is shorter.
+    pub fn tuples_in(&self, range: Range<usize>) -> usize {
         match &self.rows {
-            Rows::Blocks(blocks) => self.order.iter().map(|&place| blocks.get(place as usize).len()).sum(),
-            _ => self.order.len(),
+            Rows::Blocks(blocks) => self.order[range].iter().map(|&place| blocks.get(place as usize).len()).sum(),
+            _ => range.len(),
         }
     }
 

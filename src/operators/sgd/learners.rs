@@ -141,7 +141,8 @@ impl Learners {
             }
         }
         let learners = &mut self.groups[group];
-        learners.iter_mut().filter(|l| l.state == State::Learning).for_each(|l| l.trainer.begin_buffer(places.len()));
+        let tuples = batch.tuples_in(places.clone());
+        learners.iter_mut().filter(|l| l.state == State::Learning).for_each(|l| l.trainer.begin_buffer(tuples));
         match learners.as_mut_slice() {
             [learner] if learner.state == State::Learning => learn(&mut learner.trainer, batch, outputs, places)?,
             learners => {

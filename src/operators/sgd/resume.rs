@@ -111,6 +111,25 @@ impl Resume {
         if fits { Ok(()) } else { Err(refuse(model, "the features are not those that it was trained on", hint)) }
     }
 
+    /// Checks whether a source of compressed mini-batches, or of rows, is such a one as the model was trained on: then its
+    /// mini-batches had a size, or none of their own.
+    ///
+    /// # Errors
+    /// [`Error::WarmStart`]
+    pub fn check_blocks(&self, has_blocks: bool, has_batch_size: bool) -> Result<()> {
+        match (has_blocks, has_batch_size) {
+            (true, true) => {
+                let hint = "Continue on a table that is not compressed, and without the option batch_size.";
+                Err(refuse(&self.model, "its training was on rows and not on compressed mini-batches", hint))
+            }
+            (false, false) => {
+                let hint = "Continue on a compressed table.";
+                Err(refuse(&self.model, "its training was on compressed mini-batches", hint))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The trainer as it was, to go on with these hyperparameters.
     ///
     /// # Errors

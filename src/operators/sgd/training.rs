@@ -176,6 +176,9 @@ impl Training {
             labels if decoder.has_blocks() => AnyArray::of(base_type(labels)).map_or(labels, |array| array.element()),
             label => label,
         };
+        if let Some(resume) = &request.resume {
+            resume.check_blocks(decoder.has_blocks(), request.options.has_batch_size)?;
+        }
         request.options.check_features(decoder.features())?;
         if decoder.has_blocks() && request.workers > 1 {
             return Err(Error::NotOnCompressed("the argument workers"));
@@ -330,7 +333,7 @@ impl Training {
             self.learn(epoch, learners, batch)?;
             self.compute += compute.elapsed();
         }
-        if learners.is_empty() {
+        if learners.is_empty() || tuples == 0 {
             return Err(Error::NoRows("train on"));
         }
         if epoch == self.request.first_epoch() {

@@ -393,3 +393,66 @@ fn agaricus(db: &mut Database, directory: &Path) {
     DataSet::libsvm(directory, "agaricus_train", 127).load(db, "loaded");
     db.run("CREATE TABLE agaricus AS SELECT label, features_v FROM loaded ORDER BY id");
 }
+
+#[test]
+fn a_standardized_model_is_evaluated_on_compressed_rows_as_on_plain_ones() {
+    let mut db = Database::new();
+    db.run(
+        "CREATE TABLE t AS SELECT (i % 2)::int AS label, ARRAY[1000 + (i % 2) * 10 + i % 7, i % 5]::real[] AS x
+           FROM generate_series(1, 3000) i",
+    );
+    db.line("SELECT corgipile_compress('t', 'c', features => '{x}', seed => 1)");
+    for kind in ["logistic", "svm", "softmax", "mlp"] {
+        let id = db.train(&format!(
+            "'t', '{kind}', features => '{{x}}', max_epochs => 3, seed => 1, options => '{{\"standardize\": true}}'"
+        ))[0]
+            .model_id;
+        let (plain, packed) = (db.evaluate(id, "t"), db.evaluate(id, "c"));
+        assert_eq!(plain.accuracy, packed.accuracy, "{kind}");
+        assert!((plain.loss - packed.loss).abs() < 1e-4 * plain.loss.max(0.1), "{kind}: {plain:?} {packed:?}");
+    }
+}
+
+#[test]
+fn the_rate_of_theorem1_counts_rows_of_mini_batches() {
+    let mut db = Database::new();
+    clustered(&mut db, "t", 1000);
+    db.line("SELECT corgipile_compress('t', 'c', \"order\" => 'no_shuffle')");
+    let mut rates = |source: &str, more: &str| -> Vec<f64> {
+        let options = format!("{{\"schedule\": \"theorem1\", \"l2\": 0.1{more}}}");
+        let epochs = db.train(&format!(
+            "'{source}', shuffle => 'no_shuffle', buffer_size => '100%', max_epochs => 3, options => '{options}'"
+        ));
+        epochs.iter().map(|epoch| epoch.learning_rate).collect()
+    };
+    assert_close(&rates("c", ""), &rates("t", ", \"batch_size\": 250"), 1e-12);
+}
+
+#[test]
+fn what_cannot_be_done_with_mini_batches_says_why() {
+    let mut db = Database::new();
+    clustered(&mut db, "t", 500);
+    db.fails_with("SELECT corgipile_compress('t', 'm', \"order\" => 'mrs')", "22023").says(&["mrs"]);
+    db.run("CREATE TABLE none (label int[], x corgipile.toc); INSERT INTO none VALUES ('{}', 'csr 0x2:')");
+    for kind in ["logistic", "linear", "softmax", "mlp"] {
+        db.rejects(&format!("SELECT corgipile_train('none', '{kind}')"), "22000");
+    }
+    // an encoding that holds every zero cannot have wide rows
+    db.run(
+        "CREATE TABLE wide AS SELECT i % 2 AS label, ARRAY[1 + i, 1000000] AS k, ARRAY[1, 2]::real[] AS v
+           FROM generate_series(1, 500) i",
+    );
+    let report = "SELECT string_agg(encoding, ' ' ORDER BY encoding) FROM corgipile_compression_report('wide', features => '{k,v}')
+                   WHERE ratio IS NULL AND stored_ratio IS NULL";
+    assert_eq!(db.line(report), "den dvi gzip snappy");
+    let large = "SELECT corgipile_toc(array_fill(1.5::float8, ARRAY[5000, 4000]), 'den')";
+    db.fails_with(large, "54000").says(&["16777216"]);
+    assert_eq!(db.line("SELECT corgipile_toc_columns('toc 1x2147483648:'::corgipile.toc)"), "2147483648");
+    db.fails_with("SELECT 'toc 1x2147483647:'::corgipile.toc + 1::float8", "54000");
+    // rows and mini-batches are not gone on with by each other
+    db.line("SELECT corgipile_compress('t', 'c', batch_rows => 50, seed => 1)");
+    let rows = db.train("'t', max_epochs => 1")[0].model_id;
+    db.rejects(&format!("SELECT corgipile_train('c', warm_start => '{rows}')"), "22023").says(&["on rows"]);
+    let packed = db.train("'c', max_epochs => 1")[0].model_id;
+    db.rejects(&format!("SELECT corgipile_train('t', warm_start => '{packed}')"), "22023").says(&["compressed"]);
+}

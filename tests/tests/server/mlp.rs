@@ -73,7 +73,9 @@ fn training_is_that_of_scikit_learn_from_the_same_weights() {
 /// Rows of two rings that no line tells apart, sorted by class; a third class is outside.
 fn rings(db: &mut Session) {
     db.run(
-        "CREATE TABLE rings AS
+        "CREATE TABLE rings (id bigint, r float8, label int, x real[], k int[], v real[], ring text, test boolean, part text,
+                             weight real, parity text);
+         INSERT INTO rings
          SELECT *, (ARRAY['inner', 'middle', 'outer'])[1 + label + (r > 1.7)::int] AS ring, id % 5 = 0 AS test,
                 (ARRAY['a', 'b'])[1 + id % 2] AS part, (0.5 + uniform(id, 9))::real AS weight,
                 CASE WHEN id % 2 = 0 THEN 'even' ELSE 'odd' END AS parity
