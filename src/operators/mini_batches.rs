@@ -228,7 +228,8 @@ impl MiniBatches {
                 Err(fault) if self.nulls == Nulls::Skip && is_null(&fault) => self.skipped += 1,
                 Err(fault) => {
                     let place = 1 + self.names.len();
-                    let place = row.get(place).zip(row.get(place + 1)).filter(|_| self.has_place);
+                    // of another source there are no such columns
+                    let place = if self.has_place { row.get(place).zip(row.get(place + 1)) } else { None };
                     let at = place.map_or(RowAt::Read(self.read), |(table, row)| row_at(table, row));
                     let fault = Box::new(fault);
                     return Err(if is_null(&fault) { Error::NullInRow { at, fault } } else { fault.at(at) });

@@ -322,6 +322,8 @@ fn bad_input_to_compress_is_refused() {
     db.fails_with("SELECT corgipile_compress('n', 'c')", "22004")
         .says(&["NULL in row (", ") of n"])
         .hints(&["nulls => 'skip'"]);
+    db.fails_with("SELECT corgipile_compress('SELECT * FROM n ORDER BY id', 'c')", "22004")
+        .says(&["in the order of reading"]);
     assert_eq!(db.line("SELECT tuples, skipped FROM corgipile_compress('n', 'c', nulls => 'skip')"), "98|2");
     db.fails_with("SELECT corgipile_compress('t', 'c')", "42P07");
     db.fails_with("SELECT corgipile_compress('t', 'a.b.c.d')", "22023");
