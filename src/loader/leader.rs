@@ -63,9 +63,16 @@ impl Leader {
 
     fn take(&mut self, filled: &Filled, batch: &mut Batch) -> Result<()> {
         let slot = self.slots.get_mut(filled.slot).ok_or(Error::WorkerLost)?;
-        let rows = filled.rows.map(|handle| keep(&self.arena, &mut slot.rows, handle)).transpose()?;
-        let rest = keep(&self.arena, &mut slot.rest, filled.rest)?;
+        let attached = filled.rows.map(|handle| keep(&self.arena, &mut slot.rows, handle)).transpose();
+        let attached = attached.and_then(|rows| Ok((rows, keep(&self.arena, &mut slot.rest, filled.rest)?)));
+        let (rows, rest) = attached.inspect_err(|_| self.wait_for_end())?;
         Ok(filled.read(rows, &rest, batch)?)
+    }
+
+    /// Waits until the worker has ended; raises its error. A buffer that is gone was a worker's that is ending: it keeps
+    /// what the leader has not let go, unless it fails.
+    fn wait_for_end(&self) {
+        while self.workers.receive(0).is_some() {}
     }
 
     fn let_go(&mut self, batch: &mut Batch) {

@@ -111,8 +111,10 @@ impl<'a> Slots<'a> {
         self.worker.send(&message).then_some(())
     }
 
-    /// Frees the buffers, as far as this process is concerned.
-    pub fn end(self) {
+    /// Frees the buffers, as far as this process is concerned, as soon as the leader has let go of all of them: what it
+    /// has not attached yet would go with this process.
+    pub fn end(mut self) {
+        while self.lent > 0 && self.listen().is_some() {}
         drop(self.slots);
         self.arena.end();
     }

@@ -427,6 +427,50 @@ fn an_error_in_a_worker_is_that_of_the_statement() {
     no_complaints(&db);
 }
 
+/// Runs a training whose source is read only after its leader was stopped, as a busy machine stops any process, and which
+/// goes on when its worker has ended or waits for it; what comes of it, or its SQLSTATE.
+fn while_the_leader_stands_still(db: &mut Database, source: &str, buffer: &str) -> String {
+    let slow = format!("SELECT label, features_v FROM {source} WHERE id > 1 OR pg_sleep(1)::text = ''");
+    let sql = format!(
+        "SELECT count(*) || ' epoch, ' || sum(tuples) || ' tuples' FROM corgipile_train($source${slow}$source$,
+             max_epochs => 1, loader => 'worker', shuffle => 'no_shuffle', block_size => '8kB', buffer_size => '{buffer}')"
+    );
+    let mut session = db.session();
+    let leader = session.pid();
+    let training = std::thread::spawn(move || match session.attempt(&sql) {
+        Ok(lines) => lines.concat(),
+        Err(failure) => failure.code,
+    });
+    let worker = wait_for_workers(db, 1)[0];
+    let waits = |db: &mut Database, pid: i32| {
+        db.lines(&format!("SELECT wait_event FROM pg_stat_activity WHERE pid = {pid}")).concat()
+    };
+    let deadline = Instant::now() + PATIENCE;
+    while waits(db, leader) != "MessageQueueReceive" || waits(db, worker) != "PgSleep" {
+        assert!(Instant::now() < deadline, "leader and worker do not wait");
+        sleep(Duration::from_millis(1));
+    }
+    db.run(&format!("COPY (SELECT WHERE false) TO PROGRAM 'kill -STOP {leader}'"));
+    let stood = Instant::now();
+    while !["", "MessageQueueReceive"].contains(&waits(db, worker).as_str()) && stood.elapsed() < PATIENCE {
+        sleep(Duration::from_millis(5));
+    }
+    sleep(Duration::from_millis(100)); // a process that ends is gone by now
+    db.run(&format!("COPY (SELECT WHERE false) TO PROGRAM 'kill -CONT {leader}'"));
+    training.join().expect("the session's thread does not panic")
+}
+
+#[test]
+fn a_worker_is_there_until_a_late_leader_has_its_buffers() {
+    let mut db = Database::new();
+    clustered(&mut db, "t", 4000);
+    assert_eq!(while_the_leader_stands_still(&mut db, "t", "100%"), "1 epoch, 4000 tuples");
+    // in the second buffer, with the first one not taken yet
+    db.run("CREATE TABLE bad AS TABLE t; UPDATE bad SET features_v = '{1,NaN,3,4,5}' WHERE id = 3900");
+    assert_eq!(while_the_leader_stands_still(&mut db, "bad", "50%"), "22003");
+    no_complaints(&db);
+}
+
 /// Asserts that the log has no warning of a leak and no panic.
 fn no_complaints(db: &Database) {
     let complaints: Vec<_> = log(db.name())
