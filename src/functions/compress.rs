@@ -6,7 +6,7 @@ use crate::operators::{MAX_WEIGHTS, Nulls, Shuffling, Source};
 use crate::pg::arguments::{Arguments, Call};
 use crate::pg::array::{AnyArray, free};
 use crate::pg::query::Running;
-use crate::pg::relation::{compressed_type, new_name, qualified_type_name, quote_identifier};
+use crate::pg::relation::{base_type, compressed_type, new_name, qualified_type_name, quote_identifier};
 use crate::pg::spi::{Connection, Sees};
 use crate::pg::varlena::{Bytes, Value};
 use crate::pg::{check_for_interrupts, require_utf8};
@@ -199,7 +199,7 @@ fn compress(arguments: &Arguments) -> Result<Written> {
     let connection = Connection::open();
     let sees = Sees::AndOwn(snapshot);
     let name = match features.as_slice() {
-        [only] if AnyArray::of(source.type_of(only)?).is_some() => only.as_str(),
+        [only] if AnyArray::of(base_type(source.type_of(only)?)).is_some() => only.as_str(),
         _ if request.label == "features" => "compressed_features",
         _ => "features",
     };

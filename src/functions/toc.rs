@@ -171,11 +171,7 @@ fn corgipile_toc_scale(fcinfo: pg_sys::FunctionCallInfo) -> Value {
         let scaled = match (0.0 * factor).to_bits() {
             0 => toc::map_values(bytes, |value| value * factor),
             // what is not there is 0, and 0 times this factor is something else: -0, or NaN
-            _ => {
-                let info = toc::info(bytes).map_err(damaged)?;
-                zeros(info.rows, info.columns)?; // is there memory for all of it?
-                unfolded(bytes, |value| value * factor)
-            }
+            _ => toc::map_entries(bytes, |entry| entry * factor),
         };
         Bytes::new(&scaled.map_err(damaged)?)
     })
@@ -189,22 +185,8 @@ const MAX_ELEMENTS: usize = 134_217_727;
 #[pg_extern(sql = false)]
 fn corgipile_toc_add(fcinfo: pg_sys::FunctionCallInfo) -> Value {
     let summand = RowCall::new(fcinfo).double(1).unwrap_or_default();
-    given(fcinfo, 0, |bytes| Bytes::new(&toc::add(bytes, summand).map_err(damaged)?)).into_value()
-}
-
-/// Changes every element, also those that are 0, and compresses what comes out.
-fn unfolded(bytes: &[u8], change: impl Fn(f64) -> f64) -> std::result::Result<Vec<u8>, toc::Error> {
-    let old = toc::decode(bytes)?;
-    let mut new = Rows::new(old.columns());
-    let mut row = vec![0.0; old.columns()];
-    for i in 0..old.len() {
-        row.fill(0.0);
-        let (indices, values) = old.row(i);
-        indices.iter().zip(values).for_each(|(index, value)| row[*index as usize] = *value);
-        row.iter_mut().for_each(|value| *value = change(*value));
-        new.push_dense(&row)?;
-    }
-    toc::encode_smallest(&new)
+    given(fcinfo, 0, |bytes| Bytes::new(&toc::map_entries(bytes, |entry| entry + summand).map_err(damaged)?))
+        .into_value()
 }
 
 /// Shows `f` the bytes of argument `i`, which is a compressed mini-batch, of a function that is STRICT.

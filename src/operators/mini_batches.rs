@@ -11,7 +11,7 @@ use crate::pg::check_for_interrupts;
 use crate::pg::custom_scan::Flags;
 use crate::pg::number::NumberType;
 use crate::pg::query::{Column, Query, Running};
-use crate::pg::relation::{base_type, has_places, quote_identifier, row_at, type_name};
+use crate::pg::relation::{base_type, has_places, may_read_places, quote_identifier, row_at, type_name};
 use crate::pg::row::Row;
 use crate::pg::sparse::is_index_array;
 use pgrx::pg_sys;
@@ -30,11 +30,8 @@ pub struct BatchSpec<'a> {
 
 /// Where the features are, behind the label.
 enum Kind {
-    /// one array, of as many elements as the first that was met
-    Array {
-        reader: ArrayReader,
-        len: Option<usize>,
-    },
+    /// one array
+    Array(ArrayReader),
     Columns(Vec<NumberType>),
     /// arrays of indices and of values
     Sparse {
@@ -51,7 +48,7 @@ pub struct MiniBatches {
     label: Column,
     nulls: Nulls,
     base: i64,
-    /// columns of the matrices; None as long as it is not known
+    /// columns of the matrices: of arrays, as many as the first that was met has elements; None as long as it is not known
     dim: Option<usize>,
     labels: ArrayMaker,
     rows: Option<Rows>,
@@ -91,7 +88,7 @@ impl MiniBatches {
         let kind = match columns.as_slice() {
             [] => return Err(Error::NoFeatures { hint: FEATURES.into() }),
             [only] if reader(only).is_some() => match reader(only) {
-                Some(reader) => Kind::Array { reader, len: None },
+                Some(reader) => Kind::Array(reader),
                 None => return Err(Error::NoFeatures { hint: FEATURES.into() }),
             },
             columns => match columns {
@@ -111,7 +108,7 @@ impl MiniBatches {
         let label = column(source.columns(), spec.label)?.clone();
         let wanted = std::iter::once(spec.label).chain(spec.features.iter().map(String::as_str));
         let mut wanted: Vec<String> = wanted.map(quote_identifier).collect();
-        let has_place = source.relation().is_some_and(has_places);
+        let has_place = source.relation().is_some_and(|table| has_places(table) && may_read_places(table));
         if has_place {
             wanted.extend(["tableoid", "ctid"].map(str::to_owned));
         }
@@ -122,7 +119,7 @@ impl MiniBatches {
             dim: match &kind {
                 Kind::Columns(types) => Some(types.len()),
                 Kind::Sparse { .. } => spec.dimensions,
-                Kind::Array { .. } => None,
+                Kind::Array(_) => None,
             },
             kind,
             names: spec.features.to_vec(),
@@ -152,14 +149,13 @@ impl MiniBatches {
     /// What is wrong with the rows.
     pub fn count(&mut self) -> Result<()> {
         let mut dim = 0;
-        while self.read_row()? {
+        while self.read_row()?.is_some() {
             dim = self.entries.last().map_or(dim, |(index, _)| dim.max(*index as usize + 1));
         }
         self.dim = Some(dim);
         self.query.rescan();
         self.query.top::<TupleShuffle>().with(|scan, node| scan.set_epoch(node, FIRST_EPOCH));
         (self.read, self.skipped) = (0, 0);
-        self.labels.take();
         Ok(())
     }
 
@@ -183,11 +179,10 @@ impl MiniBatches {
             rows.clear();
         }
         let mut taken = 0;
-        while taken < rows && self.read_row()? {
-            let dim = match (&self.kind, self.dim) {
-                (_, Some(dim)) => dim,
-                (_, None) => *self.dim.insert(self.numbers.len()),
-            };
+        while taken < rows {
+            let Some(label) = self.read_row()? else { break };
+            self.labels.push(label);
+            let dim = *self.dim.get_or_insert(self.numbers.len());
             let matrix = self.rows.get_or_insert_with(|| Rows::new(dim));
             let pushed = match self.kind {
                 Kind::Sparse { .. } => {
@@ -213,18 +208,15 @@ impl MiniBatches {
         self.query.finish();
     }
 
-    /// Reads the next row that is not left out: its label is with the others, its features are in `numbers`, or, if they are
-    /// sparse, in `entries`. False at the end.
-    fn read_row(&mut self) -> Result<bool> {
+    /// Reads the next row that is not left out, and gives its label, which is valid until the next is read; its features are
+    /// in `numbers`, or, if they are sparse, in `entries`. None at the end.
+    fn read_row(&mut self) -> Result<Option<pg_sys::Datum>> {
         loop {
             check_for_interrupts();
-            let Some(row) = self.query.row().map(|slot| slot.row()) else { return Ok(false) };
+            let Some(row) = self.query.row().map(|slot| slot.row()) else { return Ok(None) };
             self.read += 1;
             match self.features(row) {
-                Ok(label) => {
-                    self.labels.push(label);
-                    return Ok(true);
-                }
+                Ok(label) => return Ok(Some(label)),
                 Err(fault) if self.nulls == Nulls::Skip && is_null(&fault) => self.skipped += 1,
                 Err(fault) => {
                     let place = 1 + self.names.len();
@@ -243,13 +235,12 @@ impl MiniBatches {
         let label = row.get(0).ok_or(RowFault::NullLabel)?;
         self.numbers.clear();
         match &mut self.kind {
-            Kind::Array { reader, len } => {
+            Kind::Array(reader) => {
                 let array = row.get(1).ok_or(RowFault::NullFeatures)?;
                 read(*reader, array, &mut self.numbers, &self.names[0])?;
-                let expected = *len.get_or_insert(self.numbers.len());
-                match self.numbers.len() {
-                    0 => return Err(RowFault::Empty),
-                    found if found != expected => return Err(RowFault::Length(found, expected)),
+                match (self.numbers.len(), self.dim) {
+                    (0, _) => return Err(RowFault::Empty),
+                    (found, Some(expected)) if found != expected => return Err(RowFault::Length(found, expected)),
                     _ => {}
                 }
             }

@@ -153,6 +153,14 @@ pub fn has_places(relation: pg_sys::Oid) -> bool {
     [pg_sys::RELKIND_RELATION, pg_sys::RELKIND_PARTITIONED_TABLE, pg_sys::RELKIND_MATVIEW].contains(&kind)
 }
 
+/// May the current user read system columns of a table? A privilege on columns does not do.
+pub fn may_read_places(table: pg_sys::Oid) -> bool {
+    // SAFETY: a catalog lookup.
+    let verdict =
+        unsafe { pg_sys::pg_class_aclcheck(table, pg_sys::GetUserId(), pg_sys::ACL_SELECT as pg_sys::AclMode) };
+    verdict == pg_sys::AclResult::ACLCHECK_OK
+}
+
 /// Bytes of a relation's own pages; None if it has none of its own.
 pub fn bytes(relation: pg_sys::Oid) -> Option<u64> {
     if !has_places(relation) {
@@ -196,7 +204,7 @@ pub fn row_at(table: pg_sys::Datum, ctid: pg_sys::Datum) -> RowAt {
     }
 }
 
-/// A relation's name as users write it, made into one as SQL reads it, and its last part.
+/// A relation's name as users write it, made into one as SQL reads it.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`]; PostgreSQL's own of what is no name.

@@ -29,18 +29,18 @@ pub fn map_values(bytes: &[u8], f: impl Fn(f64) -> f64) -> Result<Vec<u8>, Error
     Ok(stored::seal(out))
 }
 
-/// Adds `c` to every entry, zeros included: A.+c. As in the paper that takes unfolding; the result is in its smallest
-/// encoding.
+/// Applies `f` to every entry, zeros included: A.+c and other operations that make something else of 0. As in the paper
+/// that takes unfolding; the result is in its smallest encoding.
 ///
 /// # Errors
 /// If the bytes are not what [`encode`] made, or there are more entries than [`limits`](crate::limits) allow.
-pub fn add(bytes: &[u8], c: f64) -> Result<Vec<u8>, Error> {
+pub fn map_entries(bytes: &[u8], f: impl Fn(f64) -> f64) -> Result<Vec<u8>, Error> {
     let info = stored::info(bytes)?;
     let mut all = decode_dense(bytes)?;
-    all.iter_mut().for_each(|entry| *entry += c);
-    let mut sums = Rows::new(info.columns);
+    all.iter_mut().for_each(|entry| *entry = f(*entry));
+    let mut mapped = Rows::new(info.columns);
     for i in 0..info.rows {
-        sums.push_dense(&all[i * info.columns..(i + 1) * info.columns])?;
+        mapped.push_dense(&all[i * info.columns..(i + 1) * info.columns])?;
     }
-    encode_smallest(&sums)
+    encode_smallest(&mapped)
 }

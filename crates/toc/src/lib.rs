@@ -10,7 +10,7 @@
 //!
 //! - [`Rows`] collects a mini-batch; [`encode`] and [`encode_smallest`] make bytes of it, [`decode`] makes it of them.
 //! - [`open`] makes of the bytes what is computed with: [`Operations`], or by [`matrix`] a [`tuples::Matrix`].
-//! - [`map_values`] changes the values and leaves the rest as it is; [`add`] adds a number to all entries.
+//! - [`map_values`] changes the values and leaves the rest as it is; [`map_entries`] changes all entries.
 //! - [`info`] reads the header; [`paper_bytes`] says what the layout of the paper would take.
 //!
 //! docs/toc-format.md describes the bytes.
@@ -43,7 +43,7 @@ mod tree;
 mod values;
 
 pub use bytes::Layout;
-pub use change::{add, map_values};
+pub use change::{map_entries, map_values};
 pub use choice::{encode, encode_in, encode_smallest, paper_bytes};
 pub use encoding::{Encoding, UnknownEncoding};
 pub use error::Error;

@@ -187,7 +187,7 @@ proptest! {
         let c = f64::from(c);
         let sums: Vec<f64> = dense(&rows).concat().iter().map(|x| x + c).collect();
         for encoding in Encoding::ALL {
-            let added = crate::add(&encode(&rows, encoding).unwrap(), c).unwrap();
+            let added = crate::map_entries(&encode(&rows, encoding).unwrap(), |x| x + c).unwrap();
             prop_assert_eq!(&crate::decode_dense(&added).unwrap(), &sums);
         }
     }

@@ -71,17 +71,17 @@ impl CompressedColumn {
 }
 
 impl Decoder {
-    /// Appends the mini-batch of a row. False if it is left out, and counted with all its tuples.
+    /// Appends the mini-batch of a row, or leaves it out and counts all its tuples as skipped.
     ///
     /// # Errors
     /// What is wrong with the row, or [`Error::OutOfMemory`].
-    pub(super) fn append_block(&mut self, batch: &mut Batch, row: Row<'_>, at: RowAt) -> Result<bool> {
+    pub(super) fn append_block(&mut self, batch: &mut Batch, row: Row<'_>, at: RowAt) -> Result<()> {
         let faulty = |fault: RowFault| Box::new(fault).at(at);
         let Some(label) = row.get(0) else { return self.leave_out_block(RowFault::NullLabel, 1, at) };
         let Some(features) = row.get(FIRST_FEATURE) else {
             return self.leave_out_block(RowFault::NullFeatures, 1, at);
         };
-        let super::Features::Compressed(columns) = &mut self.features else { return Ok(false) };
+        let super::Features::Compressed(columns) = &mut self.features else { return Ok(()) };
         // the specification says that the column is of type corgipile.toc
         let matrix = with_bytes(features, |bytes| columns.matrix(bytes)).map_err(faulty)?;
         let (rows, labels) = (matrix.rows(), &mut self.labels);
@@ -114,16 +114,16 @@ impl Decoder {
         self.shape_blocks(batch, block.matrix().columns());
         batch.push_block(Rc::new(block))?;
         self.push_tag_at(at);
-        Ok(true)
+        Ok(())
     }
 
     /// A row with a NULL: an error, or so many tuples left out.
-    fn leave_out_block(&mut self, fault: RowFault, tuples: u64, at: RowAt) -> Result<bool> {
+    fn leave_out_block(&mut self, fault: RowFault, tuples: u64, at: RowAt) -> Result<()> {
         match self.nulls {
             super::Nulls::Error => Err(Error::Row { at, fault: Box::new(fault) }),
             super::Nulls::Skip => {
                 self.skipped += tuples;
-                Ok(false)
+                Ok(())
             }
         }
     }

@@ -157,6 +157,10 @@ fn all_kinds_of_features_are_compressed() {
     let epochs = db.train("'sparse', label => 'y', max_epochs => 2, seed => 1");
     assert_eq!(epochs[1].tuples, 20);
     assert_eq!(db.line("SELECT classes, feature_kind FROM corgipile.models"), "{\"class 0\",\"class 1\"}|array");
+    // an array's name is kept, also if its type is a domain
+    db.run("CREATE DOMAIN vector AS float8[]; CREATE TABLE u AS SELECT y AS label, v::vector AS x FROM t");
+    db.line("SELECT corgipile_compress('u', 'arrays')");
+    assert_eq!(db.line("SELECT corgipile_toc_columns(x) FROM arrays"), "2");
 }
 
 /// Compresses table t in its own order, and compares what each kind of model learns from its mini-batches, packed and not.

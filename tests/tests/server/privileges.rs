@@ -51,6 +51,26 @@ fn privileges_on_the_columns_that_are_used_are_enough() {
 }
 
 #[test]
+fn privileges_on_the_columns_that_are_used_are_enough_to_compress_them() {
+    let mut db = Database::new();
+    small(&mut db, "t", 100);
+    let user = db.role("user");
+    let mut session = db.session_as(&user);
+    db.run(&format!("GRANT SELECT (label, a, b) ON t TO {user}; GRANT CREATE ON SCHEMA public TO {user}"));
+    let compress =
+        |features: &str| format!("SELECT tuples FROM corgipile_compress('t', 'c', features => '{features}')");
+    session.rejects(&compress("{a,c}"), "42501").says(&["t"]);
+    assert_eq!(session.value::<i64>(&compress("{a,b}")), 100);
+    session.run("SELECT * FROM corgipile_compression_report('t', features => '{a,b}')");
+    // where a row is, is told to who may read all of it
+    db.run("UPDATE t SET b = 'NaN' WHERE id = 7");
+    let compress = compress("{a,b}").replace("'c'", "'d'");
+    session.rejects(&compress, "22003").says(&["feature b is NaN in row number"]);
+    db.run(&format!("GRANT SELECT ON t TO {user}"));
+    session.rejects(&compress, "22003").says(&["feature b is NaN in row ("]);
+}
+
+#[test]
 fn row_security_applies_to_what_is_trained_on() {
     let mut db = Database::new();
     small(&mut db, "t", 300);
