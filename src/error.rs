@@ -164,7 +164,7 @@ pub enum Error {
     TooFewPages { pages: u32, least: u32 },
     #[error("could not read file \"{0}\": {1}")]
     File(String, String),
-    #[error("there are no features to train on in the source")]
+    #[error("there are no features in the source")]
     NoFeatures { hint: String },
     #[error("no row has a feature: all index arrays are empty")]
     NoIndices,
@@ -525,12 +525,12 @@ impl Error {
                 R::ColumnDimensions(..) => fixed("Arrays of indices and values have one dimension."),
                 R::Lengths { .. } => fixed("Each index needs its value."),
                 R::IndexBelow { index: ..0, .. } => fixed("Indices are not negative."),
-                R::IndexBelow { .. } => fixed("If indices count from 0, say so with options => '{\"index_base\": 0}'."),
+                R::IndexBelow { .. } => fixed("If indices count from 0, say so by index_base: 0."),
                 R::IndexBeyond { of_model: true, .. } => fixed(
                     "The model has no weight for it. Train with options => '{\"unseen\": \"zero\"}' to ignore such indices, \
                      or with the option dimensions.",
                 ),
-                R::IndexBeyond { said: true, .. } => fixed("Raise the option dimensions, or leave it out."),
+                R::IndexBeyond { said: true, .. } => fixed("Raise dimensions, or leave it out."),
                 R::IndexBeyond { .. } => fixed("A model has at most 134217727 weights."),
                 R::IndexTwice { .. } => fixed("Add up the values of an index that is there twice."),
                 R::UnseenCategory { continued: true, .. } => fixed(

@@ -156,6 +156,7 @@ pub fn encode(rows: &toc::Rows, encoding: Option<Encoding>) -> Result<Vec<u8>> {
 /// What was written.
 #[derive(Default)]
 struct Written {
+    seed: i64,
     batches: i64,
     rows: i64,
     cells: f64,
@@ -179,6 +180,7 @@ fn corgipile_compress(fcinfo: pg_sys::FunctionCallInfo) -> Value {
         written.time.as_secs_f64().into_datum(),
         (written.skipped as i64).into_datum(),
         pgrx::JsonB(Json::Object(encodings)).into_datum(),
+        written.seed.into_datum(),
     ])
 }
 
@@ -216,7 +218,7 @@ fn compress(arguments: &Arguments) -> Result<Written> {
     let toc_type = compressed_type().ok_or(Error::NoModelTable("corgipile.toc".into()))?;
     let sql = format!("INSERT INTO {destination} VALUES ($1, $2)");
     let insert = connection.prepare(&sql, &[array_type, toc_type], false)?;
-    let mut written = Written::default();
+    let mut written = Written { seed: request.shuffling.seed, ..Written::default() };
     while let Some((labels, rows)) = batches.next(request.batch_rows)? {
         check_for_interrupts();
         let bytes = encode(rows, encoding)?;

@@ -7,7 +7,7 @@ use crate::pg::array::{ArrayFault, matrix_of_doubles, read_matrix, vector_of_dou
 use crate::pg::varlena::{Bytes, Value, with_bytes};
 use pgrx::prelude::*;
 use std::ffi::CString;
-use toc::{Operations, Rows};
+use toc::{Encoding, Operations, Rows};
 
 // ----------------------------------------------------------------------------------------------------------- the type
 
@@ -124,8 +124,8 @@ fn corgipile_toc_element(fcinfo: pg_sys::FunctionCallInfo) -> f64 {
 #[pg_extern(sql = false)]
 fn corgipile_toc_times(fcinfo: pg_sys::FunctionCallInfo) -> Value {
     given(fcinfo, 0, |bytes| {
-        let a = open(bytes)?;
         let ([rows, width], is_matrix, m) = matrix(fcinfo, 1)?;
+        let a = open_for(bytes, &m)?;
         if rows != a.columns() {
             return Err(product(&*a, [rows, width], is_matrix));
         }
@@ -144,8 +144,8 @@ fn corgipile_toc_times(fcinfo: pg_sys::FunctionCallInfo) -> Value {
 #[pg_extern(sql = false)]
 fn corgipile_times_toc(fcinfo: pg_sys::FunctionCallInfo) -> Value {
     given(fcinfo, 1, |bytes| {
-        let a = open(bytes)?;
         let ([rows, columns], is_matrix, m) = matrix(fcinfo, 0)?;
+        let a = open_for(bytes, &m)?;
         let inner = if is_matrix { columns } else { rows };
         if inner != a.rows() {
             return Err(product(&*a, [rows, columns], is_matrix));
@@ -197,6 +197,16 @@ fn given<T>(fcinfo: pg_sys::FunctionCallInfo, i: usize, f: impl FnOnce(&[u8]) ->
 
 fn open(bytes: &[u8]) -> Result<Box<dyn Operations<f64>>> {
     toc::open(bytes).map_err(damaged)
+}
+
+/// What is multiplied with these numbers. 0 times NaN or infinity is NaN: then the zeros have to be there, which only some
+/// encodings hold.
+fn open_for(bytes: &[u8], numbers: &[f64]) -> Result<Box<dyn Operations<f64>>> {
+    if numbers.iter().all(|number| number.is_finite()) {
+        return open(bytes);
+    }
+    let rows = toc::decode(bytes).map_err(damaged)?;
+    open(&toc::encode(&rows, Encoding::Den).map_err(damaged)?)
 }
 
 /// Argument `i`, an array of doubles: its rows and columns, whether it has two dimensions, and its elements.

@@ -88,7 +88,11 @@ fn number_of(text: &str) -> Option<f64> {
             let value = f64::from_bits(u64::from_str_radix(bits, 16).ok().filter(|_| bits.len() == 16)?);
             value.is_nan().then_some(value)
         }
-        None => text.parse().ok(),
+        None => {
+            let value: f64 = text.parse().ok()?;
+            // a number beyond the largest is none, if it does not say so itself
+            (value.is_finite() || !text.contains(|c: char| c.is_ascii_digit())).then_some(value)
+        }
     }
 }
 
@@ -134,6 +138,8 @@ mod tests {
             "toc 99999999999x99999999999: 1:1",
             "toc 1x1: 1:NaN(0000000000000001)",
             "toc 1x1: 1:NaN(7ff8)",
+            "toc 1x1: 1:1e400",
+            "toc 1x1: 1:-1e400",
             "toc 0x1: ;",
         ] {
             assert!(read(text).is_err(), "{text}");

@@ -31,12 +31,12 @@ fn products_of_the_papers_example_are_as_computed_by_hand() {
         assert_eq!(db.line(&format!("SELECT {said} FROM m_{encoding}")), format!("4 4 {encoding} 1.1 0"));
         let same = format!(
             "SELECT corgipile_toc_decompress(a) = {PAPER}::float8[], (corgipile_toc_decompress(a * 2))[1][3],
-                    (corgipile_toc_decompress(a + 1))[4][3], a::text::corgipile.toc::text = a::text,
+                    (corgipile_toc_decompress(a + 1))[4][3], (2 * a)::text = (a * 2)::text, (1 + a)::text = (a + 1)::text, a::text::corgipile.toc::text = a::text,
                     corgipile_toc_bytes(a) = octet_length(corgipile.toc_send(a)),
                     corgipile_toc_ratio(a) = 128 / corgipile_toc_bytes(a)::float8
                FROM m_{encoding}"
         );
-        assert_eq!(db.line(&same), "t|6|1|t|t|t");
+        assert_eq!(db.line(&same), "t|6|1|t|t|t|t|t");
     }
 }
 
@@ -55,6 +55,11 @@ fn every_bit_of_a_value_comes_back() {
             "SELECT (corgipile_toc_decompress(a * -1))[4][2]::text FROM corgipile_toc({array}, '{encoding}') a"
         );
         assert_eq!(db.line(&negative), "-0", "{encoding}");
+        // nor is 0 times such a number in a vector
+        let products = "SELECT a * '{0,Infinity}'::float8[], '{NaN,1}'::float8[] * a, a * '{{NaN},{2}}'::float8[]
+                          FROM corgipile_toc(ARRAY[[1,0],[0,3]]::float8[], '{}') a";
+        let products = products.replace("'{}')", &format!("'{encoding}')"));
+        assert_eq!(db.line(&products), "{NaN,Infinity}|{NaN,NaN}|{{NaN},{NaN}}", "{encoding}");
     }
     assert_eq!(db.line("SELECT corgipile_toc('{}'::float8[])::text"), "den 0x1:");
     assert_eq!(db.line("SELECT 'csr 2x3: ; 3:7'::corgipile.toc::text"), "csr 2x3:; 3:7.0");
@@ -131,8 +136,12 @@ fn a_compressed_table_has_every_row_once_with_its_label() {
     let shares = "SELECT bool_and(share BETWEEN 0.25 AND 0.75)
                     FROM (SELECT (SELECT avg(l) FROM unnest(label) l) AS share FROM c_auto WHERE cardinality(label) = 100) s";
     assert_eq!(db.line(shares), "t");
-    db.line("SELECT corgipile_compress('t', 'again', batch_rows => 100, seed => 3)");
+    let seed = "SELECT order_seed FROM corgipile_compress('t', 'again', batch_rows => 100, seed => 3)";
+    assert_eq!(db.line(seed), "3");
     db.assert_same_rows("SELECT label, features_v::text FROM again", "SELECT label, features_v::text FROM c_auto");
+    let drawn: i64 = db.value("SELECT order_seed FROM corgipile_compress('t', 'drawn')");
+    db.line(&format!("SELECT corgipile_compress('t', 'drawn_again', seed => {drawn})"));
+    db.assert_same_rows("SELECT label, features_v::text FROM drawn_again", "SELECT label, features_v::text FROM drawn");
 }
 
 #[test]
