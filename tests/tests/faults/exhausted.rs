@@ -208,7 +208,7 @@ fn ten_thousand_epochs_leave_a_session_as_it_was() {
             (held(pid), resident(pid))
         };
         train(10_000);
-        let before = train(2000);
+        let before = train(10_000);
         let after = train(10_000);
         let (files, maps) = (after.0.0.abs_diff(before.0.0), after.0.1.abs_diff(before.0.1));
         assert!(files <= 2 && maps <= 8, "{how}: {before:?} then {after:?}");

@@ -2,7 +2,8 @@
 //!
 //! Of the tree only those nodes are kept that save work: a sequence that less than [`WORTH`] rows have is written out into
 //! its parent and the last pair, and a sequence of one pair into the pair. So a row is a list of pairs, as in CSR, and a list of
-//! codes of nodes; and however little repeats itself, there are never more steps than in CSR.
+//! codes of nodes; and however little repeats itself, there are never more steps than in CSR. If all nodes together save next to
+//! nothing, none is kept.
 
 use super::Stored;
 use super::read::Nodes;
@@ -200,6 +201,9 @@ fn numbers_of_kept(stored: &Stored<'_>, nodes: &Nodes) -> Vec<u32> {
             uses[parent as usize] += uses[node];
         }
     }
+    if !save_enough(stored, nodes, &kept) {
+        kept.fill(false);
+    }
     let mut next = 0;
     let number = |kept: bool| {
         let number = if kept { next } else { NONE };
@@ -207,6 +211,22 @@ fn numbers_of_kept(stored: &Stored<'_>, nodes: &Nodes) -> Vec<u32> {
         number
     };
     kept.into_iter().map(number).collect()
+}
+
+/// Do the kept nodes save an eighth of the steps? If not, what else they take (a second loop over the rows, a cache that holds
+/// more) is more than they save.
+fn save_enough(stored: &Stored<'_>, nodes: &Nodes, kept: &[bool]) -> bool {
+    let first_layer = stored.columns.len();
+    // pairs of each node's sequence, and steps that it takes in a row
+    let (mut pairs, mut steps) = (vec![1u64; kept.len()], vec![1u64; kept.len()]);
+    for (i, &parent) in nodes.parents.iter().enumerate() {
+        let (node, parent) = (first_layer + i, parent as usize);
+        pairs[node] = pairs[parent] + 1;
+        steps[node] = if kept[node] { 1 } else { steps[parent] + 1 };
+    }
+    let sum = |of: &[u64]| stored.codes.iter().map(|code| of[*code as usize]).sum::<u64>();
+    let of_nodes = 3 * kept.iter().filter(|kept| **kept).count() as u64;
+    (sum(&steps) + of_nodes) * 8 <= sum(&pairs) * 7
 }
 
 /// So many numbers of lent memory, whatever they are.
@@ -377,21 +397,30 @@ impl<T: Number, N: Index> Block for Times<'_, T, N> {
                 h[lane] = parent[lane] + value * m[lane];
             }
         }
+        // in two loops, each with few enough variables for the registers that there are
+        let width = self.width;
         for (place, row) in tree.in_order() {
             let mut sums = [T::ZERO; W];
-            for (value, column) in tree.pairs(place) {
-                let m = block_of::<T, W>(self.m, column * self.width + from);
-                for lane in 0..W {
-                    sums[lane] += value * m[lane];
-                }
-            }
             for code in tree.codes(place) {
                 let h = &h[code.at()];
                 for lane in 0..W {
                     sums[lane] += h[lane];
                 }
             }
-            self.out[row * self.width + from..][..W].copy_from_slice(&sums);
+            self.out[row * width + from..][..W].copy_from_slice(&sums);
+        }
+        let m = self.m.get(from..).unwrap_or_default(); // without columns there is nothing
+        for (place, row) in tree.in_order() {
+            let mut sums = [T::ZERO; W];
+            for (value, column) in tree.pairs(place) {
+                let m = block_of::<T, W>(m, column * width);
+                for lane in 0..W {
+                    sums[lane] += value * m[lane];
+                }
+            }
+            for (out, sum) in self.out[row * width + from..][..W].iter_mut().zip(sums) {
+                *out += sum;
+            }
         }
     }
 }
