@@ -119,6 +119,53 @@ pub enum RowFault {
 }
 
 impl RowFault {
+    fn code(&self) -> Code {
+        use RowFault as R;
+        match self {
+            R::NullLabel
+            | R::NullFeatures
+            | R::NullFeature(..)
+            | R::NullWeight
+            | R::NullElement(..)
+            | R::NullGroup
+            | R::NullValidation => Code::ERRCODE_NULL_VALUE_NOT_ALLOWED,
+            R::LabelNotFinite(..)
+            | R::LabelOutOfRange(..)
+            | R::NotFinite(..)
+            | R::OutOfRange(..)
+            | R::WeightNotFinite(..)
+            | R::WeightOutOfRange(..)
+            | R::NegativeWeight(..) => Code::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+            R::Compressed(..) => Code::ERRCODE_DATA_CORRUPTED,
+            R::LabelCount(..)
+            | R::Length(..)
+            | R::Dimensions(..)
+            | R::Empty
+            | R::ColumnDimensions(..)
+            | R::Lengths { .. }
+            | R::IndexBelow { .. }
+            | R::IndexBeyond { .. }
+            | R::IndexTwice { .. } => Code::ERRCODE_ARRAY_ELEMENT_ERROR,
+            R::ThirdClass { .. } => Code::ERRCODE_DATA_EXCEPTION,
+            R::UnseenClass { .. } | R::UnseenCategory { .. } | R::NotASign(_) | R::NotAClass { .. } => {
+                Code::ERRCODE_INVALID_PARAMETER_VALUE
+            }
+            R::Appeared { .. } => Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            R::TooManyColumns { .. }
+            | R::LabelTooLong(..)
+            | R::CategoryTooLong(..)
+            | R::TooManyClasses { .. }
+            | R::TooManyGroups { .. }
+            | R::GroupTooLong(..)
+            | R::TooManyCategories { .. } => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+        }
+    }
+
+    /// Is it a NULL, which can be left out?
+    pub fn is_null(&self) -> bool {
+        self.code() == Code::ERRCODE_NULL_VALUE_NOT_ALLOWED
+    }
+
     /// The error about the row that stands there.
     pub fn at(self: Box<RowFault>, at: RowAt) -> Error {
         Error::Row { at, fault: self }
@@ -364,46 +411,8 @@ impl From<tuples::OutOfMemory> for Error {
 
 impl Error {
     fn code(&self) -> Code {
-        use RowFault as R;
         match self {
-            Error::Row { fault, .. } => match fault.as_ref() {
-                R::NullLabel
-                | R::NullFeatures
-                | R::NullFeature(..)
-                | R::NullWeight
-                | R::NullElement(..)
-                | R::NullGroup
-                | R::NullValidation => Code::ERRCODE_NULL_VALUE_NOT_ALLOWED,
-                R::LabelNotFinite(..)
-                | R::LabelOutOfRange(..)
-                | R::NotFinite(..)
-                | R::OutOfRange(..)
-                | R::WeightNotFinite(..)
-                | R::WeightOutOfRange(..)
-                | R::NegativeWeight(..) => Code::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
-                R::Compressed(..) => Code::ERRCODE_DATA_CORRUPTED,
-                R::LabelCount(..)
-                | R::Length(..)
-                | R::Dimensions(..)
-                | R::Empty
-                | R::ColumnDimensions(..)
-                | R::Lengths { .. }
-                | R::IndexBelow { .. }
-                | R::IndexBeyond { .. }
-                | R::IndexTwice { .. } => Code::ERRCODE_ARRAY_ELEMENT_ERROR,
-                R::ThirdClass { .. } => Code::ERRCODE_DATA_EXCEPTION,
-                R::UnseenClass { .. } | R::UnseenCategory { .. } | R::NotASign(_) | R::NotAClass { .. } => {
-                    Code::ERRCODE_INVALID_PARAMETER_VALUE
-                }
-                R::Appeared { .. } => Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                R::TooManyColumns { .. }
-                | R::LabelTooLong(..)
-                | R::CategoryTooLong(..)
-                | R::TooManyClasses { .. }
-                | R::TooManyGroups { .. }
-                | R::GroupTooLong(..)
-                | R::TooManyCategories { .. } => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
-            },
+            Error::Row { fault, .. } => fault.code(),
             Error::NullInRow { .. } | Error::NullArgument(_) | Error::PredictNull(_) | Error::PredictNullIndex(_) => {
                 Code::ERRCODE_NULL_VALUE_NOT_ALLOWED
             }
@@ -498,22 +507,12 @@ impl Error {
         let fixed = |s: &str| Some(s.to_owned());
         match self {
             Error::Row { fault, .. } => match fault.as_ref() {
-                R::NullLabel
-                | R::NullFeatures
-                | R::NullFeature(..)
-                | R::NullWeight
-                | R::NullElement(..)
-                | R::NullGroup
-                | R::NullValidation => {
+                fault if fault.is_null() => {
                     fixed("Train with options => '{\"nulls\": \"skip\"}' to leave out rows with NULLs and count them.")
                 }
-                R::LabelNotFinite(..)
-                | R::LabelOutOfRange(..)
-                | R::NotFinite(..)
-                | R::OutOfRange(..)
-                | R::WeightNotFinite(..)
-                | R::WeightOutOfRange(..)
-                | R::NegativeWeight(..) => fixed("Leave such rows out with a query as source, or correct them."),
+                fault if fault.code() == Code::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE => {
+                    fixed("Leave such rows out with a query as source, or correct them.")
+                }
                 R::Length(..) | R::Dimensions(..) | R::Empty => {
                     fixed("All feature arrays must have one dimension and the same length.")
                 }
@@ -560,6 +559,7 @@ impl Error {
                 R::GroupTooLong(..) => {
                     fixed("Groups are at most 512 bytes long: they become part of the models' names.")
                 }
+                _ => None,
             },
             Error::Encoding => fixed("Use corgipile in a database with the encoding UTF8."),
             Error::NoModelTable(_) => fixed("Extension corgipile was dropped meanwhile, or its table renamed."),

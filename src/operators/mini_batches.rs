@@ -217,14 +217,14 @@ impl MiniBatches {
             self.read += 1;
             match self.features(row) {
                 Ok(label) => return Ok(Some(label)),
-                Err(fault) if self.nulls == Nulls::Skip && is_null(&fault) => self.skipped += 1,
+                Err(fault) if self.nulls == Nulls::Skip && fault.is_null() => self.skipped += 1,
                 Err(fault) => {
                     let place = 1 + self.names.len();
                     // of another source there are no such columns
                     let place = if self.has_place { row.get(place).zip(row.get(place + 1)) } else { None };
                     let at = place.map_or(RowAt::Read(self.read), |(table, row)| row_at(table, row));
                     let fault = Box::new(fault);
-                    return Err(if is_null(&fault) { Error::NullInRow { at, fault } } else { fault.at(at) });
+                    return Err(if fault.is_null() { Error::NullInRow { at, fault } } else { fault.at(at) });
                 }
             }
         }
@@ -321,8 +321,4 @@ fn read(
         ArrayFault::Length(n) => RowFault::Length(n, n),
         ArrayFault::Number(i, _) => RowFault::NullElement(name.to_owned(), i),
     })
-}
-
-fn is_null(fault: &RowFault) -> bool {
-    matches!(fault, RowFault::NullLabel | RowFault::NullFeatures | RowFault::NullFeature(_) | RowFault::NullElement(..))
 }

@@ -33,12 +33,36 @@ struct Place {
     all_blocks: AtomicU32,
     /// bits of the last epoch's; NaN before there is one
     loss: AtomicU64,
-    /// learned from, in all epochs
+    /// in all epochs, with those of the buffer that is being learned from
     tuples: AtomicU64,
-    /// microseconds since 2000: when the training began, when its first epoch did (0: not yet), and the last change of `tuples`
+    epochs_ended: AtomicU32,
+    /// bits of how many epochs were read, the last in part, when the buffer was full
+    read: AtomicU64,
+    /// at the time `changed`, when a buffer or epoch had been learned from: how many epochs (bits) and tuples were until then
+    learned_epochs: AtomicU64,
+    learned: AtomicU64,
+    changed: AtomicU64,
+    /// microseconds since 2000: when the training began, and when its first epoch did (0: not yet)
     begun: AtomicU64,
     learning_since: AtomicU64,
-    changed: AtomicU64,
+}
+
+impl Place {
+    /// How many new epochs were read, the last in part.
+    fn read(&self) -> f64 {
+        let number = |number: &AtomicU32| f64::from(number.load(Relaxed));
+        match number(&self.all_blocks) {
+            0.0 => number(&self.epochs_ended),
+            all => (number(&self.epoch) - number(&self.first_epoch)).max(0.0) + number(&self.blocks) / all,
+        }
+    }
+
+    /// All tuples so far have been learned from: those of so many epochs.
+    fn settle(&self, epochs: f64) {
+        self.learned_epochs.store(epochs.to_bits(), Relaxed);
+        self.learned.store(self.tuples.load(Relaxed), Relaxed);
+        self.changed.store(now() as u64, Relaxed);
+    }
 }
 
 thread_local! {
@@ -132,11 +156,12 @@ impl Progress {
             place.relation.store(relation.map_or(0, |relation| relation.to_u32()), Relaxed);
             place.epochs.store(last, Relaxed);
             place.first_epoch.store(first, Relaxed);
-            [&place.epoch, &place.blocks, &place.all_blocks].iter().for_each(|number| number.store(0, Relaxed));
-            [&place.tuples, &place.learning_since].iter().for_each(|number| number.store(0, Relaxed));
+            let small = [&place.epoch, &place.blocks, &place.all_blocks, &place.epochs_ended];
+            small.iter().for_each(|number| number.store(0, Relaxed));
+            [&place.tuples, &place.read, &place.learning_since].iter().for_each(|number| number.store(0, Relaxed));
             place.loss.store(f64::NAN.to_bits(), Relaxed);
-            let now = now() as u64;
-            [&place.begun, &place.changed].iter().for_each(|time| time.store(now, Relaxed));
+            place.settle(0.0);
+            place.begun.store(now() as u64, Relaxed);
         }
         CURRENT.set(place);
         Progress { place, outer }
@@ -182,18 +207,18 @@ pub fn blocks(begun: usize) {
     }
 }
 
-/// Tuples are about to be learned from.
+/// Tuples are about to be learned from; those before have been.
 pub fn tuples(tuples: usize) {
     let Some(place) = CURRENT.get() else { return };
+    place.settle(f64::from_bits(place.read.swap(place.read().to_bits(), Relaxed)));
     place.tuples.fetch_add(tuples as u64, Relaxed);
-    place.changed.store(now() as u64, Relaxed);
 }
 
 /// An epoch has ended with this loss.
 pub fn loss(loss: f64) {
     let Some(place) = CURRENT.get() else { return };
     place.loss.store(loss.to_bits(), Relaxed);
-    place.changed.store(now() as u64, Relaxed);
+    place.settle(f64::from(place.epochs_ended.fetch_add(1, Relaxed) + 1));
 }
 
 /// Columns of [`rows`].
@@ -228,14 +253,11 @@ fn row(place: &Place) -> Option<[Option<pg_sys::Datum>; COLUMNS]> {
         let first = number(&place.first_epoch);
         let (epoch, epochs) = (number(&place.epoch), number(&place.epochs));
         let (blocks, all_blocks) = (number(&place.blocks), number(&place.all_blocks));
-        let tuples = place.tuples.load(Relaxed) as f64;
+        let (tuples, learned) = (place.tuples.load(Relaxed) as i64, place.learned.load(Relaxed) as f64);
         let seconds = (changed - since) as f64 / 1e6;
-        let learning = since > 0 && seconds > 0.0;
+        let learning = since > 0 && seconds > 0.0 && learned > 0.0;
         // of all epochs
-        let done = match all_blocks {
-            0 => 0.0,
-            all => ((epoch - first).max(0) as f64 + blocks as f64 / all as f64) / (epochs + 1 - first).max(1) as f64,
-        };
+        let done = f64::from_bits(place.learned_epochs.load(Relaxed)) / (epochs + 1 - first).max(1) as f64;
         let end = since + ((changed - since) as f64 / done) as i64;
         let loss = f64::from_bits(place.loss.load(Relaxed));
         row[2] = role.into_datum();
@@ -245,8 +267,8 @@ fn row(place: &Place) -> Option<[Option<pg_sys::Datum>; COLUMNS]> {
         row[6] = Some(blocks).filter(|_| all_blocks > 0).into_datum();
         row[7] = Some(all_blocks).filter(|all| *all > 0).into_datum();
         row[8] = Some(loss).filter(|loss| !loss.is_nan()).into_datum();
-        row[9] = (tuples as i64).into_datum();
-        row[10] = Some(tuples / seconds).filter(|_| learning).into_datum();
+        row[9] = tuples.into_datum();
+        row[10] = Some(learned / seconds).filter(|_| learning).into_datum();
         // the same bits as an i64
         row[11] = begun.into_datum();
         row[12] = Some(end).filter(|_| learning && done > 0.0).into_datum();

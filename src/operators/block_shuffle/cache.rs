@@ -319,11 +319,12 @@ impl Cache {
     fn decide(&self, batch: &Batch, left: u32, dear: bool) -> State {
         let pages = self.decoded.len() as f64;
         let all = batch.bytes() as f64 / pages * (pages + f64::from(left));
-        // blocks are compressed where they come from
-        let file = (self.mode == CacheMode::On || dear) && !batch.has_blocks();
+        // blocks are dear to open, but compressed where they come from
+        let blocks = batch.has_blocks();
+        let file = (self.mode == CacheMode::On || dear) && !blocks;
         match self.memory {
             Some(_) if left == 0 => State::Filling { memory: Some(u64::MAX), file },
-            Some(memory) if file || all <= memory as f64 => State::Filling { memory: Some(memory), file },
+            Some(memory) if file || blocks || all <= memory as f64 => State::Filling { memory: Some(memory), file },
             None if file => State::Filling { memory: None, file },
             Some(_) => State::Off("larger than corgipile.cache_memory, and cheap to decode"),
             None => State::Off("cheap to decode"),

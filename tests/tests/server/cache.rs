@@ -363,3 +363,20 @@ fn a_training_that_is_stopped_leaves_no_file() {
     db.run(&endless.replace("1000000", "2"));
     assert_eq!(db.lines(&files), Vec::<String>::new());
 }
+
+#[test]
+fn of_compressed_mini_batches_as_many_stay_open_as_fit() {
+    let mut db = Database::new();
+    clustered(&mut db, "t", 60_000);
+    db.line("SELECT corgipile_compress('t', 'c', batch_rows => 50, seed => 1)");
+    let arguments = "'c', max_epochs => 4, block_size => '8kB', buffer_size => '10%'";
+    let expected = outcome(&mut db, arguments, "\"cache\": \"off\"");
+    for (memory, all) in [("512kB", false), ("64MB", true)] {
+        db.run(&format!("SET corgipile.cache_memory = '{memory}'"));
+        let node = cache_of(&mut db, arguments, "");
+        let (cached, blocks) = (number(&node, "Cached Blocks"), number(&node, "Blocks"));
+        assert!(cached > 0 && (cached == blocks) == all, "{node:#}");
+        assert_eq!(number(&node, "Cache Disk"), 0, "{node:#}");
+        assert!(outcome(&mut db, arguments, "\"cache\": \"auto\"") == expected, "{memory}");
+    }
+}

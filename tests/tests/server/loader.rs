@@ -430,7 +430,7 @@ fn an_error_in_a_worker_is_that_of_the_statement() {
 /// Runs a training whose source is read only after its leader was stopped, as a busy machine stops any process, and which
 /// goes on when its worker has ended or waits for it; what comes of it, or its SQLSTATE.
 fn while_the_leader_stands_still(db: &mut Database, source: &str, buffer: &str) -> String {
-    let slow = format!("SELECT label, features_v FROM {source} WHERE id > 1 OR pg_sleep(1)::text = ''");
+    let slow = format!("SELECT label, features_v FROM {source} WHERE id > 1 OR pg_sleep(2)::text = ''");
     let sql = format!(
         "SELECT count(*) || ' epoch, ' || sum(tuples) || ' tuples' FROM corgipile_train($source${slow}$source$,
              max_epochs => 1, loader => 'worker', shuffle => 'no_shuffle', block_size => '8kB', buffer_size => '{buffer}')"

@@ -149,3 +149,22 @@ fn a_training_that_is_cancelled_in_a_notice_is_not_shown() {
         assert!(db.lines(&format!("SELECT * FROM corgipile.stat_progress_train WHERE pid = {pid}")).is_empty());
     }
 }
+
+#[test]
+fn no_end_is_estimated_from_what_has_not_been_learned_from() {
+    let mut db = Database::new();
+    clustered(&mut db, "t", 20_000);
+    let mut session = db.session();
+    let pid = session.pid();
+    // one buffer, read in no time, and learned from for seconds
+    let train = "SELECT * FROM corgipile_train('t', 'mlp', features => '{features_v}', buffer_size => '100%',
+                     max_epochs => 1000000, options => '{\"hidden_layers\": [2000, 500]}')";
+    let thread = in_background(session, train);
+    let seen = format!(
+        "SELECT epoch, tuples, loss IS NULL, tuples_per_second IS NULL, estimated_end IS NULL
+           FROM corgipile.stat_progress_train WHERE pid = {pid} AND tuples > 0"
+    );
+    wait_for(&mut db, &seen, "1|20000|t|t|t");
+    db.line(&format!("SELECT pg_cancel_backend({pid})"));
+    assert_eq!(thread.join().expect("the thread does not panic").1, "57014");
+}

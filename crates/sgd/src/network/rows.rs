@@ -21,16 +21,33 @@ pub(super) struct Rows {
 #[derive(Debug)]
 enum Features {
     Dense(Vec<f32>),
-    Sparse { ends: Vec<usize>, indices: Vec<u32>, values: Vec<f32> },
+    Sparse(Entries),
+}
+
+/// Entries of sparse rows, one row after the other.
+#[derive(Debug, Default)]
+struct Entries {
+    ends: Vec<usize>,
+    indices: Vec<u32>,
+    values: Vec<f32>,
+}
+
+impl Entries {
+    /// Columns and values of each row.
+    #[inline(always)]
+    fn rows(&self) -> impl Iterator<Item = impl Iterator<Item = (usize, f32)>> {
+        let mut start = 0;
+        self.ends.iter().map(move |&end| {
+            let row = std::mem::replace(&mut start, end)..end;
+            let values = &self.values[row.clone()];
+            self.indices[row].iter().zip(values).map(|(&index, &value)| (index as usize, value))
+        })
+    }
 }
 
 impl Rows {
     pub(super) fn new(sparse: bool, columns: usize, level: Level) -> Rows {
-        let features = if sparse {
-            Features::Sparse { ends: Vec::new(), indices: Vec::new(), values: Vec::new() }
-        } else {
-            Features::Dense(Vec::new())
-        };
+        let features = if sparse { Features::Sparse(Entries::default()) } else { Features::Dense(Vec::new()) };
         Rows { columns, features, labels: Vec::new(), weights: Vec::new(), level }
     }
 
@@ -39,7 +56,7 @@ impl Rows {
     }
 
     pub(super) fn is_sparse(&self) -> bool {
-        matches!(self.features, Features::Sparse { .. })
+        matches!(self.features, Features::Sparse(_))
     }
 
     pub(super) fn set_columns(&mut self, columns: usize) {
@@ -50,14 +67,14 @@ impl Rows {
     pub(super) fn indices(&self) -> Option<&[u32]> {
         match &self.features {
             Features::Dense(_) => None,
-            Features::Sparse { indices, .. } => Some(indices),
+            Features::Sparse(entries) => Some(&entries.indices),
         }
     }
 
     pub(super) fn clear(&mut self) {
         match &mut self.features {
             Features::Dense(rows) => rows.clear(),
-            Features::Sparse { ends, indices, values } => {
+            Features::Sparse(Entries { ends, indices, values }) => {
                 ends.clear();
                 indices.clear();
                 values.clear();
@@ -74,7 +91,7 @@ impl Rows {
     pub(super) fn push(&mut self, batch: &Batch, i: usize) -> Result<(), OutOfMemory> {
         match &mut self.features {
             Features::Dense(rows) => extend(rows, batch.features(i))?,
-            Features::Sparse { ends, indices, values } => {
+            Features::Sparse(Entries { ends, indices, values }) => {
                 let (of_row, values_of_row) = batch.sparse_row(i);
                 extend(indices, of_row)?;
                 extend(values, values_of_row)?;
@@ -111,7 +128,7 @@ impl Matrix for Rows {
     fn bytes(&self) -> usize {
         let features = match &self.features {
             Features::Dense(rows) => size_of_val(&rows[..]),
-            Features::Sparse { ends, indices, values } => {
+            Features::Sparse(Entries { ends, indices, values }) => {
                 size_of_val(&ends[..]) + size_of_val(&indices[..]) + size_of_val(&values[..])
             }
         };
@@ -130,9 +147,7 @@ impl Matrix for Rows {
         self.check(m.len(), out.len(), width);
         match &self.features {
             Features::Dense(rows) => products::times(rows, m, self.len(), width, out),
-            Features::Sparse { ends, indices, values } => {
-                self.level.run(Gather { ends, indices, values, m, width, out });
-            }
+            Features::Sparse(entries) => self.level.run(Gather { entries, m, width, out }),
         }
     }
 
@@ -140,18 +155,14 @@ impl Matrix for Rows {
         self.check(out.len(), m.len(), width);
         match &self.features {
             Features::Dense(rows) => products::add_transposed_times(rows, m, self.len(), width, out),
-            Features::Sparse { ends, indices, values } => {
-                self.level.run(Scatter { ends, indices, values, m, width, out });
-            }
+            Features::Sparse(entries) => self.level.run(Scatter { entries, m, width, out }),
         }
     }
 }
 
 /// Each row of `out` is the sum of the rows of `m` that its entries name, times their values.
 struct Gather<'a> {
-    ends: &'a [usize],
-    indices: &'a [u32],
-    values: &'a [f32],
+    entries: &'a Entries,
     m: &'a [f32],
     width: usize,
     out: &'a mut [f32],
@@ -162,22 +173,18 @@ impl Kernel for Gather<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self, _: S) {
-        let mut start = 0;
-        for (out, &end) in self.out.chunks_exact_mut(self.width).zip(self.ends) {
+        for (out, row) in self.out.chunks_exact_mut(self.width).zip(self.entries.rows()) {
             out.fill(0.0);
-            for (&index, &value) in self.indices[start..end].iter().zip(&self.values[start..end]) {
-                add(out, &self.m[index as usize * self.width..][..self.width], value);
+            for (index, value) in row {
+                add(out, &self.m[index * self.width..][..self.width], value);
             }
-            start = end;
         }
     }
 }
 
 /// Each row of `m`, times the values of its entries, is added to the rows of `out` that they name.
 struct Scatter<'a> {
-    ends: &'a [usize],
-    indices: &'a [u32],
-    values: &'a [f32],
+    entries: &'a Entries,
     m: &'a [f32],
     width: usize,
     out: &'a mut [f32],
@@ -188,12 +195,10 @@ impl Kernel for Scatter<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self, _: S) {
-        let mut start = 0;
-        for (row, &end) in self.m.chunks_exact(self.width).zip(self.ends) {
-            for (&index, &value) in self.indices[start..end].iter().zip(&self.values[start..end]) {
-                add(&mut self.out[index as usize * self.width..][..self.width], row, value);
+        for (numbers, row) in self.m.chunks_exact(self.width).zip(self.entries.rows()) {
+            for (index, value) in row {
+                add(&mut self.out[index * self.width..][..self.width], numbers, value);
             }
-            start = end;
         }
     }
 }

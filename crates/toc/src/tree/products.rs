@@ -28,6 +28,15 @@ impl<T: Number> Pairs<T> {
         Pairs { columns: Vec::new(), values: Vec::new() }
     }
 
+    fn zeros(n: usize) -> Pairs<T> {
+        Pairs { columns: vec![0; n], values: vec![T::ZERO; n] }
+    }
+
+    fn set(&mut self, place: usize, (column, value): (u32, T)) {
+        self.columns[place] = column;
+        self.values[place] = value;
+    }
+
     fn push(&mut self, (column, value): (u32, T)) {
         self.columns.push(column);
         self.values.push(value);
@@ -84,59 +93,55 @@ impl<T: Number, N: Index> Tree<T, N> {
     pub(crate) fn new(info: &Info, stored: Stored<'_>, nodes: Nodes) -> Tree<T, N> {
         let first_layer = stored.columns.len();
         let values: Vec<T> = stored.values.to_vec();
-        let pair = |key: u32| (stored.columns[key as usize], values[stored.places[key as usize] as usize]);
-        let numbers = numbers_of_kept(&stored, &nodes);
-        let mut keys = Pairs::new();
-        let mut parents = Vec::new();
-        for (node, _) in numbers.iter().enumerate().filter(|(_, number)| **number != NONE) {
+        let pair_of = |(column, place): (&u32, &u32)| (*column, values[*place as usize]);
+        let first_pairs: Vec<(u32, T)> = stored.columns.iter().zip(&stored.places).map(pair_of).collect();
+        let written = written_out(&stored, &nodes);
+        let (mut keys, mut parents) = (Pairs::new(), Vec::new());
+        for node in (0..written.len()).filter(|node| written[*node].number != NONE) {
             match node.checked_sub(first_layer) {
-                None => keys.push(pair(node as u32)),
+                None => keys.push(first_pairs[node]),
                 Some(i) => {
-                    keys.push(pair(nodes.keys[i]));
-                    parents.push(N::of(numbers[nodes.parents[i] as usize]));
+                    keys.push(first_pairs[nodes.keys[i] as usize]);
+                    parents.push(N::of(written[nodes.parents[i] as usize].number));
                 }
             }
         }
-        // what a code is written out into: pairs, and a node if it is not a pair itself
-        let write_out = |code: u32, pair_of: &mut dyn FnMut(u32)| {
-            let mut node = code;
-            while node as usize >= first_layer && numbers[node as usize] == NONE {
-                pair_of(nodes.keys[node as usize - first_layer]);
-                node = nodes.parents[node as usize - first_layer];
-            }
-            if node as usize >= first_layer {
-                return Some(N::of(numbers[node as usize]));
-            }
-            pair_of(node);
-            None
-        };
         let rows: Vec<&[u32]> = stored.rows().collect();
-        let lengths = rows.iter().map(|row| {
-            let mut pairs = 0u32;
-            let codes = row.iter().filter_map(|code| write_out(*code, &mut |_| pairs += 1)).count();
-            (codes, pairs)
-        });
-        let lengths: Vec<(usize, u32)> = lengths.collect();
-        let mut order: Vec<u32> = (0..info.rows as u32).collect();
-        order.sort_by_key(|row| lengths[*row as usize]);
+        let lengths: Vec<[u32; 2]> = rows.iter().map(|row| lengths_of(row, &written)).collect();
+        let mut order: Vec<([u32; 2], u32)> = lengths.iter().copied().zip(0..).collect();
+        order.sort_unstable();
+        let order: Vec<u32> = order.into_iter().map(|(_, row)| row).collect();
         let mut places = vec![0; info.rows];
         order.iter().enumerate().for_each(|(place, row)| places[*row as usize] = place as u32);
 
+        let all = |i: usize| lengths.iter().map(|lengths| lengths[i] as usize).sum();
         let mut starts = Vec::with_capacity(info.rows + 1);
-        let (mut pairs, mut codes) = (Pairs::new(), Vec::new());
-        let mut written_out = Vec::new();
+        let (mut pairs, mut codes) = (Pairs::zeros(all(1)), Vec::with_capacity(all(0)));
+        let mut end = 0;
         starts.push([0, 0]);
         for &row in &order {
             for &code in rows[row as usize] {
-                codes.extend(write_out(code, &mut |key| written_out.push(key)));
-                written_out.drain(..).rev().for_each(|key| pairs.push(pair(key)));
+                let Written { pairs: n, node, .. } = written[code as usize];
+                end += n as usize;
+                // the last pair is the code's own
+                let mut at = code as usize;
+                for place in (end - n as usize..end).rev() {
+                    match at.checked_sub(first_layer) {
+                        None => pairs.set(place, first_pairs[at]),
+                        Some(i) => {
+                            pairs.set(place, first_pairs[nodes.keys[i] as usize]);
+                            at = nodes.parents[i] as usize;
+                        }
+                    }
+                }
+                if node != NONE {
+                    codes.push(N::of(node));
+                }
             }
-            starts.push([pairs.columns.len() as u32, codes.len() as u32]);
+            starts.push([end as u32, codes.len() as u32]);
         }
         keys.shrink();
-        pairs.shrink();
         parents.shrink_to_fit();
-        codes.shrink_to_fit();
         Tree { columns: info.columns, keys, parents, order, places, starts, pairs, codes }
     }
 
@@ -184,49 +189,66 @@ impl<T: Number, N: Index> Tree<T, N> {
     }
 }
 
-/// The number of each node that is kept, [`NONE`] of the others. Nodes of the first layer are kept as parents only.
-fn numbers_of_kept(stored: &Stored<'_>, nodes: &Nodes) -> Vec<u32> {
+/// What a node is in a row: pairs, and behind them perhaps a node that is kept.
+#[derive(Clone, Copy)]
+struct Written {
+    pairs: u32,
+    /// number of that node, or [`NONE`]
+    node: u32,
+    /// its own number, if it is kept
+    number: u32,
+}
+
+/// What all nodes are in rows. Those are kept that save work, if all of them save enough; nodes of the first layer are kept as
+/// parents only.
+fn written_out(stored: &Stored<'_>, nodes: &Nodes) -> Vec<Written> {
     let first_layer = stored.columns.len();
     let mut uses = vec![0u32; first_layer + nodes.parents.len()];
-    let mut kept = vec![false; uses.len()];
     stored.codes.iter().for_each(|code| uses[*code as usize] += 1);
     // children come after parents
     for (i, &parent) in nodes.parents.iter().enumerate().rev() {
-        let node = first_layer + i;
-        // a node of which a child is kept has been marked by it
-        kept[node] |= uses[node] >= WORTH;
-        if kept[node] {
-            kept[parent as usize] = true;
-        } else {
-            uses[parent as usize] += uses[node];
-        }
+        let of_node = uses[first_layer + i];
+        let of_parent = &mut uses[parent as usize];
+        // the parent of a node that is kept is kept
+        *of_parent = if of_node >= WORTH { KEPT } else { of_parent.saturating_add(of_node) };
     }
-    if !save_enough(stored, nodes, &kept) {
-        kept.fill(false);
+    let written = write_out(nodes, &uses[..first_layer], |node| uses[first_layer + node] >= WORTH);
+    let [codes, pairs] = lengths_of(&stored.codes, &written).map(u64::from);
+    let kept = written.iter().filter(|node| node.number != NONE).count() as u64;
+    // If they do not save an eighth of the steps, what else they take (a second loop over the rows, a cache that holds more) is
+    // more than they save.
+    if (codes + pairs + 3 * kept) * 8 > nodes.entries * 7 {
+        return write_out(nodes, &vec![0; first_layer], |_| false);
     }
-    let mut next = 0;
-    let number = |kept: bool| {
-        let number = if kept { next } else { NONE };
-        next += u32::from(kept);
-        number
-    };
-    kept.into_iter().map(number).collect()
+    written
 }
 
-/// Do the kept nodes save an eighth of the steps? If not, what else they take (a second loop over the rows, a cache that holds
-/// more) is more than they save.
-fn save_enough(stored: &Stored<'_>, nodes: &Nodes, kept: &[bool]) -> bool {
-    let first_layer = stored.columns.len();
-    // pairs of each node's sequence, and steps that it takes in a row
-    let (mut pairs, mut steps) = (vec![1u64; kept.len()], vec![1u64; kept.len()]);
+/// More uses than there can be.
+const KEPT: u32 = u32::MAX;
+
+/// What nodes are in rows of which these are kept: of the first layer those that are [`KEPT`].
+fn write_out(nodes: &Nodes, first_layer: &[u32], is_kept: impl Fn(usize) -> bool) -> Vec<Written> {
+    let mut written = Vec::with_capacity(first_layer.len() + nodes.parents.len());
+    let mut kept = 0;
+    let mut number = |is_kept: bool| {
+        kept += u32::from(is_kept);
+        if is_kept { kept - 1 } else { NONE }
+    };
+    written.extend(first_layer.iter().map(|uses| Written { pairs: 1, node: NONE, number: number(*uses == KEPT) }));
     for (i, &parent) in nodes.parents.iter().enumerate() {
-        let (node, parent) = (first_layer + i, parent as usize);
-        pairs[node] = pairs[parent] + 1;
-        steps[node] = if kept[node] { 1 } else { steps[parent] + 1 };
+        let Written { pairs, node, .. } = written[parent as usize];
+        written.push(match number(is_kept(i)) {
+            NONE => Written { pairs: pairs + 1, node, number: NONE },
+            number => Written { pairs: 0, node: number, number },
+        });
     }
-    let sum = |of: &[u64]| stored.codes.iter().map(|code| of[*code as usize]).sum::<u64>();
-    let of_nodes = 3 * kept.iter().filter(|kept| **kept).count() as u64;
-    (sum(&steps) + of_nodes) * 8 <= sum(&pairs) * 7
+    written
+}
+
+/// How many codes and pairs a row has.
+fn lengths_of(row: &[u32], written: &[Written]) -> [u32; 2] {
+    let of = |code: &u32| written[*code as usize];
+    row.iter().map(of).fold([0, 0], |[codes, pairs], of| [codes + u32::from(of.node != NONE), pairs + of.pairs])
 }
 
 /// So many numbers of lent memory, whatever they are.

@@ -26,6 +26,8 @@ pub(crate) struct Nodes {
     pub(crate) parents: Vec<u32>,
     /// Node of the first layer that has the same key.
     pub(crate) keys: Vec<u32>,
+    /// Entries of all rows.
+    pub(crate) entries: u64,
 }
 
 impl<'a> Stored<'a> {
@@ -82,6 +84,7 @@ impl<'a> Stored<'a> {
             }
         }
         limits::check(info.rows, info.columns, entries)?;
+        nodes.entries = entries;
         Ok(nodes)
     }
 }
