@@ -175,6 +175,7 @@ def warm(tables):
 def measure(name, tables, limited):
     """Trains on all forms of a set; prints the results and the figures."""
     rows, seconds, of_processor = [], {}, {}
+    shown = f"{name} x {COPIES}" if name == "kdd99" else name
     for of, model, label, rate, epochs in TRAININGS:
         if of != name:
             continue
@@ -195,14 +196,14 @@ def measure(name, tables, limited):
         memory = "memory for TOC only" if limited else "warm"
         for form in ("dense", "sparse"):
             bound = ">= 3" if limited and model == "logistic" else "beside"
-            what = f"{name}, {model}, {memory}: epoch of plain {form} over TOC"
+            what = f"{shown}, {model}, {memory}: epoch of plain {form} over TOC"
             figure(6.3, what, seconds[model, form] / seconds[model, "toc"], bound)
             processor = of_processor[model, form] / of_processor[model, "toc"]
             figure(6.3, f"{what}, processor's time with the first epoch", processor, "beside")
     columns = ["model", "table", "MB", "epochs", "first, s", "epoch, s", "all, s", "CPU, s", "MB read", "from disk", "loss", "accuracy"]
     memory = f"memory for the compressed table only ({LIMIT // MB} MB)" if limited else "warm"
-    table(f"{name}, {memory}: seconds, and MB read per epoch", columns, rows)
-    print(f"{COPIES} copies of kdd99; load average of the machine at the end: {os.getloadavg()[0]:.1f}")
+    table(f"{shown}, {memory}: seconds, and MB read per epoch", columns, rows)
+    print(f"load average of the machine at the end: {os.getloadavg()[0]:.1f}")
 
 
 def main():

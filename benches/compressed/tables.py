@@ -6,7 +6,7 @@ from data import Part, create_table
 from scipy.sparse import csr_matrix, issparse
 from sets import Set
 
-COPIES = int(os.environ.get("COPIES", "16"))
+COPIES = int(os.environ.get("COPIES", "8"))
 KDD99_FEATURES = 118
 
 
