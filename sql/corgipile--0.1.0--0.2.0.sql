@@ -128,12 +128,12 @@ AS 'MODULE_PATHNAME', 'corgipile_deploy_wrapper';
 COMMENT ON FUNCTION corgipile_deploy(text, int) IS 'makes a name mean this version of the model; with NULL, the latest again';
 
 CREATE FUNCTION corgipile_rename(model_id bigint, new_name text) RETURNS void
-LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'corgipile_rename_wrapper';
 COMMENT ON FUNCTION corgipile_rename(bigint, text) IS 'gives one model another name, as the latest version of it';
 
 CREATE FUNCTION corgipile_rename(name text, new_name text) RETURNS void
-LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'corgipile_rename_by_name_wrapper';
 COMMENT ON FUNCTION corgipile_rename(text, text) IS 'gives all versions of a model another name';
 
@@ -158,22 +158,22 @@ AS 'MODULE_PATHNAME', 'corgipile_comment_by_name_wrapper';
 COMMENT ON FUNCTION corgipile_comment(text, text) IS 'says something about the version that the name means; NULL: nothing';
 
 CREATE FUNCTION corgipile_grant(model_id bigint, role text) RETURNS void
-LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'corgipile_grant_wrapper';
 COMMENT ON FUNCTION corgipile_grant(bigint, text) IS 'lets a role, or public, see and use one model';
 
 CREATE FUNCTION corgipile_grant(name text, role text) RETURNS void
-LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'corgipile_grant_by_name_wrapper';
 COMMENT ON FUNCTION corgipile_grant(text, text) IS 'lets a role, or public, see and use all versions of a model, also those to come';
 
 CREATE FUNCTION corgipile_revoke(model_id bigint, role text) RETURNS void
-LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'corgipile_revoke_wrapper';
 COMMENT ON FUNCTION corgipile_revoke(bigint, text) IS 'takes back what corgipile_grant() gave';
 
 CREATE FUNCTION corgipile_revoke(name text, role text) RETURNS void
-LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'corgipile_revoke_by_name_wrapper';
 COMMENT ON FUNCTION corgipile_revoke(text, text) IS 'takes back what corgipile_grant() gave';
 

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, OrRaise, Result};
 use crate::operators::mini_batches::{BatchSpec, MiniBatches};
+use crate::operators::sgd::check_features;
 use crate::operators::{MAX_WEIGHTS, Nulls, Shuffling, Source};
 use crate::pg::arguments::{Arguments, Call};
 use crate::pg::array::{AnyArray, free};
@@ -51,8 +52,9 @@ struct Places {
 impl Request {
     fn of(arguments: &Arguments, places: &Places) -> Result<Request> {
         require_utf8()?;
+        let label: String = arguments.get(places.label).ok_or(Error::NullArgument("label"))?;
         let features: Option<Vec<Option<String>>> = arguments.get(places.features);
-        let features = features.map(|names| names.into_iter().collect::<Option<Vec<_>>>());
+        let features = features.map(|names| check_features(names, &label)).transpose()?;
         let size = |text: &str| Some(text.to_owned());
         let shuffling =
             Shuffling::parse(arguments.get(places.order), arguments.get(places.seed), size("auto"), size("10%"));
@@ -67,8 +69,8 @@ impl Request {
         let nulls: String = arguments.get(places.seed + 3).ok_or(Error::NullArgument("nulls"))?;
         Ok(Request {
             source: arguments.get(0).ok_or(Error::NullArgument("source"))?,
-            label: arguments.get(places.label).ok_or(Error::NullArgument("label"))?,
-            features: features.map(|names| names.ok_or(Error::NullArgument("features"))).transpose()?,
+            label,
+            features,
             batch_rows: within("batch_rows", arguments.get(places.batch_rows), 1..=MAX_ROWS)? as usize,
             nulls: match nulls.as_str() {
                 "error" => Nulls::Error,

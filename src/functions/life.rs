@@ -13,13 +13,17 @@ fn corgipile_deploy(fcinfo: pg_sys::FunctionCallInfo) -> i64 {
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_rename(model: i64, new_name: &str) {
-    models::rename(Which::Id(model), new_name).or_raise();
+fn corgipile_rename(fcinfo: pg_sys::FunctionCallInfo) {
+    both(fcinfo, ["model_id", "new_name"])
+        .and_then(|(model, new_name): (i64, String)| models::rename(Which::Id(model), &new_name))
+        .or_raise();
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_rename_by_name(name: &str, new_name: &str) {
-    models::rename(Which::Name(name), new_name).or_raise();
+fn corgipile_rename_by_name(fcinfo: pg_sys::FunctionCallInfo) {
+    both(fcinfo, ["name", "new_name"])
+        .and_then(|(model, new_name): (String, String)| models::rename(Which::Name(&model), &new_name))
+        .or_raise();
 }
 
 #[pg_extern(sql = false)]
@@ -49,23 +53,38 @@ fn corgipile_comment_by_name(fcinfo: pg_sys::FunctionCallInfo) {
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_grant(model: i64, role: &str) {
-    models::grant(Which::Id(model), role).or_raise();
+fn corgipile_grant(fcinfo: pg_sys::FunctionCallInfo) {
+    both(fcinfo, ["model_id", "role"])
+        .and_then(|(model, role): (i64, String)| models::grant(Which::Id(model), &role))
+        .or_raise();
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_grant_by_name(name: &str, role: &str) {
-    models::grant(Which::Name(name), role).or_raise();
+fn corgipile_grant_by_name(fcinfo: pg_sys::FunctionCallInfo) {
+    both(fcinfo, ["name", "role"])
+        .and_then(|(model, role): (String, String)| models::grant(Which::Name(&model), &role))
+        .or_raise();
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_revoke(model: i64, role: &str) {
-    models::revoke(Which::Id(model), role).or_raise();
+fn corgipile_revoke(fcinfo: pg_sys::FunctionCallInfo) {
+    both(fcinfo, ["model_id", "role"])
+        .and_then(|(model, role): (i64, String)| models::revoke(Which::Id(model), &role))
+        .or_raise();
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_revoke_by_name(name: &str, role: &str) {
-    models::revoke(Which::Name(name), role).or_raise();
+fn corgipile_revoke_by_name(fcinfo: pg_sys::FunctionCallInfo) {
+    both(fcinfo, ["name", "role"])
+        .and_then(|(model, role): (String, String)| models::revoke(Which::Name(&model), &role))
+        .or_raise();
+}
+
+/// Both arguments, with these names, of a function that is not STRICT.
+fn both<A: FromDatum, B: FromDatum>(fcinfo: pg_sys::FunctionCallInfo, names: [&'static str; 2]) -> Result<(A, B)> {
+    let arguments = Call::new(fcinfo).arguments();
+    let first = arguments.get(0).ok_or(Error::NullArgument(names[0]))?;
+    Ok((first, arguments.get(1).ok_or(Error::NullArgument(names[1]))?))
 }
 
 /// Argument 0 of a function that is not STRICT.

@@ -69,7 +69,13 @@ pub fn read(text: &str) -> Result<Vec<u8>, Error> {
             let index: u32 = index.parse().map_err(|_| malformed("a column is not a number"))?;
             let index = index.checked_sub(1).ok_or_else(|| malformed("columns count from 1"))?;
             indices.push(index);
-            values.push(number_of(value).ok_or_else(|| malformed("a value is not a number"))?);
+            values.push(number_of(value)?);
+        }
+        if indices.iter().any(|index| *index as usize >= columns) {
+            return Err(malformed("a column is not there"));
+        }
+        if !indices.is_sorted_by(|before, index| before < index) {
+            return Err(malformed("columns of a row do not ascend"));
         }
         rows.push_sparse(&indices, &values)?;
     }
@@ -82,18 +88,21 @@ pub fn read(text: &str) -> Result<Vec<u8>, Error> {
     }
 }
 
-fn number_of(text: &str) -> Option<f64> {
-    match text.strip_prefix("NaN(").and_then(|rest| rest.strip_suffix(')')) {
-        Some(bits) => {
-            let value = f64::from_bits(u64::from_str_radix(bits, 16).ok().filter(|_| bits.len() == 16)?);
-            value.is_nan().then_some(value)
-        }
-        None => {
-            let value: f64 = text.parse().ok()?;
-            // a number beyond the largest is none, if it does not say so itself
-            (value.is_finite() || !text.contains(|c: char| c.is_ascii_digit())).then_some(value)
-        }
+fn number_of(text: &str) -> Result<f64, Error> {
+    let none = Error::Malformed("a value is not a number");
+    if let Some(bits) = text.strip_prefix("NaN(").and_then(|rest| rest.strip_suffix(')')) {
+        let bits = u64::from_str_radix(bits, 16).ok().filter(|_| bits.len() == 16).ok_or(none)?;
+        return Some(f64::from_bits(bits)).filter(|value| value.is_nan()).ok_or(none);
     }
+    let value: f64 = text.parse().map_err(|_| none)?;
+    // as PostgreSQL has it: beyond the largest is not infinity, below the smallest not 0
+    let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
+    let says_zero = !mantissa.contains(|c: char| ('1'..='9').contains(&c));
+    let says_infinity = !mantissa.contains(|c: char| c.is_ascii_digit());
+    if value.is_infinite() && !says_infinity || value == 0.0 && !says_zero {
+        return Err(Error::Malformed("a value is out of range"));
+    }
+    Ok(value)
 }
 
 #[cfg(test)]
@@ -140,6 +149,7 @@ mod tests {
             "toc 1x1: 1:NaN(7ff8)",
             "toc 1x1: 1:1e400",
             "toc 1x1: 1:-1e400",
+            "toc 1x1: 1:1e-400",
             "toc 0x1: ;",
         ] {
             assert!(read(text).is_err(), "{text}");

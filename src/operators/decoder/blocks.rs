@@ -59,7 +59,7 @@ impl CompressedColumn {
         for row in 0..rows.len() {
             let (columns, values) = rows.row(row);
             if let Some((column, value)) = columns.iter().zip(values).find(|(_, value)| !(**value as f32).is_finite()) {
-                let name = format!("{}[{}] of row {} of it", self.name, column + 1, row + 1);
+                let name = format!("{}[{}] of row {} of the mini-batch", self.name, column + 1, row + 1);
                 return Err(match value.is_finite() {
                     true => RowFault::OutOfRange(name, *value),
                     false => RowFault::NotFinite(name, *value),
@@ -85,25 +85,33 @@ impl Decoder {
         // the specification says that the column is of type corgipile.toc
         let matrix = with_bytes(features, |bytes| columns.matrix(bytes)).map_err(faulty)?;
         let (rows, labels) = (matrix.rows(), &mut self.labels);
-        let read = columns.labels.elements(label, |element| labels.read(element));
-        let read = read.map_err(|fault| {
+        let malformed = |fault| {
             faulty(match fault {
                 ArrayFault::Dimensions(n) => RowFault::ColumnDimensions(columns.label.clone(), n),
                 _ => RowFault::LabelCount(0, rows),
             })
-        })?;
-        if read.len() != rows {
-            return Err(faulty(RowFault::LabelCount(read.len(), rows)));
+        };
+        // what is left out is not looked at: its classes are not met
+        let given = columns.labels.elements(label, |_| ()).map_err(malformed)?;
+        if given.len() != rows {
+            return Err(faulty(RowFault::LabelCount(given.len(), rows)));
         }
-        let mut values = Vec::with_capacity(rows);
-        for (i, value) in read.into_iter().enumerate() {
-            match value {
-                Some(value) => values.push(value.map_err(|fault| fault.at(at))?),
-                None => {
-                    let fault = RowFault::NullElement(columns.label.clone(), i + 1);
-                    return self.leave_out_block(fault, rows as u64, at);
-                }
-            }
+        if let Some(null) = given.iter().position(Option::is_none) {
+            let fault = RowFault::NullElement(columns.label.clone(), null + 1);
+            return self.leave_out_block(fault, rows as u64, at);
+        }
+        let mut wrong = None;
+        let values = columns.labels.elements(label, |element| {
+            // nor is anything behind a label that is wrong
+            let value = if wrong.is_none() { labels.read(element) } else { Ok(0.0) };
+            value.unwrap_or_else(|fault| {
+                wrong = Some(fault);
+                0.0
+            })
+        });
+        let values: Vec<f32> = values.map_err(malformed)?.into_iter().flatten().collect();
+        if let Some(fault) = wrong {
+            return Err(fault.at(at));
         }
         let mut block = Block::new(matrix, values.into());
         if self.is_weighted() {

@@ -488,6 +488,9 @@ impl Training {
             Some(resume) => resume.stored(),
             None => learner.take_model()?,
         };
+        if linear.dim == 0 && decoder.has_blocks() {
+            return Err(Error::NoFeatures { hint: "The compressed mini-batches have no columns.".into() });
+        }
         if linear.dim == 0 {
             return Err(Error::NoIndices);
         }

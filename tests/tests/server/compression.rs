@@ -300,6 +300,28 @@ fn what_does_not_go_with_compressed_tables_is_refused() {
     let skipped = "SELECT tuples FROM corgipile_train('holes', max_epochs => 1, options => '{\"nulls\": \"skip\"}')";
     db.rejects(skipped, "22000"); // every mini-batch has one
     db.fails_with("SELECT corgipile_predict(1, features_v) FROM c", "42704");
+    db.rejects("SELECT corgipile_train($$SELECT ARRAY[0,1] AS label, 'csr 2x0:;'::corgipile.toc AS f$$)", "42703")
+        .hints(&["no columns"]);
+}
+
+#[test]
+fn a_label_that_no_model_knows_is_an_error_wherever_it_is_in_a_mini_batch() {
+    let mut db = Database::new();
+    db.run("CREATE TABLE t AS SELECT i % 3 AS label, ARRAY[i % 2, i % 3]::real[] AS f FROM generate_series(1, 300) i");
+    db.line("SELECT corgipile_compress('t', 'c', batch_rows => 50, seed => 1)");
+    for model in ["logistic", "svm"] {
+        db.rejects(&format!("SELECT corgipile_train('c', '{model}')"), "22000").says(&["more than two values"]);
+    }
+    db.train("'SELECT label, f FROM t WHERE label < 2', name => 'two', max_epochs => 1, buffer_size => '100%'");
+    db.fails_with("SELECT * FROM corgipile_evaluate('two', 'c')", "22023").says(&["label 2"]);
+    db.train("'c', 'softmax', name => 'three', max_epochs => 1");
+    let other = "$$SELECT ARRAY[5,5] AS label, 'toc 2x2: 1:1;'::corgipile.toc AS f$$";
+    db.rejects(&format!("SELECT corgipile_train({other}, warm_start => 'three')"), "22023").says(&["label 5"]);
+    // what is left out adds no class
+    let skipped = "$$SELECT l AS label, 'toc 4x2: 1:1; 2:1; 1:2; 2:2'::corgipile.toc AS f
+                       FROM (VALUES (ARRAY[7,NULL,8,8]), (ARRAY[1,2,1,2])) v(l)$$";
+    let options = "options => '{\"nulls\": \"skip\"}'";
+    assert_eq!(db.train(&format!("{skipped}, max_epochs => 1, {options}"))[0].tuples, 4);
 }
 
 #[test]
@@ -320,7 +342,7 @@ fn bad_input_to_compress_is_refused() {
         ("nothing", "", "42P01"),
         ("t", ", label => 'nothing'", "42703"),
         ("t", ", features => '{nothing}'", "42703"),
-        ("t", ", features => '{}'", "42703"),
+        ("t", ", features => '{}'", "22023"),
         ("t", ", batch_rows => 0", "22023"),
         ("t", ", batch_rows => NULL", "22004"),
         ("t", ", \"order\" => 'sorted'", "22023"),
@@ -339,6 +361,10 @@ fn bad_input_to_compress_is_refused() {
         .says(&["in the order of reading"]);
     assert_eq!(db.line("SELECT tuples, skipped FROM corgipile_compress('n', 'c', nulls => 'skip')"), "98|2");
     db.fails_with("SELECT corgipile_compress('t', 'c')", "42P07");
+    for features in ["{label,id}", "{id,id}", "{}"] {
+        let sql = format!("SELECT corgipile_compress('t', 'd', features => '{features}')");
+        db.fails_with(&sql, "22023").says(&["features"]);
+    }
     db.fails_with("SELECT corgipile_compress('t', 'a.b.c.d')", "22023");
     db.fails_with("SELECT corgipile_compress('t', NULL)", "22004");
     db.fails_with("SELECT corgipile_compress('t', 'd', encoding => 'zip')", "22023").hints(&["toc", "auto"]);

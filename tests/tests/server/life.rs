@@ -385,3 +385,21 @@ fn grants_to_dropped_roles_are_revoked_by_what_is_shown() {
     db.run(&format!("SELECT corgipile_revoke({id}, '{friend}')"));
     assert_eq!(db.line(shown), "{}");
 }
+
+#[test]
+fn a_null_is_an_error_and_changes_nothing() {
+    let mut db = Database::new();
+    small(&mut db, "t", 50);
+    db.train("'t', name => 'm', max_epochs => 1");
+    for (call, argument) in [
+        ("corgipile_rename('m', NULL)", "new_name"),
+        ("corgipile_rename(NULL::bigint, 'n')", "model_id"),
+        ("corgipile_grant('m', NULL)", "role"),
+        ("corgipile_grant(NULL::text, 'public')", "name"),
+        ("corgipile_revoke(1, NULL)", "role"),
+        ("corgipile_deploy(NULL, 1)", "name"),
+    ] {
+        db.fails_with(&format!("SELECT {call}"), "22004").says(&[argument]);
+    }
+    assert_eq!(db.line("SELECT name FROM corgipile.models"), "m");
+}
