@@ -180,17 +180,17 @@ impl AnyArray {
         self.element
     }
 
-    /// What `read` makes of the elements; None for NULL.
+    /// Shows `f` the elements; None for NULL.
     ///
     /// # Errors
     /// [`ArrayFault::Dimensions`]
-    pub fn elements<T>(
+    pub fn with_elements<R>(
         &self,
         datum: pg_sys::Datum,
-        read: impl FnMut(pg_sys::Datum) -> T,
-    ) -> Result<Vec<Option<T>>, ArrayFault> {
+        f: impl FnOnce(&[Option<pg_sys::Datum>]) -> R,
+    ) -> Result<R, ArrayFault> {
         // SAFETY: the datum is an array of the reader's type.
-        unsafe { elements(datum, read) }
+        unsafe { with_elements(datum, f) }
     }
 }
 
@@ -311,6 +311,15 @@ pub(super) unsafe fn elements<T>(
     datum: pg_sys::Datum,
     mut read: impl FnMut(pg_sys::Datum) -> T,
 ) -> Result<Vec<Option<T>>, ArrayFault> {
+    // SAFETY: as the caller says.
+    unsafe { with_elements(datum, |elements| elements.iter().map(|element| element.map(&mut read)).collect()) }
+}
+
+/// Shows `f` the elements of any array of at most one dimension, as long as it runs; None for NULL.
+unsafe fn with_elements<R>(
+    datum: pg_sys::Datum,
+    f: impl FnOnce(&[Option<pg_sys::Datum>]) -> R,
+) -> Result<R, ArrayFault> {
     // SAFETY: the datum is an array; deconstruct_array gives as many elements as it has.
     unsafe {
         let array = pg_sys::pg_detoast_datum_copy(datum.cast_mut_ptr()).cast::<pg_sys::ArrayType>();
@@ -330,14 +339,15 @@ pub(super) unsafe fn elements<T>(
             &mut nulls,
             &mut n,
         );
-        let element = |i| if *nulls.add(i) { None } else { Some(read(*values.add(i))) };
-        let elements = (0..n as usize).map(element).collect();
+        let element = |i| (!*nulls.add(i)).then_some(*values.add(i));
+        let elements: Vec<_> = (0..n as usize).map(element).collect();
+        let result = f(&elements);
         if !values.is_null() {
             pg_sys::pfree(values.cast());
             pg_sys::pfree(nulls.cast());
         }
         pg_sys::pfree(array.cast());
-        Ok(elements)
+        Ok(result)
     }
 }
 

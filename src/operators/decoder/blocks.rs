@@ -85,34 +85,25 @@ impl Decoder {
         // the specification says that the column is of type corgipile.toc
         let matrix = with_bytes(features, |bytes| columns.matrix(bytes)).map_err(faulty)?;
         let (rows, labels) = (matrix.rows(), &mut self.labels);
-        let malformed = |fault| {
-            faulty(match fault {
-                ArrayFault::Dimensions(n) => RowFault::ColumnDimensions(columns.label.clone(), n),
-                _ => RowFault::LabelCount(0, rows),
-            })
-        };
-        // what is left out is not looked at: its classes are not met
-        let given = columns.labels.elements(label, |_| ()).map_err(malformed)?;
-        if given.len() != rows {
-            return Err(faulty(RowFault::LabelCount(given.len(), rows)));
-        }
-        if let Some(null) = given.iter().position(Option::is_none) {
-            let fault = RowFault::NullElement(columns.label.clone(), null + 1);
-            return self.leave_out_block(fault, rows as u64, at);
-        }
-        let mut wrong = None;
-        let values = columns.labels.elements(label, |element| {
-            // nor is anything behind a label that is wrong
-            let value = if wrong.is_none() { labels.read(element) } else { Ok(0.0) };
-            value.unwrap_or_else(|fault| {
-                wrong = Some(fault);
-                0.0
-            })
+        let read = columns.labels.with_elements(label, |elements| {
+            if elements.len() != rows {
+                return Err(Box::new(RowFault::LabelCount(elements.len(), rows)));
+            }
+            // what is left out is not looked at: its classes are not met
+            match elements.iter().position(Option::is_none) {
+                Some(null) => Err(Box::new(RowFault::NullElement(columns.label.clone(), null + 1))),
+                None => elements.iter().flatten().map(|element| labels.read(*element)).collect(),
+            }
         });
-        let values: Vec<f32> = values.map_err(malformed)?.into_iter().flatten().collect();
-        if let Some(fault) = wrong {
-            return Err(fault.at(at));
-        }
+        let malformed = |fault| match fault {
+            ArrayFault::Dimensions(n) => RowFault::ColumnDimensions(columns.label.clone(), n),
+            _ => RowFault::LabelCount(0, rows),
+        };
+        let values: Vec<f32> = match read.unwrap_or_else(|fault| Err(Box::new(malformed(fault)))) {
+            Ok(values) => values,
+            Err(fault) if fault.is_null() => return self.leave_out_block(*fault, rows as u64, at),
+            Err(fault) => return Err(fault.at(at)),
+        };
         let mut block = Block::new(matrix, values.into());
         if self.is_weighted() {
             let weights: Box<[f32]> = block.labels().iter().map(|label| self.labels.weight(*label)).collect();

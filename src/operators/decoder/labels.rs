@@ -152,7 +152,8 @@ impl Labels {
         matches!(&self.meaning, Meaning::Class(classes) if classes.limit == 2 && classes.values.len() < 2)
     }
 
-    /// What the learner is told about a row's label: -1 or +1, the number of a class, or the target.
+    /// What the learner is told about a row's label: -1 or +1, the number of a class, or the target. Behind a label that is
+    /// an error no other may be read.
     #[inline(always)]
     pub fn read(&mut self, label: Datum) -> std::result::Result<f32, Box<RowFault>> {
         match &mut self.meaning {
