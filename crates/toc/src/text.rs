@@ -71,13 +71,12 @@ pub fn read(text: &str) -> Result<Vec<u8>, Error> {
             indices.push(index);
             values.push(number_of(value)?);
         }
-        if indices.iter().any(|index| *index as usize >= columns) {
-            return Err(malformed("a column is not there"));
-        }
-        if !indices.is_sorted_by(|before, index| before < index) {
-            return Err(malformed("columns of a row do not ascend"));
-        }
-        rows.push_sparse(&indices, &values)?;
+        // in the text columns count from 1
+        rows.push_sparse(&indices, &values).map_err(|error| match error {
+            Error::Index { .. } => malformed("a column is not there"),
+            Error::Order { .. } => malformed("columns of a row do not ascend"),
+            error => error,
+        })?;
     }
     if rows.len() != len {
         return Err(malformed("it has fewer rows than it says"));

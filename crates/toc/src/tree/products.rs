@@ -204,40 +204,44 @@ struct Written {
 fn written_out(stored: &Stored<'_>, nodes: &Nodes) -> Vec<Written> {
     let first_layer = stored.columns.len();
     let mut uses = vec![0u32; first_layer + nodes.parents.len()];
+    let mut kept = vec![false; uses.len()];
     stored.codes.iter().for_each(|code| uses[*code as usize] += 1);
     // children come after parents
     for (i, &parent) in nodes.parents.iter().enumerate().rev() {
-        let of_node = uses[first_layer + i];
-        let of_parent = &mut uses[parent as usize];
-        // the parent of a node that is kept is kept
-        *of_parent = if of_node >= WORTH { KEPT } else { of_parent.saturating_add(of_node) };
+        let node = first_layer + i;
+        // a node of which a child is kept has been marked by it
+        kept[node] |= uses[node] >= WORTH;
+        if kept[node] {
+            kept[parent as usize] = true;
+        } else {
+            uses[parent as usize] += uses[node];
+        }
     }
-    let written = write_out(nodes, &uses[..first_layer], |node| uses[first_layer + node] >= WORTH);
+    let written = write_out(first_layer, nodes, &kept);
     let [codes, pairs] = lengths_of(&stored.codes, &written).map(u64::from);
-    let kept = written.iter().filter(|node| node.number != NONE).count() as u64;
+    let of_nodes = 3 * kept.iter().filter(|kept| **kept).count() as u64;
     // If they do not save an eighth of the steps, what else they take (a second loop over the rows, a cache that holds more) is
     // more than they save.
-    if (codes + pairs + 3 * kept) * 8 > nodes.entries * 7 {
-        return write_out(nodes, &vec![0; first_layer], |_| false);
+    if (codes + pairs + of_nodes) * 8 > nodes.entries * 7 {
+        kept.fill(false);
+        return write_out(first_layer, nodes, &kept);
     }
     written
 }
 
-/// More uses than there can be.
-const KEPT: u32 = u32::MAX;
-
-/// What nodes are in rows of which these are kept: of the first layer those that are [`KEPT`].
-fn write_out(nodes: &Nodes, first_layer: &[u32], is_kept: impl Fn(usize) -> bool) -> Vec<Written> {
-    let mut written = Vec::with_capacity(first_layer.len() + nodes.parents.len());
-    let mut kept = 0;
-    let mut number = |is_kept: bool| {
-        kept += u32::from(is_kept);
-        if is_kept { kept - 1 } else { NONE }
+/// What nodes are in rows of which these are kept.
+fn write_out(first_layer: usize, nodes: &Nodes, kept: &[bool]) -> Vec<Written> {
+    let mut next = 0;
+    let mut number = |kept: bool| {
+        next += u32::from(kept);
+        if kept { next - 1 } else { NONE }
     };
-    written.extend(first_layer.iter().map(|uses| Written { pairs: 1, node: NONE, number: number(*uses == KEPT) }));
-    for (i, &parent) in nodes.parents.iter().enumerate() {
+    let (pairs, others) = kept.split_at(first_layer);
+    let mut written = Vec::with_capacity(kept.len());
+    written.extend(pairs.iter().map(|kept| Written { pairs: 1, node: NONE, number: number(*kept) }));
+    for (&parent, &kept) in nodes.parents.iter().zip(others) {
         let Written { pairs, node, .. } = written[parent as usize];
-        written.push(match number(is_kept(i)) {
+        written.push(match number(kept) {
             NONE => Written { pairs: pairs + 1, node, number: NONE },
             number => Written { pairs: 0, node: number, number },
         });
