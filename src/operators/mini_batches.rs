@@ -85,21 +85,19 @@ impl MiniBatches {
     ) -> Result<MiniBatches> {
         let columns = spec.features.iter().map(|name| source.column(name)).collect::<Result<Vec<_>>>()?;
         let reader = |column: &Column| ArrayReader::of(base_type(column.type_oid));
-        let kind = match columns.as_slice() {
-            [] => return Err(Error::NoFeatures { hint: FEATURES.into() }),
-            [only] if reader(only).is_some() => match reader(only) {
-                Some(reader) => Kind::Array(reader),
-                None => return Err(Error::NoFeatures { hint: FEATURES.into() }),
-            },
-            columns => match columns {
-                [indices, values] if is_index_array(base_type(indices.type_oid)) && reader(values).is_some() => {
-                    match (reader(indices), reader(values)) {
-                        (Some(indices), Some(values)) => Kind::Sparse { indices, values },
-                        _ => return Err(Error::NoFeatures { hint: FEATURES.into() }),
-                    }
-                }
-                columns => Kind::Columns(columns.iter().map(|column| number(column)).collect::<Result<Vec<_>>>()?),
-            },
+        let kind = if let [only] = columns.as_slice()
+            && let Some(reader) = reader(only)
+        {
+            Kind::Array(reader)
+        } else if let [indices, values] = columns.as_slice()
+            && is_index_array(base_type(indices.type_oid))
+            && let (Some(indices), Some(values)) = (reader(indices), reader(values))
+        {
+            Kind::Sparse { indices, values }
+        } else if columns.is_empty() {
+            return Err(Error::NoFeatures { hint: FEATURES.into() });
+        } else {
+            Kind::Columns(columns.iter().map(|column| number(column)).collect::<Result<Vec<_>>>()?)
         };
         if !matches!(kind, Kind::Sparse { .. }) && spec.dimensions.is_some() {
             let reason = "applies only to sparse features: an array of indices and an array of values".to_owned();

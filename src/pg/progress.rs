@@ -49,7 +49,7 @@ struct Place {
 
 impl Place {
     /// How many new epochs were read, the last in part.
-    fn read(&self) -> f64 {
+    fn position(&self) -> f64 {
         let number = |number: &AtomicU32| f64::from(number.load(Relaxed));
         match number(&self.all_blocks) {
             0.0 => number(&self.epochs_ended),
@@ -210,7 +210,7 @@ pub fn blocks(begun: usize) {
 /// Tuples are about to be learned from; those before have been.
 pub fn tuples(tuples: usize) {
     let Some(place) = CURRENT.get() else { return };
-    place.settle(f64::from_bits(place.read.swap(place.read().to_bits(), Relaxed)));
+    place.settle(f64::from_bits(place.read.swap(place.position().to_bits(), Relaxed)));
     place.tuples.fetch_add(tuples as u64, Relaxed);
 }
 
