@@ -4,19 +4,22 @@
 //! shuffles the tuples in it. Taken in turns, a tuple of each process after the other, their tuples make one sequence.
 //!
 //! It guarantees what Theorem 3 of the CorgiPile paper (the journal version, section 6) asks for: that sequence is one
-//! that a single process with the whole buffer could have drawn. There is one random order of all blocks, of which k at a
-//! time go to the k processes; the blocks that they have in their buffers at the same time follow each other in it, no tuple
-//! of them is missing or there twice, and none comes before those of the buffers before. So nobody may go on to the next
-//! buffer before all others are done with theirs, which [`Share::buffer`] lets them know.
+//! that a single process with the whole buffer could have drawn. The blocks that the k processes have in their buffers at the same
+//! time are as many as one process has in its buffer, a k-th of them drawn by each; no tuple of them is missing or there
+//! twice, and none comes before those of the buffers before. So nobody may go on to the next buffer before all others are
+//! done with theirs, which [`Share::buffer`] lets them know.
 //!
 //! It also guarantees that a process gets the same blocks in every epoch, so that it may keep what it has decoded, and that
-//! these are blocks from everywhere: processes that learn on their own for a while do not learn different things.
+//! these are drawn at random from everywhere: processes that learn on their own for a while do not learn different things, and
+//! no period of the table puts what is alike into one process's hands. To the others' buffers a process is one more stratum: what
+//! all of them have in their buffers varies no more than each draw by itself.
 //!
 //! Everything is a function of seed, epoch, geometry, and of how many tuples each process has: no process has to ask
 //! another what to do.
 
-use crate::permutation::{block_order, round_order};
-use crate::{Geometry, Strategy};
+use crate::Geometry;
+use crate::permutation::{BLOCKS, RANKS, stream};
+use crate::stratified::stratified;
 
 /// More processes are not to be had: a wait for all of them would take longer than the work.
 pub const MAX_PROCESSES: u32 = 64;
@@ -53,47 +56,39 @@ impl Deal {
 
     /// The blocks that are this process's in an epoch.
     ///
-    /// Blocks are dealt in rounds, one to each process; the last round may not be enough for all. The order of the rounds is
-    /// that of as many blocks of a single process ([`block_order`](crate::block_order)), whose buffer has room for a k-th of
-    /// the blocks.
+    /// Each process draws the order of its own blocks as a single process draws that of all ([`stratified`]), for as many buffers
+    /// as all of them need. In epoch 0 it is the natural one.
     pub fn share(self, seed: i64, epoch: u64, geometry: &Geometry) -> Share {
-        let rounds = self.rounds(geometry);
-        let order = match self {
-            Deal::ALONE => block_order(Strategy::CorgiPile, seed, epoch, rounds.blocks, rounds.buffers()),
-            _ => round_order(seed, epoch, rounds.blocks, rounds.buffers()),
-        };
-        let mut share = Share { blocks: Vec::with_capacity(order.len()), ends: Vec::new() };
-        let mut place = 0;
-        while place < order.len() {
-            let end = place + rounds.left_in_buffer(place as u32) as usize;
-            share.blocks.extend(order[place..end].iter().filter_map(|round| self.block(*round, &rounds, geometry)));
-            share.ends.push(share.blocks.len() as u32);
-            place = end;
+        let buffers = self.buffers(geometry);
+        let mut blocks = self.blocks(seed, geometry);
+        let (each, more) = (blocks.len() as u32 / buffers, blocks.len() as u32 % buffers);
+        if epoch > 0 {
+            let rng = &mut stream(BLOCKS, seed, epoch, self.ordinal(0));
+            blocks = stratified(rng, blocks, buffers as usize, &mut || {});
         }
-        share
+        Share { blocks, ends: (1..=buffers).map(|buffer| buffer * each + buffer.min(more)).collect() }
     }
 
-    /// The rounds as if they were blocks.
-    fn rounds(self, geometry: &Geometry) -> Geometry {
-        let rounds = geometry.blocks.div_ceil(self.processes);
-        let room = if geometry.buffers() == 1 { rounds } else { geometry.buffer_blocks / self.processes };
-        Geometry::of_tuples(rounds, 1, room)
+    /// How many buffers an epoch takes, at least 1: each process has room for a k-th of the blocks that one process has room for.
+    fn buffers(self, geometry: &Geometry) -> u32 {
+        let blocks = geometry.blocks.div_ceil(self.processes);
+        let room = if geometry.buffers() == 1 { blocks } else { geometry.buffer_blocks / self.processes };
+        Geometry::of_tuples(blocks, 1, room).buffers().max(1)
     }
 
-    /// The block that this process gets in a round.
-    ///
-    /// As many rounds as there are buffers deal out blocks that lie together, to each process as many that follow each other.
-    /// Each buffer gets one of these rounds, and by that one of so many blocks that follow each other, as a single process's
-    /// does. What is left at the table's end is dealt out block by block.
-    fn block(self, round: u32, rounds: &Geometry, geometry: &Geometry) -> Option<u32> {
-        let (run, processes) = (rounds.buffers(), self.processes);
-        let whole = geometry.blocks / (run * processes) * run; // rounds
-        let (begun, rest) = (round / run * run, round % run);
-        let block = match round < whole {
-            true => begun * processes + self.index * run + rest,
-            false => round * processes + self.index,
-        };
-        (block < geometry.blocks).then_some(block)
+    /// The blocks that are this process's in every epoch, in natural order: as many as any other's, but for one, and the same
+    /// number from every part of the table.
+    fn blocks(self, seed: i64, geometry: &Geometry) -> Vec<u32> {
+        let blocks: Vec<u32> = (0..geometry.blocks).collect();
+        if self.processes == 1 {
+            return blocks;
+        }
+        let dealt = stratified(&mut stream(RANKS, seed, 0, 0), blocks, self.processes as usize, &mut || {});
+        let (each, more) = (geometry.blocks / self.processes, geometry.blocks % self.processes);
+        let first = |process: u32| (process * each + process.min(more)) as usize;
+        let mut ours = dealt[first(self.index)..first(self.index + 1)].to_vec();
+        ours.sort_unstable();
+        ours
     }
 
     /// What names the order of the tuples in this process's buffer number `buffer` of an epoch: no two processes draw the

@@ -19,6 +19,7 @@ mod permutation;
 mod sample;
 mod size;
 mod strategy;
+mod stratified;
 
 pub use deal::{Deal, MAX_PROCESSES, Share, Turns};
 pub use geometry::{Geometry, MAX_BLOCK_BYTES, MIN_BLOCKS_IN_BUFFER};

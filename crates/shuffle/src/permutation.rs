@@ -14,6 +14,7 @@
 //! | purpose               | word        | ordinal                       |
 //! |-----------------------|-------------|-------------------------------|
 //! | order of the blocks   | `"blocks"`  | 0                             |
+//! | blocks per process    | `"ranks"`   | 0, the epoch too              |
 //! | order within a buffer | `"tuples"`  | of the buffer in the epoch    |
 //! | sliding window        | `"window"`  | 0                             |
 //! | reservoir             | `"mrs"`     | 0                             |
@@ -21,7 +22,8 @@
 //! | keys of each sort     | `"epoch"`   | 0                             |
 //! | sample of blocks      | `"sample"`  | 0, the epoch too              |
 //!
-//! Of several processes that learn together ([`Deal`](crate::Deal)), each adds 2^32 times its number to the ordinal of its buffers.
+//! Of several processes that learn together ([`Deal`](crate::Deal)), each adds 2^32 times its number to the ordinals of its blocks
+//! and of its buffers.
 //!
 //! The keys of a sort are not drawn from Xoshiro256++: the last key starts SplitMix64 itself, whose first `n` outputs are
 //! those of the tuples `0..n`. They are all different (see [`SortKeys`]).
@@ -30,10 +32,12 @@
 //! pass that learns means and deviations, where any order serves and the natural one reads fastest.
 
 use crate::Strategy;
+use crate::stratified::stratified;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
 
-const BLOCKS: u64 = u64::from_le_bytes(*b"blocks\0\0");
+pub(crate) const BLOCKS: u64 = u64::from_le_bytes(*b"blocks\0\0");
+pub(crate) const RANKS: u64 = u64::from_le_bytes(*b"ranks\0\0\0");
 const TUPLES: u64 = u64::from_le_bytes(*b"tuples\0\0");
 pub(crate) const WINDOW: u64 = u64::from_le_bytes(*b"window\0\0");
 pub(crate) const SAMPLE: u64 = u64::from_le_bytes(*b"sample\0\0");
@@ -46,8 +50,8 @@ const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The order in which `epoch` reads the blocks into `buffers` buffers: a permutation of `0..blocks`.
 ///
-/// The natural order if `strategy` does not shuffle blocks, and in epoch 0. CorgiPile's blocks are random, but spread: see
-/// [`spread`].
+/// The natural order if `strategy` does not shuffle blocks, and in epoch 0. CorgiPile's blocks are random, but the same number in each
+/// buffer comes from every part of the table: see [`stratified`](crate::stratified).
 pub fn block_order(strategy: Strategy, seed: i64, epoch: u64, blocks: u32, buffers: u32) -> Vec<u32> {
     block_order_pausing(strategy, seed, epoch, [blocks, buffers], &mut || {})
 }
@@ -64,9 +68,8 @@ pub(crate) fn block_order_pausing(
     count(0..blocks, &mut order, pause);
     if strategy.shuffles_blocks() && epoch > 0 {
         let rng = &mut stream(BLOCKS, seed, epoch, 0);
-        if strategy.shuffles_tuples() && (2..blocks).contains(&buffers) {
-            let head = below(rng, buffers as usize);
-            return spread(rng, order, head, buffers as usize, pause);
+        if strategy.shuffles_tuples() {
+            return stratified(rng, order, buffers as usize, pause);
         }
         shuffle_pausing(rng, &mut order, pause);
     }
@@ -85,75 +88,6 @@ pub(crate) fn count(numbers: std::ops::Range<u32>, to: &mut Vec<u32>, pause: &mu
             pause();
         }
     }
-}
-
-/// The order in which `epoch` deals `rounds` rounds of blocks into `buffers` buffers: as a [`block_order`] of CorgiPile whose runs
-/// happen to begin with the first block.
-pub(crate) fn round_order(seed: i64, epoch: u64, rounds: u32, buffers: u32) -> Vec<u32> {
-    let mut order: Vec<u32> = (0..rounds).collect();
-    let rng = &mut stream(BLOCKS, seed, epoch, 0);
-    if (2..rounds).contains(&buffers) {
-        return spread(rng, order, 0, buffers as usize, &mut || {});
-    }
-    shuffle(rng, &mut order);
-    order
-}
-
-/// Deals the blocks, in natural order, to `buffers` buffers, so that each gets one block of every run of `buffers`
-/// contiguous ones, and shuffles those of each buffer. One buffer's blocks follow the other's; the first buffers have a
-/// block more than the others if the deal does not come out even. Who gets which block of a run is random for the first
-/// run; from run to run two buffers, drawn at random, change places. The runs begin at a random one of the first blocks;
-/// those before it and those behind the last run go to one buffer each, too.
-///
-/// This is between stratified and systematic sampling, where the CorgiPile paper draws the blocks of a buffer simply at
-/// random. Every block is still equally likely to be in any buffer, or nearly so at the table's ends. But whatever varies
-/// along the table, first of all the share of a class, is nearly the same in every buffer: of a table sorted by label with
-/// one row in five positive, a simple sample of 80 blocks has 16 positive ones give or take 3.6, and the last such sample
-/// is what the model has seen last; this one has 16 give or take one half. The changes of place keep a table that repeats
-/// itself every `buffers` blocks from giving all blocks of a kind to one buffer, and two blocks from meeting in every
-/// epoch.
-fn spread(
-    rng: &mut Xoshiro256PlusPlus,
-    blocks: Vec<u32>,
-    head: usize,
-    buffers: usize,
-    pause: &mut impl FnMut(),
-) -> Vec<u32> {
-    let permutation = |rng: &mut _| {
-        let mut places: Vec<usize> = (0..buffers).collect();
-        shuffle(rng, &mut places);
-        places
-    };
-    let mut hands = vec![Vec::with_capacity(blocks.len() / buffers + 2); buffers];
-    let (head, rest) = blocks.split_at(head);
-    let runs = rest.chunks_exact(buffers);
-    // Cyclic, so that nobody gets two blocks of these before everybody has one.
-    let ends = permutation(rng);
-    for (&block, &hand) in head.iter().chain(runs.remainder()).zip(ends.iter().cycle()) {
-        hands[hand].push(block);
-    }
-    let mut deal = permutation(rng);
-    let runs_per_pause = PER_PAUSE.div_ceil(buffers);
-    for (i, run) in runs.enumerate() {
-        if i % runs_per_pause == 0 {
-            pause();
-        }
-        for (&block, &hand) in run.iter().zip(&deal) {
-            hands[hand].push(block);
-        }
-        let (i, j) = (below(rng, buffers), below(rng, buffers));
-        deal.swap(i, j);
-    }
-    hands.sort_by_key(|hand| std::cmp::Reverse(hand.len()));
-    hands.iter_mut().for_each(|hand| shuffle_pausing(rng, hand, pause));
-    // into the memory that the blocks came in
-    let mut order = blocks;
-    order.clear();
-    for part in hands.iter().flat_map(|hand| hand.chunks(PER_PAUSE)) {
-        order.extend_from_slice(part);
-        pause();
-    }
-    order
 }
 
 /// A number below `n`, which is at least 1 and at most 2^32.
@@ -231,7 +165,7 @@ pub(crate) fn shuffle<T>(rng: &mut Xoshiro256PlusPlus, order: &mut [T]) {
 }
 
 /// As [`shuffle`], with pauses.
-fn shuffle_pausing<T>(rng: &mut Xoshiro256PlusPlus, order: &mut [T], pause: &mut impl FnMut()) {
+pub(crate) fn shuffle_pausing<T>(rng: &mut Xoshiro256PlusPlus, order: &mut [T], pause: &mut impl FnMut()) {
     assert!(order.len() as u64 <= 1 << 32, "{} indices of 32 bits cannot all differ", order.len());
     let mut left = order.len();
     while left >= 2 {

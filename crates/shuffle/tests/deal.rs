@@ -211,15 +211,6 @@ proptest! {
             let sizes: Vec<usize> = shares.iter().map(count).collect();
             prop_assert!(sizes.iter().max().unwrap() - sizes.iter().min().unwrap() <= 1, "{:?}", sizes);
         }
-        // spread over the table as a single process's: one block of each run of as many as there are buffers, and so less
-        // than two runs apart, but for the end that does not come out even
-        let run = buffers.len() as u32;
-        let end = blocks - blocks % (run.max(1) * k);
-        for buffer in &buffers {
-            let mut sorted: Vec<u32> = buffer.iter().copied().filter(|block| *block < end).collect();
-            sorted.sort_unstable();
-            prop_assert!(sorted.windows(2).all(|pair| pair[1] - pair[0] < 2 * run), "{:?}, {} buffers", sorted, run);
-        }
     }
 
     #[test]
@@ -261,10 +252,10 @@ fn processes_draw_orders_of_their_own() {
 fn shares_never_change() {
     #[rustfmt::skip]
     let frozen: [_; 4] = [
-        ((23, 8, 2), (42, 1), "[[[12, 7, 1, 18], [14, 0, 22, 8], [20, 2, 13, 6]], [[15, 10, 4, 19], [17, 3, 11], [21, 5, 16, 9]]]"),
-        ((23, 8, 2), (42, 2), "[[[20, 6, 12, 1], [13, 7, 18, 0], [2, 22, 8, 14]], [[21, 9, 15, 4], [16, 10, 19, 3], [5, 11, 17]]]"),
-        ((23, 8, 3), (-1, 7), "[[[1, 21], [18, 2], [15, 3], [12, 0]], [[5, 22], [19, 6], [16, 7], [13, 4]], [[9], [20, 10], [17, 11], [14, 8]]]"),
-        ((9, 9, 2), (5, 1), "[[[6, 2, 4, 0, 8]], [[7, 3, 5, 1]]]"),
+        ((23, 8, 2), (42, 1), "[[[10, 1, 19, 14], [6, 22, 9, 12], [5, 16, 4, 18]], [[2, 8, 11, 17], [15, 21, 3, 7], [20, 0, 13]]]"),
+        ((23, 8, 2), (42, 2), "[[[18, 4, 10, 9], [22, 6, 19, 16], [5, 14, 12, 1]], [[17, 8, 13, 0], [3, 2, 21, 15], [11, 20, 7]]]"),
+        ((23, 8, 3), (-1, 7), "[[[10, 1], [17, 8], [13, 20], [22, 9]], [[5, 3], [11, 0], [15, 19], [7, 12]], [[4, 16], [6, 21], [18, 2], [14]]]"),
+        ((9, 9, 2), (5, 1), "[[[5, 3, 4, 1, 8]], [[7, 6, 2, 0]]]"),
     ];
     for ((blocks, buffer, k), (seed, epoch), expected) in frozen {
         let of_process = |share: &Share| {
@@ -290,7 +281,8 @@ fn a_process_has_blocks_from_everywhere_in_every_buffer() {
         for (place, block) in (0..).zip(share.blocks()) {
             counts[share.buffer(place) as usize][*block as usize / 600] += 1;
         }
-        assert!(counts.iter().flatten().all(|n| (13..=17).contains(n)), "{counts:?}");
+        // of 600 neighbours, a simple draw has 15 in a buffer give or take 3.7; here only those of two strata vary
+        assert!(counts.iter().flatten().all(|n| (11..=19).contains(n)), "{counts:?}");
     }
 }
 
@@ -304,9 +296,12 @@ fn a_tuple_is_equally_likely_in_every_place() {
         let order: Vec<u32> = together(&table, 2, (3, epoch), 4, u32::MAX).0.remove(0).1;
         order.iter().enumerate().for_each(|(place, tuple)| counts[place][*tuple as usize] += 1);
     }
-    // whoever has block 0 has every second place: that is as even as one buffer's blocks are dealt
+    // the first process has every second place, and in every epoch the same blocks
+    let first = shares(2, 3, 1, &table.geometry)[0].blocks().to_vec();
     for (place, counts) in counts.iter().enumerate() {
-        let ours: Vec<u32> = (0..TUPLES).filter(|t| t / 2 % 2 == place % 2).map(|t| counts[t]).collect();
+        let has = |tuple: usize| first.contains(&(tuple as u32 / 2)) == place.is_multiple_of(2);
+        let ours: Vec<u32> = (0..TUPLES).filter(|tuple| has(*tuple)).map(|t| counts[t]).collect();
+        assert_eq!(ours.len(), TUPLES / 2);
         let chi_square: f64 = ours.iter().map(|&n| (f64::from(n) - 2000.0).powi(2) / 2000.0).sum();
         assert!(chi_square < 20.0, "place {place}: {counts:?}"); // 3 degrees of freedom: one in 6000
     }

@@ -66,23 +66,30 @@ def shuffled(n, *name):
     return in_place(list(range(n)), stream(*name))
 
 
-def spread(blocks, buffers, *name, start=None):
-    """Deals runs of `buffers` contiguous blocks to the buffers, one each, from a random one of the first on."""
+def stratified(blocks, buffers, *name):
+    """The blocks of each buffer: one more for the first ones if it does not come out even, then equally many of each stratum."""
     draws = stream(*name)
-    start = below(buffers, draws) if start is None else start
-    end = blocks - (blocks - start) % buffers
-    hands = [[] for _ in range(buffers)]
-    ends = in_place(list(range(buffers)), draws)
-    for place, block in enumerate([*range(start), *range(end, blocks)]):
-        hands[ends[place % buffers]].append(block)
-    deal = in_place(list(range(buffers)), draws)
-    for at in range(start, end, buffers):
-        for place, hand in enumerate(deal):
-            hands[hand].append(at + place)
-        i, j = below(buffers, draws), below(buffers, draws)
-        deal[i], deal[j] = deal[j], deal[i]
-    hands.sort(key=lambda hand: -len(hand))
-    return [block for hand in hands for block in in_place(hand, draws)]
+    each, more = divmod(len(blocks), buffers)
+    if buffers < 2 or each == 0:
+        order = in_place(list(blocks), draws)
+        return [order[i : i + 1] for i in range(len(order))] if each == 0 else [order]
+    extra, rest = [], []
+    for left, block in zip(range(len(blocks), 0, -1), blocks):
+        missing = more - len(extra)
+        (extra if missing and below(left, draws) < missing else rest).append(block)
+    hands = [[block] for block in in_place(extra, draws)] + [[] for _ in range(buffers - more)]
+    wide, narrow = -(-16 // buffers), -(-8 // buffers)
+    strata = max(1, each // min(wide, max(narrow, each // 8)))
+    for i in range(strata):
+        size = each * (i + 1) // strata - each * i // strata
+        stratum, rest = in_place(rest[: size * buffers], draws), rest[size * buffers :]
+        for place, hand in enumerate(hands):
+            hand += stratum[place * size : (place + 1) * size]
+    return [in_place(hand, draws) for hand in hands]
+
+
+def block_order(blocks, buffers, *name):
+    return sum(stratified(range(blocks), buffers, *name), [])
 
 
 def fnv1a(order):
@@ -95,10 +102,12 @@ def fnv1a(order):
 for seed, epoch in (0, 1), (42, 1), (42, 2), (-1, 20), (-(2**63), 2**64 - 1), (2**63 - 1, 3):
     print(f"({seed}, {epoch}, {shuffled(12, b'blocks', seed, epoch, 0)}),")
 for seed, epoch, buffers in (0, 1, 4), (42, 1, 4), (42, 2, 3), (-1, 20, 7), (7, 3, 13):
-    print(f"({seed}, {epoch}, {buffers}, {spread(14, buffers, b'blocks', seed, epoch, 0)}),")
+    print(f"({seed}, {epoch}, {buffers}, {block_order(14, buffers, b'blocks', seed, epoch, 0)}),")
 for seed, epoch, buffer in (0, 1, 0), (42, 1, 0), (42, 1, 1), (42, 2, 0), (-1, 20, 7), (7, 1, 2**64 - 1):
     print(f"({seed}, {epoch}, {buffer}, {shuffled(11, b'tuples', seed, epoch, buffer)}),")
 print(f"{fnv1a(shuffled(100_000, b'tuples', 42, 1, 0)):#x}")
+for blocks, buffers in (1000, 10), (333, 2), (4099, 64):
+    print(f"({blocks}, {buffers}, {fnv1a(block_order(blocks, buffers, b'blocks', 42, 3, 0)):#x}),")
 
 
 def sliding_window(tuples, size, seed, epoch):
@@ -162,27 +171,15 @@ for seed, epoch, number in (0, 1, 0), (42, 7, 1), (-1, 3, 1000):
 
 
 def dealt(blocks, buffer, processes, seed, epoch):
-    """The blocks of each process, a list per buffer: rounds of a block for each, in the order of a table of as many blocks."""
+    """The blocks of each process, a list per buffer: its own blocks are drawn once, and dealt to its buffers by a stream of its own."""
     full = -(-blocks // buffer)
-    rounds = -(-blocks // processes)
-    room = rounds if full == 1 else max(1, (-(-blocks // full)) // processes)
-    buffers = -(-rounds // room)
-    room = -(-rounds // buffers)
-    buffers = -(-rounds // room)
-    spread_out = 2 <= buffers < rounds
-    order = spread(rounds, buffers, b"blocks", seed, epoch, 0, start=0) if spread_out else shuffled(rounds, b"blocks", seed, epoch, 0)
-    table = []  # by round, one block for each process
-    while len(table) < rounds and blocks - len(table) * processes >= buffers * processes:
-        first = len(table) * processes
-        table += [[first + process * buffers + i for process in range(processes)] for i in range(buffers)]
-    for first in range(len(table) * processes, blocks, processes):
-        table.append(list(range(first, min(first + processes, blocks))))
-    sizes = [rounds // buffers + (i < rounds % buffers) for i in range(buffers)]
-    hands = []
-    for process in range(processes):
-        left = iter(order)
-        hands.append([[table[next(left)][process : process + 1] for _ in range(size)] for size in sizes])
-    return [[sum(buffer, []) for buffer in hand] for hand in hands]
+    most = -(-blocks // processes)
+    room = most if full == 1 else max(1, (-(-blocks // full)) // processes)
+    buffers = -(-most // -(-most // -(-most // room)))
+    owned = stratified(range(blocks), processes, b"ranks", seed, 0, 0)
+    owned += [[] for _ in range(processes - len(owned))]
+    hands = [stratified(sorted(own), buffers, b"blocks", seed, epoch, process << 32) for process, own in enumerate(owned)]
+    return [hand + [[] for _ in range(buffers - len(hand))] for hand in hands]
 
 
 for blocks, buffer, processes, seed, epoch in (23, 8, 2, 42, 1), (23, 8, 2, 42, 2), (23, 8, 3, -1, 7), (9, 9, 2, 5, 1):
