@@ -2,7 +2,9 @@
 
 from math import log10
 
+import block_page
 import verdicts
+from markdown import mark, table
 from server import L2, STRATEGIES
 from sets import SETS
 
@@ -46,10 +48,6 @@ REASONS = {
 }
 
 
-def mark(passed, better=False):
-    return "better" if better else {True: "pass", False: "**FAIL**", None: ""}[passed]
-
-
 def different(rows):
     """Without rows of another block size than that above that have the same loss: they are the same run."""
     return [row for above, row in zip([None, *rows], rows) if above is None or row["loss"] != above["loss"]]
@@ -58,12 +56,6 @@ def different(rows):
 def reason(name, row):
     known = REASONS.get((name, row["set"], row["model"]))
     return f". {known}" if known else ""
-
-
-def table(header, rows):
-    lines = [" | ".join(header), " | ".join("---" for _ in header)]
-    lines += [" | ".join(str(field) for field in row) for row in rows]
-    return "\n".join(lines) + "\n\n"
 
 
 def seconds(value):
@@ -98,6 +90,9 @@ class Page:
             self.strategies(),
             self.figures(),
             self.defaults(),
+            block_page.blocks(self),
+            block_page.periods(self),
+            block_page.mixing(self),
             self.orders(),
             self.reference(),
             self.sparse(),

@@ -10,13 +10,16 @@ from importlib.metadata import version
 from time import monotonic
 
 from aggregate import aggregate
+from blocks import blocks_in_buffer
 from cluster import cluster_factors
 from convergence import converge
 from data import Data, create_tables
 from defaults import defaults
 from files import Results
+from mixing import mixing
 from orders import show_orders
 from page import Page
+from periods import periods
 from plots import Plots
 from progress import clock
 from rates import choose
@@ -26,8 +29,21 @@ from sets import SETS
 from sparse import sparse
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-PARTS = ("rates", "convergence", "defaults", "orders", "reference", "sparse", "aggregate", "cluster", "page")
-NEED_TABLES = {"rates", "convergence", "defaults", "reference", "cluster"}
+PARTS = (
+    "rates",
+    "convergence",
+    "defaults",
+    "blocks",
+    "periods",
+    "orders",
+    "reference",
+    "sparse",
+    "aggregate",
+    "cluster",
+    "mixing",
+    "page",
+)
+NEED_TABLES = {"rates", "convergence", "defaults", "blocks", "reference", "cluster"}
 QUICK_SETS = ("higgs", "a9a", "covtype7", "california")
 ROWS = 1_000_000
 
@@ -96,6 +112,10 @@ class Study:
                 converge(self.sets, self.quick, self.results)
             case "defaults":
                 defaults(self.sets, self.quick, self.results)
+            case "blocks":
+                blocks_in_buffer(self.sets, self.quick, self.results)
+            case "periods":
+                periods(self.quick, self.results)
             case "orders":
                 show_orders(self.results)
             case "reference":
@@ -106,6 +126,8 @@ class Study:
                 aggregate(self.rows, self.results)
             case "cluster":
                 cluster_factors(self.sets, self.results)
+            case "mixing":
+                mixing(self.data, self.quick, self.results)
         with connect() as connection:
             reclaim(connection)
             self.results.write("environment", environment(connection))

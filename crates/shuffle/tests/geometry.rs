@@ -93,7 +93,7 @@ proptest! {
     }
 
     #[test]
-    fn the_automatic_block_is_the_largest_that_leaves_64_in_the_buffer(
+    fn the_automatic_block_is_the_largest_that_leaves_enough_in_the_buffer(
         page_bytes in page_bytes(), pages in 0..2_000_000_u32, buffer in buffer_size()
     ) {
         let geometry = Geometry::new(pages, page_bytes, BlockSize::Auto, buffer).unwrap();

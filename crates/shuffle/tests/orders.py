@@ -78,8 +78,7 @@ def stratified(blocks, buffers, *name):
         missing = more - len(extra)
         (extra if missing and below(left, draws) < missing else rest).append(block)
     hands = [[block] for block in in_place(extra, draws)] + [[] for _ in range(buffers - more)]
-    wide, narrow = -(-16 // buffers), -(-8 // buffers)
-    strata = max(1, each // min(wide, max(narrow, each // 8)))
+    strata = max(1, each // (1 if buffers >= 10 else -(-16 // buffers)))
     for i in range(strata):
         size = each * (i + 1) // strata - each * i // strata
         stratum, rest = in_place(rest[: size * buffers], draws), rest[size * buffers :]

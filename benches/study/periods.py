@@ -1,0 +1,57 @@
+"""Tables whose classes alternate, with default trainings: 92,500 rows on 500 pages, two features."""
+
+from progress import Progress
+from server import connect
+
+ROWS, ROWS_PER_PAGE, SHIFT = 92_500, 185, 0.975
+PERIODS = {"2": 2, "3": 3, "3 1/3": 10 / 3, "5": 5, "7": 7, "10": 10, "13": 13, "100": 100}  # in blocks, which are pages here
+SEEDS = range(1, 11)
+STRATEGIES = ("no_shuffle", "shuffle_once", "corgipile")
+
+
+def create(connection, period):
+    """The first half of each period is of one class. The features are normal, a distance of 2.76 deviations between the classes."""
+    connection.execute("DROP TABLE IF EXISTS periods")
+    connection.execute("CREATE TABLE periods (label int, a real, b real)")
+    connection.execute("SELECT setseed(0.5)")
+    connection.execute(
+        "INSERT INTO periods SELECT y, (2 * y - 1) * %(shift)s + sqrt(-2 * ln(1 - u)) * cos(2 * pi() * v),"
+        " (2 * y - 1) * %(shift)s + sqrt(-2 * ln(1 - u)) * sin(2 * pi() * v)"
+        " FROM (SELECT i, floor(i * 2.0 / %(page)s / %(period)s::float8)::int %% 2 AS y, random() AS u, random() AS v"
+        " FROM generate_series(0, %(rows)s - 1) AS i) AS rows ORDER BY i",
+        {"shift": SHIFT, "page": ROWS_PER_PAGE, "period": period, "rows": ROWS},
+    )
+    connection.execute("VACUUM (FREEZE, ANALYZE) periods")
+    pages = connection.execute("SELECT pg_relation_size('periods') / 8192").fetchone()[0]
+    if pages != ROWS // ROWS_PER_PAGE:
+        raise RuntimeError(f"{ROWS} rows are on {pages} pages, not on {ROWS // ROWS_PER_PAGE}")
+
+
+def accuracy(connection, model, strategy, seed):
+    model_id = connection.execute(
+        "SELECT max(model_id) FROM corgipile_train('periods', model => %s, features => ARRAY['a', 'b'], shuffle => %s,"
+        " seed => %s)",
+        [model, strategy, seed],
+    ).fetchone()[0]
+    return connection.execute(
+        "SELECT value FROM corgipile_evaluate(%s::bigint, 'periods') WHERE metric = 'accuracy'", [model_id]
+    ).fetchone()[0]
+
+
+def periods(quick, results):
+    """Writes periods.csv: a row per period, model, strategy and seed."""
+    seeds = SEEDS[:1] if quick else SEEDS
+    progress = Progress("periods", len(PERIODS), len(PERIODS))
+    rows = []
+    with connect() as connection:
+        for name, period in PERIODS.items():
+            create(connection, period)
+            rows += [
+                {"period": name, "model": model, "strategy": strategy, "seed": seed}
+                | {"accuracy": accuracy(connection, model, strategy, seed)}
+                for model in ("logistic", "svm")
+                for strategy in STRATEGIES
+                for seed in (seeds[:1] if strategy == "no_shuffle" else seeds)
+            ]
+            progress.step(name)
+    results.write("periods", rows)
