@@ -557,7 +557,7 @@ impl Error {
                     fixed("All feature arrays must have one dimension and the same length.")
                 }
                 R::ThirdClass { .. } => fixed(
-                    "Models logistic and svm tell exactly two classes apart; use model softmax, or a query as source that \
+                    "Models logistic and svm tell exactly two classes apart; use model softmax or mlp, or a query as source that \
                      makes two of them.",
                 ),
                 R::TooManyClasses { .. } => fixed("Use model linear for numbers that are no classes."),
@@ -691,10 +691,13 @@ impl Error {
             Error::TextLabels(_) => fixed("Use corgipile_predict_label()."),
             Error::NoLabels(_) => fixed("Use corgipile_predict(), which gives the value."),
             Error::NoProbabilities { .. } => {
-                fixed("Use corgipile_predict(), or train model => 'logistic' or 'softmax'.")
+                fixed("Use corgipile_predict(), or train model => 'logistic', 'softmax' or 'mlp'.")
             }
             Error::TooManyPages => fixed("There may be 2^32: leave some partitions out with a query."),
-            Error::OutOfMemory(_) => fixed("Use a smaller buffer_size, or lower corgipile.max_buffer_memory."),
+            Error::OutOfMemory(_) => fixed(
+                "The server's system gives no more. A training takes less with a smaller buffer_size or a lower \
+                 corgipile.max_buffer_memory, a model with fewer features or classes.",
+            ),
             Error::NotARowType => fixed("Call it as SELECT * FROM corgipile_shuffle(NULL::my_table)."),
             Error::UnfinishedEpoch | Error::NoEpoch => {
                 fixed("corgipile_sgd_agg() takes a state of corgipile_sgd_init() or of its own, and ends the epoch.")
@@ -742,8 +745,8 @@ impl Error {
 
 /// What a user should know although nothing is wrong.
 pub enum Notice {
-    /// The buffer mixes too few blocks.
-    FewBlocks { buffer_blocks: u32, blocks: u32 },
+    /// The buffer mixes too few blocks: because blocks are larger than they have to be, or because a setting cuts the buffer.
+    FewBlocks { buffer_blocks: u32, blocks: u32, are_large: bool, is_cut: bool },
     /// Not as many processes as were asked for.
     FewerProcesses { asked: u32, processes: u32, why: &'static str },
     /// An epoch is over, of one of several models if it has a name.
@@ -767,9 +770,19 @@ impl Notice {
                 format!("{of} diverged in epoch {epoch} and is not stored"),
                 Some("The other models are trained on. Try a smaller learning_rate for this one."),
             ),
-            Notice::FewBlocks { buffer_blocks, blocks } => (
+            Notice::FewBlocks { buffer_blocks, blocks, are_large, is_cut } => (
                 format!("the buffer holds only {buffer_blocks} of {blocks} blocks, too few to mix them well"),
-                Some("Use a larger buffer_size; '100%' shuffles a small table fully."),
+                Some(match (are_large, is_cut) {
+                    (false, false) => "Use a larger buffer_size; '100%' shuffles a small table fully.",
+                    (true, false) => "Use a smaller block_size, or a larger buffer_size.",
+                    (false, true) => {
+                        "Raise the setting corgipile.max_buffer_memory: it cuts the buffer below buffer_size."
+                    }
+                    (true, true) => {
+                        "Use a smaller block_size, or raise the setting corgipile.max_buffer_memory: it cuts the buffer below \
+                         buffer_size."
+                    }
+                }),
             ),
             Notice::FewerProcesses { asked, processes, why } => (
                 format!("the model is trained by {processes} of {asked} processes: {why}"),

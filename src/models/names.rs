@@ -23,7 +23,7 @@ pub(super) enum Claim {
     Public,
 }
 
-/// Names a model from any role: what a bare name cannot be taken for.
+/// An owner and a name of the owner's models.
 #[derive(Debug, PartialEq, Eq)]
 struct Qualified {
     owner: pg_sys::Oid,

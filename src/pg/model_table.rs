@@ -399,10 +399,12 @@ pub fn insert(name: Option<&str>, mut fields: Vec<Field>) -> Result<shared_model
 fn taken(error: &CaughtError) -> Option<Taken> {
     let CaughtError::PostgresError(report) = error else { return None };
     let names = |constraint| report.message().contains(constraint);
-    match () {
-        () if names("models_pkey") => Some(Taken::Id),
-        () if names("models_name_version_key") || names("models_name_key") => Some(Taken::Name),
-        () => None,
+    if names("models_pkey") {
+        Some(Taken::Id)
+    } else if names("models_name_version_key") || names("models_name_key") {
+        Some(Taken::Name)
+    } else {
+        None
     }
 }
 

@@ -212,7 +212,7 @@ fn names_with_dots_stay_their_owners_and_do_not_stand_in_for_others() {
 
 #[test]
 fn a_number_to_go_on_from_is_an_id_whatever_others_call_their_models() {
-    let (mut db, [alice, bob, _]) = with_roles();
+    let (db, [alice, bob, _]) = with_roles();
     let (mut a, mut b) = (db.session_as(&alice), db.session_as(&bob));
     let first = train(&mut a, "mine", 1);
     train(&mut b, &first.to_string(), 2);
