@@ -172,6 +172,17 @@ impl RowFault {
     }
 }
 
+/// Why a bare name does not say which model is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OwnerNeeded {
+    /// a superuser may use all models
+    Superuser,
+    /// it was granted to everybody, and another role has a model of that name
+    Public,
+    /// it begins as the name of another role's model would
+    BeginsWithRole,
+}
+
 /// Every error that corgipile raises itself.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -348,8 +359,17 @@ pub enum Error {
     Product { rows: usize, columns: usize, with: String },
     #[error("could not store a version of model \"{0}\": another transaction has stored one meanwhile")]
     VersionConflict(String),
-    #[error("there are several models named \"{0}\" that you may use")]
-    AmbiguousModel(String),
+    #[error("could not store the model: sequence corgipile.models_model_id_seq gave a model_id that is taken")]
+    /// `table` in schema corgipile
+    SequenceBehind { table: &'static str },
+    #[error("there are several models named \"{name}\" that you may use")]
+    /// `candidates` are names with owners, as literals
+    AmbiguousModel { name: String, candidates: Vec<String> },
+    #[error("model \"{name}\" has to be named with its owner")]
+    OwnerNeeded { name: String, why: OwnerNeeded, candidates: Vec<String> },
+    #[error("{0}")]
+    /// with what is said of a model that does not exist
+    LaterModel(String),
     #[error("there is no version {version} of model \"{name}\"")]
     NoVersion { name: String, version: i32 },
     #[error("must be owner of the model")]
@@ -391,6 +411,25 @@ fn singular(plural: &str) -> String {
 /// What a model is called: by its id, if it is not one that was given as a value.
 fn the_model(id: i64) -> String {
     if id == crate::models::GIVEN_ID { "the given model".to_owned() } else { format!("model {id}") }
+}
+
+/// Some of several names.
+fn alternatives(names: &[String]) -> String {
+    const SHOWN: usize = 3;
+    let more = if names.len() > SHOWN { format!(", or one of {} others", names.len() - SHOWN) } else { String::new() };
+    format!("{}{more}", names[..names.len().min(SHOWN)].join(" or "))
+}
+
+impl OwnerNeeded {
+    fn reason(self) -> &'static str {
+        match self {
+            OwnerNeeded::Superuser => "The bare names of a superuser are those of the superuser's own models.",
+            OwnerNeeded::Public => {
+                "A model that was granted to public goes by its bare name only while no other role has a model of that name."
+            }
+            OwnerNeeded::BeginsWithRole => "It begins with the name of a role, as a name of that role's models does.",
+        }
+    }
 }
 
 /// The beginning of a user's value: as much as a message has room for.
@@ -457,10 +496,11 @@ impl Error {
             | Error::PredictNotFinite { .. }
             | Error::PredictOutOfRange { .. }
             | Error::DecisionOutOfRange { .. } => Code::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
-            Error::NoModelId(_) | Error::NoModelName(_) => Code::ERRCODE_UNDEFINED_OBJECT,
+            Error::NoModelId(_) | Error::NoModelName(_) | Error::LaterModel(_) => Code::ERRCODE_UNDEFINED_OBJECT,
             Error::ModelPermission(_) | Error::NotOwner => Code::ERRCODE_INSUFFICIENT_PRIVILEGE,
             Error::VersionConflict(_) => Code::ERRCODE_T_R_SERIALIZATION_FAILURE,
-            Error::AmbiguousModel(_) => Code::ERRCODE_AMBIGUOUS_PARAMETER,
+            Error::SequenceBehind { .. } => Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            Error::AmbiguousModel { .. } | Error::OwnerNeeded { .. } => Code::ERRCODE_AMBIGUOUS_PARAMETER,
             Error::NoVersion { .. } => Code::ERRCODE_UNDEFINED_OBJECT,
             Error::ModelExists(_) => Code::ERRCODE_DUPLICATE_OBJECT,
             Error::PredictLength { .. }
@@ -517,7 +557,7 @@ impl Error {
                     fixed("All feature arrays must have one dimension and the same length.")
                 }
                 R::ThirdClass { .. } => fixed(
-                    "Models logistic and svm tell exactly two classes apart; use model softmax, or a query as source that \
+                    "Models logistic and svm tell exactly two classes apart; use model softmax or mlp, or a query as source that \
                      makes two of them.",
                 ),
                 R::TooManyClasses { .. } => fixed("Use model linear for numbers that are no classes."),
@@ -610,7 +650,20 @@ impl Error {
                 "A model is used by its owner, by members of the owner's role, and by those to whom it was granted.",
             ),
             Error::NotOwner => fixed("A model is changed by its owner and by members of the owner's role."),
-            Error::AmbiguousModel(_) => fixed("Name it by its model_id, which is in corgipile.models."),
+            Error::AmbiguousModel { candidates, .. } => {
+                Some(format!("Say whose you mean. Write {}.", alternatives(candidates)))
+            }
+            Error::OwnerNeeded { why, candidates, .. } => {
+                Some(format!("{} Write {}.", why.reason(), alternatives(candidates)))
+            }
+            Error::LaterModel(_) => fixed(
+                "Another transaction stored it after this statement began or, with REPEATABLE READ or SERIALIZABLE, this \
+                 transaction: run it again.",
+            ),
+            Error::SequenceBehind { table } => Some(format!(
+                "The sequence is behind the table, as after a logical replication. The tables' owner or a superuser sets it: \
+                 SELECT setval('corgipile.models_model_id_seq', (SELECT max(model_id) FROM corgipile.{table}));"
+            )),
             Error::VersionConflict(_) => fixed("Train again in a new transaction."),
             Error::NoVersion { .. } => fixed("See corgipile.models for the versions that there are."),
             Error::ModelExists(_) => fixed("Choose another name, or drop the old model."),
@@ -638,10 +691,13 @@ impl Error {
             Error::TextLabels(_) => fixed("Use corgipile_predict_label()."),
             Error::NoLabels(_) => fixed("Use corgipile_predict(), which gives the value."),
             Error::NoProbabilities { .. } => {
-                fixed("Use corgipile_predict(), or train model => 'logistic' or 'softmax'.")
+                fixed("Use corgipile_predict(), or train model => 'logistic', 'softmax' or 'mlp'.")
             }
             Error::TooManyPages => fixed("There may be 2^32: leave some partitions out with a query."),
-            Error::OutOfMemory(_) => fixed("Use a smaller buffer_size, or lower corgipile.max_buffer_memory."),
+            Error::OutOfMemory(_) => fixed(
+                "The server's system gives no more. A training takes less with a smaller buffer_size or a lower \
+                 corgipile.max_buffer_memory, a model with fewer features or classes.",
+            ),
             Error::NotARowType => fixed("Call it as SELECT * FROM corgipile_shuffle(NULL::my_table)."),
             Error::UnfinishedEpoch | Error::NoEpoch => {
                 fixed("corgipile_sgd_agg() takes a state of corgipile_sgd_init() or of its own, and ends the epoch.")
@@ -689,8 +745,8 @@ impl Error {
 
 /// What a user should know although nothing is wrong.
 pub enum Notice {
-    /// The buffer mixes too few blocks.
-    FewBlocks { buffer_blocks: u32, blocks: u32 },
+    /// The buffer mixes too few blocks: because blocks are larger than they have to be, or because a setting cuts the buffer.
+    FewBlocks { buffer_blocks: u32, blocks: u32, are_large: bool, is_cut: bool },
     /// Not as many processes as were asked for.
     FewerProcesses { asked: u32, processes: u32, why: &'static str },
     /// An epoch is over, of one of several models if it has a name.
@@ -714,9 +770,19 @@ impl Notice {
                 format!("{of} diverged in epoch {epoch} and is not stored"),
                 Some("The other models are trained on. Try a smaller learning_rate for this one."),
             ),
-            Notice::FewBlocks { buffer_blocks, blocks } => (
+            Notice::FewBlocks { buffer_blocks, blocks, are_large, is_cut } => (
                 format!("the buffer holds only {buffer_blocks} of {blocks} blocks, too few to mix them well"),
-                Some("Use a larger buffer_size; '100%' shuffles a small table fully."),
+                Some(match (are_large, is_cut) {
+                    (false, false) => "Use a larger buffer_size; '100%' shuffles a small table fully.",
+                    (true, false) => "Use a smaller block_size, or a larger buffer_size.",
+                    (false, true) => {
+                        "Raise the setting corgipile.max_buffer_memory: it cuts the buffer below buffer_size."
+                    }
+                    (true, true) => {
+                        "Use a smaller block_size, or raise the setting corgipile.max_buffer_memory: it cuts the buffer below \
+                         buffer_size."
+                    }
+                }),
             ),
             Notice::FewerProcesses { asked, processes, why } => (
                 format!("the model is trained by {processes} of {asked} processes: {why}"),

@@ -1,6 +1,7 @@
 //! What happens to models after training: names, versions, grants, comments, their end. Done by owners and members of owners.
 
-use super::{Candidate, Claim, candidate, check_name, not_found};
+use super::names::{Named, resolve};
+use super::{Claim, check_name, not_found};
 use crate::error::{Error, Result};
 use crate::pg::model_table::{self, Field, Key, ModelTable};
 use pgrx::pg_sys;
@@ -10,16 +11,17 @@ use pgrx::pg_sys;
 pub enum Which<'a> {
     /// one
     Id(i64),
-    /// all versions of a name, or the one that it means
+    /// all versions of a name, or the one that it means; perhaps with its owner
     Name(&'a str),
 }
 
 /// Makes a name mean this version, or the latest again. Gives the id of what it means then.
 ///
 /// # Errors
-/// [`Error::NoModelName`], [`Error::NoVersion`], [`Error::NotOwner`], [`Error::AmbiguousModel`]
+/// [`Error::NoModelName`], [`Error::NoVersion`], [`Error::NotOwner`], [`Error::AmbiguousModel`], [`Error::OwnerNeeded`]
 pub fn deploy(name: &str, version: Option<i32>) -> Result<i64> {
-    let owner = owned(name)?.owner;
+    let Named { owner, name, .. } = owned(name)?;
+    let name = name.as_str();
     model_table::lock_name(owner, name);
     if let Some(version) = version {
         // Found before anything changes, and once more by the statement below, which sees what others have committed.
@@ -55,18 +57,19 @@ pub fn deploy(name: &str, version: Option<i32>) -> Result<i64> {
 /// [`Error::InvalidArgument`] for a name that cannot be.
 pub fn rename(which: Which, new_name: &str) -> Result<()> {
     check_name(new_name)?;
-    let owner = owner_of(which)?;
+    let meant = Meant::of(which)?;
+    let owner = meant.owner();
     model_table::lock_name(owner, new_name);
-    let renamed = match which {
-        Which::Id(id) => model_table::change(
+    let renamed = match &meant {
+        Meant::Id { id, .. } => model_table::change(
             "UPDATE corgipile.stored_models AS m SET name = $1, deployed = false, version = COALESCE(
                     (SELECT max(GREATEST(o.version, o.last_version)) + 1 FROM corgipile.stored_models AS o
                       WHERE o.name = $1 AND o.owner = m.owner), 1), last_version = NULL
               WHERE model_id = $2 AND name IS DISTINCT FROM $1",
-            vec![Field::new("name", Some(new_name)), Field::new("model_id", Some(id))],
+            vec![Field::new("name", Some(new_name)), Field::new("model_id", Some(*id))],
         ),
-        Which::Name(name) if name == new_name => 1,
-        Which::Name(name) => {
+        Meant::Name { name, .. } if name == new_name => 1,
+        Meant::Name { name, .. } => {
             model_table::lock_name(owner, name);
             let taken = "SELECT model_id FROM corgipile.stored_models WHERE name = $1 AND owner = $2 LIMIT 1";
             if model_table::ask(taken, vec![Field::new("name", Some(new_name)), owner_field(owner)]).is_some() {
@@ -74,7 +77,7 @@ pub fn rename(which: Which, new_name: &str) -> Result<()> {
             }
             model_table::change(
                 "UPDATE corgipile.stored_models SET name = $3 WHERE name = $1 AND owner = $2",
-                vec![Field::new("name", Some(name)), owner_field(owner), Field::new("name", Some(new_name))],
+                vec![Field::new("name", Some(name.as_str())), owner_field(owner), Field::new("name", Some(new_name))],
             )
         }
     };
@@ -87,13 +90,12 @@ pub fn rename(which: Which, new_name: &str) -> Result<()> {
 /// # Errors
 /// Those of [`deploy`].
 pub fn drop(which: Which, version: Option<i32>) -> Result<i64> {
-    let owner = owner_of(which)?;
-    let dropped = match which {
-        Which::Id(id) => model_table::change(
+    let dropped = match Meant::of(which)? {
+        Meant::Id { id, .. } => model_table::change(
             "DELETE FROM corgipile.stored_models WHERE model_id = $1",
             vec![Field::new("model_id", Some(id))],
         ),
-        Which::Name(name) => model_table::change(
+        Meant::Name { owner, name, .. } => model_table::change(
             "DELETE FROM corgipile.stored_models WHERE name = $1 AND owner = $2 AND version = COALESCE($3, version)",
             vec![Field::new("name", Some(name)), owner_field(owner), Field::new("version", version)],
         ),
@@ -110,10 +112,7 @@ pub fn drop(which: Which, version: Option<i32>) -> Result<i64> {
 /// # Errors
 /// Those of [`deploy`].
 pub fn comment(which: Which, text: Option<&str>) -> Result<()> {
-    let id = match which {
-        Which::Id(id) => owner_of(which).map(|_| id)?,
-        Which::Name(name) => owned(name)?.id,
-    };
+    let (Meant::Id { id, .. } | Meant::Name { id, .. }) = Meant::of(which)?;
     let sql = "UPDATE corgipile.stored_models SET comment = $2 WHERE model_id = $1";
     match model_table::change(sql, vec![Field::new("model_id", Some(id)), Field::new("comment", text)]) {
         0 => Err(gone(which)),
@@ -139,17 +138,16 @@ pub fn revoke(which: Which, role: &str) -> Result<()> {
 }
 
 fn set_grants(which: Which, role: pg_sys::Oid, grants: &str) -> Result<()> {
-    let owner = owner_of(which)?;
     // as a number: to pgrx, the OID 0 of public is a NULL
     let role = Field::new("granted_to", Some(i64::from(role.to_u32())));
-    let changed = match which {
-        Which::Id(id) => model_table::change(
+    let changed = match Meant::of(which)? {
+        Meant::Id { id, .. } => model_table::change(
             &format!("UPDATE corgipile.stored_models SET granted_to = {grants} WHERE model_id = $2"),
             vec![role, Field::new("model_id", Some(id))],
         ),
-        Which::Name(name) => {
+        Meant::Name { owner, name, .. } => {
             // lest a version that is being stored goes without
-            model_table::lock_name(owner, name);
+            model_table::lock_name(owner, &name);
             model_table::change(
                 &format!("UPDATE corgipile.stored_models SET granted_to = {grants} WHERE name = $2 AND owner = $3"),
                 vec![role, Field::new("name", Some(name)), owner_field(owner)],
@@ -170,33 +168,64 @@ fn gone(which: Which) -> Error {
     }
 }
 
-/// Who owns the models that are meant.
-///
-/// # Errors
-/// If the current user is no member of the owner.
-fn owner_of(which: Which) -> Result<pg_sys::Oid> {
-    model_table::prevent_if_read_only("changes of models");
-    match which {
-        Which::Name(name) => owned(name).map(|candidate| candidate.owner),
-        Which::Id(id) => {
-            let table = ModelTable::open();
-            let found = table.find(&Key::Id(id), |row| match Claim::of(row) {
-                Some(Claim::Owner | Claim::Member) => Ok(row.get(c"owner").unwrap_or(pg_sys::Oid::INVALID)),
-                Some(Claim::Granted) | None => Err(Error::NotOwner),
-            });
-            table.close();
-            found.unwrap_or_else(|| Err(not_found(&Key::Id(id))))
+/// Models that the current user may change.
+enum Meant {
+    Id {
+        owner: pg_sys::Oid,
+        id: i64,
+    },
+    /// all versions of an owner's name, and which of them it means
+    Name {
+        owner: pg_sys::Oid,
+        name: String,
+        id: i64,
+    },
+}
+
+impl Meant {
+    /// Finds what is meant.
+    ///
+    /// # Errors
+    /// If the current user is no member of the owner.
+    fn of(which: Which) -> Result<Meant> {
+        match which {
+            Which::Name(name) => owned(name).map(|Named { owner, name, id, .. }| Meant::Name { owner, name, id }),
+            Which::Id(id) => owner_of(id).map(|owner| Meant::Id { owner, id }),
         }
+    }
+
+    fn owner(&self) -> pg_sys::Oid {
+        let (Meant::Id { owner, .. } | Meant::Name { owner, .. }) = self;
+        *owner
     }
 }
 
-/// The version that a name means among models that the current user may change.
-fn owned(name: &str) -> Result<Candidate> {
+/// Who owns the model with this id.
+///
+/// # Errors
+/// If the current user is no member of the owner.
+fn owner_of(id: i64) -> Result<pg_sys::Oid> {
     model_table::prevent_if_read_only("changes of models");
     let table = ModelTable::open();
-    let found = candidate(&table, name, Claim::Member);
+    let found = table.find(&Key::Id(id), |row| match Claim::of(row) {
+        Some(claim) if claim.is_owned() => Ok(row.get(c"owner").unwrap_or(pg_sys::Oid::INVALID)),
+        _ => Err(Error::NotOwner),
+    });
     table.close();
-    found.map_err(|error| if let Error::ModelPermission(_) = error { Error::NotOwner } else { error })
+    found.unwrap_or_else(|| Err(not_found(&Key::Id(id))))
+}
+
+/// The version that a name means, if the current user may change it. A name means the same as where models are used.
+fn owned(name: &str) -> Result<Named> {
+    model_table::prevent_if_read_only("changes of models");
+    let table = ModelTable::open();
+    let found = resolve(&table, name);
+    table.close();
+    match found {
+        Ok(named) if named.is_owned => Ok(named),
+        Ok(_) | Err(Error::ModelPermission(_)) => Err(Error::NotOwner),
+        Err(error) => Err(error),
+    }
 }
 
 /// The versions of an owner's name that the running statement sees.

@@ -9,17 +9,19 @@ mod form;
 mod given;
 mod life;
 mod model;
+mod names;
 mod state;
 
 use crate::error::{Error, Result};
 use crate::pg::jsonb::Jsonb;
-use crate::pg::model_table::{self, Field, FloatArray, Key, ModelRow, ModelTable};
+use crate::pg::model_table::{self, Field, FloatArray, Key, ModelRow, ModelTable, Taken};
 use crate::pg::shared_models::{self, Arrays, Stat};
 pub use features::{Categories, ColumnKind, FeatureKind};
 pub use form::write as export;
 pub use given::given;
 pub use life::{Which, comment, deploy, drop, grant, rename, revoke};
 pub use model::{GIVEN_ID, Model, Unseen};
+use names::{Claim, resolve};
 use pgrx::datum::JsonString;
 use pgrx::{JsonB, pg_sys};
 use serde_json::Value;
@@ -100,7 +102,7 @@ pub fn check_can_store_networks() -> Result<()> {
 ///
 /// # Errors
 /// [`Error::VersionConflict`] if a transaction that this one does not see has stored one with this name meanwhile;
-/// [`Error::ModelExists`] in a database without versions, [`Error::NoNetworks`] without hidden layers.
+/// [`Error::SequenceBehind`] if the number that the sequence gives is another model's; [`Error::ModelExists`] in a database without versions, [`Error::NoNetworks`] without hidden layers.
 pub fn store(new: NewModel) -> Result<i64> {
     if new.linear.network.is_some() {
         check_can_store_networks()?;
@@ -139,14 +141,15 @@ pub fn store(new: NewModel) -> Result<i64> {
         fields.push(Field::new("training_state", Some(bytes)));
     }
     let stored = model_table::insert(name, fields);
-    if let (Some(key), Some((linear, mean, scale))) = (&stored, announced) {
+    if let (Ok(key), Some((linear, mean, scale))) = (&stored, announced) {
         let (mean, scale) = (mean.unwrap_or_default(), scale.unwrap_or_default());
         let (weights, intercepts) = (&linear.weights[..], &linear.intercepts[..]);
         shared_models::announce(key, Arrays { weights, intercepts, mean: &mean, scale: &scale });
     }
-    stored.map(|key| key.model).ok_or_else(|| {
-        let name = name.unwrap_or_default().to_owned();
-        if model_table::has_versions() { Error::VersionConflict(name) } else { Error::ModelExists(name) }
+    stored.map(|key| key.model).map_err(|taken| match (taken, name.unwrap_or_default().to_owned()) {
+        (Taken::Name, name) if model_table::has_versions() => Error::VersionConflict(name),
+        (Taken::Name, name) => Error::ModelExists(name),
+        (Taken::Id, _) => Error::SequenceBehind { table: model_table::name() },
     })
 }
 
@@ -167,29 +170,65 @@ pub fn by_id(id: i64) -> Result<Rc<Model>> {
     find(Key::Id(id))
 }
 
-/// The model that this name means, if the current user may use it: of models of the user's own, else of roles that the user
-/// belongs to, else of those that were granted to the user, the deployed version, else the latest.
+/// The model that this name means to the current user ([`names`]): the deployed version, else the latest.
 ///
 /// # Errors
-/// As [`by_id`], with [`Error::NoModelName`] and [`Error::AmbiguousModel`].
+/// As [`by_id`], with [`Error::NoModelName`], [`Error::AmbiguousModel`] and [`Error::OwnerNeeded`].
 pub fn by_name(name: &str) -> Result<Rc<Model>> {
     find(Key::Name(name.to_owned()))
+}
+
+/// The model that a text means, which is a name or an id. A number is an id, unless the user has a model of that name: whoever
+/// calls a model `12` must not take the place of model 12.
+///
+/// # Errors
+/// As [`by_name`].
+pub fn by_name_or_id(text: &str) -> Result<Rc<Model>> {
+    let Ok(id) = text.parse() else { return by_name(text) };
+    let table = ModelTable::open();
+    let is_own = names::is_own(&table, text);
+    table.close();
+    if is_own { by_name(text) } else { by_id(id) }
 }
 
 fn find(key: Key) -> Result<Rc<Model>> {
     cache::find(key, |key| {
         let table = ModelTable::open();
-        let found = id_of(&table, key).map(|id| {
-            table.find(&Key::Id(id), |row| {
+        let found = id_of(&table, key).and_then(|id| {
+            let model = table.find(&Key::Id(id), |row| {
                 if Claim::of(row).is_none() {
                     return Err(Error::ModelPermission(id));
                 }
                 cache::version(id, row.version(), || load(id, row))
-            })
+            });
+            model.unwrap_or_else(|| Err(not_found(key)))
         });
         table.close();
-        found?.unwrap_or_else(|| Err(not_found(key)))
+        match found {
+            Err(Error::NoModelId(_) | Error::NoModelName(_)) if is_stored_later(key) => {
+                Err(Error::LaterModel(not_found(key).to_string()))
+            }
+            found => found,
+        }
     })
+}
+
+/// Has another transaction stored, and committed, a model for this key that the running statement does not see but the current
+/// user may use?
+fn is_stored_later(key: &Key) -> bool {
+    let Some(table) = ModelTable::open_latest() else { return false };
+    let id = id_of(&table, key);
+    let found = id.is_ok_and(|id| table.find(&Key::Id(id), |row| Claim::of(row).is_some()).unwrap_or(false));
+    table.close();
+    found
+}
+
+/// The id that a key means to the current user.
+fn id_of(table: &ModelTable, key: &Key) -> Result<i64> {
+    match key {
+        Key::Id(id) => Ok(*id),
+        Key::Name(name) => resolve(table, name).map(|named| named.id),
+    }
 }
 
 /// The model in a row, its numbers in shared memory if there is any and others may see the row.
@@ -216,82 +255,6 @@ fn not_found(key: &Key) -> Error {
         Key::Id(id) => Error::NoModelId(*id),
         Key::Name(name) => Error::NoModelName(name.clone()),
     }
-}
-
-/// By what right the current user may use a model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Claim {
-    Granted,
-    /// as a member of the owner
-    Member,
-    Owner,
-}
-
-impl Claim {
-    fn of(row: &ModelRow) -> Option<Claim> {
-        let owner = row.get(c"owner").unwrap_or(pg_sys::Oid::INVALID);
-        if owner == model_table::current_user() {
-            return Some(Claim::Owner);
-        }
-        if model_table::has_privileges_of(owner) {
-            return Some(Claim::Member);
-        }
-        let granted: Vec<Option<pg_sys::Oid>> = row.get(c"granted_to").unwrap_or_default();
-        let may = |role: &pg_sys::Oid| *role == pg_sys::Oid::INVALID || model_table::has_privileges_of(*role);
-        granted.iter().flatten().any(may).then_some(Claim::Granted)
-    }
-}
-
-/// One version of a name.
-#[derive(Debug, Clone, Copy)]
-struct Candidate {
-    claim: Claim,
-    owner: pg_sys::Oid,
-    deployed: bool,
-    version: i32,
-    id: i64,
-}
-
-/// The id that a key means to the current user.
-fn id_of(table: &ModelTable, key: &Key) -> Result<i64> {
-    match key {
-        Key::Id(id) => Ok(*id),
-        Key::Name(name) => candidate(table, name, Claim::Granted).map(|candidate| candidate.id),
-    }
-}
-
-/// The version that a name means to the current user, of the models with at least this claim.
-fn candidate(table: &ModelTable, name: &str, least: Claim) -> Result<Candidate> {
-    let mut forbidden = None;
-    let mut candidates: Vec<Candidate> = Vec::new();
-    table.each(&Key::Name(name.to_owned()), |row| {
-        let id = row.get(c"model_id").unwrap_or_default();
-        let Some(claim) = Claim::of(row).filter(|claim| *claim >= least) else {
-            forbidden = Some(id);
-            return;
-        };
-        candidates.push(Candidate {
-            claim,
-            owner: row.get(c"owner").unwrap_or(pg_sys::Oid::INVALID),
-            deployed: row.get(c"deployed").unwrap_or(false),
-            version: row.get(c"version").unwrap_or(1),
-            id,
-        });
-    });
-    let Some(best) = candidates.iter().map(|candidate| candidate.claim).max() else {
-        return Err(forbidden.map_or_else(|| Error::NoModelName(name.to_owned()), Error::ModelPermission));
-    };
-    let mut candidates = candidates.into_iter().filter(|candidate| candidate.claim == best);
-    let Some(mut meant) = candidates.next() else { return Err(Error::NoModelName(name.to_owned())) };
-    for candidate in candidates {
-        if candidate.owner != meant.owner {
-            return Err(Error::AmbiguousModel(name.to_owned()));
-        }
-        if (candidate.deployed, candidate.version) > (meant.deployed, meant.version) {
-            meant = candidate;
-        }
-    }
-    Ok(meant)
 }
 
 /// What shared memory knows of models in this database that the current user may use.

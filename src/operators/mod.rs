@@ -146,14 +146,23 @@ impl Shuffling {
     /// [`Error::InvalidArgument`] if a block would be smaller than a page, or too large.
     pub fn geometry(&self, pages: u32) -> Result<Geometry> {
         // A buffer that is cut to its memory is planned as such: then its buffers are filled evenly, too.
-        let heap = |percent: f64| f64::from(pages) * f64::from(crate::pg::PAGE_BYTES) * percent / 100.0;
-        let memory = BufferSize::Bytes(self.buffer_memory());
-        let buffer_size = match self.buffer_size {
-            BufferSize::Percent(percent) if heap(percent) <= self.buffer_memory() as f64 => self.buffer_size,
-            BufferSize::Percent(_) | BufferSize::Bytes(_) => memory,
+        let buffer_size = match self.is_cut_to_memory(pages) {
+            true => BufferSize::Bytes(settings::max_buffer_memory()),
+            false => self.buffer_size,
         };
         Geometry::new(pages, crate::pg::PAGE_BYTES, self.block_size, buffer_size)
             .map_err(|e| invalid_size("block_size", e))
+    }
+
+    /// Is the buffer for `pages` pages smaller than was asked for, because `corgipile.max_buffer_memory` is?
+    pub fn is_cut_to_memory(&self, pages: u32) -> bool {
+        let most = settings::max_buffer_memory();
+        match self.buffer_size {
+            BufferSize::Percent(percent) => {
+                f64::from(pages) * f64::from(crate::pg::PAGE_BYTES) * percent / 100.0 > most as f64
+            }
+            BufferSize::Bytes(bytes) => bytes > most,
+        }
     }
 
     /// How the pages that are read of `pages` pages fall into blocks and buffers, and, of a sample, which blocks they are.

@@ -1,13 +1,15 @@
 //! Table corgipile.stored_models, read and written without the current user needing any privilege on it.
 //!
-//! Whoever calls checks whether the user may use what was found: this module knows rows, not policies. In a database that
-//! still has the objects of 0.1.0 the table is corgipile.models, a name is unique, and there are no versions.
+//! Whoever calls checks whether the user may use what was found: this module knows rows, not policies. Rows are seen as by a
+//! volatile function: those that the running statement sees, and what this transaction has stored and deleted since, so that a
+//! statement may use a model that it trains. What others commit meanwhile is not seen. In a database that still has the objects of 0.1.0 the table is corgipile.models, a name is unique, and there are no versions.
 
 use super::shared_models;
 use super::spi::Settings;
 use super::version::transaction_of_backend;
 use crate::error::Error;
 use pgrx::datum::DatumWithOid;
+use pgrx::pg_sys::panic::CaughtError;
 use pgrx::prelude::*;
 use std::ffi::{CStr, CString, c_int};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -33,6 +35,17 @@ pub struct Version {
 pub struct ModelTable {
     relation: pg_sys::Relation,
     has_versions: bool,
+    /// registered, of all that was committed until now; None for what the running statement may see
+    latest: Option<pg_sys::Snapshot>,
+}
+
+/// What is taken already when a model is to be stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taken {
+    /// the name and version, by a transaction that this one does not see; without versions, the name
+    Name,
+    /// the number that the sequence gives: it lags behind the table
+    Id,
 }
 
 /// A row of it.
@@ -133,6 +146,11 @@ fn table_oid() -> (pg_sys::Oid, bool) {
     }
 }
 
+/// What the table is called in schema corgipile.
+pub fn name() -> &'static str {
+    if has_versions() { "stored_models" } else { "models" }
+}
+
 /// Do models in this database have versions, grants and comments?
 pub fn has_versions() -> bool {
     table_oid().1
@@ -144,13 +162,27 @@ impl ModelTable {
         let (oid, has_versions) = table_oid();
         // SAFETY: closed in close().
         let relation = unsafe { pg_sys::table_open(oid, pg_sys::AccessShareLock as pg_sys::LOCKMODE) };
-        ModelTable { relation, has_versions }
+        ModelTable { relation, has_versions, latest: None }
+    }
+
+    /// Opens the table as it is now, and not as the running statement sees it; None in a parallel operation, where no
+    /// snapshot may be taken.
+    pub fn open_latest() -> Option<ModelTable> {
+        // SAFETY: in a transaction; the snapshot is let go in close(), or by the end of the transaction.
+        let latest =
+            unsafe { (!pg_sys::IsInParallelMode()).then(|| pg_sys::RegisterSnapshot(pg_sys::GetLatestSnapshot())) };
+        latest.map(|latest| ModelTable { latest: Some(latest), ..ModelTable::open() })
     }
 
     /// Closes it; the lock goes too, as for any catalog that is looked into.
     pub fn close(self) {
         // SAFETY: opened in open(), closed once.
-        unsafe { pg_sys::table_close(self.relation, pg_sys::AccessShareLock as pg_sys::LOCKMODE) }
+        unsafe {
+            pg_sys::table_close(self.relation, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
+            if let Some(latest) = self.latest {
+                pg_sys::UnregisterSnapshot(latest);
+            }
+        }
     }
 
     /// Has it this column? An older version of the extension may lack it.
@@ -159,14 +191,14 @@ impl ModelTable {
         unsafe { pg_sys::get_attnum((*self.relation).rd_id, column.as_ptr()) != 0 }
     }
 
-    /// Shows `f` the row with this key that the running statement sees, if there is one.
+    /// Shows `f` the row with this key that is seen, if there is one.
     pub fn find<R>(&self, key: &Key, f: impl FnOnce(&ModelRow) -> R) -> Option<R> {
         let (mut f, mut result) = (Some(f), None);
         self.each(key, |row| result = f.take().map(|f| f(row)));
         result
     }
 
-    /// Shows `f` the rows with this key that the running statement sees. With a name there may be many, by their owners and
+    /// Shows `f` the rows with this key that are seen. With a name there may be many, by their owners and
     /// versions.
     pub fn each(&self, key: &Key, mut f: impl FnMut(&ModelRow)) {
         let by_name = if self.has_versions { c"models_name_version_key" } else { c"models_name_key" };
@@ -181,7 +213,8 @@ impl ModelTable {
             let equal = pg_sys::BTEqualStrategyNumber as pg_sys::StrategyNumber;
             let value = value.unwrap_or(pg_sys::Datum::null());
             pg_sys::ScanKeyInit(&mut scan_key, attribute, equal, pg_sys::Oid::from(function), value);
-            let snapshot = pg_sys::GetActiveSnapshot();
+            let mut own = with_own_commands();
+            let snapshot = self.latest.unwrap_or(&raw mut own);
             let scan = pg_sys::systable_beginscan(self.relation, existing(index), true, snapshot, 1, &mut scan_key);
             loop {
                 let tuple = pg_sys::systable_getnext(scan);
@@ -192,6 +225,17 @@ impl ModelTable {
             }
             pg_sys::systable_endscan(scan);
         }
+    }
+}
+
+/// The active snapshot, with what the commands of this transaction have done since it was taken. In a worker these are the
+/// commands of the transaction that it works for, none of which can come after it was started.
+fn with_own_commands() -> pg_sys::SnapshotData {
+    // SAFETY: a function is called with an active snapshot, which outlives the call, and with it the lists that the copy
+    // points to. Nobody registers the copy.
+    unsafe {
+        let active = *GetActiveSnapshot();
+        pg_sys::SnapshotData { curcid: GetCurrentCommandId(false), active_count: 0, regd_count: 0, ..active }
     }
 }
 
@@ -306,9 +350,12 @@ fn copy<T: Copy>(floats: &[T]) -> Vec<T> {
     copy
 }
 
-/// Inserts a row of the current user's and returns its model_id and version, None if the name is taken: with versions, by a transaction
-/// that this one does not see. The model is the next version of its name, and granted to the same roles as the one before.
-pub fn insert(name: Option<&str>, mut fields: Vec<Field>) -> Option<shared_models::Key> {
+/// Inserts a row of the current user's and returns its model_id and version. The model is the next version of its name, and
+/// granted to the same roles as the one before.
+///
+/// # Errors
+/// What is [`Taken`].
+pub fn insert(name: Option<&str>, mut fields: Vec<Field>) -> Result<shared_models::Key, Taken> {
     let user = current_user();
     fields.push(Field::new("name", name));
     fields.push(Field::object("owner", pg_sys::REGROLEOID, user));
@@ -323,7 +370,7 @@ pub fn insert(name: Option<&str>, mut fields: Vec<Field>) -> Option<shared_model
         values.push(format!("COALESCE((SELECT granted_to {before} ORDER BY version DESC LIMIT 1), '{{}}')"));
         lock(oid, user, name);
     }
-    let table = if has_versions { "stored_models" } else { "models" };
+    let table = self::name();
     let sql = format!(
         "INSERT INTO corgipile.{table} ({}) VALUES ({}) RETURNING model_id, xmin, ctid",
         columns.join(", "),
@@ -332,16 +379,33 @@ pub fn insert(name: Option<&str>, mut fields: Vec<Field>) -> Option<shared_model
     let values: Vec<DatumWithOid> = fields.into_iter().map(|f| f.value).collect();
     let insert = || match Spi::get_three_with_args::<i64, pg_sys::TransactionId, pg_sys::ItemPointerData>(&sql, &values)
     {
-        Ok((Some(id), Some(transaction), Some(at))) => Some(shared_key(oid, id, transaction, at)),
+        Ok((Some(id), Some(transaction), Some(at))) => Ok(shared_key(oid, id, transaction, at)),
         Ok(_) => error!("corgipile.{table} did not give a model_id"),
         Err(e) => error!("could not write to corgipile.{table}: {e}"),
     };
     as_owner(|| {
         // Caught to be raised anew, in our own words: the transaction ends either way.
         PgTryBuilder::new(AssertUnwindSafe(insert))
-            .catch_when(PgSqlErrorCode::ERRCODE_UNIQUE_VIOLATION, |_| None)
+            .catch_when(PgSqlErrorCode::ERRCODE_UNIQUE_VIOLATION, |error| match taken(&error) {
+                Some(taken) => Err(taken),
+                None => error.rethrow(),
+            })
             .execute()
     })
+}
+
+/// What a unique violation says is taken; None for an index that is not ours. Messages are translated, names of constraints
+/// are not, and pgrx keeps the message only.
+fn taken(error: &CaughtError) -> Option<Taken> {
+    let CaughtError::PostgresError(report) = error else { return None };
+    let names = |constraint| report.message().contains(constraint);
+    if names("models_pkey") {
+        Some(Taken::Id)
+    } else if names("models_name_version_key") || names("models_name_key") {
+        Some(Taken::Name)
+    } else {
+        None
+    }
 }
 
 /// Runs a statement that changes models, and gives how many rows it changed.
@@ -419,6 +483,29 @@ pub fn has_privileges_of(role: pg_sys::Oid) -> bool {
     unsafe { pg_sys::has_privs_of_role(pg_sys::GetUserId(), role) }
 }
 
+/// Is the current user a superuser?
+pub fn is_superuser() -> bool {
+    // SAFETY: a catalog lookup.
+    unsafe { pg_sys::superuser() }
+}
+
+/// The role with this name, if there is one.
+pub fn role_named(name: &str) -> Option<pg_sys::Oid> {
+    let name = CString::new(name).ok()?;
+    // SAFETY: a C string.
+    let role = unsafe { pg_sys::get_role_oid(name.as_ptr(), true) };
+    (role != pg_sys::Oid::INVALID).then_some(role)
+}
+
+/// What a role is called; None if it was dropped.
+pub fn role_name(role: pg_sys::Oid) -> Option<String> {
+    // SAFETY: a catalog lookup; gives a copy, or NULL.
+    unsafe {
+        let name = pg_sys::GetUserNameFromId(role, true);
+        (!name.is_null()).then(|| CStr::from_ptr(name).to_string_lossy().into_owned())
+    }
+}
+
 /// The role with this name; `public` is no role, but InvalidOid.
 ///
 /// # Errors
@@ -457,15 +544,16 @@ pub fn prevent_if_read_only(command: &str) {
 }
 
 /// What has to stay the same for a model that was found once to be still the one that is seen: transaction, snapshot,
-/// command and user.
+/// command, subtransaction and user. The command alone would not do: a subtransaction that is rolled back takes what it has
+/// stored with it, but no command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sight([u32; 7]);
+pub struct Sight([u32; 8]);
 
 impl Sight {
     /// As it is now.
     #[inline]
     pub fn now() -> Sight {
-        // SAFETY: a function is called with an active snapshot, in a transaction; neither function raises errors.
+        // SAFETY: a function is called with an active snapshot, in a transaction; none of these functions raises errors.
         unsafe {
             let snapshot = &*GetActiveSnapshot();
             Sight([
@@ -474,7 +562,8 @@ impl Sight {
                 snapshot.xmax.into_inner(),
                 snapshot.xcnt,
                 snapshot.subxcnt as u32,
-                snapshot.curcid,
+                GetCurrentCommandId(false),
+                GetCurrentSubTransactionId(),
                 GetUserId().to_u32(),
             ])
         }
@@ -484,5 +573,7 @@ impl Sight {
 // As in pg_sys, but without its barrier for errors, which costs more than they do: they are called for every row.
 unsafe extern "C-unwind" {
     fn GetActiveSnapshot() -> pg_sys::Snapshot;
+    fn GetCurrentCommandId(used: bool) -> pg_sys::CommandId;
+    fn GetCurrentSubTransactionId() -> pg_sys::SubTransactionId;
     fn GetUserId() -> pg_sys::Oid;
 }

@@ -1,4 +1,4 @@
-//! CorgiPileSGD: trains a linear model on the tuples from below.
+//! CorgiPileSGD: trains models, linear ones or networks, on the tuples from below.
 //!
 //! Stands where corgipile_train() stood in FROM. On the first call it trains through all epochs, each a rescan of the
 //! plan below, and stores the model; then it gives a row per epoch. Rows are kept: rescanned, it gives them again and

@@ -63,13 +63,10 @@ impl Resume {
     /// Finds the model and gives the arguments what it was trained with, where they say nothing else.
     ///
     /// # Errors
-    /// [`Error::NoModelName`], [`Error::ModelPermission`], [`Error::WarmStart`], [`Error::NotContinued`],
+    /// Those of [`models::by_name_or_id`], [`Error::WarmStart`], [`Error::NotContinued`],
     /// [`Error::OptionsNotAnObject`]
     pub fn new(model: &str, arguments: &mut TrainArguments) -> Result<Resume> {
-        let model = match (models::by_name(model), model.parse()) {
-            (Err(Error::NoModelName(_)), Ok(id)) => models::by_id(id)?,
-            (found, _) => found?,
-        };
+        let model = models::by_name_or_id(model)?;
         let Past { state, record, history } = models::past(model.id)?;
         let refuse = |reason: &str, hint| refuse(&model, reason, hint);
         let none = "Only models that corgipile_train() of version 0.2.0 has stored can be continued.";

@@ -447,12 +447,14 @@ impl Training {
 
     /// A small table of which the buffer holds a few pages is learned from page by page.
     fn notice_few_blocks(&self) {
-        let Geometry { buffer_blocks, blocks, .. } = self.buffers.geometry();
+        let Geometry { pages, buffer_blocks, blocks, pages_per_block } = self.buffers.geometry();
         if self.buffers.decoder.has_blocks() {
             return; // whose mini-batches were mixed when they were made
         }
-        if self.request.shuffling.strategy.shuffles_tuples() && buffer_blocks < blocks.min(FEW_BLOCKS) {
-            Notice::FewBlocks { buffer_blocks, blocks }.report();
+        let shuffling = &self.request.shuffling;
+        if shuffling.strategy.shuffles_tuples() && buffer_blocks < blocks.min(FEW_BLOCKS) {
+            let (are_large, is_cut) = (pages_per_block > 1, shuffling.is_cut_to_memory(pages));
+            Notice::FewBlocks { buffer_blocks, blocks, are_large, is_cut }.report();
         }
     }
 

@@ -403,3 +403,40 @@ fn a_null_is_an_error_and_changes_nothing() {
     }
     assert_eq!(db.line("SELECT name FROM corgipile.models"), "m");
 }
+
+#[test]
+fn a_sequence_that_lags_behind_is_told_from_a_version_that_another_has_stored() {
+    let mut db = Database::new();
+    small(&mut db, "t", 50);
+    let user = db.role("user");
+    db.run("GRANT SELECT ON t TO PUBLIC");
+    let mut u = db.session_as(&user);
+    for name in ["m", "n"] {
+        version(&mut u, name, 1);
+    }
+    let exported = u.line("SELECT corgipile_export('m')").replace('\'', "''");
+    // as after a logical replication, which copies rows and leaves sequences alone
+    let behind = "SELECT setval('corgipile.models_model_id_seq', 1, false)";
+    let train = "SELECT FROM corgipile_train('t', max_epochs => 1, name => 'm')";
+    for call in [
+        train.to_owned(),
+        "SELECT FROM corgipile_train('t', max_epochs => 1)".into(),
+        "SELECT FROM corgipile_train_uda('t', max_epochs => 1)".into(),
+        format!("SELECT corgipile_import('{exported}')"),
+    ] {
+        db.run(behind);
+        let failure = u.rejects(&call, "55000");
+        failure.says(&["model_id", "corgipile.models_model_id_seq"]).hints(&["setval", "owner"]);
+        // The same again does not help; what the hint says does, if the right role does it.
+        let mend = failure.hint.split_once(": ").expect("a statement").1.to_owned();
+        assert!(mend.starts_with("SELECT setval(") && mend.ends_with(");"), "{mend}");
+        u.rejects(&call, "55000");
+        u.fails_with(&mend, "42501");
+        db.run(&mend);
+        u.run(&call);
+    }
+    // an index of an administrator's own says what it says
+    db.run("DELETE FROM corgipile.models; CREATE UNIQUE INDEX one_per_source ON corgipile.stored_models (source)");
+    u.run(train);
+    u.rejects(train, "23505").says(&["one_per_source"]);
+}

@@ -23,6 +23,8 @@ mod metrics;
 mod mlp;
 mod model_kinds;
 mod models;
+mod names;
+mod one_statement;
 mod options;
 mod partitions;
 mod parts;

@@ -164,7 +164,7 @@ fn a_model_belongs_to_the_role_that_trained_it() {
     assert_eq!(as_alice.models(), 1, "somebody else's delete deletes nothing");
     // The superuser sees everything.
     assert_eq!(db.models(), 1);
-    assert_eq!(db.line("SELECT corgipile_predict('hers', ARRAY[1,2,3]) IS NOT NULL"), "t");
+    assert_eq!(db.line(&format!("SELECT corgipile_predict('{alice}.hers', ARRAY[1,2,3]) IS NOT NULL")), "t");
 }
 
 #[test]

@@ -163,3 +163,18 @@ fn a_failed_statement_leaves_other_cursors_usable() {
     given.extend(db.lines("FETCH ALL FROM c"));
     assert!(given == expected);
 }
+
+#[test]
+fn memory_that_the_system_refuses_is_an_error_that_says_what_takes_less() {
+    let mut db = Database::new();
+    let pages: i64 = db.value("SELECT split_part(pg_read_file('/proc/self/statm'), ' ', 1)::bigint");
+    // by a program of the session's own, which is allowed to
+    let limit = pages * 4096 + (64 << 20);
+    db.run(&format!("COPY (SELECT) TO PROGRAM 'prlimit --pid $PPID --as={limit}'"));
+    let failure = db.fails_with(
+        "SELECT count(*) FROM corgipile_shuffle_order('shuffle_once', 100000000, 1000, 10000000, 1)",
+        "53200",
+    );
+    failure.says(&["out of memory", "bytes"]).hints(&["buffer_size", "corgipile.max_buffer_memory", "fewer features"]);
+    assert_eq!(db.line("SELECT 1"), "1");
+}

@@ -476,14 +476,36 @@ fn every_epoch_counts_every_row_once_while_others_write() {
 fn a_buffer_of_too_few_blocks_is_noticed() {
     let mut db = Database::new();
     small(&mut db, "t", 5000);
+    let name = db.name().to_owned();
     let notices = |arguments: &str| {
         let sql = format!("SELECT FROM corgipile_train('t', max_epochs => 1, learning_rate => 1e-6 {arguments})");
-        let output = program("psql").args(["-XqAt", "-d", db.name(), "-c", &sql]).output().expect("psql runs");
+        let output = program("psql").args(["-XqAt", "-d", &name, "-c", &sql]).output().expect("psql runs");
         String::from_utf8(output.stderr).expect("psql writes UTF-8")
     };
     let notice = notices("");
     assert!(notice.contains("NOTICE:  the buffer holds only") && notice.contains("HINT:  Use a larger"), "{notice}");
     for enough in [", buffer_size => '100%'", ", buffer_size => '80%'", ", shuffle => 'no_shuffle'"] {
         assert_eq!(notices(enough), "", "{enough}");
+    }
+    // The hint names what would help: where a setting cuts the buffer, a larger buffer_size would not.
+    let pages: i32 = db.value("SELECT (pg_relation_size('t') / 8192)::int");
+    assert!((32..80).contains(&pages), "{pages} pages");
+    for (arguments, hint) in [
+        (", block_size => '16kB', buffer_size => '40%'", "HINT:  Use a smaller block_size, or a larger buffer_size."),
+        (", buffer_size => '64kB'", "HINT:  Use a larger buffer_size; '100%' shuffles a small table fully."),
+    ] {
+        assert!(notices(arguments).contains(hint), "{arguments}: {}", notices(arguments));
+    }
+    db.run(&format!("ALTER DATABASE {name} SET corgipile.max_buffer_memory = '64kB'"));
+    for (arguments, hint) in [
+        (", buffer_size => '100%'", "HINT:  Raise the setting corgipile.max_buffer_memory"),
+        (", buffer_size => '1MB'", "HINT:  Raise the setting corgipile.max_buffer_memory"),
+        (
+            ", block_size => '16kB', buffer_size => '100%'",
+            "HINT:  Use a smaller block_size, or raise the setting corgipile.max_buffer_memory",
+        ),
+        (", buffer_size => '64kB'", "HINT:  Use a larger buffer_size"),
+    ] {
+        assert!(notices(arguments).contains(hint), "{arguments}: {}", notices(arguments));
     }
 }

@@ -1,0 +1,232 @@
+//! What the name of a model means to the current user: whose model, and which version of it.
+//!
+//! Nobody takes another's name. A model of the user's own comes first, and a superuser's bare names mean nothing else. Then
+//! comes what a role gives: the user belongs to the owner, or the model was granted by name to the user or to a role of the
+//! user's. Of several owners none is chosen. A grant to public reaches everybody without being asked for, so that it counts
+//! only where no other role has a model of the name, shown to the user or not: a role that loses a grant must not go on
+//! with somebody else's model. With its owner in front, as in `bob.gm`, a name means that owner's models and no others.
+
+use crate::error::{Error, OwnerNeeded, Result};
+use crate::pg::model_table::{self, Key, ModelRow, ModelTable};
+use crate::pg::relation::quote_identifier;
+use pgrx::pg_sys;
+
+/// By what right the current user may use a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Claim {
+    Owner,
+    /// as a member of the owner, or as a superuser
+    Member,
+    /// granted to the user by name, or to a role that the user belongs to
+    Granted,
+    /// granted to everybody
+    Public,
+}
+
+/// An owner and a name of the owner's models.
+#[derive(Debug, PartialEq, Eq)]
+struct Qualified {
+    owner: pg_sys::Oid,
+    name: String,
+}
+
+/// The version that a name means, and the name without its owner.
+#[derive(Debug)]
+pub(super) struct Named {
+    pub owner: pg_sys::Oid,
+    pub name: String,
+    pub id: i64,
+    /// May the current user change it?
+    pub is_owned: bool,
+}
+
+/// A version of a name.
+#[derive(Debug, Clone, Copy)]
+struct Version {
+    owner: pg_sys::Oid,
+    /// None if the current user may not use it
+    claim: Option<Claim>,
+    deployed: bool,
+    version: i32,
+    id: i64,
+}
+
+impl Claim {
+    pub(super) fn of(row: &ModelRow) -> Option<Claim> {
+        let owner = row.get(c"owner").unwrap_or(pg_sys::Oid::INVALID);
+        if owner == model_table::current_user() {
+            return Some(Claim::Owner);
+        }
+        if model_table::has_privileges_of(owner) {
+            return Some(Claim::Member);
+        }
+        let granted: Vec<Option<pg_sys::Oid>> = row.get(c"granted_to").unwrap_or_default();
+        let to = |wanted: fn(pg_sys::Oid) -> bool| granted.iter().flatten().any(|role| wanted(*role));
+        if to(|role| role != pg_sys::Oid::INVALID && model_table::has_privileges_of(role)) {
+            return Some(Claim::Granted);
+        }
+        to(|role| role == pg_sys::Oid::INVALID).then_some(Claim::Public)
+    }
+
+    /// May who has it change the model?
+    pub(super) fn is_owned(self) -> bool {
+        matches!(self, Claim::Owner | Claim::Member)
+    }
+}
+
+/// The version that a text means to the current user, with the name of its owner or without.
+///
+/// # Errors
+/// [`Error::NoModelName`], [`Error::ModelPermission`], [`Error::AmbiguousModel`], [`Error::OwnerNeeded`]
+pub(super) fn resolve(table: &ModelTable, text: &str) -> Result<Named> {
+    let versions = versions(table, text);
+    if let Some(own) = latest(&versions, |version| version.claim == Some(Claim::Owner)) {
+        return Ok(own.named(text));
+    }
+    match qualified(table, text) {
+        Some(qualified) => of_owner(table, &qualified, text, &versions),
+        None => of_bare_name(text, &versions),
+    }
+}
+
+/// Has the current user a model with exactly this name?
+pub(super) fn is_own(table: &ModelTable, text: &str) -> bool {
+    versions(table, text).iter().any(|version| version.claim == Some(Claim::Owner))
+}
+
+/// The version that a name means of an owner's models; `same` are those that are called like the whole text.
+fn of_owner(table: &ModelTable, meant: &Qualified, text: &str, same: &[Version]) -> Result<Named> {
+    let Qualified { owner, name } = meant;
+    let of_name = versions(table, name);
+    match latest(&of_name, |version| version.owner == *owner && version.claim.is_some()) {
+        Some(version) => return Ok(version.named(name)),
+        None => match of_name.iter().find(|version| version.owner == *owner) {
+            Some(forbidden) => Err(Error::ModelPermission(forbidden.id)),
+            // A model of another role whose name looks like this one must not stand in for it.
+            None => match literals(text, same, |version| version.claim.is_some()) {
+                candidates if candidates.is_empty() => Err(Error::NoModelName(text.to_owned())),
+                candidates => Err(owner_needed(text, OwnerNeeded::BeginsWithRole, candidates)),
+            },
+        },
+    }
+}
+
+/// The version that a name means that is none of the current user's own models, by the rules for bare names.
+fn of_bare_name(name: &str, versions: &[Version]) -> Result<Named> {
+    let Some(first) = versions.first() else { return Err(Error::NoModelName(name.to_owned())) };
+    if model_table::is_superuser() {
+        return Err(owner_needed(name, OwnerNeeded::Superuser, literals(name, versions, |_| true)));
+    }
+    let by_role = |version: &Version| matches!(version.claim, Some(Claim::Member | Claim::Granted));
+    if let Some(version) = latest(versions, by_role) {
+        return match literals(name, versions, by_role) {
+            candidates if candidates.len() > 1 => Err(Error::AmbiguousModel { name: name.to_owned(), candidates }),
+            _ => Ok(version.named(name)),
+        };
+    }
+    let public = |version: &Version| version.claim == Some(Claim::Public);
+    match latest(versions, public) {
+        None => Err(Error::ModelPermission(first.id)),
+        Some(version) if versions.iter().all(|other| other.owner == version.owner) => Ok(version.named(name)),
+        Some(_) => Err(owner_needed(name, OwnerNeeded::Public, literals(name, versions, public))),
+    }
+}
+
+fn owner_needed(name: &str, why: OwnerNeeded, candidates: Vec<String>) -> Error {
+    Error::OwnerNeeded { name: name.to_owned(), why, candidates }
+}
+
+/// All versions of a name, of all owners.
+fn versions(table: &ModelTable, name: &str) -> Vec<Version> {
+    let mut versions = Vec::new();
+    table.each(&Key::Name(name.to_owned()), |row| {
+        versions.push(Version {
+            owner: row.get(c"owner").unwrap_or(pg_sys::Oid::INVALID),
+            claim: Claim::of(row),
+            deployed: row.get(c"deployed").unwrap_or(false),
+            version: row.get(c"version").unwrap_or(1),
+            id: row.get(c"model_id").unwrap_or_default(),
+        });
+    });
+    versions
+}
+
+/// The deployed one of these versions, else the latest.
+fn latest(versions: &[Version], which: impl Fn(&Version) -> bool) -> Option<Version> {
+    versions.iter().copied().filter(|version| which(version)).max_by_key(|version| (version.deployed, version.version))
+}
+
+impl Version {
+    fn named(self, name: &str) -> Named {
+        let is_owned = self.claim.is_some_and(Claim::is_owned);
+        Named { owner: self.owner, name: name.to_owned(), id: self.id, is_owned }
+    }
+}
+
+/// How these models are called with their owners, as literals of SQL, one for each owner.
+fn literals(name: &str, versions: &[Version], which: impl Fn(&Version) -> bool) -> Vec<String> {
+    let mut owners: Vec<pg_sys::Oid> = Vec::new();
+    for version in versions.iter().filter(|version| which(version)) {
+        if !owners.contains(&version.owner) {
+            owners.push(version.owner);
+        }
+    }
+    // Whatever begins with a quote would be read as an identifier.
+    let name = if name.starts_with('"') { format!("\"{}\"", name.replace('"', "\"\"")) } else { name.to_owned() };
+    let owner = |owner: &pg_sys::Oid| match model_table::role_name(*owner) {
+        Some(role) => quote_identifier(&role),
+        None => owner.to_u32().to_string(),
+    };
+    owners.iter().map(|oid| format!("'{}'", format!("{}.{name}", owner(oid)).replace('\'', "''"))).collect()
+}
+
+/// Owner and name, if the text begins with the name of a role and a dot. A number is that of a role that was dropped, if it
+/// has models of that name.
+fn qualified(table: &ModelTable, text: &str) -> Option<Qualified> {
+    let (owner, name) = split(text)?;
+    if let Some(owner) = model_table::role_named(&owner) {
+        return Some(Qualified { owner, name });
+    }
+    let owner = pg_sys::Oid::from(owner.parse::<u32>().ok().filter(|number| *number > 0)?);
+    let is_owner = versions(table, &name).iter().any(|version| version.owner == owner);
+    is_owner.then_some(Qualified { owner, name })
+}
+
+/// The two parts of `owner.name`. The owner is an identifier as in SQL: folded to lower case if it is not in double quotes.
+/// The name is taken as it is, if it is not in double quotes as a whole.
+fn split(text: &str) -> Option<(String, String)> {
+    let (owner, rest) = quoted(text).or_else(|| unquoted(text))?;
+    let name = rest.strip_prefix('.')?;
+    let name = match quoted(name) {
+        Some((name, "")) => name,
+        _ => name.to_owned(),
+    };
+    (!owner.is_empty() && !name.is_empty()).then_some((owner, name))
+}
+
+/// An identifier in double quotes, which are doubled inside, and what follows it.
+fn quoted(text: &str) -> Option<(String, &str)> {
+    let mut rest = text.strip_prefix('"')?;
+    let mut identifier = String::new();
+    loop {
+        let (part, behind) = rest.split_once('"')?;
+        identifier.push_str(part);
+        match behind.strip_prefix('"') {
+            Some(behind) => {
+                identifier.push('"');
+                rest = behind;
+            }
+            None => return Some((identifier, behind)),
+        }
+    }
+}
+
+/// An identifier without quotes or a number, and what follows it.
+fn unquoted(text: &str) -> Option<(String, &str)> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$') || !c.is_ascii();
+    let (word, rest) = text.split_at(text.find(|c| !is_part(c)).unwrap_or(text.len()));
+    let begins_as_number = word.starts_with(|c: char| c.is_ascii_digit());
+    let is_number = word.bytes().all(|b| b.is_ascii_digit());
+    let fits = begins_as_number == is_number && !word.starts_with('$');
+    fits.then(|| (word.to_ascii_lowercase(), rest))
+}
