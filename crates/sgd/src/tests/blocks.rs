@@ -9,9 +9,9 @@ use crate::{Evaluation, Hyperparameters, LinearModel, ModelKind, Optimizer, Trai
 
 /// A matrix that is kept as it is, multiplied entry by entry.
 #[derive(Debug)]
-struct Plain {
-    columns: usize,
-    entries: Vec<f32>,
+pub(super) struct Plain {
+    pub(super) columns: usize,
+    pub(super) entries: Vec<f32>,
 }
 
 impl Matrix for Plain {
