@@ -78,16 +78,16 @@ fn shuffle(order: &mut [u32], noise: &mut Noise) {
 }
 
 /// Trains on a batch whose places are shuffled before each epoch, and fall into ten buffers.
-fn train(hyper: Hyperparameters, batch: &mut Batch) -> Result<LinearModel, crate::Diverged> {
+fn train(hyper: Hyperparameters, epochs: u32, batch: &mut Batch) -> Result<LinearModel, crate::Diverged> {
     let mut trainer = Trainer::new(hyper, batch.dim(), 1, batch.is_sparse()).unwrap();
     let mut noise = Noise(11);
-    for _ in 0..EPOCHS {
+    for _ in 0..epochs {
         shuffle(batch.order_mut(), &mut noise);
         trainer.begin_epoch();
         let all = batch.order().len();
         for from in (0..all).step_by(all.div_ceil(BUFFERS)) {
             let places = from..all.min(from + all.div_ceil(BUFFERS));
-            trainer.begin_buffer(batch.tuples_in(places.clone()));
+            trainer.begin_buffer(batch.tuples_in(places.clone()), batch, places.clone()).unwrap();
             trainer.learn(batch, places).unwrap();
         }
         trainer.end_epoch()?;
@@ -121,8 +121,8 @@ fn theorem_1_comes_as_near_to_the_optimum_with_mini_batches_as_with_tuples() {
     let mut batch = noisy_batch(10, 5_000, 5);
     let rows = rows_of(&batch);
     let least = optimum(&rows);
-    let mut gap = |what: &str, hyper: Hyperparameters, batch: &mut Batch| {
-        let model = train(hyper, batch).unwrap();
+    let gap = |what: &str, hyper: Hyperparameters, batch: &mut Batch| {
+        let model = train(hyper, EPOCHS, batch).unwrap();
         let w: Vec<f64> = model.weights.iter().chain(&model.intercepts).map(|w| f64::from(*w)).collect();
         let gap = objective(&rows, &w) - least;
         println!("gap to the optimum after {EPOCHS} epochs, {what}: {gap:.1e}");
@@ -130,9 +130,64 @@ fn theorem_1_comes_as_near_to_the_optimum_with_mini_batches_as_with_tuples() {
     };
     for batch_size in [1, 32, 250] {
         let (dense, sparse) = (format!("batch {batch_size}"), format!("batch {batch_size}, sparse"));
-        gap(&dense, theorem1(batch_size), &mut batch);
-        gap(&sparse, theorem1(batch_size), &mut as_sparse(&batch));
+        assert!(gap(&dense, theorem1(batch_size), &mut batch) < 1e-6);
+        assert!(gap(&sparse, theorem1(batch_size), &mut as_sparse(&batch)) < 1e-6);
     }
     let mut blocks = blocks_of(&batch, 250);
-    gap("mini-batches of 250 as matrices", theorem1(Hyperparameters::WHOLE_BLOCKS), &mut blocks);
+    assert!(gap("mini-batches of 250 as matrices", theorem1(Hyperparameters::WHOLE_BLOCKS), &mut blocks) < 1e-6);
+}
+
+#[test]
+fn the_rates_of_a_buffer_have_the_sum_of_the_theorem_whatever_the_mini_batches() {
+    // no features, margins below 1: each step of the hinge adds its rate to the intercept
+    let tuples = || (0..530).map(|_| (1.0, &[0.0][..]));
+    let (mu, a, buffer) = (0.5, 200.0, 265);
+    let sum: f64 = [1.0, 2.0].iter().map(|s| 6.0 / (mu * (s + a))).sum();
+    let check = |what: &str, batch_size: u32, batch: &Batch, places_of_buffer: usize| {
+        let schedule = Schedule::Theorem1 { mu, a: Some(a) };
+        let hyper = Hyperparameters { schedule, batch_size, ..Hyperparameters::new(ModelKind::Svm) };
+        let mut trainer = Trainer::new(hyper, 1, 1, batch.is_sparse()).unwrap();
+        trainer.begin_epoch();
+        for from in [0, places_of_buffer] {
+            let places = from..from + places_of_buffer;
+            trainer.begin_buffer(buffer, batch, places.clone()).unwrap();
+            trainer.learn(batch, places).unwrap();
+        }
+        trainer.end_epoch().unwrap();
+        // the mean of the models after the buffers, which is what there is to see, follows from the last one
+        let iterate = f64::from(trainer.iterate().unwrap().intercepts[0]);
+        assert!((iterate / sum - 1.0).abs() < 5e-3, "{what} of {batch_size}: {iterate} and not {sum}");
+    };
+    for batch_size in [1, 5, 32, 53, 250, 530] {
+        // the last mini-batch is not full, and some cross from buffer to buffer
+        check("tuples", batch_size, &super::batch_of(1, tuples()), buffer);
+        check("sparse tuples", batch_size, &sparse_of(tuples()), buffer);
+    }
+    for rows in [5, 53, 265] {
+        let blocks = blocks_of(&super::batch_of(1, tuples()), rows);
+        check("blocks", Hyperparameters::WHOLE_BLOCKS, &blocks, buffer / rows);
+    }
+}
+
+#[test]
+fn mini_batches_do_not_diverge_where_tuples_do_not() {
+    // the loss of a feature of 10 bends a hundred times as much as that of a feature of 1: 250 rates of 0.005 are too many
+    let mut batch = noisy_batch(10, 2_000, 5);
+    (0..batch.len()).for_each(|i| batch.features_mut(i)[0] *= 10.0);
+    let mut blocks = blocks_of(&batch, 250);
+    for kind in [ModelKind::Linear, ModelKind::Logistic, ModelKind::Svm] {
+        for optimizer in [Optimizer::Sgd, Optimizer::MOMENTUM] {
+            let of_size =
+                |batch_size| Hyperparameters { kind, optimizer, learning_rate: 0.002, ..theorem1(batch_size) };
+            let length = |model: LinearModel| model.weights.iter().map(|w| w * w).sum::<f32>().sqrt();
+            let expected = length(train(of_size(1), 20, &mut batch).unwrap());
+            for batch_size in [32, 250, 2_000] {
+                let sparse = &mut as_sparse(&batch);
+                let found = [&mut batch, sparse].map(|batch| length(train(of_size(batch_size), 20, batch).unwrap()));
+                assert!(found.iter().all(|found| *found < 1.5 * expected), "{kind} {batch_size}: {found:?} {expected}");
+            }
+            let found = length(train(of_size(Hyperparameters::WHOLE_BLOCKS), 20, &mut blocks).unwrap());
+            assert!(found < 1.5 * expected, "{kind} of matrices: {found} and not {expected}");
+        }
+    }
 }
