@@ -330,21 +330,23 @@ COMMENT ON FUNCTION corgipile_shuffle(anyelement, bigint, text, text, text, int,
 
 DROP FUNCTION corgipile_train(text, text, text, text[], float8, int, text, text, text, bigint, text, jsonb, text, int);
 
+-- NULL is the default of every argument, and means what the comment says. Another default could not be told from the same value
+-- given explicitly, which holds in a warm start too.
 CREATE FUNCTION corgipile_train(
     source        text,
-    model         text   DEFAULT 'logistic',
-    label         text   DEFAULT 'label',
+    model         text   DEFAULT NULL,
+    label         text   DEFAULT NULL,
     features      text[] DEFAULT NULL,
     learning_rate float8 DEFAULT NULL,
-    max_epochs    int    DEFAULT 20,
-    shuffle       text   DEFAULT 'corgipile',
-    block_size    text   DEFAULT 'auto',
-    buffer_size   text   DEFAULT '10%',
+    max_epochs    int    DEFAULT NULL,
+    shuffle       text   DEFAULT NULL,
+    block_size    text   DEFAULT NULL,
+    buffer_size   text   DEFAULT NULL,
     seed          bigint DEFAULT NULL,
     name          text   DEFAULT NULL,
     options       jsonb  DEFAULT NULL,
-    loader        text   DEFAULT 'auto',
-    workers       int    DEFAULT 1,
+    loader        text   DEFAULT NULL,
+    workers       int    DEFAULT NULL,
     warm_start    text   DEFAULT NULL,
     group_by      text   DEFAULT NULL,
     grid          jsonb  DEFAULT NULL,
@@ -357,7 +359,7 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 20 SUPPORT corgipile_suppo
 AS 'MODULE_PATHNAME', 'corgipile_train_wrapper';
 COMMENT ON FUNCTION corgipile_train(text, text, text, text[], float8, int, text, text, text, bigint, text, jsonb, text,
                              int, text, text, jsonb, float8)
-    IS 'trains a model with SGD and stores it; a row per epoch';
+    IS 'trains a model with SGD and stores it; a row per epoch. NULL means the default: as in the training that warm_start names, but for max_epochs, loader and workers, or else model logistic, label label, max_epochs 20, shuffle corgipile, block_size auto, buffer_size 10%, loader auto, workers 1';
 
 DO $$
 DECLARE

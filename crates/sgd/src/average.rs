@@ -1,6 +1,13 @@
 //! The weighted average of the iterates that Theorem 1 of the CorgiPile paper speaks of, and its learning rates.
 //!
-//! Guarantees: the average is kept in f64; a rate never turns the sign of the weights that the penalty shrinks.
+//! The theorem's rate is that of a tuple. The step of a mini-batch is the mean of its tuples' gradients, so that its rate is as
+//! many times as large: then the rates of a buffer have the sum that the theorem gives them, 6 / (mu (s + a)), whatever the size
+//! of mini-batches.
+//!
+//! Guarantees: the average is kept in f64; a rate never turns the sign of the weights that the penalty shrinks. The step of a
+//! mini-batch is no longer than its loss allows, unless one of its tuples alone might go as far: the tuples of a mini-batch make at
+//! one place the steps that otherwise each of them makes where the one before has led. Of rates that fulfil the theorem's
+//! condition, a >= 24 L / mu for objectives that bend by L at most, no step is shortened: their sum over a buffer is 1 / 4L at most.
 
 use tuples::OutOfMemory;
 
@@ -16,6 +23,10 @@ pub(crate) struct Theorem1 {
     l2: f64,
     /// buffers begun
     buffers: u64,
+    /// the rate of a tuple in the current buffer
+    rate: f64,
+    /// how much the loss of a mini-batch can bend: the most that was measured so far
+    curvature: f64,
     /// tuples of the largest buffer so far: the last one of an epoch, smaller than all others, shall not make large steps
     tuples: usize,
     /// whether the current buffer has been learned from
@@ -35,6 +46,8 @@ impl Theorem1 {
             learning_rate: hyper.learning_rate,
             l2: hyper.l2,
             buffers: 0,
+            rate: hyper.learning_rate,
+            curvature: 0.0,
             tuples: 0,
             used: false,
             total: 0.0,
@@ -57,14 +70,34 @@ impl Theorem1 {
         Ok(())
     }
 
-    /// Begins buffer s of bn tuples and returns its rate, 6 / (bn mu (s + a)).
-    pub(crate) fn begin_buffer(&mut self, tuples: usize) -> f64 {
+    /// Whether the next buffer's mini-batches should be measured: all of the first epoch, and now and then one later, lest
+    /// measuring takes the time of learning.
+    pub(crate) fn measures(&self, epoch: u32) -> bool {
+        epoch == 1 || self.buffers.is_multiple_of(MEASURED)
+    }
+
+    /// Takes notice of how much the loss of a mini-batch can bend.
+    pub(crate) fn measured(&mut self, curvature: f64) {
+        self.curvature = self.curvature.max(curvature);
+    }
+
+    /// Begins buffer s of bn tuples, whose rate is 6 / (bn mu (s + a)) for a tuple.
+    pub(crate) fn begin_buffer(&mut self, tuples: usize) {
         self.buffers += 1;
         self.tuples = self.tuples.max(tuples).max(1);
         let numerator = 6.0 / (self.tuples as f64 * self.mu);
         let rate = self.learning_rate;
         let a = *self.a.get_or_insert((numerator / rate - 1.0).max(0.0));
-        let rate = numerator / (self.buffers as f64 + a);
+        self.rate = numerator / (self.buffers as f64 + a);
+    }
+
+    /// The rate of a step that so many tuples make together.
+    pub(crate) fn rate_of_step(&self, tuples: usize) -> f64 {
+        let mut rate = self.rate;
+        if tuples > 1 {
+            let longest = 1.0 / (self.curvature + self.l2);
+            rate = (self.rate * tuples as f64).min(longest).max(self.rate);
+        }
         // a buffer of less than a dozen tuples
         if rate * self.l2 > 0.5 { 0.5 / self.l2 } else { rate }
     }
@@ -113,6 +146,7 @@ impl Theorem1 {
         to.whole(self.tuples as u64);
         to.double(self.a.unwrap_or(-1.0));
         to.double(self.total);
+        to.double(self.curvature);
         let dim = self.weights.first().map_or(0, Vec::len);
         to.whole(dim as u64);
         self.weights.iter().flatten().chain(&self.intercepts).for_each(|w| to.double(*w));
@@ -127,6 +161,7 @@ impl Theorem1 {
         let first = from.double()?;
         theorem.a = theorem.a.or((first.is_finite() && first >= 0.0).then_some(first));
         theorem.total = from.double()?;
+        theorem.curvature = from.double().filter(|curvature| curvature.is_finite() && *curvature >= 0.0)?;
         let dim = usize::try_from(from.whole()?).ok().filter(|dim| *dim <= from.left())?;
         theorem.reserve(dim).ok()?;
         for place in theorem.weights.iter_mut().flatten().chain(&mut theorem.intercepts) {
@@ -141,3 +176,6 @@ impl Theorem1 {
         (weights().map(|w| w * w).sum(), weights().map(|w| w.abs()).sum())
     }
 }
+
+/// After the first epoch, so many buffers come to one that is measured.
+const MEASURED: u64 = 16;

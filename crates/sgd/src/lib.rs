@@ -19,6 +19,7 @@
 pub mod aggregate;
 mod average;
 mod cluster;
+mod curvature;
 mod evaluation;
 mod exchange;
 mod general;

@@ -20,7 +20,9 @@ pub enum Unfit {
     #[error("its training state cannot be read")]
     Malformed,
     /// It was trained in another way.
-    #[error("its training state is that of another optimizer, batch_size, l1 or schedule, or of other hidden layers")]
+    #[error(
+        "its training state is that of another optimizer, batch_size, l1 or schedule, or of other hidden_layers, activation or output"
+    )]
     OtherWay,
 }
 
@@ -202,7 +204,7 @@ mod tests {
         let epoch = |_| {
             trainer.begin_epoch();
             for places in [0..40, 40..97] {
-                trainer.begin_buffer(places.len());
+                trainer.begin_buffer(places.len(), batch, places.clone()).unwrap();
                 trainer.learn(batch, places).unwrap();
             }
             trainer.end_epoch().unwrap()
@@ -288,7 +290,7 @@ mod tests {
                 && forged.model().unwrap().dim == 5
             {
                 forged.begin_epoch();
-                forged.begin_buffer(97);
+                forged.begin_buffer(97, &batch, 0..97).unwrap();
                 forged.learn(&batch, 0..97).unwrap();
                 let _ = forged.end_epoch();
             }

@@ -7,7 +7,9 @@
 //! A tuple at a time, that would be a step for each tuple of all others: then each trainer goes its own way through a buffer, and
 //! the models are averaged after it.
 
-use tuples::OutOfMemory;
+use std::ops::Range;
+
+use tuples::{Batch, OutOfMemory};
 
 use crate::exchange::{Exchange, mean};
 use crate::loss::Totals;
@@ -27,6 +29,29 @@ impl Trainer {
         Ok(trainer)
     }
 
+    /// Begins the next buffer, which has so many tuples in all processes, as [`begin_buffer`](Trainer::begin_buffer); this process
+    /// has those at these places.
+    ///
+    /// # Errors
+    /// Those of the exchange.
+    pub fn begin_buffer_together<E: Exchange>(
+        &mut self,
+        tuples: usize,
+        batch: &Batch,
+        places: Range<usize>,
+        exchange: &mut E,
+    ) -> Result<(), E::Error> {
+        let mut curvature = self.measure(batch, places)?;
+        if let Some(own) = curvature {
+            // whether it is measured depends on what all processes know
+            let all = exchange.gather_all(bytemuck::cast_slice(&[own]))?;
+            let read = |words: &Vec<u32>| bytemuck::pod_read_unaligned::<f64>(bytemuck::cast_slice(words));
+            curvature = all.iter().map(read).reduce(f64::max);
+        }
+        self.begin_measured(tuples, self.hyper.batch_size as usize, curvature);
+        Ok(())
+    }
+
     /// Makes the step of a mini-batch that all processes have learned from, `tuples` tuples in all.
     ///
     /// # Errors
@@ -36,6 +61,7 @@ impl Trainer {
     /// If there are no mini-batches.
     pub fn step_together<E: Exchange>(&mut self, tuples: u32, exchange: &mut E) -> Result<(), E::Error> {
         assert!(self.hyper.batch_size > 1, "mini-batches");
+        self.expect_step_of(tuples as usize);
         match &mut self.engine {
             Engine::General(general) => general.step_together(tuples, exchange)?,
             Engine::Fast(_) | Engine::Network(_) => unreachable!("no replicas"),

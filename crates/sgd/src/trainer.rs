@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use tuples::{Batch, Matrix, OutOfMemory};
 
 use crate::average::Theorem1;
+use crate::curvature::curvature;
 use crate::general::General;
 use crate::kernels::{Learn, Level, Rates, State};
 use crate::loss::{Hinge, Logistic, OfMargin, Squared, Totals};
@@ -30,7 +31,7 @@ pub struct EpochReport {
     pub accuracy: Option<f64>,
     /// 1 - Σ (y - z)² / Σ (y - mean y)² over the tuples of the epoch, each before its own step; for linear only.
     pub r2: Option<f64>,
-    /// The learning rate of the epoch; with [`Schedule::Theorem1`] of its last buffer.
+    /// The learning rate of the epoch; with [`Schedule::Theorem1`] that of a full mini-batch's step in its last buffer.
     pub learning_rate: f64,
     /// Tuples learnt from.
     pub tuples: u64,
@@ -150,13 +151,49 @@ impl Trainer {
         }
     }
 
-    /// Begins the next buffer, of so many tuples: to be called for each buffer before learning from it. Only
-    /// [`Schedule::Theorem1`] looks at it.
-    pub fn begin_buffer(&mut self, tuples: usize) {
+    /// Begins the next buffer, of so many tuples, which are at these places of the batch's order: to be called for each buffer
+    /// before learning from it. Only [`Schedule::Theorem1`] looks at it.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]; then no buffer has begun.
+    pub fn begin_buffer(&mut self, tuples: usize, batch: &Batch, places: Range<usize>) -> Result<(), OutOfMemory> {
+        let curvature = self.measure(batch, places.clone())?;
+        self.begin_measured(tuples, self.tuples_of_step(batch, places), curvature);
+        Ok(())
+    }
+
+    /// How much the loss of a mini-batch at these places can bend, if it is to be known.
+    pub(crate) fn measure(&self, batch: &Batch, places: Range<usize>) -> Result<Option<f64>, OutOfMemory> {
+        let Some(theorem) = &self.theorem else { return Ok(None) };
+        if self.hyper.batch_size == 1 || !theorem.measures(self.epoch) {
+            return Ok(None);
+        }
+        curvature(self.hyper.kind, batch, places, self.hyper.batch_size as usize).map(Some)
+    }
+
+    /// Tuples of a full mini-batch, or those of the first block.
+    fn tuples_of_step(&self, batch: &Batch, places: Range<usize>) -> usize {
+        match batch.order()[places] {
+            [first, ..] if batch.has_blocks() => batch.block(first as usize).len(),
+            _ => self.hyper.batch_size as usize,
+        }
+    }
+
+    /// Begins a buffer whose curvature was measured, or need not be.
+    pub(crate) fn begin_measured(&mut self, tuples: usize, of_step: usize, curvature: Option<f64>) {
         self.end_buffer();
         if let Some(theorem) = &mut self.theorem {
-            let rate = theorem.begin_buffer(tuples);
+            theorem.begin_buffer(tuples);
+            theorem.measured(curvature.unwrap_or_default());
+            let rate = theorem.rate_of_step(of_step);
             self.set_rate(rate);
+        }
+    }
+
+    /// With [`Schedule::Theorem1`], the next step is that of so many tuples.
+    pub(crate) fn expect_step_of(&mut self, tuples: usize) {
+        if let (Some(theorem), Engine::General(general)) = (&self.theorem, &mut self.engine) {
+            general.set_rate(theorem.rate_of_step(tuples));
         }
     }
 
@@ -204,6 +241,9 @@ impl Trainer {
             theorem.reserve(batch.dim())?;
             theorem.learned();
         }
+        if batch.has_blocks() && self.theorem.is_some() {
+            return range.into_iter().try_for_each(|k| self.learn_block(batch, k));
+        }
         let level = self.level;
         let state = match &mut self.engine {
             Engine::Fast(state) => state,
@@ -225,6 +265,17 @@ impl Trainer {
             ModelKind::Softmax | ModelKind::Mlp => unreachable!("another engine learns it"),
         }
         Ok(())
+    }
+
+    /// Learns from the block at place `k` of the order, at the rate of as many tuples.
+    fn learn_block(&mut self, batch: &Batch, k: usize) -> Result<(), OutOfMemory> {
+        self.expect_step_of(batch.block(batch.order()[k] as usize).len());
+        match &mut self.engine {
+            Engine::General(general) => general.learn(batch, k..k + 1),
+            Engine::Fast(_) | Engine::Network(_) => {
+                unreachable!("blocks are mini-batches, and networks have other schedules")
+            }
+        }
     }
 
     /// Learns from a mini-batch whose features are a matrix, as a whole: a network makes one step, whatever the batch size.
@@ -251,6 +302,11 @@ impl Trainer {
     /// # Errors
     /// [`Diverged`] as [`check`](Trainer::check), or if the penalty is infinite.
     pub fn end_epoch(&mut self) -> Result<EpochReport, Diverged> {
+        if let Engine::General(general) = &self.engine
+            && general.head.pending > 0
+        {
+            self.expect_step_of(general.head.pending as usize);
+        }
         match &mut self.engine {
             Engine::Fast(_) => {}
             Engine::General(general) => general.settle(),
@@ -294,7 +350,7 @@ impl Trainer {
     }
 
     /// The model as it is now, without averaging.
-    fn iterate(&self) -> Result<LinearModel, OutOfMemory> {
+    pub(crate) fn iterate(&self) -> Result<LinearModel, OutOfMemory> {
         match &self.engine {
             Engine::Fast(state) => Ok(state.model()),
             Engine::General(general) => general.model(),

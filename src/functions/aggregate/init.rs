@@ -15,7 +15,7 @@ use sgd::ModelKind;
 pub fn of_call(arguments: &Arguments) -> Result<Vec<u8>> {
     let options = arguments.json(3).map_err(|e| e.about("options"))?;
     let request = TrainArguments {
-        model: arguments.get(0),
+        model: Some(arguments.get(0).ok_or(Error::NullArgument("model"))?),
         learning_rate: arguments.get(2),
         options,
         // what a training has beside, and a state has not

@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use crate::operators::sgd::{Request, TrainArguments};
 use crate::pg::arguments::Arguments;
 use crate::pg::require_utf8;
+use pgrx::FromDatum;
 use serde_json::{Value, json};
 use sgd::ModelKind;
 use shuffle::Strategy;
@@ -27,12 +28,12 @@ impl UdaRequest {
         let parallel = take_parallel(&mut options)?;
         let training = TrainArguments {
             source: arguments.get(0),
-            model: arguments.get(1),
-            label: arguments.get(2),
+            model: Some(required(arguments, 1, "model")?),
+            label: Some(required(arguments, 2, "label")?),
             features: arguments.get(3),
             learning_rate: arguments.get(4),
-            max_epochs: arguments.get(5),
-            shuffle: arguments.get(6),
+            max_epochs: Some(required(arguments, 5, "max_epochs")?),
+            shuffle: Some(required(arguments, 6, "shuffle")?),
             // a buffer there is none
             block_size: Some("auto".into()),
             buffer_size: Some("10%".into()),
@@ -60,6 +61,11 @@ impl UdaRequest {
         record.insert("parallel".into(), json!(self.parallel));
         Value::Object(record)
     }
+}
+
+/// An argument whose declaration has another default than NULL.
+fn required<T: FromDatum>(arguments: &Arguments, i: usize, name: &'static str) -> Result<T> {
+    arguments.get(i).ok_or(Error::NullArgument(name))
 }
 
 /// Takes the one option that is not also corgipile_train()'s.

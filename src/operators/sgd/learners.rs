@@ -142,7 +142,9 @@ impl Learners {
         }
         let learners = &mut self.groups[group];
         let tuples = batch.tuples_in(places.clone());
-        learners.iter_mut().filter(|l| l.state == State::Learning).for_each(|l| l.trainer.begin_buffer(tuples));
+        for learner in learners.iter_mut().filter(|learner| learner.state == State::Learning) {
+            learner.trainer.begin_buffer(tuples, batch, places.clone())?;
+        }
         match learners.as_mut_slice() {
             [learner] if learner.state == State::Learning => learn(&mut learner.trainer, batch, outputs, places)?,
             learners => {

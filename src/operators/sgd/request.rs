@@ -16,7 +16,8 @@ use shuffle::{Geometry, MAX_PROCESSES, Strategy};
 /// Epochs that a training may take. Each leaves a row to be kept, whatever it cost.
 pub const MAX_EPOCHS: i32 = 1_000_000;
 
-/// The arguments in the function's order; None is NULL.
+/// The arguments in the function's order. None is NULL: not given, or given as NULL, which is the same. What is given is never
+/// taken for the default, also if it is equal to it: a warm start has to tell them apart.
 #[derive(Default)]
 pub struct TrainArguments {
     pub source: Option<String>,
@@ -136,6 +137,24 @@ impl Request {
     }
 }
 
+/// What arguments are that are not given, unless the call goes on with a training that says something else. The comment of
+/// the function in SQL and the README list them, too.
+mod default {
+    pub const MODEL: &str = "logistic";
+    pub const LABEL: &str = "label";
+    pub const MAX_EPOCHS: i32 = 20;
+    pub const SHUFFLE: &str = "corgipile";
+    pub const BLOCK_SIZE: &str = "auto";
+    pub const BUFFER_SIZE: &str = "10%";
+    pub const LOADER: &str = "auto";
+    pub const WORKERS: i32 = 1;
+}
+
+/// An argument, or its default.
+fn or_default(argument: Option<String>, default: &str) -> String {
+    argument.unwrap_or_else(|| default.to_owned())
+}
+
 impl TrainArguments {
     /// Reads the arguments of a call.
     ///
@@ -177,22 +196,20 @@ impl TrainArguments {
             None => None,
         };
         let source = self.source.ok_or(Error::NullArgument("source"))?;
-        let model = self.model.ok_or(Error::NullArgument("model"))?;
-        let label = self.label.ok_or(Error::NullArgument("label"))?;
+        let model = or_default(self.model, default::MODEL);
+        let label = or_default(self.label, default::LABEL);
         let kind: ModelKind =
             model.parse().map_err(|_| Error::Unknown { what: "models", given: model, known: ModelKind::known() })?;
-        let max_epochs = self.max_epochs.ok_or(Error::NullArgument("max_epochs"))?;
+        let max_epochs = self.max_epochs.unwrap_or(default::MAX_EPOCHS);
         if !(1..=MAX_EPOCHS).contains(&max_epochs) {
             return Err(invalid("max_epochs", format!("{max_epochs} is not in 1 to {MAX_EPOCHS}")));
         }
         if let Some(name) = &self.name {
             models::check_name(name)?;
         }
-        let workers = self.workers.ok_or(Error::NullArgument("workers"))?;
-        let workers = u32::try_from(workers).ok().filter(|workers| (1..=MAX_PROCESSES).contains(workers));
-        let workers = workers.ok_or_else(|| {
-            invalid("workers", format!("{} is not in 1 to {MAX_PROCESSES}", self.workers.unwrap_or_default()))
-        })?;
+        let given = self.workers.unwrap_or(default::WORKERS);
+        let workers = u32::try_from(given).ok().filter(|workers| (1..=MAX_PROCESSES).contains(workers));
+        let workers = workers.ok_or_else(|| invalid("workers", format!("{given} is not in 1 to {MAX_PROCESSES}")))?;
         let base = grid::Base {
             options: self.options,
             kind,
@@ -223,7 +240,10 @@ impl TrainArguments {
                 return Err(invalid("group_by", format!("column \"{name}\" is {role}")));
             }
         }
-        let shuffling = Shuffling::parse(self.shuffle, self.seed, self.block_size, self.buffer_size)?;
+        let shuffle = or_default(self.shuffle, default::SHUFFLE);
+        let block_size = or_default(self.block_size, default::BLOCK_SIZE);
+        let buffer_size = or_default(self.buffer_size, default::BUFFER_SIZE);
+        let shuffling = Shuffling::parse(Some(shuffle), self.seed, Some(block_size), Some(buffer_size))?;
         let shuffling = shuffling.with_sample(self.sample)?;
         for design in points.iter_mut().filter_map(|point| point.hyperparameters.design.as_mut()) {
             design.seed = shuffling.seed;
@@ -270,7 +290,7 @@ impl TrainArguments {
             shuffling,
             name: self.name,
             options,
-            loader: Loader::parse(self.loader.ok_or(Error::NullArgument("loader"))?)?,
+            loader: Loader::parse(or_default(self.loader, default::LOADER))?,
             workers,
             resume,
         })

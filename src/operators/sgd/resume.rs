@@ -1,6 +1,6 @@
 //! Argument `warm_start`: to go on where the training of a model has ended.
 //!
-//! What the arguments leave at their defaults is as it was in that training, so that a call with `warm_start` alone, on
+//! What the arguments do not say is as it was in that training, so that a call with `warm_start` alone, on
 //! the same source, trains the model that so many more epochs would have trained.
 
 use super::options::KNOWN;
@@ -133,7 +133,7 @@ impl Resume {
     /// [`Error::WarmStart`]
     pub fn trainer(&self, hyper: Hyperparameters, dim: usize, outputs: usize, sparse: bool) -> Result<Trainer> {
         let model = &self.model;
-        let hint = "Continue with the optimizer, batch_size, l1, schedule and hidden layers that it was trained with; leave them out to do so.";
+        let hint = "Continue with the optimizer, batch_size, l1, schedule, hidden_layers, activation and output that it was trained with; leave them out to do so.";
         let trainer = Trainer::resume(hyper, outputs, sparse, &self.trainer);
         let trainer = trainer.map_err(|unfit| {
             refuse(model, &unfit.to_string(), if unfit == Unfit::Malformed { DAMAGED } else { hint })
@@ -181,6 +181,13 @@ fn check_record(arguments: &TrainArguments, model: &Model, record: &Map<String, 
         };
         return Err(refuse(model, reason, "Leave option standardize out to continue as it was trained."));
     }
+    if let FeatureKind::Sparse { index_base } = model.feature_kind
+        && let Some(given) = says("index_base").and_then(Value::as_f64)
+        && given != f64::from(index_base)
+    {
+        let reason = format!("it was trained with index_base {index_base}");
+        return Err(refuse(model, &reason, "Leave option index_base out to continue as it was trained."));
+    }
     let best = Some("best");
     if says("keep").and_then(Value::as_str) == best && record.get("keep").and_then(Value::as_str) != best {
         let hint = "Leave option keep out, or give it to the first training too.";
@@ -202,25 +209,18 @@ fn inherit_group(arguments: &mut TrainArguments, record: &Map<String, Value>) ->
 /// Gives the arguments what they leave open.
 fn inherit(arguments: &mut TrainArguments, model: &Model, record: &Map<String, Value>) -> Result<()> {
     let hint = "Leave argument model out, or say what the model is.";
-    match arguments.model.as_deref() {
-        Some("logistic") => arguments.model = Some(model.kind.name().to_owned()),
-        Some(kind) if kind != model.kind.name() => {
-            return Err(refuse(model, &format!("it is a {} model", model.kind.name()), hint));
-        }
-        _ => {}
+    if arguments.model.as_ref().is_some_and(|kind| kind != model.kind.name()) {
+        return Err(refuse(model, &format!("it is a {} model", model.kind.name()), hint));
     }
-    if arguments.label.as_deref() == Some("label") {
-        arguments.label = Some(model.label.clone());
-    }
+    arguments.model = Some(model.kind.name().to_owned());
+    arguments.label.get_or_insert_with(|| model.label.clone());
     let text = |key: &str| record.get(key).and_then(Value::as_str).map(str::to_owned);
-    for (argument, default, key) in [
-        (&mut arguments.shuffle, "corgipile", "shuffle"),
-        (&mut arguments.block_size, "auto", "block_size"),
-        (&mut arguments.buffer_size, "10%", "buffer_size"),
+    for (argument, key) in [
+        (&mut arguments.shuffle, "shuffle"),
+        (&mut arguments.block_size, "block_size"),
+        (&mut arguments.buffer_size, "buffer_size"),
     ] {
-        if argument.as_deref() == Some(default) {
-            *argument = text(key).or(argument.take());
-        }
+        *argument = argument.take().or_else(|| text(key));
     }
     arguments.seed = arguments.seed.or(record.get("seed").and_then(Value::as_i64));
     arguments.sample = arguments.sample.or(record.get("sample").and_then(Value::as_f64));

@@ -99,11 +99,13 @@ impl Member {
             }
             let start = Instant::now();
             if self.batch_size == 1 {
-                trainer.begin_buffer(tuples.iter().copied().max().unwrap_or(0));
-                learn(trainer, batch, outputs, 0..tuples[self.index])?;
+                let own = 0..tuples[self.index];
+                trainer.begin_buffer(tuples.iter().copied().max().unwrap_or(0), batch, own.clone())?;
+                learn(trainer, batch, outputs, own)?;
                 trainer.average_together(&tuples, &mut self.ways)?;
             } else {
-                trainer.begin_buffer(tuples.iter().sum());
+                let own = 0..tuples[self.index];
+                trainer.begin_buffer_together(tuples.iter().sum(), batch, own, &mut self.ways)?;
                 self.mini_batches(trainer, batch, outputs, &tuples, &mut pending)?;
             }
             self.compute += start.elapsed();

@@ -302,7 +302,6 @@ fn without_a_worker_the_leader_loads_and_says_why() {
     db.rejects("SELECT corgipile_train('t', loader => 'thread')", "22023")
         .says(&["unknown loader", "thread"])
         .hints(&["auto, worker, in_process"]);
-    db.rejects("SELECT corgipile_train('t', loader => NULL)", "22004").says(&["loader"]);
 }
 
 #[test]

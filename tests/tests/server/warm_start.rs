@@ -311,3 +311,149 @@ fn a_model_that_was_granted_is_trained_on_as_ones_own() {
     db.run(&format!("REVOKE SELECT ON t FROM {friend}"));
     f.fails_with(&format!("SELECT corgipile_train('t', warm_start => '{}')", theirs[0].model_id), "42501").says(&["t"]);
 }
+
+/// Both ways in which the function is run: as a node of the plan, and as a function.
+fn both_ways(arguments: &str) -> [String; 2] {
+    [
+        format!("SELECT max(model_id) FROM corgipile_train({arguments})"),
+        format!("SELECT max((r).model_id) FROM (SELECT corgipile_train({arguments}) AS r) AS rows"),
+    ]
+}
+
+#[test]
+fn an_argument_that_is_given_is_honoured_also_if_it_is_the_default() {
+    let mut db = Database::new();
+    table(&mut db);
+    db.run("ALTER TABLE t ADD label text; UPDATE t SET label = answer");
+    db.run("VACUUM FULL t");
+    let first = r#"'t', label => 'answer', features => '{x}', name => 'm', max_epochs => 2, seed => 7, learning_rate => 0.5,
+                   shuffle => 'no_shuffle', block_size => '16kB', buffer_size => '50%', sample => 0.5,
+                   options => '{"decay": 0.5, "batch_size": 8, "l2": 0.01, "tolerance": 0, "patience": 3,
+                                "validation_fraction": 0.2, "validation_by": "block", "keep": "best", "class_weight": "balanced"}'"#;
+    db.train(first);
+    let record =
+        "SELECT COALESCE(hyperparameters->>'%', 'default'), label_column FROM corgipile.models WHERE model_id = ";
+    let mut says = |given: &str, key: &str, expected: &str| {
+        for sql in both_ways(&format!("'t', warm_start => 'm', max_epochs => 1{given}")) {
+            let id: i64 = db.value(&sql);
+            let (value, label) = {
+                let line = db.line(&format!("{}{id}", record.replace('%', key)));
+                let (value, label) = line.split_once('|').unwrap();
+                (value.to_owned(), label.to_owned())
+            };
+            assert_eq!(if key == "label" { label } else { value }, expected, "{sql}");
+        }
+    };
+    // nothing given, or NULL
+    for (argument, value) in [
+        ("label", "answer"),
+        ("shuffle", "no_shuffle"),
+        ("block_size", "16kB"),
+        ("buffer_size", "50%"),
+        ("sample", "0.5"),
+        ("seed", "7"),
+        ("learning_rate", "0.5"),
+    ] {
+        says("", argument, value);
+        says(&format!(", {argument} => NULL"), argument, value);
+    }
+    for (argument, default) in [
+        ("model", "'logistic'"),
+        ("label", "'label'"),
+        ("shuffle", "'corgipile'"),
+        ("block_size", "'auto'"),
+        ("buffer_size", "'10%'"),
+        ("seed", "0"),
+        ("learning_rate", "0.01"),
+        ("sample", "1"),
+        ("workers", "1"),
+    ] {
+        let key = argument;
+        let expected = if argument == "model" { "default" } else { default.trim_matches('\'') };
+        says(&format!(", {argument} => {default}"), key, expected);
+    }
+    for (options, key, expected) in [
+        (r#"{"decay": 0.95}"#, "decay", "0.95"),
+        (r#"{"schedule": "exponential"}"#, "decay", "0.95"),
+        (r#"{"l2": 0}"#, "l2", "0"),
+        (r#"{"tolerance": 0.001}"#, "tolerance", "0.001"),
+        (r#"{"patience": 5}"#, "patience", "5"),
+        (r#"{"keep": "last"}"#, "keep", "default"),
+        (r#"{"validation_fraction": 0.2, "validation_by": "row"}"#, "validation_by", "row"),
+    ] {
+        let expected = if expected == "0" { "0.0" } else { expected };
+        says(&format!(", options => '{options}'"), key, expected);
+        says(&format!(", grid => '[{{\"learning_rate\": 0.01}}]', options => '{options}'"), "learning_rate", "0.01");
+    }
+    // twenty epochs are the default, whatever the first training had
+    assert_eq!(
+        db.value::<i64>(
+            "SELECT count(*) FROM corgipile_train('t', warm_start => 'm', options => '{\"patience\": 99}')"
+        ),
+        20
+    );
+    assert_eq!(db.value::<i64>("SELECT count(*) FROM corgipile_train('t', warm_start => 'm', max_epochs => 20, options => '{\"patience\": 99}')"), 20);
+}
+
+#[test]
+fn a_default_that_does_not_fit_the_model_is_refused_by_name() {
+    let mut db = Database::new();
+    table(&mut db);
+    let mut fails = |first: &str, again: &str, words: &[&str]| {
+        let id = db.train(&format!("'t', {first}, max_epochs => 1, seed => 1"))[0].model_id;
+        for sql in both_ways(&format!("'t', warm_start => '{id}', max_epochs => 1, {again}")) {
+            db.fails_with(&sql, "22023").says(words);
+        }
+    };
+    let x = "label => 'answer', features => '{x}'";
+    fails(&format!("{x}, model => 'svm'"), "model => 'logistic'", &["svm model"]);
+    let mut option = |first: &str, again: &str, words: &[&str]| {
+        fails(&format!("{x}, options => '{first}'"), &format!("options => '{again}'"), words);
+    };
+    option(r#"{"optimizer": "adam"}"#, r#"{"optimizer": "sgd"}"#, &["optimizer"]);
+    option(r#"{"optimizer": "adam"}"#, r#"{"beta1": 0.9}"#, &["beta1"]);
+    option(r#"{"batch_size": 8}"#, r#"{"batch_size": 1}"#, &["batch_size"]);
+    option(r#"{"l1": 0.1}"#, r#"{"l1": 0}"#, &["l1"]);
+    option(r#"{"schedule": "theorem1", "mu": 1}"#, r#"{"schedule": "exponential"}"#, &["schedule"]);
+    option(r#"{"standardize": true}"#, r#"{"standardize": false}"#, &["standardized"]);
+    option(
+        r#"{"validation_fraction": 0.2, "validation_by": "block"}"#,
+        r#"{"validation_by": "row"}"#,
+        &["validation_by"],
+    );
+    let sparse = r#"label => 'answer', features => '{k,v}', options => '{"index_base": 0}'"#;
+    fails(sparse, r#"options => '{"index_base": 1}'"#, &["index_base"]);
+    let network = r#"model => 'mlp', label => 'answer', features => '{x}', options => '{"activation": "relu", "hidden_layers": [3], "output": "softmax"}'"#;
+    fails(network, r#"options => '{"activation": "sigmoid"}'"#, &["activation"]);
+    fails(network, r#"options => '{"output": "sigmoid"}'"#, &["output"]);
+    fails(network, r#"options => '{"hidden_layers": [16, 16]}'"#, &["hidden"]);
+}
+
+#[test]
+fn the_defaults_that_the_function_does_not_declare_are_in_its_comment() {
+    let mut db = Database::new();
+    table(&mut db);
+    let comment = db.line("SELECT obj_description(oid, 'pg_proc') FROM pg_proc WHERE proname = 'corgipile_train'");
+    let declared = "SELECT pg_get_function_arguments(oid) FROM pg_proc WHERE proname = 'corgipile_train'";
+    assert_eq!(
+        db.line(declared).matches("DEFAULT NULL").count(),
+        17,
+        "all but source, whose values could not be told apart"
+    );
+    // what a training with the arguments of the comment is, one without them is, too
+    let arguments =
+        "model => 'logistic', label => 'label', max_epochs => 20, shuffle => 'corgipile', block_size => 'auto',
+                     buffer_size => '10%', loader => 'auto', workers => 1";
+    for argument in arguments.split(", ").map(|argument| argument.trim().replace(" => ", " ").replace('\'', "")) {
+        assert!(comment.contains(&argument), "{argument} in {comment}");
+    }
+    db.run("ALTER TABLE t RENAME answer TO label");
+    let [one, other] = ["", arguments].map(|arguments| {
+        let comma = if arguments.is_empty() { "" } else { ", " };
+        let epochs = db.train(&format!("'t', features => '{{x}}', seed => 3{comma}{arguments}"));
+        assert_eq!(epochs.len(), 20);
+        let id = epochs[0].model_id;
+        (db.model(id).bits(), db.line(&format!("SELECT hyperparameters FROM corgipile.models WHERE model_id = {id}")))
+    });
+    assert_eq!(one, other);
+}

@@ -25,7 +25,7 @@ pub(crate) struct Arrays<'a> {
     pub(crate) out: &'a mut [f32],
     /// Dense: a row of `stride`.
     pub(crate) row: &'a mut [f32],
-    /// Sparse, per feature: the bits of [`Head::taken`] when l1 last took from it, low half first.
+    /// Sparse, per feature: the bits of [`Head::taken`] when it last paid, low half first.
     pub(crate) taken: &'a mut [u32],
     /// Sparse, per feature: [`Head::time`] when it was last brought up to date.
     pub(crate) last: &'a mut [u32],

@@ -304,7 +304,7 @@ fn step_along<S: Simd>(simd: S, head: &mut Head, arrays: &mut Arrays, row: &[Chu
         weights[lane / LANES][lane % LANES] = 0.0;
         *intercept += slope * step.rate;
     }
-    cut_all(arrays.weights, step.cut);
+    cut_all(arrays.weights, &mut head.taken, step.cut);
 }
 
 /// Makes the step of the pending gradient.
@@ -325,7 +325,7 @@ pub(crate) fn step(head: &mut Head, arrays: &mut Arrays) {
         arrays.gradient.fill(0.0);
         intercepts.gradient.fill(0.0);
     }
-    cut_all(arrays.weights, step.cut);
+    cut_all(arrays.weights, &mut head.taken, step.cut);
 }
 
 /// Keeps the scale in [1/2, 1] before a step by powers of two, which is exact.
@@ -333,6 +333,7 @@ pub(crate) fn step(head: &mut Head, arrays: &mut Arrays) {
 fn rescale(head: &mut Head, weights: &mut [f32]) {
     while head.scale < 0.5 {
         head.scale *= 2.0;
+        head.taken *= 0.5;
         weights.iter_mut().for_each(|w| *w *= 0.5);
     }
 }

@@ -37,7 +37,8 @@ pub(crate) struct Head {
     /// weights are `scale` times what the array holds: the penalty of l2 goes here. In f64, because the factor of one step
     /// may differ from 1 by less than f32 can tell
     pub(crate) scale: f64,
-    /// sparse: what l1 has taken from every weight's magnitude since the last sweep, in units of the array
+    /// what l1 has taken from every weight's magnitude so far, in units of the array, but for a [multiple](super::update::wrap)
+    /// of what every weight's last digit is
     pub(crate) taken: f64,
     /// 1 - β1^t and 1 - β2^t after t steps of adam
     pub(crate) unbiased: [f64; 2],
@@ -272,8 +273,8 @@ impl Head {
         let mut cut = 0.0;
         if self.has_l1() {
             self.unpaid += 1;
-            // A payment of a thousandth of the learning rate is as small as f32 can be trusted with: smaller penalties
-            // are gathered until they come to that (Langford et al. call the number of steps K).
+            // going through all weights takes time: penalties are gathered until they come to a thousandth of the
+            // learning rate, which is little beside a step (Langford et al. call the number of steps K)
             if self.threshold() * f64::from(self.unpaid) > self.rate * PAYMENT {
                 cut = self.pay();
             }

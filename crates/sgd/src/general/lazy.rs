@@ -13,7 +13,7 @@ use tuples::LANES;
 use super::arrays::Arrays;
 use super::head::Head;
 use super::sparse::weights_of;
-use super::update::{cut, flush};
+use super::update::{F64_CUTS, cut, due, flush, wrap};
 use crate::Optimizer;
 
 /// Brings features up to date.
@@ -22,12 +22,12 @@ pub(crate) fn bring_up_to_date(head: &Head, arrays: &mut Arrays, features: impl 
     match head.optimizer() {
         Optimizer::Sgd => {
             for j in features {
-                let owed = owed(head, arrays, j);
-                // what would be lost in the weight's last digits is left to be taken later, with more of it
-                let greatest = weights_of(arrays.weights, head, j).iter().fold(0.0f32, |most, u| most.max(u.abs()));
-                if owed > f64::from(greatest) * NOTICED {
+                let before = paid(head, arrays, j);
+                if before != head.taken {
                     pay(head, arrays, j);
-                    weights_of(arrays.weights, head, j).iter_mut().for_each(|u| *u = cut(*u, owed as f32));
+                    for u in weights_of(arrays.weights, head, j) {
+                        *u = cut(*u, due(*u, before, head.taken) as f32);
+                    }
                 }
             }
         }
@@ -46,54 +46,51 @@ pub(crate) fn bring_up_to_date(head: &Head, arrays: &mut Arrays, features: impl 
     }
 }
 
-/// A share of a weight that is noticed in f32.
-const NOTICED: f64 = 1.0 / (1 << 20) as f64;
-
 /// Brings all features up to date, pays l1, and folds the scale into the weights.
 #[inline(always)]
 pub(crate) fn sweep(head: &mut Head, arrays: &mut Arrays) {
     if head.is_lazy() {
         head.taken += head.pay();
         bring_up_to_date(head, arrays, 0..head.dim as usize);
-        if head.is_sgd() {
-            settle(head, arrays);
-        }
-        arrays.taken.fill(0);
         arrays.last.fill(0);
     }
     if head.scale != 1.0 {
         let scale = head.scale as f32;
         arrays.weights.iter_mut().for_each(|u| *u *= scale);
     }
-    (head.taken, head.time, head.scale) = (0.0, 0, 1.0);
+    head.taken = wrap(head.taken * head.scale, head.threshold(), F64_CUTS);
+    (head.time, head.scale) = (0, 1.0);
+    pay_all(head, arrays);
 }
 
-/// Takes what is owed from every weight, noticed or not.
+/// Says that no feature has anything to pay.
 #[inline(always)]
-fn settle(head: &Head, arrays: &mut Arrays) {
-    for j in 0..head.dim as usize {
-        let owed = owed(head, arrays, j) as f32;
-        if owed > 0.0 {
-            weights_of(arrays.weights, head, j).iter_mut().for_each(|u| *u = cut(*u, owed));
-        }
-    }
+pub(crate) fn pay_all(head: &Head, arrays: &mut Arrays) {
+    let bits = bits(head.taken);
+    arrays.taken.as_chunks_mut::<2>().0.fill(bits);
 }
 
-/// What l1 has still to take from feature `j`.
+/// What l1 had taken from every weight when feature `j` last paid. What the feature owes since then, its weights pay as far
+/// as their last digits go.
 #[inline(always)]
-fn owed(head: &Head, arrays: &Arrays, j: usize) -> f64 {
+fn paid(head: &Head, arrays: &Arrays, j: usize) -> f64 {
     match arrays.taken.get(2 * j..2 * j + 2) {
-        Some(&[low, high]) => (head.taken - f64::from_bits(u64::from(low) | u64::from(high) << 32)).max(0.0),
-        _ => 0.0,
+        Some(&[low, high]) => f64::from_bits(u64::from(low) | u64::from(high) << 32),
+        _ => head.taken,
     }
+}
+
+#[inline(always)]
+fn bits(taken: f64) -> [u32; 2] {
+    let bits = taken.to_bits();
+    [bits as u32, (bits >> 32) as u32]
 }
 
 /// Says that l1 has nothing to take from feature `j` any more.
 #[inline(always)]
 fn pay(head: &Head, arrays: &mut Arrays, j: usize) {
-    if let Some([low, high]) = arrays.taken.get_mut(2 * j..2 * j + 2) {
-        let bits = head.taken.to_bits();
-        (*low, *high) = (bits as u32, (bits >> 32) as u32);
+    if let Some(place) = arrays.taken.get_mut(2 * j..2 * j + 2) {
+        place.copy_from_slice(&bits(head.taken));
     }
 }
 
@@ -118,8 +115,8 @@ fn of_missed(head: &Head, n: u32, shrunk: f64) -> f64 {
 #[inline(always)]
 fn coast(head: &Head, arrays: &mut Arrays, beta: f64, j: usize) {
     let n = missed(head, arrays, j);
-    let owed = owed(head, arrays, j);
-    if n == 0 && owed == 0.0 {
+    let before = paid(head, arrays, j);
+    if n == 0 && before == head.taken {
         return;
     }
     pay(head, arrays, j);
@@ -127,6 +124,7 @@ fn coast(head: &Head, arrays: &mut Arrays, beta: f64, j: usize) {
     let outputs = head.outputs as usize;
     for i in j * outputs..(j + 1) * outputs {
         let (u, v) = (&mut arrays.weights[i], &mut arrays.first[i]);
+        let owed = due(*u, before, head.taken);
         if *v != 0.0 || owed > 0.0 {
             *u = glide.end((*u).into(), (*v).into(), owed) as f32;
             *v = flush((f64::from(*v) * glide.fade) as f32);
@@ -293,8 +291,8 @@ impl Fading {
     #[inline(always)]
     fn add(&mut self, head: &Head, arrays: &mut Arrays, j: usize) {
         let n = missed(head, arrays, j);
-        let owed = owed(head, arrays, j);
-        if n == 0 && owed == 0.0 {
+        let paid = paid(head, arrays, j);
+        if n == 0 && paid == head.taken {
             return;
         }
         pay(head, arrays, j);
@@ -310,6 +308,7 @@ impl Fading {
             let (m, v) = (arrays.first[place], arrays.second[place]);
             arrays.first[place] = flush((f64::from(m) * fade[0]) as f32);
             arrays.second[place] = flush((f64::from(v) * fade[1]) as f32);
+            let owed = due(arrays.weights[place], paid, head.taken);
             if m == 0.0 || n == 0 {
                 arrays.weights[place] = cut(arrays.weights[place], owed as f32);
                 continue;
@@ -376,9 +375,12 @@ impl Fading {
             self.unbiased[1][i] = self.unbiased[1][i] * keep2 + (1.0 - keep2);
             self.rate[i] *= self.reciprocal;
             let by = self.owed[i].min(self.threshold * self.rate[i]);
-            let u = cut(self.u[i] + self.next(i), by);
+            let free = self.u[i] + self.next(i);
+            let u = cut(free, by);
+            // what the weight has not noticed is still owed
+            let by = if u == 0.0 { by } else { free.abs() - u.abs() };
             self.u[i] = if left { u } else { self.u[i] };
-            self.owed[i] -= if left { by } else { 0.0 };
+            self.owed[i] = if left { (self.owed[i] - by).max(0.0) } else { self.owed[i] };
         }
     }
 }

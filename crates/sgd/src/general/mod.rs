@@ -138,7 +138,8 @@ impl Kernel for Settle<'_> {
                 dense::step(head, &mut arrays);
             }
             if head.has_l1() {
-                cut_all(arrays.weights, head.pay());
+                let cut = head.pay();
+                cut_all(arrays.weights, &mut head.taken, cut);
             }
         }
     }

@@ -73,12 +73,14 @@ impl General {
     /// Makes parameters and moments the mean of those of all processes, each with its share. There is no pending gradient.
     pub(crate) fn average_together<E: Exchange>(&mut self, shares: &[f64], exchange: &mut E) -> Result<(), E::Error> {
         self.sweep();
-        self.agree(exchange)?;
         let scale = self.head.scale as f32;
+        self.head.taken *= self.head.scale;
         self.head.scale = 1.0;
+        self.agree(exchange, shares)?;
         let used = self.head.dim as usize * self.head.outputs as usize;
         let sparse = self.head.sparse();
-        let arrays = arrays(&self.head, self.memory.as_mut());
+        let mut arrays = arrays(&self.head, self.memory.as_mut());
+        lazy::pay_all(&self.head, &mut arrays);
         arrays.weights.iter_mut().for_each(|w| *w *= scale);
         let intercepts = arrays.intercepts;
         for numbers in [arrays.weights, arrays.first, arrays.second] {
@@ -91,15 +93,17 @@ impl General {
         Ok(())
     }
 
-    /// Makes dimensions and the count of steps those of whoever has most of them.
-    fn agree<E: Exchange>(&mut self, exchange: &mut E) -> Result<(), E::Error> {
-        let Head { dim, steps, unbiased: [first, second], .. } = self.head;
-        let mine = [dim, steps, first.to_bits(), second.to_bits()];
+    /// Makes dimensions and the count of steps those of whoever has most of them, and what l1 has taken the mean.
+    fn agree<E: Exchange>(&mut self, exchange: &mut E, shares: &[f64]) -> Result<(), E::Error> {
+        let Head { dim, steps, unbiased: [first, second], taken, .. } = self.head;
+        let mine = [dim, steps, first.to_bits(), second.to_bits(), taken.to_bits()];
         let all = exchange.gather_all(bytemuck::cast_slice(&mine))?;
         let numbers = all.iter().filter_map(|words| bytemuck::try_pod_read_unaligned(bytemuck::cast_slice(words)).ok());
         let mut most = dim;
-        for [dim, steps, first, second] in numbers.collect::<Vec<[u64; 4]>>() {
+        self.head.taken = 0.0;
+        for ([dim, steps, first, second, taken], share) in numbers.collect::<Vec<[u64; 5]>>().into_iter().zip(shares) {
             most = most.max(dim);
+            self.head.taken += share * f64::from_bits(taken);
             if steps > self.head.steps {
                 self.head.steps = steps;
                 self.head.unbiased = [f64::from_bits(first), f64::from_bits(second)];

@@ -64,6 +64,8 @@ pub(crate) struct Neural {
     unbiased: [f64; 2],
     /// steps whose l1 has not been taken from the weights yet
     unpaid: u32,
+    /// what l1 has taken from every weight's magnitude so far, as [`cut_all`](crate::general::cut_all) has it
+    taken: f64,
     pub(crate) totals: Totals,
     /// tuples in the gradient
     pending: usize,
@@ -136,6 +138,7 @@ impl Neural {
             rate: hyper.learning_rate,
             unbiased: [0.0; 2],
             unpaid: 0,
+            taken: 0.0,
             totals: Totals::default(),
             pending: 0,
             rows: Rows::new(sparse, dim, level),

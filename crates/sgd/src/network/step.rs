@@ -79,7 +79,7 @@ impl Neural {
         let cut = f64::from(self.unpaid) * self.rate * self.hyper.l1 / self.scale;
         self.unpaid = 0;
         let weights = self.weights();
-        cut_all(&mut self.numbers[..weights], cut);
+        cut_all(&mut self.numbers[..weights], &mut self.taken, cut);
     }
 
     /// Makes the scale 1.
@@ -89,6 +89,7 @@ impl Neural {
         }
         let (scale, weights) = (self.scale as f32, self.weights());
         self.numbers[..weights].iter_mut().for_each(|w| *w *= scale);
+        self.taken *= self.scale;
         self.scale = 1.0;
     }
 }

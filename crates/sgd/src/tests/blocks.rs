@@ -9,9 +9,9 @@ use crate::{Evaluation, Hyperparameters, LinearModel, ModelKind, Optimizer, Trai
 
 /// A matrix that is kept as it is, multiplied entry by entry.
 #[derive(Debug)]
-struct Plain {
-    columns: usize,
-    entries: Vec<f32>,
+pub(super) struct Plain {
+    pub(super) columns: usize,
+    pub(super) entries: Vec<f32>,
 }
 
 impl Matrix for Plain {
@@ -79,7 +79,7 @@ fn train(hyper: Hyperparameters, outputs: usize, batch: &Batch) -> (LinearModel,
     let mut trainer = Trainer::new(hyper, batch.dim(), outputs, false).unwrap();
     let losses = (0..3).map(|_| {
         trainer.begin_epoch();
-        trainer.begin_buffer(batch.tuples_in_order());
+        trainer.begin_buffer(batch.tuples_in_order(), batch, 0..batch.order().len()).unwrap();
         trainer.learn(batch, 0..batch.order().len()).unwrap();
         let report = trainer.end_epoch().unwrap();
         assert_eq!(report.tuples, batch.tuples_in_order() as u64);

@@ -240,9 +240,9 @@ fn theorem_1_sets_the_rate_of_each_buffer_and_averages_the_models_after_them() {
         let batch = if sparse { sparse_of(tuples) } else { batch_of(1, tuples) };
         let mut trainer = Trainer::new(hyper, 1, 1, sparse).unwrap();
         trainer.begin_epoch();
-        trainer.begin_buffer(400);
+        trainer.begin_buffer(400, &batch, 0..2).unwrap();
         trainer.learn(&batch, 0..2).unwrap();
-        trainer.begin_buffer(100);
+        trainer.begin_buffer(100, &batch, 0..1).unwrap();
         trainer.learn(&batch, 0..1).unwrap();
         let report = trainer.end_epoch().unwrap();
         // 6 / (400 * 0.5 * (s + 2)); the second buffer is smaller, but counts like the first
@@ -252,7 +252,7 @@ fn theorem_1_sets_the_rate_of_each_buffer_and_averages_the_models_after_them() {
         let average = (27.0 * iterates[0] + 64.0 * iterates[1]) / 91.0;
         assert!((f64::from(trainer.model().unwrap().intercepts[0]) - average).abs() < 1e-8);
         trainer.begin_epoch();
-        trainer.begin_buffer(400);
+        trainer.begin_buffer(400, &batch, 0..2).unwrap();
         trainer.learn(&batch, 0..1).unwrap();
         trainer.end_epoch().unwrap();
         let third = iterates[1] + 0.03 / 5.0;
@@ -270,7 +270,7 @@ fn theorem_1_begins_with_the_learning_rate_unless_a_is_given() {
         let batch = batch_of(1, [(1.0, &[0.0][..])]);
         [(); 2].map(|()| {
             trainer.begin_epoch();
-            trainer.begin_buffer(1000);
+            trainer.begin_buffer(1000, &batch, 0..1).unwrap();
             trainer.learn(&batch, 0..1).unwrap();
             trainer.end_epoch().unwrap().learning_rate
         })

@@ -8,9 +8,11 @@ mod flat;
 mod general;
 mod hand;
 mod judgement;
+mod owed;
 mod reference;
 mod steps;
 mod textbook;
+mod theorem;
 mod together;
 
 use tuples::Batch;

@@ -101,7 +101,7 @@ impl Tuples {
 }
 
 /// What each of several trainers has in the end, each of which takes every k-th tuple of the order, in turns.
-fn together(
+pub(super) fn together(
     hyper: Hyperparameters,
     batch: &Batch,
     outputs: usize,
@@ -120,7 +120,7 @@ fn together(
         let mut reports = Vec::new();
         for _ in 0..epochs {
             trainer.begin_epoch();
-            trainer.begin_buffer(tuples);
+            trainer.begin_buffer_together(tuples, &own, 0..own.len(), &mut exchange).unwrap();
             if hyper.batch_size == 1 {
                 trainer.learn(&own, 0..own.len()).unwrap();
                 trainer.average_together(&shares, &mut exchange).unwrap();
@@ -152,7 +152,7 @@ fn alone(hyper: Hyperparameters, batch: &Batch, outputs: usize, epochs: u32) -> 
     let mut reports = Vec::new();
     for _ in 0..epochs {
         trainer.begin_epoch();
-        trainer.begin_buffer(batch.order().len());
+        trainer.begin_buffer(batch.order().len(), batch, 0..batch.order().len()).unwrap();
         trainer.learn(batch, 0..batch.order().len()).unwrap();
         reports.push(trainer.end_epoch().unwrap());
     }
