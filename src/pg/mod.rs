@@ -10,6 +10,7 @@ pub mod arguments;
 pub mod array;
 pub mod custom_scan;
 pub mod distinct;
+pub mod executor;
 pub mod explain;
 pub mod files;
 mod fold;

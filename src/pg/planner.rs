@@ -4,6 +4,7 @@
 //! other function, and the table read as any other table.
 
 use super::custom_scan::{CustomScan, Methods};
+use super::executor::extension_nodes::has_only_paths_of_postgres;
 use pgrx::prelude::*;
 use std::cell::Cell;
 use std::ffi::{CStr, CString, c_int, c_void};
@@ -181,6 +182,7 @@ unsafe fn reads_one_table(
             && plain_table
             && pg_sys::bms_num_members((*root).all_baserels) == 1
             && !pg_sys::is_dummy_rel(rel)
+            && has_only_paths_of_postgres(rel)
             && is_heap((*rte).relid)
     }
 }

@@ -24,6 +24,7 @@ mod mlp;
 mod model_kinds;
 mod models;
 mod options;
+mod other_extensions;
 mod partitions;
 mod parts;
 mod planner;
