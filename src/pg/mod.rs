@@ -12,6 +12,7 @@ pub mod custom_scan;
 pub mod distinct;
 pub mod executor;
 pub mod explain;
+pub mod extension_lock;
 pub mod files;
 mod fold;
 pub mod heap;
