@@ -317,6 +317,12 @@ pub enum Error {
     Encoding,
     #[error("relation corgipile.{0} does not exist")]
     NoModelTable(String),
+    #[error("relation \"{0}\" does not exist")]
+    /// although it did when it was looked up
+    Dropped(String),
+    #[error("the table whose rows corgipile_shuffle() gives does not exist")]
+    /// any more; its name is not known
+    DroppedRowType,
     #[error("name of the training source changed while it was being looked up")]
     SourceChanged,
     #[error("invalid value for type corgipile.sgd_state: {0}")]
@@ -516,7 +522,7 @@ impl Error {
             }
             Error::TemporaryFile { .. } => Code::ERRCODE_IO_ERROR,
             Error::CorruptModel(..) => Code::ERRCODE_DATA_CORRUPTED,
-            Error::NoModelTable(_) => Code::ERRCODE_UNDEFINED_TABLE,
+            Error::NoModelTable(_) | Error::Dropped(_) | Error::DroppedRowType => Code::ERRCODE_UNDEFINED_TABLE,
             Error::SourceChanged => Code::ERRCODE_T_R_SERIALIZATION_FAILURE,
             Error::MalformedTocBytes(_) => Code::ERRCODE_INVALID_BINARY_REPRESENTATION,
             Error::DamagedToc(_) => Code::ERRCODE_DATA_CORRUPTED,
@@ -603,6 +609,8 @@ impl Error {
             },
             Error::Encoding => fixed("Use corgipile in a database with the encoding UTF8."),
             Error::NoModelTable(_) => fixed("Extension corgipile was dropped meanwhile, or its table renamed."),
+            Error::Dropped(_) => fixed("It was dropped while the statement waited for it."),
+            Error::DroppedRowType => fixed("It was dropped; prepare the statement anew, or run DISCARD PLANS."),
             Error::Unknown { what, known, .. } => Some(format!("Known {what} are: {known}.")),
             Error::InvalidArgument { hint, .. } => hint.clone(),
             Error::InvalidModel { hint, .. } => Some(hint.clone()),

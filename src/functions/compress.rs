@@ -6,6 +6,7 @@ use crate::operators::sgd::check_features;
 use crate::operators::{MAX_WEIGHTS, Nulls, Shuffling, Source};
 use crate::pg::arguments::{Arguments, Call};
 use crate::pg::array::{AnyArray, free};
+use crate::pg::extension_lock::keep_extension;
 use crate::pg::query::Running;
 use crate::pg::relation::{base_type, compressed_type, new_name, qualified_type_name, quote_identifier};
 use crate::pg::spi::{Connection, Sees};
@@ -189,6 +190,7 @@ fn corgipile_compress(fcinfo: pg_sys::FunctionCallInfo) -> Value {
 /// Reads the source and writes the table.
 fn compress(arguments: &Arguments) -> Result<Written> {
     let start = Instant::now();
+    keep_extension();
     let places = Places { label: 2, features: 3, batch_rows: 4, order: 6, seed: 7 };
     let mut request = Request::of(arguments, &places)?;
     let destination: String = arguments.get(1).ok_or(Error::NullArgument("destination"))?;

@@ -4,14 +4,14 @@ use super::features::FeatureKind;
 use super::model::{Model, as_numbers};
 use super::{NewModel, Unseen};
 use crate::error::{Error, Result, excerpt};
-use crate::pg::jsonb;
+use crate::pg::jsonb::{self, Unreadable};
 use crate::pg::model_table::{Key, ModelTable};
 use crate::pg::number::NumberType;
 use crate::pg::relation::{existing_base_type, qualified_type_name};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use pgrx::datum::JsonString;
-use pgrx::{JsonB, pg_sys};
+use pgrx::pg_sys;
 use serde::de::{DeserializeOwned, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
@@ -214,8 +214,14 @@ impl<'a> Keys<'a> {
     /// The value of a key, None if it is not there.
     fn read_as<T: DeserializeOwned>(&self, key: &str, what: &str) -> Result<Option<T>> {
         let Some(raw) = self.0.get(key) else { return Ok(None) };
-        let value = serde_json::from_str(raw.get());
-        value.map(Some).map_err(|_| invalid(key, format!("is not {what}"), None))
+        serde_json::from_str(raw.get()).map(Some).map_err(|error| match Unreadable::of(&error) {
+            Some(Unreadable::TooDeep) => {
+                let hint = format!("Objects and arrays may be nested in {} levels.", Unreadable::LEVELS);
+                invalid(key, Unreadable::TooDeep.reason().to_owned(), Some(hint))
+            }
+            Some(fault) => invalid(key, fault.reason().to_owned(), None),
+            None => invalid(key, format!("is not {what}"), None),
+        })
     }
 
     /// As [`Keys::read_as`], of a value of so many bytes at most.
@@ -559,8 +565,8 @@ fn described(model: &Model) -> Result<(Map<String, Value>, String)> {
             put("activation", json!(network.activation));
             put("output", json!(network.output));
         }
-        let hyperparameters: Option<JsonB> = row.get(c"hyperparameters");
-        put("hyperparameters", hyperparameters.map_or(Value::Null, |JsonB(record)| record));
+        // it was readable when the model was read
+        put("hyperparameters", row.json(c"hyperparameters").ok().flatten().unwrap_or(Value::Null));
         put("skipped", json!(row.get::<i64>(c"skipped")));
         put("preparation_seconds", json!(row.get::<f64>(c"preparation_seconds")));
         put("shuffle_bytes", json!(row.get::<i64>(c"shuffle_bytes")));

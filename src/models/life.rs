@@ -125,7 +125,8 @@ pub fn comment(which: Which, text: Option<&str>) -> Result<()> {
 /// # Errors
 /// Those of [`deploy`]; PostgreSQL's own if there is no such role.
 pub fn grant(which: Which, role: &str) -> Result<()> {
-    let grants = "CASE WHEN $1::oid = ANY (granted_to::oid[]) THEN granted_to ELSE granted_to || $1::oid::regrole END";
+    let grants = "CASE WHEN $1::oid = ANY (granted_to::oid[]) THEN granted_to
+                       ELSE ARRAY(SELECT unnest(granted_to)) || $1::oid::regrole END";
     set_grants(which, model_table::role(role), grants)
 }
 
@@ -134,7 +135,9 @@ pub fn grant(which: Which, role: &str) -> Result<()> {
 /// # Errors
 /// As [`grant`].
 pub fn revoke(which: Which, role: &str) -> Result<()> {
-    set_grants(which, model_table::role_as_shown(role), "array_remove(granted_to, $1::oid::regrole)")
+    // who edits the table may have made it an array of arrays, of which array_remove() removes nothing
+    let grants = "ARRAY(SELECT g.role FROM unnest(granted_to) AS g(role) WHERE g.role::oid IS DISTINCT FROM $1::oid)";
+    set_grants(which, model_table::role_as_shown(role), grants)
 }
 
 fn set_grants(which: Which, role: pg_sys::Oid, grants: &str) -> Result<()> {

@@ -13,6 +13,7 @@ mod names;
 mod state;
 
 use crate::error::{Error, Result};
+use crate::pg::extension_lock::keep_extension;
 use crate::pg::jsonb::Jsonb;
 use crate::pg::model_table::{self, Field, FloatArray, Key, ModelRow, ModelTable, Taken};
 use crate::pg::shared_models::{self, Arrays, Stat};
@@ -71,12 +72,14 @@ pub fn check_name(name: &str) -> Result<()> {
     Err(Error::InvalidArgument { argument: "name", reason, hint: None })
 }
 
-/// Fails if a model with this name could not be stored, before any work is done for it. `function` is what was called.
+/// Fails if a model with this name could not be stored, before any work is done for it, and keeps the extension from being dropped
+/// until it is. `function` is what was called.
 ///
 /// # Errors
 /// [`Error::ModelExists`] in a database without versions; PostgreSQL's own if the transaction is read-only.
 pub fn check_can_store(function: &str, name: Option<&str>) -> Result<()> {
     model_table::prevent_if_read_only(function);
+    keep_extension();
     let Some(name) = name else { return Ok(()) };
     if model_table::has_versions() {
         return Ok(());

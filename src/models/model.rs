@@ -8,8 +8,9 @@ use crate::pg::model_table::ModelRow;
 use crate::pg::number::NumberType;
 use crate::pg::relation::existing_base_type;
 use crate::pg::shared_models::{Arrays, Shared};
-use pgrx::{JsonB, pg_sys};
+use pgrx::{FromDatum, pg_sys};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use sgd::{Activation, Hidden, LinearModel, LinearView, ModelKind, Network, Output, Standardizer};
 use std::cell::Cell;
 use std::ffi::CStr;
@@ -65,7 +66,7 @@ impl Model {
     /// # Errors
     /// [`Error::CorruptModel`]
     pub(super) fn read(id: i64, row: &ModelRow) -> Result<Model> {
-        read(id, row).map_err(|what| Error::CorruptModel(id, what.to_owned()))
+        read(id, row).map_err(|what| Error::CorruptModel(id, what))
     }
 
     /// Reads a row of the table whose numbers are in shared memory.
@@ -73,7 +74,7 @@ impl Model {
     /// # Errors
     /// [`Error::CorruptModel`]
     pub(super) fn read_around(id: i64, row: &ModelRow, shared: Shared) -> Result<Model> {
-        describe(id, row, Numbers::Shared(shared)).map_err(|what| Error::CorruptModel(id, what.to_owned()))
+        describe(id, row, Numbers::Shared(shared)).map_err(|what| Error::CorruptModel(id, what))
     }
 
     /// A model that was given as a value, and is in no table.
@@ -180,7 +181,7 @@ fn view<'a>(arrays: Arrays<'a>, network: Option<&'a Network>) -> LinearView<'a> 
 }
 
 /// The model in a row, or what is wrong with the row.
-fn read(id: i64, row: &ModelRow) -> std::result::Result<Model, &'static str> {
+fn read(id: i64, row: &ModelRow) -> std::result::Result<Model, String> {
     let linear = weights(kind(row)?, row)?;
     let standardizer = standardizer(linear.dim, row)?;
     describe(id, row, Numbers::Own { linear, standardizer })
@@ -192,7 +193,7 @@ fn kind(row: &ModelRow) -> std::result::Result<ModelKind, &'static str> {
 }
 
 /// All of the model in a row but its numbers.
-fn describe(id: i64, row: &ModelRow, numbers: Numbers) -> std::result::Result<Model, &'static str> {
+fn describe(id: i64, row: &ModelRow, numbers: Numbers) -> std::result::Result<Model, String> {
     let kind = kind(row)?;
     let network = network(kind, row)?;
     let (dim, outputs) = match &numbers {
@@ -202,19 +203,18 @@ fn describe(id: i64, row: &ModelRow, numbers: Numbers) -> std::result::Result<Mo
             (dim, outputs)
         }
     };
-    let features: Vec<String> = elements(row.get(c"features")).ok_or("features are NULL")?;
+    let features: Vec<String> = list(row, c"features")?;
     let feature_kind: String = row.get(c"feature_kind").ok_or("feature_kind is NULL")?;
-    let categories: Option<JsonB> = row.get(c"categories");
-    let categories = categories.map(|JsonB(categories)| categories);
+    let categories = json(row, c"categories")?;
     let feature_kind = FeatureKind::read(&feature_kind, &features, categories.as_ref(), row.get(c"index_base"))
         .ok_or("features, feature_kind, categories and index_base do not fit each other")?;
     if feature_kind.dim().is_some_and(|known| known != dim) {
-        return Err("features do not fit the weights");
+        return Err("features do not fit the weights".into());
     }
     let classes = classes(kind, network.map_or(outputs, |network| network.classes(outputs).unwrap_or(0)), row)?;
     let label_type = row.get(c"label_type").unwrap_or(pg_sys::Oid::INVALID);
-    let options: Option<JsonB> = row.get(c"hyperparameters");
-    let option = |key: &str, value: &str| options.as_ref().is_some_and(|JsonB(options)| options[key] == value);
+    let options = json(row, c"hyperparameters")?;
+    let option = |key: &str, value: &str| options.as_ref().is_some_and(|options| options[key] == value);
     Ok(Model {
         id,
         serial: next_serial(),
@@ -239,7 +239,7 @@ fn next_serial() -> u64 {
     LAST.get()
 }
 
-fn weights(kind: ModelKind, row: &ModelRow) -> std::result::Result<LinearModel, &'static str> {
+fn weights(kind: ModelKind, row: &ModelRow) -> std::result::Result<LinearModel, String> {
     const ARRAY: &str = "weights and intercepts are not arrays of one dimension without NULLs";
     let weights = row.floats::<f32>(c"weights").flatten().ok_or(ARRAY)?;
     let intercepts = row.floats::<f32>(c"intercepts").flatten().ok_or(ARRAY)?;
@@ -247,23 +247,23 @@ fn weights(kind: ModelKind, row: &ModelRow) -> std::result::Result<LinearModel, 
         let sizes = network.sizes(weights.len(), intercepts.len());
         let (dim, outputs) = sizes.ok_or("weights, intercepts, hidden_layers and output do not fit each other")?;
         let linear = LinearModel { dim, outputs, weights, intercepts, network: Some(network) };
-        return if linear.is_finite() { Ok(linear) } else { Err("weights are not finite") };
+        return if linear.is_finite() { Ok(linear) } else { Err("weights are not finite".into()) };
     }
     let outputs = intercepts.len();
     let fits = if kind == ModelKind::Softmax { outputs > 1 } else { outputs == 1 };
     if !fits || weights.is_empty() || !weights.len().is_multiple_of(outputs) {
-        return Err("weights and intercepts do not fit each other");
+        return Err("weights and intercepts do not fit each other".into());
     }
     let linear = LinearModel { dim: weights.len() / outputs, outputs, weights, intercepts, network: None };
-    if linear.is_finite() { Ok(linear) } else { Err("weights are not finite") }
+    if linear.is_finite() { Ok(linear) } else { Err("weights are not finite".into()) }
 }
 
 /// The hidden layers of a network.
-fn network(kind: ModelKind, row: &ModelRow) -> std::result::Result<Option<Network>, &'static str> {
+fn network(kind: ModelKind, row: &ModelRow) -> std::result::Result<Option<Network>, String> {
     if kind != ModelKind::Mlp {
         return Ok(None);
     }
-    let sizes: Vec<i32> = elements(row.get(c"hidden_layers")).ok_or("hidden_layers are NULL")?;
+    let sizes: Vec<i32> = list(row, c"hidden_layers")?;
     let sizes: Option<Vec<u32>> = sizes.into_iter().map(|size| u32::try_from(size).ok()).collect();
     let hidden = sizes.and_then(|sizes| Hidden::new(&sizes)).ok_or("hidden_layers cannot be")?;
     let word = |column: &CStr| row.get::<String>(column);
@@ -287,21 +287,33 @@ fn standardizer(dim: usize, row: &ModelRow) -> std::result::Result<Option<Standa
     }
 }
 
-fn classes(kind: ModelKind, outputs: usize, row: &ModelRow) -> std::result::Result<Vec<String>, &'static str> {
-    let classes: Option<Vec<Option<String>>> = row.get(c"classes");
+fn classes(kind: ModelKind, outputs: usize, row: &ModelRow) -> std::result::Result<Vec<String>, String> {
     let expected = match kind {
-        ModelKind::Linear if classes.is_none() => return Ok(Vec::new()),
-        ModelKind::Linear => return Err("it has classes"),
+        ModelKind::Linear if row.list::<String>(c"classes").is_none() => return Ok(Vec::new()),
+        ModelKind::Linear => return Err("it has classes".into()),
         ModelKind::Logistic | ModelKind::Svm => 2,
         ModelKind::Softmax | ModelKind::Mlp => outputs,
     };
-    let classes = elements(classes).ok_or("classes are NULL")?;
-    if classes.len() == expected { Ok(classes) } else { Err("classes do not fit the model") }
+    let classes = list(row, c"classes")?;
+    if classes.len() == expected { Ok(classes) } else { Err("classes do not fit the model".into()) }
 }
 
-/// The elements of an array, None if one of them is NULL.
-fn elements<T>(array: Option<Vec<Option<T>>>) -> Option<Vec<T>> {
-    array?.into_iter().collect()
+/// A column's array, which has to be there.
+fn list<T>(row: &ModelRow, column: &CStr) -> std::result::Result<Vec<T>, String>
+where
+    Vec<Option<T>>: FromDatum,
+{
+    let name = column.to_string_lossy();
+    match row.list(column) {
+        Some(Some(elements)) => Ok(elements),
+        Some(None) => Err(format!("{name} are not an array of one dimension without NULLs")),
+        None => Err(format!("{name} are NULL")),
+    }
+}
+
+/// A column's value of type jsonb.
+fn json(row: &ModelRow, column: &CStr) -> std::result::Result<Option<Value>, String> {
+    row.json(column).map_err(|fault| format!("{} {}", column.to_string_lossy(), fault.reason_of_several()))
 }
 
 /// The classes as numbers, if the label's type has numbers.

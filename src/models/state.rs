@@ -2,7 +2,6 @@
 
 use crate::error::{Error, Result};
 use crate::pg::model_table::{Key, ModelTable};
-use pgrx::JsonB;
 use pgrx::datum::JsonString;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -40,14 +39,18 @@ pub fn past(id: i64) -> Result<Past> {
     let has = table.has(COLUMN);
     let past = table.find(&Key::Id(id), |row| {
         let state: Option<Vec<u8>> = if has { row.get(COLUMN) } else { None };
-        let record: Option<JsonB> = row.get(c"hyperparameters");
+        let record = row.json(c"hyperparameters");
         let history: Option<JsonString> = row.get(c"history");
         (state, record, history)
     });
     table.close();
     let (state, record, history) = past.ok_or(Error::NoModelId(id))?;
     let corrupt = |what: &str| Error::CorruptModel(id, what.to_owned());
-    let Some(JsonB(Value::Object(record))) = record else { return Err(corrupt("hyperparameters are no object")) };
+    let record = match record {
+        Ok(Some(Value::Object(record))) => record,
+        Ok(_) => return Err(corrupt("hyperparameters are no object")),
+        Err(fault) => return Err(corrupt(&format!("hyperparameters {}", fault.reason_of_several()))),
+    };
     let history = history.and_then(|JsonString(text)| serde_json::from_str(&text).ok());
     Ok(Past { state, record, history: history.ok_or_else(|| corrupt("history is no array"))? })
 }

@@ -1,6 +1,7 @@
 //! Arguments of a call that has become a node, and the call of a set-returning function that has not.
 
 use super::custom_scan::Node;
+use super::jsonb::Unreadable;
 use super::varlena;
 use super::version::may_execute;
 use crate::error::{Error, Result};
@@ -80,9 +81,7 @@ pub struct Unread {
 impl Unread {
     fn in_text(text: &str) -> Unread {
         let of_value = |value: &RawValue| match serde_json::from_str::<Value>(value.get()) {
-            // the parser tells its limit apart only in words
-            Err(error) if error.to_string().contains("recursion") => Some("is nested too deeply"),
-            Err(_) => Some("has a number that is out of range for type double precision"),
+            Err(error) => Some(Unreadable::of(&error).unwrap_or(Unreadable::OutOfRange).reason()),
             Ok(_) => None,
         };
         let values: BTreeMap<String, &RawValue> = serde_json::from_str(text).unwrap_or_default();

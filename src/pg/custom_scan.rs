@@ -8,6 +8,7 @@ use super::heap::HeapRelation;
 use super::row::Row;
 use pgrx::prelude::*;
 use serde::de::DeserializeOwned;
+use std::cell::RefCell;
 use std::ffi::{CStr, c_int};
 use std::marker::PhantomData;
 
@@ -79,8 +80,9 @@ impl Methods {
         &self.scan
     }
 
-    /// Makes the node known to PostgreSQL under its name.
+    /// Makes the node known to PostgreSQL under its name, and to [`is_ours`].
     pub fn register(&'static self) {
+        OURS.with_borrow_mut(|ours| ours.push(&raw const self.scan));
         // SAFETY: `self` is a static with valid, NUL-terminated names.
         unsafe {
             if pg_sys::GetCustomScanMethods(self.name.as_ptr(), true).is_null() {
@@ -88,6 +90,15 @@ impl Methods {
             }
         }
     }
+}
+
+thread_local! {
+    static OURS: RefCell<Vec<*const pg_sys::CustomScanMethods>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Are these the methods of one of our nodes, and not of another extension's?
+pub(super) fn is_ours(methods: *const pg_sys::CustomScanMethods) -> bool {
+    OURS.with_borrow(|ours| ours.contains(&methods))
 }
 
 /// Executor start flags.

@@ -57,6 +57,62 @@ impl Jsonb {
     }
 }
 
+/// Why a value of type jsonb cannot be read although PostgreSQL can.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unreadable {
+    TooDeep,
+    /// JSON has numbers beyond double precision
+    OutOfRange,
+}
+
+impl Unreadable {
+    /// Levels of objects and arrays that the parser enters.
+    pub const LEVELS: usize = 127;
+
+    /// What a parser of JSON that PostgreSQL has written complains of, if it is not that the value has another type.
+    pub fn of(error: &serde_json::Error) -> Option<Unreadable> {
+        // it tells its limits apart only in words
+        let words = error.to_string();
+        if words.starts_with("recursion limit exceeded") {
+            Some(Unreadable::TooDeep)
+        } else if words.starts_with("number out of range") {
+            Some(Unreadable::OutOfRange)
+        } else {
+            None
+        }
+    }
+
+    /// What is wrong with one value.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Unreadable::TooDeep => "is nested too deeply",
+            Unreadable::OutOfRange => "has a number that is out of range for type double precision",
+        }
+    }
+
+    /// The same of what is named in the plural.
+    pub fn reason_of_several(self) -> &'static str {
+        match self {
+            Unreadable::TooDeep => "are nested too deeply",
+            Unreadable::OutOfRange => "have a number that is out of range for type double precision",
+        }
+    }
+}
+
+/// Reads a value of type jsonb.
+///
+/// # Errors
+/// Why it cannot be read.
+pub(super) fn read(value: pg_sys::Datum) -> std::result::Result<serde_json::Value, Unreadable> {
+    // SAFETY: jsonb_out gives a C string of its own for any jsonb.
+    unsafe {
+        let text = pg_sys::OidOutputFunctionCall(pg_sys::Oid::from(pg_sys::F_JSONB_OUT), value);
+        let result = serde_json::from_str(&CStr::from_ptr(text).to_string_lossy());
+        pg_sys::pfree(text.cast());
+        result.map_err(|error| Unreadable::of(&error).unwrap_or(Unreadable::OutOfRange))
+    }
+}
+
 /// The value that a JSON text stands for.
 ///
 /// # Errors

@@ -4,6 +4,7 @@
 //! volatile function: those that the running statement sees, and what this transaction has stored and deleted since, so that a
 //! statement may use a model that it trains. What others commit meanwhile is not seen. In a database that still has the objects of 0.1.0 the table is corgipile.models, a name is unique, and there are no versions.
 
+use super::jsonb::{self, Unreadable};
 use super::shared_models;
 use super::spi::Settings;
 use super::version::transaction_of_backend;
@@ -151,6 +152,11 @@ pub fn name() -> &'static str {
     if has_versions() { "stored_models" } else { "models" }
 }
 
+/// Raises [`Error::NoModelTable`] if there is no table of models.
+pub fn check_exists() {
+    table_oid();
+}
+
 /// Do models in this database have versions, grants and comments?
 pub fn has_versions() -> bool {
     table_oid().1
@@ -160,8 +166,11 @@ impl ModelTable {
     /// Opens the table.
     pub fn open() -> ModelTable {
         let (oid, has_versions) = table_oid();
-        // SAFETY: closed in close().
-        let relation = unsafe { pg_sys::table_open(oid, pg_sys::AccessShareLock as pg_sys::LOCKMODE) };
+        // SAFETY: closed in close(). NULL if it was dropped while the lock was waited for.
+        let relation = unsafe { pg_sys::try_relation_open(oid, pg_sys::AccessShareLock as pg_sys::LOCKMODE) };
+        if relation.is_null() {
+            Error::NoModelTable("stored_models".into()).raise();
+        }
         ModelTable { relation, has_versions, latest: None }
     }
 
@@ -266,6 +275,30 @@ impl ModelRow<'_> {
             pg_sys::pfree(array.cast());
             Some(floats)
         }
+    }
+
+    /// A column's array: None if it is NULL, Some(None) if it is not one of one dimension without NULLs. (Read as a Vec, an
+    /// array of arrays would be taken for the elements of all of them.)
+    pub fn list<T>(&self, column: &CStr) -> Option<Option<Vec<T>>>
+    where
+        Vec<Option<T>>: FromDatum,
+    {
+        let value = self.value(column)?;
+        // SAFETY: the install script declares the column as an array of T.
+        unsafe {
+            let array = pg_sys::pg_detoast_datum(value.cast_mut_ptr()).cast::<pg_sys::ArrayType>();
+            let flat = (*array).ndim <= 1;
+            let elements = flat.then(|| Vec::<Option<T>>::from_datum(pg_sys::Datum::from(array), false)).flatten();
+            Some(elements.and_then(|elements| elements.into_iter().collect()))
+        }
+    }
+
+    /// A column's value of type jsonb, None if it is NULL.
+    ///
+    /// # Errors
+    /// Why it cannot be read. (pgrx would panic.)
+    pub fn json(&self, column: &CStr) -> std::result::Result<Option<serde_json::Value>, Unreadable> {
+        self.value(column).map(|value| jsonb::read(value)).transpose()
     }
 
     /// A column's value, None if NULL; lives as long as the row.

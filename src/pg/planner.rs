@@ -4,6 +4,9 @@
 //! other function, and the table read as any other table.
 
 use super::custom_scan::{CustomScan, Methods};
+use super::executor::extension_nodes::has_only_paths_of_postgres;
+use super::relation::Relation;
+use crate::error::OrRaise;
 use pgrx::prelude::*;
 use std::cell::Cell;
 use std::ffi::{CStr, CString, c_int, c_void};
@@ -181,6 +184,7 @@ unsafe fn reads_one_table(
             && plain_table
             && pg_sys::bms_num_members((*root).all_baserels) == 1
             && !pg_sys::is_dummy_rel(rel)
+            && has_only_paths_of_postgres(rel)
             && is_heap((*rte).relid)
     }
 }
@@ -270,6 +274,8 @@ unsafe fn call_of_ours(rte: *mut pg_sys::RangeTblEntry) -> Option<(*mut pg_sys::
         }
         let call = (*item).funcexpr.cast::<pg_sys::FuncExpr>();
         let function = FUNCTIONS.get().iter().find(|f| is_function((*call).funcid, f))?;
+        // Locked before its columns are looked at. PostgreSQL has not done so, because for it the table is but a type.
+        Relation::of_row_type((*call).funcresulttype).or_raise();
         let columns = row_type(call)?;
         ((*columns).natts == (*item).funccolcount).then_some((call, (function.methods)()))
     }

@@ -2,11 +2,13 @@
 //! security, views and expressions work as everywhere, and stopped and rescanned at will.
 
 use super::custom_scan::{CustomScan, Flags, Scan, Slot};
+use super::executor::extension_nodes::{call_run_hooks, has_extension_nodes};
 use super::parallel::Why;
 use super::{planner, relation};
 use crate::error::{Error, Result};
 use pgrx::prelude::*;
 use serde::{Deserialize, Serialize};
+use std::cell::Cell;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
 /// One column of a query's result.
@@ -125,8 +127,13 @@ impl Query {
                 plan = put(plan, private);
             }
             (*statement).planTree = planner::put_on_top::<T>(plan, private);
-            let hazard = if calls_unsafe { Some(CALLS_UNSAFE) } else { hazard_of_relations((*statement).rtable) };
-            Planned { statement, text: self.text, hazard }
+            let has_extension_nodes = has_extension_nodes(statement);
+            let hazard = match () {
+                () if has_extension_nodes => Some(EXTENSION_NODE),
+                () if calls_unsafe => Some(CALLS_UNSAFE),
+                () => hazard_of_relations((*statement).rtable),
+            };
+            Planned { statement, text: self.text, hazard, has_extension_nodes }
         }
     }
 }
@@ -151,6 +158,7 @@ unsafe extern "C-unwind" fn writes(node: *mut pg_sys::Node, context: *mut c_void
 
 /// Why a query cannot run in a worker process.
 const CALLS_UNSAFE: Why = "the source is not parallel safe";
+const EXTENSION_NODE: Why = "custom scan of another extension";
 
 /// Is there anything in a query that a worker process must not do? PostgreSQL's own answer, max_parallel_hazard(), is about
 /// parts of plans, where a subquery's result may come from the leader; here the whole query runs in one process.
@@ -208,6 +216,8 @@ pub struct Planned {
     statement: *mut pg_sys::PlannedStmt,
     text: *const c_char,
     hazard: Option<Why>,
+    /// has it custom scans of other extensions?
+    has_extension_nodes: bool,
 }
 
 /// A planned query as bytes, to be run in another process of the same server.
@@ -222,7 +232,9 @@ impl Planned {
         // SAFETY: both are C strings, the first made by nodeToString in the same server; copied where they are kept.
         unsafe {
             let statement = pg_sys::stringToNode(plan.as_ptr().cast_mut().cast()).cast();
-            Planned { statement, text: pg_sys::pstrdup(text.as_ptr().cast()), hazard: None }
+            let text = pg_sys::pstrdup(text.as_ptr().cast());
+            // a plan with a hazard is not sent to anybody
+            Planned { statement, text, hazard: None, has_extension_nodes: false }
         }
     }
 
@@ -249,6 +261,8 @@ unsafe extern "C-unwind" fn walk_instruments(state: *mut pg_sys::PlanState, cont
 pub struct Running {
     query: *mut pg_sys::QueryDesc,
     hazard: Option<Why>,
+    /// the ExecutorRun hooks are still to be called
+    lacks_hooks: Cell<bool>,
 }
 
 /// The query is planned and shown, and never run.
@@ -257,7 +271,8 @@ const EXPLAIN_ONLY: c_int = pg_sys::EXEC_FLAG_EXPLAIN_ONLY as c_int;
 impl Running {
     /// Starts execution under a snapshot: privileges are checked here. Everything lives in the current memory context.
     ///
-    /// The executor's hooks are left out: other extensions would report a statement that nobody has issued.
+    /// The executor's hooks are left out: other extensions would report a statement that nobody has issued. That of
+    /// ExecutorRun alone is called before the first row, if the plan has nodes of another extension, which may need it.
     pub fn start(planned: Planned, snapshot: pg_sys::Snapshot, instrument: c_int, flags: Flags) -> Running {
         // SAFETY: the plan is complete, the snapshot that of the calling statement.
         unsafe {
@@ -275,7 +290,9 @@ impl Running {
             pg_sys::PushActiveSnapshot((*query).snapshot);
             pg_sys::standard_ExecutorStart(query, flags.0 & EXPLAIN_ONLY);
             pg_sys::PopActiveSnapshot();
-            Running { query, hazard: planned.hazard }
+            let runs = flags.0 & EXPLAIN_ONLY == 0;
+            let lacks_hooks = Cell::new(runs && planned.has_extension_nodes);
+            Running { query, hazard: planned.hazard, lacks_hooks }
         }
     }
 
@@ -365,10 +382,14 @@ impl Running {
             .unwrap_or_else(|| error!("inner query has another top node"))
     }
 
-    /// Runs `f` in the query's own memory context, as ExecutorRun does; nodes expect that.
+    /// Runs `f`, which asks the nodes for rows, in the query's own memory context, as ExecutorRun does; nodes expect that.
     pub fn run<R>(&self, f: impl FnOnce() -> R) -> R {
-        // SAFETY: the executor state lives as long as the query. An ERROR in f resets the current context anyway.
+        // SAFETY: the executor state lives as long as the query. An ERROR in f resets the current context anyway. The query
+        // was started to be run, if it lacks hooks, with a receiver that does nothing.
         unsafe {
+            if self.lacks_hooks.replace(false) {
+                call_run_hooks(self.query);
+            }
             let caller = pg_sys::MemoryContextSwitchTo((*(*self.query).estate).es_query_cxt);
             let result = f();
             pg_sys::MemoryContextSwitchTo(caller);

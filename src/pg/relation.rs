@@ -28,36 +28,42 @@ impl Relation {
             let range = pg_sys::makeRangeVarFromNameList(names);
             let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
             let oid = pg_sys::RangeVarGetRelidExtended(range, lock, 0, None, std::ptr::null_mut());
-            Relation::of_oid(oid)
+            Relation::of_oid(oid).ok_or(Error::SourceChanged)
         }
     }
 
     /// The table behind a row type, locked; None if the type is not one of a table, view or the like.
+    ///
+    /// # Errors
+    /// [`Error::DroppedRowType`], or [`Error::Dropped`] if whoever dropped it had to be waited for.
     pub fn of_row_type(row_type: pg_sys::Oid) -> Result<Option<Relation>> {
         // SAFETY: catalog lookups; the lock is the one that any query on the relation would take.
         unsafe {
             let oid = pg_sys::get_typ_typrelid(row_type);
             if oid == pg_sys::Oid::INVALID {
-                return Ok(None);
+                // a type that is no more is of no kind
+                return if pg_sys::get_typtype(row_type) == 0 { Err(Error::DroppedRowType) } else { Ok(None) };
             }
+            let name = name_of(oid); // afterwards it may have none
             pg_sys::LockRelationOid(oid, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
             if pg_sys::get_rel_relkind(oid) as u8 == pg_sys::RELKIND_COMPOSITE_TYPE {
                 return Ok(None);
             }
-            Relation::of_oid(oid).map(Some)
+            Relation::of_oid(oid).map(Some).ok_or(Error::Dropped(name))
         }
     }
 
-    unsafe fn of_oid(oid: pg_sys::Oid) -> Result<Relation> {
-        // SAFETY: the names are NULL if the relation went away before it was locked.
+    /// The relation with this OID, which is locked; None if it went away before it was.
+    unsafe fn of_oid(oid: pg_sys::Oid) -> Option<Relation> {
+        // SAFETY: catalog lookups; the names are NULL if there is no such relation.
         unsafe {
             let name = pg_sys::get_rel_name(oid);
             let schema = pg_sys::get_namespace_name(pg_sys::get_rel_namespace(oid));
             if name.is_null() || schema.is_null() {
-                return Err(Error::SourceChanged);
+                return None;
             }
             let quoted = CStr::from_ptr(pg_sys::quote_qualified_identifier(schema, name));
-            Ok(Relation { oid, name: quoted.to_string_lossy().into_owned() })
+            Some(Relation { oid, name: quoted.to_string_lossy().into_owned() })
         }
     }
 

@@ -49,14 +49,8 @@ impl Cluster {
 
     fn start(settings: &[&str], shared_memory: Option<u64>) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        let Some(host) = server::config().get_hosts().first().and_then(|host| match host {
-            postgres::config::Host::Unix(path) => Some(path.clone()),
-            postgres::config::Host::Tcp(_) => None,
-        }) else {
-            panic!("the shared server listens on a socket");
-        };
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let directory = host.parent().expect("a directory").join(format!("c{}_{number}", std::process::id()));
+        let directory = server::directory().join(format!("c{}_{number}", std::process::id()));
         let data = directory.join("data");
         fs::create_dir(&directory).expect("the cluster's directory can be made");
         fs::set_permissions(&directory, fs::Permissions::from_mode(0o777)).expect("it is everybody's");

@@ -1,6 +1,7 @@
 //! The server that `scripts/with-postgres` has started, as the environment describes it.
 
 use crate::Failure;
+use postgres::config::Host;
 use postgres::error::SqlState;
 use postgres::{Client, Config, NoTls};
 use std::env;
@@ -20,6 +21,17 @@ pub(crate) fn config() -> Config {
     let mut config = Config::new();
     config.host(&host).port(port).user(&env::var("PGUSER").unwrap_or_else(|_| "postgres".to_owned()));
     config
+}
+
+/// The directory in which the server's is: whoever runs the tests may write there, and the server may read.
+///
+/// # Panics
+/// If the server does not listen on a socket.
+pub(crate) fn directory() -> PathBuf {
+    let Some(Host::Unix(socket)) = config().get_hosts().first().cloned() else {
+        panic!("the shared server listens on a socket");
+    };
+    socket.parent().expect("a directory").to_owned()
 }
 
 /// A connection to the database that exists before any test has run.

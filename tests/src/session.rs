@@ -4,6 +4,8 @@ use crate::{Failure, server};
 use postgres::types::{FromSqlOwned, ToSql};
 use postgres::{CancelToken, Client, Config, Row, SimpleQueryMessage};
 use std::sync::{Arc, Mutex};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// A connection to a test's database.
 ///
@@ -153,6 +155,17 @@ impl Session {
     /// The process that serves this session.
     pub fn pid(&mut self) -> i32 {
         self.value("SELECT pg_backend_pid()")
+    }
+
+    /// Waits until exactly so many statements of this database wait for a lock.
+    pub fn wait_for_waiters(&mut self, count: i64) {
+        let waiting =
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while self.value::<i64>(waiting) != count {
+            assert!(Instant::now() < deadline, "{count} statements should wait for a lock");
+            sleep(Duration::from_millis(10));
+        }
     }
 
     /// What cancels the statement that this session is running, from another thread.

@@ -410,13 +410,19 @@ fn what_is_no_model_is_refused_by_the_key_that_is_wrong() {
         .hints(&["per class"]);
     refuse(&with(r#"{"model": "softmax", "classes": ["1"]}"#), &["\"classes\"", "2 or more"]);
     let nested = "(SELECT model || jsonb_build_object('hyperparameters', (repeat('{\"a\":', 3000) || '1' || repeat('}', 3000))::jsonb) FROM base)";
-    refuse(nested, &["hyperparameters"]);
+    refuse(nested, &["\"hyperparameters\"", "nested too deeply"]).hints(&["127 levels"]);
+    let number = "(SELECT model || '{\"hyperparameters\": {\"a\": 1e400}}' FROM base)";
+    refuse(number, &["\"hyperparameters\"", "out of range for type double precision"]);
     let long = "(SELECT model || jsonb_build_object('hyperparameters', jsonb_build_object('a', repeat('x', 1048577))) FROM base)";
     refuse(long, &["hyperparameters", "1048576"]);
     let many = "(SELECT model || jsonb_build_object('features', (SELECT jsonb_agg(''::text) FROM generate_series(1, 1000001))) FROM base)";
     refuse(many, &["features", "1000000"]);
     // The session, and what is right, are unharmed.
     db.run("SELECT corgipile_import(model) FROM base");
+    // as deep as it may be, there and back
+    let deep = "(SELECT model || jsonb_build_object('hyperparameters', (repeat('{\"a\":', 127) || '1' || repeat('}', 127))::jsonb) FROM base)";
+    let id: i64 = db.value(&format!("SELECT corgipile_import({deep})"));
+    db.run(&format!("SELECT corgipile_import(corgipile_export({id}))"));
 }
 
 #[test]

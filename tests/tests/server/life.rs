@@ -387,6 +387,21 @@ fn grants_to_dropped_roles_are_revoked_by_what_is_shown() {
 }
 
 #[test]
+fn grants_that_were_written_as_an_array_of_arrays_are_revoked_and_added_to() {
+    let mut db = Database::new();
+    small(&mut db, "t", 50);
+    let (friend, other) = (db.role("friend"), db.role("other"));
+    let id = version(&mut db, "m", 1);
+    db.run(&format!("UPDATE corgipile.stored_models SET granted_to = '{{{{{friend},-}},{{-,{friend}}}}}'"));
+    db.run(&format!("SELECT corgipile_grant('m', '{other}')"));
+    let shown = "SELECT granted_to::text FROM corgipile.models";
+    assert_eq!(db.line(shown), format!("{{{friend},-,-,{friend},{other}}}"));
+    db.run(&format!("UPDATE corgipile.stored_models SET granted_to = '{{{{{friend},-}},{{-,{friend}}}}}'"));
+    db.run(&format!("SELECT corgipile_revoke({id}, 'public')"));
+    assert_eq!(db.line(shown), format!("{{{friend},{friend}}}"));
+}
+
+#[test]
 fn a_null_is_an_error_and_changes_nothing() {
     let mut db = Database::new();
     small(&mut db, "t", 50);

@@ -26,6 +26,7 @@ mod models;
 mod names;
 mod one_statement;
 mod options;
+mod other_extensions;
 mod partitions;
 mod parts;
 mod planner;

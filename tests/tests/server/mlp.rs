@@ -298,6 +298,9 @@ fn rows_and_values_that_are_no_networks_are_refused() {
     for change in [
         "hidden_layers = NULL",
         "hidden_layers = '{4,5}'",
+        "hidden_layers = '{{5,4}}'",
+        "hidden_layers = '{{5},{4}}'",
+        "hidden_layers = '{5,NULL}'",
         "hidden_layers = '{}'",
         "hidden_layers = '{-1,3}'",
         "hidden_layers = '{2147483647,2147483647}'",

@@ -1,6 +1,7 @@
 //! Models as rows of a table: transactional, queryable, dumped, deleted; and the cache that follows.
 
-use corgipile_tests::{Database, clustered, program, small};
+use corgipile_tests::{Database, Failure, Session, clustered, program, small};
+use std::thread::JoinHandle;
 
 fn predict(id: i64) -> String {
     format!("SELECT corgipile_predict({id}, ARRAY[1,2,3])")
@@ -277,6 +278,147 @@ fn pg_dump_and_restore_keep_models_and_their_predictions() {
     let next = restored.train("'t', max_epochs => 1")[0].model_id;
     assert!(next > model.id + 1, "{next}");
     assert_eq!(restored.models(), 3);
+}
+
+/// Runs a statement in a thread.
+fn in_background(mut session: Session, sql: &str) -> JoinHandle<Result<Vec<String>, Failure>> {
+    let sql = sql.to_owned();
+    std::thread::spawn(move || session.attempt(&sql))
+}
+
+/// Calls that store something; with `gate(a)` for a feature, they wait before they have read a row.
+fn calls_that_store(feature: &str) -> Vec<String> {
+    let source = format!("$$SELECT label, {feature} AS a FROM t$$");
+    vec![
+        format!("SELECT count(*) FROM corgipile_train({source}, max_epochs => 2)"),
+        format!("SELECT count(*) FROM corgipile_train({source}, max_epochs => 2, name => 'named')"),
+        format!(
+            "SELECT count(*) FROM (SELECT corgipile_train({source}, max_epochs => 2, grid => '{{\"l2\": [0, 1]}}')) s"
+        ),
+        format!("SELECT count(*) FROM corgipile_train({source}, 'mlp', max_epochs => 2)"),
+        format!("SELECT count(*) FROM corgipile_train_uda({source}, max_epochs => 2)"),
+        format!("SELECT count(*) FROM corgipile_train({source}, max_epochs => 3, warm_start => 'm')"),
+        format!("SELECT tuples FROM corgipile_compress({source}, 'compressed')"),
+        format!(
+            "SELECT tuples FROM corgipile_compress($$SELECT label, '{{1}}'::int[] AS k, ARRAY[{feature}] AS v FROM t$$,
+                                                   'sparse', features => '{{k,v}}')"
+        ),
+    ]
+}
+
+#[test]
+fn dropping_the_extension_waits_for_whoever_stores_something() {
+    let mut db = Database::new();
+    small(&mut db, "t", 100);
+    db.run(
+        "CREATE FUNCTION gate(real) RETURNS real LANGUAGE plpgsql AS $$ BEGIN
+             PERFORM pg_advisory_xact_lock_shared(1); RETURN $1;
+         END $$",
+    );
+    db.train("'SELECT label, a FROM t', max_epochs => 1, name => 'm'");
+    let (mut hurried, mut gatekeeper) = (db.session(), db.session());
+    hurried.run("SET lock_timeout = '50ms'");
+    for call in calls_that_store("gate(a)") {
+        gatekeeper.run("SELECT pg_advisory_lock(1)");
+        let calling = in_background(db.session(), &call);
+        db.wait_for_waiters(1);
+        hurried.fails_with("DROP EXTENSION corgipile CASCADE", "55P03");
+        gatekeeper.run("SELECT pg_advisory_unlock(1)");
+        let result = calling.join().expect("the session's thread does not panic");
+        assert!(result.is_ok(), "{call}: {result:#?}");
+    }
+    // A model that was imported, and not yet committed.
+    let mut importing = db.session();
+    importing.run("BEGIN; SELECT corgipile_import(corgipile_export('m'), 'again')");
+    hurried.fails_with("DROP EXTENSION corgipile CASCADE", "55P03");
+    importing.run("COMMIT");
+    // Who waits drops in the end, and has not kept the training from storing its model.
+    gatekeeper.run("SELECT pg_advisory_lock(1)");
+    let training = in_background(db.session(), &calls_that_store("gate(a)")[1]);
+    db.wait_for_waiters(1);
+    let dropping = in_background(db.session(), "DROP EXTENSION corgipile CASCADE");
+    db.wait_for_waiters(2);
+    // Meanwhile nobody waits who only reads models.
+    assert_eq!(db.line("SELECT corgipile_predict('m', ARRAY[1]) IS NULL"), "f");
+    gatekeeper.run("SELECT pg_advisory_unlock(1)");
+    for thread in [training, dropping] {
+        let result = thread.join().expect("the session's thread does not panic");
+        assert!(result.is_ok(), "{result:#?}");
+    }
+    db.fails_with(&calls_that_store("a")[0], "42883");
+}
+
+#[test]
+fn who_waits_for_the_extension_to_be_dropped_is_told_so() {
+    let mut db = Database::new();
+    small(&mut db, "t", 100);
+    db.train("'SELECT label, a FROM t', max_epochs => 1, name => 'm'");
+    let mut calls = calls_that_store("a");
+    calls.extend(
+        [
+            "SELECT corgipile_import(json) FROM exported",
+            "SELECT corgipile_predict('m', ARRAY[1])",
+            "SELECT * FROM corgipile_evaluate('m', 't')",
+        ]
+        .map(str::to_owned),
+    );
+    db.run("CREATE TABLE exported AS SELECT corgipile_export('m') - 'name' AS json");
+    db.run("BEGIN; DROP EXTENSION corgipile");
+    let threads: Vec<_> = calls.iter().map(|call| in_background(db.session(), call)).collect();
+    db.wait_for_waiters(calls.len() as i64);
+    db.run("COMMIT");
+    for (thread, call) in threads.into_iter().zip(&calls) {
+        let failure = thread.join().expect("the session's thread does not panic").expect_err(call);
+        assert_eq!(failure.code, "42P01", "{call}: {failure:#?}");
+        failure.says(&["relation corgipile.", "does not exist"]).hints(&["dropped"]);
+    }
+}
+
+#[test]
+fn arrays_of_arrays_in_an_edited_row_are_no_model() {
+    let mut db = Database::new();
+    small(&mut db, "t", 100);
+    let id = db.train("'t', 'softmax', features => '{a,b}', max_epochs => 1")[0].model_id;
+    for (change, column) in [
+        ("features = '{{a,b}}'", "features"),
+        ("features = '{{a},{b}}'", "features"),
+        ("classes = '{{0,1}}'", "classes"),
+        ("classes = '{{0},{1}}'", "classes"),
+        ("classes = '{0,NULL}'", "classes"),
+        ("weights = ARRAY[weights]", "weights"),
+        ("feature_mean = '{{1,2}}', feature_scale = '{1,2}'", "feature_mean"),
+    ] {
+        db.run(&format!("BEGIN; UPDATE corgipile.stored_models SET {change}"));
+        let failure = db.attempt(&format!("SELECT corgipile_predict({id}, ARRAY[1,2])")).expect_err(change);
+        assert_eq!(failure.code, "XX001", "{change}: {failure:#?}");
+        failure.says(&[column, "one dimension"]);
+        db.run("ROLLBACK");
+    }
+}
+
+#[test]
+fn json_in_an_edited_row_that_cannot_be_read_is_said() {
+    let mut db = Database::new();
+    small(&mut db, "t", 100);
+    let id = db.train("'t', features => '{a,b}', max_epochs => 1")[0].model_id;
+    let deep = format!("'{}1{}'", "{\"a\":".repeat(300), "}".repeat(300));
+    for column in ["hyperparameters", "categories"] {
+        for (value, words) in [(deep.as_str(), "nested too deeply"), ("'{\"a\": 1e400}'", "out of range")] {
+            for call in [
+                format!("SELECT corgipile_predict({id}, ARRAY[1,2])"),
+                format!("SELECT corgipile_export({id})"),
+                format!(
+                    "SELECT corgipile_train('t', features => '{{a,b}}', max_epochs => 2, warm_start => {id}::text)"
+                ),
+            ] {
+                db.run(&format!("BEGIN; UPDATE corgipile.stored_models SET {column} = {value}, name = '{id}'"));
+                let failure = db.attempt(&call).expect_err(&call);
+                assert_eq!(failure.code, "XX001", "{column}, {call}: {failure:#?}");
+                failure.says(&[column, words]);
+                db.run("ROLLBACK");
+            }
+        }
+    }
 }
 
 #[test]

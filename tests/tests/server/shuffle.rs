@@ -556,3 +556,68 @@ fn vacuumed_pages_and_changed_ones_give_each_visible_row_once() {
     db.run("VACUUM t");
     assert_eq!(train(&mut db, "t"), train(&mut db, "clean"));
 }
+
+/// A fresh session's first statement is not among them: there PostgreSQL itself fails while it looks for the columns of the row
+/// type, as it does for jsonb_populate_recordset(NULL::t, ...).
+#[test]
+fn a_table_that_was_dropped_meanwhile_does_not_exist() {
+    const CALLS: [&str; 5] = [
+        "SELECT count(*) FROM corgipile_shuffle(NULL::t)",
+        "EXECUTE generic",
+        "EXECUTE custom(1)",
+        "SELECT count(*) FROM (SELECT corgipile_shuffle(NULL::t)) s",
+        "SELECT count(*) FROM (VALUES (1)) v(i), LATERAL corgipile_shuffle(NULL::t, seed => v.i)",
+    ];
+    let mut db = Database::new();
+    for ending in ["ROLLBACK", "COMMIT"] {
+        if ending == "ROLLBACK" {
+            corgipile_tests::small(&mut db, "t", 100);
+        }
+        let mut sessions: Vec<Session> = CALLS.iter().map(|_| db.session()).collect();
+        for (session, call) in sessions.iter_mut().zip(CALLS) {
+            session.run(
+                "PREPARE custom(int) AS SELECT count(*) FROM corgipile_shuffle(NULL::t, seed => $1);
+                 SET plan_cache_mode = force_generic_plan;
+                 PREPARE generic AS SELECT count(*) FROM corgipile_shuffle(NULL::t); EXECUTE generic;
+                 SET plan_cache_mode = force_custom_plan; EXECUTE custom(1); RESET plan_cache_mode",
+            );
+            assert_eq!(session.line(call), "100", "{call}");
+        }
+        db.run("BEGIN; DROP TABLE t");
+        let threads: Vec<_> = sessions
+            .into_iter()
+            .zip(CALLS)
+            .map(|(mut session, call)| std::thread::spawn(move || (session.attempt(call), session)))
+            .collect();
+        db.wait_for_waiters(CALLS.len() as i64);
+        db.run(ending);
+        for (thread, call) in threads.into_iter().zip(CALLS) {
+            let (result, mut session) = thread.join().expect("the session's thread does not panic");
+            if ending == "ROLLBACK" {
+                assert_eq!(result, Ok(vec!["100".to_owned()]), "{call}");
+                continue;
+            }
+            let failure = result.expect_err(call);
+            assert_eq!(failure.code, "42P01", "{call}: {failure:#?}");
+            failure.says(&["relation \"t\" does not exist"]).hints(&["dropped"]);
+            // and later: what was prepared does not know the name any more
+            if call.starts_with("EXECUTE") {
+                session.fails_with(call, "42P01").says(&["does not exist"]).hints(&["prepare"]);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_table_that_is_being_shuffled_is_not_dropped() {
+    let mut db = Database::new();
+    corgipile_tests::small(&mut db, "t", 100);
+    let mut other = db.session();
+    for fetched in ["", "FETCH 1 FROM c"] {
+        db.run(&format!("BEGIN; DECLARE c CURSOR FOR SELECT * FROM corgipile_shuffle(NULL::t); {fetched}"));
+        other.fails_with("SET lock_timeout = '50ms'; DROP TABLE t", "55P03");
+        assert_eq!(db.lines("FETCH ALL FROM c").len(), if fetched.is_empty() { 100 } else { 99 });
+        db.run("COMMIT");
+    }
+    other.run("DROP TABLE t");
+}
