@@ -275,3 +275,26 @@ fn sixteen_sessions_use_one_copy_of_a_10_mb_model() {
     assert!(shared.iter().filter(|grown| mb(**grown) > 5.0).count() <= 1, "{shared:?}");
     assert!(private.iter().all(|grown| mb(*grown) > 9.0), "{private:?}");
 }
+
+#[test]
+fn a_model_that_is_used_by_the_statement_that_trains_it_is_shared_when_that_has_committed() {
+    let cluster = Cluster::new(&[PRELOADED]);
+    let (mut session, id) = with_model(&cluster);
+    let predict = |model: &str| format!("SELECT sum((corgipile_predict_proba({model}, ARRAY[a, b, c]))[1]) FROM t");
+    let expected = session.line(&predict(&id.to_string()));
+    let train =
+        "(SELECT model_id FROM corgipile_train('t', max_epochs => 2, seed => 1, options => '{\"standardize\": true}')
+                   LIMIT 1)";
+    let shared = "SELECT model_id, hits > 0 FROM corgipile.stat_models ORDER BY model_id";
+    let before = session.lines(shared);
+    session.run("BEGIN");
+    assert_eq!(session.line(&predict(train)), expected);
+    assert_eq!(session.lines(shared), before, "nothing is shared that others must not see");
+    session.run("ROLLBACK");
+    assert_eq!(session.lines(shared), before, "nor what was rolled back");
+    assert_eq!(session.line(&predict(train)), expected);
+    let id: i64 = session.value("SELECT max(model_id) FROM corgipile.models");
+    assert_eq!(session.lines(shared).last(), Some(&format!("{id}|f")), "published at commit, not used before");
+    assert_eq!(cluster.session().line(&predict(&id.to_string())), expected);
+    assert_eq!(session.lines(shared).last(), Some(&format!("{id}|t")));
+}
