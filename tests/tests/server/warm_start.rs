@@ -332,7 +332,7 @@ fn an_argument_that_is_given_is_honoured_also_if_it_is_the_default() {
                                 "validation_fraction": 0.2, "validation_by": "block", "keep": "best", "class_weight": "balanced"}'"#;
     db.train(first);
     let record =
-        "SELECT COALESCE(hyperparameters->>'%', 'default'), label_column FROM corgipile.models WHERE model_id = ";
+        "SELECT COALESCE(hyperparameters->>'%', 'default'), label FROM corgipile.models WHERE model_id = ";
     let mut says = |given: &str, key: &str, expected: &str| {
         for sql in both_ways(&format!("'t', warm_start => 'm', max_epochs => 1{given}")) {
             let id: i64 = db.value(&sql);
@@ -344,19 +344,6 @@ fn an_argument_that_is_given_is_honoured_also_if_it_is_the_default() {
             assert_eq!(if key == "label" { label } else { value }, expected, "{sql}");
         }
     };
-    // nothing given, or NULL
-    for (argument, value) in [
-        ("label", "answer"),
-        ("shuffle", "no_shuffle"),
-        ("block_size", "16kB"),
-        ("buffer_size", "50%"),
-        ("sample", "0.5"),
-        ("seed", "7"),
-        ("learning_rate", "0.5"),
-    ] {
-        says("", argument, value);
-        says(&format!(", {argument} => NULL"), argument, value);
-    }
     for (argument, default) in [
         ("model", "'logistic'"),
         ("label", "'label'"),
@@ -369,8 +356,25 @@ fn an_argument_that_is_given_is_honoured_also_if_it_is_the_default() {
         ("workers", "1"),
     ] {
         let key = argument;
-        let expected = if argument == "model" { "default" } else { default.trim_matches('\'') };
+        let expected = match argument {
+            "model" => "default",
+            "sample" => "1.0",
+            _ => default.trim_matches('\''),
+        };
         says(&format!(", {argument} => {default}"), key, expected);
+    }
+    // nothing given, or NULL
+    for (argument, value) in [
+        ("label", "answer"),
+        ("shuffle", "no_shuffle"),
+        ("block_size", "16kB"),
+        ("buffer_size", "50%"),
+        ("sample", "0.5"),
+        ("seed", "7"),
+        ("learning_rate", "0.5"),
+    ] {
+        says("", argument, value);
+        says(&format!(", {argument} => NULL"), argument, value);
     }
     for (options, key, expected) in [
         (r#"{"decay": 0.95}"#, "decay", "0.95"),
@@ -442,7 +446,7 @@ fn the_defaults_that_the_function_does_not_declare_are_in_its_comment() {
     );
     // what a training with the arguments of the comment is, one without them is, too
     let arguments =
-        "model => 'logistic', label => 'label', max_epochs => 20, shuffle => 'corgipile', block_size => 'auto',
+        "model => 'logistic', label => 'label', max_epochs => 20, shuffle => 'corgipile', block_size => 'auto', \
                      buffer_size => '10%', loader => 'auto', workers => 1";
     for argument in arguments.split(", ").map(|argument| argument.trim().replace(" => ", " ").replace('\'', "")) {
         assert!(comment.contains(&argument), "{argument} in {comment}");
