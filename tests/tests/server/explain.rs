@@ -232,7 +232,7 @@ fn the_numbers_of_analyze_agree_with_each_other_and_with_the_table() {
 }
 
 #[test]
-fn the_automatic_block_leaves_the_buffer_512_blocks() {
+fn the_automatic_block_leaves_the_buffer_256_blocks() {
     let mut db = Database::new();
     db.run(
         "CREATE TABLE t (label int, features_v real[], filler text); ALTER TABLE t ALTER filler SET STORAGE plain;
@@ -246,9 +246,9 @@ fn the_automatic_block_leaves_the_buffer_512_blocks() {
         let per_block = number(the_node(&plan, "CorgiPileBlockShuffle"), "Pages per Block");
         let buffer = number(the_node(&plan, "CorgiPileTupleShuffle"), "Buffer Blocks");
         let buffer_pages = (pages * percent / 100.0).floor();
-        let mixes = per_block == 1.0 || buffer >= 512.0;
+        let mixes = per_block == 1.0 || buffer >= 256.0;
         assert!(mixes && buffer * per_block <= buffer_pages + per_block, "{percent}%: {plan:#}");
-        assert!(per_block >= (buffer_pages / 1024.0).floor(), "a block is not smaller than it has to be: {plan:#}");
+        assert!(per_block >= (buffer_pages / 512.0).floor(), "a block is not smaller than it has to be: {plan:#}");
     }
 }
 

@@ -227,7 +227,7 @@ fn ten_epochs_and_ten_are_twenty() {
         for other in [r#"{"hidden_layers": [12, 7]}"#, r#"{"activation": "relu"}"#, r#"{"output": "softmax"}"#] {
             let sql = format!("SELECT * FROM corgipile_train('rings', warm_start => '{first}', options => '{other}')");
             if !(label == "ring" && other.contains("output")) {
-                db.fails_with(&sql, "22023").hints(&["hidden layers"]);
+                db.fails_with(&sql, "22023").hints(&["hidden_layers"]);
             }
         }
     }

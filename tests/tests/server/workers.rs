@@ -136,7 +136,8 @@ fn a_mini_batch_is_that_of_a_single_process() {
         ("softmax", "class", "{colour,a,b}", r#", "standardize": true"#.to_owned()),
         ("logistic", "label", "{k,v}", "".to_owned()),
         ("linear", "a", "{k,v}", r#", "optimizer": "adam", "l1": 0.001"#.to_owned()),
-        ("logistic", "label", "{k,v}", r#", "schedule": "theorem1", "mu": 0.1"#.to_owned()),
+        // steps that are shorter than the loss allows, of which each process measures its own tuples
+        ("logistic", "label", "{k,v}", r#", "schedule": "theorem1", "mu": 0.1, "a": 600"#.to_owned()),
     ] {
         let source = if model == "svm" && label == "class" { "SELECT * FROM t WHERE class <> 'three'" } else { "t" };
         let training = format!(
