@@ -445,7 +445,12 @@ pub(super) unsafe fn put_on_parts<B: CustomScan>(plan: *mut pg_sys::Plan, privat
             return put_on::<B>(plan, None, private);
         }
         sees_scan_tuple((*plan).targetlist.cast(), std::ptr::null_mut());
-        put_on::<B>((*plan).lefttree, Some((*plan).targetlist), private)
+        let new = put_on::<B>((*plan).lefttree, Some((*plan).targetlist), private);
+        // subqueries that the expressions have the results of, as parameters
+        (*new).initPlan = (*plan).initPlan;
+        (*new).extParam = (*plan).extParam;
+        (*new).allParam = (*plan).allParam;
+        new
     }
 }
 

@@ -173,6 +173,42 @@ fn partitions_that_the_filter_excludes_are_not_read() {
     }
 }
 
+/// PostgreSQL computes such a subquery once, and its result is a parameter of the plan.
+#[test]
+fn expressions_over_several_tables_may_have_subqueries() {
+    let mut db = Database::new();
+    db.run(
+        "CREATE TABLE one (x numeric); INSERT INTO one VALUES (5.25);
+         CREATE TABLE parent (id int, label int, a real); CREATE TABLE child () INHERITS (parent);
+         CREATE TABLE p (LIKE parent) PARTITION BY LIST (label);
+         CREATE TABLE p0 PARTITION OF p FOR VALUES IN (0); CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1);
+         INSERT INTO parent SELECT i, i % 2, i % 3 FROM generate_series(1, 100) i;
+         INSERT INTO child SELECT i, i % 2, i % 3 FROM generate_series(1, 100) i; INSERT INTO p TABLE parent; ANALYZE",
+    );
+    for (i, from) in ["parent", "p", "(SELECT * FROM p0 UNION ALL SELECT * FROM p1) u"].iter().enumerate() {
+        for (j, (columns, filter)) in [
+            ("label, a + (SELECT max(x) FROM one) AS a", "true"),
+            ("label, a + (SELECT 5.25) AS a", "true"),
+            ("label, a", "a < (SELECT max(x) - 4 FROM one)"),
+            ("label, CASE WHEN EXISTS (TABLE one) THEN a ELSE 0 END AS a", "id > (SELECT min(x) FROM one)"),
+        ]
+        .iter()
+        .enumerate()
+        {
+            let source = format!("SELECT {columns} FROM {from} WHERE {filter}");
+            let copy = format!("copy_{i}_{j}");
+            db.run(&format!("CREATE TABLE {copy} AS {source}"));
+            let train = |source: &str| {
+                format!("$${source}$$, features => '{{a}}', max_epochs => 2, shuffle => 'no_shuffle'")
+            };
+            let expected = db.trained(&train(&copy)).bits();
+            assert_eq!(db.trained(&train(&source)).bits(), expected, "{source}");
+            let in_worker = db.trained(&format!("{}, loader => 'worker'", train(&source)));
+            assert_eq!(in_worker.bits(), expected, "{source}");
+        }
+    }
+}
+
 #[test]
 fn rows_of_partitions_are_named_with_their_table() {
     let mut db = Database::new();
