@@ -77,12 +77,7 @@ fn per_stratum(buffers: usize) -> usize {
 }
 
 /// Removes `wanted` of the blocks, any set of so many with equal probability, and returns them in their sequence.
-fn draw_out(
-    rng: &mut Xoshiro256PlusPlus,
-    blocks: &mut Vec<u32>,
-    wanted: usize,
-    pause: &mut impl FnMut(),
-) -> Vec<u32> {
+fn draw_out(rng: &mut Xoshiro256PlusPlus, blocks: &mut Vec<u32>, wanted: usize, pause: &mut impl FnMut()) -> Vec<u32> {
     let mut drawn = Vec::with_capacity(wanted);
     let mut left = blocks.len();
     blocks.retain(|block| {

@@ -52,7 +52,9 @@ fn orders_of_stratified_blocks_never_change() {
 
 #[test]
 fn orders_of_many_blocks_never_change() {
-    for (blocks, buffers, hash) in [(1000, 10, 0x271a_dab9_0dc9_49b9), (333, 2, 0x261d_e7fc_aab5_48fa), (4099, 64, 0xc3c5_4faf_26e1_72d6)] {
+    for (blocks, buffers, hash) in
+        [(1000, 10, 0x271a_dab9_0dc9_49b9), (333, 2, 0x261d_e7fc_aab5_48fa), (4099, 64, 0xc3c5_4faf_26e1_72d6)]
+    {
         assert_eq!(fnv1a(&block_order(Strategy::CorgiPile, 42, 3, blocks, buffers)), hash, "{blocks} in {buffers}");
     }
 }

@@ -55,7 +55,10 @@ fn every_block_is_equally_likely_in_every_buffer() {
             assert!(worst < 5.0 * deviation, "{blocks} blocks in buffers of {room}: {counts:?}, {expected} expected");
         }
         let mean = f64::from(blocks) * (sizes.len() as f64 - 1.0);
-        assert!(chi_square < mean + 4.5 * (2.0 * mean).sqrt(), "{blocks} in buffers of {room}: {chi_square}, not {mean}");
+        assert!(
+            chi_square < mean + 4.5 * (2.0 * mean).sqrt(),
+            "{blocks} in buffers of {room}: {chi_square}, not {mean}"
+        );
     }
 }
 

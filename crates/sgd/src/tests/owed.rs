@@ -26,7 +26,7 @@ fn tuples(n: usize) -> Batch {
 /// The weights in the end, trained in f64 as the definition says.
 fn oracle(hyper: &Hyperparameters, batch: &Batch) -> Vec<f64> {
     let (mut w, mut v) = (vec![0.0; DIM + 1], vec![0.0; DIM + 1]);
-    let mut m = vec![0.0; DIM + 1];
+    let mut m = [0.0; DIM + 1];
     let mut t = 0;
     for _ in 0..EPOCHS {
         for rows in (0..batch.len()).collect::<Vec<_>>().chunks(hyper.batch_size as usize) {
