@@ -99,7 +99,7 @@ fn of_owner(table: &ModelTable, meant: &Qualified, text: &str, same: &[Version])
     let Qualified { owner, name } = meant;
     let of_name = versions(table, name);
     match latest(&of_name, |version| version.owner == *owner && version.claim.is_some()) {
-        Some(version) => return Ok(version.named(name)),
+        Some(version) => Ok(version.named(name)),
         None => match of_name.iter().find(|version| version.owner == *owner) {
             Some(forbidden) => Err(Error::ModelPermission(forbidden.id)),
             // A model of another role whose name looks like this one must not stand in for it.
