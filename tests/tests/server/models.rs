@@ -349,13 +349,13 @@ fn the_functions_have_the_documented_signatures() {
     );
     assert_eq!(
         train,
-        "source text, model text DEFAULT 'logistic'::text, label text DEFAULT 'label'::text, \
+        "source text, model text DEFAULT NULL::text, label text DEFAULT NULL::text, \
          features text[] DEFAULT NULL::text[], \
-         learning_rate double precision DEFAULT NULL::double precision, max_epochs integer DEFAULT 20, \
-         shuffle text DEFAULT 'corgipile'::text, block_size text DEFAULT 'auto'::text, \
-         buffer_size text DEFAULT '10%'::text, \
+         learning_rate double precision DEFAULT NULL::double precision, max_epochs integer DEFAULT NULL::integer, \
+         shuffle text DEFAULT NULL::text, block_size text DEFAULT NULL::text, \
+         buffer_size text DEFAULT NULL::text, \
          seed bigint DEFAULT NULL::bigint, name text DEFAULT NULL::text, options jsonb DEFAULT NULL::jsonb, \
-         loader text DEFAULT 'auto'::text, workers integer DEFAULT 1, warm_start text DEFAULT NULL::text, \
+         loader text DEFAULT NULL::text, workers integer DEFAULT NULL::integer, warm_start text DEFAULT NULL::text, \
          group_by text DEFAULT NULL::text, grid jsonb DEFAULT NULL::jsonb, \
          sample double precision DEFAULT NULL::double precision|\
          TABLE(model_id bigint, epoch integer, loss double precision, accuracy double precision, \

@@ -331,8 +331,7 @@ fn an_argument_that_is_given_is_honoured_also_if_it_is_the_default() {
                    options => '{"decay": 0.5, "batch_size": 8, "l2": 0.01, "tolerance": 0, "patience": 3,
                                 "validation_fraction": 0.2, "validation_by": "block", "keep": "best", "class_weight": "balanced"}'"#;
     db.train(first);
-    let record =
-        "SELECT COALESCE(hyperparameters->>'%', 'default'), label FROM corgipile.models WHERE model_id = ";
+    let record = "SELECT COALESCE(hyperparameters->>'%', 'default'), label FROM corgipile.models WHERE model_id = ";
     let mut says = |given: &str, key: &str, expected: &str| {
         for sql in both_ways(&format!("'t', warm_start => 'm', max_epochs => 1{given}")) {
             let id: i64 = db.value(&sql);
@@ -445,8 +444,7 @@ fn the_defaults_that_the_function_does_not_declare_are_in_its_comment() {
         "all but source, whose values could not be told apart"
     );
     // what a training with the arguments of the comment is, one without them is, too
-    let arguments =
-        "model => 'logistic', label => 'label', max_epochs => 20, shuffle => 'corgipile', block_size => 'auto', \
+    let arguments = "model => 'logistic', label => 'label', max_epochs => 20, shuffle => 'corgipile', block_size => 'auto', \
                      buffer_size => '10%', loader => 'auto', workers => 1";
     for argument in arguments.split(", ").map(|argument| argument.trim().replace(" => ", " ").replace('\'', "")) {
         assert!(comment.contains(&argument), "{argument} in {comment}");
