@@ -254,7 +254,7 @@ impl ModelRow<'_> {
     /// # Errors
     /// Why it cannot be read. (pgrx would panic.)
     pub fn json(&self, column: &CStr) -> std::result::Result<Option<serde_json::Value>, Unreadable> {
-        self.value(column).map(|value| jsonb::read(value)).transpose()
+        self.value(column).map(jsonb::read).transpose()
     }
 
     /// A column's value, None if NULL; lives as long as the row.

@@ -198,9 +198,8 @@ fn expressions_over_several_tables_may_have_subqueries() {
             let source = format!("SELECT {columns} FROM {from} WHERE {filter}");
             let copy = format!("copy_{i}_{j}");
             db.run(&format!("CREATE TABLE {copy} AS {source}"));
-            let train = |source: &str| {
-                format!("$${source}$$, features => '{{a}}', max_epochs => 2, shuffle => 'no_shuffle'")
-            };
+            let train =
+                |source: &str| format!("$${source}$$, features => '{{a}}', max_epochs => 2, shuffle => 'no_shuffle'");
             let expected = db.trained(&train(&copy)).bits();
             assert_eq!(db.trained(&train(&source)).bits(), expected, "{source}");
             let in_worker = db.trained(&format!("{}, loader => 'worker'", train(&source)));
