@@ -128,10 +128,12 @@ impl Query {
             }
             (*statement).planTree = planner::put_on_top::<T>(plan, private);
             let has_extension_nodes = has_extension_nodes(statement);
-            let hazard = match () {
-                () if has_extension_nodes => Some(EXTENSION_NODE),
-                () if calls_unsafe => Some(CALLS_UNSAFE),
-                () => hazard_of_relations((*statement).rtable),
+            let hazard = if has_extension_nodes {
+                Some(EXTENSION_NODE)
+            } else if calls_unsafe {
+                Some(CALLS_UNSAFE)
+            } else {
+                hazard_of_relations((*statement).rtable)
             };
             Planned { statement, text: self.text, hazard, has_extension_nodes }
         }
