@@ -5,8 +5,8 @@
 //! of mini-batches.
 //!
 //! Guarantees: the average is kept in f64; a rate never turns the sign of the weights that the penalty shrinks. The step of a
-//! mini-batch is no longer than its loss allows, unless one of its tuples alone might go as far: the tuples of a mini-batch make at
-//! one place the steps that otherwise each of them makes where the one before has led. Of rates that fulfil the theorem's
+//! mini-batch is no longer than the losses of the mini-batches allow that were measured, unless one tuple alone might go as far:
+//! the tuples of a mini-batch make at one place the steps that otherwise each of them makes where the one before has led. Of rates that fulfil the theorem's
 //! condition, a >= 24 L / mu for objectives that bend by L at most, no step is shortened: their sum over a buffer is 1 / 4L at most.
 
 use tuples::OutOfMemory;

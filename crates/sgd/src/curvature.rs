@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use tuples::{Batch, Block, OutOfMemory};
 
 use crate::ModelKind;
@@ -16,7 +18,7 @@ const MOST_TUPLES: usize = 1024;
 /// nearer where one is greater than the others, which is when it matters.
 const ITERATIONS: usize = 6;
 
-/// The first tuples at these places of the order, at most `count` of them; of blocks, the first.
+/// A mini-batch, or the beginning of a large one.
 enum Sample<'a> {
     Tuples(&'a Batch, &'a [u32]),
     Block(&'a Block, Vec<f32>),
@@ -28,6 +30,9 @@ enum Sample<'a> {
 /// with c = 1 a step does not move decisions further than from one margin to the other. 0 if there are no tuples or numbers are
 /// beyond f32.
 ///
+/// Of the tuples at these places, taken in mini-batches of `count`, it is that of the mini-batch with the longest rows, so that a
+/// few rows unlike all others are not missed. Of compressed mini-batches it is the greatest of all.
+///
 /// # Errors
 /// [`OutOfMemory`]
 pub(crate) fn curvature(
@@ -37,17 +42,35 @@ pub(crate) fn curvature(
     count: usize,
 ) -> Result<f64, OutOfMemory> {
     let places = &batch.order()[places];
-    let sample = match places {
-        [] => return Ok(0.0),
-        [first, ..] if batch.has_blocks() => Sample::Block(batch.block(*first as usize), Vec::new()),
-        _ => Sample::Tuples(batch, &places[..places.len().min(count).min(MOST_TUPLES)]),
-    };
     let bound = match kind {
         ModelKind::Logistic => 0.25,
         ModelKind::Softmax => 0.5,
         ModelKind::Svm | ModelKind::Linear | ModelKind::Mlp => 1.0,
     };
-    Ok(bound * greatest_eigenvalue(sample, batch.dim())?)
+    if batch.has_blocks() {
+        return Ok(bound * of_blocks(places.iter().map(|place| &**batch.block(*place as usize)), batch.dim())?);
+    }
+    let count = count.clamp(1, MOST_TUPLES).min(places.len());
+    if count == 0 {
+        return Ok(0.0);
+    }
+    // what is left of the last mini-batch is looked at with tuples before it: a few of them alone seem to bend more
+    let samples = places.chunks_exact(count).chain([&places[places.len() - count..]]);
+    let samples = samples.map(|places| Sample::Tuples(batch, places));
+    match samples.map(|sample| (sample.mean_square(), sample)).max_by(|a, b| a.0.total_cmp(&b.0)) {
+        Some((_, sample)) => Ok(bound * greatest_eigenvalue(sample, batch.dim())?),
+        None => Ok(0.0),
+    }
+}
+
+/// The greatest of all mini-batches. Of a smaller one it counts in proportion to its rows, as the rate of its step does.
+fn of_blocks<'a>(blocks: impl Iterator<Item = &'a Block>, dim: usize) -> Result<f64, OutOfMemory> {
+    let (mut greatest, mut rows) = (0.0_f64, 0);
+    for block in blocks {
+        rows = rows.max(block.len());
+        greatest = greatest.max(greatest_eigenvalue(Sample::Block(block, Vec::new()), dim)? * block.len() as f64);
+    }
+    Ok(greatest / rows.max(1) as f64)
 }
 
 /// The greatest eigenvalue of Σ w x xᵀ / n, by the power method from a random combination of the rows.
@@ -55,8 +78,7 @@ fn greatest_eigenvalue(mut sample: Sample, dim: usize) -> Result<f64, OutOfMemor
     let tuples = sample.len();
     let mut of_rows = zeros(tuples)?;
     let mut of_columns = zeros(dim)?;
-    // signs of the Thue-Morse sequence: no data are made in its rhythm
-    of_rows.iter_mut().enumerate().for_each(|(i, x)| *x = if i.count_ones() % 2 == 0 { 1.0 } else { -1.0 });
+    of_rows.iter_mut().enumerate().for_each(|(i, x)| *x = factor(i));
     let mut greatest = 0.0;
     for _ in 0..ITERATIONS {
         of_rows.iter_mut().enumerate().for_each(|(i, x)| *x *= sample.weight(i));
@@ -80,6 +102,13 @@ fn greatest_eigenvalue(mut sample: Sample, dim: usize) -> Result<f64, OutOfMemor
     Ok(greatest)
 }
 
+/// What the power method begins with: random numbers from -1/2 to 1. They do not cancel out where all rows are alike, because
+/// their mean is not 0, nor do they point along the mean of the rows, which may be 0.
+fn factor(row: usize) -> f32 {
+    let random = SplitMix64::seed_from_u64(row as u64).next_u64();
+    (random >> 40) as f32 / (1 << 24) as f32 * 1.5 - 0.5
+}
+
 fn zeros(length: usize) -> Result<Vec<f32>, OutOfMemory> {
     let mut zeros = Vec::new();
     let error = OutOfMemory { bytes: length.saturating_mul(size_of::<f32>()) };
@@ -94,6 +123,14 @@ impl Sample<'_> {
             Sample::Tuples(_, places) => places.len(),
             Sample::Block(block, _) => block.len(),
         }
+    }
+
+    /// The mean of the weighted squares of the rows' lengths, which no eigenvalue is above.
+    fn mean_square(&self) -> f64 {
+        let Sample::Tuples(batch, places) = self else { return f64::INFINITY };
+        let square = |place: u32| entries(batch, place).map(|(_, x)| f64::from(x).powi(2)).sum::<f64>();
+        let squares = places.iter().enumerate().map(|(i, place)| f64::from(self.weight(i)) * square(*place));
+        squares.sum::<f64>() / places.len() as f64
     }
 
     fn weight(&self, i: usize) -> f32 {

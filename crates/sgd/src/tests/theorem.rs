@@ -191,3 +191,32 @@ fn mini_batches_do_not_diverge_where_tuples_do_not() {
         }
     }
 }
+
+/// Rows that are all alike, an even number of them in a mini-batch; and one mini-batch of rows that are much longer than all
+/// others, which is not the first.
+#[test]
+fn mini_batches_do_not_diverge_where_rows_are_alike_or_few_of_them_long() {
+    let alike = |_: usize| 30.0_f32;
+    let long = |i: usize| if (1000..1250).contains(&i) { 30.0 + (i % 7) as f32 } else { (i % 11) as f32 / 11.0 };
+    for (name, value) in [("alike", &alike as &dyn Fn(usize) -> f32), ("long", &long)] {
+        let mut batch = Batch::dense(1);
+        for i in 0..5000 {
+            batch.push(3.0 + (i % 5) as f32 / 5.0).unwrap().copy_from_slice(&[value(i)]);
+        }
+        for rows in [32, 250] {
+            let hyper =
+                |batch_size| Hyperparameters { kind: ModelKind::Linear, learning_rate: 1e-3, ..theorem1(batch_size) };
+            let mut blocks = blocks_of(&batch, rows as usize);
+            for (kind, model) in
+                [("", train(hyper(rows), 5, &mut batch)), ("compressed", train(hyper(rows), 5, &mut blocks))]
+            {
+                let model = model.unwrap_or_else(|error| panic!("{name}, {kind} mini-batches of {rows}: {error}"));
+                let decision = |i: usize| model.weights[0] * batch.features(i)[0] + model.intercepts[0];
+                let errors = (0..batch.len()).map(|i| f64::from(decision(i) - batch.label(i)).powi(2));
+                let mean = errors.sum::<f64>() / batch.len() as f64;
+                // a model of zeros has 11.6
+                assert!(mean < 11.6, "{name}, {kind} mini-batches of {rows}: {mean}");
+            }
+        }
+    }
+}
