@@ -318,7 +318,7 @@ CREATE FUNCTION corgipile_shuffle(
     source      anyelement,
     seed        bigint DEFAULT NULL,
     block_size  text   DEFAULT 'auto',
-    buffer_size text   DEFAULT '10%',
+    buffer_size text   DEFAULT 'auto',
     shuffle     text   DEFAULT 'corgipile',
     epoch       int    DEFAULT 1,
     sample      float8 DEFAULT NULL
@@ -359,7 +359,7 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 20 SUPPORT corgipile_suppo
 AS 'MODULE_PATHNAME', 'corgipile_train_wrapper';
 COMMENT ON FUNCTION corgipile_train(text, text, text, text[], float8, int, text, text, text, bigint, text, jsonb, text,
                              int, text, text, jsonb, float8)
-    IS 'trains a model with SGD and stores it; a row per epoch. NULL means the default: as in the training that warm_start names, but for max_epochs, loader and workers, or else model logistic, label label, max_epochs 20, shuffle corgipile, block_size auto, buffer_size 10%, loader auto, workers 1';
+    IS 'trains a model with SGD and stores it; a row per epoch. NULL means the default: as in the training that warm_start names, but for max_epochs, loader and workers, or else model logistic, label label, max_epochs 20, shuffle corgipile, block_size auto, buffer_size auto, loader auto, workers 1';
 
 DO $$
 DECLARE

@@ -34,7 +34,7 @@ fn cluster_factor(arguments: &Arguments) -> Result<Option<f64>> {
         });
     }
     // The buffer is that of corgipile_train() if none is given: the size of a block may depend on it.
-    let (strategy, buffer) = (Some("no_shuffle".into()), Some("10%".into()));
+    let (strategy, buffer) = (Some("no_shuffle".into()), Some("auto".into()));
     let shuffling = Shuffling::parse(strategy, Some(0), arguments.get(3), buffer)?;
     let source = Source::resolve(&source)?;
     let features = match features {

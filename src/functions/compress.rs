@@ -58,7 +58,7 @@ impl Request {
         let features = features.map(|names| check_features(names, &label)).transpose()?;
         let size = |text: &str| Some(text.to_owned());
         let shuffling =
-            Shuffling::parse(arguments.get(places.order), arguments.get(places.seed), size("auto"), size("10%"));
+            Shuffling::parse(arguments.get(places.order), arguments.get(places.seed), size("auto"), size("auto"));
         if let Ok(Shuffling { strategy: Strategy::Mrs, .. }) = shuffling {
             let reason = "mrs gives some rows twice and others never".to_owned();
             return Err(Error::InvalidArgument { argument: "order", reason, hint: None });

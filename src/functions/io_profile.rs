@@ -137,7 +137,9 @@ fn pages_of(argument: &'static str, arguments: &Arguments, i: usize, most: u64) 
     let hint = "Use a size such as '64kB' or '50MB'. Valid units are B, kB, MB, GB and TB.";
     let bytes = match text.parse::<BufferSize>() {
         Ok(BufferSize::Bytes(bytes)) => bytes,
-        Ok(BufferSize::Percent(_)) => return refuse(format!("\"{text}\" is not a number of bytes"), hint),
+        Ok(BufferSize::Auto | BufferSize::Percent(_)) => {
+            return refuse(format!("\"{text}\" is not a number of bytes"), hint);
+        }
         Err(_) => return refuse(format!("\"{text}\" is not a size"), hint),
     };
     if bytes < PAGE_BYTES.into() || bytes > most {

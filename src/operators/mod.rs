@@ -156,13 +156,11 @@ impl Shuffling {
 
     /// Is the buffer for `pages` pages smaller than was asked for, because `corgipile.max_buffer_memory` is?
     pub fn is_cut_to_memory(&self, pages: u32) -> bool {
-        let most = settings::max_buffer_memory();
-        match self.buffer_size {
-            BufferSize::Percent(percent) => {
-                f64::from(pages) * f64::from(crate::pg::PAGE_BYTES) * percent / 100.0 > most as f64
-            }
-            BufferSize::Bytes(bytes) => bytes > most,
-        }
+        let asked = match self.buffer_size {
+            BufferSize::Bytes(bytes) => bytes,
+            share => u64::from(share.pages(pages, crate::pg::PAGE_BYTES)) * u64::from(crate::pg::PAGE_BYTES),
+        };
+        asked > settings::max_buffer_memory()
     }
 
     /// How the pages that are read of `pages` pages fall into blocks and buffers, and, of a sample, which blocks they are.
@@ -186,7 +184,7 @@ impl Shuffling {
     /// Bytes of memory that the buffer may take, however many blocks that is.
     pub fn buffer_memory(&self) -> u64 {
         match self.buffer_size {
-            BufferSize::Percent(_) => settings::max_buffer_memory(),
+            BufferSize::Auto | BufferSize::Percent(_) => settings::max_buffer_memory(),
             BufferSize::Bytes(bytes) => bytes.min(settings::max_buffer_memory()),
         }
     }

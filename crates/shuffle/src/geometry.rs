@@ -24,6 +24,9 @@ pub const MAX_BLOCK_BYTES: u64 = 10 << 20;
 /// random reads: of 64 kB in a table of 170 MB, of 400 kB in one of 1 GB, of 4 MB in one of 10 GB.
 pub const MIN_BLOCKS_IN_BUFFER: u32 = 256;
 
+/// How many buffers an epoch takes if the size of the buffer is automatic and the table is not small: the papers' 10%.
+const BUFFERS: u32 = 10;
+
 /// A table's pages in blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Geometry {
@@ -50,26 +53,25 @@ impl Geometry {
     /// # Panics
     /// If `page_bytes` is 0.
     pub fn new(pages: u32, page_bytes: u32, block: BlockSize, buffer: BufferSize) -> Result<Geometry, SizeError> {
-        let buffer_pages = match buffer {
-            // a part of a page more than asked for is one buffer less: 10% are ten buffers, not eleven
-            BufferSize::Percent(percent) => (f64::from(pages) * percent / 100.0).ceil() as u32,
-            BufferSize::Bytes(bytes) => u32::try_from(bytes / u64::from(page_bytes)).unwrap_or(u32::MAX),
-        }
-        .min(pages);
+        let buffer_pages = buffer.pages(pages, page_bytes);
+        let of_blocks = |pages_per_block| match buffer {
+            BufferSize::Auto => Geometry::in_buffers(pages, pages_per_block, BufferSize::buffers(pages)),
+            _ => Geometry::of_blocks(pages, pages_per_block, buffer_pages),
+        };
         match block {
             BlockSize::Auto => {
                 // all but one whole blocks and a short one may do, if the buffer holds the whole table
                 let largest = buffer_pages / (MIN_BLOCKS_IN_BUFFER - 1);
                 let largest = largest.min(pages_in(MAX_BLOCK_BYTES, page_bytes)).max(1);
-                let mut geometries = (1..=largest).rev().map(|size| Geometry::of_blocks(pages, size, buffer_pages));
+                let mut geometries = (1..=largest).rev().map(of_blocks);
                 let mixing = geometries.find(|geometry| geometry.buffer_blocks >= MIN_BLOCKS_IN_BUFFER);
-                Ok(mixing.unwrap_or_else(|| Geometry::of_blocks(pages, 1, buffer_pages)))
+                Ok(mixing.unwrap_or_else(|| of_blocks(1)))
             }
             BlockSize::Bytes(bytes) if bytes > MAX_BLOCK_BYTES => Err(SizeError::BlockAboveMaximum(bytes)),
             BlockSize::Bytes(bytes) if bytes < u64::from(page_bytes) => {
                 Err(SizeError::BlockBelowPage { bytes, page_bytes })
             }
-            BlockSize::Bytes(bytes) => Ok(Geometry::of_blocks(pages, pages_in(bytes, page_bytes), buffer_pages)),
+            BlockSize::Bytes(bytes) => Ok(of_blocks(pages_in(bytes, page_bytes))),
         }
     }
 
@@ -84,8 +86,14 @@ impl Geometry {
         let blocks = pages.div_ceil(pages_per_block);
         // a buffer for the whole table also holds its last block, which may be short
         let room = if buffer_pages == pages { blocks } else { buffer_pages / pages_per_block };
-        let buffers = blocks.div_ceil(room.max(1)).max(1);
-        Geometry { pages, pages_per_block, blocks, buffer_blocks: blocks.div_ceil(buffers).max(1) }
+        Geometry::in_buffers(pages, pages_per_block, blocks.div_ceil(room.max(1)))
+    }
+
+    /// The geometry of blocks of `pages_per_block` pages in so many buffers, or fewer if there are fewer blocks. A buffer may
+    /// be larger than this part of the pages, by less than a block.
+    fn in_buffers(pages: u32, pages_per_block: u32, buffers: u32) -> Geometry {
+        let blocks = pages.div_ceil(pages_per_block);
+        Geometry { pages, pages_per_block, blocks, buffer_blocks: blocks.div_ceil(buffers.max(1)).max(1) }
     }
 
     /// How many buffers an epoch takes.
@@ -112,6 +120,27 @@ impl Geometry {
     }
 }
 
+impl BufferSize {
+    /// How many of a table's `pages` pages of `page_bytes` bytes the buffer is for.
+    ///
+    /// # Panics
+    /// If `page_bytes` is 0.
+    pub fn pages(self, pages: u32, page_bytes: u32) -> u32 {
+        match self {
+            BufferSize::Auto => pages.div_ceil(BufferSize::buffers(pages)),
+            // a part of a page more than asked for is one buffer less: 10% are ten buffers, not eleven
+            BufferSize::Percent(percent) => (f64::from(pages) * percent / 100.0).ceil() as u32,
+            BufferSize::Bytes(bytes) => u32::try_from(bytes / u64::from(page_bytes)).unwrap_or(u32::MAX),
+        }
+        .min(pages)
+    }
+
+    /// How many automatic buffers a table of `pages` pages takes.
+    fn buffers(pages: u32) -> u32 {
+        (pages / MIN_BLOCKS_IN_BUFFER).clamp(1, BUFFERS)
+    }
+}
+
 /// Whole pages in at most [`MAX_BLOCK_BYTES`] bytes.
 fn pages_in(bytes: u64, page_bytes: u32) -> u32 {
     (bytes / u64::from(page_bytes)) as u32
@@ -131,8 +160,39 @@ mod tests {
     #[test]
     fn the_default_gives_the_buffer_of_a_middling_table_hundreds_of_blocks() {
         // the prototype's table: 289 MB, where 10 MB blocks failed
+        let g = geometry(289 * 128, "auto", "auto");
+        assert_eq!(g, Geometry { pages: 36_992, pages_per_block: 14, blocks: 2643, buffer_blocks: 265 });
+        assert_eq!(g.buffers(), 10);
+        // what is asked for is not exceeded, and so cut to eleven
         let g = geometry(289 * 128, "auto", "10%");
         assert_eq!(g, Geometry { pages: 36_992, pages_per_block: 13, blocks: 2846, buffer_blocks: 259 });
+    }
+
+    #[test]
+    fn the_default_buffer_of_a_small_table_has_as_many_blocks_as_that_of_a_large_one() {
+        // pages; buffers, pages of a block and blocks in each
+        for (pages, buffers, pages_per_block, blocks) in [
+            (1, 1, 1, 1),
+            (256, 1, 1, 256),
+            (510, 1, 1, 510),
+            (511, 1, 2, 256),
+            (512, 2, 1, 256),
+            (767, 2, 1, 384),
+            (768, 3, 1, 256),
+            (2559, 9, 1, 285),
+            (2560, 10, 1, 256),
+        ] {
+            let g = geometry(pages, "auto", "auto");
+            assert_eq!(
+                (g.buffers(), g.pages_per_block, g.buffer_blocks),
+                (buffers, pages_per_block, blocks),
+                "{pages}"
+            );
+        }
+        // blocks that were asked for are as large as that, and the buffer is for as many pages
+        let g = geometry(600, "64kB", "auto");
+        assert_eq!((g.pages_per_block, g.blocks, g.buffer_blocks), (8, 75, 38));
+        assert_eq!(geometry(511, "1MB", "auto").buffers(), 1);
     }
 
     #[test]
@@ -147,8 +207,10 @@ mod tests {
 
     #[test]
     fn the_default_block_of_a_large_table_is_10_mb() {
-        let g = geometry(100 * 1024 * 128, "auto", "10%");
-        assert_eq!((g.pages_per_block, g.blocks, g.buffer_blocks), (1280, 10_240, 1024));
+        for buffer in ["auto", "10%"] {
+            let g = geometry(100 * 1024 * 128, "auto", buffer);
+            assert_eq!((g.pages_per_block, g.blocks, g.buffer_blocks), (1280, 10_240, 1024));
+        }
     }
 
     #[test]
@@ -160,7 +222,7 @@ mod tests {
     #[test]
     fn an_empty_table_has_no_blocks() {
         for block in ["auto", "1MB"] {
-            for buffer in ["10%", "64MB"] {
+            for buffer in ["auto", "10%", "64MB"] {
                 let g = geometry(0, block, buffer);
                 assert_eq!((g.blocks, g.buffer_blocks), (0, 1));
                 assert!(g.pages_of(0).is_empty());
@@ -170,8 +232,10 @@ mod tests {
 
     #[test]
     fn a_block_larger_than_the_table_is_its_only_one() {
-        let g = geometry(5, "10MB", "10%");
-        assert_eq!((g.blocks, g.buffer_blocks, g.pages_of(0)), (1, 1, 0..5));
+        for buffer in ["auto", "10%"] {
+            let g = geometry(5, "10MB", buffer);
+            assert_eq!((g.blocks, g.buffer_blocks, g.pages_of(0)), (1, 1, 0..5));
+        }
     }
 
     #[test]

@@ -20,6 +20,9 @@ pub enum BlockSize {
 /// How much of the table the buffer holds: the unit of the second shuffle.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum BufferSize {
+    /// A tenth of the table's pages, or as many as make [`MIN_BLOCKS_IN_BUFFER`](crate::MIN_BLOCKS_IN_BUFFER) blocks of a
+    /// page, if these are more. A table of less than twice that is a single buffer.
+    Auto,
     /// So many percent of the table's pages, in (0, 100].
     Percent(f64),
     /// So many bytes of heap.
@@ -65,7 +68,7 @@ impl SizeError {
                 "Use 'auto' or a size such as '64kB' or '1MB'. Valid units are B, kB, MB, GB and TB."
             }
             SizeError::NotABufferSize(_) => {
-                "Use a percentage of the table such as '10%' or a size such as '64MB'. \
+                "Use 'auto', a percentage of the table such as '10%' or a size such as '64MB'. \
                  Valid units are %, B, kB, MB, GB and TB."
             }
             SizeError::NotPositive(_) => "Use a size such as '64kB' or '1MB'.",
@@ -82,7 +85,7 @@ impl FromStr for BlockSize {
 
     /// Reads `auto`, or a number of bytes with an optional unit: `64kB`, `1.5 MB`, `8192`.
     fn from_str(text: &str) -> Result<Self, SizeError> {
-        if text.trim().eq_ignore_ascii_case("auto") {
+        if is_auto(text) {
             return Ok(BlockSize::Auto);
         }
         let (number, unit) = split(text);
@@ -94,8 +97,11 @@ impl FromStr for BlockSize {
 impl FromStr for BufferSize {
     type Err = SizeError;
 
-    /// Reads a percentage, `10%`, or a number of bytes with an optional unit: `64MB`, `1.5 GB`, `65536`.
+    /// Reads `auto`, a percentage, `10%`, or a number of bytes with an optional unit: `64MB`, `1.5 GB`, `65536`.
     fn from_str(text: &str) -> Result<Self, SizeError> {
+        if is_auto(text) {
+            return Ok(BufferSize::Auto);
+        }
         let (number, unit) = split(text);
         if unit != "%" {
             let bytes = bytes(text, number, unit).unwrap_or_else(|| Err(SizeError::NotABufferSize(text.to_owned())));
@@ -121,6 +127,7 @@ impl fmt::Display for BlockSize {
 impl fmt::Display for BufferSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
+            BufferSize::Auto => f.write_str("auto"),
             BufferSize::Percent(percent) => write!(f, "{percent}%"),
             BufferSize::Bytes(bytes) => write_bytes(f, bytes),
         }
@@ -129,6 +136,10 @@ impl fmt::Display for BufferSize {
 
 /// Units of memory and their bytes, the largest first.
 const UNITS: [(&str, u64); 5] = [("TB", 1 << 40), ("GB", 1 << 30), ("MB", 1 << 20), ("kB", 1 << 10), ("B", 1)];
+
+fn is_auto(text: &str) -> bool {
+    text.trim().eq_ignore_ascii_case("auto")
+}
 
 /// Number and unit, each without surrounding spaces.
 fn split(text: &str) -> (&str, &str) {
@@ -193,6 +204,7 @@ mod tests {
 
     #[test]
     fn buffer_sizes_are_percentages_or_memory() {
+        assert_eq!(" Auto ".parse(), Ok(BufferSize::Auto));
         assert_eq!("10%".parse(), Ok(BufferSize::Percent(10.0)));
         assert_eq!(" 0.5 % ".parse(), Ok(BufferSize::Percent(0.5)));
         assert_eq!("100%".parse(), Ok(BufferSize::Percent(100.0)));
@@ -211,7 +223,7 @@ mod tests {
             assert_eq!(text.parse::<BufferSize>(), Err(SizeError::NotABufferSize(text.to_owned())));
         }
         assert_eq!("10%".parse::<BlockSize>(), Err(SizeError::NotABlockSize("10%".to_owned())));
-        for text in ["auto", "%", "x%", "NaN%", "inf%", "10%%", "10% MB", "1e1%"] {
+        for text in ["%", "x%", "NaN%", "inf%", "10%%", "10% MB", "1e1%"] {
             assert_eq!(text.parse::<BufferSize>(), Err(SizeError::NotABufferSize(text.to_owned())));
         }
     }
@@ -250,7 +262,7 @@ mod tests {
         for text in ["auto", "8kB", "10MB", "1025B", "1536kB"] {
             assert_eq!(text.parse::<BlockSize>().unwrap().to_string(), text);
         }
-        for text in ["10%", "0.1%", "100%", "64MB", "3GB", "1024TB", "18446744073709551615B"] {
+        for text in ["auto", "10%", "0.1%", "100%", "64MB", "3GB", "1024TB", "18446744073709551615B"] {
             assert_eq!(text.parse::<BufferSize>().unwrap().to_string(), text);
         }
     }

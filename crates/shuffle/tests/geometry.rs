@@ -8,6 +8,10 @@ fn page_bytes() -> impl Strategy<Value = u32> {
 }
 
 fn buffer_size() -> impl Strategy<Value = BufferSize> {
+    prop_oneof![Just(BufferSize::Auto), given_buffer_size()]
+}
+
+fn given_buffer_size() -> impl Strategy<Value = BufferSize> {
     prop_oneof![
         (0.001..=100.0).prop_map(BufferSize::Percent),
         (1..=100_u8).prop_map(|percent| BufferSize::Percent(percent.into())),
@@ -25,17 +29,23 @@ fn pages() -> impl Strategy<Value = u32> {
 }
 
 prop_compose! {
-    fn geometry()(page_bytes in page_bytes())
-        (page_bytes in Just(page_bytes), pages in pages(), block in block_size(page_bytes), buffer in buffer_size())
+    fn geometry_of(buffers: impl Strategy<Value = BufferSize>)
+        (page_bytes in page_bytes(), buffer in buffers)
+        (page_bytes in Just(page_bytes), pages in pages(), block in block_size(page_bytes), buffer in Just(buffer))
         -> (u32, BlockSize, BufferSize, Geometry)
     {
         (page_bytes, block, buffer, Geometry::new(pages, page_bytes, block, buffer).unwrap())
     }
 }
 
+fn geometry() -> impl Strategy<Value = (u32, BlockSize, BufferSize, Geometry)> {
+    geometry_of(buffer_size())
+}
+
 /// Pages that the buffer may hold of a table of `pages`, and whole blocks, as few as one.
 fn room(buffer: BufferSize, pages: u32, page_bytes: u32, pages_per_block: u32) -> (u32, u32) {
     let buffer_pages = match buffer {
+        BufferSize::Auto => unreachable!("what is automatic has no fixed room"),
         BufferSize::Percent(percent) => (f64::from(pages) * percent / 100.0).ceil(),
         BufferSize::Bytes(bytes) => (bytes as f64 / f64::from(page_bytes)).floor(),
     };
@@ -74,7 +84,9 @@ proptest! {
     }
 
     #[test]
-    fn as_few_buffers_as_the_room_allows_are_filled_evenly((page_bytes, _, buffer, geometry) in geometry()) {
+    fn as_few_buffers_as_the_room_allows_are_filled_evenly(
+        (page_bytes, _, buffer, geometry) in geometry_of(given_buffer_size())
+    ) {
         let Geometry { pages, pages_per_block, blocks, buffer_blocks } = geometry;
         let (buffer_pages, room) = room(buffer, pages, page_bytes, pages_per_block);
         prop_assert!(buffer_blocks >= 1 && buffer_blocks <= blocks.max(1) && buffer_blocks <= room);
@@ -84,10 +96,28 @@ proptest! {
         prop_assert!(buffer_blocks == 1 || buffers(blocks, buffer_blocks - 1) > buffers(blocks, room));
     }
 
+    /// Ten buffers, but each has at least 256 pages, or the whole table.
+    #[test]
+    fn an_automatic_buffer_is_a_tenth_of_all_but_small_tables(
+        page_bytes in page_bytes(), pages in prop_oneof![0..3000_u32, 0..5_000_000_u32]
+    ) {
+        let geometry = Geometry::new(pages, page_bytes, BlockSize::Auto, BufferSize::Auto).unwrap();
+        let (smallest, asked) = (geometry.blocks / geometry.buffers().max(1), BufferSize::Auto.pages(pages, page_bytes));
+        prop_assert!(smallest >= (MIN_BLOCKS_IN_BUFFER - 1).min(pages), "{geometry:?}");
+        prop_assert!(pages < 2560 || geometry.buffers() == 10, "{geometry:?}");
+        prop_assert!(asked == pages || asked >= MIN_BLOCKS_IN_BUFFER && asked < 2 * MIN_BLOCKS_IN_BUFFER || asked == pages.div_ceil(10));
+        // by less than a block
+        prop_assert!(geometry.buffer_blocks * geometry.pages_per_block < asked + geometry.pages_per_block, "{geometry:?}");
+    }
+
     /// At most one block per buffer is missing from the last one.
     #[test]
-    fn the_last_of_ten_buffers_is_no_scrap(page_bytes in page_bytes(), pages in 1000..5_000_000_u32) {
-        let geometry = Geometry::new(pages, page_bytes, BlockSize::Auto, BufferSize::Percent(10.0)).unwrap();
+    fn the_last_of_ten_buffers_is_no_scrap(
+        page_bytes in page_bytes(),
+        pages in 1000..5_000_000_u32,
+        buffer in prop::sample::select(&[BufferSize::Auto, BufferSize::Percent(10.0)][..]),
+    ) {
+        let geometry = Geometry::new(pages, page_bytes, BlockSize::Auto, buffer).unwrap();
         let in_last = (geometry.blocks - 1) % geometry.buffer_blocks + 1;
         prop_assert!(f64::from(in_last) >= 0.8 * f64::from(geometry.buffer_blocks), "{in_last} in {geometry:?}");
     }
@@ -130,6 +160,7 @@ proptest! {
             match text.parse() {
                 Ok(BufferSize::Percent(percent)) => prop_assert!(percent > 0.0 && percent <= 100.0),
                 Ok(BufferSize::Bytes(bytes)) => prop_assert!(bytes > 0),
+                Ok(BufferSize::Auto) => prop_assert!(text.trim().eq_ignore_ascii_case("auto")),
                 Err(_) => {}
             }
         }

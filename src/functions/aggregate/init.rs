@@ -24,7 +24,7 @@ pub fn of_call(arguments: &Arguments) -> Result<Vec<u8>> {
         max_epochs: Some(1),
         shuffle: Some("no_shuffle".into()),
         block_size: Some("auto".into()),
-        buffer_size: Some("10%".into()),
+        buffer_size: Some("auto".into()),
         seed: Some(0),
         loader: Some("in_process".into()),
         workers: Some(1),

@@ -36,7 +36,7 @@ impl UdaRequest {
             shuffle: Some(required(arguments, 6, "shuffle")?),
             // a buffer there is none
             block_size: Some("auto".into()),
-            buffer_size: Some("10%".into()),
+            buffer_size: Some("auto".into()),
             seed: arguments.get(7),
             name: arguments.get(8),
             options,

@@ -145,7 +145,7 @@ mod default {
     pub const MAX_EPOCHS: i32 = 20;
     pub const SHUFFLE: &str = "corgipile";
     pub const BLOCK_SIZE: &str = "auto";
-    pub const BUFFER_SIZE: &str = "10%";
+    pub const BUFFER_SIZE: &str = "auto";
     pub const LOADER: &str = "auto";
     pub const WORKERS: i32 = 1;
 }
