@@ -88,6 +88,8 @@ def train(connection, run):
         "shuffle": run.strategy,
         "seed": run.seed,
         "block_size": run.block_size,
+        # the papers' share, also of tables so small that the default is a single buffer
+        "buffer_size": "10%" if run.function == "corgipile_train" else None,
         "options": json.dumps({key: value for key, value in options.items() if value is not None}),
     }
     arguments = {name: value for name, value in arguments.items() if value is not None}

@@ -32,4 +32,4 @@ pub use server::{log, program};
 pub use session::Session;
 pub use stored::Stored;
 pub use textbook::{Objective, Rule, Textbook, Tuple};
-pub use training::{Epoch, Evaluation, Model, epochs_of};
+pub use training::{Epoch, Evaluation, Model, epochs_of, in_several_buffers};

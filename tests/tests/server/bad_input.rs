@@ -312,13 +312,13 @@ fn sizes_that_are_nonsense_are_refused() {
     {
         rejects(&mut db, &format!("'t', block_size => '{size}'"), "22023").says(&["block_size"]);
     }
-    for size in ["", "auto", "0", "0%", "-1%", "-64MB", "101%", "1000%", "NaN%", "%", "ten%", "0MB", "64 parsecs"] {
+    for size in ["", "auto%", "0", "0%", "-1%", "-64MB", "101%", "1000%", "NaN%", "%", "ten%", "0MB", "64 parsecs"] {
         rejects(&mut db, &format!("'t', buffer_size => '{size}'"), "22023").says(&["buffer_size"]);
     }
     for size in ["1MB", "64kB", "8192", "8kB", "1.5MB", " 64kB "] {
         db.train(&format!("'t', max_epochs => 1, block_size => '{size}'"));
     }
-    for size in ["0.5%", "100%", "64kB", "1TB", " 10 % "] {
+    for size in ["auto", "0.5%", "100%", "64kB", "1TB", " 10 % "] {
         db.train(&format!("'t', max_epochs => 1, buffer_size => '{size}'"));
     }
 }

@@ -1,6 +1,6 @@
 //! The cache of decoded tuples: the models are the same without it, and later epochs do not read what it has.
 
-use corgipile_tests::{Database, Session, clustered};
+use corgipile_tests::{Database, Session, clustered, in_several_buffers};
 use serde_json::Value;
 
 /// What a training came to, to the last bit: per epoch tuples, loss, accuracy and R², and the model.
@@ -46,6 +46,7 @@ const MEMORIES: [&str; 3] = ["256MB", "64kB", "0"];
 
 /// Asserts that a training is the same without a cache, with one in memory, in memory and a file, and in a file only.
 fn same_with_and_without(session: &mut Session, arguments: &str, options: &str) {
+    let arguments = &in_several_buffers(arguments);
     let expected = outcome(session, arguments, &with(options, "off"));
     assert_eq!(cache_of(session, arguments, &with(options, "off"))["Cache Off Because"], "as asked");
     for memory in MEMORIES {
@@ -157,9 +158,11 @@ fn toasted_and_compressed_arrays_go_to_a_file_and_give_the_same_model() {
          SELECT i, (i > 150)::int, array_fill(i::real, ARRAY[1000]) FROM generate_series(1, 300) i;",
     );
     for table in ["wide", "compressed"] {
-        let arguments = format!("'{table}', max_epochs => 3, learning_rate => 1e-6");
+        let of_table = format!("'{table}', max_epochs => 3, learning_rate => 1e-6");
+        let arguments = format!("{of_table}, buffer_size => '10%'");
         same_with_and_without(&mut db, &arguments, "");
-        same_with_and_without(&mut db, &format!("{arguments}, block_size => '8kB', buffer_size => '64kB'"), "");
+        same_with_and_without(&mut db, &of_table, "");
+        same_with_and_without(&mut db, &format!("{of_table}, block_size => '8kB', buffer_size => '64kB'"), "");
         db.run("SET corgipile.cache_memory = '768kB'");
         let node = cache_of(&mut db, &arguments, "");
         assert!((1..=768 << 10).contains(&number(&node, "Cache Memory")), "{table}: {node:#}");
@@ -255,7 +258,7 @@ fn a_cache_makes_do_with_what_is_left_of_the_temporary_files() {
     let mut db = Database::new();
     clustered(&mut db, "t", 6000);
     db.run("ALTER TABLE t ALTER features_v TYPE float8[]; SET corgipile.cache_memory = 0");
-    let arguments = "'t', features => '{features_v}', max_epochs => 4";
+    let arguments = "'t', features => '{features_v}', max_epochs => 4, buffer_size => '10%'";
     let expected = outcome(&mut db, arguments, "\"cache\": \"off\"");
     // a cursor holds a file of almost a megabyte
     db.run(

@@ -565,7 +565,8 @@ fn theorem1_comes_to_the_optimum_whatever_the_mini_batches() {
         let options =
             format!("jsonb_strip_nulls('{{\"schedule\": \"theorem1\", \"l2\": 0.01, \"batch_size\": {batch}}}')");
         let model = db.trained(&format!(
-            "'{source}', features => '{{x}}', max_epochs => 100, seed => 1, workers => {workers}, options => {options}"
+            "'{source}', features => '{{x}}', max_epochs => 100, buffer_size => '10%', seed => 1, workers => {workers},
+             options => {options}"
         ));
         let w: Vec<f64> = model.weights.iter().chain(&model.intercepts).map(|w| f64::from(*w)).collect();
         let gap = newton(&rows, &w, 0.01).0 - least;

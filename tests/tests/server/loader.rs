@@ -1,6 +1,6 @@
 //! Loading in a worker: the same models, figures and errors as in process, and nothing left behind.
 
-use corgipile_tests::{Database, Session, clustered, log, program, small};
+use corgipile_tests::{Database, Session, clustered, in_several_buffers, log, program, small};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::thread::sleep;
@@ -53,6 +53,7 @@ fn loader(session: &mut Session, arguments: &str) -> (String, String) {
 
 /// Asserts that a training is the same with a worker as in process, and really has one.
 fn same_in_a_worker(session: &mut Session, arguments: &str) {
+    let arguments = &in_several_buffers(arguments);
     let with = |loader: &str| format!("{arguments}, seed => 5, loader => '{loader}'");
     let (expected, got) = (outcome(session, &with("in_process")), outcome(session, &with("worker")));
     assert!(got == expected, "{arguments}: a worker gives {got:?}, not {expected:?}");

@@ -385,16 +385,21 @@ fn digits_and_particles_are_told_apart() {
         return skip(digits_and_particles_are_told_apart, "CORGIPILE_DATA names no directory");
     };
     let mut db = Database::new();
-    for (set, max_epochs, promised) in [("higgs", 20, 0.68), ("mnist", 10, 0.97)] {
+    for (set, max_epochs, seeds, promised) in [("higgs", 20, 5, 0.69), ("mnist", 10, 1, 0.97)] {
         for part in ["train", "test"] {
             DataSet::csv(&directory, &format!("{set}_{part}")).load(&mut db, &format!("{set}_{part}"));
         }
-        let id = db.train(&format!(
-            "'{set}_train', 'mlp', features => '{{features_v}}', max_epochs => {max_epochs}, seed => 1,
-             options => '{{\"standardize\": true, \"activation\": \"relu\", \"optimizer\": \"adam\"}}'"
-        ))[0]
-            .model_id;
-        let accuracy = db.evaluate(id, &format!("{set}_test")).accuracy;
-        assert!(accuracy >= promised, "{set}: {accuracy}");
+        // of the 500 rows of higgs' test, one seed more or less tells 4% of them
+        let accuracies: Vec<f64> = (1..=seeds)
+            .map(|seed| {
+                let model = db.trained(&format!(
+                    "'{set}_train', 'mlp', features => '{{features_v}}', max_epochs => {max_epochs}, seed => {seed},
+                     options => '{{\"standardize\": true, \"activation\": \"relu\", \"optimizer\": \"adam\"}}'"
+                ));
+                db.evaluate(model.id, &format!("{set}_test")).accuracy
+            })
+            .collect();
+        let mean = accuracies.iter().sum::<f64>() / accuracies.len() as f64;
+        assert!(mean >= promised, "{set}: {accuracies:?}");
     }
 }

@@ -510,7 +510,7 @@ fn the_functions_have_the_documented_signatures() {
     assert_eq!(
         shuffle,
         "source anyelement, seed bigint DEFAULT NULL::bigint, block_size text DEFAULT 'auto'::text, \
-         buffer_size text DEFAULT '10%'::text, shuffle text DEFAULT 'corgipile'::text, \
+         buffer_size text DEFAULT 'auto'::text, shuffle text DEFAULT 'corgipile'::text, \
          epoch integer DEFAULT 1, sample double precision DEFAULT NULL::double precision|SETOF anyelement"
     );
     let predict = db.lines(

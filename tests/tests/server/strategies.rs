@@ -142,7 +142,10 @@ fn mrs_gives_what_it_drops_and_what_it_has_kept_before() {
     let mut db = Database::new();
     clustered(&mut db, "t", 3000);
     let mut ids = |epoch: u32| -> Vec<i32> {
-        db.column(&format!("SELECT id FROM corgipile_shuffle(NULL::t, seed => 3, shuffle => 'mrs', epoch => {epoch})"))
+        db.column(&format!(
+            "SELECT id FROM corgipile_shuffle(NULL::t, seed => 3, shuffle => 'mrs', epoch => {epoch},
+             buffer_size => '10%')"
+        ))
     };
     let (first, second) = (ids(1), ids(2));
     let mut distinct = first.clone();
@@ -229,7 +232,7 @@ fn node<'a>(plan: &'a Value, name: &str) -> Option<&'a Value> {
 fn analyzed(db: &mut Database, strategy: &str, name: &str) -> Value {
     let plan: Value = db.value(&format!(
         "EXPLAIN (ANALYZE, FORMAT JSON) SELECT * FROM corgipile_train('t', max_epochs => 3, features => '{{features_v}}',
-             shuffle => '{strategy}', seed => 1)"
+             shuffle => '{strategy}', buffer_size => '10%', seed => 1)"
     ));
     node(&plan, name).unwrap_or_else(|| panic!("no {name} in {plan:#}")).clone()
 }

@@ -71,7 +71,7 @@ fn the_defaults_are_the_documented_ones() {
                 hyperparameters->>'standardize', hyperparameters->>'nulls', hyperparameters->>'max_epochs'
          FROM corgipile.models",
     );
-    assert_eq!(stored, "logistic|label|{features_v}|corgipile|10%|0.95|0|false|error|20");
+    assert_eq!(stored, "logistic|label|{features_v}|corgipile|auto|0.95|0|false|error|20");
 }
 
 /// Trains without a shuffle and compares every epoch and the model with the textbook's SGD.
@@ -347,7 +347,7 @@ fn prepared_statements_take_every_argument_as_a_parameter() {
         // Six times: after five, "auto" may change to a generic plan.
         for _ in 0..6 {
             let epochs = db.lines(
-                "EXECUTE train('t', 'svm', 'label', '{features_v}', 0.02, 3, 'corgipile', 'auto', '10%', 5, NULL)",
+                "EXECUTE train('t', 'svm', 'label', '{features_v}', 0.02, 3, 'corgipile', 'auto', 'auto', 5, NULL)",
             );
             assert_eq!(epochs.len(), 3);
         }
@@ -482,7 +482,8 @@ fn a_buffer_of_too_few_blocks_is_noticed() {
         let output = program("psql").args(["-XqAt", "-d", &name, "-c", &sql]).output().expect("psql runs");
         String::from_utf8(output.stderr).expect("psql writes UTF-8")
     };
-    let notice = notices("");
+    assert_eq!(notices(""), "", "the default buffer is never of few blocks");
+    let notice = notices(", buffer_size => '10%'");
     assert!(notice.contains("NOTICE:  the buffer holds only") && notice.contains("HINT:  Use a larger"), "{notice}");
     for enough in [", buffer_size => '100%'", ", buffer_size => '80%'", ", shuffle => 'no_shuffle'"] {
         assert_eq!(notices(enough), "", "{enough}");

@@ -51,7 +51,10 @@ fn models_of_0_1_0_are_there_after_the_update() {
     assert_eq!(db.model(model.id).bits(), model.bits());
     assert_eq!(db.lines("SELECT epoch, loss FROM corgipile.training_history ORDER BY model_id, epoch"), history);
     db.line(&format!("SELECT corgipile_predict({unnamed}, ARRAY[1, 2])"));
-    let new = db.trained("'t', max_epochs => 3, seed => 1, name => 'new', options => '{\"standardize\": true}'");
+    // the default buffer_size was 10%
+    let new = db.trained(
+        "'t', max_epochs => 3, buffer_size => '10%', seed => 1, name => 'new', options => '{\"standardize\": true}'",
+    );
     assert_eq!(new.bits(), model.bits());
     assert!(new.id > unnamed);
 }

@@ -1,6 +1,6 @@
 //! Training by several processes: what each learns from, what comes of it together, and how it ends.
 
-use corgipile_tests::{Database, Model, Session, assert_close, clustered, log, program, small};
+use corgipile_tests::{Database, Model, Session, assert_close, clustered, in_several_buffers, log, program, small};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ const ENDLESS: &str = "SELECT * FROM corgipile_train('t', max_epochs => 1000000,
 
 /// Trains, and asserts that so many processes have done it.
 fn trained_by(db: &mut Session, processes: u32, arguments: &str) -> Model {
-    let model = db.trained(arguments);
+    let model = db.trained(&in_several_buffers(arguments));
     let by: i32 = db.value(&format!(
         "SELECT (hyperparameters->>'workers')::int FROM corgipile.models WHERE model_id = {}",
         model.id
@@ -51,7 +51,7 @@ fn a_seed_and_a_number_of_processes_fix_the_model() {
     clustered(&mut db, "t", 6000);
     for options in ["{}", r#"{"batch_size": 64}"#, r#"{"batch_size": 7, "optimizer": "adam"}"#, r#"{"l1": 0.001}"#] {
         let training = format!("'t', max_epochs => 3, seed => 5, options => '{options}'");
-        let alone = db.trained(&training).bits();
+        let alone = db.trained(&in_several_buffers(&training)).bits();
         let mut different = vec![alone.clone()];
         assert_eq!(trained_by(&mut db, 1, &format!("{training}, workers => 1")).bits(), alone, "{options}");
         for processes in [2, 3, 4] {
@@ -149,7 +149,7 @@ fn a_mini_batch_is_that_of_a_single_process() {
             true => training.replace("learning_rate => 0.1", "buffer_size => '100%'"),
             false => training,
         };
-        let alone = db.trained(&training);
+        let alone = db.trained(&in_several_buffers(&training));
         for processes in [2, 3] {
             let together = trained_by(&mut db, processes, &format!("{training}, workers => {processes}"));
             // adam divides by the root of squares: what is lost of a gradient near 0 by rounding comes to much more
@@ -449,7 +449,7 @@ fn explain_shows_the_processes() {
 fn training_together_works_wherever_training_works() {
     let mut db = Database::new();
     clustered(&mut db, "t", 5000);
-    let expected = trained_by(&mut db, 2, "'t', max_epochs => 2, seed => 9, workers => 2").bits();
+    let expected = trained_by(&mut db, 2, "'t', max_epochs => 2, seed => 9, workers => 2, buffer_size => 'auto'").bits();
     let same = |db: &mut Database, sql: &str| {
         db.run(sql);
         let id = db.value("SELECT max(model_id) FROM corgipile.models");
