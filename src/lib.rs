@@ -2,6 +2,8 @@
 //!
 //! `docs/internals.md` tells how a call of `corgipile_train()` becomes three executor nodes.
 
+#![feature(alloc_error_hook)]
+
 use pgrx::prelude::*;
 
 #[cfg(feature = "pg_test")]
@@ -19,6 +21,7 @@ mod settings;
 /// Called by PostgreSQL when the library is loaded into a backend.
 #[pg_guard]
 pub extern "C-unwind" fn _PG_init() {
+    pg::memory::install();
     settings::define();
     pg::shared_models::install();
     operators::register();

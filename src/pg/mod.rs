@@ -18,6 +18,7 @@ mod fold;
 pub mod heap;
 pub mod jsonb;
 pub mod meeting;
+pub mod memory;
 pub mod model_table;
 pub mod number;
 pub mod number_sort;

@@ -449,7 +449,8 @@ fn explain_shows_the_processes() {
 fn training_together_works_wherever_training_works() {
     let mut db = Database::new();
     clustered(&mut db, "t", 5000);
-    let expected = trained_by(&mut db, 2, "'t', max_epochs => 2, seed => 9, workers => 2, buffer_size => 'auto'").bits();
+    let expected =
+        trained_by(&mut db, 2, "'t', max_epochs => 2, seed => 9, workers => 2, buffer_size => 'auto'").bits();
     let same = |db: &mut Database, sql: &str| {
         db.run(sql);
         let id = db.value("SELECT max(model_id) FROM corgipile.models");

@@ -1,0 +1,119 @@
+//! malloc, and a reserve beside it.
+
+use super::may_use_reserve;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::UnsafeCell;
+use std::ptr::null_mut;
+use std::sync::{Mutex, PoisonError};
+
+/// Bytes of the reserve: what errors of one transaction may take, their messages, copies of them and what destructors need. It
+/// is address space alone until it is used.
+const RESERVE_BYTES: usize = 4 << 20;
+
+/// The system's allocator; while an error is on its way, what that refuses comes from the reserve.
+pub struct Allocator;
+
+/// The memory of the reserve.
+#[repr(align(64))]
+struct Region(UnsafeCell<[u8; RESERVE_BYTES]>);
+
+// SAFETY: which part of it is whose is in RESERVE, under a lock.
+unsafe impl Sync for Region {}
+
+static REGION: Region = Region(UnsafeCell::new([0; RESERVE_BYTES]));
+
+/// Which part of the region is used.
+struct Reserve {
+    /// bytes from the region's start on that were given out
+    used: usize,
+    /// allocations that were not given back; with the last one all is free again
+    live: usize,
+}
+
+static RESERVE: Mutex<Reserve> = Mutex::new(Reserve { used: 0, live: 0 });
+
+impl Reserve {
+    /// A place for `layout`, or null.
+    fn take(layout: Layout) -> *mut u8 {
+        let mut reserve = RESERVE.lock().unwrap_or_else(PoisonError::into_inner);
+        let start = REGION.0.get().cast::<u8>();
+        let free = start.wrapping_add(reserve.used);
+        let padding = free.align_offset(layout.align());
+        let Some(used) = padding.checked_add(layout.size()).and_then(|more| more.checked_add(reserve.used)) else {
+            return null_mut();
+        };
+        if used > RESERVE_BYTES {
+            return null_mut();
+        }
+        reserve.used = used;
+        reserve.live += 1;
+        free.wrapping_add(padding)
+    }
+
+    /// Takes back what [`take`](Reserve::take) gave.
+    fn give_back() {
+        let mut reserve = RESERVE.lock().unwrap_or_else(PoisonError::into_inner);
+        reserve.live -= 1;
+        if reserve.live == 0 {
+            reserve.used = 0;
+        }
+    }
+
+    fn holds(at: *mut u8) -> bool {
+        at.addr().wrapping_sub(REGION.0.get().addr()) < RESERVE_BYTES
+    }
+}
+
+/// What malloc gave, or if that is nothing, a place in the reserve for whom may have one.
+fn or_reserve(given: *mut u8, layout: Layout) -> *mut u8 {
+    if given.is_null() && may_use_reserve() { Reserve::take(layout) } else { given }
+}
+
+// SAFETY: what comes from the system goes back to it; places in the reserve are disjoint, aligned and never moved.
+unsafe impl GlobalAlloc for Allocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's layout.
+        or_reserve(unsafe { System.alloc(layout) }, layout)
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's layout; a place of the reserve may have been used before.
+        unsafe {
+            let given = System.alloc_zeroed(layout);
+            if !given.is_null() {
+                return given;
+            }
+            let place = or_reserve(given, layout);
+            if !place.is_null() {
+                place.write_bytes(0, layout.size());
+            }
+            place
+        }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        if Reserve::holds(at) {
+            return Reserve::give_back();
+        }
+        // SAFETY: not the reserve's, so the system's.
+        unsafe { System.dealloc(at, layout) }
+    }
+
+    unsafe fn realloc(&self, at: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        // SAFETY: the caller's pointer, layout and size, which is valid for the alignment; two places do not overlap.
+        unsafe {
+            if !Reserve::holds(at) {
+                let given = System.realloc(at, layout, new_size);
+                if !given.is_null() || !may_use_reserve() {
+                    return given;
+                }
+            }
+            let new = self.alloc(Layout::from_size_align_unchecked(new_size, layout.align()));
+            if !new.is_null() {
+                new.copy_from_nonoverlapping(at, layout.size().min(new_size));
+                self.dealloc(at, layout);
+            }
+            new
+        }
+    }
+}
