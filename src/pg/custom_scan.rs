@@ -522,7 +522,9 @@ unsafe extern "C-unwind" fn access<T: CustomScan>(ss: *mut pg_sys::ScanState) ->
     unsafe {
         let node = ss.cast::<State<T>>();
         let slot = (*ss).ss_ScanTupleSlot;
-        if (*(*node).rust).next(Node(ss.cast())) { slot } else { pg_sys::ExecClearTuple(slot) }
+        let found = (*(*node).rust).next(Node(ss.cast()));
+        super::memory::check();
+        if found { slot } else { pg_sys::ExecClearTuple(slot) }
     }
 }
 

@@ -79,9 +79,10 @@ pub fn random_seed() -> i64 {
     i64::from(u32::from_ne_bytes(bytes))
 }
 
-/// Lets cancel, statement_timeout and termination take effect.
+/// Lets cancel, statement_timeout and termination take effect, and raises what memory that was refused owes.
 #[inline]
 pub fn check_for_interrupts() {
+    memory::check();
     // SAFETY: reads a flag that signal handlers set; ProcessInterrupts may raise an ERROR, which unwinds.
     unsafe {
         if (&raw const pg_sys::InterruptPending).read_volatile() != 0 {

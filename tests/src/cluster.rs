@@ -1,6 +1,6 @@
 //! A server of a test's own, for what cannot be done to the one that all tests share.
 
-use crate::{Session, fixtures, server};
+use crate::{FailingMemory, Session, fixtures, server};
 use postgres::{Config, NoTls};
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::PermissionsExt;
@@ -30,7 +30,19 @@ impl Cluster {
     pub fn new(settings: &[&str]) -> Self {
         let mut settings = settings.to_vec();
         settings.push("dynamic_shared_memory_type = mmap");
-        Self::start(&settings, None)
+        Self::start(&settings, Surroundings::default())
+    }
+
+    /// A cluster whose processes are refused memory when the test says so; or why it cannot be had here.
+    ///
+    /// # Errors
+    /// There is no compiler, or no GNU C library.
+    pub fn with_failing_memory(settings: &[&str]) -> Result<(Self, FailingMemory), String> {
+        let memory = FailingMemory::new(&server::directory())?;
+        let mut settings = settings.to_vec();
+        settings.push("dynamic_shared_memory_type = mmap");
+        let environment = memory.environment();
+        Ok((Self::start(&settings, Surroundings { environment, ..Surroundings::default() }), memory))
     }
 
     /// A cluster whose `/dev/shm` has so many bytes, in a mount namespace of its own. None if this machine does not let us
@@ -44,10 +56,11 @@ impl Cluster {
                 .success();
         let mut settings = settings.to_vec();
         settings.push("dynamic_shared_memory_type = posix");
-        possible.then(|| Self::start(&settings, Some(bytes)))
+        let shared_memory = Some(bytes);
+        possible.then(|| Self::start(&settings, Surroundings { shared_memory, ..Surroundings::default() }))
     }
 
-    fn start(settings: &[&str], shared_memory: Option<u64>) -> Self {
+    fn start(settings: &[&str], surroundings: Surroundings) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let directory = server::directory().join(format!("c{}_{number}", std::process::id()));
@@ -80,7 +93,7 @@ impl Cluster {
         fs::write(data.join("postgresql.conf"), lines).expect("it can be written");
         let mut config = Config::new();
         config.host(directory.to_str().expect("a plain path")).port(5432).user("postgres").dbname("postgres");
-        let mut cluster = Self { server: launch(&directory, shared_memory), directory, config };
+        let mut cluster = Self { server: launch(&directory, &surroundings), directory, config };
         cluster.wait_until_up();
         cluster.session().run("CREATE EXTENSION corgipile");
         cluster.session().run(fixtures::FUNCTIONS);
@@ -104,7 +117,7 @@ impl Cluster {
     fn start_again(&mut self) {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            self.server = launch(&self.directory, None);
+            self.server = launch(&self.directory, &Surroundings::default());
             // Orphans of the old server go soon; as long as one is there, a new one refuses to start.
             while self.is_running() {
                 if self.config.connect(NoTls).is_ok() {
@@ -133,7 +146,7 @@ impl Cluster {
         fs::write(settings, lines).expect("it can be written");
         let mut config = Config::new();
         config.host(directory.to_str().expect("a plain path")).port(5432).user("postgres").dbname("postgres");
-        let mut standby = Self { server: launch(&directory, None), directory, config };
+        let mut standby = Self { server: launch(&directory, &Surroundings::default()), directory, config };
         standby.wait_until_up();
         standby
     }
@@ -212,11 +225,19 @@ impl Drop for Cluster {
     }
 }
 
+/// What a server finds around itself.
+#[derive(Default)]
+struct Surroundings {
+    /// size of `/dev/shm`; None: that of this machine
+    shared_memory: Option<u64>,
+    environment: Vec<(&'static str, PathBuf)>,
+}
+
 /// Starts the postmaster.
-fn launch(directory: &Path, shared_memory: Option<u64>) -> Child {
+fn launch(directory: &Path, surroundings: &Surroundings) -> Child {
     let postgres = program("postgres");
     let log = OpenOptions::new().create(true).append(true).open(directory.join("log")).expect("a log can be written");
-    let mut command = match (shared_memory, owner()) {
+    let mut command = match (surroundings.shared_memory, owner()) {
         (Some(bytes), Some((user, group))) => {
             let mut command = Command::new("unshare");
             let script = format!(
@@ -230,6 +251,7 @@ fn launch(directory: &Path, shared_memory: Option<u64>) -> Child {
     };
     command.arg("-D").arg(directory.join("data"));
     command.env_remove("RUST_BACKTRACE").env_remove("RUST_LOG");
+    command.envs(surroundings.environment.iter().map(|(name, value)| (name, value)));
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
     command.spawn().expect("the server starts")
 }

@@ -1,4 +1,4 @@
-//! An extension of somebody else, compiled from C for the server that the tests use.
+//! Libraries in C for the server that the tests use: somebody else's extension, and an allocator that fails when it is told to.
 
 use crate::server;
 use std::env;
@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/extension/hooked.c");
+const HOOKED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/extension/hooked.c");
+const FAILING: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/extension/failing.c");
 
 /// The library of `tests/extension/hooked.c`, for `LOAD`; or why it cannot be had here.
 ///
@@ -16,10 +17,25 @@ const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/extension/hooked.c");
 /// There is no compiler, or there are no headers of the server's version.
 pub fn hooked() -> Result<&'static Path, String> {
     static LIBRARY: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    LIBRARY.get_or_init(compile_hooked).as_deref().map_err(Clone::clone)
+}
+
+/// The library of `tests/extension/failing.c`, for `LD_PRELOAD`; or why it cannot be had here.
+///
+/// # Errors
+/// There is no compiler, or its C library is not GNU's.
+pub(crate) fn failing() -> Result<&'static Path, String> {
+    static LIBRARY: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let compile = || {
+        if cfg!(not(target_env = "gnu")) {
+            return Err("failing allocations need GNU's C library".to_owned());
+        }
+        compile(FAILING, "failing", &[])
+    };
     LIBRARY.get_or_init(compile).as_deref().map_err(Clone::clone)
 }
 
-fn compile() -> Result<PathBuf, String> {
+fn compile_hooked() -> Result<PathBuf, String> {
     let pg_config = env::var("PG_CONFIG").unwrap_or_else(|_| "/usr/lib/postgresql/15/bin/pg_config".to_owned());
     let ask = |option: &str| output(Command::new(&pg_config).arg(option));
     let (headers, running) = (ask("--version")?, output(server::program("postgres").arg("--version"))?);
@@ -30,12 +46,16 @@ fn compile() -> Result<PathBuf, String> {
     if !Path::new(&include).join("postgres.h").exists() {
         return Err(format!("there are no server headers in {include}"));
     }
+    compile(HOOKED, "hooked", &["-I", &include])
+}
+
+fn compile(source: &str, name: &str, arguments: &[&str]) -> Result<PathBuf, String> {
     output(Command::new("cc").arg("--version"))?;
-    let library = server::directory().join(format!("hooked_{}.so", std::process::id()));
+    let library = server::directory().join(format!("{name}_{}.so", std::process::id()));
     let mut compiler = Command::new("cc");
-    compiler.args(["-std=gnu11", "-O2", "-Wall", "-Werror", "-fPIC", "-shared", "-I", &include, SOURCE, "-o"]);
+    compiler.args(["-std=gnu11", "-O2", "-Wall", "-Werror", "-fPIC", "-shared"]).args(arguments).args([source, "-o"]);
     let result = compiler.arg(&library).output().map_err(|e| format!("cc: {e}"))?;
-    assert!(result.status.success(), "{SOURCE}: {}", String::from_utf8_lossy(&result.stderr));
+    assert!(result.status.success(), "{source}: {}", String::from_utf8_lossy(&result.stderr));
     Ok(library)
 }
 

@@ -6,11 +6,11 @@ use std::cell::UnsafeCell;
 use std::ptr::null_mut;
 use std::sync::{Mutex, PoisonError};
 
-/// Bytes of the reserve: what errors of one transaction may take, their messages, copies of them and what destructors need. It
-/// is address space alone until it is used.
+/// Bytes of the reserve: what is small and what errors of one transaction may take, their messages, copies of them and what
+/// destructors need. It is address space alone until it is used.
 const RESERVE_BYTES: usize = 4 << 20;
 
-/// The system's allocator; while an error is on its way, what that refuses comes from the reserve.
+/// The system's allocator; what that refuses comes from the reserve if it is small or an error is on its way.
 pub struct Allocator;
 
 /// The memory of the reserve.
@@ -66,7 +66,7 @@ impl Reserve {
 
 /// What malloc gave, or if that is nothing, a place in the reserve for whom may have one.
 fn or_reserve(given: *mut u8, layout: Layout) -> *mut u8 {
-    if given.is_null() && may_use_reserve() { Reserve::take(layout) } else { given }
+    if given.is_null() && may_use_reserve(layout.size()) { Reserve::take(layout) } else { given }
 }
 
 // SAFETY: what comes from the system goes back to it; places in the reserve are disjoint, aligned and never moved.
@@ -104,7 +104,7 @@ unsafe impl GlobalAlloc for Allocator {
         unsafe {
             if !Reserve::holds(at) {
                 let given = System.realloc(at, layout, new_size);
-                if !given.is_null() || !may_use_reserve() {
+                if !given.is_null() || !may_use_reserve(new_size) {
                     return given;
                 }
             }

@@ -1,12 +1,14 @@
 //! Memory that runs out is an error of one statement.
 //!
-//! Three parts that only work together:
-//! - Rust's collections call a *hook* when malloc gives nothing ([`install`]). It raises an error, by a panic, as all errors of
-//!   Rust here are: it unwinds through whatever was growing, to the guard that pgrx puts before PostgreSQL's code. So no
-//!   collection of this library ends the server, whether its size follows data or not. (Without a hook the process aborts, and
-//!   with it, as PostgreSQL has it, all sessions.) Those that would take gigabytes for nothing compute their sizes first.
-//! - An error needs memory itself: for its message, for the panic, for what destructors do. While one is on its way
-//!   ([`begin`]), the [allocator] gives from a reserve what malloc refuses.
+//! Four parts that only work together:
+//! - Rust's collections call a *hook* when the allocator gives nothing ([`install`]). It raises an error, by a panic, as all
+//!   errors of Rust here are: it unwinds through whatever was growing, to the guard that pgrx puts before PostgreSQL's code. So
+//!   no collection of this library ends the server, however large it grows. (Without a hook the process aborts, and with it, as
+//!   PostgreSQL has it, all sessions.) Those that would take gigabytes for nothing compute their sizes first.
+//! - Small allocations do not fail there: not everything can be left halfway (Rust's own B-trees abort the process). The
+//!   [allocator] gives them from a *reserve* what malloc refuses, and the next [`check`] raises the error.
+//! - An error needs memory itself: for its message, for the panic, for what destructors do. While one is on its way ([`begin`]),
+//!   the reserve is for all.
 //! - PostgreSQL's errors are copied by pgrx on their way through Rust, with palloc, and palloc may have been what failed. So the
 //!   copies are made in a [context](errors) that has its memory ahead.
 //!
@@ -21,13 +23,19 @@ use pgrx::pg_sys;
 use std::alloc::Layout;
 use std::ffi::c_void;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 #[global_allocator]
 static ALLOCATOR: allocator::Allocator = allocator::Allocator;
 
 /// Is an error on its way, from where it is raised to the end of its transaction?
 static ERROR_ON_ITS_WAY: AtomicBool = AtomicBool::new(false);
+
+/// Bytes that malloc has refused and the reserve has given without an error yet; 0: none.
+static REFUSED: AtomicUsize = AtomicUsize::new(0);
+
+/// Bytes that the reserve gives when no error is on its way. (A node of a B-tree has eleven keys and values.)
+const SMALL: usize = 64 << 10;
 
 /// Sets the hook and makes the context. Called once, by _PG_init, before all that registers functions for the end of a
 /// transaction: those are called in the opposite order, and the others may need the reserve.
@@ -59,6 +67,16 @@ unsafe extern "C-unwind" fn subtransaction_ends(
     }
 }
 
+/// Raises an error if malloc has refused something small since the last one.
+#[inline]
+pub fn check() {
+    let refused = REFUSED.load(Ordering::Relaxed);
+    if refused != 0 && !ERROR_ON_ITS_WAY.load(Ordering::Relaxed) {
+        begin();
+        Error::OutOfMemory(refused).raise()
+    }
+}
+
 /// An error is raised: until [`end`] it may use the reserve.
 fn begin() {
     ERROR_ON_ITS_WAY.store(true, Ordering::Relaxed);
@@ -66,18 +84,27 @@ fn begin() {
 
 /// The error is over, with its transaction or because it was caught.
 fn end() {
+    REFUSED.store(0, Ordering::Relaxed);
     if ERROR_ON_ITS_WAY.swap(false, Ordering::Relaxed) {
         errors::clear();
     }
 }
 
-fn may_use_reserve() -> bool {
-    ERROR_ON_ITS_WAY.load(Ordering::Relaxed) || std::thread::panicking()
+/// malloc has refused this: may it come from the reserve?
+fn may_use_reserve(bytes: usize) -> bool {
+    if ERROR_ON_ITS_WAY.load(Ordering::Relaxed) || std::thread::panicking() {
+        return true;
+    }
+    let is_small = bytes <= SMALL;
+    if is_small {
+        REFUSED.store(bytes.max(1), Ordering::Relaxed);
+    }
+    is_small
 }
 
-/// Instead of aborting the process: malloc gives nothing, and what asked cannot go on without.
+/// Instead of aborting the process: neither malloc nor the reserve gives anything, and what asked cannot go on without.
 fn refuse(layout: Layout) {
-    if may_use_reserve() {
+    if ERROR_ON_ITS_WAY.load(Ordering::Relaxed) || std::thread::panicking() {
         errors::end_session();
     }
     begin();

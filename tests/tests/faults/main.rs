@@ -6,6 +6,7 @@
 
 mod exhausted;
 mod fuzz;
+mod memory;
 mod moments;
 mod probe;
 mod shapes;
