@@ -8,6 +8,7 @@ use crate::pg;
 use pgrx::pg_sys::errcodes::PgSqlErrorCode as Code;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::PgLogLevel;
+use std::fmt::Write;
 
 /// `Result` with our error.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -742,13 +743,39 @@ impl Error {
 
     /// Raises the error in PostgreSQL; does not return.
     pub fn raise(self) -> ! {
-        let mut report = ErrorReport::new(self.code(), self.to_string(), "corgipile");
+        let mut report = ErrorReport::new(self.code(), shortened(&self), "corgipile");
         if let Some(hint) = self.hint() {
-            report = report.set_hint(hint);
+            report = report.set_hint(shortened(&hint));
         }
         report.report(PgLogLevel::ERROR);
         unreachable!("reporting an ERROR does not return")
     }
+}
+
+/// The most bytes of a message: what a user gave may be a gigabyte, and an error that repeats it as much again, several times.
+const MAX_MESSAGE_BYTES: usize = 2000;
+
+/// A text, of which the end is left out if it is long.
+fn shortened(text: &impl std::fmt::Display) -> String {
+    struct Short(String);
+
+    impl Write for Short {
+        fn write_str(&mut self, more: &str) -> std::fmt::Result {
+            let room = MAX_MESSAGE_BYTES - self.0.len();
+            if more.len() <= room {
+                self.0.push_str(more);
+                return Ok(());
+            }
+            self.0.push_str(&more[..more.floor_char_boundary(room)]);
+            Err(std::fmt::Error)
+        }
+    }
+
+    let mut short = Short(String::new());
+    if write!(short, "{text}").is_err() {
+        short.0.push_str(" ...");
+    }
+    short.0
 }
 
 /// What a user should know although nothing is wrong.

@@ -188,6 +188,15 @@ impl Cluster {
         kill.status().is_ok_and(|status| status.success())
     }
 
+    /// Lets a process of the server have so many bytes of address space beyond what it has; None: as many as it likes. False if
+    /// this machine does not let us.
+    pub fn limit_memory(&self, pid: i32, room: Option<u64>) -> bool {
+        let limit = room.map_or("unlimited".to_owned(), |room| (address_space(pid) + room).to_string());
+        let mut prlimit = as_owner(PathBuf::from("prlimit"), &self.directory);
+        prlimit.args(["--pid", &pid.to_string(), &format!("--as={limit}:")]);
+        prlimit.output().is_ok_and(|output| output.status.success())
+    }
+
     /// Does the postmaster run?
     pub fn is_running(&mut self) -> bool {
         self.server.try_wait().expect("our child").is_none()
@@ -254,6 +263,14 @@ fn launch(directory: &Path, surroundings: &Surroundings) -> Child {
     command.envs(surroundings.environment.iter().map(|(name, value)| (name, value)));
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
     command.spawn().expect("the server starts")
+}
+
+/// Bytes of address space that a process has; 0 if it is gone.
+fn address_space(pid: i32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let size = status.lines().find_map(|line| line.strip_prefix("VmSize:"));
+    let kb = size.and_then(|size| size.split_whitespace().next()?.parse::<u64>().ok());
+    kb.unwrap_or_default() * 1024
 }
 
 /// A command of the server's version.

@@ -27,9 +27,26 @@ pub enum Unfit {
 }
 
 impl Trainer {
-    /// Everything that learning goes on from, between two epochs.
-    pub fn save(&self) -> Vec<u8> {
-        let mut to = Writer(MAGIC.to_vec());
+    /// Everything that learning goes on from, between two epochs: behind what `bytes` has already.
+    ///
+    /// It takes [`saved_len`](Trainer::saved_len) bytes: with room for them, `bytes` does not grow.
+    pub fn save(&self, bytes: Vec<u8>) -> Vec<u8> {
+        match self.written(Writer::Bytes(bytes)) {
+            Writer::Bytes(bytes) => bytes,
+            Writer::Counted(_) => unreachable!("a writer stays what it is"),
+        }
+    }
+
+    /// How many bytes [`save`](Trainer::save) writes.
+    pub fn saved_len(&self) -> usize {
+        match self.written(Writer::Counted(0)) {
+            Writer::Counted(len) => len,
+            Writer::Bytes(_) => unreachable!("a writer stays what it is"),
+        }
+    }
+
+    fn written(&self, mut to: Writer) -> Writer {
+        to.put(MAGIC);
         to.whole(self.way());
         to.whole(self.dim() as u64);
         to.whole(self.epoch.into());
@@ -41,7 +58,7 @@ impl Trainer {
         if let Some(theorem) = &self.theorem {
             theorem.save(&mut to);
         }
-        to.0
+        to
     }
 
     /// The trainer that was saved, between two epochs, to go on with these hyperparameters.
@@ -118,20 +135,33 @@ fn way_of(hyper: &Hyperparameters, engine: u64) -> u64 {
     engine | optimizer << 8 | kind << 16 | flags << 24 | design << 32
 }
 
-/// Bytes that numbers are written to.
-pub(crate) struct Writer(Vec<u8>);
+/// What numbers are written to: bytes, or nothing, to know how many they would be.
+pub(crate) enum Writer {
+    Bytes(Vec<u8>),
+    Counted(usize),
+}
 
 impl Writer {
+    fn put(&mut self, some: &[u8]) {
+        match self {
+            Writer::Bytes(bytes) => bytes.extend_from_slice(some),
+            Writer::Counted(len) => *len += some.len(),
+        }
+    }
+
     pub(crate) fn whole(&mut self, number: u64) {
-        self.0.extend_from_slice(&number.to_le_bytes());
+        self.put(&number.to_le_bytes());
     }
 
     pub(crate) fn double(&mut self, number: f64) {
-        self.0.extend_from_slice(&number.to_le_bytes());
+        self.put(&number.to_le_bytes());
     }
 
     pub(crate) fn floats(&mut self, numbers: impl Iterator<Item = f32>) {
-        numbers.for_each(|number| self.0.extend_from_slice(&number.to_le_bytes()));
+        match self {
+            Writer::Bytes(bytes) => numbers.for_each(|number| bytes.extend_from_slice(&number.to_le_bytes())),
+            Writer::Counted(len) => *len += numbers.count() * size_of::<f32>(),
+        }
     }
 }
 
@@ -212,6 +242,12 @@ mod tests {
         (0..count).map(epoch).collect()
     }
 
+    fn saved_of(trainer: &Trainer) -> Vec<u8> {
+        let saved = trainer.save(Vec::new());
+        assert_eq!(saved.len(), trainer.saved_len());
+        saved
+    }
+
     fn bits(trainer: &Trainer) -> Vec<u32> {
         let model = trainer.model().unwrap();
         model.weights.iter().chain(&model.intercepts).map(|w| w.to_bits()).collect()
@@ -249,7 +285,7 @@ mod tests {
                             let all = epochs(&mut whole, &batch, 4);
                             let mut first = new();
                             let mut reports = epochs(&mut first, &batch, 2);
-                            let mut second = Trainer::resume(hyper, outputs, sparse, &first.save()).unwrap();
+                            let mut second = Trainer::resume(hyper, outputs, sparse, &saved_of(&first)).unwrap();
                             assert_eq!(second.epoch(), 2);
                             reports.append(&mut epochs(&mut second, &batch, 2));
                             assert_eq!(reports, all, "{hyper:?} {dim} {sparse}");
@@ -266,7 +302,7 @@ mod tests {
         let hyper = Hyperparameters::new(ModelKind::Logistic);
         let mut trainer = Trainer::new(hyper, 5, 1, false).unwrap();
         epochs(&mut trainer, &batch(ModelKind::Logistic, 5, false), 1);
-        let saved = trainer.save();
+        let saved = saved_of(&trainer);
         let resume = |hyper, bytes: &[u8]| Trainer::resume(hyper, 1, false, bytes).map(|_| ()).unwrap_err();
         assert_eq!(resume(Hyperparameters { optimizer: Optimizer::ADAM, ..hyper }, &saved), Unfit::OtherWay);
         assert_eq!(resume(Hyperparameters { batch_size: 2, ..hyper }, &saved), Unfit::OtherWay);
@@ -283,7 +319,7 @@ mod tests {
             let batch = batch(ModelKind::Logistic, 5, sparse);
             let mut trainer = Trainer::new(hyper, 5, 1, sparse).unwrap();
             epochs(&mut trainer, &batch, 1);
-            let mut saved = trainer.save();
+            let mut saved = saved_of(&trainer);
             let place = place % saved.len();
             saved[place] = byte;
             if let Ok(mut forged) = Trainer::resume(hyper, 1, sparse, &saved)

@@ -53,10 +53,15 @@ const OF_THE_CALL: [&str; 2] = ["cache", "notice"];
 pub fn save(trainer: &Trainer, found: Found, losses: Losses) -> Option<Vec<u8>> {
     let header = Header { found: found.without_standardizer(), losses, epochs: trainer.epoch() };
     let header = serde_json::to_vec(&header).expect("plain values are always JSON");
-    let mut state = (header.len() as u64).to_le_bytes().to_vec();
+    // a state that is not kept takes no memory
+    let len = size_of::<u64>() + header.len() + trainer.saved_len();
+    if len > models::MAX_STATE_BYTES {
+        return None;
+    }
+    let mut state = Vec::with_capacity(len);
+    state.extend((header.len() as u64).to_le_bytes());
     state.extend(header);
-    state.extend(trainer.save());
-    (state.len() <= models::MAX_STATE_BYTES).then_some(state)
+    Some(trainer.save(state))
 }
 
 impl Resume {

@@ -6,6 +6,8 @@
 
 mod exhausted;
 mod fuzz;
+mod kinds;
+mod limits;
 mod memory;
 mod moments;
 mod probe;

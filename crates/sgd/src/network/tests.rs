@@ -372,7 +372,7 @@ proptest! {
         let losses = train(&mut whole, &batch, 5);
         let mut first = Trainer::new(hyper, 9, 3, is_sparse).unwrap();
         train(&mut first, &batch, 3);
-        let mut second = Trainer::resume(hyper, 3, is_sparse, &first.save()).unwrap();
+        let mut second = Trainer::resume(hyper, 3, is_sparse, &first.save(Vec::new())).unwrap();
         prop_assert_eq!(second.model().unwrap(), first.model().unwrap());
         prop_assert_eq!(train(&mut second, &batch, 2), &losses[3..]);
         prop_assert_eq!(second.model().unwrap(), whole.model().unwrap());
@@ -384,7 +384,7 @@ proptest! {
         let hyper = hyper(&[3], Activation::Sigmoid, Output::Sigmoid);
         let mut trainer = Trainer::new(hyper, 4, 2, true).unwrap();
         train(&mut trainer, &sparse(&tuples), 1);
-        let mut saved = trainer.save();
+        let mut saved = trainer.save(Vec::new());
         let place = place % saved.len();
         saved[place] = byte;
         if let Ok(mut forged) = Trainer::resume(hyper, 2, true, &saved) {
@@ -400,7 +400,7 @@ proptest! {
 #[test]
 fn another_network_cannot_go_on() {
     let hyper = hyper(&[3], Activation::Sigmoid, Output::Sigmoid);
-    let saved = Trainer::new(hyper, 4, 2, false).unwrap().save();
+    let saved = Trainer::new(hyper, 4, 2, false).unwrap().save(Vec::new());
     let design = hyper.design.unwrap();
     for other in [
         Design { hidden: Hidden::new(&[2, 1]).unwrap(), ..design },
@@ -438,7 +438,7 @@ fn features_that_come_later_change_nothing_that_was_there() {
         assert_eq!((&after.weights[72..], &after.intercepts), (&before.weights[30..], &before.intercepts));
         trainer.learn(&sparse(&tuples), 9..40).unwrap();
         trainer.end_epoch().unwrap();
-        let resumed = Trainer::resume(hyper, 2, true, &trainer.save()).unwrap();
+        let resumed = Trainer::resume(hyper, 2, true, &trainer.save(Vec::new())).unwrap();
         assert_eq!(resumed.model().unwrap(), trainer.model().unwrap());
     }
 }

@@ -71,7 +71,7 @@ fn train(hyper: Hyperparameters, batch: &Batch, again: bool) -> Vec<f64> {
         trainer.learn(batch, 0..batch.len()).unwrap();
         trainer.end_epoch().unwrap();
         if again && epoch % 100 == 7 {
-            trainer = Trainer::resume(hyper, 1, batch.is_sparse(), &trainer.save()).unwrap();
+            trainer = Trainer::resume(hyper, 1, batch.is_sparse(), &trainer.save(Vec::new())).unwrap();
         }
     }
     trainer.model().unwrap().weights.iter().map(|w| f64::from(*w)).collect()
