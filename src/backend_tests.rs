@@ -226,3 +226,20 @@ fn test_rows_leave_no_memory_behind_while_the_query_runs() {
     // SAFETY: registered above.
     unsafe { pg_sys::UnregisterSnapshot(snapshot) };
 }
+
+/// Raises an error that takes more memory on its way than the reserve has. Called with malloc failing, by
+/// `tests/tests/faults/memory.rs`.
+#[pg_extern]
+fn greedy_error() {
+    struct Greedy;
+
+    impl Drop for Greedy {
+        fn drop(&mut self) {
+            let much: Vec<Vec<u8>> = (0..100).map(|i| vec![i; 1 << 20]).collect();
+            std::hint::black_box(much);
+        }
+    }
+
+    let _greedy = Greedy;
+    error!("an error");
+}

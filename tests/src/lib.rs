@@ -28,7 +28,7 @@ pub use extension::hooked;
 pub use failing_memory::{FailingMemory, Fails, Whose};
 pub use failure::Failure;
 pub use fixtures::{clustered, shuffled_copy, small};
-pub use library::{backend_tests, library};
+pub use library::{backend_tests, has_backend_tests, library};
 pub use oracle::{Loss, Oracle, assert_close};
 pub use server::{log, program};
 pub use session::Session;

@@ -9,6 +9,11 @@ pub fn library() -> Option<PathBuf> {
     env::var_os("CORGIPILE_LIBRARY").map(PathBuf::from)
 }
 
+/// Was the library built with feature `pg_test`?
+pub fn has_backend_tests() -> bool {
+    !backend_tests().is_empty()
+}
+
 /// The symbols of the `#[pg_test]` functions in the library; none if it was built without feature `pg_test`.
 pub fn backend_tests() -> Vec<String> {
     let Some(path) = library() else { return Vec::new() };

@@ -17,7 +17,7 @@ const LARGE: &str = "
            ARRAY[y + sin(i * 7), 2 - y + cos(i * 3), sin(i * i), 1, 2, 3, 4, 5, 6, 7]::real[] AS x,
            ARRAY[1 + i % 50, 60 + i % 1000]::int[] AS k, ARRAY[sin(i) + y, 1]::real[] AS v
       FROM (SELECT i, (i > 150000)::int AS y FROM generate_series(1, 300000::bigint) i) r;
-    CREATE TABLE large.wide AS SELECT id, label, array_fill(1 + label::real, ARRAY[700]) AS x FROM large.t LIMIT 20000;
+    CREATE TABLE large.wide AS SELECT id, id % 2 AS label, array_fill(1 + (id % 2)::real, ARRAY[700]) AS x FROM large.t LIMIT 20000;
     CREATE TABLE large.parts (LIKE large.t) PARTITION BY RANGE (id);
     CREATE TABLE large.low PARTITION OF large.parts FOR VALUES FROM (0) TO (100000);
     CREATE TABLE large.high PARTITION OF large.parts FOR VALUES FROM (100000) TO (1000000);

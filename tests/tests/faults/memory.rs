@@ -2,7 +2,7 @@
 
 use crate::kinds::{KINDS, SETUP, Watch};
 use crate::probe::{self, Draw, complaints, leftovers, models_are_whole, report, tables};
-use corgipile_tests::{Cluster, FailingMemory, Fails, Session, Whose, skip};
+use corgipile_tests::{Cluster, FailingMemory, Fails, Session, Whose, has_backend_tests, skip};
 
 /// What came of the failures of one kind of statement.
 #[derive(Default)]
@@ -154,4 +154,41 @@ fn every_call_for_memory_may_fail() {
         "Memory: {failures} calls failed, 0 servers lost, 0 hangs, 0 leftovers, {} sessions ended",
         ended.len()
     ));
+}
+
+/// What an error needs on its way may be more than there is: then the session ends, and not the server.
+#[test]
+fn an_error_that_takes_more_than_the_reserve_ends_the_session() {
+    if !has_backend_tests() {
+        return skip(an_error_that_takes_more_than_the_reserve_ends_the_session, "the library has no backend tests");
+    }
+    let (cluster, mut memory) = match Cluster::with_failing_memory(&[]) {
+        Ok(made) => made,
+        Err(why) => return skip(an_error_that_takes_more_than_the_reserve_ends_the_session, &why),
+    };
+    let mut other = cluster.session();
+    other.run("CREATE FUNCTION greedy_error() RETURNS void LANGUAGE c AS '$libdir/corgipile', 'greedy_error_wrapper'");
+    let greedy = "SELECT greedy_error()";
+    let mut db = cluster.session();
+    db.rejects(greedy, "XX000").says(&["an error"]);
+    memory.record(Whose::Backend(db.pid()));
+    db.rejects(greedy, "XX000");
+    memory.stop();
+    let mut ended = 0;
+    for site in memory.sites() {
+        let mut db = cluster.session();
+        db.rejects(greedy, "XX000");
+        memory.fail(Whose::Backend(db.pid()), site, Fails::All);
+        let failure = db.attempt(greedy).expect_err("it fails");
+        memory.stop();
+        if failure.message.contains("while an error was told") {
+            assert_eq!(failure.code, "53200", "{failure:#?}");
+            assert!(db.attempt("SELECT 1").is_err(), "the session is over");
+            ended += 1;
+        }
+    }
+    assert!(ended > 0);
+    assert_eq!(other.line("SELECT 1"), "1", "other sessions do not notice");
+    let bad: Vec<String> = complaints(&cluster).into_iter().filter(|line| !line.contains("XX000")).collect();
+    assert!(bad.is_empty(), "{bad:#?}");
 }
