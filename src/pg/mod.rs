@@ -21,6 +21,7 @@ pub mod meeting;
 pub mod model_table;
 pub mod number;
 pub mod number_sort;
+pub mod page;
 pub mod parallel;
 pub mod planner;
 pub mod progress;

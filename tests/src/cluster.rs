@@ -36,6 +36,15 @@ impl Cluster {
     /// A cluster whose `/dev/shm` has so many bytes, in a mount namespace of its own. None if this machine does not let us
     /// make one.
     pub fn with_small_shared_memory(bytes: u64, settings: &[&str]) -> Option<Self> {
+        Self::with_small(Small { bytes, place: "/dev/shm" }, "posix", settings)
+    }
+
+    /// As [`Cluster::with_small_shared_memory`], but segments are files of the data directory, on a disk with so many bytes.
+    pub fn with_small_disk_for_segments(bytes: u64, settings: &[&str]) -> Option<Self> {
+        Self::with_small(Small { bytes, place: "data/pg_dynshmem" }, "mmap", settings)
+    }
+
+    fn with_small(small: Small, segments: &str, settings: &[&str]) -> Option<Self> {
         let possible = owner().is_some()
             && Command::new("unshare")
                 .args(["-m", "mount", "-t", "tmpfs", "tmpfs", "/dev/shm"])
@@ -43,11 +52,12 @@ impl Cluster {
                 .ok()?
                 .success();
         let mut settings = settings.to_vec();
-        settings.push("dynamic_shared_memory_type = posix");
-        possible.then(|| Self::start(&settings, Some(bytes)))
+        let segments = format!("dynamic_shared_memory_type = {segments}");
+        settings.push(&segments);
+        possible.then(|| Self::start(&settings, Some(small)))
     }
 
-    fn start(settings: &[&str], shared_memory: Option<u64>) -> Self {
+    fn start(settings: &[&str], small: Option<Small>) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let directory = server::directory().join(format!("c{}_{number}", std::process::id()));
@@ -80,7 +90,7 @@ impl Cluster {
         fs::write(data.join("postgresql.conf"), lines).expect("it can be written");
         let mut config = Config::new();
         config.host(directory.to_str().expect("a plain path")).port(5432).user("postgres").dbname("postgres");
-        let mut cluster = Self { server: launch(&directory, shared_memory), directory, config };
+        let mut cluster = Self { server: launch(&directory, small), directory, config };
         cluster.wait_until_up();
         cluster.session().run("CREATE EXTENSION corgipile");
         cluster.session().run(fixtures::FUNCTIONS);
@@ -96,8 +106,14 @@ impl Cluster {
 
     /// Stops the server in an orderly way and starts it again.
     pub fn restart(&mut self) {
+        self.restart_after(|_| ());
+    }
+
+    /// As [`Cluster::restart`], with something done to the data directory in between.
+    pub fn restart_after(&mut self, change: impl FnOnce(&Path)) {
         self.signal("INT", self.pid() as i32);
         self.server.wait().expect("our child");
+        change(&self.data());
         self.start_again();
     }
 
@@ -200,6 +216,12 @@ impl Cluster {
     }
 }
 
+/// A file system of so many bytes, mounted for the server only, at a path from the cluster's directory.
+struct Small {
+    bytes: u64,
+    place: &'static str,
+}
+
 impl Drop for Cluster {
     fn drop(&mut self) {
         self.signal("QUIT", self.server.id() as i32);
@@ -213,14 +235,14 @@ impl Drop for Cluster {
 }
 
 /// Starts the postmaster.
-fn launch(directory: &Path, shared_memory: Option<u64>) -> Child {
+fn launch(directory: &Path, small: Option<Small>) -> Child {
     let postgres = program("postgres");
     let log = OpenOptions::new().create(true).append(true).open(directory.join("log")).expect("a log can be written");
-    let mut command = match (shared_memory, owner()) {
-        (Some(bytes), Some((user, group))) => {
+    let mut command = match (small, owner()) {
+        (Some(Small { bytes, place }), Some((user, group))) => {
             let mut command = Command::new("unshare");
             let script = format!(
-                "mount -t tmpfs -o size={bytes},mode=1777 tmpfs /dev/shm &&
+                "mount -t tmpfs -o size={bytes},mode=1777 tmpfs {place} &&
                  exec setpriv --reuid={user} --regid={group} --clear-groups -- \"$0\" \"$@\""
             );
             command.args(["-m", "sh", "-c", &script]).arg(postgres).current_dir(directory);

@@ -4,9 +4,11 @@
 //! is done follows from `CORGIPILE_MOMENTS`, faults of each kind (`make soak`: 200), and what is drawn from
 //! `CORGIPILE_SEED`; both are in the report, a line or more per test (`CORGIPILE_REPORT_FILE`).
 
+mod damaged;
 mod exhausted;
 mod fuzz;
 mod moments;
 mod probe;
+mod segments;
 mod shapes;
 mod traffic;
