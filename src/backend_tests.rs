@@ -14,22 +14,28 @@ use tuples::{Batch, TupleSource};
 
 /// Runs a statement that fails, and returns its message.
 fn failure(sql: &str) -> String {
+    let message = in_subtransaction(|| Spi::run(sql).map(|()| String::new()).unwrap_or_default());
+    assert!(!message.is_empty(), "{sql} did not fail");
+    message
+}
+
+/// Runs something in a subtransaction that is rolled back, and gives its result, or the message of an error.
+fn in_subtransaction(f: impl FnOnce() -> String) -> String {
     let attempt = || {
         // SAFETY: a subtransaction around the statement, as every procedural language has for its exception blocks.
         unsafe {
             let (context, owner) = (pg_sys::CurrentMemoryContext, pg_sys::CurrentResourceOwner);
             pg_sys::BeginInternalSubTransaction(std::ptr::null());
             pg_sys::MemoryContextSwitchTo(context);
-            let message =
-                PgTryBuilder::new(AssertUnwindSafe(|| Spi::run(sql).map(|()| String::new()).unwrap_or_default()))
-                    .catch_others(|cause| match cause {
-                        pg_sys::panic::CaughtError::PostgresError(report)
-                        | pg_sys::panic::CaughtError::ErrorReport(report) => report.message().to_owned(),
-                        pg_sys::panic::CaughtError::RustPanic { ereport, .. } => {
-                            format!("panic: {}", ereport.message())
-                        }
-                    })
-                    .execute();
+            let message = PgTryBuilder::new(AssertUnwindSafe(f))
+                .catch_others(|cause| match cause {
+                    pg_sys::panic::CaughtError::PostgresError(report)
+                    | pg_sys::panic::CaughtError::ErrorReport(report) => report.message().to_owned(),
+                    pg_sys::panic::CaughtError::RustPanic { ereport, .. } => {
+                        format!("panic: {}", ereport.message())
+                    }
+                })
+                .execute();
             pg_sys::MemoryContextSwitchTo(context);
             pg_sys::RollbackAndReleaseCurrentSubTransaction();
             pg_sys::MemoryContextSwitchTo(context);
@@ -37,9 +43,7 @@ fn failure(sql: &str) -> String {
             message
         }
     };
-    let message = attempt();
-    assert!(!message.is_empty(), "{sql} did not fail");
-    message
+    attempt()
 }
 
 fn run(sql: &str) {
@@ -242,4 +246,82 @@ fn greedy_error() {
 
     let _greedy = Greedy;
     error!("an error");
+}
+
+/// A memory context one of whose allocations fails, as if malloc() had given nothing.
+#[cfg(feature = "pg15")]
+mod failing {
+    use pgrx::pg_sys;
+    use std::cell::Cell;
+
+    thread_local! {
+        static BEFORE: Cell<Option<u32>> = const { Cell::new(None) };
+        static METHODS: Cell<*const pg_sys::MemoryContextMethods> = const { Cell::new(std::ptr::null()) };
+    }
+
+    unsafe extern "C-unwind" fn alloc(context: pg_sys::MemoryContext, size: pg_sys::Size) -> *mut std::ffi::c_void {
+        match BEFORE.get() {
+            Some(0) => {
+                BEFORE.set(None);
+                std::ptr::null_mut()
+            }
+            before => {
+                BEFORE.set(before.map(|before| before - 1));
+                // SAFETY: the context's own function, with its own arguments.
+                unsafe { (*METHODS.get()).alloc.expect("every kind of context has it")(context, size) }
+            }
+        }
+    }
+
+    /// Runs `f`, while the allocation in the context after so many others fails; says whether there were so many.
+    pub fn run(context: pg_sys::MemoryContext, before: u32, f: impl FnOnce()) -> bool {
+        // SAFETY: the context has other methods for a while, the same but for one.
+        unsafe {
+            METHODS.set((*context).methods);
+            let mut methods = *(*context).methods;
+            methods.alloc = Some(alloc);
+            let methods = Box::new(methods);
+            (*context).methods = &*methods;
+            BEFORE.set(Some(before));
+            f();
+            (*context).methods = METHODS.get();
+        }
+        BEFORE.take().is_none()
+    }
+}
+
+/// The session's segment is half made, locks are held, or the segment is there that the context points to: wherever an
+/// allocation fails, the next attempt works.
+#[cfg(feature = "pg15")]
+#[pg_test]
+fn test_no_failing_allocation_keeps_workers_from_being_launched_later() {
+    use crate::pg::parallel::{Launch, Workers};
+    let rehearse = || {
+        let snapshot = Running::active_snapshot();
+        let launch = Launch { kind: c"loader", workers: 2, data: &[b"data"], shared: 64, queue: 1 << 14, snapshot };
+        Workers::rehearse(&launch).err().map(String::from).unwrap_or_default()
+    };
+    // SAFETY: contexts that live as long as the transaction.
+    let contexts = unsafe { [("session", pg_sys::TopMemoryContext), ("transaction", pg_sys::TopTransactionContext)] };
+    for (name, context) in contexts {
+        let mut failed = 0;
+        let mut caught = 0;
+        loop {
+            let mut message = String::new();
+            let failing = in_subtransaction(|| {
+                let fired = failing::run(context, failed, || message = in_subtransaction(rehearse));
+                if fired { "yes".to_owned() } else { String::new() }
+            });
+            // SAFETY: plain variables.
+            assert_eq!(unsafe { pg_sys::InterruptHoldoffCount }, 0, "after allocation {failed} of the {name}");
+            if failing.is_empty() {
+                assert_eq!(message, "", "without a failure");
+                break;
+            }
+            caught += u32::from(message.starts_with("no shared memory: out of memory"));
+            failed += 1;
+        }
+        assert!(caught > 2, "{caught} of {failed} allocations of the {name} were made within the attempt");
+    }
+    assert_eq!(in_subtransaction(rehearse), "");
 }

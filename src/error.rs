@@ -352,6 +352,8 @@ pub enum Error {
     LabelArray(String),
     #[error("the bytes are no value of type corgipile.toc: {0}")]
     MalformedTocBytes(String),
+    #[error("page {page} of relation \"{table}\" is damaged: a line pointer points out of it")]
+    DamagedPage { table: String, page: u32 },
     #[error("a value of type corgipile.toc is damaged: {0}")]
     DamagedToc(String),
     #[error("an array of {0} elements is too large")]
@@ -526,7 +528,7 @@ impl Error {
             Error::NoModelTable(_) | Error::Dropped(_) | Error::DroppedRowType => Code::ERRCODE_UNDEFINED_TABLE,
             Error::SourceChanged => Code::ERRCODE_T_R_SERIALIZATION_FAILURE,
             Error::MalformedTocBytes(_) => Code::ERRCODE_INVALID_BINARY_REPRESENTATION,
-            Error::DamagedToc(_) => Code::ERRCODE_DATA_CORRUPTED,
+            Error::DamagedToc(_) | Error::DamagedPage { .. } => Code::ERRCODE_DATA_CORRUPTED,
             Error::NotAMatrix(_) => Code::ERRCODE_ARRAY_ELEMENT_ERROR,
             Error::LabelArray(_) => Code::ERRCODE_DATATYPE_MISMATCH,
             Error::NotCompressible(_) | Error::TooManyElements(_) => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
@@ -638,6 +640,9 @@ impl Error {
             ),
             Error::TooManyEpochs { .. } => fixed(
                 "A row of each is kept until they are stored; train fewer epochs, or the models by several calls.",
+            ),
+            Error::DamagedPage { .. } => fixed(
+                "Restore the table from a backup; verify_heapam() of the extension amcheck finds what else is damaged.",
             ),
             Error::NoNetworks => fixed("Run ALTER EXTENSION corgipile UPDATE."),
             Error::NetworkTooLarge { .. } => {
@@ -783,13 +788,13 @@ pub enum Notice {
     /// The buffer mixes too few blocks: because blocks are larger than they have to be, or because a setting cuts the buffer.
     FewBlocks { buffer_blocks: u32, blocks: u32, are_large: bool, is_cut: bool },
     /// Not as many processes as were asked for.
-    FewerProcesses { asked: u32, processes: u32, why: &'static str },
+    FewerProcesses { asked: u32, processes: u32, why: String },
     /// An epoch is over, of one of several models if it has a name.
     Epoch { of: Option<String>, epoch: u32, epochs: u32, figures: String },
     /// One of several models has diverged.
     OneDiverged { of: String, epoch: u32 },
     /// The worker that was asked for is not to be had.
-    NoLoader(&'static str),
+    NoLoader(String),
 }
 
 impl Notice {

@@ -119,8 +119,8 @@ impl<'a> Slots<'a> {
         self.arena.end();
     }
 
-    /// Was there no shared memory even for the first buffer?
-    pub fn refused(&self) -> bool {
-        self.arena.refused() && !self.filled
+    /// Why there was no shared memory even for the first buffer, if so.
+    pub fn refused(&self) -> Option<String> {
+        self.arena.refused().filter(|_| !self.filled)
     }
 }

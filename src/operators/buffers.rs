@@ -6,7 +6,7 @@ use super::{Decoder, FullShuffle, preparation};
 use crate::error::{Error, Result};
 use crate::pg::check_for_interrupts;
 use crate::pg::custom_scan::Scan;
-use crate::pg::parallel::Why;
+use crate::pg::parallel::{NO_SHARED_MEMORY, Why};
 use crate::pg::query::Running;
 use shuffle::{Deal, Geometry};
 use std::time::Duration;
@@ -150,8 +150,8 @@ impl Buffers {
     }
 
     /// Why the worker has not filled a single buffer, if so.
-    pub fn unable(&self) -> Option<Why> {
-        self.unable
+    pub fn unable(&self) -> Option<&Why> {
+        self.unable.as_ref()
     }
 
     /// Goes through all rows before the first epoch; see [`preparation`].
@@ -166,11 +166,11 @@ impl Buffers {
     }
 
     /// Begins the epoch here that the worker could not begin.
-    fn load_here(&mut self, batch: &mut Batch) -> Result<()> {
+    fn load_here(&mut self, batch: &mut Batch, why: &str) -> Result<()> {
         let Some(remote) = self.remote.take() else { return Ok(()) };
         let epoch = remote.epoch();
         remote.finish(&self.query, batch, false)?;
-        self.unable = Some("no shared memory");
+        self.unable = Some(format!("{NO_SHARED_MEMORY}: {why}").into());
         self.decoder.begin_epoch();
         self.query.top::<TupleShuffle>().with(|scan, node| scan.set_epoch(node, epoch));
         *batch = Batch::dense(0);
@@ -197,7 +197,7 @@ impl TupleSource for Buffers {
             match remote.next(&mut self.decoder, batch)? {
                 Next::Filled => return Ok(true),
                 Next::EndOfEpoch => return Ok(false),
-                Next::Unable => self.load_here(batch)?,
+                Next::Unable(why) => self.load_here(batch, &why)?,
             }
         }
         let Buffers { query, decoder, .. } = self;

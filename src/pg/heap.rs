@@ -5,11 +5,12 @@
 //! comes to the processor while the rows of this one are read.
 
 use super::custom_scan::Slot;
+use super::page::Line;
 use super::row::{Layout, Row};
 use super::toast::Toast;
 use super::uniform::{Destination, Run, Uniform};
 use super::version::{count_hit, files_of, heap_page, snapshots_expire};
-use crate::error::RowAt;
+use crate::error::{Error, RowAt};
 use pgrx::prelude::*;
 use std::ops::Range;
 
@@ -175,15 +176,39 @@ impl PageScan {
         unsafe {
             if self.doubt > 0 {
                 self.doubt -= 1;
-                heap_page(self.scan, page);
+                self.load_visible(page);
             } else if !(self.trusting && self.load_all_visible(page)) {
                 self.doubt = PAGES_IN_DOUBT;
-                heap_page(self.scan, page);
+                self.load_visible(page);
             }
             self.page = pg_sys::BufferGetPage((*self.scan).rs_cbuf).cast();
             let rows = (*self.scan).rs_ntuples as usize;
             self.pin_ahead(next, rows);
             rows
+        }
+    }
+
+    /// heapgetpage(), and a look at the line pointers that it has followed.
+    unsafe fn load_visible(&mut self, page: u32) {
+        // SAFETY: the page is one of the relation's; afterwards it is pinned, and those line pointers stay.
+        unsafe {
+            heap_page(self.scan, page);
+            let scan = &*self.scan;
+            let start: *const u8 = pg_sys::BufferGetPage(scan.rs_cbuf).cast();
+            let visible = &scan.rs_vistuples[..scan.rs_ntuples as usize];
+            if !visible.iter().fold(true, |sound, number| sound & Line::of(start, *number).is_within_page()) {
+                self.raise_damaged();
+            }
+        }
+    }
+
+    /// Raises an error: a line pointer of the page that is being read points out of it.
+    #[cold]
+    fn raise_damaged(&self) -> ! {
+        // SAFETY: the scan and its relation are open.
+        unsafe {
+            let table = super::relation::name_of((*self.relation.0).rd_id);
+            Error::DamagedPage { table, page: (*self.scan).rs_cblock }.raise()
         }
     }
 
@@ -203,19 +228,27 @@ impl PageScan {
             let start: *const u8 = pg_sys::BufferGetPage(buffer).cast();
             let header = start.cast::<pg_sys::PageHeaderData>();
             let all_visible = u32::from((*header).pd_flags) & pg_sys::PD_ALL_VISIBLE != 0;
+            let mut sound = true;
             if all_visible {
-                let lines = ((*header).pd_lower as usize).saturating_sub(PAGE_HEADER) / size_of::<u32>();
                 let mut tuples = 0;
-                for i in 0..lines {
-                    let flags = start.add(PAGE_HEADER).cast::<u32>().add(i).read() >> 15 & 3;
-                    if flags == pg_sys::LP_NORMAL {
-                        scan.rs_vistuples[tuples] = i as u16 + 1;
+                for number in 1..=Line::count(start) as u16 {
+                    let line = Line::of(start, number);
+                    if line.is_normal() {
+                        let Some(place) = scan.rs_vistuples.get_mut(tuples) else {
+                            sound = false; // more than there is room for in a page
+                            break;
+                        };
+                        sound &= line.is_within_page();
+                        *place = number;
                         tuples += 1;
                     }
                 }
                 scan.rs_ntuples = tuples as i32;
             }
             pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32);
+            if !sound {
+                self.raise_damaged();
+            }
             all_visible
         }
     }
@@ -359,11 +392,11 @@ impl PageScan {
     /// Offset in the page and length of visible tuple `i`.
     #[inline]
     unsafe fn line_pointer(&self, i: usize) -> (usize, usize) {
-        // SAFETY: line pointers are 32 bits each, behind the page header: 15 of offset, 2 of flags, 15 of length.
+        // SAFETY: the line pointer was looked at when the page was loaded.
         unsafe {
             let number = (&raw const (*self.scan).rs_vistuples).cast::<pg_sys::OffsetNumber>().add(i).read();
-            let line = self.page.add(PAGE_HEADER).cast::<u32>().add(number as usize - 1).read();
-            ((line & 0x7fff) as usize, (line >> 17) as usize)
+            let line = Line::of(self.page, number);
+            (line.offset(), line.len())
         }
     }
 
@@ -404,6 +437,3 @@ const GUESS_AGAIN: u32 = 15;
 
 /// Cache lines of a page.
 const PAGE_LINES: usize = pg_sys::BLCKSZ as usize / 64;
-
-/// SizeOfPageHeaderData
-const PAGE_HEADER: usize = std::mem::offset_of!(pg_sys::PageHeaderData, pd_linp);

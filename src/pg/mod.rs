@@ -22,6 +22,7 @@ pub mod memory;
 pub mod model_table;
 pub mod number;
 pub mod number_sort;
+pub mod page;
 pub mod parallel;
 pub mod planner;
 pub mod progress;

@@ -8,9 +8,10 @@
 //! worker then talk through a queue in each direction, and may share memory. Nothing can be written, no subtransaction
 //! begun, until the workers have [finished](Workers::finish).
 
-use super::shared::{delete_owner, with_owner};
+use super::shared::{attempt, delete_owner};
 use crate::error::{OrRaise, Result};
 use pgrx::prelude::*;
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::null_mut;
@@ -48,7 +49,10 @@ pub struct Launch<'a> {
 }
 
 /// Why there are no workers.
-pub type Why = &'static str;
+pub type Why = Cow<'static, str>;
+
+/// Why, if there is no room for what processes share; PostgreSQL's own words behind it, if it has any.
+pub const NO_SHARED_MEMORY: &str = "no shared memory";
 
 /// Keys of what is in the segment of a parallel context. PostgreSQL's own are from 0xFFFFFFFFFFFF0001 on.
 mod key {
@@ -104,13 +108,13 @@ pub fn unavailable() -> Option<Why> {
     // SAFETY: reads settings and the transaction's state.
     unsafe {
         if !pg_sys::IsUnderPostmaster {
-            Some("single-user mode")
+            Some(Cow::Borrowed("single-user mode"))
         } else if pg_sys::IsInParallelMode() {
-            Some("inside a parallel operation")
+            Some(Cow::Borrowed("inside a parallel operation"))
         } else if pg_sys::max_parallel_workers == 0 {
-            Some("max_parallel_workers is 0")
+            Some(Cow::Borrowed("max_parallel_workers is 0"))
         } else if pg_sys::max_worker_processes == 0 {
-            Some("max_worker_processes is 0")
+            Some(Cow::Borrowed("max_worker_processes is 0"))
         } else {
             None
         }
@@ -126,7 +130,32 @@ impl Workers {
         if let Some(why) = unavailable() {
             return Err(why);
         }
+        let mut workers = Workers::prepare(launch)?;
+        let context = workers.context;
         // SAFETY: the documented sequence of calls; every way out of it that is no ERROR destroys what was made.
+        unsafe {
+            let queues = workers.fill(launch);
+            pg_sys::LaunchParallelWorkers(context);
+            let launched = (*context).nworkers_launched as usize;
+            if launched == 0 {
+                workers.destroy();
+                return Err(Cow::Borrowed("no worker process was free"));
+            }
+            for (worker, (up, down)) in queues.into_iter().take(launched).enumerate() {
+                let handle = (*(*context).worker.add(worker)).bgwhandle;
+                workers.up.push(Queue::attach(up, (*context).seg, handle));
+                workers.down.push(Queue::attach(down, (*context).seg, handle));
+            }
+            Ok(workers)
+        }
+    }
+
+    /// Makes the context and its segment.
+    ///
+    /// # Errors
+    /// As [`launch`](Workers::launch).
+    fn prepare(launch: &Launch) -> std::result::Result<Workers, Why> {
+        // SAFETY: as in launch.
         unsafe {
             let owner = pg_sys::ResourceOwnerCreate(pg_sys::CurrentResourceOwner, c"corgipile workers".as_ptr());
             pg_sys::EnterParallelMode();
@@ -141,26 +170,27 @@ impl Workers {
             };
             workers.estimate(launch);
             pg_sys::PushActiveSnapshot(launch.snapshot);
-            let made = with_owner(owner, || pg_sys::InitializeParallelDSM(context));
+            let made = attempt(owner, || pg_sys::InitializeParallelDSM(context));
             pg_sys::PopActiveSnapshot();
-            if made.is_none() || (*context).nworkers == 0 || (*context).seg.is_null() {
-                workers.destroy();
-                return Err("no shared memory");
-            }
-            let queues = workers.fill(launch);
-            pg_sys::LaunchParallelWorkers(context);
-            let launched = (*context).nworkers_launched as usize;
-            if launched == 0 {
-                workers.destroy();
-                return Err("no worker process was free");
-            }
-            for (worker, (up, down)) in queues.into_iter().take(launched).enumerate() {
-                let handle = (*(*context).worker.add(worker)).bgwhandle;
-                workers.up.push(Queue::attach(up, (*context).seg, handle));
-                workers.down.push(Queue::attach(down, (*context).seg, handle));
-            }
-            Ok(workers)
+            let refused = match made {
+                Err(why) => Cow::Owned(format!("{NO_SHARED_MEMORY}: {why}")),
+                // without a word if there are too many segments
+                Ok(()) if (*context).nworkers == 0 || (*context).seg.is_null() => Cow::Borrowed(NO_SHARED_MEMORY),
+                Ok(()) => return Ok(workers),
+            };
+            workers.destroy();
+            Err(refused)
         }
+    }
+
+    /// Makes what workers share, and destroys it: for tests of what goes wrong meanwhile.
+    ///
+    /// # Errors
+    /// As [`launch`](Workers::launch).
+    #[cfg(feature = "pg_test")]
+    pub fn rehearse(launch: &Launch) -> std::result::Result<(), Why> {
+        // SAFETY: nobody else has them.
+        Workers::prepare(launch).map(|workers| unsafe { workers.destroy() })
     }
 
     /// Asks for room in the segment.
@@ -280,7 +310,8 @@ impl Workers {
 
     /// Frees everything; workers that still run are stopped.
     unsafe fn destroy(self) {
-        // SAFETY: the context was created in launch; the owner has nothing but the context's segment.
+        // SAFETY: the context was created in launch. It knows its segment, which is the owner's: the context goes first, or
+        // it would detach what the owner has detached. The owner then has what an ERROR has kept PostgreSQL from finishing.
         unsafe {
             pg_sys::DestroyParallelContext(self.context);
             delete_owner(self.owner);

@@ -159,8 +159,8 @@ unsafe extern "C-unwind" fn writes(node: *mut pg_sys::Node, context: *mut c_void
 }
 
 /// Why a query cannot run in a worker process.
-const CALLS_UNSAFE: Why = "the source is not parallel safe";
-const EXTENSION_NODE: Why = "custom scan of another extension";
+const CALLS_UNSAFE: Why = Why::Borrowed("the source is not parallel safe");
+const EXTENSION_NODE: Why = Why::Borrowed("custom scan of another extension");
 
 /// Is there anything in a query that a worker process must not do? PostgreSQL's own answer, max_parallel_hazard(), is about
 /// parts of plans, where a subquery's result may come from the leader; here the whole query runs in one process.
@@ -199,9 +199,9 @@ unsafe fn hazard_of_relations(range_table: *mut pg_sys::List) -> Option<Why> {
         table.iter_ptr().filter(|entry| (**entry).rtekind == pg_sys::RTEKind::RTE_RELATION).find_map(|entry| {
             let entry = &*entry;
             if pg_sys::get_rel_persistence(entry.relid) as u8 == pg_sys::RELPERSISTENCE_TEMP {
-                Some("temporary table")
+                Some(Why::Borrowed("temporary table"))
             } else if entry.relkind as u8 == pg_sys::RELKIND_FOREIGN_TABLE {
-                Some("foreign table")
+                Some(Why::Borrowed("foreign table"))
             } else if !entry.tablesample.is_null()
                 && pg_sys::func_parallel((*entry.tablesample).tsmhandler) as u8 != pg_sys::PROPARALLEL_SAFE
             {
@@ -306,7 +306,7 @@ impl Running {
 
     /// Why worker processes cannot run this query, if so.
     pub fn hazard(&self) -> Option<Why> {
-        self.hazard
+        self.hazard.clone()
     }
 
     /// The snapshot under which the query runs.

@@ -2,11 +2,17 @@
 //!
 //! Segments belong to the resource owner under which they were made or attached, and go away with it after an ERROR;
 //! nothing happens when a Rust value is dropped.
+//!
+//! To have no room for a segment need not be the end of a statement: [`attempt`] catches what PostgreSQL raises, and does at once
+//! what otherwise the abort of a (sub)transaction would do. A subtransaction of its own is not to be had, since none can be
+//! begun in a parallel operation, and none can outlive what it has made. Who catches such an ERROR without that clean-up
+//! releases segments while holding their locks, and waits for himself, with interrupts held off.
 
 use pgrx::PgTryBuilder;
 use pgrx::pg_sys;
 use pgrx::pg_sys::errcodes::PgSqlErrorCode;
-use std::cell::{Cell, RefCell};
+use pgrx::pg_sys::panic::CaughtError;
+use std::cell::RefCell;
 use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
 use tuples::{Allocator, Memory};
@@ -25,7 +31,7 @@ impl Plain for usize {}
 #[derive(Debug, Default)]
 pub struct Arena {
     held: RefCell<Vec<Held>>,
-    refused: Cell<bool>,
+    refused: RefCell<Option<String>>,
 }
 
 #[derive(Debug)]
@@ -50,13 +56,13 @@ impl Arena {
     pub fn make(&self, bytes: usize) -> Option<Segment> {
         self.tidy();
         let made = || {
-            // SAFETY: makes a segment, or raises an ERROR that with_owner catches.
+            // SAFETY: makes a segment, or raises an ERROR that attempt() catches.
             unsafe { pg_sys::dsm_create(bytes, pg_sys::DSM_CREATE_NULL_IF_MAXSEGMENTS as i32) }
         };
-        // SAFETY: the new segment goes from an owner of its own to the caller's; a refused one leaves nothing.
+        // SAFETY: the new segment goes from an owner of its own to the caller's; a refused one goes with that owner.
         let segment = unsafe {
             let owner = pg_sys::ResourceOwnerCreate(pg_sys::CurrentResourceOwner, c"corgipile segment".as_ptr());
-            let segment = with_owner(owner, || {
+            let segment = attempt(owner, || {
                 let segment = made();
                 if !segment.is_null() {
                     pg_sys::dsm_pin_mapping(segment);
@@ -64,20 +70,24 @@ impl Arena {
                 segment
             });
             delete_owner(owner);
-            segment.filter(|segment| !segment.is_null())
+            segment
         };
-        let Some(segment) = segment else {
-            self.refused.set(true);
-            return None;
+        let segment = match segment {
+            Ok(segment) if !segment.is_null() => segment,
+            refused => {
+                let why = refused.err().unwrap_or_else(|| "too many segments".to_owned());
+                self.refused.replace(Some(why));
+                return None;
+            }
         };
         // SAFETY: the mapping is pinned, that is, nobody's.
         unsafe { pg_sys::dsm_unpin_mapping(segment) };
         Some(self.hold(segment))
     }
 
-    /// Was a segment refused?
-    pub fn refused(&self) -> bool {
-        self.refused.get()
+    /// Why a segment was refused, if one was.
+    pub fn refused(&self) -> Option<String> {
+        self.refused.borrow().clone()
     }
 
     /// A segment that another process has made; the same memory if it was attached before.
@@ -198,25 +208,61 @@ impl Memory for Segment {
     }
 }
 
-/// Runs `f`, what it makes belonging to `owner`. None if memory or disk space could not be had: then `owner` is empty again.
-pub(super) fn with_owner<R>(owner: pg_sys::ResourceOwner, f: impl FnOnce() -> R) -> Option<R> {
+/// Runs `f`, a call of PostgreSQL that makes segments, which then belong to `owner`. If it raises an ERROR, gives the message,
+/// whatever the SQLSTATE: PostgreSQL takes that from an errno, which a write that was cut short leaves as it was. What was asked
+/// for (a cancel, a timeout, a shutdown) is not caught.
+///
+/// After an ERROR no lock is held, and `owner` has what there is of segments: the caller lets go of those that it knows by
+/// pointers, and deletes the owner.
+pub(super) fn attempt<R>(owner: pg_sys::ResourceOwner, f: impl FnOnce() -> R) -> Result<R, String> {
     // SAFETY: owner and memory context are put back on every way out that is not an ERROR.
     unsafe {
+        // Every LWLock that is held counts here. There is none, as nothing of ours takes one for longer than a call; a
+        // caller of PostgreSQL that we do not know keeps its own, and has the ERROR.
+        let holds_locks = pg_sys::InterruptHoldoffCount > 0;
         let (caller, context) = (pg_sys::CurrentResourceOwner, pg_sys::CurrentMemoryContext);
         pg_sys::CurrentResourceOwner = owner;
         let mut f = Some(f);
-        let run = AssertUnwindSafe(|| f.take().map(|f| f()));
+        let run = AssertUnwindSafe(|| f.take().map_or_else(|| Err(String::new()), |f| Ok(f())));
         let result = PgTryBuilder::new(run)
-            .catch_when(PgSqlErrorCode::ERRCODE_DISK_FULL, |_| None)
-            .catch_when(PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY, |_| None)
-            .catch_when(PgSqlErrorCode::ERRCODE_INSUFFICIENT_RESOURCES, |_| None)
+            .catch_others(|error| match &error {
+                CaughtError::PostgresError(report) if !holds_locks && !was_asked_for(report.sql_error_code()) => {
+                    Err(report.message().to_owned())
+                }
+                _ => error.rethrow(),
+            })
             .execute();
         pg_sys::MemoryContextSwitchTo(context);
-        if result.is_none() {
-            release(owner);
-        }
         pg_sys::CurrentResourceOwner = caller;
+        if result.is_err() {
+            clean_up();
+            super::memory::end();
+        }
         result
+    }
+}
+
+/// Is this SQLSTATE of class 57, operator intervention?
+fn was_asked_for(code: PgSqlErrorCode) -> bool {
+    // of five characters, six bits each, the class is the first two (ERRCODE_TO_CATEGORY)
+    const CLASS: i32 = (1 << 12) - 1;
+    code as i32 & CLASS == PgSqlErrorCode::ERRCODE_OPERATOR_INTERVENTION as i32 & CLASS
+}
+
+/// What AbortSubTransaction() does first, in its order, as far as it is not about the subtransaction: lets go of locks and stops
+/// waiting for anything. (Its timeouts and signals are for an ERROR in a signal handler.)
+unsafe fn clean_up() {
+    // SAFETY: an ERROR was caught, which has set the reasons to wait with interrupts to 0. No LWLock is anybody else's, as
+    // attempt() has seen before.
+    unsafe {
+        pg_sys::InterruptHoldoffCount += 1;
+        pg_sys::LWLockReleaseAll();
+        pg_sys::my_wait_event_info.write_volatile(0);
+        pg_sys::UnlockBuffers();
+        pg_sys::XLogResetInsertion();
+        pg_sys::ConditionVariableCancelSleep();
+        pg_sys::LockErrorCleanup();
+        pg_sys::InterruptHoldoffCount -= 1;
     }
 }
 

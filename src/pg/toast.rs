@@ -9,6 +9,7 @@
 //! chunk is missing, or has another size), or so large that nothing is gained, is left where it is: whoever reads it
 //! calls detoast_attr(), with its errors.
 
+use super::page::Line;
 use super::row::{Layout, Row};
 use pgrx::pg_sys;
 use pgrx::pg_sys::ffi::pg_guard_ffi_boundary;
@@ -78,8 +79,9 @@ struct Value {
 struct Chunk {
     /// where it is in the TOAST table: page, line pointer
     place: (u32, u16),
-    /// offset of its tuple in the page, once it was seen; 0 if the snapshot does not see it
+    /// offset of its tuple in the page, once it was seen, and its bytes; both 0 if the snapshot does not see it
     offset: u16,
+    len: u16,
     /// whose it is, and which: its number within the value
     value: usize,
     number: usize,
@@ -389,7 +391,7 @@ unsafe fn find_chunks(scan: pg_sys::IndexScanDesc, sorted: &[usize], values: &mu
                     continue;
                 }
                 let page = u32::from(place.ip_blkid.bi_hi) << 16 | u32::from(place.ip_blkid.bi_lo);
-                chunks.push(Chunk { place: (page, place.ip_posid), offset: 0, value: *i, number: value.found });
+                chunks.push(Chunk { place: (page, place.ip_posid), offset: 0, len: 0, value: *i, number: value.found });
                 value.found += 1;
             }
         }
@@ -424,7 +426,7 @@ unsafe fn copy_chunks(
             let start: *mut u8 = pg_sys::BufferGetPage(buffer).cast();
             LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
             for chunk in chunks.iter_mut() {
-                chunk.offset = see(relation, snapshot, buffer, start, chunk.place);
+                (chunk.offset, chunk.len) = see(relation, snapshot, buffer, start, chunk.place).unwrap_or_default();
             }
             LockBuffer(buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32);
             let next = behind.first().map(read);
@@ -443,38 +445,37 @@ unsafe fn copy_chunks(
     }
 }
 
-/// Offset of the tuple in this place of a locked page, 0 if there is none that the snapshot sees.
+/// Offset and bytes of the tuple in this place of a locked page, if there is one that the snapshot sees.
 unsafe fn see(
     relation: pg_sys::Relation,
     snapshot: pg_sys::Snapshot,
     buffer: pg_sys::Buffer,
     page: *mut u8,
     (block, number): (u32, u16),
-) -> u16 {
-    // SAFETY: line pointers are 32 bits each, behind the page header: 15 of offset, 2 of flags, 15 of length.
+) -> Option<(u16, u16)> {
+    // SAFETY: the line pointer is one of the page's, and the tuple's header is read only if it is within the page.
     unsafe {
-        let lines = (usize::from((*page.cast::<pg_sys::PageHeaderData>()).pd_lower) - PAGE_HEADER) / size_of::<u32>();
-        if number == 0 || usize::from(number) > lines {
-            return 0;
+        if number == 0 || usize::from(number) > Line::count(page) {
+            return None;
         }
-        let line = page.add(PAGE_HEADER).cast::<u32>().add(usize::from(number) - 1).read();
-        if line >> 15 & 3 != pg_sys::LP_NORMAL {
-            return 0;
+        let line = Line::of(page, number);
+        if !line.is_normal() || !line.is_within_page() {
+            return None;
         }
-        let offset = (line & 0x7fff) as u16;
-        let header: pg_sys::HeapTupleHeader = page.add(offset.into()).cast();
+        let seen = Some((line.offset() as u16, line.len() as u16));
+        let header: pg_sys::HeapTupleHeader = page.add(line.offset()).cast();
         // To a TOAST snapshot that is enough; as for the rest, PostgreSQL knows.
         if u32::from((*header).t_infomask) & pg_sys::HEAP_XMIN_COMMITTED != 0 {
-            return offset;
+            return seen;
         }
         let mut tuple = pg_sys::HeapTupleData {
-            t_len: line >> 17,
+            t_len: line.len() as u32,
             t_tableOid: (*relation).rd_id,
             t_data: header,
             ..Default::default()
         };
         pgrx::itemptr::item_pointer_set_all(&mut tuple.t_self, block, number);
-        if HeapTupleSatisfiesVisibility(&mut tuple, snapshot, buffer) { offset } else { 0 }
+        if HeapTupleSatisfiesVisibility(&mut tuple, snapshot, buffer) { seen } else { None }
     }
 }
 
@@ -482,26 +483,33 @@ unsafe fn see(
 #[inline(always)]
 unsafe fn copy_chunk(tuple: *const u8, chunk: &Chunk, value: &mut Value, bytes: *mut u8) {
     // SAFETY: a tuple of a TOAST table without NULLs is a value's id, the chunk's number, and a varlena, which tells its
-    // length (little-endian, varatt.h). Its value has room for a chunk of the length that is compared.
+    // length (little-endian, varatt.h): one that is so long that these can be read, and the varlena as long as it says, lies
+    // within the page. Its value has room for a chunk of the length that is compared.
     unsafe {
         let header = &*tuple.cast::<pg_sys::HeapTupleHeaderData>();
         let plain = u32::from(header.t_infomask2) & pg_sys::HEAP_NATTS_MASK == 3
             && u32::from(header.t_infomask) & pg_sys::HEAP_HASNULL == 0;
+        let data_len = usize::from(chunk.len).saturating_sub(header.t_hoff.into());
+        if data_len < 8 + 4 {
+            return;
+        }
         let data = tuple.add(header.t_hoff.into());
         let whose = data.cast::<(u32, u32)>().read_unaligned();
         if !plain || whose != (value.id, chunk.number as u32) {
             return;
         }
         let varlena = data.add(8);
-        let (payload, len) = match *varlena {
-            b if b & 3 == 0 => (varlena.add(4), (varlena.cast::<u32>().read_unaligned() >> 2) as usize - 4),
-            b if b & 1 == 1 && b != 1 => (varlena.add(1), usize::from(b >> 1) - 1),
+        let (start_of_bytes, size) = match *varlena {
+            b if b & 3 == 0 => (4, (varlena.cast::<u32>().read_unaligned() >> 2) as usize),
+            b if b & 1 == 1 && b != 1 => (1, usize::from(b >> 1)),
             _ => return,
         };
         let from = chunk.number * CHUNK;
-        if len != CHUNK.min(value.size - from) {
+        let len = CHUNK.min(value.size - from);
+        if size != start_of_bytes + len || size > data_len - 8 {
             return;
         }
+        let payload = varlena.add(start_of_bytes);
         let start = bytes.add(value.at);
         if chunk.number == 0 {
             // The length word as in varatt.h, little-endian.
@@ -524,9 +532,6 @@ fn prefetch_share(page: *const u8, i: usize, shares: usize) {
         unsafe { _mm_prefetch::<_MM_HINT_T1>(page.wrapping_add(line * 64).cast()) };
     }
 }
-
-/// SizeOfPageHeaderData
-const PAGE_HEADER: usize = std::mem::offset_of!(pg_sys::PageHeaderData, pd_linp);
 
 // As in pg_sys, but without a barrier for errors around each call: there is one around them all.
 unsafe extern "C-unwind" {

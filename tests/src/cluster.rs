@@ -48,6 +48,15 @@ impl Cluster {
     /// A cluster whose `/dev/shm` has so many bytes, in a mount namespace of its own. None if this machine does not let us
     /// make one.
     pub fn with_small_shared_memory(bytes: u64, settings: &[&str]) -> Option<Self> {
+        Self::with_small(Small { bytes, place: "/dev/shm" }, "posix", settings)
+    }
+
+    /// As [`Cluster::with_small_shared_memory`], but segments are files of the data directory, on a disk with so many bytes.
+    pub fn with_small_disk_for_segments(bytes: u64, settings: &[&str]) -> Option<Self> {
+        Self::with_small(Small { bytes, place: "data/pg_dynshmem" }, "mmap", settings)
+    }
+
+    fn with_small(small: Small, segments: &str, settings: &[&str]) -> Option<Self> {
         let possible = owner().is_some()
             && Command::new("unshare")
                 .args(["-m", "mount", "-t", "tmpfs", "tmpfs", "/dev/shm"])
@@ -55,9 +64,10 @@ impl Cluster {
                 .ok()?
                 .success();
         let mut settings = settings.to_vec();
-        settings.push("dynamic_shared_memory_type = posix");
-        let shared_memory = Some(bytes);
-        possible.then(|| Self::start(&settings, Surroundings { shared_memory, ..Surroundings::default() }))
+        let segments = format!("dynamic_shared_memory_type = {segments}");
+        settings.push(&segments);
+        let small = Some(small);
+        possible.then(|| Self::start(&settings, Surroundings { small, ..Surroundings::default() }))
     }
 
     fn start(settings: &[&str], surroundings: Surroundings) -> Self {
@@ -109,8 +119,14 @@ impl Cluster {
 
     /// Stops the server in an orderly way and starts it again.
     pub fn restart(&mut self) {
+        self.restart_after(|_| ());
+    }
+
+    /// As [`Cluster::restart`], with something done to the data directory in between.
+    pub fn restart_after(&mut self, change: impl FnOnce(&Path)) {
         self.signal("INT", self.pid() as i32);
         self.server.wait().expect("our child");
+        change(&self.data());
         self.start_again();
     }
 
@@ -222,6 +238,12 @@ impl Cluster {
     }
 }
 
+/// A file system of so many bytes, mounted for the server only, at a path from the cluster's directory.
+struct Small {
+    bytes: u64,
+    place: &'static str,
+}
+
 impl Drop for Cluster {
     fn drop(&mut self) {
         self.signal("QUIT", self.server.id() as i32);
@@ -237,8 +259,7 @@ impl Drop for Cluster {
 /// What a server finds around itself.
 #[derive(Default)]
 struct Surroundings {
-    /// size of `/dev/shm`; None: that of this machine
-    shared_memory: Option<u64>,
+    small: Option<Small>,
     environment: Vec<(&'static str, PathBuf)>,
 }
 
@@ -246,11 +267,11 @@ struct Surroundings {
 fn launch(directory: &Path, surroundings: &Surroundings) -> Child {
     let postgres = program("postgres");
     let log = OpenOptions::new().create(true).append(true).open(directory.join("log")).expect("a log can be written");
-    let mut command = match (surroundings.shared_memory, owner()) {
-        (Some(bytes), Some((user, group))) => {
+    let mut command = match (&surroundings.small, owner()) {
+        (Some(Small { bytes, place }), Some((user, group))) => {
             let mut command = Command::new("unshare");
             let script = format!(
-                "mount -t tmpfs -o size={bytes},mode=1777 tmpfs /dev/shm &&
+                "mount -t tmpfs -o size={bytes},mode=1777 tmpfs {place} &&
                  exec setpriv --reuid={user} --regid={group} --clear-groups -- \"$0\" \"$@\""
             );
             command.args(["-m", "sh", "-c", &script]).arg(postgres).current_dir(directory);

@@ -59,8 +59,8 @@ impl Job {
 pub enum Say {
     /// at the end of an epoch, or of the preparation pass
     Progress(Box<Progress>),
-    /// there was no memory for the first buffer
-    Unable,
+    /// there was no memory for the first buffer, in PostgreSQL's words
+    Unable(String),
     /// at the end of all epochs
     Done(Box<Done>),
 }

@@ -32,8 +32,8 @@ pub struct Remote {
 pub enum Next {
     Filled,
     EndOfEpoch,
-    /// there is no shared memory, not even for the first buffer
-    Unable,
+    /// there is no shared memory, not even for the first buffer, in PostgreSQL's words
+    Unable(String),
 }
 
 impl Remote {
@@ -86,7 +86,7 @@ impl Remote {
     pub fn next(&mut self, decoder: &mut Decoder, batch: &mut Batch) -> Result<Next> {
         match self.leader.next(batch)? {
             Event::Filled => Ok(Next::Filled),
-            Event::Other(Say::Unable) => Ok(Next::Unable),
+            Event::Other(Say::Unable(why)) => Ok(Next::Unable(why)),
             Event::Other(Say::Progress(progress)) => {
                 batch.clear();
                 self.take(*progress, decoder);

@@ -64,7 +64,10 @@ fn load(buffers: &mut Buffers, job: &Job, slots: &mut Slots) -> Result<Option<()
             match filled {
                 Ok(Some(())) => {}
                 Ok(None) => return Ok(None),
-                Err(Error::OutOfMemory(_)) if slots.refused() => return Ok(slots.tell(Say::Unable)),
+                Err(error @ Error::OutOfMemory(_)) => match slots.refused() {
+                    Some(why) => return Ok(slots.tell(Say::Unable(why))),
+                    None => return Err(error),
+                },
                 Err(error) => return Err(error),
             }
         }

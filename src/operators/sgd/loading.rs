@@ -84,6 +84,7 @@ impl Loading {
             Strategy::SlidingWindow | Strategy::Mrs => Some("the strategy keeps tuples in the buffer"),
             _ => None,
         };
+        let unfit = unfit.map(Why::Borrowed);
         let refused = match loader {
             Loader::InProcess => None,
             _ => unavailable().or(unfit).or(buffers.query().hazard()),
@@ -101,7 +102,7 @@ impl Loading {
     /// Says for EXPLAIN where buffers are filled.
     fn show(&self, buffers: &Buffers, place: &'static str) {
         let place = if self.refused.is_some() { IN_PROCESS } else { place };
-        buffers.query().top::<TupleShuffle>().with(|scan, _| scan.set_loader(place, self.refused));
+        buffers.query().top::<TupleShuffle>().with(|scan, _| scan.set_loader(place, self.refused.clone()));
     }
 
     /// Before anything is read: starts a worker if the user wants one. `resume`: so many epochs were trained before.
@@ -119,17 +120,17 @@ impl Loading {
             };
             self.start(buffers, task);
         }
-        if let Some(why) = self.refused {
-            Notice::NoLoader(why).report();
+        if let Some(why) = &self.refused {
+            Notice::NoLoader(why.to_string()).report();
         }
         self.show(buffers, "worker");
     }
 
     /// After the first epoch of this training, epoch number `epoch`, when `epochs` are left: starts a worker if that pays.
     pub fn after_first_epoch(&mut self, buffers: &mut Buffers, took: &Took, epoch: u32, epochs: u32) {
-        if let (Some(why), None) = (buffers.unable(), self.refused) {
-            self.refused = Some(why);
-            Notice::NoLoader(why).report();
+        if let (Some(why), None) = (buffers.unable(), &self.refused) {
+            Notice::NoLoader(why.to_string()).report();
+            self.refused = Some(why.clone());
             self.show(buffers, IN_PROCESS);
         }
         if self.loader != Loader::Auto || self.refused.is_some() {
@@ -138,16 +139,16 @@ impl Loading {
         let top = buffers.query().top::<TupleShuffle>();
         let pages = top.with(|scan, node| scan.pages_of_tables(node));
         self.refused = match pages {
-            None => Some("the rows are in a spool already"),
-            Some(_) if top.with(|scan, node| scan.keeps_all(node)) => Some("all tuples are cached"),
-            Some(_) if !took.is_worth_a_worker(epochs) => Some("a worker would not pay"),
+            None => Some(Why::Borrowed("the rows are in a spool already")),
+            Some(_) if top.with(|scan, node| scan.keeps_all(node)) => Some(Why::Borrowed("all tuples are cached")),
+            Some(_) if !took.is_worth_a_worker(epochs) => Some(Why::Borrowed("a worker would not pay")),
             Some(pages) => {
                 let found = Some(Box::new(buffers.decoder.found()));
                 self.start(buffers, Task::Resume { epoch: u64::from(epoch) + 1, pages, found });
                 if self.refused.is_none() {
                     top.with(|scan, node| scan.forget(node));
                 }
-                self.refused
+                self.refused.take()
             }
         };
         self.show(buffers, "worker from epoch 2");

@@ -71,11 +71,11 @@ impl Training {
         }
         let assembled = self.try_assemble(asked, batch)?;
         let (processes, fewer) = match &assembled {
-            Ok((team, _)) => (team.processes, team.fewer),
-            Err(why) => (1, Some(*why)),
+            Ok((team, _)) => (team.processes, team.fewer.clone()),
+            Err(why) => (1, Some(why.clone())),
         };
         if let Some(why) = fewer {
-            Notice::FewerProcesses { asked, processes, why }.report();
+            Notice::FewerProcesses { asked, processes, why: why.into_owned() }.report();
         }
         self.processes = Some(processes);
         Ok(assembled.ok())
@@ -85,7 +85,7 @@ impl Training {
         if let Some(why) = self.buffers.query().hazard() {
             return Ok(Err(why));
         }
-        const SPOOLED: Why = "the source is not a plain table";
+        const SPOOLED: Why = Why::Borrowed("the source is not a plain table");
         if !self.buffers.reads_tables() {
             return Ok(Err(SPOOLED));
         }
@@ -138,14 +138,14 @@ impl Training {
         let trainer = replica(&task, &self.buffers)?;
         let fewer = match processes {
             _ if wanted < asked => Some(FEW_BLOCKS),
-            _ if processes < wanted => Some("no more worker processes were free"),
+            _ if processes < wanted => Some(Why::Borrowed("no more worker processes were free")),
             _ => None,
         };
         Ok(Ok((Team { workers, processes, fewer, member, instrument }, trainer)))
     }
 }
 
-const FEW_BLOCKS: Why = "the buffer has no more blocks";
+const FEW_BLOCKS: Why = Why::Borrowed("the buffer has no more blocks");
 
 impl Team {
     /// Waits until all workers have ended. What they have done is counted at the nodes of the leader's plan.

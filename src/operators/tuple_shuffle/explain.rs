@@ -25,11 +25,11 @@ pub fn explain(scan: &mut TupleShuffle, node: Node, explain: Explain) {
         Strategy::Mrs if capacity > 0 => explain.integer(c"Reservoir Tuples", capacity),
         _ => {}
     }
-    match scan.loader {
+    match &scan.loader {
         Some((place, Some(why))) if explain.is_text() => explain.text(c"Loader", &format!("{place} ({why})")),
         Some((place, why)) => {
             explain.text(c"Loader", place);
-            why.into_iter().for_each(|why| explain.text(c"Loader Because", why));
+            why.iter().for_each(|why| explain.text(c"Loader Because", why));
         }
         None => {}
     }

@@ -83,7 +83,7 @@ fn begin() {
 }
 
 /// The error is over, with its transaction or because it was caught.
-fn end() {
+pub(super) fn end() {
     REFUSED.store(0, Ordering::Relaxed);
     if ERROR_ON_ITS_WAY.swap(false, Ordering::Relaxed) {
         errors::clear();

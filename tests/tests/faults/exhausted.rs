@@ -2,8 +2,7 @@
 
 use crate::probe::{self, complaints, held, leftovers, models_are_whole, report, resident, tables};
 use corgipile_tests::{Cluster, Session, skip};
-use std::thread::{self, sleep};
-use std::time::Duration;
+use std::thread;
 
 /// Asserts that nothing is left, in a server of segments that are files.
 fn clean(cluster: &Cluster, session: &mut Session, what: &str) {
@@ -66,15 +65,7 @@ fn fill_shared_memory(db: &mut Session, bytes: u32) {
 
 /// Waits until a query gives these lines again.
 fn wait_for(db: &mut Session, sql: &str, lines: &[String]) {
-    let mut now = db.lines(sql);
-    for _ in 0..500 {
-        if now == lines {
-            break;
-        }
-        sleep(Duration::from_millis(10));
-        now = db.lines(sql);
-    }
-    assert_eq!(now, lines, "{sql}");
+    probe::wait_for_lines(db, |db| db.lines(sql), lines, sql);
 }
 
 #[test]

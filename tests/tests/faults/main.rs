@@ -4,6 +4,7 @@
 //! is done follows from `CORGIPILE_MOMENTS`, faults of each kind (`make soak`: 200), and what is drawn from
 //! `CORGIPILE_SEED`; both are in the report, a line or more per test (`CORGIPILE_REPORT_FILE`).
 
+mod damaged;
 mod exhausted;
 mod fuzz;
 mod kinds;
@@ -11,5 +12,6 @@ mod limits;
 mod memory;
 mod moments;
 mod probe;
+mod segments;
 mod shapes;
 mod traffic;

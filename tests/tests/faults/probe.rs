@@ -1,11 +1,12 @@
 //! What a test of faults draws, counts and looks for.
 
-use corgipile_tests::{Cluster, Session};
+use corgipile_tests::{Cluster, Failure, Session};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use std::fs::{self, OpenOptions};
 use std::io::Write;
-use std::thread::sleep;
+use std::sync::mpsc;
+use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 /// How long workers may take to end on a loaded machine, after whoever had started them has ended.
@@ -115,6 +116,33 @@ pub fn complaints(cluster: &Cluster) -> Vec<String> {
         killed || words.iter().any(|word| line.contains(word))
     };
     cluster.log().lines().filter(bad).map(str::to_owned).collect()
+}
+
+/// Waits until these lines are there again.
+pub fn wait_for_lines(db: &mut Session, ask: impl Fn(&mut Session) -> Vec<String>, lines: &[String], what: &str) {
+    let mut now = ask(db);
+    for _ in 0..500 {
+        if now == lines {
+            break;
+        }
+        sleep(Duration::from_millis(10));
+        now = ask(db);
+    }
+    assert_eq!(now, lines, "{what}");
+}
+
+/// Runs a statement that may fail, but must end: a session that no signal reaches would keep a test waiting for ever.
+pub fn attempt_in_time(mut session: Session, sql: &str) -> (Session, Result<Vec<String>, Failure>) {
+    const PATIENCE: Duration = Duration::from_secs(60);
+    let (ended, ends) = mpsc::channel();
+    let statement = sql.to_owned();
+    thread::spawn(move || {
+        session.run("SET statement_timeout = '30s'");
+        let result = session.attempt(&statement);
+        // nobody listens any more if it took too long
+        let _ = ended.send((session, result));
+    });
+    ends.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("neither an end nor a timeout reaches it: {sql}"))
 }
 
 /// What a process holds of the operating system: open files, and mappings of memory.
