@@ -19,6 +19,7 @@ pub mod heap;
 pub mod jsonb;
 pub mod meeting;
 pub mod model_table;
+pub mod new_table;
 pub mod number;
 pub mod number_sort;
 pub mod parallel;
