@@ -141,11 +141,11 @@ impl Trojans {
                FROM pg_type WHERE typnamespace = 'pg_catalog'::regnamespace AND typtype IN ('b', 'r') AND typname NOT LIKE '\\_%'"
         ));
         let casts = made(&format!(
-            "SELECT mal.attempt(format('CREATE FUNCTION mal.cast_to(%s, {schema}.mallory) RETURNS %s %s', type, type,
+            "SELECT mal.attempt(format('CREATE FUNCTION mal.{schema}_cast_to(%s, {schema}.mallory) RETURNS %s %s', type, type,
                                        mal.body(format('cast to %s', type), true)))
-                    * mal.attempt(format('CREATE FUNCTION mal.cast_from(%s) RETURNS {schema}.mallory %s', type,
+                    * mal.attempt(format('CREATE FUNCTION mal.{schema}_cast_from(%s) RETURNS {schema}.mallory %s', type,
                                          mal.body(format('cast from %s', type), true)))
-                    * mal.attempt(format('CREATE CAST (%s AS {schema}.mallory) WITH FUNCTION mal.cast_from(%s) AS IMPLICIT', type, type))
+                    * mal.attempt(format('CREATE CAST (%s AS {schema}.mallory) WITH FUNCTION mal.{schema}_cast_from(%s) AS IMPLICIT', type, type))
                FROM (SELECT DISTINCT type FROM unnest({TYPES}) AS type WHERE type NOT LIKE 'any%') AS t,
                     mal.attempt('CREATE TYPE {schema}.mallory AS (it pg_catalog.int4)') AS created"
         ));
