@@ -1,6 +1,10 @@
 -- corgipile 0.1.0 to 0.2.0: also the second half of CREATE EXTENSION
 \echo Use "ALTER EXTENSION corgipile UPDATE TO '0.2.0'" to load this file. \quit
 
+-- This runs as superuser, and others may create in the schema it installs into, which is searched right behind pg_catalog. An
+-- operator or function of theirs is found if its argument types fit better: all that is called here is qualified, and `make
+-- lint` checks it. Types have one meaning, pg_catalog's.
+
 -- ---------------------------------------------------------------------------------------------------------------- models
 
 -- The table keeps its rows, its sequence and its place in pg_dump; corgipile.models is a view of it from now on.
@@ -35,10 +39,11 @@ COMMENT ON COLUMN corgipile.stored_models.output IS 'what the last layer means: 
 COMMENT ON COLUMN corgipile.stored_models.granted_to IS 'roles that may see and use the model; - is everybody';
 
 DROP POLICY models_of_own_roles ON corgipile.stored_models;
-CREATE POLICY models_of_own_roles ON corgipile.stored_models USING (pg_catalog.pg_has_role(owner::oid, 'USAGE'));
+CREATE POLICY models_of_own_roles ON corgipile.stored_models USING (pg_catalog.pg_has_role(owner::pg_catalog.oid, 'USAGE'));
 CREATE POLICY models_granted ON corgipile.stored_models FOR SELECT
     USING (EXISTS (SELECT FROM pg_catalog.unnest(granted_to) AS g(role)
-                    WHERE g.role::oid OPERATOR(pg_catalog.=) 0::oid OR pg_catalog.pg_has_role(g.role::oid, 'USAGE')));
+                    WHERE g.role::pg_catalog.oid OPERATOR(pg_catalog.=) 0::pg_catalog.oid
+                       OR pg_catalog.pg_has_role(g.role::pg_catalog.oid, 'USAGE')));
 
 CREATE VIEW corgipile.models WITH (security_invoker = true) AS
     SELECT model_id, name, version, deployed, owner, granted_to, created_at, comment, model, source, label, label_type, classes,
@@ -57,8 +62,8 @@ CREATE FUNCTION corgipile.insert_model() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-    NEW.model_id := COALESCE(NEW.model_id, nextval('corgipile.models_model_id_seq'));
-    NEW.created_at := COALESCE(NEW.created_at, now());
+    NEW.model_id := COALESCE(NEW.model_id, pg_catalog.nextval('corgipile.models_model_id_seq'));
+    NEW.created_at := COALESCE(NEW.created_at, pg_catalog.now());
     NEW.deployed := COALESCE(NEW.deployed, false);
     NEW.granted_to := COALESCE(NEW.granted_to, '{}');
     NEW.version := COALESCE(NEW.version,
@@ -77,37 +82,41 @@ CREATE TRIGGER insert_model INSTEAD OF INSERT ON corgipile.models FOR EACH ROW E
 
 CREATE OR REPLACE VIEW corgipile.coefficients WITH (security_invoker = true) AS
     SELECT m.model_id, m.name, c.class, f.feature,
-           CASE f.place WHEN 0 THEN a.intercepts[c.output] ELSE a.weights[(c.output - 1) * a.dim + f.place] END
-           AS coefficient,
+           CASE WHEN f.place OPERATOR(pg_catalog.=) 0 THEN a.intercepts[c.output]
+                ELSE a.weights[((c.output OPERATOR(pg_catalog.-) 1) OPERATOR(pg_catalog.*) a.dim) OPERATOR(pg_catalog.+) f.place]
+           END AS coefficient,
            a.mean[f.place] AS mean, a.scale[f.place] AS scale, m.version
       FROM corgipile.stored_models AS m
      -- Slices are copies in memory: a subscript of the stored array would read all of it for each weight.
      CROSS JOIN LATERAL (
             SELECT m.weights[:] AS weights, m.intercepts[:] AS intercepts,
                    m.feature_mean[:] AS mean, m.feature_scale[:] AS scale,
-                   pg_catalog.array_length(m.weights, 1) / pg_catalog.array_length(m.intercepts, 1) AS dim
+                   pg_catalog.array_length(m.weights, 1) OPERATOR(pg_catalog./) pg_catalog.array_length(m.intercepts, 1) AS dim
             OFFSET 0
             ) AS a
      CROSS JOIN LATERAL (
-            SELECT NULL::text, 1 WHERE m.model <> 'softmax'
+            SELECT NULL::pg_catalog.text, 1 WHERE m.model OPERATOR(pg_catalog.<>) 'softmax'
              UNION ALL
             SELECT u.class, u.output FROM pg_catalog.unnest(m.classes) WITH ORDINALITY AS u(class, output)
-             WHERE m.model = 'softmax'
+             WHERE m.model OPERATOR(pg_catalog.=) 'softmax'
             ) AS c(class, output)
      CROSS JOIN LATERAL (
             SELECT '(intercept)', 0
              UNION ALL
-            SELECT m.features[1] || '[' || i || ']', i FROM pg_catalog.generate_series(1, a.dim) AS i
-             WHERE m.feature_kind = 'array'
+            SELECT pg_catalog.format('%s[%s]', m.features[1], i), i FROM pg_catalog.generate_series(1, a.dim) AS i
+             WHERE m.feature_kind OPERATOR(pg_catalog.=) 'array'
              UNION ALL
-            SELECT m.features[2] || '[' || i - 1 + m.index_base || ']', i FROM pg_catalog.generate_series(1, a.dim) AS i
-             WHERE m.feature_kind = 'sparse'
+            SELECT pg_catalog.format('%s[%s]', m.features[2], (i OPERATOR(pg_catalog.-) 1) OPERATOR(pg_catalog.+) m.index_base), i
+              FROM pg_catalog.generate_series(1, a.dim) AS i
+             WHERE m.feature_kind OPERATOR(pg_catalog.=) 'sparse'
              UNION ALL
-            SELECT u.name || COALESCE('=' || v.value, ''), pg_catalog.row_number() OVER (ORDER BY u.i, v.j)
+            SELECT u.name OPERATOR(pg_catalog.||) COALESCE('=' OPERATOR(pg_catalog.||) v.value, ''),
+                   pg_catalog.row_number() OVER (ORDER BY u.i, v.j)
               FROM pg_catalog.unnest(m.features) WITH ORDINALITY AS u(name, i)
-              LEFT JOIN LATERAL pg_catalog.jsonb_array_elements_text(m.categories -> u.name) WITH ORDINALITY AS v(value, j)
+              LEFT JOIN LATERAL pg_catalog.jsonb_array_elements_text(m.categories OPERATOR(pg_catalog.->) u.name)
+                   WITH ORDINALITY AS v(value, j)
                 ON true
-             WHERE m.feature_kind = 'columns'
+             WHERE m.feature_kind OPERATOR(pg_catalog.=) 'columns'
             ) AS f(feature, place)
      -- The weights of hidden layers are no coefficients of features.
      WHERE m.hidden_layers IS NULL
@@ -231,7 +240,7 @@ CREATE VIEW corgipile.stat_models WITH (security_invoker = true) AS
       FROM (SELECT model_id, pg_catalog.sum(bytes)::bigint AS bytes, pg_catalog.sum(predictions)::bigint AS predictions,
                    pg_catalog.sum(hits)::bigint AS hits
               FROM corgipile.stat_models() GROUP BY model_id) AS s
-      JOIN corgipile.stored_models AS m USING (model_id);
+      JOIN corgipile.stored_models AS m ON m.model_id OPERATOR(pg_catalog.=) s.model_id;
 COMMENT ON VIEW corgipile.stat_models IS 'models in shared memory: their size, and what they were used for since they are there';
 COMMENT ON COLUMN corgipile.stat_models.predictions IS 'predictions from shared memory, by transactions that have ended';
 COMMENT ON COLUMN corgipile.stat_models.hits IS 'lookups that found the model in shared memory, by transactions that have ended';
@@ -304,11 +313,11 @@ COMMENT ON FUNCTION corgipile_predict_proba(jsonb, record) IS 'the probabilities
 -- Another signature is another function. Whoever may execute the old one may execute the new one, and nobody else.
 DO $$
 BEGIN
-    PERFORM pg_catalog.set_config('corgipile_update.' || p.proname, COALESCE(p.proacl::text, ''), true)
+    PERFORM pg_catalog.set_config(pg_catalog.format('corgipile_update.%s', p.proname), COALESCE(p.proacl::pg_catalog.text, ''), true)
        FROM pg_catalog.pg_proc AS p
-      WHERE p.oid IN (
-            'corgipile_train(text, text, text, text[], float8, int, text, text, text, bigint, text, jsonb, text, int)'::regprocedure,
-            'corgipile_shuffle(anyelement, bigint, text, text, text, int)'::regprocedure);
+      WHERE p.oid OPERATOR(pg_catalog.=) ANY (ARRAY[
+            'corgipile_train(text, text, text, text[], float8, int, text, text, text, bigint, text, jsonb, text, int)'::pg_catalog.regprocedure,
+            'corgipile_shuffle(anyelement, bigint, text, text, text, int)'::pg_catalog.regprocedure]::pg_catalog.oid[]);
 END
 $$;
 
@@ -367,20 +376,23 @@ DECLARE
     granted RECORD;
 BEGIN
     FOR new IN
-        SELECT p.oid::regprocedure AS function, pg_catalog.current_setting('corgipile_update.' || p.proname) AS acl
+        SELECT p.oid::pg_catalog.regprocedure AS function,
+               pg_catalog.current_setting(pg_catalog.format('corgipile_update.%s', p.proname)) AS acl
           FROM pg_catalog.pg_proc AS p
-         WHERE p.oid IN (
-               'corgipile_train(text, text, text, text[], float8, int, text, text, text, bigint, text, jsonb, text, int, text, text, jsonb, float8)'::regprocedure,
-               'corgipile_shuffle(anyelement, bigint, text, text, text, int, float8)'::regprocedure)
+         WHERE p.oid OPERATOR(pg_catalog.=) ANY (ARRAY[
+               'corgipile_train(text, text, text, text[], float8, int, text, text, text, bigint, text, jsonb, text, int, text, text, jsonb, float8)'::pg_catalog.regprocedure,
+               'corgipile_shuffle(anyelement, bigint, text, text, text, int, float8)'::pg_catalog.regprocedure]::pg_catalog.oid[])
     LOOP
-        CONTINUE WHEN new.acl = '';
+        CONTINUE WHEN new.acl OPERATOR(pg_catalog.=) '';
         EXECUTE pg_catalog.format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', new.function);
         FOR granted IN
-            SELECT grantee, bool_or(is_grantable) AS is_grantable
-              FROM pg_catalog.aclexplode(new.acl::aclitem[]) WHERE grantee <> grantor GROUP BY grantee
+            SELECT grantee, pg_catalog.bool_or(is_grantable) AS is_grantable
+              FROM pg_catalog.aclexplode(new.acl::pg_catalog.aclitem[])
+             WHERE grantee OPERATOR(pg_catalog.<>) grantor GROUP BY grantee
         LOOP
             EXECUTE pg_catalog.format('GRANT EXECUTE ON FUNCTION %s TO %s %s', new.function,
-                CASE granted.grantee WHEN 0 THEN 'PUBLIC' ELSE granted.grantee::regrole::text END,
+                CASE WHEN granted.grantee OPERATOR(pg_catalog.=) 0::pg_catalog.oid THEN 'PUBLIC'
+                     ELSE granted.grantee::pg_catalog.regrole::pg_catalog.text END,
                 CASE WHEN granted.is_grantable THEN 'WITH GRANT OPTION' END);
         END LOOP;
     END LOOP;
@@ -404,12 +416,31 @@ COMMENT ON FUNCTION corgipile.progress() IS 'the trainings that run now; those o
 
 CREATE VIEW corgipile.stat_progress_train AS
     SELECT p.pid, p.datid, d.datname, p.usesysid, pg_catalog.pg_get_userbyid(p.usesysid) AS usename,
-           CASE WHEN d.datname = pg_catalog.current_database() THEN p.relid::regclass END AS relation,
+           CASE WHEN d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database() THEN p.relid::pg_catalog.regclass END AS relation,
            p.epoch, p.epochs, p.blocks_done, p.blocks_total, p.loss, p.tuples, p.tuples_per_second, p.started_at,
            p.estimated_end
       FROM corgipile.progress() AS p
-      LEFT JOIN pg_catalog.pg_database AS d ON d.oid = p.datid;
+      LEFT JOIN pg_catalog.pg_database AS d ON d.oid OPERATOR(pg_catalog.=) p.datid;
 GRANT SELECT ON corgipile.stat_progress_train TO PUBLIC;
+
+-- -------------------------------------------------------------------------------------------------- training by aggregate
+
+-- For corgipile_train_uda(). Beside corgipile_sgd_agg() others may have put an aggregate whose argument types fit better than
+-- anyarray; in this schema nobody creates anything.
+CREATE AGGREGATE corgipile.sgd_agg(state corgipile.sgd_state, label float8, features anyarray) (
+    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
+    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE corgipile.sgd_agg(corgipile.sgd_state, float8, anyarray) IS 'corgipile_sgd_agg() for corgipile_train_uda()';
+
+CREATE AGGREGATE corgipile.sgd_agg(
+    state corgipile.sgd_state, label float8, indices anyarray, "values" anycompatiblearray
+) (
+    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
+    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE corgipile.sgd_agg(corgipile.sgd_state, float8, anyarray, anycompatiblearray)
+    IS 'corgipile_sgd_agg() for corgipile_train_uda()';
 
 -- ------------------------------------------------------------------------------------------------------------ compression
 
@@ -499,11 +530,13 @@ AS 'MODULE_PATHNAME', 'corgipile_toc_add_wrapper';
 COMMENT ON FUNCTION corgipile_toc_add(corgipile.toc, float8) IS 'a compressed matrix with a number added to each element';
 
 CREATE FUNCTION corgipile_toc_scale(factor float8, matrix corgipile.toc) RETURNS corgipile.toc
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE RETURN corgipile_toc_scale(matrix, factor);
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_scale_toc_wrapper';
 COMMENT ON FUNCTION corgipile_toc_scale(float8, corgipile.toc) IS 'a compressed matrix with each element multiplied by a number';
 
 CREATE FUNCTION corgipile_toc_add(summand float8, matrix corgipile.toc) RETURNS corgipile.toc
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE RETURN corgipile_toc_add(matrix, summand);
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_add_toc_wrapper';
 COMMENT ON FUNCTION corgipile_toc_add(float8, corgipile.toc) IS 'a compressed matrix with a number added to each element';
 
 CREATE OPERATOR * (LEFTARG = corgipile.toc, RIGHTARG = float8[], FUNCTION = corgipile_toc_times);

@@ -12,7 +12,7 @@ CREATE TABLE corgipile.models (
     -- corgipile_predict() searches the index with this collation
     name                text COLLATE "C" CONSTRAINT models_name_key UNIQUE,
     owner               regrole NOT NULL,
-    created_at          timestamptz NOT NULL DEFAULT now(),
+    created_at          timestamptz NOT NULL DEFAULT pg_catalog.now(),
     model               text NOT NULL,
     source              text NOT NULL,
     label               text NOT NULL,
@@ -52,7 +52,7 @@ COMMENT ON COLUMN corgipile.models.shuffle_bytes IS 'space that the copy of a fu
 COMMENT ON COLUMN corgipile.models.history IS 'what corgipile_train() returned, an object per epoch';
 
 ALTER TABLE corgipile.models ENABLE ROW LEVEL SECURITY;
-CREATE POLICY models_of_own_roles ON corgipile.models USING (pg_catalog.pg_has_role(owner::oid, 'USAGE'));
+CREATE POLICY models_of_own_roles ON corgipile.models USING (pg_catalog.pg_has_role(owner::pg_catalog.oid, 'USAGE'));
 GRANT SELECT, DELETE ON corgipile.models TO PUBLIC;
 -- without it nobody but a superuser could run pg_dump
 GRANT SELECT ON SEQUENCE corgipile.models_model_id_seq TO PUBLIC;
@@ -62,37 +62,41 @@ SELECT pg_catalog.pg_extension_config_dump('corgipile.models_model_id_seq', '');
 
 CREATE VIEW corgipile.coefficients WITH (security_invoker = true) AS
     SELECT m.model_id, m.name, c.class, f.feature,
-           CASE f.place WHEN 0 THEN a.intercepts[c.output] ELSE a.weights[(c.output - 1) * a.dim + f.place] END
-           AS coefficient,
+           CASE WHEN f.place OPERATOR(pg_catalog.=) 0 THEN a.intercepts[c.output]
+                ELSE a.weights[((c.output OPERATOR(pg_catalog.-) 1) OPERATOR(pg_catalog.*) a.dim) OPERATOR(pg_catalog.+) f.place]
+           END AS coefficient,
            a.mean[f.place] AS mean, a.scale[f.place] AS scale
       FROM corgipile.models AS m
      -- Slices are copies in memory: a subscript of the stored array would read all of it for each weight.
      CROSS JOIN LATERAL (
             SELECT m.weights[:] AS weights, m.intercepts[:] AS intercepts,
                    m.feature_mean[:] AS mean, m.feature_scale[:] AS scale,
-                   pg_catalog.array_length(m.weights, 1) / pg_catalog.array_length(m.intercepts, 1) AS dim
+                   pg_catalog.array_length(m.weights, 1) OPERATOR(pg_catalog./) pg_catalog.array_length(m.intercepts, 1) AS dim
             OFFSET 0
             ) AS a
      CROSS JOIN LATERAL (
-            SELECT NULL::text, 1 WHERE m.model <> 'softmax'
+            SELECT NULL::pg_catalog.text, 1 WHERE m.model OPERATOR(pg_catalog.<>) 'softmax'
              UNION ALL
             SELECT u.class, u.output FROM pg_catalog.unnest(m.classes) WITH ORDINALITY AS u(class, output)
-             WHERE m.model = 'softmax'
+             WHERE m.model OPERATOR(pg_catalog.=) 'softmax'
             ) AS c(class, output)
      CROSS JOIN LATERAL (
             SELECT '(intercept)', 0
              UNION ALL
-            SELECT m.features[1] || '[' || i || ']', i FROM pg_catalog.generate_series(1, a.dim) AS i
-             WHERE m.feature_kind = 'array'
+            SELECT pg_catalog.format('%s[%s]', m.features[1], i), i FROM pg_catalog.generate_series(1, a.dim) AS i
+             WHERE m.feature_kind OPERATOR(pg_catalog.=) 'array'
              UNION ALL
-            SELECT m.features[2] || '[' || i - 1 + m.index_base || ']', i FROM pg_catalog.generate_series(1, a.dim) AS i
-             WHERE m.feature_kind = 'sparse'
+            SELECT pg_catalog.format('%s[%s]', m.features[2], (i OPERATOR(pg_catalog.-) 1) OPERATOR(pg_catalog.+) m.index_base), i
+              FROM pg_catalog.generate_series(1, a.dim) AS i
+             WHERE m.feature_kind OPERATOR(pg_catalog.=) 'sparse'
              UNION ALL
-            SELECT u.name || COALESCE('=' || v.value, ''), pg_catalog.row_number() OVER (ORDER BY u.i, v.j)
+            SELECT u.name OPERATOR(pg_catalog.||) COALESCE('=' OPERATOR(pg_catalog.||) v.value, ''),
+                   pg_catalog.row_number() OVER (ORDER BY u.i, v.j)
               FROM pg_catalog.unnest(m.features) WITH ORDINALITY AS u(name, i)
-              LEFT JOIN LATERAL pg_catalog.jsonb_array_elements_text(m.categories -> u.name) WITH ORDINALITY AS v(value, j)
+              LEFT JOIN LATERAL pg_catalog.jsonb_array_elements_text(m.categories OPERATOR(pg_catalog.->) u.name)
+                   WITH ORDINALITY AS v(value, j)
                 ON true
-             WHERE m.feature_kind = 'columns'
+             WHERE m.feature_kind OPERATOR(pg_catalog.=) 'columns'
             ) AS f(feature, place)
      ORDER BY m.model_id, c.output, f.place;
 COMMENT ON VIEW corgipile.coefficients IS 'weights of the models by feature name; class is set for softmax';

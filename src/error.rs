@@ -326,6 +326,8 @@ pub enum Error {
     DroppedRowType,
     #[error("name of the training source changed while it was being looked up")]
     SourceChanged,
+    #[error("table {0} was replaced, or given a rule, when it was made")]
+    TableReplaced(String),
     #[error("invalid value for type corgipile.sgd_state: {0}")]
     MalformedState(String),
     #[error("a state of {0} bytes is larger than PostgreSQL's values may be")]
@@ -526,7 +528,7 @@ impl Error {
             Error::TemporaryFile { .. } => Code::ERRCODE_IO_ERROR,
             Error::CorruptModel(..) => Code::ERRCODE_DATA_CORRUPTED,
             Error::NoModelTable(_) | Error::Dropped(_) | Error::DroppedRowType => Code::ERRCODE_UNDEFINED_TABLE,
-            Error::SourceChanged => Code::ERRCODE_T_R_SERIALIZATION_FAILURE,
+            Error::SourceChanged | Error::TableReplaced(_) => Code::ERRCODE_T_R_SERIALIZATION_FAILURE,
             Error::MalformedTocBytes(_) => Code::ERRCODE_INVALID_BINARY_REPRESENTATION,
             Error::DamagedToc(_) | Error::DamagedPage { .. } => Code::ERRCODE_DATA_CORRUPTED,
             Error::NotAMatrix(_) => Code::ERRCODE_ARRAY_ELEMENT_ERROR,
@@ -621,6 +623,9 @@ impl Error {
             Error::NoFiles { partitioned: true, .. } => fixed("Measure one of its partitions."),
             Error::NoFiles { .. } => fixed("Tables, materialized views and TOAST tables have some."),
             Error::TooFewPages { least, .. } => Some(format!("It takes {least} pages at least.")),
+            Error::TableReplaced(_) => {
+                fixed("Call it again. If it stays so, look for an event trigger on CREATE TABLE.")
+            }
             Error::NotOneSelect => fixed("Give the name of a table or view, or one SELECT, VALUES or WITH query."),
             Error::UndefinedColumn { columns, .. } if columns.is_empty() => fixed("The source has no columns."),
             Error::UndefinedColumn { columns, .. } => {

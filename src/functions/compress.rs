@@ -7,8 +7,9 @@ use crate::operators::{MAX_WEIGHTS, Nulls, Shuffling, Source};
 use crate::pg::arguments::{Arguments, Call};
 use crate::pg::array::{AnyArray, free};
 use crate::pg::extension_lock::keep_extension;
+use crate::pg::new_table::NewName;
 use crate::pg::query::Running;
-use crate::pg::relation::{base_type, compressed_type, new_name, qualified_type_name, quote_identifier};
+use crate::pg::relation::{base_type, compressed_type, qualified_type_name, quote_identifier};
 use crate::pg::spi::{Connection, Sees};
 use crate::pg::varlena::{Bytes, Value};
 use crate::pg::{check_for_interrupts, require_utf8};
@@ -195,7 +196,7 @@ fn compress(arguments: &Arguments) -> Result<Written> {
     let mut request = Request::of(arguments, &places)?;
     let destination: String = arguments.get(1).ok_or(Error::NullArgument("destination"))?;
     let encoding = encoding(&arguments.get::<String>(5).ok_or(Error::NullArgument("encoding"))?)?;
-    let destination = new_name("destination", &destination)?;
+    let destination = NewName::read("destination", &destination)?;
     let (source, features) = request.resolve()?;
     let snapshot = Running::active_snapshot();
     let mut batches = MiniBatches::open(&source, &request.spec(&features), &request.shuffling, snapshot)?;
@@ -210,18 +211,12 @@ fn compress(arguments: &Arguments) -> Result<Written> {
         _ => "features",
     };
     let label_type = batches.label().type_oid;
-    let sql = format!(
-        "CREATE TABLE {destination} ({} {}[] NOT NULL, {} corgipile.toc NOT NULL)",
-        quote_identifier(&request.label),
-        qualified_type_name(label_type),
-        quote_identifier(name)
-    );
-    connection.run(&sql, &[], sees)?;
     let array_type =
         AnyArray::of_elements(label_type).ok_or_else(|| Error::LabelArray(qualified_type_name(label_type)))?;
     let toc_type = compressed_type().ok_or(Error::NoModelTable("corgipile.toc".into()))?;
-    let sql = format!("INSERT INTO {destination} VALUES ($1, $2)");
-    let insert = connection.prepare(&sql, &[array_type, toc_type], false)?;
+    let labels = format!("{} {}[] NOT NULL", quote_identifier(&request.label), qualified_type_name(label_type));
+    let matrices = format!("{} corgipile.toc NOT NULL", quote_identifier(name));
+    let table = destination.create(&connection, &[(labels, array_type), (matrices, toc_type)], sees)?;
     let mut written = Written { seed: request.shuffling.seed, ..Written::default() };
     while let Some((labels, rows)) = batches.next(request.batch_rows)? {
         check_for_interrupts();
@@ -233,12 +228,13 @@ fn compress(arguments: &Arguments) -> Result<Written> {
         written.bytes += bytes.len() as i64;
         *written.encodings.entry(info.encoding.to_string()).or_default() += 1;
         let value = Bytes::new(&bytes)?;
-        insert.run(&[Some(labels), Some(value.datum())], sees);
+        table.insert(&[labels, value.datum()]);
         value.free();
         free(labels);
     }
     written.skipped = batches.skipped();
     batches.finish();
+    table.finish();
     connection.close();
     if written.rows == 0 {
         return Err(Error::NoRows("compress"));

@@ -166,8 +166,19 @@ fn corgipile_times_toc(fcinfo: pg_sys::FunctionCallInfo) -> Value {
 /// A .* c
 #[pg_extern(sql = false)]
 fn corgipile_toc_scale(fcinfo: pg_sys::FunctionCallInfo) -> Value {
-    let factor = RowCall::new(fcinfo).double(1).unwrap_or_default();
-    given(fcinfo, 0, |bytes| {
+    scale(fcinfo, 0, 1)
+}
+
+/// c .* A
+#[pg_extern(sql = false)]
+fn corgipile_scale_toc(fcinfo: pg_sys::FunctionCallInfo) -> Value {
+    scale(fcinfo, 1, 0)
+}
+
+/// Argument `matrix` with each element multiplied by argument `factor`.
+fn scale(fcinfo: pg_sys::FunctionCallInfo, matrix: usize, factor: usize) -> Value {
+    let factor = RowCall::new(fcinfo).double(factor).unwrap_or_default();
+    given(fcinfo, matrix, |bytes| {
         let scaled = match (0.0 * factor).to_bits() {
             0 => toc::map_values(bytes, |value| value * factor),
             // what is not there is 0, and 0 times this factor is something else: -0, or NaN
@@ -184,8 +195,19 @@ const MAX_ELEMENTS: usize = 134_217_727;
 /// A .+ c
 #[pg_extern(sql = false)]
 fn corgipile_toc_add(fcinfo: pg_sys::FunctionCallInfo) -> Value {
-    let summand = RowCall::new(fcinfo).double(1).unwrap_or_default();
-    given(fcinfo, 0, |bytes| Bytes::new(&toc::map_entries(bytes, |entry| entry + summand).map_err(damaged)?))
+    add(fcinfo, 0, 1)
+}
+
+/// c .+ A
+#[pg_extern(sql = false)]
+fn corgipile_add_toc(fcinfo: pg_sys::FunctionCallInfo) -> Value {
+    add(fcinfo, 1, 0)
+}
+
+/// Argument `matrix` with argument `summand` added to each element.
+fn add(fcinfo: pg_sys::FunctionCallInfo, matrix: usize, summand: usize) -> Value {
+    let summand = RowCall::new(fcinfo).double(summand).unwrap_or_default();
+    given(fcinfo, matrix, |bytes| Bytes::new(&toc::map_entries(bytes, |entry| entry + summand).map_err(damaged)?))
         .into_value()
 }
 

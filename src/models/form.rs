@@ -554,7 +554,7 @@ fn described(model: &Model) -> Result<(Map<String, Value>, String)> {
         put("source", json!(row.get::<String>(c"source")));
         put("label", json!(model.label));
         let label_type = row.get(c"label_type").filter(|oid| existing_base_type(*oid).is_some());
-        put("label_type", json!(label_type.map_or_else(|| "text".to_owned(), qualified_type_name)));
+        put("label_type", json!(label_type.map_or_else(|| "pg_catalog.text".to_owned(), qualified_type_name)));
         put("classes", if model.kind == ModelKind::Linear { Value::Null } else { json!(model.classes) });
         put("features", json!(model.features));
         put("feature_kind", json!(model.feature_kind.name()));

@@ -10,7 +10,7 @@ use crate::pg::array::{ArrayFault, ArrayMaker, ArrayReader};
 use crate::pg::check_for_interrupts;
 use crate::pg::custom_scan::Flags;
 use crate::pg::number::NumberType;
-use crate::pg::query::{Column, Query, Running};
+use crate::pg::query::{Column, Running};
 use crate::pg::relation::{base_type, has_places, may_read_places, quote_identifier, row_at, type_name};
 use crate::pg::row::Row;
 use crate::pg::sparse::is_index_array;
@@ -110,7 +110,7 @@ impl MiniBatches {
         if has_place {
             wanted.extend(["tableoid", "ctid"].map(str::to_owned));
         }
-        let query = Query::analyze(&format!("SELECT {} FROM {}", wanted.join(", "), source.from()))?;
+        let query = source.read(&wanted.join(", "))?;
         let query = Running::start(shuffling.plan(query), snapshot, 0, Flags::NONE);
         Ok(MiniBatches {
             query,

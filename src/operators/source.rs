@@ -35,12 +35,9 @@ impl Source {
             let relation = Relation::lookup(source)?;
             (relation.name().to_owned(), Some(relation))
         };
-        let query = Query::analyze(&format!("SELECT * FROM {from}"))?;
-        if relation.as_ref().is_some_and(|relation| !query.reads(relation.oid())) {
-            return Err(Error::SourceChanged);
-        }
         let relation = relation.map(|relation| relation.oid());
-        Ok(Source { from, columns: query.columns(), relation })
+        let source = Source { from, columns: Vec::new(), relation };
+        Ok(Source { columns: source.read("*")?.columns(), ..source })
     }
 
     /// A plan for all rows and columns of a relation, shuffled.
@@ -101,8 +98,19 @@ impl Source {
     /// PostgreSQL's own.
     pub fn plan(&self, spec: &DecoderSpec, shuffling: &Shuffling) -> Result<Planned> {
         let columns: Vec<String> = spec.columns().map(quote_identifier).collect();
-        let query = Query::analyze(&format!("SELECT {} FROM {}", columns.join(", "), self.from))?;
-        Ok(shuffling.plan(query))
+        Ok(shuffling.plan(self.read(&columns.join(", "))?))
+    }
+
+    /// The query that reads these columns, as SQL writes them.
+    ///
+    /// # Errors
+    /// PostgreSQL's own; [`Error::SourceChanged`] if the relation's name means another one by now: its schema is not locked.
+    pub fn read(&self, columns: &str) -> Result<Query> {
+        let query = Query::analyze(&format!("SELECT {columns} FROM {}", self.from))?;
+        match self.relation {
+            Some(relation) if !query.reads(relation) => Err(Error::SourceChanged),
+            _ => Ok(query),
+        }
     }
 
     /// A decoder of the rows of [`Source::plan`].

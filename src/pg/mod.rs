@@ -20,6 +20,7 @@ pub mod jsonb;
 pub mod meeting;
 pub mod memory;
 pub mod model_table;
+pub mod new_table;
 pub mod number;
 pub mod number_sort;
 pub mod page;

@@ -210,26 +210,6 @@ pub fn row_at(table: pg_sys::Datum, ctid: pg_sys::Datum) -> RowAt {
     }
 }
 
-/// A relation's name as users write it, made into one as SQL reads it.
-///
-/// # Errors
-/// [`Error::InvalidArgument`]; PostgreSQL's own of what is no name.
-pub fn new_name(argument: &'static str, name: &str) -> Result<String> {
-    let reason = || "it is not a name of one or two parts".to_owned();
-    let refuse = || Error::InvalidArgument { argument, reason: reason(), hint: None };
-    let name = CString::new(name).map_err(|_| refuse())?;
-    // SAFETY: a list of String nodes, as many as the name has parts.
-    unsafe {
-        let parts = pgrx::PgList::<pg_sys::Node>::from_pg(parts_of_name(&name));
-        if !(1..=2).contains(&parts.len()) {
-            return Err(refuse());
-        }
-        let text = |part: *mut pg_sys::Node| CStr::from_ptr((*part.cast::<pg_sys::String>()).sval);
-        let parts = parts.iter_ptr().map(|part| quote_identifier(&text(part).to_string_lossy()));
-        Ok(parts.collect::<Vec<_>>().join("."))
-    }
-}
-
 /// Is it the type of compressed mini-batches, corgipile.toc?
 pub fn is_compressed(oid: pg_sys::Oid) -> bool {
     compressed_type().is_some_and(|compressed| compressed == oid)

@@ -1,6 +1,7 @@
 //! The queries of a training by aggregate, as text.
 //!
-//! Every name is quoted or qualified, so that neither the user's names nor the user's search_path change what is asked.
+//! Every name is quoted or qualified, operators too, so that neither the user's names nor the user's search_path change what is
+//! asked. The search_path itself stays, because the source may be a query of the user's.
 
 use crate::pg::number::NumberType;
 use crate::pg::query::Column;
@@ -78,8 +79,8 @@ fn number(column: &Column) -> String {
 }
 
 impl Reading<'_> {
-    /// An epoch: $1 is the state before it, the result the state after it. `schema` is where the aggregate is.
-    pub fn epoch(&self, schema: &str, coding: &Coding) -> String {
+    /// An epoch: $1 is the state before it, the result the state after it. `aggregate` is qualified.
+    pub fn epoch(&self, aggregate: &str, coding: &Coding) -> String {
         let (label, its_type) = (self.plain_label(), qualified_type_name(base_type(self.label.type_oid)));
         let literal = |class: &String| quote_literal(class);
         // A label that was not there when the classes were looked for becomes NaN, which is none.
@@ -94,11 +95,11 @@ impl Reading<'_> {
             ),
             Coding::Places(classes) => format!(
                 "CASE WHEN {label} IS NOT NULL THEN COALESCE((pg_catalog.array_position(\
-                 ARRAY[{}]::{its_type}[], {label}) - 1)::pg_catalog.float8, 'NaN'::pg_catalog.float8) END",
+                 ARRAY[{}]::{its_type}[], {label}) OPERATOR(pg_catalog.-) 1)::pg_catalog.float8, 'NaN'::pg_catalog.float8) END",
                 classes.iter().map(literal).collect::<Vec<_>>().join(", ")
             ),
         };
-        format!("SELECT {schema}.corgipile_sgd_agg($1, {label}, {}) FROM {}", self.features.arguments(), self.from)
+        format!("SELECT {aggregate}($1, {label}, {}) FROM {}", self.features.arguments(), self.from)
     }
 
     /// The largest index of sparse features, NULL if there is none.

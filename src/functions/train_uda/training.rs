@@ -9,6 +9,7 @@ use crate::models::{self, NewModel};
 use crate::operators::sgd::{EpochRow, Request, feature_kind};
 use crate::operators::{self, Buffers, Decoder, Nulls, Shuffling, Source, preparation};
 use crate::pg::custom_scan::Flags;
+use crate::pg::model_table::has_versions;
 use crate::pg::progress::{self, Progress};
 use crate::pg::query::Running;
 use crate::pg::spi::{Connection, Sees, Settings};
@@ -27,7 +28,7 @@ struct Prepared {
     time: Duration,
 }
 
-/// Trains a model, stores it, and gives a row per epoch. `schema` is where the aggregate is.
+/// Trains a model, stores it, and gives a row per epoch. `schema` is where the function is.
 ///
 /// # Errors
 /// What can be wrong with the source and its rows; [`Error::NotByAggregate`], [`Error::Diverged`],
@@ -59,7 +60,7 @@ pub fn train(request: &UdaRequest, schema: &str) -> Result<Vec<EpochRow>> {
         .classes
         .as_ref()
         .map_or(Coding::Number, |classes| Coding::of(classes, training.kind.is_binary(), reading.label));
-    let epoch = Epoch { sql: reading.epoch(schema, &coding), parallel: request.parallel, sees };
+    let epoch = Epoch { sql: reading.epoch(&aggregate(schema), &coding), parallel: request.parallel, sees };
     let (mut history, mut last) = epoch.repeat(&connection, first, training.max_epochs)?;
     let shuffle_bytes = copy.as_ref().map(|copy| copy.bytes);
     if let Some(copy) = copy {
@@ -94,6 +95,12 @@ pub fn train(request: &UdaRequest, schema: &str) -> Result<Vec<EpochRow>> {
         row.model_id = model_id;
     }
     Ok(history)
+}
+
+/// The aggregate that learns, qualified. Where the functions are, others may create, too, and an aggregate of the same name
+/// with other argument types would be taken; not so in schema corgipile, but there 0.1.0 had none.
+fn aggregate(schema: &str) -> String {
+    if has_versions() { "corgipile.sgd_agg".to_owned() } else { format!("{schema}.corgipile_sgd_agg") }
 }
 
 /// One pass over the rows in natural order, as in corgipile_train(): which classes there are, mean and deviation if they

@@ -95,7 +95,7 @@ pub const KINDS: &[(&str, &str)] = &[
     ("train uda", "SELECT count(*) FROM corgipile_train_uda('t', features => '{x}', max_epochs => 2, seed => 1)"),
     (
         "aggregate",
-        "SELECT corgipile_sgd_weights(corgipile_sgd_agg(s.state, t.label, t.x)) IS NOT NULL FROM t, (SELECT corgipile_sgd_init('logistic', 3) AS state) s GROUP BY s.state",
+        "SELECT corgipile_sgd_weights(corgipile_sgd_agg((SELECT corgipile_sgd_init('logistic', 3)), 2 * label - 1, x)) IS NOT NULL FROM t",
     ),
     ("shuffle", "SELECT count(*) FROM corgipile_shuffle(NULL::t, seed => 1, buffer_size => '50%')"),
     ("shuffle sorted", "SELECT count(*) FROM corgipile_shuffle(NULL::t, seed => 1, shuffle => 'epoch_shuffle')"),

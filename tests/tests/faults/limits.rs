@@ -51,7 +51,7 @@ fn limited(
 
 #[test]
 fn statements_of_all_kinds_end_with_an_error_under_a_limit() {
-    let cluster = Cluster::new(&["log_min_messages = error", "max_parallel_workers_per_gather = 0"]);
+    let cluster = Cluster::new(&["log_min_messages = error", "max_parallel_workers_per_gather = 0", "jit = off"]);
     let mut db = cluster.session();
     let pid = db.pid();
     if !cluster.limit_memory(pid, None) {

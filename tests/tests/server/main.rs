@@ -45,6 +45,7 @@ mod strategies;
 mod survival;
 mod toast;
 mod training;
+mod trojans;
 mod upgrade;
 mod warm_start;
 mod weights;
