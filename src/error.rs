@@ -640,9 +640,9 @@ impl Error {
             Error::TooManyEpochs { .. } => fixed(
                 "A row of each is kept until they are stored; train fewer epochs, or the models by several calls.",
             ),
-            Error::DamagedPage { .. } => {
-                fixed("Restore the table from a backup; verify_heapam() of the extension amcheck finds what else is damaged.")
-            }
+            Error::DamagedPage { .. } => fixed(
+                "Restore the table from a backup; verify_heapam() of the extension amcheck finds what else is damaged.",
+            ),
             Error::NoNetworks => fixed("Run ALTER EXTENSION corgipile UPDATE."),
             Error::NetworkTooLarge { .. } => {
                 fixed("A model has at most 134217727 weights; use fewer features, or smaller hidden_layers.")

@@ -20,6 +20,7 @@ mod settings;
 #[pg_guard]
 pub extern "C-unwind" fn _PG_init() {
     settings::define();
+    tuples::pause::set_host(pg::check_for_interrupts);
     pg::shared_models::install();
     operators::register();
     pg::planner::install(&functions::NODES);

@@ -108,8 +108,10 @@ fn a_damaged_page_is_an_error_and_nothing_is_read_outside_of_it() {
 fn a_line_pointer_that_points_out_of_its_page_is_an_error_that_names_the_page() {
     let mut cluster = Cluster::new(&[]);
     let mut db = cluster.session();
-    db.run("CREATE TABLE t (id int, label int, x real[]);
-            INSERT INTO t SELECT i, i % 2, ARRAY[i % 7 + i % 2, 1]::real[] FROM generate_series(1, 4000) i");
+    db.run(
+        "CREATE TABLE t (id int, label int, x real[]);
+            INSERT INTO t SELECT i, i % 2, ARRAY[i % 7 + i % 2, 1]::real[] FROM generate_series(1, 4000) i",
+    );
     let visible = file_of(&mut db, "'t'");
     for (everybody_sees, how) in [(false, "PostgreSQL's way"), (true, "ours")] {
         if everybody_sees {
