@@ -23,6 +23,7 @@ mod settings;
 pub extern "C-unwind" fn _PG_init() {
     pg::memory::install();
     settings::define();
+    tuples::pause::set_host(pg::check_for_interrupts);
     pg::shared_models::install();
     operators::register();
     pg::planner::install(&functions::NODES);

@@ -136,7 +136,7 @@ pub fn encoding(name: &str) -> Result<Option<Encoding>> {
     })
 }
 
-/// Numbers that an encoding may have to hold: compressing them takes seconds, and nothing can interrupt it.
+/// Numbers that an encoding may have to hold: compressing them takes seconds.
 const MAX_NUMBERS: u64 = 1 << 24;
 
 /// The bytes of a mini-batch.

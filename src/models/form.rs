@@ -4,6 +4,7 @@ use super::features::FeatureKind;
 use super::model::{Model, as_numbers};
 use super::{NewModel, Unseen};
 use crate::error::{Error, Result, excerpt};
+use crate::pg::check_for_interrupts;
 use crate::pg::jsonb::{self, Unreadable};
 use crate::pg::model_table::{Key, ModelTable};
 use crate::pg::number::NumberType;
@@ -19,6 +20,7 @@ use serde_json::{Map, Value, json};
 use sgd::{Hidden, LinearModel, ModelKind, Network, Standardizer};
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
+use tuples::pause::pausing;
 
 /// The version of the form that is written, and the only one that is read.
 const VERSION: u64 = 1;
@@ -394,13 +396,14 @@ impl<'a> Keys<'a> {
                     size_of::<T>()
                 )));
             }
-            bytes.chunks_exact(size_of::<T>()).map(T::from_bytes).collect()
+            pausing(bytes.chunks_exact(size_of::<T>())).map(T::from_bytes).collect()
         } else {
             let numbers: Option<Vec<f64>> = serde_json::from_str(raw.get()).ok();
             let reason = || format!("is neither an array of numbers of type {} nor base64", T::NAME);
             numbers.ok_or_else(|| refuse(reason()))?.into_iter().map(T::from_number).collect()
         };
-        match numbers.iter().position(|number| !number.is_finite()) {
+        let wrong = pausing(&numbers).position(|number| !number.is_finite());
+        match wrong {
             Some(place) => Err(refuse(format!("has no finite number of type {} at place {}", T::NAME, place + 1))),
             None => Ok(Some(numbers)),
         }
@@ -585,6 +588,7 @@ fn push<T: Number>(text: &mut String, key: &str, numbers: &[T]) {
     text.push_str("\":\"");
     let mut bytes = Vec::with_capacity(CHUNK * size_of::<T>());
     for chunk in numbers.chunks(CHUNK) {
+        check_for_interrupts();
         bytes.clear();
         chunk.iter().for_each(|number| number.extend(&mut bytes));
         STANDARD.encode_string(&bytes, text);

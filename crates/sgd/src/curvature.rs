@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use tuples::pause::pause;
 use tuples::{Batch, Block, OutOfMemory};
 
 use crate::ModelKind;
@@ -81,6 +82,7 @@ fn greatest_eigenvalue(mut sample: Sample, dim: usize) -> Result<f64, OutOfMemor
     of_rows.iter_mut().enumerate().for_each(|(i, x)| *x = factor(i));
     let mut greatest = 0.0;
     for _ in 0..ITERATIONS {
+        pause();
         of_rows.iter_mut().enumerate().for_each(|(i, x)| *x *= sample.weight(i));
         let intercept: f32 = of_rows.iter().sum();
         of_columns.fill(0.0);
@@ -128,6 +130,7 @@ impl Sample<'_> {
     /// The mean of the weighted squares of the rows' lengths, which no eigenvalue is above.
     fn mean_square(&self) -> f64 {
         let Sample::Tuples(batch, places) = self else { return f64::INFINITY };
+        pause();
         let square = |place: u32| entries(batch, place).map(|(_, x)| f64::from(x).powi(2)).sum::<f64>();
         let squares = places.iter().enumerate().map(|(i, place)| f64::from(self.weight(i)) * square(*place));
         squares.sum::<f64>() / places.len() as f64
@@ -145,6 +148,7 @@ impl Sample<'_> {
         match self {
             Sample::Tuples(batch, places) => {
                 for (&place, out) in places.iter().zip(out) {
+                    pause();
                     *out = entries(batch, place).map(|(j, x)| x * v[j]).sum();
                 }
             }
@@ -157,6 +161,7 @@ impl Sample<'_> {
         match self {
             Sample::Tuples(batch, places) => {
                 for (&place, factor) in places.iter().zip(v) {
+                    pause();
                     entries(batch, place).for_each(|(j, x)| out[j] += factor * x);
                 }
             }

@@ -9,6 +9,7 @@ use crate::kernels::{Level, State};
 use crate::network::Neural;
 use crate::trainer::Engine;
 use crate::{Hyperparameters, ModelKind, Schedule, Trainer};
+use tuples::pause::pausing;
 
 /// Says that bytes are a trainer, and of which version.
 const MAGIC: &[u8] = b"cgptrn01";
@@ -159,8 +160,10 @@ impl Writer {
 
     pub(crate) fn floats(&mut self, numbers: impl Iterator<Item = f32>) {
         match self {
-            Writer::Bytes(bytes) => numbers.for_each(|number| bytes.extend_from_slice(&number.to_le_bytes())),
-            Writer::Counted(len) => *len += numbers.count() * size_of::<f32>(),
+            Writer::Bytes(bytes) => {
+                pausing(numbers).for_each(|number| bytes.extend_from_slice(&number.to_le_bytes()));
+            }
+            Writer::Counted(len) => *len += pausing(numbers).count() * size_of::<f32>(),
         }
     }
 }
@@ -185,7 +188,7 @@ impl Reader<'_> {
     }
 
     pub(crate) fn floats_into<'a>(&mut self, places: impl Iterator<Item = &'a mut f32>) -> Option<()> {
-        for place in places {
+        for place in pausing(places) {
             let (number, rest) = self.0.split_first_chunk()?;
             self.0 = rest;
             *place = f32::from_le_bytes(*number);

@@ -367,7 +367,7 @@ impl Trainer {
         }
     }
 
-    /// The most tuples that are worth learning from between two looks for interrupts, if it is for the trainer to say.
+    /// The most tuples that are worth learning from at once, if it is for the trainer to say.
     pub fn piece(&self) -> Option<usize> {
         match &self.engine {
             Engine::Fast(_) | Engine::General(_) => None,

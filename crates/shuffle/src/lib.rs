@@ -25,7 +25,7 @@ pub use deal::{Deal, MAX_PROCESSES, Share, Turns};
 pub use geometry::{Geometry, MAX_BLOCK_BYTES, MIN_BLOCKS_IN_BUFFER};
 pub use mixer::{CHUNKS_PER_BUFFER, Mixer};
 pub use order::{OutOfMemory, TupleOrder};
-pub use permutation::{SortKeys, block_order, shuffle_tuples};
+pub use permutation::{SortKeys, block_order, block_order_pausing, shuffle_tuples};
 pub use sample::sample_blocks;
 pub use size::{BlockSize, BufferSize, SizeError};
 pub use strategy::{Strategy, UnknownStrategy};

@@ -173,8 +173,8 @@ impl Mixer {
         self.arrived_pausing(len, last, order, &mut || {});
     }
 
-    /// As [`arrived`](Mixer::arrived), with pauses where all that came is permuted at once.
-    pub(crate) fn arrived_pausing(&mut self, len: usize, last: bool, order: &mut Vec<u32>, pause: &mut impl FnMut()) {
+    /// As [`arrived`](Mixer::arrived), with pauses where all that came is permuted at once; one of them may panic to end it.
+    pub fn arrived_pausing(&mut self, len: usize, last: bool, order: &mut Vec<u32>, pause: &mut impl FnMut()) {
         let len = u32::try_from(len).expect("a buffer's places have 32 bits");
         let new = self.kept as u32..len;
         assert!(new.start <= new.end, "{len} tuples in a buffer where {} should have stayed", new.start);
@@ -218,9 +218,9 @@ impl Mixer {
 
     /// As [`arrived`](Mixer::arrived), for a strategy that [keeps](Mixer::keeps_tuples) no tuples, of which the buffer
     /// may then be in any places: `order` has them, one after the other as the tuples came, and is permuted. So it does
-    /// not matter to the order of the tuples where they are.
-    pub fn arrived_at(&mut self, last: bool, order: &mut [u32]) {
-        self.permute(last, order, &mut || {});
+    /// not matter to the order of the tuples where they are. `pause` is called now and then; it may panic to end it.
+    pub fn arrived_at(&mut self, last: bool, order: &mut [u32], pause: &mut impl FnMut()) {
+        self.permute(last, order, pause);
     }
 
     fn permute(&mut self, last: bool, order: &mut [u32], pause: &mut impl FnMut()) {

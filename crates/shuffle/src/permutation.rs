@@ -57,7 +57,7 @@ pub fn block_order(strategy: Strategy, seed: i64, epoch: u64, blocks: u32, buffe
 }
 
 /// As [`block_order`] of so many blocks for so many buffers, with pauses.
-pub(crate) fn block_order_pausing(
+pub fn block_order_pausing(
     strategy: Strategy,
     seed: i64,
     epoch: u64,

@@ -352,7 +352,7 @@ fn it_does_not_matter_where_the_tuples_of_a_buffer_are() {
                 let places: Vec<u32> = (0..len).map(|i| 1000 - 3 * i).collect();
                 let (mut order, mut moved) = (Vec::new(), places.clone());
                 here.arrived(len as usize, last, &mut order);
-                there.arrived_at(last, &mut moved);
+                there.arrived_at(last, &mut moved, &mut || {});
                 let told: Vec<u32> = order.iter().map(|place| places[*place as usize]).collect();
                 assert_eq!((told, here.ended()), (moved, there.ended()), "{strategy:?}, epoch {epoch}");
             }

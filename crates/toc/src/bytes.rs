@@ -1,5 +1,7 @@
 //! Integers in bytes: little endian, or arrays of them that are packed into as many bits as the largest needs.
 
+use tuples::pause::pausing;
+
 use crate::Error;
 
 /// Whether integers of arrays take as many bits as the largest needs, or whole bytes as in the paper.
@@ -31,7 +33,7 @@ pub(crate) fn packed_bytes(n: usize, width: u32) -> usize {
 pub(crate) fn put_packed(out: &mut Vec<u8>, width: u32, numbers: impl Iterator<Item = u32>) {
     out.push(width as u8);
     let (mut waiting, mut bits) = (0u64, 0);
-    for number in numbers {
+    for number in pausing(numbers) {
         debug_assert!(width == 32 || number >> width == 0);
         waiting |= u64::from(number) << bits;
         bits += width;

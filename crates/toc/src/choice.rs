@@ -1,5 +1,7 @@
 //! Encoding, and which encoding is the smallest.
 
+use tuples::pause::pausing;
+
 use crate::bytes::{Layout, packed_bytes};
 use crate::stored::HEADER;
 use crate::tree::logical::Logical;
@@ -86,7 +88,7 @@ pub fn paper_bytes(rows: &Rows, encoding: Encoding) -> usize {
     let index_bytes = |distinct: usize| Layout::Bytes.width(distinct.saturating_sub(1) as u32).max(8) as usize / 8;
     let distinct = || {
         let mut table = crate::table::Table::default();
-        rows.values().iter().for_each(|value| _ = table.place(*value));
+        pausing(rows.values()).for_each(|value| _ = table.place(*value));
         table.values().len()
     };
     match encoding {

@@ -156,6 +156,7 @@ macro_rules! products_by_rows {
                 let m = &m[i * width..(i + 1) * width];
                 for (value, column) in self.row(i) {
                     add_scaled(value, m, &mut out[column * width..(column + 1) * width]);
+                    $crate::kernels::pause_if_wide(width);
                 }
             }
         }

@@ -1,5 +1,7 @@
 //! CVI: column of every non-zero, and an index into a table of the distinct values.
 
+use tuples::pause::pausing;
+
 use crate::bytes::{Layout, Reader, put_packed};
 use crate::csr::{Places, products_by_rows, put_places};
 use crate::index::Index;
@@ -13,7 +15,7 @@ use crate::{Encoding, Error, Info, Number, Rows};
 /// The bytes of CVI.
 pub(crate) fn encode(rows: &Rows, layout: Layout) -> Vec<u8> {
     let mut table = Table::default();
-    let codes: Vec<u32> = rows.values().iter().map(|value| table.place(*value)).collect();
+    let codes: Vec<u32> = pausing(rows.values()).map(|value| table.place(*value)).collect();
     let values = table.values();
     let kind = Summary::of(values.iter().copied()).kind(values.len());
     let mut out = stored::begin(Encoding::Cvi, rows.len(), rows.columns(), kind);

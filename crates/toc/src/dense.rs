@@ -1,7 +1,7 @@
 //! DEN: every entry, row by row.
 
 use crate::bytes::Reader;
-use crate::kernels::{add_scaled, combine, dot};
+use crate::kernels::{add_scaled, combine, dot, pause_if_wide};
 use crate::operations::Form;
 use crate::stored;
 use crate::values::{Summary, Values};
@@ -100,6 +100,7 @@ impl<T: Number> Form<T> for Dense<T> {
             let m = &m[i * width..(i + 1) * width];
             for (j, a) in self.row(i).iter().enumerate() {
                 add_scaled(*a, m, &mut out[j * width..(j + 1) * width]);
+                pause_if_wide(width);
             }
         }
     }

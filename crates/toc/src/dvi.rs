@@ -1,5 +1,7 @@
 //! DVI: every entry as an index into a table of the distinct values.
 
+use tuples::pause::pausing;
+
 use crate::bytes::{Layout, Reader, put_packed};
 use crate::csr::products_by_rows;
 use crate::dense::all_entries;
@@ -14,7 +16,7 @@ use crate::{Encoding, Error, Info, Number, Rows};
 /// The bytes of DVI.
 pub(crate) fn encode(rows: &Rows, layout: Layout) -> Result<Vec<u8>, Error> {
     let mut table = Table::default();
-    let codes: Vec<u32> = all_entries(rows)?.into_iter().map(|value| table.place(value)).collect();
+    let codes: Vec<u32> = pausing(all_entries(rows)?).map(|value| table.place(value)).collect();
     let values = table.values();
     let kind = Summary::of(values.iter().copied()).kind(values.len());
     let mut out = stored::begin(Encoding::Dvi, rows.len(), rows.columns(), kind);

@@ -6,6 +6,8 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 
+use tuples::pause;
+
 use crate::bytes::Reader;
 use crate::dense::{Dense, all_entries};
 use crate::operations::Form;
@@ -30,7 +32,8 @@ fn pack(encoding: Encoding, plain: &[u8]) -> Vec<u8> {
         return packed.expect("a mini-batch within the limits is below Snappy's 4 GiB");
     }
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-    encoder.write_all(plain).and_then(|()| encoder.finish()).expect("memory can be written to")
+    let written = pause::parts(plain).try_for_each(|part| encoder.write_all(part));
+    written.and_then(|()| encoder.finish()).expect("memory can be written to")
 }
 
 /// How many bytes gzip (level 6) or Snappy makes of all entries at eight bytes each.
@@ -40,7 +43,7 @@ pub(crate) fn packed_bytes(rows: &Rows, encoding: Encoding) -> usize {
     for (indices, values) in rows.iter() {
         row.fill(0.0);
         indices.iter().zip(values).for_each(|(index, value)| row[*index as usize] = *value);
-        row.iter().for_each(|value| sink.put(&value.to_le_bytes()));
+        pause::parts(&row).flatten().for_each(|value| sink.put(&value.to_le_bytes()));
     }
     sink.finish()
 }
@@ -143,7 +146,7 @@ impl General {
         }
         let mut decoder = GzDecoder::new(&self.packed[..]);
         let mut plain = vec![0; length];
-        decoder.read_exact(&mut plain).map_err(|_| BROKEN)?;
+        pause::parts_mut(&mut plain).try_for_each(|part| decoder.read_exact(part)).map_err(|_| BROKEN)?;
         // reads the checksum at the end, too
         match decoder.read(&mut [0]) {
             Ok(0) if decoder.into_inner().is_empty() => Ok(plain),

@@ -1,5 +1,7 @@
 //! Loops over the columns of matrices that lie row by row. Sums are taken in an order that no instruction set changes.
 
+use tuples::pause::pause;
+
 use crate::Number;
 
 /// Lanes of a sum of products.
@@ -76,9 +78,19 @@ macro_rules! cut {
     ($width:expr, $from:ident, $block:ident, $($length:literal)*) => {
         $(while $width - $from >= $length {
             $block.run::<$length>($from);
+            pause_if_wide($width);
             $from += $length;
         })*
     };
+}
+
+/// A pause in products with matrices so wide that what is done for one row, or for a few columns, takes long.
+#[inline(always)]
+pub(crate) fn pause_if_wide(width: usize) {
+    const WIDE: usize = 1 << 12;
+    if width > WIDE {
+        pause();
+    }
 }
 
 /// Cuts `width` columns into blocks.

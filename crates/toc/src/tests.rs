@@ -363,3 +363,24 @@ fn what_the_fuzzer_kept_does_no_harm() {
         }
     }
 }
+
+#[test]
+fn every_encoding_of_a_large_mini_batch_makes_pauses() {
+    thread_local! {
+        static PAUSES: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+    }
+    let (rows_of, columns) = (300, 1000);
+    let mut rows = Rows::new(columns);
+    for i in 0..rows_of {
+        let row: Vec<f64> = (0..columns).map(|j| 1.0 + ((i * 31 + j * 7) % 97) as f64 / 3.0).collect();
+        rows.push_dense(&row).unwrap();
+    }
+    tuples::pause::set_host(|| PAUSES.set(PAUSES.get() + 1));
+    for encoding in Encoding::ALL.into_iter().filter(|encoding| *encoding != Encoding::Snappy) {
+        PAUSES.set(0);
+        encode(&rows, encoding).unwrap();
+        let expected = rows_of * columns / tuples::pause::PER_PAUSE;
+        assert!(PAUSES.get() >= expected, "{encoding}: {} pauses, {expected} expected", PAUSES.get());
+    }
+    tuples::pause::set_host(|| ());
+}

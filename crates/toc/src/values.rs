@@ -1,5 +1,7 @@
 //! Values in bytes: as f64, as f32 if all are exactly that, or as decimals if all have few digits and that takes less.
 
+use tuples::pause::{self, pausing};
+
 use crate::bytes::{Packed, Reader, packed_bytes, put_packed};
 use crate::number::{Number, narrow, widen};
 use crate::{Error, Info, Rows};
@@ -46,7 +48,7 @@ pub(crate) struct Summary {
 impl Summary {
     /// Of these values.
     pub(crate) fn of(values: impl Iterator<Item = f64> + Clone) -> Summary {
-        Summary { all_narrow: values.clone().all(|value| narrow(value).is_some()), decimal: decimal(values) }
+        Summary { all_narrow: pausing(values.clone()).all(|value| narrow(value).is_some()), decimal: decimal(values) }
     }
 
     /// Of the entries of rows: of all, or of those that are not zero.
@@ -79,7 +81,7 @@ impl Summary {
 fn decimal(values: impl Iterator<Item = f64> + Clone) -> Option<(u8, i64, i64)> {
     // what is exact with one exponent is exact with a higher one
     let mut exponent = 0;
-    for value in values.clone() {
+    for value in pausing(values.clone()) {
         while integer(value, power(exponent)).is_none() {
             exponent += 1;
             if exponent > MAX_EXPONENT {
@@ -88,7 +90,7 @@ fn decimal(values: impl Iterator<Item = f64> + Clone) -> Option<(u8, i64, i64)> 
         }
     }
     let (mut min, mut max) = (i64::MAX, i64::MIN);
-    for value in values {
+    for value in pausing(values) {
         let integer = integer(value, power(exponent))?;
         (min, max) = (min.min(integer), max.max(integer));
     }
@@ -123,10 +125,12 @@ impl Kind {
     /// Appends values without their number.
     pub(crate) fn put_plain(self, out: &mut Vec<u8>, values: &[f64]) {
         match self {
-            Kind::Eight => values.iter().for_each(|value| out.extend_from_slice(&value.to_bits().to_le_bytes())),
+            Kind::Eight => {
+                pause::parts(values).flatten().for_each(|value| out.extend_from_slice(&value.to_bits().to_le_bytes()))
+            }
             Kind::Four => {
                 let four = |value: &f64| narrow(*value).expect("all are exactly f32").to_le_bytes();
-                values.iter().for_each(|value| out.extend_from_slice(&four(value)));
+                pause::parts(values).flatten().for_each(|value| out.extend_from_slice(&four(value)));
             }
             Kind::Decimal { exponent, min, width } => {
                 out.push(exponent);

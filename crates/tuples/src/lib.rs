@@ -13,6 +13,7 @@ mod blocks;
 mod dense;
 mod huge_pages;
 mod matrix;
+pub mod pause;
 mod source;
 mod spare;
 mod sparse;

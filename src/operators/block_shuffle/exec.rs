@@ -6,6 +6,7 @@ use super::{BlockShuffle, Sample};
 use crate::error::{OrRaise, Result, RowAt};
 use crate::operators::decoder::{Decoder, PageRows};
 use crate::pg::array::ArrayReader;
+use crate::pg::check_for_interrupts;
 use crate::pg::custom_scan::Node;
 use crate::pg::heap::PageScan;
 use crate::pg::progress;
@@ -13,7 +14,7 @@ use crate::pg::row::{Layout, Row};
 use crate::pg::spool::Spool;
 use crate::pg::toast::{Toast, detoasted};
 use crate::pg::uniform::{Destination, Run, Uniform};
-use shuffle::{Deal, SortKeys, block_order};
+use shuffle::{Deal, SortKeys, block_order_pausing};
 use std::ops::Range;
 use std::time::Instant;
 use tuples::Batch;
@@ -55,7 +56,9 @@ impl BlockShuffle {
         self.open(node)?;
         let Self { shuffling, epoch, geometry, .. } = self;
         if self.deal == Deal::ALONE {
-            self.order = block_order(shuffling.strategy, shuffling.seed, *epoch, geometry.blocks, geometry.buffers());
+            let sizes = [geometry.blocks, geometry.buffers()];
+            let pause = &mut check_for_interrupts;
+            self.order = block_order_pausing(shuffling.strategy, shuffling.seed, *epoch, sizes, pause);
         } else {
             self.share = self.deal.share(shuffling.seed, *epoch, geometry);
             self.order = self.share.blocks().to_vec();

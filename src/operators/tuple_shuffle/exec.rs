@@ -4,6 +4,7 @@ use super::{TupleShuffle, blocks};
 use crate::error::{Error, OrRaise, Result};
 use crate::operators::Decoder;
 use crate::operators::block_shuffle::Limits;
+use crate::pg::check_for_interrupts;
 use crate::pg::custom_scan::Node;
 use crate::pg::tuple_buffer::TupleBuffer;
 use shuffle::CHUNKS_PER_BUFFER;
@@ -245,7 +246,8 @@ impl TupleShuffle {
         self.order.clear();
         let (tuples, bytes) = match held.arrived(node, &mut self.order)? {
             Some(bytes) => {
-                self.mixer.arrived_at(last, if self.shuffling.in_parts { &mut [] } else { &mut self.order });
+                let order = if self.shuffling.in_parts { &mut [][..] } else { &mut self.order };
+                self.mixer.arrived_at(last, order, &mut check_for_interrupts);
                 (self.order.len(), bytes)
             }
             None => {
@@ -254,9 +256,9 @@ impl TupleShuffle {
                 room(&mut self.order, if self.mixer.keeps_tuples() { 2 * tuples } else { tuples })?;
                 if self.shuffling.in_parts {
                     self.order.extend(0..tuples as u32);
-                    self.mixer.arrived_at(last, &mut []);
+                    self.mixer.arrived_at(last, &mut [], &mut check_for_interrupts);
                 } else {
-                    self.mixer.arrived(tuples, last, &mut self.order);
+                    self.mixer.arrived_pausing(tuples, last, &mut self.order, &mut check_for_interrupts);
                 }
                 (tuples, held.bytes())
             }

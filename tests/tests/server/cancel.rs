@@ -250,3 +250,36 @@ fn a_lock_timeout_on_the_table_stops_training_before_it_begins() {
     other.run("ROLLBACK");
     db.train("'t', max_epochs => 1");
 }
+
+/// What takes seconds by its size alone: a layer of many units, a mini-batch of many numbers, a large model as JSON.
+#[test]
+fn a_timeout_stops_what_is_large_long_before_its_end() {
+    let mut db = Database::new();
+    db.run(
+        "CREATE TABLE t AS SELECT i, i % 2 AS label, ARRAY[i % 7, i % 5, 1]::real[] AS x FROM generate_series(1, 16) i;
+         CREATE TABLE wide AS SELECT i, i % 2 AS label,
+                (SELECT array_agg(sin(i * j)) FROM generate_series(1, 1000) j) AS x FROM generate_series(1, 6000) i;
+         CREATE FUNCTION in_one(encoding text) RETURNS bigint LANGUAGE sql AS $$
+           SELECT sum(bytes)::bigint FROM corgipile_compress('wide', 'to_' || encoding, features => '{x}',
+             batch_rows => 6000, encoding => encoding) $$",
+    );
+    for sql in [
+        "SELECT count(*) FROM corgipile_train('t', 'mlp', features => '{x}', max_epochs => 1,
+                                              options => '{\"hidden_layers\": [3000000], \"batch_size\": 16}')",
+        "SELECT in_one('gzip')",
+        "SELECT in_one('toc')",
+    ] {
+        db.run("BEGIN");
+        let start = Instant::now();
+        db.run(sql);
+        let whole = start.elapsed();
+        db.run("ROLLBACK");
+        // of what was timed on the same machine a moment before, a tenth, and then what it may take to notice
+        db.run(&format!("SET statement_timeout = '{}ms'", whole.as_millis() / 10));
+        let start = Instant::now();
+        db.fails_with(sql, "57014");
+        let stopped = start.elapsed();
+        db.run("SET statement_timeout = '120s'");
+        assert!(stopped < whole / 2, "{sql} takes {whole:?}, and was stopped after {stopped:?}");
+    }
+}

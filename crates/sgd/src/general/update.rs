@@ -7,6 +7,7 @@
 
 use super::head::{Head, Step};
 use crate::Optimizer;
+use tuples::pause;
 
 /// Moments smaller than this are 0.
 const TINY: f32 = f32::MIN_POSITIVE;
@@ -138,7 +139,7 @@ pub(crate) fn due(w: f32, before: f64, now: f64) -> f64 {
 pub(crate) fn cut_all(weights: &mut [f32], taken: &mut f64, by: f64) {
     if by > 0.0 {
         let (before, now) = (*taken as f32, (*taken + by) as f32);
-        weights.iter_mut().for_each(|w| *w = cut(*w, payable(*w, now) - payable(*w, before)));
+        pause::parts_mut(weights).flatten().for_each(|w| *w = cut(*w, payable(*w, now) - payable(*w, before)));
         *taken = wrap(*taken + by, by, F32_CUTS);
     }
 }

@@ -1,10 +1,11 @@
 //! Through the layers and back: what tuples say of every weight.
 
+use tuples::pause::{self, PER_PAUSE, pause};
 use tuples::{Matrix, OutOfMemory};
 
 use super::judge::Judge;
 use super::units::{Activate, AddRows, Derive};
-use super::{Neural, products};
+use super::{Neural, fill_up, products};
 
 impl Neural {
     /// Makes room for what the units say of so many tuples.
@@ -39,17 +40,24 @@ impl Neural {
             let weights = &self.numbers[layer.weights.clone()];
             let (before, rest) = self.said.split_at_mut(i);
             let numbers = &mut rest[0];
-            numbers.resize(rows * layer.outputs, 0.0);
+            numbers.truncate(rows * layer.outputs);
+            fill_up(numbers, rows * layer.outputs);
             match before.last() {
                 None => features.times_matrix(weights, layer.outputs, numbers, &mut self.scratch),
                 Some(inputs) => products::times(inputs, weights, rows, layer.outputs, numbers),
             }
-            self.level.run(Activate {
-                activation: (i + 1 < self.layers.len()).then_some(self.network.activation),
-                numbers,
-                scale: self.scale as f32,
-                intercepts: &self.numbers[layer.intercepts.clone()],
-            });
+            let activation = (i + 1 < self.layers.len()).then_some(self.network.activation);
+            let (scale, intercepts) = (self.scale as f32, &self.numbers[layer.intercepts.clone()]);
+            let run = |(numbers, intercepts): (&mut [f32], &[f32])| {
+                self.level.run(Activate { activation, numbers, scale, intercepts });
+                pause();
+            };
+            if layer.outputs <= PER_PAUSE {
+                numbers.chunks_mut(at_once(layer.outputs)).for_each(|rows| run((rows, intercepts)));
+            } else {
+                let parts = |row| pause::parts_mut(row).zip(pause::parts(intercepts));
+                numbers.chunks_mut(layer.outputs).flat_map(parts).for_each(run);
+            }
         }
     }
 
@@ -59,19 +67,30 @@ impl Neural {
         for (i, layer) in self.layers.iter().enumerate().rev() {
             let (before, rest) = self.said.split_at_mut(i);
             let own = &mut rest[0];
-            self.level.run(AddRows { rows: own, sum: &mut self.gradient[layer.intercepts.clone()] });
+            for rows in own.chunks(at_once(layer.outputs)) {
+                self.level.run(AddRows { rows, sum: &mut self.gradient[layer.intercepts.clone()] });
+                pause();
+            }
             let gradient = &mut self.gradient[layer.weights.clone()];
             let Some(inputs) = before.last_mut() else {
                 features.transposed_times_matrix(own, layer.outputs, gradient, &mut self.scratch);
                 return;
             };
             products::add_transposed_times(inputs, own, rows, layer.outputs, gradient);
-            self.slopes.resize(rows * layer.inputs, 0.0);
+            self.slopes.truncate(rows * layer.inputs);
+            fill_up(&mut self.slopes, rows * layer.inputs);
             let weights = &self.numbers[layer.weights.clone()];
             products::times_transposed(own, weights, rows, layer.outputs, &mut self.slopes);
             let (activation, scale) = (self.network.activation, self.scale as f32);
-            self.level.run(Derive { activation, slopes: &mut self.slopes, said: inputs, scale });
+            for (slopes, said) in pause::parts_mut(&mut self.slopes).zip(pause::parts(inputs)) {
+                self.level.run(Derive { activation, slopes, said, scale });
+            }
             std::mem::swap(inputs, &mut self.slopes);
         }
     }
+}
+
+/// Numbers of as many rows as are gone through between two pauses.
+fn at_once(width: usize) -> usize {
+    (PER_PAUSE / width.max(1)).max(1) * width.max(1)
 }

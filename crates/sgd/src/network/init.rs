@@ -5,6 +5,7 @@
 
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
+use tuples::pause;
 
 /// The purpose of the streams; crates/shuffle has those of the others, and how a stream is named.
 const WEIGHTS: u64 = u64::from_le_bytes(*b"weights\0");
@@ -14,7 +15,7 @@ pub(super) fn draw(weights: &mut [f32], seed: i64, layer: usize, input: usize, b
     let words = [WEIGHTS, seed.cast_unsigned(), layer as u64, input as u64];
     let key = words.into_iter().fold(0, |key, word| SplitMix64::seed_from_u64(key ^ word).next_u64());
     let mut stream = Xoshiro256PlusPlus::seed_from_u64(key);
-    for weight in weights {
+    for weight in pause::parts_mut(weights).flatten() {
         // the middle of one of 2^24 cells: never 0
         let uniform = ((stream.next_u64() >> 40) as f64 + 0.5) / (1u64 << 24) as f64;
         *weight = (bound * (2.0 * uniform - 1.0)) as f32;

@@ -20,6 +20,7 @@ mod units;
 
 use std::ops::Range;
 
+use tuples::pause::{self, PER_PAUSE, Pauses, pause};
 use tuples::{Batch, Matrix, OutOfMemory};
 
 use crate::kernels::Level;
@@ -152,7 +153,7 @@ impl Neural {
         })
     }
 
-    /// The most tuples that are worth learning from between two looks for interrupts.
+    /// The most tuples that are worth learning from at once.
     pub(crate) fn piece(&self) -> usize {
         self.piece
     }
@@ -297,14 +298,15 @@ impl Neural {
     /// Whether neither a number nor the loss has become infinite or NaN.
     pub(crate) fn is_finite(&self) -> bool {
         let finite =
-            |array: &[f32]| array.chunks(1024).all(|chunk| chunk.iter().fold(true, |all, x| all & x.is_finite()));
+            |array: &[f32]| pause::parts(array).all(|part| part.iter().fold(true, |all, x| all & x.is_finite()));
         self.totals.loss.is_finite()
             && [&self.numbers, &self.first, &self.second].into_iter().all(|array| finite(array))
     }
 
     /// |w|² and |w|₁ of the weights.
     pub(crate) fn norms(&self) -> (f64, f64) {
-        let weights = self.numbers[..self.weights()].iter().map(|&u| self.scale * f64::from(u));
+        let weights = pause::parts(&self.numbers[..self.weights()]).flatten();
+        let weights = weights.map(|&u| self.scale * f64::from(u));
         weights.fold((0.0, 0.0), |(squares, magnitudes), w| (squares + w * w, magnitudes + w.abs()))
     }
 
@@ -322,14 +324,27 @@ impl Neural {
         let error = OutOfMemory { bytes: self.weights() * size_of::<f32>() };
         weights.try_reserve_exact(self.weights()).map_err(|_| error)?;
         let scale = self.scale as f32;
+        let mut pauses = Pauses::default();
         for layer in &self.layers {
             let stored = &self.numbers[layer.weights.clone()];
+            let inputs_per_pause = (PER_PAUSE / layer.outputs.max(1)).max(1);
             for output in 0..layer.outputs {
-                weights.extend(stored.iter().skip(output).step_by(layer.outputs).map(|u| u * scale));
+                for part in stored.chunks(inputs_per_pause * layer.outputs) {
+                    weights.extend(part.iter().skip(output).step_by(layer.outputs).map(|u| u * scale));
+                    pauses.after(part.len() / layer.outputs);
+                }
             }
         }
         let intercepts = self.numbers[self.weights()..].to_vec();
         Ok(LinearModel { dim: self.dim, outputs: self.outputs, weights, intercepts, network: Some(self.network) })
+    }
+}
+
+/// Appends zeros until there are so many numbers, which there is room for.
+fn fill_up(floats: &mut Vec<f32>, length: usize) {
+    while floats.len() < length {
+        floats.resize(length.min(floats.len() + PER_PAUSE), 0.0);
+        pause();
     }
 }
 
@@ -339,6 +354,6 @@ fn floats(length: usize) -> Result<Vec<f32>, OutOfMemory> {
     let error = OutOfMemory { bytes: length.saturating_mul(size_of::<f32>()) };
     floats.try_reserve_exact(length).map_err(|_| error)?;
     tuples::advise_huge_pages(floats.spare_capacity_mut());
-    floats.resize(length, 0.0);
+    fill_up(&mut floats, length);
     Ok(floats)
 }

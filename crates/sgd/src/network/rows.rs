@@ -2,6 +2,7 @@
 //!
 //! They are copied: what they were in may be gone by then, and rows that lie one after the other multiply faster.
 
+use tuples::pause::Pauses;
 use tuples::{Batch, Matrix, OutOfMemory};
 
 use super::products;
@@ -173,10 +174,12 @@ impl Kernel for Gather<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self, _: S) {
+        let mut pauses = Pauses::default();
         for (out, row) in self.out.chunks_exact_mut(self.width).zip(self.entries.rows()) {
             out.fill(0.0);
             for (index, value) in row {
                 add(out, &self.m[index * self.width..][..self.width], value);
+                pauses.after(self.width);
             }
         }
     }
@@ -195,9 +198,11 @@ impl Kernel for Scatter<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self, _: S) {
+        let mut pauses = Pauses::default();
         for (numbers, row) in self.m.chunks_exact(self.width).zip(self.entries.rows()) {
             for (index, value) in row {
                 add(&mut self.out[index * self.width..][..self.width], numbers, value);
+                pauses.after(self.width);
             }
         }
     }

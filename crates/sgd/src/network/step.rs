@@ -6,6 +6,7 @@ use super::Neural;
 use crate::Optimizer;
 use crate::general::{PAYMENT, Rule, cut_all};
 use crate::kernels::{Kernel, Simd};
+use tuples::pause::{self, PER_PAUSE, pause};
 
 /// A smaller scale is multiplied into the weights, lest these become too large for f32.
 const LEAST_SCALE: f64 = 1.0 / (1 << 20) as f64;
@@ -60,18 +61,22 @@ impl Neural {
         self.touched = Some(touched);
     }
 
-    fn step_range(&mut self, range: Range<usize>, rule: Rule, share: f32) {
+    fn step_range(&mut self, all: Range<usize>, rule: Rule, share: f32) {
         let level = self.level;
-        let part = |array: &mut Vec<f32>| if array.is_empty() { 0..0 } else { range.clone() };
-        let (first, second) = (part(&mut self.first), part(&mut self.second));
-        level.run(StepAll {
-            rule,
-            share,
-            numbers: &mut self.numbers[range.clone()],
-            first: &mut self.first[first],
-            second: &mut self.second[second],
-            gradient: &mut self.gradient[range],
-        });
+        for start in all.clone().step_by(PER_PAUSE) {
+            let range = start..all.end.min(start + PER_PAUSE);
+            let part = |array: &mut Vec<f32>| if array.is_empty() { 0..0 } else { range.clone() };
+            let (first, second) = (part(&mut self.first), part(&mut self.second));
+            level.run(StepAll {
+                rule,
+                share,
+                numbers: &mut self.numbers[range.clone()],
+                first: &mut self.first[first],
+                second: &mut self.second[second],
+                gradient: &mut self.gradient[range],
+            });
+            pause();
+        }
     }
 
     /// Takes from the weights what l1 has not taken for some steps.
@@ -88,7 +93,7 @@ impl Neural {
             return;
         }
         let (scale, weights) = (self.scale as f32, self.weights());
-        self.numbers[..weights].iter_mut().for_each(|w| *w *= scale);
+        pause::parts_mut(&mut self.numbers[..weights]).flatten().for_each(|w| *w *= scale);
         self.taken *= self.scale;
         self.scale = 1.0;
     }

@@ -220,3 +220,24 @@ fn mini_batches_do_not_diverge_where_rows_are_alike_or_few_of_them_long() {
         }
     }
 }
+
+#[test]
+fn measuring_the_curvature_makes_a_pause_for_every_row_that_is_looked_at() {
+    thread_local! {
+        static PAUSES: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+    }
+    let mut batch = Batch::dense(3);
+    (0..1000).for_each(|i| batch.push(if i % 2 == 0 { 1.0 } else { -1.0 }).unwrap().fill(i as f32 / 1000.0));
+    let schedule = crate::Schedule::Theorem1 { mu: 0.01, a: None };
+    let hyper = Hyperparameters { batch_size: 64, schedule, ..Hyperparameters::new(ModelKind::Logistic) };
+    for (batch, expected) in [(blocks_of(&batch, 50), 20 * 6), (batch, 2 * 6 * 64)] {
+        let size = if batch.has_blocks() { Hyperparameters::WHOLE_BLOCKS } else { 64 };
+        let mut trainer = Trainer::new(Hyperparameters { batch_size: size, ..hyper }, 3, 1, batch.is_sparse()).unwrap();
+        trainer.begin_epoch();
+        tuples::pause::set_host(|| PAUSES.set(PAUSES.get() + 1));
+        PAUSES.set(0);
+        trainer.begin_buffer(1000, &batch, 0..batch.order().len()).unwrap();
+        tuples::pause::set_host(|| ());
+        assert!(PAUSES.get() >= expected, "{} pauses, {expected} expected", PAUSES.get());
+    }
+}

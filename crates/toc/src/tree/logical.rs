@@ -4,6 +4,8 @@
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 
+use tuples::pause::{Pauses, pausing};
+
 use crate::Rows;
 use crate::table::Table;
 
@@ -31,6 +33,7 @@ impl Logical {
         logical.nodes = logical.first_layer.len() as u32;
         let mut children: HashMap<u64, u32> = HashMap::with_capacity(pairs.len() / 2);
         let mut rest = &pairs[..];
+        let mut pauses = Pauses::default();
         for (indices, _) in rows.iter() {
             let (row, after) = rest.split_at(indices.len());
             rest = after;
@@ -38,6 +41,7 @@ impl Logical {
                 // the longest sequence that is in the tree so far
                 let mut node = first;
                 for &pair in others {
+                    pauses.after(1);
                     match children.entry(u64::from(node) << 32 | u64::from(pair)) {
                         Entry::Occupied(child) => node = *child.get(),
                         Entry::Vacant(vacant) => {
@@ -67,7 +71,7 @@ impl Logical {
                 *vacant.insert(number)
             }
         };
-        pairs.map(number).collect()
+        pausing(pairs).map(number).collect()
     }
 
     /// Codes of each row.
