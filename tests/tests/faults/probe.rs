@@ -97,9 +97,11 @@ fn look(cluster: &Cluster, session: &mut Session) -> Vec<String> {
 }
 
 /// Segments of dynamic shared memory beyond those that PostgreSQL keeps: the one that says what others there are, one for
-/// each session that has had workers, and what the statistics of all tables and functions take.
+/// each session that has had workers, and what the statistics of all tables and functions take. (An empty one is a file that
+/// PostgreSQL has made and left when it had no memory for the zeros to fill it with: dsm_impl_mmap.)
 fn segments(cluster: &Cluster, session: &mut Session) -> Option<String> {
-    let count = fs::read_dir(cluster.data().join("pg_dynshmem")).map_or(0, Iterator::count);
+    let files = fs::read_dir(cluster.data().join("pg_dynshmem")).into_iter().flatten().flatten();
+    let count = files.filter(|file| file.metadata().is_ok_and(|file| file.len() > 0)).count();
     let sessions: i64 = session.value("SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'");
     let kept = 1 + sessions as usize + STATISTICS;
     (count > kept).then(|| format!("{count} segments of shared memory, {kept} of them PostgreSQL's"))
