@@ -105,7 +105,7 @@ pub const KINDS: &[(&str, &str)] = &[
     ),
     (
         "compress",
-        "SELECT rows FROM corgipile_compress('t', 'c2', features => '{x}', batch_rows => 250, seed => 1); DROP TABLE c2",
+        "SELECT count(*) FROM corgipile_compress('t', 'c2', features => '{x}', batch_rows => 250, seed => 1); DROP TABLE c2",
     ),
     (
         "compression report",
