@@ -583,8 +583,7 @@ fn a_network_whose_host_no_longer_wants_it_stops_in_the_middle() {
     let mut trainer = Trainer::new(hyper, 3, 2, false).unwrap();
     trainer.begin_epoch();
     tuples::pause::set_host(|| panic!("no longer wanted"));
-    let learned =
-        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| trainer.learn(&batch, 0..4).unwrap()));
+    let learned = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| trainer.learn(&batch, 0..4).unwrap()));
     tuples::pause::set_host(|| ());
     assert!(learned.is_err());
 }
