@@ -187,7 +187,7 @@ impl Workers {
     ///
     /// # Errors
     /// As [`launch`](Workers::launch).
-    #[cfg(feature = "pg_test")]
+    #[cfg(all(feature = "pg_test", feature = "pg15"))]
     pub fn rehearse(launch: &Launch) -> std::result::Result<(), Why> {
         // SAFETY: nobody else has them.
         Workers::prepare(launch).map(|workers| unsafe { workers.destroy() })

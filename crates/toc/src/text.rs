@@ -5,10 +5,15 @@
 //! shortest decimal numbers that give the same bits again. A NaN of other bits than usual is written with these:
 //! `NaN(7ff0000000000001)`.
 
+use tuples::pause::Pauses;
+
 use crate::{Encoding, Error, Rows, decode, encode, encode_smallest, info, limits};
 
 /// Most bytes of a text: what one value of a database may have, and room for its own header.
 const MAX_BYTES: usize = 0x3FFF_FF00;
+
+/// How many plain numbers take as long as one that is written or read as text.
+const NUMBERS_PER_TEXT: usize = 16;
 
 /// The text of these bytes.
 ///
@@ -18,10 +23,12 @@ pub fn write(bytes: &[u8]) -> Result<String, Error> {
     use std::fmt::Write;
     let (encoding, rows) = (info(bytes)?.encoding, decode(bytes)?);
     let mut text = format!("{encoding} {}x{}:", rows.len(), rows.columns());
+    let mut pauses = Pauses::default();
     for i in 0..rows.len() {
         let (columns, values) = rows.row(i);
         text.push_str(if i == 0 { "" } else { ";" });
         for (column, value) in columns.iter().zip(values) {
+            pauses.after(NUMBERS_PER_TEXT);
             // writing to a string does not fail
             let _ = match value {
                 value if value.is_nan() && value.to_bits() != f64::NAN.to_bits() => {
@@ -58,6 +65,7 @@ pub fn read(text: &str) -> Result<Vec<u8>, Error> {
     let mut rows = Rows::new(columns);
     let is_empty = len == 0 && body.trim().is_empty();
     let (mut indices, mut values) = (Vec::new(), Vec::new());
+    let mut pauses = Pauses::default();
     for row in body.split(';').filter(|_| !is_empty) {
         if rows.len() == len {
             return Err(malformed("it has more rows than it says"));
@@ -65,6 +73,7 @@ pub fn read(text: &str) -> Result<Vec<u8>, Error> {
         indices.clear();
         values.clear();
         for entry in row.split_whitespace() {
+            pauses.after(NUMBERS_PER_TEXT);
             let (index, value) = entry.split_once(':').ok_or_else(|| malformed("an entry has no column"))?;
             let index: u32 = index.parse().map_err(|_| malformed("a column is not a number"))?;
             let index = index.checked_sub(1).ok_or_else(|| malformed("columns count from 1"))?;

@@ -72,7 +72,8 @@ fn a_damaged_page_is_an_error_and_nothing_is_read_outside_of_it() {
 
     // line pointers that point out of the page, and chunks that claim another length than they have: whatever
     // PostgreSQL makes of them, the server stays
-    let lengths: [(&str, fn(&mut [u8])); 3] = [
+    type Damage = fn(&mut [u8]);
+    let kinds: [(&str, Damage); 3] = [
         ("a line pointer that points out of the page", |page| {
             for line in page[HEADER..HEADER + 16].chunks_exact_mut(4) {
                 line.copy_from_slice(&(0x1ff8_u32 | 1 << 15 | 2000 << 17).to_le_bytes());
@@ -89,7 +90,7 @@ fn a_damaged_page_is_an_error_and_nothing_is_read_outside_of_it() {
             page[data + 8..data + 12].fill(0);
         }),
     ];
-    for (what, damage) in lengths {
+    for (what, damage) in kinds {
         cluster.restart_after(|data| {
             fs::write(data.join(&toast), &whole).expect("it can be written");
             change_pages(data, &toast, |_, page| damage(page));

@@ -26,7 +26,7 @@ pub(super) fn times_transposed(a: &[f32], b: &[f32], rows: usize, inner: usize, 
 }
 
 /// Multiplications between two pauses, unless the matrices have few rows and columns.
-const AT_ONCE: usize = 1 << 27;
+const AT_ONCE: usize = 1 << 24;
 
 /// Large matrices are cut at multiples of this: of the rows and columns that are added up together, so that the sums are what they
 /// would be without a cut.
@@ -52,11 +52,11 @@ fn product_in_parts(at_once: usize, a: ArrayView2<f32>, b: ArrayView2<f32>, shar
         product_in_parts(at_once, a_rest, b_rest, 1.0, out);
     } else if most == width {
         let ((b, b_rest), (out, out_rest)) = (b.split_at(Axis(1), half), out.split_at(Axis(1), half));
-        product_in_parts(at_once, a.clone(), b, share, out);
+        product_in_parts(at_once, a, b, share, out);
         product_in_parts(at_once, a, b_rest, share, out_rest);
     } else {
         let ((a, a_rest), (out, out_rest)) = (a.split_at(Axis(0), half), out.split_at(Axis(0), half));
-        product_in_parts(at_once, a, b.clone(), share, out);
+        product_in_parts(at_once, a, b, share, out);
         product_in_parts(at_once, a_rest, b, share, out_rest);
     }
 }
