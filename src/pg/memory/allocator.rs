@@ -26,7 +26,8 @@ static REGION: Region = Region(UnsafeCell::new([0; RESERVE_BYTES]));
 struct Reserve {
     /// bytes from the region's start on that were given out
     used: usize,
-    /// allocations that were not given back; with the last one all is free again
+    /// allocations that were not given back. With the last one all is free again; until then, only what comes back in the
+    /// opposite order is, as what destructors make and drop does
     live: usize,
 }
 
@@ -50,12 +51,15 @@ impl Reserve {
         free.wrapping_add(padding)
     }
 
-    /// Takes back what [`take`](Reserve::take) gave.
-    fn give_back() {
+    /// Takes back what [`take`](Reserve::take) gave for this layout.
+    fn give_back(at: *mut u8, layout: Layout) {
         let mut reserve = RESERVE.lock().unwrap_or_else(PoisonError::into_inner);
         reserve.live -= 1;
+        let start = at.addr() - REGION.0.get().addr();
         if reserve.live == 0 {
             reserve.used = 0;
+        } else if start + layout.size() == reserve.used {
+            reserve.used = start;
         }
     }
 
@@ -93,7 +97,7 @@ unsafe impl GlobalAlloc for Allocator {
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         if Reserve::holds(at) {
-            return Reserve::give_back();
+            return Reserve::give_back(at, layout);
         }
         // SAFETY: not the reserve's, so the system's.
         unsafe { System.dealloc(at, layout) }

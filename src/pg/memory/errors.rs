@@ -3,13 +3,13 @@
 //! pgrx catches an ERROR where Rust has called PostgreSQL, copies it with `CopyErrorData`, unwinds, and reports it anew with
 //! `errstart` before it goes back to PostgreSQL. Both palloc in whatever context is current. If that fails, pgrx's guards nest
 //! until PostgreSQL's stack of errors is full, which is a PANIC. The linker puts the functions of this module before the two
-//! (`--wrap`, build.rs), for the calls of this library alone.
+//! (`--wrap`, build.rs), for the calls of this library alone. Another one keeps a panic from needing libc's memory.
 
 use super::begin;
 use pgrx::pg_sys;
 use pgrx::prelude::PgLogLevel;
 use std::cell::Cell;
-use std::ffi::{c_char, c_int};
+use std::ffi::{c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 
@@ -29,7 +29,7 @@ unsafe extern "C-unwind" {
     fn errmsg_internal(format: *const c_char, ...) -> c_int;
 }
 
-/// Makes the context, and all that a first panic needs.
+/// Makes the context.
 pub fn install() {
     // SAFETY: a child of the context that lives as long as the process.
     CONTEXT.set(unsafe {
@@ -41,8 +41,6 @@ pub fn install() {
             CONTEXT_BYTES,
         )
     });
-    // The first panic of a thread registers destructors with libc, which aborts if it has no memory for that.
-    let _ = catch_unwind(|| std::panic::panic_any(()));
 }
 
 /// Frees what errors have left in the context.
@@ -104,6 +102,17 @@ unsafe extern "C-unwind" fn __wrap_errstart(level: c_int, domain: *const c_char)
         }
         __real_errstart(level, domain)
     }
+}
+
+/// Registers no destructor of a thread's variable. The first panic brings some, and libc aborts the process if it has no memory
+/// to remember one. They would run when the process ends, and there is only one thread.
+#[unsafe(no_mangle)]
+extern "C" fn __wrap___cxa_thread_atexit_impl(
+    _destructor: *const c_void,
+    _of: *const c_void,
+    _library: *const c_void,
+) -> c_int {
+    0
 }
 
 /// Ends this session, in the way of a FATAL error: the transaction is rolled back, locks and segments are given back.
