@@ -92,6 +92,7 @@ fn table() -> Option<&'static [Place; PLACES]> {
         };
         let table = pgrx::PgTryBuilder::new(AssertUnwindSafe(make))
             .catch_when(PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY, |_| {
+                super::memory::end();
                 pg_sys::InterruptHoldoffCount += 1; // an ERROR has set it to 0, and letting go of the lock takes one away
                 None
             })

@@ -71,7 +71,10 @@ impl TempFile {
         // The limit is looked at before anything is written, and nothing else in the write could raise this error: there is
         // nothing that a subtransaction would have to undo.
         pgrx::PgTryBuilder::new(AssertUnwindSafe(|| self.append(words).map(|()| true)))
-            .catch_when(PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED, |_| Ok(false))
+            .catch_when(PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED, |_| {
+                super::memory::end();
+                Ok(false)
+            })
             .execute()
     }
 

@@ -1,6 +1,6 @@
 //! malloc, and a reserve beside it.
 
-use super::may_use_reserve;
+use super::{error_is_on_its_way, may_use_reserve};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::UnsafeCell;
 use std::ptr::null_mut;
@@ -9,6 +9,9 @@ use std::sync::{Mutex, PoisonError};
 /// Bytes of the reserve: what is small and what errors of one transaction may take, their messages, copies of them and what
 /// destructors need. It is address space alone until it is used.
 const RESERVE_BYTES: usize = 4 << 20;
+
+/// The part of it that is for errors alone.
+const FOR_ERRORS: usize = 1 << 20;
 
 /// The system's allocator; what that refuses comes from the reserve if it is small or an error is on its way.
 pub struct Allocator;
@@ -36,6 +39,7 @@ static RESERVE: Mutex<Reserve> = Mutex::new(Reserve { used: 0, live: 0 });
 impl Reserve {
     /// A place for `layout`, or null.
     fn take(layout: Layout) -> *mut u8 {
+        let room = if error_is_on_its_way() { RESERVE_BYTES } else { RESERVE_BYTES - FOR_ERRORS };
         let mut reserve = RESERVE.lock().unwrap_or_else(PoisonError::into_inner);
         let start = REGION.0.get().cast::<u8>();
         let free = start.wrapping_add(reserve.used);
@@ -43,7 +47,7 @@ impl Reserve {
         let Some(used) = padding.checked_add(layout.size()).and_then(|more| more.checked_add(reserve.used)) else {
             return null_mut();
         };
-        if used > RESERVE_BYTES {
+        if used > room {
             return null_mut();
         }
         reserve.used = used;

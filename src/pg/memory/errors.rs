@@ -27,6 +27,7 @@ unsafe extern "C-unwind" {
     fn errfinish(file: *const c_char, line: c_int, function: *const c_char);
     fn errcode(code: c_int) -> c_int;
     fn errmsg_internal(format: *const c_char, ...) -> c_int;
+    fn errdetail_internal(format: *const c_char, ...) -> c_int;
 }
 
 /// Makes the context.
@@ -116,12 +117,15 @@ extern "C" fn __wrap___cxa_thread_atexit_impl(
 }
 
 /// Ends this session, in the way of a FATAL error: the transaction is rolled back, locks and segments are given back.
-pub fn end_session() -> ! {
+///
+/// `bytes` are what could not be had.
+pub fn end_session(bytes: usize) -> ! {
     // SAFETY: errfinish of a FATAL error ends the process by exit(): no frame of Rust is left by a jump.
     unsafe {
         if __real_errstart(PgLogLevel::FATAL as c_int, null_mut()) {
             errcode(pg_sys::errcodes::PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY as c_int);
             errmsg_internal(c"out of memory while an error was told".as_ptr());
+            errdetail_internal(c"Failed on request of %zu bytes.".as_ptr(), bytes);
             errfinish(c"memory/errors.rs".as_ptr(), line!() as c_int, c"end_session".as_ptr());
         }
     }

@@ -90,9 +90,13 @@ pub(super) fn end() {
     }
 }
 
+fn error_is_on_its_way() -> bool {
+    ERROR_ON_ITS_WAY.load(Ordering::Relaxed) || std::thread::panicking()
+}
+
 /// malloc has refused this: may it come from the reserve?
 fn may_use_reserve(bytes: usize) -> bool {
-    if ERROR_ON_ITS_WAY.load(Ordering::Relaxed) || std::thread::panicking() {
+    if error_is_on_its_way() {
         return true;
     }
     let is_small = bytes <= SMALL;
@@ -104,8 +108,8 @@ fn may_use_reserve(bytes: usize) -> bool {
 
 /// Instead of aborting the process: neither malloc nor the reserve gives anything, and what asked cannot go on without.
 fn refuse(layout: Layout) {
-    if ERROR_ON_ITS_WAY.load(Ordering::Relaxed) || std::thread::panicking() {
-        errors::end_session();
+    if error_is_on_its_way() {
+        errors::end_session(layout.size());
     }
     begin();
     Error::OutOfMemory(layout.size()).raise()

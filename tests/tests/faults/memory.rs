@@ -2,7 +2,7 @@
 
 use crate::kinds::{KINDS, SETUP, Watch};
 use crate::probe::{self, Draw, complaints, leftovers, models_are_whole, report, tables};
-use corgipile_tests::{Cluster, FailingMemory, Fails, Session, Whose, has_backend_tests, skip};
+use corgipile_tests::{Cluster, FailingMemory, Fails, Failure, Session, Whose, has_backend_tests, skip};
 
 /// What came of the failures of one kind of statement.
 #[derive(Default)]
@@ -71,7 +71,8 @@ impl Sweep<'_> {
             Ok(_) => outcome.succeeded += 1,
             Err(failure) => {
                 outcome.errors += 1;
-                let message = format!("{name}, {fails:?} {site:x}: {} {}", failure.code, failure.message);
+                let Failure { code, message, detail, .. } = &failure;
+                let message = format!("{name}, {fails:?} {site:x}: {code} {message} {detail}");
                 let complaints = complaints(self.cluster);
                 assert!(complaints.is_empty(), "{message}\n{complaints:#?}\n{}", tail(self.cluster));
                 if self.db.attempt("ROLLBACK; RESET ALL").is_err() {
@@ -112,7 +113,7 @@ fn tail(cluster: &Cluster) -> String {
 
 #[test]
 fn every_call_for_memory_may_fail() {
-    let (mut cluster, mut memory) = match Cluster::with_failing_memory(&["log_min_messages = error"]) {
+    let (mut cluster, mut memory) = match Cluster::with_failing_memory(&["log_min_messages = error", "jit = off"]) {
         Ok(made) => made,
         Err(why) => return skip(every_call_for_memory_may_fail, &why),
     };
