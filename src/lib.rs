@@ -19,8 +19,15 @@ mod settings;
 ::pgrx::pg_module_magic!(name, version);
 
 /// Called by PostgreSQL when the library is loaded into a backend.
-#[pg_guard]
+#[unsafe(no_mangle)]
+#[allow(unsafe_code)]
 pub extern "C-unwind" fn _PG_init() {
+    pg::memory::expect_some();
+    begin();
+}
+
+#[pg_guard]
+extern "C-unwind" fn begin() {
     pg::memory::install();
     settings::define();
     tuples::pause::set_host(pg::check_for_interrupts);

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -82,9 +83,21 @@ frame(struct _Unwind_Context *context, void *data)
 	return walk->frames < FRAMES + 2 ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
 
+/*
+ * Is this the dynamic loader's call? It ends the process if there is no memory for a library's thread-local variables when they
+ * are first touched, and nothing can be done about that, but to see before that there is some.
+ */
+static int
+is_loader(void *caller)
+{
+	Dl_info		info;
+
+	return dladdr(caller, &info) && info.dli_fname && strstr(info.dli_fname, "/ld-linux") != NULL;
+}
+
 /* Is this call to fail? */
 static int
-refuse(void)
+refuse(void *caller)
 {
 	if (!control || busy || control->pid == 0)
 		return 0;
@@ -96,6 +109,12 @@ refuse(void)
 		born = control->generation;
 	}
 	if (control->pid != own && !(control->pid == -1 && born == control->generation))
+		return 0;
+	busy = 1;
+	int			loader = is_loader(caller);
+
+	busy = 0;
+	if (loader)
 		return 0;
 	if (control->mode == FAIL_ALL && control->failed > 0)
 	{
@@ -132,7 +151,7 @@ refuse(void)
 	return 0;
 }
 
-#define NONE_IF_REFUSED(none) do { if (refuse()) { errno = ENOMEM; return none; } } while (0)
+#define NONE_IF_REFUSED(none) do { if (refuse(__builtin_return_address(0))) { errno = ENOMEM; return none; } } while (0)
 
 void *
 malloc(size_t size)
@@ -196,7 +215,7 @@ posix_fallocate(int file, off_t offset, off_t size)
 		next = dlsym(RTLD_NEXT, "posix_fallocate");
 		busy--;
 	}
-	if (refuse())
+	if (refuse(__builtin_return_address(0)))
 		return ENOSPC;
 	return next(file, offset, size);
 }

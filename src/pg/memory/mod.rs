@@ -37,6 +37,18 @@ static REFUSED: AtomicUsize = AtomicUsize::new(0);
 /// Bytes that the reserve gives when no error is on its way. (A node of a B-tree has eleven keys and values.)
 const SMALL: usize = 64 << 10;
 
+/// Raises PostgreSQL's error if there is hardly any memory left. Called before anything of Rust's, in a process that has just
+/// loaded the library: libc ends a process that has none for the library's thread-local variables when they are first touched.
+pub fn expect_some() {
+    unsafe extern "C-unwind" {
+        fn palloc(size: usize) -> *mut c_void;
+        fn pfree(at: *mut c_void);
+    }
+    // SAFETY: PostgreSQL's own functions, without pgrx's guards, which have such variables. An ERROR jumps over this frame and
+    // _PG_init's, which own nothing.
+    unsafe { pfree(palloc(1 << 20)) }
+}
+
 /// Sets the hook and makes the context. Called once, by _PG_init, before all that registers functions for the end of a
 /// transaction: those are called in the opposite order, and the others may need the reserve.
 pub fn install() {

@@ -84,6 +84,7 @@ fn statements_of_all_kinds_end_with_an_error_under_a_limit() {
                     let message = format!("{name}, {room} MB: {} {}", failure.code, failure.message);
                     let complaints = complaints(&cluster);
                     assert!(complaints.is_empty(), "{message}\n{complaints:#?}");
+                    assert!(!cluster.log().contains("reinitializing"), "the server was restarted after {message}");
                     if db.attempt("ROLLBACK; SELECT 1").is_err() {
                         ended.push(message);
                     } else if !failure.code.starts_with("53") {

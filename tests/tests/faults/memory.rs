@@ -75,6 +75,9 @@ impl Sweep<'_> {
                 let message = format!("{name}, {fails:?} {site:x}: {code} {message} {detail}");
                 let complaints = complaints(self.cluster);
                 assert!(complaints.is_empty(), "{message}\n{complaints:#?}\n{}", tail(self.cluster));
+                // a process that ends with another code than 0 or 1 makes PostgreSQL end all
+                let restarted = self.cluster.log().contains("reinitializing");
+                assert!(!restarted, "the server was restarted after {message}\n{}", tail(self.cluster));
                 if self.db.attempt("ROLLBACK; RESET ALL").is_err() {
                     outcome.ended.push(message);
                     self.db = self.cluster.session();
