@@ -776,7 +776,8 @@ fn shortened(text: &impl std::fmt::Display) -> String {
                 self.0.push_str(more);
                 return Ok(());
             }
-            self.0.push_str(&more[..more.floor_char_boundary(room)]);
+            let end = (0..=room).rev().find(|end| more.is_char_boundary(*end)).unwrap_or_default();
+            self.0.push_str(&more[..end]);
             Err(std::fmt::Error)
         }
     }
