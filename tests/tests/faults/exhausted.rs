@@ -95,7 +95,9 @@ fn a_full_shared_memory_or_disk_is_an_error_and_leaves_nothing() {
     // buffers that grow: the first are of pages with few rows
     let growing = "'growing', features => '{x}', max_epochs => 2, seed => 3, shuffle => 'no_shuffle'";
     let same = db.trained(&format!("{growing}, loader => 'in_process', buffer_size => '20%'")).bits();
-    let expected = db.trained("'big', features => '{x}', max_epochs => 2, seed => 3, loader => 'in_process'").bits();
+    let expected = db
+        .trained("'big', features => '{x}', max_epochs => 2, seed => 3, buffer_size => '10%', loader => 'in_process'")
+        .bits();
     for fill in (0..24).map(|step| step << 18) {
         fill_shared_memory(&mut db, fill);
         let sql = format!(

@@ -509,4 +509,15 @@ fn a_buffer_of_too_few_blocks_is_noticed() {
     ] {
         assert!(notices(arguments).contains(hint), "{arguments}: {}", notices(arguments));
     }
+    // The buffer is full of what was TOASTed before it has a tenth of its pages.
+    db.run(&format!(
+        "CREATE TABLE toasted (id int, label int, x real[]); ALTER TABLE toasted ALTER x SET STORAGE EXTERNAL;
+         INSERT INTO toasted SELECT i, i % 2, array_fill((i % 2)::real, ARRAY[3000]) FROM generate_series(1, 3000) i;
+         ALTER DATABASE {name} SET corgipile.max_buffer_memory = '1MB'"
+    ));
+    let sql = "SELECT FROM corgipile_train('toasted', features => '{x}', max_epochs => 1, learning_rate => 1e-6, \
+               buffer_size => '100%')";
+    let output = program("psql").args(["-XqAt", "-d", &name, "-c", sql]).output().expect("psql runs");
+    let notice = String::from_utf8(output.stderr).expect("psql writes UTF-8");
+    assert!(notice.contains("HINT:  Raise the setting corgipile.max_buffer_memory"), "{notice}");
 }

@@ -8,7 +8,7 @@
 //!   sign on the way where l1 stops it at 0, the steps are made one by one;
 //! - adam: the steps are made one by one, for sixteen weights at once, until the moments have faded.
 
-use tuples::LANES;
+use tuples::{LANES, pause};
 
 use super::arrays::Arrays;
 use super::head::Head;
@@ -51,12 +51,12 @@ pub(crate) fn bring_up_to_date(head: &Head, arrays: &mut Arrays, features: impl 
 pub(crate) fn sweep(head: &mut Head, arrays: &mut Arrays) {
     if head.is_lazy() {
         head.taken += head.pay();
-        bring_up_to_date(head, arrays, 0..head.dim as usize);
-        arrays.last.fill(0);
+        bring_up_to_date(head, arrays, pause::pausing(0..head.dim as usize));
+        pause::parts_mut(arrays.last).for_each(|last| last.fill(0));
     }
     if head.scale != 1.0 {
         let scale = head.scale as f32;
-        arrays.weights.iter_mut().for_each(|u| *u *= scale);
+        pause::parts_mut(arrays.weights).flatten().for_each(|u| *u *= scale);
     }
     head.taken = wrap(head.taken * head.scale, head.threshold(), F64_CUTS);
     (head.time, head.scale) = (0, 1.0);
@@ -67,7 +67,7 @@ pub(crate) fn sweep(head: &mut Head, arrays: &mut Arrays) {
 #[inline(always)]
 pub(crate) fn pay_all(head: &Head, arrays: &mut Arrays) {
     let bits = bits(head.taken);
-    arrays.taken.as_chunks_mut::<2>().0.fill(bits);
+    pause::parts_mut(arrays.taken.as_chunks_mut::<2>().0).for_each(|taken| taken.fill(bits));
 }
 
 /// What l1 had taken from every weight when feature `j` last paid. What the feature owes since then, its weights pay as far

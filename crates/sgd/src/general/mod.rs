@@ -15,6 +15,7 @@ mod update;
 
 use std::ops::Range;
 
+use tuples::pause::{self, PER_PAUSE, pause};
 use tuples::{Batch, LANES, OutOfMemory};
 
 use crate::kernels::{Kernel, Level, Simd};
@@ -188,7 +189,7 @@ pub(crate) fn model(head: &Head, memory: &[f32]) -> Result<LinearModel, OutOfMem
     let mut all = Vec::new();
     let error = OutOfMemory { bytes: dim.saturating_mul(outputs).saturating_mul(size_of::<f32>()) };
     all.try_reserve_exact(dim.saturating_mul(outputs)).map_err(|_| error)?;
-    (0..outputs).for_each(|k| all.extend(weights(head, memory, k)));
+    (0..outputs).for_each(|k| all.extend(pause::pausing(weights(head, memory, k))));
     Ok(LinearModel { dim, outputs, weights: all, intercepts: intercepts(head, memory).to_vec(), network: None })
 }
 
@@ -338,7 +339,9 @@ impl General {
 
     fn try_clone(&self) -> Result<General, OutOfMemory> {
         let mut memory = Memory::zeros(self.memory.length)?;
-        memory.as_mut().copy_from_slice(self.memory.floats());
+        pause::parts_mut(memory.as_mut())
+            .zip(self.memory.floats().chunks(PER_PAUSE))
+            .for_each(|(to, from)| to.copy_from_slice(from));
         Ok(General { head: self.head, memory, level: self.level, message: Vec::new(), products: Products::default() })
     }
 }
@@ -359,7 +362,11 @@ impl Memory {
         tuples::advise_huge_pages(floats.spare_capacity_mut());
         // align_offset may decline to answer, by usize::MAX; then rows are merely unaligned
         let offset = floats.as_ptr().align_offset(LANES * size_of::<f32>()).min(LANES);
-        floats.resize(offset + length, 0.0);
+        // memory that nobody has touched yet comes slowly
+        while floats.len() < offset + length {
+            pause();
+            floats.resize((floats.len() + PER_PAUSE).min(offset + length), 0.0);
+        }
         Ok(Memory { floats, offset, length })
     }
 
