@@ -170,7 +170,7 @@ fn memory_that_the_system_refuses_is_an_error_that_says_what_takes_less() {
     let pages: i64 = db.value("SELECT split_part(pg_read_file('/proc/self/statm'), ' ', 1)::bigint");
     // by a program of the session's own, which is allowed to
     let limit = pages * 4096 + (64 << 20);
-    db.run(&format!("COPY (SELECT) TO PROGRAM 'prlimit --pid $PPID --as={limit}'"));
+    db.run(&format!("COPY (SELECT) TO PROGRAM 'cat > /dev/null; prlimit --pid $PPID --as={limit}'"));
     let failure = db.fails_with(
         "SELECT count(*) FROM corgipile_shuffle_order('shuffle_once', 100000000, 1000, 10000000, 1)",
         "53200",
