@@ -78,8 +78,8 @@ impl Sweep<'_> {
                 // a process that ends with another code than 0 or 1 makes PostgreSQL end all
                 let restarted = self.cluster.log().contains("reinitializing");
                 assert!(!restarted, "the server was restarted after {message}\n{}", tail(self.cluster));
-                if self.db.attempt("ROLLBACK; RESET ALL").is_err() {
-                    outcome.ended.push(message);
+                if let Err(after) = self.db.attempt("ROLLBACK; RESET ALL") {
+                    outcome.ended.push(format!("{message}, then {} {}", after.code, after.message));
                     self.db = self.cluster.session();
                     prepare(&mut self.db);
                     // what a session does for the first time is not what is asked
