@@ -163,6 +163,11 @@ impl Shuffling {
         asked > settings::max_buffer_memory()
     }
 
+    /// Is the buffer a share of the pages, whose memory only `corgipile.max_buffer_memory` limits?
+    pub fn is_a_share(&self) -> bool {
+        !matches!(self.buffer_size, BufferSize::Bytes(_))
+    }
+
     /// How the pages that are read of `pages` pages fall into blocks and buffers, and, of a sample, which blocks they are.
     ///
     /// # Errors

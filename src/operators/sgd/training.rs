@@ -455,8 +455,10 @@ impl Training {
         if shuffling.strategy.shuffles_tuples() && buffer_blocks < blocks.min(FEW_BLOCKS) {
             // by its pages, or by what arrays take that are TOASTed
             let planned = shuffling.geometry(pages).map_or(buffer_blocks, |planned| planned.buffer_blocks);
-            let (are_large, is_cut) =
-                (pages_per_block > 1, shuffling.is_cut_to_memory(pages) || planned > buffer_blocks);
+            let (are_large, is_cut) = (
+                pages_per_block > 1,
+                shuffling.is_cut_to_memory(pages) || shuffling.is_a_share() && planned > buffer_blocks,
+            );
             Notice::FewBlocks { buffer_blocks, blocks, are_large, is_cut }.report();
         }
     }

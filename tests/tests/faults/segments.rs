@@ -126,5 +126,5 @@ fn address_space(pid: i32) -> u64 {
 /// Limits a process's address space, by a program of another session's, whose user may do so.
 fn limit(db: &mut Session, pid: i32, bytes: Option<u64>) {
     let limit = bytes.map_or("unlimited".to_owned(), |bytes| bytes.to_string());
-    db.run(&format!("COPY (SELECT) TO PROGRAM 'prlimit --pid {pid} --as={limit}:'"));
+    db.run(&format!("COPY (SELECT) TO PROGRAM 'cat > /dev/null; prlimit --pid {pid} --as={limit}:'"));
 }
