@@ -230,18 +230,14 @@ impl PageScan {
             let all_visible = u32::from((*header).pd_flags) & pg_sys::PD_ALL_VISIBLE != 0;
             let mut sound = true;
             if all_visible {
+                let (lines, within_page) = Line::all(start);
+                // more than there is room for in a page are damaged, too
+                sound = within_page & (lines.len() <= scan.rs_vistuples.len());
                 let mut tuples = 0;
-                for number in 1..=Line::count(start) as u16 {
-                    let line = Line::of(start, number);
-                    if line.is_normal() {
-                        let Some(place) = scan.rs_vistuples.get_mut(tuples) else {
-                            sound = false; // more than there is room for in a page
-                            break;
-                        };
-                        sound &= line.is_within_page();
-                        *place = number;
-                        tuples += 1;
-                    }
+                for (number, line) in (1..).zip(lines).take(scan.rs_vistuples.len()) {
+                    // always written, and left there if it points to a tuple: lines that do not are rare, but anywhere
+                    scan.rs_vistuples[tuples] = number;
+                    tuples += usize::from(line.is_normal());
                 }
                 scan.rs_ntuples = tuples as i32;
             }

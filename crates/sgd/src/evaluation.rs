@@ -3,6 +3,7 @@
 //! Guarantees: a tuple counts as correct exactly if the model's decisions put it into its class, since both compute the
 //! same bits; the losses are computed and summed in f64.
 
+use tuples::pause::{Pauses, pause};
 use tuples::{Batch, Block};
 
 use crate::kernels::{Decisions, Level, sparse_decision};
@@ -150,6 +151,7 @@ impl Evaluation {
             return self.add_network(model, batch, show);
         }
         for k in 0..model.outputs {
+            pause();
             let (weights, intercept, decisions) = (model.weights_of(k), model.intercepts[k], &mut self.decisions);
             if batch.is_sparse() {
                 decisions.extend((0..batch.len()).map(|i| {
@@ -161,8 +163,9 @@ impl Evaluation {
                 self.level.run(Decisions { weights, intercept, batch, decisions });
             }
         }
-        let mut row = vec![0.0; model.outputs];
+        let (mut row, mut pauses) = (vec![0.0; model.outputs], Pauses::default());
         for (i, &y) in batch.labels().iter().enumerate() {
+            pauses.after(model.outputs);
             for (k, z) in row.iter_mut().enumerate() {
                 *z = self.decisions[k * batch.len() + i];
             }
@@ -188,6 +191,7 @@ impl Evaluation {
         self.decisions.clear();
         self.decisions.resize(model.outputs * block.len(), 0.0);
         for (k, decisions) in self.decisions.chunks_exact_mut(block.len().max(1)).enumerate() {
+            pause();
             block.matrix().times_vector(model.weights_of(k), decisions, &mut scratch);
         }
         let mut row = vec![0.0; model.outputs];
@@ -203,7 +207,7 @@ impl Evaluation {
 
     /// The same for a network, a tuple at a time.
     fn add_network(&mut self, model: &LinearModel, batch: &Batch, mut show: impl FnMut(&[f32], f32)) {
-        let mut decisions = std::mem::take(&mut self.decisions);
+        let (mut decisions, mut pauses) = (std::mem::take(&mut self.decisions), Pauses::default());
         decisions.resize(model.outputs, 0.0);
         self.output = model.network.map(|network| network.output);
         for (i, &y) in batch.labels().iter().enumerate() {
@@ -213,6 +217,7 @@ impl Evaluation {
             } else {
                 model.decisions(batch.features(i), &mut decisions);
             }
+            pauses.after(model.weights.len());
             self.judge(&decisions, y);
             show(&decisions, y);
         }

@@ -569,7 +569,9 @@ fn a_wide_network_makes_pauses_whatever_is_done_with_it() {
         let work = 4 * rows * width as usize + numbers;
         pauses_within("learning", work, || trainer.learn(&batch, 0..rows).unwrap());
         pauses_within("ending an epoch", kept, || trainer.end_epoch().unwrap());
-        pauses_within("making a model", numbers * 4 / 5, || trainer.model().unwrap());
+        let model = pauses_within("making a model", numbers * 4 / 5, || trainer.model().unwrap());
+        let mut evaluation = Evaluation::new(ModelKind::Mlp);
+        pauses_within("judging", rows * numbers, || evaluation.add(&model, &batch));
         let saved = pauses_within("saving", kept, || trainer.save(Vec::new()));
         pauses_within("resuming", 2 * kept, || Trainer::resume(hyper, 2, false, &saved).unwrap());
     }
