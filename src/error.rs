@@ -386,9 +386,9 @@ pub enum Error {
     #[error("must be owner of the model")]
     NotOwner,
     #[error("several processes cannot train with {0}")]
-    NotTogether(&'static str),
+    NotSynchronized(&'static str),
     #[error("shuffle strategy {0} cannot train on rows that fall into groups or a validation part")]
-    NotInParts(&'static str),
+    NotInGroups(&'static str),
     #[error("model {model_id} cannot be continued: {reason}")]
     WarmStart { model_id: i64, reason: String, hint: &'static str },
     #[error("model {model_id} cannot be continued: {reason}")]
@@ -545,8 +545,8 @@ impl Error {
             Error::NotByAggregate(_)
             | Error::NotByWorkers(_)
             | Error::NotOnCompressed(_)
-            | Error::NotTogether(_)
-            | Error::NotInParts(_)
+            | Error::NotSynchronized(_)
+            | Error::NotInGroups(_)
             | Error::NotContinued { .. } => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
             Error::WarmStart { .. } => Code::ERRCODE_INVALID_PARAMETER_VALUE,
             Error::WorkerLost => Code::ERRCODE_INTERNAL_ERROR,
@@ -730,7 +730,7 @@ impl Error {
             }
             Error::NotByAggregate(_) => fixed("Use corgipile_train()."),
             Error::NotByWorkers(_) => fixed("Use shuffle => 'corgipile', or workers => 1."),
-            Error::NotTogether(_) => fixed("Use workers => 1."),
+            Error::NotSynchronized(_) => fixed("Use workers => 1."),
             Error::NullInRow { .. } => fixed("Use nulls => 'skip' to leave out rows with NULLs and count them."),
             Error::NotCompressible(_) => fixed("Lower batch_rows."),
             Error::NotAMatrix(_) => fixed("A vector has one dimension, a matrix two, and neither has NULLs."),
@@ -742,7 +742,7 @@ impl Error {
             Error::NotOnCompressed(_) => {
                 fixed("A row of it is a whole mini-batch. Train on the table that was compressed, or compress others.")
             }
-            Error::NotInParts(_) => fixed("Use shuffle => 'corgipile', or a query as source for each part."),
+            Error::NotInGroups(_) => fixed("Use shuffle => 'corgipile', or a query as source for each part."),
             Error::WarmStart { hint, .. } | Error::NotContinued { hint, .. } => fixed(hint),
             Error::WorkerLost => {
                 fixed("The server's log may tell why; train with loader => 'in_process' to do without it.")

@@ -43,7 +43,7 @@ fn cluster_factor(arguments: &Arguments) -> Result<Option<f64>> {
     };
     let spec = DecoderSpec::new(kind, &label, &features);
     let decoder = source.decoder(&spec)?;
-    if decoder.has_blocks() {
+    if decoder.has_mini_batches() {
         return Err(Error::NotOnCompressed("corgipile_cluster_factor()"));
     }
     let prepares = decoder.needs_preparation();

@@ -2,13 +2,13 @@
 
 use crate::error::{Error, OrRaise, Result};
 use crate::models::{self, ColumnKind, FeatureKind, Model};
-use crate::operators::{Buffers, DecoderSpec, Features, Known, Nulls, Shuffling, Source};
+use crate::operators::{Buffers, DecoderSpec, Features, ModelSchema, Nulls, Shuffling, Source};
 use crate::pg::check_for_interrupts;
 use crate::pg::custom_scan::Flags;
 use crate::pg::number_sort::NumberSort;
 use crate::pg::query::Running;
 use pgrx::prelude::*;
-use sgd::{Confusion, Evaluation, LinearModel, ModelKind, Retrieval, RocAuc, rank_key};
+use sgd::{Confusion, Evaluation, ModelKind, ModelParameters, Retrieval, RocAuc, rank_key};
 use std::borrow::Cow;
 use std::rc::Rc;
 use tuples::{Batch, TupleSource};
@@ -49,7 +49,7 @@ fn read(model: &Model, source: &str) -> Result<Vec<Metric>> {
     let source = Source::resolve(source)?;
     let categories = model.feature_kind.columns_of_categories(&model.features);
     let standardizer = model.to_standardizer();
-    let known = Known {
+    let known = ModelSchema {
         classes: &model.classes,
         dim: model.dim(),
         categories: &categories,
@@ -69,7 +69,7 @@ fn read(model: &Model, source: &str) -> Result<Vec<Metric>> {
     let mut buffers = Buffers::new(query, decoder);
     let mut evaluation = Evaluation::new(model.kind);
     let mut linear = model.linear().to_model();
-    if let Some((mean, scale)) = model.scaling().filter(|_| buffers.decoder.has_blocks()) {
+    if let Some((mean, scale)) = model.scaling().filter(|_| buffers.decoder.has_mini_batches()) {
         // rows that are compressed are multiplied as they are
         linear.take_unstandardized(mean, scale);
     }
@@ -174,7 +174,7 @@ impl Curves {
         Curves { sorts, probabilities: vec![0.0; curves] }
     }
 
-    fn add(&mut self, model: &LinearModel, decisions: &[f32], label: f32) {
+    fn add(&mut self, model: &ModelParameters, decisions: &[f32], label: f32) {
         match self.sorts.as_mut_slice() {
             [] => {}
             [binary] => binary.push(rank_key(decisions[0].into(), label > 0.0)),

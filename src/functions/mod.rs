@@ -6,7 +6,7 @@ mod compress;
 mod evaluate;
 mod export;
 mod io_profile;
-mod life;
+mod management;
 mod predict;
 mod progress;
 mod shuffle;

@@ -3,8 +3,8 @@
 use super::message::{Filled, GO_ON, LET_GO, Message};
 use super::{QUEUE, SLOTS};
 use crate::error::{Error, Result};
-use crate::pg::parallel::{Launch, Why, Workers};
-use crate::pg::shared::{Arena, Handle, Segment};
+use crate::pg::parallel::{Launch, Unavailable, Workers};
+use crate::pg::shared::{Handle, Segment, SegmentPool};
 use pgrx::pg_sys;
 use serde::de::DeserializeOwned;
 use std::ffi::CStr;
@@ -13,7 +13,7 @@ use tuples::Batch;
 /// A running worker, and the buffers that it fills.
 pub struct Leader {
     workers: Workers,
-    arena: Arena,
+    arena: SegmentPool,
     slots: [Slot; SLOTS],
     /// is the last buffer still being learned from?
     holds: bool,
@@ -38,9 +38,13 @@ impl Leader {
     ///
     /// # Errors
     /// Why there is none.
-    pub fn launch(kind: &'static CStr, data: &[&[u8]], snapshot: pg_sys::Snapshot) -> std::result::Result<Leader, Why> {
+    pub fn launch(
+        kind: &'static CStr,
+        data: &[&[u8]],
+        snapshot: pg_sys::Snapshot,
+    ) -> std::result::Result<Leader, Unavailable> {
         let workers = Workers::launch(&Launch { kind, workers: 1, data, shared: 0, queue: QUEUE, snapshot })?;
-        Ok(Leader { workers, arena: Arena::default(), slots: Default::default(), holds: false })
+        Ok(Leader { workers, arena: SegmentPool::default(), slots: Default::default(), holds: false })
     }
 
     /// Waits for what the worker has to tell. Lets go of the buffer before, which must be in `batch`; if another is
@@ -49,7 +53,7 @@ impl Leader {
     /// # Errors
     /// [`Error::WorkerLost`], [`Error::OutOfMemory`]; an error of the worker is raised.
     pub fn next<M: DeserializeOwned>(&mut self, batch: &mut Batch) -> Result<Event<M>> {
-        self.let_go(batch);
+        self.release(batch);
         let message = self.workers.receive(0).ok_or(Error::WorkerLost)?;
         match serde_json::from_slice(&message).map_err(|_| Error::WorkerLost)? {
             Message::Other(message) => Ok(Event::Other(message)),
@@ -75,22 +79,22 @@ impl Leader {
         while self.workers.receive(0).is_some() {}
     }
 
-    fn let_go(&mut self, batch: &mut Batch) {
+    fn release(&mut self, batch: &mut Batch) {
         if std::mem::take(&mut self.holds) {
-            batch.let_go();
+            batch.release();
             self.workers.send(0, &[LET_GO]);
         }
     }
 
     /// Lets a worker go on that [waits](super::Slots::wait_to_go_on) for it.
-    pub fn go_on(&self) {
+    pub fn start_epoch(&self) {
         self.workers.send(0, &[GO_ON]);
     }
 
     /// Ends the worker; `batch` no longer has a buffer of it. Nothing could be written until now.
     pub fn finish(mut self, batch: &mut Batch) {
         if std::mem::take(&mut self.holds) {
-            batch.let_go();
+            batch.release();
         }
         self.workers.finish();
         self.slots = Default::default();
@@ -99,7 +103,7 @@ impl Leader {
 }
 
 /// The segment with this name, which is kept in `place`.
-fn keep(arena: &Arena, place: &mut Option<Segment>, handle: Handle) -> Result<Segment> {
+fn keep(arena: &SegmentPool, place: &mut Option<Segment>, handle: Handle) -> Result<Segment> {
     if place.as_ref().is_none_or(|segment| segment.handle() != handle) {
         *place = None;
         *place = arena.attach(handle);

@@ -2,7 +2,7 @@
 
 use crate::pg::shared::{Handle, Segment};
 use serde::{Deserialize, Serialize};
-use tuples::{Batch, Others, OutOfMemory, SparseParts};
+use tuples::{Batch, OutOfMemory, SparseParts, TupleColumns};
 
 /// From the worker; `M` is what else its main function has to say.
 #[derive(Serialize, Deserialize)]
@@ -83,10 +83,10 @@ impl Filled {
         };
         let labels = take(rest, &mut at, self.len);
         let weights = self.weighted.then(|| take(rest, &mut at, self.len));
-        let others = Others { labels, weights, order: take(rest, &mut at, self.order) };
+        let others = TupleColumns { labels, weights, order: take(rest, &mut at, self.order) };
         match rows {
-            Some(rows) => batch.take_over(self.dim, Box::new(rows), &others),
-            None => batch.take_copy(&sparse, &others),
+            Some(rows) => batch.adopt_rows(self.dim, Box::new(rows), &others),
+            None => batch.copy_rows(&sparse, &others),
         }
     }
 }

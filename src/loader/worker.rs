@@ -4,7 +4,7 @@ use super::SLOTS;
 use super::message::{Filled, GO_ON, Message};
 use crate::error::{Error, Result};
 use crate::pg::parallel::Worker;
-use crate::pg::shared::{Arena, Segment};
+use crate::pg::shared::{Segment, SegmentPool};
 use serde::Serialize;
 use std::rc::Rc;
 use tuples::Batch;
@@ -12,7 +12,7 @@ use tuples::Batch;
 /// The buffers of a worker, to be filled in turn.
 pub struct Slots<'a> {
     worker: &'a Worker,
-    arena: Rc<Arena>,
+    arena: Rc<SegmentPool>,
     slots: Vec<Slot>,
     /// of how many the leader has not let go yet
     lent: usize,
@@ -30,7 +30,7 @@ struct Slot {
 impl<'a> Slots<'a> {
     /// Empty buffers, without memory so far.
     pub fn new(worker: &'a Worker) -> Slots<'a> {
-        let arena = Rc::new(Arena::default());
+        let arena = Rc::new(SegmentPool::default());
         let slot = |_| Slot { batch: Batch::with_allocator(arena.clone()), rest: None };
         Slots { worker, slots: (0..SLOTS).map(slot).collect(), arena, lent: 0, goes: 0, next: 0, filled: false }
     }
@@ -43,7 +43,7 @@ impl<'a> Slots<'a> {
         Some(&mut self.slots[self.next].batch)
     }
 
-    /// Waits until the leader lets it [go on](super::Leader::go_on); None if it wants no more.
+    /// Waits until the leader lets it [go on](super::Leader::start_epoch); None if it wants no more.
     pub fn wait_to_go_on(&mut self) -> Option<()> {
         while self.goes == 0 {
             self.listen()?;

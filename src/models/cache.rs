@@ -2,7 +2,7 @@
 
 use super::Model;
 use crate::error::Result;
-use crate::pg::model_table::{Key, Sight, Version};
+use crate::pg::model_table::{Key, LookupScope, Version};
 use crate::pg::shared_models::Shared;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -19,7 +19,7 @@ const MAX_LOOKUPS: usize = 16;
 
 thread_local! {
     /// Weak, lest they keep alive what was put out of the cache.
-    static LOOKUPS: RefCell<Vec<(Key, Sight, Weak<Model>)>> = const { RefCell::new(Vec::new()) };
+    static LOOKUPS: RefCell<Vec<(Key, LookupScope, Weak<Model>)>> = const { RefCell::new(Vec::new()) };
     static MODELS: RefCell<Models> = RefCell::default();
 }
 
@@ -41,7 +41,7 @@ struct Entry {
 
 /// The model that was found for `key` under this very sight, or what `look_up` finds.
 pub fn find(key: Key, look_up: impl FnOnce(&Key) -> Result<Rc<Model>>) -> Result<Rc<Model>> {
-    let sight = Sight::now();
+    let sight = LookupScope::now();
     let known = LOOKUPS.with_borrow(|lookups| {
         let entry = lookups.iter().find(|(k, s, _)| *k == key && *s == sight);
         entry.and_then(|(_, _, model)| model.upgrade())

@@ -4,32 +4,32 @@
 //! what its user may do, so that the cache never shows a model that was deleted, rolled back or taken away.
 
 mod cache;
+mod document;
 mod features;
-mod form;
-mod given;
-mod life;
+mod inline;
+mod management;
 mod model;
 mod names;
-mod state;
+mod stored_training;
 
 use crate::error::{Error, Result};
 use crate::pg::extension_lock::keep_extension;
 use crate::pg::jsonb::Jsonb;
 use crate::pg::model_table::{self, Field, FloatArray, Key, ModelRow, ModelTable, Taken};
 use crate::pg::shared_models::{self, Arrays, Stat};
+pub use document::write as export;
 pub use features::{Categories, ColumnKind, FeatureKind};
-pub use form::write as export;
-pub use given::given;
-pub use life::{Which, comment, deploy, drop, grant, rename, revoke};
+pub use inline::given;
+pub use management::{ModelSelector, comment, deploy, drop, grant, rename, revoke};
 pub use model::{GIVEN_ID, Model, Unseen};
 use names::{Claim, resolve};
 use pgrx::datum::JsonString;
 use pgrx::{JsonB, pg_sys};
 use serde_json::Value;
-use sgd::{LinearModel, ModelKind, Standardizer};
-pub use state::{MAX_STATE_BYTES, Past, past};
+use sgd::{ModelKind, ModelParameters, Standardizer};
 use std::rc::Rc;
 use std::time::Duration;
+pub use stored_training::{MAX_STATE_BYTES, StoredTraining, past};
 
 /// A model to be stored, and what it is to be known by.
 pub struct NewModel<'a> {
@@ -44,7 +44,7 @@ pub struct NewModel<'a> {
     pub features: &'a [String],
     pub feature_kind: FeatureKind,
     pub hyperparameters: Value,
-    pub linear: LinearModel,
+    pub linear: ModelParameters,
     pub standardizer: Option<Standardizer>,
     /// rows left out in each epoch
     pub skipped: u64,
@@ -140,7 +140,7 @@ pub fn store(new: NewModel) -> Result<i64> {
         fields.push(Field::new("activation", Some(network.activation.name())));
         fields.push(Field::new("output", Some(network.output.name())));
     }
-    if let Some(bytes) = new.training_state.filter(|_| state::are_kept()) {
+    if let Some(bytes) = new.training_state.filter(|_| stored_training::are_kept()) {
         fields.push(Field::new("training_state", Some(bytes)));
     }
     let stored = model_table::insert(name, fields);
@@ -160,9 +160,9 @@ pub fn store(new: NewModel) -> Result<i64> {
 /// if there is one.
 ///
 /// # Errors
-/// Those of [`form::Form::read`] and [`store`].
+/// Those of [`document::ModelDocument::read`] and [`store`].
 pub fn import(value: Jsonb, name: Option<&str>) -> Result<i64> {
-    value.with_text(form::Form::read)?.store(name)
+    value.with_text(document::ModelDocument::read)?.store(name)
 }
 
 /// The model with this id, if the current user may use it.

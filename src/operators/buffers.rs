@@ -1,14 +1,14 @@
 //! The tuples of a running query, as whoever learns from them wants them.
 
-use super::remote::{Job, Next, Remote};
+use super::remote::{LoadRequest, Next, Remote};
 use super::tuple_shuffle::TupleShuffle;
 use super::{Decoder, FullShuffle, preparation};
 use crate::error::{Error, Result};
 use crate::pg::check_for_interrupts;
 use crate::pg::custom_scan::Scan;
-use crate::pg::parallel::{NO_SHARED_MEMORY, Why};
+use crate::pg::parallel::{NO_SHARED_MEMORY, Unavailable};
 use crate::pg::query::Running;
-use shuffle::{Deal, Geometry};
+use shuffle::{BlockPartition, Geometry};
 use std::time::Duration;
 use tuples::{Batch, TupleSource};
 
@@ -19,7 +19,7 @@ pub struct Buffers {
     /// the worker that fills them, if one does
     remote: Option<Remote>,
     /// why there is none although one was started
-    unable: Option<Why>,
+    unable: Option<Unavailable>,
 }
 
 impl Buffers {
@@ -86,7 +86,7 @@ impl Buffers {
 
     /// Makes these the buffers of one of several processes, from the next epoch on: its share of the blocks, and its part of
     /// the memory. All of them see so many pages of each table.
-    pub fn set_deal(&mut self, deal: Deal, pages: Vec<u32>) {
+    pub fn set_deal(&mut self, deal: BlockPartition, pages: Vec<u32>) {
         self.query.top::<TupleShuffle>().with(|scan, node| scan.set_deal(node, deal, pages));
     }
 
@@ -121,7 +121,7 @@ impl Buffers {
     ///
     /// # Errors
     /// Why there is none.
-    pub fn load_elsewhere(&mut self, job: &Job) -> std::result::Result<(), Why> {
+    pub fn load_elsewhere(&mut self, job: &LoadRequest) -> std::result::Result<(), Unavailable> {
         self.remote = Some(Remote::start(job, &self.query)?);
         Ok(())
     }
@@ -150,7 +150,7 @@ impl Buffers {
     }
 
     /// Why the worker has not filled a single buffer, if so.
-    pub fn unable(&self) -> Option<&Why> {
+    pub fn unable(&self) -> Option<&Unavailable> {
         self.unable.as_ref()
     }
 

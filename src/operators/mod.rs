@@ -23,8 +23,8 @@ use block_shuffle::BlockShuffle;
 pub use block_shuffle::{CacheMode, CachePlan};
 pub use buffers::Buffers;
 pub use decoder::{
-    ClassWeight, Counts, Decoder, DecoderSpec, Features, Found, HELD_OUT, HoldOut, Known, MAX_CLASSES, MAX_WEIGHTS,
-    Nulls, OwnedSpec, PartSpec, Parts, Unseen,
+    ClassWeight, Counts, Decoder, DecoderSpec, DecoderState, Features, HELD_OUT, HoldOut, MAX_CLASSES, MAX_WEIGHTS,
+    ModelSchema, Nulls, OwnedSpec, PartSpec, RowGroups, Unseen,
 };
 use serde::{Deserialize, Serialize};
 use shuffle::{BlockSize, BufferSize, Geometry, Strategy};

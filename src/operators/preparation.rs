@@ -28,8 +28,8 @@ pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, standardize: bool) -> R
             moments.get_or_insert_with(|| Moments::new(dim)).add(batch)?;
         }
         let labels_of_blocks =
-            (0..if batch.has_blocks() { batch.len() } else { 0 }).flat_map(|i| batch.block(i).labels());
-        let labels_of_tuples = if batch.has_blocks() { &[] } else { batch.labels() };
+            (0..if batch.has_mini_batches() { batch.len() } else { 0 }).flat_map(|i| batch.mini_batch(i).labels());
+        let labels_of_tuples = if batch.has_mini_batches() { &[] } else { batch.labels() };
         for label in labels_of_tuples.iter().chain(labels_of_blocks) {
             let class = buffers.decoder.labels().class(*label);
             if class >= counts.len() {

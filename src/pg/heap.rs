@@ -60,9 +60,9 @@ pub struct PageScan {
     cold: bool,
     asked: u32,
     /// may a page's own word be taken for it that everybody sees all its tuples?
-    trusting: bool,
+    use_all_visible: bool,
     /// pages that are left to heapgetpage() before the next one is looked at here
-    doubt: u32,
+    recheck_after: u32,
     /// the page that will be loaded next, pinned, and its number
     ahead: Option<(u32, pg_sys::Buffer)>,
     /// where that page lies; this page if it is not known
@@ -73,7 +73,7 @@ pub struct PageScan {
     /// pages
     buffers: Vec<pg_sys::Buffer>,
     /// pages that are searched for before the next one is guessed to be in the buffer behind its predecessor's
-    misled: u32,
+    guess_backoff: u32,
     /// is the ring of buffers that of several scans?
     shares_ring: bool,
 }
@@ -101,17 +101,17 @@ impl PageScan {
             asked: 0,
             // SAFETY: the snapshot is valid; the others are settings of the backend. What is left out of heapgetpage()
             // is the rest of its condition and the checks that only these settings turn on.
-            trusting: unsafe {
+            use_all_visible: unsafe {
                 !(*snapshot).takenDuringRecovery
                     && pg_sys::XactIsoLevel != pg_sys::XACT_SERIALIZABLE as i32
                     && !snapshots_expire()
             },
-            doubt: 0,
+            recheck_after: 0,
             ahead: None,
             ahead_page: std::ptr::null(),
             lines_per_row: 0,
             buffers: vec![pg_sys::InvalidBuffer as pg_sys::Buffer; remembered.unwrap_or_default() as usize],
-            misled: 0,
+            guess_backoff: 0,
             shares_ring: false,
         }
     }
@@ -174,11 +174,11 @@ impl PageScan {
         super::check_for_interrupts();
         // SAFETY: the scan is open and in page mode; rs_cbuf is pinned from here on.
         unsafe {
-            if self.doubt > 0 {
-                self.doubt -= 1;
+            if self.recheck_after > 0 {
+                self.recheck_after -= 1;
                 self.load_visible(page);
-            } else if !(self.trusting && self.load_all_visible(page)) {
-                self.doubt = PAGES_IN_DOUBT;
+            } else if !(self.use_all_visible && self.load_all_visible(page)) {
+                self.recheck_after = PAGES_IN_DOUBT;
                 self.load_visible(page);
             }
             self.page = pg_sys::BufferGetPage((*self.scan).rs_cbuf).cast();
@@ -268,7 +268,7 @@ impl PageScan {
                 return known;
             }
             if guessed && known > 0 {
-                self.misled = GUESS_AGAIN;
+                self.guess_backoff = GUESS_AGAIN;
             }
             let mode = pg_sys::ReadBufferMode::RBM_NORMAL;
             let buffer = pg_sys::ReadBufferExtended(relation, fork, page, mode, (*self.scan).rs_strategy);
@@ -281,8 +281,8 @@ impl PageScan {
 
     /// The buffer behind that of the page before this one; 0 if there is none, or guesses have turned out wrong of late.
     fn buffer_behind_predecessor(&mut self, page: u32) -> pg_sys::Buffer {
-        if self.misled > 0 {
-            self.misled -= 1;
+        if self.guess_backoff > 0 {
+            self.guess_backoff -= 1;
             return 0;
         }
         let before = page.checked_sub(1).map_or(0, |before| self.buffers[before as usize]);
@@ -294,7 +294,7 @@ impl PageScan {
     /// here, it takes the pin, and while in doubt there is none.
     unsafe fn pin_ahead(&mut self, next: Option<u32>, rows: usize) {
         self.lines_per_row = 0;
-        if let (Some(next), 0) = (next.filter(|_| self.trusting), self.doubt) {
+        if let (Some(next), 0) = (next.filter(|_| self.use_all_visible), self.recheck_after) {
             // SAFETY: the page is pinned until it is taken or let go.
             unsafe {
                 let buffer = self.read(next);

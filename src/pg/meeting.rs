@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// The way to all processes of a meeting.
-pub struct Meeting {
+pub struct AllGather {
     start: *mut u8,
     processes: usize,
     index: usize,
@@ -49,17 +49,17 @@ const PATIENCE: Duration = Duration::from_millis(5);
 /// How long to sleep, in milliseconds.
 const NAP: i64 = 1;
 
-impl Meeting {
+impl AllGather {
     /// Bytes of shared memory for so many processes.
     pub fn bytes(processes: usize) -> usize {
         2 * processes * PLACE
     }
 
-    /// The way of process number `index` of `processes` into zeroed memory of that many [`bytes`](Meeting::bytes) or more.
-    pub fn join(shared: Shared, processes: usize, index: usize) -> Meeting {
-        let room = shared.bytes() >= Meeting::bytes(processes) && processes <= MAX_PROCESSES;
+    /// The way of process number `index` of `processes` into zeroed memory of that many [`bytes`](AllGather::bytes) or more.
+    pub fn join(shared: Shared, processes: usize, index: usize) -> AllGather {
+        let room = shared.bytes() >= AllGather::bytes(processes) && processes <= MAX_PROCESSES;
         assert!(room && index < processes, "a place for everybody");
-        Meeting { start: shared.start(), processes, index, round: 0 }
+        AllGather { start: shared.start(), processes, index, round: 0 }
     }
 
     /// How many processes meet.

@@ -580,16 +580,16 @@ pub fn prevent_if_read_only(command: &str) {
 /// command, subtransaction and user. The command alone would not do: a subtransaction that is rolled back takes what it has
 /// stored with it, but no command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sight([u32; 8]);
+pub struct LookupScope([u32; 8]);
 
-impl Sight {
+impl LookupScope {
     /// As it is now.
     #[inline]
-    pub fn now() -> Sight {
+    pub fn now() -> LookupScope {
         // SAFETY: a function is called with an active snapshot, in a transaction; none of these functions raises errors.
         unsafe {
             let snapshot = &*GetActiveSnapshot();
-            Sight([
+            LookupScope([
                 transaction_of_backend(),
                 snapshot.xmin.into_inner(),
                 snapshot.xmax.into_inner(),

@@ -49,7 +49,7 @@ pub struct Launch<'a> {
 }
 
 /// Why there are no workers.
-pub type Why = Cow<'static, str>;
+pub type Unavailable = Cow<'static, str>;
 
 /// Why, if there is no room for what processes share; PostgreSQL's own words behind it, if it has any.
 pub const NO_SHARED_MEMORY: &str = "no shared memory";
@@ -104,7 +104,7 @@ impl Shared {
 }
 
 /// Why this backend can have no workers at all, if so.
-pub fn unavailable() -> Option<Why> {
+pub fn unavailable() -> Option<Unavailable> {
     // SAFETY: reads settings and the transaction's state.
     unsafe {
         if !pg_sys::IsUnderPostmaster {
@@ -126,7 +126,7 @@ impl Workers {
     ///
     /// # Errors
     /// Why there is none; then everything is as before.
-    pub fn launch(launch: &Launch) -> std::result::Result<Workers, Why> {
+    pub fn launch(launch: &Launch) -> std::result::Result<Workers, Unavailable> {
         if let Some(why) = unavailable() {
             return Err(why);
         }
@@ -154,7 +154,7 @@ impl Workers {
     ///
     /// # Errors
     /// As [`launch`](Workers::launch).
-    fn prepare(launch: &Launch) -> std::result::Result<Workers, Why> {
+    fn prepare(launch: &Launch) -> std::result::Result<Workers, Unavailable> {
         // SAFETY: as in launch.
         unsafe {
             let owner = pg_sys::ResourceOwnerCreate(pg_sys::CurrentResourceOwner, c"corgipile workers".as_ptr());
@@ -188,7 +188,7 @@ impl Workers {
     /// # Errors
     /// As [`launch`](Workers::launch).
     #[cfg(all(feature = "pg_test", feature = "pg15"))]
-    pub fn rehearse(launch: &Launch) -> std::result::Result<(), Why> {
+    pub fn rehearse(launch: &Launch) -> std::result::Result<(), Unavailable> {
         // SAFETY: nobody else has them.
         Workers::prepare(launch).map(|workers| unsafe { workers.destroy() })
     }

@@ -3,7 +3,7 @@
 
 use super::custom_scan::{CustomScan, Flags, Scan, Slot};
 use super::executor::extension_nodes::{call_run_hooks, has_extension_nodes};
-use super::parallel::Why;
+use super::parallel::Unavailable;
 use super::{planner, relation};
 use crate::error::{Error, Result};
 use pgrx::prelude::*;
@@ -159,8 +159,8 @@ unsafe extern "C-unwind" fn writes(node: *mut pg_sys::Node, context: *mut c_void
 }
 
 /// Why a query cannot run in a worker process.
-const CALLS_UNSAFE: Why = Why::Borrowed("the source is not parallel safe");
-const EXTENSION_NODE: Why = Why::Borrowed("custom scan of another extension");
+const CALLS_UNSAFE: Unavailable = Unavailable::Borrowed("the source is not parallel safe");
+const EXTENSION_NODE: Unavailable = Unavailable::Borrowed("custom scan of another extension");
 
 /// Is there anything in a query that a worker process must not do? PostgreSQL's own answer, max_parallel_hazard(), is about
 /// parts of plans, where a subquery's result may come from the leader; here the whole query runs in one process.
@@ -192,16 +192,16 @@ unsafe extern "C-unwind" fn is_unsafe_function(function: pg_sys::Oid, _context: 
 }
 
 /// What in the range table of a plan worker processes cannot read.
-unsafe fn hazard_of_relations(range_table: *mut pg_sys::List) -> Option<Why> {
+unsafe fn hazard_of_relations(range_table: *mut pg_sys::List) -> Option<Unavailable> {
     // SAFETY: a range table holds RangeTblEntry nodes, those of a finished plan with all its relations.
     unsafe {
         let table = pgrx::PgList::<pg_sys::RangeTblEntry>::from_pg(range_table);
         table.iter_ptr().filter(|entry| (**entry).rtekind == pg_sys::RTEKind::RTE_RELATION).find_map(|entry| {
             let entry = &*entry;
             if pg_sys::get_rel_persistence(entry.relid) as u8 == pg_sys::RELPERSISTENCE_TEMP {
-                Some(Why::Borrowed("temporary table"))
+                Some(Unavailable::Borrowed("temporary table"))
             } else if entry.relkind as u8 == pg_sys::RELKIND_FOREIGN_TABLE {
-                Some(Why::Borrowed("foreign table"))
+                Some(Unavailable::Borrowed("foreign table"))
             } else if !entry.tablesample.is_null()
                 && pg_sys::func_parallel((*entry.tablesample).tsmhandler) as u8 != pg_sys::PROPARALLEL_SAFE
             {
@@ -217,7 +217,7 @@ unsafe fn hazard_of_relations(range_table: *mut pg_sys::List) -> Option<Why> {
 pub struct Planned {
     statement: *mut pg_sys::PlannedStmt,
     text: *const c_char,
-    hazard: Option<Why>,
+    hazard: Option<Unavailable>,
     /// has it custom scans of other extensions?
     has_extension_nodes: bool,
 }
@@ -262,7 +262,7 @@ unsafe extern "C-unwind" fn walk_instruments(state: *mut pg_sys::PlanState, cont
 /// A query of ours that is being executed.
 pub struct Running {
     query: *mut pg_sys::QueryDesc,
-    hazard: Option<Why>,
+    hazard: Option<Unavailable>,
     /// the ExecutorRun hooks are still to be called
     lacks_hooks: Cell<bool>,
 }
@@ -305,7 +305,7 @@ impl Running {
     }
 
     /// Why worker processes cannot run this query, if so.
-    pub fn hazard(&self) -> Option<Why> {
+    pub fn hazard(&self) -> Option<Unavailable> {
         self.hazard.clone()
     }
 

@@ -27,9 +27,9 @@ impl Plain for u32 {}
 impl Plain for usize {}
 
 /// Segments that this process has made or attached. Those that nobody uses any more go when another comes, the others
-/// with [`Arena::end`].
+/// with [`SegmentPool::end`].
 #[derive(Debug, Default)]
-pub struct Arena {
+pub struct SegmentPool {
     held: RefCell<Vec<Held>>,
     refused: RefCell<Option<String>>,
 }
@@ -51,7 +51,7 @@ pub struct Segment {
     _used: Rc<()>,
 }
 
-impl Arena {
+impl SegmentPool {
     /// A new segment, zeroed; None if there is no room for it.
     pub fn make(&self, bytes: usize) -> Option<Segment> {
         self.tidy();
@@ -140,7 +140,7 @@ impl Arena {
     }
 }
 
-impl Allocator for Arena {
+impl Allocator for SegmentPool {
     fn allocate(&self, floats: usize) -> Option<Box<dyn Memory>> {
         let segment = self.make(floats.checked_mul(size_of::<f32>())?)?;
         Some(Box::new(segment))

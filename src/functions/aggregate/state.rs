@@ -9,7 +9,7 @@
 use crate::error::{Error, Result, RowFault};
 use crate::pg::varlena::MAX_BYTES;
 use sgd::aggregate::{self, StateError};
-use sgd::{EpochReport, Hyperparameters, LinearModel, Schedule, Standardizer};
+use sgd::{EpochReport, Hyperparameters, ModelParameters, Schedule, Standardizer};
 
 const MAGIC: [u8; 4] = *b"cgs1";
 /// Offsets of the header's fields, and its length, a multiple of the alignment that the trainer's state wants.
@@ -316,7 +316,7 @@ impl<'a> StateMut<'a> {
     ///
     /// # Errors
     /// [`Error::MalformedState`], [`Error::OutOfMemory`]
-    pub fn model(&mut self) -> Result<LinearModel> {
+    pub fn model(&mut self) -> Result<ModelParameters> {
         self.trainer()?.model().map_err(trouble)
     }
 

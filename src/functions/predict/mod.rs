@@ -2,7 +2,7 @@
 //! by value, and for features as an array, as a pair of sparse arrays, and as a row.
 
 mod arrays;
-mod blocks;
+mod mini_batches;
 mod row;
 
 use crate::error::{Error, OrRaise, Result};
@@ -11,11 +11,11 @@ use crate::pg::aggregate::RowCall;
 use crate::pg::jsonb::Jsonb;
 use crate::pg::varlena::Value;
 use arrays::{Dense, Sparse};
-use blocks::Block;
+use mini_batches::CompressedRow;
 use pgrx::prelude::*;
 use pgrx::{AnyArray, AnyElement};
 use row::Row;
-use sgd::{LinearModel, ModelKind, probability};
+use sgd::{ModelKind, ModelParameters, probability};
 use std::cell::RefCell;
 
 /// Declares SQL functions: for each what it gives for a model, for models by id, by name and by value.
@@ -62,13 +62,13 @@ sql_functions! {
     probabilities[Sparse(indices, values)] -> Vec<f64>:
         corgipile_predict_proba_sparse, corgipile_predict_proba_sparse_by_name, corgipile_predict_proba_sparse_by_value
         (indices: AnyArray, values: AnyArray);
-    blocks::values[Block(RowCall::new(call))] -> Vec<f64>:
+    mini_batches::values[CompressedRow(RowCall::new(call))] -> Vec<f64>:
         corgipile_predict_toc, corgipile_predict_toc_by_name, corgipile_predict_toc_by_value
         (call: pg_sys::FunctionCallInfo);
-    blocks::labels[Block(RowCall::new(call))] -> Vec<String>:
+    mini_batches::labels[CompressedRow(RowCall::new(call))] -> Vec<String>:
         corgipile_predict_label_toc, corgipile_predict_label_toc_by_name, corgipile_predict_label_toc_by_value
         (call: pg_sys::FunctionCallInfo);
-    blocks::probabilities[Block(RowCall::new(call))] -> Value:
+    mini_batches::probabilities[CompressedRow(RowCall::new(call))] -> Value:
         corgipile_predict_proba_toc, corgipile_predict_proba_toc_by_name, corgipile_predict_proba_toc_by_value
         (call: pg_sys::FunctionCallInfo);
     value[Row(row)] -> f64:
@@ -143,7 +143,7 @@ fn probabilities(model: &Model, features: impl Features) -> Result<Vec<f64>> {
 fn class(decisions: &[f32]) -> usize {
     match decisions {
         [z] => usize::from(*z > 0.0),
-        many => LinearModel::class_of(many),
+        many => ModelParameters::class_of(many),
     }
 }
 

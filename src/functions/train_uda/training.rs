@@ -109,7 +109,7 @@ fn prepare(request: &Request, source: &Source, features: &[String], snapshot: pg
     let start = Instant::now();
     let spec = request.decoder_spec(features);
     let decoder = source.decoder(&spec)?;
-    if decoder.has_blocks() {
+    if decoder.has_mini_batches() {
         return Err(Error::NotByAggregate("a compressed source"));
     }
     request.options.check_features(decoder.features())?;

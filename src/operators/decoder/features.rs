@@ -1,7 +1,7 @@
 //! The columns that are the features, and how a row of them becomes one of a batch.
 
-use super::blocks::CompressedColumn;
 use super::categories::MixedColumns;
+use super::mini_batches::CompressedColumn;
 use super::rows::FIRST_FEATURE;
 use super::sparse::SparseColumns;
 use crate::pg::array::ArrayReader;

@@ -2,7 +2,7 @@
 
 use super::categories::MixedFault;
 use super::features::Features;
-use super::parts::PartFault;
+use super::row_groups::PartFault;
 use super::sparse::{self, SparseError};
 use super::{Decoder, Nulls};
 use crate::error::{Error, Result, RowAt, RowFault};
@@ -66,7 +66,7 @@ impl Decoder {
     pub fn decode_page(&mut self, batch: &mut Batch, page: &mut impl PageRows) -> Result<()> {
         match () {
             _ if self.is_sparse() => self.sparse_page(batch, page),
-            _ if self.has_blocks() => self.page_of_blocks(batch, page),
+            _ if self.has_mini_batches() => self.page_of_blocks(batch, page),
             _ => self.dense_page(batch, page),
         }
     }
@@ -195,7 +195,7 @@ impl Decoder {
         let first = batch.len();
         self.row_weights.clear();
         self.row_tags.clear();
-        if self.has_blocks() {
+        if self.has_mini_batches() {
             self.append_block(batch, row, at)?;
             self.finish(batch, first);
             return Ok(());
@@ -250,7 +250,9 @@ impl Decoder {
     pub fn shape(&self, batch: &mut Batch) {
         match &self.features {
             _ if self.is_sparse() => self.shape_sparse(batch),
-            Features::Compressed(column) => column.dim().into_iter().for_each(|dim| self.shape_blocks(batch, dim)),
+            Features::Compressed(column) => {
+                column.dim().into_iter().for_each(|dim| self.shape_mini_batches(batch, dim))
+            }
             _ => {
                 self.shape_dense(batch);
             }

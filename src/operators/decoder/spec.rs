@@ -1,11 +1,11 @@
 //! How rows become tuples: which columns are read, and what they mean.
 
-use super::blocks::CompressedColumn;
 use super::categories::MixedColumns;
 use super::class_weight::ClassWeight;
 use super::features::Features;
 use super::labels::Labels;
-use super::parts::{PartSpec, Parts};
+use super::mini_batches::CompressedColumn;
+use super::row_groups::{PartSpec, RowGroups};
 use super::rows::{FIRST_FEATURE, Weight};
 use super::sparse::SparseColumns;
 use super::{Decoder, MAX_WEIGHTS, Nulls, Unseen};
@@ -18,7 +18,7 @@ use crate::pg::sparse::is_index_array;
 use pgrx::pg_sys;
 use sgd::{ModelKind, Standardizer};
 
-/// How rows become tuples. Made by [`DecoderSpec::new`] for rows to learn from; a model adds what it [knows](Known).
+/// How rows become tuples. Made by [`DecoderSpec::new`] for rows to learn from; a model adds what it [knows](ModelSchema).
 pub struct DecoderSpec<'a> {
     pub kind: ModelKind,
     /// the label's column
@@ -36,12 +36,12 @@ pub struct DecoderSpec<'a> {
     /// the parts that rows fall into
     pub parts: Option<&'a PartSpec>,
     /// what a model has learned about labels and features; without it, they are found in the rows
-    pub known: Option<Known<'a>>,
+    pub known: Option<ModelSchema<'a>>,
 }
 
 /// What a model has learned about labels and features.
 #[derive(Clone, Copy)]
-pub struct Known<'a> {
+pub struct ModelSchema<'a> {
     /// ascending; empty for a model without classes
     pub classes: &'a [String],
     /// features, or dimensions
@@ -101,7 +101,7 @@ impl<'a> DecoderSpec<'a> {
         let weight = self.weight.map(|name| self.weight(column(columns, name)?)).transpose()?;
         let before = self.features.len() + usize::from(weight.is_some());
         let parts = self.parts.filter(|spec| !spec.is_empty());
-        let parts = parts.map(|spec| Parts::new(spec, columns, before).map(Box::new)).transpose()?;
+        let parts = parts.map(|spec| RowGroups::new(spec, columns, before).map(Box::new)).transpose()?;
         let standardizer = self.known.and_then(|known| known.standardizer.cloned());
         Ok(Decoder::new(labels, features, weight, self.nulls, standardizer, parts))
     }

@@ -1,13 +1,13 @@
 //! What leader and worker tell each other about a source, as JSON.
 
 use crate::error::Result;
-use crate::operators::{Counts, Decoder, Found, FullShuffle, OwnedSpec, tuple_shuffle};
+use crate::operators::{Counts, Decoder, DecoderState, FullShuffle, OwnedSpec, tuple_shuffle};
 use serde::{Deserialize, Serialize};
 use shuffle::Geometry;
 
 /// What the worker is to load.
 #[derive(Serialize, Deserialize)]
-pub struct Job {
+pub struct LoadRequest {
     spec: OwnedSpec,
     /// what EXPLAIN ANALYZE wants to be measured
     pub instrument: i32,
@@ -24,17 +24,24 @@ pub struct Job {
 #[derive(Serialize, Deserialize)]
 pub enum Task {
     /// with an epoch that nobody has begun, and what is known of the rows from elsewhere
-    FromStart { epoch: u64, found: Option<Box<Found>> },
+    FromStart { epoch: u64, found: Option<Box<DecoderState>> },
     /// with a pass that finds out what there is
     Prepare { standardize: bool },
     /// where the leader has stopped: with this epoch, of tables of so many pages, and what it has found in the rows
-    Resume { epoch: u64, pages: Vec<u32>, found: Option<Box<Found>> },
+    Resume { epoch: u64, pages: Vec<u32>, found: Option<Box<DecoderState>> },
 }
 
-impl Job {
+impl LoadRequest {
     /// To load all epochs of a source whose rows become tuples so, and to wait, or not, for the leader before each.
-    pub fn new(spec: OwnedSpec, last_epoch: u64, waits: bool) -> Job {
-        Job { spec, instrument: 0, task: Task::FromStart { epoch: 1, found: None }, last_epoch, progress: None, waits }
+    pub fn new(spec: OwnedSpec, last_epoch: u64, waits: bool) -> LoadRequest {
+        LoadRequest {
+            spec,
+            instrument: 0,
+            task: Task::FromStart { epoch: 1, found: None },
+            last_epoch,
+            progress: None,
+            waits,
+        }
     }
 
     /// The decoder that the leader has.
@@ -56,7 +63,7 @@ impl Job {
 
 /// What the worker tells beside buffers.
 #[derive(Serialize, Deserialize)]
-pub enum Say {
+pub enum WorkerMessage {
     /// at the end of an epoch, or of the preparation pass
     Progress(Box<Progress>),
     /// there was no memory for the first buffer, in PostgreSQL's words
@@ -70,7 +77,7 @@ pub enum Say {
 pub struct Progress {
     pub counts: Counts,
     /// in the rows, if the leader cannot know yet
-    pub found: Option<Found>,
+    pub found: Option<DecoderState>,
     pub full_shuffle: Option<FullShuffle>,
     /// pages, pages per block, blocks, blocks in the buffer
     geometry: [u32; 4],
@@ -79,7 +86,7 @@ pub struct Progress {
 impl Progress {
     pub fn new(
         counts: Counts,
-        found: Option<Found>,
+        found: Option<DecoderState>,
         full_shuffle: Option<FullShuffle>,
         geometry: Geometry,
     ) -> Progress {

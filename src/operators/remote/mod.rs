@@ -11,10 +11,10 @@ use super::tuple_shuffle::{self, TupleShuffle};
 use super::{Decoder, FullShuffle};
 use crate::error::{Error, Result};
 use crate::loader::{Event, Leader};
-use crate::pg::parallel::Why;
+use crate::pg::parallel::Unavailable;
 use crate::pg::query::Running;
-pub use job::{Job, Task};
-use job::{Progress, Say};
+pub use job::{LoadRequest, Task};
+use job::{Progress, WorkerMessage};
 use shuffle::Geometry;
 use tuples::Batch;
 pub use worker::KIND;
@@ -41,7 +41,7 @@ impl Remote {
     ///
     /// # Errors
     /// Why there is none.
-    pub fn start(job: &Job, query: &Running) -> std::result::Result<Remote, Why> {
+    pub fn start(job: &LoadRequest, query: &Running) -> std::result::Result<Remote, Unavailable> {
         let plan = query.plan_bytes();
         let text = serde_json::to_vec(job).expect("plain values are always JSON");
         let leader = Leader::launch(worker::KIND.name, &[&text, &plan.plan, &plan.text], query.snapshot())?;
@@ -71,7 +71,7 @@ impl Remote {
     /// [`Error::WorkerLost`]; those of the worker are raised.
     pub fn prepare(&mut self, decoder: &mut Decoder) -> Result<()> {
         match self.leader.next(&mut Batch::dense(0))? {
-            Event::Other(Say::Progress(progress)) => {
+            Event::Other(WorkerMessage::Progress(progress)) => {
                 self.take(*progress, decoder);
                 Ok(())
             }
@@ -86,13 +86,13 @@ impl Remote {
     pub fn next(&mut self, decoder: &mut Decoder, batch: &mut Batch) -> Result<Next> {
         match self.leader.next(batch)? {
             Event::Filled => Ok(Next::Filled),
-            Event::Other(Say::Unable(why)) => Ok(Next::Unable(why)),
-            Event::Other(Say::Progress(progress)) => {
+            Event::Other(WorkerMessage::Unable(why)) => Ok(Next::Unable(why)),
+            Event::Other(WorkerMessage::Progress(progress)) => {
                 batch.clear();
                 self.take(*progress, decoder);
                 Ok(Next::EndOfEpoch)
             }
-            Event::Other(Say::Done(_)) => Err(Error::WorkerLost),
+            Event::Other(WorkerMessage::Done(_)) => Err(Error::WorkerLost),
         }
     }
 
@@ -108,7 +108,7 @@ impl Remote {
     pub fn next_epoch(&mut self) {
         self.epoch += 1;
         if self.waits {
-            self.leader.go_on();
+            self.leader.start_epoch();
         }
     }
 
@@ -117,7 +117,7 @@ impl Remote {
     /// # Errors
     /// As [`prepare`](Remote::prepare).
     pub fn finish(mut self, query: &Running, batch: &mut Batch, through: bool) -> Result<()> {
-        if through && let Event::Other(Say::Done(done)) = self.leader.next(batch)? {
+        if through && let Event::Other(WorkerMessage::Done(done)) = self.leader.next(batch)? {
             query.add_measured(&done.instruments);
             query.top::<TupleShuffle>().with(|scan, node| scan.add_report(node, done.nodes));
         }

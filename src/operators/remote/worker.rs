@@ -1,6 +1,6 @@
 //! What the worker does.
 
-use super::job::{Done, Job, Progress, Say, Task};
+use super::job::{Done, LoadRequest, Progress, Task, WorkerMessage};
 use super::report;
 use crate::error::{Error, Result};
 use crate::loader::Slots;
@@ -16,7 +16,7 @@ use tuples::{Batch, TupleSource};
 pub const KIND: WorkerKind = WorkerKind { name: c"loader", main };
 
 fn main(worker: Worker) -> Result<()> {
-    let mut job: Job = serde_json::from_slice(worker.data(0)).map_err(|_| Error::WorkerLost)?;
+    let mut job: LoadRequest = serde_json::from_slice(worker.data(0)).map_err(|_| Error::WorkerLost)?;
     let planned = Planned::of_bytes(worker.data(1), worker.data(2));
     report_activity(planned.text());
     progress::read_for(job.progress);
@@ -40,10 +40,10 @@ fn main(worker: Worker) -> Result<()> {
 }
 
 /// Goes through all epochs; None if the leader wants no more.
-fn load(buffers: &mut Buffers, job: &Job, slots: &mut Slots) -> Result<Option<()>> {
+fn load(buffers: &mut Buffers, job: &LoadRequest, slots: &mut Slots) -> Result<Option<()>> {
     if let Task::Prepare { standardize } = job.task {
         preparation::prepare(buffers, &mut Batch::dense(0), standardize)?;
-        if slots.tell(Say::Progress(progress(buffers, true).into())).is_none() {
+        if slots.tell(WorkerMessage::Progress(progress(buffers, true).into())).is_none() {
             return Ok(None);
         }
     }
@@ -65,19 +65,19 @@ fn load(buffers: &mut Buffers, job: &Job, slots: &mut Slots) -> Result<Option<()
                 Ok(Some(())) => {}
                 Ok(None) => return Ok(None),
                 Err(error @ Error::OutOfMemory(_)) => match slots.refused() {
-                    Some(why) => return Ok(slots.tell(Say::Unable(why))),
+                    Some(why) => return Ok(slots.tell(WorkerMessage::Unable(why))),
                     None => return Err(error),
                 },
                 Err(error) => return Err(error),
             }
         }
         // in the first epoch classes were met
-        if slots.tell(Say::Progress(progress(buffers, epoch == job.epoch().max(1)).into())).is_none() {
+        if slots.tell(WorkerMessage::Progress(progress(buffers, epoch == job.epoch().max(1)).into())).is_none() {
             return Ok(None);
         }
     }
     let done = Done { nodes: report(buffers.query()), instruments: buffers.query().measured() };
-    Ok(slots.tell(Say::Done(Box::new(done))))
+    Ok(slots.tell(WorkerMessage::Done(Box::new(done))))
 }
 
 fn progress(buffers: &Buffers, found: bool) -> Progress {

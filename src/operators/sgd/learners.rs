@@ -1,16 +1,16 @@
 //! The models that learn from the same tuples, side by side: one, or one for each point of a grid, for each group.
 
+use super::data_parallel::learn;
 use super::grid::Point;
 use super::options::Keep;
 use super::request::Request;
-use super::together::learn;
 use super::training::{EpochRow, check_network};
 use super::validation::Judgement;
 use crate::error::{Error, Notice, Result};
 use crate::operators::MAX_WEIGHTS;
 use crate::pg::check_for_interrupts;
 use crate::pg::progress;
-use sgd::{LinearModel, Losses, Trainer};
+use sgd::{Losses, ModelParameters, Trainer};
 use std::ops::Range;
 use std::time::Duration;
 use tuples::Batch;
@@ -25,7 +25,7 @@ pub struct Learner {
     pub history: Vec<EpochRow>,
     pub losses: Losses,
     /// the model of the best epoch, if that is to be kept
-    best: Option<LinearModel>,
+    best: Option<ModelParameters>,
     state: State,
 }
 
@@ -150,7 +150,7 @@ impl Learners {
             learners => {
                 let floats = match () {
                     _ if batch.is_sparse() => 8 * (batch.nnz() / batch.len().max(1) + 1),
-                    _ if batch.has_blocks() => batch.nnz() / batch.len().max(1) + 1,
+                    _ if batch.has_mini_batches() => batch.nnz() / batch.len().max(1) + 1,
                     _ => batch.stride(),
                 };
                 let chunk = (FLOATS_PER_CHUNK / floats).max(1);
@@ -207,7 +207,7 @@ impl Learners {
     ///
     /// # Errors
     /// [`Error::OutOfMemory`]
-    pub fn models(&mut self) -> Result<Vec<(usize, LinearModel)>> {
+    pub fn models(&mut self) -> Result<Vec<(usize, ModelParameters)>> {
         self.learning().map(|learner| Ok((learner.group, learner.trainer.model()?))).collect()
     }
 
@@ -297,7 +297,7 @@ impl Learner {
     ///
     /// # Errors
     /// [`Error::OutOfMemory`]
-    pub fn take_model(&mut self) -> Result<LinearModel> {
+    pub fn take_model(&mut self) -> Result<ModelParameters> {
         match self.best.take() {
             Some(best) => Ok(best),
             None => Ok(self.trainer.model()?),

@@ -4,15 +4,15 @@
 //! plan below, and stores the model; then it gives a row per epoch. Rows are kept: rescanned, it gives them again and
 //! never trains twice.
 
+mod data_parallel;
 mod explain;
 mod grid;
+mod group_order;
 mod learners;
 mod loading;
 mod options;
 mod request;
 mod resume;
-mod split;
-mod together;
 mod training;
 mod validation;
 mod workers;

@@ -280,7 +280,7 @@ pub fn record_hyperparameters(hyper: &Hyperparameters, record: &mut Map<String, 
     if !matches!(hyper.schedule, Schedule::Theorem1 { a: Some(_), .. }) {
         add("learning_rate", json!(hyper.learning_rate)); // else it has no part in the rates
     }
-    if hyper.batch_size < Hyperparameters::WHOLE_BLOCKS {
+    if hyper.batch_size < Hyperparameters::WHOLE_MINI_BATCHES {
         add("batch_size", json!(hyper.batch_size));
     }
     add("l1", json!(hyper.l1));

@@ -263,12 +263,12 @@ impl TrainArguments {
             ("early stopping", points.iter().any(|point| point.stopping.is_some())),
         ];
         if let Some((what, _)) = together.into_iter().find(|(_, asked)| *asked && workers > 1) {
-            return Err(Error::NotTogether(what));
+            return Err(Error::NotSynchronized(what));
         }
         let hold_out = options.validation.as_ref().map(|validation| validation.hold_out(shuffling.seed));
         let parts = PartSpec { group: self.group_by, hold_out };
         if !parts.is_empty() && matches!(shuffling.strategy, Strategy::SlidingWindow | Strategy::Mrs) {
-            return Err(Error::NotInParts(shuffling.strategy.name()));
+            return Err(Error::NotInGroups(shuffling.strategy.name()));
         }
         if matches!(options.validation, Some(Validation::Fraction { by: By::Block, .. }))
             && shuffling.strategy == Strategy::EpochShuffle

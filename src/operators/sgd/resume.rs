@@ -6,12 +6,12 @@
 use super::options::KNOWN;
 use super::request::TrainArguments;
 use crate::error::{Error, Result};
-use crate::models::{self, ColumnKind, FeatureKind, Model, Past};
-use crate::operators::{Features, Found};
+use crate::models::{self, ColumnKind, FeatureKind, Model, StoredTraining};
+use crate::operators::{DecoderState, Features};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use sgd::{Hyperparameters, LinearModel, Losses, ModelKind, Trainer, Unfit};
+use sgd::{Hyperparameters, Losses, ModelKind, ModelParameters, Trainer, Unfit};
 use std::rc::Rc;
 
 /// A training that goes on.
@@ -19,7 +19,7 @@ pub struct Resume {
     pub model: Rc<Model>,
     /// epochs that were trained before
     pub epochs: u32,
-    pub found: Found,
+    pub found: DecoderState,
     pub losses: Losses,
     /// a JSON object per epoch
     pub history: Vec<Box<RawValue>>,
@@ -31,7 +31,7 @@ pub struct Resume {
 /// What is kept beside the trainer.
 #[derive(Serialize, Deserialize)]
 struct Header {
-    found: Found,
+    found: DecoderState,
     losses: Losses,
     epochs: u32,
 }
@@ -50,7 +50,7 @@ const TOGETHER: [&[&str]; 3] = [
 const OF_THE_CALL: [&str; 2] = ["cache", "notice"];
 
 /// The state of a training that has ended, to be kept with its model.
-pub fn save(trainer: &Trainer, found: Found, losses: Losses) -> Option<Vec<u8>> {
+pub fn save(trainer: &Trainer, found: DecoderState, losses: Losses) -> Option<Vec<u8>> {
     let header = Header { found: found.without_standardizer(), losses, epochs: trainer.epoch() };
     let header = serde_json::to_vec(&header).expect("plain values are always JSON");
     // a state that is not kept takes no memory
@@ -72,7 +72,7 @@ impl Resume {
     /// [`Error::OptionsNotAnObject`]
     pub fn new(model: &str, arguments: &mut TrainArguments) -> Result<Resume> {
         let model = models::by_name_or_id(model)?;
-        let Past { state, record, history } = models::past(model.id)?;
+        let StoredTraining { state, record, history } = models::past(model.id)?;
         let refuse = |reason: &str, hint| refuse(&model, reason, hint);
         let none = "Only models that corgipile_train() of version 0.2.0 has stored can be continued.";
         let state = state.ok_or_else(|| refuse("it was stored without its training state", none))?;
@@ -87,7 +87,7 @@ impl Resume {
     }
 
     /// The model as it is stored.
-    pub fn stored(&self) -> LinearModel {
+    pub fn stored(&self) -> ModelParameters {
         self.model.linear().to_model()
     }
 
@@ -118,8 +118,8 @@ impl Resume {
     ///
     /// # Errors
     /// [`Error::WarmStart`]
-    pub fn check_blocks(&self, has_blocks: bool, has_batch_size: bool) -> Result<()> {
-        match (has_blocks, has_batch_size) {
+    pub fn check_blocks(&self, has_mini_batches: bool, has_batch_size: bool) -> Result<()> {
+        match (has_mini_batches, has_batch_size) {
             (true, true) => {
                 let hint = "Continue on a table that is not compressed, and without the option batch_size.";
                 Err(refuse(&self.model, "its training was on rows and not on compressed mini-batches", hint))

@@ -1,16 +1,16 @@
 //! Training, from the first look at the source to the stored model.
 
+use super::group_order::GroupOrder;
 use super::learners::{Learner, Learners};
-use super::loading::{Loading, Took};
+use super::loading::{EpochTiming, Loading};
 use super::request::Request;
 use super::resume::{self, refuse};
-use super::split::Split;
 use super::validation::{HeldOut, Judgement, Judges};
-use super::workers::Team;
+use super::workers::WorkerGroup;
 use crate::error::{Error, Notice, Result};
 use crate::models::{self, Categories, ColumnKind, FeatureKind, NewModel};
-use crate::operators::remote::Job;
-use crate::operators::{Buffers, CachePlan, Features, MAX_WEIGHTS, OwnedSpec, Parts, Shuffling, Source};
+use crate::operators::remote::LoadRequest;
+use crate::operators::{Buffers, CachePlan, Features, MAX_WEIGHTS, OwnedSpec, RowGroups, Shuffling, Source};
 use crate::pg::array::AnyArray;
 use crate::pg::check_for_interrupts;
 use crate::pg::custom_scan::Flags;
@@ -133,7 +133,7 @@ pub struct Training {
     pub(super) processes: Option<u32>,
     /// models that were stored
     pub(super) models: usize,
-    split: Option<Split>,
+    split: Option<GroupOrder>,
     held_out: Option<HeldOut>,
     only_group: OnlyGroup,
 }
@@ -147,7 +147,7 @@ struct OnlyGroup {
 }
 
 impl OnlyGroup {
-    fn look_for(&mut self, name: &str, parts: &Parts) {
+    fn look_for(&mut self, name: &str, parts: &RowGroups) {
         while self.number.is_none() && self.seen < parts.count() {
             self.number = parts.is_named(self.seen, name).then_some(self.seen);
             self.seen += 1;
@@ -173,14 +173,16 @@ impl Training {
         let mut decoder = source.decoder(&spec)?;
         let label_type = match source.type_of(&request.label)? {
             // an array of them for each mini-batch
-            labels if decoder.has_blocks() => AnyArray::of(base_type(labels)).map_or(labels, |array| array.element()),
+            labels if decoder.has_mini_batches() => {
+                AnyArray::of(base_type(labels)).map_or(labels, |array| array.element())
+            }
             label => label,
         };
         if let Some(resume) = &request.resume {
-            resume.check_blocks(decoder.has_blocks(), request.options.has_batch_size)?;
+            resume.check_blocks(decoder.has_mini_batches(), request.options.has_batch_size)?;
         }
         request.options.check_features(decoder.features())?;
-        if decoder.has_blocks() && request.workers > 1 {
+        if decoder.has_mini_batches() && request.workers > 1 {
             return Err(Error::NotOnCompressed("the argument workers"));
         }
         if let Some(resume) = &request.resume {
@@ -195,19 +197,19 @@ impl Training {
         let cache = Some(CachePlan { mode: request.options.cache.unwrap_or_default(), epochs: request.max_epochs });
         let in_parts = !request.parts.is_empty();
         let planned = source.plan(&spec, &Shuffling { first_epoch, cache, in_parts, ..request.shuffling.clone() })?;
-        if decoder.has_blocks() {
+        if decoder.has_mini_batches() {
             // each mini-batch is as it was compressed
-            request.points.iter_mut().for_each(|p| p.hyperparameters.batch_size = Hyperparameters::WHOLE_BLOCKS);
+            request.points.iter_mut().for_each(|p| p.hyperparameters.batch_size = Hyperparameters::WHOLE_MINI_BATCHES);
         }
         let buffers = Buffers::new(Running::start(planned, snapshot, instrument, flags), decoder);
-        let job = Job::new(
+        let job = LoadRequest::new(
             OwnedSpec::new(&request.decoder_spec(&features), source.columns()),
             request.last_epoch().into(),
             request.shuffling.strategy.sorts(),
         );
         let loading = Loading::new(&request, &buffers, job);
         Ok(Training {
-            split: in_parts.then(|| Split::new(&request.shuffling)),
+            split: in_parts.then(|| GroupOrder::new(&request.shuffling)),
             held_out: request.parts.hold_out.is_some().then(HeldOut::new),
             only_group: OnlyGroup::default(),
             models: 0,
@@ -293,7 +295,7 @@ impl Training {
     }
 
     /// All epochs, together with other processes, which have ended afterwards.
-    fn epochs_together(&mut self, mut team: Team, trainer: Trainer, batch: &mut Batch) -> Result<Learner> {
+    fn epochs_together(&mut self, mut team: WorkerGroup, trainer: Trainer, batch: &mut Batch) -> Result<Learner> {
         let standardized = self.request.options.standardize;
         let diverged = |e: sgd::Diverged| Error::Diverged { epoch: e.epoch, standardized };
         let mut learner = Learner::new(0, 0, trainer);
@@ -319,7 +321,7 @@ impl Training {
     }
 
     /// One epoch of SGD, and what it took.
-    fn epoch(&mut self, epoch: u32, learners: &mut Learners, batch: &mut Batch) -> Result<Took> {
+    fn epoch(&mut self, epoch: u32, learners: &mut Learners, batch: &mut Batch) -> Result<EpochTiming> {
         let (start, compute_before) = (Instant::now(), self.compute);
         let mut tuples = 0;
         learners.begin_epoch();
@@ -343,7 +345,7 @@ impl Training {
         let elapsed = start.elapsed().saturating_sub(shuffle);
         learners.end_epoch(&self.request, elapsed, shuffle)?;
         let learn = self.compute - compute_before;
-        Ok(Took { tuples, load: elapsed.saturating_sub(learn), learn })
+        Ok(EpochTiming { tuples, load: elapsed.saturating_sub(learn), learn })
     }
 
     /// Learns from a buffer in its order, or in those of its parts.
@@ -371,7 +373,7 @@ impl Training {
                 let (hyper, sparse) = (point.hyperparameters, batch.is_sparse());
                 let dim = match hyper.design {
                     // its first weights depend on how many features there are
-                    Some(_) => batch.dim().max(decoder.met_dim()),
+                    Some(_) => batch.dim().max(decoder.observed_dim()),
                     None => batch.dim(),
                 };
                 decoder.check_size(dim, decoder.standardizer().is_some())?;
@@ -408,7 +410,7 @@ impl Training {
                 }
             }
         };
-        let groups = self.buffers.decoder.parts().map(Parts::groups);
+        let groups = self.buffers.decoder.parts().map(RowGroups::groups);
         let name = |group: usize, point: usize| self.suffix(groups.as_deref(), group, point);
         learners.judge(&self.request, self.request.first_epoch(), judgements.into_iter(), &name)
     }
@@ -448,7 +450,7 @@ impl Training {
     /// A small table of which the buffer holds a few pages is learned from page by page.
     fn notice_few_blocks(&self) {
         let Geometry { pages, buffer_blocks, blocks, pages_per_block } = self.buffers.geometry();
-        if self.buffers.decoder.has_blocks() {
+        if self.buffers.decoder.has_mini_batches() {
             return; // whose mini-batches were mixed when they were made
         }
         let shuffling = &self.request.shuffling;
@@ -466,7 +468,7 @@ impl Training {
     /// Stores the models, by group and point, and returns their rows.
     fn store_all(&mut self, learners: Learners, preparation: Duration, shuffle: Duration) -> Result<Vec<EpochRow>> {
         let parts = self.buffers.decoder.parts();
-        let (groups, order) = (parts.map(Parts::groups), parts.map_or_else(|| vec![0], Parts::sorted));
+        let (groups, order) = (parts.map(RowGroups::groups), parts.map_or_else(|| vec![0], RowGroups::sorted));
         let mut rank = vec![0; order.len()];
         (0..).zip(&order).for_each(|(i, group)| rank[*group as usize] = i);
         let mut trained: Vec<Learner> = learners.into_trained().collect();
@@ -495,7 +497,7 @@ impl Training {
             Some(resume) => resume.stored(),
             None => learner.take_model()?,
         };
-        if linear.dim == 0 && decoder.has_blocks() {
+        if linear.dim == 0 && decoder.has_mini_batches() {
             return Err(Error::NoFeatures { hint: "The compressed mini-batches have no columns.".into() });
         }
         if linear.dim == 0 {

@@ -5,7 +5,7 @@
 
 use crate::error::Result;
 use crate::pg::check_for_interrupts;
-use sgd::{Evaluation, LinearModel, ModelKind};
+use sgd::{Evaluation, ModelKind, ModelParameters};
 use tuples::Batch;
 
 /// Memory for tuples that are held out.
@@ -83,7 +83,7 @@ impl HeldOut {
     }
 
     /// Judges a model on what was kept of a group.
-    pub fn judge(&self, kind: ModelKind, group: usize, model: &LinearModel) -> Option<Judgement> {
+    pub fn judge(&self, kind: ModelKind, group: usize, model: &ModelParameters) -> Option<Judgement> {
         let batch = self.kept.get(group)?;
         let mut evaluation = Evaluation::new(kind);
         evaluation.add(model, batch);
@@ -94,14 +94,14 @@ impl HeldOut {
 /// Models that are judged while the source is read.
 pub struct Judges {
     /// a group and a model of it, by group: whose they are is searched for each group of each buffer
-    models: Vec<(usize, LinearModel, Evaluation)>,
+    models: Vec<(usize, ModelParameters, Evaluation)>,
     /// some tuples of a group
     scratch: Option<Batch>,
 }
 
 impl Judges {
     /// For these models, in ascending sequence of their groups.
-    pub fn new(kind: ModelKind, models: Vec<(usize, LinearModel)>) -> Judges {
+    pub fn new(kind: ModelKind, models: Vec<(usize, ModelParameters)>) -> Judges {
         debug_assert!(models.is_sorted_by_key(|(group, _)| *group), "models by group");
         let models = models.into_iter().map(|(group, model)| (group, model, Evaluation::new(kind))).collect();
         Judges { models, scratch: None }
@@ -144,8 +144,8 @@ fn judgement(evaluation: &Evaluation) -> Option<Judgement> {
 
 /// An empty batch for tuples like these.
 fn like(batch: &Batch) -> Batch {
-    if batch.has_blocks() {
-        Batch::blocks(batch.dim())
+    if batch.has_mini_batches() {
+        Batch::mini_batches(batch.dim())
     } else if batch.is_sparse() {
         let mut sparse = Batch::sparse();
         sparse.set_dim(batch.dim());

@@ -89,7 +89,7 @@ impl Held for Decoded<'_> {
                 match blocks(node).with(|blocks, _| blocks.tuples_kept()) {
                     Some(kept) => {
                         self.batch.truncate(kept);
-                        self.batch.leave_order();
+                        self.batch.detach_order();
                     }
                     None => self.batch.clear(),
                 }
