@@ -31,7 +31,7 @@ impl std::fmt::Display for RowAt {
         match self {
             RowAt::Ctid(block, offset) => write!(f, "({block},{offset})"),
             RowAt::CtidOf(table, block, offset) => {
-                let table = pg::relation::name_of((*table).into());
+                let table = pg::catalog::relation::name_of((*table).into());
                 write!(f, "({block},{offset}) of {table}")
             }
             RowAt::Number(n) => write!(f, "number {n} of the source"),

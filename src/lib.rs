@@ -10,7 +10,6 @@ use pgrx::prelude::*;
 mod backend_tests;
 mod error;
 mod functions;
-mod loader;
 mod models;
 mod operators;
 mod pg;
@@ -31,8 +30,8 @@ extern "C-unwind" fn begin() {
     pg::memory::install();
     settings::define();
     tuples::pause::set_host(pg::check_for_interrupts);
-    pg::shared_models::install();
+    models::shared::install();
     operators::register();
-    pg::planner::install(&functions::NODES);
-    pg::parallel::install(&operators::WORKER_KINDS);
+    pg::executor::planner::install(&functions::NODES);
+    pg::process::parallel::install(&operators::WORKER_KINDS);
 }

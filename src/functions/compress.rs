@@ -1,17 +1,17 @@
 //! corgipile_compress(): a table of compressed mini-batches; corgipile_compression_report(): what each encoding would give.
 
 use crate::error::{Error, OrRaise, Result};
+use crate::models::extension_lock::keep_extension;
 use crate::operators::mini_batches::{BatchSpec, MiniBatches};
 use crate::operators::sgd::check_features;
 use crate::operators::{MAX_WEIGHTS, Nulls, Shuffling, Source};
-use crate::pg::arguments::{Arguments, Call};
-use crate::pg::array::{AnyArray, free};
-use crate::pg::extension_lock::keep_extension;
-use crate::pg::new_table::NewName;
-use crate::pg::query::Running;
-use crate::pg::relation::{base_type, compressed_type, qualified_type_name, quote_identifier};
-use crate::pg::spi::{Connection, Sees};
-use crate::pg::varlena::{Bytes, Value};
+use crate::pg::call::arguments::{Arguments, Call};
+use crate::pg::call::spi::{Connection, Sees};
+use crate::pg::catalog::new_table::NewName;
+use crate::pg::catalog::relation::{base_type, compressed_type, qualified_type_name, quote_identifier};
+use crate::pg::executor::query::Running;
+use crate::pg::values::array::{AnyArray, free};
+use crate::pg::values::varlena::{Bytes, Value};
 use crate::pg::{check_for_interrupts, require_utf8};
 use pgrx::prelude::*;
 use serde_json::{Map, Value as Json, json};

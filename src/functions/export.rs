@@ -2,8 +2,8 @@
 
 use crate::error::{Error, OrRaise, Result};
 use crate::models;
-use crate::pg::jsonb::{self, Jsonb};
-use crate::pg::varlena::Value;
+use crate::pg::values::jsonb::{self, Jsonb};
+use crate::pg::values::varlena::Value;
 use pgrx::AnyElement;
 use pgrx::prelude::*;
 

@@ -1,8 +1,8 @@
 //! corgipile_io_profile(): how large a block has to be for random blocks to be read as fast as the table in sequence.
 
 use crate::error::{Error, OrRaise, Result};
-use crate::pg::arguments::{Arguments, Call};
-use crate::pg::files::RelationFiles;
+use crate::pg::call::arguments::{Arguments, Call};
+use crate::pg::catalog::relation_files::RelationFiles;
 use crate::pg::{PAGE_BYTES, random_seed};
 use pgrx::prelude::*;
 use shuffle::{BlockSize, BufferSize, Strategy, block_order};

@@ -3,7 +3,7 @@
 
 use crate::error::{Error, OrRaise, Result};
 use crate::models::{self, ModelSelector};
-use crate::pg::arguments::{Arguments, Call};
+use crate::pg::call::arguments::{Arguments, Call};
 use pgrx::prelude::*;
 
 #[pg_extern(sql = false)]

@@ -1,7 +1,7 @@
 //! corgipile_shuffle_order(): in which order a strategy gives the tuples of a table that need not be there.
 
 use crate::error::{Error, OrRaise, Result};
-use crate::pg::arguments::{Arguments, Call};
+use crate::pg::call::arguments::{Arguments, Call};
 use crate::pg::check_for_interrupts;
 use pgrx::prelude::*;
 use shuffle::{Geometry, Strategy, TupleOrder};

@@ -2,9 +2,9 @@
 
 use super::compress::encode;
 use crate::error::{Error, OrRaise, Result};
-use crate::pg::aggregate::RowCall;
-use crate::pg::array::{ArrayFault, matrix_of_doubles, read_matrix, vector_of_doubles};
-use crate::pg::varlena::{Bytes, Value, with_bytes};
+use crate::pg::call::aggregate::RowCall;
+use crate::pg::values::array::{ArrayFault, matrix_of_doubles, read_matrix, vector_of_doubles};
+use crate::pg::values::varlena::{Bytes, Value, with_bytes};
 use pgrx::prelude::*;
 use std::ffi::CString;
 use toc::{Encoding, Operations, Rows};

@@ -2,9 +2,9 @@
 
 use crate::error::OrRaise;
 use crate::operators::sgd::{EpochRow, TrainArguments, Training};
-use crate::pg::arguments::Call;
-use crate::pg::custom_scan::Flags;
-use crate::pg::query::Running;
+use crate::pg::call::arguments::Call;
+use crate::pg::executor::custom_scan::Flags;
+use crate::pg::executor::query::Running;
 use pgrx::prelude::*;
 
 /// Trains a model and returns a row per epoch.

@@ -2,8 +2,8 @@
 
 use super::Model;
 use crate::error::Result;
-use crate::pg::model_table::{Key, LookupScope, Version};
-use crate::pg::shared_models::Shared;
+use crate::models::shared::Shared;
+use crate::models::table::{Key, LookupScope, Version};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::{Rc, Weak};

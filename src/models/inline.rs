@@ -3,8 +3,8 @@
 use super::Model;
 use super::document::ModelDocument;
 use crate::error::{Error, Result};
-use crate::pg::jsonb::{self, Identity, Jsonb};
-use crate::pg::model_table::LookupScope;
+use crate::models::table::LookupScope;
+use crate::pg::values::jsonb::{self, Identity, Jsonb};
 use pgrx::pg_sys;
 use std::cell::RefCell;
 use std::rc::Rc;

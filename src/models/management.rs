@@ -3,7 +3,7 @@
 use super::names::{Named, resolve};
 use super::{Claim, check_name, not_found};
 use crate::error::{Error, Result};
-use crate::pg::model_table::{self, Field, Key, ModelTable};
+use crate::models::table::{self, Field, Key, ModelTable};
 use pgrx::pg_sys;
 
 /// Which models are meant.
@@ -22,7 +22,7 @@ pub enum ModelSelector<'a> {
 pub fn deploy(name: &str, version: Option<i32>) -> Result<i64> {
     let Named { owner, name, .. } = owned(name)?;
     let name = name.as_str();
-    model_table::lock_name(owner, name);
+    table::lock_name(owner, name);
     if let Some(version) = version {
         // Found before anything changes, and once more by the statement below, which sees what others have committed.
         let known = of_name(name, owner).contains(&version);
@@ -33,21 +33,18 @@ pub fn deploy(name: &str, version: Option<i32>) -> Result<i64> {
     // One after the other: at no time are two deployed.
     let key = || vec![Field::new("name", Some(name)), owner_field(owner)];
     const KEY: &str = "name = $1 AND owner = $2";
-    model_table::change(
-        &format!("UPDATE corgipile.stored_models SET deployed = false WHERE {KEY} AND deployed"),
-        key(),
-    );
+    table::change(&format!("UPDATE corgipile.stored_models SET deployed = false WHERE {KEY} AND deployed"), key());
     if let Some(version) = version {
         let mut values = key();
         values.push(Field::new("version", Some(version)));
         let sql = format!("UPDATE corgipile.stored_models SET deployed = true WHERE {KEY} AND version = $3");
-        if model_table::change(&sql, values) == 0 {
+        if table::change(&sql, values) == 0 {
             return Err(Error::NoVersion { name: name.to_owned(), version });
         }
     }
     let meant = "SELECT model_id FROM corgipile.stored_models WHERE name = $1 AND owner = $2
                   ORDER BY deployed DESC, version DESC LIMIT 1";
-    model_table::ask(meant, key()).ok_or_else(|| Error::NoModelName(name.to_owned()))
+    table::ask(meant, key()).ok_or_else(|| Error::NoModelName(name.to_owned()))
 }
 
 /// Gives one model, or all versions of a name, another name. One model becomes the latest version of the name.
@@ -59,9 +56,9 @@ pub fn rename(which: ModelSelector, new_name: &str) -> Result<()> {
     check_name(new_name)?;
     let meant = Meant::of(which)?;
     let owner = meant.owner();
-    model_table::lock_name(owner, new_name);
+    table::lock_name(owner, new_name);
     let renamed = match &meant {
-        Meant::Id { id, .. } => model_table::change(
+        Meant::Id { id, .. } => table::change(
             "UPDATE corgipile.stored_models AS m SET name = $1, deployed = false, version = COALESCE(
                     (SELECT max(GREATEST(o.version, o.last_version)) + 1 FROM corgipile.stored_models AS o
                       WHERE o.name = $1 AND o.owner = m.owner), 1), last_version = NULL
@@ -70,12 +67,12 @@ pub fn rename(which: ModelSelector, new_name: &str) -> Result<()> {
         ),
         Meant::Name { name, .. } if name == new_name => 1,
         Meant::Name { name, .. } => {
-            model_table::lock_name(owner, name);
+            table::lock_name(owner, name);
             let taken = "SELECT model_id FROM corgipile.stored_models WHERE name = $1 AND owner = $2 LIMIT 1";
-            if model_table::ask(taken, vec![Field::new("name", Some(new_name)), owner_field(owner)]).is_some() {
+            if table::ask(taken, vec![Field::new("name", Some(new_name)), owner_field(owner)]).is_some() {
                 return Err(Error::ModelExists(new_name.to_owned()));
             }
-            model_table::change(
+            table::change(
                 "UPDATE corgipile.stored_models SET name = $3 WHERE name = $1 AND owner = $2",
                 vec![Field::new("name", Some(name.as_str())), owner_field(owner), Field::new("name", Some(new_name))],
             )
@@ -91,11 +88,11 @@ pub fn rename(which: ModelSelector, new_name: &str) -> Result<()> {
 /// Those of [`deploy`].
 pub fn drop(which: ModelSelector, version: Option<i32>) -> Result<i64> {
     let dropped = match Meant::of(which)? {
-        Meant::Id { id, .. } => model_table::change(
+        Meant::Id { id, .. } => table::change(
             "DELETE FROM corgipile.stored_models WHERE model_id = $1",
             vec![Field::new("model_id", Some(id))],
         ),
-        Meant::Name { owner, name, .. } => model_table::change(
+        Meant::Name { owner, name, .. } => table::change(
             "DELETE FROM corgipile.stored_models WHERE name = $1 AND owner = $2 AND version = COALESCE($3, version)",
             vec![Field::new("name", Some(name)), owner_field(owner), Field::new("version", version)],
         ),
@@ -114,7 +111,7 @@ pub fn drop(which: ModelSelector, version: Option<i32>) -> Result<i64> {
 pub fn comment(which: ModelSelector, text: Option<&str>) -> Result<()> {
     let (Meant::Id { id, .. } | Meant::Name { id, .. }) = Meant::of(which)?;
     let sql = "UPDATE corgipile.stored_models SET comment = $2 WHERE model_id = $1";
-    match model_table::change(sql, vec![Field::new("model_id", Some(id)), Field::new("comment", text)]) {
+    match table::change(sql, vec![Field::new("model_id", Some(id)), Field::new("comment", text)]) {
         0 => Err(gone(which)),
         _ => Ok(()),
     }
@@ -127,7 +124,7 @@ pub fn comment(which: ModelSelector, text: Option<&str>) -> Result<()> {
 pub fn grant(which: ModelSelector, role: &str) -> Result<()> {
     let grants = "CASE WHEN $1::oid = ANY (granted_to::oid[]) THEN granted_to
                        ELSE ARRAY(SELECT unnest(granted_to)) || $1::oid::regrole END";
-    set_grants(which, model_table::role(role), grants)
+    set_grants(which, table::role(role), grants)
 }
 
 /// Takes back what [`grant`] has given, also from a role that was dropped: its number is its name.
@@ -137,21 +134,21 @@ pub fn grant(which: ModelSelector, role: &str) -> Result<()> {
 pub fn revoke(which: ModelSelector, role: &str) -> Result<()> {
     // who edits the table may have made it an array of arrays, of which array_remove() removes nothing
     let grants = "ARRAY(SELECT g.role FROM unnest(granted_to) AS g(role) WHERE g.role::oid IS DISTINCT FROM $1::oid)";
-    set_grants(which, model_table::role_as_shown(role), grants)
+    set_grants(which, table::role_as_shown(role), grants)
 }
 
 fn set_grants(which: ModelSelector, role: pg_sys::Oid, grants: &str) -> Result<()> {
     // as a number: to pgrx, the OID 0 of public is a NULL
     let role = Field::new("granted_to", Some(i64::from(role.to_u32())));
     let changed = match Meant::of(which)? {
-        Meant::Id { id, .. } => model_table::change(
+        Meant::Id { id, .. } => table::change(
             &format!("UPDATE corgipile.stored_models SET granted_to = {grants} WHERE model_id = $2"),
             vec![role, Field::new("model_id", Some(id))],
         ),
         Meant::Name { owner, name, .. } => {
             // lest a version that is being stored goes without
-            model_table::lock_name(owner, &name);
-            model_table::change(
+            table::lock_name(owner, &name);
+            table::change(
                 &format!("UPDATE corgipile.stored_models SET granted_to = {grants} WHERE name = $2 AND owner = $3"),
                 vec![role, Field::new("name", Some(name)), owner_field(owner)],
             )
@@ -210,7 +207,7 @@ impl Meant {
 /// # Errors
 /// If the current user is no member of the owner.
 fn owner_of(id: i64) -> Result<pg_sys::Oid> {
-    model_table::prevent_if_read_only("changes of models");
+    table::prevent_if_read_only("changes of models");
     let table = ModelTable::open();
     let found = table.find(&Key::Id(id), |row| match Claim::of(row) {
         Some(claim) if claim.is_owned() => Ok(row.get(c"owner").unwrap_or(pg_sys::Oid::INVALID)),
@@ -222,7 +219,7 @@ fn owner_of(id: i64) -> Result<pg_sys::Oid> {
 
 /// The version that a name means, if the current user may change it. A name means the same as where models are used.
 fn owned(name: &str) -> Result<Named> {
-    model_table::prevent_if_read_only("changes of models");
+    table::prevent_if_read_only("changes of models");
     let table = ModelTable::open();
     let found = resolve(&table, name);
     table.close();

@@ -5,18 +5,19 @@
 
 mod cache;
 mod document;
+pub mod extension_lock;
 mod features;
 mod inline;
 mod management;
 mod model;
 mod names;
+pub mod shared;
 mod stored_training;
+pub mod table;
 
 use crate::error::{Error, Result};
-use crate::pg::extension_lock::keep_extension;
-use crate::pg::jsonb::Jsonb;
-use crate::pg::model_table::{self, Field, FloatArray, Key, ModelRow, ModelTable, Taken};
-use crate::pg::shared_models::{self, Arrays, Stat};
+use crate::models::extension_lock::keep_extension;
+use crate::pg::values::jsonb::Jsonb;
 pub use document::write as export;
 pub use features::{Categories, ColumnKind, FeatureKind};
 pub use inline::given;
@@ -27,9 +28,11 @@ use pgrx::datum::JsonString;
 use pgrx::{JsonB, pg_sys};
 use serde_json::Value;
 use sgd::{ModelKind, ModelParameters, Standardizer};
+use shared::{Arrays, Stat};
 use std::rc::Rc;
 use std::time::Duration;
 pub use stored_training::{MAX_STATE_BYTES, StoredTraining, past};
+use table::{Field, FloatArray, Key, ModelRow, ModelTable, Taken};
 
 /// A model to be stored, and what it is to be known by.
 pub struct NewModel<'a> {
@@ -78,10 +81,10 @@ pub fn check_name(name: &str) -> Result<()> {
 /// # Errors
 /// [`Error::ModelExists`] in a database without versions; PostgreSQL's own if the transaction is read-only.
 pub fn check_can_store(function: &str, name: Option<&str>) -> Result<()> {
-    model_table::prevent_if_read_only(function);
+    table::prevent_if_read_only(function);
     keep_extension();
     let Some(name) = name else { return Ok(()) };
-    if model_table::has_versions() {
+    if table::has_versions() {
         return Ok(());
     }
     let table = ModelTable::open();
@@ -111,7 +114,7 @@ pub fn store(new: NewModel) -> Result<i64> {
         check_can_store_networks()?;
     }
     let (mean, scale) = new.standardizer.map(|s| (s.mean, s.scale)).unzip();
-    let announced = shared_models::enabled().then(|| (new.linear.clone(), mean.clone(), scale.clone()));
+    let announced = shared::enabled().then(|| (new.linear.clone(), mean.clone(), scale.clone()));
     let (mean, scale) = (mean.map(FloatArray), scale.map(FloatArray));
     let name = new.name;
     let mut fields = vec![
@@ -143,16 +146,16 @@ pub fn store(new: NewModel) -> Result<i64> {
     if let Some(bytes) = new.training_state.filter(|_| stored_training::are_kept()) {
         fields.push(Field::new("training_state", Some(bytes)));
     }
-    let stored = model_table::insert(name, fields);
+    let stored = table::insert(name, fields);
     if let (Ok(key), Some((linear, mean, scale))) = (&stored, announced) {
         let (mean, scale) = (mean.unwrap_or_default(), scale.unwrap_or_default());
         let (weights, intercepts) = (&linear.weights[..], &linear.intercepts[..]);
-        shared_models::announce(key, Arrays { weights, intercepts, mean: &mean, scale: &scale });
+        shared::announce(key, Arrays { weights, intercepts, mean: &mean, scale: &scale });
     }
     stored.map(|key| key.model).map_err(|taken| match (taken, name.unwrap_or_default().to_owned()) {
-        (Taken::Name, name) if model_table::has_versions() => Error::VersionConflict(name),
+        (Taken::Name, name) if table::has_versions() => Error::VersionConflict(name),
         (Taken::Name, name) => Error::ModelExists(name),
-        (Taken::Id, _) => Error::SequenceBehind { table: model_table::name() },
+        (Taken::Id, _) => Error::SequenceBehind { table: table::name() },
     })
 }
 
@@ -236,13 +239,13 @@ fn id_of(table: &ModelTable, key: &Key) -> Result<i64> {
 
 /// The model in a row, its numbers in shared memory if there is any and others may see the row.
 fn load(id: i64, row: &ModelRow) -> Result<Model> {
-    if !shared_models::enabled() || !row.is_committed() {
+    if !shared::enabled() || !row.is_committed() {
         return Model::read(id, row);
     }
-    match shared_models::claim(&row.shared_key(id)) {
-        shared_models::Claim::Found(shared) => Model::read_around(id, row, shared),
-        shared_models::Claim::Private => Model::read(id, row),
-        shared_models::Claim::Load(loading) => {
+    match shared::claim(&row.shared_key(id)) {
+        shared::Claim::Found(shared) => Model::read_around(id, row, shared),
+        shared::Claim::Private => Model::read(id, row),
+        shared::Claim::Load(loading) => {
             let model = Model::read(id, row)?;
             let shared = loading.publish(model.arrays());
             Ok(match shared {
@@ -262,7 +265,7 @@ fn not_found(key: &Key) -> Error {
 
 /// What shared memory knows of models in this database that the current user may use.
 pub fn stats() -> Vec<Stat> {
-    let stats = shared_models::stats();
+    let stats = shared::stats();
     if stats.is_empty() {
         return stats;
     }
@@ -275,5 +278,5 @@ pub fn stats() -> Vec<Stat> {
 
 /// A row of the table was changed or deleted.
 pub fn forget(id: i64) {
-    shared_models::forget(id);
+    shared::forget(id);
 }

@@ -4,10 +4,10 @@
 use super::document::ModelDocument;
 use super::features::FeatureKind;
 use crate::error::{Error, Result};
-use crate::pg::model_table::ModelRow;
-use crate::pg::number::NumberType;
-use crate::pg::relation::existing_base_type;
-use crate::pg::shared_models::{Arrays, Shared};
+use crate::models::shared::{Arrays, Shared};
+use crate::models::table::ModelRow;
+use crate::pg::catalog::relation::existing_base_type;
+use crate::pg::values::number::NumberType;
 use pgrx::{FromDatum, pg_sys};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

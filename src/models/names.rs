@@ -7,8 +7,8 @@
 //! with somebody else's model. With its owner in front, as in `bob.gm`, a name means that owner's models and no others.
 
 use crate::error::{Error, OwnerNeeded, Result};
-use crate::pg::model_table::{self, Key, ModelRow, ModelTable};
-use crate::pg::relation::quote_identifier;
+use crate::models::table::{self, Key, ModelRow, ModelTable};
+use crate::pg::catalog::relation::quote_identifier;
 use pgrx::pg_sys;
 
 /// By what right the current user may use a model.
@@ -54,15 +54,15 @@ struct Version {
 impl Claim {
     pub(super) fn of(row: &ModelRow) -> Option<Claim> {
         let owner = row.get(c"owner").unwrap_or(pg_sys::Oid::INVALID);
-        if owner == model_table::current_user() {
+        if owner == table::current_user() {
             return Some(Claim::Owner);
         }
-        if model_table::has_privileges_of(owner) {
+        if table::has_privileges_of(owner) {
             return Some(Claim::Member);
         }
         let granted: Vec<Option<pg_sys::Oid>> = row.get(c"granted_to").unwrap_or_default();
         let to = |wanted: fn(pg_sys::Oid) -> bool| granted.iter().flatten().any(|role| wanted(*role));
-        if to(|role| role != pg_sys::Oid::INVALID && model_table::has_privileges_of(role)) {
+        if to(|role| role != pg_sys::Oid::INVALID && table::has_privileges_of(role)) {
             return Some(Claim::Granted);
         }
         to(|role| role == pg_sys::Oid::INVALID).then_some(Claim::Public)
@@ -114,7 +114,7 @@ fn of_owner(table: &ModelTable, meant: &Qualified, text: &str, same: &[Version])
 /// The version that a name means that is none of the current user's own models, by the rules for bare names.
 fn of_bare_name(name: &str, versions: &[Version]) -> Result<Named> {
     let Some(first) = versions.first() else { return Err(Error::NoModelName(name.to_owned())) };
-    if model_table::is_superuser() {
+    if table::is_superuser() {
         return Err(owner_needed(name, OwnerNeeded::Superuser, literals(name, versions, |_| true)));
     }
     let by_role = |version: &Version| matches!(version.claim, Some(Claim::Member | Claim::Granted));
@@ -173,7 +173,7 @@ fn literals(name: &str, versions: &[Version], which: impl Fn(&Version) -> bool) 
     }
     // Whatever begins with a quote would be read as an identifier.
     let name = if name.starts_with('"') { format!("\"{}\"", name.replace('"', "\"\"")) } else { name.to_owned() };
-    let owner = |owner: &pg_sys::Oid| match model_table::role_name(*owner) {
+    let owner = |owner: &pg_sys::Oid| match table::role_name(*owner) {
         Some(role) => quote_identifier(&role),
         None => owner.to_u32().to_string(),
     };
@@ -184,7 +184,7 @@ fn literals(name: &str, versions: &[Version], which: impl Fn(&Version) -> bool) 
 /// has models of that name.
 fn qualified(table: &ModelTable, text: &str) -> Option<Qualified> {
     let (owner, name) = split(text)?;
-    if let Some(owner) = model_table::role_named(&owner) {
+    if let Some(owner) = table::role_named(&owner) {
         return Some(Qualified { owner, name });
     }
     let owner = pg_sys::Oid::from(owner.parse::<u32>().ok().filter(|number| *number > 0)?);

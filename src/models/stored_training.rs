@@ -1,7 +1,7 @@
 //! What a training goes on from, kept beside its model.
 
 use crate::error::{Error, Result};
-use crate::pg::model_table::{Key, ModelTable};
+use crate::models::table::{Key, ModelTable};
 use pgrx::datum::JsonString;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};

@@ -1,13 +1,13 @@
 //! The tuples of a running query, as whoever learns from them wants them.
 
-use super::remote::{LoadRequest, Next, Remote};
+use super::loader::{LoadRequest, Next, Remote};
 use super::tuple_shuffle::TupleShuffle;
 use super::{Decoder, FullShuffle, preparation};
 use crate::error::{Error, Result};
 use crate::pg::check_for_interrupts;
-use crate::pg::custom_scan::Scan;
-use crate::pg::parallel::{NO_SHARED_MEMORY, Unavailable};
-use crate::pg::query::Running;
+use crate::pg::executor::custom_scan::Scan;
+use crate::pg::executor::query::Running;
+use crate::pg::process::parallel::{NO_SHARED_MEMORY, Unavailable};
 use shuffle::{BlockPartition, Geometry};
 use std::time::Duration;
 use tuples::{Batch, TupleSource};

@@ -6,14 +6,14 @@ use super::decoder::column;
 use super::tuple_shuffle::TupleShuffle;
 use super::{Nulls, Shuffling, Source};
 use crate::error::{Error, Result, RowAt, RowFault};
-use crate::pg::array::{ArrayFault, ArrayMaker, ArrayReader};
+use crate::pg::catalog::relation::{base_type, has_places, may_read_places, quote_identifier, row_at, type_name};
 use crate::pg::check_for_interrupts;
-use crate::pg::custom_scan::Flags;
-use crate::pg::number::NumberType;
-use crate::pg::query::{Column, Running};
-use crate::pg::relation::{base_type, has_places, may_read_places, quote_identifier, row_at, type_name};
-use crate::pg::row::Row;
-use crate::pg::sparse::is_index_array;
+use crate::pg::executor::custom_scan::Flags;
+use crate::pg::executor::query::{Column, Running};
+use crate::pg::tuples::row::Row;
+use crate::pg::values::array::{ArrayFault, ArrayMaker, ArrayReader};
+use crate::pg::values::number::NumberType;
+use crate::pg::values::sparse::is_index_array;
 use pgrx::pg_sys;
 use toc::Rows;
 
@@ -167,7 +167,7 @@ impl MiniBatches {
         &self.label
     }
 
-    /// The next `rows` rows, or what is left of them: their labels, an array to be [freed](crate::pg::array::free), and their
+    /// The next `rows` rows, or what is left of them: their labels, an array to be [freed](crate::pg::values::array::free), and their
     /// features. None at the end.
     ///
     /// # Errors

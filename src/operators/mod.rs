@@ -6,18 +6,19 @@
 pub mod block_shuffle;
 mod buffers;
 mod decoder;
+mod loader;
 pub mod mini_batches;
 pub mod preparation;
-mod remote;
+
 pub mod sgd;
 pub mod shuffle_scan;
 mod source;
 pub mod tuple_shuffle;
 
 use crate::error::{Error, Result};
-use crate::pg::custom_scan::CustomScan;
-use crate::pg::parallel::WorkerKind;
-use crate::pg::query::{Planned, Query};
+use crate::pg::executor::custom_scan::CustomScan;
+use crate::pg::executor::query::{Planned, Query};
+use crate::pg::process::parallel::WorkerKind;
 use crate::settings;
 use block_shuffle::BlockShuffle;
 pub use block_shuffle::{CacheMode, CachePlan};
@@ -41,7 +42,7 @@ pub fn register() {
 }
 
 /// What worker processes of ours do.
-pub static WORKER_KINDS: [WorkerKind; 2] = [sgd::TRAINING_WORKERS, remote::KIND];
+pub static WORKER_KINDS: [WorkerKind; 2] = [sgd::TRAINING_WORKERS, loader::KIND];
 
 /// How the tuples of one query are shuffled: what the two shuffling nodes are told.
 #[derive(Debug, Clone, Serialize, Deserialize)]

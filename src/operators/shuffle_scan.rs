@@ -5,11 +5,11 @@
 use super::tuple_shuffle::TupleShuffle;
 use super::{Shuffling, Source};
 use crate::error::{Error, OrRaise, Result};
-use crate::pg::arguments::Arguments;
-use crate::pg::custom_scan::{CustomScan, Flags, Methods, Node, Slot};
-use crate::pg::explain::Explain;
-use crate::pg::query::Running;
-use crate::pg::relation::Relation;
+use crate::pg::call::arguments::Arguments;
+use crate::pg::catalog::relation::Relation;
+use crate::pg::executor::custom_scan::{CustomScan, Flags, Methods, Node, Slot};
+use crate::pg::executor::explain::Explain;
+use crate::pg::executor::query::Running;
 use crate::pg::require_utf8;
 use pgrx::pg_sys;
 use std::ffi::c_int;

@@ -3,10 +3,10 @@
 use super::decoder::{FEATURE_TYPES, column, is_category};
 use super::{Decoder, DecoderSpec, Shuffling};
 use crate::error::{Error, Result};
-use crate::pg::array::ArrayReader;
-use crate::pg::number::NumberType;
-use crate::pg::query::{Column, Planned, Query, only_select};
-use crate::pg::relation::{Relation, base_type, bytes, estimated_rows, is_compressed, quote_identifier};
+use crate::pg::catalog::relation::{Relation, base_type, bytes, estimated_rows, is_compressed, quote_identifier};
+use crate::pg::executor::query::{Column, Planned, Query, only_select};
+use crate::pg::values::array::ArrayReader;
+use crate::pg::values::number::NumberType;
 use pgrx::pg_sys;
 
 /// A source of rows, with its columns.

@@ -5,45 +5,14 @@
 //! which is what makes their safe methods sound.
 #![allow(unsafe_code)]
 
-pub mod aggregate;
-pub mod arguments;
-pub mod array;
-pub mod custom_scan;
-pub mod distinct;
+pub mod call;
+pub mod catalog;
+pub mod compat;
 pub mod executor;
-pub mod explain;
-pub mod extension_lock;
-pub mod files;
-mod fold;
-pub mod heap;
-pub mod jsonb;
-pub mod meeting;
 pub mod memory;
-pub mod model_table;
-pub mod new_table;
-pub mod number;
-pub mod number_sort;
-pub mod page;
-pub mod parallel;
-pub mod planner;
-pub mod progress;
-pub mod query;
-pub mod record;
-pub mod relation;
-pub mod row;
-pub mod shared;
-pub mod shared_models;
-pub mod sorter;
-pub mod sparse;
-pub mod spi;
-pub mod spool;
-pub mod temp_file;
-pub mod toast;
-pub mod trigger;
-pub mod tuple_buffer;
-pub mod uniform;
-pub mod varlena;
-mod version;
+pub mod process;
+pub mod tuples;
+pub mod values;
 
 use crate::error::{Error, Result};
 use pgrx::pg_sys;

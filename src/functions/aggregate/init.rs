@@ -4,7 +4,7 @@ use super::state::New;
 use crate::error::{Error, Result};
 use crate::operators::sgd::{Request, TrainArguments};
 use crate::operators::{MAX_CLASSES, Nulls};
-use crate::pg::arguments::Arguments;
+use crate::pg::call::arguments::Arguments;
 use sgd::ModelKind;
 
 /// The bytes of the state that the arguments describe: model, dimensions, learning_rate, options, classes, sparse.

@@ -9,9 +9,9 @@ mod state;
 mod text;
 
 use crate::error::{Error, OrRaise, Result};
-use crate::pg::aggregate::RowCall;
-use crate::pg::arguments::Call;
-use crate::pg::varlena::{Bytes, Value};
+use crate::pg::call::aggregate::RowCall;
+use crate::pg::call::arguments::Call;
+use crate::pg::values::varlena::{Bytes, Value};
 use pgrx::prelude::*;
 use rows::{Dense, Sparse};
 pub use state::{New, StateMut};

@@ -2,11 +2,11 @@
 
 use super::state::{Failure, StateMut};
 use crate::error::{Error, Result, RowAt, RowFault};
-use crate::pg::aggregate::RowCall;
-use crate::pg::array::{ArrayFault, ArrayReader};
-use crate::pg::number::NumberFault;
-use crate::pg::relation::{base_type, type_name};
-use crate::pg::sparse::{Beyond, Quick, SparseFault, SparseReader};
+use crate::pg::call::aggregate::RowCall;
+use crate::pg::catalog::relation::{base_type, type_name};
+use crate::pg::values::array::{ArrayFault, ArrayReader};
+use crate::pg::values::number::NumberFault;
+use crate::pg::values::sparse::{Beyond, Quick, SparseFault, SparseReader};
 use pgrx::pg_sys::Datum;
 use std::convert::Infallible;
 

@@ -7,7 +7,7 @@
 //! standardized, and the state of [`sgd::aggregate`].
 
 use crate::error::{Error, Result, RowFault};
-use crate::pg::varlena::MAX_BYTES;
+use crate::pg::values::varlena::MAX_BYTES;
 use sgd::aggregate::{self, StateError};
 use sgd::{EpochReport, Hyperparameters, ModelParameters, Schedule, Standardizer};
 

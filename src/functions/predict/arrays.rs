@@ -3,11 +3,11 @@
 use super::{Features, Tuple};
 use crate::error::{Error, Result};
 use crate::models::{FeatureKind, Model, Unseen};
-use crate::pg::aggregate::RowCall;
-use crate::pg::array::{ArrayFault, ArrayReader};
-use crate::pg::number::NumberFault;
-use crate::pg::relation::{base_type, type_name};
-use crate::pg::sparse::{Beyond, Quick, SparseFault, SparseReader};
+use crate::pg::call::aggregate::RowCall;
+use crate::pg::catalog::relation::{base_type, type_name};
+use crate::pg::values::array::{ArrayFault, ArrayReader};
+use crate::pg::values::number::NumberFault;
+use crate::pg::values::sparse::{Beyond, Quick, SparseFault, SparseReader};
 use pgrx::AnyArray;
 use pgrx::pg_sys::{Datum, Oid};
 use std::cell::Cell;

@@ -4,10 +4,10 @@ use super::arrays::refuse_categories;
 use super::{Features, Tuple};
 use crate::error::{Error, Result};
 use crate::models::Model;
-use crate::pg::aggregate::RowCall;
-use crate::pg::array::matrix_of_doubles;
+use crate::pg::call::aggregate::RowCall;
 use crate::pg::check_for_interrupts;
-use crate::pg::varlena::{Value, with_bytes};
+use crate::pg::values::array::matrix_of_doubles;
+use crate::pg::values::varlena::{Value, with_bytes};
 use toc::Operations;
 
 /// A compressed mini-batch, argument 1 of the call.

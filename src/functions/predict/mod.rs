@@ -7,9 +7,9 @@ mod row;
 
 use crate::error::{Error, OrRaise, Result};
 use crate::models::{self, Model};
-use crate::pg::aggregate::RowCall;
-use crate::pg::jsonb::Jsonb;
-use crate::pg::varlena::Value;
+use crate::pg::call::aggregate::RowCall;
+use crate::pg::values::jsonb::Jsonb;
+use crate::pg::values::varlena::Value;
 use arrays::{Dense, Sparse};
 use mini_batches::CompressedRow;
 use pgrx::prelude::*;

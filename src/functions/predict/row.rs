@@ -4,11 +4,11 @@ use super::arrays::{Names, number_fault, read_dense, read_sparse, sparse_reader}
 use super::{Features, Tuple};
 use crate::error::{Error, Result, excerpt};
 use crate::models::{Categories, ColumnKind, FeatureKind, Model, Unseen};
-use crate::pg::array::ArrayReader;
-use crate::pg::number::{NumberType, narrow};
-use crate::pg::record::{CategoryType, Record, RecordColumn, RecordValues};
-use crate::pg::relation::{base_type, type_name};
-use crate::pg::sparse::{SparseReader, is_index_array};
+use crate::pg::catalog::relation::{base_type, type_name};
+use crate::pg::values::array::ArrayReader;
+use crate::pg::values::number::{NumberType, narrow};
+use crate::pg::values::record::{CategoryType, Record, RecordColumn, RecordValues};
+use crate::pg::values::sparse::{SparseReader, is_index_array};
 use pgrx::AnyElement;
 use pgrx::pg_sys::Datum;
 use std::cell::RefCell;

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::operators::sgd::{Request, TrainArguments};
-use crate::pg::arguments::Arguments;
+use crate::pg::call::arguments::Arguments;
 use crate::pg::require_utf8;
 use pgrx::FromDatum;
 use serde_json::{Value, json};

@@ -2,8 +2,8 @@
 
 use super::sql::Reading;
 use crate::error::Result;
+use crate::pg::call::spi::{Connection, Sees};
 use crate::pg::random_seed;
-use crate::pg::spi::{Connection, Sees};
 use std::time::{Duration, Instant};
 
 /// A shuffled copy. It is gone after an ERROR, with all that the (sub)transaction did.

@@ -10,7 +10,7 @@ mod training;
 
 use crate::error::OrRaise;
 use crate::operators::sgd::EpochRow;
-use crate::pg::arguments::Call;
+use crate::pg::call::arguments::Call;
 use arguments::UdaRequest;
 use pgrx::prelude::*;
 

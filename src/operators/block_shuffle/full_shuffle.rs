@@ -5,9 +5,9 @@
 
 use super::pages::Pages;
 use crate::operators::FullShuffle;
-use crate::pg::custom_scan::Node;
-use crate::pg::sorter::{NumberedRows, SortSpace};
-use crate::pg::spool::Spool;
+use crate::pg::executor::custom_scan::Node;
+use crate::pg::tuples::sorter::{NumberedRows, SortSpace};
+use crate::pg::tuples::spool::Spool;
 use crate::pg::{check_for_interrupts, with_scans_from_the_start};
 use serde::{Deserialize, Serialize};
 use shuffle::SortKeys;
@@ -115,7 +115,7 @@ fn each_child_row(
     node: Node,
     rows: &mut NumberedRows,
     key: impl Fn(u64) -> i64,
-    mut take: impl FnMut(crate::pg::custom_scan::Slot),
+    mut take: impl FnMut(crate::pg::executor::custom_scan::Slot),
 ) {
     with_scans_from_the_start(|| {
         let mut number = 0;

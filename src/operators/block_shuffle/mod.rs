@@ -20,10 +20,10 @@ mod partitioned_pages;
 
 use super::{Decoder, FullShuffle, Shuffling};
 use crate::error::{OrRaise, Result};
-use crate::pg::custom_scan::{CustomScan, Flags, Methods, Node, Scan};
-use crate::pg::explain::Explain;
-use crate::pg::row::Layout;
-use crate::pg::toast::Toast;
+use crate::pg::executor::custom_scan::{CustomScan, Flags, Methods, Node, Scan};
+use crate::pg::executor::explain::Explain;
+use crate::pg::tuples::row::Layout;
+use crate::pg::tuples::toast::Toast;
 use crate::settings;
 use cache::{Arrived, Cache};
 pub use cache::{CacheMode, CachePlan};

@@ -3,10 +3,10 @@
 use super::BlockShuffle;
 use super::partitioned_pages::PartitionedPages;
 use crate::error::{Result, RowAt};
-use crate::pg::custom_scan::{Node, Scan};
-use crate::pg::heap::PageScan;
-use crate::pg::row::Layout;
-use crate::pg::spool::Spool;
+use crate::pg::executor::custom_scan::{Node, Scan};
+use crate::pg::tuples::heap::PageScan;
+use crate::pg::tuples::row::Layout;
+use crate::pg::tuples::spool::Spool;
 use crate::pg::{check_for_interrupts, with_scans_from_the_start};
 use std::ops::Range;
 

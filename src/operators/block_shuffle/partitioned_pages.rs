@@ -8,10 +8,10 @@ use super::BlockShuffle;
 use super::exec::HeapPage;
 use crate::error::{Error, Result, RowAt};
 use crate::operators::Decoder;
-use crate::pg::custom_scan::{Node, Scan};
-use crate::pg::heap::PageScan;
-use crate::pg::row::Layout;
-use crate::pg::toast::Toast;
+use crate::pg::executor::custom_scan::{Node, Scan};
+use crate::pg::tuples::heap::PageScan;
+use crate::pg::tuples::row::Layout;
+use crate::pg::tuples::toast::Toast;
 use std::ops::Range;
 use tuples::Batch;
 

@@ -6,10 +6,10 @@
 use super::Unseen;
 use super::rows::number_fault;
 use crate::error::{RowFault, excerpt};
-use crate::pg::distinct::Distinct;
-use crate::pg::number::{NumberType, narrow};
-use crate::pg::query::Column;
-use crate::pg::row::Row;
+use crate::pg::executor::query::Column;
+use crate::pg::tuples::row::Row;
+use crate::pg::values::distinct::Distinct;
+use crate::pg::values::number::{NumberType, narrow};
 use pgrx::pg_sys::Datum;
 use sgd::Standardizer;
 

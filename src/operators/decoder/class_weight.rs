@@ -1,9 +1,9 @@
 //! Weights of whole classes: balanced, so that each class counts the same in all, or given by label.
 
 use crate::error::{Error, Result, excerpt};
-use crate::pg::distinct::Distinct;
-use crate::pg::query::Column;
-use crate::pg::relation::type_name;
+use crate::pg::catalog::relation::type_name;
+use crate::pg::executor::query::Column;
+use crate::pg::values::distinct::Distinct;
 use pgrx::pg_sys::Datum;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

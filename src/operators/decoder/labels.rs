@@ -8,10 +8,10 @@
 
 use super::class_weight::{ClassWeight, ClassWeights};
 use crate::error::{Error, Result, RowFault, excerpt};
-use crate::pg::distinct::Distinct;
-use crate::pg::number::{NumberFault, NumberType, narrow};
-use crate::pg::query::Column;
-use crate::pg::relation::type_name;
+use crate::pg::catalog::relation::type_name;
+use crate::pg::executor::query::Column;
+use crate::pg::values::distinct::Distinct;
+use crate::pg::values::number::{NumberFault, NumberType, narrow};
 use pgrx::pg_sys::Datum;
 use serde::{Deserialize, Serialize};
 use sgd::ModelKind;

@@ -3,9 +3,9 @@
 use super::rows::FIRST_FEATURE;
 use super::{Decoder, MAX_WEIGHTS};
 use crate::error::{Error, Result, RowAt, RowFault};
-use crate::pg::array::{AnyArray, ArrayFault};
-use crate::pg::row::Row;
-use crate::pg::varlena::with_bytes;
+use crate::pg::tuples::row::Row;
+use crate::pg::values::array::{AnyArray, ArrayFault};
+use crate::pg::values::varlena::with_bytes;
 use std::rc::Rc;
 use tuples::{Batch, Matrix, MiniBatch};
 

@@ -5,11 +5,11 @@
 
 use super::rows::FIRST_FEATURE;
 use crate::error::{Error, Result, RowAt, RowFault};
-use crate::pg::distinct::Distinct;
-use crate::pg::number::NumberType;
-use crate::pg::query::Column;
-use crate::pg::relation::{base_type, type_name};
-use crate::pg::row::Row;
+use crate::pg::catalog::relation::{base_type, type_name};
+use crate::pg::executor::query::Column;
+use crate::pg::tuples::row::Row;
+use crate::pg::values::distinct::Distinct;
+use crate::pg::values::number::NumberType;
 use pgrx::pg_sys;
 use shuffle::{SortKeys, Strategy};
 

@@ -6,11 +6,11 @@ use super::row_groups::PartFault;
 use super::sparse::{self, SparseError};
 use super::{Decoder, Nulls};
 use crate::error::{Error, Result, RowAt, RowFault};
-use crate::pg::array::{ArrayFault, ArrayReader};
 use crate::pg::check_for_interrupts;
-use crate::pg::number::{NumberFault, NumberType, narrow};
-use crate::pg::row::Row;
-use crate::pg::uniform::{Destination, Run, Uniform};
+use crate::pg::tuples::fixed_layout::{Destination, Run, Uniform};
+use crate::pg::tuples::row::Row;
+use crate::pg::values::array::{ArrayFault, ArrayReader};
+use crate::pg::values::number::{NumberFault, NumberType, narrow};
 use pgrx::pg_sys::Datum;
 use tuples::{Batch, RowsMut};
 

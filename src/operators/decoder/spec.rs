@@ -10,11 +10,11 @@ use super::rows::{FIRST_FEATURE, Weight};
 use super::sparse::SparseColumns;
 use super::{Decoder, MAX_WEIGHTS, Nulls, Unseen};
 use crate::error::{Error, Result};
-use crate::pg::array::{AnyArray, ArrayReader};
-use crate::pg::number::NumberType;
-use crate::pg::query::Column;
-use crate::pg::relation::{base_type, is_compressed, is_enum, type_name};
-use crate::pg::sparse::is_index_array;
+use crate::pg::catalog::relation::{base_type, is_compressed, is_enum, type_name};
+use crate::pg::executor::query::Column;
+use crate::pg::values::array::{AnyArray, ArrayReader};
+use crate::pg::values::number::NumberType;
+use crate::pg::values::sparse::is_index_array;
 use pgrx::pg_sys;
 use sgd::{ModelKind, Standardizer};
 

@@ -8,7 +8,7 @@ use super::features::Features;
 use super::labels::FoundClasses;
 use super::{Decoder, DecoderSpec, Nulls};
 use crate::error::Result;
-use crate::pg::query::Column;
+use crate::pg::executor::query::Column;
 use serde::{Deserialize, Serialize};
 use sgd::{ModelKind, Scaler, Standardizer};
 

@@ -7,8 +7,8 @@
 use crate::error::{Error, Result};
 use crate::operators::Buffers;
 use crate::pg::check_for_interrupts;
-use crate::pg::meeting::AllGather;
-use crate::pg::progress;
+use crate::pg::process::all_gather::AllGather;
+use crate::pg::process::progress;
 use sgd::{Combine, Exchange, Trainer};
 use shuffle::{MAX_PROCESSES, RoundRobin};
 use std::ops::Range;

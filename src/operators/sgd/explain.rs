@@ -3,7 +3,7 @@
 use super::options::{By, Validation};
 use super::{Request, Training};
 use crate::operators::{ClassWeight, Features};
-use crate::pg::explain::Explain;
+use crate::pg::executor::explain::Explain;
 use sgd::{Hyperparameters, Optimizer, Schedule, Stopping};
 
 pub fn explain(training: &Training, explain: Explain) {

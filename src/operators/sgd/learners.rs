@@ -9,7 +9,7 @@ use super::validation::Judgement;
 use crate::error::{Error, Notice, Result};
 use crate::operators::MAX_WEIGHTS;
 use crate::pg::check_for_interrupts;
-use crate::pg::progress;
+use crate::pg::process::progress;
 use sgd::{Losses, ModelParameters, Trainer};
 use std::ops::Range;
 use std::time::Duration;

@@ -7,10 +7,10 @@
 use super::request::Request;
 use crate::error::{Error, Notice, Result};
 use crate::operators::Buffers;
-use crate::operators::remote::{LoadRequest, Task};
+use crate::operators::loader::{LoadRequest, Task};
 use crate::operators::tuple_shuffle::TupleShuffle;
-use crate::pg::parallel::{Unavailable, unavailable};
-use crate::pg::progress;
+use crate::pg::process::parallel::{Unavailable, unavailable};
+use crate::pg::process::progress;
 use shuffle::Strategy;
 use std::time::Duration;
 

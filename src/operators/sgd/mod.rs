@@ -18,9 +18,9 @@ mod validation;
 mod workers;
 
 use crate::error::OrRaise;
-use crate::pg::arguments::Arguments;
-use crate::pg::custom_scan::{CustomScan, Flags, Methods, Node};
-use crate::pg::explain::Explain;
+use crate::pg::call::arguments::Arguments;
+use crate::pg::executor::custom_scan::{CustomScan, Flags, Methods, Node};
+use crate::pg::executor::explain::Explain;
 pub use request::{Request, TrainArguments, check_features};
 pub use training::{EpochRow, Training, feature_kind};
 pub use workers::KIND as TRAINING_WORKERS;

@@ -7,7 +7,7 @@ use super::resume::Resume;
 use crate::error::{Error, Result};
 use crate::models;
 use crate::operators::{DecoderSpec, PartSpec, Shuffling};
-use crate::pg::arguments::Arguments;
+use crate::pg::call::arguments::Arguments;
 use crate::pg::require_utf8;
 use serde_json::{Map, Value, json};
 use sgd::ModelKind;

@@ -6,7 +6,7 @@
 
 use crate::error::Result;
 use crate::operators::Decoder;
-use crate::pg::temp_file::{TempFile, temp_file_limit};
+use crate::pg::tuples::temp_file::{TempFile, temp_file_limit};
 use std::ops::Range;
 use tuples::Batch;
 
