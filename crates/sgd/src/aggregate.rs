@@ -10,10 +10,10 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use bytemuck::{bytes_of, pod_read_unaligned, try_cast_slice, try_cast_slice_mut};
+use simd::Level;
 
-use crate::kernels::Level;
 use crate::reference::{self, TrainerState};
-use crate::{EpochReport, Hyperparameters, ModelKind, ModelParameters, Schedule};
+use crate::{EpochReport, Hyperparameters, ModelParameters};
 
 /// What is wrong with a state, or with what it should learn.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -21,7 +21,7 @@ pub enum StateError {
     /// The bytes or the text are no state, or one of another version.
     #[error("not a training state: {0}")]
     Corrupt(&'static str),
-    /// [`Schedule::Theorem1`] needs buffers, which an aggregate has not.
+    /// [`Schedule::Theorem1`](crate::Schedule::Theorem1) needs buffers, which an aggregate has not.
     #[error("schedule theorem1 needs buffers")]
     NoBuffers,
     /// Dense features of another number.
@@ -88,7 +88,7 @@ fn size_of_state(head: &TrainerState) -> Result<usize, StateError> {
 /// # Errors
 /// [`StateError::NoBuffers`], [`StateError::OutOfMemory`]; [`StateError::Corrupt`] if `outputs` does not fit the model.
 pub fn new(hyper: Hyperparameters, dim: usize, outputs: usize, sparse: bool) -> Result<Vec<u8>, StateError> {
-    if matches!(hyper.schedule, Schedule::Theorem1 { .. }) {
+    if hyper.schedule.averages() {
         return Err(StateError::NoBuffers);
     }
     let mut head = TrainerState::new(hyper, dim, outputs, sparse);
@@ -112,7 +112,7 @@ fn head_of(bytes: &[u8]) -> Result<TrainerState, StateError> {
     let head = bytes.get(..HEAD).ok_or(StateError::Corrupt("it is too short"))?;
     let head: TrainerState = pod_read_unaligned(head);
     head.check().map_err(StateError::Corrupt)?;
-    if matches!(head.hyperparameters().schedule, Schedule::Theorem1 { .. }) {
+    if head.hyperparameters().schedule.averages() {
         return Err(StateError::NoBuffers);
     }
     if size_of_state(&head) != Ok(bytes.len()) {
@@ -175,7 +175,7 @@ impl<'a> StateMut<'a> {
     /// # Errors
     /// [`StateError::Corrupt`], [`StateError::NoBuffers`]
     #[inline(always)]
-    pub fn of(bytes: &'a mut [u8]) -> Result<StateMut<'a>, StateError> {
+    pub fn from_bytes(bytes: &'a mut [u8]) -> Result<StateMut<'a>, StateError> {
         let head = head_of(bytes)?;
         let (stored_head, memory) = bytes.split_at_mut(HEAD);
         let memory = try_cast_slice_mut(memory).map_err(|_| UNALIGNED)?;
@@ -230,12 +230,7 @@ impl<'a> StateMut<'a> {
         if self.head.sparse() != sparse {
             return Err(StateError::OtherKind);
         }
-        let known = match self.head.kind() {
-            ModelKind::Logistic | ModelKind::Svm => label == 1.0 || label == -1.0,
-            ModelKind::Linear => label.is_finite(),
-            ModelKind::Mlp => unreachable!("no linear model"),
-            ModelKind::Softmax => label >= 0.0 && label < self.head.outputs as f32 && label.fract() == 0.0,
-        };
+        let known = self.head.kind().accepts_label(label, self.head.outputs);
         if known { Ok(()) } else { Err(StateError::Label(label)) }
     }
 
@@ -315,8 +310,8 @@ pub fn merge(a: &[u8], b: &[u8]) -> Result<Vec<u8>, StateError> {
     if head_of(&into)?.capacity < head_of(&from)?.capacity {
         into = grow(&into, head_of(&from)?.capacity as usize)?;
     }
-    let mut target = StateMut::of(&mut into)?;
-    let mut source = StateMut::of(&mut from)?;
+    let mut target = StateMut::from_bytes(&mut into)?;
+    let mut source = StateMut::from_bytes(&mut from)?;
     if target.tuples() == 0 {
         return Ok(from);
     }

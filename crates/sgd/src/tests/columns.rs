@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use tuples::Batch;
 
 use super::{Noise, noisy_batch};
-use crate::kernels::Level;
+use simd::Level;
 use crate::{Moments, Standardizer};
 
 /// Mean and population standard deviation of a column, in two passes.

@@ -122,10 +122,10 @@ pub(super) fn together(
         let mut reports = Vec::new();
         for _ in 0..epochs {
             trainer.begin_epoch();
-            trainer.begin_buffer_together(tuples, &own, 0..own.len(), &mut exchange).unwrap();
+            trainer.begin_buffer_synchronized(tuples, &own, 0..own.len(), &mut exchange).unwrap();
             if hyper.batch_size == 1 {
                 trainer.learn(&own, 0..own.len()).unwrap();
-                trainer.average_together(&shares, &mut exchange).unwrap();
+                trainer.average_synchronized(&shares, &mut exchange).unwrap();
             }
             for from in (0..tuples).step_by(hyper.batch_size as usize).filter(|_| hyper.batch_size > 1) {
                 let until = tuples.min(from + hyper.batch_size as usize);
@@ -135,9 +135,9 @@ pub(super) fn together(
                 let middle = (from_own + until_own) / 2;
                 trainer.learn(&own, from_own..middle).unwrap();
                 trainer.learn(&own, middle..until_own).unwrap();
-                trainer.step_together((until - from) as u32, &mut exchange).unwrap();
+                trainer.step_synchronized((until - from) as u32, &mut exchange).unwrap();
             }
-            trainer.count_together(&mut exchange).unwrap();
+            trainer.count_synchronized(&mut exchange).unwrap();
             reports.push(trainer.end_epoch().unwrap());
         }
         (trainer.model().unwrap(), reports)
@@ -301,10 +301,10 @@ fn a_model_that_diverges_in_one_process_diverges_in_all() {
             trainer.begin_epoch();
             trainer.learn(&own, 0..4).unwrap();
             match batch_size {
-                1 => trainer.average_together(&[4, 4], &mut exchange).unwrap(),
-                _ => trainer.step_together(8, &mut exchange).unwrap(),
+                1 => trainer.average_synchronized(&[4, 4], &mut exchange).unwrap(),
+                _ => trainer.step_synchronized(8, &mut exchange).unwrap(),
             }
-            trainer.count_together(&mut exchange).unwrap();
+            trainer.count_synchronized(&mut exchange).unwrap();
             trainer.end_epoch()
         };
         std::thread::scope(|scope| {

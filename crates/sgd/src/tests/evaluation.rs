@@ -1,8 +1,8 @@
 //! Decisions and evaluation.
 
 use super::{batch_of, noisy_batch};
-use crate::kernels::Level;
-use crate::loss::softplus;
+use simd::Level;
+use crate::math::softplus;
 use crate::{Evaluation, ModelKind, ModelParameters};
 
 fn model_of(weights: Vec<f32>, intercept: f32) -> ModelParameters {

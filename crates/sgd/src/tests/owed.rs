@@ -80,13 +80,13 @@ fn train(hyper: Hyperparameters, batch: &Batch, again: bool) -> Vec<f64> {
 fn aggregate(hyper: Hyperparameters, batch: &Batch) -> Vec<f64> {
     let mut bytes = aggregate::new(hyper, DIM, 1, false).unwrap();
     for _ in 0..EPOCHS {
-        let mut state = StateMut::of(&mut bytes).unwrap();
+        let mut state = StateMut::from_bytes(&mut bytes).unwrap();
         for i in 0..batch.len() {
             state.learn_dense(batch.label(i), batch.features(i), 1.0).unwrap();
         }
         state.finish_epoch().unwrap();
     }
-    StateMut::of(&mut bytes).unwrap().model().unwrap().weights.iter().map(|w| f64::from(*w)).collect()
+    StateMut::from_bytes(&mut bytes).unwrap().model().unwrap().weights.iter().map(|w| f64::from(*w)).collect()
 }
 
 fn length(w: &[f64]) -> f64 {

@@ -6,8 +6,8 @@ use tuples::Batch;
 
 use super::textbook::{dense, outputs_of, sparse, tuples};
 use super::{BINARY, Noise};
-use crate::kernels::Level;
-use crate::loss::{exp, ln};
+use simd::Level;
+use crate::math::{exp, ln};
 use crate::{Diverged, EpochReport, Hyperparameters, ModelKind, ModelParameters, Optimizer, Schedule, Trainer};
 
 const OPTIMIZERS: [Optimizer; 3] = [Optimizer::Sgd, Optimizer::MOMENTUM, Optimizer::ADAM];
