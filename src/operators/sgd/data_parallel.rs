@@ -102,19 +102,19 @@ impl Replica {
                 let own = 0..tuples[self.index];
                 trainer.begin_buffer(tuples.iter().copied().max().unwrap_or(0), batch, own.clone())?;
                 learn(trainer, batch, outputs, own)?;
-                trainer.average_together(&tuples, &mut self.ways)?;
+                trainer.average_synchronized(&tuples, &mut self.ways)?;
             } else {
                 let own = 0..tuples[self.index];
-                trainer.begin_buffer_together(tuples.iter().sum(), batch, own, &mut self.ways)?;
+                trainer.begin_buffer_synchronized(tuples.iter().sum(), batch, own, &mut self.ways)?;
                 self.mini_batches(trainer, batch, outputs, &tuples, &mut pending)?;
             }
             self.compute += start.elapsed();
             check(trainer)?;
         }
         if pending > 0 {
-            trainer.step_together(pending as u32, &mut self.ways)?;
+            trainer.step_synchronized(pending as u32, &mut self.ways)?;
         }
-        trainer.count_together(&mut self.ways)?;
+        trainer.count_synchronized(&mut self.ways)?;
         self.count(buffers)
     }
 
@@ -136,7 +136,7 @@ impl Replica {
             place += own;
             *pending += before - left;
             if *pending == self.batch_size {
-                trainer.step_together(*pending as u32, &mut self.ways)?;
+                trainer.step_synchronized(*pending as u32, &mut self.ways)?;
                 *pending = 0;
                 check_for_interrupts();
             }

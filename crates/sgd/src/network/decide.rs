@@ -3,6 +3,7 @@
 //! Guarantees: a tuple's decisions are the same bits whoever asks, one tuple at a time or a batch.
 
 use tuples::Matrix;
+use tuples::pause::Pauses;
 
 use super::products;
 use super::shape::Network;
@@ -22,7 +23,7 @@ pub(crate) enum Tuple<'a> {
 pub(crate) fn decide(network: &Network, model: &ParametersView<'_>, tuple: Tuple<'_>, out: &mut [f32]) {
     let (mut weights, mut intercepts) = (model.weights, model.intercepts);
     let (mut inputs_of_layer, mut outputs_of_layer) = (Vec::new(), Vec::new());
-    let layers = network.hidden.sizes().len() + 1;
+    let (layers, mut pauses) = (network.hidden.sizes().len() + 1, Pauses::default());
     for (i, (inputs, outputs)) in network.layers(model.dim, model.outputs).enumerate() {
         let (own, rest) = weights.split_at(inputs * outputs);
         let (own_intercepts, rest_intercepts) = intercepts.split_at(outputs);
@@ -33,7 +34,9 @@ pub(crate) fn decide(network: &Network, model: &ParametersView<'_>, tuple: Tuple
             _ => decision(weights, 0.0, &inputs_of_layer),
         };
         outputs_of_layer.clear();
-        outputs_of_layer.extend(own.chunks_exact(inputs).map(of_unit));
+        // a unit has its weights and an intercept
+        let units = own.chunks_exact(inputs).inspect(|_| pauses.after(inputs + 1));
+        outputs_of_layer.extend(units.map(of_unit));
         let activation = (i + 1 < layers).then_some(network.activation);
         Level::PORTABLE.run(Activate { activation, numbers: &mut outputs_of_layer, scale: 1.0, intercepts: own_intercepts });
         std::mem::swap(&mut inputs_of_layer, &mut outputs_of_layer);

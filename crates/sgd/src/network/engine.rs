@@ -148,7 +148,7 @@ impl NetworkEngine {
     }
 
     /// Adds the gradients of the waiting rows.
-    fn take_rows(&mut self) {
+    pub(super) fn take_rows(&mut self) {
         let empty = Rows::new(self.rows.is_sparse(), self.dim, self.level);
         let mut rows = std::mem::replace(&mut self.rows, empty);
         match (rows.indices(), &mut self.touched) {

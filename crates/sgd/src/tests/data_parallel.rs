@@ -77,7 +77,7 @@ struct Tuples {
 }
 
 impl Tuples {
-    fn of(batch: &Batch) -> Tuples {
+    fn new(batch: &Batch) -> Tuples {
         let row = |i: usize| match batch.is_sparse() {
             true => (batch.label(i), batch.sparse_row(i).0.to_vec(), batch.sparse_row(i).1.to_vec()),
             false => (batch.label(i), Vec::new(), batch.features(i).to_vec()),
@@ -110,7 +110,7 @@ pub(super) fn together(
     processes: usize,
     epochs: u32,
 ) -> Vec<(ModelParameters, Vec<EpochReport>)> {
-    let (shared, all) = (&Shared::new(processes), &Tuples::of(batch));
+    let (shared, all) = (&Shared::new(processes), &Tuples::new(batch));
     let run = |index: usize| {
         let own = all.share(index, processes);
         let mut exchange = Thread { shared, index };
@@ -172,7 +172,7 @@ fn hyper(kind: ModelKind, batch_size: u32) -> Hyperparameters {
 
 /// Tuples of several classes, or with any numbers as labels.
 fn labelled(kind: ModelKind, mut batch: Batch, seed: u64) -> Batch {
-    let mut noise = Noise(seed);
+    let mut noise = Noise::new(seed);
     for i in 0..batch.len() {
         let label = match kind {
             ModelKind::Mlp => unreachable!("no linear model"),
@@ -186,7 +186,7 @@ fn labelled(kind: ModelKind, mut batch: Batch, seed: u64) -> Batch {
 }
 
 fn sparse_batch(dim: usize, n: usize, seed: u64) -> Batch {
-    let mut noise = Noise(seed);
+    let mut noise = Noise::new(seed);
     let rows: Vec<(f32, Vec<f32>)> = (0..n)
         .map(|_| {
             let features = (0..dim).map(|_| noise.next()).map(|x| if x.abs() < 0.6 { 0.0 } else { x }).collect();
@@ -244,7 +244,7 @@ proptest! {
         let mut mean = ModelParameters { dim: 19, outputs, weights: vec![0.0; 19 * outputs], intercepts: vec![0.0; outputs], network: None };
         let mut tuples = 0;
         for index in 0..processes {
-            let mut own = Tuples::of(&batch).share(index, processes);
+            let mut own = Tuples::new(&batch).share(index, processes);
             if sparse {
                 own.set_dim(19);
             }
@@ -293,7 +293,7 @@ fn a_model_that_diverges_in_one_process_diverges_in_all() {
     batch.features_mut(first).fill(3e38);
     for batch_size in [1, 8] {
         let hyper = Hyperparameters { learning_rate: 10.0, ..hyper(ModelKind::Linear, batch_size) };
-        let (shared, all) = (&Shared::new(2), &Tuples::of(&batch));
+        let (shared, all) = (&Shared::new(2), &Tuples::new(&batch));
         let run = |index: usize| {
             let own = all.share(index, 2);
             let mut exchange = Thread { shared, index };

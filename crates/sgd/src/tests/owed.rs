@@ -14,7 +14,7 @@ const DIM: usize = 4;
 /// Features that a hyperplane separates: weights grow beyond 2, of which f32 cannot take 1e-7.
 fn tuples(n: usize) -> Batch {
     let mut batch = Batch::new(DIM);
-    let mut noise = Noise(21);
+    let mut noise = Noise::new(21);
     for _ in 0..n {
         let row: Vec<f32> = (0..DIM).map(|_| noise.next()).collect();
         let z: f32 = row.iter().enumerate().map(|(j, x)| x * (j as f32 - 1.2)).sum();

@@ -136,7 +136,7 @@ proptest! {
 
 /// Tuples of which each feature is in few, with long gaps in between.
 fn rare(n: usize, dim: usize) -> (Batch, Batch) {
-    let mut noise = Noise(21);
+    let mut noise = Noise::new(21);
     let (mut dense, mut sparse) = (Batch::dense(dim), Batch::sparse());
     for i in 0..n {
         let y = if noise.next() > 0.0 { 1.0 } else { -1.0 };
