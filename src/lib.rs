@@ -12,6 +12,7 @@ mod error;
 mod functions;
 mod models;
 mod operators;
+mod options;
 mod pg;
 mod settings;
 

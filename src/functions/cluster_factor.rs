@@ -3,7 +3,8 @@
 use crate::error::{Error, OrRaise, Result};
 use crate::operators::preparation::prepare;
 use crate::operators::sgd::check_features;
-use crate::operators::{Buffers, DecoderSpec, Shuffling, Source};
+use crate::operators::{Buffers, DecoderSpec, Source};
+use crate::options::shuffling::Shuffling;
 use crate::pg::call::arguments::{Arguments, Call};
 use crate::pg::executor::custom_scan::Flags;
 use crate::pg::executor::query::Running;

@@ -2,9 +2,12 @@
 
 use crate::error::{Error, OrRaise, Result};
 use crate::models::extension_lock::keep_extension;
+use crate::operators::Source;
 use crate::operators::mini_batches::{BatchSpec, MiniBatches};
 use crate::operators::sgd::check_features;
-use crate::operators::{MAX_WEIGHTS, Nulls, Shuffling, Source};
+use crate::options::limits::MAX_WEIGHTS;
+use crate::options::rows::Nulls;
+use crate::options::shuffling::Shuffling;
 use crate::pg::call::arguments::{Arguments, Call};
 use crate::pg::call::spi::{Connection, Sees};
 use crate::pg::catalog::new_table::NewName;

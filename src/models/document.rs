@@ -1,10 +1,12 @@
 //! The JSON form of a model, docs/model-format.md: written, and read from whoever gives it, who is trusted with nothing.
 
+use super::NewModel;
 use super::features::FeatureKind;
 use super::model::{Model, as_numbers};
-use super::{NewModel, Unseen};
 use crate::error::{Error, Result, excerpt};
 use crate::models::table::{Key, ModelTable};
+use crate::options::limits::check_name;
+use crate::options::rows::Unseen;
 use crate::pg::catalog::relation::{existing_base_type, qualified_type_name};
 use crate::pg::check_for_interrupts;
 use crate::pg::values::jsonb::{self, Unreadable};
@@ -159,7 +161,7 @@ impl ModelDocument {
     /// Those of [`super::store`], and [`Error::InvalidArgument`] for a name that cannot be.
     pub fn store(self, name: Option<&str>) -> Result<i64> {
         let name = name.or(self.name.as_deref());
-        name.map_or(Ok(()), super::check_name)?;
+        name.map_or(Ok(()), check_name)?;
         super::check_can_store("corgipile_import()", name)?;
         super::store(NewModel {
             name,

@@ -1,8 +1,10 @@
 //! The tuples of a running query, as whoever learns from them wants them.
 
+use super::block_shuffle::FullShuffleCost;
+use super::decoder::Decoder;
 use super::loader::{LoadRequest, Next, Remote};
+use super::preparation;
 use super::tuple_shuffle::TupleShuffle;
-use super::{Decoder, FullShuffle, preparation};
 use crate::error::{Error, Result};
 use crate::pg::check_for_interrupts;
 use crate::pg::executor::custom_scan::Scan;
@@ -51,7 +53,7 @@ impl Buffers {
     }
 
     /// What the full shuffle for the epoch under way has cost; None if the strategy makes none.
-    pub fn full_shuffle(&self) -> Option<FullShuffle> {
+    pub fn full_shuffle(&self) -> Option<FullShuffleCost> {
         if let Some(remote) = &self.remote {
             return remote.full_shuffle();
         }

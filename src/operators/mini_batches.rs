@@ -3,9 +3,13 @@
 //! Features are read as doubles: what is compressed is what is there, and not what a learner makes of it.
 
 use super::decoder::column;
+use super::plan::shuffled;
+use super::source::Source;
 use super::tuple_shuffle::TupleShuffle;
-use super::{Nulls, Shuffling, Source};
 use crate::error::{Error, Result, RowAt, RowFault};
+use crate::options::limits::MAX_WEIGHTS;
+use crate::options::rows::Nulls;
+use crate::options::shuffling::Shuffling;
 use crate::pg::catalog::relation::{base_type, has_places, may_read_places, quote_identifier, row_at, type_name};
 use crate::pg::check_for_interrupts;
 use crate::pg::executor::custom_scan::Flags;
@@ -67,7 +71,7 @@ pub struct MiniBatches {
 const FIRST_EPOCH: u64 = 1;
 
 /// Most dimensions that sparse features may have.
-const MAX_DIMENSIONS: usize = super::MAX_WEIGHTS;
+const MAX_DIMENSIONS: usize = MAX_WEIGHTS;
 
 const FEATURES: &str =
     "Compressed features are one array of numbers, an array of indices and one of values, or columns of numbers.";
@@ -111,7 +115,7 @@ impl MiniBatches {
             wanted.extend(["tableoid", "ctid"].map(str::to_owned));
         }
         let query = source.read(&wanted.join(", "))?;
-        let query = Running::start(shuffling.plan(query), snapshot, 0, Flags::NONE);
+        let query = Running::start(shuffled(query, shuffling), snapshot, 0, Flags::NONE);
         Ok(MiniBatches {
             query,
             dim: match &kind {

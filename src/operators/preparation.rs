@@ -4,7 +4,8 @@
 //! It finds the classes of a softmax model or a network and how many rows each has, the categories of columns of text, and, if asked,
 //! mean and deviation of the features, all in one. Without any of these there is no such pass.
 
-use super::{Buffers, Features, HELD_OUT};
+use super::buffers::Buffers;
+use super::decoder::{FeatureColumns, HELD_OUT};
 use crate::error::{Error, Result};
 use crate::pg::check_for_interrupts;
 use sgd::{Moments, Standardizer};
@@ -54,9 +55,9 @@ fn leave_held_out(batch: &mut Batch) {
 }
 
 /// Sparse features keep their zeros: they are divided by their deviation, but not centred.
-fn scaling(moments: &Moments, features: &Features) -> Standardizer {
+fn scaling(moments: &Moments, features: &FeatureColumns) -> Standardizer {
     let mut standardizer = moments.finish();
-    if matches!(features, Features::Sparse(_)) {
+    if matches!(features, FeatureColumns::Sparse(_)) {
         standardizer.mean.fill(0.0);
     }
     standardizer

@@ -2,9 +2,10 @@
 //!
 //! A thin node over a query of its own, TupleShuffle over BlockShuffle. Rescanned, it gives the same order again.
 
+use super::source::Source;
 use super::tuple_shuffle::TupleShuffle;
-use super::{Shuffling, Source};
 use crate::error::{Error, OrRaise, Result};
+use crate::options::shuffling::Shuffling;
 use crate::pg::call::arguments::Arguments;
 use crate::pg::catalog::relation::Relation;
 use crate::pg::executor::custom_scan::{CustomScan, Flags, Methods, Node, Slot};

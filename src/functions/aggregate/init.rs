@@ -2,8 +2,9 @@
 
 use super::state::New;
 use crate::error::{Error, Result};
+use crate::operators::MAX_CLASSES;
 use crate::operators::sgd::{Request, TrainArguments};
-use crate::operators::{MAX_CLASSES, Nulls};
+use crate::options::rows::Nulls;
 use crate::pg::call::arguments::Arguments;
 use sgd::ModelKind;
 
@@ -30,7 +31,7 @@ pub fn of_call(arguments: &Arguments) -> Result<Vec<u8>> {
         workers: Some(1),
         ..TrainArguments::default()
     }
-    .validate()?;
+    .validate(None)?;
     check(&request)?;
     let dimensions: i32 = arguments.get(1).ok_or(Error::NullArgument("dimensions"))?;
     if dimensions < 1 {

@@ -1,6 +1,7 @@
 //! EXPLAIN.
 
-use super::{BlockShuffle, CacheMode, pages_of};
+use super::{BlockShuffle, pages_of};
+use crate::options::cache::CacheMode;
 use crate::pg::executor::custom_scan::Node;
 use crate::pg::executor::explain::Explain;
 

@@ -4,7 +4,6 @@
 //! sorted anew for the next epoch from whatever order it has, and the source is read once.
 
 use super::pages::Pages;
-use crate::operators::FullShuffle;
 use crate::pg::executor::custom_scan::Node;
 use crate::pg::tuples::sorter::{NumberedRows, SortSpace};
 use crate::pg::tuples::spool::Spool;
@@ -13,10 +12,19 @@ use serde::{Deserialize, Serialize};
 use shuffle::SortKeys;
 use std::time::{Duration, Instant};
 
+/// What a full shuffle has cost that was made for the epoch under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FullShuffleCost {
+    /// to read the source, or the copy before, to sort it and to write the copy; 0 if the copy serves this epoch, too
+    pub time: Duration,
+    /// of the copy
+    pub bytes: u64,
+}
+
 /// What copies cost.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Costs {
-    cost: FullShuffle,
+    cost: FullShuffleCost,
     total: Duration,
     space: Option<SortSpace>,
 }
@@ -60,8 +68,8 @@ impl Copies {
     }
 
     /// What the copy for the epoch under way has cost.
-    pub fn cost(&self) -> FullShuffle {
-        FullShuffle { time: self.epoch, bytes: self.bytes }
+    pub fn cost(&self) -> FullShuffleCost {
+        FullShuffleCost { time: self.epoch, bytes: self.bytes }
     }
 
     /// The time that all copies took.

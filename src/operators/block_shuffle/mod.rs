@@ -18,16 +18,17 @@ mod full_shuffle;
 mod pages;
 mod partitioned_pages;
 
-use super::{Decoder, FullShuffle, Shuffling};
+use super::decoder::Decoder;
 use crate::error::{OrRaise, Result};
+use crate::options::shuffling::Shuffling;
 use crate::pg::executor::custom_scan::{CustomScan, Flags, Methods, Node, Scan};
 use crate::pg::executor::explain::Explain;
 use crate::pg::tuples::row::Layout;
 use crate::pg::tuples::toast::Toast;
 use crate::settings;
 use cache::{Arrived, Cache};
-pub use cache::{CacheMode, CachePlan};
 pub use exec::Limits;
+pub use full_shuffle::FullShuffleCost;
 use full_shuffle::{Copies, Costs};
 use pages::Pages;
 use serde::{Deserialize, Serialize};
@@ -349,7 +350,7 @@ impl BlockShuffle {
     }
 
     /// What the full shuffle for the epoch under way has cost; None if the strategy makes none.
-    pub fn full_shuffle(&self) -> Option<FullShuffle> {
+    pub fn full_shuffle(&self) -> Option<FullShuffleCost> {
         self.shuffling.strategy.sorts().then(|| self.copies.cost())
     }
 

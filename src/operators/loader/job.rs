@@ -1,7 +1,9 @@
 //! What leader and worker tell each other about a source, as JSON.
 
 use crate::error::Result;
-use crate::operators::{Counts, Decoder, DecoderState, FullShuffle, OwnedSpec, tuple_shuffle};
+use crate::operators::block_shuffle::FullShuffleCost;
+use crate::operators::decoder::{Counts, Decoder, DecoderState, OwnedSpec};
+use crate::operators::tuple_shuffle;
 use serde::{Deserialize, Serialize};
 use shuffle::Geometry;
 
@@ -78,7 +80,7 @@ pub struct Progress {
     pub counts: Counts,
     /// in the rows, if the leader cannot know yet
     pub found: Option<DecoderState>,
-    pub full_shuffle: Option<FullShuffle>,
+    pub full_shuffle: Option<FullShuffleCost>,
     /// pages, pages per block, blocks, blocks in the buffer
     geometry: [u32; 4],
 }
@@ -87,7 +89,7 @@ impl Progress {
     pub fn new(
         counts: Counts,
         found: Option<DecoderState>,
-        full_shuffle: Option<FullShuffle>,
+        full_shuffle: Option<FullShuffleCost>,
         geometry: Geometry,
     ) -> Progress {
         let Geometry { pages, pages_per_block, blocks, buffer_blocks } = geometry;

@@ -8,8 +8,9 @@ mod double_buffer;
 mod job;
 mod worker;
 
+use super::block_shuffle::FullShuffleCost;
+use super::decoder::Decoder;
 use super::tuple_shuffle::{self, TupleShuffle};
-use super::{Decoder, FullShuffle};
 use crate::error::{Error, Result};
 use crate::operators::loader::double_buffer::{Event, Leader};
 use crate::pg::executor::query::Running;
@@ -62,7 +63,7 @@ impl Remote {
     }
 
     /// What the full shuffle for the epoch has cost.
-    pub fn full_shuffle(&self) -> Option<FullShuffle> {
+    pub fn full_shuffle(&self) -> Option<FullShuffleCost> {
         self.progress.full_shuffle
     }
 

@@ -82,6 +82,6 @@ fn load(buffers: &mut Buffers, job: &LoadRequest, slots: &mut Slots) -> Result<O
 
 fn progress(buffers: &Buffers, found: bool) -> Progress {
     let decoder = &buffers.decoder;
-    let found = found.then(|| decoder.found());
+    let found = found.then(|| decoder.state());
     Progress::new(decoder.counts(), found, buffers.full_shuffle(), buffers.geometry())
 }

@@ -4,7 +4,8 @@
 //! pages: each part of a buffer is shuffled by itself, by the stream that such a buffer would have.
 
 use crate::error::{Error, Result};
-use crate::operators::{HELD_OUT, Shuffling};
+use crate::operators::decoder::HELD_OUT;
+use crate::options::shuffling::Shuffling;
 use shuffle::{Strategy, shuffle_tuples};
 use std::ops::Range;
 use tuples::Batch;

@@ -1,16 +1,16 @@
 //! The models that learn from the same tuples, side by side: one, or one for each point of a grid, for each group.
 
 use super::data_parallel::learn;
+use super::epoch_row::EpochRow;
 use super::grid::Point;
 use super::options::Keep;
 use super::request::Request;
-use super::training::{EpochRow, check_network};
 use super::validation::Judgement;
 use crate::error::{Error, Notice, Result};
-use crate::operators::MAX_WEIGHTS;
+use crate::options::limits::MAX_WEIGHTS;
 use crate::pg::check_for_interrupts;
 use crate::pg::process::progress;
-use sgd::{Losses, ModelParameters, Trainer};
+use sgd::{Hyperparameters, Losses, ModelParameters, Trainer};
 use std::ops::Range;
 use std::time::Duration;
 use tuples::Batch;
@@ -98,7 +98,7 @@ impl Learners {
     }
 
     /// Learns from the tuples of a group that stand at these places of the batch's order. `new` makes the trainer of a
-    /// point, in its epoch.
+    /// point, in its epoch, and gives the losses of the epochs before.
     ///
     /// # Errors
     /// Those of `new`, [`Error::Diverged`], [`Error::OutOfMemory`], [`Error::TooManyModels`],
@@ -109,7 +109,7 @@ impl Learners {
         outputs: usize,
         batch: &Batch,
         (group, places): (usize, Range<usize>),
-        new: impl Fn(&Point) -> Result<Trainer>,
+        new: impl Fn(&Point) -> Result<(Trainer, Losses)>,
     ) -> Result<()> {
         let is_new = self.groups.get(group).is_none_or(Vec::is_empty);
         // before there is any memory for them, and again as sparse rows get longer
@@ -132,11 +132,8 @@ impl Learners {
             self.to_come = self.to_come.saturating_add(of_group);
             check_history(self.to_come)?;
             for (i, point) in request.points.iter().enumerate() {
-                let mut learner = Learner::new(group, i, new(point)?);
-                if let Some(resume) = &request.resume {
-                    learner.losses = resume.losses;
-                }
-                self.add(learner);
+                let (trainer, losses) = new(point)?;
+                self.add(Learner { losses, ..Learner::new(group, i, trainer) });
                 check_for_interrupts();
             }
         }
@@ -302,5 +299,16 @@ impl Learner {
             Some(best) => Ok(best),
             None => Ok(self.trainer.model()?),
         }
+    }
+}
+
+/// Checks whether a network of so many features can be stored.
+///
+/// # Errors
+/// [`Error::NetworkTooLarge`]
+pub fn check_network(hyper: &Hyperparameters, dim: usize, classes: usize) -> Result<()> {
+    match hyper.design.map(|design| design.weights(dim, classes)) {
+        Some(weights) if weights > MAX_WEIGHTS => Err(Error::NetworkTooLarge { dim, weights }),
+        _ => Ok(()),
     }
 }

@@ -5,40 +5,15 @@
 //! measured, unless the user has decided.
 
 use super::request::Request;
-use crate::error::{Error, Notice, Result};
-use crate::operators::Buffers;
+use crate::error::Notice;
+use crate::operators::buffers::Buffers;
 use crate::operators::loader::{LoadRequest, Task};
 use crate::operators::tuple_shuffle::TupleShuffle;
+use crate::options::loader::Loader;
 use crate::pg::process::parallel::{Unavailable, unavailable};
 use crate::pg::process::progress;
 use shuffle::Strategy;
 use std::time::Duration;
-
-/// Argument `loader`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Loader {
-    #[default]
-    Auto,
-    Worker,
-    InProcess,
-}
-
-impl Loader {
-    const ALL: [(&'static str, Loader); 3] =
-        [("auto", Loader::Auto), ("worker", Loader::Worker), ("in_process", Loader::InProcess)];
-
-    /// The loader with this name.
-    ///
-    /// # Errors
-    /// [`Error::Unknown`]
-    pub fn parse(name: String) -> Result<Loader> {
-        let found = Loader::ALL.iter().find(|(known, _)| *known == name).map(|(_, loader)| *loader);
-        found.ok_or_else(|| {
-            let known = Loader::ALL.map(|(known, _)| known).join(", ");
-            Error::Unknown { what: "loaders", given: name, known }
-        })
-    }
-}
 
 /// What an epoch took in process.
 pub struct EpochTiming {
@@ -79,7 +54,7 @@ impl Loading {
         let loader = request.loader;
         let unfit = match request.shuffling.strategy {
             _ if request.workers > 1 => Some("each of several processes loads its own"),
-            _ if !request.parts.is_empty() => Some("the rows fall into groups or a validation part"),
+            _ if !request.row_groups.is_empty() => Some("the rows fall into groups or a validation part"),
             _ if buffers.decoder.has_mini_batches() => Some("the rows are compressed"),
             Strategy::SlidingWindow | Strategy::Mrs => Some("the strategy keeps tuples in the buffer"),
             _ => None,
@@ -113,7 +88,7 @@ impl Loading {
         if self.refused.is_none() {
             let task = match resume {
                 Some(epochs) => {
-                    Task::FromStart { epoch: u64::from(epochs) + 1, found: Some(Box::new(buffers.decoder.found())) }
+                    Task::FromStart { epoch: u64::from(epochs) + 1, found: Some(Box::new(buffers.decoder.state())) }
                 }
                 None if prepares => Task::Prepare { standardize },
                 None => Task::FromStart { epoch: 1, found: None },
@@ -145,7 +120,7 @@ impl Loading {
             }
             Some(_) if !took.is_worth_a_worker(epochs) => Some(Unavailable::Borrowed("a worker would not pay")),
             Some(pages) => {
-                let found = Some(Box::new(buffers.decoder.found()));
+                let found = Some(Box::new(buffers.decoder.state()));
                 self.start(buffers, Task::Resume { epoch: u64::from(epoch) + 1, pages, found });
                 if self.refused.is_none() {
                     top.with(|scan, node| scan.forget(node));

@@ -4,7 +4,9 @@
 //! option that is silently ignored costs its user a night of training.
 
 use crate::error::{Error, Result};
-use crate::operators::{CacheMode, ClassWeight, Features, HoldOut, Nulls, Unseen};
+use crate::options::cache::CacheMode;
+use crate::options::limits::MAX_WEIGHTS;
+use crate::options::rows::{ClassWeight, HoldOut, Nulls, Unseen};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sgd::{Activation, Design, Hidden, Hyperparameters, ModelKind, Optimizer, Output, Schedule, Stopping};
@@ -112,7 +114,7 @@ pub const KNOWN: [&str; 31] = [
 const MAX_BATCH_SIZE: u64 = 1_000_000;
 
 /// Units of a layer: with more, not even one feature would make a model that can be stored.
-const MAX_UNITS: u32 = crate::operators::MAX_WEIGHTS as u32;
+const MAX_UNITS: u32 = MAX_WEIGHTS as u32;
 
 impl Options {
     /// Reads `options` for a model of this kind, together with the argument `learning_rate`.
@@ -161,7 +163,7 @@ impl Options {
             weight: keys.take("weight", "the name of a column", |v| v.as_str().map(str::to_owned))?,
             class_weight: keys.take("class_weight", CLASS_WEIGHT, class_weight)?,
             index_base: keys.integer("index_base", 0, 1)?.map(|base| base as u32),
-            dimensions: keys.integer("dimensions", 1, crate::operators::MAX_WEIGHTS as u64)?.map(|d| d as usize),
+            dimensions: keys.integer("dimensions", 1, MAX_WEIGHTS as u64)?.map(|d| d as usize),
             unseen: keys.take("unseen", "\"error\" or \"zero\"", read)?,
             cache: keys.take("cache", "\"auto\", \"on\" or \"off\"", read)?,
             validation: validation(&mut keys)?,
@@ -170,33 +172,6 @@ impl Options {
             notice: keys.take("notice", "true or false", Value::as_bool)?.unwrap_or_default(),
         };
         Ok((options, hyperparameters))
-    }
-
-    /// Checks the options that apply to some kinds of features only.
-    ///
-    /// # Errors
-    /// [`Error::InvalidOption`]
-    pub fn check_features(&self, features: &Features) -> Result<()> {
-        let sparse = matches!(features, Features::Sparse(_));
-        let only_sparse = "applies only to sparse features: an array of indices and an array of values";
-        if self.index_base.is_some() && !sparse {
-            return Err(invalid("index_base", only_sparse));
-        }
-        if self.dimensions.is_some() && !sparse {
-            return Err(invalid("dimensions", only_sparse));
-        }
-        if matches!(features, Features::Compressed(_)) {
-            if self.standardize {
-                return Err(Error::NotOnCompressed("the option standardize"));
-            }
-            if self.has_batch_size {
-                return Err(Error::NotOnCompressed("the option batch_size"));
-            }
-        }
-        if self.unseen.is_some() && !sparse && !matches!(features, Features::Mixed(_)) {
-            return Err(invalid("unseen", "applies only to categories and to sparse features"));
-        }
-        Ok(())
     }
 
     /// Adds what differs from no options to the record of a training.

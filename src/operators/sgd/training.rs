@@ -1,27 +1,32 @@
 //! Training, from the first look at the source to the stored model.
 
+use super::epoch_row::EpochRow;
+use super::features::{check_options, feature_kind};
 use super::group_order::GroupOrder;
-use super::learners::{Learner, Learners};
+use super::learners::{Learner, Learners, check_network};
 use super::loading::{EpochTiming, Loading};
-use super::request::Request;
-use super::resume::{self, refuse};
+use super::request::{Request, TrainArguments};
+use super::resume::{self, Resume, refuse};
 use super::validation::{HeldOut, Judgement, Judges};
 use super::workers::WorkerGroup;
 use crate::error::{Error, Notice, Result};
-use crate::models::{self, Categories, ColumnKind, FeatureKind, NewModel};
+use crate::models::{self, NewModel};
+use crate::operators::buffers::Buffers;
+use crate::operators::decoder::{DecoderSpec, OwnedSpec, RowGroups};
 use crate::operators::loader::LoadRequest;
-use crate::operators::{Buffers, CachePlan, Features, MAX_WEIGHTS, OwnedSpec, RowGroups, Shuffling, Source};
+use crate::operators::source::Source;
+use crate::options::cache::CachePlan;
+use crate::options::shuffling::Shuffling;
 use crate::pg::catalog::relation::base_type;
 use crate::pg::check_for_interrupts;
 use crate::pg::executor::custom_scan::Flags;
 use crate::pg::executor::query::{Column, Running};
 use crate::pg::process::progress::{self, Progress};
 use crate::pg::values::array::AnyArray;
-use pgrx::{IntoDatum, JsonB, pg_sys};
-use serde::Serialize;
+use pgrx::pg_sys;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use sgd::{EpochReport, Hyperparameters, Trainer};
+use sgd::{Hyperparameters, Losses, ModelKind, Trainer};
 use shuffle::Geometry;
 use std::borrow::Cow;
 use std::ffi::c_int;
@@ -29,94 +34,11 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tuples::{Batch, TupleSource};
 
-/// One epoch, as corgipile_train() returns it and as it is kept with the model.
-#[derive(Debug, Clone, Serialize)]
-pub struct EpochRow {
-    #[serde(skip)]
-    pub model_id: i64,
-    pub epoch: i32,
-    pub loss: f64,
-    /// None for a model without classes
-    pub accuracy: Option<f64>,
-    pub learning_rate: f64,
-    pub tuples: i64,
-    /// without those of a full shuffle before the epoch
-    pub seconds: f64,
-    /// None for a model with classes
-    pub r2: Option<f64>,
-    /// time for a full shuffle before the epoch
-    pub shuffle_seconds: f64,
-    /// of the rows that are held out, by the model at the end of the epoch; None if none are
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub validation_loss: Option<f64>,
-    /// accuracy, or R²
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub validation_score: Option<f64>,
-    /// what the grid says of the model, as JSON
-    #[serde(skip)]
-    pub grid_point: Option<Rc<str>>,
-    /// the group that the model is of
-    #[serde(skip)]
-    pub group_value: Option<Rc<str>>,
-}
-
-impl EpochRow {
-    /// Columns of the result of corgipile_train().
-    pub const COLUMNS: usize = 12;
-
-    /// An epoch that took so long, without the full shuffle before it; the model is still to be stored.
-    pub fn new(report: EpochReport, elapsed: Duration, shuffle: Duration) -> EpochRow {
-        EpochRow {
-            model_id: 0,
-            epoch: report.epoch as i32,
-            loss: report.loss,
-            accuracy: report.accuracy,
-            learning_rate: report.learning_rate,
-            tuples: report.tuples as i64,
-            seconds: elapsed.as_secs_f64(),
-            r2: report.r2,
-            shuffle_seconds: shuffle.as_secs_f64(),
-            validation_loss: None,
-            validation_score: None,
-            grid_point: None,
-            group_value: None,
-        }
-    }
-
-    /// Loss and score, for a message.
-    pub fn figures(&self) -> String {
-        let figure = |name: &str, value: Option<f64>| value.map(|value| format!(", {name} {value:.6}"));
-        let more = [
-            figure("accuracy", self.accuracy),
-            figure("R2", self.r2),
-            figure("validation loss", self.validation_loss),
-            figure("validation score", self.validation_score),
-        ];
-        format!("loss {:.6}{}", self.loss, more.into_iter().flatten().collect::<String>())
-    }
-
-    /// The row as its columns.
-    pub fn values(&self) -> [Option<pg_sys::Datum>; EpochRow::COLUMNS] {
-        [
-            self.model_id.into_datum(),
-            self.epoch.into_datum(),
-            self.loss.into_datum(),
-            self.accuracy.into_datum(),
-            self.learning_rate.into_datum(),
-            self.tuples.into_datum(),
-            self.seconds.into_datum(),
-            self.r2.into_datum(),
-            self.validation_loss.into_datum(),
-            self.validation_score.into_datum(),
-            self.grid_point.as_deref().and_then(json_datum),
-            self.group_value.as_deref().into_datum(),
-        ]
-    }
-}
-
 /// A training: opened, run once, closed.
 pub struct Training {
     pub(super) request: Request,
+    /// the training that is continued
+    resume: Option<Resume>,
     pub(super) features: Vec<String>,
     /// of the source
     pub(super) columns: Vec<Column>,
@@ -163,13 +85,26 @@ impl Training {
     ///
     /// # Errors
     /// Whatever can be wrong with the source; see [`Source`].
-    pub fn open(mut request: Request, snapshot: pg_sys::Snapshot, instrument: c_int, flags: Flags) -> Result<Training> {
+    pub fn open(
+        mut arguments: TrainArguments,
+        snapshot: pg_sys::Snapshot,
+        instrument: c_int,
+        flags: Flags,
+    ) -> Result<Training> {
+        let resume = match arguments.warm_start.take() {
+            Some(model) => Some(Resume::new(&model, &mut arguments)?),
+            None => None,
+        };
+        let mut request = arguments.validate(resume.as_ref().map(Resume::warm_start))?;
+        if request.kind == ModelKind::Mlp {
+            models::check_can_store_networks()?;
+        }
         let source = Source::resolve(&request.source)?;
         let features = match request.features.take() {
             Some(features) => features,
             None => source.default_features(&request.label, &request.other_columns())?,
         };
-        let spec = request.decoder_spec(&features);
+        let spec = DecoderSpec::of_request(&request, &features);
         let mut decoder = source.decoder(&spec)?;
         let label_type = match source.type_of(&request.label)? {
             // an array of them for each mini-batch
@@ -178,24 +113,24 @@ impl Training {
             }
             label => label,
         };
-        if let Some(resume) = &request.resume {
+        if let Some(resume) = &resume {
             resume.check_blocks(decoder.has_mini_batches(), request.options.has_batch_size)?;
         }
-        request.options.check_features(decoder.features())?;
+        check_options(&request.options, decoder.features())?;
         if decoder.has_mini_batches() && request.workers > 1 {
             return Err(Error::NotOnCompressed("the argument workers"));
         }
-        if let Some(resume) = &request.resume {
+        if let Some(resume) = &resume {
             resume.check(&features, decoder.features())?;
-            if !decoder.adopt_model(&resume.found) {
+            if !decoder.adopt_model(&resume.decoder_state) {
                 let hint = "Continue with labels of the type that the model was trained on.";
                 return Err(refuse(&resume.model, "the label's column cannot have its classes", hint));
             }
         }
-        let prepares = request.resume.is_none() && (request.options.standardize || decoder.needs_preparation());
+        let prepares = resume.is_none() && (request.options.standardize || decoder.needs_preparation());
         let first_epoch = if prepares { 0 } else { request.first_epoch().into() };
         let cache = Some(CachePlan { mode: request.options.cache.unwrap_or_default(), epochs: request.max_epochs });
-        let in_parts = !request.parts.is_empty();
+        let in_parts = !request.row_groups.is_empty();
         let planned = source.plan(&spec, &Shuffling { first_epoch, cache, in_parts, ..request.shuffling.clone() })?;
         if decoder.has_mini_batches() {
             // each mini-batch is as it was compressed
@@ -203,16 +138,17 @@ impl Training {
         }
         let buffers = Buffers::new(Running::start(planned, snapshot, instrument, flags), decoder);
         let job = LoadRequest::new(
-            OwnedSpec::new(&request.decoder_spec(&features), source.columns()),
+            OwnedSpec::new(&DecoderSpec::of_request(&request, &features), source.columns()),
             request.last_epoch().into(),
             request.shuffling.strategy.sorts(),
         );
         let loading = Loading::new(&request, &buffers, job);
         Ok(Training {
             split: in_parts.then(|| GroupOrder::new(&request.shuffling)),
-            held_out: request.parts.hold_out.is_some().then(HeldOut::new),
+            held_out: request.row_groups.hold_out.is_some().then(HeldOut::new),
             only_group: OnlyGroup::default(),
             models: 0,
+            resume,
             request,
             features,
             columns: source.columns().to_vec(),
@@ -252,7 +188,7 @@ impl Training {
         let start = Instant::now();
         let mut batch = Batch::dense(0);
         let standardize = self.request.options.standardize;
-        let resume = self.request.resume.as_ref().map(|resume| resume.epochs);
+        let resume = self.resume.as_ref().map(|resume| resume.epochs);
         self.loading.begin(&mut self.buffers, self.prepares, resume, standardize);
         if self.prepares {
             self.buffers.prepare(&mut batch, standardize)?;
@@ -362,9 +298,9 @@ impl Training {
             }
         };
         let (decoder, outputs) = (&self.buffers.decoder, self.buffers.decoder.labels().outputs());
-        let resume = self.request.resume.as_ref();
+        let resume = self.resume.as_ref();
         let group_of_model = resume.and_then(|resume| resume.group.as_ref());
-        if let (Some(name), Some(parts)) = (group_of_model, decoder.parts()) {
+        if let (Some(name), Some(parts)) = (group_of_model, decoder.row_groups()) {
             self.only_group.look_for(name, parts);
         }
         let only = self.only_group.number;
@@ -383,7 +319,7 @@ impl Training {
                     None => Trainer::new(hyper, dim, outputs, sparse)?,
                 };
                 trainer.begin_epoch();
-                Ok(trainer)
+                Ok((trainer, resume.map_or_else(Losses::default, |resume| resume.losses)))
             })?;
         }
         Ok(())
@@ -410,7 +346,7 @@ impl Training {
                 }
             }
         };
-        let groups = self.buffers.decoder.parts().map(RowGroups::groups);
+        let groups = self.buffers.decoder.row_groups().map(RowGroups::groups);
         let name = |group: usize, point: usize| self.suffix(groups.as_deref(), group, point);
         learners.judge(&self.request, self.request.first_epoch(), judgements.into_iter(), &name)
     }
@@ -467,7 +403,7 @@ impl Training {
 
     /// Stores the models, by group and point, and returns their rows.
     fn store_all(&mut self, learners: Learners, preparation: Duration, shuffle: Duration) -> Result<Vec<EpochRow>> {
-        let parts = self.buffers.decoder.parts();
+        let parts = self.buffers.decoder.row_groups();
         let (groups, order) = (parts.map(RowGroups::groups), parts.map_or_else(|| vec![0], RowGroups::sorted));
         let mut rank = vec![0; order.len()];
         (0..).zip(&order).for_each(|(i, group)| rank[*group as usize] = i);
@@ -492,7 +428,7 @@ impl Training {
         preparation: Duration,
     ) -> Result<Vec<EpochRow>> {
         let decoder = &self.buffers.decoder;
-        let earlier = self.request.resume.as_ref().filter(|_| learner.keeps_earlier(&self.request));
+        let earlier = self.resume.as_ref().filter(|_| learner.keeps_earlier(&self.request));
         let mut linear = match earlier {
             Some(resume) => resume.stored(),
             None => learner.take_model()?,
@@ -516,14 +452,14 @@ impl Training {
             (name, _) => name.clone(),
         };
         let mut record = request.to_json(point, self.buffers.geometry(), self.processes.unwrap_or(1));
-        if let (Some(column), Some(group)) = (&request.parts.group, &group) {
+        if let (Some(column), Some(group)) = (&request.row_groups.group, &group) {
             record.insert("group_by".into(), column.as_str().into());
             record.insert("group".into(), group.as_str().into());
         }
         let losses = learner.losses;
-        let training_state = resume::save(&learner.trainer, decoder.found(), losses);
+        let training_state = resume::save(&learner.trainer, decoder.state(), losses);
         let mut history = learner.history;
-        let before = request.resume.as_ref().map_or(&[][..], |resume| &resume.history);
+        let before = self.resume.as_ref().map_or(&[][..], |resume| &resume.history);
         let model_id = models::store(NewModel {
             name: name.as_deref(),
             kind: request.kind,
@@ -563,37 +499,4 @@ fn as_json(before: &[Box<RawValue>], rows: &[EpochRow]) -> String {
     }
     json.push(']');
     json
-}
-
-/// JSON as a jsonb.
-fn json_datum(text: &str) -> Option<pg_sys::Datum> {
-    JsonB(serde_json::from_str(text).ok()?).into_datum()
-}
-
-/// Checks whether a network of so many features can be stored.
-///
-/// # Errors
-/// [`Error::NetworkTooLarge`]
-pub(super) fn check_network(hyper: &Hyperparameters, dim: usize, classes: usize) -> Result<()> {
-    match hyper.design.map(|design| design.weights(dim, classes)) {
-        Some(weights) if weights > MAX_WEIGHTS => Err(Error::NetworkTooLarge { dim, weights }),
-        _ => Ok(()),
-    }
-}
-
-/// What the model is to know of its features.
-pub fn feature_kind(features: &Features, columns: &[String]) -> FeatureKind {
-    match (features, features.index_base()) {
-        (Features::Array { .. } | Features::Compressed(_), _) => FeatureKind::Array,
-        (Features::Sparse(_), Some(index_base)) => FeatureKind::Sparse { index_base },
-        _ => {
-            let categories = features.categories().unwrap_or_default();
-            let of_column = |name: &String| categories.iter().find(|(column, _)| column == name);
-            let kind = |name| match of_column(name).and_then(|(_, values)| Categories::new(values.clone())) {
-                Some(categories) => ColumnKind::Categories(categories),
-                None => ColumnKind::Number,
-            };
-            FeatureKind::Columns(columns.iter().map(kind).collect())
-        }
-    }
 }

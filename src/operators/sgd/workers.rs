@@ -6,7 +6,8 @@
 use super::Training;
 use super::data_parallel::Replica;
 use crate::error::{Notice, Result};
-use crate::operators::{Buffers, DecoderState, OwnedSpec};
+use crate::operators::buffers::Buffers;
+use crate::operators::decoder::{DecoderSpec, DecoderState, OwnedSpec};
 use crate::pg::executor::custom_scan::Flags;
 use crate::pg::executor::query::{Planned, Running};
 use crate::pg::process::all_gather::AllGather;
@@ -28,7 +29,7 @@ const QUEUE: usize = 1 << 14;
 #[derive(Serialize, Deserialize)]
 struct Task {
     spec: OwnedSpec,
-    found: DecoderState,
+    decoder_state: DecoderState,
     hyperparameters: Hyperparameters,
     max_epochs: u32,
     /// features, and whether tuples are sparse
@@ -108,8 +109,8 @@ impl Training {
         let query = self.buffers.query();
         let instrument = query.instrument();
         let task = Task {
-            spec: OwnedSpec::new(&self.request.decoder_spec(&self.features), &self.columns),
-            found: decoder.found(),
+            spec: OwnedSpec::new(&DecoderSpec::of_request(&self.request, &self.features), &self.columns),
+            decoder_state: decoder.state(),
             hyperparameters: self.request.first_point().hyperparameters,
             max_epochs: self.request.max_epochs,
             dim,
@@ -174,7 +175,7 @@ fn work(worker: Worker) -> Result<()> {
     progress::read_for(task.progress);
     let mut member = member(worker.shared(CHUNKS), deal, &task);
     let mut decoder = task.spec.decoder()?;
-    decoder.adopt(&task.found);
+    decoder.adopt(&task.decoder_state);
     let query = Running::start(planned, Running::active_snapshot(), task.instrument, Flags::NONE);
     let mut buffers = Buffers::new(query, decoder);
     buffers.set_epoch(1);

@@ -7,9 +7,10 @@
 mod exec;
 mod explain;
 
-use super::block_shuffle::{self, BlockShuffle};
-use super::{Decoder, FullShuffle, Shuffling};
+use super::block_shuffle::{self, BlockShuffle, FullShuffleCost};
+use super::decoder::Decoder;
 use crate::error::Result;
+use crate::options::shuffling::Shuffling;
 use crate::pg::executor::custom_scan::{CustomScan, Flags, Methods, Node, Scan};
 use crate::pg::executor::explain::Explain;
 use crate::pg::process::parallel::Unavailable;
@@ -173,7 +174,7 @@ impl TupleShuffle {
     }
 
     /// What the full shuffle for the epoch under way has cost; None if the strategy makes none.
-    pub fn full_shuffle(&self, node: Node) -> Option<FullShuffle> {
+    pub fn full_shuffle(&self, node: Node) -> Option<FullShuffleCost> {
         blocks(node).with(|scan, _| scan.full_shuffle())
     }
 

@@ -1,0 +1,21 @@
+//! Limits of what a model may be.
+
+use crate::error::{Error, Result};
+
+/// Weights that a model may have: elements of an array.
+pub const MAX_WEIGHTS: usize = 134_217_727;
+
+/// Bytes that the name of a model may have.
+pub const MAX_NAME_BYTES: usize = 1024;
+
+/// Checks whether this can be the name of a model.
+///
+/// # Errors
+/// [`Error::InvalidArgument`]
+pub fn check_name(name: &str) -> Result<()> {
+    if (1..=MAX_NAME_BYTES).contains(&name.len()) {
+        return Ok(());
+    }
+    let reason = format!("its {} bytes are not in 1 to {MAX_NAME_BYTES}", name.len());
+    Err(Error::InvalidArgument { argument: "name", reason, hint: None })
+}
