@@ -62,9 +62,10 @@ fn cluster_factor(arguments: &Arguments) -> Result<Option<f64>> {
     while buffers.next_batch(&mut batch)? {
         check_for_interrupts();
         // the memory may not hold a whole block, and there may be blocks without tuples
-        if buffers.block() != block {
+        let next = buffers.report().block;
+        if next != block {
             factor.end_block()?;
-            block = buffers.block();
+            block = next;
         }
         factor.add(&batch)?;
     }

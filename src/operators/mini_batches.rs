@@ -4,6 +4,7 @@
 
 use super::decoder::column;
 use super::plan::shuffled;
+use super::scan_control::ScanControl;
 use super::source::Source;
 use super::tuple_shuffle::TupleShuffle;
 use crate::error::{Error, Result, RowAt, RowFault};
@@ -156,7 +157,7 @@ impl MiniBatches {
         }
         self.dim = Some(dim);
         self.query.rescan();
-        self.query.top::<TupleShuffle>().with(|scan, node| scan.set_epoch(node, FIRST_EPOCH));
+        self.query.top::<TupleShuffle>().with(|scan, node| scan.control(node, &ScanControl::epoch(FIRST_EPOCH)));
         (self.read, self.skipped) = (0, 0);
         Ok(())
     }

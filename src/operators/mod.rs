@@ -10,7 +10,7 @@ mod loader;
 pub mod mini_batches;
 mod plan;
 pub mod preparation;
-
+pub mod scan_control;
 pub mod sgd;
 pub mod shuffle_scan;
 mod source;

@@ -11,12 +11,15 @@ use crate::pg::check_for_interrupts;
 use sgd::{Moments, Standardizer};
 use tuples::{Batch, TupleSource};
 
-/// Goes through all rows and ends the decoder's preparation. `batch` is empty afterwards; the next epoch is still to be
-/// begun.
+/// Goes through all rows, here or in the worker, and ends the decoder's preparation. `batch` is empty afterwards; the next
+/// epoch is still to be begun.
 ///
 /// # Errors
 /// [`Error::NoRows`]; what can be wrong with the rows; those of [`Decoder::end_preparation`](super::Decoder::end_preparation).
 pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, standardize: bool) -> Result<()> {
+    if buffers.prepare_elsewhere()? {
+        return Ok(());
+    }
     let mut moments: Option<Moments> = None;
     let mut counts: Vec<u64> = Vec::new();
     while buffers.next_batch(batch)? {

@@ -2,6 +2,7 @@
 //!
 //! A thin node over a query of its own, TupleShuffle over BlockShuffle. Rescanned, it gives the same order again.
 
+use super::scan_control::ScanControl;
 use super::source::Source;
 use super::tuple_shuffle::TupleShuffle;
 use crate::error::{Error, OrRaise, Result};
@@ -88,7 +89,7 @@ impl Shuffled {
     /// Starts the same epoch again.
     pub fn rescan(&self) {
         self.query.rescan();
-        self.query.top::<TupleShuffle>().with(|scan, node| scan.set_epoch(node, self.epoch));
+        self.query.top::<TupleShuffle>().with(|scan, node| scan.control(node, &ScanControl::epoch(self.epoch)));
     }
 
     /// Ends the read.

@@ -21,10 +21,10 @@ pub struct Shuffling {
     /// no batch has tuples of two blocks; for strategies that learn from the tuples as they come
     #[serde(default)]
     pub block_by_block: bool,
-    /// tuples in a buffer are left as they came: who learns from them shuffles each part of them by itself. Not for
-    /// strategies that keep tuples in the buffer
+    /// tuples in a buffer stay as they came, because the learner shuffles each group by itself. Not for strategies that keep
+    /// tuples in the buffer
     #[serde(default)]
-    pub in_parts: bool,
+    pub shuffled_above: bool,
     /// which part of the blocks is read at all; None: all of them
     #[serde(default)]
     pub sample: Option<f64>,
@@ -43,7 +43,7 @@ impl Shuffling {
             buffer_size: BufferSize::Bytes(4 << 20),
             first_epoch: 0,
             block_by_block: false,
-            in_parts: false,
+            shuffled_above: false,
             sample: None,
             cache: None,
         }
@@ -73,7 +73,7 @@ impl Shuffling {
             buffer_size: buffer_size.parse().map_err(|e| invalid_size("buffer_size", e))?,
             first_epoch: 1,
             block_by_block: false,
-            in_parts: false,
+            shuffled_above: false,
             sample: None,
             cache: None,
         };

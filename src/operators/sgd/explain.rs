@@ -1,7 +1,8 @@
 //! EXPLAIN.
 
 use super::options::{By, Validation};
-use super::{Request, Training};
+use super::request::Request;
+use super::training::Training;
 use crate::operators::decoder::FeatureColumns;
 use crate::options::rows::ClassWeight;
 use crate::pg::executor::explain::Explain;

@@ -1,11 +1,10 @@
 //! The models that learn from the same tuples, side by side: one, or one for each point of a grid, for each group.
 
-use super::data_parallel::learn;
 use super::epoch_row::EpochRow;
 use super::grid::Point;
+use super::learn::learn;
 use super::options::Keep;
 use super::request::Request;
-use super::validation::Judgement;
 use crate::error::{Error, Notice, Result};
 use crate::options::limits::MAX_WEIGHTS;
 use crate::pg::check_for_interrupts;
@@ -26,11 +25,20 @@ pub struct Learner {
     pub losses: Losses,
     /// the model of the best epoch, if that is to be kept
     best: Option<ModelParameters>,
-    state: State,
+    state: LearnerState,
+}
+
+/// What the held out tuples of its group say of a model.
+#[derive(Debug, Clone, Copy)]
+pub struct Judgement {
+    /// infinite if a decision is beyond `real`
+    pub loss: f64,
+    /// accuracy, or R²
+    pub score: f64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum LearnerState {
     Learning,
     Done,
     Diverged,
@@ -61,7 +69,7 @@ const FLOATS_PER_CHUNK: usize = 1 << 16;
 impl Learners {
     /// Those that learn.
     fn learning(&mut self) -> impl Iterator<Item = &mut Learner> {
-        self.all_mut().filter(|learner| learner.state == State::Learning)
+        self.all_mut().filter(|learner| learner.state == LearnerState::Learning)
     }
 
     fn all_mut(&mut self) -> impl Iterator<Item = &mut Learner> {
@@ -70,7 +78,7 @@ impl Learners {
 
     /// Those that are to be stored.
     pub fn into_trained(self) -> impl Iterator<Item = Learner> {
-        self.groups.into_iter().flatten().filter(|learner| learner.state != State::Diverged)
+        self.groups.into_iter().flatten().filter(|learner| learner.state != LearnerState::Diverged)
     }
 
     /// Is there none?
@@ -80,7 +88,7 @@ impl Learners {
 
     /// Has every one of them learned all that it is to learn?
     pub fn are_done(&self) -> bool {
-        self.groups.iter().flatten().all(|learner| learner.state != State::Learning)
+        self.groups.iter().flatten().all(|learner| learner.state != LearnerState::Learning)
     }
 
     /// Takes one.
@@ -139,11 +147,13 @@ impl Learners {
         }
         let learners = &mut self.groups[group];
         let tuples = batch.tuples_in(places.clone());
-        for learner in learners.iter_mut().filter(|learner| learner.state == State::Learning) {
+        for learner in learners.iter_mut().filter(|learner| learner.state == LearnerState::Learning) {
             learner.trainer.begin_buffer(tuples, batch, places.clone())?;
         }
         match learners.as_mut_slice() {
-            [learner] if learner.state == State::Learning => learn(&mut learner.trainer, batch, outputs, places)?,
+            [learner] if learner.state == LearnerState::Learning => {
+                learn(&mut learner.trainer, batch, outputs, places)?
+            }
             learners => {
                 let floats = match () {
                     _ if batch.is_sparse() => 8 * (batch.nnz() / batch.len().max(1) + 1),
@@ -152,7 +162,7 @@ impl Learners {
                 };
                 let chunk = (FLOATS_PER_CHUNK / floats).max(1);
                 for from in places.clone().step_by(chunk) {
-                    for learner in learners.iter_mut().filter(|learner| learner.state == State::Learning) {
+                    for learner in learners.iter_mut().filter(|learner| learner.state == LearnerState::Learning) {
                         let chunk = from..(from + chunk).min(places.end);
                         learn(&mut learner.trainer, batch, outputs, chunk)?;
                     }
@@ -160,7 +170,7 @@ impl Learners {
                 }
             }
         }
-        for learner in learners.iter_mut().filter(|learner| learner.state == State::Learning) {
+        for learner in learners.iter_mut().filter(|learner| learner.state == LearnerState::Learning) {
             if let Err(diverged) = learner.trainer.check() {
                 learner.diverged(request, diverged)?;
             }
@@ -193,7 +203,7 @@ impl Learners {
     fn check_some_are_left(&self, request: &Request) -> Result<()> {
         let all = || self.groups.iter().flatten();
         match all().map(|learner| learner.trainer.epoch()).max() {
-            Some(epoch) if all().all(|learner| learner.state == State::Diverged) => {
+            Some(epoch) if all().all(|learner| learner.state == LearnerState::Diverged) => {
                 Err(Error::Diverged { epoch, standardized: request.options.standardize })
             }
             _ => Ok(()),
@@ -236,14 +246,14 @@ impl Learner {
     /// One that learns.
     pub fn new(group: usize, point: usize, trainer: Trainer) -> Learner {
         let (history, losses) = (Vec::new(), Losses::default());
-        Learner { group, point, trainer, history, losses, best: None, state: State::Learning }
+        Learner { group, point, trainer, history, losses, best: None, state: LearnerState::Learning }
     }
 
     fn diverged(&mut self, request: &Request, error: sgd::Diverged) -> Result<()> {
         if !request.trains_several() {
             return Err(Error::Diverged { epoch: error.epoch, standardized: request.options.standardize });
         }
-        self.state = State::Diverged;
+        self.state = LearnerState::Diverged;
         let of = match &request.points[self.point].says {
             Some(says) => format!("the model of grid point {}", serde_json::Value::Object(says.clone())),
             None => "the model of a group".to_owned(),
@@ -280,7 +290,7 @@ impl Learner {
             self.best = Some(self.trainer.model()?);
         }
         if epoch >= last || point.stopping.is_some_and(|rule| self.losses.stop(rule)) {
-            self.state = State::Done;
+            self.state = LearnerState::Done;
         }
         Ok(())
     }

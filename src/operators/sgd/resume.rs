@@ -125,7 +125,7 @@ impl Resume {
     ///
     /// # Errors
     /// [`Error::WarmStart`]
-    pub fn check_blocks(&self, has_mini_batches: bool, has_batch_size: bool) -> Result<()> {
+    pub fn check_mini_batches(&self, has_mini_batches: bool, has_batch_size: bool) -> Result<()> {
         match (has_mini_batches, has_batch_size) {
             (true, true) => {
                 let hint = "Continue on a table that is not compressed, and without the option batch_size.";
