@@ -1,6 +1,6 @@
 //! Limits of what a model may be.
 
-use crate::error::{Error, Result};
+use crate::errors::{ArgumentError, Error, Result};
 
 /// Weights that a model may have: elements of an array.
 pub const MAX_WEIGHTS: usize = 134_217_727;
@@ -11,11 +11,11 @@ pub const MAX_NAME_BYTES: usize = 1024;
 /// Checks whether this can be the name of a model.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`]
+/// [`ArgumentError::InvalidArgument`]
 pub fn check_name(name: &str) -> Result<()> {
     if (1..=MAX_NAME_BYTES).contains(&name.len()) {
         return Ok(());
     }
     let reason = format!("its {} bytes are not in 1 to {MAX_NAME_BYTES}", name.len());
-    Err(Error::InvalidArgument { argument: "name", reason, hint: None })
+    Err(ArgumentError::InvalidArgument { argument: "name", reason, hint: None }.into())
 }

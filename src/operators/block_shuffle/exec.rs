@@ -4,7 +4,7 @@ use super::cache::{Cache, DecodedPage};
 use super::page_rows::{HeapPage, SpoolPage};
 use super::pages::Pages;
 use super::state::{BlockShuffle, LeafScan, Limits, Sample};
-use crate::error::{OrRaise, Result};
+use crate::errors::{OrRaise, Result};
 use crate::operators::decoder::Decoder;
 use crate::pg::check_for_interrupts;
 use crate::pg::executor::custom_scan::Node;

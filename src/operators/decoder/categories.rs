@@ -4,7 +4,7 @@
 //! an entry per number, 0 or not, and one for the category that the row has.
 
 use super::columns::number_fault;
-use crate::error::{RowFault, excerpt};
+use crate::errors::{RowFault, excerpt};
 use crate::options::rows::Unseen;
 use crate::pg::executor::query::Column;
 use crate::pg::tuples::row::Row;

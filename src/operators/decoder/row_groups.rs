@@ -4,7 +4,7 @@
 //! fraction is a function of the seed and of where the row or its block lies, so that it is the same in every epoch.
 
 use super::columns::{FIRST_FEATURE, column, column_type, is_category};
-use crate::error::{Result, RowAt, RowFault};
+use crate::errors::{Result, RowAt, RowFault};
 use crate::options::rows::{HoldOut, RowGroupSpec};
 use crate::pg::catalog::relation::base_type;
 use crate::pg::executor::query::Column;
@@ -50,7 +50,7 @@ impl RowGroups {
     /// For rows with the columns of `spec` from `place` on.
     ///
     /// # Errors
-    /// [`Error::UndefinedColumn`], [`Error::AmbiguousColumn`], [`Error::ColumnType`]
+    /// [`SourceError::UndefinedColumn`], [`SourceError::AmbiguousColumn`], [`SourceError::ColumnType`]
     pub fn new(spec: &RowGroupSpec, columns: &[Column], place: usize) -> Result<RowGroups> {
         let mut place = FIRST_FEATURE + place;
         let mut next = || {
