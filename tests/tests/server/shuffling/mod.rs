@@ -2,5 +2,7 @@
 
 mod cluster_factor;
 mod io_profile;
+mod queries;
 mod rows;
 mod strategies;
+mod tables;
