@@ -34,7 +34,12 @@ class Run:
 
     @property
     def source(self):
-        return f"{self.data_set.name}_train"
+        return self.data_set.table("train")
+
+    @property
+    def seed_matters(self):
+        """no_shuffle has but one order, and only networks begin with weights that depend on the seed."""
+        return self.strategy != "no_shuffle" or self.data_set.network
 
     @property
     def cell(self):
