@@ -1,5 +1,5 @@
-"""How few blocks in the buffer are enough: corgipile with blocks of different sizes against shuffle_once, on the sets that are
-sorted by label and large enough for more than one size."""
+"""How few blocks in the buffer are enough: corgipile with blocks of different sizes against shuffle_once, on the sets
+that are sorted by label and large enough for more than one size."""
 
 from dataclasses import replace
 from functools import partial

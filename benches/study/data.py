@@ -166,7 +166,7 @@ def fixed_array(element, values):
     """A row of `values` per array, as the binary format has it."""
     length = values.shape[1]
     kind = ">f4" if element == REAL else ">i4"
-    array = np.empty(len(values), array_header(element) + [("values", [("bytes", ">i4"), ("value", kind)], length)])
+    array = np.empty(len(values), [*array_header(element), ("values", [("bytes", ">i4"), ("value", kind)], length)])
     array["bytes"] = 20 + 8 * length
     array["dimensions"], array["nulls"], array["element"], array["length"], array["lower"] = 1, 0, element, length, 1
     array["values"]["bytes"], array["values"]["value"] = 4, values

@@ -1,4 +1,5 @@
-"""The pages of docs/results, from the CSV files alone: README.md with the outcome, and a page for each group of questions."""
+"""The pages of docs/results, from the CSV files alone: README.md with the outcome, and a page for each group of
+questions."""
 
 import re
 
@@ -14,25 +15,29 @@ measured.
 
 {sentence}"""
 
-HOW_TO_READ = """A row is a data set and a model, at the end of training. The line at 0 is `shuffle_once`, a full shuffle of
-the table before training. A blue dot is CorgiPile, on or near the line; the dark bar is `epoch_shuffle`, a full shuffle
-before each epoch; crosses are strategies that mix less. Left, more is worse; right, more is better. The grey band is 1% and one
-point. The scale is linear inside the band and logarithmic outside. Horizontal lines are the standard deviation over
-five seeds.
+HOW_TO_READ = """A row is a data set and a model, at the end of training. The line at 0 is `shuffle_once`, a full
+shuffle of the table before training. A blue dot is CorgiPile, on or near the line; the dark bar is `epoch_shuffle`, a
+full shuffle before each epoch; crosses are strategies that mix less. Left, more is worse; right, more is better. The
+grey band is 1% and one point. The scale is linear inside the band and logarithmic outside. Horizontal lines are the
+standard deviation over five seeds.
 
 """
 
 # Pages that others write: `make bench`, `make bench PARTS=compression` and `make soak`.
 OTHER_PAGES = (
-    ("speed.md", "Speed", "How long an epoch and a prediction take, against scikit-learn and against reading the table"),
+    (
+        "speed.md",
+        "Speed",
+        "How long an epoch and a prediction take, against scikit-learn and against reading the table",
+    ),
     ("compression.md", "Compression", "How small compressed mini-batches are, in each encoding"),
     ("faults.md", "Faults", "What was done to servers to break them, and what was left behind"),
 )
 
-REMAKE = """`make study DATA=/path/to/data` measures everything again and writes these pages; nothing in them is written by
-hand. `make study ONLY=convergence SETS=higgs,skin DATA=...` runs the parts and data sets named; the other results stay as
-they are. Parts: {parts}. The files with a row for each training or position (`docs/results/raw`) are not part of the
-repository. In a new checkout, pages can be written only when the parts that make those files have run.
+REMAKE = """`make study DATA=/path/to/data` measures everything again and writes these pages; nothing in them is written
+by hand. `make study ONLY=convergence SETS=higgs,skin DATA=...` runs the parts and data sets named; the other results
+stay as they are. Parts: {parts}. The files with a row for each training or position (`docs/results/raw`) are not part
+of the repository. In a new checkout, pages can be written only when the parts that make those files have run.
 
 """
 
@@ -68,7 +73,7 @@ class Page:
             file.write(text)
 
     def verdict(self, key, claim, where, rows, describe):
-        """Judges a claim by rows with a "passed", and remembers those that did not. `where` is the section that has them."""
+        """Judges a claim by rows with a "passed", and remembers those that failed. `where` is the section with them."""
         judged = [row for row in rows if row["passed"] is not None]
         failed = [row for row in judged if not row["passed"]]
         better = [row for row in judged if row.get("better")]
@@ -90,13 +95,20 @@ class Page:
     def front(self, contents, all_parts):
         sections = [
             ("Verdicts", self.summary()),
-            ("Pages", table({"page": lambda row: f"[{row[1]}]({row[0]})", "what it shows": lambda row: first(row[2])}, contents)),
+            (
+                "Pages",
+                table(
+                    {"page": lambda row: f"[{row[1]}]({row[0]})", "what it shows": lambda row: first(row[2])}, contents
+                ),
+            ),
             ("Machines and versions", self.environment()),
             ("Make them again", REMAKE.format(parts=", ".join(f"`{part}`" for part in all_parts))),
         ]
         if "differences.svg" in self.plots:
             caption = "differences of each strategy's final models to those of shuffle_once"
-            sections.insert(1, ("CorgiPile beside the other strategies", HOW_TO_READ + figure("differences.svg", caption)))
+            sections.insert(
+                1, ("CorgiPile beside the other strategies", HOW_TO_READ + figure("differences.svg", caption))
+            )
         return page("Results", OUTCOME.format(sentence=self.sentence()), sections)
 
     def sentence(self):
@@ -119,8 +131,8 @@ class Page:
             text += "What fails:\n\n" + "".join(f"- {failure}\n" for failure in self.failures) + "\n"
         if self.better:
             text += (
-                "What is better by more than the bound. `shuffle_once` repeats one order in each epoch; CorgiPile draws "
-                "a new order for each, as `epoch_shuffle` does:\n\n"
+                "What is better by more than the bound. `shuffle_once` repeats one order in each epoch; CorgiPile "
+                "draws a new order for each, as `epoch_shuffle` does:\n\n"
             ) + "".join(f"- {row}\n" for row in self.better)
         return text
 

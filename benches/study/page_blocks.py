@@ -9,8 +9,8 @@ from periods import SHARE
 PERIOD_BOUND, SORTED_BOUND = 1.1, 0.5  # of the simple draw's deviation
 BUFFER = 10  # one of so many buffers
 
-INTRODUCTION = """In what order each strategy reads tuples, how evenly CorgiPile mixes blocks into buffers, how many blocks a
-buffer needs, and how strongly the data sets are clustered.
+INTRODUCTION = """In what order each strategy reads tuples, how evenly CorgiPile mixes blocks into buffers, how many
+blocks a buffer needs, and how strongly the data sets are clustered.
 """
 
 
@@ -29,8 +29,9 @@ def orders(page):
     if "orders.png" not in page.plots:
         return ""
     return (
-        "`corgipile_shuffle_order(strategy, 1000, 20, 200, 1, 1)`: 1000 tuples in blocks of 20, a buffer of 200 tuples. Above: "
-        "which tuple is read at which position. Below: how many of each 20 tuples are negative if tuples 0 to 499 are.\n\n"
+        "`corgipile_shuffle_order(strategy, 1000, 20, 200, 1, 1)`: 1000 tuples in blocks of 20, a buffer of 200 "
+        "tuples. Above: which tuple is read at which position. Below: how many of each 20 tuples are negative if "
+        "tuples 0 to 499 are.\n\n"
     ) + figure("orders.png", "tuples and labels by position, for each strategy")
 
 
@@ -69,19 +70,21 @@ def mixing(page):
     return MIXING + table(columns, rows)
 
 
-MIXING = f"""The standard deviation of a class's share in a buffer, over buffers and 1000 draws, divided by that of the CorgiPile
-paper's simple draw. 1 is as even as the paper's draw, less is better. Each column has the worst of its kind of order.
+MIXING = f"""The standard deviation of a class's share in a buffer, over buffers and 1000 draws, divided by that of the
+CorgiPile paper's simple draw. 1 is as even as the paper's draw, less is better. Each column has the worst of its kind
+of order.
 
-- Any period: 5000 blocks in 10 buffers, each whole period from 2 to 1000 blocks, with a random phase. Short periods: 500 blocks in 10
-  buffers, periods from 2 to 100, three phases each. Two buffers: 128 blocks, periods from 2 to 64.
+- Any period: 5000 blocks in 10 buffers, each whole period from 2 to 1000 blocks, with a random phase. Short periods:
+  500 blocks in 10 buffers, periods from 2 to 100, three phases each. Two buffers: 128 blocks, periods from 2 to 64.
 - Sorted, drifting and random walks: 500 blocks in 10 buffers.
 - Natural orders: each data set as its file is, its page-sized blocks in 10 buffers, each class or the target.
 - Mean: over the files, sorted by half, and drifting.
 
-Bounds: {PERIOD_BOUND}, and {SORTED_BOUND} for sorted tables. The figures scatter by 1%, the largest of a thousand periods by 3%. No draw that treats
-all blocks alike is better than the simple one everywhere: the variances along all possible orders have the same sum. The bounds exclude the
-draws that resonate with a period, runs in tables of fewer than ten buffers (see two buffers), and the simple draw. The worst cases of the others
-differ by 5%, and the mean decides. A stratum is a run of one block for each buffer from ten buffers on, and has 16 blocks for fewer.
+Bounds: {PERIOD_BOUND}, and {SORTED_BOUND} for sorted tables. The figures scatter by 1%, the largest of a thousand
+periods by 3%. No draw that treats all blocks alike is better than the simple one everywhere: the variances along all
+possible orders have the same sum. The bounds exclude the draws that resonate with a period, runs in tables of fewer
+than ten buffers (see two buffers), and the simple draw. The worst cases of the others differ by 5%, and the mean
+decides. A stratum is a run of one block for each buffer from ten buffers on, and has 16 blocks for fewer.
 
 """
 
@@ -92,14 +95,17 @@ def periods(page):
         of = cells.setdefault((int(row["pages"]), row["period"], row["model"]), {})
         of.setdefault((row["strategy"], row["buffer"]), []).append(float(row["accuracy"]))
     rows = [
-        {"pages": pages, "period": period, "model": model, **periods_of(of)} for (pages, period, model), of in cells.items()
+        {"pages": pages, "period": period, "model": model, **periods_of(of)}
+        for (pages, period, model), of in cells.items()
     ]
     page.verdict(
         "periods",
         "Tables whose classes alternate are learned as well as with a full shuffle, with every seed",
         "blocks.md#periodic-tables",
         rows,
-        lambda row: f"{row['pages']} pages, period {row['period']} {row['model']}: accuracy {row['least']:+.4f} in one seed",
+        lambda row: (
+            f"{row['pages']} pages, period {row['period']} {row['model']}: accuracy {row['least']:+.4f} in one seed"
+        ),
     )
     columns = {
         "pages": "pages",
@@ -115,14 +121,14 @@ def periods(page):
     return PERIODS + table(columns, rows)
 
 
-PERIODS = f"""Accuracy of default trainings (20 epochs, two normal features) on tables of 185 rows a page. The classes alternate with so many
-pages a period; a block is a page. Ten seeds: mean, lowest and highest. Bound: with every seed within {verdicts.ACCURACY_BOUND} of
-`shuffle_once` with the same seed.
+PERIODS = f"""Accuracy of default trainings (20 epochs, two normal features) on tables of 185 rows a page. The classes
+alternate with so many pages a period; a block is a page. Ten seeds: mean, lowest and highest. Bound: with every seed
+within {verdicts.ACCURACY_BOUND} of `shuffle_once` with the same seed.
 
-The default buffer holds all of 500 pages. Of 2560 pages it holds 256, its smallest size. The last column has the worst difference with
-`buffer_size => '{SHARE}'`, which is 50 of 500 pages, each of one class: the share of a class is half, give or take 7% with any draw. Of 100
-other seeds, 0 to 6 are beyond the bound; of a table whose pages have random classes, 3 to 5. That is why the default buffer has at least 256
-pages.
+The default buffer holds all of 500 pages. Of 2560 pages it holds 256, its smallest size. The last column has the worst
+difference with `buffer_size => '{SHARE}'`, which is 50 of 500 pages, each of one class: the share of a class is half,
+give or take 7% with any draw. Of 100 other seeds, 0 to 6 are beyond the bound; of a table whose pages have random
+classes, 3 to 5. That is why the default buffer has at least 256 pages.
 
 """
 
@@ -168,9 +174,10 @@ def blocks(page):
         "verdict": mark,
     }
     return (
-        "`corgipile` with blocks of different sizes, minus `shuffle_once`: means over the seeds, bounds as for "
-        "[the strategies](strategies.md#corgipile-against-a-full-shuffle). Only sets that are sorted by label and large enough for more than one "
-        "size. The automatic block size takes its smallest number of blocks from this table.\n\n"
+        "`corgipile` with blocks of different sizes, minus `shuffle_once`: means over the seeds, bounds as for [the "
+        "strategies](strategies.md#corgipile-against-a-full-shuffle). Only sets that are sorted by label and large "
+        "enough for more than one size. The automatic block size takes its smallest number of blocks from this "
+        "table.\n\n"
     ) + table(columns, judged)
 
 
@@ -205,6 +212,6 @@ def cluster(page):
         "tuples per page": fixed("tuples_per_page", 1),
     }
     return (
-        "h_D by `corgipile_cluster_factor`, of the table in its order and of a copy in random order. It lies between 1 (no order) and the "
-        "tuples per block.\n\n"
+        "h_D by `corgipile_cluster_factor`, of the table in its order and of a copy in random order. It lies between "
+        "1 (no order) and the tuples per block.\n\n"
     ) + table(columns, page.results.read("cluster"))

@@ -2,15 +2,15 @@
 
 from markdown import figure
 
-INTRODUCTION = """How models get better epoch by epoch and second by second, with each strategy. CorgiPile is the broad blue
-line, the full shuffles are the dark dashed and dotted lines drawn over it. Where they run inside the blue line, CorgiPile is as good as
-they are.
+INTRODUCTION = """How models get better epoch by epoch and second by second, with each strategy. CorgiPile is the broad
+blue line, the full shuffles are the dark dashed and dotted lines drawn over it. Where they run inside the blue line,
+CorgiPile is as good as they are.
 
 A panel is a data set, sorted by label (or target) unless its title says otherwise. Lines are means over five seeds; the
-tinted bands are one standard deviation. Logistic, svm, softmax and linear models learn from one tuple a step, networks from mini-batches
-of 128. Seconds are those of one run, alone on the machine, tables in shared buffers; they include the full shuffles of
-`shuffle_once` and `epoch_shuffle`. [Protocol](protocol.md) has the rest, [strategies](strategies.md) the numbers, also of
-mini-batches.
+tinted bands are one standard deviation. Logistic, svm, softmax and linear models learn from one tuple a step, networks
+from mini-batches of 128. Seconds are those of one run, alone on the machine, tables in shared buffers; they include the
+full shuffles of `shuffle_once` and `epoch_shuffle`. [Protocol](protocol.md) has the rest, [strategies](strategies.md)
+the numbers, also of mini-batches.
 """
 
 MODELS = {
@@ -21,7 +21,7 @@ MODELS = {
     "mlp": "Networks",
 }
 REMARKS = {
-    "linear": "The axis begins at 0, which is as good as guessing the mean. Lines that come from below were worse than that.\n\n",
+    "linear": "The axis begins at 0, which is as good as guessing the mean. Lines from below were worse than that.\n\n",
     "mlp": "Two hidden layers of 200 and 50 rectified linear units.\n\n",
 }
 MEASURES = {

@@ -11,8 +11,8 @@ def pages(page):
         (
             "time-and-memory.md",
             "Time and memory",
-            "Time and memory of sparse tuples with a million dimensions, and the operators' time against the aggregate's. "
-            "[Speed](speed.md) has more.",
+            "Time and memory of sparse tuples with a million dimensions, and the operators' time against the "
+            "aggregate's. [Speed](speed.md) has more.",
             [
                 ("Sparse tuples of a million dimensions", sparse(page)),
                 ("Operator path against aggregate path", aggregate(page)),
@@ -21,9 +21,9 @@ def pages(page):
     ]
 
 
-SCIKIT = f"""How close CorgiPile on a sorted table comes to scikit-learn's exact solvers, and what scikit-learn's own SGD reaches.
-The objective is the mean training loss plus {L2:g} / 2 |w|² (without the intercepts), computed in double precision from the weights.
-"""
+SCIKIT = f"""How close CorgiPile on a sorted table comes to scikit-learn's exact solvers, and what scikit-learn's own
+SGD reaches. The objective is the mean training loss plus {L2:g} / 2 |w|² (without the intercepts), computed in double
+precision from the weights."""
 
 
 def reference(page):
@@ -54,11 +54,11 @@ def reference(page):
         "verdict": mark,
     }
     return (
-        "Ours: `corgipile` on the sorted table, one tuple a step, the rate falling to a thousandth of the first. Bound: at most 1% "
-        "above the exact objective. For svm there are two exact solvers: LinearSVC, which may stop at 1000 iterations before "
-        "it is there, and `smoothed hinge`, L-BFGS on a hinge loss rounded by 0.003. The better one counts. scikit-learn's SGD: "
-        "SGDClassifier or SGDRegressor with the same penalty, 20 epochs and its default schedule; for more than two classes "
-        "it trains one model each.\n\n"
+        "Ours: `corgipile` on the sorted table, one tuple a step, the rate falling to a thousandth of the first. "
+        "Bound: at most 1% above the exact objective. For svm there are two exact solvers: LinearSVC, which may stop "
+        "at 1000 iterations before it is there, and `smoothed hinge`, L-BFGS on a hinge loss rounded by 0.003. The "
+        "better one counts. scikit-learn's SGD: SGDClassifier or SGDRegressor with the same penalty, 20 epochs and "
+        "its default schedule; for more than two classes it trains one model each.\n\n"
     ) + table(columns, rows)
 
 
@@ -92,10 +92,10 @@ def sparse(page):
         "verdict": mark,
     }
     return (
-        "`corgipile`, each training in a backend of its own. Epoch: the median of all but the first. VmHWM: the most resident "
-        "memory, with the pages of shared buffers that were touched. RssAnon: the most of the backend's own memory, sampled "
-        "every 2 ms. Buffer: a tenth of the table's pages. Bounds, for the generated set: an epoch in less than 3 `count(*)` "
-        "plus 60 ns per non-zero, and less than 600 MB beyond the buffer.\n\n"
+        "`corgipile`, each training in a backend of its own. Epoch: the median of all but the first. VmHWM: the most "
+        "resident memory, with the pages of shared buffers that were touched. RssAnon: the most of the backend's own "
+        "memory, sampled every 2 ms. Buffer: a tenth of the table's pages. Bounds, for the generated set: an epoch "
+        "in less than 3 `count(*)` plus 60 ns per non-zero, and less than 600 MB beyond the buffer.\n\n"
     ) + table(columns, rows)
 
 

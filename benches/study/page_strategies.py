@@ -1,7 +1,7 @@
 """strategies.md: the final models of all strategies in numbers."""
 
 import verdicts
-from markdown import fixed, mark, percent, short, signed, table, time
+from markdown import fixed, mark, percent, seconds, short, signed, table
 from server import STRATEGIES
 from sets import SETS
 
@@ -56,9 +56,10 @@ def full_shuffle(page):
         "verdict": mark,
     }
     return (
-        "The differences are CorgiPile's to `shuffle_once`. Bounds: training loss within 1%, training accuracy within 0.005 "
-        "(R2 within 0.01), test accuracy within two standard errors of the test part, 2 sqrt(p (1 - p) / n). The loss of "
-        "networks has no bound: they have many minima, and near a loss of 0 a percent is nothing.\n\n"
+        "The differences are CorgiPile's to `shuffle_once`. Bounds: training loss within 1%, training accuracy "
+        "within 0.005 (R2 within 0.01), test accuracy within two standard errors of the test part, 2 sqrt(p (1 - p) "
+        "/ n). The loss of networks has no bound: they have many minima, and near a loss of 0 a percent is "
+        "nothing.\n\n"
     ) + table(columns, rows)
 
 
@@ -97,7 +98,11 @@ def strategies(page):
     text = ""
     found = verdicts.cells(page.results.read("runs"))
     head = {"set": lambda item: item[0][0], "model": lambda item: item[0][1], "batch": lambda item: item[0][2]}
-    for title, column in (("Training loss", "train_loss"), ("Training score", "train_score"), ("Test score", "test_score")):
+    for title, column in (
+        ("Training loss", "train_loss"),
+        ("Training score", "train_score"),
+        ("Test score", "test_score"),
+    ):
 
         def value(strategy, column=column):
             return lambda item: f"{verdicts.average(item[1][strategy], column):.4f}"
@@ -107,7 +112,7 @@ def strategies(page):
     last = {}
     for row in page.results.read("epochs"):
         last.setdefault((row["set"], row["model"], row["batch_size"]), {})[row["strategy"]] = row["total_seconds"]
-    columns = head | {strategy: lambda item, of=time(strategy): of(item[1]) for strategy in STRATEGIES}
+    columns = head | {strategy: lambda item, strategy=strategy: seconds(item[1][strategy]) for strategy in STRATEGIES}
     return text + "### Seconds of all epochs\n\n" + table(columns, last.items())
 
 
@@ -132,7 +137,7 @@ def defaults(page):
         "difference ": lambda row: f"{float(row['score']) - float(row['full_score']):+.4f}",
     }
     return (
-        "`corgipile` against `shuffle_once` with the default decay 0.95 instead of the protocol's, and with blocks of one page "
-        "where `auto` gives larger ones. One tuple a step, three seeds. The learning rate is found for each decay by the same "
-        "rule. For information, without a bound.\n\n"
+        "`corgipile` against `shuffle_once` with the default decay 0.95 instead of the protocol's, and with blocks "
+        "of one page where `auto` gives larger ones. One tuple a step, three seeds. The learning rate is found for "
+        "each decay by the same rule. For information, without a bound.\n\n"
     ) + table(columns, different(page.results.read("defaults")))

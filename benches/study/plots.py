@@ -146,7 +146,13 @@ class Plots:
         )
         for ax, difference, linear, ticks, label in (
             (axes[0, 0], loss_difference, 1, (-10, -1, 0, 1, 10, 100), "training loss, % more than shuffle_once"),
-            (axes[0, 1], score_difference, 1, (-100, -10, -1, 0, 1), "test accuracy or R2, points more than shuffle_once"),
+            (
+                axes[0, 1],
+                score_difference,
+                1,
+                (-100, -10, -1, 0, 1),
+                "test accuracy or R2, points more than shuffle_once",
+            ),
         ):
             ax.axvspan(-1, 1, color="#000000", alpha=0.05, lw=0)
             ax.axvline(0, color="#000000", lw=0.8)
@@ -159,7 +165,9 @@ class Plots:
             ax.xaxis.set_minor_locator(NullLocator())
             ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:+g}" if value else "0"))
             ax.set_xlabel(label)
-        axes[0, 0].set_yticks(range(len(cells)), [f"{titles[name].removesuffix(', network')}, {model}" for name, model, _ in cells])
+        axes[0, 0].set_yticks(
+            range(len(cells)), [f"{titles[name].removesuffix(', network')}, {model}" for name, model, _ in cells]
+        )
         axes[0, 0].set_ylabel("data set, model")
         axes[0, 0].set_ylim(len(cells) - 0.5, -0.5)
         handles, labels = axes[0, 0].get_legend_handles_labels()

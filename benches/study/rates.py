@@ -11,7 +11,7 @@ from math import inf
 
 from jobs import run_jobs
 from progress import Progress
-from server import Diverged, Run, evaluate, forget, penalty, thousandth, train
+from server import DivergedError, Run, evaluate, forget, penalty, thousandth, train
 
 SEED = 100
 TOLERANCE = 0.002
@@ -74,7 +74,7 @@ def objective(connection, run):
     """Training loss and penalty of the final model."""
     try:
         model = train(connection, run)
-    except Diverged:
+    except DivergedError:
         return inf
     loss, _ = evaluate(connection, model, run.source)
     value = loss + penalty(connection, model)

@@ -13,7 +13,7 @@ STRATEGIES = ("no_shuffle", "shuffle_once", "epoch_shuffle", "sliding_window", "
 L2 = 1e-4  # of every training of the study, so that each has one optimum
 
 
-class Diverged(Exception):
+class DivergedError(Exception):
     """The learning rate was too large."""
 
 
@@ -103,7 +103,7 @@ def train(connection, run):
         model_id = connection.execute(f"SELECT max(model_id) FROM {run.function}({named})", arguments).fetchone()[0]
     except psycopg.errors.NumericValueOutOfRange as error:
         if "diverged" in str(error):
-            raise Diverged from error
+            raise DivergedError from error
         raise
     history = connection.execute(
         "SELECT loss, coalesce(accuracy, r2), seconds, coalesce(shuffle_seconds, 0) FROM corgipile.training_history"

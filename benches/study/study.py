@@ -5,7 +5,7 @@ import platform
 import shutil
 import subprocess
 import sys
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from importlib.metadata import version
 from time import monotonic
 
@@ -147,7 +147,7 @@ class Study:
             [
                 {
                     "part": part if self.all_sets else f"{part} ({', '.join(s.name for s in self.sets)})",
-                    "date": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+                    "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
                     "commit": self.commit,
                     "seconds": monotonic() - start,
                     "machine": machine(),
