@@ -1,4 +1,4 @@
-//! The JSON form of a model, docs/model-format.md: written, and read from whoever gives it, who is trusted with nothing.
+//! The JSON form of a model, docs/reference/model-format.md: written, and read from whoever gives it, who is trusted with nothing.
 
 use super::features::FeatureKind;
 use super::model::{Model, as_numbers};
@@ -502,7 +502,7 @@ impl<'de> Deserialize<'de> for Texts {
     }
 }
 
-const FORM_HINT: &str = "corgipile_export() gives such objects; docs/model-format.md describes them.";
+const FORM_HINT: &str = "corgipile_export() gives such objects; docs/reference/model-format.md describes them.";
 
 fn invalid(key: &str, reason: String, hint: Option<String>) -> Error {
     Error::InvalidModel { key: key.to_owned(), reason, hint: hint.unwrap_or_else(|| FORM_HINT.to_owned()) }
