@@ -1,6 +1,6 @@
 //! corgipile_cluster_factor(): how much a table needs to be shuffled.
 
-use crate::errors::{ArgumentError, Error, OrRaise, Result, TrainingError};
+use crate::errors::{ArgumentError, OrRaise, Result, TrainingError};
 use crate::operators::preparation::prepare;
 use crate::operators::sgd::check_features;
 use crate::operators::{Buffers, DecoderSpec, Source};

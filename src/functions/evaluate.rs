@@ -1,6 +1,6 @@
 //! corgipile_evaluate(): how good a model is on other rows.
 
-use crate::errors::{ArgumentError, Error, OrRaise, PredictError, Result, TrainingError};
+use crate::errors::{ArgumentError, OrRaise, PredictError, Result, TrainingError};
 use crate::models::{self, ColumnKind, FeatureKind, Model};
 use crate::operators::{Buffers, DecoderSpec, FeatureColumns, ModelSchema, Source};
 use crate::options::rows::Nulls;

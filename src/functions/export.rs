@@ -1,6 +1,6 @@
 //! Models as values: corgipile_export() and corgipile_import().
 
-use crate::errors::{ArgumentError, Error, OrRaise, Result};
+use crate::errors::{ArgumentError, OrRaise, Result};
 use crate::models;
 use crate::pg::values::jsonb::{self, Jsonb};
 use crate::pg::values::varlena::Value;

@@ -1,6 +1,6 @@
 //! corgipile_io_profile(): how large a block has to be for random blocks to be read as fast as the table in sequence.
 
-use crate::errors::{ArgumentError, Error, OrRaise, Result, SourceError};
+use crate::errors::{ArgumentError, OrRaise, Result, SourceError};
 use crate::pg::call::arguments::{Arguments, Call};
 use crate::pg::catalog::relation_files::RelationFiles;
 use crate::pg::{PAGE_BYTES, random_seed};

@@ -1,7 +1,7 @@
 //! What owners do to their models: corgipile_deploy(), corgipile_rename(), corgipile_drop(), corgipile_comment(),
 //! corgipile_grant(), corgipile_revoke().
 
-use crate::errors::{ArgumentError, Error, OrRaise, Result};
+use crate::errors::{ArgumentError, OrRaise, Result};
 use crate::models::{self, ModelSelector};
 use crate::pg::call::arguments::{Arguments, Call};
 use pgrx::prelude::*;

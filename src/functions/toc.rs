@@ -234,13 +234,11 @@ fn open_for(bytes: &[u8], numbers: &[f64]) -> Result<Box<dyn Operations<f64>>> {
 /// Argument `i`, an array of doubles: its rows and columns, whether it has two dimensions, and its elements.
 fn matrix(fcinfo: pg_sys::FunctionCallInfo, i: usize) -> Result<([usize; 2], bool, Vec<f64>)> {
     let array = RowCall::new(fcinfo).argument(i).ok_or(ArgumentError::NullArgument("array"))?;
-    read_matrix(array)
-        .map_err(|fault| match fault {
-            ArrayFault::Null(i) => TocError::NotAMatrix(format!("element {i} is NULL")),
-            ArrayFault::Dimensions(n) => TocError::NotAMatrix(format!("{n} dimensions")),
-            ArrayFault::Length(n) | ArrayFault::Number(n, _) => TocError::NotAMatrix(format!("{n} elements")),
-        })
-        .into()
+    read_matrix(array).map_err(|fault| match fault {
+        ArrayFault::Null(i) => TocError::NotAMatrix(format!("element {i} is NULL")).into(),
+        ArrayFault::Dimensions(n) => TocError::NotAMatrix(format!("{n} dimensions")).into(),
+        ArrayFault::Length(n) | ArrayFault::Number(n, _) => TocError::NotAMatrix(format!("{n} elements")).into(),
+    })
 }
 
 fn zeros(rows: usize, columns: usize) -> Result<Vec<f64>> {

@@ -1,9 +1,10 @@
-//! The JSON form of a model, docs/model-format.md: written, and read from whoever gives it, who is trusted with nothing.
+//! The JSON form of a model, docs/reference/model-format.md: written, and read from whoever gives it, who is trusted with nothing.
 
 use super::NewModel;
 use super::features::FeatureKind;
 use super::model::{Model, as_numbers};
 use crate::errors::{ArgumentError, Error, ModelError, ResourceError, Result, excerpt};
+use crate::limits::MAX_JSONB_BYTES;
 use crate::models::table::{Key, ModelTable};
 use crate::options::limits::check_name;
 use crate::options::rows::Unseen;
@@ -63,9 +64,6 @@ const MAX_TEXTS: usize = 1_000_000;
 /// Bytes that `hyperparameters` and `history` may have: they become trees in memory, where JSON takes several times its size.
 const MAX_RECORD_BYTES: usize = 1 << 20;
 const MAX_HISTORY_BYTES: usize = 64 << 20;
-
-/// Bytes that a value of type jsonb may have, for each string and for all of them.
-const MAX_JSONB_BYTES: usize = 0x0FFF_FFFF;
 
 /// A model as its JSON form says it, all of it checked.
 pub struct ModelDocument {
@@ -505,7 +503,7 @@ impl<'de> Deserialize<'de> for Texts {
     }
 }
 
-const FORM_HINT: &str = "corgipile_export() gives such objects; docs/model-format.md describes them.";
+const FORM_HINT: &str = "corgipile_export() gives such objects; docs/reference/model-format.md describes them.";
 
 fn invalid(key: &str, reason: String, hint: Option<String>) -> Error {
     ModelError::InvalidModel { key: key.to_owned(), reason, hint: hint.unwrap_or_else(|| FORM_HINT.to_owned()) }.into()

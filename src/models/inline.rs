@@ -2,7 +2,7 @@
 
 use super::Model;
 use super::document::ModelDocument;
-use crate::errors::{Error, ResourceError, Result};
+use crate::errors::{ResourceError, Result};
 use crate::models::table::LookupScope;
 use crate::pg::values::jsonb::{self, Identity, Jsonb};
 use pgrx::pg_sys;

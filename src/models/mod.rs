@@ -22,7 +22,7 @@ pub use document::write as export;
 pub use features::{Categories, ColumnKind, FeatureKind};
 pub use inline::given;
 pub use management::{ModelSelector, comment, deploy, drop, grant, rename, revoke};
-pub use model::{INLINE_MODEL_ID, Model};
+pub use model::Model;
 use names::{Claim, resolve};
 use pgrx::datum::JsonString;
 use pgrx::{JsonB, pg_sys};
@@ -138,9 +138,9 @@ pub fn store(new: NewModel) -> Result<i64> {
         shared::announce(key, Arrays { weights, intercepts, mean: &mean, scale: &scale });
     }
     stored.map(|key| key.model).map_err(|taken| match (taken, name.unwrap_or_default().to_owned()) {
-        (Taken::Name, name) if table::has_versions() => ModelError::VersionConflict(name),
-        (Taken::Name, name) => ModelError::ModelExists(name),
-        (Taken::Id, _) => ModelError::SequenceBehind { table: table::name() },
+        (Taken::Name, name) if table::has_versions() => ModelError::VersionConflict(name).into(),
+        (Taken::Name, name) => ModelError::ModelExists(name).into(),
+        (Taken::Id, _) => ModelError::SequenceBehind { table: table::name() }.into(),
     })
 }
 

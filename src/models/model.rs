@@ -3,7 +3,7 @@
 
 use super::document::ModelDocument;
 use super::features::FeatureKind;
-use crate::errors::{Error, ModelError, Result};
+use crate::errors::{ModelError, Result};
 use crate::models::shared::{Arrays, Shared};
 use crate::models::table::ModelRow;
 use crate::options::rows::Unseen;

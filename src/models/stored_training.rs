@@ -1,6 +1,6 @@
 //! What a training goes on from, kept beside its model.
 
-use crate::errors::{Error, ModelError, Result};
+use crate::errors::{ModelError, Result};
 use crate::models::table::{Key, ModelTable};
 use pgrx::datum::JsonString;
 use serde_json::value::RawValue;

@@ -6,7 +6,7 @@
 
 use super::buffers::Buffers;
 use super::decoder::{FeatureColumns, HELD_OUT};
-use crate::errors::{Error, Result, TrainingError};
+use crate::errors::{Result, TrainingError};
 use crate::pg::check_for_interrupts;
 use sgd::{Moments, Standardizer};
 use tuples::{Batch, TupleSource};

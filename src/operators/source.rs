@@ -2,7 +2,7 @@
 
 use super::decoder::{Decoder, DecoderSpec, FEATURE_TYPES, column, is_category};
 use super::plan::shuffled;
-use crate::errors::{Error, Result, SourceError};
+use crate::errors::{Result, SourceError};
 use crate::options::shuffling::Shuffling;
 use crate::pg::catalog::relation::{Relation, base_type, bytes, estimated_rows, is_compressed, quote_identifier};
 use crate::pg::executor::query::{Column, Planned, Query, only_select};

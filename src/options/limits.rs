@@ -1,9 +1,6 @@
 //! Limits of what a model may be.
 
-use crate::errors::{ArgumentError, Error, Result};
-
-/// Weights that a model may have: elements of an array.
-pub const MAX_WEIGHTS: usize = 134_217_727;
+use crate::errors::{ArgumentError, Result};
 
 /// Bytes that the name of a model may have.
 pub const MAX_NAME_BYTES: usize = 1024;

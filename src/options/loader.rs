@@ -1,6 +1,6 @@
 //! Argument `loader`: where the buffers of a training are filled.
 
-use crate::errors::{ArgumentError, Error, Result};
+use crate::errors::{ArgumentError, Result};
 
 /// Argument `loader`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -14,7 +14,7 @@ pub mod process;
 pub mod tuples;
 pub mod values;
 
-use crate::errors::{ArgumentError, Error, Notice, Result};
+use crate::errors::{ArgumentError, Notice, Result};
 use pgrx::pg_sys;
 
 /// Bytes of a heap page.

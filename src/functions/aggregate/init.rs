@@ -2,7 +2,7 @@
 
 use super::state::New;
 use crate::errors::{AggregateError, ArgumentError, Error, Result};
-use crate::operators::MAX_CLASSES;
+use crate::limits::MAX_CLASSES;
 use crate::operators::sgd::{Request, TrainArguments};
 use crate::options::rows::Nulls;
 use crate::pg::call::arguments::Arguments;

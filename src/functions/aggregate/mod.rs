@@ -8,7 +8,7 @@ mod rows;
 mod state;
 mod text;
 
-use crate::errors::{AggregateError, ArgumentError, Error, OrRaise, Result};
+use crate::errors::{AggregateError, ArgumentError, OrRaise, Result};
 use crate::pg::call::aggregate::RowCall;
 use crate::pg::call::arguments::Call;
 use crate::pg::values::varlena::{Bytes, Value};

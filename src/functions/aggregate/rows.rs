@@ -1,7 +1,7 @@
 //! Rows as the transition functions get them: arrays, read into a row that is kept from call to call.
 
 use super::state::{Failure, StateMut};
-use crate::errors::{AggregateError, Error, Result, RowAt, RowFault};
+use crate::errors::{AggregateError, Result, RowAt, RowFault};
 use crate::pg::call::aggregate::RowCall;
 use crate::pg::catalog::relation::place_of;
 use crate::pg::catalog::relation::{base_type, type_name};

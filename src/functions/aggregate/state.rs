@@ -171,7 +171,7 @@ impl<'a> StateMut<'a> {
         }
         let standardized = !self.moments.is_empty();
         let report = self.trainer()?.finish_epoch().map_err(|e| match e {
-            StateError::Diverged(epoch) => TrainingError::Diverged { epoch, standardized },
+            StateError::Diverged(epoch) => TrainingError::Diverged { epoch, standardized }.into(),
             e => trouble(e),
         })?;
         let flag = |value: Option<f64>, flag: u8| if value.is_some() { flag } else { 0 };

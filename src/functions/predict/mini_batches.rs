@@ -2,7 +2,7 @@
 
 use super::arrays::refuse_categories;
 use super::{Features, Tuple};
-use crate::errors::{ArgumentError, Error, PredictError, Result, TocError};
+use crate::errors::{ArgumentError, PredictError, Result, TocError};
 use crate::models::Model;
 use crate::pg::call::aggregate::RowCall;
 use crate::pg::check_for_interrupts;
@@ -39,7 +39,7 @@ fn each<T>(model: &Model, mini_batch: &CompressedRow, answer: impl Fn(RowOf<'_>)
     refuse_categories(model)?;
     let Some(datum) = mini_batch.0.argument(1) else { return Err(ArgumentError::NullArgument("features").into()) }; // STRICT
     with_bytes(datum, |bytes| {
-        let damaged = |error: toc::Error| TocError::DamagedToc(error.to_string()).into();
+        let damaged = |error: toc::Error| TocError::DamagedToc(error.to_string());
         let columns = toc::info(bytes).map_err(damaged)?.columns;
         if columns != model.dim() {
             return Err(PredictError::Length { model_id: model.id, given: columns, expected: model.dim() }.into());
@@ -75,6 +75,6 @@ impl Features for RowOf<'_> {
                 dense[column as usize] = value;
             });
         }
-        fault.map_or(Ok(()), Err)
+        fault.map_or(Ok(()), |fault| Err(fault.into()))
     }
 }

@@ -5,7 +5,7 @@ mod arrays;
 mod mini_batches;
 mod row;
 
-use crate::errors::{Error, OrRaise, PredictError, ResourceError, Result};
+use crate::errors::{OrRaise, PredictError, ResourceError, Result};
 use crate::models::{self, Model};
 use crate::pg::call::aggregate::RowCall;
 use crate::pg::values::jsonb::Jsonb;

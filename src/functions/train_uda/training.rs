@@ -3,7 +3,7 @@
 use super::arguments::UdaRequest;
 use super::copy::Copy;
 use super::sql::{Coding, Features, Reading};
-use crate::errors::{AggregateError, Error, Result, TrainingError};
+use crate::errors::{AggregateError, Result, TrainingError};
 use crate::functions::aggregate::{New, StateMut};
 use crate::models::table::has_versions;
 use crate::models::{self, NewModel};

@@ -69,7 +69,7 @@ impl BlockShuffle {
         let strategy = self.shuffling.strategy;
         let mut pages = match self.pages.take() {
             copy if strategy.sorts() => {
-                let keys = SortKeys::of(strategy, self.shuffling.seed, self.epoch);
+                let keys = SortKeys::for_epoch(strategy, self.shuffling.seed, self.epoch);
                 Pages::Spool(self.copies.for_epoch(node, copy.and_then(Pages::into_spool), keys))
             }
             Some(pages) => {

@@ -5,7 +5,7 @@
 //! Append takes their tables' pages in an order of its own, in which blocks of all tables are mixed.
 
 use super::page_rows::HeapPage;
-use crate::errors::{Error, Result, RowAt, SourceError};
+use crate::errors::{Result, RowAt, SourceError};
 use crate::operators::decoder::Decoder;
 use crate::pg::executor::custom_scan::Node;
 use crate::pg::tuples::heap::{HeapRelation, PageScan};

@@ -1,6 +1,6 @@
 //! Weights of whole classes: balanced, so that each class counts the same in all, or given by label.
 
-use crate::errors::{ArgumentError, Error, Result, TrainingError, excerpt};
+use crate::errors::{ArgumentError, Result, TrainingError, excerpt};
 use crate::options::rows::ClassWeight;
 use crate::pg::catalog::relation::type_name;
 use crate::pg::executor::query::Column;

@@ -7,7 +7,8 @@
 //! follow the type's order.
 
 use super::class_weights::ClassWeights;
-use crate::errors::{Error, Result, RowFault, TrainingError, excerpt};
+use crate::errors::{Result, RowFault, TrainingError, excerpt};
+use crate::limits::{MAX_CLASSES, MAX_TEXT_BYTES};
 use crate::options::rows::ClassWeight;
 use crate::pg::catalog::relation::type_name;
 use crate::pg::executor::query::Column;
@@ -69,12 +70,6 @@ pub struct MetClasses {
     /// has a pass over the rows found them all?
     prepared: bool,
 }
-
-/// A label longer than this is no class name.
-const MAX_BYTES: usize = 8191;
-
-/// More classes than this are no classes.
-pub const MAX_CLASSES: usize = 10_000;
 
 impl Labels {
     /// Numbers in this column.
@@ -268,7 +263,7 @@ impl ClassLabels {
         }
         let known = if self.closed.is_some() { self.listed() } else { String::new() };
         let class = self.values.add(label);
-        if self.values.size(class) > MAX_BYTES {
+        if self.values.size(class) > MAX_TEXT_BYTES {
             return Err(RowFault::LabelTooLong(self.values.size(class)));
         }
         let text = |i| excerpt(&self.values.text(i));

@@ -3,7 +3,7 @@
 use super::columns::FIRST_FEATURE;
 use super::features::FeatureColumns;
 use super::tuple_decoder::Decoder;
-use crate::errors::{DecoderError, Error, Result, RowAt, RowFault};
+use crate::errors::{DecoderError, Result, RowAt, RowFault};
 use crate::options::rows::Nulls;
 use crate::pg::catalog::relation::place_of;
 use crate::pg::tuples::row::Row;

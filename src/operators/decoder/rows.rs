@@ -105,7 +105,7 @@ impl Decoder {
         if page.len() == 0 || !self.shape_dense(batch) {
             // Nothing to learn the number of features from: every row has a fault, or the page no row.
             return (0..page.len()).try_for_each(|i| {
-                self.decode(page.row(i), &mut []).map_err(|fault| fault.at(place_of(page.at(i)))).map(|_| ())
+                self.decode(page.row(i), &mut []).map_err(|fault| fault.at(place_of(page.at(i))).into()).map(|_| ())
             });
         }
         let first = batch.len();

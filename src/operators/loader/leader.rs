@@ -3,7 +3,7 @@
 use super::filled_buffer::FilledBuffer;
 use super::load_request::{LoadRequest, LoadStart};
 use super::messages::{EpochEnd, QUEUE, RELEASE, SLOTS, START_EPOCH, WORKER_NAME, WorkerMessage};
-use crate::errors::{Error, Result, TrainingError};
+use crate::errors::{Result, TrainingError};
 use crate::operators::decoder::Decoder;
 use crate::operators::scan_control::ScanReport;
 use crate::operators::tuple_shuffle::TupleShuffle;

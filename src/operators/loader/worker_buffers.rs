@@ -2,7 +2,7 @@
 
 use super::filled_buffer::FilledBuffer;
 use super::messages::{SLOTS, START_EPOCH, WorkerMessage};
-use crate::errors::{Error, ResourceError, Result};
+use crate::errors::{ResourceError, Result};
 use crate::pg::process::dsm::{Segment, SegmentPool};
 use crate::pg::process::parallel::Worker;
 use std::rc::Rc;

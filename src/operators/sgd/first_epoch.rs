@@ -1,7 +1,7 @@
 //! What is known only when all rows have been seen once, but should be said before learning on.
 
 use super::request::Request;
-use crate::errors::{Error, Notice, Result, TrainingError};
+use crate::errors::{Notice, Result, TrainingError};
 use crate::operators::buffers::Buffers;
 use crate::pg;
 use shuffle::Geometry;

@@ -3,7 +3,7 @@
 //! Guarantees: the tuples of a group come in the order in which they would come if the source had no others, but the same
 //! pages. Each group's tuples in a buffer are shuffled by themselves, by the stream that a buffer of them alone would have.
 
-use crate::errors::{Error, ResourceError, Result};
+use crate::errors::{ResourceError, Result};
 use crate::operators::decoder::HELD_OUT;
 use crate::options::shuffling::Shuffling;
 use shuffle::{Strategy, shuffle_tuples};

@@ -5,8 +5,9 @@ use super::grid::Point;
 use super::learn::learn;
 use super::options::Keep;
 use super::request::Request;
-use crate::errors::{Error, Notice, Result, TrainingError};
-use crate::options::limits::MAX_WEIGHTS;
+use crate::errors::{Notice, Result, TrainingError};
+use crate::limits::MAX_MODELS;
+use crate::limits::MAX_WEIGHTS;
 use crate::pg;
 use crate::pg::check_for_interrupts;
 use crate::pg::process::progress;
@@ -57,9 +58,6 @@ pub struct Learners {
     /// epochs of all models that nothing stops before their last one
     to_come: usize,
 }
-
-/// Models that can learn side by side, however small they are.
-const MAX_MODELS: usize = 10_000;
 
 /// Epochs of all models of a call: their rows take up to 1 GB until they are stored.
 const MAX_ROWS: usize = (1 << 30) / size_of::<EpochRow>();

@@ -4,8 +4,8 @@
 //! option that is silently ignored costs its user a night of training.
 
 use crate::errors::{ArgumentError, Error, Result};
+use crate::limits::MAX_WEIGHTS;
 use crate::options::cache::CacheMode;
-use crate::options::limits::MAX_WEIGHTS;
 use crate::options::rows::{ClassWeight, HoldOut, Nulls, Unseen};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};

@@ -6,7 +6,7 @@ use super::grid::Point;
 use super::learners::{Learner, Learners};
 use super::request::Request;
 use super::resume::{self, Resume};
-use crate::errors::{Error, Result, SourceError, TrainingError};
+use crate::errors::{Result, SourceError, TrainingError};
 use crate::models::{self, NewModel};
 use crate::operators::buffers::Buffers;
 use crate::operators::decoder::{Decoder, RowGroups};

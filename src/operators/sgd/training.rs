@@ -10,7 +10,7 @@ use super::resume::{Resume, refuse};
 use super::store::{Store, suffix};
 use super::validation::{EndedEpoch, HeldOut, judge};
 use super::workers::WorkerGroup;
-use crate::errors::{Error, Result, TrainingError};
+use crate::errors::{Result, TrainingError};
 use crate::models;
 use crate::operators::buffers::Buffers;
 use crate::operators::decoder::{Decoder, DecoderSpec, OwnedSpec, RowGroups};

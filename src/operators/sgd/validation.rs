@@ -5,7 +5,7 @@
 
 use super::group_order::GroupOrder;
 use super::learners::Judgement;
-use crate::errors::{Error, Result, TrainingError};
+use crate::errors::{Result, TrainingError};
 use crate::operators::buffers::Buffers;
 use crate::operators::scan_control::ScanControl;
 use crate::pg::check_for_interrupts;

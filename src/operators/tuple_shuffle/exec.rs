@@ -2,7 +2,7 @@
 
 use super::places::SparsePlaces;
 use super::state::{TupleShuffle, blocks};
-use crate::errors::{Error, OrRaise, ResourceError, Result};
+use crate::errors::{OrRaise, ResourceError, Result};
 use crate::operators::block_shuffle::Limits;
 use crate::operators::decoder::Decoder;
 use crate::operators::scan_control::ScanControl;

@@ -1,7 +1,7 @@
 //! Queries of ours that PostgreSQL runs as a function's own (SPI): as the invoking user, with everything that a query
 //! of the user's would meet, and with settings that last no longer than they do.
 
-use crate::errors::{Error, Result, SourceError};
+use crate::errors::{Result, SourceError};
 use crate::pg::values::varlena::Bytes;
 use pgrx::prelude::*;
 use std::ffi::{CStr, CString, c_char, c_int};

@@ -5,7 +5,7 @@
 //! called.
 
 use super::relation::quote_identifier;
-use crate::errors::{ArgumentError, Error, Result, SourceError};
+use crate::errors::{ArgumentError, Result, SourceError};
 use crate::pg::call::spi::{Connection, Sees};
 use crate::pg::compat::parts_of_name;
 use crate::pg::executor::query::Running;

@@ -1,6 +1,6 @@
 //! Names of relations, and what the catalogs say about their columns.
 
-use crate::errors::{ArgumentError, Error, Place, Result, RowAt, SourceError};
+use crate::errors::{ArgumentError, Place, Result, RowAt, SourceError};
 use crate::pg::compat::parts_of_name;
 use pgrx::prelude::*;
 use std::ffi::{CStr, CString, c_int};

@@ -3,7 +3,7 @@
 //! Nothing is done with what is read. What the operating system has cached of the pages that are read is dropped before
 //! and stays dropped as far as they are not read again; PostgreSQL's buffers are left alone.
 
-use crate::errors::{Error, Result, SourceError};
+use crate::errors::{Result, SourceError};
 use crate::pg::compat::path_of;
 use pgrx::pg_sys;
 use std::ffi::CStr;
@@ -115,7 +115,7 @@ impl RelationFiles {
             let first = pages.start % pg_sys::RELSEG_SIZE;
             let n = (PIECE as u64 / PAGE).min(pages.len() as u64).min((pg_sys::RELSEG_SIZE - first).into());
             let path = if number == 0 { self.path.clone() } else { format!("{}.{number}", self.path) };
-            let failed = |e: std::io::Error| SourceError::File(path.clone(), e.to_string()).into();
+            let failed = |e: std::io::Error| SourceError::File(path.clone(), e.to_string());
             let file = match self.file.take() {
                 Some((open, file)) if open == number => file,
                 _ => File::open(&path).map_err(failed)?,

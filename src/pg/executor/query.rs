@@ -4,7 +4,7 @@
 use super::custom_scan::{CustomScan, Flags, Scan, Slot};
 use super::extension_nodes::{call_run_hooks, has_extension_nodes};
 use super::planner;
-use crate::errors::{Error, Result, SourceError};
+use crate::errors::{Result, SourceError};
 use crate::pg::catalog::relation;
 use crate::pg::process::parallel::Unavailable;
 use pgrx::prelude::*;

@@ -4,7 +4,7 @@
 //! against temp_file_limit. PostgreSQL's virtual file is used directly, not through a BufFile: what is read here is read
 //! by the block, and would be copied through a buffer of one page, with a system call for each.
 
-use crate::errors::{Error, ResourceError, Result};
+use crate::errors::{ResourceError, Result};
 use crate::pg::check_for_interrupts;
 use crate::pg::compat::{read_file, write_file};
 use pgrx::pg_sys;

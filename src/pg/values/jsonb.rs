@@ -1,7 +1,7 @@
 //! Values of type jsonb as text, which is parsed here and not by pgrx: it panics at a number that JSON has and Rust has not.
 
 use super::varlena::Value;
-use crate::errors::{ArgumentError, Error, Result};
+use crate::errors::{ArgumentError, Result};
 use crate::pg::catalog::relation::existing_base_type;
 use crate::pg::require_utf8;
 use pgrx::prelude::*;

@@ -1,6 +1,6 @@
 //! Values of a variable-length type of our own: bytes behind a length word, which an aggregate changes where they lie.
 
-use crate::errors::{AggregateError, ArgumentError, Error, Result};
+use crate::errors::{AggregateError, Result};
 use pgrx::callconv::{BoxRet, FcInfo};
 use pgrx::pg_sys;
 use pgrx::pgrx_sql_entity_graph::metadata::{
