@@ -4,8 +4,8 @@
 #![allow(unsafe_code)]
 
 use crate::operators::{Buffers, DecoderSpec, Nulls, Shuffling, Source};
-use crate::pg::custom_scan::Flags;
-use crate::pg::query::Running;
+use crate::pg::executor::custom_scan::Flags;
+use crate::pg::executor::query::Running;
 use pgrx::prelude::*;
 use sgd::ModelKind;
 use shuffle::Strategy;
@@ -295,7 +295,7 @@ mod failing {
 #[cfg(feature = "pg15")]
 #[pg_test]
 fn test_no_failing_allocation_keeps_workers_from_being_launched_later() {
-    use crate::pg::parallel::{Launch, Workers};
+    use crate::pg::process::parallel::{Launch, Workers};
     let rehearse = || {
         let snapshot = Running::active_snapshot();
         let launch = Launch { kind: c"loader", workers: 2, data: &[b"data"], shared: 64, queue: 1 << 14, snapshot };

@@ -8,9 +8,9 @@ use pgrx::prelude::*;
 
 #[cfg(feature = "pg_test")]
 mod backend_tests;
-mod error;
+mod errors;
 mod functions;
-mod loader;
+mod limits;
 mod models;
 mod operators;
 mod pg;
@@ -31,8 +31,8 @@ extern "C-unwind" fn begin() {
     pg::memory::install();
     settings::define();
     tuples::pause::set_host(pg::check_for_interrupts);
-    pg::shared_models::install();
+    models::shared::install();
     operators::register();
-    pg::planner::install(&functions::NODES);
-    pg::parallel::install(&operators::WORKER_KINDS);
+    pg::executor::planner::install(&functions::NODES);
+    pg::process::parallel::install(&operators::WORKER_KINDS);
 }

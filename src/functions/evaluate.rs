@@ -1,14 +1,14 @@
 //! corgipile_evaluate(): how good a model is on other rows.
 
-use crate::error::{Error, OrRaise, Result};
+use crate::errors::{ArgumentError, OrRaise, PredictError, Result, TrainingError};
 use crate::models::{self, ColumnKind, FeatureKind, Model};
-use crate::operators::{Buffers, DecoderSpec, Features, Known, Nulls, Shuffling, Source};
+use crate::operators::{Buffers, DecoderSpec, Features, ModelSchema, Nulls, Shuffling, Source};
 use crate::pg::check_for_interrupts;
-use crate::pg::custom_scan::Flags;
-use crate::pg::number_sort::NumberSort;
-use crate::pg::query::Running;
+use crate::pg::executor::custom_scan::Flags;
+use crate::pg::executor::query::Running;
+use crate::pg::tuples::number_sort::NumberSort;
 use pgrx::prelude::*;
-use sgd::{Confusion, Evaluation, LinearModel, ModelKind, Retrieval, RocAuc, rank_key};
+use sgd::{Confusion, Evaluation, ModelKind, ModelParameters, Retrieval, RocAuc, rank_key};
 use std::borrow::Cow;
 use std::rc::Rc;
 use tuples::{Batch, TupleSource};
@@ -36,20 +36,20 @@ fn evaluate<M>(
     find: impl Fn(M) -> Result<Rc<Model>>,
     source: Option<&str>,
 ) -> Result<Vec<Metric>> {
-    let model = model.ok_or(Error::NullArgument(argument))?;
-    let source = source.ok_or(Error::NullArgument("source"))?;
+    let model = model.ok_or(ArgumentError::NullArgument(argument))?;
+    let source = source.ok_or(ArgumentError::NullArgument("source"))?;
     read(find(model)?.as_ref(), source)
 }
 
 /// Reads label and features from `source`, by the names of the columns that the model was trained on.
 ///
 /// # Errors
-/// Whatever can be wrong with source and rows; [`Error::DecisionOutOfRange`]
+/// Whatever can be wrong with source and rows; [`PredictError::DecisionOutOfRange`]
 fn read(model: &Model, source: &str) -> Result<Vec<Metric>> {
     let source = Source::resolve(source)?;
     let categories = model.feature_kind.columns_of_categories(&model.features);
     let standardizer = model.to_standardizer();
-    let known = Known {
+    let known = ModelSchema {
         classes: &model.classes,
         dim: model.dim(),
         categories: &categories,
@@ -69,7 +69,7 @@ fn read(model: &Model, source: &str) -> Result<Vec<Metric>> {
     let mut buffers = Buffers::new(query, decoder);
     let mut evaluation = Evaluation::new(model.kind);
     let mut linear = model.linear().to_model();
-    if let Some((mean, scale)) = model.scaling().filter(|_| buffers.decoder.has_blocks()) {
+    if let Some((mean, scale)) = model.scaling().filter(|_| buffers.decoder.has_mini_batches()) {
         // rows that are compressed are multiplied as they are
         linear.take_unstandardized(mean, scale);
     }
@@ -86,13 +86,13 @@ fn read(model: &Model, source: &str) -> Result<Vec<Metric>> {
             curves.add(&linear, decisions, label);
         });
         if fault.is_some() {
-            return Err(Error::DecisionOutOfRange { model_id: model.id, row: fault });
+            return Err(PredictError::DecisionOutOfRange { model_id: model.id, row: fault }.into());
         }
     }
     let skipped = buffers.decoder.skipped();
     buffers.finish();
     if evaluation.tuples() == 0 {
-        return Err(Error::NoRows("evaluate on"));
+        return Err(TrainingError::NoRows("evaluate on").into());
     }
     Ok(metrics(model, &evaluation, curves.areas(), skipped))
 }
@@ -174,7 +174,7 @@ impl Curves {
         Curves { sorts, probabilities: vec![0.0; curves] }
     }
 
-    fn add(&mut self, model: &LinearModel, decisions: &[f32], label: f32) {
+    fn add(&mut self, model: &ModelParameters, decisions: &[f32], label: f32) {
         match self.sorts.as_mut_slice() {
             [] => {}
             [binary] => binary.push(rank_key(decisions[0].into(), label > 0.0)),
@@ -202,7 +202,7 @@ impl Curves {
 /// columns in place of an array.
 ///
 /// # Errors
-/// [`Error::EvaluateTypes`]
+/// [`PredictError::EvaluateTypes`]
 fn check_types(model: &Model, found: &Features, categories: &[(String, Vec<String>)]) -> Result<()> {
     let fits = match (&model.feature_kind, found) {
         (FeatureKind::Array, Features::Array { .. } | Features::Compressed(_)) => true,
@@ -211,7 +211,11 @@ fn check_types(model: &Model, found: &Features, categories: &[(String, Vec<Strin
         (FeatureKind::Columns(_), Features::Mixed(_)) => found.categories().as_deref() == Some(categories),
         _ => false,
     };
-    if fits { Ok(()) } else { Err(Error::EvaluateTypes { model_id: model.id, trained_on: trained_on(model) }) }
+    if fits {
+        Ok(())
+    } else {
+        Err(PredictError::EvaluateTypes { model_id: model.id, trained_on: trained_on(model) }.into())
+    }
 }
 
 /// What the model was trained on, in words.

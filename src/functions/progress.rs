@@ -1,8 +1,8 @@
 //! corgipile.progress(): the trainings that run now, for the view corgipile.stat_progress_train.
 
-use crate::error::OrRaise;
-use crate::pg::arguments::Call;
-use crate::pg::progress;
+use crate::errors::OrRaise;
+use crate::pg::call::arguments::Call;
+use crate::pg::process::progress;
 use pgrx::prelude::*;
 
 /// Returns a row for each training of the server.

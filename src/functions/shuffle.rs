@@ -1,10 +1,10 @@
 //! corgipile_shuffle() where it is called as a function: in the select list, in ROWS FROM, WITH ORDINALITY.
 
-use crate::error::OrRaise;
+use crate::errors::OrRaise;
 use crate::operators::shuffle_scan::{ShuffleArguments, Shuffled};
-use crate::pg::arguments::Call;
-use crate::pg::custom_scan::Flags;
-use crate::pg::query::Running;
+use crate::pg::call::arguments::Call;
+use crate::pg::executor::custom_scan::Flags;
+use crate::pg::executor::query::Running;
 use pgrx::prelude::*;
 
 /// Returns the rows of a table in shuffled order.

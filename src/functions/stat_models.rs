@@ -1,7 +1,7 @@
 //! What corgipile.stat_models shows, and the trigger that keeps shared memory true.
 
 use crate::models;
-use crate::pg::trigger::old_key;
+use crate::pg::call::trigger::old_key;
 use pgrx::prelude::*;
 
 /// An entry of shared memory per row.

@@ -1,10 +1,10 @@
 //! corgipile_train() where it is called as a function: in the select list, in ROWS FROM, with LATERAL arguments.
 
-use crate::error::OrRaise;
+use crate::errors::OrRaise;
 use crate::operators::sgd::{EpochRow, TrainArguments, Training};
-use crate::pg::arguments::Call;
-use crate::pg::custom_scan::Flags;
-use crate::pg::query::Running;
+use crate::pg::call::arguments::Call;
+use crate::pg::executor::custom_scan::Flags;
+use crate::pg::executor::query::Running;
 use pgrx::prelude::*;
 
 /// Trains a model and returns a row per epoch.

@@ -1,9 +1,9 @@
 //! The models that this backend has used: by row version, and by what a statement has already looked up.
 
 use super::Model;
-use crate::error::Result;
-use crate::pg::model_table::{Key, Sight, Version};
-use crate::pg::shared_models::Shared;
+use crate::errors::Result;
+use crate::models::shared::Shared;
+use crate::models::table::{Key, LookupScope, Version};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::{Rc, Weak};
@@ -19,7 +19,7 @@ const MAX_LOOKUPS: usize = 16;
 
 thread_local! {
     /// Weak, lest they keep alive what was put out of the cache.
-    static LOOKUPS: RefCell<Vec<(Key, Sight, Weak<Model>)>> = const { RefCell::new(Vec::new()) };
+    static LOOKUPS: RefCell<Vec<(Key, LookupScope, Weak<Model>)>> = const { RefCell::new(Vec::new()) };
     static MODELS: RefCell<Models> = RefCell::default();
 }
 
@@ -41,7 +41,7 @@ struct Entry {
 
 /// The model that was found for `key` under this very sight, or what `look_up` finds.
 pub fn find(key: Key, look_up: impl FnOnce(&Key) -> Result<Rc<Model>>) -> Result<Rc<Model>> {
-    let sight = Sight::now();
+    let sight = LookupScope::now();
     let known = LOOKUPS.with_borrow(|lookups| {
         let entry = lookups.iter().find(|(k, s, _)| *k == key && *s == sight);
         entry.and_then(|(_, _, model)| model.upgrade())

@@ -4,32 +4,35 @@
 //! what its user may do, so that the cache never shows a model that was deleted, rolled back or taken away.
 
 mod cache;
+mod document;
+pub mod extension_lock;
 mod features;
-mod form;
-mod given;
-mod life;
+mod inline;
+mod management;
 mod model;
 mod names;
-mod state;
+pub mod shared;
+mod stored_training;
+pub mod table;
 
-use crate::error::{Error, Result};
-use crate::pg::extension_lock::keep_extension;
-use crate::pg::jsonb::Jsonb;
-use crate::pg::model_table::{self, Field, FloatArray, Key, ModelRow, ModelTable, Taken};
-use crate::pg::shared_models::{self, Arrays, Stat};
+use crate::errors::{ArgumentError, Error, ModelError, Result, TrainingError};
+use crate::models::extension_lock::keep_extension;
+use crate::pg::values::jsonb::Jsonb;
+pub use document::write as export;
 pub use features::{Categories, ColumnKind, FeatureKind};
-pub use form::write as export;
-pub use given::given;
-pub use life::{Which, comment, deploy, drop, grant, rename, revoke};
-pub use model::{GIVEN_ID, Model, Unseen};
+pub use inline::given;
+pub use management::{ModelSelector, comment, deploy, drop, grant, rename, revoke};
+pub use model::{Model, Unseen};
 use names::{Claim, resolve};
 use pgrx::datum::JsonString;
 use pgrx::{JsonB, pg_sys};
 use serde_json::Value;
-use sgd::{LinearModel, ModelKind, Standardizer};
-pub use state::{MAX_STATE_BYTES, Past, past};
+use sgd::{ModelKind, ModelParameters, Standardizer};
+use shared::{Arrays, Stat};
 use std::rc::Rc;
 use std::time::Duration;
+pub use stored_training::{MAX_STATE_BYTES, StoredTraining, past};
+use table::{Field, FloatArray, Key, ModelRow, ModelTable, Taken};
 
 /// A model to be stored, and what it is to be known by.
 pub struct NewModel<'a> {
@@ -44,7 +47,7 @@ pub struct NewModel<'a> {
     pub features: &'a [String],
     pub feature_kind: FeatureKind,
     pub hyperparameters: Value,
-    pub linear: LinearModel,
+    pub linear: ModelParameters,
     pub standardizer: Option<Standardizer>,
     /// rows left out in each epoch
     pub skipped: u64,
@@ -63,55 +66,55 @@ pub const MAX_NAME_BYTES: usize = 1024;
 /// Is this a name for a model?
 ///
 /// # Errors
-/// [`Error::InvalidArgument`]
+/// [`ArgumentError::InvalidArgument`]
 pub fn check_name(name: &str) -> Result<()> {
     if (1..=MAX_NAME_BYTES).contains(&name.len()) {
         return Ok(());
     }
     let reason = format!("its {} bytes are not in 1 to {MAX_NAME_BYTES}", name.len());
-    Err(Error::InvalidArgument { argument: "name", reason, hint: None })
+    Err(ArgumentError::InvalidArgument { argument: "name", reason, hint: None }.into())
 }
 
 /// Fails if a model with this name could not be stored, before any work is done for it, and keeps the extension from being dropped
 /// until it is. `function` is what was called.
 ///
 /// # Errors
-/// [`Error::ModelExists`] in a database without versions; PostgreSQL's own if the transaction is read-only.
+/// [`ModelError::ModelExists`] in a database without versions; PostgreSQL's own if the transaction is read-only.
 pub fn check_can_store(function: &str, name: Option<&str>) -> Result<()> {
-    model_table::prevent_if_read_only(function);
+    table::prevent_if_read_only(function);
     keep_extension();
     let Some(name) = name else { return Ok(()) };
-    if model_table::has_versions() {
+    if table::has_versions() {
         return Ok(());
     }
     let table = ModelTable::open();
     let found = table.find(&Key::Name(name.to_owned()), |_| ());
     table.close();
-    if found.is_some() { Err(Error::ModelExists(name.to_owned())) } else { Ok(()) }
+    if found.is_some() { Err(ModelError::ModelExists(name.to_owned()).into()) } else { Ok(()) }
 }
 
 /// Fails if the database has no place for hidden layers.
 ///
 /// # Errors
-/// [`Error::NoNetworks`]
+/// [`TrainingError::NoNetworks`]
 pub fn check_can_store_networks() -> Result<()> {
     let table = ModelTable::open();
     let has = table.has(c"hidden_layers");
     table.close();
-    if has { Ok(()) } else { Err(Error::NoNetworks) }
+    if has { Ok(()) } else { Err(TrainingError::NoNetworks.into()) }
 }
 
 /// Stores a model as the current user's, as the next version if there are others of this name, and returns its id.
 ///
 /// # Errors
-/// [`Error::VersionConflict`] if a transaction that this one does not see has stored one with this name meanwhile;
-/// [`Error::SequenceBehind`] if the number that the sequence gives is another model's; [`Error::ModelExists`] in a database without versions, [`Error::NoNetworks`] without hidden layers.
+/// [`ModelError::VersionConflict`] if a transaction that this one does not see has stored one with this name meanwhile;
+/// [`ModelError::SequenceBehind`] if the number that the sequence gives is another model's; [`ModelError::ModelExists`] in a database without versions, [`TrainingError::NoNetworks`] without hidden layers.
 pub fn store(new: NewModel) -> Result<i64> {
     if new.linear.network.is_some() {
         check_can_store_networks()?;
     }
     let (mean, scale) = new.standardizer.map(|s| (s.mean, s.scale)).unzip();
-    let announced = shared_models::enabled().then(|| (new.linear.clone(), mean.clone(), scale.clone()));
+    let announced = shared::enabled().then(|| (new.linear.clone(), mean.clone(), scale.clone()));
     let (mean, scale) = (mean.map(FloatArray), scale.map(FloatArray));
     let name = new.name;
     let mut fields = vec![
@@ -140,19 +143,19 @@ pub fn store(new: NewModel) -> Result<i64> {
         fields.push(Field::new("activation", Some(network.activation.name())));
         fields.push(Field::new("output", Some(network.output.name())));
     }
-    if let Some(bytes) = new.training_state.filter(|_| state::are_kept()) {
+    if let Some(bytes) = new.training_state.filter(|_| stored_training::are_kept()) {
         fields.push(Field::new("training_state", Some(bytes)));
     }
-    let stored = model_table::insert(name, fields);
+    let stored = table::insert(name, fields);
     if let (Ok(key), Some((linear, mean, scale))) = (&stored, announced) {
         let (mean, scale) = (mean.unwrap_or_default(), scale.unwrap_or_default());
         let (weights, intercepts) = (&linear.weights[..], &linear.intercepts[..]);
-        shared_models::announce(key, Arrays { weights, intercepts, mean: &mean, scale: &scale });
+        shared::announce(key, Arrays { weights, intercepts, mean: &mean, scale: &scale });
     }
     stored.map(|key| key.model).map_err(|taken| match (taken, name.unwrap_or_default().to_owned()) {
-        (Taken::Name, name) if model_table::has_versions() => Error::VersionConflict(name),
-        (Taken::Name, name) => Error::ModelExists(name),
-        (Taken::Id, _) => Error::SequenceBehind { table: model_table::name() },
+        (Taken::Name, name) if table::has_versions() => ModelError::VersionConflict(name).into(),
+        (Taken::Name, name) => ModelError::ModelExists(name).into(),
+        (Taken::Id, _) => ModelError::SequenceBehind { table: table::name() }.into(),
     })
 }
 
@@ -160,15 +163,15 @@ pub fn store(new: NewModel) -> Result<i64> {
 /// if there is one.
 ///
 /// # Errors
-/// Those of [`form::Form::read`] and [`store`].
+/// Those of [`document::ModelDocument::read`] and [`store`].
 pub fn import(value: Jsonb, name: Option<&str>) -> Result<i64> {
-    value.with_text(form::Form::read)?.store(name)
+    value.with_text(document::ModelDocument::read)?.store(name)
 }
 
 /// The model with this id, if the current user may use it.
 ///
 /// # Errors
-/// [`Error::NoModelId`], [`Error::ModelPermission`], [`Error::CorruptModel`]
+/// [`ModelError::NoModelId`], [`ModelError::ModelPermission`], [`ModelError::CorruptModel`]
 pub fn by_id(id: i64) -> Result<Rc<Model>> {
     find(Key::Id(id))
 }
@@ -176,7 +179,7 @@ pub fn by_id(id: i64) -> Result<Rc<Model>> {
 /// The model that this name means to the current user ([`names`]): the deployed version, else the latest.
 ///
 /// # Errors
-/// As [`by_id`], with [`Error::NoModelName`], [`Error::AmbiguousModel`] and [`Error::OwnerNeeded`].
+/// As [`by_id`], with [`ModelError::NoModelName`], [`ModelError::AmbiguousModel`] and [`ModelError::OwnerNeeded`].
 pub fn by_name(name: &str) -> Result<Rc<Model>> {
     find(Key::Name(name.to_owned()))
 }
@@ -200,7 +203,7 @@ fn find(key: Key) -> Result<Rc<Model>> {
         let found = id_of(&table, key).and_then(|id| {
             let model = table.find(&Key::Id(id), |row| {
                 if Claim::of(row).is_none() {
-                    return Err(Error::ModelPermission(id));
+                    return Err(ModelError::ModelPermission(id).into());
                 }
                 cache::version(id, row.version(), || load(id, row))
             });
@@ -208,8 +211,10 @@ fn find(key: Key) -> Result<Rc<Model>> {
         });
         table.close();
         match found {
-            Err(Error::NoModelId(_) | Error::NoModelName(_)) if is_stored_later(key) => {
-                Err(Error::LaterModel(not_found(key).to_string()))
+            Err(Error::Model(ModelError::NoModelId(_)) | Error::Model(ModelError::NoModelName(_)))
+                if is_stored_later(key) =>
+            {
+                Err(ModelError::LaterModel(not_found(key).to_string()).into())
             }
             found => found,
         }
@@ -236,13 +241,13 @@ fn id_of(table: &ModelTable, key: &Key) -> Result<i64> {
 
 /// The model in a row, its numbers in shared memory if there is any and others may see the row.
 fn load(id: i64, row: &ModelRow) -> Result<Model> {
-    if !shared_models::enabled() || !row.is_committed() {
+    if !shared::enabled() || !row.is_committed() {
         return Model::read(id, row);
     }
-    match shared_models::claim(&row.shared_key(id)) {
-        shared_models::Claim::Found(shared) => Model::read_around(id, row, shared),
-        shared_models::Claim::Private => Model::read(id, row),
-        shared_models::Claim::Load(loading) => {
+    match shared::claim(&row.shared_key(id)) {
+        shared::Claim::Found(shared) => Model::read_around(id, row, shared),
+        shared::Claim::Private => Model::read(id, row),
+        shared::Claim::Load(loading) => {
             let model = Model::read(id, row)?;
             let shared = loading.publish(model.arrays());
             Ok(match shared {
@@ -255,14 +260,14 @@ fn load(id: i64, row: &ModelRow) -> Result<Model> {
 
 fn not_found(key: &Key) -> Error {
     match key {
-        Key::Id(id) => Error::NoModelId(*id),
-        Key::Name(name) => Error::NoModelName(name.clone()),
+        Key::Id(id) => ModelError::NoModelId(*id).into(),
+        Key::Name(name) => ModelError::NoModelName(name.clone()).into(),
     }
 }
 
 /// What shared memory knows of models in this database that the current user may use.
 pub fn stats() -> Vec<Stat> {
-    let stats = shared_models::stats();
+    let stats = shared::stats();
     if stats.is_empty() {
         return stats;
     }
@@ -275,5 +280,5 @@ pub fn stats() -> Vec<Stat> {
 
 /// A row of the table was changed or deleted.
 pub fn forget(id: i64) {
-    shared_models::forget(id);
+    shared::forget(id);
 }

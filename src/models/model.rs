@@ -1,22 +1,19 @@
 //! A model as it is used, read from a row of the table, which is trusted with nothing: an administrator may have
 //! written it.
 
+use super::document::ModelDocument;
 use super::features::FeatureKind;
-use super::form::Form;
-use crate::error::{Error, Result};
-use crate::pg::model_table::ModelRow;
-use crate::pg::number::NumberType;
-use crate::pg::relation::existing_base_type;
-use crate::pg::shared_models::{Arrays, Shared};
+use crate::errors::{INLINE_MODEL_ID, ModelError, Result};
+use crate::models::shared::{Arrays, Shared};
+use crate::models::table::ModelRow;
+use crate::pg::catalog::relation::existing_base_type;
+use crate::pg::values::number::NumberType;
 use pgrx::{FromDatum, pg_sys};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sgd::{Activation, Hidden, LinearModel, LinearView, ModelKind, Network, Output, Standardizer};
+use sgd::{Activation, Hidden, ModelKind, ModelParameters, Network, Output, ParametersView, Standardizer};
 use std::cell::Cell;
 use std::ffi::CStr;
-
-/// The id of a model that was given as a value.
-pub const GIVEN_ID: i64 = 0;
 
 /// A trained model, ready to predict.
 pub struct Model {
@@ -42,7 +39,7 @@ pub struct Model {
 /// Where the numbers of a model are.
 enum Numbers {
     Own {
-        linear: LinearModel,
+        linear: ModelParameters,
         standardizer: Option<Standardizer>,
     },
     /// in memory of all processes, pinned by the transaction that looked the model up
@@ -64,24 +61,24 @@ impl Model {
     /// Reads a row of the table.
     ///
     /// # Errors
-    /// [`Error::CorruptModel`]
+    /// [`ModelError::CorruptModel`]
     pub(super) fn read(id: i64, row: &ModelRow) -> Result<Model> {
-        read(id, row).map_err(|what| Error::CorruptModel(id, what))
+        read(id, row).map_err(|what| ModelError::CorruptModel(id, what).into())
     }
 
     /// Reads a row of the table whose numbers are in shared memory.
     ///
     /// # Errors
-    /// [`Error::CorruptModel`]
+    /// [`ModelError::CorruptModel`]
     pub(super) fn read_around(id: i64, row: &ModelRow, shared: Shared) -> Result<Model> {
-        describe(id, row, Numbers::Shared(shared)).map_err(|what| Error::CorruptModel(id, what))
+        describe(id, row, Numbers::Shared(shared)).map_err(|what| ModelError::CorruptModel(id, what).into())
     }
 
     /// A model that was given as a value, and is in no table.
-    pub(super) fn of_form(form: Form) -> Model {
+    pub(super) fn of_form(form: ModelDocument) -> Model {
         let classes = form.classes.unwrap_or_default();
         Model {
-            id: GIVEN_ID,
+            id: INLINE_MODEL_ID,
             serial: next_serial(),
             kind: form.kind,
             network: form.linear.network,
@@ -117,7 +114,7 @@ impl Model {
 
     /// The weights.
     #[inline]
-    pub fn linear(&self) -> LinearView<'_> {
+    pub fn linear(&self) -> ParametersView<'_> {
         match &self.numbers {
             Numbers::Own { linear, .. } => linear.view(),
             Numbers::Shared(shared) => view(shared.arrays(), self.network.as_ref()),
@@ -143,7 +140,7 @@ impl Model {
 
     /// All numbers as they lie.
     pub(super) fn arrays(&self) -> Arrays<'_> {
-        let LinearView { weights, intercepts, .. } = self.linear();
+        let ParametersView { weights, intercepts, .. } = self.linear();
         let (mean, scale) = self.scaling().unwrap_or_default();
         Arrays { weights, intercepts, mean, scale }
     }
@@ -171,13 +168,13 @@ impl Model {
     }
 }
 
-fn view<'a>(arrays: Arrays<'a>, network: Option<&'a Network>) -> LinearView<'a> {
+fn view<'a>(arrays: Arrays<'a>, network: Option<&'a Network>) -> ParametersView<'a> {
     let Arrays { weights, intercepts, .. } = arrays;
     let linear = || (weights.len() / intercepts.len().max(1), intercepts.len());
     let (dim, outputs) = network.map_or_else(linear, |network| {
         network.sizes(weights.len(), intercepts.len()).unwrap_or_default() // arrays of a model that was read as one
     });
-    LinearView { dim, outputs, weights, intercepts, network }
+    ParametersView { dim, outputs, weights, intercepts, network }
 }
 
 /// The model in a row, or what is wrong with the row.
@@ -199,7 +196,7 @@ fn describe(id: i64, row: &ModelRow, numbers: Numbers) -> std::result::Result<Mo
     let (dim, outputs) = match &numbers {
         Numbers::Own { linear, .. } => (linear.dim, linear.outputs),
         Numbers::Shared(shared) => {
-            let LinearView { dim, outputs, .. } = view(shared.arrays(), network.as_ref());
+            let ParametersView { dim, outputs, .. } = view(shared.arrays(), network.as_ref());
             (dim, outputs)
         }
     };
@@ -239,14 +236,14 @@ fn next_serial() -> u64 {
     LAST.get()
 }
 
-fn weights(kind: ModelKind, row: &ModelRow) -> std::result::Result<LinearModel, String> {
+fn weights(kind: ModelKind, row: &ModelRow) -> std::result::Result<ModelParameters, String> {
     const ARRAY: &str = "weights and intercepts are not arrays of one dimension without NULLs";
     let weights = row.floats::<f32>(c"weights").flatten().ok_or(ARRAY)?;
     let intercepts = row.floats::<f32>(c"intercepts").flatten().ok_or(ARRAY)?;
     if let Some(network) = network(kind, row)? {
         let sizes = network.sizes(weights.len(), intercepts.len());
         let (dim, outputs) = sizes.ok_or("weights, intercepts, hidden_layers and output do not fit each other")?;
-        let linear = LinearModel { dim, outputs, weights, intercepts, network: Some(network) };
+        let linear = ModelParameters { dim, outputs, weights, intercepts, network: Some(network) };
         return if linear.is_finite() { Ok(linear) } else { Err("weights are not finite".into()) };
     }
     let outputs = intercepts.len();
@@ -254,7 +251,7 @@ fn weights(kind: ModelKind, row: &ModelRow) -> std::result::Result<LinearModel, 
     if !fits || weights.is_empty() || !weights.len().is_multiple_of(outputs) {
         return Err("weights and intercepts do not fit each other".into());
     }
-    let linear = LinearModel { dim: weights.len() / outputs, outputs, weights, intercepts, network: None };
+    let linear = ModelParameters { dim: weights.len() / outputs, outputs, weights, intercepts, network: None };
     if linear.is_finite() { Ok(linear) } else { Err("weights are not finite".into()) }
 }
 

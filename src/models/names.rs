@@ -6,9 +6,9 @@
 //! only where no other role has a model of the name, shown to the user or not: a role that loses a grant must not go on
 //! with somebody else's model. With its owner in front, as in `bob.gm`, a name means that owner's models and no others.
 
-use crate::error::{Error, OwnerNeeded, Result};
-use crate::pg::model_table::{self, Key, ModelRow, ModelTable};
-use crate::pg::relation::quote_identifier;
+use crate::errors::{Error, ModelError, OwnerNeeded, Result};
+use crate::models::table::{self, Key, ModelRow, ModelTable};
+use crate::pg::catalog::relation::quote_identifier;
 use pgrx::pg_sys;
 
 /// By what right the current user may use a model.
@@ -54,15 +54,15 @@ struct Version {
 impl Claim {
     pub(super) fn of(row: &ModelRow) -> Option<Claim> {
         let owner = row.get(c"owner").unwrap_or(pg_sys::Oid::INVALID);
-        if owner == model_table::current_user() {
+        if owner == table::current_user() {
             return Some(Claim::Owner);
         }
-        if model_table::has_privileges_of(owner) {
+        if table::has_privileges_of(owner) {
             return Some(Claim::Member);
         }
         let granted: Vec<Option<pg_sys::Oid>> = row.get(c"granted_to").unwrap_or_default();
         let to = |wanted: fn(pg_sys::Oid) -> bool| granted.iter().flatten().any(|role| wanted(*role));
-        if to(|role| role != pg_sys::Oid::INVALID && model_table::has_privileges_of(role)) {
+        if to(|role| role != pg_sys::Oid::INVALID && table::has_privileges_of(role)) {
             return Some(Claim::Granted);
         }
         to(|role| role == pg_sys::Oid::INVALID).then_some(Claim::Public)
@@ -77,7 +77,7 @@ impl Claim {
 /// The version that a text means to the current user, with the name of its owner or without.
 ///
 /// # Errors
-/// [`Error::NoModelName`], [`Error::ModelPermission`], [`Error::AmbiguousModel`], [`Error::OwnerNeeded`]
+/// [`ModelError::NoModelName`], [`ModelError::ModelPermission`], [`ModelError::AmbiguousModel`], [`ModelError::OwnerNeeded`]
 pub(super) fn resolve(table: &ModelTable, text: &str) -> Result<Named> {
     let versions = versions(table, text);
     if let Some(own) = latest(&versions, |version| version.claim == Some(Claim::Owner)) {
@@ -101,10 +101,10 @@ fn of_owner(table: &ModelTable, meant: &Qualified, text: &str, same: &[Version])
     match latest(&of_name, |version| version.owner == *owner && version.claim.is_some()) {
         Some(version) => Ok(version.named(name)),
         None => match of_name.iter().find(|version| version.owner == *owner) {
-            Some(forbidden) => Err(Error::ModelPermission(forbidden.id)),
+            Some(forbidden) => Err(ModelError::ModelPermission(forbidden.id).into()),
             // A model of another role whose name looks like this one must not stand in for it.
             None => match literals(text, same, |version| version.claim.is_some()) {
-                candidates if candidates.is_empty() => Err(Error::NoModelName(text.to_owned())),
+                candidates if candidates.is_empty() => Err(ModelError::NoModelName(text.to_owned()).into()),
                 candidates => Err(owner_needed(text, OwnerNeeded::BeginsWithRole, candidates)),
             },
         },
@@ -113,27 +113,29 @@ fn of_owner(table: &ModelTable, meant: &Qualified, text: &str, same: &[Version])
 
 /// The version that a name means that is none of the current user's own models, by the rules for bare names.
 fn of_bare_name(name: &str, versions: &[Version]) -> Result<Named> {
-    let Some(first) = versions.first() else { return Err(Error::NoModelName(name.to_owned())) };
-    if model_table::is_superuser() {
+    let Some(first) = versions.first() else { return Err(ModelError::NoModelName(name.to_owned()).into()) };
+    if table::is_superuser() {
         return Err(owner_needed(name, OwnerNeeded::Superuser, literals(name, versions, |_| true)));
     }
     let by_role = |version: &Version| matches!(version.claim, Some(Claim::Member | Claim::Granted));
     if let Some(version) = latest(versions, by_role) {
         return match literals(name, versions, by_role) {
-            candidates if candidates.len() > 1 => Err(Error::AmbiguousModel { name: name.to_owned(), candidates }),
+            candidates if candidates.len() > 1 => {
+                Err(ModelError::AmbiguousModel { name: name.to_owned(), candidates }.into())
+            }
             _ => Ok(version.named(name)),
         };
     }
     let public = |version: &Version| version.claim == Some(Claim::Public);
     match latest(versions, public) {
-        None => Err(Error::ModelPermission(first.id)),
+        None => Err(ModelError::ModelPermission(first.id).into()),
         Some(version) if versions.iter().all(|other| other.owner == version.owner) => Ok(version.named(name)),
         Some(_) => Err(owner_needed(name, OwnerNeeded::Public, literals(name, versions, public))),
     }
 }
 
 fn owner_needed(name: &str, why: OwnerNeeded, candidates: Vec<String>) -> Error {
-    Error::OwnerNeeded { name: name.to_owned(), why, candidates }
+    ModelError::OwnerNeeded { name: name.to_owned(), why, candidates }.into()
 }
 
 /// All versions of a name, of all owners.
@@ -173,7 +175,7 @@ fn literals(name: &str, versions: &[Version], which: impl Fn(&Version) -> bool) 
     }
     // Whatever begins with a quote would be read as an identifier.
     let name = if name.starts_with('"') { format!("\"{}\"", name.replace('"', "\"\"")) } else { name.to_owned() };
-    let owner = |owner: &pg_sys::Oid| match model_table::role_name(*owner) {
+    let owner = |owner: &pg_sys::Oid| match table::role_name(*owner) {
         Some(role) => quote_identifier(&role),
         None => owner.to_u32().to_string(),
     };
@@ -184,7 +186,7 @@ fn literals(name: &str, versions: &[Version], which: impl Fn(&Version) -> bool) 
 /// has models of that name.
 fn qualified(table: &ModelTable, text: &str) -> Option<Qualified> {
     let (owner, name) = split(text)?;
-    if let Some(owner) = model_table::role_named(&owner) {
+    if let Some(owner) = table::role_named(&owner) {
         return Some(Qualified { owner, name });
     }
     let owner = pg_sys::Oid::from(owner.parse::<u32>().ok().filter(|number| *number > 0)?);

@@ -1,14 +1,14 @@
 //! The tuples of a running query, as whoever learns from them wants them.
 
-use super::remote::{Job, Next, Remote};
+use super::loader::{LoadRequest, Next, Remote};
 use super::tuple_shuffle::TupleShuffle;
 use super::{Decoder, FullShuffle, preparation};
-use crate::error::{Error, Result};
+use crate::errors::{Error, Result, TrainingError};
 use crate::pg::check_for_interrupts;
-use crate::pg::custom_scan::Scan;
-use crate::pg::parallel::{NO_SHARED_MEMORY, Why};
-use crate::pg::query::Running;
-use shuffle::{Deal, Geometry};
+use crate::pg::executor::custom_scan::Scan;
+use crate::pg::executor::query::Running;
+use crate::pg::process::parallel::{NO_SHARED_MEMORY, Unavailable};
+use shuffle::{BlockPartition, Geometry};
 use std::time::Duration;
 use tuples::{Batch, TupleSource};
 
@@ -19,7 +19,7 @@ pub struct Buffers {
     /// the worker that fills them, if one does
     remote: Option<Remote>,
     /// why there is none although one was started
-    unable: Option<Why>,
+    unable: Option<Unavailable>,
 }
 
 impl Buffers {
@@ -86,7 +86,7 @@ impl Buffers {
 
     /// Makes these the buffers of one of several processes, from the next epoch on: its share of the blocks, and its part of
     /// the memory. All of them see so many pages of each table.
-    pub fn set_deal(&mut self, deal: Deal, pages: Vec<u32>) {
+    pub fn set_deal(&mut self, deal: BlockPartition, pages: Vec<u32>) {
         self.query.top::<TupleShuffle>().with(|scan, node| scan.set_deal(node, deal, pages));
     }
 
@@ -99,7 +99,7 @@ impl Buffers {
     /// how long they are, and of two classes both. `batch` has the last of them.
     ///
     /// # Errors
-    /// What is wrong with the rows; [`Error::NoRows`]
+    /// What is wrong with the rows; [`TrainingError::NoRows`]
     pub fn peek(&mut self, batch: &mut Batch) -> Result<()> {
         let Buffers { query, decoder, .. } = self;
         let top: Scan<TupleShuffle> = query.top();
@@ -113,7 +113,7 @@ impl Buffers {
                 any |= !batch.is_empty();
             }
             top.with(|scan, node| scan.set_epoch(node, epoch));
-            if any { Ok(()) } else { Err(Error::NoRows("train on")) }
+            if any { Ok(()) } else { Err(TrainingError::NoRows("train on").into()) }
         })
     }
 
@@ -121,7 +121,7 @@ impl Buffers {
     ///
     /// # Errors
     /// Why there is none.
-    pub fn load_elsewhere(&mut self, job: &Job) -> std::result::Result<(), Why> {
+    pub fn load_elsewhere(&mut self, job: &LoadRequest) -> std::result::Result<(), Unavailable> {
         self.remote = Some(Remote::start(job, &self.query)?);
         Ok(())
     }
@@ -130,7 +130,7 @@ impl Buffers {
     /// added to what the nodes have.
     ///
     /// # Errors
-    /// [`Error::WorkerLost`]; those of the worker are raised.
+    /// [`TrainingError::WorkerLost`]; those of the worker are raised.
     pub fn end_worker(&mut self, batch: &mut Batch) -> Result<()> {
         match self.remote.take() {
             Some(remote) => remote.finish(&self.query, batch, true),
@@ -150,7 +150,7 @@ impl Buffers {
     }
 
     /// Why the worker has not filled a single buffer, if so.
-    pub fn unable(&self) -> Option<&Why> {
+    pub fn unable(&self) -> Option<&Unavailable> {
         self.unable.as_ref()
     }
 

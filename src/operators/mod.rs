@@ -6,25 +6,26 @@
 pub mod block_shuffle;
 mod buffers;
 mod decoder;
+mod loader;
 pub mod mini_batches;
 pub mod preparation;
-mod remote;
+
 pub mod sgd;
 pub mod shuffle_scan;
 mod source;
 pub mod tuple_shuffle;
 
-use crate::error::{Error, Result};
-use crate::pg::custom_scan::CustomScan;
-use crate::pg::parallel::WorkerKind;
-use crate::pg::query::{Planned, Query};
+use crate::errors::{ArgumentError, Error, Result};
+use crate::pg::executor::custom_scan::CustomScan;
+use crate::pg::executor::query::{Planned, Query};
+use crate::pg::process::parallel::WorkerKind;
 use crate::settings;
 use block_shuffle::BlockShuffle;
 pub use block_shuffle::{CacheMode, CachePlan};
 pub use buffers::Buffers;
 pub use decoder::{
-    ClassWeight, Counts, Decoder, DecoderSpec, Features, Found, HELD_OUT, HoldOut, Known, MAX_CLASSES, MAX_WEIGHTS,
-    Nulls, OwnedSpec, PartSpec, Parts, Unseen,
+    ClassWeight, Counts, Decoder, DecoderSpec, DecoderState, Features, HELD_OUT, HoldOut, MAX_CLASSES, MAX_WEIGHTS,
+    ModelSchema, Nulls, OwnedSpec, PartSpec, RowGroups, Unseen,
 };
 use serde::{Deserialize, Serialize};
 use shuffle::{BlockSize, BufferSize, Geometry, Strategy};
@@ -41,7 +42,7 @@ pub fn register() {
 }
 
 /// What worker processes of ours do.
-pub static WORKER_KINDS: [WorkerKind; 2] = [sgd::TRAINING_WORKERS, remote::KIND];
+pub static WORKER_KINDS: [WorkerKind; 2] = [sgd::TRAINING_WORKERS, loader::KIND];
 
 /// How the tuples of one query are shuffled: what the two shuffling nodes are told.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -98,18 +99,18 @@ impl Shuffling {
     /// Reads the arguments that all shuffling functions have; a NULL seed is drawn.
     ///
     /// # Errors
-    /// [`Error::Unknown`], [`Error::InvalidArgument`], [`Error::NullArgument`]
+    /// [`ArgumentError::Unknown`], [`ArgumentError::InvalidArgument`], [`ArgumentError::NullArgument`]
     pub fn parse(
         strategy: Option<String>,
         seed: Option<i64>,
         block_size: Option<String>,
         buffer_size: Option<String>,
     ) -> Result<Shuffling> {
-        let strategy = strategy.ok_or(Error::NullArgument("shuffle"))?;
-        let block_size = block_size.ok_or(Error::NullArgument("block_size"))?;
-        let buffer_size = buffer_size.ok_or(Error::NullArgument("buffer_size"))?;
+        let strategy = strategy.ok_or(ArgumentError::NullArgument("shuffle"))?;
+        let block_size = block_size.ok_or(ArgumentError::NullArgument("block_size"))?;
+        let buffer_size = buffer_size.ok_or(ArgumentError::NullArgument("buffer_size"))?;
         let shuffling = Shuffling {
-            strategy: strategy.parse().map_err(|_| Error::Unknown {
+            strategy: strategy.parse().map_err(|_| ArgumentError::Unknown {
                 what: "shuffle strategies",
                 given: strategy,
                 known: Strategy::known(),
@@ -130,20 +131,20 @@ impl Shuffling {
     /// Reads only this part of the blocks, if one is given.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`]
+    /// [`ArgumentError::InvalidArgument`]
     pub fn with_sample(self, sample: Option<f64>) -> Result<Shuffling> {
         let reason = match sample {
             Some(sample) if !(sample > 0.0 && sample <= 1.0) => format!("{sample} is not above 0 and at most 1"),
             Some(_) if self.strategy.sorts() => format!("{} copies the whole source", self.strategy.name()),
             _ => return Ok(Shuffling { sample, ..self }),
         };
-        Err(Error::InvalidArgument { argument: "sample", reason, hint: None })
+        Err(ArgumentError::InvalidArgument { argument: "sample", reason, hint: None }.into())
     }
 
     /// How `pages` pages fall into blocks and buffers.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if a block would be smaller than a page, or too large.
+    /// [`ArgumentError::InvalidArgument`] if a block would be smaller than a page, or too large.
     pub fn geometry(&self, pages: u32) -> Result<Geometry> {
         // A buffer that is cut to its memory is planned as such: then its buffers are filled evenly, too.
         let buffer_size = match self.is_cut_to_memory(pages) {
@@ -202,7 +203,7 @@ impl Shuffling {
 }
 
 fn invalid_size(argument: &'static str, error: shuffle::SizeError) -> Error {
-    Error::InvalidArgument { argument, reason: error.to_string(), hint: Some(error.hint().to_owned()) }
+    ArgumentError::InvalidArgument { argument, reason: error.to_string(), hint: Some(error.hint().to_owned()) }.into()
 }
 
 /// Values that are written as users write them.

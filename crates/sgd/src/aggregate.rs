@@ -11,9 +11,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use bytemuck::{bytes_of, pod_read_unaligned, try_cast_slice, try_cast_slice_mut};
 
-use crate::general::{self, Head};
 use crate::kernels::Level;
-use crate::{EpochReport, Hyperparameters, LinearModel, ModelKind, Schedule};
+use crate::reference::{self, TrainerState};
+use crate::{EpochReport, Hyperparameters, ModelKind, ModelParameters, Schedule};
 
 /// What is wrong with a state, or with what it should learn.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -66,19 +66,19 @@ pub enum StateError {
 }
 
 /// Bytes of the head.
-const HEAD: usize = size_of::<Head>();
+const HEAD: usize = size_of::<TrainerState>();
 
 /// How many bytes a state has.
 ///
 /// # Errors
 /// [`StateError::OutOfMemory`] if no memory could hold it.
 pub fn size(hyper: Hyperparameters, dim: usize, outputs: usize, sparse: bool) -> Result<usize, StateError> {
-    size_of_state(&Head::new(hyper, dim, outputs, sparse))
+    size_of_state(&TrainerState::new(hyper, dim, outputs, sparse))
 }
 
-fn size_of_state(head: &Head) -> Result<usize, StateError> {
+fn size_of_state(head: &TrainerState) -> Result<usize, StateError> {
     let impossible = tuples::OutOfMemory { bytes: usize::MAX };
-    let floats = general::memory_size(head)?;
+    let floats = reference::memory_size(head)?;
     Ok(floats.checked_mul(size_of::<f32>()).and_then(|bytes| bytes.checked_add(HEAD)).ok_or(impossible)?)
 }
 
@@ -91,7 +91,7 @@ pub fn new(hyper: Hyperparameters, dim: usize, outputs: usize, sparse: bool) -> 
     if matches!(hyper.schedule, Schedule::Theorem1 { .. }) {
         return Err(StateError::NoBuffers);
     }
-    let mut head = Head::new(hyper, dim, outputs, sparse);
+    let mut head = TrainerState::new(hyper, dim, outputs, sparse);
     head.begin_epoch();
     head.check().map_err(StateError::Corrupt)?;
     let mut bytes = zeros(size_of_state(&head)?)?;
@@ -108,9 +108,9 @@ fn zeros(size: usize) -> Result<Vec<u8>, StateError> {
 
 /// Reads and checks the head of a state.
 #[inline(always)]
-fn head_of(bytes: &[u8]) -> Result<Head, StateError> {
+fn head_of(bytes: &[u8]) -> Result<TrainerState, StateError> {
     let head = bytes.get(..HEAD).ok_or(StateError::Corrupt("it is too short"))?;
-    let head: Head = pod_read_unaligned(head);
+    let head: TrainerState = pod_read_unaligned(head);
     head.check().map_err(StateError::Corrupt)?;
     if matches!(head.hyperparameters().schedule, Schedule::Theorem1 { .. }) {
         return Err(StateError::NoBuffers);
@@ -146,7 +146,7 @@ pub fn grow(state: &[u8], dim: usize) -> Result<Vec<u8>, StateError> {
         let bytes = zeros(HEAD.saturating_add(floats.saturating_mul(size_of::<f32>())));
         bytes.map(Grown).map_err(|_| tuples::OutOfMemory { bytes: floats.saturating_mul(size_of::<f32>()) })
     };
-    let mut bytes = match general::grow(&mut head, memory, dim, allocate)? {
+    let mut bytes = match reference::grow(&mut head, memory, dim, allocate)? {
         Some(Grown(bytes)) => bytes,
         None => copy(state)?,
     };
@@ -163,7 +163,7 @@ fn copy(state: &[u8]) -> Result<Vec<u8>, StateError> {
 /// A state in place.
 #[derive(Debug)]
 pub struct StateMut<'a> {
-    head: Head,
+    head: TrainerState,
     stored_head: &'a mut [u8],
     memory: &'a mut [f32],
     level: Level,
@@ -198,7 +198,7 @@ impl<'a> StateMut<'a> {
         if features.len() != expected {
             return Err(StateError::Features { expected, given: features.len() });
         }
-        general::learn_dense(self.level, &mut self.head, self.memory, label, features, weight);
+        reference::learn_dense(self.level, &mut self.head, self.memory, label, features, weight);
         self.store();
         Ok(())
     }
@@ -220,7 +220,7 @@ impl<'a> StateMut<'a> {
             return Err(StateError::Index { index, dim });
         }
         self.head.dim = self.head.dim.max(greatest.map_or(0, |index| u64::from(index) + 1));
-        general::learn_sparse(self.level, &mut self.head, self.memory, label, (indices, values), weight);
+        reference::learn_sparse(self.level, &mut self.head, self.memory, label, (indices, values), weight);
         self.store();
         Ok(())
     }
@@ -245,9 +245,9 @@ impl<'a> StateMut<'a> {
     /// # Errors
     /// [`StateError::Diverged`]
     pub fn finish_epoch(&mut self) -> Result<EpochReport, StateError> {
-        general::settle(self.level, &mut self.head, self.memory);
-        let report = self.head.report(general::norms(&self.head, self.memory));
-        if !report.loss.is_finite() || !general::is_finite(&self.head, self.memory) {
+        reference::flush(self.level, &mut self.head, self.memory);
+        let report = self.head.report(reference::norms(&self.head, self.memory));
+        if !report.loss.is_finite() || !reference::is_finite(&self.head, self.memory) {
             return Err(StateError::Diverged(self.head.epoch));
         }
         self.head.begin_epoch();
@@ -289,10 +289,10 @@ impl<'a> StateMut<'a> {
     ///
     /// # Errors
     /// [`StateError::OutOfMemory`]
-    pub fn model(&mut self) -> Result<LinearModel, StateError> {
-        general::sweep(self.level, &mut self.head, self.memory);
+    pub fn model(&mut self) -> Result<ModelParameters, StateError> {
+        reference::apply_pending(self.level, &mut self.head, self.memory);
         self.store();
-        Ok(general::model(&self.head, self.memory)?)
+        Ok(reference::model(&self.head, self.memory)?)
     }
 }
 
@@ -304,7 +304,7 @@ impl<'a> StateMut<'a> {
 /// [`StateError::Corrupt`], [`StateError::Different`], [`StateError::OutOfMemory`]
 pub fn merge(a: &[u8], b: &[u8]) -> Result<Vec<u8>, StateError> {
     let (head_a, head_b) = (head_of(a)?, head_of(b)?);
-    let sizes = |head: &Head| (head.hyperparameters(), head.outputs, head.sparse(), head.epoch);
+    let sizes = |head: &TrainerState| (head.hyperparameters(), head.outputs, head.sparse(), head.epoch);
     if sizes(&head_a) != sizes(&head_b) || (!head_a.sparse() && head_a.dim != head_b.dim) {
         return Err(StateError::Different);
     }
@@ -321,11 +321,11 @@ pub fn merge(a: &[u8], b: &[u8]) -> Result<Vec<u8>, StateError> {
         return Ok(from);
     }
     if source.tuples() > 0 {
-        general::settle(target.level, &mut target.head, target.memory);
-        general::settle(source.level, &mut source.head, source.memory);
+        reference::flush(target.level, &mut target.head, target.memory);
+        reference::flush(source.level, &mut source.head, source.memory);
         let all = target.tuples().saturating_add(source.tuples());
         let share = (source.tuples() as f64 / all as f64) as f32;
-        general::average(&target.head, target.memory, &source.head, source.memory, share);
+        reference::average(&target.head, target.memory, &source.head, source.memory, share);
         target.head.add(&source.head);
         target.store();
     }

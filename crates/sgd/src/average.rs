@@ -12,7 +12,7 @@
 use tuples::OutOfMemory;
 
 use crate::saved::{Reader, Writer};
-use crate::{Hyperparameters, LinearModel, Schedule};
+use crate::{Hyperparameters, ModelParameters, Schedule};
 
 /// Where a run of the theorem's schedule stands.
 #[derive(Debug)]
@@ -131,7 +131,7 @@ impl Theorem1 {
     }
 
     /// Makes `model`, the current iterate, the average so far; it stays what it is if there is none.
-    pub(crate) fn replace(&self, model: &mut LinearModel) {
+    pub(crate) fn replace(&self, model: &mut ModelParameters) {
         if self.total > 0.0 {
             for (weights, means) in model.weights.chunks_exact_mut(model.dim.max(1)).zip(&self.weights) {
                 weights.iter_mut().zip(means).for_each(|(w, mean)| *w = *mean as f32);

@@ -8,7 +8,7 @@ use std::ops::Range;
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use tuples::pause::pause;
-use tuples::{Batch, Block, OutOfMemory};
+use tuples::{Batch, MiniBatch, OutOfMemory};
 
 use crate::ModelKind;
 
@@ -22,7 +22,7 @@ const ITERATIONS: usize = 6;
 /// A mini-batch, or the beginning of a large one.
 enum Sample<'a> {
     Tuples(&'a Batch, &'a [u32]),
-    Block(&'a Block, Vec<f32>),
+    MiniBatch(&'a MiniBatch, Vec<f32>),
 }
 
 /// About the greatest eigenvalue of the second derivatives of a mini-batch's mean loss by weights and intercept, wherever these
@@ -48,8 +48,10 @@ pub(crate) fn curvature(
         ModelKind::Softmax => 0.5,
         ModelKind::Svm | ModelKind::Linear | ModelKind::Mlp => 1.0,
     };
-    if batch.has_blocks() {
-        return Ok(bound * of_blocks(places.iter().map(|place| &**batch.block(*place as usize)), batch.dim())?);
+    if batch.has_mini_batches() {
+        return Ok(
+            bound * of_mini_batches(places.iter().map(|place| &**batch.mini_batch(*place as usize)), batch.dim())?
+        );
     }
     let count = count.clamp(1, MOST_TUPLES).min(places.len());
     if count == 0 {
@@ -65,11 +67,12 @@ pub(crate) fn curvature(
 }
 
 /// The greatest of all mini-batches. Of a smaller one it counts in proportion to its rows, as the rate of its step does.
-fn of_blocks<'a>(blocks: impl Iterator<Item = &'a Block>, dim: usize) -> Result<f64, OutOfMemory> {
+fn of_mini_batches<'a>(mini_batches: impl Iterator<Item = &'a MiniBatch>, dim: usize) -> Result<f64, OutOfMemory> {
     let (mut greatest, mut rows) = (0.0_f64, 0);
-    for block in blocks {
-        rows = rows.max(block.len());
-        greatest = greatest.max(greatest_eigenvalue(Sample::Block(block, Vec::new()), dim)? * block.len() as f64);
+    for mini_batch in mini_batches {
+        rows = rows.max(mini_batch.len());
+        greatest = greatest
+            .max(greatest_eigenvalue(Sample::MiniBatch(mini_batch, Vec::new()), dim)? * mini_batch.len() as f64);
     }
     Ok(greatest / rows.max(1) as f64)
 }
@@ -123,7 +126,7 @@ impl Sample<'_> {
     fn len(&self) -> usize {
         match self {
             Sample::Tuples(_, places) => places.len(),
-            Sample::Block(block, _) => block.len(),
+            Sample::MiniBatch(mini_batch, _) => mini_batch.len(),
         }
     }
 
@@ -139,7 +142,7 @@ impl Sample<'_> {
     fn weight(&self, i: usize) -> f32 {
         match self {
             Sample::Tuples(batch, places) => batch.weights().map_or(1.0, |weights| weights[places[i] as usize]),
-            Sample::Block(block, _) => block.weights().map_or(1.0, |weights| weights[i]),
+            Sample::MiniBatch(mini_batch, _) => mini_batch.weights().map_or(1.0, |weights| weights[i]),
         }
     }
 
@@ -152,7 +155,7 @@ impl Sample<'_> {
                     *out = entries(batch, place).map(|(j, x)| x * v[j]).sum();
                 }
             }
-            Sample::Block(block, scratch) => block.matrix().times_vector(v, out, scratch),
+            Sample::MiniBatch(mini_batch, scratch) => mini_batch.matrix().times_vector(v, out, scratch),
         }
     }
 
@@ -165,7 +168,7 @@ impl Sample<'_> {
                     entries(batch, place).for_each(|(j, x)| out[j] += factor * x);
                 }
             }
-            Sample::Block(block, scratch) => block.matrix().vector_times(v, out, scratch),
+            Sample::MiniBatch(mini_batch, scratch) => mini_batch.matrix().vector_times(v, out, scratch),
         }
     }
 }

@@ -3,13 +3,14 @@
 //! Guarantees: a tuple counts as correct exactly if the model's decisions put it into its class, since both compute the
 //! same bits; the losses are computed and summed in f64.
 
-use tuples::{Batch, Block};
+use tuples::pause::{Pauses, pause};
+use tuples::{Batch, MiniBatch};
 
 use crate::kernels::{Decisions, Level, sparse_decision};
 use crate::loss::{cross_entropy, softplus};
 use crate::network::decide_rows;
-use crate::spread::Spread;
-use crate::{LinearModel, ModelKind, Output};
+use crate::variance_sum::VarianceSum;
+use crate::{ModelKind, ModelParameters, Output};
 
 /// Judges a model over any number of batches. Weights of tuples do not count.
 #[derive(Debug, Clone)]
@@ -24,7 +25,7 @@ pub struct Evaluation {
     correct: u64,
     tuples: u64,
     in_range: bool,
-    targets: Spread,
+    targets: VarianceSum,
     /// of the absolute errors; linear only
     absolute: f64,
     confusion: Confusion,
@@ -111,7 +112,7 @@ impl Evaluation {
     }
 
     pub(crate) fn with_level(kind: ModelKind, level: Level) -> Evaluation {
-        let targets = Spread::default();
+        let targets = VarianceSum::default();
         let confusion = Confusion::default();
         Evaluation {
             kind,
@@ -133,7 +134,7 @@ impl Evaluation {
     ///
     /// # Panics
     /// If the batch is dense and has not as many features as the model. A sparse one may have more, of weight 0.
-    pub fn add(&mut self, model: &LinearModel, batch: &Batch) {
+    pub fn add(&mut self, model: &ModelParameters, batch: &Batch) {
         self.add_and_show(model, batch, |_, _| {});
     }
 
@@ -141,15 +142,16 @@ impl Evaluation {
     ///
     /// # Panics
     /// As [`add`](Evaluation::add).
-    pub fn add_and_show(&mut self, model: &LinearModel, batch: &Batch, mut show: impl FnMut(&[f32], f32)) {
-        if batch.has_blocks() {
-            return (0..batch.len()).for_each(|i| self.add_block(model, batch.block(i), &mut show));
+    pub fn add_and_show(&mut self, model: &ModelParameters, batch: &Batch, mut show: impl FnMut(&[f32], f32)) {
+        if batch.has_mini_batches() {
+            return (0..batch.len()).for_each(|i| self.add_mini_batch(model, batch.mini_batch(i), &mut show));
         }
         self.decisions.clear();
         if model.network.is_some() {
             return self.add_network(model, batch, show);
         }
         for k in 0..model.outputs {
+            pause();
             let (weights, intercept, decisions) = (model.weights_of(k), model.intercepts[k], &mut self.decisions);
             if batch.is_sparse() {
                 decisions.extend((0..batch.len()).map(|i| {
@@ -161,8 +163,9 @@ impl Evaluation {
                 self.level.run(Decisions { weights, intercept, batch, decisions });
             }
         }
-        let mut row = vec![0.0; model.outputs];
+        let (mut row, mut pauses) = (vec![0.0; model.outputs], Pauses::default());
         for (i, &y) in batch.labels().iter().enumerate() {
+            pauses.after(model.outputs);
             for (k, z) in row.iter_mut().enumerate() {
                 *z = self.decisions[k * batch.len() + i];
             }
@@ -173,37 +176,38 @@ impl Evaluation {
     }
 
     /// Judges `model` on all tuples of a block.
-    fn add_block(&mut self, model: &LinearModel, block: &Block, show: &mut impl FnMut(&[f32], f32)) {
+    fn add_mini_batch(&mut self, model: &ModelParameters, mini_batch: &MiniBatch, show: &mut impl FnMut(&[f32], f32)) {
         if let Some(network) = &model.network {
             self.output = Some(network.output);
-            let decisions = decide_rows(network, &model.view(), block.matrix());
-            for (row, &y) in decisions.chunks_exact(model.outputs).zip(block.labels()) {
+            let decisions = decide_rows(network, &model.view(), mini_batch.matrix());
+            for (row, &y) in decisions.chunks_exact(model.outputs).zip(mini_batch.labels()) {
                 self.judge(row, y);
                 show(row, y);
             }
-            self.tuples += block.len() as u64;
+            self.tuples += mini_batch.len() as u64;
             return;
         }
         let mut scratch = Vec::new();
         self.decisions.clear();
-        self.decisions.resize(model.outputs * block.len(), 0.0);
-        for (k, decisions) in self.decisions.chunks_exact_mut(block.len().max(1)).enumerate() {
-            block.matrix().times_vector(model.weights_of(k), decisions, &mut scratch);
+        self.decisions.resize(model.outputs * mini_batch.len(), 0.0);
+        for (k, decisions) in self.decisions.chunks_exact_mut(mini_batch.len().max(1)).enumerate() {
+            pause();
+            mini_batch.matrix().times_vector(model.weights_of(k), decisions, &mut scratch);
         }
         let mut row = vec![0.0; model.outputs];
-        for (i, &y) in block.labels().iter().enumerate() {
+        for (i, &y) in mini_batch.labels().iter().enumerate() {
             for (k, z) in row.iter_mut().enumerate() {
-                *z = self.decisions[k * block.len() + i] + model.intercepts[k];
+                *z = self.decisions[k * mini_batch.len() + i] + model.intercepts[k];
             }
             self.judge(&row, y);
             show(&row, y);
         }
-        self.tuples += block.len() as u64;
+        self.tuples += mini_batch.len() as u64;
     }
 
     /// The same for a network, a tuple at a time.
-    fn add_network(&mut self, model: &LinearModel, batch: &Batch, mut show: impl FnMut(&[f32], f32)) {
-        let mut decisions = std::mem::take(&mut self.decisions);
+    fn add_network(&mut self, model: &ModelParameters, batch: &Batch, mut show: impl FnMut(&[f32], f32)) {
+        let (mut decisions, mut pauses) = (std::mem::take(&mut self.decisions), Pauses::default());
         decisions.resize(model.outputs, 0.0);
         self.output = model.network.map(|network| network.output);
         for (i, &y) in batch.labels().iter().enumerate() {
@@ -213,6 +217,7 @@ impl Evaluation {
             } else {
                 model.decisions(batch.features(i), &mut decisions);
             }
+            pauses.after(model.weights.len());
             self.judge(&decisions, y);
             show(&decisions, y);
         }
@@ -240,7 +245,7 @@ impl Evaluation {
         }
         let (actual, predicted, classes) = match self.kind {
             ModelKind::Softmax | ModelKind::Mlp if decisions.len() > 1 => {
-                (y as usize, LinearModel::class_of(decisions), decisions.len())
+                (y as usize, ModelParameters::class_of(decisions), decisions.len())
             }
             _ => (usize::from(y > 0.0), usize::from(z > 0.0), 2),
         };

@@ -16,7 +16,7 @@ pub trait Exchange {
     ///
     /// # Errors
     /// If a process has gone.
-    fn reduce(&mut self, numbers: &mut [f32], combine: &mut Combine<'_>) -> Result<(), Self::Error>;
+    fn all_reduce(&mut self, numbers: &mut [f32], combine: &mut Combine<'_>) -> Result<(), Self::Error>;
 
     /// Shows `words`, any number of them, to all processes, and gives `take` the number of each process and a part of its
     /// words: those of one process come in their sequence.

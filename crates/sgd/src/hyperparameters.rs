@@ -216,8 +216,8 @@ pub struct InvalidHyperparameter {
 }
 
 impl Hyperparameters {
-    /// The batch size of a training on [blocks](tuples::Block): each is a mini-batch, however many tuples it has.
-    pub const WHOLE_BLOCKS: u32 = u32::MAX;
+    /// The batch size of a training on [blocks](tuples::MiniBatch): each is a mini-batch, however many tuples it has.
+    pub const WHOLE_MINI_BATCHES: u32 = u32::MAX;
 
     /// The largest batch size.
     pub const MAX_BATCH_SIZE: u32 = 1_000_000;
@@ -260,7 +260,7 @@ impl Hyperparameters {
             "must not be \"theorem1\", which is about convex losses",
         )?;
         let sizes = 1..=Self::MAX_BATCH_SIZE;
-        let is_size = sizes.contains(&self.batch_size) || self.batch_size == Hyperparameters::WHOLE_BLOCKS;
+        let is_size = sizes.contains(&self.batch_size) || self.batch_size == Hyperparameters::WHOLE_MINI_BATCHES;
         require(is_size, "batch_size", "must be from 1 to 1000000")?;
         require(self.l1.is_finite() && self.l1 >= 0.0, "l1", "must be finite and at least 0")?;
         require(self.l2.is_finite() && self.l2 >= 0.0, "l2", "must be finite and at least 0")?;

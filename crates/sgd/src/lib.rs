@@ -10,7 +10,7 @@
 //! - [`Trainer`] learns: epochs of [`learn`](Trainer::learn) between `begin_epoch` and `end_epoch`.
 //! - Several trainers in as many processes learn one model together, by an [`Exchange`].
 //! - [`aggregate`] does the same row by row, on a state that is one piece of bytes.
-//! - [`LinearModel`] decides, [`probability`] and [`softmax`] turn decisions into probabilities, [`Evaluation`] judges.
+//! - [`ModelParameters`] decides, [`probability`] and [`softmax`] turn decisions into probabilities, [`Evaluation`] judges.
 //! - [`ClusterFactor`] says how much a table needs to be shuffled.
 //! - [`Moments`] measures the columns and [`Standardizer`] brings them to mean 0 and standard deviation 1.
 
@@ -20,32 +20,32 @@ pub mod aggregate;
 mod average;
 mod cluster;
 mod curvature;
+mod data_parallel;
 mod evaluation;
 mod exchange;
-mod general;
 mod hyperparameters;
 mod kernels;
 mod loss;
 mod model;
 mod moments;
 mod network;
+mod reference;
 mod roc;
 mod saved;
 mod scaler;
 mod sparse_moments;
-mod spread;
 mod stopping;
 #[cfg(test)]
 mod tests;
-mod together;
 mod trainer;
+mod variance_sum;
 
 pub use cluster::ClusterFactor;
 pub use evaluation::{Confusion, Evaluation, Retrieval};
 pub use exchange::{Combine, Exchange};
 pub use hyperparameters::{Hyperparameters, InvalidHyperparameter, ModelKind, Optimizer, Schedule, UnknownModel};
 pub use loss::{probability, softmax};
-pub use model::{LinearModel, LinearView};
+pub use model::{ModelParameters, ParametersView};
 pub use moments::{Moments, Standardizer, standardize_row};
 pub use network::{Activation, Design, Hidden, Network, Output};
 pub use roc::{RocAuc, rank_key};

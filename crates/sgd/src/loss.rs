@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use bytemuck::{Pod, Zeroable};
 
 use crate::kernels::Simd;
-use crate::spread::Spread;
+use crate::variance_sum::VarianceSum;
 
 /// A loss as SGD needs it, in f32. Margins are in units of 1 / [`UNITS`](Loss::UNITS).
 pub(crate) trait Loss: Copy {
@@ -63,7 +63,7 @@ pub(crate) struct Totals {
     /// The sum of the squared errors, if the loss is that.
     pub(crate) residuals: f64,
     /// The targets, if the loss is the squared error.
-    pub(crate) targets: Spread,
+    pub(crate) targets: VarianceSum,
     /// Tuples with a margin above 0.
     pub(crate) correct: u64,
     /// Tuples in all.

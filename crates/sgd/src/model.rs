@@ -13,7 +13,7 @@ use crate::network::{Tuple, decide};
 /// With one output a tuple is positive if its decision is above 0, negative otherwise, also at exactly 0. With softmax it
 /// belongs to the class of the greatest decision, the first of them if there are several.
 #[derive(Debug, Clone, PartialEq)]
-pub struct LinearModel {
+pub struct ModelParameters {
     /// Features per tuple.
     pub dim: usize,
     /// 1, or the number of classes with softmax.
@@ -26,23 +26,23 @@ pub struct LinearModel {
     pub network: Option<Network>,
 }
 
-/// A [`LinearModel`] that lies elsewhere.
+/// A [`ModelParameters`] that lies elsewhere.
 #[derive(Debug, Clone, Copy)]
-pub struct LinearView<'a> {
+pub struct ParametersView<'a> {
     /// Features per tuple.
     pub dim: usize,
     /// 1, or the number of classes with softmax.
     pub outputs: usize,
-    /// As those of a [`LinearModel`].
+    /// As those of a [`ModelParameters`].
     pub weights: &'a [f32],
-    /// As those of a [`LinearModel`].
+    /// As those of a [`ModelParameters`].
     pub intercepts: &'a [f32],
     /// The hidden layers and what they compute, if there are any.
     pub network: Option<&'a Network>,
 }
 
-impl LinearView<'_> {
-    /// As [`LinearModel::decisions`].
+impl ParametersView<'_> {
+    /// As [`ModelParameters::decisions`].
     ///
     /// # Panics
     /// As there.
@@ -58,7 +58,7 @@ impl LinearView<'_> {
         }
     }
 
-    /// As [`LinearModel::decisions_sparse`].
+    /// As [`ModelParameters::decisions_sparse`].
     ///
     /// # Panics
     /// As there.
@@ -86,8 +86,8 @@ impl LinearView<'_> {
     }
 
     /// A copy.
-    pub fn to_model(&self) -> LinearModel {
-        LinearModel {
+    pub fn to_model(&self) -> ModelParameters {
+        ModelParameters {
             dim: self.dim,
             outputs: self.outputs,
             weights: self.weights.to_vec(),
@@ -97,11 +97,11 @@ impl LinearView<'_> {
     }
 }
 
-impl LinearModel {
+impl ModelParameters {
     /// The linear model that training starts from: all zeros.
-    pub fn new(dim: usize, outputs: usize) -> LinearModel {
+    pub fn new(dim: usize, outputs: usize) -> ModelParameters {
         let (weights, intercepts) = (vec![0.0; outputs * dim], vec![0.0; outputs]);
-        LinearModel { dim, outputs, weights, intercepts, network: None }
+        ModelParameters { dim, outputs, weights, intercepts, network: None }
     }
 
     /// Makes this a model of features as they are, of one whose features are standardized: (x - mean) / scale.
@@ -143,12 +143,12 @@ impl LinearModel {
     }
 
     /// The model where it lies.
-    pub fn view(&self) -> LinearView<'_> {
-        let LinearModel { dim, outputs, weights, intercepts, network } = self;
-        LinearView { dim: *dim, outputs: *outputs, weights, intercepts, network: network.as_ref() }
+    pub fn view(&self) -> ParametersView<'_> {
+        let ModelParameters { dim, outputs, weights, intercepts, network } = self;
+        ParametersView { dim: *dim, outputs: *outputs, weights, intercepts, network: network.as_ref() }
     }
 
-    /// w·x + intercept of every output, as [`decision`](LinearModel::decision).
+    /// w·x + intercept of every output, as [`decision`](ModelParameters::decision).
     ///
     /// # Panics
     /// If `features` are not `dim` long or `out` is not `outputs` long.

@@ -4,9 +4,9 @@
 //! saved by a trainer like it there comes no trainer, and nothing worse. Numbers are little-endian.
 
 use crate::average::Theorem1;
-use crate::general::General;
 use crate::kernels::{Level, State};
 use crate::network::Neural;
+use crate::reference::General;
 use crate::trainer::Engine;
 use crate::{Hyperparameters, ModelKind, Schedule, Trainer};
 use tuples::pause::pausing;

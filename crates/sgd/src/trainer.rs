@@ -11,11 +11,11 @@ use tuples::{Batch, Matrix, OutOfMemory};
 
 use crate::average::Theorem1;
 use crate::curvature::curvature;
-use crate::general::General;
 use crate::kernels::{Learn, Level, Rates, State};
 use crate::loss::{Hinge, Logistic, OfMargin, Squared, Totals};
 use crate::network::Neural;
-use crate::{Hyperparameters, LinearModel, ModelKind, Optimizer, Schedule};
+use crate::reference::General;
+use crate::{Hyperparameters, ModelKind, ModelParameters, Optimizer, Schedule};
 
 /// What an epoch came to.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -174,7 +174,7 @@ impl Trainer {
     /// Tuples of a full mini-batch, or those of the first block.
     fn tuples_of_step(&self, batch: &Batch, places: Range<usize>) -> usize {
         match batch.order()[places] {
-            [first, ..] if batch.has_blocks() => batch.block(first as usize).len(),
+            [first, ..] if batch.has_mini_batches() => batch.mini_batch(first as usize).len(),
             _ => self.hyper.batch_size as usize,
         }
     }
@@ -211,11 +211,11 @@ impl Trainer {
         let Some(theorem) = self.theorem.as_mut().filter(|theorem| theorem.is_due()) else { return };
         match &mut self.engine {
             Engine::Fast(state) => {
-                let LinearModel { weights, intercepts, .. } = state.model();
+                let ModelParameters { weights, intercepts, .. } = state.model();
                 theorem.add([(weights.into_iter(), intercepts[0])].into_iter());
             }
             Engine::General(general) => {
-                general.sweep();
+                general.apply_pending();
                 theorem.add(general.outputs());
             }
             Engine::Network(_) => unreachable!("networks have other schedules"),
@@ -223,8 +223,8 @@ impl Trainer {
     }
 
     /// Learns from the tuples at the places `range` of [`Batch::order`], in this order. Labels are -1 or 1 (logistic, svm),
-    /// any number (linear), or class numbers from 0 (softmax, mlp). Of [blocks](tuples::Block), each is a mini-batch; then the
-    /// batch size is [`Hyperparameters::WHOLE_BLOCKS`].
+    /// any number (linear), or class numbers from 0 (softmax, mlp). Of [mini_batches](tuples::MiniBatch), each is a mini-batch; then the
+    /// batch size is [`Hyperparameters::WHOLE_MINI_BATCHES`].
     ///
     /// # Errors
     /// [`OutOfMemory`] if a sparse batch has more features than the trainer and there is no room for them; then nothing
@@ -241,7 +241,7 @@ impl Trainer {
             theorem.reserve(batch.dim())?;
             theorem.learned();
         }
-        if batch.has_blocks() && self.theorem.is_some() {
+        if batch.has_mini_batches() && self.theorem.is_some() {
             return range.into_iter().try_for_each(|k| self.learn_block(batch, k));
         }
         let level = self.level;
@@ -269,7 +269,7 @@ impl Trainer {
 
     /// Learns from the block at place `k` of the order, at the rate of as many tuples.
     fn learn_block(&mut self, batch: &Batch, k: usize) -> Result<(), OutOfMemory> {
-        self.expect_step_of(batch.block(batch.order()[k] as usize).len());
+        self.expect_step_of(batch.mini_batch(batch.order()[k] as usize).len());
         match &mut self.engine {
             Engine::General(general) => general.learn(batch, k..k + 1),
             Engine::Fast(_) | Engine::Network(_) => {
@@ -309,8 +309,8 @@ impl Trainer {
         }
         match &mut self.engine {
             Engine::Fast(_) => {}
-            Engine::General(general) => general.settle(),
-            Engine::Network(network) => network.settle(),
+            Engine::General(general) => general.flush(),
+            Engine::Network(network) => network.flush(),
         }
         self.check()?;
         self.end_buffer();
@@ -341,7 +341,7 @@ impl Trainer {
     ///
     /// # Errors
     /// [`OutOfMemory`]
-    pub fn model(&self) -> Result<LinearModel, OutOfMemory> {
+    pub fn model(&self) -> Result<ModelParameters, OutOfMemory> {
         let mut model = self.iterate()?;
         if let Some(theorem) = &self.theorem {
             theorem.replace(&mut model);
@@ -350,7 +350,7 @@ impl Trainer {
     }
 
     /// The model as it is now, without averaging.
-    pub(crate) fn iterate(&self) -> Result<LinearModel, OutOfMemory> {
+    pub(crate) fn iterate(&self) -> Result<ModelParameters, OutOfMemory> {
         match &self.engine {
             Engine::Fast(state) => Ok(state.model()),
             Engine::General(general) => general.model(),
@@ -382,7 +382,7 @@ impl Trainer {
 }
 
 /// |w|² and |w|₁.
-fn norms(model: &LinearModel) -> (f64, f64) {
+fn norms(model: &ModelParameters) -> (f64, f64) {
     let weights = || model.weights.iter().map(|&w| f64::from(w));
     (weights().map(|w| w.powi(2)).sum(), weights().map(f64::abs).sum())
 }

@@ -11,20 +11,20 @@
 
 #![forbid(unsafe_code)]
 
-mod deal;
 mod geometry;
 mod mixer;
 mod order;
+mod partition;
 mod permutation;
 mod sample;
 mod size;
 mod strategy;
 mod stratified;
 
-pub use deal::{Deal, MAX_PROCESSES, Share, Turns};
 pub use geometry::{Geometry, MAX_BLOCK_BYTES, MIN_BLOCKS_IN_BUFFER};
 pub use mixer::{CHUNKS_PER_BUFFER, Mixer};
 pub use order::{OutOfMemory, TupleOrder};
+pub use partition::{BlockPartition, MAX_PROCESSES, PartitionEpoch, RoundRobin};
 pub use permutation::{SortKeys, block_order, block_order_pausing, shuffle_tuples};
 pub use sample::sample_blocks;
 pub use size::{BlockSize, BufferSize, SizeError};

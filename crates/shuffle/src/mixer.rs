@@ -8,7 +8,7 @@
 //! takes its draws from one stream per epoch.
 
 use crate::permutation::{MRS, WINDOW, below, count, shuffle, shuffle_tuples_pausing, stream};
-use crate::{Deal, Geometry, Strategy};
+use crate::{BlockPartition, Geometry, Strategy};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// A buffer that keeps tuples from one read to the next reads a part of itself at once: one in so many.
@@ -19,7 +19,7 @@ pub const CHUNKS_PER_BUFFER: u32 = 8;
 pub struct Mixer {
     strategy: Strategy,
     seed: i64,
-    deal: Deal,
+    deal: BlockPartition,
     epoch: u64,
     /// buffers so far in this epoch
     buffer: u64,
@@ -78,7 +78,7 @@ impl Mixer {
         Mixer {
             strategy,
             seed,
-            deal: Deal::ALONE,
+            deal: BlockPartition::SINGLE,
             epoch: 0,
             buffer: 0,
             ended: true,
@@ -91,7 +91,7 @@ impl Mixer {
     }
 
     /// Makes it the mixer of one of several processes, whose tuples each shuffles in an order of its own.
-    pub fn set_deal(&mut self, deal: Deal) {
+    pub fn set_deal(&mut self, deal: BlockPartition) {
         self.deal = deal;
     }
 

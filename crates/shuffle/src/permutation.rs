@@ -22,7 +22,7 @@
 //! | keys of each sort     | `"epoch"`   | 0                             |
 //! | sample of blocks      | `"sample"`  | 0, the epoch too              |
 //!
-//! Of several processes that learn together ([`Deal`](crate::Deal)), each adds 2^32 times its number to the ordinals of its blocks
+//! Of several processes that learn together ([`BlockPartition`](crate::BlockPartition)), each adds 2^32 times its number to the ordinals of its blocks
 //! and of its buffers.
 //!
 //! The keys of a sort are not drawn from Xoshiro256++: the last key starts SplitMix64 itself, whose first `n` outputs are

@@ -1,6 +1,6 @@
 //! What the blocks of a buffer have in common with the table: judged by the worst order that a table can be in.
 
-use shuffle::{Deal, Geometry, Strategy, block_order};
+use shuffle::{BlockPartition, Geometry, Strategy, block_order};
 
 /// Blocks, and room in the buffer: even and uneven, few and many buffers, short tables and long ones.
 const GEOMETRIES: [(u32, u32); 10] =
@@ -12,7 +12,7 @@ const SEEDS: i64 = 2000;
 fn buffers(geometry: &Geometry, processes: u32, seed: i64) -> Vec<Vec<u32>> {
     let mut buffers = Vec::new();
     for process in 0..processes {
-        let share = Deal::new(processes, process).share(seed, 1, geometry);
+        let share = BlockPartition::new(processes, process).share(seed, 1, geometry);
         for (place, block) in (0..).zip(share.blocks()) {
             let buffer = share.buffer(place) as usize;
             buffers.resize_with(buffers.len().max(buffer + 1), Vec::new);

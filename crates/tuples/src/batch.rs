@@ -1,14 +1,14 @@
 //! A growing buffer of tuples, dense or sparse or whole blocks of them, with labels, weights, and the order in which to learn from them.
 //!
 //! Guarantees: after every change to its tuples the order is the identity over them, unless somebody else
-//! [makes it](Batch::leave_order); what a tuple consists of (row, label, weight, tag) moves together; growing either succeeds or
+//! [makes it](Batch::detach_order); what a tuple consists of (row, label, weight, tag) moves together; growing either succeeds or
 //! leaves the batch as it was.
 
 use std::ops::Range;
 
 use crate::OutOfMemory;
-use crate::blocks::{Block, Blocks};
 use crate::dense::{Allocator, Dense, Memory};
+use crate::mini_batches::{MiniBatch, MiniBatches};
 use crate::sparse::Sparse;
 use std::rc::Rc;
 
@@ -16,7 +16,7 @@ use std::rc::Rc;
 ///
 /// Dense: row `i` has [`stride`](Batch::stride) floats: `dim` features, a constant 1 (the input of the intercept), zeros.
 /// Sparse: row `i` has the ascending 0-based indices of its entries and their values. Blocks: in place of a tuple there is a
-/// [`Block`], which has the labels and weights of its own.
+/// [`MiniBatch`], which has the labels and weights of its own.
 #[derive(Debug)]
 pub struct Batch {
     rows: Rows,
@@ -42,9 +42,9 @@ enum OrderState {
     Left,
 }
 
-/// Tuples that another process has decoded: what [`Batch::take_over`] needs of them beside dense rows.
+/// Tuples that another process has decoded: what [`Batch::adopt_rows`] needs of them beside dense rows.
 #[derive(Debug)]
-pub struct Others<'a> {
+pub struct TupleColumns<'a> {
     /// by place, one for each tuple
     pub labels: &'a [f32],
     /// by place; None if all are 1
@@ -70,12 +70,12 @@ pub struct SparseParts<'a> {
 enum Rows {
     Dense(Dense),
     Sparse(Sparse),
-    Blocks(Blocks),
+    MiniBatches(MiniBatches),
 }
 
 const DENSE_ONLY: &str = "a batch of dense tuples";
 const SPARSE_ONLY: &str = "a batch of sparse tuples";
-const BLOCKS_ONLY: &str = "a batch of blocks";
+const MINI_BATCHES_ONLY: &str = "a batch of blocks";
 
 impl Batch {
     /// An empty batch of dense tuples with `dim` features. Allocates nothing.
@@ -94,8 +94,8 @@ impl Batch {
     }
 
     /// An empty batch of blocks of tuples with `dim` features. Allocates nothing.
-    pub fn blocks(dim: usize) -> Batch {
-        Batch::of(Rows::Blocks(Blocks::new(dim)))
+    pub fn mini_batches(dim: usize) -> Batch {
+        Batch::of(Rows::MiniBatches(MiniBatches::new(dim)))
     }
 
     /// An empty batch, so far of dense tuples without features, whose dense rows will lie in memory of `allocator`.
@@ -136,7 +136,7 @@ impl Batch {
     /// Makes this an empty batch of blocks of tuples with `dim` features.
     pub fn become_blocks(&mut self, dim: usize) {
         let allocator = self.allocator.take();
-        *self = Batch::blocks(dim);
+        *self = Batch::mini_batches(dim);
         self.allocator = allocator;
     }
 
@@ -149,10 +149,15 @@ impl Batch {
     /// # Panics
     /// If there are fewer rows than labels, or other numbers of weights than of labels, or the order has a place without
     /// a tuple.
-    pub fn take_over(&mut self, dim: usize, rows: Box<dyn Memory>, others: &Others<'_>) -> Result<(), OutOfMemory> {
+    pub fn adopt_rows(
+        &mut self,
+        dim: usize,
+        rows: Box<dyn Memory>,
+        others: &TupleColumns<'_>,
+    ) -> Result<(), OutOfMemory> {
         self.rows = Rows::Dense(Dense::adopt(dim, rows));
         assert!(self.dense_rows().capacity >= others.labels.len(), "a row for each label");
-        self.take_others(others)
+        self.take_columns(others)
     }
 
     /// Makes this a batch of sparse tuples with copies of these rows.
@@ -163,18 +168,18 @@ impl Batch {
     /// # Panics
     /// If there are not as many rows as labels and weights, or the rows do not end where the entries do, or the order has
     /// a place without a tuple.
-    pub fn take_copy(&mut self, rows: &SparseParts<'_>, others: &Others<'_>) -> Result<(), OutOfMemory> {
+    pub fn copy_rows(&mut self, rows: &SparseParts<'_>, others: &TupleColumns<'_>) -> Result<(), OutOfMemory> {
         assert!(rows.ends.len() == others.labels.len(), "a row for each label");
         let mut sparse = match std::mem::replace(&mut self.rows, Rows::Sparse(Sparse::new())) {
             Rows::Sparse(sparse) => sparse,
-            Rows::Dense(_) | Rows::Blocks(_) => Sparse::new(),
+            Rows::Dense(_) | Rows::MiniBatches(_) => Sparse::new(),
         };
         sparse.copy_from(rows)?;
         self.rows = Rows::Sparse(sparse);
-        self.take_others(others)
+        self.take_columns(others)
     }
 
-    fn take_others(&mut self, others: &Others<'_>) -> Result<(), OutOfMemory> {
+    fn take_columns(&mut self, others: &TupleColumns<'_>) -> Result<(), OutOfMemory> {
         let len = others.labels.len();
         assert!(others.weights.is_none_or(|weights| weights.len() == len), "a weight for each label");
         self.len = 0;
@@ -193,7 +198,7 @@ impl Batch {
     }
 
     /// Lets go of memory that is not the process's own, and of all tuples.
-    pub fn let_go(&mut self) {
+    pub fn release(&mut self) {
         self.clear();
         if let Rows::Dense(dense) = &mut self.rows {
             let allocator = dense.allocator.take();
@@ -206,14 +211,14 @@ impl Batch {
     pub fn memory(&self) -> Option<&dyn Memory> {
         match &self.rows {
             Rows::Dense(dense) => dense.memory(),
-            Rows::Sparse(_) | Rows::Blocks(_) => None,
+            Rows::Sparse(_) | Rows::MiniBatches(_) => None,
         }
     }
 
     /// All sparse rows, to be copied elsewhere; None if the tuples are not sparse.
     pub fn sparse_parts(&self) -> Option<SparseParts<'_>> {
         match &self.rows {
-            Rows::Dense(_) | Rows::Blocks(_) => None,
+            Rows::Dense(_) | Rows::MiniBatches(_) => None,
             Rows::Sparse(sparse) => Some(sparse.parts()),
         }
     }
@@ -226,8 +231,8 @@ impl Batch {
 
     /// Whether there are blocks of tuples in place of tuples.
     #[inline]
-    pub fn has_blocks(&self) -> bool {
-        matches!(self.rows, Rows::Blocks(_))
+    pub fn has_mini_batches(&self) -> bool {
+        matches!(self.rows, Rows::MiniBatches(_))
     }
 
     /// Tuples in the order: those of all its blocks if there are blocks.
@@ -241,7 +246,9 @@ impl Batch {
     /// If the order is shorter.
     pub fn tuples_in(&self, range: Range<usize>) -> usize {
         match &self.rows {
-            Rows::Blocks(blocks) => self.order[range].iter().map(|&place| blocks.get(place as usize).len()).sum(),
+            Rows::MiniBatches(mini_batches) => {
+                self.order[range].iter().map(|&place| mini_batches.get(place as usize).len()).sum()
+            }
             _ => range.len(),
         }
     }
@@ -251,9 +258,9 @@ impl Batch {
     /// # Panics
     /// If there is none.
     #[inline]
-    pub fn block(&self, i: usize) -> &Rc<Block> {
-        let Rows::Blocks(blocks) = &self.rows else { panic!("{BLOCKS_ONLY}") };
-        blocks.get(i)
+    pub fn mini_batch(&self, i: usize) -> &Rc<MiniBatch> {
+        let Rows::MiniBatches(mini_batches) = &self.rows else { panic!("{MINI_BATCHES_ONLY}") };
+        mini_batches.get(i)
     }
 
     /// Appends a block.
@@ -263,14 +270,14 @@ impl Batch {
     ///
     /// # Panics
     /// If the batch is not one of blocks, or of another number of features.
-    pub fn push_block(&mut self, block: Rc<Block>) -> Result<(), OutOfMemory> {
-        let Rows::Blocks(blocks) = &mut self.rows else { panic!("{BLOCKS_ONLY}") };
-        assert_eq!(blocks.dim, block.matrix().columns(), "as many features as the others");
-        blocks.push(block)?;
+    pub fn push_mini_batch(&mut self, mini_batch: Rc<MiniBatch>) -> Result<(), OutOfMemory> {
+        let Rows::MiniBatches(mini_batches) = &mut self.rows else { panic!("{MINI_BATCHES_ONLY}") };
+        assert_eq!(mini_batches.dim, mini_batch.matrix().columns(), "as many features as the others");
+        mini_batches.push(mini_batch)?;
         if let Err(error) = self.append_labels(1, 0.0) {
             let len = self.len;
-            let Rows::Blocks(blocks) = &mut self.rows else { panic!("{BLOCKS_ONLY}") };
-            blocks.truncate(len);
+            let Rows::MiniBatches(mini_batches) = &mut self.rows else { panic!("{MINI_BATCHES_ONLY}") };
+            mini_batches.truncate(len);
             return Err(error);
         }
         Ok(())
@@ -283,7 +290,7 @@ impl Batch {
         match &self.rows {
             Rows::Dense(dense) => dense.dim,
             Rows::Sparse(sparse) => sparse.dim(),
-            Rows::Blocks(blocks) => blocks.dim,
+            Rows::MiniBatches(mini_batches) => mini_batches.dim,
         }
     }
 
@@ -322,7 +329,7 @@ impl Batch {
         match &self.rows {
             Rows::Dense(dense) => self.len * dense.dim,
             Rows::Sparse(sparse) => sparse.nnz(),
-            Rows::Blocks(blocks) => blocks.cells(),
+            Rows::MiniBatches(mini_batches) => mini_batches.cells(),
         }
     }
 
@@ -350,7 +357,7 @@ impl Batch {
             + match &self.rows {
                 Rows::Dense(dense) => places.len() * dense.stride * size_of::<f32>(),
                 Rows::Sparse(sparse) => Sparse::bytes(places.len(), sparse.entries(places)),
-                Rows::Blocks(blocks) => blocks.bytes_of(places),
+                Rows::MiniBatches(mini_batches) => mini_batches.bytes_of(places),
             }
     }
 
@@ -366,7 +373,7 @@ impl Batch {
     pub fn capacity(&self) -> usize {
         let mut rows = match &self.rows {
             Rows::Dense(dense) => dense.capacity,
-            Rows::Sparse(_) | Rows::Blocks(_) => self.labels.capacity(),
+            Rows::Sparse(_) | Rows::MiniBatches(_) => self.labels.capacity(),
         };
         if self.state != OrderState::Left {
             rows = rows.min(self.order.capacity());
@@ -391,7 +398,7 @@ impl Batch {
         match &mut self.rows {
             Rows::Dense(_) => {}
             Rows::Sparse(sparse) => sparse.clear(),
-            Rows::Blocks(blocks) => blocks.truncate(0),
+            Rows::MiniBatches(mini_batches) => mini_batches.truncate(0),
         }
     }
 
@@ -408,7 +415,7 @@ impl Batch {
         match &mut self.rows {
             Rows::Dense(_) => {}
             Rows::Sparse(sparse) => sparse.truncate(len),
-            Rows::Blocks(blocks) => blocks.truncate(len),
+            Rows::MiniBatches(mini_batches) => mini_batches.truncate(len),
         }
         self.restore_order();
         self.order.truncate(len);
@@ -416,7 +423,7 @@ impl Batch {
 
     /// Leaves the order to the caller, who [sets](Batch::set_order) it after every change to the tuples: from now on, until
     /// the batch is cleared, each of them empties it. So it costs nothing to take a few tuples away from many.
-    pub fn leave_order(&mut self) {
+    pub fn detach_order(&mut self) {
         self.order.clear();
         self.state = OrderState::Left;
     }
@@ -468,7 +475,7 @@ impl Batch {
             match &mut self.rows {
                 Rows::Dense(dense) => dense.copy(from, to),
                 Rows::Sparse(_) => panic!("{DENSE_ONLY}"),
-                Rows::Blocks(blocks) => blocks.copy(from, to),
+                Rows::MiniBatches(mini_batches) => mini_batches.copy(from, to),
             }
         }
         self.truncate(len);
@@ -488,7 +495,7 @@ impl Batch {
             match &mut self.rows {
                 Rows::Dense(dense) => dense.copy(from, to),
                 Rows::Sparse(_) => {} // all at once
-                Rows::Blocks(blocks) => blocks.copy(from, to),
+                Rows::MiniBatches(mini_batches) => mini_batches.copy(from, to),
             }
         }
         if let Rows::Sparse(sparse) = &mut self.rows {
@@ -683,8 +690,8 @@ impl Batch {
     /// If one batch is sparse and the other is not, or dense tuples have other numbers of features.
     pub fn push_copy(&mut self, from: &Batch, i: usize) -> Result<(), OutOfMemory> {
         let label = from.label(i);
-        if from.has_blocks() {
-            return self.push_block(Rc::clone(from.block(i)));
+        if from.has_mini_batches() {
+            return self.push_mini_batch(Rc::clone(from.mini_batch(i)));
         }
         if from.is_sparse() {
             let (indices, values) = from.sparse_row(i);
@@ -820,7 +827,7 @@ impl Batch {
         let row_bytes = match &self.rows {
             Rows::Dense(dense) => Dense::row_bytes(dense.dim),
             Rows::Sparse(_) => size_of::<usize>(),
-            Rows::Blocks(_) => size_of::<Rc<Block>>(),
+            Rows::MiniBatches(_) => size_of::<Rc<MiniBatch>>(),
         };
         let error = OutOfMemory { bytes: wanted.saturating_mul(row_bytes.saturating_add(self.extra_bytes())) };
         if u32::try_from(needed).is_err() {
@@ -839,7 +846,7 @@ impl Batch {
         }
         match &mut self.rows {
             Rows::Dense(dense) if wanted > dense.capacity => dense.grow(self.len, wanted, error),
-            Rows::Dense(_) | Rows::Blocks(_) => Ok(()),
+            Rows::Dense(_) | Rows::MiniBatches(_) => Ok(()),
             Rows::Sparse(sparse) => {
                 let entries = (sparse.nnz() / self.len.max(1)).saturating_mul(more);
                 sparse.reserve(more, entries)

@@ -7,7 +7,7 @@
 //! The allocation is this process's own, or comes from an [`Allocator`]: then another process may see the same rows.
 
 use crate::OutOfMemory;
-use crate::spare::Recycled;
+use crate::buffer_pool::Recycled;
 use std::fmt::Debug;
 use std::rc::Rc;
 

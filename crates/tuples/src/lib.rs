@@ -9,20 +9,20 @@
 #![deny(unsafe_code)]
 
 mod batch;
-mod blocks;
+mod buffer_pool;
 mod dense;
 mod huge_pages;
 mod matrix;
+mod mini_batches;
 pub mod pause;
 mod source;
-mod spare;
 mod sparse;
 
-pub use batch::{Batch, Others, RowsMut, SparseParts};
-pub use blocks::Block;
+pub use batch::{Batch, RowsMut, SparseParts, TupleColumns};
 pub use dense::{Allocator, LANES, Memory};
 pub use huge_pages::advise as advise_huge_pages;
 pub use matrix::Matrix;
+pub use mini_batches::MiniBatch;
 pub use source::TupleSource;
 
 /// Memory could not be had.

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use std::rc::Rc;
-use tuples::{Allocator, Batch, LANES, Memory, Others, OutOfMemory};
+use tuples::{Allocator, Batch, LANES, Memory, OutOfMemory, TupleColumns};
 
 /// Row `i` as the documentation describes it.
 fn expected_row(features: &[f32], stride: usize) -> Vec<f32> {
@@ -315,7 +315,7 @@ fn a_hole_behind_the_last_tuple_is_none() {
 #[test]
 fn an_order_that_is_left_to_others_is_empty_until_they_set_it() {
     let mut batch = filled(3, 6);
-    batch.leave_order();
+    batch.detach_order();
     assert!(batch.order().is_empty());
     batch.set_order(&[5, 0]).unwrap();
     assert_eq!(batch.order(), [5, 0]);
@@ -400,7 +400,7 @@ fn rows_in_memory_of_somebody_else_are_those_in_ones_own() {
     assert!(lent.memory().is_some() && own.memory().is_none());
     assert_eq!(own.rows(), lent.rows());
     assert_eq!((own.labels(), own.weights(), own.order()), (lent.labels(), lent.weights(), lent.order()));
-    lent.let_go();
+    lent.release();
     assert!(lent.memory().is_none() && lent.is_empty());
     fill(&mut lent);
     assert_eq!(own.rows(), lent.rows());
@@ -427,8 +427,8 @@ fn tuples_are_taken_over_from_another_process() {
         (labels, batch.weights().map(<[f32]>::to_vec), order)
     };
     let (labels, weights, order) = others(&there);
-    let taken = Others { labels: &labels, weights: weights.as_deref(), order: &order };
-    here.take_over(20, Box::new(Lent(there.rows().to_vec())), &taken).expect("memory");
+    let taken = TupleColumns { labels: &labels, weights: weights.as_deref(), order: &order };
+    here.adopt_rows(20, Box::new(Lent(there.rows().to_vec())), &taken).expect("memory");
     assert_eq!((here.rows(), here.dim(), here.stride()), (there.rows(), there.dim(), there.stride()));
     assert_eq!(others(&here), others(&there));
 
@@ -439,8 +439,8 @@ fn tuples_are_taken_over_from_another_process() {
         values.fill(label);
     }
     let (labels, _, order) = others(&sparse);
-    let taken = Others { labels: &labels, weights: None, order: &order };
-    here.take_copy(&sparse.sparse_parts().expect("sparse"), &taken).expect("memory");
+    let taken = TupleColumns { labels: &labels, weights: None, order: &order };
+    here.copy_rows(&sparse.sparse_parts().expect("sparse"), &taken).expect("memory");
     assert!(here.is_sparse() && here.dim() == 10 && here.weights().is_none());
     (0..3).for_each(|i| assert_eq!(here.sparse_row(i), sparse.sparse_row(i)));
     assert_eq!(others(&here), others(&sparse));

@@ -1,9 +1,9 @@
 //! The shuffled copy of a source: a temporary table, as one makes it who trains by aggregate.
 
 use super::sql::Reading;
-use crate::error::Result;
+use crate::errors::Result;
+use crate::pg::call::spi::{Connection, Sees};
 use crate::pg::random_seed;
-use crate::pg::spi::{Connection, Sees};
 use std::time::{Duration, Instant};
 
 /// A shuffled copy. It is gone after an ERROR, with all that the (sub)transaction did.

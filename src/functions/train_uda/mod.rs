@@ -8,9 +8,9 @@ mod copy;
 mod sql;
 mod training;
 
-use crate::error::OrRaise;
+use crate::errors::OrRaise;
 use crate::operators::sgd::EpochRow;
-use crate::pg::arguments::Call;
+use crate::pg::call::arguments::Call;
 use arguments::UdaRequest;
 use pgrx::prelude::*;
 

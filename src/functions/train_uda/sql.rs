@@ -3,9 +3,9 @@
 //! Every name is quoted or qualified, operators too, so that neither the user's names nor the user's search_path change what is
 //! asked. The search_path itself stays, because the source may be a query of the user's.
 
-use crate::pg::number::NumberType;
-use crate::pg::query::Column;
-use crate::pg::relation::{base_type, qualified_type_name, quote_identifier, quote_literal};
+use crate::pg::catalog::relation::{base_type, qualified_type_name, quote_identifier, quote_literal};
+use crate::pg::executor::query::Column;
+use crate::pg::values::number::NumberType;
 
 /// What is read, and where from.
 pub struct Reading<'a> {

@@ -3,18 +3,18 @@
 use super::cache::{Cache, Decoded};
 use super::pages::Pages;
 use super::{BlockShuffle, Sample};
-use crate::error::{OrRaise, Result, RowAt};
+use crate::errors::{OrRaise, Result, RowAt};
 use crate::operators::decoder::{Decoder, PageRows};
-use crate::pg::array::ArrayReader;
 use crate::pg::check_for_interrupts;
-use crate::pg::custom_scan::Node;
-use crate::pg::heap::PageScan;
-use crate::pg::progress;
-use crate::pg::row::{Layout, Row};
-use crate::pg::spool::Spool;
-use crate::pg::toast::{Toast, detoasted};
-use crate::pg::uniform::{Destination, Run, Uniform};
-use shuffle::{Deal, SortKeys, block_order_pausing};
+use crate::pg::executor::custom_scan::Node;
+use crate::pg::process::progress;
+use crate::pg::tuples::fixed_layout::{Destination, Run, Uniform};
+use crate::pg::tuples::heap::PageScan;
+use crate::pg::tuples::row::{Layout, Row};
+use crate::pg::tuples::spool::Spool;
+use crate::pg::tuples::toast::{Toast, detoasted};
+use crate::pg::values::array::ArrayReader;
+use shuffle::{BlockPartition, SortKeys, block_order_pausing};
 use std::ops::Range;
 use std::time::Instant;
 use tuples::Batch;
@@ -55,7 +55,7 @@ impl BlockShuffle {
         }
         self.open(node)?;
         let Self { shuffling, epoch, geometry, .. } = self;
-        if self.deal == Deal::ALONE {
+        if self.deal == BlockPartition::SINGLE {
             let sizes = [geometry.blocks, geometry.buffers()];
             let pause = &mut check_for_interrupts;
             self.order = block_order_pausing(shuffling.strategy, shuffling.seed, *epoch, sizes, pause);
@@ -93,7 +93,7 @@ impl BlockShuffle {
             }
             None => Pages::open(node, self.leaves.as_deref())?,
         };
-        if let (Pages::Parts(parts), Some(agreed)) = (&mut pages, &self.agreed_pages) {
+        if let (Pages::PartitionedPages(parts), Some(agreed)) = (&mut pages, &self.agreed_pages) {
             parts.agree(agreed)?;
         }
         let agreed = self.agreed_pages.as_ref().map(|pages| pages.iter().sum());
@@ -205,7 +205,7 @@ impl BlockShuffle {
     /// Are rows decoded without going through a slot?
     fn reads_raw(&self) -> bool {
         match &self.pages {
-            Some(Pages::Parts(parts)) => parts.are_raw() && !self.projects,
+            Some(Pages::PartitionedPages(parts)) => parts.are_raw() && !self.projects,
             _ => self.layout.is_some(),
         }
     }
@@ -245,7 +245,7 @@ impl BlockShuffle {
                 let page = &mut SpoolPage { spool, layout, toast: &mut self.toast, rows };
                 node.in_tuple_memory(|| decoder.decode_page(batch, page))?;
             }
-            (Some(Pages::Parts(parts)), _) if !self.projects => {
+            (Some(Pages::PartitionedPages(parts)), _) if !self.projects => {
                 node.run_child(|| {
                     let before = batch.len();
                     let result = parts.decode(rows, &mut self.toast, decoder, batch);

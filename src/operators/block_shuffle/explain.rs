@@ -1,8 +1,8 @@
 //! EXPLAIN.
 
 use super::{BlockShuffle, CacheMode, pages_of};
-use crate::pg::custom_scan::Node;
-use crate::pg::explain::Explain;
+use crate::pg::executor::custom_scan::Node;
+use crate::pg::executor::explain::Explain;
 
 pub fn explain(scan: &mut BlockShuffle, node: Node, explain: Explain) {
     if scan.is_leaf {

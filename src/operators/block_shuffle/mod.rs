@@ -12,26 +12,26 @@
 //! it sorts the rows on their way into the spool, and reads that as it lies.
 
 mod cache;
-mod copy;
 mod exec;
 mod explain;
+mod full_shuffle;
 mod pages;
-mod parts;
+mod partitioned_pages;
 
 use super::{Decoder, FullShuffle, Shuffling};
-use crate::error::{OrRaise, Result};
-use crate::pg::custom_scan::{CustomScan, Flags, Methods, Node, Scan};
-use crate::pg::explain::Explain;
-use crate::pg::row::Layout;
-use crate::pg::toast::Toast;
+use crate::errors::{OrRaise, Result};
+use crate::pg::executor::custom_scan::{CustomScan, Flags, Methods, Node, Scan};
+use crate::pg::executor::explain::Explain;
+use crate::pg::tuples::row::Layout;
+use crate::pg::tuples::toast::Toast;
 use crate::settings;
 use cache::{Arrived, Cache};
 pub use cache::{CacheMode, CachePlan};
-use copy::{Copies, Costs};
 pub use exec::Limits;
+use full_shuffle::{Copies, Costs};
 use pages::Pages;
 use serde::{Deserialize, Serialize};
-use shuffle::{Deal, Geometry, Mixer, Share};
+use shuffle::{BlockPartition, Geometry, Mixer, PartitionEpoch};
 use std::ops::Range;
 use std::time::Duration;
 use tuples::Batch;
@@ -50,8 +50,8 @@ pub struct BlockShuffle {
     /// which these are, if not all
     sample: Option<Sample>,
     /// which of several processes that read this source together this one is, and what of this epoch's blocks is its own
-    deal: Deal,
-    share: Share,
+    deal: BlockPartition,
+    share: PartitionEpoch,
     /// pages of each table, if all of them have to agree on that
     agreed_pages: Option<Vec<u32>>,
     /// the nodes of the tables of a partitioned source; None of any other
@@ -151,8 +151,8 @@ impl CustomScan for BlockShuffle {
             sample: None,
             pages: None,
             copies: Copies::default(),
-            deal: Deal::ALONE,
-            share: Share::default(),
+            deal: BlockPartition::SINGLE,
+            share: PartitionEpoch::default(),
             agreed_pages: None,
             projects: leaves.is_some()
                 && decodes_raw.as_ref().is_none_or(|columns| !columns.iter().copied().eq(0..columns.len())),
@@ -303,7 +303,7 @@ impl BlockShuffle {
 
     /// How many blocks a mixer wants next; known as soon as an epoch has begun.
     pub fn blocks_for(&self, mixer: &Mixer) -> usize {
-        if self.deal == Deal::ALONE {
+        if self.deal == BlockPartition::SINGLE {
             return mixer.blocks(&self.geometry, self.position as u32) as usize;
         }
         // what is left of a block, in a buffer that was cut to its memory, does not go with the blocks of the next
@@ -314,7 +314,7 @@ impl BlockShuffle {
     }
 
     /// Makes this the scan of one of several processes, from the next epoch on, all of which see so many pages.
-    pub fn set_deal(&mut self, deal: Deal, pages: Vec<u32>) {
+    pub fn set_deal(&mut self, deal: BlockPartition, pages: Vec<u32>) {
         self.deal = deal;
         self.agreed_pages = Some(pages);
         if let Some(cache) = &mut self.cache {
@@ -323,7 +323,7 @@ impl BlockShuffle {
     }
 
     /// Which of several processes this one is.
-    pub fn deal(&self) -> Deal {
+    pub fn deal(&self) -> BlockPartition {
         self.deal
     }
 

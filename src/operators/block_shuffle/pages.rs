@@ -1,19 +1,19 @@
 //! Where the pages come from: the heap, several heaps, or a spool of another plan's rows.
 
 use super::BlockShuffle;
-use super::parts::Parts;
-use crate::error::{Result, RowAt};
-use crate::pg::custom_scan::{Node, Scan};
-use crate::pg::heap::PageScan;
-use crate::pg::row::Layout;
-use crate::pg::spool::Spool;
+use super::partitioned_pages::PartitionedPages;
+use crate::errors::{Result, RowAt};
+use crate::pg::executor::custom_scan::{Node, Scan};
+use crate::pg::tuples::heap::PageScan;
+use crate::pg::tuples::row::Layout;
+use crate::pg::tuples::spool::Spool;
 use crate::pg::{check_for_interrupts, with_scans_from_the_start};
 use std::ops::Range;
 
 /// Pages with rows, to be visited in any order.
 pub enum Pages {
     Heap(PageScan),
-    Parts(Parts),
+    PartitionedPages(PartitionedPages),
     Spool(Spool),
 }
 
@@ -21,13 +21,13 @@ impl Pages {
     /// The pages of the node's table, those of the tables of `leaves`, or those of its child's rows, which are all read now.
     ///
     /// # Errors
-    /// As [`Parts::open`].
+    /// As [`PartitionedPages::open`].
     pub fn open(node: Node, leaves: Option<&[Scan<BlockShuffle>]>) -> Result<Pages> {
         if let Some(relation) = node.relation() {
             return Ok(Pages::Heap(PageScan::begin(relation, node.snapshot())));
         }
         if let Some(leaves) = leaves {
-            return Ok(Pages::Parts(Parts::open(leaves, node)?));
+            return Ok(Pages::PartitionedPages(PartitionedPages::open(leaves, node)?));
         }
         let mut spool = Spool::new(node.child_descriptor());
         with_scans_from_the_start(|| {
@@ -43,7 +43,7 @@ impl Pages {
     /// Pages of each table.
     pub fn of_tables(&self) -> Vec<u32> {
         match self {
-            Pages::Parts(parts) => parts.pages(),
+            Pages::PartitionedPages(parts) => parts.pages(),
             pages => vec![pages.count()],
         }
     }
@@ -51,7 +51,7 @@ impl Pages {
     pub fn count(&self) -> u32 {
         match self {
             Pages::Heap(scan) => scan.pages(),
-            Pages::Parts(parts) => parts.count(),
+            Pages::PartitionedPages(parts) => parts.count(),
             Pages::Spool(spool) => spool.pages(),
         }
     }
@@ -60,7 +60,7 @@ impl Pages {
     pub fn load(&mut self, page: u32, next: Option<u32>) -> usize {
         match self {
             Pages::Heap(scan) => scan.load(page, next),
-            Pages::Parts(parts) => parts.load(page, next),
+            Pages::PartitionedPages(parts) => parts.load(page, next),
             Pages::Spool(spool) => spool.load(page),
         }
     }
@@ -69,7 +69,7 @@ impl Pages {
     pub fn io_concurrency(&self) -> u32 {
         match self {
             Pages::Heap(scan) => scan.io_concurrency(),
-            Pages::Parts(parts) => parts.io_concurrency(),
+            Pages::PartitionedPages(parts) => parts.io_concurrency(),
             Pages::Spool(_) => 0,
         }
     }
@@ -78,7 +78,7 @@ impl Pages {
     pub fn prefetch(&mut self, pages: Range<u32>) {
         match self {
             Pages::Heap(scan) => scan.prefetch(pages),
-            Pages::Parts(parts) => parts.prefetch(pages),
+            Pages::PartitionedPages(parts) => parts.prefetch(pages),
             Pages::Spool(_) => {}
         }
     }
@@ -88,7 +88,7 @@ impl Pages {
         match self {
             Pages::Heap(scan) => scan.store(i, node.scan_slot()),
             Pages::Spool(spool) => spool.store(i, node.scan_slot()),
-            Pages::Parts(parts) => {
+            Pages::PartitionedPages(parts) => {
                 return node.run_child(|| {
                     let given = parts.give(i, node);
                     (given, usize::from(given))
@@ -102,7 +102,7 @@ impl Pages {
     pub fn at(&self, i: usize) -> RowAt {
         match self {
             Pages::Heap(scan) => scan.at(i),
-            Pages::Parts(parts) => parts.at(i),
+            Pages::PartitionedPages(parts) => parts.at(i),
             Pages::Spool(spool) => spool.at(i),
         }
     }
@@ -111,7 +111,7 @@ impl Pages {
     pub fn layout(&self, node: Node, columns: &[usize]) -> Option<Layout> {
         match self {
             Pages::Heap(_) => node.relation()?.layout(columns),
-            Pages::Parts(_) => None,
+            Pages::PartitionedPages(_) => None,
             Pages::Spool(spool) => spool.layout(columns),
         }
     }
@@ -119,7 +119,7 @@ impl Pages {
     pub fn end(self) {
         match self {
             Pages::Heap(scan) => scan.end(),
-            Pages::Parts(parts) => parts.end(),
+            Pages::PartitionedPages(parts) => parts.end(),
             Pages::Spool(spool) => spool.end(),
         }
     }

@@ -1,12 +1,12 @@
 //! The columns that are the features, and how a row of them becomes one of a batch.
 
-use super::blocks::CompressedColumn;
 use super::categories::MixedColumns;
+use super::mini_batches::CompressedColumn;
 use super::rows::FIRST_FEATURE;
 use super::sparse::SparseColumns;
-use crate::pg::array::ArrayReader;
-use crate::pg::number::NumberType;
-use crate::pg::row::Row;
+use crate::pg::tuples::row::Row;
+use crate::pg::values::array::ArrayReader;
+use crate::pg::values::number::NumberType;
 
 /// The columns that are the features.
 pub enum Features {

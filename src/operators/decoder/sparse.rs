@@ -2,11 +2,11 @@
 
 use super::Unseen;
 use super::rows::number_fault;
-use crate::error::RowFault;
-use crate::pg::array::ArrayFault;
-use crate::pg::query::Column;
-use crate::pg::relation::base_type;
-use crate::pg::sparse::{Beyond, Quick, SparseFault, SparseReader};
+use crate::errors::RowFault;
+use crate::pg::catalog::relation::base_type;
+use crate::pg::executor::query::Column;
+use crate::pg::values::array::ArrayFault;
+use crate::pg::values::sparse::{Beyond, Quick, SparseFault, SparseReader};
 use pgrx::pg_sys::Datum;
 use tuples::{Batch, OutOfMemory};
 

@@ -1,24 +1,24 @@
 //! How rows become tuples: which columns are read, and what they mean.
 
-use super::blocks::CompressedColumn;
 use super::categories::MixedColumns;
 use super::class_weight::ClassWeight;
 use super::features::Features;
 use super::labels::Labels;
-use super::parts::{PartSpec, Parts};
+use super::mini_batches::CompressedColumn;
+use super::row_groups::{PartSpec, RowGroups};
 use super::rows::{FIRST_FEATURE, Weight};
 use super::sparse::SparseColumns;
 use super::{Decoder, MAX_WEIGHTS, Nulls, Unseen};
-use crate::error::{Error, Result};
-use crate::pg::array::{AnyArray, ArrayReader};
-use crate::pg::number::NumberType;
-use crate::pg::query::Column;
-use crate::pg::relation::{base_type, is_compressed, is_enum, type_name};
-use crate::pg::sparse::is_index_array;
+use crate::errors::{Error, Result, SourceError, TrainingError};
+use crate::pg::catalog::relation::{base_type, is_compressed, is_enum, type_name};
+use crate::pg::executor::query::Column;
+use crate::pg::values::array::{AnyArray, ArrayReader};
+use crate::pg::values::number::NumberType;
+use crate::pg::values::sparse::is_index_array;
 use pgrx::pg_sys;
 use sgd::{ModelKind, Standardizer};
 
-/// How rows become tuples. Made by [`DecoderSpec::new`] for rows to learn from; a model adds what it [knows](Known).
+/// How rows become tuples. Made by [`DecoderSpec::new`] for rows to learn from; a model adds what it [knows](ModelSchema).
 pub struct DecoderSpec<'a> {
     pub kind: ModelKind,
     /// the label's column
@@ -36,12 +36,12 @@ pub struct DecoderSpec<'a> {
     /// the parts that rows fall into
     pub parts: Option<&'a PartSpec>,
     /// what a model has learned about labels and features; without it, they are found in the rows
-    pub known: Option<Known<'a>>,
+    pub known: Option<ModelSchema<'a>>,
 }
 
 /// What a model has learned about labels and features.
 #[derive(Clone, Copy)]
-pub struct Known<'a> {
+pub struct ModelSchema<'a> {
     /// ascending; empty for a model without classes
     pub classes: &'a [String],
     /// features, or dimensions
@@ -87,7 +87,7 @@ impl<'a> DecoderSpec<'a> {
     /// A decoder of rows with [`columns`](DecoderSpec::columns) out of `columns`.
     ///
     /// # Errors
-    /// [`Error::UndefinedColumn`], [`Error::AmbiguousColumn`], [`Error::ColumnType`], [`Error::NoFeatures`]; those of
+    /// [`SourceError::UndefinedColumn`], [`SourceError::AmbiguousColumn`], [`SourceError::ColumnType`], [`SourceError::NoFeatures`]; those of
     /// [`Labels`].
     pub fn decoder(&self, columns: &[Column]) -> Result<Decoder> {
         let features = self.features(columns)?;
@@ -101,7 +101,7 @@ impl<'a> DecoderSpec<'a> {
         let weight = self.weight.map(|name| self.weight(column(columns, name)?)).transpose()?;
         let before = self.features.len() + usize::from(weight.is_some());
         let parts = self.parts.filter(|spec| !spec.is_empty());
-        let parts = parts.map(|spec| Parts::new(spec, columns, before).map(Box::new)).transpose()?;
+        let parts = parts.map(|spec| RowGroups::new(spec, columns, before).map(Box::new)).transpose()?;
         let standardizer = self.known.and_then(|known| known.standardizer.cloned());
         Ok(Decoder::new(labels, features, weight, self.nulls, standardizer, parts))
     }
@@ -109,11 +109,11 @@ impl<'a> DecoderSpec<'a> {
     /// Looks whether compressed mini-batches will do for this.
     fn check_compressed(&self) -> Result<()> {
         if self.weight.is_some() {
-            return Err(Error::NotOnCompressed("the option weight"));
+            return Err(TrainingError::NotOnCompressed("the option weight").into());
         }
         match self.parts {
             Some(parts) if parts.columns().next().is_some() => {
-                Err(Error::NotOnCompressed("group_by, like the option validation_column,"))
+                Err(TrainingError::NotOnCompressed("group_by, like the option validation_column,").into())
             }
             _ => Ok(()),
         }
@@ -140,7 +140,7 @@ impl<'a> DecoderSpec<'a> {
         let columns = self.features.iter().map(|name| column(columns_of_source, name)).collect::<Result<Vec<_>>>()?;
         let is_array = |column: &&&Column| ArrayReader::of(base_type(column.type_oid)).is_some();
         match columns.as_slice() {
-            [] => Err(Error::NoFeatures { hint: FEATURE_TYPES.into() }),
+            [] => Err(SourceError::NoFeatures { hint: FEATURE_TYPES.into() }.into()),
             [only] if is_compressed(base_type(only.type_oid)) => {
                 let label = column(columns_of_source, self.label)?;
                 let labels = AnyArray::of(base_type(label.type_oid));
@@ -153,7 +153,7 @@ impl<'a> DecoderSpec<'a> {
                 let reader = ArrayReader::of(base_type(only.type_oid));
                 reader
                     .map(|reader| Features::Array { reader, dim, name: only.name.clone() })
-                    .ok_or(Error::NoFeatures { hint: FEATURE_TYPES.into() })
+                    .ok_or(SourceError::NoFeatures { hint: FEATURE_TYPES.into() }.into())
             }
             [indices, values] if is_array(&indices) && is_array(&values) => {
                 if !is_index_array(base_type(indices.type_oid)) {
@@ -196,16 +196,17 @@ impl<'a> DecoderSpec<'a> {
 /// The column with this name.
 ///
 /// # Errors
-/// [`Error::UndefinedColumn`], [`Error::AmbiguousColumn`]
+/// [`SourceError::UndefinedColumn`], [`SourceError::AmbiguousColumn`]
 pub fn column<'a>(columns: &'a [Column], name: &str) -> Result<&'a Column> {
     let mut found = columns.iter().filter(|c| c.name == name);
     match (found.next(), found.next()) {
         (Some(column), None) => Ok(column),
-        (Some(_), Some(_)) => Err(Error::AmbiguousColumn(name.to_owned())),
-        (None, _) => Err(Error::UndefinedColumn {
+        (Some(_), Some(_)) => Err(SourceError::AmbiguousColumn(name.to_owned()).into()),
+        (None, _) => Err(SourceError::UndefinedColumn {
             column: name.to_owned(),
             columns: columns.iter().map(|c| c.name.clone()).collect(),
-        }),
+        }
+        .into()),
     }
 }
 
@@ -217,7 +218,7 @@ fn elements_of(column: &Column) -> Result<Column> {
 }
 
 fn column_type(role: &'static str, column: &Column, hint: &'static str) -> Error {
-    Error::ColumnType { role, column: column.name.clone(), type_name: type_name(column.type_oid), hint }
+    SourceError::ColumnType { role, column: column.name.clone(), type_name: type_name(column.type_oid), hint }.into()
 }
 
 /// Is this a type of categories? For a domain, give its base type.

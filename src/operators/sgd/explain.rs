@@ -3,7 +3,7 @@
 use super::options::{By, Validation};
 use super::{Request, Training};
 use crate::operators::{ClassWeight, Features};
-use crate::pg::explain::Explain;
+use crate::pg::executor::explain::Explain;
 use sgd::{Hyperparameters, Optimizer, Schedule, Stopping};
 
 pub fn explain(training: &Training, explain: Explain) {
@@ -113,7 +113,7 @@ fn hyperparameters(hyper: &Hyperparameters, explain: Explain) {
             explain.text(c"Optimizer", &format!("adam, beta1 {beta1}, beta2 {beta2}, epsilon {epsilon:e}"));
         }
     }
-    if hyper.batch_size > 1 && hyper.batch_size < Hyperparameters::WHOLE_BLOCKS {
+    if hyper.batch_size > 1 && hyper.batch_size < Hyperparameters::WHOLE_MINI_BATCHES {
         explain.integer(c"Batch Size", hyper.batch_size.into());
     }
     if hyper.l1 > 0.0 {

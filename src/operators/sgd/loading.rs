@@ -5,12 +5,13 @@
 //! measured, unless the user has decided.
 
 use super::request::Request;
-use crate::error::{Error, Notice, Result};
+use crate::errors::{ArgumentError, Notice, Result};
 use crate::operators::Buffers;
-use crate::operators::remote::{Job, Task};
+use crate::operators::loader::{LoadRequest, Task};
 use crate::operators::tuple_shuffle::TupleShuffle;
-use crate::pg::parallel::{Why, unavailable};
-use crate::pg::progress;
+use crate::pg;
+use crate::pg::process::parallel::{Unavailable, unavailable};
+use crate::pg::process::progress;
 use shuffle::Strategy;
 use std::time::Duration;
 
@@ -30,18 +31,18 @@ impl Loader {
     /// The loader with this name.
     ///
     /// # Errors
-    /// [`Error::Unknown`]
+    /// [`ArgumentError::Unknown`]
     pub fn parse(name: String) -> Result<Loader> {
         let found = Loader::ALL.iter().find(|(known, _)| *known == name).map(|(_, loader)| *loader);
         found.ok_or_else(|| {
             let known = Loader::ALL.map(|(known, _)| known).join(", ");
-            Error::Unknown { what: "loaders", given: name, known }
+            ArgumentError::Unknown { what: "loaders", given: name, known }.into()
         })
     }
 }
 
 /// What an epoch took in process.
-pub struct Took {
+pub struct EpochTiming {
     pub tuples: u64,
     pub load: Duration,
     pub learn: Duration,
@@ -56,7 +57,7 @@ const WORTH_PER_TUPLE: Duration = Duration::from_nanos(100);
 /// What a worker has to save in all.
 const WORTH_IN_ALL: Duration = Duration::from_millis(50);
 
-impl Took {
+impl EpochTiming {
     /// Would a worker save much in so many more epochs like this?
     fn is_worth_a_worker(&self, epochs: u32) -> bool {
         let saved = self.load.min(self.learn);
@@ -68,23 +69,23 @@ impl Took {
 /// The choice, and what has become of it.
 pub struct Loading {
     loader: Loader,
-    job: Job,
+    job: LoadRequest,
     /// why there is no worker
-    refused: Option<Why>,
+    refused: Option<Unavailable>,
 }
 
 impl Loading {
     /// What is known before anything is read.
-    pub fn new(request: &Request, buffers: &Buffers, job: Job) -> Loading {
+    pub fn new(request: &Request, buffers: &Buffers, job: LoadRequest) -> Loading {
         let loader = request.loader;
         let unfit = match request.shuffling.strategy {
             _ if request.workers > 1 => Some("each of several processes loads its own"),
             _ if !request.parts.is_empty() => Some("the rows fall into groups or a validation part"),
-            _ if buffers.decoder.has_blocks() => Some("the rows are compressed"),
+            _ if buffers.decoder.has_mini_batches() => Some("the rows are compressed"),
             Strategy::SlidingWindow | Strategy::Mrs => Some("the strategy keeps tuples in the buffer"),
             _ => None,
         };
-        let unfit = unfit.map(Why::Borrowed);
+        let unfit = unfit.map(Unavailable::Borrowed);
         let refused = match loader {
             Loader::InProcess => None,
             _ => unavailable().or(unfit).or(buffers.query().hazard()),
@@ -121,15 +122,15 @@ impl Loading {
             self.start(buffers, task);
         }
         if let Some(why) = &self.refused {
-            Notice::NoLoader(why.to_string()).report();
+            pg::tell(Notice::NoLoader(why.to_string()));
         }
         self.show(buffers, "worker");
     }
 
     /// After the first epoch of this training, epoch number `epoch`, when `epochs` are left: starts a worker if that pays.
-    pub fn after_first_epoch(&mut self, buffers: &mut Buffers, took: &Took, epoch: u32, epochs: u32) {
+    pub fn after_first_epoch(&mut self, buffers: &mut Buffers, took: &EpochTiming, epoch: u32, epochs: u32) {
         if let (Some(why), None) = (buffers.unable(), &self.refused) {
-            Notice::NoLoader(why.to_string()).report();
+            pg::tell(Notice::NoLoader(why.to_string()));
             self.refused = Some(why.clone());
             self.show(buffers, IN_PROCESS);
         }
@@ -139,9 +140,11 @@ impl Loading {
         let top = buffers.query().top::<TupleShuffle>();
         let pages = top.with(|scan, node| scan.pages_of_tables(node));
         self.refused = match pages {
-            None => Some(Why::Borrowed("the rows are in a spool already")),
-            Some(_) if top.with(|scan, node| scan.keeps_all(node)) => Some(Why::Borrowed("all tuples are cached")),
-            Some(_) if !took.is_worth_a_worker(epochs) => Some(Why::Borrowed("a worker would not pay")),
+            None => Some(Unavailable::Borrowed("the rows are in a spool already")),
+            Some(_) if top.with(|scan, node| scan.keeps_all(node)) => {
+                Some(Unavailable::Borrowed("all tuples are cached"))
+            }
+            Some(_) if !took.is_worth_a_worker(epochs) => Some(Unavailable::Borrowed("a worker would not pay")),
             Some(pages) => {
                 let found = Some(Box::new(buffers.decoder.found()));
                 self.start(buffers, Task::Resume { epoch: u64::from(epoch) + 1, pages, found });

@@ -4,23 +4,23 @@
 //! plan below, and stores the model; then it gives a row per epoch. Rows are kept: rescanned, it gives them again and
 //! never trains twice.
 
+mod data_parallel;
 mod explain;
 mod grid;
+mod group_order;
 mod learners;
 mod loading;
 mod options;
 mod request;
 mod resume;
-mod split;
-mod together;
 mod training;
 mod validation;
 mod workers;
 
-use crate::error::OrRaise;
-use crate::pg::arguments::Arguments;
-use crate::pg::custom_scan::{CustomScan, Flags, Methods, Node};
-use crate::pg::explain::Explain;
+use crate::errors::OrRaise;
+use crate::pg::call::arguments::Arguments;
+use crate::pg::executor::custom_scan::{CustomScan, Flags, Methods, Node};
+use crate::pg::executor::explain::Explain;
 pub use request::{Request, TrainArguments, check_features};
 pub use training::{EpochRow, Training, feature_kind};
 pub use workers::KIND as TRAINING_WORKERS;

@@ -1,22 +1,23 @@
 //! Training, from the first look at the source to the stored model.
 
+use super::group_order::GroupOrder;
 use super::learners::{Learner, Learners};
-use super::loading::{Loading, Took};
+use super::loading::{EpochTiming, Loading};
 use super::request::Request;
 use super::resume::{self, refuse};
-use super::split::Split;
 use super::validation::{HeldOut, Judgement, Judges};
-use super::workers::Team;
-use crate::error::{Error, Notice, Result};
+use super::workers::WorkerGroup;
+use crate::errors::{Notice, Result, SourceError, TrainingError};
 use crate::models::{self, Categories, ColumnKind, FeatureKind, NewModel};
-use crate::operators::remote::Job;
-use crate::operators::{Buffers, CachePlan, Features, MAX_WEIGHTS, OwnedSpec, Parts, Shuffling, Source};
-use crate::pg::array::AnyArray;
+use crate::operators::loader::LoadRequest;
+use crate::operators::{Buffers, CachePlan, Features, MAX_WEIGHTS, OwnedSpec, RowGroups, Shuffling, Source};
+use crate::pg;
+use crate::pg::catalog::relation::base_type;
 use crate::pg::check_for_interrupts;
-use crate::pg::custom_scan::Flags;
-use crate::pg::progress::{self, Progress};
-use crate::pg::query::{Column, Running};
-use crate::pg::relation::base_type;
+use crate::pg::executor::custom_scan::Flags;
+use crate::pg::executor::query::{Column, Running};
+use crate::pg::process::progress::{self, Progress};
+use crate::pg::values::array::AnyArray;
 use pgrx::{IntoDatum, JsonB, pg_sys};
 use serde::Serialize;
 use serde_json::Value;
@@ -133,7 +134,7 @@ pub struct Training {
     pub(super) processes: Option<u32>,
     /// models that were stored
     pub(super) models: usize,
-    split: Option<Split>,
+    split: Option<GroupOrder>,
     held_out: Option<HeldOut>,
     only_group: OnlyGroup,
 }
@@ -147,7 +148,7 @@ struct OnlyGroup {
 }
 
 impl OnlyGroup {
-    fn look_for(&mut self, name: &str, parts: &Parts) {
+    fn look_for(&mut self, name: &str, parts: &RowGroups) {
         while self.number.is_none() && self.seen < parts.count() {
             self.number = parts.is_named(self.seen, name).then_some(self.seen);
             self.seen += 1;
@@ -173,15 +174,17 @@ impl Training {
         let mut decoder = source.decoder(&spec)?;
         let label_type = match source.type_of(&request.label)? {
             // an array of them for each mini-batch
-            labels if decoder.has_blocks() => AnyArray::of(base_type(labels)).map_or(labels, |array| array.element()),
+            labels if decoder.has_mini_batches() => {
+                AnyArray::of(base_type(labels)).map_or(labels, |array| array.element())
+            }
             label => label,
         };
         if let Some(resume) = &request.resume {
-            resume.check_blocks(decoder.has_blocks(), request.options.has_batch_size)?;
+            resume.check_blocks(decoder.has_mini_batches(), request.options.has_batch_size)?;
         }
         request.options.check_features(decoder.features())?;
-        if decoder.has_blocks() && request.workers > 1 {
-            return Err(Error::NotOnCompressed("the argument workers"));
+        if decoder.has_mini_batches() && request.workers > 1 {
+            return Err(TrainingError::NotOnCompressed("the argument workers").into());
         }
         if let Some(resume) = &request.resume {
             resume.check(&features, decoder.features())?;
@@ -195,19 +198,19 @@ impl Training {
         let cache = Some(CachePlan { mode: request.options.cache.unwrap_or_default(), epochs: request.max_epochs });
         let in_parts = !request.parts.is_empty();
         let planned = source.plan(&spec, &Shuffling { first_epoch, cache, in_parts, ..request.shuffling.clone() })?;
-        if decoder.has_blocks() {
+        if decoder.has_mini_batches() {
             // each mini-batch is as it was compressed
-            request.points.iter_mut().for_each(|p| p.hyperparameters.batch_size = Hyperparameters::WHOLE_BLOCKS);
+            request.points.iter_mut().for_each(|p| p.hyperparameters.batch_size = Hyperparameters::WHOLE_MINI_BATCHES);
         }
         let buffers = Buffers::new(Running::start(planned, snapshot, instrument, flags), decoder);
-        let job = Job::new(
+        let job = LoadRequest::new(
             OwnedSpec::new(&request.decoder_spec(&features), source.columns()),
             request.last_epoch().into(),
             request.shuffling.strategy.sorts(),
         );
         let loading = Loading::new(&request, &buffers, job);
         Ok(Training {
-            split: in_parts.then(|| Split::new(&request.shuffling)),
+            split: in_parts.then(|| GroupOrder::new(&request.shuffling)),
             held_out: request.parts.hold_out.is_some().then(HeldOut::new),
             only_group: OnlyGroup::default(),
             models: 0,
@@ -228,7 +231,7 @@ impl Training {
     /// A row per epoch. The first call trains and stores the model.
     ///
     /// # Errors
-    /// Whatever can be wrong with the rows; [`Error::Diverged`]; [`Error::ModelExists`]
+    /// Whatever can be wrong with the rows; [`TrainingError::Diverged`]; [`ModelError::ModelExists`]
     pub fn rows(&mut self) -> Result<&[EpochRow]> {
         if self.outcome.is_none() {
             // of several models, the names are known in the end
@@ -267,7 +270,7 @@ impl Training {
             None => self.epochs(&mut batch, &mut learners)?,
         }
         if learners.is_empty() {
-            return Err(Error::NoRows("train on"));
+            return Err(TrainingError::NoRows("train on").into());
         }
         self.store_all(learners, preparation, shuffle)
     }
@@ -293,9 +296,9 @@ impl Training {
     }
 
     /// All epochs, together with other processes, which have ended afterwards.
-    fn epochs_together(&mut self, mut team: Team, trainer: Trainer, batch: &mut Batch) -> Result<Learner> {
+    fn epochs_together(&mut self, mut team: WorkerGroup, trainer: Trainer, batch: &mut Batch) -> Result<Learner> {
         let standardized = self.request.options.standardize;
-        let diverged = |e: sgd::Diverged| Error::Diverged { epoch: e.epoch, standardized };
+        let diverged = |e: sgd::Diverged| TrainingError::Diverged { epoch: e.epoch, standardized }.into();
         let mut learner = Learner::new(0, 0, trainer);
         for epoch in 1..=self.request.max_epochs {
             if epoch > 1 {
@@ -319,7 +322,7 @@ impl Training {
     }
 
     /// One epoch of SGD, and what it took.
-    fn epoch(&mut self, epoch: u32, learners: &mut Learners, batch: &mut Batch) -> Result<Took> {
+    fn epoch(&mut self, epoch: u32, learners: &mut Learners, batch: &mut Batch) -> Result<EpochTiming> {
         let (start, compute_before) = (Instant::now(), self.compute);
         let mut tuples = 0;
         learners.begin_epoch();
@@ -334,7 +337,7 @@ impl Training {
             self.compute += compute.elapsed();
         }
         if learners.is_empty() || tuples == 0 {
-            return Err(Error::NoRows("train on"));
+            return Err(TrainingError::NoRows("train on").into());
         }
         if epoch == self.request.first_epoch() {
             self.check_first_epoch()?;
@@ -343,7 +346,7 @@ impl Training {
         let elapsed = start.elapsed().saturating_sub(shuffle);
         learners.end_epoch(&self.request, elapsed, shuffle)?;
         let learn = self.compute - compute_before;
-        Ok(Took { tuples, load: elapsed.saturating_sub(learn), learn })
+        Ok(EpochTiming { tuples, load: elapsed.saturating_sub(learn), learn })
     }
 
     /// Learns from a buffer in its order, or in those of its parts.
@@ -371,7 +374,7 @@ impl Training {
                 let (hyper, sparse) = (point.hyperparameters, batch.is_sparse());
                 let dim = match hyper.design {
                     // its first weights depend on how many features there are
-                    Some(_) => batch.dim().max(decoder.met_dim()),
+                    Some(_) => batch.dim().max(decoder.observed_dim()),
                     None => batch.dim(),
                 };
                 decoder.check_size(dim, decoder.standardizer().is_some())?;
@@ -394,7 +397,7 @@ impl Training {
             None => Vec::new(),
             Some(held_out) => {
                 if epoch == self.request.first_epoch() && !held_out.end_first_epoch() {
-                    return Err(Error::NoRows("validate on"));
+                    return Err(TrainingError::NoRows("validate on").into());
                 }
                 let models = learners.models()?;
                 if held_out.must_be_read() {
@@ -408,7 +411,7 @@ impl Training {
                 }
             }
         };
-        let groups = self.buffers.decoder.parts().map(Parts::groups);
+        let groups = self.buffers.decoder.parts().map(RowGroups::groups);
         let name = |group: usize, point: usize| self.suffix(groups.as_deref(), group, point);
         learners.judge(&self.request, self.request.first_epoch(), judgements.into_iter(), &name)
     }
@@ -439,7 +442,7 @@ impl Training {
     fn check_first_epoch(&self) -> Result<()> {
         self.buffers.decoder.labels().check()?;
         if self.buffers.decoder.all_weigh_nothing() {
-            return Err(Error::NoWeight);
+            return Err(TrainingError::NoWeight.into());
         }
         self.notice_few_blocks();
         Ok(())
@@ -448,7 +451,7 @@ impl Training {
     /// A small table of which the buffer holds a few pages is learned from page by page.
     fn notice_few_blocks(&self) {
         let Geometry { pages, buffer_blocks, blocks, pages_per_block } = self.buffers.geometry();
-        if self.buffers.decoder.has_blocks() {
+        if self.buffers.decoder.has_mini_batches() {
             return; // whose mini-batches were mixed when they were made
         }
         let shuffling = &self.request.shuffling;
@@ -459,14 +462,14 @@ impl Training {
                 pages_per_block > 1,
                 shuffling.is_cut_to_memory(pages) || shuffling.is_a_share() && planned > buffer_blocks,
             );
-            Notice::FewBlocks { buffer_blocks, blocks, are_large, is_cut }.report();
+            pg::tell(Notice::FewBlocks { buffer_blocks, blocks, are_large, is_cut });
         }
     }
 
     /// Stores the models, by group and point, and returns their rows.
     fn store_all(&mut self, learners: Learners, preparation: Duration, shuffle: Duration) -> Result<Vec<EpochRow>> {
         let parts = self.buffers.decoder.parts();
-        let (groups, order) = (parts.map(Parts::groups), parts.map_or_else(|| vec![0], Parts::sorted));
+        let (groups, order) = (parts.map(RowGroups::groups), parts.map_or_else(|| vec![0], RowGroups::sorted));
         let mut rank = vec![0; order.len()];
         (0..).zip(&order).for_each(|(i, group)| rank[*group as usize] = i);
         let mut trained: Vec<Learner> = learners.into_trained().collect();
@@ -495,11 +498,11 @@ impl Training {
             Some(resume) => resume.stored(),
             None => learner.take_model()?,
         };
-        if linear.dim == 0 && decoder.has_blocks() {
-            return Err(Error::NoFeatures { hint: "The compressed mini-batches have no columns.".into() });
+        if linear.dim == 0 && decoder.has_mini_batches() {
+            return Err(SourceError::NoFeatures { hint: "The compressed mini-batches have no columns.".into() }.into());
         }
         if linear.dim == 0 {
-            return Err(Error::NoIndices);
+            return Err(TrainingError::NoIndices.into());
         }
         let classes = decoder.labels().classes();
         if earlier.is_none() && classes.as_ref().is_some_and(|classes| classes.swapped) {
@@ -571,10 +574,10 @@ fn json_datum(text: &str) -> Option<pg_sys::Datum> {
 /// Checks whether a network of so many features can be stored.
 ///
 /// # Errors
-/// [`Error::NetworkTooLarge`]
+/// [`TrainingError::NetworkTooLarge`]
 pub(super) fn check_network(hyper: &Hyperparameters, dim: usize, classes: usize) -> Result<()> {
     match hyper.design.map(|design| design.weights(dim, classes)) {
-        Some(weights) if weights > MAX_WEIGHTS => Err(Error::NetworkTooLarge { dim, weights }),
+        Some(weights) if weights > MAX_WEIGHTS => Err(TrainingError::NetworkTooLarge { dim, weights }.into()),
         _ => Ok(()),
     }
 }

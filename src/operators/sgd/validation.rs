@@ -3,9 +3,9 @@
 //! They are kept from the first epoch on, as long as they are not too many. If they are, the source is read once more after
 //! each epoch: they are the same then, whatever it costs.
 
-use crate::error::Result;
+use crate::errors::Result;
 use crate::pg::check_for_interrupts;
-use sgd::{Evaluation, LinearModel, ModelKind};
+use sgd::{Evaluation, ModelKind, ModelParameters};
 use tuples::Batch;
 
 /// Memory for tuples that are held out.
@@ -49,7 +49,7 @@ impl HeldOut {
     /// Takes tuples of a group, if this is the first epoch.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`](crate::error::Error::OutOfMemory)
+    /// [`ResourceError::OutOfMemory`](crate::errors::Error::OutOfMemory)
     pub fn add(&mut self, group: usize, batch: &Batch, places: &[u32]) -> Result<()> {
         self.tuples += if self.state == State::Kept { 0 } else { places.len() as u64 };
         if self.state != State::Filling {
@@ -83,7 +83,7 @@ impl HeldOut {
     }
 
     /// Judges a model on what was kept of a group.
-    pub fn judge(&self, kind: ModelKind, group: usize, model: &LinearModel) -> Option<Judgement> {
+    pub fn judge(&self, kind: ModelKind, group: usize, model: &ModelParameters) -> Option<Judgement> {
         let batch = self.kept.get(group)?;
         let mut evaluation = Evaluation::new(kind);
         evaluation.add(model, batch);
@@ -94,14 +94,14 @@ impl HeldOut {
 /// Models that are judged while the source is read.
 pub struct Judges {
     /// a group and a model of it, by group: whose they are is searched for each group of each buffer
-    models: Vec<(usize, LinearModel, Evaluation)>,
+    models: Vec<(usize, ModelParameters, Evaluation)>,
     /// some tuples of a group
     scratch: Option<Batch>,
 }
 
 impl Judges {
     /// For these models, in ascending sequence of their groups.
-    pub fn new(kind: ModelKind, models: Vec<(usize, LinearModel)>) -> Judges {
+    pub fn new(kind: ModelKind, models: Vec<(usize, ModelParameters)>) -> Judges {
         debug_assert!(models.is_sorted_by_key(|(group, _)| *group), "models by group");
         let models = models.into_iter().map(|(group, model)| (group, model, Evaluation::new(kind))).collect();
         Judges { models, scratch: None }
@@ -110,7 +110,7 @@ impl Judges {
     /// Takes tuples of a group.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`](crate::error::Error::OutOfMemory)
+    /// [`ResourceError::OutOfMemory`](crate::errors::Error::OutOfMemory)
     pub fn add(&mut self, group: usize, batch: &Batch, places: &[u32]) -> Result<()> {
         let first = self.models.partition_point(|(of, ..)| *of < group);
         let models = self.models[first..].iter_mut().take_while(|(of, ..)| *of == group).count();
@@ -144,8 +144,8 @@ fn judgement(evaluation: &Evaluation) -> Option<Judgement> {
 
 /// An empty batch for tuples like these.
 fn like(batch: &Batch) -> Batch {
-    if batch.has_blocks() {
-        Batch::blocks(batch.dim())
+    if batch.has_mini_batches() {
+        Batch::mini_batches(batch.dim())
     } else if batch.is_sparse() {
         let mut sparse = Batch::sparse();
         sparse.set_dim(batch.dim());

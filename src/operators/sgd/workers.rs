@@ -4,17 +4,18 @@
 //! of them which it is, and takes part. Every process has the whole model in the end; the leader's is stored.
 
 use super::Training;
-use super::together::Member;
-use crate::error::{Notice, Result};
-use crate::operators::{Buffers, Found, OwnedSpec};
-use crate::pg::custom_scan::Flags;
-use crate::pg::meeting::Meeting;
-use crate::pg::parallel::{Launch, Shared, Why, Worker, WorkerKind, Workers, report_activity};
-use crate::pg::progress;
-use crate::pg::query::{Planned, Running};
+use super::data_parallel::Replica;
+use crate::errors::{Notice, Result};
+use crate::operators::{Buffers, DecoderState, OwnedSpec};
+use crate::pg;
+use crate::pg::executor::custom_scan::Flags;
+use crate::pg::executor::query::{Planned, Running};
+use crate::pg::process::all_gather::AllGather;
+use crate::pg::process::parallel::{Launch, Shared, Unavailable, Worker, WorkerKind, Workers, report_activity};
+use crate::pg::process::progress;
 use serde::{Deserialize, Serialize};
 use sgd::{Hyperparameters, Trainer};
-use shuffle::Deal;
+use shuffle::BlockPartition;
 use std::ffi::c_int;
 use tuples::{Batch, TupleSource};
 
@@ -28,7 +29,7 @@ const QUEUE: usize = 1 << 14;
 #[derive(Serialize, Deserialize)]
 struct Task {
     spec: OwnedSpec,
-    found: Found,
+    found: DecoderState,
     hyperparameters: Hyperparameters,
     max_epochs: u32,
     /// features, and whether tuples are sparse
@@ -43,18 +44,18 @@ struct Task {
 
 /// What each of them is told.
 #[derive(Serialize, Deserialize)]
-struct Seat {
+struct Rank {
     processes: u32,
     index: u32,
 }
 
 /// The processes of a training, as their leader sees them.
-pub struct Team {
+pub struct WorkerGroup {
     workers: Workers,
     processes: u32,
     /// why there are not as many as were asked for
-    fewer: Option<Why>,
-    pub member: Member,
+    fewer: Option<Unavailable>,
+    pub member: Replica,
     instrument: c_int,
 }
 
@@ -64,7 +65,7 @@ impl Training {
     ///
     /// # Errors
     /// What is wrong with the rows that are looked at.
-    pub(super) fn assemble(&mut self, batch: &mut Batch) -> Result<Option<(Team, Trainer)>> {
+    pub(super) fn assemble(&mut self, batch: &mut Batch) -> Result<Option<(WorkerGroup, Trainer)>> {
         let asked = self.request.workers;
         if asked == 1 {
             return Ok(None);
@@ -75,17 +76,21 @@ impl Training {
             Err(why) => (1, Some(why.clone())),
         };
         if let Some(why) = fewer {
-            Notice::FewerProcesses { asked, processes, why: why.into_owned() }.report();
+            pg::tell(Notice::FewerProcesses { asked, processes, why: why.into_owned() });
         }
         self.processes = Some(processes);
         Ok(assembled.ok())
     }
 
-    fn try_assemble(&mut self, asked: u32, batch: &mut Batch) -> Result<std::result::Result<(Team, Trainer), Why>> {
+    fn try_assemble(
+        &mut self,
+        asked: u32,
+        batch: &mut Batch,
+    ) -> Result<std::result::Result<(WorkerGroup, Trainer), Unavailable>> {
         if let Some(why) = self.buffers.query().hazard() {
             return Ok(Err(why));
         }
-        const SPOOLED: Why = Why::Borrowed("the source is not a plain table");
+        const SPOOLED: Unavailable = Unavailable::Borrowed("the source is not a plain table");
         if !self.buffers.reads_tables() {
             return Ok(Err(SPOOLED));
         }
@@ -119,7 +124,7 @@ impl Training {
             kind: KIND.name,
             workers: wanted as usize - 1,
             data: &[&plan.plan, &plan.text, &json(&task)],
-            shared: Meeting::bytes(wanted as usize),
+            shared: AllGather::bytes(wanted as usize),
             queue: QUEUE,
             snapshot: query.snapshot(),
         };
@@ -130,24 +135,24 @@ impl Training {
         workers.wait_to_attach();
         let processes = workers.count() as u32 + 1;
         for worker in 0..workers.count() {
-            workers.send(worker, &json(&Seat { processes, index: worker as u32 + 1 }));
+            workers.send(worker, &json(&Rank { processes, index: worker as u32 + 1 }));
         }
-        let deal = Deal::new(processes, 0);
+        let deal = BlockPartition::new(processes, 0);
         let member = member(workers.shared(), deal, &task);
         self.buffers.set_deal(deal, task.pages.clone());
         let trainer = replica(&task, &self.buffers)?;
         let fewer = match processes {
             _ if wanted < asked => Some(FEW_BLOCKS),
-            _ if processes < wanted => Some(Why::Borrowed("no more worker processes were free")),
+            _ if processes < wanted => Some(Unavailable::Borrowed("no more worker processes were free")),
             _ => None,
         };
-        Ok(Ok((Team { workers, processes, fewer, member, instrument }, trainer)))
+        Ok(Ok((WorkerGroup { workers, processes, fewer, member, instrument }, trainer)))
     }
 }
 
-const FEW_BLOCKS: Why = Why::Borrowed("the buffer has no more blocks");
+const FEW_BLOCKS: Unavailable = Unavailable::Borrowed("the buffer has no more blocks");
 
-impl Team {
+impl WorkerGroup {
     /// Waits until all workers have ended. What they have done is counted at the nodes of the leader's plan.
     pub fn finish(self, query: &Running) {
         for worker in (0..self.workers.count()).filter(|_| self.instrument != 0) {
@@ -163,8 +168,8 @@ impl Team {
 fn work(worker: Worker) -> Result<()> {
     const CHUNKS: usize = 3;
     let Some(seat) = worker.receive() else { return Ok(()) };
-    let (seat, task): (Seat, Task) = (read(&seat), read(worker.data(2)));
-    let deal = Deal::new(seat.processes, seat.index);
+    let (seat, task): (Rank, Task) = (read(&seat), read(worker.data(2)));
+    let deal = BlockPartition::new(seat.processes, seat.index);
     let planned = Planned::of_bytes(worker.data(0), worker.data(1));
     report_activity(planned.text());
     progress::read_for(task.progress);
@@ -194,9 +199,9 @@ fn work(worker: Worker) -> Result<()> {
 }
 
 /// A process's way to the others.
-fn member(shared: Shared, deal: Deal, task: &Task) -> Member {
+fn member(shared: Shared, deal: BlockPartition, task: &Task) -> Replica {
     let index = deal.index() as usize;
-    Member::new(Meeting::join(shared, deal.processes() as usize, index), index, task.hyperparameters.batch_size)
+    Replica::new(AllGather::join(shared, deal.processes() as usize, index), index, task.hyperparameters.batch_size)
 }
 
 /// A process's trainer.

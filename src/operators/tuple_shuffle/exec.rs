@@ -1,12 +1,12 @@
 //! Execution: whole buffers for SGD, slot by slot for any other parent.
 
 use super::{TupleShuffle, blocks};
-use crate::error::{Error, OrRaise, Result};
+use crate::errors::{OrRaise, ResourceError, Result};
 use crate::operators::Decoder;
 use crate::operators::block_shuffle::Limits;
 use crate::pg::check_for_interrupts;
-use crate::pg::custom_scan::Node;
-use crate::pg::tuple_buffer::TupleBuffer;
+use crate::pg::executor::custom_scan::Node;
+use crate::pg::tuples::tuple_buffer::TupleBuffer;
 use shuffle::CHUNKS_PER_BUFFER;
 use std::time::Instant;
 use tuples::Batch;
@@ -89,7 +89,7 @@ impl Held for Decoded<'_> {
                 match blocks(node).with(|blocks, _| blocks.tuples_kept()) {
                     Some(kept) => {
                         self.batch.truncate(kept);
-                        self.batch.leave_order();
+                        self.batch.detach_order();
                     }
                     None => self.batch.clear(),
                 }
@@ -128,7 +128,7 @@ impl Held for Decoded<'_> {
 
 /// Makes room for places.
 fn room(order: &mut Vec<u32>, places: usize) -> Result<()> {
-    order.try_reserve(places).map_err(|_| Error::OutOfMemory(places * size_of::<u32>()))
+    order.try_reserve(places).map_err(|_| ResourceError::OutOfMemory(places * size_of::<u32>()).into())
 }
 
 impl Held for TupleBuffer {

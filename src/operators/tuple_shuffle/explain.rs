@@ -1,8 +1,8 @@
 //! EXPLAIN.
 
 use super::{TupleShuffle, blocks};
-use crate::pg::custom_scan::Node;
-use crate::pg::explain::Explain;
+use crate::pg::executor::custom_scan::Node;
+use crate::pg::executor::explain::Explain;
 use shuffle::Strategy;
 
 pub fn explain(scan: &mut TupleShuffle, node: Node, explain: Explain) {

@@ -9,14 +9,14 @@ mod explain;
 
 use super::block_shuffle::{self, BlockShuffle};
 use super::{Decoder, FullShuffle, Shuffling};
-use crate::error::Result;
-use crate::pg::custom_scan::{CustomScan, Flags, Methods, Node, Scan};
-use crate::pg::explain::Explain;
-use crate::pg::parallel::Why;
-use crate::pg::tuple_buffer::TupleBuffer;
+use crate::errors::Result;
+use crate::pg::executor::custom_scan::{CustomScan, Flags, Methods, Node, Scan};
+use crate::pg::executor::explain::Explain;
+use crate::pg::process::parallel::Unavailable;
+use crate::pg::tuples::tuple_buffer::TupleBuffer;
 use exec::Places;
 use serde::{Deserialize, Serialize};
-use shuffle::{Deal, Geometry, Mixer};
+use shuffle::{BlockPartition, Geometry, Mixer};
 use std::time::Duration;
 use tuples::Batch;
 
@@ -38,7 +38,7 @@ pub struct TupleShuffle {
     timing: bool,
     measured: Measured,
     /// where buffers are filled, if there is a choice, and why
-    loader: Option<(&'static str, Option<Why>)>,
+    loader: Option<(&'static str, Option<Unavailable>)>,
 }
 
 /// What EXPLAIN ANALYZE shows.
@@ -111,7 +111,7 @@ impl TupleShuffle {
     }
 
     /// Says where buffers are filled, and why, for EXPLAIN.
-    pub fn set_loader(&mut self, place: &'static str, why: Option<Why>) {
+    pub fn set_loader(&mut self, place: &'static str, why: Option<Unavailable>) {
         self.loader = Some((place, why));
     }
 
@@ -162,7 +162,8 @@ impl TupleShuffle {
     pub fn geometry(&self, node: Node) -> Geometry {
         let (geometry, deal) = blocks(node).with(|scan, _| (*scan.geometry(), scan.deal()));
         let blocks = self.measured.blocks.max(1) as u32;
-        let of_all = if deal == Deal::ALONE { blocks } else { geometry.buffer_blocks.min(blocks * deal.processes()) };
+        let of_all =
+            if deal == BlockPartition::SINGLE { blocks } else { geometry.buffer_blocks.min(blocks * deal.processes()) };
         Geometry { buffer_blocks: of_all, ..geometry }
     }
 
@@ -182,7 +183,7 @@ impl TupleShuffle {
     }
 
     /// Makes this the scan of one of several processes, from the next epoch on: see [`BlockShuffle::set_deal`].
-    pub fn set_deal(&mut self, node: Node, deal: Deal, pages: Vec<u32>) {
+    pub fn set_deal(&mut self, node: Node, deal: BlockPartition, pages: Vec<u32>) {
         self.mixer.set_deal(deal);
         self.processes = deal.processes();
         blocks(node).with(|scan, _| scan.set_deal(deal, pages));

@@ -4,7 +4,7 @@
 //! ExecutorRun hook; a scan of it that is run without gives rows that the query excludes. And nobody else can know what such a
 //! scan keeps in its process, so that its plan is not sent to another one.
 
-use super::super::custom_scan::is_ours;
+use super::custom_scan::is_ours;
 use pgrx::prelude::*;
 
 /// Has a finished plan a custom scan of another extension, wherever in it?

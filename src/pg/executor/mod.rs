@@ -1,3 +1,7 @@
-//! What the executor does with queries of ours.
+//! Nodes of ours in plans, queries of our own, and the planner's hooks that lead to them.
 
-pub(super) mod extension_nodes;
+pub mod custom_scan;
+pub mod explain;
+pub mod extension_nodes;
+pub mod planner;
+pub mod query;

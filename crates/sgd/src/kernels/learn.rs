@@ -8,14 +8,14 @@ use std::ops::Range;
 
 use tuples::{Batch, LANES};
 
+use super::loss_accumulator::LossAccumulator;
 use super::narrow::narrow;
 use super::simd::{Kernel, Level, Simd};
-use super::tally::Tally;
 use super::wide::wide;
 use super::{Aligned, Chunk};
 use crate::ModelKind;
 use crate::loss::{Pointwise, Totals};
-use crate::model::LinearModel;
+use crate::model::ModelParameters;
 
 /// The weights w = `scale` * (`weights` + the steps along the `previous` rows), the intercept, and what was counted.
 #[derive(Debug, Clone)]
@@ -30,22 +30,22 @@ pub(crate) struct State {
     pub(super) scale: f64,
     /// the rows of the last two tuples, the last one behind; what stands for their constant 1 is not looked at
     pub(super) previous: [Vec<Chunk>; 2],
-    pub(super) steps: Steps,
+    pub(super) steps: UpdateWindow,
     /// 1, but 0 in the lane of the constant 1
     pub(super) mask: Chunk,
-    pub(super) tally: Tally,
+    pub(super) tally: LossAccumulator,
 }
 
 /// The steps along the previous rows that are still to be made.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Steps {
-    pub(super) earlier: Made,
-    pub(super) last: Made,
+pub(super) struct UpdateWindow {
+    pub(super) earlier: Update,
+    pub(super) last: Update,
 }
 
 /// The step that a tuple asks for: `slope * direction` along its row, with direction = y * learning rate.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Made {
+pub(super) struct Update {
     pub(super) slope: f32,
     pub(super) direction: f32,
     /// the direction for the weights, which are to be multiplied by the scale
@@ -113,9 +113,9 @@ impl State {
             previous: [vec![[0.0; LANES]; chunks], vec![[0.0; LANES]; chunks]],
             intercept: 0.0,
             scale: 1.0,
-            steps: Steps::default(),
+            steps: UpdateWindow::default(),
             mask,
-            tally: Tally::new(),
+            tally: LossAccumulator::new(),
         }
     }
 
@@ -139,7 +139,7 @@ impl State {
         for (chunk, weights) in self.weights.iter_mut().zip(super::to_chunks(weights)) {
             chunk.0 = weights;
         }
-        (self.intercept, self.scale, self.steps) = (intercept, 1.0, Steps::default());
+        (self.intercept, self.scale, self.steps) = (intercept, 1.0, UpdateWindow::default());
     }
 
     /// Whether neither the parameters nor the loss have become infinite or NaN.
@@ -160,17 +160,23 @@ impl State {
     }
 
     /// The model with all steps made.
-    pub(crate) fn model(&self) -> LinearModel {
-        let Steps { earlier, last } = self.steps;
+    pub(crate) fn model(&self) -> ModelParameters {
+        let UpdateWindow { earlier, last } = self.steps;
         let [before, previous] = self.previous.each_ref().map(|row| row.iter().flatten());
         let weights = self.weights.iter().flat_map(|chunk| chunk.0).zip(before).zip(previous);
-        let made = |weight: f32, step: Made, x: &f32| weight + step.slope * step.along * x;
+        let made = |weight: f32, step: Update, x: &f32| weight + step.slope * step.along * x;
         let weights = weights.map(|((w, p), q)| made(made(w, earlier, p), last, q));
         // + 0.0 makes a negative zero, from a weight that underflows, as positive as all other zeros
         let weights = weights.map(|w| w * self.scale as f32 + 0.0);
         let intercept = self.intercept + earlier.slope * earlier.direction + last.slope * last.direction;
         let intercepts = vec![intercept];
-        LinearModel { dim: self.dim, outputs: 1, weights: weights.take(self.dim).collect(), intercepts, network: None }
+        ModelParameters {
+            dim: self.dim,
+            outputs: 1,
+            weights: weights.take(self.dim).collect(),
+            intercepts,
+            network: None,
+        }
     }
 }
 

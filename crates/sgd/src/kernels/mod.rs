@@ -7,11 +7,11 @@
 mod columns;
 mod evaluate;
 mod learn;
+mod loss_accumulator;
 mod narrow;
 mod products;
 mod saved;
 mod simd;
-mod tally;
 mod wide;
 
 use tuples::LANES;

@@ -8,7 +8,7 @@
 use tuples::LANES;
 
 use super::Chunk;
-use super::learn::{Learn, Made, Steps, Weights, inverse};
+use super::learn::{Learn, Update, UpdateWindow, Weights, inverse};
 use super::products::products;
 use super::simd::{Simd, prefetch, prefetch_far};
 use crate::loss::Pointwise;
@@ -39,7 +39,7 @@ pub(super) fn narrow<const N: usize, const PENALTY: bool, S: Simd, L: Pointwise,
     let mut weights: [_; N] = load(simd, state.weights.iter().map(|chunk| &chunk.0));
     let copies: [[Chunk; N]; 2] = [copy(&state.previous[0]), copy(&state.previous[1])];
     let [mut before, mut previous] = [&copies[0], &copies[1]];
-    let (mut intercept, Steps { mut earlier, mut last }) = (state.intercept, state.steps);
+    let (mut intercept, UpdateWindow { mut earlier, mut last }) = (state.intercept, state.steps);
     let (mut scale, mut scale32, mut inverse_scale) = (state.scale, state.scale as f32, inverse(state.scale));
     while !range.is_empty() {
         let stop = range.end.min(range.start + state.tally.room());
@@ -116,7 +116,7 @@ pub(super) fn narrow<const N: usize, const PENALTY: bool, S: Simd, L: Pointwise,
             }
             let direction = of_tuples.times(i, loss.direction(y) * rates.learning_rate);
             let along = if PENALTY { direction * inverse_scale } else { direction };
-            last = Made { slope: loss.slope(simd, margin, y), direction, along };
+            last = Update { slope: loss.slope(simd, margin, y), direction, along };
         }
         state.tally.written(loss, of_tuples, here.len());
         range.start = stop;
@@ -126,7 +126,7 @@ pub(super) fn narrow<const N: usize, const PENALTY: bool, S: Simd, L: Pointwise,
     }
     state.previous[0].copy_from_slice(before);
     state.previous[1].copy_from_slice(previous);
-    (state.intercept, state.scale, state.steps) = (intercept, scale, Steps { earlier, last });
+    (state.intercept, state.scale, state.steps) = (intercept, scale, UpdateWindow { earlier, last });
     let of_constant = state.take_weight_of_constant();
     if !PENALTY {
         state.intercept = of_constant;

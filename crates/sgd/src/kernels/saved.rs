@@ -1,6 +1,6 @@
 //! The state of SGD as numbers, to go on another time.
 
-use super::learn::{Made, State, Steps};
+use super::learn::{State, Update, UpdateWindow};
 use crate::ModelKind;
 use crate::saved::{Reader, Writer};
 
@@ -11,7 +11,7 @@ impl State {
         for row in &self.previous {
             to.floats(row.iter().copied().flatten());
         }
-        let made = |Made { slope, direction, along }: Made| [slope, direction, along];
+        let made = |Update { slope, direction, along }: Update| [slope, direction, along];
         to.floats([made(self.steps.earlier), made(self.steps.last)].concat().into_iter().chain([self.intercept]));
         to.double(self.scale);
     }
@@ -26,8 +26,8 @@ impl State {
         }
         let mut rest = [0.0; 7];
         from.floats_into(rest.iter_mut())?;
-        let made = |i: usize| Made { slope: rest[i], direction: rest[i + 1], along: rest[i + 2] };
-        state.steps = Steps { earlier: made(0), last: made(3) };
+        let made = |i: usize| Update { slope: rest[i], direction: rest[i + 1], along: rest[i + 2] };
+        state.steps = UpdateWindow { earlier: made(0), last: made(3) };
         state.intercept = rest[6];
         state.scale = from.double()?;
         (state.scale > 0.0 && state.scale <= 1.0).then_some(state)

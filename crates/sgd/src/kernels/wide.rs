@@ -3,7 +3,7 @@
 //! Guarantees: exact SGD of batch size 1. The step along the previous row and the dot product with the current one are
 //! made chunk by chunk together, so that every weight is loaded and stored once per tuple instead of loaded twice.
 
-use super::learn::{Learn, Made, Weights, inverse};
+use super::learn::{Learn, Update, Weights, inverse};
 use super::simd::{Simd, prefetch, prefetch_far};
 use super::{Aligned, Chunk, UNROLL, sum_all};
 use crate::loss::Pointwise;
@@ -26,7 +26,7 @@ pub(super) fn wide<S: Simd, L: Pointwise, W: Weights>(simd: S, learn: Learn<'_, 
         let (i, factor) = (tuples.order[k] as usize, loss.factor(y));
         let (tail, row) = row.split_last().expect("rows have a chunk");
         let tail = simd.mul(simd.load(tail), mask);
-        let Made { slope, direction, along } = state.steps.last;
+        let Update { slope, direction, along } = state.steps.last;
         let step = simd.splat(slope * along);
         state.intercept = simd.fma_one(slope, direction, state.intercept);
         let (weights_tail, weights) = state.weights.split_last_mut().expect("rows have a chunk");
@@ -38,7 +38,7 @@ pub(super) fn wide<S: Simd, L: Pointwise, W: Weights>(simd: S, learn: Learn<'_, 
         rescale(&mut state.scale, &mut state.weights);
         let direction = of_tuples.times(i, loss.direction(y) * rates.learning_rate);
         let slope = loss.slope(simd, margin, y);
-        state.steps.last = Made { slope, direction, along: direction * inverse(state.scale) };
+        state.steps.last = Update { slope, direction, along: direction * inverse(state.scale) };
         let out = state.tally.next_mut(1);
         (out.margins[0], out.labels[0], out.weights[0]) = (margin, y, of_tuples.times(i, 1.0));
         state.tally.written(loss, of_tuples, 1);

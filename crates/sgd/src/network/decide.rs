@@ -7,7 +7,7 @@ use tuples::Matrix;
 use super::products;
 use super::shape::Network;
 use super::units::Activate;
-use crate::LinearView;
+use crate::ParametersView;
 use crate::kernels::{Level, decision, sparse_decision};
 
 /// The features of a tuple.
@@ -18,7 +18,7 @@ pub(crate) enum Tuple<'a> {
 }
 
 /// Fills `out` with the outputs of the network for a tuple.
-pub(crate) fn decide(network: &Network, model: &LinearView<'_>, tuple: Tuple<'_>, out: &mut [f32]) {
+pub(crate) fn decide(network: &Network, model: &ParametersView<'_>, tuple: Tuple<'_>, out: &mut [f32]) {
     let (mut weights, mut intercepts) = (model.weights, model.intercepts);
     let (mut said, mut says) = (Vec::new(), Vec::new());
     let layers = network.hidden.sizes().len() + 1;
@@ -42,7 +42,7 @@ pub(crate) fn decide(network: &Network, model: &LinearView<'_>, tuple: Tuple<'_>
 
 /// The outputs of the network for each row of a matrix, row by row. They may differ from those of [`decide`] in their last
 /// digits.
-pub(crate) fn decide_rows(network: &Network, model: &LinearView<'_>, features: &dyn Matrix) -> Vec<f32> {
+pub(crate) fn decide_rows(network: &Network, model: &ParametersView<'_>, features: &dyn Matrix) -> Vec<f32> {
     let (mut weights, mut intercepts) = (model.weights, model.intercepts);
     let (rows, layers) = (features.rows(), network.hidden.sizes().len() + 1);
     let mut said = Vec::new();

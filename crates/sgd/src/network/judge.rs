@@ -2,9 +2,9 @@
 
 use super::shape::Output;
 use super::units::sigmoid;
-use crate::general::softmax;
 use crate::kernels::{Kernel, Simd};
 use crate::loss::{Totals, exp, ln};
+use crate::reference::softmax;
 
 /// Counts tuples and replaces the numbers of their outputs by minus the derivatives of their weighted losses.
 pub(super) struct Judge<'a> {

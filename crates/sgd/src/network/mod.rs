@@ -25,7 +25,7 @@ use tuples::{Batch, Matrix, OutOfMemory};
 
 use crate::kernels::Level;
 use crate::loss::Totals;
-use crate::{Hyperparameters, LinearModel};
+use crate::{Hyperparameters, ModelParameters};
 pub(crate) use decide::{Tuple, decide, decide_rows};
 use layers::{Layer, layers};
 use rows::Rows;
@@ -64,8 +64,8 @@ pub(crate) struct Neural {
     /// 1 - β1^t and 1 - β2^t after t steps of adam
     unbiased: [f64; 2],
     /// steps whose l1 has not been taken from the weights yet
-    unpaid: u32,
-    /// what l1 has taken from every weight's magnitude so far, as [`cut_all`](crate::general::cut_all) has it
+    pending_l1: u32,
+    /// what l1 has taken from every weight's magnitude so far, as [`cut_all`](crate::reference::cut_all) has it
     taken: f64,
     pub(crate) totals: Totals,
     /// tuples in the gradient
@@ -138,7 +138,7 @@ impl Neural {
             scale: 1.0,
             rate: hyper.learning_rate,
             unbiased: [0.0; 2],
-            unpaid: 0,
+            pending_l1: 0,
             taken: 0.0,
             totals: Totals::default(),
             pending: 0,
@@ -163,10 +163,10 @@ impl Neural {
     /// # Errors
     /// [`OutOfMemory`]; then nothing was learned, or a part.
     pub(crate) fn learn(&mut self, batch: &Batch, range: Range<usize>) -> Result<(), OutOfMemory> {
-        if batch.has_blocks() {
+        if batch.has_mini_batches() {
             return batch.order()[range].iter().try_for_each(|&place| {
-                let block = batch.block(place as usize);
-                self.learn_matrix(block.matrix(), block.labels(), block.weights())
+                let mini_batch = batch.mini_batch(place as usize);
+                self.learn_matrix(mini_batch.matrix(), mini_batch.labels(), mini_batch.weights())
             });
         }
         assert_eq!(batch.is_sparse(), self.rows.is_sparse(), "dense or sparse as the trainer");
@@ -216,7 +216,7 @@ impl Neural {
     }
 
     /// Ends an epoch: a mini-batch that is not full makes its step, and nothing is left for later.
-    pub(crate) fn settle(&mut self) {
+    pub(crate) fn flush(&mut self) {
         self.finish_batch();
         self.pay();
         self.fold_scale();
@@ -224,7 +224,7 @@ impl Neural {
 
     /// Begins the next epoch.
     pub(crate) fn begin_epoch(&mut self) {
-        self.settle();
+        self.flush();
         self.totals = Totals::default();
     }
 
@@ -319,7 +319,7 @@ impl Neural {
     ///
     /// # Errors
     /// [`OutOfMemory`]
-    pub(crate) fn model(&self) -> Result<LinearModel, OutOfMemory> {
+    pub(crate) fn model(&self) -> Result<ModelParameters, OutOfMemory> {
         let mut weights = Vec::new();
         let error = OutOfMemory { bytes: self.weights() * size_of::<f32>() };
         weights.try_reserve_exact(self.weights()).map_err(|_| error)?;
@@ -336,7 +336,7 @@ impl Neural {
             }
         }
         let intercepts = self.numbers[self.weights()..].to_vec();
-        Ok(LinearModel { dim: self.dim, outputs: self.outputs, weights, intercepts, network: Some(self.network) })
+        Ok(ModelParameters { dim: self.dim, outputs: self.outputs, weights, intercepts, network: Some(self.network) })
     }
 }
 

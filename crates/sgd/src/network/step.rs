@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::Neural;
 use crate::Optimizer;
-use crate::general::{PAYMENT, Rule, cut_all};
 use crate::kernels::{Kernel, Simd};
+use crate::reference::{PAYMENT, Rule, cut_all};
 use tuples::pause::{self, PER_PAUSE, pause};
 
 /// A smaller scale is multiplied into the weights, lest these become too large for f32.
@@ -45,8 +45,8 @@ impl Neural {
             self.touched = Some(touched);
         }
         if self.hyper.l1 > 0.0 {
-            self.unpaid += 1;
-            if f64::from(self.unpaid) * self.hyper.l1 > PAYMENT {
+            self.pending_l1 += 1;
+            if f64::from(self.pending_l1) * self.hyper.l1 > PAYMENT {
                 self.pay();
             }
         }
@@ -81,8 +81,8 @@ impl Neural {
 
     /// Takes from the weights what l1 has not taken for some steps.
     pub(super) fn pay(&mut self) {
-        let cut = f64::from(self.unpaid) * self.rate * self.hyper.l1 / self.scale;
-        self.unpaid = 0;
+        let cut = f64::from(self.pending_l1) * self.rate * self.hyper.l1 / self.scale;
+        self.pending_l1 = 0;
         let weights = self.weights();
         cut_all(&mut self.numbers[..weights], &mut self.taken, cut);
     }

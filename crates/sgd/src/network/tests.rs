@@ -2,11 +2,11 @@
 
 use proptest::prelude::*;
 use std::rc::Rc;
-use tuples::{Batch, Block, Matrix};
+use tuples::{Batch, Matrix, MiniBatch};
 
 use super::*;
 use crate::tests::{Noise, batch_of};
-use crate::{ModelKind, Optimizer, Schedule, Trainer};
+use crate::{Evaluation, ModelKind, Optimizer, Schedule, Trainer};
 
 const OPTIMIZERS: [Optimizer; 3] =
     [Optimizer::Sgd, Optimizer::Momentum { beta: 0.8 }, Optimizer::Adam { beta1: 0.9, beta2: 0.99, epsilon: 1e-3 }];
@@ -55,11 +55,11 @@ fn sparse(tuples: &[(f32, Vec<f32>, f32)]) -> Batch {
     batch
 }
 
-fn block(tuples: &[(f32, Vec<f32>, f32)]) -> Rc<Block> {
+fn mini_batch(tuples: &[(f32, Vec<f32>, f32)]) -> Rc<MiniBatch> {
     let mut rows = Rows::new(false, tuples[0].1.len(), Level::detect());
     let batch = dense(tuples);
     (0..tuples.len()).for_each(|i| rows.push(&batch, i).unwrap());
-    Rc::new(Block::new(Box::new(rows), batch.labels().into()).with_weights(batch.weights().unwrap().into()))
+    Rc::new(MiniBatch::new(Box::new(rows), batch.labels().into()).with_weights(batch.weights().unwrap().into()))
 }
 
 fn train(trainer: &mut Trainer, batch: &Batch, epochs: u32) -> Vec<f64> {
@@ -71,15 +71,15 @@ fn train(trainer: &mut Trainer, batch: &Batch, epochs: u32) -> Vec<f64> {
     (0..epochs).map(epoch).collect()
 }
 
-fn assert_close(a: &LinearModel, b: &LinearModel, tolerance: f32) {
-    let numbers = |model: &LinearModel| [&model.weights[..], &model.intercepts[..]].concat();
+fn assert_close(a: &ModelParameters, b: &ModelParameters, tolerance: f32) {
+    let numbers = |model: &ModelParameters| [&model.weights[..], &model.intercepts[..]].concat();
     for (a, b) in numbers(a).into_iter().zip(numbers(b)) {
         assert!((a - b).abs() <= tolerance * (1.0 + b.abs()), "{a} {b}");
     }
     assert_eq!((a.dim, a.outputs, a.network), (b.dim, b.outputs, b.network));
 }
 
-/// A network in f64, as books have it, on all numbers in one row: those of a [`LinearModel`].
+/// A network in f64, as books have it, on all numbers in one row: those of a [`ModelParameters`].
 struct Book {
     network: Network,
     dim: usize,
@@ -90,7 +90,7 @@ struct Book {
 }
 
 impl Book {
-    fn of(model: &LinearModel) -> Book {
+    fn of(model: &ModelParameters) -> Book {
         let numbers: Vec<f64> = model.weights.iter().chain(&model.intercepts).map(|&x| x.into()).collect();
         let moments = [vec![0.0; numbers.len()], vec![0.0; numbers.len()]];
         let (dim, outputs) = (model.dim, model.outputs);
@@ -278,18 +278,18 @@ fn sparse_tuples_and_matrices_give_the_same_model_as_dense_ones() {
                 }
                 of_matrix.end_epoch().unwrap();
             }
-            let mut of_blocks = new(false);
-            let mut blocks = Batch::blocks(20);
+            let mut of_mini_batches = new(false);
+            let mut mini_batches = Batch::mini_batches(20);
             for tuples in tuples.chunks(60) {
-                blocks.push_block(block(tuples)).unwrap();
+                mini_batches.push_mini_batch(mini_batch(tuples)).unwrap();
             }
             for _ in 0..3 {
-                of_blocks.begin_epoch();
-                of_blocks.learn(&blocks, 0..5).unwrap();
-                of_blocks.end_epoch().unwrap();
+                of_mini_batches.begin_epoch();
+                of_mini_batches.learn(&mini_batches, 0..5).unwrap();
+                of_mini_batches.end_epoch().unwrap();
             }
             let model = of_dense.model().unwrap();
-            assert_eq!(of_blocks.model().unwrap(), of_matrix.model().unwrap());
+            assert_eq!(of_mini_batches.model().unwrap(), of_matrix.model().unwrap());
             assert_close(&of_sparse.model().unwrap(), &model, 1e-5);
             assert_close(&of_matrix.model().unwrap(), &model, 1e-5);
         }
@@ -451,7 +451,7 @@ fn instruction_sets_differ_in_no_bit_beside_the_products() {
     let model = |level| {
         let mut neural = Neural::new(hyper, 9, 2, true, level).unwrap();
         neural.learn(&sparse(&tuples), 0..50).unwrap();
-        neural.settle();
+        neural.flush();
         neural.model().unwrap()
     };
     for level in Level::available() {
@@ -512,9 +512,9 @@ fn what_is_judged_is_what_is_decided_dense_or_sparse() {
             assert!((evaluation.accuracy().unwrap() - correct).abs() < 1e-9);
         }
         let mut evaluation = crate::Evaluation::new(ModelKind::Mlp);
-        let mut blocks = Batch::blocks(7);
-        tuples.chunks(25).for_each(|tuples| blocks.push_block(block(tuples)).unwrap());
-        evaluation.add(&model, &blocks);
+        let mut mini_batches = Batch::mini_batches(7);
+        tuples.chunks(25).for_each(|tuples| mini_batches.push_mini_batch(mini_batch(tuples)).unwrap());
+        evaluation.add(&model, &mini_batches);
         let loss = tuples.iter().map(|(y, x, _)| book.loss(x, *y)).sum::<f64>() / 60.0;
         assert!((evaluation.loss() - loss).abs() < 1e-5, "{} {loss}", evaluation.loss());
         assert_eq!(evaluation.tuples(), 60);
@@ -569,7 +569,9 @@ fn a_wide_network_makes_pauses_whatever_is_done_with_it() {
         let work = 4 * rows * width as usize + numbers;
         pauses_within("learning", work, || trainer.learn(&batch, 0..rows).unwrap());
         pauses_within("ending an epoch", kept, || trainer.end_epoch().unwrap());
-        pauses_within("making a model", numbers * 4 / 5, || trainer.model().unwrap());
+        let model = pauses_within("making a model", numbers * 4 / 5, || trainer.model().unwrap());
+        let mut evaluation = Evaluation::new(ModelKind::Mlp);
+        pauses_within("judging", rows * numbers, || evaluation.add(&model, &batch));
         let saved = pauses_within("saving", kept, || trainer.save(Vec::new()));
         pauses_within("resuming", 2 * kept, || Trainer::resume(hyper, 2, false, &saved).unwrap());
     }

@@ -5,11 +5,11 @@ use tuples::Batch;
 
 use super::{BINARY, batch_of, noisy_batch};
 use crate::kernels::Level;
-use crate::{EpochReport, Hyperparameters, LinearModel, ModelKind, Trainer};
+use crate::{EpochReport, Hyperparameters, ModelKind, ModelParameters, Trainer};
 
 const DIMS: [usize; 13] = [1, 2, 15, 16, 17, 31, 32, 48, 63, 64, 100, 143, 2000];
 
-fn bits(model: &LinearModel) -> Vec<u32> {
+fn bits(model: &ModelParameters) -> Vec<u32> {
     model.weights.iter().chain(&model.intercepts).map(|p| p.to_bits()).collect()
 }
 

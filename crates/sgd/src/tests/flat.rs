@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::textbook::{dense, outputs_of, sparse, tuples};
 use crate::aggregate::{StateError, StateMut, from_text, grow, merge, new, to_text};
-use crate::{Hyperparameters, LinearModel, ModelKind, Optimizer, Schedule, Trainer};
+use crate::{Hyperparameters, ModelKind, ModelParameters, Optimizer, Schedule, Trainer};
 
 const OPTIMIZERS: [Optimizer; 3] = [Optimizer::Sgd, Optimizer::MOMENTUM, Optimizer::ADAM];
 
@@ -32,7 +32,7 @@ fn learn(state: &mut [u8], batch: &tuples::Batch) {
     }
 }
 
-fn assert_close(a: &LinearModel, b: &LinearModel, what: &dyn std::fmt::Debug) {
+fn assert_close(a: &ModelParameters, b: &ModelParameters, what: &dyn std::fmt::Debug) {
     assert_eq!((a.dim, a.outputs), (b.dim, b.outputs));
     let pairs = a.weights.iter().chain(&a.intercepts).zip(b.weights.iter().chain(&b.intercepts));
     for (a, b) in pairs {
@@ -139,7 +139,7 @@ fn merging_averages_by_tuples_and_adds_totals() {
         let mean = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| 0.25 * a + 0.75 * b).collect();
         let weights = mean(&a_model.weights, &b_model.weights);
         let intercepts = mean(&a_model.intercepts, &b_model.intercepts);
-        assert_close(&model, &LinearModel { dim: 9, outputs, weights, intercepts, network: None }, &hyper);
+        assert_close(&model, &ModelParameters { dim: 9, outputs, weights, intercepts, network: None }, &hyper);
         let report = merged.finish_epoch().unwrap();
         assert_eq!((report.tuples, report.epoch), (40, 1));
         let accuracy = |report: &crate::EpochReport| report.accuracy.map(|accuracy| accuracy * report.tuples as f64);
@@ -208,7 +208,7 @@ fn text_that_is_no_state_is_an_error() {
 #[test]
 fn a_rate_that_somebody_else_has_written_is_refused() {
     let hyper = Hyperparameters { l2: 0.1, ..Hyperparameters::new(ModelKind::Logistic) };
-    let at = std::mem::offset_of!(crate::general::Head, rate);
+    let at = std::mem::offset_of!(crate::reference::TrainerState, rate);
     for (rate, is_sound) in [(1.0_f64, true), (10.0, false), (1e300, false), (-1.0, false), (f64::NAN, false)] {
         let mut state = new(hyper, 6, 1, false).unwrap();
         state[at..at + 8].copy_from_slice(&rate.to_ne_bytes());

@@ -3,7 +3,7 @@
 use tuples::Batch;
 
 use super::{batch_of, sparse_of};
-use crate::{Hyperparameters, LinearModel, ModelKind, Optimizer, Schedule, Trainer};
+use crate::{Hyperparameters, ModelKind, ModelParameters, Optimizer, Schedule, Trainer};
 
 /// One feature, squared error, learning rate 1/2, the same in all epochs.
 fn hyper() -> Hyperparameters {
@@ -115,7 +115,7 @@ fn a_mini_batch_steps_along_the_mean_and_the_last_one_of_an_epoch_over_its_own_s
         let mut trainer = Trainer::new(hyper, 1, 1, sparse).unwrap();
         trainer.begin_epoch();
         trainer.learn(&batch, 0..1).unwrap();
-        assert_eq!(trainer.model().unwrap(), LinearModel::new(1, 1), "no step yet");
+        assert_eq!(trainer.model().unwrap(), ModelParameters::new(1, 1), "no step yet");
         trainer.learn(&batch, 1..3).unwrap();
         // (2 * 1 + 4 * 3) / 2 * 0.5 and (2 + 4) / 2 * 0.5
         assert_eq!(trainer.model().unwrap().weights, [3.5]);

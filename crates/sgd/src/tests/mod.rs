@@ -1,19 +1,19 @@
 //! Tests of the trainer against independent computations, and of what it guarantees to the bit.
 
 mod bits;
-mod blocks;
 mod cluster;
 mod columns;
+mod data_parallel;
+mod evaluation;
 mod flat;
-mod general;
 mod hand;
-mod judgement;
+mod mini_batches;
 mod owed;
 mod reference;
+mod reference_engine;
 mod steps;
 mod textbook;
 mod theorem;
-mod together;
 
 use tuples::Batch;
 

@@ -3,7 +3,7 @@
 
 use tuples::Batch;
 
-use super::together::together;
+use super::data_parallel::together;
 use super::{Noise, sparse_of};
 use crate::aggregate::{self, StateMut};
 use crate::{Hyperparameters, ModelKind, Optimizer, Schedule, Trainer};

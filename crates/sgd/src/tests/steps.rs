@@ -5,14 +5,14 @@ use std::f64::consts::LN_2;
 use tuples::Batch;
 
 use super::{BINARY, batch_of, noisy_batch};
-use crate::{Diverged, Evaluation, Hyperparameters, LinearModel, ModelKind, Schedule, Trainer};
+use crate::{Diverged, Evaluation, Hyperparameters, ModelKind, ModelParameters, Schedule, Trainer};
 
 fn hyper(kind: ModelKind, learning_rate: f64) -> Hyperparameters {
     Hyperparameters { learning_rate, ..Hyperparameters::new(kind) }
 }
 
-fn model_of(weights: Vec<f32>, intercept: f32) -> LinearModel {
-    LinearModel { dim: weights.len(), outputs: 1, weights, intercepts: vec![intercept], network: None }
+fn model_of(weights: Vec<f32>, intercept: f32) -> ModelParameters {
+    ModelParameters { dim: weights.len(), outputs: 1, weights, intercepts: vec![intercept], network: None }
 }
 
 /// A trainer that has seen the tuples once, in its first epoch.
@@ -105,7 +105,7 @@ fn an_epoch_without_tuples_has_loss_and_accuracy_0() {
     trainer.learn(&Batch::new(40), 0..0).unwrap();
     let report = trainer.end_epoch().unwrap();
     assert_eq!((report.loss, report.accuracy, report.tuples), (0.0, Some(0.0), 0));
-    assert_eq!(trainer.model().unwrap(), LinearModel::new(40, 1));
+    assert_eq!(trainer.model().unwrap(), ModelParameters::new(40, 1));
 }
 
 #[test]

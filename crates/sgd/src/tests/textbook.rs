@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use tuples::Batch;
 
 use super::Noise;
-use crate::{Hyperparameters, LinearModel, ModelKind, Optimizer, Schedule, Trainer};
+use crate::{Hyperparameters, ModelKind, ModelParameters, Optimizer, Schedule, Trainer};
 
 /// A tuple as everybody understands it.
 #[derive(Debug, Clone)]
@@ -33,7 +33,7 @@ pub(super) fn tuples(kind: ModelKind, dim: usize, outputs: usize, n: usize, seed
             }
             ModelKind::Linear => z[0],
             ModelKind::Mlp => unreachable!("no linear model"),
-            ModelKind::Softmax => LinearModel::class_of(&z) as f32,
+            ModelKind::Softmax => ModelParameters::class_of(&z) as f32,
         };
         Tuple { features, label, weight: 1.5 + noise.next() }
     };

@@ -2,11 +2,11 @@
 
 use std::rc::Rc;
 
-use tuples::{Batch, Block};
+use tuples::{Batch, MiniBatch};
 
-use super::blocks::Plain;
+use super::mini_batches::Plain;
 use super::{Noise, noisy_batch, sparse_of};
-use crate::{Hyperparameters, LinearModel, ModelKind, Optimizer, Schedule, Trainer};
+use crate::{Hyperparameters, ModelKind, ModelParameters, Optimizer, Schedule, Trainer};
 
 const L2: f64 = 0.01;
 const EPOCHS: u32 = 100;
@@ -78,7 +78,7 @@ fn shuffle(order: &mut [u32], noise: &mut Noise) {
 }
 
 /// Trains on a batch whose places are shuffled before each epoch, and fall into ten buffers.
-fn train(hyper: Hyperparameters, epochs: u32, batch: &mut Batch) -> Result<LinearModel, crate::Diverged> {
+fn train(hyper: Hyperparameters, epochs: u32, batch: &mut Batch) -> Result<ModelParameters, crate::Diverged> {
     let mut trainer = Trainer::new(hyper, batch.dim(), 1, batch.is_sparse()).unwrap();
     let mut noise = Noise(11);
     for _ in 0..epochs {
@@ -96,15 +96,15 @@ fn train(hyper: Hyperparameters, epochs: u32, batch: &mut Batch) -> Result<Linea
 }
 
 /// Mini-batches of so many rows, each a matrix of its own.
-fn blocks_of(batch: &Batch, rows: usize) -> Batch {
-    let mut blocks = Batch::blocks(batch.dim());
+fn mini_batches_of(batch: &Batch, rows: usize) -> Batch {
+    let mut mini_batches = Batch::mini_batches(batch.dim());
     for from in (0..batch.len()).step_by(rows) {
         let rows = from..batch.len().min(from + rows);
         let entries = rows.clone().flat_map(|i| batch.features(i).to_vec()).collect();
         let matrix = Box::new(Plain { columns: batch.dim(), entries });
-        blocks.push_block(Rc::new(Block::new(matrix, rows.map(|i| batch.label(i)).collect()))).unwrap();
+        mini_batches.push_mini_batch(Rc::new(MiniBatch::new(matrix, rows.map(|i| batch.label(i)).collect()))).unwrap();
     }
-    blocks
+    mini_batches
 }
 
 fn theorem1(batch_size: u32) -> Hyperparameters {
@@ -133,8 +133,10 @@ fn theorem_1_comes_as_near_to_the_optimum_with_mini_batches_as_with_tuples() {
         assert!(gap(&dense, theorem1(batch_size), &mut batch) < 1e-6);
         assert!(gap(&sparse, theorem1(batch_size), &mut as_sparse(&batch)) < 1e-6);
     }
-    let mut blocks = blocks_of(&batch, 250);
-    assert!(gap("mini-batches of 250 as matrices", theorem1(Hyperparameters::WHOLE_BLOCKS), &mut blocks) < 1e-6);
+    let mut mini_batches = mini_batches_of(&batch, 250);
+    assert!(
+        gap("mini-batches of 250 as matrices", theorem1(Hyperparameters::WHOLE_MINI_BATCHES), &mut mini_batches) < 1e-6
+    );
 }
 
 #[test]
@@ -164,8 +166,8 @@ fn the_rates_of_a_buffer_have_the_sum_of_the_theorem_whatever_the_mini_batches()
         check("sparse tuples", batch_size, &sparse_of(tuples()), buffer);
     }
     for rows in [5, 53, 265] {
-        let blocks = blocks_of(&super::batch_of(1, tuples()), rows);
-        check("blocks", Hyperparameters::WHOLE_BLOCKS, &blocks, buffer / rows);
+        let mini_batches = mini_batches_of(&super::batch_of(1, tuples()), rows);
+        check("blocks", Hyperparameters::WHOLE_MINI_BATCHES, &mini_batches, buffer / rows);
     }
 }
 
@@ -174,19 +176,19 @@ fn mini_batches_do_not_diverge_where_tuples_do_not() {
     // the loss of a feature of 10 bends a hundred times as much as that of a feature of 1: 250 rates of 0.005 are too many
     let mut batch = noisy_batch(10, 2_000, 5);
     (0..batch.len()).for_each(|i| batch.features_mut(i)[0] *= 10.0);
-    let mut blocks = blocks_of(&batch, 250);
+    let mut mini_batches = mini_batches_of(&batch, 250);
     for kind in [ModelKind::Linear, ModelKind::Logistic, ModelKind::Svm] {
         for optimizer in [Optimizer::Sgd, Optimizer::MOMENTUM] {
             let of_size =
                 |batch_size| Hyperparameters { kind, optimizer, learning_rate: 0.002, ..theorem1(batch_size) };
-            let length = |model: LinearModel| model.weights.iter().map(|w| w * w).sum::<f32>().sqrt();
+            let length = |model: ModelParameters| model.weights.iter().map(|w| w * w).sum::<f32>().sqrt();
             let expected = length(train(of_size(1), 20, &mut batch).unwrap());
             for batch_size in [32, 250, 2_000] {
                 let sparse = &mut as_sparse(&batch);
                 let found = [&mut batch, sparse].map(|batch| length(train(of_size(batch_size), 20, batch).unwrap()));
                 assert!(found.iter().all(|found| *found < 1.5 * expected), "{kind} {batch_size}: {found:?} {expected}");
             }
-            let found = length(train(of_size(Hyperparameters::WHOLE_BLOCKS), 20, &mut blocks).unwrap());
+            let found = length(train(of_size(Hyperparameters::WHOLE_MINI_BATCHES), 20, &mut mini_batches).unwrap());
             assert!(found < 1.5 * expected, "{kind} of matrices: {found} and not {expected}");
         }
     }
@@ -206,9 +208,9 @@ fn mini_batches_do_not_diverge_where_rows_are_alike_or_few_of_them_long() {
         for rows in [32, 250] {
             let hyper =
                 |batch_size| Hyperparameters { kind: ModelKind::Linear, learning_rate: 1e-3, ..theorem1(batch_size) };
-            let mut blocks = blocks_of(&batch, rows as usize);
+            let mut mini_batches = mini_batches_of(&batch, rows as usize);
             for (kind, model) in
-                [("", train(hyper(rows), 5, &mut batch)), ("compressed", train(hyper(rows), 5, &mut blocks))]
+                [("", train(hyper(rows), 5, &mut batch)), ("compressed", train(hyper(rows), 5, &mut mini_batches))]
             {
                 let model = model.unwrap_or_else(|error| panic!("{name}, {kind} mini-batches of {rows}: {error}"));
                 let decision = |i: usize| model.weights[0] * batch.features(i)[0] + model.intercepts[0];
@@ -230,8 +232,8 @@ fn measuring_the_curvature_makes_a_pause_for_every_row_that_is_looked_at() {
     (0..1000).for_each(|i| batch.push(if i % 2 == 0 { 1.0 } else { -1.0 }).unwrap().fill(i as f32 / 1000.0));
     let schedule = crate::Schedule::Theorem1 { mu: 0.01, a: None };
     let hyper = Hyperparameters { batch_size: 64, schedule, ..Hyperparameters::new(ModelKind::Logistic) };
-    for (batch, expected) in [(blocks_of(&batch, 50), 20 * 6), (batch, 2 * 6 * 64)] {
-        let size = if batch.has_blocks() { Hyperparameters::WHOLE_BLOCKS } else { 64 };
+    for (batch, expected) in [(mini_batches_of(&batch, 50), 20 * 6), (batch, 2 * 6 * 64)] {
+        let size = if batch.has_mini_batches() { Hyperparameters::WHOLE_MINI_BATCHES } else { 64 };
         let mut trainer = Trainer::new(Hyperparameters { batch_size: size, ..hyper }, 3, 1, batch.is_sparse()).unwrap();
         trainer.begin_epoch();
         tuples::pause::set_host(|| PAUSES.set(PAUSES.get() + 1));

@@ -1,0 +1,126 @@
+//! Several processes that learn one model, each with a trainer of its own: section 6 of the CorgiPile paper.
+//!
+//! Guarantees: all trainers make the same steps at the same time, so that each of them has the whole model, and what a
+//! training comes to is a function of what each process has learned from. Mini-batches are those of one trainer that learns
+//! from all the tuples: their gradients are added up before the step is made.
+//!
+//! A tuple at a time, that would be a step for each tuple of all others: then each trainer goes its own way through a buffer, and
+//! the models are averaged after it.
+
+use std::ops::Range;
+
+use tuples::{Batch, OutOfMemory};
+
+use crate::exchange::{Exchange, mean};
+use crate::loss::Totals;
+use crate::trainer::Engine;
+use crate::{Hyperparameters, ModelParameters, Trainer};
+
+impl Trainer {
+    /// A trainer as [`Trainer::new`] makes one, which is to learn together with those of other processes: it makes no step
+    /// of a mini-batch until [`step_together`](Trainer::step_together). Networks have no replicas.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]
+    pub fn replica(hyper: Hyperparameters, dim: usize, outputs: usize, sparse: bool) -> Result<Trainer, OutOfMemory> {
+        let batch_size = if hyper.batch_size > 1 { u32::MAX } else { 1 }; // never full by itself
+        let mut trainer = Trainer::new(Hyperparameters { batch_size, ..hyper }, dim, outputs, sparse)?;
+        trainer.hyper = hyper;
+        Ok(trainer)
+    }
+
+    /// Begins the next buffer, which has so many tuples in all processes, as [`begin_buffer`](Trainer::begin_buffer); this process
+    /// has those at these places.
+    ///
+    /// # Errors
+    /// Those of the exchange.
+    pub fn begin_buffer_together<E: Exchange>(
+        &mut self,
+        tuples: usize,
+        batch: &Batch,
+        places: Range<usize>,
+        exchange: &mut E,
+    ) -> Result<(), E::Error> {
+        let mut curvature = self.measure(batch, places)?;
+        if let Some(own) = curvature {
+            // whether it is measured depends on what all processes know
+            let all = exchange.gather_all(bytemuck::cast_slice(&[own]))?;
+            let read = |words: &Vec<u32>| bytemuck::pod_read_unaligned::<f64>(bytemuck::cast_slice(words));
+            curvature = all.iter().map(read).reduce(f64::max);
+        }
+        self.begin_measured(tuples, self.hyper.batch_size as usize, curvature);
+        Ok(())
+    }
+
+    /// Makes the step of a mini-batch that all processes have learned from, `tuples` tuples in all.
+    ///
+    /// # Errors
+    /// Those of the exchange.
+    ///
+    /// # Panics
+    /// If there are no mini-batches.
+    pub fn step_together<E: Exchange>(&mut self, tuples: u32, exchange: &mut E) -> Result<(), E::Error> {
+        assert!(self.hyper.batch_size > 1, "mini-batches");
+        self.expect_step_of(tuples as usize);
+        match &mut self.engine {
+            Engine::General(general) => general.step_together(tuples, exchange)?,
+            Engine::Fast(_) | Engine::Network(_) => unreachable!("no replicas"),
+        }
+        self.notice_others()
+    }
+
+    /// Makes the model, and what the optimizer remembers, the mean of those of all processes, each of which has learned from so
+    /// many of `tuples` since the last time.
+    ///
+    /// # Errors
+    /// Those of the exchange.
+    ///
+    /// # Panics
+    /// If there are mini-batches.
+    pub fn average_together<E: Exchange>(&mut self, tuples: &[usize], exchange: &mut E) -> Result<(), E::Error> {
+        assert!(self.hyper.batch_size == 1, "a tuple at a time");
+        let all = tuples.iter().sum::<usize>().max(1) as f64;
+        let shares: Vec<f64> = tuples.iter().map(|n| *n as f64 / all).collect();
+        match &mut self.engine {
+            Engine::Fast(state) => {
+                let ModelParameters { dim, weights: mut numbers, intercepts, .. } = state.model();
+                numbers.extend(intercepts);
+                exchange.all_reduce(&mut numbers, &mut mean(&shares))?;
+                state.set_model(&numbers[..dim], numbers[dim]);
+            }
+            Engine::General(general) => general.average_together(&shares, exchange)?,
+            Engine::Network(_) => unreachable!("no replicas"),
+        }
+        self.notice_others()
+    }
+
+    /// Takes notice of others' tuples: features that only they have met, and a buffer of which this process may have none.
+    fn notice_others<E: From<OutOfMemory>>(&mut self) -> Result<(), E> {
+        if let (Some(theorem), Engine::General(general)) = (&mut self.theorem, &self.engine) {
+            theorem.reserve(general.head.dim as usize)?;
+        }
+        if let Some(theorem) = &mut self.theorem {
+            theorem.learned();
+        }
+        Ok(())
+    }
+
+    /// Counts what all processes have counted in this epoch, before it is ended.
+    ///
+    /// # Errors
+    /// Those of the exchange.
+    pub fn count_together<E: Exchange>(&mut self, exchange: &mut E) -> Result<(), E::Error> {
+        let totals = match &mut self.engine {
+            Engine::Fast(state) => state.totals_mut(),
+            Engine::General(general) => &mut general.head.totals,
+            Engine::Network(network) => &mut network.totals,
+        };
+        let own: [Totals; 1] = [*totals];
+        let all = exchange.gather_all(bytemuck::cast_slice(&own))?;
+        *totals = Totals::default();
+        for words in &all {
+            totals.add(&bytemuck::pod_read_unaligned(bytemuck::cast_slice(words)));
+        }
+        Ok(())
+    }
+}

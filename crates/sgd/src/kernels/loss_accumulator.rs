@@ -1,0 +1,143 @@
+//! What the tuples of an epoch have come to, counted many at a time.
+//!
+//! Guarantees: the same sums wherever the sequence of tuples is cut, because tuples wait here until there are
+//! [`WAITING`] of them. It prevents that counting a tuple takes as long as learning from it.
+
+use tuples::LANES;
+
+use super::learn::Weights;
+use crate::ModelKind;
+use crate::loss::{Hinge, Logistic, OfMargin, Pointwise, Squared, Totals};
+
+/// Tuples that are counted together.
+pub(super) const WAITING: usize = 128;
+
+/// Margins, labels and weights of tuples that wait. Labels are only of interest to losses that
+/// [need](Pointwise::NEEDS_LABELS) them.
+pub(super) struct Waiting<'a> {
+    pub(super) margins: &'a mut [f32],
+    pub(super) labels: &'a mut [f32],
+    pub(super) weights: &'a mut [f32],
+}
+
+/// Counted tuples, and those that wait to be counted.
+#[derive(Debug, Clone)]
+pub(crate) struct LossAccumulator {
+    totals: Totals,
+    waiting: usize,
+    pub(super) margins: [f32; WAITING],
+    pub(super) labels: [f32; WAITING],
+    /// 1 unless tuples are weighted
+    pub(super) weights: [f32; WAITING],
+}
+
+impl LossAccumulator {
+    pub(crate) fn new() -> LossAccumulator {
+        LossAccumulator {
+            totals: Totals::default(),
+            waiting: 0,
+            margins: [0.0; WAITING],
+            labels: [0.0; WAITING],
+            weights: [1.0; WAITING],
+        }
+    }
+
+    /// Forgets all tuples.
+    pub(crate) fn clear(&mut self) {
+        *self = LossAccumulator::new();
+    }
+
+    /// Tuples that can be written until they are counted; at least 1.
+    #[inline(always)]
+    pub(super) fn room(&self) -> usize {
+        WAITING - self.waiting
+    }
+
+    /// Where to write the next tuples, no more than there is [`room`](LossAccumulator::room) for.
+    #[inline(always)]
+    pub(super) fn next_mut(&mut self, count: usize) -> Waiting<'_> {
+        let places = self.waiting..self.waiting + count;
+        Waiting {
+            margins: &mut self.margins[places.clone()],
+            labels: &mut self.labels[places.clone()],
+            weights: &mut self.weights[places],
+        }
+    }
+
+    /// Takes note that `count` tuples were written, up to the end at most.
+    #[inline(always)]
+    pub(super) fn written<L: Pointwise, W: Weights>(&mut self, loss: L, _: W, count: usize) {
+        self.waiting += count;
+        self.totals.tuples += count as u64;
+        if self.waiting == WAITING {
+            self.count(loss, W::WEIGHTED);
+        }
+    }
+
+    /// Counts as many as can wait: each lane by itself at first. Eight losses added up in f32 lose nothing to speak of.
+    #[inline(always)]
+    fn count<L: Pointwise>(&mut self, loss: L, weighted: bool) {
+        let mut sums = [0.0f32; LANES];
+        let (margins, labels) = (self.margins.as_chunks::<LANES>().0, self.labels.as_chunks::<LANES>().0);
+        if weighted {
+            for ((m, y), w) in margins.iter().zip(labels).zip(self.weights.as_chunks::<LANES>().0) {
+                for lane in 0..LANES {
+                    sums[lane] += w[lane] * loss.loss(m[lane], y[lane]);
+                }
+            }
+            self.totals.weight += self.weights.iter().map(|&w| f64::from(w)).sum::<f64>();
+        } else {
+            for (m, y) in margins.iter().zip(labels) {
+                for lane in 0..LANES {
+                    sums[lane] += loss.loss(m[lane], y[lane]);
+                }
+            }
+            self.totals.weight += WAITING as f64;
+        }
+        self.totals.loss += fold(sums);
+        loss.count(&mut self.totals, &self.margins, &self.labels);
+        self.waiting = 0;
+    }
+
+    /// Counts those that wait, one by one.
+    fn count_rest<L: Pointwise>(&mut self, loss: L) {
+        let waiting = std::mem::take(&mut self.waiting);
+        let (margins, labels) = (&self.margins[..waiting], &self.labels[..waiting]);
+        for ((&m, &y), &w) in margins.iter().zip(labels).zip(&self.weights) {
+            self.totals.loss += f64::from(w) * f64::from(loss.loss(m, y));
+            self.totals.weight += f64::from(w);
+        }
+        loss.count(&mut self.totals, margins, labels);
+    }
+
+    /// All tuples so far, of a model of this kind.
+    pub(crate) fn totals(&self, kind: ModelKind) -> Totals {
+        *self.clone().totals_mut(kind)
+    }
+
+    /// The same, to be changed: nothing waits any more.
+    pub(crate) fn totals_mut(&mut self, kind: ModelKind) -> &mut Totals {
+        match kind {
+            ModelKind::Logistic => self.count_rest(OfMargin(Logistic::new())),
+            ModelKind::Svm => self.count_rest(OfMargin(Hinge)),
+            ModelKind::Linear => self.count_rest(Squared),
+            ModelKind::Softmax | ModelKind::Mlp => unreachable!("another engine learns it"),
+        }
+        &mut self.totals
+    }
+}
+
+/// The sum of the lanes, folded in halves.
+#[inline(always)]
+fn fold(lanes: [f32; LANES]) -> f64 {
+    let mut sums = [0.0; LANES];
+    for lane in 0..LANES {
+        sums[lane] = f64::from(lanes[lane]);
+    }
+    for half in [8, 4, 2, 1] {
+        for lane in 0..half {
+            sums[lane] += sums[lane + half];
+        }
+    }
+    sums[0]
+}

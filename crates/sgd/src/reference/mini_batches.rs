@@ -1,0 +1,140 @@
+//! Learning from blocks: mini-batches whose features are a matrix that is multiplied and never looked into.
+//!
+//! Guarantees: one step for each block, the same as that of a mini-batch of its rows, but for the sequence in which products
+//! are added up.
+
+use std::ops::Range;
+
+use tuples::{Batch, MiniBatch, OutOfMemory};
+
+use super::arrays::Arrays;
+use super::dense::step;
+use super::gradients::{judge, judge_all};
+use super::state::TrainerState;
+use crate::kernels::{Kernel, Simd};
+
+/// Memory for the products, used again for each block.
+#[derive(Debug, Default)]
+pub(crate) struct Products {
+    /// a decision for each row and output, then minus the derivative of the row's loss by it
+    decisions: Vec<f32>,
+    /// the weights, or the gradient, feature by feature: a number for each output
+    transposed: Vec<f32>,
+    ones: Vec<f32>,
+    scratch: Vec<f32>,
+}
+
+impl Products {
+    /// Makes room for products with all blocks of these places.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]
+    pub(crate) fn reserve(
+        &mut self,
+        head: &TrainerState,
+        batch: &Batch,
+        range: Range<usize>,
+    ) -> Result<(), OutOfMemory> {
+        let rows = batch.order()[range].iter().map(|&place| batch.mini_batch(place as usize).len()).max().unwrap_or(0);
+        let (dim, outputs) = (head.dim as usize, head.outputs as usize);
+        resize(&mut self.decisions, rows.saturating_mul(outputs), 0.0)?;
+        resize(&mut self.transposed, if outputs == 1 { 0 } else { dim.saturating_mul(outputs) }, 0.0)?;
+        resize(&mut self.ones, rows, 1.0)
+    }
+}
+
+fn resize(vector: &mut Vec<f32>, len: usize, value: f32) -> Result<(), OutOfMemory> {
+    let more = len.saturating_sub(vector.len());
+    vector.try_reserve(more).map_err(|_| OutOfMemory { bytes: len.saturating_mul(size_of::<f32>()) })?;
+    vector.resize(len.max(vector.len()), value);
+    Ok(())
+}
+
+/// A stretch of the order to learn from.
+pub(crate) struct LearnMiniBatches<'a> {
+    pub(crate) head: &'a mut TrainerState,
+    pub(crate) arrays: Arrays<'a>,
+    pub(crate) products: &'a mut Products,
+    pub(crate) batch: &'a Batch,
+    pub(crate) range: Range<usize>,
+}
+
+impl Kernel for LearnMiniBatches<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        let LearnMiniBatches { head, mut arrays, products, batch, range } = self;
+        for &place in &batch.order()[range] {
+            let mini_batch = batch.mini_batch(place as usize);
+            if mini_batch.is_empty() {
+                continue;
+            }
+            decide(head, &arrays, products, mini_batch);
+            count(simd, head, products, mini_batch);
+            add_gradient(head, &mut arrays, products, mini_batch);
+            head.pending = u32::try_from(mini_batch.len()).unwrap_or(u32::MAX);
+            step(head, &mut arrays);
+        }
+    }
+}
+
+/// Makes the decisions of all rows.
+#[inline(always)]
+fn decide(head: &TrainerState, arrays: &Arrays, products: &mut Products, mini_batch: &MiniBatch) {
+    let (dim, outputs, scale) = (head.dim as usize, head.outputs as usize, head.scale as f32);
+    let decisions = &mut products.decisions[..mini_batch.len() * outputs];
+    if outputs == 1 {
+        mini_batch.matrix().times_vector(&arrays.weights[..dim], decisions, &mut products.scratch);
+    } else {
+        let stride = arrays.weights.len() / outputs;
+        for (k, weights) in arrays.weights.chunks_exact(stride).enumerate() {
+            for (to, weight) in products.transposed[k..].iter_mut().step_by(outputs).zip(&weights[..dim]) {
+                *to = *weight;
+            }
+        }
+        let weights = &products.transposed[..dim * outputs];
+        mini_batch.matrix().times_matrix(weights, outputs, decisions, &mut products.scratch);
+    }
+    for row in decisions.chunks_exact_mut(outputs) {
+        for (z, intercept) in row.iter_mut().zip(&*arrays.intercepts.values) {
+            *z = *z * scale + intercept;
+        }
+    }
+}
+
+/// Counts all rows, and replaces their decisions by minus the derivatives of their losses.
+#[inline(always)]
+fn count<S: Simd>(simd: S, head: &mut TrainerState, products: &mut Products, mini_batch: &MiniBatch) {
+    let outputs = head.outputs as usize;
+    let decisions = &mut products.decisions[..mini_batch.len() * outputs];
+    let weights = mini_batch.weights().unwrap_or(&products.ones[..mini_batch.len()]);
+    if outputs == 1 {
+        judge_all(simd, head, decisions, mini_batch.labels(), weights);
+        return;
+    }
+    for ((out, &y), &weight) in decisions.chunks_exact_mut(outputs).zip(mini_batch.labels()).zip(weights) {
+        judge(simd, head, out, y, weight);
+    }
+}
+
+/// Adds what the rows' slopes come to.
+#[inline(always)]
+fn add_gradient(head: &TrainerState, arrays: &mut Arrays, products: &mut Products, mini_batch: &MiniBatch) {
+    let (dim, outputs) = (head.dim as usize, head.outputs as usize);
+    let slopes = &products.decisions[..mini_batch.len() * outputs];
+    for row in slopes.chunks_exact(outputs) {
+        arrays.intercepts.gradient.iter_mut().zip(row).for_each(|(gradient, slope)| *gradient += slope);
+    }
+    if outputs == 1 {
+        mini_batch.matrix().vector_times(slopes, &mut arrays.gradient[..dim], &mut products.scratch);
+        return;
+    }
+    let transposed = &mut products.transposed[..dim * outputs];
+    transposed.fill(0.0);
+    mini_batch.matrix().transposed_times_matrix(slopes, outputs, transposed, &mut products.scratch);
+    let stride = arrays.gradient.len() / outputs;
+    for (k, gradient) in arrays.gradient.chunks_exact_mut(stride).enumerate() {
+        gradient[..dim].iter_mut().zip(transposed[k..].iter().step_by(outputs)).for_each(|(to, g)| *to += g);
+    }
+}

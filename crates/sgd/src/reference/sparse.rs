@@ -1,0 +1,277 @@
+//! Learning from sparse rows, at a cost that grows with their entries.
+//!
+//! Guarantees: a feature that a tuple does not have costs nothing until a tuple has it or the epoch ends; then its weights
+//! are what they would be had every step been made ([`lazy`](super::lazy)). The penalty of l2 is a factor on all weights.
+
+use std::ops::Range;
+
+use tuples::Batch;
+
+use super::arrays::Arrays;
+use super::gradients::judge;
+use super::lazy;
+use super::state::{END, Step, TrainerState};
+use super::update::Rule;
+use crate::kernels::{Kernel, Simd, prefetch};
+
+/// Rows whose weights are asked for ahead of their use, and rows whose entries are.
+const PREFETCH_WEIGHTS: usize = 4;
+const PREFETCH_ENTRIES: usize = 8;
+
+/// A model of so many weights fits a cache that needs no asking.
+const CACHED: usize = 1 << 14;
+
+/// Independent sums in a dot product.
+const UNROLL: usize = 4;
+
+/// A scale below this is folded into the weights, which takes the time to go through all of them.
+const LEAST_SCALE: f64 = 1.0 / (1u64 << 40) as f64;
+
+/// So many steps are counted since the last sweep.
+const MOST_STEPS: u32 = u32::MAX - 1;
+
+/// A stretch of the order to learn from; all indices are below the capacity.
+pub(crate) struct LearnSparse<'a> {
+    pub(crate) head: &'a mut TrainerState,
+    pub(crate) arrays: Arrays<'a>,
+    pub(crate) batch: &'a Batch,
+    pub(crate) range: Range<usize>,
+}
+
+impl Kernel for LearnSparse<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        let LearnSparse { head, mut arrays, batch, range } = self;
+        let (labels, weights, order) = (batch.labels(), batch.weights(), batch.order());
+        for k in range {
+            if let Some(&ahead) = order.get(k + PREFETCH_ENTRIES) {
+                ask_for_entries(batch, ahead as usize);
+            }
+            if arrays.weights.len() > CACHED
+                && let Some(&ahead) = order.get(k + PREFETCH_WEIGHTS)
+            {
+                ask_for_weights(head, &arrays, batch.sparse_row(ahead as usize).0);
+            }
+            let i = order[k] as usize;
+            let (indices, values) = batch.sparse_row(i);
+            let row = Row { indices, values, label: labels[i], weight: weights.map_or(1.0, |weights| weights[i]) };
+            learn_row(simd, head, &mut arrays, row);
+        }
+    }
+}
+
+/// The first cache lines of a row's indices and values.
+#[inline(always)]
+fn ask_for_entries(batch: &Batch, i: usize) {
+    const LINE: usize = 16;
+    let (indices, values) = batch.sparse_row(i);
+    for entry in (0..indices.len()).step_by(LINE).take(4) {
+        prefetch(indices, entry);
+        prefetch(values, entry);
+    }
+}
+
+#[inline(always)]
+fn ask_for_weights(head: &TrainerState, arrays: &Arrays, indices: &[u32]) {
+    let outputs = head.outputs as usize;
+    ask_for_places(arrays.weights, outputs, indices);
+    if head.is_lazy() || head.batch_size > 1 {
+        for array in [&*arrays.first, arrays.second, arrays.gradient] {
+            ask_for_places(array, outputs, indices);
+        }
+        for (array, size) in [(&*arrays.last, 1), (arrays.next, 1), (arrays.taken, 2)] {
+            ask_for_places(array, size, indices);
+        }
+    }
+}
+
+/// What an array has for these features, `size` each; nothing if the array is not in use.
+#[inline(always)]
+fn ask_for_places<T>(array: &[T], size: usize, indices: &[u32]) {
+    if !array.is_empty() {
+        for &index in indices {
+            prefetch(array, index as usize * size);
+        }
+    }
+}
+
+/// One row to learn from; all indices are below the capacity.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Row<'a> {
+    pub(crate) indices: &'a [u32],
+    pub(crate) values: &'a [f32],
+    pub(crate) label: f32,
+    pub(crate) weight: f32,
+}
+
+/// A row on its own.
+pub(crate) struct LearnSparseRow<'a> {
+    pub(crate) head: &'a mut TrainerState,
+    pub(crate) arrays: Arrays<'a>,
+    pub(crate) row: Row<'a>,
+}
+
+impl Kernel for LearnSparseRow<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(mut self, simd: S) {
+        learn_row(simd, self.head, &mut self.arrays, self.row);
+    }
+}
+
+#[inline(always)]
+fn learn_row<S: Simd>(simd: S, head: &mut TrainerState, arrays: &mut Arrays, row: Row) {
+    if head.is_lazy() {
+        lazy::bring_up_to_date(head, arrays, row.indices.iter().map(|&index| index as usize));
+    }
+    decide(head, arrays, row);
+    judge(simd, head, arrays.out, row.label, row.weight);
+    head.pending += 1;
+    if head.batch_size > 1 {
+        gather(head, arrays, row);
+        if head.pending == head.batch_size {
+            step(head, arrays);
+        }
+    } else {
+        step_along(head, arrays, row);
+    }
+}
+
+#[inline(always)]
+fn decide(head: &TrainerState, arrays: &mut Arrays, Row { indices, values, .. }: Row) {
+    let scale = head.scale as f32;
+    if let ([z], [intercept]) = (&mut *arrays.out, &*arrays.intercepts.values) {
+        *z = dot(arrays.weights, indices, values) * scale + intercept;
+        return;
+    }
+    arrays.out.fill(0.0);
+    for (&index, &x) in indices.iter().zip(values) {
+        for (z, w) in arrays.out.iter_mut().zip(weights_of(arrays.weights, head, index as usize)) {
+            *z += *w * x;
+        }
+    }
+    for (z, intercept) in arrays.out.iter_mut().zip(&*arrays.intercepts.values) {
+        *z = *z * scale + intercept;
+    }
+}
+
+/// The dot product of weights and a row. Entry i goes to sum i mod 4.
+#[inline(always)]
+fn dot(weights: &[f32], indices: &[u32], values: &[f32]) -> f32 {
+    let mut sums = [0.0; UNROLL];
+    let (indices, indices_rest) = indices.as_chunks::<UNROLL>();
+    let (values, values_rest) = values.as_chunks::<UNROLL>();
+    for (indices, values) in indices.iter().zip(values) {
+        for i in 0..UNROLL {
+            sums[i] += weights[indices[i] as usize] * values[i];
+        }
+    }
+    for ((sum, &index), x) in sums.iter_mut().zip(indices_rest).zip(values_rest) {
+        *sum += weights[index as usize] * x;
+    }
+    let [a, b, c, d] = sums;
+    (a + b) + (c + d)
+}
+
+/// What an array has for feature `j`, one for every output; nothing if the array is not in use.
+#[inline(always)]
+pub(crate) fn weights_of<'a>(array: &'a mut [f32], head: &TrainerState, j: usize) -> &'a mut [f32] {
+    let outputs = head.outputs as usize;
+    array.get_mut(j * outputs..(j + 1) * outputs).unwrap_or_default()
+}
+
+/// Adds the gradient of a tuple to the pending one.
+#[inline(always)]
+fn gather(head: &mut TrainerState, arrays: &mut Arrays, Row { indices, values, .. }: Row) {
+    for (&index, &x) in indices.iter().zip(values) {
+        let next = &mut arrays.next[index as usize];
+        if *next == 0 {
+            *next = head.touched;
+            head.touched = index + 1;
+        }
+        for (gradient, slope) in weights_of(arrays.gradient, head, index as usize).iter_mut().zip(&*arrays.out) {
+            *gradient += slope * x;
+        }
+    }
+    for (gradient, slope) in arrays.intercepts.gradient.iter_mut().zip(&*arrays.out) {
+        *gradient += slope;
+    }
+}
+
+/// Makes the step of one tuple.
+#[inline(always)]
+fn step_along(head: &mut TrainerState, arrays: &mut Arrays, Row { indices, values, .. }: Row) {
+    let step = begin_step(head, arrays);
+    let (rule, intercepts_rule) = Rule::both(head, &step);
+    let entries = indices.iter().zip(values);
+    match (rule, &*arrays.out) {
+        (Rule::Sgd { rate }, [slope]) => {
+            let along = slope * rate;
+            for (&index, &x) in entries {
+                arrays.weights[index as usize] += along * x;
+            }
+        }
+        _ => {
+            for (&index, &x) in entries {
+                step_feature(head, arrays, rule, index as usize, |_, slope| slope * x);
+            }
+        }
+    }
+    arrays.intercepts.gradient.copy_from_slice(arrays.out);
+    step_intercepts(arrays, intercepts_rule, step);
+    head.taken += step.cut;
+}
+
+/// Makes the step of the pending gradient.
+#[inline(always)]
+pub(crate) fn step(head: &mut TrainerState, arrays: &mut Arrays) {
+    let step = begin_step(head, arrays);
+    let (rule, intercepts_rule) = Rule::both(head, &step);
+    let mut touched = std::mem::replace(&mut head.touched, END);
+    // a list that came from outside may end anywhere: at a feature that is not there or was touched already
+    while let Some(next) = arrays.next.get_mut((touched as usize).wrapping_sub(1)) {
+        let after = std::mem::take(next);
+        if after == 0 {
+            break;
+        }
+        let j = touched as usize - 1;
+        step_feature(head, arrays, rule, j, |gradient, _| gradient * step.share);
+        weights_of(arrays.gradient, head, j).fill(0.0);
+        touched = after;
+    }
+    step_intercepts(arrays, intercepts_rule, step);
+    arrays.intercepts.gradient.fill(0.0);
+    head.taken += step.cut;
+}
+
+/// Steps the weights of one feature, which is up to date.
+#[inline(always)]
+fn step_feature(head: &TrainerState, arrays: &mut Arrays, rule: Rule, j: usize, gradient: impl Fn(f32, f32) -> f32) {
+    let start = j * head.outputs as usize;
+    for (k, slope) in arrays.out.iter().enumerate() {
+        let gathered = arrays.gradient.get(start + k).copied().unwrap_or(0.0);
+        let (first, second) = (arrays.first.get_mut(start + k), arrays.second.get_mut(start + k));
+        rule.step_one(&mut arrays.weights[start + k], first, second, gradient(gathered, *slope));
+    }
+    if let Some(last) = arrays.last.get_mut(j) {
+        *last = head.time;
+    }
+}
+
+#[inline(always)]
+fn step_intercepts(arrays: &mut Arrays, rule: Rule, step: Step) {
+    let intercepts = &mut arrays.intercepts;
+    let (first, second) = (&mut *intercepts.first, &mut *intercepts.second);
+    rule.step(intercepts.values, first, second, intercepts.gradient, step.share);
+}
+
+#[inline(always)]
+fn begin_step(head: &mut TrainerState, arrays: &mut Arrays) -> Step {
+    if head.scale < LEAST_SCALE || head.time >= MOST_STEPS {
+        lazy::apply_pending(head, arrays);
+    }
+    head.begin_step()
+}

@@ -1,0 +1,315 @@
+//! Trainers that learn together, one in each thread, against one trainer that learns from everything.
+
+use std::sync::{Barrier, Mutex};
+
+use proptest::prelude::*;
+use tuples::{Batch, OutOfMemory};
+
+use super::{Noise, noisy_batch, sparse_of};
+use crate::{
+    Combine, EpochReport, Exchange, Hyperparameters, ModelKind, ModelParameters, Optimizer, Schedule, Trainer,
+};
+
+/// What threads give each other, in parts of a few numbers, so that everything is cut.
+struct Shared {
+    barrier: Barrier,
+    slots: Vec<Mutex<Vec<u32>>>,
+}
+
+struct Thread<'a> {
+    shared: &'a Shared,
+    index: usize,
+}
+
+const PART: usize = 7;
+
+impl Shared {
+    fn new(processes: usize) -> Shared {
+        Shared { barrier: Barrier::new(processes), slots: (0..processes).map(|_| Mutex::default()).collect() }
+    }
+}
+
+impl Thread<'_> {
+    fn all(&self, words: &[u32]) -> Vec<Vec<u32>> {
+        *self.shared.slots[self.index].lock().unwrap() = words.to_vec();
+        self.shared.barrier.wait();
+        let all = self.shared.slots.iter().map(|slot| slot.lock().unwrap().clone()).collect();
+        self.shared.barrier.wait();
+        all
+    }
+}
+
+impl Exchange for Thread<'_> {
+    type Error = OutOfMemory;
+
+    fn all_reduce(&mut self, numbers: &mut [f32], combine: &mut Combine<'_>) -> Result<(), OutOfMemory> {
+        let all = self.all(bytemuck::cast_slice(numbers));
+        for (part, numbers) in numbers.chunks_mut(PART).enumerate() {
+            let of = |words: &'_ Vec<u32>| -> Vec<f32> {
+                bytemuck::cast_slice(&words[part * PART..][..numbers.len()]).to_vec()
+            };
+            let parts: Vec<Vec<f32>> = all.iter().map(of).collect();
+            combine(numbers, &parts.iter().map(Vec::as_slice).collect::<Vec<_>>());
+        }
+        Ok(())
+    }
+
+    fn gather(&mut self, words: &[u32], take: &mut dyn FnMut(usize, &[u32])) -> Result<(), OutOfMemory> {
+        let all = self.all(words);
+        let parts = all.iter().map(|words| words.len().div_ceil(PART)).max().unwrap_or(0);
+        for part in 0..parts {
+            for (process, words) in all.iter().enumerate() {
+                if let Some(words) = words.chunks(PART).nth(part) {
+                    take(process, words);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The tuples of a batch in its order: what threads can share.
+struct Tuples {
+    sparse: bool,
+    dim: usize,
+    /// labels, indices of sparse ones, values
+    rows: Vec<(f32, Vec<u32>, Vec<f32>)>,
+}
+
+impl Tuples {
+    fn of(batch: &Batch) -> Tuples {
+        let row = |i: usize| match batch.is_sparse() {
+            true => (batch.label(i), batch.sparse_row(i).0.to_vec(), batch.sparse_row(i).1.to_vec()),
+            false => (batch.label(i), Vec::new(), batch.features(i).to_vec()),
+        };
+        let rows = batch.order().iter().map(|&i| row(i as usize)).collect();
+        Tuples { sparse: batch.is_sparse(), dim: batch.dim(), rows }
+    }
+
+    /// Every k-th tuple, beginning with number `index`.
+    fn share(&self, index: usize, processes: usize) -> Batch {
+        let mut own = if self.sparse { Batch::sparse() } else { Batch::new(self.dim) };
+        for (label, indices, values) in self.rows.iter().skip(index).step_by(processes) {
+            if self.sparse {
+                let (own_indices, own_values) = own.push_sparse(*label, indices.len()).unwrap();
+                own_indices.copy_from_slice(indices);
+                own_values.copy_from_slice(values);
+            } else {
+                own.push(*label).unwrap().copy_from_slice(values);
+            }
+        }
+        own
+    }
+}
+
+/// What each of several trainers has in the end, each of which takes every k-th tuple of the order, in turns.
+pub(super) fn together(
+    hyper: Hyperparameters,
+    batch: &Batch,
+    outputs: usize,
+    processes: usize,
+    epochs: u32,
+) -> Vec<(ModelParameters, Vec<EpochReport>)> {
+    let (shared, all) = (&Shared::new(processes), &Tuples::of(batch));
+    let run = |index: usize| {
+        let own = all.share(index, processes);
+        let mut exchange = Thread { shared, index };
+        // of sparse tuples, nobody knows in advance how many features there are
+        let dim = if all.sparse { 1 } else { all.dim };
+        let mut trainer = Trainer::replica(hyper, dim, outputs, all.sparse).unwrap();
+        let tuples = all.rows.len();
+        let shares: Vec<usize> = (0..processes).map(|i| (tuples - i).div_ceil(processes)).collect();
+        let mut reports = Vec::new();
+        for _ in 0..epochs {
+            trainer.begin_epoch();
+            trainer.begin_buffer_together(tuples, &own, 0..own.len(), &mut exchange).unwrap();
+            if hyper.batch_size == 1 {
+                trainer.learn(&own, 0..own.len()).unwrap();
+                trainer.average_together(&shares, &mut exchange).unwrap();
+            }
+            for from in (0..tuples).step_by(hyper.batch_size as usize).filter(|_| hyper.batch_size > 1) {
+                let until = tuples.min(from + hyper.batch_size as usize);
+                let own_of = |place: usize| (place + processes - 1 - index) / processes;
+                // in two calls, as if there had been something to look after
+                let (from_own, until_own) = (own_of(from), own_of(until));
+                let middle = (from_own + until_own) / 2;
+                trainer.learn(&own, from_own..middle).unwrap();
+                trainer.learn(&own, middle..until_own).unwrap();
+                trainer.step_together((until - from) as u32, &mut exchange).unwrap();
+            }
+            trainer.count_together(&mut exchange).unwrap();
+            reports.push(trainer.end_epoch().unwrap());
+        }
+        (trainer.model().unwrap(), reports)
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..processes).map(|index| scope.spawn(move || run(index))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+/// One trainer, learning from everything.
+fn alone(hyper: Hyperparameters, batch: &Batch, outputs: usize, epochs: u32) -> (ModelParameters, Vec<EpochReport>) {
+    let mut trainer = Trainer::new(hyper, batch.dim(), outputs, batch.is_sparse()).unwrap();
+    let mut reports = Vec::new();
+    for _ in 0..epochs {
+        trainer.begin_epoch();
+        trainer.begin_buffer(batch.order().len(), batch, 0..batch.order().len()).unwrap();
+        trainer.learn(batch, 0..batch.order().len()).unwrap();
+        reports.push(trainer.end_epoch().unwrap());
+    }
+    (trainer.model().unwrap(), reports)
+}
+
+fn close(a: &ModelParameters, b: &ModelParameters, tolerance: f32) -> bool {
+    let numbers = |model: &ModelParameters| [model.weights.clone(), model.intercepts.clone()].concat();
+    a.dim == b.dim && numbers(a).iter().zip(numbers(b)).all(|(x, y)| (x - y).abs() <= tolerance)
+}
+
+fn hyper(kind: ModelKind, batch_size: u32) -> Hyperparameters {
+    Hyperparameters { learning_rate: 0.05, batch_size, ..Hyperparameters::new(kind) }
+}
+
+/// Tuples of several classes, or with any numbers as labels.
+fn labelled(kind: ModelKind, mut batch: Batch, seed: u64) -> Batch {
+    let mut noise = Noise(seed);
+    for i in 0..batch.len() {
+        let label = match kind {
+            ModelKind::Mlp => unreachable!("no linear model"),
+            ModelKind::Softmax => ((noise.next() + 1.0) * 1.499) as u32 as f32,
+            ModelKind::Linear => 3.0 * noise.next(),
+            _ => continue,
+        };
+        batch.labels_mut()[i] = label;
+    }
+    batch
+}
+
+fn sparse_batch(dim: usize, n: usize, seed: u64) -> Batch {
+    let mut noise = Noise(seed);
+    let rows: Vec<(f32, Vec<f32>)> = (0..n)
+        .map(|_| {
+            let features = (0..dim).map(|_| noise.next()).map(|x| if x.abs() < 0.6 { 0.0 } else { x }).collect();
+            (noise.next().signum(), features)
+        })
+        .collect();
+    let mut batch = sparse_of(rows.iter().map(|(label, features)| (*label, features.as_slice())));
+    batch.set_dim(dim);
+    batch
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    /// The papers' multi-process mode is mini-batch SGD on the same batches: nothing but the sequence in which f32 are added
+    /// up is another.
+    #[test]
+    fn mini_batches_are_those_of_one_trainer(
+        kind in prop::sample::select(&ModelKind::LINEAR[..]),
+        optimizer in prop::sample::select(&[Optimizer::Sgd, Optimizer::Momentum { beta: 0.9 }, Optimizer::Adam { beta1: 0.9, beta2: 0.999, epsilon: 1e-3 }][..]),
+        l1 in prop::sample::select(&[0.0, 0.01][..]),
+        l2 in prop::sample::select(&[0.0, 0.1][..]),
+        sparse: bool, batch_size in 2..70_u32, processes in 2..5_usize, n in 10..200_usize, seed: u64,
+    ) {
+        let batch = if sparse { sparse_batch(19, n, seed) } else { noisy_batch(19, n, seed) };
+        let batch = labelled(kind, batch, seed);
+        let outputs = if kind == ModelKind::Softmax { 3 } else { 1 };
+        let hyper = Hyperparameters { optimizer, l1, l2, ..hyper(kind, batch_size) };
+        let (model, reports) = alone(hyper, &batch, outputs, 3);
+        let all = together(hyper, &batch, outputs, processes, 3);
+        for (replica, of_replica) in &all {
+            prop_assert_eq!(replica, &all[0].0, "replicas are the same to the bit");
+            prop_assert!(close(&model, replica, 2e-4), "{:?}\n{:?}", model, replica);
+            for (one, other) in reports.iter().zip(of_replica) {
+                prop_assert_eq!(one.tuples, other.tuples);
+                prop_assert!((one.loss - other.loss).abs() < 1e-4, "{:?} {:?}", one, other);
+                prop_assert!((one.accuracy.unwrap_or(0.0) - other.accuracy.unwrap_or(0.0)).abs() <= 2.0 / n as f64);
+                prop_assert!((one.r2.unwrap_or(0.0) - other.r2.unwrap_or(0.0)).abs() < 1e-4);
+            }
+        }
+    }
+
+    #[test]
+    fn a_tuple_at_a_time_the_models_of_all_processes_are_averaged(
+        kind in prop::sample::select(&ModelKind::LINEAR[..]),
+        optimizer in prop::sample::select(&[Optimizer::Sgd, Optimizer::Momentum { beta: 0.9 }, Optimizer::Adam { beta1: 0.9, beta2: 0.999, epsilon: 1e-3 }][..]),
+        l1 in prop::sample::select(&[0.0, 0.01][..]),
+        l2 in prop::sample::select(&[0.0, 0.1][..]),
+        sparse: bool, processes in 2..5_usize, n in 10..100_usize, seed: u64,
+    ) {
+        let batch = if sparse { sparse_batch(19, n, seed) } else { noisy_batch(19, n, seed) };
+        let batch = labelled(kind, batch, seed);
+        let outputs = if kind == ModelKind::Softmax { 3 } else { 1 };
+        let hyper = Hyperparameters { optimizer, l1, l2, ..hyper(kind, 1) };
+        // each on its own, then the mean of them
+        let mut mean = ModelParameters { dim: 19, outputs, weights: vec![0.0; 19 * outputs], intercepts: vec![0.0; outputs], network: None };
+        let mut tuples = 0;
+        for index in 0..processes {
+            let mut own = Tuples::of(&batch).share(index, processes);
+            if sparse {
+                own.set_dim(19);
+            }
+            let (model, reports) = alone(hyper, &own, outputs, 1);
+            let share = own.len() as f32 / n as f32;
+            mean.weights.iter_mut().zip(&model.weights).for_each(|(mean, w)| *mean += share * w);
+            mean.intercepts.iter_mut().zip(&model.intercepts).for_each(|(mean, b)| *mean += share * b);
+            tuples += reports[0].tuples;
+        }
+        let all = together(hyper, &batch, outputs, processes, 1);
+        for (replica, reports) in &all {
+            prop_assert_eq!(replica, &all[0].0, "replicas are the same to the bit");
+            prop_assert!(close(&mean, replica, 1e-5), "{:?}\n{:?}", mean, replica);
+            prop_assert_eq!(reports[0].tuples, tuples);
+        }
+        // and they go on from there
+        let further = together(hyper, &batch, outputs, processes, 3);
+        prop_assert!(further.iter().all(|(replica, reports)| *replica == further[0].0 && *reports == further[0].1));
+    }
+}
+
+/// Features that one process has never met, and the schedule that looks at buffers.
+#[test]
+fn replicas_agree_on_dimensions_and_averages() {
+    let mut batch = Batch::sparse();
+    for i in 0..20_u32 {
+        let (indices, values) = batch.push_sparse(if i % 3 == 0 { 1.0 } else { -1.0 }, 2).unwrap();
+        indices.copy_from_slice(&[i % 2, 2 + i]);
+        values.copy_from_slice(&[1.0, 0.5]);
+    }
+    for batch_size in [1, 4] {
+        let schedule = Schedule::Theorem1 { mu: 0.1, a: None };
+        let hyper = Hyperparameters { schedule, l2: 0.1, ..hyper(ModelKind::Logistic, batch_size) };
+        let all = together(hyper, &batch, 1, 2, 4);
+        assert_eq!(all[0].0.dim, 22);
+        assert_eq!(all[0], all[1]);
+        assert!(all[0].0.weights[2..].iter().all(|w| *w != 0.0), "{:?}", all[0].0);
+    }
+}
+
+#[test]
+fn a_model_that_diverges_in_one_process_diverges_in_all() {
+    let mut batch = noisy_batch(3, 20, 1);
+    // the tuple of one process only
+    let first = batch.order()[1] as usize;
+    batch.features_mut(first).fill(3e38);
+    for batch_size in [1, 8] {
+        let hyper = Hyperparameters { learning_rate: 10.0, ..hyper(ModelKind::Linear, batch_size) };
+        let (shared, all) = (&Shared::new(2), &Tuples::of(&batch));
+        let run = |index: usize| {
+            let own = all.share(index, 2);
+            let mut exchange = Thread { shared, index };
+            let mut trainer = Trainer::replica(hyper, 3, 1, false).unwrap();
+            trainer.begin_epoch();
+            trainer.learn(&own, 0..4).unwrap();
+            match batch_size {
+                1 => trainer.average_together(&[4, 4], &mut exchange).unwrap(),
+                _ => trainer.step_together(8, &mut exchange).unwrap(),
+            }
+            trainer.count_together(&mut exchange).unwrap();
+            trainer.end_epoch()
+        };
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..2).map(|index| scope.spawn(move || run(index))).collect();
+            assert!(threads.into_iter().all(|thread| thread.join().unwrap().is_err()));
+        });
+    }
+}

@@ -1,0 +1,90 @@
+//! Decisions and evaluation.
+
+use super::{batch_of, noisy_batch};
+use crate::kernels::Level;
+use crate::loss::softplus;
+use crate::{Evaluation, ModelKind, ModelParameters};
+
+fn model_of(weights: Vec<f32>, intercept: f32) -> ModelParameters {
+    ModelParameters { dim: weights.len(), outputs: 1, weights, intercepts: vec![intercept], network: None }
+}
+
+/// A model of weights and intercept that are all different.
+fn some_model(dim: usize) -> ModelParameters {
+    let mut model = ModelParameters::new(dim, 1);
+    let batch = noisy_batch(dim, 1, 77);
+    model.weights.copy_from_slice(batch.features(0));
+    model.intercepts[0] = 0.125;
+    model
+}
+
+#[test]
+fn evaluation_computes_the_bits_of_decision_on_every_instruction_set() {
+    for dim in [1, 2, 15, 16, 17, 31, 32, 48, 64, 100, 2000] {
+        let (model, batch) = (some_model(dim), noisy_batch(dim, 50, dim as u64));
+        let margins = (0..50).map(|i| batch.label(i) * model.decision(batch.features(i)));
+        let expected = margins.map(|m| softplus(-f64::from(m))).sum::<f64>() / 50.0;
+        for level in Level::available() {
+            let mut evaluation = Evaluation::with_level(ModelKind::Logistic, level);
+            evaluation.add(&model, &batch);
+            assert_eq!(evaluation.loss().to_bits(), expected.to_bits(), "{dim} {level:?}");
+        }
+    }
+}
+
+#[test]
+fn the_decision_is_the_dot_product_plus_the_intercept() {
+    for dim in [1, 15, 16, 100, 2000] {
+        let (model, batch) = (some_model(dim), noisy_batch(dim, 1, 3));
+        let products = model.weights.iter().zip(batch.features(0)).map(|(&w, &x)| f64::from(w) * f64::from(x));
+        let expected = products.sum::<f64>() + 0.125;
+        assert!((f64::from(model.decision(batch.features(0))) - expected).abs() < 1e-4);
+    }
+}
+
+#[test]
+fn a_decision_of_0_is_negative_and_losses_are_means() {
+    let model = model_of(vec![1.0], -1.0);
+    let batch = batch_of(1, [(1.0, &[1.0][..]), (-1.0, &[1.0]), (1.0, &[1.5]), (-1.0, &[3.0])]);
+    let mut evaluation = Evaluation::new(ModelKind::Svm);
+    evaluation.add(&model, &batch);
+    evaluation.add(&model, &batch);
+    assert_eq!((evaluation.tuples(), evaluation.accuracy()), (8, Some(0.5)));
+    assert_eq!(evaluation.loss(), (1.0 + 1.0 + 0.5 + 3.0) / 4.0);
+}
+
+#[test]
+fn an_evaluation_of_nothing_is_0() {
+    let evaluation = Evaluation::new(ModelKind::Logistic);
+    assert_eq!((evaluation.loss(), evaluation.accuracy(), evaluation.tuples()), (0.0, Some(0.0), 0));
+}
+
+#[test]
+fn negating_flips_all_signs_but_that_of_0() {
+    let mut model = model_of(vec![1.5, 0.0, f32::MIN_POSITIVE], -2.0);
+    model.negate();
+    assert_eq!(model, model_of(vec![-1.5, 0.0, -f32::MIN_POSITIVE], 2.0));
+    assert!(model.weights[1].is_sign_positive());
+}
+
+#[test]
+fn a_model_with_any_infinite_or_nan_parameter_is_not_finite() {
+    assert!(some_model(20).is_finite());
+    for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+        assert!(!ModelParameters { intercepts: vec![bad], ..some_model(20) }.is_finite());
+        let mut model = some_model(20);
+        model.weights[19] = bad;
+        assert!(!model.is_finite());
+    }
+}
+
+#[test]
+fn an_evaluation_says_whether_all_decisions_were_in_range() {
+    let model = model_of(vec![2.0, 2.0], 0.0);
+    let mut evaluation = Evaluation::new(ModelKind::Logistic);
+    evaluation.add(&model, &batch_of(2, [(1.0, &[1e38, 0.0][..]), (-1.0, &[-1e38, 1e38])]));
+    assert!(evaluation.in_range());
+    // right by its sign, and of no loss
+    evaluation.add(&model, &batch_of(2, [(1.0, &[3e38, 3e38][..])]));
+    assert!(!evaluation.in_range() && evaluation.loss().is_finite());
+}

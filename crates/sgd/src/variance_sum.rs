@@ -1,0 +1,94 @@
+//! How far targets lie from their mean, for R².
+//!
+//! Guarantees: no cancellation unless the first target is an outlier, because all are taken relative to it; targets that
+//! are all the same have a spread of exactly 0.
+
+use bytemuck::{Pod, Zeroable};
+
+/// Sums over the targets so far.
+#[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct VarianceSum {
+    count: u64,
+    /// the first target
+    origin: f64,
+    /// of the differences from the origin
+    sum: f64,
+    /// of their squares
+    squares: f64,
+}
+
+impl VarianceSum {
+    /// Adds a target.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, target: f64) {
+        if self.count == 0 {
+            self.origin = target;
+        }
+        let difference = target - self.origin;
+        self.count += 1;
+        self.sum += difference;
+        self.squares += difference * difference;
+    }
+
+    /// Adds the targets of another spread.
+    pub(crate) fn merge(&mut self, other: &VarianceSum) {
+        if self.count == 0 {
+            *self = *other;
+        } else if other.count > 0 {
+            let (n, shift) = (other.count as f64, other.origin - self.origin);
+            self.count = self.count.saturating_add(other.count);
+            self.squares += other.squares + shift * (2.0 * other.sum + n * shift);
+            self.sum += other.sum + n * shift;
+        }
+    }
+
+    /// 1 - `residuals` / Σ (y - mean y)², where `residuals` is the sum of the squared errors. If all targets are the
+    /// same, it is 1 if there is no error, else 0, as scikit-learn has it.
+    pub(crate) fn r2(&self, residuals: f64) -> f64 {
+        let count = self.count.max(1) as f64;
+        let total = self.squares - self.sum * (self.sum / count);
+        match total > 0.0 {
+            true => 1.0 - residuals / total,
+            false => f64::from(u8::from(residuals == 0.0)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(targets: &[f64]) -> VarianceSum {
+        let mut spread = VarianceSum::default();
+        targets.iter().for_each(|&y| spread.add(y));
+        spread
+    }
+
+    #[test]
+    fn r2_is_what_its_definition_says() {
+        // mean 3, squares 4 + 1 + 0 + 9
+        let spread = of(&[1.0, 2.0, 3.0, 6.0]);
+        assert_eq!([spread.r2(0.0), spread.r2(7.0), spread.r2(28.0)], [1.0, 0.5, -1.0]);
+    }
+
+    #[test]
+    fn the_same_targets_have_an_r2_of_1_or_0() {
+        assert_eq!([of(&[0.1; 1000]).r2(0.0), of(&[0.1; 1000]).r2(1e-9), of(&[]).r2(0.0)], [1.0, 0.0, 1.0]);
+    }
+
+    #[test]
+    fn targets_far_from_0_cost_no_precision() {
+        assert_eq!(of(&[1e15 + 1.0, 1e15 + 2.0, 1e15 + 3.0, 1e15 + 6.0]).r2(7.0), 0.5);
+    }
+
+    #[test]
+    fn merged_spreads_are_those_of_all_targets() {
+        let mut merged = of(&[1.0, 2.0]);
+        merged.merge(&of(&[3.0, 6.0]));
+        merged.merge(&of(&[]));
+        let mut late = of(&[]);
+        late.merge(&merged);
+        assert_eq!([merged.r2(7.0), late.r2(7.0)], [0.5, 0.5]);
+    }
+}

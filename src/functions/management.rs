@@ -1,0 +1,93 @@
+//! What owners do to their models: corgipile_deploy(), corgipile_rename(), corgipile_drop(), corgipile_comment(),
+//! corgipile_grant(), corgipile_revoke().
+
+use crate::errors::{ArgumentError, OrRaise, Result};
+use crate::models::{self, ModelSelector};
+use crate::pg::call::arguments::{Arguments, Call};
+use pgrx::prelude::*;
+
+#[pg_extern(sql = false)]
+fn corgipile_deploy(fcinfo: pg_sys::FunctionCallInfo) -> i64 {
+    let arguments = Call::new(fcinfo).arguments();
+    name(&arguments).and_then(|name| models::deploy(&name, arguments.get(1))).or_raise()
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_rename(fcinfo: pg_sys::FunctionCallInfo) {
+    both(fcinfo, ["model_id", "new_name"])
+        .and_then(|(model, new_name): (i64, String)| models::rename(ModelSelector::Id(model), &new_name))
+        .or_raise();
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_rename_by_name(fcinfo: pg_sys::FunctionCallInfo) {
+    both(fcinfo, ["name", "new_name"])
+        .and_then(|(model, new_name): (String, String)| models::rename(ModelSelector::Name(&model), &new_name))
+        .or_raise();
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_drop(model: i64) -> i64 {
+    models::drop(ModelSelector::Id(model), None).or_raise()
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_drop_by_name(fcinfo: pg_sys::FunctionCallInfo) -> i64 {
+    let arguments = Call::new(fcinfo).arguments();
+    name(&arguments).and_then(|name| models::drop(ModelSelector::Name(&name), arguments.get(1))).or_raise()
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_comment(fcinfo: pg_sys::FunctionCallInfo) {
+    let arguments = Call::new(fcinfo).arguments();
+    let model = arguments.get(0).ok_or(ArgumentError::NullArgument("model_id").into());
+    let text: Option<String> = arguments.get(1);
+    model.and_then(|model| models::comment(ModelSelector::Id(model), text.as_deref())).or_raise();
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_comment_by_name(fcinfo: pg_sys::FunctionCallInfo) {
+    let arguments = Call::new(fcinfo).arguments();
+    let text: Option<String> = arguments.get(1);
+    name(&arguments).and_then(|name| models::comment(ModelSelector::Name(&name), text.as_deref())).or_raise();
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_grant(fcinfo: pg_sys::FunctionCallInfo) {
+    both(fcinfo, ["model_id", "role"])
+        .and_then(|(model, role): (i64, String)| models::grant(ModelSelector::Id(model), &role))
+        .or_raise();
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_grant_by_name(fcinfo: pg_sys::FunctionCallInfo) {
+    both(fcinfo, ["name", "role"])
+        .and_then(|(model, role): (String, String)| models::grant(ModelSelector::Name(&model), &role))
+        .or_raise();
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_revoke(fcinfo: pg_sys::FunctionCallInfo) {
+    both(fcinfo, ["model_id", "role"])
+        .and_then(|(model, role): (i64, String)| models::revoke(ModelSelector::Id(model), &role))
+        .or_raise();
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_revoke_by_name(fcinfo: pg_sys::FunctionCallInfo) {
+    both(fcinfo, ["name", "role"])
+        .and_then(|(model, role): (String, String)| models::revoke(ModelSelector::Name(&model), &role))
+        .or_raise();
+}
+
+/// Both arguments, with these names, of a function that is not STRICT.
+fn both<A: FromDatum, B: FromDatum>(fcinfo: pg_sys::FunctionCallInfo, names: [&'static str; 2]) -> Result<(A, B)> {
+    let arguments = Call::new(fcinfo).arguments();
+    let first = arguments.get(0).ok_or(ArgumentError::NullArgument(names[0]))?;
+    Ok((first, arguments.get(1).ok_or(ArgumentError::NullArgument(names[1]))?))
+}
+
+/// Argument 0 of a function that is not STRICT.
+fn name(arguments: &Arguments) -> Result<String> {
+    arguments.get(0).ok_or(ArgumentError::NullArgument("name").into())
+}

@@ -1,0 +1,80 @@
+//! The features of a whole mini-batch, compressed: an answer for each of its rows.
+
+use super::arrays::refuse_categories;
+use super::{Features, Tuple};
+use crate::errors::{ArgumentError, PredictError, Result, TocError};
+use crate::models::Model;
+use crate::pg::call::aggregate::RowCall;
+use crate::pg::check_for_interrupts;
+use crate::pg::values::array::matrix_of_doubles;
+use crate::pg::values::varlena::{Value, with_bytes};
+use toc::Operations;
+
+/// A compressed mini-batch, argument 1 of the call.
+pub struct CompressedRow(pub RowCall);
+
+/// A row of one.
+struct RowOf<'a> {
+    matrix: &'a dyn Operations<f32>,
+    row: usize,
+}
+
+/// As [`value`](super::value), for each row.
+pub fn values(model: &Model, mini_batch: CompressedRow) -> Result<Vec<f64>> {
+    each(model, &mini_batch, |row| super::value(model, row))
+}
+
+/// As [`label`](super::label), for each row.
+pub fn labels(model: &Model, mini_batch: CompressedRow) -> Result<Vec<String>> {
+    each(model, &mini_batch, |row| super::label(model, row))
+}
+
+/// As [`probabilities`](super::probabilities): a row for each row.
+pub fn probabilities(model: &Model, mini_batch: CompressedRow) -> Result<Value> {
+    let rows = each(model, &mini_batch, |row| super::probabilities(model, row))?;
+    Ok(Value::of(matrix_of_doubles(rows.first().map_or(0, Vec::len), &rows.concat())))
+}
+
+fn each<T>(model: &Model, mini_batch: &CompressedRow, answer: impl Fn(RowOf<'_>) -> Result<T>) -> Result<Vec<T>> {
+    refuse_categories(model)?;
+    let Some(datum) = mini_batch.0.argument(1) else { return Err(ArgumentError::NullArgument("features").into()) }; // STRICT
+    with_bytes(datum, |bytes| {
+        let damaged = |error: toc::Error| TocError::DamagedToc(error.to_string());
+        let columns = toc::info(bytes).map_err(damaged)?.columns;
+        if columns != model.dim() {
+            return Err(PredictError::Length { model_id: model.id, given: columns, expected: model.dim() }.into());
+        }
+        let matrix: Box<dyn Operations<f32>> = toc::open(bytes).map_err(damaged)?;
+        let answer = |row| {
+            check_for_interrupts();
+            answer(RowOf { matrix: &*matrix, row })
+        };
+        (0..matrix.rows()).map(answer).collect()
+    })
+}
+
+impl Features for RowOf<'_> {
+    fn read(self, model: &Model, into: &mut Tuple) -> Result<()> {
+        let mut fault = None;
+        let mut check = |column: u32, value: f32| {
+            if !value.is_finite() && fault.is_none() {
+                fault = Some(PredictError::NotFinite { feature: format!("[{}]", column + 1), value: value.into() });
+            }
+        };
+        if model.feature_kind.index_base().is_some() {
+            into.make_sparse(0)?;
+            self.matrix.each_entry_of_row(self.row, &mut |column, value| {
+                check(column, value);
+                into.push(column, value);
+            });
+        } else {
+            let dense = into.make_dense(model.dim())?;
+            dense.fill(0.0);
+            self.matrix.each_entry_of_row(self.row, &mut |column, value| {
+                check(column, value);
+                dense[column as usize] = value;
+            });
+        }
+        fault.map_or(Ok(()), |fault| Err(fault.into()))
+    }
+}

@@ -1,0 +1,246 @@
+//! What happens to models after training: names, versions, grants, comments, their end. Done by owners and members of owners.
+
+use super::names::{Named, resolve};
+use super::{Claim, check_name, not_found};
+use crate::errors::{Error, ModelError, Result};
+use crate::models::table::{self, Field, Key, ModelTable};
+use pgrx::pg_sys;
+
+/// Which models are meant.
+#[derive(Debug, Clone, Copy)]
+pub enum ModelSelector<'a> {
+    /// one
+    Id(i64),
+    /// all versions of a name, or the one that it means; perhaps with its owner
+    Name(&'a str),
+}
+
+/// Makes a name mean this version, or the latest again. Gives the id of what it means then.
+///
+/// # Errors
+/// [`ModelError::NoModelName`], [`ModelError::NoVersion`], [`ModelError::NotOwner`], [`ModelError::AmbiguousModel`], [`ModelError::OwnerNeeded`]
+pub fn deploy(name: &str, version: Option<i32>) -> Result<i64> {
+    let Named { owner, name, .. } = owned(name)?;
+    let name = name.as_str();
+    table::lock_name(owner, name);
+    if let Some(version) = version {
+        // Found before anything changes, and once more by the statement below, which sees what others have committed.
+        let known = of_name(name, owner).contains(&version);
+        if !known {
+            return Err(ModelError::NoVersion { name: name.to_owned(), version }.into());
+        }
+    }
+    // One after the other: at no time are two deployed.
+    let key = || vec![Field::new("name", Some(name)), owner_field(owner)];
+    const KEY: &str = "name = $1 AND owner = $2";
+    table::change(&format!("UPDATE corgipile.stored_models SET deployed = false WHERE {KEY} AND deployed"), key());
+    if let Some(version) = version {
+        let mut values = key();
+        values.push(Field::new("version", Some(version)));
+        let sql = format!("UPDATE corgipile.stored_models SET deployed = true WHERE {KEY} AND version = $3");
+        if table::change(&sql, values) == 0 {
+            return Err(ModelError::NoVersion { name: name.to_owned(), version }.into());
+        }
+    }
+    let meant = "SELECT model_id FROM corgipile.stored_models WHERE name = $1 AND owner = $2
+                  ORDER BY deployed DESC, version DESC LIMIT 1";
+    table::ask(meant, key()).ok_or_else(|| ModelError::NoModelName(name.to_owned()).into())
+}
+
+/// Gives one model, or all versions of a name, another name. One model becomes the latest version of the name.
+///
+/// # Errors
+/// Those of [`deploy`]; [`ModelError::ModelExists`] if the owner has models of the new name and versions would meet;
+/// [`ArgumentError::InvalidArgument`] for a name that cannot be.
+pub fn rename(which: ModelSelector, new_name: &str) -> Result<()> {
+    check_name(new_name)?;
+    let meant = Meant::of(which)?;
+    let owner = meant.owner();
+    table::lock_name(owner, new_name);
+    let renamed = match &meant {
+        Meant::Id { id, .. } => table::change(
+            "UPDATE corgipile.stored_models AS m SET name = $1, deployed = false, version = COALESCE(
+                    (SELECT max(GREATEST(o.version, o.last_version)) + 1 FROM corgipile.stored_models AS o
+                      WHERE o.name = $1 AND o.owner = m.owner), 1), last_version = NULL
+              WHERE model_id = $2 AND name IS DISTINCT FROM $1",
+            vec![Field::new("name", Some(new_name)), Field::new("model_id", Some(*id))],
+        ),
+        Meant::Name { name, .. } if name == new_name => 1,
+        Meant::Name { name, .. } => {
+            table::lock_name(owner, name);
+            let taken = "SELECT model_id FROM corgipile.stored_models WHERE name = $1 AND owner = $2 LIMIT 1";
+            if table::ask(taken, vec![Field::new("name", Some(new_name)), owner_field(owner)]).is_some() {
+                return Err(ModelError::ModelExists(new_name.to_owned()).into());
+            }
+            table::change(
+                "UPDATE corgipile.stored_models SET name = $3 WHERE name = $1 AND owner = $2",
+                vec![Field::new("name", Some(name.as_str())), owner_field(owner), Field::new("name", Some(new_name))],
+            )
+        }
+    };
+    let same = matches!(which, ModelSelector::Id(_));
+    if renamed == 0 && !same { Err(gone(which)) } else { Ok(()) }
+}
+
+/// Deletes one model, a version of a name, or all of them. Gives how many there were.
+///
+/// # Errors
+/// Those of [`deploy`].
+pub fn drop(which: ModelSelector, version: Option<i32>) -> Result<i64> {
+    let dropped = match Meant::of(which)? {
+        Meant::Id { id, .. } => table::change(
+            "DELETE FROM corgipile.stored_models WHERE model_id = $1",
+            vec![Field::new("model_id", Some(id))],
+        ),
+        Meant::Name { owner, name, .. } => table::change(
+            "DELETE FROM corgipile.stored_models WHERE name = $1 AND owner = $2 AND version = COALESCE($3, version)",
+            vec![Field::new("name", Some(name)), owner_field(owner), Field::new("version", version)],
+        ),
+    };
+    match (dropped, which, version) {
+        (0, ModelSelector::Name(name), Some(version)) => {
+            Err(ModelError::NoVersion { name: name.to_owned(), version }.into())
+        }
+        (0, which, _) => Err(gone(which)),
+        (dropped, ..) => Ok(dropped as i64),
+    }
+}
+
+/// Says something about one model, or about the version that a name means; None: nothing.
+///
+/// # Errors
+/// Those of [`deploy`].
+pub fn comment(which: ModelSelector, text: Option<&str>) -> Result<()> {
+    let (Meant::Id { id, .. } | Meant::Name { id, .. }) = Meant::of(which)?;
+    let sql = "UPDATE corgipile.stored_models SET comment = $2 WHERE model_id = $1";
+    match table::change(sql, vec![Field::new("model_id", Some(id)), Field::new("comment", text)]) {
+        0 => Err(gone(which)),
+        _ => Ok(()),
+    }
+}
+
+/// Lets a role see and use one model, or all versions of a name, also those to come.
+///
+/// # Errors
+/// Those of [`deploy`]; PostgreSQL's own if there is no such role.
+pub fn grant(which: ModelSelector, role: &str) -> Result<()> {
+    let grants = "CASE WHEN $1::oid = ANY (granted_to::oid[]) THEN granted_to
+                       ELSE ARRAY(SELECT unnest(granted_to)) || $1::oid::regrole END";
+    set_grants(which, table::role(role), grants)
+}
+
+/// Takes back what [`grant`] has given, also from a role that was dropped: its number is its name.
+///
+/// # Errors
+/// As [`grant`].
+pub fn revoke(which: ModelSelector, role: &str) -> Result<()> {
+    // who edits the table may have made it an array of arrays, of which array_remove() removes nothing
+    let grants = "ARRAY(SELECT g.role FROM unnest(granted_to) AS g(role) WHERE g.role::oid IS DISTINCT FROM $1::oid)";
+    set_grants(which, table::role_as_shown(role), grants)
+}
+
+fn set_grants(which: ModelSelector, role: pg_sys::Oid, grants: &str) -> Result<()> {
+    // as a number: to pgrx, the OID 0 of public is a NULL
+    let role = Field::new("granted_to", Some(i64::from(role.to_u32())));
+    let changed = match Meant::of(which)? {
+        Meant::Id { id, .. } => table::change(
+            &format!("UPDATE corgipile.stored_models SET granted_to = {grants} WHERE model_id = $2"),
+            vec![role, Field::new("model_id", Some(id))],
+        ),
+        Meant::Name { owner, name, .. } => {
+            // lest a version that is being stored goes without
+            table::lock_name(owner, &name);
+            table::change(
+                &format!("UPDATE corgipile.stored_models SET granted_to = {grants} WHERE name = $2 AND owner = $3"),
+                vec![role, Field::new("name", Some(name)), owner_field(owner)],
+            )
+        }
+    };
+    if changed == 0 { Err(gone(which)) } else { Ok(()) }
+}
+
+fn owner_field(owner: pg_sys::Oid) -> Field {
+    Field::object("owner", pg_sys::REGROLEOID, owner)
+}
+
+fn gone(which: ModelSelector) -> Error {
+    match which {
+        ModelSelector::Id(id) => ModelError::NoModelId(id).into(),
+        ModelSelector::Name(name) => ModelError::NoModelName(name.to_owned()).into(),
+    }
+}
+
+/// Models that the current user may change.
+enum Meant {
+    Id {
+        owner: pg_sys::Oid,
+        id: i64,
+    },
+    /// all versions of an owner's name, and which of them it means
+    Name {
+        owner: pg_sys::Oid,
+        name: String,
+        id: i64,
+    },
+}
+
+impl Meant {
+    /// Finds what is meant.
+    ///
+    /// # Errors
+    /// If the current user is no member of the owner.
+    fn of(which: ModelSelector) -> Result<Meant> {
+        match which {
+            ModelSelector::Name(name) => {
+                owned(name).map(|Named { owner, name, id, .. }| Meant::Name { owner, name, id })
+            }
+            ModelSelector::Id(id) => owner_of(id).map(|owner| Meant::Id { owner, id }),
+        }
+    }
+
+    fn owner(&self) -> pg_sys::Oid {
+        let (Meant::Id { owner, .. } | Meant::Name { owner, .. }) = self;
+        *owner
+    }
+}
+
+/// Who owns the model with this id.
+///
+/// # Errors
+/// If the current user is no member of the owner.
+fn owner_of(id: i64) -> Result<pg_sys::Oid> {
+    table::prevent_if_read_only("changes of models");
+    let table = ModelTable::open();
+    let found = table.find(&Key::Id(id), |row| match Claim::of(row) {
+        Some(claim) if claim.is_owned() => Ok(row.get(c"owner").unwrap_or(pg_sys::Oid::INVALID)),
+        _ => Err(ModelError::NotOwner.into()),
+    });
+    table.close();
+    found.unwrap_or_else(|| Err(not_found(&Key::Id(id))))
+}
+
+/// The version that a name means, if the current user may change it. A name means the same as where models are used.
+fn owned(name: &str) -> Result<Named> {
+    table::prevent_if_read_only("changes of models");
+    let table = ModelTable::open();
+    let found = resolve(&table, name);
+    table.close();
+    match found {
+        Ok(named) if named.is_owned => Ok(named),
+        Ok(_) | Err(Error::Model(ModelError::ModelPermission(_))) => Err(ModelError::NotOwner.into()),
+        Err(error) => Err(error),
+    }
+}
+
+/// The versions of an owner's name that the running statement sees.
+fn of_name(name: &str, owner: pg_sys::Oid) -> Vec<i32> {
+    let mut versions = Vec::new();
+    let table = ModelTable::open();
+    table.each(&Key::Name(name.to_owned()), |row| {
+        if row.get(c"owner") == Some(owner) {
+            versions.extend(row.get::<i32>(c"version"));
+        }
+    });
+    table.close();
+    versions
+}

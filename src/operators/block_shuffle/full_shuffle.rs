@@ -1,0 +1,144 @@
+//! The copy of the source that a full shuffle reads: all rows, in random order, in a temporary file.
+//!
+//! Each row carries its number in the source. Its key is a function of seed, epoch and that number, so that a copy is
+//! sorted anew for the next epoch from whatever order it has, and the source is read once.
+
+use super::pages::Pages;
+use crate::operators::FullShuffle;
+use crate::pg::executor::custom_scan::Node;
+use crate::pg::tuples::sorter::{NumberedRows, SortSpace};
+use crate::pg::tuples::spool::Spool;
+use crate::pg::{check_for_interrupts, with_scans_from_the_start};
+use serde::{Deserialize, Serialize};
+use shuffle::SortKeys;
+use std::time::{Duration, Instant};
+
+/// What copies cost.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Costs {
+    cost: FullShuffle,
+    total: Duration,
+    space: Option<SortSpace>,
+}
+
+/// Makes copies, and knows what they cost.
+#[derive(Default)]
+pub struct Copies {
+    rows: Option<NumberedRows>,
+    /// how the last copy is sorted: not at all in a preparation pass
+    keys: Option<SortKeys>,
+    /// of the epoch under way, and of all
+    epoch: Duration,
+    total: Duration,
+    bytes: u64,
+    space: Option<SortSpace>,
+}
+
+impl Copies {
+    /// The copy for an epoch: the one there is if it will do, else it sorted again, else a new one of the child's rows.
+    pub fn for_epoch(&mut self, node: Node, pages: Option<Pages>, keys: Option<SortKeys>) -> Pages {
+        self.epoch = Duration::ZERO;
+        let old = match pages {
+            Some(Pages::Spool(spool)) if self.keys != keys => Some(spool),
+            Some(pages) => return pages,
+            None => None,
+        };
+        let start = Instant::now();
+        let rows = self.rows.get_or_insert_with(|| NumberedRows::new(node.child_descriptor()));
+        let copied = match (old, keys) {
+            (Some(old), Some(keys)) => sort_again(rows, old, keys),
+            (_, Some(keys)) => sort_child(node, rows, keys),
+            (_, None) => (copy_child(node, rows), None),
+        };
+        let (spool, space) = copied;
+        self.keys = keys;
+        self.bytes = spool.bytes();
+        self.space = space.or(self.space.take());
+        self.epoch = start.elapsed();
+        self.total += self.epoch;
+        Pages::Spool(spool)
+    }
+
+    /// What the copy for the epoch under way has cost.
+    pub fn cost(&self) -> FullShuffle {
+        FullShuffle { time: self.epoch, bytes: self.bytes }
+    }
+
+    /// The time that all copies took.
+    pub fn total(&self) -> Duration {
+        self.total
+    }
+
+    /// What the last sort used.
+    pub fn space(&self) -> Option<&SortSpace> {
+        self.space.as_ref()
+    }
+
+    /// What they cost, for [`Copies::show`] in another process.
+    pub fn costs(&self) -> Costs {
+        Costs { cost: self.cost(), total: self.total, space: self.space.clone() }
+    }
+
+    /// Says of copies that another process has made what they cost.
+    pub fn show(&mut self, costs: Costs) {
+        let Costs { cost, total, space } = costs;
+        (self.epoch, self.bytes, self.total, self.space) = (cost.time, cost.bytes, total, space);
+    }
+
+    /// Lets go of what PostgreSQL has to do with it.
+    pub fn end(&mut self) {
+        if let Some(rows) = self.rows.take() {
+            rows.end();
+        }
+    }
+}
+
+/// The child's rows, sorted.
+fn sort_child(node: Node, rows: &mut NumberedRows, keys: SortKeys) -> (Spool, Option<SortSpace>) {
+    let mut sort = rows.sort();
+    each_child_row(node, rows, |number| keys.key(number), |row| sort.push(row));
+    let mut spool = rows.spool();
+    let space = sort.finish(rows, &mut spool);
+    (spool, Some(space))
+}
+
+/// The child's rows as they come, to be sorted later.
+fn copy_child(node: Node, rows: &mut NumberedRows) -> Spool {
+    let mut spool = rows.spool();
+    each_child_row(node, rows, |_| 0, |row| spool.push(row));
+    spool.finish();
+    rows.clear();
+    spool
+}
+
+fn each_child_row(
+    node: Node,
+    rows: &mut NumberedRows,
+    key: impl Fn(u64) -> i64,
+    mut take: impl FnMut(crate::pg::executor::custom_scan::Slot),
+) {
+    with_scans_from_the_start(|| {
+        let mut number = 0;
+        while let Some(row) = node.child_row() {
+            check_for_interrupts();
+            take(rows.with_number(row, number, key(number)));
+            number += 1;
+        }
+    });
+}
+
+/// The rows of a copy, sorted anew. The old one is gone before the new one is written.
+fn sort_again(rows: &mut NumberedRows, mut old: Spool, keys: SortKeys) -> (Spool, Option<SortSpace>) {
+    let mut sort = rows.sort();
+    for page in 0..old.pages() {
+        for i in 0..old.load(page) {
+            let (row, number) = rows.read(&mut old, i);
+            sort.push(rows.with_number(row, number, keys.key(number)));
+        }
+    }
+    rows.clear();
+    old.end();
+    let mut spool = rows.spool();
+    let space = sort.finish(rows, &mut spool);
+    (spool, Some(space))
+}

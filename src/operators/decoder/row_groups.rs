@@ -1,0 +1,234 @@
+//! Which part of the rows a row belongs to: its group, and whether it is held out for validation.
+//!
+//! Both are in the tuple's tag: the group's number below, the highest bit if the tuple is held out. What is held out by
+//! fraction is a function of the seed and of where the row or its block lies, so that it is the same in every epoch.
+
+use super::rows::FIRST_FEATURE;
+use crate::errors::{Error, Result, RowAt, RowFault, SourceError};
+use crate::limits::{MAX_GROUP_BYTES, MAX_GROUPS};
+use crate::pg::catalog::relation::{base_type, type_name};
+use crate::pg::executor::query::Column;
+use crate::pg::tuples::row::Row;
+use crate::pg::values::distinct::Distinct;
+use crate::pg::values::number::NumberType;
+use pgrx::pg_sys;
+use shuffle::{SortKeys, Strategy};
+
+/// The bit of a tag that says that the tuple is held out for validation.
+pub const HELD_OUT: u32 = 1 << 31;
+
+/// Which rows are held out for validation.
+#[derive(Debug, Clone, PartialEq)]
+pub enum HoldOut {
+    /// those of which this column of booleans is true
+    Column(String),
+    /// about so many of all rows, drawn by this seed
+    Rows { fraction: f64, seed: i64 },
+    /// whole blocks, one of each run of 1 / fraction of them
+    Blocks { fraction: f64, seed: i64 },
+}
+
+/// How rows fall into parts.
+#[derive(Debug, Clone, Default)]
+pub struct PartSpec {
+    /// the column of the groups
+    pub group: Option<String>,
+    pub hold_out: Option<HoldOut>,
+}
+
+impl PartSpec {
+    /// Is there only one part?
+    pub fn is_empty(&self) -> bool {
+        self.group.is_none() && self.hold_out.is_none()
+    }
+
+    /// The columns that it takes, in the sequence in which [`RowGroups`] expects them.
+    pub fn columns(&self) -> impl Iterator<Item = &str> {
+        let flag = match &self.hold_out {
+            Some(HoldOut::Column(name)) => Some(name.as_str()),
+            _ => None,
+        };
+        self.group.as_deref().into_iter().chain(flag)
+    }
+}
+
+/// The parts of rows that are being decoded.
+pub struct RowGroups {
+    group: Option<Group>,
+    /// where a row has the column that says whether it is held out
+    flag: Option<usize>,
+    drawn: Option<Drawn>,
+    /// is the block under way held out?
+    block_held_out: bool,
+}
+
+struct Group {
+    column: String,
+    values: Distinct,
+    place: usize,
+}
+
+/// What is held out by fraction.
+struct Drawn {
+    by_block: bool,
+    fraction: f64,
+    keys: SortKeys,
+}
+
+impl RowGroups {
+    /// For rows with the columns of `spec` from `place` on.
+    ///
+    /// # Errors
+    /// [`SourceError::UndefinedColumn`], [`SourceError::AmbiguousColumn`], [`SourceError::ColumnType`]
+    pub fn new(spec: &PartSpec, columns: &[Column], place: usize) -> Result<RowGroups> {
+        let mut place = FIRST_FEATURE + place;
+        let mut next = || {
+            place += 1;
+            place - 1
+        };
+        let group = match &spec.group {
+            Some(name) => Some(group(super::column(columns, name)?, next())?),
+            None => None,
+        };
+        let flag = match &spec.hold_out {
+            Some(HoldOut::Column(name)) => Some(flag(super::column(columns, name)?, next())?),
+            _ => None,
+        };
+        let drawn = match &spec.hold_out {
+            Some(HoldOut::Rows { fraction, seed }) => Some(Drawn::new(false, *fraction, *seed)),
+            Some(HoldOut::Blocks { fraction, seed }) => Some(Drawn::new(true, *fraction, *seed)),
+            _ => None,
+        };
+        Ok(RowGroups { group, flag, drawn, block_held_out: false })
+    }
+
+    /// What a row's own columns say; None if one of them is NULL: the fault is that.
+    pub fn of_row(&mut self, row: Row<'_>) -> std::result::Result<u32, PartFault> {
+        let mut tag = 0;
+        if let Some(place) = self.flag {
+            let Some(flag) = row.get(place) else { return Err(PartFault::Null(RowFault::NullValidation)) };
+            tag = if flag.value() as u8 != 0 { HELD_OUT } else { 0 };
+        }
+        if let Some(Group { column, values, place }) = &mut self.group {
+            let Some(value) = row.get(*place) else { return Err(PartFault::Null(RowFault::NullGroup)) };
+            tag |= match values.find(value) {
+                Some(group) => group as u32,
+                None => add(column, values, value).map_err(PartFault::Row)?,
+            };
+        }
+        Ok(tag)
+    }
+
+    /// The rows that follow are of this block.
+    pub fn begin_block(&mut self, block: u32) {
+        if let Some(drawn) = self.drawn.as_ref().filter(|drawn| drawn.by_block) {
+            self.block_held_out = drawn.holds_block(block);
+        }
+    }
+
+    /// What is known of a row by where it lies.
+    #[inline]
+    pub fn of_place(&self, at: RowAt) -> u32 {
+        let held_out = match &self.drawn {
+            None => false,
+            Some(drawn) if drawn.by_block => self.block_held_out,
+            Some(drawn) => drawn.holds_row(at),
+        };
+        if held_out { HELD_OUT } else { 0 }
+    }
+
+    /// The groups that were met, as text, by their numbers; one without a name if there are no groups.
+    pub fn groups(&self) -> Vec<Option<String>> {
+        match &self.group {
+            Some(Group { values, .. }) => (0..values.len()).map(|i| Some(values.text(i))).collect(),
+            None => vec![None],
+        }
+    }
+
+    /// How many groups were met.
+    pub fn count(&self) -> usize {
+        self.group.as_ref().map_or(1, |group| group.values.len())
+    }
+
+    /// Is this the name of group `number`, as [`RowGroups::groups`] gives it?
+    pub fn is_named(&self, number: usize, name: &str) -> bool {
+        self.group.as_ref().is_some_and(|group| group.values.text(number) == name)
+    }
+
+    /// The numbers of the groups that were met, in the order of their values.
+    pub fn sorted(&self) -> Vec<u32> {
+        self.group.as_ref().map_or_else(|| vec![0], |group| group.values.sorted())
+    }
+}
+
+/// Why a row is of no part.
+pub enum PartFault {
+    /// a column is NULL
+    Null(RowFault),
+    Row(Box<RowFault>),
+}
+
+#[cold]
+fn add(column: &str, values: &mut Distinct, value: pg_sys::Datum) -> std::result::Result<u32, Box<RowFault>> {
+    if values.len() == MAX_GROUPS {
+        return Err(Box::new(RowFault::TooManyGroups { column: column.to_owned(), limit: MAX_GROUPS }));
+    }
+    let group = values.add(value);
+    if values.size(group) > MAX_GROUP_BYTES {
+        return Err(Box::new(RowFault::GroupTooLong(values.size(group))));
+    }
+    Ok(group as u32)
+}
+
+fn group(column: &Column, place: usize) -> Result<Group> {
+    let base = base_type(column.type_oid);
+    if NumberType::of(base).is_none() && !super::is_category(base) {
+        return Err(column_type("group", column, "Groups are integers, numbers, booleans, text or an enum."));
+    }
+    let values = Distinct::new(column.type_oid, column.collation);
+    Ok(Group { column: column.name.clone(), values, place })
+}
+
+fn flag(column: &Column, place: usize) -> Result<usize> {
+    if base_type(column.type_oid) != pg_sys::BOOLOID {
+        return Err(column_type("validation", column, "A validation column is boolean: true for rows to be held out."));
+    }
+    Ok(place)
+}
+
+fn column_type(role: &'static str, column: &Column, hint: &'static str) -> Error {
+    SourceError::ColumnType { role, column: column.name.clone(), type_name: type_name(column.type_oid), hint }.into()
+}
+
+impl Drawn {
+    fn new(by_block: bool, fraction: f64, seed: i64) -> Drawn {
+        // other draws than those of a full shuffle by the same seed
+        const SALT: i64 = i64::from_le_bytes(*b"held out");
+        let keys = SortKeys::of(Strategy::ShuffleOnce, seed ^ SALT, 0).expect("a strategy that sorts by keys");
+        Drawn { by_block, fraction, keys }
+    }
+
+    fn holds_row(&self, at: RowAt) -> bool {
+        let number = match at {
+            RowAt::Ctid(block, offset) => u64::from(block) << 16 | u64::from(offset),
+            RowAt::CtidOf(table, block, offset) => u64::from(table) << 48 | u64::from(block) << 16 | u64::from(offset),
+            RowAt::Number(number) | RowAt::Read(number) => number,
+        };
+        ((self.keys.key(number) as u64) as f64) < self.fraction * 2f64.powi(64)
+    }
+
+    /// Blocks fall into runs of 1 / fraction, of each of which one is drawn.
+    fn holds_block(&self, block: u32) -> bool {
+        let first_of = |run: u64| (run as f64 / self.fraction).ceil() as u64;
+        let mut run = (f64::from(block) * self.fraction) as u64;
+        // rounding must not put a block next to the run that has it
+        while first_of(run) > u64::from(block) {
+            run -= 1;
+        }
+        while first_of(run + 1) <= u64::from(block) {
+            run += 1;
+        }
+        let (first, len) = (first_of(run), first_of(run + 1) - first_of(run));
+        u64::from(block) == first + (self.keys.key(run) as u64) % len.max(1)
+    }
+}

@@ -1,0 +1,106 @@
+//! A buffer whose tuples fall into parts: which of them each model learns from, and which judge it.
+//!
+//! Guarantees: the tuples of a part come in the order in which they would come if the source had no others, but the same
+//! pages: each part of a buffer is shuffled by itself, by the stream that such a buffer would have.
+
+use crate::errors::{ResourceError, Result};
+use crate::operators::{HELD_OUT, Shuffling};
+use shuffle::{Strategy, shuffle_tuples};
+use std::ops::Range;
+use tuples::Batch;
+
+/// Splits the buffers of an epoch.
+pub struct GroupOrder {
+    strategy: Strategy,
+    seed: i64,
+    epoch: u64,
+    groups: Vec<Group>,
+    order: Vec<u32>,
+}
+
+#[derive(Clone, Default)]
+struct Group {
+    /// buffers of this epoch in which the group has had tuples
+    buffers: u64,
+    /// places in the buffer of those to learn from, and of those that are held out
+    learn: Vec<u32>,
+    held_out: Vec<u32>,
+}
+
+impl GroupOrder {
+    pub fn new(shuffling: &Shuffling) -> GroupOrder {
+        GroupOrder {
+            strategy: shuffling.strategy,
+            seed: shuffling.seed,
+            epoch: 0,
+            groups: Vec::new(),
+            order: Vec::new(),
+        }
+    }
+
+    pub fn begin_epoch(&mut self, epoch: u64) {
+        self.epoch = epoch;
+        self.groups.iter_mut().for_each(|group| group.buffers = 0);
+    }
+
+    /// Takes the tuples of a buffer, whose order is that in which they came.
+    fn take(&mut self, batch: &Batch) {
+        for group in &mut self.groups {
+            group.learn.clear();
+            group.held_out.clear();
+        }
+        let tags = batch.tags().unwrap_or_default();
+        for place in batch.order() {
+            let tag = tags.get(*place as usize).copied().unwrap_or_default();
+            let number = (tag & !HELD_OUT) as usize;
+            if number >= self.groups.len() {
+                self.groups.resize(number + 1, Group::default());
+            }
+            let group = &mut self.groups[number];
+            if tag & HELD_OUT == 0 { &mut group.learn } else { &mut group.held_out }.push(*place);
+        }
+    }
+
+    /// Makes the order of a buffer, in which tuples stand as they came, that in which to learn: group by group, without
+    /// what is held out. Gives the places of each group that has some, and by `hold` what is held out.
+    ///
+    /// # Errors
+    /// [`ResourceError::OutOfMemory`]; those of `hold`, which gets a group and places in the batch
+    pub fn split(
+        &mut self,
+        batch: &mut Batch,
+        mut hold: impl FnMut(usize, &Batch, &[u32]) -> Result<()>,
+    ) -> Result<Vec<(usize, Range<usize>)>> {
+        self.take(batch);
+        self.order.clear();
+        let more = batch.order().len();
+        self.order.try_reserve(more).map_err(|_| ResourceError::OutOfMemory(size_of_val(batch.order())))?;
+        let mut parts = Vec::new();
+        for (number, group) in self.groups.iter_mut().enumerate() {
+            if !group.learn.is_empty() {
+                shuffle_tuples(self.strategy, self.seed, self.epoch, group.buffers, &mut group.learn);
+                group.buffers += 1;
+                let start = self.order.len();
+                self.order.extend_from_slice(&group.learn);
+                parts.push((number, start..self.order.len()));
+            }
+            if !group.held_out.is_empty() {
+                hold(number, batch, &group.held_out)?;
+            }
+        }
+        batch.set_order(&self.order)?;
+        Ok(parts)
+    }
+
+    /// Gives what is held out in a buffer from which nothing is to be learned.
+    ///
+    /// # Errors
+    /// Those of `hold`.
+    pub fn held_out(&mut self, batch: &Batch, mut hold: impl FnMut(usize, &Batch, &[u32]) -> Result<()>) -> Result<()> {
+        self.take(batch);
+        for (number, group) in self.groups.iter().enumerate().filter(|(_, group)| !group.held_out.is_empty()) {
+            hold(number, batch, &group.held_out)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,5 @@
+//! What the catalogs say of relations and types, files of relations, and tables that are made.
+
+pub mod new_table;
+pub mod relation;
+pub mod relation_files;

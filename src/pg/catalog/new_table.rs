@@ -1,0 +1,145 @@
+//! A table that a function of ours makes and fills.
+//!
+//! Where its name leads is decided once, before it is made, and the statement that fills it is planned once, for the table itself: one
+//! of the same name that comes first in the search_path, or that was put into its place, gets no row, and its triggers are not
+//! called.
+
+use super::relation::quote_identifier;
+use crate::errors::{ArgumentError, Result, SourceError};
+use crate::pg::call::spi::{Connection, Sees};
+use crate::pg::compat::parts_of_name;
+use crate::pg::executor::query::Running;
+use pgrx::prelude::*;
+use std::ffi::{CStr, CString, c_char, c_int};
+
+/// Where a table is to be made.
+pub struct NewName {
+    /// qualified and quoted
+    name: String,
+}
+
+/// A table that was just made, and how rows come into it.
+pub struct NewTable {
+    insert: *mut pg_sys::PlannedStmt,
+    /// the statement's text
+    text: *const c_char,
+    /// of the columns
+    types: Vec<pg_sys::Oid>,
+}
+
+impl NewName {
+    /// A name as users write it, of one or two parts; a name of one part is made in the schema in which CREATE TABLE
+    /// would make it.
+    ///
+    /// # Errors
+    /// [`ArgumentError::InvalidArgument`]; PostgreSQL's own of what is no name, and of a schema that is not there.
+    pub fn read(argument: &'static str, name: &str) -> Result<NewName> {
+        let reason = || "it is not a name of one or two parts".to_owned();
+        let refuse = || ArgumentError::InvalidArgument { argument, reason: reason(), hint: None }.into();
+        let name = CString::new(name).map_err(|_| refuse())?;
+        // SAFETY: a list of String nodes, as many as the name has parts; catalog lookups.
+        unsafe {
+            let parts = pgrx::PgList::<pg_sys::String>::from_pg(parts_of_name(&name));
+            let Some(last) = parts.iter_ptr().last().filter(|_| parts.len() <= 2) else { return Err(refuse()) };
+            let text = |name: *const c_char| quote_identifier(&CStr::from_ptr(name).to_string_lossy());
+            let range = pg_sys::makeRangeVarFromNameList(parts.as_ptr());
+            let schema = pg_sys::get_namespace_name(pg_sys::RangeVarGetCreationNamespace(range));
+            if schema.is_null() {
+                return Err(SourceError::TableReplaced(text((*last).sval)).into());
+            }
+            Ok(NewName { name: format!("{}.{}", text(schema), text((*last).sval)) })
+        }
+    }
+
+    /// Makes the table. `columns` are names, quoted, with their types as SQL writes them, and the types.
+    ///
+    /// # Errors
+    /// PostgreSQL's own; [`SourceError::TableReplaced`]
+    pub fn create(&self, connection: &Connection, columns: &[(String, pg_sys::Oid)], sees: Sees) -> Result<NewTable> {
+        let (list, types): (Vec<&str>, Vec<_>) = columns.iter().map(|(column, oid)| (column.as_str(), *oid)).unzip();
+        connection.run(&format!("CREATE TABLE {} ({})", self.name, list.join(", ")), &[], sees)?;
+        self.plan_insert(types)
+    }
+
+    /// The statement that fills the table.
+    fn plan_insert(&self, types: Vec<pg_sys::Oid>) -> Result<NewTable> {
+        let values: Vec<String> = (1..=types.len()).map(|i| format!("${i}")).collect();
+        let sql = format!("INSERT INTO {} VALUES ({})", self.name, values.join(", "));
+        let sql = CString::new(sql).map_err(|_| SourceError::TableReplaced(self.name.clone()))?;
+        // SAFETY: text and statement live in the current memory context; there are as many types as parameters. An analysed
+        // INSERT has a result relation, which is open and locked until the transaction ends.
+        unsafe {
+            let text: *const c_char = pg_sys::pstrdup(sql.as_ptr());
+            let raw = pg_sys::list_nth(pg_sys::pg_parse_query(text), 0).cast();
+            let (given, n) = (types.as_ptr(), types.len() as c_int);
+            let queries = pg_sys::pg_analyze_and_rewrite_fixedparams(raw, text, given, n, std::ptr::null_mut());
+            let queries = pgrx::PgList::<pg_sys::Query>::from_pg(queries);
+            // a rule would make it another statement, or several
+            let [query] = queries.iter_ptr().collect::<Vec<_>>()[..] else {
+                return Err(SourceError::TableReplaced(self.name.clone()).into());
+            };
+            let is_insert = (*query).commandType == pg_sys::CmdType::CMD_INSERT && (*query).resultRelation > 0;
+            if !is_insert || !is_of_this_subtransaction(query) {
+                return Err(SourceError::TableReplaced(self.name.clone()).into());
+            }
+            Ok(NewTable { insert: pg_sys::pg_plan_query(query, text, 0, std::ptr::null_mut()), text, types })
+        }
+    }
+}
+
+/// Was the table that a query writes to made in the current subtransaction? Nobody else knows such a table.
+unsafe fn is_of_this_subtransaction(query: *mut pg_sys::Query) -> bool {
+    // SAFETY: the number of an entry of the range table, which is a relation's; it is locked.
+    unsafe {
+        let entry = pg_sys::list_nth((*query).rtable, (*query).resultRelation - 1).cast::<pg_sys::RangeTblEntry>();
+        let relation = pg_sys::RelationIdGetRelation((*entry).relid);
+        if relation.is_null() {
+            return false;
+        }
+        let is = (*relation).rd_createSubid == pg_sys::GetCurrentSubTransactionId();
+        pg_sys::RelationClose(relation);
+        is
+    }
+}
+
+impl NewTable {
+    /// Inserts a row: a value for each column. Constraints and triggers hold that something else may have put on the table when
+    /// it was made.
+    pub fn insert(&self, values: &[pg_sys::Datum]) {
+        assert_eq!(values.len(), self.types.len());
+        // SAFETY: a plan with as many parameters as there are values. The query has the snapshot of the calling statement, which
+        // is active; its values live as long as it runs.
+        unsafe {
+            let parameters = pg_sys::makeParamList(values.len() as c_int);
+            let of = (*parameters).params.as_mut_slice(values.len());
+            for ((parameter, value), ptype) in of.iter_mut().zip(values).zip(&self.types) {
+                let pflags = pg_sys::PARAM_FLAG_CONST as u16;
+                *parameter = pg_sys::ParamExternData { value: *value, isnull: false, pflags, ptype: *ptype };
+            }
+            let query = pg_sys::CreateQueryDesc(
+                self.insert,
+                self.text,
+                Running::active_snapshot(),
+                std::ptr::null_mut(),
+                pg_sys::None_Receiver,
+                parameters,
+                std::ptr::null_mut(),
+                0,
+            );
+            pg_sys::PushActiveSnapshot((*query).snapshot);
+            pg_sys::ExecutorStart(query, 0);
+            pg_sys::ExecutorRun(query, pg_sys::ScanDirection::ForwardScanDirection, 0, true);
+            pg_sys::ExecutorFinish(query);
+            pg_sys::ExecutorEnd(query);
+            pg_sys::PopActiveSnapshot();
+            pg_sys::FreeQueryDesc(query);
+            pg_sys::pfree(parameters.cast());
+        }
+    }
+
+    /// Ends it: what comes later in the transaction sees the rows.
+    pub fn finish(self) {
+        // SAFETY: a function that writes may begin a new command.
+        unsafe { pg_sys::CommandCounterIncrement() };
+    }
+}

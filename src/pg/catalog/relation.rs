@@ -1,0 +1,267 @@
+//! Names of relations, and what the catalogs say about their columns.
+
+use crate::errors::{ArgumentError, Place, Result, RowAt, SourceError};
+use crate::pg::compat::parts_of_name;
+use pgrx::prelude::*;
+use std::ffi::{CStr, CString, c_int};
+
+/// A relation, locked against changes of its definition until the transaction ends.
+pub struct Relation {
+    oid: pg_sys::Oid,
+    name: String,
+}
+
+impl Relation {
+    /// Finds and locks the relation with this name, which may be qualified and quoted, as regclass reads it. PostgreSQL's
+    /// own error if there is none.
+    pub fn lookup(name: &str) -> Result<Relation> {
+        let Ok(name) = CString::new(name) else {
+            return Err(ArgumentError::InvalidArgument {
+                argument: "source",
+                reason: "it contains a zero byte".into(),
+                hint: None,
+            }
+            .into());
+        };
+        // SAFETY: parses the name, looks it up and takes the lock that any query on it would take.
+        unsafe {
+            let names = parts_of_name(&name);
+            let range = pg_sys::makeRangeVarFromNameList(names);
+            let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
+            let oid = pg_sys::RangeVarGetRelidExtended(range, lock, 0, None, std::ptr::null_mut());
+            Relation::of_oid(oid).ok_or(SourceError::SourceChanged.into())
+        }
+    }
+
+    /// The table behind a row type, locked; None if the type is not one of a table, view or the like.
+    ///
+    /// # Errors
+    /// [`SourceError::DroppedRowType`], or [`SourceError::Dropped`] if whoever dropped it had to be waited for.
+    pub fn of_row_type(row_type: pg_sys::Oid) -> Result<Option<Relation>> {
+        // SAFETY: catalog lookups; the lock is the one that any query on the relation would take.
+        unsafe {
+            let oid = pg_sys::get_typ_typrelid(row_type);
+            if oid == pg_sys::Oid::INVALID {
+                // a type that is no more is of no kind
+                return if pg_sys::get_typtype(row_type) == 0 {
+                    Err(SourceError::DroppedRowType.into())
+                } else {
+                    Ok(None)
+                };
+            }
+            let name = name_of(oid); // afterwards it may have none
+            pg_sys::LockRelationOid(oid, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
+            if pg_sys::get_rel_relkind(oid) as u8 == pg_sys::RELKIND_COMPOSITE_TYPE {
+                return Ok(None);
+            }
+            Relation::of_oid(oid).map(Some).ok_or(SourceError::Dropped(name).into())
+        }
+    }
+
+    /// The relation with this OID, which is locked; None if it went away before it was.
+    unsafe fn of_oid(oid: pg_sys::Oid) -> Option<Relation> {
+        // SAFETY: catalog lookups; the names are NULL if there is no such relation.
+        unsafe {
+            let name = pg_sys::get_rel_name(oid);
+            let schema = pg_sys::get_namespace_name(pg_sys::get_rel_namespace(oid));
+            if name.is_null() || schema.is_null() {
+                return None;
+            }
+            let quoted = CStr::from_ptr(pg_sys::quote_qualified_identifier(schema, name));
+            Some(Relation { oid, name: quoted.to_string_lossy().into_owned() })
+        }
+    }
+
+    /// The relation's OID.
+    pub fn oid(&self) -> pg_sys::Oid {
+        self.oid
+    }
+
+    /// Its name, qualified and quoted, to be put into a query.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// For each attribute of its row type, which of the columns of `SELECT *` it is; None where a column was dropped.
+    pub fn live_columns(&self) -> Vec<Option<usize>> {
+        // SAFETY: the relation is locked, and its descriptor is read while it is open.
+        unsafe {
+            let relation = pg_sys::RelationIdGetRelation(self.oid);
+            let descriptor = (*relation).rd_att;
+            let mut live = 0..;
+            let columns = (0..(*descriptor).natts as usize)
+                .map(|i| {
+                    let dropped = (*(*descriptor).attrs.as_ptr().add(i)).attisdropped;
+                    if dropped { None } else { live.next() }
+                })
+                .collect();
+            pg_sys::RelationClose(relation);
+            columns
+        }
+    }
+}
+
+/// Is the column one of those of its table's primary key?
+pub fn is_primary_key(relation: pg_sys::Oid, column: pg_sys::AttrNumber) -> bool {
+    // SAFETY: the bitmap is ours to free; views and foreign tables have no indexes.
+    unsafe {
+        let relation = if relation == pg_sys::Oid::INVALID {
+            std::ptr::null_mut()
+        } else {
+            pg_sys::RelationIdGetRelation(relation)
+        };
+        if relation.is_null() {
+            return false;
+        }
+        let kind = pg_sys::IndexAttrBitmapKind::INDEX_ATTR_BITMAP_PRIMARY_KEY;
+        let key = pg_sys::RelationGetIndexAttrBitmap(relation, kind);
+        let is_member = pg_sys::bms_is_member(i32::from(column) - pg_sys::FirstLowInvalidHeapAttributeNumber, key);
+        pg_sys::bms_free(key);
+        pg_sys::RelationClose(relation);
+        is_member
+    }
+}
+
+/// A relation's name, for people; its OID if it is no more.
+pub fn name_of(oid: pg_sys::Oid) -> String {
+    // SAFETY: a catalog lookup, which gives a C string or NULL.
+    unsafe {
+        let name = pg_sys::get_rel_name(oid);
+        if name.is_null() { oid.to_u32().to_string() } else { CStr::from_ptr(name).to_string_lossy().into_owned() }
+    }
+}
+
+/// A column name, quoted where SQL wants it.
+pub fn quote_identifier(name: &str) -> String {
+    let name = CString::new(name).unwrap_or_default();
+    // SAFETY: a C string in, a C string out.
+    unsafe { CStr::from_ptr(pg_sys::quote_identifier(name.as_ptr())).to_string_lossy().into_owned() }
+}
+
+/// A type's name as SQL writes it.
+pub fn type_name(oid: pg_sys::Oid) -> String {
+    // SAFETY: gives "???" or the like for an unknown OID.
+    unsafe { CStr::from_ptr(pg_sys::format_type_be(oid)).to_string_lossy().into_owned() }
+}
+
+/// The type itself, or what a domain is made of.
+pub fn base_type(oid: pg_sys::Oid) -> pg_sys::Oid {
+    // SAFETY: a catalog lookup.
+    unsafe { pg_sys::getBaseType(oid) }
+}
+
+/// As [`base_type`], None if the type is no more.
+pub fn existing_base_type(oid: pg_sys::Oid) -> Option<pg_sys::Oid> {
+    // SAFETY: a catalog lookup; NUL if there is no such type.
+    let exists = unsafe { pg_sys::get_typtype(oid) } != 0;
+    exists.then(|| base_type(oid))
+}
+
+/// Do the rows of this relation have a place in a table, ctid?
+pub fn has_places(relation: pg_sys::Oid) -> bool {
+    // SAFETY: a catalog lookup.
+    let kind = unsafe { pg_sys::get_rel_relkind(relation) } as u8;
+    [pg_sys::RELKIND_RELATION, pg_sys::RELKIND_PARTITIONED_TABLE, pg_sys::RELKIND_MATVIEW].contains(&kind)
+}
+
+/// May the current user read system columns of a table? A privilege on columns does not do.
+pub fn may_read_places(table: pg_sys::Oid) -> bool {
+    // SAFETY: a catalog lookup.
+    let verdict =
+        unsafe { pg_sys::pg_class_aclcheck(table, pg_sys::GetUserId(), pg_sys::ACL_SELECT as pg_sys::AclMode) };
+    verdict == pg_sys::AclResult::ACLCHECK_OK
+}
+
+/// Bytes of a relation's own pages; None if it has none of its own.
+pub fn bytes(relation: pg_sys::Oid) -> Option<u64> {
+    if !has_places(relation) {
+        return None;
+    }
+    // SAFETY: the relation is locked by whoever resolved its name; closed at once. A partitioned table has no file.
+    unsafe {
+        let relation = pg_sys::RelationIdGetRelation(relation);
+        if relation.is_null() {
+            return None;
+        }
+        let has_file = (*(*relation).rd_rel).relkind as u8 != pg_sys::RELKIND_PARTITIONED_TABLE;
+        let pages = |fork| pg_sys::RelationGetNumberOfBlocksInFork(relation, fork);
+        let bytes =
+            has_file.then(|| u64::from(pages(pg_sys::ForkNumber::MAIN_FORKNUM)) * u64::from(crate::pg::PAGE_BYTES));
+        pg_sys::RelationClose(relation);
+        bytes
+    }
+}
+
+/// How many rows PostgreSQL thinks that a relation has; None if it has not counted them.
+pub fn estimated_rows(relation: pg_sys::Oid) -> Option<f64> {
+    // SAFETY: the relation is locked by whoever resolved its name; closed at once.
+    unsafe {
+        let relation = pg_sys::RelationIdGetRelation(relation);
+        if relation.is_null() {
+            return None;
+        }
+        let rows = f64::from((*(*relation).rd_rel).reltuples);
+        pg_sys::RelationClose(relation);
+        (rows >= 0.0).then_some(rows)
+    }
+}
+
+/// The place of a row, of its columns tableoid and ctid.
+pub fn row_at(table: pg_sys::Datum, ctid: pg_sys::Datum) -> RowAt {
+    // SAFETY: a ctid is passed as a pointer to an ItemPointerData.
+    unsafe {
+        let ctid = *ctid.cast_mut_ptr::<pg_sys::ItemPointerData>();
+        let block = u32::from(ctid.ip_blkid.bi_hi) << 16 | u32::from(ctid.ip_blkid.bi_lo);
+        RowAt::CtidOf(table.value() as u32, block, ctid.ip_posid)
+    }
+}
+
+/// Is it the type of compressed mini-batches, corgipile.toc?
+pub fn is_compressed(oid: pg_sys::Oid) -> bool {
+    compressed_type().is_some_and(|compressed| compressed == oid)
+}
+
+/// The type of compressed mini-batches, corgipile.toc; None if a database has the objects of 0.1.0.
+pub fn compressed_type() -> Option<pg_sys::Oid> {
+    // SAFETY: catalog lookups, of names; InvalidOid if there is no such thing.
+    unsafe {
+        let schema = pg_sys::get_namespace_oid(c"corgipile".as_ptr(), true);
+        let cache = pg_sys::SysCacheIdentifier::TYPENAMENSP as c_int;
+        let column = pg_sys::Anum_pg_type_oid as pg_sys::AttrNumber;
+        let (name, schema) = (pg_sys::Datum::from(c"toc".as_ptr()), pg_sys::Datum::from(schema));
+        let zero = pg_sys::Datum::from(0usize);
+        let oid = pg_sys::GetSysCacheOid(cache, column, name, schema, zero, zero);
+        (oid != pg_sys::Oid::INVALID).then_some(oid)
+    }
+}
+
+/// Is it an enum?
+pub fn is_enum(oid: pg_sys::Oid) -> bool {
+    // SAFETY: a catalog lookup.
+    unsafe { pg_sys::type_is_enum(oid) }
+}
+
+/// A type's name, qualified and quoted, without any modifier: a cast to it keeps values as they are.
+pub fn qualified_type_name(oid: pg_sys::Oid) -> String {
+    let flags = pg_sys::FORMAT_TYPE_TYPEMOD_GIVEN | pg_sys::FORMAT_TYPE_FORCE_QUALIFY;
+    // SAFETY: gives a C string; "character" would be one of length 1, which the flags prevent.
+    unsafe {
+        CStr::from_ptr(pg_sys::format_type_extended(oid, -1, flags as pg_sys::bits16)).to_string_lossy().into_owned()
+    }
+}
+
+/// A text as SQL writes it.
+pub fn quote_literal(text: &str) -> String {
+    let text = CString::new(text).unwrap_or_default();
+    // SAFETY: a C string in, a C string out.
+    unsafe { CStr::from_ptr(pg_sys::quote_literal_cstr(text.as_ptr())).to_string_lossy().into_owned() }
+}
+
+/// Where a row stands, with the name of its table if that is needed to find it.
+pub fn place_of(at: RowAt) -> Place {
+    let table = match at {
+        RowAt::CtidOf(table, ..) => Some(name_of(table.into())),
+        _ => None,
+    };
+    Place { at, table }
+}

@@ -1,0 +1,182 @@
+//! What PostgreSQL's major versions call or do differently.
+
+use pgrx::pg_sys;
+use std::ffi::{CStr, c_char, c_void};
+
+/// May the current user execute a function?
+///
+/// # Safety
+/// In a transaction.
+pub(super) unsafe fn may_execute(function: pg_sys::Oid) -> pg_sys::AclResult::Type {
+    let execute = pg_sys::ACL_EXECUTE as pg_sys::AclMode;
+    // SAFETY: catalog lookups.
+    unsafe {
+        let user = pg_sys::GetUserId();
+        #[cfg(feature = "pg15")]
+        return pg_sys::pg_proc_aclcheck(function, user, execute);
+        #[cfg(not(feature = "pg15"))]
+        return pg_sys::object_aclcheck(pg_sys::ProcedureRelationId, function, user, execute);
+    }
+}
+
+/// Tablespace, database and number of a relation's files.
+///
+/// # Safety
+/// The relation is open.
+pub(super) unsafe fn files_of(relation: pg_sys::Relation) -> RelationNode {
+    // SAFETY: the caller's promise.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        return (*relation).rd_node;
+        #[cfg(not(feature = "pg15"))]
+        return (*relation).rd_locator;
+    }
+}
+
+#[cfg(feature = "pg15")]
+pub(super) type RelationNode = pg_sys::RelFileNode;
+#[cfg(not(feature = "pg15"))]
+pub(super) type RelationNode = pg_sys::RelFileLocator;
+
+/// Counts a page that a scan has found in a buffer without PostgreSQL's help.
+///
+/// # Safety
+/// The relation is open.
+pub(super) unsafe fn count_hit(relation: pg_sys::Relation) {
+    // SAFETY: the caller's promise; the counters are this process's.
+    unsafe {
+        if let Some(statistics) = (*relation).pgstat_info.as_mut() {
+            #[cfg(feature = "pg15")]
+            {
+                statistics.t_counts.t_blocks_fetched += 1;
+                statistics.t_counts.t_blocks_hit += 1;
+            }
+            #[cfg(not(feature = "pg15"))]
+            {
+                statistics.counts.blocks_fetched += 1;
+                statistics.counts.blocks_hit += 1;
+            }
+        }
+    }
+}
+
+/// The parts of a qualified name.
+///
+/// # Safety
+/// Raises PostgreSQL's ERROR for what is no name.
+pub(super) unsafe fn parts_of_name(name: &CStr) -> *mut pg_sys::List {
+    // SAFETY: parses a C string.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        return pg_sys::stringToQualifiedNameList(name.as_ptr());
+        #[cfg(not(feature = "pg15"))]
+        return pg_sys::stringToQualifiedNameList(name.as_ptr(), std::ptr::null_mut());
+    }
+}
+
+/// Reads from a virtual file; how many bytes, or below 0 after an error.
+///
+/// # Safety
+/// The file is open, and there is room for so many bytes.
+pub(super) unsafe fn read_file(file: pg_sys::File, to: *mut c_void, bytes: usize, at: i64) -> i64 {
+    // SAFETY: the caller's promise.
+    unsafe { pg_sys::FileRead(file, to.cast(), bytes as _, at, pg_sys::WaitEventIO::WAIT_EVENT_BUFFILE_READ) as i64 }
+}
+
+/// Writes to a virtual file; how many bytes, or below 0 after an error.
+///
+/// # Safety
+/// The file is open, and there are so many bytes.
+pub(super) unsafe fn write_file(file: pg_sys::File, from: *const c_void, bytes: usize, at: i64) -> i64 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        pg_sys::FileWrite(file, from.cast_mut().cast(), bytes as _, at, pg_sys::WaitEventIO::WAIT_EVENT_BUFFILE_WRITE)
+            as i64
+    }
+}
+
+/// Reads a page of a heap scan in page mode, and finds the tuples that the snapshot sees.
+///
+/// # Safety
+/// The scan is open, the page one of its table.
+pub(super) unsafe fn heap_page(scan: pg_sys::HeapScanDesc, page: u32) {
+    // SAFETY: the caller's promise. What PostgreSQL 17 has no function for any more is done here: the pin of the page
+    // before is let go, and this one's taken.
+    unsafe {
+        #[cfg(any(feature = "pg15", feature = "pg16"))]
+        pg_sys::heapgetpage(scan.cast(), page);
+        #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+        {
+            let none = pg_sys::InvalidBuffer as pg_sys::Buffer;
+            let before = std::mem::replace(&mut (*scan).rs_cbuf, none);
+            if before != none {
+                pg_sys::ReleaseBuffer(before);
+            }
+            super::check_for_interrupts();
+            (*scan).rs_cbuf = pg_sys::ReadBufferExtended(
+                (*scan).rs_base.rs_rd,
+                pg_sys::ForkNumber::MAIN_FORKNUM,
+                page,
+                pg_sys::ReadBufferMode::RBM_NORMAL,
+                (*scan).rs_strategy,
+            );
+            (*scan).rs_cblock = page;
+            pg_sys::heap_prepare_pagescan(scan.cast());
+        }
+    }
+}
+
+/// Are rows that a snapshot sees vacuumed away after some time (`old_snapshot_threshold`)?
+pub(super) fn snapshots_expire() -> bool {
+    #[cfg(any(feature = "pg15", feature = "pg16"))]
+    // SAFETY: reads a setting.
+    return unsafe { pg_sys::old_snapshot_threshold >= 0 };
+    #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+    false
+}
+
+/// The path of a relation's main fork, below the data directory.
+///
+/// # Safety
+/// The relation is open.
+pub(super) unsafe fn path_of(relation: pg_sys::Relation) -> *mut c_char {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let (files, fork) = (files_of(relation), pg_sys::ForkNumber::MAIN_FORKNUM);
+        let backend = (*relation).rd_backend;
+        #[cfg(feature = "pg15")]
+        return pg_sys::GetRelationPath(files.dbNode, files.spcNode, files.relNode, backend, fork);
+        #[cfg(not(feature = "pg15"))]
+        return pg_sys::GetRelationPath(files.dbOid, files.spcOid, files.relNumber, backend, fork);
+    }
+}
+
+/// The number of this backend's transaction among its transactions, subtransactions left out.
+///
+/// # Safety
+/// In a backend.
+#[inline]
+pub unsafe fn transaction_of_backend() -> u32 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        #[cfg(any(feature = "pg15", feature = "pg16"))]
+        return (*pg_sys::MyProc).lxid;
+        #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+        return (*pg_sys::MyProc).vxid.lxid;
+    }
+}
+
+/// Takes the next value of a sort of values that are passed by value; false if there is none.
+///
+/// # Safety
+/// The sort was begun by tuplesort_begin_datum(), and performed.
+pub(super) unsafe fn next_sorted(sort: *mut pg_sys::Tuplesortstate, value: &mut pg_sys::Datum) -> bool {
+    let mut null = false;
+    // SAFETY: the caller's promise.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        return pg_sys::tuplesort_getdatum(sort, true, value, &mut null, std::ptr::null_mut());
+        #[cfg(not(feature = "pg15"))]
+        return pg_sys::tuplesort_getdatum(sort, true, false, value, &mut null, std::ptr::null_mut());
+    }
+}

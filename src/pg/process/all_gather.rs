@@ -1,0 +1,165 @@
+//! Processes that show each other numbers, all at once, as often as they like.
+//!
+//! Each of them has two places in shared memory, which it uses by turns. It writes what it has to show, then the number of
+//! the round; it waits until all others have written that number, and reads. Before it writes into the same place again, it
+//! has waited for everybody in the round between, who were done with reading by then. So one wait per round is enough,
+//! and nothing is locked.
+//!
+//! Waits are mostly for less than a microsecond: they spin, then let others have the processor, and sleep at last. All of
+//! them take interrupts: that is how one learns that another process has failed.
+
+use super::parallel::Shared;
+use crate::pg::check_for_interrupts;
+use pgrx::pg_sys;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// The way to all processes of a meeting.
+pub struct AllGather {
+    start: *mut u8,
+    processes: usize,
+    index: usize,
+    round: u64,
+}
+
+/// What a process says about what it shows.
+#[repr(C, align(64))]
+struct Header {
+    /// the round that it was written for
+    round: AtomicU64,
+    /// words that are still to be shown, in this round and those that follow
+    words: AtomicU64,
+}
+
+/// Processes that may meet.
+const MAX_PROCESSES: usize = shuffle::MAX_PROCESSES as usize;
+
+/// Words that are shown in one round.
+const WORDS: usize = 1 << 14;
+
+/// Bytes of a place.
+const PLACE: usize = size_of::<Header>() + WORDS * size_of::<u32>();
+
+/// Looks at another's round before other processes get their chance: some microseconds.
+const SPINS: u32 = 200;
+
+/// How long to wait before going to sleep.
+const PATIENCE: Duration = Duration::from_millis(5);
+
+/// How long to sleep, in milliseconds.
+const NAP: i64 = 1;
+
+impl AllGather {
+    /// Bytes of shared memory for so many processes.
+    pub fn bytes(processes: usize) -> usize {
+        2 * processes * PLACE
+    }
+
+    /// The way of process number `index` of `processes` into zeroed memory of that many [`bytes`](AllGather::bytes) or more.
+    pub fn join(shared: Shared, processes: usize, index: usize) -> AllGather {
+        let room = shared.bytes() >= AllGather::bytes(processes) && processes <= MAX_PROCESSES;
+        assert!(room && index < processes, "a place for everybody");
+        AllGather { start: shared.start(), processes, index, round: 0 }
+    }
+
+    /// How many processes meet.
+    pub fn processes(&self) -> usize {
+        self.processes
+    }
+
+    /// Shows words to all, in as many rounds as it takes those who show most. In each round `take` gets what each process
+    /// shows, which may be nothing, in the processes' sequence. All processes make the same calls in the same sequence.
+    pub fn show(&mut self, words: &[u32], mut take: impl FnMut(&[&[u32]])) {
+        let mut rest = words;
+        loop {
+            self.round += 1;
+            let now = rest.len().min(WORDS);
+            self.write(&rest[..now], rest.len());
+            let (pieces, most) = self.pieces();
+            take(&pieces[..self.processes]);
+            if most <= WORDS {
+                return;
+            }
+            rest = &rest[now..];
+        }
+    }
+
+    /// Shows words, as many as everybody else, and replaces them, part by part, by what `combine` makes of those of all.
+    pub fn combine(&mut self, words: &mut [u32], mut combine: impl FnMut(&mut [u32], &[&[u32]])) {
+        for part in words.chunks_mut(WORDS) {
+            self.round += 1;
+            self.write(part, part.len());
+            let (pieces, _) = self.pieces();
+            combine(part, &pieces[..self.processes]);
+        }
+    }
+
+    /// The place of a process in this round.
+    fn place(&self, process: usize) -> *mut u8 {
+        let place = 2 * process + (self.round % 2) as usize;
+        // SAFETY: there are two places for each process.
+        unsafe { self.start.add(place * PLACE) }
+    }
+
+    fn header(&self, process: usize) -> &Header {
+        // SAFETY: a place begins with a header, whose numbers are atomic; zeroed memory is a valid one.
+        unsafe { &*self.place(process).cast::<Header>() }
+    }
+
+    /// Writes what this process shows in this round, of so many words that it still has to show.
+    fn write(&self, now: &[u32], words: usize) {
+        let header = self.header(self.index);
+        // SAFETY: nobody reads this place: all others are at most in the round before, and read the other place.
+        unsafe {
+            let to = self.place(self.index).add(size_of::<Header>()).cast::<u32>();
+            std::ptr::copy_nonoverlapping(now.as_ptr(), to, now.len());
+        }
+        header.words.store(words as u64, Ordering::Relaxed);
+        header.round.store(self.round, Ordering::Release);
+    }
+
+    /// What each process shows in this round, waited for; and how many words whoever shows most still had to show.
+    fn pieces(&self) -> ([&[u32]; MAX_PROCESSES], usize) {
+        let mut pieces: [&[u32]; MAX_PROCESSES] = [&[]; _];
+        let mut most = 0;
+        for (process, piece) in pieces.iter_mut().enumerate().take(self.processes) {
+            let words = self.wait_for(process);
+            most = most.max(words);
+            // SAFETY: written before the round was, which was seen; not written again before the round after the next,
+            // which does not come while these slices borrow self.
+            *piece = unsafe {
+                let from = self.place(process).add(size_of::<Header>()).cast();
+                std::slice::from_raw_parts(from, words.min(WORDS))
+            };
+        }
+        (pieces, most)
+    }
+
+    /// Waits until a process has written what it shows in this round; says how many words it still has to show.
+    fn wait_for(&self, process: usize) -> usize {
+        let header = self.header(process);
+        let has_come = || header.round.load(Ordering::Acquire) == self.round;
+        for _ in 0..SPINS {
+            if has_come() {
+                return header.words.load(Ordering::Relaxed) as usize;
+            }
+            std::hint::spin_loop();
+        }
+        let start = Instant::now();
+        while !has_come() {
+            check_for_interrupts();
+            if start.elapsed() < PATIENCE { std::thread::yield_now() } else { sleep() }
+        }
+        header.words.load(Ordering::Relaxed) as usize
+    }
+}
+
+/// Sleeps a little, unless something else is to be looked after.
+fn sleep() {
+    let events = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH;
+    // SAFETY: the process's own latch.
+    unsafe {
+        pg_sys::WaitLatch(pg_sys::MyLatch, events as i32, NAP, pg_sys::PG_WAIT_EXTENSION);
+        pg_sys::ResetLatch(pg_sys::MyLatch);
+    }
+}

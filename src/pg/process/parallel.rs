@@ -1,0 +1,446 @@
+//! Worker processes under PostgreSQL's parallel context.
+//!
+//! A worker sees what its leader sees: snapshot, user, settings, rows that the transaction has written and not committed.
+//! What fails in it is raised in the leader, with its own text. When the leader's (sub)transaction ends by an ERROR,
+//! PostgreSQL stops the workers and frees what they share; the destructors here do nothing.
+//!
+//! The leader [launches](Workers::launch) workers of a kind, known by its name, and tells all of them the same; leader and
+//! worker then talk through a queue in each direction, and may share memory. Nothing can be written, no subtransaction
+//! begun, until the workers have [finished](Workers::finish).
+
+use super::dsm::{attempt, delete_owner};
+use crate::errors::{OrRaise, Result};
+use pgrx::prelude::*;
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::ffi::{CStr, c_int, c_void};
+use std::ptr::null_mut;
+
+/// A kind of workers.
+pub struct WorkerKind {
+    pub name: &'static CStr,
+    /// what they do; an error is raised in the leader, too
+    pub main: fn(Worker) -> Result<()>,
+}
+
+thread_local! {
+    static KINDS: Cell<&'static [WorkerKind]> = const { Cell::new(&[]) };
+}
+
+/// Makes kinds of workers known, once per backend.
+pub fn install(kinds: &'static [WorkerKind]) {
+    KINDS.set(kinds);
+}
+
+/// What workers are to do.
+pub struct Launch<'a> {
+    /// name of their kind
+    pub kind: &'static CStr,
+    /// how many there should be, at least 1
+    pub workers: usize,
+    /// what all of them are told
+    pub data: &'a [&'a [u8]],
+    /// bytes of memory, zeroed and aligned to cache lines, that leader and workers share; may be 0
+    pub shared: usize,
+    /// bytes of each queue; larger messages wait until they have been read in part
+    pub queue: usize,
+    /// under which they run
+    pub snapshot: pg_sys::Snapshot,
+}
+
+/// Why there are no workers.
+pub type Unavailable = Cow<'static, str>;
+
+/// Why, if there is no room for what processes share; PostgreSQL's own words behind it, if it has any.
+pub const NO_SHARED_MEMORY: &str = "no shared memory";
+
+/// Keys of what is in the segment of a parallel context. PostgreSQL's own are from 0xFFFFFFFFFFFF0001 on.
+mod key {
+    pub const KIND: u64 = 1;
+    pub const SHARED: u64 = 2;
+    /// buffers read and written, by worker
+    pub const BUFFERS: u64 = 3;
+    pub const WAL: u64 = 4;
+    pub const SIZES: u64 = 5;
+    pub const DATA: u64 = 1 << 32;
+    /// from worker to leader, and back
+    pub const UP: u64 = 2 << 32;
+    pub const DOWN: u64 = 3 << 32;
+}
+
+/// The library as CREATE FUNCTION names it, and the function that a worker process calls.
+const LIBRARY: &CStr = c"$libdir/corgipile";
+const ENTRY: &CStr = c"corgipile_worker_main";
+
+const CACHE_LINE: usize = 64;
+
+/// Worker processes, as their leader sees them.
+pub struct Workers {
+    context: *mut pg_sys::ParallelContext,
+    /// of the segment
+    owner: pg_sys::ResourceOwner,
+    up: Vec<Queue>,
+    down: Vec<Queue>,
+    shared: Shared,
+}
+
+/// Memory that leader and workers share, for atomics.
+#[derive(Clone, Copy)]
+pub struct Shared {
+    start: *mut u8,
+    bytes: usize,
+}
+
+impl Shared {
+    /// Where it begins: a multiple of 64. It is there as long as the workers.
+    pub fn start(self) -> *mut u8 {
+        self.start
+    }
+
+    /// Its size in bytes.
+    pub fn bytes(self) -> usize {
+        self.bytes
+    }
+}
+
+/// Why this backend can have no workers at all, if so.
+pub fn unavailable() -> Option<Unavailable> {
+    // SAFETY: reads settings and the transaction's state.
+    unsafe {
+        if !pg_sys::IsUnderPostmaster {
+            Some(Cow::Borrowed("single-user mode"))
+        } else if pg_sys::IsInParallelMode() {
+            Some(Cow::Borrowed("inside a parallel operation"))
+        } else if pg_sys::max_parallel_workers == 0 {
+            Some(Cow::Borrowed("max_parallel_workers is 0"))
+        } else if pg_sys::max_worker_processes == 0 {
+            Some(Cow::Borrowed("max_worker_processes is 0"))
+        } else {
+            None
+        }
+    }
+}
+
+impl Workers {
+    /// Starts workers: as many as are to be had, one at least.
+    ///
+    /// # Errors
+    /// Why there is none; then everything is as before.
+    pub fn launch(launch: &Launch) -> std::result::Result<Workers, Unavailable> {
+        if let Some(why) = unavailable() {
+            return Err(why);
+        }
+        let mut workers = Workers::prepare(launch)?;
+        let context = workers.context;
+        // SAFETY: the documented sequence of calls; every way out of it that is no ERROR destroys what was made.
+        unsafe {
+            let queues = workers.fill(launch);
+            pg_sys::LaunchParallelWorkers(context);
+            let launched = (*context).nworkers_launched as usize;
+            if launched == 0 {
+                workers.destroy();
+                return Err(Cow::Borrowed("no worker process was free"));
+            }
+            for (worker, (up, down)) in queues.into_iter().take(launched).enumerate() {
+                let handle = (*(*context).worker.add(worker)).bgwhandle;
+                workers.up.push(Queue::attach(up, (*context).seg, handle));
+                workers.down.push(Queue::attach(down, (*context).seg, handle));
+            }
+            Ok(workers)
+        }
+    }
+
+    /// Makes the context and its segment.
+    ///
+    /// # Errors
+    /// As [`launch`](Workers::launch).
+    fn prepare(launch: &Launch) -> std::result::Result<Workers, Unavailable> {
+        // SAFETY: as in launch.
+        unsafe {
+            let owner = pg_sys::ResourceOwnerCreate(pg_sys::CurrentResourceOwner, c"corgipile workers".as_ptr());
+            pg_sys::EnterParallelMode();
+            let context =
+                pg_sys::CreateParallelContext(LIBRARY.as_ptr(), ENTRY.as_ptr(), launch.workers.max(1) as c_int);
+            let mut workers = Workers {
+                context,
+                owner,
+                up: Vec::new(),
+                down: Vec::new(),
+                shared: Shared { start: null_mut(), bytes: launch.shared },
+            };
+            workers.estimate(launch);
+            pg_sys::PushActiveSnapshot(launch.snapshot);
+            let made = attempt(owner, || pg_sys::InitializeParallelDSM(context));
+            pg_sys::PopActiveSnapshot();
+            let refused = match made {
+                Err(why) => Cow::Owned(format!("{NO_SHARED_MEMORY}: {why}")),
+                // without a word if there are too many segments
+                Ok(()) if (*context).nworkers == 0 || (*context).seg.is_null() => Cow::Borrowed(NO_SHARED_MEMORY),
+                Ok(()) => return Ok(workers),
+            };
+            workers.destroy();
+            Err(refused)
+        }
+    }
+
+    /// Makes what workers share, and destroys it: for tests of what goes wrong meanwhile.
+    ///
+    /// # Errors
+    /// As [`launch`](Workers::launch).
+    #[cfg(all(feature = "pg_test", feature = "pg15"))]
+    pub fn rehearse(launch: &Launch) -> std::result::Result<(), Unavailable> {
+        // SAFETY: nobody else has them.
+        Workers::prepare(launch).map(|workers| unsafe { workers.destroy() })
+    }
+
+    /// Asks for room in the segment.
+    unsafe fn estimate(&mut self, launch: &Launch) {
+        let queues = 2 * launch.workers;
+        let usage = launch.workers * (size_of::<pg_sys::BufferUsage>() + size_of::<pg_sys::WalUsage>());
+        let data = launch.data.iter().map(|data| data.len());
+        let chunks = [usage, launch.shared + CACHE_LINE, size_of::<u64>() * (launch.data.len() + 2), 256];
+        let sizes = data.chain(chunks).chain(std::iter::repeat_n(launch.queue, queues));
+        // SAFETY: the estimator is the context's; each chunk takes its size rounded up, and one key.
+        unsafe {
+            let estimator = &mut (*self.context).estimator;
+            for size in sizes {
+                let size = size.next_multiple_of(pg_sys::ALIGNOF_BUFFER as usize);
+                estimator.space_for_chunks = pg_sys::add_size(estimator.space_for_chunks, size);
+                estimator.number_of_keys += 1;
+            }
+            estimator.number_of_keys += 1; // usage is two chunks
+            estimator.space_for_chunks += pg_sys::ALIGNOF_BUFFER as usize;
+        }
+    }
+
+    /// Puts into the segment what the workers are told, and gives the queues.
+    unsafe fn fill(&mut self, launch: &Launch) -> Vec<(*mut pg_sys::shm_mq, *mut pg_sys::shm_mq)> {
+        // SAFETY: estimate() has asked for all this room.
+        unsafe {
+            let toc = (*self.context).toc;
+            let insert = |key, bytes: &[u8]| {
+                let chunk = pg_sys::shm_toc_allocate(toc, bytes.len()).cast::<u8>();
+                std::ptr::copy_nonoverlapping(bytes.as_ptr(), chunk, bytes.len());
+                pg_sys::shm_toc_insert(toc, key, chunk.cast());
+            };
+            insert(key::KIND, launch.kind.to_bytes_with_nul());
+            for (i, data) in launch.data.iter().enumerate() {
+                insert(key::DATA + i as u64, data);
+            }
+            let sizes = launch.data.iter().map(|data| data.len()).chain([launch.shared]);
+            let sizes: Vec<u8> = sizes.flat_map(|size| (size as u64).to_ne_bytes()).collect();
+            insert(key::SIZES, &sizes);
+            insert(key::BUFFERS, &vec![0; launch.workers * size_of::<pg_sys::BufferUsage>()]);
+            insert(key::WAL, &vec![0; launch.workers * size_of::<pg_sys::WalUsage>()]);
+            let shared = pg_sys::shm_toc_allocate(toc, launch.shared + CACHE_LINE).cast::<u8>();
+            let shared = shared.add(shared.align_offset(CACHE_LINE));
+            std::ptr::write_bytes(shared, 0, launch.shared);
+            pg_sys::shm_toc_insert(toc, key::SHARED, shared.cast());
+            self.shared.start = shared;
+            let queue = |key| {
+                let queue = pg_sys::shm_mq_create(pg_sys::shm_toc_allocate(toc, launch.queue), launch.queue);
+                pg_sys::shm_toc_insert(toc, key, queue.cast());
+                queue
+            };
+            (0..launch.workers as u64)
+                .map(|worker| {
+                    let (up, down) = (queue(key::UP + worker), queue(key::DOWN + worker));
+                    pg_sys::shm_mq_set_receiver(up, pg_sys::MyProc);
+                    pg_sys::shm_mq_set_sender(down, pg_sys::MyProc);
+                    (up, down)
+                })
+                .collect()
+        }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.up.len()
+    }
+
+    /// The memory that is shared with them.
+    pub fn shared(&self) -> Shared {
+        self.shared
+    }
+
+    /// Waits until all of them run. PostgreSQL's own error if one cannot be started any more.
+    pub fn wait_to_attach(&self) {
+        // SAFETY: the context is there until the workers have finished.
+        unsafe { pg_sys::WaitForParallelWorkersToAttach(self.context) }
+    }
+
+    /// The next message of a worker, waited for. None if it has ended; if by an error, that is raised.
+    pub fn receive(&self, worker: usize) -> Option<Vec<u8>> {
+        let message = self.up[worker].receive();
+        if message.is_none() {
+            // SAFETY: as above; raises what the workers have reported.
+            unsafe { pg_sys::WaitForParallelWorkersToFinish(self.context) }
+        }
+        message
+    }
+
+    /// Sends a worker a message. False if it has ended; if by an error, that is raised.
+    pub fn send(&self, worker: usize, message: &[u8]) -> bool {
+        let sent = self.down[worker].send(message);
+        if !sent {
+            // SAFETY: as above.
+            unsafe { pg_sys::WaitForParallelWorkersToFinish(self.context) }
+        }
+        sent
+    }
+
+    /// Waits until all workers have ended, for which their queues are closed, and books what they have read on this
+    /// process. An error of theirs is raised.
+    pub fn finish(self) {
+        // SAFETY: the documented sequence; the usage was written by workers that have ended.
+        unsafe {
+            for queue in self.up.iter().chain(&self.down) {
+                queue.detach();
+            }
+            pg_sys::WaitForParallelWorkersToFinish(self.context);
+            let toc = (*self.context).toc;
+            let buffers = pg_sys::shm_toc_lookup(toc, key::BUFFERS, false).cast::<pg_sys::BufferUsage>();
+            let wal = pg_sys::shm_toc_lookup(toc, key::WAL, false).cast::<pg_sys::WalUsage>();
+            for worker in 0..self.count() {
+                pg_sys::InstrAccumParallelQuery(buffers.add(worker), wal.add(worker));
+            }
+            self.destroy();
+        }
+    }
+
+    /// Frees everything; workers that still run are stopped.
+    unsafe fn destroy(self) {
+        // SAFETY: the context was created in launch. It knows its segment, which is the owner's: the context goes first, or
+        // it would detach what the owner has detached. The owner then has what an ERROR has kept PostgreSQL from finishing.
+        unsafe {
+            pg_sys::DestroyParallelContext(self.context);
+            delete_owner(self.owner);
+            pg_sys::ExitParallelMode();
+        }
+    }
+}
+
+/// What a worker process sees.
+pub struct Worker {
+    toc: *mut pg_sys::shm_toc,
+    up: Queue,
+    down: Queue,
+}
+
+impl Worker {
+    /// Chunk `i` of what the leader has told.
+    pub fn data(&self, i: usize) -> &[u8] {
+        // SAFETY: the leader has put it there, with its size.
+        unsafe {
+            let size = self.size(i);
+            let data = pg_sys::shm_toc_lookup(self.toc, key::DATA + i as u64, false);
+            std::slice::from_raw_parts(data.cast_const().cast(), size)
+        }
+    }
+
+    /// Memory that is shared with leader and other workers; `chunks` is how many chunks of data there are.
+    pub fn shared(&self, chunks: usize) -> Shared {
+        // SAFETY: as above.
+        unsafe {
+            let start = pg_sys::shm_toc_lookup(self.toc, key::SHARED, false).cast();
+            Shared { start, bytes: self.size(chunks) }
+        }
+    }
+
+    unsafe fn size(&self, i: usize) -> usize {
+        // SAFETY: the leader has put as many sizes there as chunks, and one more.
+        unsafe { pg_sys::shm_toc_lookup(self.toc, key::SIZES, false).cast::<u64>().add(i).read_unaligned() as usize }
+    }
+
+    /// The next message of the leader, waited for. None if it wants no more.
+    pub fn receive(&self) -> Option<Vec<u8>> {
+        self.down.receive()
+    }
+
+    /// Sends the leader a message. False if it wants no more.
+    pub fn send(&self, message: &[u8]) -> bool {
+        self.up.send(message)
+    }
+}
+
+/// One end of a queue of messages.
+struct Queue(*mut pg_sys::shm_mq_handle);
+
+impl Queue {
+    unsafe fn attach(
+        queue: *mut pg_sys::shm_mq,
+        segment: *mut pg_sys::dsm_segment,
+        other: *mut pg_sys::BackgroundWorkerHandle,
+    ) -> Queue {
+        // SAFETY: the queue is in the segment; the handle lives as long as the parallel context.
+        unsafe {
+            let caller = pg_sys::MemoryContextSwitchTo(pg_sys::TopTransactionContext);
+            let handle = pg_sys::shm_mq_attach(queue, segment, other);
+            pg_sys::MemoryContextSwitchTo(caller);
+            Queue(handle)
+        }
+    }
+
+    /// The next message; None if the other end is closed. Takes interrupts.
+    fn receive(&self) -> Option<Vec<u8>> {
+        let (mut size, mut data): (usize, *mut c_void) = (0, null_mut());
+        // SAFETY: the data is valid until the next call.
+        unsafe {
+            match pg_sys::shm_mq_receive(self.0, &mut size, &mut data, false) {
+                pg_sys::shm_mq_result::SHM_MQ_SUCCESS => {
+                    Some(std::slice::from_raw_parts(data.cast_const().cast::<u8>(), size).to_vec())
+                }
+                _ => None,
+            }
+        }
+    }
+
+    /// False if the other end is closed. Takes interrupts.
+    fn send(&self, message: &[u8]) -> bool {
+        // SAFETY: the message is copied.
+        let result = unsafe { pg_sys::shm_mq_send(self.0, message.len(), message.as_ptr().cast(), false, true) };
+        result == pg_sys::shm_mq_result::SHM_MQ_SUCCESS
+    }
+
+    fn detach(&self) {
+        // SAFETY: attached in attach, detached once.
+        unsafe { pg_sys::shm_mq_detach(self.0) }
+    }
+}
+
+/// Where every worker process begins.
+///
+/// # Safety
+/// Called by PostgreSQL only, in a parallel worker.
+#[unsafe(no_mangle)]
+#[pg_guard]
+pub unsafe extern "C-unwind" fn corgipile_worker_main(segment: *mut pg_sys::dsm_segment, toc: *mut pg_sys::shm_toc) {
+    // SAFETY: the leader has filled the segment; a process has one end of each of its queues.
+    unsafe {
+        let number = pg_sys::ParallelWorkerNumber as usize;
+        let up = pg_sys::shm_toc_lookup(toc, key::UP + number as u64, false).cast();
+        let down = pg_sys::shm_toc_lookup(toc, key::DOWN + number as u64, false).cast();
+        pg_sys::shm_mq_set_sender(up, pg_sys::MyProc);
+        pg_sys::shm_mq_set_receiver(down, pg_sys::MyProc);
+        let worker =
+            Worker { toc, up: Queue::attach(up, segment, null_mut()), down: Queue::attach(down, segment, null_mut()) };
+        let name = CStr::from_ptr(pg_sys::shm_toc_lookup(toc, key::KIND, false).cast());
+        let Some(kind) = KINDS.get().iter().find(|kind| kind.name == name) else {
+            error!("another version of corgipile is installed than the leader runs");
+        };
+        pg_sys::InstrStartParallelQuery();
+        (kind.main)(worker).or_raise();
+        let buffers = pg_sys::shm_toc_lookup(toc, key::BUFFERS, false).cast::<pg_sys::BufferUsage>();
+        let wal = pg_sys::shm_toc_lookup(toc, key::WAL, false).cast::<pg_sys::WalUsage>();
+        pg_sys::InstrEndParallelQuery(buffers.add(number), wal.add(number));
+    }
+}
+
+/// Shows in pg_stat_activity, and in the log if something fails, what a worker process is doing.
+pub fn report_activity(query: &CStr) {
+    // SAFETY: the text is kept as long as the process lives, which is but one query long.
+    unsafe {
+        pg_sys::debug_query_string = pg_sys::MemoryContextStrdup(pg_sys::TopMemoryContext, query.as_ptr());
+        pg_sys::pgstat_report_activity(pg_sys::BackendState::STATE_RUNNING, pg_sys::debug_query_string);
+    }
+}

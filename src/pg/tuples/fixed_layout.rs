@@ -1,0 +1,174 @@
+//! Rows of a value and an array that all have their columns in the same places, copied by the run.
+//!
+//! What is the same in every such row (how many attributes, the array's header) is compared as a whole, and what
+//! follows from it (where the columns are, that the array has no NULLs) is not looked up again. A row that differs in any way
+//! ends the run and is left to [`Layout`](super::row::Layout) and [`ArrayReader`](crate::pg::values::array::ArrayReader).
+
+use pgrx::pg_sys;
+
+/// Where rows of one shape have a value of fixed length and an array of `real`s of known length.
+#[derive(Debug, Clone, Copy)]
+pub struct Uniform {
+    /// attributes that a row must have
+    pub(in crate::pg) attributes: usize,
+    /// the value: its offset in the row's data, and its bytes
+    pub(in crate::pg) value: (usize, i16),
+    /// the byte where the array may begin, and what it must be: the header's first, or 0 for padding
+    pub(in crate::pg) start: (usize, u8),
+    /// offset of the array behind its length word, the word and the bits of it that belong to the array
+    pub(in crate::pg) body: usize,
+    pub(in crate::pg) word: (u32, u32),
+    /// the array's own header, and how many elements it has
+    pub(in crate::pg) header: [u32; 4],
+    pub(in crate::pg) len: usize,
+}
+
+/// Rows that were copied.
+pub struct Run {
+    /// the first of them; one before it, if there is one, is different
+    pub first: usize,
+    /// were all elements finite?
+    pub finite: bool,
+}
+
+/// Where values and arrays go: row `i`'s to `values[i]` and, `stride` floats apart, to `arrays[i * stride..]`.
+pub struct Destination<'a> {
+    pub values: &'a mut [pg_sys::Datum],
+    pub arrays: &'a mut [f32],
+    pub stride: usize,
+}
+
+impl Uniform {
+    /// Copies rows before `end`, from the last to the first, until one is different. `tuple` says where row `i` begins.
+    ///
+    /// # Safety
+    /// Up to `end`, `tuple` gives tuples of the row type that this was made for, that stay where they are.
+    #[inline(always)]
+    pub(in crate::pg) unsafe fn copy(
+        &self,
+        end: usize,
+        tuple: impl Fn(usize) -> *const u8,
+        to: Destination<'_>,
+    ) -> Run {
+        assert!(end <= to.values.len() && end * to.stride <= to.arrays.len() && self.len <= to.stride);
+        // SAFETY: the caller's promise, the assertion, and for the first function the processor's.
+        unsafe {
+            #[cfg(target_arch = "x86_64")]
+            if self.len >= avx2::CHUNK && is_x86_feature_detected!("avx2") {
+                return self.copy_avx2(end, tuple, to);
+            }
+            self.copy_rows(end, tuple, to, |from, to| copy_elements(from, to, self.len))
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    unsafe fn copy_avx2(&self, end: usize, tuple: impl Fn(usize) -> *const u8, to: Destination<'_>) -> Run {
+        // SAFETY: the caller's promise; there is a chunk or more.
+        unsafe { self.copy_rows(end, tuple, to, |from, to| avx2::copy_elements(from, to, self.len)) }
+    }
+
+    #[inline(always)]
+    unsafe fn copy_rows(
+        &self,
+        end: usize,
+        tuple: impl Fn(usize) -> *const u8,
+        to: Destination<'_>,
+        copy_elements: impl Fn(*const f32, *mut f32) -> bool,
+    ) -> Run {
+        let mut finite = true;
+        let mut first = end;
+        while first > 0 {
+            // SAFETY: the row's data is read only once it has turned out to be as long as `self` describes it, and
+            // `copy` has made sure that there is room for every row.
+            unsafe {
+                let Some(data) = self.data(tuple(first - 1)) else { break };
+                first -= 1;
+                let (at, len) = self.value;
+                *to.values.as_mut_ptr().add(first) = super::row::fetch(data.add(at), len);
+                let elements = data.add(self.body + size_of_val(&self.header) + LOWER_BOUND);
+                finite &= copy_elements(elements.cast(), to.arrays.as_mut_ptr().add(first * to.stride));
+            }
+        }
+        Run { first, finite }
+    }
+
+    /// The data of a row, if it is as we know it.
+    #[inline(always)]
+    unsafe fn data(&self, tuple: *const u8) -> Option<*const u8> {
+        let header: pg_sys::HeapTupleHeader = tuple.cast_mut().cast();
+        // SAFETY: a row without NULLs and with enough attributes reaches to the array's first byte; if that is not
+        // padding it is the array, whose header is compared from its beginning.
+        unsafe {
+            let attributes = (*header).t_infomask2 as u32 & pg_sys::HEAP_NATTS_MASK;
+            let has_null = (*header).t_infomask as u32 & pg_sys::HEAP_HASNULL != 0;
+            if has_null || (attributes as usize) < self.attributes {
+                return None;
+            }
+            let data = tuple.add((*header).t_hoff as usize);
+            let (at, byte) = self.start;
+            let (word, bits) = self.word;
+            let body = data.add(self.body);
+            let alike = *data.add(at) == byte
+                && body.sub(4).cast::<u32>().read_unaligned() & bits == word
+                && body.cast::<[u32; 4]>().read_unaligned() == self.header;
+            alike.then_some(data)
+        }
+    }
+}
+
+/// Bytes of a lower bound, between header and elements.
+const LOWER_BOUND: usize = 4;
+
+/// Copies `len` floats, from any address; says whether they are finite.
+///
+/// # Safety
+/// There are `len` floats at `from`, and room for them at `to`.
+#[inline(always)]
+unsafe fn copy_elements(from: *const f32, to: *mut f32, len: usize) -> bool {
+    let mut finite = true;
+    for i in 0..len {
+        // SAFETY: i is below `len`.
+        unsafe {
+            let element = from.add(i).read_unaligned();
+            to.add(i).write(element);
+            finite &= element.is_finite();
+        }
+    }
+    finite
+}
+
+/// The same, eight floats at a time.
+#[cfg(target_arch = "x86_64")]
+mod avx2 {
+    use std::arch::x86_64::*;
+
+    pub const CHUNK: usize = 8;
+
+    /// [`copy_elements`](crate::pg::copy_elements) of a chunk or more; a tail is copied together with floats before it.
+    ///
+    /// # Safety
+    /// As there, and `len` is at least [`CHUNK`].
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub unsafe fn copy_elements(from: *const f32, to: *mut f32, len: usize) -> bool {
+        let last = len - CHUNK;
+        let mut bits = _mm256_setzero_ps();
+        let mut at = 0;
+        loop {
+            // SAFETY: `at` is at most `last`.
+            unsafe {
+                let elements = _mm256_loadu_ps(from.add(at));
+                _mm256_storeu_ps(to.add(at), elements);
+                bits = _mm256_or_ps(bits, _mm256_sub_ps(elements, elements));
+            }
+            if at == last {
+                break;
+            }
+            at = (at + CHUNK).min(last);
+        }
+        // A number less itself is 0, or NaN if it is not finite.
+        let bits = _mm256_castps_si256(bits);
+        _mm256_testz_si256(bits, bits) == 1
+    }
+}

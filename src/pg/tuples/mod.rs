@@ -1,0 +1,12 @@
+//! Rows: read from pages, TOAST and temporary files, kept in buffers, sorted.
+
+pub mod fixed_layout;
+pub mod heap;
+pub mod number_sort;
+pub mod page;
+pub mod row;
+pub mod sorter;
+pub mod spool;
+pub mod temp_file;
+pub mod toast;
+pub mod tuple_buffer;

@@ -1,0 +1,80 @@
+//! Copies of tuples, in a memory context of their own.
+
+use crate::pg::executor::custom_scan::Slot;
+use pgrx::prelude::*;
+
+/// A buffer of minimal tuples.
+pub struct TupleBuffer {
+    context: pg_sys::MemoryContext,
+    tuples: Vec<pg_sys::MinimalTuple>,
+    bytes: usize,
+}
+
+impl TupleBuffer {
+    /// An empty buffer, which goes away with the current memory context.
+    pub fn new() -> TupleBuffer {
+        // SAFETY: a child of the current context.
+        let context = unsafe {
+            pg_sys::AllocSetContextCreateInternal(
+                pg_sys::CurrentMemoryContext,
+                c"CorgiPileTupleShuffle".as_ptr(),
+                pg_sys::ALLOCSET_DEFAULT_MINSIZE as usize,
+                pg_sys::ALLOCSET_DEFAULT_INITSIZE as usize,
+                pg_sys::ALLOCSET_DEFAULT_MAXSIZE as usize,
+            )
+        };
+        TupleBuffer { context, tuples: Vec::new(), bytes: 0 }
+    }
+
+    /// How many tuples there are.
+    pub fn len(&self) -> usize {
+        self.tuples.len()
+    }
+
+    /// The memory that they take, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Copies a row.
+    pub fn push(&mut self, row: Slot) {
+        // SAFETY: the slot holds a row; the copy lives in our context.
+        unsafe {
+            let caller = pg_sys::MemoryContextSwitchTo(self.context);
+            let tuple = pg_sys::ExecCopySlotMinimalTuple(row.0);
+            pg_sys::MemoryContextSwitchTo(caller);
+            self.bytes += (*tuple).t_len as usize + size_of::<pg_sys::MinimalTuple>();
+            self.tuples.push(tuple);
+        }
+    }
+
+    /// Puts tuple `i` into a slot for minimal tuples, which must be cleared before the buffer is.
+    pub fn store(&self, i: usize, slot: Slot) {
+        // SAFETY: the tuple lives until clear().
+        unsafe { pg_sys::ExecStoreMinimalTuple(self.tuples[i], slot.0, false) };
+    }
+
+    /// Moves tuples, one after the other, each from one place to another where it replaces what is there; then removes
+    /// those behind the first `len`. None that goes may be in a slot any more.
+    pub fn fill_holes(&mut self, moves: impl Iterator<Item = (u32, u32)>, len: usize) {
+        if len == 0 {
+            return self.clear();
+        }
+        moves.for_each(|(from, to)| self.tuples.swap(from as usize, to as usize));
+        for tuple in self.tuples.drain(len..) {
+            // SAFETY: push() has made the tuple, and nobody else has it.
+            unsafe {
+                self.bytes -= (*tuple).t_len as usize + size_of::<pg_sys::MinimalTuple>();
+                pg_sys::pfree(tuple.cast());
+            }
+        }
+    }
+
+    /// Removes all tuples.
+    pub fn clear(&mut self) {
+        self.tuples.clear();
+        self.bytes = 0;
+        // SAFETY: the context is ours.
+        unsafe { pg_sys::MemoryContextReset(self.context) };
+    }
+}

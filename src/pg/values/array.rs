@@ -1,0 +1,406 @@
+//! SQL arrays of numbers, copied into slices of floats.
+//!
+//! The usual array (one dimension, no NULLs, not compressed) is read where it lies, whatever its header and its
+//! alignment; everything else is detoasted first. The result is the same.
+
+use super::number::{NumberFault, NumberType, narrow};
+use pgrx::pg_sys;
+
+/// Why an array is no feature vector. Elements count from 1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ArrayFault {
+    /// more or fewer elements than the slice that they were to fill
+    Length(usize),
+    /// more than one dimension
+    Dimensions(usize),
+    Null(usize),
+    Number(usize, NumberFault),
+}
+
+/// Reads arrays of one type.
+#[derive(Debug, Clone, Copy)]
+pub struct ArrayReader {
+    element: NumberType,
+    element_oid: u32,
+}
+
+/// Offset of the dimensions, and of the data of a one-dimensional array without NULLs, in the body.
+const DIMENSIONS: usize = 12;
+pub(in crate::pg) const DATA: usize = 20;
+
+impl ArrayReader {
+    /// A reader for arrays of this type (for a domain, give its base type), if its elements are numbers.
+    pub fn of(array: pg_sys::Oid) -> Option<ArrayReader> {
+        // SAFETY: a lookup in the system cache; InvalidOid if the type is no array.
+        let element_oid = unsafe { pg_sys::get_element_type(array) };
+        // SAFETY: as above.
+        let base =
+            unsafe { if element_oid == pg_sys::Oid::INVALID { element_oid } else { pg_sys::getBaseType(element_oid) } };
+        NumberType::of(base).map(|element| ArrayReader { element, element_oid: element_oid.to_u32() })
+    }
+
+    /// What an array of `len` elements without NULLs begins with, behind its length word, if they are `real`s.
+    pub(in crate::pg) fn header_of_reals(&self, len: usize) -> Option<[u32; 4]> {
+        (self.element == NumberType::Float4).then_some(self.header(len))
+    }
+
+    #[inline(always)]
+    pub(in crate::pg) fn header(&self, len: usize) -> [u32; 4] {
+        [1, 0, self.element_oid, len as u32]
+    }
+
+    /// How many elements the array has.
+    pub fn len(&self, datum: pg_sys::Datum) -> Result<usize, ArrayFault> {
+        // SAFETY: the datum is an array, which has ndim and, unless that is 0, a first dimension.
+        unsafe {
+            with_body(datum, |body| match body.cast::<i32>().read_unaligned() {
+                0 => Ok(0),
+                1 => Ok(body.add(DIMENSIONS).cast::<i32>().read_unaligned() as usize),
+                n => Err(ArrayFault::Dimensions(n as usize)),
+            })
+        }
+    }
+
+    /// Copies the array's elements to `out`, which is as long as the array should be.
+    #[inline(always)]
+    pub fn read(&self, datum: pg_sys::Datum, out: &mut [f32]) -> Result<(), ArrayFault> {
+        // SAFETY: the datum is an array of the reader's type.
+        unsafe {
+            let usual = with_body(datum, |body| self.read_usual(body, out));
+            if usual { Ok(()) } else { self.read_unusual(datum, out) }
+        }
+    }
+
+    /// Copies the elements if the array has one dimension, the right length, no NULLs, and nothing but finite numbers.
+    #[inline(always)]
+    pub(in crate::pg) unsafe fn read_usual(&self, body: *const u8, out: &mut [f32]) -> bool {
+        // SAFETY: the header, once compared, says that there are as many elements as `out` wants.
+        unsafe {
+            let header = body.cast::<[u32; 4]>().read_unaligned();
+            if header != self.header(out.len()) {
+                return false;
+            }
+            let data = body.add(DATA);
+            match self.element {
+                NumberType::Float4 => copy(data, out, |v: f32| v),
+                NumberType::Float8 => copy(data, out, |v: f64| v as f32),
+                NumberType::Int2 => copy(data, out, |v: i16| f32::from(v)),
+                NumberType::Int4 => copy(data, out, |v: i32| v as f32),
+                // through f64, as from a bigint column: rounding twice may differ from rounding once
+                NumberType::Int8 => copy(data, out, |v: i64| v as f64 as f32),
+                NumberType::Bool => copy(data, out, |v: u8| f32::from(v != 0)),
+                NumberType::Numeric => false,
+            }
+        }
+    }
+
+    /// Any array, element by element, to find out what is wrong with it if something is.
+    #[cold]
+    unsafe fn read_unusual(&self, datum: pg_sys::Datum, out: &mut [f32]) -> Result<(), ArrayFault> {
+        // SAFETY: the datum is an array of the reader's type.
+        let numbers = unsafe { elements(datum, |value| self.element.read(value))? };
+        if numbers.len() != out.len() {
+            return Err(ArrayFault::Length(numbers.len()));
+        }
+        for (i, (place, number)) in out.iter_mut().zip(numbers).enumerate() {
+            let number = number.ok_or(ArrayFault::Null(i + 1))?;
+            *place = narrow(number).map_err(|fault| ArrayFault::Number(i + 1, fault))?;
+        }
+        Ok(())
+    }
+
+    /// Appends the array's elements to `out` as doubles, as [`NumberType::read`] does; nothing if there is a fault.
+    ///
+    /// # Errors
+    /// [`ArrayFault::Dimensions`], [`ArrayFault::Null`]
+    pub fn read_doubles(&self, datum: pg_sys::Datum, out: &mut Vec<f64>) -> Result<(), ArrayFault> {
+        // SAFETY: the datum is an array of the reader's type.
+        unsafe {
+            let quick = with_body(datum, |body| {
+                let [dimensions, data, element, len] = body.cast::<[u32; 4]>().read_unaligned();
+                if (dimensions, data, element) != (1, 0, self.element_oid) {
+                    return false;
+                }
+                let data = body.add(DATA);
+                match self.element {
+                    NumberType::Float8 => {
+                        out.extend((0..len as usize).map(|i| data.cast::<f64>().add(i).read_unaligned()));
+                    }
+                    NumberType::Float4 => {
+                        out.extend((0..len as usize).map(|i| f64::from(data.cast::<f32>().add(i).read_unaligned())));
+                    }
+                    _ => return false,
+                }
+                true
+            });
+            if quick {
+                return Ok(());
+            }
+            let before = out.len();
+            for (i, number) in elements(datum, |value| self.element.read(value))?.into_iter().enumerate() {
+                let Some(number) = number else {
+                    out.truncate(before);
+                    return Err(ArrayFault::Null(i + 1));
+                };
+                out.push(number);
+            }
+            Ok(())
+        }
+    }
+
+    /// The type of the elements.
+    pub fn element(&self) -> NumberType {
+        self.element
+    }
+}
+
+/// Reads arrays of any type, element by element.
+#[derive(Debug, Clone, Copy)]
+pub struct AnyArray {
+    element: pg_sys::Oid,
+}
+
+impl AnyArray {
+    /// A reader for arrays of this type (for a domain, give its base type), if it is one.
+    pub fn of(array: pg_sys::Oid) -> Option<AnyArray> {
+        // SAFETY: a lookup in the system cache; InvalidOid if the type is no array.
+        let element = unsafe { pg_sys::get_element_type(array) };
+        (element != pg_sys::Oid::INVALID).then_some(AnyArray { element })
+    }
+
+    /// The type of arrays of such elements, if there is one.
+    pub fn of_elements(element: pg_sys::Oid) -> Option<pg_sys::Oid> {
+        // SAFETY: a lookup in the system cache; InvalidOid if there are no such arrays.
+        let array = unsafe { pg_sys::get_array_type(element) };
+        (array != pg_sys::Oid::INVALID).then_some(array)
+    }
+
+    /// The type of the elements.
+    pub fn element(&self) -> pg_sys::Oid {
+        self.element
+    }
+
+    /// Shows `f` the elements; None for NULL.
+    ///
+    /// # Errors
+    /// [`ArrayFault::Dimensions`]
+    pub fn with_elements<R>(
+        &self,
+        datum: pg_sys::Datum,
+        f: impl FnOnce(&[Option<pg_sys::Datum>]) -> R,
+    ) -> Result<R, ArrayFault> {
+        // SAFETY: the datum is an array of the reader's type.
+        unsafe { with_elements(datum, f) }
+    }
+}
+
+/// An array of values of one type that is made element by element.
+pub struct ArrayMaker {
+    state: *mut pg_sys::ArrayBuildState,
+    element: pg_sys::Oid,
+}
+
+impl ArrayMaker {
+    /// An empty array of such elements.
+    pub fn new(element: pg_sys::Oid) -> ArrayMaker {
+        ArrayMaker { state: std::ptr::null_mut(), element }
+    }
+
+    /// Appends a copy of a value.
+    pub fn push(&mut self, value: pg_sys::Datum) {
+        // SAFETY: the value is of the element's type; the state has a memory context of its own, below the current one.
+        unsafe {
+            let context = pg_sys::CurrentMemoryContext;
+            self.state = pg_sys::accumArrayResult(self.state, value, false, self.element, context);
+        }
+    }
+
+    /// The array, in the current memory context, to be freed by [`free`]; self is empty afterwards.
+    pub fn take(&mut self) -> pg_sys::Datum {
+        // SAFETY: a state that push() has made, whose memory goes with it; or none, for an array without elements.
+        unsafe {
+            let state = std::mem::replace(&mut self.state, std::ptr::null_mut());
+            if state.is_null() {
+                return pg_sys::Datum::from(pg_sys::construct_empty_array(self.element));
+            }
+            pg_sys::makeArrayResult(state, pg_sys::CurrentMemoryContext)
+        }
+    }
+}
+
+/// Frees a value that was allocated by itself.
+pub fn free(datum: pg_sys::Datum) {
+    // SAFETY: the caller has got the value from a function that says so.
+    unsafe { pg_sys::pfree(datum.cast_mut_ptr()) }
+}
+
+/// A two-dimensional array of doubles, row by row.
+pub fn matrix_of_doubles(columns: usize, values: &[f64]) -> pg_sys::Datum {
+    array_of_doubles(&mut [(values.len() / columns.max(1)) as i32, columns as i32], values)
+}
+
+/// An array of doubles.
+pub fn vector_of_doubles(values: &[f64]) -> pg_sys::Datum {
+    array_of_doubles(&mut [values.len() as i32], values)
+}
+
+fn array_of_doubles(sizes: &mut [i32], values: &[f64]) -> pg_sys::Datum {
+    // SAFETY: the array is made of as many elements as its dimensions say; one without elements has no dimensions.
+    unsafe {
+        if values.is_empty() {
+            return pg_sys::Datum::from(pg_sys::construct_empty_array(pg_sys::FLOAT8OID));
+        }
+        let mut datums: Vec<pg_sys::Datum> = values.iter().map(|v| pg_sys::Datum::from(v.to_bits())).collect();
+        let mut bounds = vec![1; sizes.len()];
+        pg_sys::Datum::from(pg_sys::construct_md_array(
+            datums.as_mut_ptr(),
+            std::ptr::null_mut(),
+            sizes.len() as i32,
+            sizes.as_mut_ptr(),
+            bounds.as_mut_ptr(),
+            pg_sys::FLOAT8OID,
+            size_of::<f64>() as i32,
+            true,
+            pg_sys::TYPALIGN_DOUBLE as std::ffi::c_char,
+        ))
+    }
+}
+
+/// A double precision array of one or two dimensions: how many rows and columns, and the elements. One dimension is a column.
+///
+/// # Errors
+/// [`ArrayFault::Dimensions`], [`ArrayFault::Null`]
+pub fn read_matrix(datum: pg_sys::Datum) -> Result<([usize; 2], bool, Vec<f64>), ArrayFault> {
+    // SAFETY: the datum is a float8[]; its dimensions lie behind its header, its elements, without NULLs, behind these.
+    unsafe {
+        let array = pg_sys::pg_detoast_datum(datum.cast_mut_ptr()).cast::<pg_sys::ArrayType>();
+        let dimensions = (*array).ndim as usize;
+        if dimensions > 2 {
+            return Err(ArrayFault::Dimensions(dimensions));
+        }
+        let sizes = std::slice::from_raw_parts(array.add(1).cast::<i32>(), dimensions);
+        let [rows, columns] = match sizes {
+            [] => [0, 1],
+            [rows] => [*rows as usize, 1],
+            [rows, columns, ..] => [*rows as usize, *columns as usize],
+        };
+        let mut values = Vec::with_capacity(rows * columns);
+        let (mut datums, mut nulls, mut n) = (std::ptr::null_mut(), std::ptr::null_mut(), 0);
+        pg_sys::deconstruct_array(
+            array,
+            pg_sys::FLOAT8OID,
+            size_of::<f64>() as i32,
+            true,
+            pg_sys::TYPALIGN_DOUBLE as std::ffi::c_char,
+            &mut datums,
+            &mut nulls,
+            &mut n,
+        );
+        for i in 0..n as usize {
+            if *nulls.add(i) {
+                return Err(ArrayFault::Null(i + 1));
+            }
+            values.push(f64::from_bits((*datums.add(i)).value() as u64));
+        }
+        Ok(([rows, columns], dimensions == 2, values))
+    }
+}
+
+/// The elements of any array of at most one dimension, as `read` reads them; None for NULL.
+pub(in crate::pg) unsafe fn elements<T>(
+    datum: pg_sys::Datum,
+    mut read: impl FnMut(pg_sys::Datum) -> T,
+) -> Result<Vec<Option<T>>, ArrayFault> {
+    // SAFETY: as the caller says.
+    unsafe { with_elements(datum, |elements| elements.iter().map(|element| element.map(&mut read)).collect()) }
+}
+
+/// Shows `f` the elements of any array of at most one dimension, as long as it runs; None for NULL.
+unsafe fn with_elements<R>(
+    datum: pg_sys::Datum,
+    f: impl FnOnce(&[Option<pg_sys::Datum>]) -> R,
+) -> Result<R, ArrayFault> {
+    // SAFETY: the datum is an array; deconstruct_array gives as many elements as it has.
+    unsafe {
+        let array = pg_sys::pg_detoast_datum_copy(datum.cast_mut_ptr()).cast::<pg_sys::ArrayType>();
+        if (*array).ndim > 1 {
+            return Err(ArrayFault::Dimensions((*array).ndim as usize));
+        }
+        let (mut len, mut by_value, mut align) = (0, false, 0);
+        pg_sys::get_typlenbyvalalign((*array).elemtype, &mut len, &mut by_value, &mut align);
+        let (mut values, mut nulls, mut n) = (std::ptr::null_mut(), std::ptr::null_mut(), 0);
+        pg_sys::deconstruct_array(
+            array,
+            (*array).elemtype,
+            len as i32,
+            by_value,
+            align,
+            &mut values,
+            &mut nulls,
+            &mut n,
+        );
+        let element = |i| (!*nulls.add(i)).then_some(*values.add(i));
+        let elements: Vec<_> = (0..n as usize).map(element).collect();
+        let result = f(&elements);
+        if !values.is_null() {
+            pg_sys::pfree(values.cast());
+            pg_sys::pfree(nulls.cast());
+        }
+        pg_sys::pfree(array.cast());
+        Ok(result)
+    }
+}
+
+/// Shows `f` the array behind its length word, detoasted if need be.
+#[inline(always)]
+pub(in crate::pg) unsafe fn with_body<R>(datum: pg_sys::Datum, f: impl FnOnce(*const u8) -> R) -> R {
+    let at: *mut u8 = datum.cast_mut_ptr();
+    // SAFETY: a varlena begins with a header that tells its kind (little-endian, varatt.h).
+    unsafe {
+        match *at {
+            b if b & 3 == 0 => f(at.add(4)),
+            b if b & 1 == 1 && b != 1 => f(at.add(1)),
+            _ => {
+                crate::pg::tuples::toast::count(1);
+                let copy = pg_sys::pg_detoast_datum_copy(at.cast());
+                let result = f(copy.cast::<u8>().add(4));
+                pg_sys::pfree(copy.cast());
+                result
+            }
+        }
+    }
+}
+
+/// Copies and converts as many elements as `out` has. False if one of the results is not finite.
+#[inline(always)]
+unsafe fn copy<T: Copy>(data: *const u8, out: &mut [f32], convert: impl Fn(T) -> f32) -> bool {
+    // SAFETY: the array has as many elements as `out`; the processor has what the first function is compiled for.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") {
+            return copy_avx2(data, out, convert);
+        }
+        copy_each(data, out, convert)
+    }
+}
+
+/// The same, compiled for processors with AVX2.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn copy_avx2<T: Copy>(data: *const u8, out: &mut [f32], convert: impl Fn(T) -> f32) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { copy_each(data, out, convert) }
+}
+
+#[inline(always)]
+#[expect(clippy::eq_op, reason = "not zero if the number is not finite")]
+unsafe fn copy_each<T: Copy>(data: *const u8, out: &mut [f32], convert: impl Fn(T) -> f32) -> bool {
+    // A number less itself is 0, or NaN if it is not finite: sign and mantissa of a NaN do not matter here.
+    let mut bits = 0;
+    for (i, place) in out.iter_mut().enumerate() {
+        // SAFETY: the array has as many elements as `out`.
+        *place = convert(unsafe { data.cast::<T>().add(i).read_unaligned() });
+        bits |= (*place - *place).to_bits();
+    }
+    bits == 0
+}

@@ -1,0 +1,140 @@
+//! Values of type jsonb as text, which is parsed here and not by pgrx: it panics at a number that JSON has and Rust has not.
+
+use super::varlena::Value;
+use crate::errors::{ArgumentError, Result};
+use crate::pg::catalog::relation::existing_base_type;
+use crate::pg::require_utf8;
+use pgrx::prelude::*;
+use pgrx::{AnyElement, PgTryBuilder};
+use std::ffi::{CStr, CString};
+
+/// A value of type jsonb as it was passed: plain, compressed, or a pointer to where it is stored.
+#[derive(Clone, Copy)]
+pub struct Jsonb(pg_sys::Datum);
+
+/// What a value is recognized by.
+#[derive(Clone, Copy)]
+pub struct Identity<'a> {
+    /// as they were passed
+    pub bytes: &'a [u8],
+    /// they only say where it is stored
+    pub stored: bool,
+}
+
+impl Jsonb {
+    /// An argument of a function whose declaration says jsonb.
+    pub fn of(argument: &AnyElement) -> Jsonb {
+        Jsonb(argument.datum())
+    }
+
+    /// What tells it apart from other values. None for the rare ones that are neither here nor in a TOAST table.
+    pub fn identity(&self) -> Option<Identity<'_>> {
+        let at = self.0.cast_mut_ptr::<pg_sys::varlena>();
+        // SAFETY: a varlena, which lives as long as the call, has as many bytes as its header says.
+        unsafe {
+            let stored = pgrx::varatt_is_1b_e(at);
+            if stored && u32::from(pgrx::vartag_1b_e(at)) != pg_sys::vartag_external::VARTAG_ONDISK {
+                return None;
+            }
+            let bytes = std::slice::from_raw_parts(at.cast::<u8>(), pgrx::varsize_any(at));
+            Some(Identity { bytes, stored })
+        }
+    }
+
+    /// Shows `f` the value as text.
+    ///
+    /// # Errors
+    /// [`ArgumentError::Encoding`], and those of `f`.
+    pub fn with_text<R>(&self, f: impl FnOnce(&str) -> Result<R>) -> Result<R> {
+        require_utf8()?;
+        // SAFETY: jsonb_out gives a C string of its own for any jsonb.
+        unsafe {
+            let text = pg_sys::OidOutputFunctionCall(pg_sys::Oid::from(pg_sys::F_JSONB_OUT), self.0);
+            let result = CStr::from_ptr(text).to_str().map_err(|_| ArgumentError::Encoding.into()).and_then(f);
+            pg_sys::pfree(text.cast());
+            result
+        }
+    }
+}
+
+/// Why a value of type jsonb cannot be read although PostgreSQL can.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unreadable {
+    TooDeep,
+    /// JSON has numbers beyond double precision
+    OutOfRange,
+}
+
+impl Unreadable {
+    /// Levels of objects and arrays that the parser enters.
+    pub const LEVELS: usize = 127;
+
+    /// What a parser of JSON that PostgreSQL has written complains of, if it is not that the value has another type.
+    pub fn of(error: &serde_json::Error) -> Option<Unreadable> {
+        // it tells its limits apart only in words
+        let words = error.to_string();
+        if words.starts_with("recursion limit exceeded") {
+            Some(Unreadable::TooDeep)
+        } else if words.starts_with("number out of range") {
+            Some(Unreadable::OutOfRange)
+        } else {
+            None
+        }
+    }
+
+    /// What is wrong with one value.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Unreadable::TooDeep => "is nested too deeply",
+            Unreadable::OutOfRange => "has a number that is out of range for type double precision",
+        }
+    }
+
+    /// The same of what is named in the plural.
+    pub fn reason_of_several(self) -> &'static str {
+        match self {
+            Unreadable::TooDeep => "are nested too deeply",
+            Unreadable::OutOfRange => "have a number that is out of range for type double precision",
+        }
+    }
+}
+
+/// Reads a value of type jsonb.
+///
+/// # Errors
+/// Why it cannot be read.
+pub fn read(value: pg_sys::Datum) -> std::result::Result<serde_json::Value, Unreadable> {
+    // SAFETY: jsonb_out gives a C string of its own for any jsonb.
+    unsafe {
+        let text = pg_sys::OidOutputFunctionCall(pg_sys::Oid::from(pg_sys::F_JSONB_OUT), value);
+        let result = serde_json::from_str(&CStr::from_ptr(text).to_string_lossy());
+        pg_sys::pfree(text.cast());
+        result.map_err(|error| Unreadable::of(&error).unwrap_or(Unreadable::OutOfRange))
+    }
+}
+
+/// The value that a JSON text stands for.
+///
+/// # Errors
+/// PostgreSQL's own if it does not fit jsonb.
+pub fn from_text(text: String) -> Value {
+    let text = CString::new(text).unwrap_or_default(); // JSON has no bytes 0
+    // SAFETY: jsonb_in takes any C string.
+    unsafe {
+        let function = pg_sys::Oid::from(pg_sys::F_JSONB_IN);
+        Value(pg_sys::OidInputFunctionCall(function, text.as_ptr().cast_mut(), pg_sys::JSONBOID, -1))
+    }
+}
+
+/// The type with this name, as SQL writes it; None if there is none.
+pub fn type_named(name: &str) -> Option<pg_sys::Oid> {
+    let name = name.into_datum()?;
+    // SAFETY: a function of one text, which gives a regtype or NULL.
+    let find = || unsafe {
+        pgrx::direct_function_call::<pg_sys::Oid>(pg_sys::to_regtype, &[Some(name)])
+            .filter(|oid| existing_base_type(*oid).is_some())
+    };
+    // Caught to be raised anew, in our own words: the statement ends either way. PostgreSQL 15 takes a name that cannot be
+    // one for an error.
+    PgTryBuilder::new(find).catch_when(PgSqlErrorCode::ERRCODE_SYNTAX_ERROR, |_| None).execute()
+}
