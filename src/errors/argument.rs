@@ -43,6 +43,10 @@ impl Report for ArgumentError {
             ArgumentError::Unknown { what, known, .. } => Some(format!("Known {what} are: {known}.")),
             ArgumentError::InvalidArgument { hint, .. } => hint.clone(),
             ArgumentError::NotARowType => fixed("Call it as SELECT * FROM corgipile_shuffle(NULL::my_table)."),
+            ArgumentError::NullArgument(_) => fixed("Give a value that is not NULL."),
+            ArgumentError::OptionsNotAnObject => {
+                fixed("Write them as '{\"key\": value, ...}'; corgipile_options() lists the keys.")
+            }
             _ => None,
         }
     }

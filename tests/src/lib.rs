@@ -30,7 +30,7 @@ pub use database::Database;
 pub use documents::Document;
 pub use extension::hooked;
 pub use failing_memory::{FailingMemory, Fails, Whose};
-pub use failure::Failure;
+pub use failure::{Failure, is_like};
 pub use fixtures::{clustered, shuffled_copy, small};
 pub use library::{backend_tests, has_backend_tests, library};
 pub use oracle::{Loss, Oracle, assert_close};
