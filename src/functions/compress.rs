@@ -15,7 +15,7 @@ use crate::pg::values::varlena::{Bytes, Value};
 use crate::pg::{check_for_interrupts, require_utf8};
 use pgrx::prelude::*;
 use serde_json::{Map, Value as Json, json};
-use shuffle::{BufferSize, Strategy};
+use shuffle::BufferSize;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use toc::Encoding;
@@ -60,8 +60,10 @@ impl Request {
         let size = |text: &str| Some(text.to_owned());
         let shuffling =
             Shuffling::parse(arguments.get(places.order), arguments.get(places.seed), size("auto"), size("auto"));
-        if let Ok(Shuffling { strategy: Strategy::Mrs, .. }) = shuffling {
-            let reason = "mrs gives some rows twice and others never".to_owned();
+        if let Ok(Shuffling { strategy, .. }) = shuffling
+            && !strategy.permutes()
+        {
+            let reason = format!("{strategy} gives some rows twice and others never");
             return Err(ArgumentError::InvalidArgument { argument: "order", reason, hint: None }.into());
         }
         let index_base = within("index_base", arguments.get(places.seed + 1), 0..=1)?;

@@ -84,7 +84,7 @@ impl BlockShuffle {
         let strategy = self.shuffling.strategy;
         let mut pages = match self.pages.take() {
             pages if strategy.sorts() => {
-                let keys = SortKeys::of(strategy, self.shuffling.seed, self.epoch);
+                let keys = SortKeys::for_epoch(strategy, self.shuffling.seed, self.epoch);
                 self.copies.for_epoch(node, pages, keys)
             }
             Some(pages) => {

@@ -12,7 +12,7 @@ use crate::pg::tuples::row::Row;
 use crate::pg::values::distinct::Distinct;
 use crate::pg::values::number::NumberType;
 use pgrx::pg_sys;
-use shuffle::{SortKeys, Strategy};
+use shuffle::SortKeys;
 
 /// The bit of a tag that says that the tuple is held out for validation.
 pub const HELD_OUT: u32 = 1 << 31;
@@ -204,7 +204,7 @@ impl Drawn {
     fn new(by_block: bool, fraction: f64, seed: i64) -> Drawn {
         // other draws than those of a full shuffle by the same seed
         const SALT: i64 = i64::from_le_bytes(*b"held out");
-        let keys = SortKeys::of(Strategy::ShuffleOnce, seed ^ SALT, 0).expect("a strategy that sorts by keys");
+        let keys = SortKeys::once(seed ^ SALT);
         Drawn { by_block, fraction, keys }
     }
 

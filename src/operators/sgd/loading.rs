@@ -12,7 +12,6 @@ use crate::operators::tuple_shuffle::TupleShuffle;
 use crate::pg;
 use crate::pg::process::parallel::{Unavailable, unavailable};
 use crate::pg::process::progress;
-use shuffle::Strategy;
 use std::time::Duration;
 
 /// Argument `loader`.
@@ -78,12 +77,16 @@ impl Loading {
     /// What is known before anything is read.
     pub fn new(request: &Request, buffers: &Buffers, job: LoadRequest) -> Loading {
         let loader = request.loader;
-        let unfit = match request.shuffling.strategy {
-            _ if request.workers > 1 => Some("each of several processes loads its own"),
-            _ if !request.parts.is_empty() => Some("the rows fall into groups or a validation part"),
-            _ if buffers.decoder.has_mini_batches() => Some("the rows are compressed"),
-            Strategy::SlidingWindow | Strategy::Mrs => Some("the strategy keeps tuples in the buffer"),
-            _ => None,
+        let unfit = if request.workers > 1 {
+            Some("each of several processes loads its own")
+        } else if !request.parts.is_empty() {
+            Some("the rows fall into groups or a validation part")
+        } else if buffers.decoder.has_mini_batches() {
+            Some("the rows are compressed")
+        } else if request.shuffling.strategy.keeps_tuples() {
+            Some("the strategy keeps tuples in the buffer")
+        } else {
+            None
         };
         let unfit = unfit.map(Unavailable::Borrowed);
         let refused = match loader {

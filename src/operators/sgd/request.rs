@@ -11,7 +11,7 @@ use crate::pg::call::arguments::Arguments;
 use crate::pg::require_utf8;
 use serde_json::{Map, Value, json};
 use sgd::ModelKind;
-use shuffle::{Geometry, MAX_PROCESSES, Strategy};
+use shuffle::{Geometry, MAX_PROCESSES};
 
 /// Epochs that a training may take. Each leaves a row to be kept, whatever it cost.
 pub const MAX_EPOCHS: i32 = 1_000_000;
@@ -254,7 +254,7 @@ impl TrainArguments {
         if kind == ModelKind::Mlp {
             models::check_can_store_networks()?;
         }
-        if workers > 1 && shuffling.strategy != Strategy::CorgiPile {
+        if workers > 1 && !shuffling.strategy.supports_workers() {
             return Err(TrainingError::NotByWorkers(shuffling.strategy.name()).into());
         }
         let together = [
@@ -270,14 +270,16 @@ impl TrainArguments {
         }
         let hold_out = options.validation.as_ref().map(|validation| validation.hold_out(shuffling.seed));
         let parts = PartSpec { group: self.group_by, hold_out };
-        if !parts.is_empty() && matches!(shuffling.strategy, Strategy::SlidingWindow | Strategy::Mrs) {
+        if !parts.is_empty() && !shuffling.strategy.supports_groups() {
             return Err(TrainingError::NotInGroups(shuffling.strategy.name()).into());
         }
         if matches!(options.validation, Some(Validation::Fraction { by: By::Block, .. }))
-            && shuffling.strategy == Strategy::EpochShuffle
+            && shuffling.strategy.sorts_each_epoch()
         {
-            let reason = "must be \"row\" with shuffle strategy epoch_shuffle, whose blocks are others in each epoch";
-            return Err(ArgumentError::InvalidOption { key: "validation_by".into(), reason: reason.into() }.into());
+            let strategy = shuffling.strategy;
+            let reason =
+                format!("must be \"row\" with shuffle strategy {strategy}, whose blocks are others in each epoch");
+            return Err(ArgumentError::InvalidOption { key: "validation_by".into(), reason }.into());
         }
         if parts.group.is_some() || points[0].says.is_some() {
             check_prefix(self.name.as_deref())?;

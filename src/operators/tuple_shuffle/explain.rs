@@ -3,7 +3,6 @@
 use super::{TupleShuffle, blocks};
 use crate::pg::executor::custom_scan::Node;
 use crate::pg::executor::explain::Explain;
-use shuffle::Strategy;
 
 pub fn explain(scan: &mut TupleShuffle, node: Node, explain: Explain) {
     let geometry = blocks(node).with(|blocks, below| blocks.planned_geometry(below));
@@ -20,10 +19,8 @@ pub fn explain(scan: &mut TupleShuffle, node: Node, explain: Explain) {
         explain.integer(c"Buffer Bytes", (rows * share * f64::from(width)).min(memory) as i64);
     }
     let capacity = scan.mixer.capacity() as i64;
-    match scan.shuffling.strategy {
-        Strategy::SlidingWindow if capacity > 0 => explain.integer(c"Window Tuples", capacity),
-        Strategy::Mrs if capacity > 0 => explain.integer(c"Reservoir Tuples", capacity),
-        _ => {}
+    if let Some(label) = scan.shuffling.strategy.capacity_label().filter(|_| capacity > 0) {
+        explain.integer(label, capacity);
     }
     match &scan.loader {
         Some((place, Some(why))) if explain.is_text() => explain.text(c"Loader", &format!("{place} ({why})")),
