@@ -130,7 +130,11 @@ fn temporary_tables_of_others_are_not_measured() {
     other.run("CREATE TEMP TABLE secret AS SELECT i AS id FROM generate_series(1, 10000) i");
     let schema = other.line("SELECT pg_my_temp_schema()::regnamespace");
     let failure = db.fails_with(&format!("SELECT * FROM corgipile_io_profile('{schema}.secret')"), "0A000");
-    failure.is("0A000", "\"secret\" is a temporary table of another session", "");
+    failure.is(
+        "0A000",
+        "\"secret\" is a temporary table of another session",
+        "Only the session that made it can read it.",
+    );
 }
 
 #[test]
@@ -189,7 +193,7 @@ fn a_temporary_file_that_cannot_be_written_is_an_error() {
     db.rejects(train, "53100").is(
         "53100",
         "could not write to temporary file: No space left on device (os error 28)",
-        "",
+        "Temporary files lie in the tablespaces of temp_tablespaces; look whether there is room.",
     );
 }
 
