@@ -5,6 +5,7 @@
 
 use super::columns::{FIRST_FEATURE, column, column_type, is_category};
 use crate::errors::{Result, RowAt, RowFault};
+use crate::limits::{MAX_GROUP_BYTES, MAX_GROUPS};
 use crate::options::rows::{HoldOut, RowGroupSpec};
 use crate::pg::catalog::relation::base_type;
 use crate::pg::executor::query::Column;
@@ -16,12 +17,6 @@ use shuffle::SortKeys;
 
 /// The bit of a tag that says that the tuple is held out for validation.
 pub const HELD_OUT: u32 = 1 << 31;
-
-/// Models in one call, however small they are.
-const MAX_GROUPS: usize = 10_000;
-
-/// A group's name longer than this fits no model's name.
-const MAX_GROUP_BYTES: usize = 512;
 
 /// The parts of rows that are being decoded.
 pub struct RowGroups {
