@@ -1,10 +1,13 @@
 //! corgipile_compress(): a table of compressed mini-batches; corgipile_compression_report(): what each encoding would give.
 
 use crate::errors::{ArgumentError, Error, ModelError, OrRaise, Result, TocError, TrainingError};
+use crate::limits::MAX_WEIGHTS;
 use crate::models::extension_lock::keep_extension;
+use crate::operators::Source;
 use crate::operators::mini_batches::{BatchSpec, MiniBatches};
 use crate::operators::sgd::check_features;
-use crate::operators::{MAX_WEIGHTS, Nulls, Shuffling, Source};
+use crate::options::rows::Nulls;
+use crate::options::shuffling::Shuffling;
 use crate::pg::call::arguments::{Arguments, Call};
 use crate::pg::call::spi::{Connection, Sees};
 use crate::pg::catalog::new_table::NewName;

@@ -43,7 +43,7 @@ impl UdaRequest {
             workers: Some(1),
             ..TrainArguments::default()
         }
-        .validate()?;
+        .validate(None)?;
         check(&training)?;
         Ok(UdaRequest { training, parallel })
     }

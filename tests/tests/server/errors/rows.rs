@@ -153,9 +153,9 @@ pub const CASES: &[Case] = &[
     ),
     Case(
         "RowFault::ThirdClass",
-        "SELECT corgipile_train('SELECT id AS label, a FROM t', shuffle => 'no_shuffle')",
+        "SELECT corgipile_train('SELECT i AS label, i AS a FROM generate_series(1, 9) i', features => '{a}', shuffle => 'no_shuffle')",
         "22000",
-        r#"label column "label" has more than two values (1, 2, 3): the third was found in row (0,3)"#,
+        r#"label column "label" has more than two values (...): the third was found in row ..."#,
         "Models logistic and svm tell exactly two classes apart; use model softmax or mlp, or a query as source that makes two of them.",
     ),
     Case(
@@ -330,7 +330,7 @@ pub const CASES: &[Case] = &[
         "DecoderError::Row",
         "SELECT corgipile_train('halves', shuffle => 'no_shuffle')",
         "22003",
-        "feature a is NaN in row (0,1) of upper_half",
+        "feature a is NaN in row (0,27) of upper_half",
         "Leave such rows out with a query as source, or correct them.",
     ),
 ];
@@ -339,7 +339,7 @@ const SETUP: &[&str] = &[
     "CREATE TABLE halves (id int, label int, a real) PARTITION BY RANGE (id);
      CREATE TABLE lower_half PARTITION OF halves FOR VALUES FROM (1) TO (51);
      CREATE TABLE upper_half PARTITION OF halves FOR VALUES FROM (51) TO (101);
-     INSERT INTO halves SELECT id, label, CASE WHEN id <= 50 THEN a ELSE 'NaN' END FROM t ORDER BY id",
+     INSERT INTO halves SELECT id, label, CASE WHEN id <> 77 THEN a ELSE 'NaN' END FROM t ORDER BY id",
     "CREATE TABLE sparse AS SELECT i % 2 AS label, ARRAY[1, 2 + i % 3] AS k, ARRAY[1, i]::real[] AS v, i % 2 AS answer FROM generate_series(1, 9) i",
     "CREATE TABLE words AS SELECT id, label, a, CASE WHEN id % 3 = 0 THEN 'low' ELSE 'high' END AS level FROM t",
     "CREATE SEQUENCE calls",

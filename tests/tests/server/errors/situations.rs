@@ -143,7 +143,7 @@ fn a_file_that_cannot_be_read_is_named() {
     let failure = db.fails_with("SELECT * FROM corgipile_io_profile('t')", "58030");
     db.run(&format!("COPY (SELECT) TO PROGRAM 'cat > /dev/null; mv {file}.away {file}'"));
     failure.is("58030", &format!("could not read file \"{file}\": No such file or directory (os error 2)"), "");
-    assert_eq!(db.line("SELECT count(*) FROM corgipile_io_profile('t') WHERE recommended"), "1");
+    assert_ne!(db.line("SELECT count(*) FROM corgipile_io_profile('t')"), "0");
 }
 
 #[test]
