@@ -8,10 +8,12 @@ use pgrx::prelude::*;
 
 #[cfg(feature = "pg_test")]
 mod backend_tests;
-mod error;
+mod errors;
 mod functions;
+mod limits;
 mod models;
 mod operators;
+mod options;
 mod pg;
 mod settings;
 

@@ -15,14 +15,14 @@ pub mod shared;
 mod stored_training;
 pub mod table;
 
-use crate::error::{Error, Result};
+use crate::errors::{Error, ModelError, Result, TrainingError};
 use crate::models::extension_lock::keep_extension;
 use crate::pg::values::jsonb::Jsonb;
 pub use document::write as export;
 pub use features::{Categories, ColumnKind, FeatureKind};
 pub use inline::given;
 pub use management::{ModelSelector, comment, deploy, drop, grant, rename, revoke};
-pub use model::{GIVEN_ID, Model, Unseen};
+pub use model::Model;
 use names::{Claim, resolve};
 use pgrx::datum::JsonString;
 use pgrx::{JsonB, pg_sys};
@@ -60,26 +60,11 @@ pub struct NewModel<'a> {
     pub training_state: Option<Vec<u8>>,
 }
 
-/// Bytes of a model's name, which has to fit an index.
-pub const MAX_NAME_BYTES: usize = 1024;
-
-/// Is this a name for a model?
-///
-/// # Errors
-/// [`Error::InvalidArgument`]
-pub fn check_name(name: &str) -> Result<()> {
-    if (1..=MAX_NAME_BYTES).contains(&name.len()) {
-        return Ok(());
-    }
-    let reason = format!("its {} bytes are not in 1 to {MAX_NAME_BYTES}", name.len());
-    Err(Error::InvalidArgument { argument: "name", reason, hint: None })
-}
-
 /// Fails if a model with this name could not be stored, before any work is done for it, and keeps the extension from being dropped
 /// until it is. `function` is what was called.
 ///
 /// # Errors
-/// [`Error::ModelExists`] in a database without versions; PostgreSQL's own if the transaction is read-only.
+/// [`ModelError::ModelExists`] in a database without versions; PostgreSQL's own if the transaction is read-only.
 pub fn check_can_store(function: &str, name: Option<&str>) -> Result<()> {
     table::prevent_if_read_only(function);
     keep_extension();
@@ -90,25 +75,25 @@ pub fn check_can_store(function: &str, name: Option<&str>) -> Result<()> {
     let table = ModelTable::open();
     let found = table.find(&Key::Name(name.to_owned()), |_| ());
     table.close();
-    if found.is_some() { Err(Error::ModelExists(name.to_owned())) } else { Ok(()) }
+    if found.is_some() { Err(ModelError::ModelExists(name.to_owned()).into()) } else { Ok(()) }
 }
 
 /// Fails if the database has no place for hidden layers.
 ///
 /// # Errors
-/// [`Error::NoNetworks`]
+/// [`TrainingError::NoNetworks`]
 pub fn check_can_store_networks() -> Result<()> {
     let table = ModelTable::open();
     let has = table.has(c"hidden_layers");
     table.close();
-    if has { Ok(()) } else { Err(Error::NoNetworks) }
+    if has { Ok(()) } else { Err(TrainingError::NoNetworks.into()) }
 }
 
 /// Stores a model as the current user's, as the next version if there are others of this name, and returns its id.
 ///
 /// # Errors
-/// [`Error::VersionConflict`] if a transaction that this one does not see has stored one with this name meanwhile;
-/// [`Error::SequenceBehind`] if the number that the sequence gives is another model's; [`Error::ModelExists`] in a database without versions, [`Error::NoNetworks`] without hidden layers.
+/// [`ModelError::VersionConflict`] if a transaction that this one does not see has stored one with this name meanwhile;
+/// [`ModelError::SequenceBehind`] if the number that the sequence gives is another model's; [`ModelError::ModelExists`] in a database without versions, [`TrainingError::NoNetworks`] without hidden layers.
 pub fn store(new: NewModel) -> Result<i64> {
     if new.linear.network.is_some() {
         check_can_store_networks()?;
@@ -153,9 +138,9 @@ pub fn store(new: NewModel) -> Result<i64> {
         shared::announce(key, Arrays { weights, intercepts, mean: &mean, scale: &scale });
     }
     stored.map(|key| key.model).map_err(|taken| match (taken, name.unwrap_or_default().to_owned()) {
-        (Taken::Name, name) if table::has_versions() => Error::VersionConflict(name),
-        (Taken::Name, name) => Error::ModelExists(name),
-        (Taken::Id, _) => Error::SequenceBehind { table: table::name() },
+        (Taken::Name, name) if table::has_versions() => ModelError::VersionConflict(name).into(),
+        (Taken::Name, name) => ModelError::ModelExists(name).into(),
+        (Taken::Id, _) => ModelError::SequenceBehind { table: table::name() }.into(),
     })
 }
 
@@ -171,7 +156,7 @@ pub fn import(value: Jsonb, name: Option<&str>) -> Result<i64> {
 /// The model with this id, if the current user may use it.
 ///
 /// # Errors
-/// [`Error::NoModelId`], [`Error::ModelPermission`], [`Error::CorruptModel`]
+/// [`ModelError::NoModelId`], [`ModelError::ModelPermission`], [`ModelError::CorruptModel`]
 pub fn by_id(id: i64) -> Result<Rc<Model>> {
     find(Key::Id(id))
 }
@@ -179,7 +164,7 @@ pub fn by_id(id: i64) -> Result<Rc<Model>> {
 /// The model that this name means to the current user ([`names`]): the deployed version, else the latest.
 ///
 /// # Errors
-/// As [`by_id`], with [`Error::NoModelName`], [`Error::AmbiguousModel`] and [`Error::OwnerNeeded`].
+/// As [`by_id`], with [`ModelError::NoModelName`], [`ModelError::AmbiguousModel`] and [`ModelError::OwnerNeeded`].
 pub fn by_name(name: &str) -> Result<Rc<Model>> {
     find(Key::Name(name.to_owned()))
 }
@@ -203,7 +188,7 @@ fn find(key: Key) -> Result<Rc<Model>> {
         let found = id_of(&table, key).and_then(|id| {
             let model = table.find(&Key::Id(id), |row| {
                 if Claim::of(row).is_none() {
-                    return Err(Error::ModelPermission(id));
+                    return Err(ModelError::ModelPermission(id).into());
                 }
                 cache::version(id, row.version(), || load(id, row))
             });
@@ -211,8 +196,10 @@ fn find(key: Key) -> Result<Rc<Model>> {
         });
         table.close();
         match found {
-            Err(Error::NoModelId(_) | Error::NoModelName(_)) if is_stored_later(key) => {
-                Err(Error::LaterModel(not_found(key).to_string()))
+            Err(Error::Model(ModelError::NoModelId(_)) | Error::Model(ModelError::NoModelName(_)))
+                if is_stored_later(key) =>
+            {
+                Err(ModelError::LaterModel(not_found(key).to_string()).into())
             }
             found => found,
         }
@@ -258,8 +245,8 @@ fn load(id: i64, row: &ModelRow) -> Result<Model> {
 
 fn not_found(key: &Key) -> Error {
     match key {
-        Key::Id(id) => Error::NoModelId(*id),
-        Key::Name(name) => Error::NoModelName(name.clone()),
+        Key::Id(id) => ModelError::NoModelId(*id).into(),
+        Key::Name(name) => ModelError::NoModelName(name.clone()).into(),
     }
 }
 

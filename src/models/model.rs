@@ -3,20 +3,20 @@
 
 use super::document::ModelDocument;
 use super::features::FeatureKind;
-use crate::error::{Error, Result};
+use crate::errors::{ModelError, Result};
 use crate::models::shared::{Arrays, Shared};
 use crate::models::table::ModelRow;
+use crate::options::rows::Unseen;
 use crate::pg::catalog::relation::existing_base_type;
 use crate::pg::values::number::NumberType;
 use pgrx::{FromDatum, pg_sys};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sgd::{Activation, Hidden, ModelKind, ModelParameters, Network, Output, ParametersView, Standardizer};
 use std::cell::Cell;
 use std::ffi::CStr;
 
 /// The id of a model that was given as a value.
-pub const GIVEN_ID: i64 = 0;
+pub const INLINE_MODEL_ID: i64 = 0;
 
 /// A trained model, ready to predict.
 pub struct Model {
@@ -49,39 +49,28 @@ enum Numbers {
     Shared(Shared),
 }
 
-/// What to do, in prediction, with a category that training has not met, or an index beyond the model's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Unseen {
-    /// it is an error
-    #[default]
-    Error,
-    /// it counts as 0
-    Zero,
-}
-
 impl Model {
     /// Reads a row of the table.
     ///
     /// # Errors
-    /// [`Error::CorruptModel`]
+    /// [`ModelError::CorruptModel`]
     pub(super) fn read(id: i64, row: &ModelRow) -> Result<Model> {
-        read(id, row).map_err(|what| Error::CorruptModel(id, what))
+        read(id, row).map_err(|what| ModelError::CorruptModel(id, what).into())
     }
 
     /// Reads a row of the table whose numbers are in shared memory.
     ///
     /// # Errors
-    /// [`Error::CorruptModel`]
+    /// [`ModelError::CorruptModel`]
     pub(super) fn read_around(id: i64, row: &ModelRow, shared: Shared) -> Result<Model> {
-        describe(id, row, Numbers::Shared(shared)).map_err(|what| Error::CorruptModel(id, what))
+        describe(id, row, Numbers::Shared(shared)).map_err(|what| ModelError::CorruptModel(id, what).into())
     }
 
     /// A model that was given as a value, and is in no table.
     pub(super) fn of_form(form: ModelDocument) -> Model {
         let classes = form.classes.unwrap_or_default();
         Model {
-            id: GIVEN_ID,
+            id: INLINE_MODEL_ID,
             serial: next_serial(),
             kind: form.kind,
             network: form.linear.network,

@@ -3,9 +3,15 @@
 //! Features are read as doubles: what is compressed is what is there, and not what a learner makes of it.
 
 use super::decoder::column;
+use super::plan::shuffled;
+use super::scan_control::ScanControl;
+use super::source::Source;
 use super::tuple_shuffle::TupleShuffle;
-use super::{Nulls, Shuffling, Source};
-use crate::error::{Error, Result, RowAt, RowFault};
+use crate::errors::{ArgumentError, DecoderError, Result, RowAt, RowFault, SourceError, TocError};
+use crate::limits::MAX_WEIGHTS;
+use crate::options::rows::Nulls;
+use crate::options::shuffling::Shuffling;
+use crate::pg::catalog::relation::place_of;
 use crate::pg::catalog::relation::{base_type, has_places, may_read_places, quote_identifier, row_at, type_name};
 use crate::pg::check_for_interrupts;
 use crate::pg::executor::custom_scan::Flags;
@@ -67,7 +73,7 @@ pub struct MiniBatches {
 const FIRST_EPOCH: u64 = 1;
 
 /// Most dimensions that sparse features may have.
-const MAX_DIMENSIONS: usize = super::MAX_WEIGHTS;
+const MAX_DIMENSIONS: usize = MAX_WEIGHTS;
 
 const FEATURES: &str =
     "Compressed features are one array of numbers, an array of indices and one of values, or columns of numbers.";
@@ -76,7 +82,7 @@ impl MiniBatches {
     /// Plans and starts the read of a source.
     ///
     /// # Errors
-    /// Whatever can be wrong with the source; [`Error::NoFeatures`]
+    /// Whatever can be wrong with the source; [`SourceError::NoFeatures`]
     pub fn open(
         source: &Source,
         spec: &BatchSpec,
@@ -95,13 +101,13 @@ impl MiniBatches {
         {
             Kind::Sparse { indices, values }
         } else if columns.is_empty() {
-            return Err(Error::NoFeatures { hint: FEATURES.into() });
+            return Err(SourceError::NoFeatures { hint: FEATURES.into() }.into());
         } else {
             Kind::Columns(columns.iter().map(|column| number(column)).collect::<Result<Vec<_>>>()?)
         };
         if !matches!(kind, Kind::Sparse { .. }) && spec.dimensions.is_some() {
             let reason = "applies only to sparse features: an array of indices and an array of values".to_owned();
-            return Err(Error::InvalidArgument { argument: "dimensions", reason, hint: None });
+            return Err(ArgumentError::InvalidArgument { argument: "dimensions", reason, hint: None }.into());
         }
         let label = column(source.columns(), spec.label)?.clone();
         let wanted = std::iter::once(spec.label).chain(spec.features.iter().map(String::as_str));
@@ -111,7 +117,7 @@ impl MiniBatches {
             wanted.extend(["tableoid", "ctid"].map(str::to_owned));
         }
         let query = source.read(&wanted.join(", "))?;
-        let query = Running::start(shuffling.plan(query), snapshot, 0, Flags::NONE);
+        let query = Running::start(shuffled(query, shuffling), snapshot, 0, Flags::NONE);
         Ok(MiniBatches {
             query,
             dim: match &kind {
@@ -152,7 +158,7 @@ impl MiniBatches {
         }
         self.dim = Some(dim);
         self.query.rescan();
-        self.query.top::<TupleShuffle>().with(|scan, node| scan.set_epoch(node, FIRST_EPOCH));
+        self.query.top::<TupleShuffle>().with(|scan, node| scan.control(node, &ScanControl::epoch(FIRST_EPOCH)));
         (self.read, self.skipped) = (0, 0);
         Ok(())
     }
@@ -192,7 +198,7 @@ impl MiniBatches {
                 }
                 _ => matrix.push_dense(&self.numbers),
             };
-            pushed.map_err(|error| Error::NotCompressible(error.to_string()))?;
+            pushed.map_err(|error| TocError::NotCompressible(error.to_string()))?;
             taken += 1;
         }
         match &self.rows {
@@ -222,7 +228,11 @@ impl MiniBatches {
                     let place = if self.has_place { row.get(place).zip(row.get(place + 1)) } else { None };
                     let at = place.map_or(RowAt::Read(self.read), |(table, row)| row_at(table, row));
                     let fault = Box::new(fault);
-                    return Err(if fault.is_null() { Error::NullInRow { at, fault } } else { fault.at(at) });
+                    return Err(if fault.is_null() {
+                        DecoderError::NullInRow { place: place_of(at), fault }.into()
+                    } else {
+                        fault.at(place_of(at)).into()
+                    });
                 }
             }
         }
@@ -299,11 +309,14 @@ impl MiniBatches {
 }
 
 fn number(column: &Column) -> Result<NumberType> {
-    NumberType::of(base_type(column.type_oid)).ok_or_else(|| Error::ColumnType {
-        role: "feature",
-        column: column.name.clone(),
-        type_name: type_name(column.type_oid),
-        hint: FEATURES,
+    NumberType::of(base_type(column.type_oid)).ok_or_else(|| {
+        SourceError::ColumnType {
+            role: "feature",
+            column: column.name.clone(),
+            type_name: type_name(column.type_oid),
+            hint: FEATURES,
+        }
+        .into()
     })
 }
 

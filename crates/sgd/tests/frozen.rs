@@ -76,7 +76,8 @@ fn trained(kind: ModelKind) -> u64 {
                     for (batch_size, l1, l2) in [(1, 0.0, 0.0), (1, 0.0, 0.01), (1, 1e-3, 0.0), (8, 1e-4, 1e-3)] {
                         let learning_rate = 0.004;
                         let defaults = Hyperparameters::new(kind);
-                        let hyper = Hyperparameters { learning_rate, schedule, optimizer, batch_size, l1, l2, ..defaults };
+                        let hyper =
+                            Hyperparameters { learning_rate, schedule, optimizer, batch_size, l1, l2, ..defaults };
                         if !network || schedule == Schedule::Constant {
                             train(&mut hash, hyper, &batch);
                         }

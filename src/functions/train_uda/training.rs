@@ -3,12 +3,14 @@
 use super::arguments::UdaRequest;
 use super::copy::Copy;
 use super::sql::{Coding, Features, Reading};
-use crate::error::{Error, Result};
+use crate::errors::{AggregateError, Result, TrainingError};
 use crate::functions::aggregate::{New, StateMut};
 use crate::models::table::has_versions;
 use crate::models::{self, NewModel};
-use crate::operators::sgd::{EpochRow, Request, feature_kind};
-use crate::operators::{self, Buffers, Decoder, Nulls, Shuffling, Source, preparation};
+use crate::operators::sgd::{EpochRow, Request, check_options, feature_kind};
+use crate::operators::{Buffers, Decoder, DecoderSpec, FeatureColumns, Source, preparation};
+use crate::options::rows::Nulls;
+use crate::options::shuffling::Shuffling;
 use crate::pg::call::spi::{Connection, Sees, Settings};
 use crate::pg::executor::custom_scan::Flags;
 use crate::pg::executor::query::Running;
@@ -31,8 +33,8 @@ struct Prepared {
 /// Trains a model, stores it, and gives a row per epoch. `schema` is where the function is.
 ///
 /// # Errors
-/// What can be wrong with the source and its rows; [`Error::NotByAggregate`], [`Error::Diverged`],
-/// [`Error::ModelExists`].
+/// What can be wrong with the source and its rows; [`AggregateError::NotByAggregate`], [`TrainingError::Diverged`],
+/// [`ModelError::ModelExists`].
 pub fn train(request: &UdaRequest, schema: &str) -> Result<Vec<EpochRow>> {
     let training = &request.training;
     models::check_can_store("corgipile_train_uda()", training.name.as_deref())?;
@@ -107,14 +109,14 @@ fn aggregate(schema: &str) -> String {
 /// are asked for. Whatever is wrong with a row comes to light here, with the row's place.
 fn prepare(request: &Request, source: &Source, features: &[String], snapshot: pg_sys::Snapshot) -> Result<Prepared> {
     let start = Instant::now();
-    let spec = request.decoder_spec(features);
+    let spec = DecoderSpec::of_request(request, features);
     let decoder = source.decoder(&spec)?;
     if decoder.has_mini_batches() {
-        return Err(Error::NotByAggregate("a compressed source"));
+        return Err(AggregateError::NotByAggregate("a compressed source").into());
     }
-    request.options.check_features(decoder.features())?;
+    check_options(&request.options, decoder.features())?;
     if decoder.features().categories().is_some() {
-        return Err(Error::NotByAggregate("features of text or enums"));
+        return Err(AggregateError::NotByAggregate("features of text or enums").into());
     }
     let planned = source.plan(&spec, &Shuffling::none())?;
     let mut buffers = Buffers::new(Running::start(planned, snapshot, 0, Flags::NONE), decoder);
@@ -128,8 +130,8 @@ fn prepare(request: &Request, source: &Source, features: &[String], snapshot: pg
 fn reading<'a>(source: &'a Source, request: &Request, features: &[String], decoder: &Decoder) -> Result<Reading<'a>> {
     let columns = features.iter().map(|name| source.column(name)).collect::<Result<Vec<_>>>()?;
     let features = match (decoder.features(), columns.as_slice()) {
-        (operators::Features::Array { .. }, [array]) => Features::Array(array),
-        (operators::Features::Sparse(_), [indices, values]) => Features::Sparse(indices, values),
+        (FeatureColumns::Array { .. }, [array]) => Features::Array(array),
+        (FeatureColumns::Sparse(_), [indices, values]) => Features::Sparse(indices, values),
         _ => Features::Columns(columns),
     };
     Ok(Reading { from: source.from().to_owned(), label: source.column(&request.label)?, features })
@@ -169,7 +171,7 @@ fn first_state(request: &Request, prepared: &Prepared, dim: usize) -> Result<Byt
         hyperparameters: request.first_point().hyperparameters,
         dim,
         outputs: if kind == ModelKind::Softmax { decoder.labels().outputs() } else { 1 },
-        sparse: matches!(decoder.features(), operators::Features::Sparse(_)),
+        sparse: matches!(decoder.features(), FeatureColumns::Sparse(_)),
         index_base: request.options.index_base.unwrap_or(1),
         skip_nulls: request.options.nulls == Nulls::Skip,
         standardizer: decoder.standardizer(),
@@ -201,12 +203,12 @@ impl Epoch {
             progress::begin_epoch(epoch.into(), 0);
             let start = Instant::now();
             let rows = query.run(&[Some(state.datum())], self.sees);
-            let next = rows.bytes(0, 0).ok_or(Error::NoRows("train on"))?;
+            let next = rows.bytes(0, 0).ok_or(TrainingError::NoRows("train on"))?;
             drop(rows);
             std::mem::replace(&mut state, next).free();
             let report = StateMut::of(&mut state)?.report();
             if report.epoch.tuples == 0 {
-                return Err(Error::NoRows("train on"));
+                return Err(TrainingError::NoRows("train on").into());
             }
             progress::tuples(report.epoch.tuples as usize);
             progress::loss(report.epoch.loss);

@@ -1,16 +1,17 @@
 //! The models that learn from the same tuples, side by side: one, or one for each point of a grid, for each group.
 
-use super::data_parallel::learn;
+use super::epoch_row::EpochRow;
 use super::grid::Point;
+use super::learn::learn;
 use super::options::Keep;
 use super::request::Request;
-use super::training::{EpochRow, check_network};
-use super::validation::Judgement;
-use crate::error::{Error, Notice, Result};
-use crate::operators::MAX_WEIGHTS;
+use crate::errors::{Notice, Result, TrainingError};
+use crate::limits::MAX_MODELS;
+use crate::limits::MAX_WEIGHTS;
+use crate::pg;
 use crate::pg::check_for_interrupts;
 use crate::pg::process::progress;
-use sgd::{Losses, ModelParameters, Trainer};
+use sgd::{Hyperparameters, Losses, ModelParameters, Trainer};
 use std::ops::Range;
 use std::time::Duration;
 use tuples::Batch;
@@ -26,11 +27,20 @@ pub struct Learner {
     pub losses: Losses,
     /// the model of the best epoch, if that is to be kept
     best: Option<ModelParameters>,
-    state: State,
+    state: LearnerState,
+}
+
+/// What the held out tuples of its group say of a model.
+#[derive(Debug, Clone, Copy)]
+pub struct Judgement {
+    /// infinite if a decision is beyond `real`
+    pub loss: f64,
+    /// accuracy, or R²
+    pub score: f64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum LearnerState {
     Learning,
     Done,
     Diverged,
@@ -49,9 +59,6 @@ pub struct Learners {
     to_come: usize,
 }
 
-/// Models that can learn side by side, however small they are.
-const MAX_MODELS: usize = 10_000;
-
 /// Epochs of all models of a call: their rows take up to 1 GB until they are stored.
 const MAX_ROWS: usize = (1 << 30) / size_of::<EpochRow>();
 
@@ -61,7 +68,7 @@ const FLOATS_PER_CHUNK: usize = 1 << 16;
 impl Learners {
     /// Those that learn.
     fn learning(&mut self) -> impl Iterator<Item = &mut Learner> {
-        self.all_mut().filter(|learner| learner.state == State::Learning)
+        self.all_mut().filter(|learner| learner.state == LearnerState::Learning)
     }
 
     fn all_mut(&mut self) -> impl Iterator<Item = &mut Learner> {
@@ -70,7 +77,7 @@ impl Learners {
 
     /// Those that are to be stored.
     pub fn into_trained(self) -> impl Iterator<Item = Learner> {
-        self.groups.into_iter().flatten().filter(|learner| learner.state != State::Diverged)
+        self.groups.into_iter().flatten().filter(|learner| learner.state != LearnerState::Diverged)
     }
 
     /// Is there none?
@@ -80,7 +87,7 @@ impl Learners {
 
     /// Has every one of them learned all that it is to learn?
     pub fn are_done(&self) -> bool {
-        self.groups.iter().flatten().all(|learner| learner.state != State::Learning)
+        self.groups.iter().flatten().all(|learner| learner.state != LearnerState::Learning)
     }
 
     /// Takes one.
@@ -98,18 +105,18 @@ impl Learners {
     }
 
     /// Learns from the tuples of a group that stand at these places of the batch's order. `new` makes the trainer of a
-    /// point, in its epoch.
+    /// point, in its epoch, and gives the losses of the epochs before.
     ///
     /// # Errors
-    /// Those of `new`, [`Error::Diverged`], [`Error::OutOfMemory`], [`Error::TooManyModels`],
-    /// [`Error::NetworkTooLarge`]
+    /// Those of `new`, [`TrainingError::Diverged`], [`ResourceError::OutOfMemory`], [`TrainingError::TooManyModels`],
+    /// [`TrainingError::NetworkTooLarge`]
     pub fn learn(
         &mut self,
         request: &Request,
         outputs: usize,
         batch: &Batch,
         (group, places): (usize, Range<usize>),
-        new: impl Fn(&Point) -> Result<Trainer>,
+        new: impl Fn(&Point) -> Result<(Trainer, Losses)>,
     ) -> Result<()> {
         let is_new = self.groups.get(group).is_none_or(Vec::is_empty);
         // before there is any memory for them, and again as sparse rows get longer
@@ -123,7 +130,7 @@ impl Learners {
             check_network(&point.hyperparameters, batch.dim(), outputs)?;
         }
         if models > MAX_MODELS || (models > 1 && weights > MAX_WEIGHTS) {
-            return Err(Error::TooManyModels { models, dim: batch.dim() });
+            return Err(TrainingError::TooManyModels { models, dim: batch.dim() }.into());
         }
         if is_new {
             // what is known to come is refused now, and not after hours
@@ -132,21 +139,20 @@ impl Learners {
             self.to_come = self.to_come.saturating_add(of_group);
             check_history(self.to_come)?;
             for (i, point) in request.points.iter().enumerate() {
-                let mut learner = Learner::new(group, i, new(point)?);
-                if let Some(resume) = &request.resume {
-                    learner.losses = resume.losses;
-                }
-                self.add(learner);
+                let (trainer, losses) = new(point)?;
+                self.add(Learner { losses, ..Learner::new(group, i, trainer) });
                 check_for_interrupts();
             }
         }
         let learners = &mut self.groups[group];
         let tuples = batch.tuples_in(places.clone());
-        for learner in learners.iter_mut().filter(|learner| learner.state == State::Learning) {
+        for learner in learners.iter_mut().filter(|learner| learner.state == LearnerState::Learning) {
             learner.trainer.begin_buffer(tuples, batch, places.clone())?;
         }
         match learners.as_mut_slice() {
-            [learner] if learner.state == State::Learning => learn(&mut learner.trainer, batch, outputs, places)?,
+            [learner] if learner.state == LearnerState::Learning => {
+                learn(&mut learner.trainer, batch, outputs, places)?
+            }
             learners => {
                 let floats = match () {
                     _ if batch.is_sparse() => 8 * (batch.nnz() / batch.len().max(1) + 1),
@@ -155,7 +161,7 @@ impl Learners {
                 };
                 let chunk = (FLOATS_PER_CHUNK / floats).max(1);
                 for from in places.clone().step_by(chunk) {
-                    for learner in learners.iter_mut().filter(|learner| learner.state == State::Learning) {
+                    for learner in learners.iter_mut().filter(|learner| learner.state == LearnerState::Learning) {
                         let chunk = from..(from + chunk).min(places.end);
                         learn(&mut learner.trainer, batch, outputs, chunk)?;
                     }
@@ -163,7 +169,7 @@ impl Learners {
                 }
             }
         }
-        for learner in learners.iter_mut().filter(|learner| learner.state == State::Learning) {
+        for learner in learners.iter_mut().filter(|learner| learner.state == LearnerState::Learning) {
             if let Err(diverged) = learner.trainer.check() {
                 learner.diverged(request, diverged)?;
             }
@@ -174,7 +180,7 @@ impl Learners {
     /// Ends an epoch that took so long.
     ///
     /// # Errors
-    /// [`Error::Diverged`]
+    /// [`TrainingError::Diverged`]
     pub fn end_epoch(&mut self, request: &Request, elapsed: Duration, shuffle: Duration) -> Result<()> {
         let (mut least, mut ended) = (f64::INFINITY, 0);
         for learner in self.learning() {
@@ -196,8 +202,8 @@ impl Learners {
     fn check_some_are_left(&self, request: &Request) -> Result<()> {
         let all = || self.groups.iter().flatten();
         match all().map(|learner| learner.trainer.epoch()).max() {
-            Some(epoch) if all().all(|learner| learner.state == State::Diverged) => {
-                Err(Error::Diverged { epoch, standardized: request.options.standardize })
+            Some(epoch) if all().all(|learner| learner.state == LearnerState::Diverged) => {
+                Err(TrainingError::Diverged { epoch, standardized: request.options.standardize }.into())
             }
             _ => Ok(()),
         }
@@ -206,7 +212,7 @@ impl Learners {
     /// Those that have just ended an epoch: group and model.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`]
+    /// [`ResourceError::OutOfMemory`]
     pub fn models(&mut self) -> Result<Vec<(usize, ModelParameters)>> {
         self.learning().map(|learner| Ok((learner.group, learner.trainer.model()?))).collect()
     }
@@ -215,7 +221,7 @@ impl Learners {
     /// goes on.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`]
+    /// [`ResourceError::OutOfMemory`]
     pub fn judge(
         &mut self,
         request: &Request,
@@ -232,26 +238,28 @@ impl Learners {
 
 /// An error before the rows of so many epochs take memory that there may not be.
 fn check_history(rows: usize) -> Result<()> {
-    if rows > MAX_ROWS { Err(Error::TooManyEpochs { limit: MAX_ROWS }) } else { Ok(()) }
+    if rows > MAX_ROWS { Err(TrainingError::TooManyEpochs { limit: MAX_ROWS }.into()) } else { Ok(()) }
 }
 
 impl Learner {
     /// One that learns.
     pub fn new(group: usize, point: usize, trainer: Trainer) -> Learner {
         let (history, losses) = (Vec::new(), Losses::default());
-        Learner { group, point, trainer, history, losses, best: None, state: State::Learning }
+        Learner { group, point, trainer, history, losses, best: None, state: LearnerState::Learning }
     }
 
     fn diverged(&mut self, request: &Request, error: sgd::Diverged) -> Result<()> {
         if !request.trains_several() {
-            return Err(Error::Diverged { epoch: error.epoch, standardized: request.options.standardize });
+            return Err(
+                TrainingError::Diverged { epoch: error.epoch, standardized: request.options.standardize }.into()
+            );
         }
-        self.state = State::Diverged;
+        self.state = LearnerState::Diverged;
         let of = match &request.points[self.point].says {
             Some(says) => format!("the model of grid point {}", serde_json::Value::Object(says.clone())),
             None => "the model of a group".to_owned(),
         };
-        Notice::OneDiverged { of, epoch: error.epoch }.report();
+        pg::tell(Notice::OneDiverged { of, epoch: error.epoch });
         Ok(())
     }
 
@@ -275,7 +283,7 @@ impl Learner {
         let last = first - 1 + point.max_epochs;
         if request.options.notice {
             let of = name(self.group, self.point);
-            Notice::Epoch { of, epoch: row.epoch as u32, epochs: last, figures: row.figures() }.report();
+            pg::tell(Notice::Epoch { of, epoch: row.epoch as u32, epochs: last, figures: row.figures() });
         }
         let epoch = row.epoch as u32;
         let improved = self.losses.add(loss, point.stopping);
@@ -283,7 +291,7 @@ impl Learner {
             self.best = Some(self.trainer.model()?);
         }
         if epoch >= last || point.stopping.is_some_and(|rule| self.losses.stop(rule)) {
-            self.state = State::Done;
+            self.state = LearnerState::Done;
         }
         Ok(())
     }
@@ -296,11 +304,22 @@ impl Learner {
     /// The model that is to be stored, of those that this call has trained.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`]
+    /// [`ResourceError::OutOfMemory`]
     pub fn take_model(&mut self) -> Result<ModelParameters> {
         match self.best.take() {
             Some(best) => Ok(best),
             None => Ok(self.trainer.model()?),
         }
+    }
+}
+
+/// Checks whether a network of so many features can be stored.
+///
+/// # Errors
+/// [`TrainingError::NetworkTooLarge`]
+pub fn check_network(hyper: &Hyperparameters, dim: usize, classes: usize) -> Result<()> {
+    match hyper.design.map(|design| design.weights(dim, classes)) {
+        Some(weights) if weights > MAX_WEIGHTS => Err(TrainingError::NetworkTooLarge { dim, weights }.into()),
+        _ => Ok(()),
     }
 }

@@ -4,10 +4,10 @@
 //! the same source, trains the model that so many more epochs would have trained.
 
 use super::options::KNOWN;
-use super::request::TrainArguments;
-use crate::error::{Error, Result};
+use super::request::{TrainArguments, WarmStart};
+use crate::errors::{ArgumentError, Error, Result, TrainingError};
 use crate::models::{self, ColumnKind, FeatureKind, Model, StoredTraining};
-use crate::operators::{DecoderState, Features};
+use crate::operators::decoder::{DecoderState, FeatureColumns};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -19,7 +19,7 @@ pub struct Resume {
     pub model: Rc<Model>,
     /// epochs that were trained before
     pub epochs: u32,
-    pub found: DecoderState,
+    pub decoder_state: DecoderState,
     pub losses: Losses,
     /// a JSON object per epoch
     pub history: Vec<Box<RawValue>>,
@@ -31,7 +31,7 @@ pub struct Resume {
 /// What is kept beside the trainer.
 #[derive(Serialize, Deserialize)]
 struct Header {
-    found: DecoderState,
+    decoder_state: DecoderState,
     losses: Losses,
     epochs: u32,
 }
@@ -50,8 +50,8 @@ const TOGETHER: [&[&str]; 3] = [
 const OF_THE_CALL: [&str; 2] = ["cache", "notice"];
 
 /// The state of a training that has ended, to be kept with its model.
-pub fn save(trainer: &Trainer, found: DecoderState, losses: Losses) -> Option<Vec<u8>> {
-    let header = Header { found: found.without_standardizer(), losses, epochs: trainer.epoch() };
+pub fn save(trainer: &Trainer, decoder_state: DecoderState, losses: Losses) -> Option<Vec<u8>> {
+    let header = Header { decoder_state: decoder_state.without_standardizer(), losses, epochs: trainer.epoch() };
     let header = serde_json::to_vec(&header).expect("plain values are always JSON");
     // a state that is not kept takes no memory
     let len = size_of::<u64>() + header.len() + trainer.saved_len();
@@ -68,8 +68,8 @@ impl Resume {
     /// Finds the model and gives the arguments what it was trained with, where they say nothing else.
     ///
     /// # Errors
-    /// Those of [`models::by_name_or_id`], [`Error::WarmStart`], [`Error::NotContinued`],
-    /// [`Error::OptionsNotAnObject`]
+    /// Those of [`models::by_name_or_id`], [`TrainingError::WarmStart`], [`TrainingError::NotContinued`],
+    /// [`ArgumentError::OptionsNotAnObject`]
     pub fn new(model: &str, arguments: &mut TrainArguments) -> Result<Resume> {
         let model = models::by_name_or_id(model)?;
         let StoredTraining { state, record, history } = models::past(model.id)?;
@@ -82,8 +82,13 @@ impl Resume {
         let group = inherit_group(arguments, &record);
         let mut losses = header.losses;
         losses.forgive();
-        let found = header.found.with_standardizer(model.to_standardizer());
-        Ok(Resume { epochs: header.epochs, found, losses, history, group, trainer: trainer.to_vec(), model })
+        let decoder_state = header.decoder_state.with_standardizer(model.to_standardizer());
+        Ok(Resume { epochs: header.epochs, decoder_state, losses, history, group, trainer: trainer.to_vec(), model })
+    }
+
+    /// What it changes of the request.
+    pub fn warm_start(&self) -> WarmStart {
+        WarmStart { model_id: self.model.id, epochs: self.epochs }
     }
 
     /// The model as it is stored.
@@ -94,15 +99,17 @@ impl Resume {
     /// Checks whether the features of a source are those of the model.
     ///
     /// # Errors
-    /// [`Error::WarmStart`]
-    pub fn check(&self, names: &[String], features: &Features) -> Result<()> {
+    /// [`TrainingError::WarmStart`]
+    pub fn check(&self, names: &[String], features: &FeatureColumns) -> Result<()> {
         let model = &self.model;
         let fits = names == model.features
             && match (&model.feature_kind, features) {
-                (FeatureKind::Array, Features::Array { .. } | Features::Compressed(_)) => true,
-                (FeatureKind::Sparse { index_base }, Features::Sparse(_)) => features.index_base() == Some(*index_base),
-                (FeatureKind::Columns(kinds), Features::Columns { .. }) => kinds.iter().all(is_number),
-                (FeatureKind::Columns(kinds), Features::Mixed(_)) => {
+                (FeatureKind::Array, FeatureColumns::Array { .. } | FeatureColumns::Compressed(_)) => true,
+                (FeatureKind::Sparse { index_base }, FeatureColumns::Sparse(_)) => {
+                    features.index_base() == Some(*index_base)
+                }
+                (FeatureKind::Columns(kinds), FeatureColumns::Columns { .. }) => kinds.iter().all(is_number),
+                (FeatureKind::Columns(kinds), FeatureColumns::Mixed(_)) => {
                     let categories = features.categories().unwrap_or_default();
                     let has = |name: &String| categories.iter().any(|(column, _)| column == name);
                     names.iter().zip(kinds).all(|(name, kind)| has(name) != is_number(kind))
@@ -117,8 +124,8 @@ impl Resume {
     /// mini-batches had a size, or none of their own.
     ///
     /// # Errors
-    /// [`Error::WarmStart`]
-    pub fn check_blocks(&self, has_mini_batches: bool, has_batch_size: bool) -> Result<()> {
+    /// [`TrainingError::WarmStart`]
+    pub fn check_mini_batches(&self, has_mini_batches: bool, has_batch_size: bool) -> Result<()> {
         match (has_mini_batches, has_batch_size) {
             (true, true) => {
                 let hint = "Continue on a table that is not compressed, and without the option batch_size.";
@@ -135,7 +142,7 @@ impl Resume {
     /// The trainer as it was, to go on with these hyperparameters.
     ///
     /// # Errors
-    /// [`Error::WarmStart`]
+    /// [`TrainingError::WarmStart`]
     pub fn trainer(&self, hyper: Hyperparameters, dim: usize, outputs: usize, sparse: bool) -> Result<Trainer> {
         let model = &self.model;
         let hint = "Continue with the optimizer, batch_size, l1, schedule, hidden_layers, activation and output that it was trained with; leave them out to do so.";
@@ -157,7 +164,7 @@ fn is_number(kind: &ColumnKind) -> bool {
 
 /// The error about a model.
 pub fn refuse(model: &Model, reason: &str, hint: &'static str) -> Error {
-    Error::WarmStart { model_id: model.id, reason: reason.to_owned(), hint }
+    TrainingError::WarmStart { model_id: model.id, reason: reason.to_owned(), hint }.into()
 }
 
 fn read(state: &[u8]) -> Option<(Header, &[u8])> {
@@ -169,9 +176,9 @@ fn read(state: &[u8]) -> Option<(Header, &[u8])> {
 /// Checks what the training was, and what is asked of it, as far as its state does not tell.
 ///
 /// # Errors
-/// [`Error::NotContinued`], [`Error::WarmStart`]
+/// [`TrainingError::NotContinued`], [`TrainingError::WarmStart`]
 fn check_record(arguments: &TrainArguments, model: &Model, record: &Map<String, Value>) -> Result<()> {
-    let unsupported = |reason, hint| Err(Error::NotContinued { model_id: model.id, reason, hint });
+    let unsupported = |reason, hint| Err(TrainingError::NotContinued { model_id: model.id, reason, hint }.into());
     if record.get("workers").and_then(Value::as_u64).is_some_and(|processes| processes > 1) {
         let hint = "Train it anew with more epochs, or with workers => 1 what is to be continued.";
         return unsupported("several processes have trained it", hint);
@@ -233,7 +240,7 @@ fn inherit(arguments: &mut TrainArguments, model: &Model, record: &Map<String, V
         arguments.features = Some(model.features.iter().cloned().map(Some).collect());
     }
     let Value::Object(given) = arguments.options.get_or_insert_with(|| Value::Object(Map::new())) else {
-        return Err(Error::OptionsNotAnObject);
+        return Err(ArgumentError::OptionsNotAnObject.into());
     };
     let says = |key: &str| given.contains_key(key);
     let decided: Vec<&str> =
