@@ -271,19 +271,19 @@ impl<'a> Keys<'a> {
         const KEY: &str = "classes";
         let refuse = |reason: String| Err(invalid(KEY, reason, None));
         let classes = match (self.texts(KEY)?, kind) {
-            (None, ModelKind::Linear) => return Ok(None),
-            (Some(_), ModelKind::Linear) => {
-                return refuse("must not be there: a linear model has no classes".to_owned());
+            (None, _) if !kind.is_classifier() => return Ok(None),
+            (Some(_), _) if !kind.is_classifier() => {
+                return refuse(format!("must not be there: a {kind} model has no classes"));
             }
             (None, _) => return Err(missing(KEY)),
             (Some(classes), _) => classes,
         };
-        match (kind, classes.len()) {
-            (ModelKind::Softmax | ModelKind::Mlp, 2..) | (_, 2) => {}
-            (ModelKind::Softmax | ModelKind::Mlp, n) => {
+        match (kind.has_class_numbers(), classes.len()) {
+            (true, 2..) | (false, 2) => {}
+            (true, n) => {
                 return refuse(format!("has {n} elements, and must have 2 or more"));
             }
-            (_, n) => return refuse(format!("has {n} elements, and must have 2 for model {}", kind.name())),
+            (false, n) => return refuse(format!("has {n} elements, and must have 2 for model {}", kind.name())),
         }
         if classes.iter().collect::<HashSet<_>>().len() < classes.len() {
             return refuse("has an element twice".to_owned());
@@ -559,7 +559,7 @@ fn described(model: &Model) -> Result<(Map<String, Value>, String)> {
         put("label", json!(model.label));
         let label_type = row.get(c"label_type").filter(|oid| existing_base_type(*oid).is_some());
         put("label_type", json!(label_type.map_or_else(|| "pg_catalog.text".to_owned(), qualified_type_name)));
-        put("classes", if model.kind == ModelKind::Linear { Value::Null } else { json!(model.classes) });
+        put("classes", if model.kind.is_classifier() { json!(model.classes) } else { Value::Null });
         put("features", json!(model.features));
         put("feature_kind", json!(model.feature_kind.name()));
         put("categories", json!(model.feature_kind.categories(&model.features)));

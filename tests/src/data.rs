@@ -1,11 +1,11 @@
 //! Real data sets, and generated ones in the same files' formats.
 
-use rand_xoshiro::SplitMix64;
-use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use crate::Session;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use std::any::type_name;
 use std::env;
 use std::fmt::Write as _;

@@ -74,7 +74,10 @@ mod tests {
 
     #[test]
     fn the_same_targets_have_an_r2_of_1_or_0() {
-        assert_eq!([of_targets(&[0.1; 1000]).r2(0.0), of_targets(&[0.1; 1000]).r2(1e-9), of_targets(&[]).r2(0.0)], [1.0, 0.0, 1.0]);
+        assert_eq!(
+            [of_targets(&[0.1; 1000]).r2(0.0), of_targets(&[0.1; 1000]).r2(1e-9), of_targets(&[]).r2(0.0)],
+            [1.0, 0.0, 1.0]
+        );
     }
 
     #[test]

@@ -39,7 +39,8 @@ impl<T: Number, C: Index> Dvi<T, C> {
     pub(crate) fn read(info: &Info, values: Values<'_>, mut reader: Reader<'_>) -> Result<Dvi<T, C>, Error> {
         let codes = reader.packed(info.entries() as usize)?;
         reader.end()?;
-        let codes = codes.below(values.len() as u64, "a value that does not exist")?.into_iter().map(C::from_place).collect();
+        let codes =
+            codes.below(values.len() as u64, "a value that does not exist")?.into_iter().map(C::from_place).collect();
         Ok(Dvi { rows: info.rows, columns: info.columns, codes, values: values.to_vec() })
     }
 

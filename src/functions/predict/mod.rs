@@ -15,7 +15,7 @@ use mini_batches::CompressedRow;
 use pgrx::prelude::*;
 use pgrx::{AnyArray, AnyElement};
 use row::Row;
-use sgd::{ModelKind, ModelParameters, probability};
+use sgd::{ModelParameters, probability};
 use std::cell::RefCell;
 
 /// Declares SQL functions: for each what it gives for a model, for models by id, by name and by value.
@@ -110,7 +110,7 @@ const KEPT_BYTES: usize = 1 << 20;
 
 /// The value of `linear`; of other models the class as a number.
 fn value(model: &Model, features: impl Features) -> Result<f64> {
-    if model.kind == ModelKind::Linear {
+    if !model.kind.is_classifier() {
         return decide(model, features, |z| f64::from(z[0]));
     }
     let Some(values) = &model.values else { return Err(PredictError::TextLabels(model.id).into()) };
@@ -119,7 +119,7 @@ fn value(model: &Model, features: impl Features) -> Result<f64> {
 
 /// The class as text.
 fn label(model: &Model, features: impl Features) -> Result<String> {
-    if model.kind == ModelKind::Linear {
+    if !model.kind.is_classifier() {
         return Err(PredictError::NoLabels(model.id).into());
     }
     decide(model, features, |z| model.classes[class(z)].clone())
@@ -127,18 +127,18 @@ fn label(model: &Model, features: impl Features) -> Result<String> {
 
 /// The probability of each class, in their ascending order.
 fn probabilities(model: &Model, features: impl Features) -> Result<Vec<f64>> {
-    match model.kind {
-        ModelKind::Svm => Err(PredictError::NoProbabilities { model_id: model.id, kind: "an SVM" }.into()),
-        ModelKind::Linear => {
-            Err(PredictError::NoProbabilities { model_id: model.id, kind: "a linear regression" }.into())
-        }
-        ModelKind::Logistic => decide(model, features, |z| vec![probability(-z[0]), probability(z[0])]),
-        ModelKind::Softmax | ModelKind::Mlp => decide(model, features, |z| {
-            let mut probabilities = vec![0.0; model.classes.len()];
-            model.linear().probabilities(z, &mut probabilities);
-            probabilities
-        }),
+    let kind = model.kind;
+    if !kind.has_probabilities() {
+        return Err(PredictError::NoProbabilities { model_id: model.id, kind: kind.description() }.into());
     }
+    if kind.is_binary() {
+        return decide(model, features, |z| vec![probability(-z[0]), probability(z[0])]);
+    }
+    decide(model, features, |z| {
+        let mut probabilities = vec![0.0; model.classes.len()];
+        model.linear().probabilities(z, &mut probabilities);
+        probabilities
+    })
 }
 
 /// The class that decisions choose: of two by the sign of the only one, else the first with the largest.

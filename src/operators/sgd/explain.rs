@@ -100,20 +100,11 @@ fn features(training: &Training) -> String {
 /// How it learns, as far as that differs from the defaults.
 fn hyperparameters(hyper: &Hyperparameters, explain: Explain) {
     explain.real(c"Learning Rate", hyper.learning_rate);
-    match hyper.schedule {
-        Schedule::EXPONENTIAL => {}
-        Schedule::Exponential { decay } => explain.text(c"Schedule", &format!("exponential, decay {decay}")),
-        Schedule::Constant => explain.text(c"Schedule", "constant"),
-        Schedule::InverseScaling { power } => explain.text(c"Schedule", &format!("inverse_scaling, power {power}")),
-        Schedule::Theorem1 { mu, a: None } => explain.text(c"Schedule", &format!("theorem1, mu {mu}")),
-        Schedule::Theorem1 { mu, a: Some(a) } => explain.text(c"Schedule", &format!("theorem1, mu {mu}, a {a}")),
+    if hyper.schedule != Schedule::EXPONENTIAL {
+        explain.text(c"Schedule", &hyper.schedule.to_string());
     }
-    match hyper.optimizer {
-        Optimizer::Sgd => {}
-        Optimizer::Momentum { beta } => explain.text(c"Optimizer", &format!("momentum {beta}")),
-        Optimizer::Adam { beta1, beta2, epsilon } => {
-            explain.text(c"Optimizer", &format!("adam, beta1 {beta1}, beta2 {beta2}, epsilon {epsilon:e}"));
-        }
+    if hyper.optimizer != Optimizer::Sgd {
+        explain.text(c"Optimizer", &hyper.optimizer.to_string());
     }
     if hyper.batch_size > 1 && hyper.batch_size < Hyperparameters::WHOLE_MINI_BATCHES {
         explain.integer(c"Batch Size", hyper.batch_size.into());

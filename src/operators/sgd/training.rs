@@ -26,7 +26,6 @@ use crate::pg::process::progress::{self, Progress};
 use crate::pg::values::array::AnyArray;
 use pgrx::pg_sys;
 use sgd::{Hyperparameters, Losses, ModelKind, Trainer};
-use shuffle::Strategy;
 use std::ffi::c_int;
 use std::time::{Duration, Instant};
 use tuples::{Batch, TupleSource};
@@ -383,11 +382,11 @@ fn check_decoder(request: &Request, resume: Option<&Resume>, features: &[String]
 
 /// Why a worker cannot fill the buffers of such a training, if it cannot.
 fn no_loader_because(request: &Request, decoder: &Decoder) -> Option<&'static str> {
-    match request.shuffling.strategy {
-        _ if request.workers > 1 => Some("each of several processes loads its own"),
-        _ if !request.row_groups.is_empty() => Some("the rows fall into groups or a validation part"),
-        _ if decoder.has_mini_batches() => Some("the rows are compressed"),
-        Strategy::SlidingWindow | Strategy::Mrs => Some("the strategy keeps tuples in the buffer"),
-        _ => None,
-    }
+    let obstacles = [
+        (request.workers > 1, "each of several processes loads its own"),
+        (!request.row_groups.is_empty(), "the rows fall into groups or a validation part"),
+        (decoder.has_mini_batches(), "the rows are compressed"),
+        (request.shuffling.strategy.keeps_tuples(), "the strategy keeps tuples in the buffer"),
+    ];
+    obstacles.into_iter().find(|(applies, _)| *applies).map(|(_, why)| why)
 }

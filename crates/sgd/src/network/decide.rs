@@ -38,7 +38,12 @@ pub(crate) fn decide(network: &Network, model: &ParametersView<'_>, tuple: Tuple
         let units = own.chunks_exact(inputs).inspect(|_| pauses.after(inputs + 1));
         outputs_of_layer.extend(units.map(of_unit));
         let activation = (i + 1 < layers).then_some(network.activation);
-        Level::PORTABLE.run(Activate { activation, numbers: &mut outputs_of_layer, scale: 1.0, intercepts: own_intercepts });
+        Level::PORTABLE.run(Activate {
+            activation,
+            numbers: &mut outputs_of_layer,
+            scale: 1.0,
+            intercepts: own_intercepts,
+        });
         std::mem::swap(&mut inputs_of_layer, &mut outputs_of_layer);
     }
     out.copy_from_slice(&inputs_of_layer);
@@ -62,7 +67,12 @@ pub(crate) fn decide_rows(network: &Network, model: &ParametersView<'_>, feature
             products::times_transposed(&inputs_of_layer, own, rows, inputs, &mut outputs_of_layer);
         }
         let activation = (i + 1 < layers).then_some(network.activation);
-        Level::detect().run(Activate { activation, numbers: &mut outputs_of_layer, scale: 1.0, intercepts: own_intercepts });
+        Level::detect().run(Activate {
+            activation,
+            numbers: &mut outputs_of_layer,
+            scale: 1.0,
+            intercepts: own_intercepts,
+        });
         inputs_of_layer = outputs_of_layer;
     }
     inputs_of_layer

@@ -201,7 +201,6 @@ impl NetworkEngine {
     pub(super) fn weights(&self) -> usize {
         self.layers.last().map_or(0, |layer| layer.weights.end)
     }
-
 }
 
 impl Engine for NetworkEngine {

@@ -3,10 +3,10 @@
 use tuples::pause::{self, PER_PAUSE, pause};
 use tuples::{Matrix, OutOfMemory};
 
-use super::loss::LossAndGradient;
-use super::units::{Activate, AddRows, Derive};
 use super::engine::{NetworkEngine, fill_up};
+use super::loss::LossAndGradient;
 use super::products;
+use super::units::{Activate, AddRows, Derive};
 
 impl NetworkEngine {
     /// Makes room for what the units say of so many tuples.
@@ -15,7 +15,8 @@ impl NetworkEngine {
     /// [`OutOfMemory`]
     pub(super) fn reserve(&mut self, rows: usize) -> Result<(), OutOfMemory> {
         let widest = self.layers.iter().map(|layer| layer.outputs).max().unwrap_or(0);
-        let activations = self.activations.iter_mut().zip(&self.layers).map(|(activations, layer)| (activations, layer.outputs));
+        let activations =
+            self.activations.iter_mut().zip(&self.layers).map(|(activations, layer)| (activations, layer.outputs));
         for (numbers, width) in activations.chain([(&mut self.gradients, widest)]) {
             let needed = rows.saturating_mul(width);
             let error = OutOfMemory { bytes: needed.saturating_mul(size_of::<f32>()) };

@@ -2,10 +2,10 @@
 
 use super::shape::Output;
 use super::units::sigmoid;
-use simd::{Kernel, Simd};
 use crate::math::{exp, ln};
-use crate::totals::Totals;
 use crate::models::softmax_gradient;
+use crate::totals::Totals;
+use simd::{Kernel, Simd};
 
 /// Counts tuples and replaces the numbers of their outputs by minus the derivatives of their weighted losses.
 pub(super) struct LossAndGradient<'a> {

@@ -2,8 +2,8 @@
 
 use super::engine::NetworkEngine;
 use crate::Hyperparameters;
-use simd::Level;
 use crate::bytes::{Reader, Writer};
+use simd::Level;
 
 impl NetworkEngine {
     /// Writes everything that learning goes on from, of a network that is flushed.

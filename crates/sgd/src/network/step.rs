@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use super::engine::NetworkEngine;
-use simd::{Kernel, Simd};
 use crate::optimizers::{Method, Rule, cut_all, with_method};
 use crate::reference::MIN_L1_STEP;
+use simd::{Kernel, Simd};
 use tuples::pause::{self, PER_PAUSE, pause};
 
 /// A smaller scale is multiplied into the weights, lest these become too large for f32.

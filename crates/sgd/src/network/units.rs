@@ -3,8 +3,8 @@
 //! Guarantees: plain arithmetic, so that every instruction set gives the same bits; NaN stays NaN.
 
 use super::shape::Activation;
-use simd::{Kernel, Simd};
 use crate::math::exp;
+use simd::{Kernel, Simd};
 
 /// Makes products with weights in units of 1 / `scale` into what the units say.
 pub(super) struct Activate<'a> {
@@ -56,7 +56,9 @@ impl Kernel for Derive<'_> {
         let each = self.gradients.iter_mut().zip(self.activations);
         match self.activation {
             Activation::Sigmoid => each.for_each(|(gradient, a)| *gradient *= scale * (a * (1.0 - a))),
-            Activation::Relu => each.for_each(|(gradient, a)| *gradient = if *a > 0.0 { *gradient * scale } else { 0.0 }),
+            Activation::Relu => {
+                each.for_each(|(gradient, a)| *gradient = if *a > 0.0 { *gradient * scale } else { 0.0 })
+            }
             Activation::Tanh => each.for_each(|(gradient, a)| *gradient *= scale * (1.0 - a * a)),
         }
     }

@@ -72,11 +72,8 @@ impl Optimizer {
     pub const MOMENTUM: Optimizer = Optimizer::Momentum { beta: Momentum::DEFAULT.beta };
 
     /// Adam with β1 = 0.9, β2 = 0.999, ε = 1e-8.
-    pub const ADAM: Optimizer = Optimizer::Adam {
-        beta1: Adam::DEFAULT.beta1,
-        beta2: Adam::DEFAULT.beta2,
-        epsilon: Adam::DEFAULT.epsilon,
-    };
+    pub const ADAM: Optimizer =
+        Optimizer::Adam { beta1: Adam::DEFAULT.beta1, beta2: Adam::DEFAULT.beta2, epsilon: Adam::DEFAULT.epsilon };
 
     /// The optimizer with this place in [`ALL`](Optimizer::ALL) and these numbers.
     #[inline(always)]

@@ -15,7 +15,11 @@ use crate::exchange::{Interrupted, OpenExchange, mean, sum};
 
 impl ReferenceEngine {
     /// Makes one step of the gradients that are pending in all processes, of `tuples` tuples in all.
-    pub(super) fn step_with_replicas(&mut self, tuples: u32, exchange: &mut OpenExchange<'_>) -> Result<(), Interrupted> {
+    pub(super) fn step_with_replicas(
+        &mut self,
+        tuples: u32,
+        exchange: &mut OpenExchange<'_>,
+    ) -> Result<(), Interrupted> {
         if self.state.sparse() {
             self.gather_gradient(exchange)?;
         } else {
@@ -73,7 +77,11 @@ impl ReferenceEngine {
     }
 
     /// Makes parameters and moments the mean of those of all processes, each with its share. There is no pending gradient.
-    pub(super) fn average_with_replicas(&mut self, shares: &[f64], exchange: &mut OpenExchange<'_>) -> Result<(), Interrupted> {
+    pub(super) fn average_with_replicas(
+        &mut self,
+        shares: &[f64],
+        exchange: &mut OpenExchange<'_>,
+    ) -> Result<(), Interrupted> {
         self.apply_pending();
         let scale = self.state.scale as f32;
         self.state.l1_applied *= self.state.scale;
@@ -103,7 +111,8 @@ impl ReferenceEngine {
         let numbers = all.iter().filter_map(|words| bytemuck::try_pod_read_unaligned(bytemuck::cast_slice(words)).ok());
         let mut most = dim;
         self.state.l1_applied = 0.0;
-        for ([dim, steps, first, second, applied], share) in numbers.collect::<Vec<[u64; 5]>>().into_iter().zip(shares) {
+        for ([dim, steps, first, second, applied], share) in numbers.collect::<Vec<[u64; 5]>>().into_iter().zip(shares)
+        {
             most = most.max(dim);
             self.state.l1_applied += share * f64::from_bits(applied);
             if steps > self.state.steps {

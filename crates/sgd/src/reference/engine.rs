@@ -60,8 +60,9 @@ impl ReferenceEngine {
         level: Level,
     ) -> Option<ReferenceEngine> {
         let state = TrainerState::read(from, hyper, sizes, sparse)?;
-        let length =
-            memory_size(&state).ok().filter(|length| length.checked_mul(4).is_some_and(|bytes| bytes <= from.left()))?;
+        let length = memory_size(&state)
+            .ok()
+            .filter(|length| length.checked_mul(4).is_some_and(|bytes| bytes <= from.left()))?;
         let mut memory = Memory::zeros(length).ok()?;
         from.floats_into(memory.as_mut().iter_mut())?;
         Some(ReferenceEngine { state, memory, level, message: Vec::new(), products: Products::default() })
@@ -84,7 +85,10 @@ impl ReferenceEngine {
     /// Weights and intercept of each output of a training that is flushed, or up to date.
     fn outputs(&self) -> impl Iterator<Item = (impl Iterator<Item = f32>, f32)> {
         let (state, memory) = (&self.state, self.memory.floats());
-        training::intercepts(state, memory).iter().enumerate().map(move |(k, b)| (training::weights(state, memory, k), *b))
+        training::intercepts(state, memory)
+            .iter()
+            .enumerate()
+            .map(move |(k, b)| (training::weights(state, memory, k), *b))
     }
 
     /// Makes room for so many features of sparse tuples.
@@ -100,7 +104,13 @@ impl ReferenceEngine {
         pause::parts_mut(memory.as_mut())
             .zip(self.memory.floats().chunks(PER_PAUSE))
             .for_each(|(to, from)| to.copy_from_slice(from));
-        Ok(ReferenceEngine { state: self.state, memory, level: self.level, message: Vec::new(), products: Products::default() })
+        Ok(ReferenceEngine {
+            state: self.state,
+            memory,
+            level: self.level,
+            message: Vec::new(),
+            products: Products::default(),
+        })
     }
 }
 

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use tuples::Batch;
 
 use super::{Noise, noisy_batch};
-use simd::Level;
 use crate::{Moments, Standardizer};
+use simd::Level;
 
 /// Mean and population standard deviation of a column, in two passes.
 fn two_pass(batch: &Batch, column: usize) -> (f64, f64) {

@@ -132,7 +132,8 @@ fn merging_averages_by_tuples_and_adds_totals() {
         learn(&mut b, &batch(10, 40));
         let mut merged = merge(&a, &b).unwrap();
         // alone, each makes the step of its last mini-batch when its epoch ends
-        let [a_report, b_report] = [&mut a, &mut b].map(|state| StateMut::from_bytes(state).unwrap().finish_epoch().unwrap());
+        let [a_report, b_report] =
+            [&mut a, &mut b].map(|state| StateMut::from_bytes(state).unwrap().finish_epoch().unwrap());
         let [a_model, b_model] = [&mut a, &mut b].map(|state| StateMut::from_bytes(state).unwrap().model().unwrap());
         let mut merged = StateMut::from_bytes(&mut merged).unwrap();
         let model = merged.model().unwrap();

@@ -6,9 +6,9 @@ use tuples::Batch;
 
 use super::textbook::{dense, outputs_of, sparse, tuples};
 use super::{BINARY, Noise};
-use simd::Level;
 use crate::math::{exp, ln};
 use crate::{Diverged, EpochReport, Hyperparameters, ModelKind, ModelParameters, Optimizer, Schedule, Trainer};
+use simd::Level;
 
 const OPTIMIZERS: [Optimizer; 3] = [Optimizer::Sgd, Optimizer::MOMENTUM, Optimizer::ADAM];
 

@@ -10,8 +10,8 @@ mod pairs;
 mod products;
 mod read;
 
-use logical::Logical;
 pub(crate) use decode_tree::Tree;
+use logical::Logical;
 pub(crate) use read::Stored;
 
 use crate::bytes::{Layout, packed_bytes, put_packed};

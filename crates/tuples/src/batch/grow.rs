@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use super::rows::{MINI_BATCHES_ONLY, Rows, RowsMut};
 use super::Batch;
+use super::rows::{MINI_BATCHES_ONLY, Rows, RowsMut};
 use crate::dense::Dense;
 use crate::{MiniBatch, OutOfMemory};
 

@@ -20,8 +20,8 @@ use crate::mini_batches::{MiniBatch, MiniBatches};
 use crate::sparse::Sparse;
 use columns::Columns;
 use order::Order;
-use rows::{DENSE_ONLY, MINI_BATCHES_ONLY, Rows, SPARSE_ONLY};
 pub use rows::RowsMut;
+use rows::{DENSE_ONLY, MINI_BATCHES_ONLY, Rows, SPARSE_ONLY};
 pub use transfer::TupleColumns;
 
 /// A buffer of training tuples, and the order in which to learn from them.
@@ -66,13 +66,7 @@ impl Batch {
     }
 
     fn with_rows(rows: Rows) -> Batch {
-        Batch {
-            rows,
-            len: 0,
-            columns: Columns::default(),
-            order: Order::EMPTY,
-            allocator: None,
-        }
+        Batch { rows, len: 0, columns: Columns::default(), order: Order::EMPTY, allocator: None }
     }
 
     /// Makes this an empty batch of dense tuples with `dim` features, without weights.

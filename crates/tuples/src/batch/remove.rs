@@ -1,7 +1,7 @@
 //! How tuples go.
 
-use super::rows::{DENSE_ONLY, Rows};
 use super::Batch;
+use super::rows::{DENSE_ONLY, Rows};
 
 impl Batch {
     /// Removes all tuples behind the first `len`; the order becomes the identity again.

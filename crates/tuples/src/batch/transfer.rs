@@ -2,9 +2,9 @@
 
 use super::Batch;
 use super::rows::Rows;
+use crate::OutOfMemory;
 use crate::dense::{Dense, Memory};
 use crate::sparse::{Sparse, SparseParts};
-use crate::OutOfMemory;
 
 /// Tuples that another process has decoded: what [`Batch::adopt_rows`] needs of them beside dense rows.
 #[derive(Debug)]
