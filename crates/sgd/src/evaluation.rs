@@ -12,7 +12,7 @@ use crate::network::decide_rows;
 use crate::variance_sum::VarianceSum;
 use crate::{ModelKind, ModelParameters, Output};
 
-/// Judges a model over any number of batches. Weights of tuples do not count.
+/// Evaluates a model on any number of batches. Weights of tuples do not count.
 #[derive(Debug, Clone)]
 pub struct Evaluation {
     kind: ModelKind,
@@ -70,7 +70,7 @@ impl Confusion {
         }
     }
 
-    /// Tuples of class `actual` that were put into class `predicted`; None if nothing was judged, or there are too many
+    /// Tuples of class `actual` that were put into class `predicted`; None if there were no tuples, or there are too many
     /// classes for a matrix.
     pub fn cell(&self, actual: usize, predicted: usize) -> Option<u64> {
         self.cells.get(actual * self.classes.len() + predicted).copied()
@@ -106,7 +106,7 @@ impl Confusion {
 }
 
 impl Evaluation {
-    /// Nothing judged yet, by the loss of `kind`.
+    /// No tuples yet, by the loss of `kind`.
     pub fn new(kind: ModelKind) -> Evaluation {
         Evaluation::with_level(kind, Level::detect())
     }
@@ -130,7 +130,7 @@ impl Evaluation {
         }
     }
 
-    /// Judges `model` on all tuples of `batch`, whose labels are as in training.
+    /// Evaluates `model` on all tuples of `batch`, whose labels are as in training.
     ///
     /// # Panics
     /// If the batch is dense and has not as many features as the model. A sparse one may have more, of weight 0.
@@ -175,7 +175,7 @@ impl Evaluation {
         self.tuples += batch.len() as u64;
     }
 
-    /// Judges `model` on all tuples of a mini-batch.
+    /// Evaluates `model` on all tuples of a mini-batch.
     fn add_mini_batch(&mut self, model: &ModelParameters, mini_batch: &MiniBatch, show: &mut impl FnMut(&[f32], f32)) {
         if let Some(network) = &model.network {
             self.output = Some(network.output);
@@ -257,7 +257,7 @@ impl Evaluation {
         if own { self.mean(self.log_loss) } else { self.loss() }
     }
 
-    /// The mean loss, without a penalty; 0 if nothing was judged; infinite or NaN if a decision is beyond f32.
+    /// The mean loss, without a penalty; 0 if there were no tuples; infinite or NaN if a decision is beyond f32.
     pub fn loss(&self) -> f64 {
         self.mean(self.loss)
     }
@@ -293,7 +293,7 @@ impl Evaluation {
         self.in_range
     }
 
-    /// How many tuples were judged.
+    /// How many tuples were evaluated.
     pub fn tuples(&self) -> u64 {
         self.tuples
     }

@@ -10,8 +10,8 @@
 //! - [`Trainer`] learns: epochs of [`learn`](Trainer::learn) between `begin_epoch` and `end_epoch`.
 //! - Several trainers in as many processes learn one model together, by an [`Exchange`].
 //! - [`aggregate`] does the same row by row, on a state that is one piece of bytes.
-//! - [`ModelParameters`] decides, [`probability`] and [`softmax`] turn decisions into probabilities, [`Evaluation`] judges.
-//! - [`ClusterFactor`] says how much a table needs to be shuffled.
+//! - [`ModelParameters`] decides, [`probability`] and [`softmax`] turn decisions into probabilities, [`Evaluation`] measures how good they are.
+//! - [`ClusterFactor`] tells how much a table needs to be shuffled.
 //! - [`Moments`] measures the columns and [`Standardizer`] brings them to mean 0 and standard deviation 1.
 
 #![deny(unsafe_code)]

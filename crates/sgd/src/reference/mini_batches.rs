@@ -118,7 +118,7 @@ fn count<S: Simd>(simd: S, state: &mut TrainerState, products: &mut Products, mi
     }
 }
 
-/// Adds what the rows' factors come to.
+/// Adds the gradients of the rows.
 #[inline(always)]
 fn add_gradient(state: &TrainerState, arrays: &mut Arrays, products: &mut Products, mini_batch: &MiniBatch) {
     let (dim, outputs) = (state.dim as usize, state.outputs as usize);

@@ -244,7 +244,7 @@ impl TrainerState {
         self.totals = Totals::default();
     }
 
-    /// Counts a step of the pending gradient and says what it consists of. The scale is that after the step.
+    /// Counts a step of the pending gradient and returns what it consists of. The scale is that after the step.
     #[inline(always)]
     pub(crate) fn begin_step(&mut self) -> Step {
         let share = 1.0 / self.pending.max(1) as f32;
@@ -256,7 +256,7 @@ impl TrainerState {
         let mut cut = 0.0;
         if self.has_l1() {
             self.pending_l1 += 1;
-            // going through all weights takes time: penalties are gathered until they come to a thousandth of the
+            // going through all weights takes time: penalties are gathered until they are a thousandth of the
             // learning rate, which is little beside a step (Langford et al. call the number of steps K)
             if self.threshold() * f64::from(self.pending_l1) > self.rate * MIN_L1_STEP {
                 cut = self.take_pending_l1();

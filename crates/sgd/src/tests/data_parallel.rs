@@ -103,7 +103,7 @@ impl Tuples {
 }
 
 /// What each of several trainers has in the end, each of which takes every k-th tuple of the order, in turns.
-pub(super) fn together(
+pub(super) fn train_synchronized(
     hyper: Hyperparameters,
     batch: &Batch,
     outputs: usize,
@@ -215,7 +215,7 @@ proptest! {
         let outputs = if kind == ModelKind::Softmax { 3 } else { 1 };
         let hyper = Hyperparameters { optimizer, l1, l2, ..hyper(kind, batch_size) };
         let (model, reports) = alone(hyper, &batch, outputs, 3);
-        let all = together(hyper, &batch, outputs, processes, 3);
+        let all = train_synchronized(hyper, &batch, outputs, processes, 3);
         for (replica, of_replica) in &all {
             prop_assert_eq!(replica, &all[0].0, "replicas are the same to the bit");
             prop_assert!(close(&model, replica, 2e-4), "{:?}\n{:?}", model, replica);
@@ -254,14 +254,14 @@ proptest! {
             mean.intercepts.iter_mut().zip(&model.intercepts).for_each(|(mean, b)| *mean += share * b);
             tuples += reports[0].tuples;
         }
-        let all = together(hyper, &batch, outputs, processes, 1);
+        let all = train_synchronized(hyper, &batch, outputs, processes, 1);
         for (replica, reports) in &all {
             prop_assert_eq!(replica, &all[0].0, "replicas are the same to the bit");
             prop_assert!(close(&mean, replica, 1e-5), "{:?}\n{:?}", mean, replica);
             prop_assert_eq!(reports[0].tuples, tuples);
         }
         // and they go on from there
-        let further = together(hyper, &batch, outputs, processes, 3);
+        let further = train_synchronized(hyper, &batch, outputs, processes, 3);
         prop_assert!(further.iter().all(|(replica, reports)| *replica == further[0].0 && *reports == further[0].1));
     }
 }
@@ -278,7 +278,7 @@ fn replicas_agree_on_dimensions_and_averages() {
     for batch_size in [1, 4] {
         let schedule = Schedule::Theorem1 { mu: 0.1, a: None };
         let hyper = Hyperparameters { schedule, l2: 0.1, ..hyper(ModelKind::Logistic, batch_size) };
-        let all = together(hyper, &batch, 1, 2, 4);
+        let all = train_synchronized(hyper, &batch, 1, 2, 4);
         assert_eq!(all[0].0.dim, 22);
         assert_eq!(all[0], all[1]);
         assert!(all[0].0.weights[2..].iter().all(|w| *w != 0.0), "{:?}", all[0].0);

@@ -3,7 +3,7 @@
 
 use tuples::Batch;
 
-use super::data_parallel::together;
+use super::data_parallel::train_synchronized;
 use super::{Noise, sparse_of};
 use crate::aggregate::{self, StateMut};
 use crate::{Hyperparameters, ModelKind, Optimizer, Schedule, Trainer};
@@ -150,7 +150,7 @@ fn what_is_owed_outlives_epochs_and_states() {
 #[test]
 fn replicas_owe_what_one_trainer_owes() {
     let weights = |batch: &Batch, hyper| {
-        let all = together(hyper, batch, 1, 2, EPOCHS);
+        let all = train_synchronized(hyper, batch, 1, 2, EPOCHS);
         assert_eq!(all[0].0, all[1].0, "replicas are the same");
         all[0].0.weights.iter().map(|w| f64::from(*w)).collect()
     };
