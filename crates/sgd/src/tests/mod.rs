@@ -1,11 +1,11 @@
 //! Tests of the trainer against independent computations, and of what it guarantees to the bit.
 
+mod aggregate;
 mod bits;
 mod cluster;
 mod columns;
 mod data_parallel;
 mod evaluation;
-mod aggregate;
 mod hand;
 mod mini_batches;
 mod pending_l1;
