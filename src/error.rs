@@ -421,7 +421,7 @@ fn singular(plural: &str) -> String {
 
 /// What a model is called: by its id, if it is not one that was given as a value.
 fn the_model(id: i64) -> String {
-    if id == crate::models::GIVEN_ID { "the given model".to_owned() } else { format!("model {id}") }
+    if id == crate::models::INLINE_ID { "the given model".to_owned() } else { format!("model {id}") }
 }
 
 /// Some of several names.

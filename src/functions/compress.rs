@@ -33,7 +33,7 @@ const MIXED: u64 = 256 << 20;
 const REPORTED: u64 = 1000;
 
 /// What both functions are told of the source.
-struct Request {
+struct CompressRequest {
     source: String,
     label: String,
     features: Option<Vec<String>>,
@@ -54,8 +54,8 @@ struct Places {
     seed: usize,
 }
 
-impl Request {
-    fn of(arguments: &Arguments, places: &Places) -> Result<Request> {
+impl CompressRequest {
+    fn of(arguments: &Arguments, places: &Places) -> Result<CompressRequest> {
         require_utf8()?;
         let label: String = arguments.get(places.label).ok_or(Error::NullArgument("label"))?;
         let features: Option<Vec<Option<String>>> = arguments.get(places.features);
@@ -72,7 +72,7 @@ impl Request {
         let dimensions =
             dimensions.map(|given| within("dimensions", Some(given), 1..=MAX_WEIGHTS as i32)).transpose()?;
         let nulls: String = arguments.get(places.seed + 3).ok_or(Error::NullArgument("nulls"))?;
-        Ok(Request {
+        Ok(CompressRequest {
             source: arguments.get(0).ok_or(Error::NullArgument("source"))?,
             label,
             features,
@@ -196,7 +196,7 @@ fn compress(arguments: &Arguments) -> Result<Written> {
     let start = Instant::now();
     keep_extension();
     let places = Places { label: 2, features: 3, batch_rows: 4, order: 6, seed: 7 };
-    let mut request = Request::of(arguments, &places)?;
+    let mut request = CompressRequest::of(arguments, &places)?;
     let destination: String = arguments.get(1).ok_or(Error::NullArgument("destination"))?;
     let encoding = encoding(&arguments.get::<String>(5).ok_or(Error::NullArgument("encoding"))?)?;
     let destination = NewName::read("destination", &destination)?;
@@ -286,7 +286,7 @@ fn corgipile_compression_report(fcinfo: pg_sys::FunctionCallInfo) {
 /// Compresses a sample of mini-batches in every way.
 fn report(arguments: &Arguments) -> Result<Vec<(String, Given)>> {
     let places = Places { label: 1, features: 2, batch_rows: 3, order: 4, seed: 5 };
-    let mut request = Request::of(arguments, &places)?;
+    let mut request = CompressRequest::of(arguments, &places)?;
     let (source, features) = request.resolve()?;
     let wanted = REPORTED as f64 * request.batch_rows as f64;
     if let Some(rows) = source.estimated_rows().filter(|rows| *rows > wanted) {

@@ -14,7 +14,7 @@ use tuples::Batch;
 
 /// What a decoder counts.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-pub struct Counts {
+pub struct RowCounts {
     /// rows left out since the epoch began
     pub(super) skipped: u64,
     /// the largest weight that was met
@@ -169,12 +169,12 @@ impl Decoder {
     }
 
     /// What was counted so far, for another process.
-    pub fn counts(&self) -> Counts {
-        Counts { skipped: self.skipped, max_weight: self.max_weight }
+    pub fn counts(&self) -> RowCounts {
+        RowCounts { skipped: self.skipped, max_weight: self.max_weight }
     }
 
     /// Takes over what another process has counted.
-    pub fn set_counts(&mut self, counts: Counts) {
+    pub fn set_counts(&mut self, counts: RowCounts) {
         self.skipped = counts.skipped;
         self.max_weight = self.max_weight.max(counts.max_weight);
     }
@@ -189,7 +189,7 @@ impl Decoder {
         self.max_weight
     }
 
-    /// Counts rows that were left out in other processes, and their largest weight.
+    /// RowCounts rows that were left out in other processes, and their largest weight.
     pub fn count_others(&mut self, skipped: u64, max_weight: f32) {
         self.skipped += skipped;
         self.max_weight = self.max_weight.max(max_weight);

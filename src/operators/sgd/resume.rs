@@ -30,7 +30,7 @@ pub struct Resume {
 
 /// What is kept beside the trainer.
 #[derive(Serialize, Deserialize)]
-struct Header {
+struct StateHeader {
     decoder_state: DecoderState,
     losses: Losses,
     epochs: u32,
@@ -51,7 +51,7 @@ const OF_THE_CALL: [&str; 2] = ["cache", "notice"];
 
 /// The state of a training that has ended, to be kept with its model.
 pub fn save(trainer: &Trainer, decoder_state: DecoderState, losses: Losses) -> Option<Vec<u8>> {
-    let header = Header { decoder_state: decoder_state.without_standardizer(), losses, epochs: trainer.epoch() };
+    let header = StateHeader { decoder_state: decoder_state.without_standardizer(), losses, epochs: trainer.epoch() };
     let header = serde_json::to_vec(&header).expect("plain values are always JSON");
     // a state that is not kept takes no memory
     let len = size_of::<u64>() + header.len() + trainer.saved_len();
@@ -72,7 +72,7 @@ impl Resume {
     /// [`Error::OptionsNotAnObject`]
     pub fn new(model: &str, arguments: &mut TrainArguments) -> Result<Resume> {
         let model = models::by_name_or_id(model)?;
-        let StoredTraining { state, record, history } = models::past(model.id)?;
+        let StoredTraining { state, record, history } = models::stored_training(model.id)?;
         let refuse = |reason: &str, hint| refuse(&model, reason, hint);
         let none = "Only models that corgipile_train() of version 0.2.0 has stored can be continued.";
         let state = state.ok_or_else(|| refuse("it was stored without its training state", none))?;
@@ -167,7 +167,7 @@ pub fn refuse(model: &Model, reason: &str, hint: &'static str) -> Error {
     Error::WarmStart { model_id: model.id, reason: reason.to_owned(), hint }
 }
 
-fn read(state: &[u8]) -> Option<(Header, &[u8])> {
+fn read(state: &[u8]) -> Option<(StateHeader, &[u8])> {
     let (len, rest) = state.split_first_chunk()?;
     let (header, trainer) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*len)).ok()?)?;
     Some((serde_json::from_slice(header).ok()?, trainer))
