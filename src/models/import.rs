@@ -2,8 +2,8 @@
 
 use super::document::ModelDocument;
 use super::store::{NewModel, check_can_store, store};
-use crate::error::Result;
-use crate::options::limits::check_name;
+use crate::errors::Result;
+use crate::options::model_name::check_name;
 use crate::pg::values::jsonb::Jsonb;
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use serde_json::Value;
 ///
 /// # Errors
 /// Those of [`ModelDocument::read`] and [`store`];
-/// [`Error::InvalidArgument`](crate::error::Error::InvalidArgument) for a name that cannot be.
+/// [`ArgumentError::InvalidArgument`](crate::errors::Error::InvalidArgument) for a name that cannot be.
 pub fn import(value: Jsonb, name: Option<&str>) -> Result<i64> {
     store_document(value.with_text(ModelDocument::read)?, name)
 }

@@ -5,13 +5,13 @@ use super::model::Model;
 use super::names::{self, Access, resolve};
 use super::shared::{self, Stat};
 use super::table::{Key, ModelRow, ModelTable};
-use crate::error::{Error, Result};
+use crate::errors::{Error, ModelError, Result};
 use std::rc::Rc;
 
 /// The model with this id, if the current user may use it.
 ///
 /// # Errors
-/// [`Error::NoModelId`], [`Error::ModelPermission`], [`Error::CorruptModel`]
+/// [`ModelError::NoModelId`], [`ModelError::ModelPermission`], [`ModelError::CorruptModel`]
 pub fn by_id(id: i64) -> Result<Rc<Model>> {
     find(Key::Id(id))
 }
@@ -19,7 +19,7 @@ pub fn by_id(id: i64) -> Result<Rc<Model>> {
 /// The model that this name means to the current user ([`names`]): the deployed version, else the latest.
 ///
 /// # Errors
-/// As [`by_id`], with [`Error::NoModelName`], [`Error::AmbiguousModel`] and [`Error::OwnerNeeded`].
+/// As [`by_id`], with [`ModelError::NoModelName`], [`ModelError::AmbiguousModel`] and [`ModelError::OwnerNeeded`].
 pub fn by_name(name: &str) -> Result<Rc<Model>> {
     find(Key::Name(name.to_owned()))
 }
@@ -43,7 +43,7 @@ fn find(key: Key) -> Result<Rc<Model>> {
         let found = id_of(&table, key).and_then(|id| {
             let model = table.find(&Key::Id(id), |row| {
                 if Access::of(row).is_none() {
-                    return Err(Error::ModelPermission(id));
+                    return Err(ModelError::ModelPermission(id).into());
                 }
                 cache::version(id, row.version(), || load(id, row))
             });
@@ -51,8 +51,10 @@ fn find(key: Key) -> Result<Rc<Model>> {
         });
         table.close();
         match found {
-            Err(Error::NoModelId(_) | Error::NoModelName(_)) if is_stored_later(key) => {
-                Err(Error::LaterModel(not_found(key).to_string()))
+            Err(Error::Model(ModelError::NoModelId(_)) | Error::Model(ModelError::NoModelName(_)))
+                if is_stored_later(key) =>
+            {
+                Err(ModelError::LaterModel(not_found(key).to_string()).into())
             }
             found => found,
         }
@@ -99,8 +101,8 @@ fn load(id: i64, row: &ModelRow) -> Result<Model> {
 /// The error about a key that means no model.
 pub fn not_found(key: &Key) -> Error {
     match key {
-        Key::Id(id) => Error::NoModelId(*id),
-        Key::Name(name) => Error::NoModelName(name.clone()),
+        Key::Id(id) => ModelError::NoModelId(*id).into(),
+        Key::Name(name) => ModelError::NoModelName(name.clone()).into(),
     }
 }
 

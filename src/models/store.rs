@@ -5,7 +5,7 @@ use super::features::FeatureKind;
 use super::shared::{self, Arrays};
 use super::stored_training;
 use super::table::{self, Field, FloatArray, Key, ModelTable, Taken};
-use crate::error::{Error, Result};
+use crate::errors::{ModelError, Result, TrainingError};
 use pgrx::datum::JsonString;
 use pgrx::{JsonB, pg_sys};
 use serde_json::Value;
@@ -42,7 +42,7 @@ pub struct NewModel<'a> {
 /// until it is. `function` is what was called.
 ///
 /// # Errors
-/// [`Error::ModelExists`] in a database without versions; PostgreSQL's own if the transaction is read-only.
+/// [`ModelError::ModelExists`] in a database without versions; PostgreSQL's own if the transaction is read-only.
 pub fn check_can_store(function: &str, name: Option<&str>) -> Result<()> {
     table::prevent_if_read_only(function);
     keep_extension();
@@ -53,25 +53,25 @@ pub fn check_can_store(function: &str, name: Option<&str>) -> Result<()> {
     let table = ModelTable::open();
     let found = table.find(&Key::Name(name.to_owned()), |_| ());
     table.close();
-    if found.is_some() { Err(Error::ModelExists(name.to_owned())) } else { Ok(()) }
+    if found.is_some() { Err(ModelError::ModelExists(name.to_owned()).into()) } else { Ok(()) }
 }
 
 /// Fails if the database has no place for hidden layers.
 ///
 /// # Errors
-/// [`Error::NoNetworks`]
+/// [`TrainingError::NoNetworks`]
 pub fn check_can_store_networks() -> Result<()> {
     let table = ModelTable::open();
     let has = table.has(c"hidden_layers");
     table.close();
-    if has { Ok(()) } else { Err(Error::NoNetworks) }
+    if has { Ok(()) } else { Err(TrainingError::NoNetworks.into()) }
 }
 
 /// Stores a model as the current user's, as the next version if there are others of this name, and returns its id.
 ///
 /// # Errors
-/// [`Error::VersionConflict`] if a transaction that this one does not see has stored one with this name meanwhile;
-/// [`Error::SequenceBehind`] if the number that the sequence gives is another model's; [`Error::ModelExists`] in a database without versions, [`Error::NoNetworks`] without hidden layers.
+/// [`ModelError::VersionConflict`] if a transaction that this one does not see has stored one with this name meanwhile;
+/// [`ModelError::SequenceBehind`] if the number that the sequence gives is another model's; [`ModelError::ModelExists`] in a database without versions, [`TrainingError::NoNetworks`] without hidden layers.
 pub fn store(new: NewModel) -> Result<i64> {
     if new.linear.network.is_some() {
         check_can_store_networks()?;
@@ -116,8 +116,8 @@ pub fn store(new: NewModel) -> Result<i64> {
         shared::announce(key, Arrays { weights, intercepts, mean: &mean, scale: &scale });
     }
     stored.map(|key| key.model).map_err(|taken| match (taken, name.unwrap_or_default().to_owned()) {
-        (Taken::Name, name) if table::has_versions() => Error::VersionConflict(name),
-        (Taken::Name, name) => Error::ModelExists(name),
-        (Taken::Id, _) => Error::SequenceBehind { table: table::name() },
+        (Taken::Name, name) if table::has_versions() => ModelError::VersionConflict(name).into(),
+        (Taken::Name, name) => ModelError::ModelExists(name).into(),
+        (Taken::Id, _) => ModelError::SequenceBehind { table: table::name() }.into(),
     })
 }

@@ -1,6 +1,6 @@
 //! The state from which a training is continued, kept beside its model.
 
-use crate::error::{Error, Result};
+use crate::errors::{ModelError, Result};
 use crate::models::table::{Key, ModelTable};
 use pgrx::datum::JsonString;
 use serde_json::value::RawValue;
@@ -33,7 +33,7 @@ pub fn are_kept() -> bool {
 /// The training of a model that the user may use, as far as it is kept.
 ///
 /// # Errors
-/// [`Error::NoModelId`], [`Error::CorruptModel`]
+/// [`ModelError::NoModelId`], [`ModelError::CorruptModel`]
 pub fn stored_training(id: i64) -> Result<StoredTraining> {
     let table = ModelTable::open();
     let has = table.has(COLUMN);
@@ -44,8 +44,8 @@ pub fn stored_training(id: i64) -> Result<StoredTraining> {
         (state, record, history)
     });
     table.close();
-    let (state, record, history) = stored.ok_or(Error::NoModelId(id))?;
-    let corrupt = |what: &str| Error::CorruptModel(id, what.to_owned());
+    let (state, record, history) = stored.ok_or(ModelError::NoModelId(id))?;
+    let corrupt = |what: &str| ModelError::CorruptModel(id, what.to_owned()).into();
     let record = match record {
         Ok(Some(Value::Object(record))) => record,
         Ok(_) => return Err(corrupt("hyperparameters are no object")),

@@ -20,7 +20,7 @@ use crate::pg::executor::custom_scan::CustomScan;
 use crate::pg::process::parallel::WorkerKind;
 use block_shuffle::BlockShuffle;
 pub use buffers::Buffers;
-pub use decoder::{Decoder, DecoderSpec, FeatureColumns, MAX_CLASSES, ModelSchema};
+pub use decoder::{Decoder, DecoderSpec, FeatureColumns, ModelSchema};
 pub use source::Source;
 use tuple_shuffle::TupleShuffle;
 

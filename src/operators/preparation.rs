@@ -6,7 +6,7 @@
 
 use super::buffers::Buffers;
 use super::decoder::{FeatureColumns, HELD_OUT};
-use crate::error::{Error, Result};
+use crate::errors::{Result, TrainingError};
 use crate::pg::check_for_interrupts;
 use sgd::{Moments, Standardizer};
 use tuples::{Batch, TupleSource};
@@ -15,7 +15,7 @@ use tuples::{Batch, TupleSource};
 /// epoch is still to be begun.
 ///
 /// # Errors
-/// [`Error::NoRows`]; what can be wrong with the rows; those of [`Decoder::end_preparation`](super::Decoder::end_preparation).
+/// [`TrainingError::NoRows`]; what can be wrong with the rows; those of [`Decoder::end_preparation`](super::Decoder::end_preparation).
 pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, standardize: bool) -> Result<()> {
     if buffers.prepare_elsewhere()? {
         return Ok(());
@@ -43,7 +43,7 @@ pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, standardize: bool) -> R
         }
     }
     if counts.is_empty() {
-        return Err(Error::NoRows("train on"));
+        return Err(TrainingError::NoRows("train on").into());
     }
     let standardizer = moments.map(|moments| scaling(&moments, buffers.decoder.features()));
     *batch = Batch::dense(0);

@@ -1,6 +1,6 @@
 //! Argument `loader`: where the buffers of a training are filled.
 
-use crate::error::{Error, Result};
+use crate::errors::{ArgumentError, Result};
 
 /// Argument `loader`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -18,12 +18,12 @@ impl Loader {
     /// The loader with this name.
     ///
     /// # Errors
-    /// [`Error::Unknown`]
+    /// [`ArgumentError::Unknown`]
     pub fn parse(name: String) -> Result<Loader> {
         let found = Loader::ALL.iter().find(|(known, _)| *known == name).map(|(_, loader)| *loader);
         found.ok_or_else(|| {
             let known = Loader::ALL.map(|(known, _)| known).join(", ");
-            Error::Unknown { what: "loaders", given: name, known }
+            ArgumentError::Unknown { what: "loaders", given: name, known }.into()
         })
     }
 }

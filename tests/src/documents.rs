@@ -1,5 +1,7 @@
 //! The documents' examples, which are run.
 //!
+//! Each page, README.md and all under docs/, has a database and a folder of its own, in which its examples run in their order.
+//!
 //! The convention: every fenced block says what it is.
 //! - ` ```sql `: statements, run in the order of the document, in one psql session per document; none may fail.
 //! - ` ```sql fails=22023 `: the last statement must fail with this SQLSTATE.
@@ -39,15 +41,14 @@ struct Step {
 }
 
 impl Document {
-    /// README.md, and every document in `docs/`.
+    /// README.md, and every page under `docs/`; with `DOCUMENT` in the environment, those whose path contains its value.
     pub fn all() -> Vec<PathBuf> {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the repository is there");
         let mut paths = vec![root.join("README.md")];
-        if let Ok(entries) = std::fs::read_dir(root.join("docs")) {
-            paths.extend(entries.map(|e| e.expect("docs/ can be listed").path()));
+        add_pages(&root.join("docs"), &mut paths);
+        if let Ok(wanted) = std::env::var("DOCUMENT") {
+            paths.retain(|path| path.to_string_lossy().contains(&wanted));
         }
-        paths.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
-        paths.sort();
         paths
     }
 
@@ -91,6 +92,20 @@ impl Document {
     }
 }
 
+/// Adds the Markdown files of a folder and the folders in it, in alphabetical order.
+fn add_pages(folder: &Path, paths: &mut Vec<PathBuf>) {
+    let entries = std::fs::read_dir(folder).unwrap_or_else(|e| panic!("{} cannot be listed: {e}", folder.display()));
+    let mut entries: Vec<PathBuf> = entries.map(|e| e.expect("an entry can be read").path()).collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            add_pages(&path, paths);
+        } else if path.extension().is_some_and(|extension| extension == "md") {
+            paths.push(path);
+        }
+    }
+}
+
 impl Block {
     /// `section` is what the step printed and a last line with error flag and SQLSTATE.
     fn check(&self, step: &Step, section: &str) -> Result<(), String> {
@@ -129,12 +144,22 @@ fn line_matches(expected: &str, printed: &str) -> bool {
     rest.char_indices().map(|(i, _)| i).chain([rest.len()]).any(|i| line_matches(tail, &rest[i..]))
 }
 
+/// Runs a script in a folder of its own, where examples may leave files.
 fn psql(database: &str, script: &str) -> Result<String, String> {
+    let folder = std::env::temp_dir().join(format!("{database}-files"));
+    std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let result = psql_in(&folder, database, script);
+    std::fs::remove_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    result
+}
+
+fn psql_in(folder: &Path, database: &str, script: &str) -> Result<String, String> {
     // Errors go where the results go, in their order, so that a transcript shows both.
     let mut child = Command::new("sh")
         .args(["-c", "exec \"$0\" \"$@\" 2>&1"])
         .arg(server::program("psql").get_program())
         .args(["-X", "-d", database])
+        .current_dir(folder)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

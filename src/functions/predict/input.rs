@@ -1,6 +1,6 @@
 //! The features of one tuple, as a call gives them, and the decisions of a model for them.
 
-use crate::error::{Error, Result};
+use crate::errors::{PredictError, ResourceError, Result};
 use crate::models::Model;
 use sgd::ModelParameters;
 use std::cell::RefCell;
@@ -42,7 +42,7 @@ pub fn class(decisions: &[f32]) -> usize {
 /// Shows `f` the model's decisions for the features, which are finite.
 ///
 /// # Errors
-/// What is wrong with the features; [`Error::DecisionOutOfRange`]
+/// What is wrong with the features; [`PredictError::DecisionOutOfRange`]
 pub fn decide<R>(model: &Model, features: impl FeatureInput, f: impl FnOnce(&[f32]) -> R) -> Result<R> {
     thread_local! {
         static SCRATCH: RefCell<Scratch> = const { RefCell::new(Scratch::new()) };
@@ -67,7 +67,7 @@ pub fn decide<R>(model: &Model, features: impl FeatureInput, f: impl FnOnce(&[f3
         // NaN, or an infinity that says nothing of the sign of the sum, where a sum of products is beyond real
         let result = match decisions.iter().all(|z| z.is_finite()) {
             true => Ok(f(decisions)),
-            false => Err(Error::DecisionOutOfRange { model_id: model.id, row: None }),
+            false => Err(PredictError::DecisionOutOfRange { model_id: model.id, row: None }.into()),
         };
         if scratch.bytes() > KEPT_BYTES {
             *scratch = Scratch::new();
@@ -125,5 +125,5 @@ fn standardize((mean, scale): (&[f64], &[f64]), indices: &[u32], values: &mut [f
 /// Room for `len` elements.
 fn reserve<T>(elements: &mut Vec<T>, len: usize) -> Result<()> {
     let missing = len.saturating_sub(elements.len());
-    elements.try_reserve_exact(missing).map_err(|_| Error::OutOfMemory(len * size_of::<T>()))
+    elements.try_reserve_exact(missing).map_err(|_| ResourceError::OutOfMemory(len * size_of::<T>()).into())
 }

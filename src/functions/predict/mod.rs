@@ -7,7 +7,7 @@ mod input;
 mod mini_batches;
 mod row;
 
-use crate::error::OrRaise;
+use crate::errors::OrRaise;
 use crate::models;
 use crate::pg::call::aggregate::RowCall;
 use crate::pg::values::jsonb::Jsonb;

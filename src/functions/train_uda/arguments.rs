@@ -1,13 +1,12 @@
 //! The arguments of corgipile_train_uda().
 
-use crate::error::{Error, Result};
+use crate::errors::{AggregateError, ArgumentError, Result};
 use crate::operators::sgd::{Request, TrainArguments};
 use crate::pg::call::arguments::Arguments;
 use crate::pg::require_utf8;
 use pgrx::FromDatum;
 use serde_json::{Value, json};
 use sgd::ModelKind;
-use shuffle::Strategy;
 
 /// What is to be trained, and how the aggregate is run.
 pub struct UdaRequest {
@@ -20,8 +19,8 @@ impl UdaRequest {
     /// Reads and checks the arguments of a call.
     ///
     /// # Errors
-    /// Those of [`TrainArguments::validate`]; [`Error::InvalidArgument`] for a strategy that is no aggregate's;
-    /// [`Error::NotByAggregate`].
+    /// Those of [`TrainArguments::validate`]; [`ArgumentError::InvalidArgument`] for a strategy that is no aggregate's;
+    /// [`AggregateError::NotByAggregate`].
     pub fn of_call(arguments: &Arguments) -> Result<UdaRequest> {
         require_utf8()?;
         let mut options = arguments.json(9).map_err(|e| e.about("options"))?;
@@ -51,7 +50,7 @@ impl UdaRequest {
 
     /// Is there to be a shuffled copy?
     pub fn shuffles(&self) -> bool {
-        self.training.shuffling.strategy == Strategy::ShuffleOnce
+        self.training.shuffling.strategy.sorts()
     }
 
     /// What it takes to train the same model again.
@@ -65,26 +64,28 @@ impl UdaRequest {
 
 /// An argument whose declaration has another default than NULL.
 fn required<T: FromDatum>(arguments: &Arguments, i: usize, name: &'static str) -> Result<T> {
-    arguments.get(i).ok_or(Error::NullArgument(name))
+    arguments.get(i).ok_or(ArgumentError::NullArgument(name).into())
 }
 
 /// Takes the one option that is not also corgipile_train()'s.
 fn take_parallel(options: &mut Option<Value>) -> Result<bool> {
     let Some(Value::Object(keys)) = options else { return Ok(false) };
     let Some(parallel) = keys.remove("parallel") else { return Ok(false) };
-    let reason = || Error::InvalidOption { key: "parallel".into(), reason: "must be true or false".into() };
+    let reason =
+        || ArgumentError::InvalidOption { key: "parallel".into(), reason: "must be true or false".into() }.into();
     parallel.as_bool().ok_or_else(reason)
 }
 
 /// Refuses what an aggregate cannot do.
 fn check(request: &Request) -> Result<()> {
     let strategy = request.shuffling.strategy;
-    if !matches!(strategy, Strategy::NoShuffle | Strategy::ShuffleOnce) {
-        return Err(Error::InvalidArgument {
+    if !strategy.supports_aggregate() {
+        return Err(ArgumentError::InvalidArgument {
             argument: "shuffle",
             reason: format!("an aggregate cannot train with {strategy}"),
             hint: Some("Use no_shuffle or shuffle_once here, or corgipile_train().".into()),
-        });
+        }
+        .into());
     }
     let options = &request.options;
     let given = [
@@ -98,7 +99,7 @@ fn check(request: &Request) -> Result<()> {
         ("option notice", options.notice),
     ];
     match given.into_iter().find(|(_, given)| *given) {
-        Some((what, _)) => Err(Error::NotByAggregate(what)),
+        Some((what, _)) => Err(AggregateError::NotByAggregate(what).into()),
         None => Ok(()),
     }
 }

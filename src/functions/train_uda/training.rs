@@ -3,7 +3,7 @@
 use super::arguments::UdaRequest;
 use super::copy::ShuffledCopy;
 use super::sql::{Coding, Features, Reading};
-use crate::error::{Error, Result};
+use crate::errors::{AggregateError, Result, TrainingError};
 use crate::functions::aggregate::{New, StateMut};
 use crate::models::table::has_versions;
 use crate::models::{self, NewModel};
@@ -33,8 +33,8 @@ struct PreparedSource {
 /// Trains a model, stores it, and gives a row per epoch. `schema` is where the function is.
 ///
 /// # Errors
-/// What can be wrong with the source and its rows; [`Error::NotByAggregate`], [`Error::Diverged`],
-/// [`Error::ModelExists`].
+/// What can be wrong with the source and its rows; [`AggregateError::NotByAggregate`], [`TrainingError::Diverged`],
+/// [`ModelError::ModelExists`].
 pub fn train(request: &UdaRequest, schema: &str) -> Result<Vec<EpochRow>> {
     let training = &request.training;
     models::check_can_store("corgipile_train_uda()", training.name.as_deref())?;
@@ -117,11 +117,11 @@ fn prepare(
     let spec = DecoderSpec::of_request(request, features);
     let decoder = source.decoder(&spec)?;
     if decoder.has_mini_batches() {
-        return Err(Error::NotByAggregate("a compressed source"));
+        return Err(AggregateError::NotByAggregate("a compressed source").into());
     }
     check_options(&request.options, decoder.features())?;
     if decoder.features().categories().is_some() {
-        return Err(Error::NotByAggregate("features of text or enums"));
+        return Err(AggregateError::NotByAggregate("features of text or enums").into());
     }
     let planned = source.plan(&spec, &Shuffling::none())?;
     let mut buffers = Buffers::new(Running::start(planned, snapshot, 0, Flags::NONE), decoder);
@@ -208,12 +208,12 @@ impl EpochQuery {
             progress::begin_epoch(epoch.into(), 0);
             let start = Instant::now();
             let rows = query.run(&[Some(state.datum())], self.sees);
-            let next = rows.bytes(0, 0).ok_or(Error::NoRows("train on"))?;
+            let next = rows.bytes(0, 0).ok_or(TrainingError::NoRows("train on"))?;
             drop(rows);
             std::mem::replace(&mut state, next).free();
             let report = StateMut::of(&mut state)?.report();
             if report.epoch.tuples == 0 {
-                return Err(Error::NoRows("train on"));
+                return Err(TrainingError::NoRows("train on").into());
             }
             progress::tuples(report.epoch.tuples as usize);
             progress::loss(report.epoch.loss);

@@ -1,7 +1,7 @@
 //! The members of a model's JSON document, each read with what is wrong with it.
 
 use super::number::Number;
-use crate::error::{Error, Result, excerpt};
+use crate::errors::{ArgumentError, Error, ModelError, Result, excerpt};
 use crate::pg::values::jsonb::Unreadable;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -53,11 +53,12 @@ pub struct Members<'a>(BTreeMap<String, &'a RawValue>);
 
 impl<'a> Members<'a> {
     pub fn read(text: &'a str) -> Result<Members<'a>> {
-        let keys: BTreeMap<String, &RawValue> = serde_json::from_str(text).map_err(|_| Error::InvalidArgument {
-            argument: "model",
-            reason: "it is not a JSON object".to_owned(),
-            hint: Some(DOCUMENT_HINT.to_owned()),
-        })?;
+        let keys: BTreeMap<String, &RawValue> =
+            serde_json::from_str(text).map_err(|_| ArgumentError::InvalidArgument {
+                argument: "model",
+                reason: "it is not a JSON object".to_owned(),
+                hint: Some(DOCUMENT_HINT.to_owned()),
+            })?;
         let keys = Members(keys);
         // The version first: another one may have other keys.
         let version: u64 = keys.required(TAG, "a version number")?;
@@ -183,11 +184,12 @@ impl<'de> Deserialize<'de> for Texts {
 }
 
 /// Where to read what a document is.
-const DOCUMENT_HINT: &str = "corgipile_export() gives such objects; docs/model-format.md describes them.";
+const DOCUMENT_HINT: &str = "corgipile_export() gives such objects; docs/reference/model-format.md describes them.";
 
 /// The error about a key.
 pub fn invalid(key: &str, reason: String, hint: Option<String>) -> Error {
-    Error::InvalidModel { key: key.to_owned(), reason, hint: hint.unwrap_or_else(|| DOCUMENT_HINT.to_owned()) }
+    ModelError::InvalidModel { key: key.to_owned(), reason, hint: hint.unwrap_or_else(|| DOCUMENT_HINT.to_owned()) }
+        .into()
 }
 
 /// The error about a key that is not there.

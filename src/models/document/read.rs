@@ -1,7 +1,7 @@
-//! Reads a model's JSON document, docs/model-format.md, from whoever gives it, who is trusted with nothing.
+//! Reads a model's JSON document, docs/reference/model-format.md, from whoever gives it, who is trusted with nothing.
 
 use super::keys::{MAX_TEXTS, Members, Texts, invalid, missing};
-use crate::error::{Result, excerpt};
+use crate::errors::{Result, excerpt};
 use crate::models::class_values::as_numbers;
 use crate::models::features::FeatureKind;
 use crate::options::rows::Unseen;
@@ -63,7 +63,7 @@ impl ModelDocument {
     /// Reads a JSON text.
     ///
     /// # Errors
-    /// [`Error::InvalidModel`], [`Error::InvalidArgument`] if it is no object.
+    /// [`ModelError::InvalidModel`], [`ArgumentError::InvalidArgument`] if it is no object.
     pub fn read(text: &str) -> Result<ModelDocument> {
         let keys = Members::read(text)?;
         let kind: String = keys.required("model", "a text")?;

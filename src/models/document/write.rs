@@ -1,8 +1,9 @@
-//! Writes a model's JSON document, docs/model-format.md.
+//! Writes a model's JSON document, docs/reference/model-format.md.
 
 use super::keys::{TAG, VERSION};
 use super::number::Number;
-use crate::error::{Error, Result};
+use crate::errors::{ModelError, ResourceError, Result};
+use crate::limits::MAX_JSONB_BYTES;
 use crate::models::model::Model;
 use crate::models::table::{Key, ModelTable};
 use crate::pg::catalog::relation::{existing_base_type, qualified_type_name};
@@ -13,13 +14,10 @@ use pgrx::datum::JsonString;
 use serde_json::{Map, Value, json};
 use sgd::ModelKind;
 
-/// Bytes that a value of type jsonb may have, for each string and for all of them.
-const MAX_JSONB_BYTES: usize = 0x0FFF_FFFF;
-
 /// The JSON document of a model that the user may use.
 ///
 /// # Errors
-/// [`Error::ModelTooLarge`], [`Error::CorruptModel`], [`Error::OutOfMemory`]
+/// [`ModelError::ModelTooLarge`], [`ModelError::CorruptModel`], [`ResourceError::OutOfMemory`]
 pub fn export(model: &Model) -> Result<String> {
     let (record, history) = described(model)?;
     let sgd::ParametersView { weights, intercepts, .. } = model.linear();
@@ -27,11 +25,11 @@ pub fn export(model: &Model) -> Result<String> {
     let base64_len = |bytes: usize| bytes.div_ceil(3) * 4;
     let numbers = base64_len(size_of_val(weights)) + base64_len(size_of_val(mean)) + base64_len(size_of_val(scale));
     if numbers > MAX_JSONB_BYTES {
-        return Err(Error::ModelTooLarge(numbers));
+        return Err(ModelError::ModelTooLarge(numbers).into());
     }
     let mut text = Value::Object(record).to_string();
     let room = numbers + base64_len(size_of_val(intercepts)) + history.len() + 200;
-    text.try_reserve_exact(room).map_err(|_| Error::OutOfMemory(room))?;
+    text.try_reserve_exact(room).map_err(|_| ResourceError::OutOfMemory(room))?;
     text.truncate(text.len() - 1); // the brace
     push(&mut text, "weights", weights);
     push(&mut text, "intercepts", intercepts);
@@ -81,7 +79,7 @@ fn described(model: &Model) -> Result<(Map<String, Value>, String)> {
         (record, history.map_or_else(|| "[]".to_owned(), |JsonString(history)| history))
     });
     table.close();
-    found.ok_or(Error::NoModelId(model.id))
+    found.ok_or(ModelError::NoModelId(model.id).into())
 }
 
 /// Adds a key with numbers as base64.

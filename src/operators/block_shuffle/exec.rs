@@ -4,7 +4,7 @@ use super::cache::{Cache, DecodedPage};
 use super::page_rows::{HeapPage, SpoolPage};
 use super::pages::Pages;
 use super::state::{BlockShuffle, LeafScan, Limits, Sample};
-use crate::error::{OrRaise, Result};
+use crate::errors::{OrRaise, Result};
 use crate::operators::decoder::Decoder;
 use crate::pg::check_for_interrupts;
 use crate::pg::executor::custom_scan::Node;
@@ -69,7 +69,7 @@ impl BlockShuffle {
         let strategy = self.shuffling.strategy;
         let mut pages = match self.pages.take() {
             copy if strategy.sorts() => {
-                let keys = SortKeys::of(strategy, self.shuffling.seed, self.epoch);
+                let keys = SortKeys::for_epoch(strategy, self.shuffling.seed, self.epoch);
                 Pages::Spool(self.copies.for_epoch(node, copy.and_then(Pages::into_spool), keys))
             }
             Some(pages) => {

@@ -1,6 +1,6 @@
 //! The rows of one page, as the decoder reads them raw.
 
-use crate::error::RowAt;
+use crate::errors::RowAt;
 use crate::operators::decoder::PageRows;
 use crate::pg::tuples::fixed_layout::{Destination, Run, Uniform};
 use crate::pg::tuples::heap::PageScan;

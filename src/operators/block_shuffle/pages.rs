@@ -1,7 +1,7 @@
 //! Where the pages come from: the heap, several heaps, or a spool of another plan's rows.
 
 use super::partitioned_pages::{PartitionedPages, TableNode};
-use crate::error::{Result, RowAt};
+use crate::errors::{Result, RowAt};
 use crate::pg::executor::custom_scan::Node;
 use crate::pg::tuples::heap::PageScan;
 use crate::pg::tuples::row::Layout;

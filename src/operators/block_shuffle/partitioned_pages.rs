@@ -5,7 +5,7 @@
 //! Append takes their tables' pages in an order of its own, in which blocks of all tables are mixed.
 
 use super::page_rows::HeapPage;
-use crate::error::{Error, Result, RowAt};
+use crate::errors::{Result, RowAt, SourceError};
 use crate::operators::decoder::Decoder;
 use crate::pg::executor::custom_scan::Node;
 use crate::pg::tuples::heap::{HeapRelation, PageScan};
@@ -47,7 +47,7 @@ impl<T: TableNode> PartitionedPages<T> {
     /// The tables of nodes that are started, in their sequence.
     ///
     /// # Errors
-    /// [`Error::TooManyPages`]
+    /// [`SourceError::TooManyPages`]
     pub fn open(nodes: &[T], node: Node) -> Result<PartitionedPages<T>> {
         let relations: Vec<_> = nodes.iter().filter_map(TableNode::relation).collect();
         let scans = PageScan::begin_all(&relations, node.snapshot());
@@ -65,10 +65,10 @@ impl<T: TableNode> PartitionedPages<T> {
     /// Lets the tables have so many pages each, those that there were when another process began.
     ///
     /// # Errors
-    /// [`Error::SourceChanged`] if there are more tables or fewer, [`Error::TooManyPages`].
+    /// [`SourceError::SourceChanged`] if there are more tables or fewer, [`SourceError::TooManyPages`].
     pub fn agree(&mut self, pages: &[u32]) -> Result<()> {
         if pages.len() != self.tables.len() {
-            return Err(Error::SourceChanged);
+            return Err(SourceError::SourceChanged.into());
         }
         self.number(pages)
     }
@@ -76,7 +76,7 @@ impl<T: TableNode> PartitionedPages<T> {
     fn number(&mut self, pages: &[u32]) -> Result<()> {
         let mut next = 0u32;
         for (table, pages) in self.tables.iter_mut().zip(pages) {
-            let end = next.checked_add(*pages).ok_or(Error::TooManyPages)?;
+            let end = next.checked_add(*pages).ok_or(SourceError::TooManyPages)?;
             table.pages = next..end;
             next = end;
         }

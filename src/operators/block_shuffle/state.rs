@@ -4,7 +4,7 @@ use super::cache::{Arrived, Cache};
 use super::full_shuffle::FullShuffleCopies;
 use super::pages::Pages;
 use super::partitioned_pages::TableNode;
-use crate::error::OrRaise;
+use crate::errors::OrRaise;
 use crate::operators::scan_control::{
     BlockCounters, BufferCounters, CacheControl, KeptTuples, ScanControl, ScanReport,
 };

@@ -1,6 +1,6 @@
 //! The columns of a source, as all kinds of labels and features look at them.
 
-use crate::error::{Error, Result, RowFault};
+use crate::errors::{Error, Result, RowFault, SourceError};
 use crate::pg::catalog::relation::{is_enum, type_name};
 use crate::pg::executor::query::Column;
 use crate::pg::values::number::NumberFault;
@@ -16,22 +16,23 @@ pub const FEATURE_TYPES: &str = "Features are one array of numbers, an array of 
 /// The column with this name.
 ///
 /// # Errors
-/// [`Error::UndefinedColumn`], [`Error::AmbiguousColumn`]
+/// [`SourceError::UndefinedColumn`], [`SourceError::AmbiguousColumn`]
 pub fn column<'a>(columns: &'a [Column], name: &str) -> Result<&'a Column> {
     let mut found = columns.iter().filter(|c| c.name == name);
     match (found.next(), found.next()) {
         (Some(column), None) => Ok(column),
-        (Some(_), Some(_)) => Err(Error::AmbiguousColumn(name.to_owned())),
-        (None, _) => Err(Error::UndefinedColumn {
+        (Some(_), Some(_)) => Err(SourceError::AmbiguousColumn(name.to_owned()).into()),
+        (None, _) => Err(SourceError::UndefinedColumn {
             column: name.to_owned(),
             columns: columns.iter().map(|c| c.name.clone()).collect(),
-        }),
+        }
+        .into()),
     }
 }
 
 /// The error about a column of a type that cannot be.
 pub fn column_type(role: &'static str, column: &Column, hint: &'static str) -> Error {
-    Error::ColumnType { role, column: column.name.clone(), type_name: type_name(column.type_oid), hint }
+    SourceError::ColumnType { role, column: column.name.clone(), type_name: type_name(column.type_oid), hint }.into()
 }
 
 /// Is this a type of categories? For a domain, give its base type.

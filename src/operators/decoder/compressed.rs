@@ -1,7 +1,7 @@
 //! Features that are compressed mini-batches: a column of type corgipile.toc, and one with an array of their labels.
 
-use crate::error::RowFault;
-use crate::options::limits::MAX_WEIGHTS;
+use crate::errors::RowFault;
+use crate::limits::MAX_WEIGHTS;
 use crate::pg::values::array::AnyArray;
 use tuples::Matrix;
 

@@ -3,8 +3,9 @@
 use super::columns::FIRST_FEATURE;
 use super::features::FeatureColumns;
 use super::tuple_decoder::Decoder;
-use crate::error::{Error, Result, RowAt, RowFault};
+use crate::errors::{DecoderError, Result, RowAt, RowFault};
 use crate::options::rows::Nulls;
+use crate::pg::catalog::relation::place_of;
 use crate::pg::tuples::row::Row;
 use crate::pg::values::array::ArrayFault;
 use crate::pg::values::varlena::with_bytes;
@@ -15,9 +16,9 @@ impl Decoder {
     /// Appends the mini-batch of a row, or leaves it out and counts all its tuples as skipped.
     ///
     /// # Errors
-    /// What is wrong with the row, or [`Error::OutOfMemory`].
+    /// What is wrong with the row, or [`ResourceError::OutOfMemory`].
     pub(super) fn append_mini_batch(&mut self, batch: &mut Batch, row: Row<'_>, at: RowAt) -> Result<()> {
-        let faulty = |fault: RowFault| Box::new(fault).at(at);
+        let faulty = |fault: RowFault| Box::new(fault).at(place_of(at));
         let Some(label) = row.get(0) else { return self.leave_out_mini_batch(RowFault::NullLabel, 1, at) };
         let Some(features) = row.get(FIRST_FEATURE) else {
             return self.leave_out_mini_batch(RowFault::NullFeatures, 1, at);
@@ -43,7 +44,7 @@ impl Decoder {
         let values: Vec<f32> = match read.unwrap_or_else(|fault| Err(Box::new(malformed(fault)))) {
             Ok(values) => values,
             Err(fault) if fault.is_null() => return self.leave_out_mini_batch(*fault, rows as u64, at),
-            Err(fault) => return Err(fault.at(at)),
+            Err(fault) => return Err(fault.at(place_of(at)).into()),
         };
         let mut mini_batch = MiniBatch::new(matrix, values.into());
         if self.is_weighted() {
@@ -60,7 +61,7 @@ impl Decoder {
     /// A row with a NULL: an error, or so many tuples left out.
     fn leave_out_mini_batch(&mut self, fault: RowFault, tuples: u64, at: RowAt) -> Result<()> {
         match self.nulls {
-            Nulls::Error => Err(Error::Row { at, fault: Box::new(fault) }),
+            Nulls::Error => Err(DecoderError::Row { place: place_of(at), fault: Box::new(fault) }.into()),
             Nulls::Skip => {
                 self.skipped += tuples;
                 Ok(())

@@ -21,7 +21,6 @@ mod weight;
 
 pub use columns::{FEATURE_TYPES, column, is_category};
 pub use features::FeatureColumns;
-pub use labels::MAX_CLASSES;
 pub use row_groups::{HELD_OUT, RowGroups};
 pub use rows::PageRows;
 pub use spec::{DecoderSpec, ModelSchema, OwnedSpec};

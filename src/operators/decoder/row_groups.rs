@@ -4,24 +4,19 @@
 //! fraction is a function of the seed and of where the row or its block lies, so that it is the same in every epoch.
 
 use super::columns::{FIRST_FEATURE, column, column_type, is_category};
-use crate::error::{Result, RowAt, RowFault};
-use crate::options::rows::{HoldOut, RowGroupSpec};
+use crate::errors::{Result, RowAt, RowFault};
+use crate::limits::{MAX_GROUP_BYTES, MAX_GROUPS};
+use crate::options::row_groups::{HoldOut, RowGroupSpec};
 use crate::pg::catalog::relation::base_type;
 use crate::pg::executor::query::Column;
 use crate::pg::tuples::row::Row;
 use crate::pg::values::distinct::Distinct;
 use crate::pg::values::number::NumberType;
 use pgrx::pg_sys;
-use shuffle::{SortKeys, Strategy};
+use shuffle::SortKeys;
 
 /// The bit of a tag that says that the tuple is held out for validation.
 pub const HELD_OUT: u32 = 1 << 31;
-
-/// Models in one call, however small they are.
-const MAX_GROUPS: usize = 10_000;
-
-/// A group's name longer than this fits no model's name.
-const MAX_GROUP_BYTES: usize = 512;
 
 /// The parts of rows that are being decoded.
 pub struct RowGroups {
@@ -50,7 +45,7 @@ impl RowGroups {
     /// For rows with the columns of `spec` from `place` on.
     ///
     /// # Errors
-    /// [`Error::UndefinedColumn`], [`Error::AmbiguousColumn`], [`Error::ColumnType`]
+    /// [`SourceError::UndefinedColumn`], [`SourceError::AmbiguousColumn`], [`SourceError::ColumnType`]
     pub fn new(spec: &RowGroupSpec, columns: &[Column], place: usize) -> Result<RowGroups> {
         let mut place = FIRST_FEATURE + place;
         let mut next = || {
@@ -171,7 +166,7 @@ impl Drawn {
     fn new(by_block: bool, fraction: f64, seed: i64) -> Drawn {
         // other draws than those of a full shuffle by the same seed
         const SALT: i64 = i64::from_le_bytes(*b"held out");
-        let keys = SortKeys::of(Strategy::ShuffleOnce, seed ^ SALT, 0).expect("a strategy that sorts by keys");
+        let keys = SortKeys::once(seed ^ SALT);
         Drawn { by_block, fraction, keys }
     }
 

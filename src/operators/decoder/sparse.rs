@@ -1,7 +1,7 @@
 //! Features as a column of indices and a column of values.
 
 use super::columns::number_fault;
-use crate::error::RowFault;
+use crate::errors::RowFault;
 use crate::options::rows::Unseen;
 use crate::pg::catalog::relation::base_type;
 use crate::pg::executor::query::Column;

@@ -9,10 +9,11 @@ use super::row_groups::RowGroups;
 use super::sparse::SparseColumns;
 use super::tuple_decoder::Decoder;
 use super::weight::Weight;
-use crate::error::{Error, Result};
+use crate::errors::{Result, SourceError, TrainingError};
+use crate::limits::MAX_WEIGHTS;
 use crate::operators::sgd::Request;
-use crate::options::limits::MAX_WEIGHTS;
-use crate::options::rows::{ClassWeight, Nulls, RowGroupSpec, Unseen};
+use crate::options::row_groups::RowGroupSpec;
+use crate::options::rows::{ClassWeight, Nulls, Unseen};
 use crate::pg::catalog::relation::{base_type, is_compressed};
 use crate::pg::executor::query::Column;
 use crate::pg::values::array::{AnyArray, ArrayReader};
@@ -101,7 +102,7 @@ impl<'a> DecoderSpec<'a> {
     /// A decoder of rows with [`columns`](DecoderSpec::columns) out of `columns`.
     ///
     /// # Errors
-    /// [`Error::UndefinedColumn`], [`Error::AmbiguousColumn`], [`Error::ColumnType`], [`Error::NoFeatures`]; those of
+    /// [`SourceError::UndefinedColumn`], [`SourceError::AmbiguousColumn`], [`SourceError::ColumnType`], [`SourceError::NoFeatures`]; those of
     /// [`Labels`].
     pub fn decoder(&self, columns: &[Column]) -> Result<Decoder> {
         let features = self.features(columns)?;
@@ -123,11 +124,11 @@ impl<'a> DecoderSpec<'a> {
     /// Looks whether compressed mini-batches will do for this.
     fn check_compressed(&self) -> Result<()> {
         if self.weight.is_some() {
-            return Err(Error::NotOnCompressed("the option weight"));
+            return Err(TrainingError::NotOnCompressed("the option weight").into());
         }
         match self.row_groups {
             Some(row_groups) if row_groups.columns().next().is_some() => {
-                Err(Error::NotOnCompressed("group_by, like the option validation_column,"))
+                Err(TrainingError::NotOnCompressed("group_by, like the option validation_column,").into())
             }
             _ => Ok(()),
         }
@@ -154,7 +155,7 @@ impl<'a> DecoderSpec<'a> {
         let columns = self.features.iter().map(|name| column(columns_of_source, name)).collect::<Result<Vec<_>>>()?;
         let is_array = |column: &&&Column| ArrayReader::of(base_type(column.type_oid)).is_some();
         match columns.as_slice() {
-            [] => Err(Error::NoFeatures { hint: FEATURE_TYPES.into() }),
+            [] => Err(SourceError::NoFeatures { hint: FEATURE_TYPES.into() }.into()),
             [only] if is_compressed(base_type(only.type_oid)) => {
                 let label = column(columns_of_source, self.label)?;
                 let labels = AnyArray::of(base_type(label.type_oid));
@@ -167,7 +168,7 @@ impl<'a> DecoderSpec<'a> {
                 let reader = ArrayReader::of(base_type(only.type_oid));
                 reader
                     .map(|reader| FeatureColumns::Array { reader, dim, name: only.name.clone() })
-                    .ok_or(Error::NoFeatures { hint: FEATURE_TYPES.into() })
+                    .ok_or(SourceError::NoFeatures { hint: FEATURE_TYPES.into() }.into())
             }
             [indices, values] if is_array(&indices) && is_array(&values) => {
                 if !is_index_array(base_type(indices.type_oid)) {

@@ -4,8 +4,8 @@ use super::features::FeatureColumns;
 use super::labels::Labels;
 use super::row_groups::RowGroups;
 use super::weight::Weight;
-use crate::error::{Error, Result};
-use crate::options::limits::MAX_WEIGHTS;
+use crate::errors::{Result, TrainingError};
+use crate::limits::MAX_WEIGHTS;
 use crate::options::rows::Nulls;
 use pgrx::pg_sys::Datum;
 use serde::{Deserialize, Serialize};
@@ -114,7 +114,7 @@ impl Decoder {
     /// `standardizer` is what the tuples are to be standardized by from now on.
     ///
     /// # Errors
-    /// [`Error::OneClass`], [`Error::NoSuchClass`], [`Error::TooManyWeights`]
+    /// [`TrainingError::OneClass`], [`TrainingError::NoSuchClass`], [`TrainingError::TooManyWeights`]
     pub fn end_preparation(&mut self, counts: &[u64], standardizer: Option<Standardizer>) -> Result<()> {
         self.labels.close(counts)?;
         let mut standardizer = standardizer;
@@ -142,13 +142,13 @@ impl Decoder {
     /// Checks whether a model of so many features can be stored.
     ///
     /// # Errors
-    /// [`Error::TooManyWeights`]
+    /// [`TrainingError::TooManyWeights`]
     pub fn check_size(&self, dim: usize, standardized: bool) -> Result<()> {
         let outputs = self.labels.outputs();
         let weights = dim.saturating_mul(outputs);
         let bytes = weights.saturating_mul(4).saturating_add(if standardized { dim.saturating_mul(16) } else { 0 });
         if weights > MAX_WEIGHTS || bytes > MAX_MODEL_BYTES {
-            return Err(Error::TooManyWeights { dim, outputs });
+            return Err(TrainingError::TooManyWeights { dim, outputs }.into());
         }
         Ok(())
     }

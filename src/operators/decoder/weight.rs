@@ -1,6 +1,6 @@
 //! The column of the rows' weights.
 
-use crate::error::RowFault;
+use crate::errors::RowFault;
 use crate::pg::values::number::{NumberFault, NumberType, narrow};
 use pgrx::pg_sys::Datum;
 

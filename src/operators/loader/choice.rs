@@ -5,10 +5,11 @@
 //! run in process and measured, unless the user has decided.
 
 use super::load_request::{LoadRequest, LoadStart};
-use crate::error::Notice;
+use crate::errors::Notice;
 use crate::operators::buffers::Buffers;
 use crate::operators::scan_control::{CacheControl, LoaderShown, ScanControl};
 use crate::options::loader::Loader;
+use crate::pg;
 use crate::pg::process::parallel::{Unavailable, unavailable};
 use crate::pg::process::progress;
 use std::time::Duration;
@@ -98,7 +99,7 @@ impl LoaderChoice {
 
     fn notice_refusal(&self) {
         if let Some(why) = &self.refused {
-            Notice::NoLoader(why.to_string()).report();
+            pg::tell(Notice::NoLoader(why.to_string()));
         }
     }
 

@@ -3,7 +3,7 @@
 use super::filled_buffer::FilledBuffer;
 use super::load_request::{LoadRequest, LoadStart};
 use super::messages::{EpochEnd, QUEUE, RELEASE, SLOTS, START_EPOCH, WORKER_NAME, WorkerMessage};
-use crate::error::{Error, Result};
+use crate::errors::{Result, TrainingError};
 use crate::operators::decoder::Decoder;
 use crate::operators::scan_control::ScanReport;
 use crate::operators::tuple_shuffle::TupleShuffle;
@@ -79,21 +79,21 @@ impl Leader {
     /// Waits for the end of the preparation pass.
     ///
     /// # Errors
-    /// [`Error::WorkerLost`]; those of the worker are raised.
+    /// [`TrainingError::WorkerLost`]; those of the worker are raised.
     pub fn prepare(&mut self, decoder: &mut Decoder) -> Result<()> {
         match self.receive(&mut Batch::dense(0))? {
             WorkerMessage::EpochEnd(end) => {
                 self.end_epoch(*end, decoder);
                 Ok(())
             }
-            _ => Err(Error::WorkerLost),
+            _ => Err(TrainingError::WorkerLost.into()),
         }
     }
 
     /// Waits for the next buffer of the epoch. Releases the one before, which must be in `batch`.
     ///
     /// # Errors
-    /// [`Error::WorkerLost`], [`Error::OutOfMemory`]; those of the worker are raised.
+    /// [`TrainingError::WorkerLost`], [`ResourceError::OutOfMemory`]; those of the worker are raised.
     pub fn next(&mut self, decoder: &mut Decoder, batch: &mut Batch) -> Result<Received> {
         match self.receive(batch)? {
             WorkerMessage::Filled(filled) => {
@@ -107,7 +107,7 @@ impl Leader {
                 self.end_epoch(*end, decoder);
                 Ok(Received::EndOfEpoch)
             }
-            WorkerMessage::Done(_) => Err(Error::WorkerLost),
+            WorkerMessage::Done(_) => Err(TrainingError::WorkerLost.into()),
         }
     }
 
@@ -143,8 +143,8 @@ impl Leader {
             batch.release();
             self.workers.send(0, &[RELEASE]);
         }
-        let message = self.workers.receive(0).ok_or(Error::WorkerLost)?;
-        serde_json::from_slice(&message).map_err(|_| Error::WorkerLost)
+        let message = self.workers.receive(0).ok_or(TrainingError::WorkerLost)?;
+        serde_json::from_slice(&message).map_err(|_| TrainingError::WorkerLost.into())
     }
 
     fn end_epoch(&mut self, end: EpochEnd, decoder: &mut Decoder) {
@@ -156,7 +156,7 @@ impl Leader {
     }
 
     fn attach(&mut self, filled: &FilledBuffer, batch: &mut Batch) -> Result<()> {
-        let buffer = self.buffers.get_mut(filled.slot).ok_or(Error::WorkerLost)?;
+        let buffer = self.buffers.get_mut(filled.slot).ok_or(TrainingError::WorkerLost)?;
         let attached = filled.rows.map(|handle| keep(&self.segments, &mut buffer.rows, handle)).transpose();
         let attached = attached.and_then(|rows| Ok((rows, keep(&self.segments, &mut buffer.rest, filled.rest)?)));
         let (rows, rest) = attached.inspect_err(|_| self.wait_for_end())?;
@@ -176,5 +176,5 @@ fn keep(segments: &SegmentPool, place: &mut Option<Segment>, handle: Handle) -> 
         *place = None;
         *place = segments.attach(handle);
     }
-    place.as_ref().and_then(|_| segments.attach(handle)).ok_or(Error::WorkerLost)
+    place.as_ref().and_then(|_| segments.attach(handle)).ok_or(TrainingError::WorkerLost.into())
 }

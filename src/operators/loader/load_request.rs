@@ -1,6 +1,6 @@
 //! What a worker is to load.
 
-use crate::error::Result;
+use crate::errors::Result;
 use crate::operators::decoder::{Decoder, DecoderState, OwnedSpec};
 use crate::operators::scan_control::{CacheControl, ScanControl};
 use serde::{Deserialize, Serialize};

@@ -3,7 +3,7 @@
 use super::load_request::{LoadRequest, LoadStart};
 use super::messages::{Done, EpochEnd, WORKER_NAME, WorkerMessage};
 use super::worker_buffers::WorkerBuffers;
-use crate::error::{Error, Result};
+use crate::errors::{Error, ResourceError, Result, TrainingError};
 use crate::operators::buffers::Buffers;
 use crate::operators::preparation;
 use crate::pg::executor::custom_scan::Flags;
@@ -16,7 +16,7 @@ use tuples::{Batch, TupleSource};
 pub const KIND: WorkerKind = WorkerKind { name: WORKER_NAME, main };
 
 fn main(worker: Worker) -> Result<()> {
-    let request: LoadRequest = serde_json::from_slice(worker.data(0)).map_err(|_| Error::WorkerLost)?;
+    let request: LoadRequest = serde_json::from_slice(worker.data(0)).map_err(|_| TrainingError::WorkerLost)?;
     let planned = Planned::of_bytes(worker.data(1), worker.data(2));
     report_activity(planned.text());
     progress::read_for(request.progress);
@@ -69,7 +69,7 @@ fn load_epoch(buffers: &mut Buffers, shared: &mut WorkerBuffers) -> Result<Optio
         match published {
             Ok(Some(())) => {}
             Ok(None) => return Ok(None),
-            Err(error @ Error::OutOfMemory(_)) => match shared.refused() {
+            Err(error @ Error::Resource(ResourceError::OutOfMemory(_))) => match shared.refused() {
                 Some(why) => {
                     shared.tell(&WorkerMessage::NoSharedMemory(why));
                     return Ok(None);

@@ -2,7 +2,7 @@
 
 use super::filled_buffer::FilledBuffer;
 use super::messages::{SLOTS, START_EPOCH, WorkerMessage};
-use crate::error::{Error, Result};
+use crate::errors::{ResourceError, Result};
 use crate::pg::process::dsm::{Segment, SegmentPool};
 use crate::pg::process::parallel::Worker;
 use std::rc::Rc;
@@ -73,7 +73,7 @@ impl<'a> WorkerBuffers<'a> {
     /// Gives the leader the buffer that [`next`](WorkerBuffers::next) gave. None if it wants no more.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`]
+    /// [`ResourceError::OutOfMemory`]
     pub fn publish(&mut self) -> Result<Option<()>> {
         if !self.filled {
             self.make_room()?;
@@ -83,7 +83,7 @@ impl<'a> WorkerBuffers<'a> {
         if rest.as_ref().is_none_or(|rest| rest.bytes() < bytes) {
             *rest = None;
             // later buffers may have a few tuples more
-            *rest = Some(self.segments.make(bytes + bytes / 8 + 64).ok_or(Error::OutOfMemory(bytes))?);
+            *rest = Some(self.segments.make(bytes + bytes / 8 + 64).ok_or(ResourceError::OutOfMemory(bytes))?);
         }
         let Some(rest) = rest else { return Ok(None) };
         FilledBuffer::write(batch, rest);

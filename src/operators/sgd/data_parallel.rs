@@ -5,7 +5,7 @@
 //! the others, or has nothing of it, does not matter to the order.
 
 use super::learn::learn;
-use crate::error::{Error, Result};
+use crate::errors::{Error, Result};
 use crate::operators::buffers::Buffers;
 use crate::pg::check_for_interrupts;
 use crate::pg::process::all_gather::AllGather;

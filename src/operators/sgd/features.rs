@@ -1,14 +1,14 @@
 //! What a training and its model know of the features.
 
 use super::options::Options;
-use crate::error::{Error, Result};
+use crate::errors::{ArgumentError, Error, Result, TrainingError};
 use crate::models::{Categories, ColumnKind, FeatureKind};
 use crate::operators::decoder::FeatureColumns;
 
 /// Checks the options that apply to some kinds of features only.
 ///
 /// # Errors
-/// [`Error::InvalidOption`]
+/// [`ArgumentError::InvalidOption`]
 pub fn check_options(options: &Options, features: &FeatureColumns) -> Result<()> {
     let sparse = matches!(features, FeatureColumns::Sparse(_));
     let only_sparse = "applies only to sparse features: an array of indices and an array of values";
@@ -20,10 +20,10 @@ pub fn check_options(options: &Options, features: &FeatureColumns) -> Result<()>
     }
     if matches!(features, FeatureColumns::Compressed(_)) {
         if options.standardize {
-            return Err(Error::NotOnCompressed("the option standardize"));
+            return Err(TrainingError::NotOnCompressed("the option standardize").into());
         }
         if options.has_batch_size {
-            return Err(Error::NotOnCompressed("the option batch_size"));
+            return Err(TrainingError::NotOnCompressed("the option batch_size").into());
         }
     }
     if options.unseen.is_some() && !sparse && !matches!(features, FeatureColumns::Mixed(_)) {
@@ -50,5 +50,5 @@ pub fn feature_kind(features: &FeatureColumns, columns: &[String]) -> FeatureKin
 }
 
 fn invalid(key: &str, reason: &str) -> Error {
-    Error::InvalidOption { key: key.to_owned(), reason: reason.to_owned() }
+    ArgumentError::InvalidOption { key: key.to_owned(), reason: reason.to_owned() }.into()
 }

@@ -1,8 +1,9 @@
 //! What is known only when all rows have been seen once, but should be said before learning on.
 
 use super::request::Request;
-use crate::error::{Error, Notice, Result};
+use crate::errors::{Notice, Result, TrainingError};
 use crate::operators::buffers::Buffers;
+use crate::pg;
 use shuffle::Geometry;
 
 /// With fewer blocks in the buffer, one block more of a class changes the class's share in it by over a tenth.
@@ -11,11 +12,11 @@ const FEW_BLOCKS: u32 = 10;
 /// Checks the rows that the first epoch has seen.
 ///
 /// # Errors
-/// [`Error::OneClass`], [`Error::NoSuchClass`], [`Error::NoWeight`]
+/// [`TrainingError::OneClass`], [`TrainingError::NoSuchClass`], [`TrainingError::NoWeight`]
 pub fn check_first_epoch(request: &Request, buffers: &Buffers) -> Result<()> {
     buffers.decoder.labels().check()?;
     if buffers.decoder.all_weigh_nothing() {
-        return Err(Error::NoWeight);
+        return Err(TrainingError::NoWeight.into());
     }
     notice_few_blocks(request, buffers);
     Ok(())
@@ -35,6 +36,6 @@ fn notice_few_blocks(request: &Request, buffers: &Buffers) {
             pages_per_block > 1,
             shuffling.is_cut_to_memory(pages) || shuffling.is_a_share() && planned > buffer_blocks,
         );
-        Notice::FewBlocks { buffer_blocks, blocks, are_large, is_cut }.report();
+        pg::tell(Notice::FewBlocks { buffer_blocks, blocks, are_large, is_cut });
     }
 }

@@ -3,7 +3,7 @@
 //! Guarantees: the tuples of a group come in the order in which they would come if the source had no others, but the same
 //! pages. Each group's tuples in a buffer are shuffled by themselves, by the stream that a buffer of them alone would have.
 
-use crate::error::{Error, Result};
+use crate::errors::{ResourceError, Result};
 use crate::operators::decoder::HELD_OUT;
 use crate::options::shuffling::Shuffling;
 use shuffle::{Strategy, shuffle_tuples};
@@ -66,7 +66,7 @@ impl GroupOrder {
     /// what is held out. Returns the range of the order for each group that has tuples, and passes what is held out to `hold`.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`]; those of `hold`, which gets a group and places in the batch
+    /// [`ResourceError::OutOfMemory`]; those of `hold`, which gets a group and places in the batch
     pub fn learn_order(
         &mut self,
         batch: &mut Batch,
@@ -75,7 +75,7 @@ impl GroupOrder {
         self.take(batch);
         self.order.clear();
         let more = batch.order().len();
-        self.order.try_reserve(more).map_err(|_| Error::OutOfMemory(size_of_val(batch.order())))?;
+        self.order.try_reserve(more).map_err(|_| ResourceError::OutOfMemory(size_of_val(batch.order())))?;
         let mut groups = Vec::new();
         for (number, group) in self.groups.iter_mut().enumerate() {
             if !group.learn.is_empty() {

@@ -1,6 +1,6 @@
 //! How a trainer goes through a part of a buffer.
 
-use crate::error::Result;
+use crate::errors::Result;
 use crate::pg::check_for_interrupts;
 use sgd::Trainer;
 use std::ops::Range;

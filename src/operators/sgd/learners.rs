@@ -5,8 +5,10 @@ use super::grid::Point;
 use super::learn::learn;
 use super::options::Keep;
 use super::request::Request;
-use crate::error::{Error, Notice, Result};
-use crate::options::limits::MAX_WEIGHTS;
+use crate::errors::{Notice, Result, TrainingError};
+use crate::limits::MAX_MODELS;
+use crate::limits::MAX_WEIGHTS;
+use crate::pg;
 use crate::pg::check_for_interrupts;
 use crate::pg::process::progress;
 use sgd::{Hyperparameters, Losses, ModelParameters, Trainer};
@@ -57,9 +59,6 @@ pub struct Learners {
     to_come: usize,
 }
 
-/// Models that can learn side by side, however small they are.
-const MAX_MODELS: usize = 10_000;
-
 /// Epochs of all models of a call: their rows take up to 1 GB until they are stored.
 const MAX_ROWS: usize = (1 << 30) / size_of::<EpochRow>();
 
@@ -109,8 +108,8 @@ impl Learners {
     /// point, in its epoch, and gives the losses of the epochs before.
     ///
     /// # Errors
-    /// Those of `new`, [`Error::Diverged`], [`Error::OutOfMemory`], [`Error::TooManyModels`],
-    /// [`Error::NetworkTooLarge`]
+    /// Those of `new`, [`TrainingError::Diverged`], [`ResourceError::OutOfMemory`], [`TrainingError::TooManyModels`],
+    /// [`TrainingError::NetworkTooLarge`]
     pub fn learn(
         &mut self,
         request: &Request,
@@ -131,7 +130,7 @@ impl Learners {
             check_network(&point.hyperparameters, batch.dim(), outputs)?;
         }
         if models > MAX_MODELS || (models > 1 && weights > MAX_WEIGHTS) {
-            return Err(Error::TooManyModels { models, dim: batch.dim() });
+            return Err(TrainingError::TooManyModels { models, dim: batch.dim() }.into());
         }
         if is_new {
             // what is known to come is refused now, and not after hours
@@ -181,7 +180,7 @@ impl Learners {
     /// Ends an epoch that took so long.
     ///
     /// # Errors
-    /// [`Error::Diverged`]
+    /// [`TrainingError::Diverged`]
     pub fn end_epoch(&mut self, request: &Request, elapsed: Duration, shuffle: Duration) -> Result<()> {
         let (mut least, mut ended) = (f64::INFINITY, 0);
         for learner in self.learning() {
@@ -204,7 +203,7 @@ impl Learners {
         let all = || self.groups.iter().flatten();
         match all().map(|learner| learner.trainer.epoch()).max() {
             Some(epoch) if all().all(|learner| learner.state == LearnerState::Diverged) => {
-                Err(Error::Diverged { epoch, standardized: request.options.standardize })
+                Err(TrainingError::Diverged { epoch, standardized: request.options.standardize }.into())
             }
             _ => Ok(()),
         }
@@ -213,7 +212,7 @@ impl Learners {
     /// Those that have just ended an epoch: group and model.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`]
+    /// [`ResourceError::OutOfMemory`]
     pub fn models(&mut self) -> Result<Vec<(usize, ModelParameters)>> {
         self.learning().map(|learner| Ok((learner.group, learner.trainer.model()?))).collect()
     }
@@ -222,7 +221,7 @@ impl Learners {
     /// goes on.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`]
+    /// [`ResourceError::OutOfMemory`]
     pub fn judge(
         &mut self,
         request: &Request,
@@ -239,7 +238,7 @@ impl Learners {
 
 /// An error before the rows of so many epochs take memory that there may not be.
 fn check_history(rows: usize) -> Result<()> {
-    if rows > MAX_ROWS { Err(Error::TooManyEpochs { limit: MAX_ROWS }) } else { Ok(()) }
+    if rows > MAX_ROWS { Err(TrainingError::TooManyEpochs { limit: MAX_ROWS }.into()) } else { Ok(()) }
 }
 
 impl Learner {
@@ -251,14 +250,16 @@ impl Learner {
 
     fn diverged(&mut self, request: &Request, error: sgd::Diverged) -> Result<()> {
         if !request.trains_several() {
-            return Err(Error::Diverged { epoch: error.epoch, standardized: request.options.standardize });
+            return Err(
+                TrainingError::Diverged { epoch: error.epoch, standardized: request.options.standardize }.into()
+            );
         }
         self.state = LearnerState::Diverged;
         let of = match &request.points[self.point].says {
             Some(says) => format!("the model of grid point {}", serde_json::Value::Object(says.clone())),
             None => "the model of a group".to_owned(),
         };
-        Notice::OneDiverged { of, epoch: error.epoch }.report();
+        pg::tell(Notice::OneDiverged { of, epoch: error.epoch });
         Ok(())
     }
 
@@ -282,7 +283,7 @@ impl Learner {
         let last = first - 1 + point.max_epochs;
         if request.options.notice {
             let of = name(self.group, self.point);
-            Notice::Epoch { of, epoch: row.epoch as u32, epochs: last, figures: row.figures() }.report();
+            pg::tell(Notice::Epoch { of, epoch: row.epoch as u32, epochs: last, figures: row.figures() });
         }
         let epoch = row.epoch as u32;
         let improved = self.losses.add(loss, point.stopping);
@@ -303,7 +304,7 @@ impl Learner {
     /// The model that is to be stored, of those that this call has trained.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`]
+    /// [`ResourceError::OutOfMemory`]
     pub fn take_model(&mut self) -> Result<ModelParameters> {
         match self.best.take() {
             Some(best) => Ok(best),
@@ -315,10 +316,10 @@ impl Learner {
 /// Checks whether a network of so many features can be stored.
 ///
 /// # Errors
-/// [`Error::NetworkTooLarge`]
+/// [`TrainingError::NetworkTooLarge`]
 pub fn check_network(hyper: &Hyperparameters, dim: usize, classes: usize) -> Result<()> {
     match hyper.design.map(|design| design.weights(dim, classes)) {
-        Some(weights) if weights > MAX_WEIGHTS => Err(Error::NetworkTooLarge { dim, weights }),
+        Some(weights) if weights > MAX_WEIGHTS => Err(TrainingError::NetworkTooLarge { dim, weights }.into()),
         _ => Ok(()),
     }
 }

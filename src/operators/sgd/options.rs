@@ -3,10 +3,11 @@
 //! A key that does not exist, or that has nothing to say to the other choices, is an error: a misspelt or misplaced
 //! option that is silently ignored costs its user a night of training.
 
-use crate::error::{Error, Result};
+use crate::errors::{ArgumentError, Error, Result};
+use crate::limits::MAX_WEIGHTS;
 use crate::options::cache::CacheMode;
-use crate::options::limits::MAX_WEIGHTS;
-use crate::options::rows::{ClassWeight, HoldOut, Nulls, Unseen};
+use crate::options::row_groups::HoldOut;
+use crate::options::rows::{ClassWeight, Nulls, Unseen};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sgd::{Activation, Design, Hidden, Hyperparameters, ModelKind, Optimizer, Output, Schedule, Stopping};
@@ -120,7 +121,7 @@ impl Options {
     /// Reads `options` for a model of this kind, together with the argument `learning_rate`.
     ///
     /// # Errors
-    /// [`Error::OptionsNotAnObject`], [`Error::Unknown`], [`Error::InvalidOption`], [`Error::InvalidArgument`]
+    /// [`ArgumentError::OptionsNotAnObject`], [`ArgumentError::Unknown`], [`ArgumentError::InvalidOption`], [`ArgumentError::InvalidArgument`]
     pub fn parse(
         options: Option<Value>,
         kind: ModelKind,
@@ -149,7 +150,8 @@ impl Options {
         };
         hyperparameters.validate().map_err(|e| match e.name {
             "learning_rate" => {
-                Error::InvalidArgument { argument: "learning_rate", reason: e.reason.to_owned(), hint: None }
+                ArgumentError::InvalidArgument { argument: "learning_rate", reason: e.reason.to_owned(), hint: None }
+                    .into()
             }
             name => invalid(name, e.reason),
         })?;
@@ -367,7 +369,7 @@ fn read<T: serde::de::DeserializeOwned>(value: &Value) -> Option<T> {
 }
 
 fn invalid(key: &str, reason: &str) -> Error {
-    Error::InvalidOption { key: key.to_owned(), reason: reason.to_owned() }
+    ArgumentError::InvalidOption { key: key.to_owned(), reason: reason.to_owned() }.into()
 }
 
 /// The options as given, to be taken one by one.
@@ -378,10 +380,12 @@ impl Keys {
         let options = match options {
             None => Map::new(),
             Some(Value::Object(options)) => options,
-            Some(_) => return Err(Error::OptionsNotAnObject),
+            Some(_) => return Err(ArgumentError::OptionsNotAnObject.into()),
         };
         match options.keys().find(|key| !KNOWN.contains(&key.as_str())) {
-            Some(key) => Err(Error::Unknown { what: "options", given: key.clone(), known: KNOWN.join(", ") }),
+            Some(key) => {
+                Err(ArgumentError::Unknown { what: "options", given: key.clone(), known: KNOWN.join(", ") }.into())
+            }
             None => Ok(Keys(options)),
         }
     }

@@ -2,16 +2,16 @@
 
 use super::grid::{self, Point};
 use super::options::{By, Options, Validation, record_hyperparameters};
-use crate::error::{Error, Result};
-use crate::options::limits::{MAX_NAME_BYTES, check_name};
+use crate::errors::{ArgumentError, Error, Result, TrainingError};
 use crate::options::loader::Loader;
-use crate::options::rows::RowGroupSpec;
+use crate::options::model_name::{MAX_NAME_BYTES, check_name};
+use crate::options::row_groups::RowGroupSpec;
 use crate::options::shuffling::Shuffling;
 use crate::pg::call::arguments::Arguments;
 use crate::pg::require_utf8;
 use serde_json::{Map, Value, json};
 use sgd::ModelKind;
-use shuffle::{Geometry, MAX_PROCESSES, Strategy};
+use shuffle::{Geometry, MAX_PROCESSES};
 
 /// Epochs that a training may take. Each leaves a row to be kept, whatever it cost.
 pub const MAX_EPOCHS: i32 = 1_000_000;
@@ -153,7 +153,7 @@ impl TrainArguments {
     /// Reads the arguments of a call.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if options cannot be read.
+    /// [`ArgumentError::InvalidArgument`] if options cannot be read.
     pub fn of_call(arguments: &Arguments) -> Result<TrainArguments> {
         require_utf8()?;
         let json = |i, name| arguments.json(i).map_err(|e| e.about(name));
@@ -183,14 +183,17 @@ impl TrainArguments {
     /// found it has given the arguments what they left open.
     ///
     /// # Errors
-    /// [`Error::NullArgument`], [`Error::Unknown`], [`Error::InvalidArgument`], [`Error::InvalidOption`],
-    /// [`Error::OptionsNotAnObject`]
+    /// [`ArgumentError::NullArgument`], [`ArgumentError::Unknown`], [`ArgumentError::InvalidArgument`], [`ArgumentError::InvalidOption`],
+    /// [`ArgumentError::OptionsNotAnObject`]
     pub fn validate(self, resume: Option<WarmStart>) -> Result<Request> {
-        let source = self.source.ok_or(Error::NullArgument("source"))?;
+        let source = self.source.ok_or(ArgumentError::NullArgument("source"))?;
         let model = or_default(self.model, default::MODEL);
         let label = or_default(self.label, default::LABEL);
-        let kind: ModelKind =
-            model.parse().map_err(|_| Error::Unknown { what: "models", given: model, known: ModelKind::known() })?;
+        let kind: ModelKind = model.parse().map_err(|_| ArgumentError::Unknown {
+            what: "models",
+            given: model,
+            known: ModelKind::known(),
+        })?;
         let max_epochs = self.max_epochs.unwrap_or(default::MAX_EPOCHS);
         if !(1..=MAX_EPOCHS).contains(&max_epochs) {
             return Err(invalid("max_epochs", format!("{max_epochs} is not in 1 to {MAX_EPOCHS}")));
@@ -239,8 +242,8 @@ impl TrainArguments {
         for design in points.iter_mut().filter_map(|point| point.hyperparameters.design.as_mut()) {
             design.seed = shuffling.seed;
         }
-        if workers > 1 && shuffling.strategy != Strategy::CorgiPile {
-            return Err(Error::NotByWorkers(shuffling.strategy.name()));
+        if workers > 1 && !shuffling.strategy.supports_workers() {
+            return Err(TrainingError::NotByWorkers(shuffling.strategy.name()).into());
         }
         let together = [
             ("hidden layers", kind == ModelKind::Mlp),
@@ -251,18 +254,18 @@ impl TrainArguments {
             ("early stopping", points.iter().any(|point| point.stopping.is_some())),
         ];
         if let Some((what, _)) = together.into_iter().find(|(_, asked)| *asked && workers > 1) {
-            return Err(Error::NotSynchronized(what));
+            return Err(TrainingError::NotSynchronized(what).into());
         }
         let hold_out = options.validation.as_ref().map(|validation| validation.hold_out(shuffling.seed));
         let row_groups = RowGroupSpec { group: self.group_by, hold_out };
-        if !row_groups.is_empty() && matches!(shuffling.strategy, Strategy::SlidingWindow | Strategy::Mrs) {
-            return Err(Error::NotInGroups(shuffling.strategy.name()));
+        if !row_groups.is_empty() && !shuffling.strategy.supports_groups() {
+            return Err(TrainingError::NotInGroups(shuffling.strategy.name()).into());
         }
         if matches!(options.validation, Some(Validation::Fraction { by: By::Block, .. }))
-            && shuffling.strategy == Strategy::EpochShuffle
+            && shuffling.strategy.sorts_each_epoch()
         {
             let reason = "must be \"row\" with shuffle strategy epoch_shuffle, whose blocks are others in each epoch";
-            return Err(Error::InvalidOption { key: "validation_by".into(), reason: reason.into() });
+            return Err(ArgumentError::InvalidOption { key: "validation_by".into(), reason: reason.into() }.into());
         }
         if row_groups.group.is_some() || points[0].says.is_some() {
             check_prefix(self.name.as_deref())?;
@@ -286,20 +289,21 @@ impl TrainArguments {
 }
 
 fn invalid(argument: &'static str, reason: String) -> Error {
-    Error::InvalidArgument { argument, reason, hint: None }
+    ArgumentError::InvalidArgument { argument, reason, hint: None }.into()
 }
 
 /// Names of features, each given, none twice, none the label.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`]
+/// [`ArgumentError::InvalidArgument`]
 pub fn check_features(features: Vec<Option<String>>, label: &str) -> Result<Vec<String>> {
     if features.is_empty() {
-        return Err(Error::InvalidArgument {
+        return Err(ArgumentError::InvalidArgument {
             argument: "features",
             reason: "it is an empty array".into(),
             hint: Some("Name the feature columns, or leave features out to use all numeric columns.".into()),
-        });
+        }
+        .into());
     }
     let mut names: Vec<String> = Vec::with_capacity(features.len());
     for name in features {
@@ -324,7 +328,8 @@ fn used_as(name: &str, label: &str, features: Option<&[String]>) -> Option<&'sta
 }
 
 fn invalid_option(key: &str, column: &str, role: &str) -> Error {
-    Error::InvalidOption { key: key.into(), reason: format!("names column \"{column}\", which is {role}") }
+    ArgumentError::InvalidOption { key: key.into(), reason: format!("names column \"{column}\", which is {role}") }
+        .into()
 }
 
 /// Bytes that the name of several models may have: what is added takes the other half.

@@ -6,7 +6,7 @@ use super::grid::Point;
 use super::learners::{Learner, Learners};
 use super::request::Request;
 use super::resume::{self, Resume};
-use crate::error::{Error, Result};
+use crate::errors::{Result, SourceError, TrainingError};
 use crate::models::{self, NewModel};
 use crate::operators::buffers::Buffers;
 use crate::operators::decoder::{Decoder, RowGroups};
@@ -38,7 +38,7 @@ impl Store<'_> {
     /// Stores the models, by group and point, and returns their rows and how many models there are.
     ///
     /// # Errors
-    /// Those of [`models::store`]; [`Error::NoFeatures`], [`Error::NoIndices`], [`Error::OutOfMemory`]
+    /// Those of [`models::store`]; [`SourceError::NoFeatures`], [`TrainingError::NoIndices`], [`ResourceError::OutOfMemory`]
     pub fn store_all(&self, learners: Learners) -> Result<(Vec<EpochRow>, usize)> {
         let row_groups = self.decoder().row_groups();
         let order = row_groups.map_or_else(|| vec![0], RowGroups::sorted);
@@ -118,10 +118,10 @@ impl Store<'_> {
             None => learner.take_model()?,
         };
         if parameters.dim == 0 && decoder.has_mini_batches() {
-            return Err(Error::NoFeatures { hint: "The compressed mini-batches have no columns.".into() });
+            return Err(SourceError::NoFeatures { hint: "The compressed mini-batches have no columns.".into() }.into());
         }
         if parameters.dim == 0 {
-            return Err(Error::NoIndices);
+            return Err(TrainingError::NoIndices.into());
         }
         if earlier.is_none() && decoder.labels().classes().is_some_and(|classes| classes.swapped) {
             parameters.negate();

@@ -10,7 +10,7 @@ use super::resume::{Resume, refuse};
 use super::store::{Store, suffix};
 use super::validation::{EndedEpoch, HeldOut, judge};
 use super::workers::WorkerGroup;
-use crate::error::{Error, Result};
+use crate::errors::{Result, TrainingError};
 use crate::models;
 use crate::operators::buffers::Buffers;
 use crate::operators::decoder::{Decoder, DecoderSpec, OwnedSpec, RowGroups};
@@ -26,7 +26,6 @@ use crate::pg::process::progress::{self, Progress};
 use crate::pg::values::array::AnyArray;
 use pgrx::pg_sys;
 use sgd::{Hyperparameters, Losses, ModelKind, Trainer};
-use shuffle::Strategy;
 use std::ffi::c_int;
 use std::time::{Duration, Instant};
 use tuples::{Batch, TupleSource};
@@ -142,7 +141,7 @@ impl Training {
     /// A row per epoch. The first call trains and stores the model.
     ///
     /// # Errors
-    /// Whatever can be wrong with the rows; [`Error::Diverged`]; [`Error::ModelExists`]
+    /// Whatever can be wrong with the rows; [`TrainingError::Diverged`]; [`ModelError::ModelExists`]
     pub fn rows(&mut self) -> Result<&[EpochRow]> {
         if self.outcome.is_none() {
             // of several models, the names are known in the end
@@ -182,7 +181,7 @@ impl Training {
             None => self.epochs(&mut batch, &mut learners)?,
         }
         if learners.is_empty() {
-            return Err(Error::NoRows("train on"));
+            return Err(TrainingError::NoRows("train on").into());
         }
         let store = Store {
             request: &self.request,
@@ -238,7 +237,7 @@ impl Training {
         batch: &mut Batch,
     ) -> Result<Learner> {
         let standardized = self.request.options.standardize;
-        let diverged = |e: sgd::Diverged| Error::Diverged { epoch: e.epoch, standardized };
+        let diverged = |e: sgd::Diverged| TrainingError::Diverged { epoch: e.epoch, standardized }.into();
         let mut learner = Learner::new(0, 0, trainer);
         for epoch in 1..=self.request.max_epochs {
             if epoch > 1 {
@@ -277,7 +276,7 @@ impl Training {
             self.compute += compute.elapsed();
         }
         if learners.is_empty() || tuples == 0 {
-            return Err(Error::NoRows("train on"));
+            return Err(TrainingError::NoRows("train on").into());
         }
         if epoch == self.request.first_epoch() {
             check_first_epoch(&self.request, &self.buffers)?;
@@ -369,7 +368,7 @@ fn check_decoder(request: &Request, resume: Option<&Resume>, features: &[String]
     }
     check_options(&request.options, decoder.features())?;
     if decoder.has_mini_batches() && request.workers > 1 {
-        return Err(Error::NotOnCompressed("the argument workers"));
+        return Err(TrainingError::NotOnCompressed("the argument workers").into());
     }
     if let Some(resume) = resume {
         resume.check(features, decoder.features())?;
@@ -383,11 +382,15 @@ fn check_decoder(request: &Request, resume: Option<&Resume>, features: &[String]
 
 /// Why a worker cannot fill the buffers of such a training, if it cannot.
 fn no_loader_because(request: &Request, decoder: &Decoder) -> Option<&'static str> {
-    match request.shuffling.strategy {
-        _ if request.workers > 1 => Some("each of several processes loads its own"),
-        _ if !request.row_groups.is_empty() => Some("the rows fall into groups or a validation part"),
-        _ if decoder.has_mini_batches() => Some("the rows are compressed"),
-        Strategy::SlidingWindow | Strategy::Mrs => Some("the strategy keeps tuples in the buffer"),
-        _ => None,
+    if request.workers > 1 {
+        Some("each of several processes loads its own")
+    } else if !request.row_groups.is_empty() {
+        Some("the rows fall into groups or a validation part")
+    } else if decoder.has_mini_batches() {
+        Some("the rows are compressed")
+    } else if request.shuffling.strategy.keeps_tuples() {
+        Some("the strategy keeps tuples in the buffer")
+    } else {
+        None
     }
 }

@@ -5,7 +5,7 @@
 
 use super::group_order::GroupOrder;
 use super::learners::Judgement;
-use crate::error::{Error, Result};
+use crate::errors::{Result, TrainingError};
 use crate::operators::buffers::Buffers;
 use crate::operators::scan_control::ScanControl;
 use crate::pg::check_for_interrupts;
@@ -44,7 +44,7 @@ impl HeldOut {
     /// Takes tuples of a group, if this is the first epoch.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`]
+    /// [`ResourceError::OutOfMemory`]
     pub fn add(&mut self, group: usize, batch: &Batch, places: &[u32]) -> Result<()> {
         self.tuples += if self.state == HeldOutState::Kept { 0 } else { places.len() as u64 };
         if self.state != HeldOutState::Filling {
@@ -89,7 +89,7 @@ impl HeldOut {
 /// Judges models, group and model of each, at the end of an epoch, in their sequence.
 ///
 /// # Errors
-/// [`Error::NoRows`] if nothing is held out; [`Error::OutOfMemory`]; what is wrong with the rows, if they are read once more
+/// [`TrainingError::NoRows`] if nothing is held out; [`ResourceError::OutOfMemory`]; what is wrong with the rows, if they are read once more
 pub fn judge(
     held_out: &mut HeldOut,
     kind: ModelKind,
@@ -97,7 +97,7 @@ pub fn judge(
     epoch: EndedEpoch<'_>,
 ) -> Result<Vec<Option<Judgement>>> {
     if epoch.is_first && !held_out.end_first_epoch() {
-        return Err(Error::NoRows("validate on"));
+        return Err(TrainingError::NoRows("validate on").into());
     }
     if held_out.must_be_read() {
         return read_held_out(epoch, Judges::new(kind, models));
@@ -149,7 +149,7 @@ impl Judges {
     /// Takes tuples of a group.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`]
+    /// [`ResourceError::OutOfMemory`]
     pub fn add(&mut self, group: usize, batch: &Batch, places: &[u32]) -> Result<()> {
         let first = self.models.partition_point(|(of, ..)| *of < group);
         let models = self.models[first..].iter_mut().take_while(|(of, ..)| *of == group).count();

@@ -5,10 +5,11 @@
 
 use super::data_parallel::Replica;
 use super::request::Request;
-use crate::error::{Notice, Result};
+use crate::errors::{Notice, Result};
 use crate::operators::buffers::Buffers;
 use crate::operators::decoder::{DecoderState, OwnedSpec};
 use crate::operators::scan_control::{Rank, ScanControl};
+use crate::pg;
 use crate::pg::executor::custom_scan::Flags;
 use crate::pg::executor::query::{Planned, Running};
 use crate::pg::process::all_gather::AllGather;
@@ -86,7 +87,7 @@ impl WorkerGroup {
             Err(why) => (1, Some(why.clone())),
         };
         if let Some(why) = fewer {
-            Notice::FewerProcesses { asked, processes, why: why.into_owned() }.report();
+            pg::tell(Notice::FewerProcesses { asked, processes, why: why.into_owned() });
         }
         Ok(launched.ok())
     }

@@ -2,7 +2,7 @@
 
 use super::places::SparsePlaces;
 use super::state::{TupleShuffle, blocks};
-use crate::error::{Error, OrRaise, Result};
+use crate::errors::{OrRaise, ResourceError, Result};
 use crate::operators::block_shuffle::Limits;
 use crate::operators::decoder::Decoder;
 use crate::operators::scan_control::ScanControl;
@@ -100,7 +100,7 @@ impl HeldTuples for DecodedTuples<'_> {
 
 /// Makes room for places.
 fn room(order: &mut Vec<u32>, places: usize) -> Result<()> {
-    order.try_reserve(places).map_err(|_| Error::OutOfMemory(places * size_of::<u32>()))
+    order.try_reserve(places).map_err(|_| ResourceError::OutOfMemory(places * size_of::<u32>()).into())
 }
 
 impl HeldTuples for TupleBuffer {

@@ -4,7 +4,6 @@ use super::state::{TupleShuffle, blocks};
 use crate::operators::scan_control::LoaderShown;
 use crate::pg::executor::custom_scan::Node;
 use crate::pg::executor::explain::Explain;
-use shuffle::Strategy;
 
 pub fn explain(scan: &mut TupleShuffle, node: Node, explain: Explain) {
     let geometry = blocks(node).with(|blocks, below| blocks.planned_geometry(below));
@@ -21,10 +20,8 @@ pub fn explain(scan: &mut TupleShuffle, node: Node, explain: Explain) {
         explain.integer(c"Buffer Bytes", (rows * share * f64::from(width)).min(memory) as i64);
     }
     let capacity = scan.mixer.capacity() as i64;
-    match scan.shuffling.strategy {
-        Strategy::SlidingWindow if capacity > 0 => explain.integer(c"Window Tuples", capacity),
-        Strategy::Mrs if capacity > 0 => explain.integer(c"Reservoir Tuples", capacity),
-        _ => {}
+    if let Some(label) = scan.shuffling.strategy.capacity_label().filter(|_| capacity > 0) {
+        explain.integer(label, capacity);
     }
     match &scan.loader {
         Some(LoaderShown { place, why: Some(why) }) if explain.is_text() => {

@@ -13,7 +13,7 @@
 
 mod file;
 
-use crate::error::Result;
+use crate::errors::Result;
 use crate::operators::decoder::Decoder;
 use crate::operators::scan_control::KeptTuples;
 use crate::options::cache::CacheMode;

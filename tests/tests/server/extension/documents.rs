@@ -1,0 +1,116 @@
+//! The documents' examples run, and print what the documents say.
+
+use corgipile_tests::{Database, Document};
+use std::fs;
+use std::path::Path;
+
+#[test]
+fn every_example_of_the_readme_and_the_docs_runs() {
+    let mut with_examples = 0;
+    for path in Document::all() {
+        let document = Document::read(&path).unwrap_or_else(|reason| panic!("{reason}"));
+        if document.examples() > 0 {
+            let db = Database::empty();
+            document.run(db.name()).unwrap_or_else(|reason| panic!("{reason}"));
+            with_examples += 1;
+        }
+    }
+    assert!(with_examples > 0, "no page has an example");
+}
+
+/// What is wrong with a document of this text, if anything.
+fn run(name: &str, text: &str) -> Result<(), String> {
+    let db = Database::empty();
+    let path = std::env::temp_dir().join(format!("{}-{name}.md", db.name()));
+    fs::write(&path, text).expect("a document can be written");
+    let result = Document::read(&path).and_then(|document| document.run(db.name()));
+    fs::remove_file(&path).expect("the document is there");
+    result
+}
+
+#[test]
+fn examples_run_in_one_session_and_their_output_is_compared() {
+    let text = "\
+# Title
+```sql
+CREATE TEMP TABLE t (a int);
+INSERT INTO t VALUES (1), (2);
+```
+```psql compare
+=> SELECT a, now() IS NULL AS b
+-> FROM t;
+ a | b
+---+---
+ 1 | f
+...
+(2 rows)
+
+=> SELECT 'x' ||
+-> version();
+...
+ xPostgreSQL ...
+(1 row)
+=> SELECT 1 / 0;
+ERROR:  division by zero
+=> \\echo still here
+still here
+```
+```sql fails=22012
+SELECT 1 / 0;
+```
+```sh
+not run
+```
+";
+    assert_eq!(run("good", text), Ok(()));
+}
+
+#[test]
+fn an_example_that_is_not_as_the_document_says_is_found() {
+    for (name, text) in [
+        ("error", "```sql\nSELECT 1 / 0;\nSELECT 1;\n```"),
+        ("no-error", "```sql fails=22012\nSELECT 1;\n```"),
+        ("other-error", "```sql fails=22012\nSELECT nothing;\n```"),
+        ("other-output", "```psql compare\n=> SELECT 1 AS a;\n a \n---\n 2\n(1 row)\n```"),
+        ("more-output", "```psql compare\n=> SELECT 1 AS a;\n a \n---\n 1\n```"),
+        ("unexpected-error", "```psql\n=> SELECT 1 / 0;\n```"),
+        ("unfinished", "```sql\nSELECT 'unterminated;\n```\n```sql\nSELECT 1;\n```"),
+        ("unknown-kind", "```postgres\nSELECT 1;\n```"),
+        ("not-fenced", "    SELECT 1;\n"),
+    ] {
+        assert!(run(name, text).is_err(), "{name}");
+    }
+}
+
+/// The tests that show what holds, named as `file::test`.
+#[test]
+fn the_tests_that_documents_name_are_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut sources = Vec::new();
+    add_sources(&root.join("tests"), &mut sources);
+    for document in ["privileges", "survival"] {
+        let page = root.join(format!("../docs/reference/{document}.md"));
+        let text = fs::read_to_string(page).expect("the document is there");
+        let words = text.split('`').skip(1).step_by(2);
+        let named: Vec<(&str, &str)> = words.filter_map(|word| word.split_once("::")).collect();
+        assert!(named.len() > 10, "{document}: {named:?}");
+        for (file, name) in named {
+            let test = format!("#[test]\nfn {name}()");
+            let found = sources.iter().any(|(stem, source)| stem == file && source.contains(&test));
+            assert!(found, "{document}.md names {file}::{name}");
+        }
+    }
+}
+
+/// Adds the names and texts of the Rust files of a folder and the folders in it.
+fn add_sources(folder: &Path, sources: &mut Vec<(String, String)>) {
+    for entry in fs::read_dir(folder).expect("the folder can be listed") {
+        let path = entry.expect("an entry can be read").path();
+        if path.is_dir() {
+            add_sources(&path, sources);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let stem = path.file_stem().expect("a file has a name").to_string_lossy().into_owned();
+            sources.push((stem, fs::read_to_string(&path).expect("the file can be read")));
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! The extension as a whole: installed, updated, moved, dropped, documented.
+
+mod backend;
+mod documents;
+mod lifecycle;
+mod upgrade;

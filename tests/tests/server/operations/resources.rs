@@ -1,0 +1,178 @@
+//! What a session holds: memory and files do not grow with the number of calls, and calls can nest.
+
+use corgipile_tests::{Database, Session, clustered, small};
+
+/// The resident memory of a session's process, in MB.
+fn resident(session: &mut Session) -> f64 {
+    let pages: i64 = session.value("SELECT split_part(pg_read_file('/proc/self/statm'), ' ', 2)::bigint");
+    pages as f64 * 4096.0 / 1e6
+}
+
+/// Asserts that repeating statements does not make the session's process grow by more than `megabytes`.
+fn does_not_grow(session: &mut Session, megabytes: f64, times: u32, mut repeat: impl FnMut(&mut Session, u32)) {
+    for i in 0..times / 4 {
+        repeat(session, i);
+    }
+    let before = resident(session);
+    for i in 0..times {
+        repeat(session, i);
+    }
+    let growth = resident(session) - before;
+    assert!(growth < megabytes, "{times} times make the process grow by {growth} MB");
+}
+
+#[test]
+fn training_again_and_again_does_not_leak() {
+    let mut db = Database::new();
+    clustered(&mut db, "t", 4000);
+    does_not_grow(&mut db, 8.0, 200, |session, i| {
+        session.run(&format!("SELECT * FROM corgipile_train('t', max_epochs => 2, seed => {i})"));
+        session.run("SELECT corgipile_train('SELECT label, features_v FROM t', 'svm', max_epochs => 1)");
+        session.run("SELECT count(*) FROM corgipile_shuffle(NULL::t)");
+    });
+}
+
+#[test]
+fn errors_in_mid_training_do_not_leak() {
+    let mut db = Database::new();
+    clustered(&mut db, "t", 4000);
+    db.run("INSERT INTO t VALUES (4001, 1, '{1,2,NULL,4,5}')");
+    does_not_grow(&mut db, 8.0, 200, |session, i| {
+        let buffer = if i % 2 == 0 { "10%" } else { "100%" };
+        let train = format!("corgipile_train('t', buffer_size => '{buffer}', shuffle => 'no_shuffle')");
+        session.fails_with(&format!("SELECT * FROM {train}"), "22004");
+        session.fails_with(&format!("SELECT {train}"), "22004");
+        session.run(&format!(
+            "DO $$ BEGIN PERFORM * FROM {train}; EXCEPTION WHEN null_value_not_allowed THEN NULL; END $$"
+        ));
+    });
+}
+
+#[test]
+fn many_trainings_in_one_transaction_do_not_leak() {
+    let mut db = Database::new();
+    clustered(&mut db, "t", 4000);
+    db.run("BEGIN");
+    does_not_grow(&mut db, 8.0, 100, |session, _| {
+        session.run("SELECT * FROM corgipile_train('t', max_epochs => 2)");
+        session.run("SELECT count(*) FROM corgipile_shuffle(NULL::t)");
+    });
+    db.run("COMMIT");
+}
+
+#[test]
+fn a_statement_of_many_predictions_does_not_leak() {
+    let mut db = Database::with_small_table(200);
+    let id = db.train("'t', max_epochs => 1, name => 'm'")[0].model_id;
+    for call in [
+        format!("corgipile_predict({id}, ARRAY[g, 2, 3])"),
+        "corgipile_predict('m', ARRAY[g, 2, 3]::numeric[])".to_owned(),
+        format!("corgipile_predict_label({id}, ARRAY[g, 2, 3]::real[])"),
+        format!("corgipile_predict_proba({id}, ARRAY[g, 2, 3]::real[])"),
+    ] {
+        does_not_grow(&mut db, 8.0, 4, |session, _| {
+            session.run(&format!("SELECT count({call}) FROM generate_series(1, 30000) g"));
+        });
+    }
+}
+
+#[test]
+fn a_training_of_many_epochs_or_a_shuffle_of_many_scans_does_not_leak() {
+    let mut db = Database::new();
+    clustered(&mut db, "t", 1000);
+    does_not_grow(&mut db, 8.0, 4, |session, _| {
+        session.run("SELECT * FROM corgipile_train('t', max_epochs => 2000)");
+        session.run("SELECT * FROM corgipile_train('SELECT t.* FROM t JOIN t u USING (id)', max_epochs => 500)");
+        session.run(
+            "SELECT count(*) FROM generate_series(1, 500) g,
+             LATERAL (SELECT * FROM corgipile_shuffle(NULL::t, seed => g) OFFSET 0) s",
+        );
+    });
+}
+
+#[test]
+fn no_file_stays_open() {
+    let mut db = Database::new();
+    clustered(&mut db, "t", 4000);
+    db.run("SET work_mem = '64kB'");
+    let files = "SELECT count(*) FROM pg_ls_dir('/proc/self/fd')";
+    let query = "SELECT * FROM corgipile_train('SELECT t.* FROM t JOIN t u USING (id)', max_epochs => 2)";
+    db.run(query);
+    let before: i64 = db.value(files);
+    for _ in 0..20 {
+        db.run(query);
+        db.fails_with(&query.replace("max_epochs => 2", "options => '{\"decay\": 2}'"), "22023");
+        let failing = query.replace("t.* FROM", "t.label, 1 / (t.id - 3999) AS x FROM");
+        db.fails_with(&failing, "22012");
+    }
+    let after: i64 = db.value(files);
+    assert!(after <= before + 3, "{before} files open before, {after} after");
+}
+
+#[test]
+fn a_source_may_train_and_predict_itself() {
+    let mut db = Database::with_small_table(60);
+    small(&mut db, "u", 60);
+    db.run(
+        "CREATE FUNCTION inner_loss(epochs int) RETURNS float8 LANGUAGE sql
+           AS 'SELECT min(loss) FROM corgipile_train(''u'', max_epochs => epochs, seed => 1)';
+         CREATE FUNCTION shuffled(s int) RETURNS bigint LANGUAGE sql
+           AS 'SELECT sum(id) FROM corgipile_shuffle(NULL::u, seed => s)'",
+    );
+    let nested = db.train("'SELECT label, a, inner_loss(1 + id % 3) AS l FROM t', max_epochs => 2, seed => 1");
+    assert_eq!(nested[0].tuples, 60);
+    let inside = db.train("'SELECT label, a, shuffled(id) / 1000.0 AS s FROM t', max_epochs => 2, seed => 1");
+    assert_eq!(inside[1].tuples, 60);
+    let sum = db.line("SELECT count(*) FILTER (WHERE shuffled(s.id) = 1830) FROM corgipile_shuffle(NULL::t) s");
+    assert_eq!(sum, "60");
+}
+
+#[test]
+fn two_open_cursors_do_not_disturb_each_other() {
+    let mut db = Database::new();
+    clustered(&mut db, "t", 1000);
+    let query = |seed: u32| format!("SELECT id FROM corgipile_shuffle(NULL::t, seed => {seed}, buffer_size => '20%')");
+    let expected = [db.lines(&query(1)), db.lines(&query(2))];
+    db.run(&format!("BEGIN; DECLARE c1 CURSOR FOR {}; DECLARE c2 CURSOR FOR {}", query(1), query(2)));
+    let mut given = [Vec::new(), Vec::new()];
+    for step in 0..50 {
+        for (i, rows) in given.iter_mut().enumerate() {
+            rows.extend(db.lines(&format!("FETCH 20 FROM c{}", i + 1)));
+        }
+        if step % 10 == 0 {
+            db.run("SELECT corgipile_train('t', max_epochs => 1)");
+        }
+    }
+    assert!(given == expected);
+}
+
+#[test]
+fn a_failed_statement_leaves_other_cursors_usable() {
+    let mut db = Database::new();
+    clustered(&mut db, "t", 1000);
+    let expected = db.lines("SELECT id FROM corgipile_shuffle(NULL::t, seed => 1)");
+    db.run("BEGIN; DECLARE c CURSOR FOR SELECT id FROM corgipile_shuffle(NULL::t, seed => 1)");
+    let mut given = db.lines("FETCH 300 FROM c");
+    db.run("SAVEPOINT s");
+    db.fails_with("SELECT * FROM corgipile_train('t', label => 'nope')", "42703");
+    db.run("ROLLBACK TO s");
+    db.fails_with("SELECT id / (id - 500) FROM corgipile_shuffle(NULL::t)", "22012");
+    db.run("ROLLBACK TO s");
+    given.extend(db.lines("FETCH ALL FROM c"));
+    assert!(given == expected);
+}
+
+#[test]
+fn memory_that_the_system_refuses_is_an_error_that_says_what_takes_less() {
+    let mut db = Database::new();
+    let pages: i64 = db.value("SELECT split_part(pg_read_file('/proc/self/statm'), ' ', 1)::bigint");
+    // by a program of the session's own, which is allowed to
+    let limit = pages * 4096 + (64 << 20);
+    db.run(&format!("COPY (SELECT) TO PROGRAM 'cat > /dev/null; prlimit --pid $PPID --as={limit}'"));
+    let failure = db.fails_with(
+        "SELECT count(*) FROM corgipile_shuffle_order('shuffle_once', 100000000, 1000, 10000000, 1)",
+        "53200",
+    );
+    failure.says(&["out of memory", "bytes"]).hints(&["buffer_size", "corgipile.max_buffer_memory", "fewer features"]);
+    assert_eq!(db.line("SELECT 1"), "1");
+}

@@ -1,0 +1,7 @@
+//! Predictions, and what `corgipile_evaluate()` says of them.
+
+mod arrays;
+mod evaluate;
+mod metrics;
+mod named_columns;
+mod statements;

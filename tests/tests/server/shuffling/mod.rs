@@ -1,0 +1,8 @@
+//! The order of rows: `corgipile_shuffle()`, the strategies, and what is measured to choose one.
+
+mod cluster_factor;
+mod io_profile;
+mod queries;
+mod rows;
+mod strategies;
+mod tables;

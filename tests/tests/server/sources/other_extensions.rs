@@ -1,0 +1,228 @@
+//! Plans in which another extension has a custom scan: the rows that it gives are those that are read.
+//!
+//! `tests/extension/hooked.c` is that extension. Its scan reads tables named `hooked_...`, and gives all of their rows, and not
+//! only those that it should, if its ExecutorRun hook has not been called before.
+
+use corgipile_tests::{Cluster, Database, Session, hooked, log, skip};
+
+/// Ids from 1 to 2000, of which the scan of a hooked table gives those that 5 does not divide.
+const SETUP: &str = "
+    CREATE TABLE plain (id int PRIMARY KEY, label int, a real, b real);
+    INSERT INTO plain SELECT i, i % 2, normal(i, 1) + i % 2, normal(i, 2) FROM generate_series(1, 2000::bigint) i;
+    CREATE TABLE hooked_t (LIKE plain); INSERT INTO hooked_t TABLE plain;
+    CREATE TABLE small (id int, label int, a real, b real); INSERT INTO small SELECT * FROM plain WHERE id <= 100;
+    CREATE TABLE parted (LIKE plain) PARTITION BY RANGE (id);
+    CREATE TABLE p1 PARTITION OF parted FOR VALUES FROM (1) TO (1001);
+    CREATE TABLE hooked_p2 PARTITION OF parted FOR VALUES FROM (1001) TO (1501);
+    CREATE TABLE hooked_p3 PARTITION OF parted FOR VALUES FROM (1501) TO (2001);
+    INSERT INTO parted TABLE plain;
+    CREATE VIEW seen AS SELECT * FROM hooked_t WHERE id <= 1000;
+    CREATE TABLE ids AS SELECT i AS id FROM generate_series(1, 2000) i WHERE i % 5 > 0;
+    CREATE SEQUENCE preparations;
+    CREATE FUNCTION hooked_ids() RETURNS SETOF int LANGUAGE plpgsql AS $$ BEGIN
+        PERFORM nextval('preparations');
+        RETURN QUERY SELECT id FROM ids;
+    END $$;
+    ANALYZE";
+
+/// Sources with a scan of the other extension, somewhere in their plans.
+const SOURCES: [&str; 14] = [
+    "hooked_t",
+    "parted",
+    "seen",
+    "SELECT label, a, b FROM hooked_t WHERE a > 0",
+    "SELECT label, a, b FROM hooked_t ORDER BY a LIMIT 1900",
+    "SELECT label, a, b FROM hooked_t UNION ALL SELECT label, a, b FROM plain",
+    "SELECT label, a, b FROM hooked_t EXCEPT SELECT label, a, b FROM small",
+    "SELECT p.label, p.a, h.b FROM plain p JOIN hooked_t h USING (id)",
+    "SELECT label, a, b FROM plain WHERE id IN (SELECT id FROM hooked_t)",
+    "SELECT label, a, b FROM plain WHERE id NOT IN (SELECT id FROM hooked_t)",
+    "SELECT label, a, b FROM plain WHERE id <= (SELECT count(*) FROM hooked_t)",
+    "SELECT label, a, b FROM plain p WHERE id % 5 > 0 OR EXISTS (SELECT FROM hooked_t h WHERE h.id = p.id)",
+    "WITH w AS MATERIALIZED (SELECT * FROM hooked_t) SELECT label, a, b FROM w x JOIN (TABLE w) y USING (id, label, a, b)",
+    "SELECT label, a, b FROM small, LATERAL (SELECT h.id FROM hooked_t h WHERE h.id = small.id OFFSET 0) l",
+];
+
+/// A database where the other extension is loaded before ours, and a session of it where it comes afterwards. None, and the test
+/// is skipped, where it cannot be compiled.
+fn databases<T>(test: T) -> Option<(Database, Session)> {
+    match hooked() {
+        Err(reason) => {
+            skip(test, &reason);
+            None
+        }
+        Ok(library) => {
+            let mut db = Database::new();
+            let load = format!("LOAD '{}'", library.display());
+            db.run(&load);
+            db.run(SETUP);
+            let mut other = db.session();
+            other.run("SELECT count(*) FROM corgipile_shuffle_order('corgipile', 1, 1, 10, 2)");
+            other.run(&load);
+            Some((db, other))
+        }
+    }
+}
+
+/// Calls of everything that reads a source; each gives the number of its rows.
+fn readers(source: &str, model: i64) -> Vec<String> {
+    let train = |more: &str| {
+        format!("SELECT max(tuples) FROM corgipile_train($${source}$$, features => '{{a,b}}', max_epochs => 2{more})")
+    };
+    vec![
+        train(""),
+        train(", shuffle => 'epoch_shuffle'"),
+        train(", shuffle => 'sliding_window'"),
+        train(", options => '{\"standardize\": true}'"),
+        format!("SELECT value::int FROM corgipile_evaluate({model}, $${source}$$) WHERE metric = 'tuples'"),
+        format!("SELECT tuples FROM corgipile_compress($${source}$$, 'compressed', features => '{{a,b}}')"),
+        format!(
+            "SELECT max(tuples) FROM corgipile_train_uda($${source}$$, features => '{{a,b}}', max_epochs => 2,
+                                                         options => '{{\"standardize\": true}}')"
+        ),
+    ]
+}
+
+/// How often the other extension has made its scans ready.
+fn preparations(session: &mut Session) -> i64 {
+    session.value("SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM preparations")
+}
+
+#[test]
+fn every_function_reads_the_rows_that_another_extensions_scan_gives() {
+    let Some((mut db, other)) = databases(every_function_reads_the_rows_that_another_extensions_scan_gives) else {
+        return;
+    };
+    let model = db.train("'plain', features => '{a,b}', max_epochs => 1")[0].model_id;
+    assert_eq!(db.line("SELECT count(*) FROM hooked_t"), "1600");
+    let mut sessions = [db.session(), other];
+    sessions[0].run(&format!("LOAD '{}'", hooked().expect("compiled before").display()));
+    for session in &mut sessions {
+        for source in SOURCES {
+            let from = if source.contains(' ') { format!("({source}) s") } else { source.to_owned() };
+            let expected = session.line(&format!("SELECT count(*) FROM {from}"));
+            for call in readers(source, model) {
+                assert_eq!(session.line(&call), expected, "{call}");
+                session.run("DROP TABLE IF EXISTS compressed");
+            }
+        }
+        for (table, same) in [("hooked_t", "id % 5 > 0"), ("parted", "id <= 1000 OR id % 5 > 0")] {
+            let same = format!("SELECT * FROM plain WHERE {same} ORDER BY id");
+            session.assert_same_rows(&format!("SELECT * FROM corgipile_shuffle(NULL::{table})"), &same);
+            let factor = |source: &str| format!("SELECT corgipile_cluster_factor('{source}', 'label', '{{a,b}}')");
+            assert_eq!(session.line(&factor(table)), session.line(&factor(&same)), "{table}");
+        }
+    }
+    let complaints: Vec<_> = log(db.name()).into_iter().filter(|line| line.contains("WARNING")).collect();
+    assert!(complaints.is_empty(), "{complaints:#?}");
+}
+
+#[test]
+fn no_worker_runs_another_extensions_scan() {
+    let Some((mut db, _)) = databases(no_worker_runs_another_extensions_scan) else { return };
+    let load = format!("LOAD '{}'", hooked().expect("compiled before").display());
+    for source in ["hooked_t", "parted", "SELECT label, a, b FROM plain WHERE id IN (SELECT id FROM hooked_t)"] {
+        let from = if source.contains(' ') { format!("({source}) s") } else { source.to_owned() };
+        let expected = db.line(&format!("SELECT count(*) FROM {from}"));
+        let train = |more: &str| {
+            format!(
+                "SELECT max(tuples) FROM corgipile_train($${source}$$, features => '{{a,b}}', max_epochs => 9{more})"
+            )
+        };
+        for (more, told) in [
+            (", loader => 'worker'", "the loader runs in process, without a worker: custom scan of another extension"),
+            (", workers => 3", "by 1 of 3 processes: custom scan of another extension"),
+            ("", ""),
+        ] {
+            assert_eq!(db.line(&train(more)), expected, "{source}{more}");
+            let heard = db.notices(&[&load, &train(more)]);
+            assert!(heard.contains(told), "{source}{more}: {heard}");
+            assert!(!heard.contains("WARNING"), "{source}{more}: {heard}");
+            assert!(!told.is_empty() || !heard.contains("loader"), "{source}{more}: {heard}");
+        }
+        let plan = db.lines(&format!("EXPLAIN ANALYZE {}", train("")));
+        assert!(plan.iter().any(|line| line.contains("custom scan of another extension")), "{plan:#?}");
+        assert!(plan.iter().any(|line| line.contains("(HookedScan)")), "{plan:#?}");
+    }
+}
+
+#[test]
+fn another_extensions_hook_is_called_once_and_when_rows_are_read() {
+    let Some((mut db, _)) = databases(another_extensions_hook_is_called_once_and_when_rows_are_read) else { return };
+    let calls = [
+        "SELECT * FROM corgipile_train('hooked_t', features => '{a,b}', max_epochs => 5)",
+        "SELECT * FROM corgipile_train('hooked_t', features => '{a,b}', max_epochs => 5, options => '{\"standardize\": true}')",
+        "SELECT * FROM corgipile_shuffle(NULL::hooked_t)",
+        "SELECT count(*) FROM plain p, LATERAL (SELECT * FROM corgipile_shuffle(NULL::hooked_t) s WHERE s.id = p.id OFFSET 0) l
+          WHERE p.id < 9",
+    ];
+    for call in calls {
+        for explain in ["EXPLAIN", "EXPLAIN (VERBOSE, FORMAT JSON)"] {
+            let before = preparations(&mut db);
+            db.run(&format!("{explain} {call}"));
+            assert_eq!(preparations(&mut db), before, "{explain} {call}");
+        }
+        for run in ["", "EXPLAIN ANALYZE "] {
+            let before = preparations(&mut db);
+            db.run(&format!("{run}{call}"));
+            assert_eq!(preparations(&mut db), before + 1, "{run}{call}");
+        }
+        let before = preparations(&mut db);
+        db.run(&format!("BEGIN; DECLARE c CURSOR FOR {call}"));
+        assert_eq!(preparations(&mut db), before, "nothing was fetched of {call}");
+        db.run("FETCH 1 FROM c; FETCH 1 FROM c; COMMIT");
+        assert_eq!(preparations(&mut db), before + 1, "{call}");
+    }
+    // without such a scan, no hook is told of a query that nobody has asked
+    let before = preparations(&mut db);
+    db.run("SELECT corgipile_train('plain', features => '{a,b}', max_epochs => 2)");
+    assert_eq!(preparations(&mut db), before);
+}
+
+#[test]
+fn an_error_in_another_extensions_hook_ends_the_statement_alone() {
+    let Some((mut db, _)) = databases(an_error_in_another_extensions_hook_ends_the_statement_alone) else { return };
+    let train = "SELECT max(tuples) FROM corgipile_train('hooked_t', features => '{a,b}', max_epochs => 2)";
+    db.run("ALTER TABLE ids RENAME TO gone");
+    db.rejects(train, "42P01").says(&["\"ids\""]);
+    db.fails_with("SELECT * FROM corgipile_shuffle(NULL::hooked_t)", "42P01");
+    db.run("ALTER TABLE gone RENAME TO ids");
+    assert_eq!(db.line(train), "1600");
+}
+
+#[test]
+fn statistics_and_logs_of_statements_do_not_know_of_inner_queries() {
+    const TEST: fn() = statistics_and_logs_of_statements_do_not_know_of_inner_queries;
+    let library = match hooked() {
+        Ok(library) => library,
+        Err(reason) => return skip(TEST, &reason),
+    };
+    let mut probe = Database::new();
+    if probe.line("SELECT count(*) FROM pg_available_extensions WHERE name = 'pg_stat_statements'") == "0" {
+        return skip(TEST, "pg_stat_statements is not installed");
+    }
+    let cluster = Cluster::new(&[
+        "shared_preload_libraries = 'pg_stat_statements, auto_explain'",
+        "pg_stat_statements.track = all",
+        "auto_explain.log_min_duration = 0",
+        "auto_explain.log_nested_statements = on",
+    ]);
+    let mut db = cluster.session();
+    db.run(&format!("CREATE EXTENSION pg_stat_statements; LOAD '{}'", library.display()));
+    db.run(SETUP);
+    db.run("SELECT pg_stat_statements_reset()");
+    for table in ["plain", "hooked_t"] {
+        db.run(&format!("SELECT * FROM corgipile_train('{table}', features => '{{a,b}}', max_epochs => 2)"));
+        db.run(&format!("SELECT count(*) FROM corgipile_shuffle(NULL::{table})"));
+        db.run(&format!("SELECT * FROM corgipile_evaluate(1, '{table}')"));
+        db.run(&format!("SELECT corgipile_cluster_factor('{table}', 'label', '{{a,b}}')"));
+    }
+    let known = db.lines("SELECT query FROM pg_stat_statements");
+    assert!(known.iter().any(|query| query.contains("corgipile_cluster_factor")), "{known:#?}");
+    let inner = |text: &str| ["FROM public.plain", "FROM public.hooked_t"].iter().any(|from| text.contains(from));
+    assert!(!known.iter().any(|query| inner(query)), "{known:#?}");
+    let log = cluster.log();
+    assert!(log.contains("Query Text: SELECT corgipile_cluster_factor"), "{log}");
+    let told: Vec<&str> = log.lines().filter(|line| line.contains("Query Text") && inner(line)).collect();
+    assert!(told.is_empty(), "{told:#?}");
+}
