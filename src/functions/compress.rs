@@ -255,9 +255,9 @@ fn compress(arguments: &Arguments) -> Result<Written> {
     Ok(written)
 }
 
-/// What an encoding gave.
+/// Totals of an encoding over the mini-batches of a sample.
 #[derive(Default, Clone)]
-struct Given {
+struct EncodingTotals {
     batches: i64,
     cells: f64,
     /// in the layout of the paper, and as it is stored
@@ -271,9 +271,9 @@ struct Given {
 #[pg_extern(sql = false)]
 fn corgipile_compression_report(fcinfo: pg_sys::FunctionCallInfo) {
     let call = Call::new(fcinfo);
-    let mut given = report(&call.arguments()).or_raise().into_iter();
+    let mut totals = report(&call.arguments()).or_raise().into_iter();
     call.return_rows(7, |row| {
-        let Some((name, Given { batches, cells, bytes, stored, time, impossible })) = given.next() else {
+        let Some((name, EncodingTotals { batches, cells, bytes, stored, time, impossible })) = totals.next() else {
             return false;
         };
         let [bytes, stored] = [bytes, stored].map(|bytes| (!impossible).then_some(bytes));
@@ -293,7 +293,7 @@ fn corgipile_compression_report(fcinfo: pg_sys::FunctionCallInfo) {
 }
 
 /// Compresses a sample of mini-batches in every way.
-fn report(arguments: &Arguments) -> Result<Vec<(String, Given)>> {
+fn report(arguments: &Arguments) -> Result<Vec<(String, EncodingTotals)>> {
     let places = Places { label: 1, features: 2, batch_rows: 3, order: 4, seed: 5 };
     let mut request = CompressRequest::of(arguments, &places)?;
     let (source, features) = request.resolve()?;
@@ -306,8 +306,8 @@ fn report(arguments: &Arguments) -> Result<Vec<(String, Given)>> {
     if batches.must_count() {
         batches.count()?;
     }
-    let mut all = vec![Given::default(); Encoding::ALL.len()];
-    let mut auto = Given::default();
+    let mut all = vec![EncodingTotals::default(); Encoding::ALL.len()];
+    let mut auto = EncodingTotals::default();
     let mut seen = 0;
     while let Some((labels, rows)) = batches.next(request.batch_rows)? {
         free(labels);
@@ -318,20 +318,11 @@ fn report(arguments: &Arguments) -> Result<Vec<(String, Given)>> {
         seen += 1;
         let cells = rows.len() as f64 * rows.columns() as f64;
         let mut smallest = i64::MAX;
-        for (encoding, given) in Encoding::ALL.iter().zip(&mut all) {
+        for (encoding, totals) in Encoding::ALL.iter().zip(&mut all) {
             check_for_interrupts();
-            let start = Instant::now();
-            let encoded = if given.impossible { None } else { encode(rows, Some(*encoding)).ok() };
-            given.time += start.elapsed();
-            let Some(stored) = encoded.map(|bytes| bytes.len() as i64) else {
-                given.impossible = true;
-                given.batches += 1;
-                continue;
-            };
-            let bytes = toc::paper_bytes(rows, *encoding) as i64;
-            given.add(cells, bytes, stored);
+            let bytes = totals.encode(rows, *encoding);
             if !matches!(encoding, Encoding::Gzip | Encoding::Snappy) {
-                smallest = smallest.min(bytes);
+                smallest = smallest.min(bytes.unwrap_or(i64::MAX));
             }
         }
         let start = Instant::now();
@@ -347,7 +338,22 @@ fn report(arguments: &Arguments) -> Result<Vec<(String, Given)>> {
     Ok(named.chain([("auto".to_owned(), auto)]).collect())
 }
 
-impl Given {
+impl EncodingTotals {
+    /// Compresses a mini-batch, and gives its bytes in the layout of the paper. None if it has too many numbers.
+    fn encode(&mut self, rows: &Rows, encoding: Encoding) -> Option<i64> {
+        let start = Instant::now();
+        let encoded = if self.impossible { None } else { encode(rows, Some(encoding)).ok() };
+        self.time += start.elapsed();
+        let Some(stored) = encoded.map(|bytes| bytes.len() as i64) else {
+            self.impossible = true;
+            self.batches += 1;
+            return None;
+        };
+        let bytes = toc::paper_bytes(rows, encoding) as i64;
+        self.add(rows.len() as f64 * rows.columns() as f64, bytes, stored);
+        Some(bytes)
+    }
+
     fn add(&mut self, cells: f64, bytes: i64, stored: i64) {
         self.batches += 1;
         self.cells += cells;

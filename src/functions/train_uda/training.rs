@@ -17,7 +17,7 @@ use crate::pg::executor::query::Running;
 use crate::pg::process::progress::{self, Progress};
 use crate::pg::values::varlena::Bytes;
 use pgrx::pg_sys;
-use sgd::ModelKind;
+use sgd::{ModelKind, ModelParameters};
 use std::ffi::CStr;
 use std::time::{Duration, Instant};
 use tuples::Batch;
@@ -75,15 +75,38 @@ pub fn train(request: &UdaRequest, schema: &str) -> Result<Vec<EpochRow>> {
     };
     settings.restore();
     connection.close();
+    let trained = Trained { linear, skipped, shuffle_bytes };
+    let label_type = source.type_of(&training.label)?;
+    store(request, label_type, &features, prepared, trained, history)
+}
+
+/// What has come out of the epochs.
+struct Trained {
+    linear: ModelParameters,
+    skipped: u64,
+    shuffle_bytes: Option<u64>,
+}
+
+/// Stores the model and gives the rows of its epochs.
+fn store(
+    request: &UdaRequest,
+    label_type: pg_sys::Oid,
+    features: &[String],
+    prepared: PreparedSource,
+    trained: Trained,
+    mut history: Vec<EpochRow>,
+) -> Result<Vec<EpochRow>> {
+    let training = &request.training;
+    let Trained { linear, skipped, shuffle_bytes } = trained;
     let model_id = models::store(NewModel {
         name: training.name.as_deref(),
         kind: training.kind,
         source: &training.source,
         label: &training.label,
-        label_type: source.type_of(&training.label)?,
+        label_type,
         classes: prepared.classes,
-        features: &features,
-        feature_kind: feature_kind(prepared.decoder.features(), &features),
+        features,
+        feature_kind: feature_kind(prepared.decoder.features(), features),
         hyperparameters: request.to_json(),
         linear,
         standardizer: prepared.decoder.standardizer().cloned(),

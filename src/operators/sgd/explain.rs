@@ -78,13 +78,13 @@ fn row_groups(request: &Request, explain: Explain) {
     }
 }
 
-/// When it stops early.
+/// The rule for stopping early.
 fn stopping(rule: Stopping, explain: Explain) {
     let Stopping { tolerance, patience } = rule;
     explain.text(c"Early Stopping", &format!("tolerance {tolerance}, patience {patience}"));
 }
 
-/// The columns, and what is done with them if that is not plain.
+/// The columns, with the kind of those that are not plain numbers.
 fn features(training: &Training) -> String {
     let features = training.buffers.decoder.features();
     let categories = match features {
@@ -97,7 +97,7 @@ fn features(training: &Training) -> String {
     training.features.iter().map(named).collect::<Vec<_>>().join(", ")
 }
 
-/// How it learns, as far as that differs from the defaults.
+/// The hyperparameters that differ from the defaults.
 fn hyperparameters(hyper: &Hyperparameters, explain: Explain) {
     explain.real(c"Learning Rate", hyper.learning_rate);
     match hyper.schedule {

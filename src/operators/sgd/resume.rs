@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use sgd::{Hyperparameters, Losses, ModelKind, ModelParameters, Trainer, Unfit};
 use std::rc::Rc;
 
-/// A training that goes on.
+/// A training that is continued.
 pub struct Resume {
     pub model: Rc<Model>,
     /// epochs that were trained before
@@ -23,12 +23,12 @@ pub struct Resume {
     pub losses: Losses,
     /// a JSON object per epoch
     pub history: Vec<Box<RawValue>>,
-    /// the group whose rows the model is to learn from, as it has
+    /// the group whose rows the model has learned from
     pub group: Option<String>,
     trainer: Vec<u8>,
 }
 
-/// What is kept beside the trainer.
+/// The part of the state that is not the trainer's.
 #[derive(Serialize, Deserialize)]
 struct StateHeader {
     decoder_state: DecoderState,
@@ -36,17 +36,17 @@ struct StateHeader {
     epochs: u32,
 }
 
-/// What to do about a state that is none.
+/// The hint about a state that cannot be read.
 const DAMAGED: &str = "It is damaged, or another version of corgipile has written it: train the model anew.";
 
-/// Options that belong together: who gives one of them, gives all.
+/// Groups of options: if one of a group is given, none of the group is taken over.
 const TOGETHER: [&[&str]; 3] = [
     &["schedule", "decay", "power", "mu", "a"],
     &["optimizer", "momentum", "beta1", "beta2", "epsilon"],
     &["validation_fraction", "validation_by", "validation_column"],
 ];
 
-/// Options that say nothing of the model: they are not taken over.
+/// Options that do not change the model. They are not taken over.
 const OF_THE_CALL: [&str; 2] = ["cache", "notice"];
 
 /// The state of a training that has ended, to be kept with its model.
@@ -86,7 +86,7 @@ impl Resume {
         Ok(Resume { epochs: header.epochs, decoder_state, losses, history, group, trainer: trainer.to_vec(), model })
     }
 
-    /// What it changes of the request.
+    /// The part of it that changes the request.
     pub fn warm_start(&self) -> WarmStart {
         WarmStart { model_id: self.model.id, epochs: self.epochs }
     }
@@ -139,7 +139,7 @@ impl Resume {
         }
     }
 
-    /// The trainer as it was, to go on with these hyperparameters.
+    /// The trainer as it was, to continue with these hyperparameters.
     ///
     /// # Errors
     /// [`TrainingError::WarmStart`]
@@ -208,7 +208,7 @@ fn check_record(arguments: &TrainArguments, model: &Model, record: &Map<String, 
     Ok(())
 }
 
-/// A model of a group goes on with the rows of its group, unless the arguments say what groups there are to be.
+/// A model of a group learns from the rows of its group, unless the arguments name other groups.
 fn inherit_group(arguments: &mut TrainArguments, record: &Map<String, Value>) -> Option<String> {
     let text = |key: &str| record.get(key).and_then(Value::as_str).map(str::to_owned);
     if arguments.group_by.is_some() {
@@ -218,7 +218,7 @@ fn inherit_group(arguments: &mut TrainArguments, record: &Map<String, Value>) ->
     text("group")
 }
 
-/// Gives the arguments what they leave open.
+/// Fills in the arguments that were left out.
 fn inherit(arguments: &mut TrainArguments, model: &Model, record: &Map<String, Value>) -> Result<()> {
     let hint = "Leave argument model out, or say what the model is.";
     if arguments.model.as_ref().is_some_and(|kind| kind != model.kind.name()) {
