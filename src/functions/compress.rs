@@ -21,7 +21,7 @@ use serde_json::{Map, Value as Json, json};
 use shuffle::BufferSize;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-use toc::Encoding;
+use toc::{Encoding, Rows};
 
 /// Most rows that a mini-batch may have.
 const MAX_ROWS: i32 = 1_000_000;
