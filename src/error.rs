@@ -241,8 +241,6 @@ pub enum Error {
     TooManyWeights { dim: usize, outputs: usize },
     #[error("a network of {dim} features and {weights} weights is too large to be stored")]
     NetworkTooLarge { dim: usize, weights: usize },
-    #[error("model mlp needs the tables of corgipile 0.2.0")]
-    NoNetworks,
     #[error("{models} models of {dim} features are too many to be trained side by side")]
     TooManyModels { models: usize, dim: usize },
     #[error("training diverged in epoch {epoch}: the loss or a weight is no longer finite")]
@@ -371,8 +369,7 @@ pub enum Error {
     #[error("could not store a version of model \"{0}\": another transaction has stored one meanwhile")]
     VersionConflict(String),
     #[error("could not store the model: sequence corgipile.models_model_id_seq gave a model_id that is taken")]
-    /// `table` in schema corgipile
-    SequenceBehind { table: &'static str },
+    SequenceBehind,
     #[error("there are several models named \"{name}\" that you may use")]
     /// `candidates` are names with owners, as literals
     AmbiguousModel { name: String, candidates: Vec<String> },
@@ -499,7 +496,6 @@ impl Error {
             | Error::TooManyModels { .. }
             | Error::TooManyEpochs { .. }
             | Error::NetworkTooLarge { .. } => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
-            Error::NoNetworks => Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
             Error::NoRows(_) | Error::OneClass { .. } | Error::NoWeight | Error::NoIndices => {
                 Code::ERRCODE_DATA_EXCEPTION
             }
@@ -510,7 +506,7 @@ impl Error {
             Error::NoModelId(_) | Error::NoModelName(_) | Error::LaterModel(_) => Code::ERRCODE_UNDEFINED_OBJECT,
             Error::ModelPermission(_) | Error::NotOwner => Code::ERRCODE_INSUFFICIENT_PRIVILEGE,
             Error::VersionConflict(_) => Code::ERRCODE_T_R_SERIALIZATION_FAILURE,
-            Error::SequenceBehind { .. } => Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            Error::SequenceBehind => Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
             Error::AmbiguousModel { .. } | Error::OwnerNeeded { .. } => Code::ERRCODE_AMBIGUOUS_PARAMETER,
             Error::NoVersion { .. } => Code::ERRCODE_UNDEFINED_OBJECT,
             Error::ModelExists(_) => Code::ERRCODE_DUPLICATE_OBJECT,
@@ -649,7 +645,6 @@ impl Error {
             Error::DamagedPage { .. } => fixed(
                 "Restore the table from a backup; verify_heapam() of the extension amcheck finds what else is damaged.",
             ),
-            Error::NoNetworks => fixed("Run ALTER EXTENSION corgipile UPDATE."),
             Error::NetworkTooLarge { .. } => {
                 fixed("A model has at most 134217727 weights; use fewer features, or smaller hidden_layers.")
             }
@@ -679,10 +674,10 @@ impl Error {
                 "Another transaction stored it after this statement began or, with REPEATABLE READ or SERIALIZABLE, this \
                  transaction: run it again.",
             ),
-            Error::SequenceBehind { table } => Some(format!(
+            Error::SequenceBehind => fixed(
                 "The sequence is behind the table, as after a logical replication. The tables' owner or a superuser sets it: \
-                 SELECT setval('corgipile.models_model_id_seq', (SELECT max(model_id) FROM corgipile.{table}));"
-            )),
+                 SELECT setval('corgipile.models_model_id_seq', (SELECT max(model_id) FROM corgipile.stored_models));",
+            ),
             Error::VersionConflict(_) => fixed("Train again in a new transaction."),
             Error::NoVersion { .. } => fixed("See corgipile.models for the versions that there are."),
             Error::ModelExists(_) => fixed("Choose another name, or drop the old model."),

@@ -87,11 +87,6 @@ impl Request {
         self.points.len() > 1 || self.parts.group.is_some()
     }
 
-    /// Is something added to the name of the call to make that of a model?
-    pub fn adds_to_name(&self) -> bool {
-        self.parts.group.is_some() || self.first_point().says.is_some()
-    }
-
     /// The number of the first epoch.
     pub fn first_epoch(&self) -> u32 {
         self.resume.as_ref().map_or(1, |resume| resume.epochs + 1)
@@ -247,9 +242,6 @@ impl TrainArguments {
         let shuffling = shuffling.with_sample(self.sample)?;
         for design in points.iter_mut().filter_map(|point| point.hyperparameters.design.as_mut()) {
             design.seed = shuffling.seed;
-        }
-        if kind == ModelKind::Mlp {
-            models::check_can_store_networks()?;
         }
         if workers > 1 && shuffling.strategy != Strategy::CorgiPile {
             return Err(Error::NotByWorkers(shuffling.strategy.name()));

@@ -230,12 +230,10 @@ impl Training {
     /// A row per epoch. The first call trains and stores the model.
     ///
     /// # Errors
-    /// Whatever can be wrong with the rows; [`Error::Diverged`]; [`Error::ModelExists`]
+    /// Whatever can be wrong with the rows; [`Error::Diverged`]
     pub fn rows(&mut self) -> Result<&[EpochRow]> {
         if self.outcome.is_none() {
-            // of several models, the names are known in the end
-            let name = self.request.name.as_deref().filter(|_| !self.request.adds_to_name());
-            models::check_can_store("corgipile_train()", name)?;
+            models::check_can_store("corgipile_train()");
             let (first, last) = (self.request.first_epoch(), self.request.last_epoch());
             let _shown = Progress::begin(self.relation, first, last);
             self.outcome = Some(self.train()?);
