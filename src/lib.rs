@@ -8,8 +8,9 @@ use pgrx::prelude::*;
 
 #[cfg(feature = "pg_test")]
 mod backend_tests;
-mod error;
+mod errors;
 mod functions;
+mod limits;
 mod models;
 mod operators;
 mod pg;

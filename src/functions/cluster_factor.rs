@@ -1,6 +1,6 @@
 //! corgipile_cluster_factor(): how much a table needs to be shuffled.
 
-use crate::error::{Error, OrRaise, Result};
+use crate::errors::{ArgumentError, OrRaise, Result, TrainingError};
 use crate::operators::preparation::prepare;
 use crate::operators::sgd::check_features;
 use crate::operators::{Buffers, DecoderSpec, Shuffling, Source};
@@ -20,18 +20,22 @@ fn corgipile_cluster_factor(fcinfo: pg_sys::FunctionCallInfo) -> Option<f64> {
 
 fn cluster_factor(arguments: &Arguments) -> Result<Option<f64>> {
     require_utf8()?;
-    let source: String = arguments.get(0).ok_or(Error::NullArgument("source"))?;
-    let label: String = arguments.get(1).ok_or(Error::NullArgument("label"))?;
+    let source: String = arguments.get(0).ok_or(ArgumentError::NullArgument("source"))?;
+    let label: String = arguments.get(1).ok_or(ArgumentError::NullArgument("label"))?;
     let features: Option<Vec<Option<String>>> = arguments.get(2);
-    let model: String = arguments.get(4).ok_or(Error::NullArgument("model"))?;
-    let kind: ModelKind =
-        model.parse().map_err(|_| Error::Unknown { what: "models", given: model, known: ModelKind::known() })?;
+    let model: String = arguments.get(4).ok_or(ArgumentError::NullArgument("model"))?;
+    let kind: ModelKind = model.parse().map_err(|_| ArgumentError::Unknown {
+        what: "models",
+        given: model,
+        known: ModelKind::known(),
+    })?;
     if kind == ModelKind::Mlp {
-        return Err(Error::InvalidArgument {
+        return Err(ArgumentError::InvalidArgument {
             argument: "model",
             reason: "the gradients of a network depend on its random weights".to_owned(),
             hint: Some("Use 'softmax': how blocks differ in their classes matters to both.".to_owned()),
-        });
+        }
+        .into());
     }
     // The buffer is that of corgipile_train() if none is given: the size of a block may depend on it.
     let (strategy, buffer) = (Some("no_shuffle".into()), Some("auto".into()));
@@ -44,7 +48,7 @@ fn cluster_factor(arguments: &Arguments) -> Result<Option<f64>> {
     let spec = DecoderSpec::new(kind, &label, &features);
     let decoder = source.decoder(&spec)?;
     if decoder.has_mini_batches() {
-        return Err(Error::NotOnCompressed("corgipile_cluster_factor()"));
+        return Err(TrainingError::NotOnCompressed("corgipile_cluster_factor()").into());
     }
     let prepares = decoder.needs_preparation();
     let shuffling = Shuffling { first_epoch: u64::from(!prepares), block_by_block: true, ..shuffling };
@@ -69,7 +73,7 @@ fn cluster_factor(arguments: &Arguments) -> Result<Option<f64>> {
     }
     factor.end_block()?;
     if factor.tuples() == 0 {
-        return Err(Error::NoRows("measure"));
+        return Err(TrainingError::NoRows("measure").into());
     }
     buffers.decoder.labels().check()?;
     buffers.finish();

@@ -1,6 +1,6 @@
 //! corgipile_compress(): a table of compressed mini-batches; corgipile_compression_report(): what each encoding would give.
 
-use crate::error::{Error, OrRaise, Result};
+use crate::errors::{ArgumentError, Error, ModelError, OrRaise, Result, TocError, TrainingError};
 use crate::models::extension_lock::keep_extension;
 use crate::operators::mini_batches::{BatchSpec, MiniBatches};
 use crate::operators::sgd::check_features;
@@ -54,7 +54,7 @@ struct Places {
 impl Request {
     fn of(arguments: &Arguments, places: &Places) -> Result<Request> {
         require_utf8()?;
-        let label: String = arguments.get(places.label).ok_or(Error::NullArgument("label"))?;
+        let label: String = arguments.get(places.label).ok_or(ArgumentError::NullArgument("label"))?;
         let features: Option<Vec<Option<String>>> = arguments.get(places.features);
         let features = features.map(|names| check_features(names, &label)).transpose()?;
         let size = |text: &str| Some(text.to_owned());
@@ -62,15 +62,15 @@ impl Request {
             Shuffling::parse(arguments.get(places.order), arguments.get(places.seed), size("auto"), size("auto"));
         if let Ok(Shuffling { strategy: Strategy::Mrs, .. }) = shuffling {
             let reason = "mrs gives some rows twice and others never".to_owned();
-            return Err(Error::InvalidArgument { argument: "order", reason, hint: None });
+            return Err(ArgumentError::InvalidArgument { argument: "order", reason, hint: None }.into());
         }
         let index_base = within("index_base", arguments.get(places.seed + 1), 0..=1)?;
         let dimensions: Option<i32> = arguments.get(places.seed + 2);
         let dimensions =
             dimensions.map(|given| within("dimensions", Some(given), 1..=MAX_WEIGHTS as i32)).transpose()?;
-        let nulls: String = arguments.get(places.seed + 3).ok_or(Error::NullArgument("nulls"))?;
+        let nulls: String = arguments.get(places.seed + 3).ok_or(ArgumentError::NullArgument("nulls"))?;
         Ok(Request {
-            source: arguments.get(0).ok_or(Error::NullArgument("source"))?,
+            source: arguments.get(0).ok_or(ArgumentError::NullArgument("source"))?,
             label,
             features,
             batch_rows: within("batch_rows", arguments.get(places.batch_rows), 1..=MAX_ROWS)? as usize,
@@ -79,13 +79,13 @@ impl Request {
                 "skip" => Nulls::Skip,
                 _ => {
                     let reason = format!("\"{nulls}\" is neither \"error\" nor \"skip\"");
-                    return Err(Error::InvalidArgument { argument: "nulls", reason, hint: None });
+                    return Err(ArgumentError::InvalidArgument { argument: "nulls", reason, hint: None }.into());
                 }
             },
             index_base: index_base as u32,
             dimensions: dimensions.map(|dimensions| dimensions as usize),
             shuffling: shuffling.map_err(|error| match error {
-                Error::NullArgument(_) => Error::NullArgument("order"),
+                Error::Argument(ArgumentError::NullArgument(_)) => ArgumentError::NullArgument("order").into(),
                 error => error,
             })?,
         })
@@ -117,12 +117,12 @@ impl Request {
 }
 
 fn within(argument: &'static str, given: Option<i32>, range: std::ops::RangeInclusive<i32>) -> Result<i32> {
-    let number = given.ok_or(Error::NullArgument(argument))?;
+    let number = given.ok_or(ArgumentError::NullArgument(argument))?;
     if range.contains(&number) {
         return Ok(number);
     }
     let reason = format!("{number} is not from {} to {}", range.start(), range.end());
-    Err(Error::InvalidArgument { argument, reason, hint: None })
+    Err(ArgumentError::InvalidArgument { argument, reason, hint: None }.into())
 }
 
 /// The encoding with this name; None is the smallest of each mini-batch.
@@ -132,7 +132,12 @@ pub fn encoding(name: &str) -> Result<Option<Encoding>> {
     }
     name.parse().map(Some).map_err(|_| {
         let names: Vec<String> = Encoding::ALL.iter().map(Encoding::to_string).collect();
-        Error::Unknown { what: "encodings", given: name.to_owned(), known: format!("auto, {}", names.join(", ")) }
+        ArgumentError::Unknown {
+            what: "encodings",
+            given: name.to_owned(),
+            known: format!("auto, {}", names.join(", ")),
+        }
+        .into()
     })
 }
 
@@ -142,19 +147,21 @@ const MAX_NUMBERS: u64 = 1 << 24;
 /// The bytes of a mini-batch.
 ///
 /// # Errors
-/// [`Error::NotCompressible`]
+/// [`TocError::NotCompressible`]
 pub fn encode(rows: &toc::Rows, encoding: Option<Encoding>) -> Result<Vec<u8>> {
     let holds_zeros = matches!(encoding, Some(Encoding::Den | Encoding::Dvi | Encoding::Gzip | Encoding::Snappy));
     let numbers = if holds_zeros { rows.len() as u64 * rows.columns() as u64 } else { rows.nnz() as u64 };
     if numbers > MAX_NUMBERS {
         let zeros = if holds_zeros { "" } else { " other than 0" };
-        return Err(Error::NotCompressible(format!("it has {numbers} numbers{zeros}, more than {MAX_NUMBERS}")));
+        return Err(
+            TocError::NotCompressible(format!("it has {numbers} numbers{zeros}, more than {MAX_NUMBERS}")).into()
+        );
     }
     let encoded = match encoding {
         Some(encoding) => toc::encode(rows, encoding),
         None => toc::encode_smallest(rows),
     };
-    encoded.map_err(|error| Error::NotCompressible(error.to_string()))
+    encoded.map_err(|error| TocError::NotCompressible(error.to_string()).into())
 }
 
 /// What was written.
@@ -194,8 +201,8 @@ fn compress(arguments: &Arguments) -> Result<Written> {
     keep_extension();
     let places = Places { label: 2, features: 3, batch_rows: 4, order: 6, seed: 7 };
     let mut request = Request::of(arguments, &places)?;
-    let destination: String = arguments.get(1).ok_or(Error::NullArgument("destination"))?;
-    let encoding = encoding(&arguments.get::<String>(5).ok_or(Error::NullArgument("encoding"))?)?;
+    let destination: String = arguments.get(1).ok_or(ArgumentError::NullArgument("destination"))?;
+    let encoding = encoding(&arguments.get::<String>(5).ok_or(ArgumentError::NullArgument("encoding"))?)?;
     let destination = NewName::read("destination", &destination)?;
     let (source, features) = request.resolve()?;
     let snapshot = Running::active_snapshot();
@@ -212,8 +219,8 @@ fn compress(arguments: &Arguments) -> Result<Written> {
     };
     let label_type = batches.label().type_oid;
     let array_type =
-        AnyArray::of_elements(label_type).ok_or_else(|| Error::LabelArray(qualified_type_name(label_type)))?;
-    let toc_type = compressed_type().ok_or(Error::NoModelTable("corgipile.toc".into()))?;
+        AnyArray::of_elements(label_type).ok_or_else(|| TocError::LabelArray(qualified_type_name(label_type)))?;
+    let toc_type = compressed_type().ok_or(ModelError::NoModelTable("corgipile.toc".into()))?;
     let labels = format!("{} {}[] NOT NULL", quote_identifier(&request.label), qualified_type_name(label_type));
     let matrices = format!("{} corgipile.toc NOT NULL", quote_identifier(name));
     let table = destination.create(&connection, &[(labels, array_type), (matrices, toc_type)], sees)?;
@@ -221,7 +228,7 @@ fn compress(arguments: &Arguments) -> Result<Written> {
     while let Some((labels, rows)) = batches.next(request.batch_rows)? {
         check_for_interrupts();
         let bytes = encode(rows, encoding)?;
-        let info = toc::info(&bytes).map_err(|error| Error::NotCompressible(error.to_string()))?;
+        let info = toc::info(&bytes).map_err(|error| TocError::NotCompressible(error.to_string()))?;
         written.batches += 1;
         written.rows += rows.len() as i64;
         written.cells += rows.len() as f64 * rows.columns() as f64;
@@ -237,7 +244,7 @@ fn compress(arguments: &Arguments) -> Result<Written> {
     table.finish();
     connection.close();
     if written.rows == 0 {
-        return Err(Error::NoRows("compress"));
+        return Err(TrainingError::NoRows("compress").into());
     }
     written.time = start.elapsed();
     Ok(written)
@@ -329,7 +336,7 @@ fn report(arguments: &Arguments) -> Result<Vec<(String, Given)>> {
     }
     batches.finish();
     if seen == 0 {
-        return Err(Error::NoRows("compress"));
+        return Err(TrainingError::NoRows("compress").into());
     }
     let named = Encoding::ALL.iter().map(Encoding::to_string).zip(all);
     Ok(named.chain([("auto".to_owned(), auto)]).collect())

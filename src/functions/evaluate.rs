@@ -1,6 +1,6 @@
 //! corgipile_evaluate(): how good a model is on other rows.
 
-use crate::error::{Error, OrRaise, Result};
+use crate::errors::{ArgumentError, OrRaise, PredictError, Result, TrainingError};
 use crate::models::{self, ColumnKind, FeatureKind, Model};
 use crate::operators::{Buffers, DecoderSpec, Features, ModelSchema, Nulls, Shuffling, Source};
 use crate::pg::check_for_interrupts;
@@ -36,15 +36,15 @@ fn evaluate<M>(
     find: impl Fn(M) -> Result<Rc<Model>>,
     source: Option<&str>,
 ) -> Result<Vec<Metric>> {
-    let model = model.ok_or(Error::NullArgument(argument))?;
-    let source = source.ok_or(Error::NullArgument("source"))?;
+    let model = model.ok_or(ArgumentError::NullArgument(argument))?;
+    let source = source.ok_or(ArgumentError::NullArgument("source"))?;
     read(find(model)?.as_ref(), source)
 }
 
 /// Reads label and features from `source`, by the names of the columns that the model was trained on.
 ///
 /// # Errors
-/// Whatever can be wrong with source and rows; [`Error::DecisionOutOfRange`]
+/// Whatever can be wrong with source and rows; [`PredictError::DecisionOutOfRange`]
 fn read(model: &Model, source: &str) -> Result<Vec<Metric>> {
     let source = Source::resolve(source)?;
     let categories = model.feature_kind.columns_of_categories(&model.features);
@@ -86,13 +86,13 @@ fn read(model: &Model, source: &str) -> Result<Vec<Metric>> {
             curves.add(&linear, decisions, label);
         });
         if fault.is_some() {
-            return Err(Error::DecisionOutOfRange { model_id: model.id, row: fault });
+            return Err(PredictError::DecisionOutOfRange { model_id: model.id, row: fault }.into());
         }
     }
     let skipped = buffers.decoder.skipped();
     buffers.finish();
     if evaluation.tuples() == 0 {
-        return Err(Error::NoRows("evaluate on"));
+        return Err(TrainingError::NoRows("evaluate on").into());
     }
     Ok(metrics(model, &evaluation, curves.areas(), skipped))
 }
@@ -202,7 +202,7 @@ impl Curves {
 /// columns in place of an array.
 ///
 /// # Errors
-/// [`Error::EvaluateTypes`]
+/// [`PredictError::EvaluateTypes`]
 fn check_types(model: &Model, found: &Features, categories: &[(String, Vec<String>)]) -> Result<()> {
     let fits = match (&model.feature_kind, found) {
         (FeatureKind::Array, Features::Array { .. } | Features::Compressed(_)) => true,
@@ -211,7 +211,11 @@ fn check_types(model: &Model, found: &Features, categories: &[(String, Vec<Strin
         (FeatureKind::Columns(_), Features::Mixed(_)) => found.categories().as_deref() == Some(categories),
         _ => false,
     };
-    if fits { Ok(()) } else { Err(Error::EvaluateTypes { model_id: model.id, trained_on: trained_on(model) }) }
+    if fits {
+        Ok(())
+    } else {
+        Err(PredictError::EvaluateTypes { model_id: model.id, trained_on: trained_on(model) }.into())
+    }
 }
 
 /// What the model was trained on, in words.

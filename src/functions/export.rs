@@ -1,6 +1,6 @@
 //! Models as values: corgipile_export() and corgipile_import().
 
-use crate::error::{Error, OrRaise, Result};
+use crate::errors::{ArgumentError, OrRaise, Result};
 use crate::models;
 use crate::pg::values::jsonb::{self, Jsonb};
 use crate::pg::values::varlena::Value;
@@ -23,6 +23,6 @@ fn corgipile_import(model: Option<AnyElement>, name: Option<&str>) -> i64 {
 }
 
 fn import(model: Option<AnyElement>, name: Option<&str>) -> Result<i64> {
-    let model = model.ok_or(Error::NullArgument("model"))?;
+    let model = model.ok_or(ArgumentError::NullArgument("model"))?;
     models::import(Jsonb::of(&model), name)
 }

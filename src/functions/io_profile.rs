@@ -1,6 +1,6 @@
 //! corgipile_io_profile(): how large a block has to be for random blocks to be read as fast as the table in sequence.
 
-use crate::error::{Error, OrRaise, Result};
+use crate::errors::{ArgumentError, OrRaise, Result, SourceError};
 use crate::pg::call::arguments::{Arguments, Call};
 use crate::pg::catalog::relation_files::RelationFiles;
 use crate::pg::{PAGE_BYTES, random_seed};
@@ -50,18 +50,18 @@ fn corgipile_io_profile(fcinfo: pg_sys::FunctionCallInfo) {
 
 /// Measures each size, and the sequential speed in bytes per second: the median of as many places.
 fn profile(arguments: &Arguments) -> Result<(Vec<Measured>, f64)> {
-    let relation: pg_sys::Oid = arguments.get(0).ok_or(Error::NullArgument("relation"))?;
+    let relation: pg_sys::Oid = arguments.get(0).ok_or(ArgumentError::NullArgument("relation"))?;
     let largest = pages_of("max_block_size", arguments, 1, MAX_BLOCK)?;
     let budget = pages_of("max_read", arguments, 2, u64::MAX)?;
-    let seconds: f64 = arguments.get(3).ok_or(Error::NullArgument("max_seconds"))?;
+    let seconds: f64 = arguments.get(3).ok_or(ArgumentError::NullArgument("max_seconds"))?;
     if !(seconds > 0.0 && seconds <= MAX_SECONDS) {
         let reason = format!("{seconds} is not above 0 and at most {MAX_SECONDS}");
-        return Err(Error::InvalidArgument { argument: "max_seconds", reason, hint: None });
+        return Err(ArgumentError::InvalidArgument { argument: "max_seconds", reason, hint: None }.into());
     }
     let mut files = RelationFiles::of(relation)?;
     let pages = files.pages();
     if pages < MIN_PAGES {
-        return Err(Error::TooFewPages { pages, least: MIN_PAGES });
+        return Err(SourceError::TooFewPages { pages, least: MIN_PAGES }.into());
     }
     let sizes = sizes(largest.min((pages / 2).into()) as u32);
     let shares = 2 * sizes.len() as u32;
@@ -132,8 +132,10 @@ impl Share {
 
 /// An argument that is a size, in whole pages.
 fn pages_of(argument: &'static str, arguments: &Arguments, i: usize, most: u64) -> Result<u64> {
-    let text: String = arguments.get(i).ok_or(Error::NullArgument(argument))?;
-    let refuse = |reason: String, hint: &str| Err(Error::InvalidArgument { argument, reason, hint: Some(hint.into()) });
+    let text: String = arguments.get(i).ok_or(ArgumentError::NullArgument(argument))?;
+    let refuse = |reason: String, hint: &str| {
+        Err(ArgumentError::InvalidArgument { argument, reason, hint: Some(hint.into()) }.into())
+    };
     let hint = "Use a size such as '64kB' or '50MB'. Valid units are B, kB, MB, GB and TB.";
     let bytes = match text.parse::<BufferSize>() {
         Ok(BufferSize::Bytes(bytes)) => bytes,

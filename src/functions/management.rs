@@ -1,7 +1,7 @@
 //! What owners do to their models: corgipile_deploy(), corgipile_rename(), corgipile_drop(), corgipile_comment(),
 //! corgipile_grant(), corgipile_revoke().
 
-use crate::error::{Error, OrRaise, Result};
+use crate::errors::{ArgumentError, OrRaise, Result};
 use crate::models::{self, ModelSelector};
 use crate::pg::call::arguments::{Arguments, Call};
 use pgrx::prelude::*;
@@ -40,7 +40,7 @@ fn corgipile_drop_by_name(fcinfo: pg_sys::FunctionCallInfo) -> i64 {
 #[pg_extern(sql = false)]
 fn corgipile_comment(fcinfo: pg_sys::FunctionCallInfo) {
     let arguments = Call::new(fcinfo).arguments();
-    let model = arguments.get(0).ok_or(Error::NullArgument("model_id"));
+    let model = arguments.get(0).ok_or(ArgumentError::NullArgument("model_id").into());
     let text: Option<String> = arguments.get(1);
     model.and_then(|model| models::comment(ModelSelector::Id(model), text.as_deref())).or_raise();
 }
@@ -83,11 +83,11 @@ fn corgipile_revoke_by_name(fcinfo: pg_sys::FunctionCallInfo) {
 /// Both arguments, with these names, of a function that is not STRICT.
 fn both<A: FromDatum, B: FromDatum>(fcinfo: pg_sys::FunctionCallInfo, names: [&'static str; 2]) -> Result<(A, B)> {
     let arguments = Call::new(fcinfo).arguments();
-    let first = arguments.get(0).ok_or(Error::NullArgument(names[0]))?;
-    Ok((first, arguments.get(1).ok_or(Error::NullArgument(names[1]))?))
+    let first = arguments.get(0).ok_or(ArgumentError::NullArgument(names[0]))?;
+    Ok((first, arguments.get(1).ok_or(ArgumentError::NullArgument(names[1]))?))
 }
 
 /// Argument 0 of a function that is not STRICT.
 fn name(arguments: &Arguments) -> Result<String> {
-    arguments.get(0).ok_or(Error::NullArgument("name"))
+    arguments.get(0).ok_or(ArgumentError::NullArgument("name").into())
 }

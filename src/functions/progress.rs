@@ -1,6 +1,6 @@
 //! corgipile.progress(): the trainings that run now, for the view corgipile.stat_progress_train.
 
-use crate::error::OrRaise;
+use crate::errors::OrRaise;
 use crate::pg::call::arguments::Call;
 use crate::pg::process::progress;
 use pgrx::prelude::*;

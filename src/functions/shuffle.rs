@@ -1,6 +1,6 @@
 //! corgipile_shuffle() where it is called as a function: in the select list, in ROWS FROM, WITH ORDINALITY.
 
-use crate::error::OrRaise;
+use crate::errors::OrRaise;
 use crate::operators::shuffle_scan::{ShuffleArguments, Shuffled};
 use crate::pg::call::arguments::Call;
 use crate::pg::executor::custom_scan::Flags;

@@ -1,6 +1,6 @@
 //! corgipile_shuffle_order(): in which order a strategy gives the tuples of a table that need not be there.
 
-use crate::error::{Error, OrRaise, Result};
+use crate::errors::{ArgumentError, Error, OrRaise, ResourceError, Result};
 use crate::pg::call::arguments::{Arguments, Call};
 use crate::pg::check_for_interrupts;
 use pgrx::prelude::*;
@@ -27,13 +27,13 @@ fn corgipile_shuffle_order(fcinfo: pg_sys::FunctionCallInfo) {
 
 /// The order that the arguments ask for.
 fn order(arguments: &Arguments) -> Result<TupleOrder<fn()>> {
-    let strategy = arguments.get::<String>(0).ok_or(Error::NullArgument("strategy"))?;
+    let strategy = arguments.get::<String>(0).ok_or(ArgumentError::NullArgument("strategy"))?;
     let tuples = within("tuples", arguments.get(1), 0..=MAX_TUPLES)?;
     let tuples_per_block = within("tuples_per_block", arguments.get::<i32>(2).map(i64::from), 1..=i32::MAX.into())?;
     let buffer_tuples = within("buffer_tuples", arguments.get(3), 1..=i64::MAX)?;
-    let seed = arguments.get(4).ok_or(Error::NullArgument("seed"))?;
+    let seed = arguments.get(4).ok_or(ArgumentError::NullArgument("seed"))?;
     let epoch = within("epoch", arguments.get::<i32>(5).map(i64::from), 1..=i32::MAX.into())?;
-    let strategy: Strategy = strategy.parse().map_err(|_| Error::Unknown {
+    let strategy: Strategy = strategy.parse().map_err(|_| ArgumentError::Unknown {
         what: "shuffle strategies",
         given: strategy,
         known: Strategy::known(),
@@ -45,7 +45,7 @@ fn order(arguments: &Arguments) -> Result<TupleOrder<fn()>> {
 }
 
 fn within(argument: &'static str, given: Option<i64>, range: std::ops::RangeInclusive<i64>) -> Result<i64> {
-    let number = given.ok_or(Error::NullArgument(argument))?;
+    let number = given.ok_or(ArgumentError::NullArgument(argument))?;
     if range.contains(&number) {
         return Ok(number);
     }
@@ -53,9 +53,9 @@ fn within(argument: &'static str, given: Option<i64>, range: std::ops::RangeIncl
         true => format!("{number} is not at least {}", range.start()),
         false => format!("{number} is more than {}", range.end()),
     };
-    Err(Error::InvalidArgument { argument, reason, hint: None })
+    Err(ArgumentError::InvalidArgument { argument, reason, hint: None }.into())
 }
 
 fn out_of_memory(error: shuffle::OutOfMemory) -> Error {
-    Error::OutOfMemory(error.tuples as usize * size_of::<u64>())
+    ResourceError::OutOfMemory(error.tuples as usize * size_of::<u64>()).into()
 }

@@ -1,7 +1,7 @@
 //! The type corgipile.toc, a compressed mini-batch, and what can be done with one.
 
 use super::compress::encode;
-use crate::error::{Error, OrRaise, Result};
+use crate::errors::{ArgumentError, Error, OrRaise, ResourceError, Result, TocError};
 use crate::pg::call::aggregate::RowCall;
 use crate::pg::values::array::{ArrayFault, matrix_of_doubles, read_matrix, vector_of_doubles};
 use crate::pg::values::varlena::{Bytes, Value, with_bytes};
@@ -15,7 +15,7 @@ use toc::{Encoding, Operations, Rows};
 fn corgipile_toc_in(fcinfo: pg_sys::FunctionCallInfo) -> Value {
     let text = RowCall::new(fcinfo).text().unwrap_or_default();
     let read = || {
-        let text = text.to_str().map_err(|_| Error::MalformedToc("it is not UTF-8".to_owned()))?;
+        let text = text.to_str().map_err(|_| TocError::MalformedToc("it is not UTF-8".to_owned()))?;
         let bytes = toc::text::read(text).map_err(malformed)?;
         Ok(Bytes::new(&bytes)?.into_value())
     };
@@ -31,7 +31,7 @@ fn corgipile_toc_out(fcinfo: pg_sys::FunctionCallInfo) -> CString {
 fn corgipile_toc_recv(fcinfo: pg_sys::FunctionCallInfo) -> Value {
     let bytes = RowCall::new(fcinfo).message().unwrap_or_default();
     // all of it is looked at once: what is stored is sound
-    let checked = toc::decode(bytes).map_err(|error| Error::MalformedTocBytes(error.to_string()));
+    let checked = toc::decode(bytes).map_err(|error| TocError::MalformedTocBytes(error.to_string()).into());
     checked.and_then(|_| Bytes::new(bytes)).or_raise().into_value()
 }
 
@@ -44,11 +44,11 @@ fn corgipile_toc_send(fcinfo: pg_sys::FunctionCallInfo) -> Value {
 #[pg_extern(sql = false)]
 fn corgipile_toc(fcinfo: pg_sys::FunctionCallInfo) -> Value {
     let make = || {
-        let encoding: String = RowCall::new(fcinfo).get(1).ok_or(Error::NullArgument("encoding"))?;
+        let encoding: String = RowCall::new(fcinfo).get(1).ok_or(ArgumentError::NullArgument("encoding"))?;
         let ([_, columns], _, values) = matrix(fcinfo, 0)?;
         let mut rows = Rows::new(columns);
         for row in values.chunks_exact(columns.max(1)) {
-            rows.push_dense(row).map_err(|error| Error::NotCompressible(error.to_string()))?;
+            rows.push_dense(row).map_err(|error| TocError::NotCompressible(error.to_string()))?;
         }
         let bytes = encode(&rows, super::compress::encoding(&encoding)?)?;
         Ok(Bytes::new(&bytes)?.into_value())
@@ -106,13 +106,13 @@ fn corgipile_toc_decompress(fcinfo: pg_sys::FunctionCallInfo) -> Value {
 fn corgipile_toc_element(fcinfo: pg_sys::FunctionCallInfo) -> f64 {
     given(fcinfo, 0, |bytes| {
         let call = RowCall::new(fcinfo);
-        let row = call.get(1).ok_or(Error::NullArgument("row"))?;
-        let column = call.get(2).ok_or(Error::NullArgument("column"))?;
+        let row = call.get(1).ok_or(ArgumentError::NullArgument("row"))?;
+        let column = call.get(2).ok_or(ArgumentError::NullArgument("column"))?;
         let matrix = open(bytes)?;
         let (rows, columns) = (matrix.rows(), matrix.columns());
         let inside = |i: i32, n: usize| usize::try_from(i).is_ok_and(|i| (1..=n).contains(&i));
         if !inside(row, rows) || !inside(column, columns) {
-            return Err(Error::NoElement { row, column, rows, columns });
+            return Err(TocError::NoElement { row, column, rows, columns }.into());
         }
         Ok(matrix.get(row as usize - 1, column as usize - 1))
     })
@@ -213,7 +213,7 @@ fn add(fcinfo: pg_sys::FunctionCallInfo, matrix: usize, summand: usize) -> Value
 
 /// Shows `f` the bytes of argument `i`, which is a compressed mini-batch, of a function that is STRICT.
 fn given<T>(fcinfo: pg_sys::FunctionCallInfo, i: usize, f: impl FnOnce(&[u8]) -> Result<T>) -> T {
-    let argument = RowCall::new(fcinfo).argument(i).ok_or(Error::NullArgument("toc"));
+    let argument = RowCall::new(fcinfo).argument(i).ok_or(ArgumentError::NullArgument("toc").into());
     argument.and_then(|datum| with_bytes(datum, f)).or_raise()
 }
 
@@ -233,21 +233,21 @@ fn open_for(bytes: &[u8], numbers: &[f64]) -> Result<Box<dyn Operations<f64>>> {
 
 /// Argument `i`, an array of doubles: its rows and columns, whether it has two dimensions, and its elements.
 fn matrix(fcinfo: pg_sys::FunctionCallInfo, i: usize) -> Result<([usize; 2], bool, Vec<f64>)> {
-    let array = RowCall::new(fcinfo).argument(i).ok_or(Error::NullArgument("array"))?;
+    let array = RowCall::new(fcinfo).argument(i).ok_or(ArgumentError::NullArgument("array"))?;
     read_matrix(array).map_err(|fault| match fault {
-        ArrayFault::Null(i) => Error::NotAMatrix(format!("element {i} is NULL")),
-        ArrayFault::Dimensions(n) => Error::NotAMatrix(format!("{n} dimensions")),
-        ArrayFault::Length(n) | ArrayFault::Number(n, _) => Error::NotAMatrix(format!("{n} elements")),
+        ArrayFault::Null(i) => TocError::NotAMatrix(format!("element {i} is NULL")).into(),
+        ArrayFault::Dimensions(n) => TocError::NotAMatrix(format!("{n} dimensions")).into(),
+        ArrayFault::Length(n) | ArrayFault::Number(n, _) => TocError::NotAMatrix(format!("{n} elements")).into(),
     })
 }
 
 fn zeros(rows: usize, columns: usize) -> Result<Vec<f64>> {
     let len = rows.saturating_mul(columns);
     if len > MAX_ELEMENTS {
-        return Err(Error::TooManyElements(len));
+        return Err(TocError::TooManyElements(len).into());
     }
     let mut zeros = Vec::new();
-    zeros.try_reserve_exact(len).map_err(|_| Error::OutOfMemory(len.saturating_mul(size_of::<f64>())))?;
+    zeros.try_reserve_exact(len).map_err(|_| ResourceError::OutOfMemory(len.saturating_mul(size_of::<f64>())))?;
     zeros.resize(len, 0.0);
     Ok(zeros)
 }
@@ -266,17 +266,17 @@ fn vector(values: Vec<f64>) -> Value {
 
 fn product(a: &dyn Operations<f64>, [rows, columns]: [usize; 2], is_matrix: bool) -> Error {
     let with = if is_matrix { format!("{rows} times {columns}") } else { rows.to_string() };
-    Error::Product { rows: a.rows(), columns: a.columns(), with }
+    TocError::Product { rows: a.rows(), columns: a.columns(), with }.into()
 }
 
 fn malformed(error: toc::Error) -> Error {
-    Error::MalformedToc(error.to_string())
+    TocError::MalformedToc(error.to_string()).into()
 }
 
 /// What is stored was checked when it came: somebody has changed it since.
 fn damaged(error: toc::Error) -> Error {
     match error {
-        toc::Error::TooLarge { .. } => Error::NotCompressible(error.to_string()),
-        _ => Error::DamagedToc(error.to_string()),
+        toc::Error::TooLarge { .. } => TocError::NotCompressible(error.to_string()).into(),
+        _ => TocError::DamagedToc(error.to_string()).into(),
     }
 }

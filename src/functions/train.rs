@@ -1,6 +1,6 @@
 //! corgipile_train() where it is called as a function: in the select list, in ROWS FROM, with LATERAL arguments.
 
-use crate::error::OrRaise;
+use crate::errors::OrRaise;
 use crate::operators::sgd::{EpochRow, TrainArguments, Training};
 use crate::pg::call::arguments::Call;
 use crate::pg::executor::custom_scan::Flags;

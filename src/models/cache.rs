@@ -1,7 +1,7 @@
 //! The models that this backend has used: by row version, and by what a statement has already looked up.
 
 use super::Model;
-use crate::error::Result;
+use crate::errors::Result;
 use crate::models::shared::Shared;
 use crate::models::table::{Key, LookupScope, Version};
 use std::cell::RefCell;

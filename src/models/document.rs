@@ -1,9 +1,10 @@
-//! The JSON form of a model, docs/model-format.md: written, and read from whoever gives it, who is trusted with nothing.
+//! The JSON form of a model, docs/reference/model-format.md: written, and read from whoever gives it, who is trusted with nothing.
 
 use super::features::FeatureKind;
 use super::model::{Model, as_numbers};
 use super::{NewModel, Unseen};
-use crate::error::{Error, Result, excerpt};
+use crate::errors::{ArgumentError, Error, ModelError, ResourceError, Result, excerpt};
+use crate::limits::MAX_JSONB_BYTES;
 use crate::models::table::{Key, ModelTable};
 use crate::pg::catalog::relation::{existing_base_type, qualified_type_name};
 use crate::pg::check_for_interrupts;
@@ -62,9 +63,6 @@ const MAX_TEXTS: usize = 1_000_000;
 const MAX_RECORD_BYTES: usize = 1 << 20;
 const MAX_HISTORY_BYTES: usize = 64 << 20;
 
-/// Bytes that a value of type jsonb may have, for each string and for all of them.
-const MAX_JSONB_BYTES: usize = 0x0FFF_FFFF;
-
 /// A model as its JSON form says it, all of it checked.
 pub struct ModelDocument {
     pub name: Option<String>,
@@ -109,7 +107,7 @@ impl ModelDocument {
     /// Reads a JSON text.
     ///
     /// # Errors
-    /// [`Error::InvalidModel`], [`Error::InvalidArgument`] if it is no object.
+    /// [`ModelError::InvalidModel`], [`ArgumentError::InvalidArgument`] if it is no object.
     pub fn read(text: &str) -> Result<ModelDocument> {
         let keys = Keys::read(text)?;
         let kind: String = keys.required("model", "a text")?;
@@ -156,7 +154,7 @@ impl ModelDocument {
     /// Stores it under a name, or else under its own, and returns its id.
     ///
     /// # Errors
-    /// Those of [`super::store`], and [`Error::InvalidArgument`] for a name that cannot be.
+    /// Those of [`super::store`], and [`ArgumentError::InvalidArgument`] for a name that cannot be.
     pub fn store(self, name: Option<&str>) -> Result<i64> {
         let name = name.or(self.name.as_deref());
         name.map_or(Ok(()), super::check_name)?;
@@ -187,11 +185,12 @@ struct Keys<'a>(BTreeMap<String, &'a RawValue>);
 
 impl<'a> Keys<'a> {
     fn read(text: &'a str) -> Result<Keys<'a>> {
-        let keys: BTreeMap<String, &RawValue> = serde_json::from_str(text).map_err(|_| Error::InvalidArgument {
-            argument: "model",
-            reason: "it is not a JSON object".to_owned(),
-            hint: Some(FORM_HINT.to_owned()),
-        })?;
+        let keys: BTreeMap<String, &RawValue> =
+            serde_json::from_str(text).map_err(|_| ArgumentError::InvalidArgument {
+                argument: "model",
+                reason: "it is not a JSON object".to_owned(),
+                hint: Some(FORM_HINT.to_owned()),
+            })?;
         let keys = Keys(keys);
         // The version first: another one may have other keys.
         let version: u64 = keys.required(TAG, "a version number")?;
@@ -502,10 +501,10 @@ impl<'de> Deserialize<'de> for Texts {
     }
 }
 
-const FORM_HINT: &str = "corgipile_export() gives such objects; docs/model-format.md describes them.";
+const FORM_HINT: &str = "corgipile_export() gives such objects; docs/reference/model-format.md describes them.";
 
 fn invalid(key: &str, reason: String, hint: Option<String>) -> Error {
-    Error::InvalidModel { key: key.to_owned(), reason, hint: hint.unwrap_or_else(|| FORM_HINT.to_owned()) }
+    ModelError::InvalidModel { key: key.to_owned(), reason, hint: hint.unwrap_or_else(|| FORM_HINT.to_owned()) }.into()
 }
 
 fn missing(key: &str) -> Error {
@@ -515,7 +514,7 @@ fn missing(key: &str) -> Error {
 /// The JSON form of a model that the user may use.
 ///
 /// # Errors
-/// [`Error::ModelTooLarge`], [`Error::CorruptModel`], [`Error::OutOfMemory`]
+/// [`ModelError::ModelTooLarge`], [`ModelError::CorruptModel`], [`ResourceError::OutOfMemory`]
 pub fn write(model: &Model) -> Result<String> {
     let (record, history) = described(model)?;
     let sgd::ParametersView { weights, intercepts, .. } = model.linear();
@@ -523,11 +522,11 @@ pub fn write(model: &Model) -> Result<String> {
     let base64_len = |bytes: usize| bytes.div_ceil(3) * 4;
     let numbers = base64_len(size_of_val(weights)) + base64_len(size_of_val(mean)) + base64_len(size_of_val(scale));
     if numbers > MAX_JSONB_BYTES {
-        return Err(Error::ModelTooLarge(numbers));
+        return Err(ModelError::ModelTooLarge(numbers).into());
     }
     let mut text = Value::Object(record).to_string();
     let room = numbers + base64_len(size_of_val(intercepts)) + history.len() + 200;
-    text.try_reserve_exact(room).map_err(|_| Error::OutOfMemory(room))?;
+    text.try_reserve_exact(room).map_err(|_| ResourceError::OutOfMemory(room))?;
     text.truncate(text.len() - 1); // the brace
     push(&mut text, "weights", weights);
     push(&mut text, "intercepts", intercepts);
@@ -577,7 +576,7 @@ fn described(model: &Model) -> Result<(Map<String, Value>, String)> {
         (record, history.map_or_else(|| "[]".to_owned(), |JsonString(history)| history))
     });
     table.close();
-    found.ok_or(Error::NoModelId(model.id))
+    found.ok_or(ModelError::NoModelId(model.id).into())
 }
 
 /// Adds a key with numbers as base64.

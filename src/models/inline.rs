@@ -2,7 +2,7 @@
 
 use super::Model;
 use super::document::ModelDocument;
-use crate::error::{Error, Result};
+use crate::errors::{ResourceError, Result};
 use crate::models::table::LookupScope;
 use crate::pg::values::jsonb::{self, Identity, Jsonb};
 use pgrx::pg_sys;
@@ -80,7 +80,7 @@ impl Given {
 
 fn copy(bytes: &[u8]) -> Result<Vec<u8>> {
     let mut copy = Vec::new();
-    copy.try_reserve_exact(bytes.len()).map_err(|_| Error::OutOfMemory(bytes.len()))?;
+    copy.try_reserve_exact(bytes.len()).map_err(|_| ResourceError::OutOfMemory(bytes.len()))?;
     copy.extend_from_slice(bytes);
     Ok(copy)
 }

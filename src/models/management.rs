@@ -2,7 +2,7 @@
 
 use super::names::{Named, resolve};
 use super::{Claim, check_name, not_found};
-use crate::error::{Error, Result};
+use crate::errors::{Error, ModelError, Result};
 use crate::models::table::{self, Field, Key, ModelTable};
 use pgrx::pg_sys;
 
@@ -18,7 +18,7 @@ pub enum ModelSelector<'a> {
 /// Makes a name mean this version, or the latest again. Gives the id of what it means then.
 ///
 /// # Errors
-/// [`Error::NoModelName`], [`Error::NoVersion`], [`Error::NotOwner`], [`Error::AmbiguousModel`], [`Error::OwnerNeeded`]
+/// [`ModelError::NoModelName`], [`ModelError::NoVersion`], [`ModelError::NotOwner`], [`ModelError::AmbiguousModel`], [`ModelError::OwnerNeeded`]
 pub fn deploy(name: &str, version: Option<i32>) -> Result<i64> {
     let Named { owner, name, .. } = owned(name)?;
     let name = name.as_str();
@@ -27,7 +27,7 @@ pub fn deploy(name: &str, version: Option<i32>) -> Result<i64> {
         // Found before anything changes, and once more by the statement below, which sees what others have committed.
         let known = of_name(name, owner).contains(&version);
         if !known {
-            return Err(Error::NoVersion { name: name.to_owned(), version });
+            return Err(ModelError::NoVersion { name: name.to_owned(), version }.into());
         }
     }
     // One after the other: at no time are two deployed.
@@ -39,19 +39,19 @@ pub fn deploy(name: &str, version: Option<i32>) -> Result<i64> {
         values.push(Field::new("version", Some(version)));
         let sql = format!("UPDATE corgipile.stored_models SET deployed = true WHERE {KEY} AND version = $3");
         if table::change(&sql, values) == 0 {
-            return Err(Error::NoVersion { name: name.to_owned(), version });
+            return Err(ModelError::NoVersion { name: name.to_owned(), version }.into());
         }
     }
     let meant = "SELECT model_id FROM corgipile.stored_models WHERE name = $1 AND owner = $2
                   ORDER BY deployed DESC, version DESC LIMIT 1";
-    table::ask(meant, key()).ok_or_else(|| Error::NoModelName(name.to_owned()))
+    table::ask(meant, key()).ok_or_else(|| ModelError::NoModelName(name.to_owned()).into())
 }
 
 /// Gives one model, or all versions of a name, another name. One model becomes the latest version of the name.
 ///
 /// # Errors
-/// Those of [`deploy`]; [`Error::ModelExists`] if the owner has models of the new name and versions would meet;
-/// [`Error::InvalidArgument`] for a name that cannot be.
+/// Those of [`deploy`]; [`ModelError::ModelExists`] if the owner has models of the new name and versions would meet;
+/// [`ArgumentError::InvalidArgument`] for a name that cannot be.
 pub fn rename(which: ModelSelector, new_name: &str) -> Result<()> {
     check_name(new_name)?;
     let meant = Meant::of(which)?;
@@ -70,7 +70,7 @@ pub fn rename(which: ModelSelector, new_name: &str) -> Result<()> {
             table::lock_name(owner, name);
             let taken = "SELECT model_id FROM corgipile.stored_models WHERE name = $1 AND owner = $2 LIMIT 1";
             if table::ask(taken, vec![Field::new("name", Some(new_name)), owner_field(owner)]).is_some() {
-                return Err(Error::ModelExists(new_name.to_owned()));
+                return Err(ModelError::ModelExists(new_name.to_owned()).into());
             }
             table::change(
                 "UPDATE corgipile.stored_models SET name = $3 WHERE name = $1 AND owner = $2",
@@ -98,7 +98,9 @@ pub fn drop(which: ModelSelector, version: Option<i32>) -> Result<i64> {
         ),
     };
     match (dropped, which, version) {
-        (0, ModelSelector::Name(name), Some(version)) => Err(Error::NoVersion { name: name.to_owned(), version }),
+        (0, ModelSelector::Name(name), Some(version)) => {
+            Err(ModelError::NoVersion { name: name.to_owned(), version }.into())
+        }
         (0, which, _) => Err(gone(which)),
         (dropped, ..) => Ok(dropped as i64),
     }
@@ -163,8 +165,8 @@ fn owner_field(owner: pg_sys::Oid) -> Field {
 
 fn gone(which: ModelSelector) -> Error {
     match which {
-        ModelSelector::Id(id) => Error::NoModelId(id),
-        ModelSelector::Name(name) => Error::NoModelName(name.to_owned()),
+        ModelSelector::Id(id) => ModelError::NoModelId(id).into(),
+        ModelSelector::Name(name) => ModelError::NoModelName(name.to_owned()).into(),
     }
 }
 
@@ -211,7 +213,7 @@ fn owner_of(id: i64) -> Result<pg_sys::Oid> {
     let table = ModelTable::open();
     let found = table.find(&Key::Id(id), |row| match Claim::of(row) {
         Some(claim) if claim.is_owned() => Ok(row.get(c"owner").unwrap_or(pg_sys::Oid::INVALID)),
-        _ => Err(Error::NotOwner),
+        _ => Err(ModelError::NotOwner.into()),
     });
     table.close();
     found.unwrap_or_else(|| Err(not_found(&Key::Id(id))))
@@ -225,7 +227,7 @@ fn owned(name: &str) -> Result<Named> {
     table.close();
     match found {
         Ok(named) if named.is_owned => Ok(named),
-        Ok(_) | Err(Error::ModelPermission(_)) => Err(Error::NotOwner),
+        Ok(_) | Err(Error::Model(ModelError::ModelPermission(_))) => Err(ModelError::NotOwner.into()),
         Err(error) => Err(error),
     }
 }

@@ -15,14 +15,14 @@ pub mod shared;
 mod stored_training;
 pub mod table;
 
-use crate::error::{Error, Result};
+use crate::errors::{ArgumentError, Error, ModelError, Result};
 use crate::models::extension_lock::keep_extension;
 use crate::pg::values::jsonb::Jsonb;
 pub use document::write as export;
 pub use features::{Categories, ColumnKind, FeatureKind};
 pub use inline::given;
 pub use management::{ModelSelector, comment, deploy, drop, grant, rename, revoke};
-pub use model::{GIVEN_ID, Model, Unseen};
+pub use model::{Model, Unseen};
 use names::{Claim, resolve};
 use pgrx::datum::JsonString;
 use pgrx::{JsonB, pg_sys};
@@ -66,13 +66,13 @@ pub const MAX_NAME_BYTES: usize = 1024;
 /// Is this a name for a model?
 ///
 /// # Errors
-/// [`Error::InvalidArgument`]
+/// [`ArgumentError::InvalidArgument`]
 pub fn check_name(name: &str) -> Result<()> {
     if (1..=MAX_NAME_BYTES).contains(&name.len()) {
         return Ok(());
     }
     let reason = format!("its {} bytes are not in 1 to {MAX_NAME_BYTES}", name.len());
-    Err(Error::InvalidArgument { argument: "name", reason, hint: None })
+    Err(ArgumentError::InvalidArgument { argument: "name", reason, hint: None }.into())
 }
 
 /// Raises PostgreSQL's own error if no model could be stored, because the transaction is read-only, before any work is done for one;
@@ -85,8 +85,8 @@ pub fn check_can_store(function: &str) {
 /// Stores a model as the current user's, as the next version if there are others of this name, and returns its id.
 ///
 /// # Errors
-/// [`Error::VersionConflict`] if a transaction that this one does not see has stored one with this name meanwhile;
-/// [`Error::SequenceBehind`] if the number that the sequence gives is another model's.
+/// [`ModelError::VersionConflict`] if a transaction that this one does not see has stored one with this name meanwhile;
+/// [`ModelError::SequenceBehind`] if the number that the sequence gives is another model's.
 pub fn store(new: NewModel) -> Result<i64> {
     let (mean, scale) = new.standardizer.map(|s| (s.mean, s.scale)).unzip();
     let announced = shared::enabled().then(|| (new.linear.clone(), mean.clone(), scale.clone()));
@@ -128,8 +128,8 @@ pub fn store(new: NewModel) -> Result<i64> {
         shared::announce(key, Arrays { weights, intercepts, mean: &mean, scale: &scale });
     }
     stored.map(|key| key.model).map_err(|taken| match (taken, name.unwrap_or_default().to_owned()) {
-        (Taken::Name, name) => Error::VersionConflict(name),
-        (Taken::Id, _) => Error::SequenceBehind,
+        (Taken::Name, name) => ModelError::VersionConflict(name).into(),
+        (Taken::Id, _) => ModelError::SequenceBehind.into(),
     })
 }
 
@@ -145,7 +145,7 @@ pub fn import(value: Jsonb, name: Option<&str>) -> Result<i64> {
 /// The model with this id, if the current user may use it.
 ///
 /// # Errors
-/// [`Error::NoModelId`], [`Error::ModelPermission`], [`Error::CorruptModel`]
+/// [`ModelError::NoModelId`], [`ModelError::ModelPermission`], [`ModelError::CorruptModel`]
 pub fn by_id(id: i64) -> Result<Rc<Model>> {
     find(Key::Id(id))
 }
@@ -153,7 +153,7 @@ pub fn by_id(id: i64) -> Result<Rc<Model>> {
 /// The model that this name means to the current user ([`names`]): the deployed version, else the latest.
 ///
 /// # Errors
-/// As [`by_id`], with [`Error::NoModelName`], [`Error::AmbiguousModel`] and [`Error::OwnerNeeded`].
+/// As [`by_id`], with [`ModelError::NoModelName`], [`ModelError::AmbiguousModel`] and [`ModelError::OwnerNeeded`].
 pub fn by_name(name: &str) -> Result<Rc<Model>> {
     find(Key::Name(name.to_owned()))
 }
@@ -177,7 +177,7 @@ fn find(key: Key) -> Result<Rc<Model>> {
         let found = id_of(&table, key).and_then(|id| {
             let model = table.find(&Key::Id(id), |row| {
                 if Claim::of(row).is_none() {
-                    return Err(Error::ModelPermission(id));
+                    return Err(ModelError::ModelPermission(id).into());
                 }
                 cache::version(id, row.version(), || load(id, row))
             });
@@ -185,8 +185,10 @@ fn find(key: Key) -> Result<Rc<Model>> {
         });
         table.close();
         match found {
-            Err(Error::NoModelId(_) | Error::NoModelName(_)) if is_stored_later(key) => {
-                Err(Error::LaterModel(not_found(key).to_string()))
+            Err(Error::Model(ModelError::NoModelId(_)) | Error::Model(ModelError::NoModelName(_)))
+                if is_stored_later(key) =>
+            {
+                Err(ModelError::LaterModel(not_found(key).to_string()).into())
             }
             found => found,
         }
@@ -232,8 +234,8 @@ fn load(id: i64, row: &ModelRow) -> Result<Model> {
 
 fn not_found(key: &Key) -> Error {
     match key {
-        Key::Id(id) => Error::NoModelId(*id),
-        Key::Name(name) => Error::NoModelName(name.clone()),
+        Key::Id(id) => ModelError::NoModelId(*id).into(),
+        Key::Name(name) => ModelError::NoModelName(name.clone()).into(),
     }
 }
 

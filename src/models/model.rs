@@ -3,7 +3,7 @@
 
 use super::document::ModelDocument;
 use super::features::FeatureKind;
-use crate::error::{Error, Result};
+use crate::errors::{INLINE_MODEL_ID, ModelError, Result};
 use crate::models::shared::{Arrays, Shared};
 use crate::models::table::ModelRow;
 use crate::pg::catalog::relation::existing_base_type;
@@ -14,9 +14,6 @@ use serde_json::Value;
 use sgd::{Activation, Hidden, ModelKind, ModelParameters, Network, Output, ParametersView, Standardizer};
 use std::cell::Cell;
 use std::ffi::CStr;
-
-/// The id of a model that was given as a value.
-pub const GIVEN_ID: i64 = 0;
 
 /// A trained model, ready to predict.
 pub struct Model {
@@ -64,24 +61,24 @@ impl Model {
     /// Reads a row of the table.
     ///
     /// # Errors
-    /// [`Error::CorruptModel`]
+    /// [`ModelError::CorruptModel`]
     pub(super) fn read(id: i64, row: &ModelRow) -> Result<Model> {
-        read(id, row).map_err(|what| Error::CorruptModel(id, what))
+        read(id, row).map_err(|what| ModelError::CorruptModel(id, what).into())
     }
 
     /// Reads a row of the table whose numbers are in shared memory.
     ///
     /// # Errors
-    /// [`Error::CorruptModel`]
+    /// [`ModelError::CorruptModel`]
     pub(super) fn read_around(id: i64, row: &ModelRow, shared: Shared) -> Result<Model> {
-        describe(id, row, Numbers::Shared(shared)).map_err(|what| Error::CorruptModel(id, what))
+        describe(id, row, Numbers::Shared(shared)).map_err(|what| ModelError::CorruptModel(id, what).into())
     }
 
     /// A model that was given as a value, and is in no table.
     pub(super) fn of_form(form: ModelDocument) -> Model {
         let classes = form.classes.unwrap_or_default();
         Model {
-            id: GIVEN_ID,
+            id: INLINE_MODEL_ID,
             serial: next_serial(),
             kind: form.kind,
             network: form.linear.network,

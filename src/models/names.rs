@@ -6,7 +6,7 @@
 //! only where no other role has a model of the name, shown to the user or not: a role that loses a grant must not go on
 //! with somebody else's model. With its owner in front, as in `bob.gm`, a name means that owner's models and no others.
 
-use crate::error::{Error, OwnerNeeded, Result};
+use crate::errors::{Error, ModelError, OwnerNeeded, Result};
 use crate::models::table::{self, Key, ModelRow, ModelTable};
 use crate::pg::catalog::relation::quote_identifier;
 use pgrx::pg_sys;
@@ -77,7 +77,7 @@ impl Claim {
 /// The version that a text means to the current user, with the name of its owner or without.
 ///
 /// # Errors
-/// [`Error::NoModelName`], [`Error::ModelPermission`], [`Error::AmbiguousModel`], [`Error::OwnerNeeded`]
+/// [`ModelError::NoModelName`], [`ModelError::ModelPermission`], [`ModelError::AmbiguousModel`], [`ModelError::OwnerNeeded`]
 pub(super) fn resolve(table: &ModelTable, text: &str) -> Result<Named> {
     let versions = versions(table, text);
     if let Some(own) = latest(&versions, |version| version.claim == Some(Claim::Owner)) {
@@ -101,10 +101,10 @@ fn of_owner(table: &ModelTable, meant: &Qualified, text: &str, same: &[Version])
     match latest(&of_name, |version| version.owner == *owner && version.claim.is_some()) {
         Some(version) => Ok(version.named(name)),
         None => match of_name.iter().find(|version| version.owner == *owner) {
-            Some(forbidden) => Err(Error::ModelPermission(forbidden.id)),
+            Some(forbidden) => Err(ModelError::ModelPermission(forbidden.id).into()),
             // A model of another role whose name looks like this one must not stand in for it.
             None => match literals(text, same, |version| version.claim.is_some()) {
-                candidates if candidates.is_empty() => Err(Error::NoModelName(text.to_owned())),
+                candidates if candidates.is_empty() => Err(ModelError::NoModelName(text.to_owned()).into()),
                 candidates => Err(owner_needed(text, OwnerNeeded::BeginsWithRole, candidates)),
             },
         },
@@ -113,27 +113,29 @@ fn of_owner(table: &ModelTable, meant: &Qualified, text: &str, same: &[Version])
 
 /// The version that a name means that is none of the current user's own models, by the rules for bare names.
 fn of_bare_name(name: &str, versions: &[Version]) -> Result<Named> {
-    let Some(first) = versions.first() else { return Err(Error::NoModelName(name.to_owned())) };
+    let Some(first) = versions.first() else { return Err(ModelError::NoModelName(name.to_owned()).into()) };
     if table::is_superuser() {
         return Err(owner_needed(name, OwnerNeeded::Superuser, literals(name, versions, |_| true)));
     }
     let by_role = |version: &Version| matches!(version.claim, Some(Claim::Member | Claim::Granted));
     if let Some(version) = latest(versions, by_role) {
         return match literals(name, versions, by_role) {
-            candidates if candidates.len() > 1 => Err(Error::AmbiguousModel { name: name.to_owned(), candidates }),
+            candidates if candidates.len() > 1 => {
+                Err(ModelError::AmbiguousModel { name: name.to_owned(), candidates }.into())
+            }
             _ => Ok(version.named(name)),
         };
     }
     let public = |version: &Version| version.claim == Some(Claim::Public);
     match latest(versions, public) {
-        None => Err(Error::ModelPermission(first.id)),
+        None => Err(ModelError::ModelPermission(first.id).into()),
         Some(version) if versions.iter().all(|other| other.owner == version.owner) => Ok(version.named(name)),
         Some(_) => Err(owner_needed(name, OwnerNeeded::Public, literals(name, versions, public))),
     }
 }
 
 fn owner_needed(name: &str, why: OwnerNeeded, candidates: Vec<String>) -> Error {
-    Error::OwnerNeeded { name: name.to_owned(), why, candidates }
+    ModelError::OwnerNeeded { name: name.to_owned(), why, candidates }.into()
 }
 
 /// All versions of a name, of all owners.

@@ -1,6 +1,6 @@
 //! What a training goes on from, kept beside its model.
 
-use crate::error::{Error, Result};
+use crate::errors::{ModelError, Result};
 use crate::models::table::{Key, ModelTable};
 use pgrx::datum::JsonString;
 use serde_json::value::RawValue;
@@ -22,7 +22,7 @@ pub const MAX_STATE_BYTES: usize = 256 << 20;
 /// What is known of the training of a model that the user may use.
 ///
 /// # Errors
-/// [`Error::NoModelId`], [`Error::CorruptModel`]
+/// [`ModelError::NoModelId`], [`ModelError::CorruptModel`]
 pub fn past(id: i64) -> Result<StoredTraining> {
     let table = ModelTable::open();
     let past = table.find(&Key::Id(id), |row| {
@@ -32,8 +32,8 @@ pub fn past(id: i64) -> Result<StoredTraining> {
         (state, record, history)
     });
     table.close();
-    let (state, record, history) = past.ok_or(Error::NoModelId(id))?;
-    let corrupt = |what: &str| Error::CorruptModel(id, what.to_owned());
+    let (state, record, history) = past.ok_or(ModelError::NoModelId(id))?;
+    let corrupt = |what: &str| ModelError::CorruptModel(id, what.to_owned()).into();
     let record = match record {
         Ok(Some(Value::Object(record))) => record,
         Ok(_) => return Err(corrupt("hyperparameters are no object")),

@@ -6,7 +6,7 @@
 #![allow(unsafe_code)]
 
 use super::shared;
-use crate::error::Error;
+use crate::errors::{Error, ModelError, ResourceError};
 use crate::pg::call::spi::Settings;
 use crate::pg::compat::transaction_of_backend;
 use crate::pg::values::jsonb::{self, Unreadable};
@@ -136,7 +136,8 @@ fn relation_oid(name: &CStr) -> Option<pg_sys::Oid> {
 }
 
 fn existing(name: &CStr) -> pg_sys::Oid {
-    relation_oid(name).unwrap_or_else(|| Error::NoModelTable(name.to_string_lossy().into_owned()).raise())
+    relation_oid(name)
+        .unwrap_or_else(|| Error::from(ModelError::NoModelTable(name.to_string_lossy().into_owned())).raise())
 }
 
 /// The table's OID.
@@ -144,7 +145,7 @@ fn table_oid() -> pg_sys::Oid {
     existing(c"stored_models")
 }
 
-/// Raises [`Error::NoModelTable`] if there is no table of models.
+/// Raises [`ModelError::NoModelTable`] if there is no table of models.
 pub fn check_exists() {
     table_oid();
 }
@@ -156,7 +157,7 @@ impl ModelTable {
         // SAFETY: closed in close(). NULL if it was dropped while the lock was waited for.
         let relation = unsafe { pg_sys::try_relation_open(oid, pg_sys::AccessShareLock as pg_sys::LOCKMODE) };
         if relation.is_null() {
-            Error::NoModelTable("stored_models".into()).raise();
+            Error::from(ModelError::NoModelTable("stored_models".into())).raise();
         }
         ModelTable { relation, latest: None }
     }
@@ -359,7 +360,7 @@ fn shared_key(
 fn copy<T: Copy>(floats: &[T]) -> Vec<T> {
     let mut copy = Vec::new();
     if copy.try_reserve_exact(floats.len()).is_err() {
-        Error::OutOfMemory(size_of_val(floats)).raise();
+        Error::from(ResourceError::OutOfMemory(size_of_val(floats))).raise();
     }
     copy.extend_from_slice(floats);
     copy
@@ -470,7 +471,7 @@ fn as_owner<R>(f: impl FnOnce() -> R) -> R {
         let cache = pg_sys::SysCacheIdentifier::RELOID as c_int;
         let tuple = pg_sys::SearchSysCache1(cache, relid.into());
         if tuple.is_null() {
-            Error::NoModelTable("stored_models".into()).raise();
+            Error::from(ModelError::NoModelTable("stored_models".into())).raise();
         }
         let owner = (*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_class>()).relowner;
         pg_sys::ReleaseSysCache(tuple);

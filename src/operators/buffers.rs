@@ -3,7 +3,7 @@
 use super::loader::{LoadRequest, Next, Remote};
 use super::tuple_shuffle::TupleShuffle;
 use super::{Decoder, FullShuffle, preparation};
-use crate::error::{Error, Result};
+use crate::errors::{Error, Result, TrainingError};
 use crate::pg::check_for_interrupts;
 use crate::pg::executor::custom_scan::Scan;
 use crate::pg::executor::query::Running;
@@ -99,7 +99,7 @@ impl Buffers {
     /// how long they are, and of two classes both. `batch` has the last of them.
     ///
     /// # Errors
-    /// What is wrong with the rows; [`Error::NoRows`]
+    /// What is wrong with the rows; [`TrainingError::NoRows`]
     pub fn peek(&mut self, batch: &mut Batch) -> Result<()> {
         let Buffers { query, decoder, .. } = self;
         let top: Scan<TupleShuffle> = query.top();
@@ -113,7 +113,7 @@ impl Buffers {
                 any |= !batch.is_empty();
             }
             top.with(|scan, node| scan.set_epoch(node, epoch));
-            if any { Ok(()) } else { Err(Error::NoRows("train on")) }
+            if any { Ok(()) } else { Err(TrainingError::NoRows("train on").into()) }
         })
     }
 
@@ -130,7 +130,7 @@ impl Buffers {
     /// added to what the nodes have.
     ///
     /// # Errors
-    /// [`Error::WorkerLost`]; those of the worker are raised.
+    /// [`TrainingError::WorkerLost`]; those of the worker are raised.
     pub fn end_worker(&mut self, batch: &mut Batch) -> Result<()> {
         match self.remote.take() {
             Some(remote) => remote.finish(&self.query, batch, true),

@@ -5,7 +5,8 @@
 use super::decoder::column;
 use super::tuple_shuffle::TupleShuffle;
 use super::{Nulls, Shuffling, Source};
-use crate::error::{Error, Result, RowAt, RowFault};
+use crate::errors::{ArgumentError, DecoderError, Result, RowAt, RowFault, SourceError, TocError};
+use crate::pg::catalog::relation::place_of;
 use crate::pg::catalog::relation::{base_type, has_places, may_read_places, quote_identifier, row_at, type_name};
 use crate::pg::check_for_interrupts;
 use crate::pg::executor::custom_scan::Flags;
@@ -76,7 +77,7 @@ impl MiniBatches {
     /// Plans and starts the read of a source.
     ///
     /// # Errors
-    /// Whatever can be wrong with the source; [`Error::NoFeatures`]
+    /// Whatever can be wrong with the source; [`SourceError::NoFeatures`]
     pub fn open(
         source: &Source,
         spec: &BatchSpec,
@@ -95,13 +96,13 @@ impl MiniBatches {
         {
             Kind::Sparse { indices, values }
         } else if columns.is_empty() {
-            return Err(Error::NoFeatures { hint: FEATURES.into() });
+            return Err(SourceError::NoFeatures { hint: FEATURES.into() }.into());
         } else {
             Kind::Columns(columns.iter().map(|column| number(column)).collect::<Result<Vec<_>>>()?)
         };
         if !matches!(kind, Kind::Sparse { .. }) && spec.dimensions.is_some() {
             let reason = "applies only to sparse features: an array of indices and an array of values".to_owned();
-            return Err(Error::InvalidArgument { argument: "dimensions", reason, hint: None });
+            return Err(ArgumentError::InvalidArgument { argument: "dimensions", reason, hint: None }.into());
         }
         let label = column(source.columns(), spec.label)?.clone();
         let wanted = std::iter::once(spec.label).chain(spec.features.iter().map(String::as_str));
@@ -192,7 +193,7 @@ impl MiniBatches {
                 }
                 _ => matrix.push_dense(&self.numbers),
             };
-            pushed.map_err(|error| Error::NotCompressible(error.to_string()))?;
+            pushed.map_err(|error| TocError::NotCompressible(error.to_string()))?;
             taken += 1;
         }
         match &self.rows {
@@ -222,7 +223,11 @@ impl MiniBatches {
                     let place = if self.has_place { row.get(place).zip(row.get(place + 1)) } else { None };
                     let at = place.map_or(RowAt::Read(self.read), |(table, row)| row_at(table, row));
                     let fault = Box::new(fault);
-                    return Err(if fault.is_null() { Error::NullInRow { at, fault } } else { fault.at(at) });
+                    return Err(if fault.is_null() {
+                        DecoderError::NullInRow { place: place_of(at), fault }.into()
+                    } else {
+                        fault.at(place_of(at)).into()
+                    });
                 }
             }
         }
@@ -299,11 +304,14 @@ impl MiniBatches {
 }
 
 fn number(column: &Column) -> Result<NumberType> {
-    NumberType::of(base_type(column.type_oid)).ok_or_else(|| Error::ColumnType {
-        role: "feature",
-        column: column.name.clone(),
-        type_name: type_name(column.type_oid),
-        hint: FEATURES,
+    NumberType::of(base_type(column.type_oid)).ok_or_else(|| {
+        SourceError::ColumnType {
+            role: "feature",
+            column: column.name.clone(),
+            type_name: type_name(column.type_oid),
+            hint: FEATURES,
+        }
+        .into()
     })
 }
 

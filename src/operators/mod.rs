@@ -15,7 +15,7 @@ pub mod shuffle_scan;
 mod source;
 pub mod tuple_shuffle;
 
-use crate::error::{Error, Result};
+use crate::errors::{ArgumentError, Error, Result};
 use crate::pg::executor::custom_scan::CustomScan;
 use crate::pg::executor::query::{Planned, Query};
 use crate::pg::process::parallel::WorkerKind;
@@ -99,18 +99,18 @@ impl Shuffling {
     /// Reads the arguments that all shuffling functions have; a NULL seed is drawn.
     ///
     /// # Errors
-    /// [`Error::Unknown`], [`Error::InvalidArgument`], [`Error::NullArgument`]
+    /// [`ArgumentError::Unknown`], [`ArgumentError::InvalidArgument`], [`ArgumentError::NullArgument`]
     pub fn parse(
         strategy: Option<String>,
         seed: Option<i64>,
         block_size: Option<String>,
         buffer_size: Option<String>,
     ) -> Result<Shuffling> {
-        let strategy = strategy.ok_or(Error::NullArgument("shuffle"))?;
-        let block_size = block_size.ok_or(Error::NullArgument("block_size"))?;
-        let buffer_size = buffer_size.ok_or(Error::NullArgument("buffer_size"))?;
+        let strategy = strategy.ok_or(ArgumentError::NullArgument("shuffle"))?;
+        let block_size = block_size.ok_or(ArgumentError::NullArgument("block_size"))?;
+        let buffer_size = buffer_size.ok_or(ArgumentError::NullArgument("buffer_size"))?;
         let shuffling = Shuffling {
-            strategy: strategy.parse().map_err(|_| Error::Unknown {
+            strategy: strategy.parse().map_err(|_| ArgumentError::Unknown {
                 what: "shuffle strategies",
                 given: strategy,
                 known: Strategy::known(),
@@ -131,20 +131,20 @@ impl Shuffling {
     /// Reads only this part of the blocks, if one is given.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`]
+    /// [`ArgumentError::InvalidArgument`]
     pub fn with_sample(self, sample: Option<f64>) -> Result<Shuffling> {
         let reason = match sample {
             Some(sample) if !(sample > 0.0 && sample <= 1.0) => format!("{sample} is not above 0 and at most 1"),
             Some(_) if self.strategy.sorts() => format!("{} copies the whole source", self.strategy.name()),
             _ => return Ok(Shuffling { sample, ..self }),
         };
-        Err(Error::InvalidArgument { argument: "sample", reason, hint: None })
+        Err(ArgumentError::InvalidArgument { argument: "sample", reason, hint: None }.into())
     }
 
     /// How `pages` pages fall into blocks and buffers.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if a block would be smaller than a page, or too large.
+    /// [`ArgumentError::InvalidArgument`] if a block would be smaller than a page, or too large.
     pub fn geometry(&self, pages: u32) -> Result<Geometry> {
         // A buffer that is cut to its memory is planned as such: then its buffers are filled evenly, too.
         let buffer_size = match self.is_cut_to_memory(pages) {
@@ -203,7 +203,7 @@ impl Shuffling {
 }
 
 fn invalid_size(argument: &'static str, error: shuffle::SizeError) -> Error {
-    Error::InvalidArgument { argument, reason: error.to_string(), hint: Some(error.hint().to_owned()) }
+    ArgumentError::InvalidArgument { argument, reason: error.to_string(), hint: Some(error.hint().to_owned()) }.into()
 }
 
 /// Values that are written as users write them.

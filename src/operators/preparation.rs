@@ -5,7 +5,7 @@
 //! mean and deviation of the features, all in one. Without any of these there is no such pass.
 
 use super::{Buffers, Features, HELD_OUT};
-use crate::error::{Error, Result};
+use crate::errors::{Result, TrainingError};
 use crate::pg::check_for_interrupts;
 use sgd::{Moments, Standardizer};
 use tuples::{Batch, TupleSource};
@@ -14,7 +14,7 @@ use tuples::{Batch, TupleSource};
 /// begun.
 ///
 /// # Errors
-/// [`Error::NoRows`]; what can be wrong with the rows; those of [`Decoder::end_preparation`](super::Decoder::end_preparation).
+/// [`TrainingError::NoRows`]; what can be wrong with the rows; those of [`Decoder::end_preparation`](super::Decoder::end_preparation).
 pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, standardize: bool) -> Result<()> {
     let mut moments: Option<Moments> = None;
     let mut counts: Vec<u64> = Vec::new();
@@ -39,7 +39,7 @@ pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, standardize: bool) -> R
         }
     }
     if counts.is_empty() {
-        return Err(Error::NoRows("train on"));
+        return Err(TrainingError::NoRows("train on").into());
     }
     let standardizer = moments.map(|moments| scaling(&moments, buffers.decoder.features()));
     *batch = Batch::dense(0);

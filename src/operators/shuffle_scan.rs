@@ -4,7 +4,7 @@
 
 use super::tuple_shuffle::TupleShuffle;
 use super::{Shuffling, Source};
-use crate::error::{Error, OrRaise, Result};
+use crate::errors::{ArgumentError, Error, OrRaise, Result, SourceError};
 use crate::pg::call::arguments::Arguments;
 use crate::pg::catalog::relation::Relation;
 use crate::pg::executor::custom_scan::{CustomScan, Flags, Methods, Node, Slot};
@@ -51,7 +51,7 @@ impl Shuffled {
     /// Plans and starts the read of the table behind a row type.
     ///
     /// # Errors
-    /// [`Error::NotARowType`], and what is wrong with the arguments.
+    /// [`ArgumentError::NotARowType`], and what is wrong with the arguments.
     pub fn open(
         arguments: ShuffleArguments,
         snapshot: pg_sys::Snapshot,
@@ -59,16 +59,18 @@ impl Shuffled {
         flags: Flags,
     ) -> Result<Shuffled> {
         require_utf8()?;
-        let epoch = arguments.epoch.ok_or(Error::NullArgument("epoch"))?;
+        let epoch = arguments.epoch.ok_or(ArgumentError::NullArgument("epoch"))?;
         if epoch < 1 {
             let reason = format!("{epoch} is not at least 1");
-            return Err(Error::InvalidArgument { argument: "epoch", reason, hint: None });
+            return Err(ArgumentError::InvalidArgument { argument: "epoch", reason, hint: None }.into());
         }
         let (block_size, buffer_size) = (arguments.block_size, arguments.buffer_size);
         let mut shuffling = Shuffling::parse(arguments.strategy, arguments.seed, block_size, buffer_size)?;
         shuffling.first_epoch = epoch as u64;
         let shuffling = shuffling.with_sample(arguments.sample)?;
-        let Some(relation) = Relation::of_row_type(arguments.row_type)? else { return Err(Error::NotARowType) };
+        let Some(relation) = Relation::of_row_type(arguments.row_type)? else {
+            return Err(ArgumentError::NotARowType.into());
+        };
         let planned = Source::plan_relation(&relation, &shuffling)?;
         let columns = relation.live_columns();
         Ok(Shuffled { query: Running::start(planned, snapshot, instrument, flags), columns, epoch: epoch as u64 })
@@ -115,7 +117,7 @@ impl CustomScan for ShuffleScan {
             let arguments = ShuffleArguments::of_call(&Arguments::of_node(node));
             let rows = Shuffled::open(arguments, node.snapshot(), node.instrument(), eflags).or_raise();
             if rows.columns.len() != node.scan_columns() {
-                Error::SourceChanged.raise();
+                Error::from(SourceError::SourceChanged).raise();
             }
             rows
         };

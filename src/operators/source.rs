@@ -2,7 +2,7 @@
 
 use super::decoder::{FEATURE_TYPES, column, is_category};
 use super::{Decoder, DecoderSpec, Shuffling};
-use crate::error::{Error, Result};
+use crate::errors::{Result, SourceError};
 use crate::pg::catalog::relation::{Relation, base_type, bytes, estimated_rows, is_compressed, quote_identifier};
 use crate::pg::executor::query::{Column, Planned, Query, only_select};
 use crate::pg::values::array::ArrayReader;
@@ -26,7 +26,7 @@ impl Source {
     /// Finds out what `source` is: a query if it begins like one, else the name of a relation, as regclass reads it.
     ///
     /// # Errors
-    /// [`Error::NotOneSelect`], [`Error::NotReadOnly`]; PostgreSQL's own.
+    /// [`SourceError::NotOneSelect`], [`SourceError::NotReadOnly`]; PostgreSQL's own.
     pub fn resolve(source: &str) -> Result<Source> {
         let (from, relation) = if looks_like_query(source) {
             // The line ends because the query may end in a comment.
@@ -47,7 +47,7 @@ impl Source {
     pub fn plan_relation(relation: &Relation, shuffling: &Shuffling) -> Result<Planned> {
         let query = Query::analyze(&format!("SELECT * FROM {}", relation.name()))?;
         if !query.reads(relation.oid()) {
-            return Err(Error::SourceChanged);
+            return Err(SourceError::SourceChanged.into());
         }
         Ok(shuffling.plan(query))
     }
@@ -56,7 +56,7 @@ impl Source {
     /// but the label, the columns that mean something else, and the primary key; else the one array of numbers.
     ///
     /// # Errors
-    /// [`Error::NoFeatures`]
+    /// [`SourceError::NoFeatures`]
     pub fn default_features(&self, label: &str, others: &[&str]) -> Result<Vec<String>> {
         let is_free = |name: &str| name != label && !others.contains(&name);
         let has = |name: &str| is_free(name) && self.columns.iter().any(|c| c.name == name);
@@ -81,13 +81,15 @@ impl Source {
             free().filter(|c| ArrayReader::of(base_type(c.type_oid)).is_some()).map(|c| c.name.clone()).collect();
         match arrays.len() {
             1 => Ok(arrays),
-            0 if free().any(|c| is_category(base_type(c.type_oid))) => {
-                Err(Error::NoFeatures { hint: "Columns of text and enums are features if they are named.".into() })
+            0 if free().any(|c| is_category(base_type(c.type_oid))) => Err(SourceError::NoFeatures {
+                hint: "Columns of text and enums are features if they are named.".into(),
             }
-            0 => Err(Error::NoFeatures { hint: FEATURE_TYPES.into() }),
+            .into()),
+            0 => Err(SourceError::NoFeatures { hint: FEATURE_TYPES.into() }.into()),
             _ => {
                 let arrays = arrays.join(", ");
-                Err(Error::NoFeatures { hint: format!("Name one of the array columns {arrays} in features.") })
+                Err(SourceError::NoFeatures { hint: format!("Name one of the array columns {arrays} in features.") }
+                    .into())
             }
         }
     }
@@ -104,11 +106,11 @@ impl Source {
     /// The query that reads these columns, as SQL writes them.
     ///
     /// # Errors
-    /// PostgreSQL's own; [`Error::SourceChanged`] if the relation's name means another one by now: its schema is not locked.
+    /// PostgreSQL's own; [`SourceError::SourceChanged`] if the relation's name means another one by now: its schema is not locked.
     pub fn read(&self, columns: &str) -> Result<Query> {
         let query = Query::analyze(&format!("SELECT {columns} FROM {}", self.from))?;
         match self.relation {
-            Some(relation) if !query.reads(relation) => Err(Error::SourceChanged),
+            Some(relation) if !query.reads(relation) => Err(SourceError::SourceChanged.into()),
             _ => Ok(query),
         }
     }
@@ -149,7 +151,7 @@ impl Source {
     /// The column with this name.
     ///
     /// # Errors
-    /// [`Error::UndefinedColumn`], [`Error::AmbiguousColumn`]
+    /// [`SourceError::UndefinedColumn`], [`SourceError::AmbiguousColumn`]
     pub fn column(&self, name: &str) -> Result<&Column> {
         column(&self.columns, name)
     }
@@ -157,7 +159,7 @@ impl Source {
     /// The type of a column, as it was declared.
     ///
     /// # Errors
-    /// [`Error::UndefinedColumn`], [`Error::AmbiguousColumn`]
+    /// [`SourceError::UndefinedColumn`], [`SourceError::AmbiguousColumn`]
     pub fn type_of(&self, name: &str) -> Result<pg_sys::Oid> {
         column(&self.columns, name).map(|column| column.type_oid)
     }

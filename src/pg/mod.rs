@@ -14,10 +14,8 @@ pub mod process;
 pub mod tuples;
 pub mod values;
 
-use crate::error::{Error, Result};
+use crate::errors::{ArgumentError, Notice, Result};
 use pgrx::pg_sys;
-use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::prelude::PgLogLevel;
 
 /// Bytes of a heap page.
 pub const PAGE_BYTES: u32 = pg_sys::BLCKSZ;
@@ -25,12 +23,12 @@ pub const PAGE_BYTES: u32 = pg_sys::BLCKSZ;
 /// Names, queries and labels pass through Rust strings, which are UTF-8.
 ///
 /// # Errors
-/// [`Error::Encoding`] if the database has another encoding. (SQL_ASCII is none.)
+/// [`ArgumentError::Encoding`] if the database has another encoding. (SQL_ASCII is none.)
 pub fn require_utf8() -> Result<()> {
     // SAFETY: reads what was set when the session began.
     match unsafe { pg_sys::GetDatabaseEncoding() } as pg_sys::pg_enc::Type {
         pg_sys::pg_enc::PG_UTF8 | pg_sys::pg_enc::PG_SQL_ASCII => Ok(()),
-        _ => Err(Error::Encoding),
+        _ => Err(ArgumentError::Encoding.into()),
     }
 }
 
@@ -65,7 +63,8 @@ pub fn check_for_interrupts() {
 /// Sends the client a message that is no error. A cancel that arrives meanwhile takes effect afterwards: PostgreSQL looks for
 /// one while it sends, and pgrx has no barrier there, so that its ERROR would jump over our frames and drop nothing of what
 /// they own.
-pub fn tell(report: ErrorReport, level: PgLogLevel) {
+pub fn tell(notice: Notice) {
+    let (report, level) = notice.into_report();
     // SAFETY: counts this process's reasons to wait with interrupts, as HOLD_INTERRUPTS() does; an ERROR sets it to 0.
     unsafe { pg_sys::InterruptHoldoffCount += 1 };
     report.report(level);

@@ -1,5 +1,7 @@
 //! The documents' examples, which are run.
 //!
+//! Each page, README.md and all under docs/, has a database of its own, in which its examples run in their order.
+//!
 //! The convention: every fenced block says what it is.
 //! - ` ```sql `: statements, run in the order of the document, in one psql session per document; none may fail.
 //! - ` ```sql fails=22023 `: the last statement must fail with this SQLSTATE.
@@ -39,15 +41,14 @@ struct Step {
 }
 
 impl Document {
-    /// README.md, and every document in `docs/`.
+    /// README.md, and every page under `docs/`; with `DOCUMENT` in the environment, those whose path contains its value.
     pub fn all() -> Vec<PathBuf> {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the repository is there");
         let mut paths = vec![root.join("README.md")];
-        if let Ok(entries) = std::fs::read_dir(root.join("docs")) {
-            paths.extend(entries.map(|e| e.expect("docs/ can be listed").path()));
+        add_pages(&root.join("docs"), &mut paths);
+        if let Ok(wanted) = std::env::var("DOCUMENT") {
+            paths.retain(|path| path.to_string_lossy().contains(&wanted));
         }
-        paths.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
-        paths.sort();
         paths
     }
 
@@ -88,6 +89,20 @@ impl Document {
     fn script(&self) -> String {
         let steps = self.blocks.iter().flat_map(|block| &block.steps);
         steps.map(|step| format!("\\echo {MARK}\n{}\n\\echo :ERROR :SQLSTATE\n", step.input)).collect()
+    }
+}
+
+/// Adds the Markdown files of a folder and the folders in it, in alphabetical order.
+fn add_pages(folder: &Path, paths: &mut Vec<PathBuf>) {
+    let entries = std::fs::read_dir(folder).unwrap_or_else(|e| panic!("{} cannot be listed: {e}", folder.display()));
+    let mut entries: Vec<PathBuf> = entries.map(|e| e.expect("an entry can be read").path()).collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            add_pages(&path, paths);
+        } else if path.extension().is_some_and(|extension| extension == "md") {
+            paths.push(path);
+        }
     }
 }
 

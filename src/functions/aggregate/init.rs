@@ -1,7 +1,7 @@
 //! corgipile_sgd_init(): the state before the first epoch.
 
 use super::state::New;
-use crate::error::{Error, Result};
+use crate::errors::{AggregateError, ArgumentError, Error, Result};
 use crate::operators::sgd::{Request, TrainArguments};
 use crate::operators::{MAX_CLASSES, Nulls};
 use crate::pg::call::arguments::Arguments;
@@ -10,12 +10,12 @@ use sgd::ModelKind;
 /// The bytes of the state that the arguments describe: model, dimensions, learning_rate, options, classes, sparse.
 ///
 /// # Errors
-/// Those of [`TrainArguments::validate`]; [`Error::NullArgument`], [`Error::InvalidArgument`], [`Error::InvalidOption`],
-/// [`Error::NotByAggregate`].
+/// Those of [`TrainArguments::validate`]; [`ArgumentError::NullArgument`], [`ArgumentError::InvalidArgument`], [`ArgumentError::InvalidOption`],
+/// [`AggregateError::NotByAggregate`].
 pub fn of_call(arguments: &Arguments) -> Result<Vec<u8>> {
     let options = arguments.json(3).map_err(|e| e.about("options"))?;
     let request = TrainArguments {
-        model: Some(arguments.get(0).ok_or(Error::NullArgument("model"))?),
+        model: Some(arguments.get(0).ok_or(ArgumentError::NullArgument("model"))?),
         learning_rate: arguments.get(2),
         options,
         // what a training has beside, and a state has not
@@ -32,11 +32,11 @@ pub fn of_call(arguments: &Arguments) -> Result<Vec<u8>> {
     }
     .validate()?;
     check(&request)?;
-    let dimensions: i32 = arguments.get(1).ok_or(Error::NullArgument("dimensions"))?;
+    let dimensions: i32 = arguments.get(1).ok_or(ArgumentError::NullArgument("dimensions"))?;
     if dimensions < 1 {
         return Err(invalid("dimensions", format!("{dimensions} is not above 0")));
     }
-    let sparse: bool = arguments.get(5).ok_or(Error::NullArgument("sparse"))?;
+    let sparse: bool = arguments.get(5).ok_or(ArgumentError::NullArgument("sparse"))?;
     let options = &request.options;
     if options.index_base.is_some() && !sparse {
         return Err(refuse("index_base", "applies only to sparse features: give sparse => true"));
@@ -74,8 +74,8 @@ fn check(request: &Request) -> Result<()> {
 /// How many numbers the model gives.
 fn outputs(kind: ModelKind, classes: Option<i32>) -> Result<usize> {
     match (kind, classes) {
-        (ModelKind::Mlp, _) => Err(Error::NotByAggregate("model mlp")),
-        (ModelKind::Softmax, None) => Err(Error::NullArgument("classes")),
+        (ModelKind::Mlp, _) => Err(AggregateError::NotByAggregate("model mlp").into()),
+        (ModelKind::Softmax, None) => Err(ArgumentError::NullArgument("classes").into()),
         (ModelKind::Softmax, Some(classes)) if (2..=MAX_CLASSES as i32).contains(&classes) => Ok(classes as usize),
         (ModelKind::Softmax, Some(classes)) => {
             Err(invalid("classes", format!("{classes} is not in 2 to {MAX_CLASSES}")))
@@ -86,9 +86,9 @@ fn outputs(kind: ModelKind, classes: Option<i32>) -> Result<usize> {
 }
 
 fn invalid(argument: &'static str, reason: String) -> Error {
-    Error::InvalidArgument { argument, reason, hint: None }
+    ArgumentError::InvalidArgument { argument, reason, hint: None }.into()
 }
 
 fn refuse(key: &str, reason: &str) -> Error {
-    Error::InvalidOption { key: key.into(), reason: reason.into() }
+    ArgumentError::InvalidOption { key: key.into(), reason: reason.into() }.into()
 }

@@ -8,7 +8,7 @@ mod rows;
 mod state;
 mod text;
 
-use crate::error::{Error, OrRaise, Result};
+use crate::errors::{AggregateError, ArgumentError, OrRaise, Result};
 use crate::pg::call::aggregate::RowCall;
 use crate::pg::call::arguments::Call;
 use crate::pg::values::varlena::{Bytes, Value};
@@ -22,8 +22,8 @@ use std::ffi::CString;
 #[pg_extern(sql = false)]
 fn corgipile_sgd_state_in(fcinfo: pg_sys::FunctionCallInfo) -> Value {
     let text = RowCall::new(fcinfo).text().unwrap_or_default();
-    let bytes =
-        text::read(text.to_bytes()).ok_or_else(|| Error::MalformedState("it is not \"sgd1:\" and base64".into()));
+    let bytes = text::read(text.to_bytes())
+        .ok_or_else(|| AggregateError::MalformedState("it is not \"sgd1:\" and base64".into()).into());
     bytes.and_then(from_outside).or_raise()
 }
 
@@ -51,7 +51,7 @@ fn from_outside(bytes: Vec<u8>) -> Result<Value> {
 
 /// Argument 0 of a function that is STRICT, to be read.
 fn argument(fcinfo: pg_sys::FunctionCallInfo) -> Bytes {
-    RowCall::new(fcinfo).bytes(0).ok_or(Error::NullArgument("state")).or_raise()
+    RowCall::new(fcinfo).bytes(0).ok_or(ArgumentError::NullArgument("state").into()).or_raise()
 }
 
 // ------------------------------------------------------------------------------------------------------ the aggregate
@@ -89,7 +89,7 @@ fn state_of(call: RowCall) -> Result<Bytes> {
     match call.state() {
         Some(state) => Ok(state),
         None => {
-            let mut previous = call.copied_bytes(1).ok_or(Error::NullArgument("state"))?;
+            let mut previous = call.copied_bytes(1).ok_or(ArgumentError::NullArgument("state"))?;
             StateMut::of(&mut previous)?.begin_epoch()?;
             Ok(previous)
         }
@@ -101,8 +101,8 @@ fn state_of(call: RowCall) -> Result<Bytes> {
 fn corgipile_sgd_combine(fcinfo: pg_sys::FunctionCallInfo) -> Value {
     let call = RowCall::new(fcinfo);
     let merge = || {
-        let mut state = call.state().ok_or(Error::NullArgument("state"))?;
-        let mut other = call.copied_bytes(1).ok_or(Error::NullArgument("state"))?;
+        let mut state = call.state().ok_or(ArgumentError::NullArgument("state"))?;
+        let mut other = call.copied_bytes(1).ok_or(ArgumentError::NullArgument("state"))?;
         StateMut::of(&mut state)?.merge(StateMut::of(&mut other)?)?;
         Ok(state.into_value())
     };
@@ -113,7 +113,7 @@ fn corgipile_sgd_combine(fcinfo: pg_sys::FunctionCallInfo) -> Value {
 #[pg_extern(sql = false)]
 fn corgipile_sgd_final(fcinfo: pg_sys::FunctionCallInfo) -> Value {
     let finish = || {
-        let mut state = RowCall::new(fcinfo).copied_bytes(0).ok_or(Error::NullArgument("state"))?;
+        let mut state = RowCall::new(fcinfo).copied_bytes(0).ok_or(ArgumentError::NullArgument("state"))?;
         StateMut::of(&mut state)?.finish_epoch()?;
         Ok(state.into_value())
     };

@@ -1,8 +1,9 @@
 //! Rows as the transition functions get them: arrays, read into a row that is kept from call to call.
 
 use super::state::{Failure, StateMut};
-use crate::error::{Error, Result, RowAt, RowFault};
+use crate::errors::{AggregateError, Result, RowAt, RowFault};
 use crate::pg::call::aggregate::RowCall;
+use crate::pg::catalog::relation::place_of;
 use crate::pg::catalog::relation::{base_type, type_name};
 use crate::pg::values::array::{ArrayFault, ArrayReader};
 use crate::pg::values::number::NumberFault;
@@ -28,21 +29,21 @@ impl Dense {
     /// For the types that this call has.
     ///
     /// # Errors
-    /// [`Error::FeatureType`]
+    /// [`AggregateError::FeatureType`]
     pub fn of(call: RowCall) -> Result<Dense> {
         let given = call.type_of(FEATURES);
-        let arrays = ArrayReader::of(base_type(given)).ok_or_else(|| Error::FeatureType(type_name(given)))?;
+        let arrays = ArrayReader::of(base_type(given)).ok_or_else(|| AggregateError::FeatureType(type_name(given)))?;
         Ok(Dense { arrays, features: Vec::new() })
     }
 
     /// Learns from one row, or counts it as skipped.
     ///
     /// # Errors
-    /// [`Error::Row`]; [`Error::StateKind`] if the state is for sparse tuples.
+    /// [`DecoderError::Row`]; [`AggregateError::StateKind`] if the state is for sparse tuples.
     #[inline(always)]
     pub fn learn(&mut self, state: &mut StateMut, call: RowCall) -> Result<()> {
         if state.is_sparse() {
-            return Err(Error::StateKind { sparse: true });
+            return Err(AggregateError::StateKind { sparse: true }.into());
         }
         self.features.resize(state.dim(), 0.0);
         self.try_learn(state, call).or_else(|failure| skip_or_raise(state, failure))
@@ -68,11 +69,11 @@ impl Sparse {
     /// For the types that this call has, and indices from `base` to `base + dim - 1`.
     ///
     /// # Errors
-    /// [`Error::FeatureType`]
+    /// [`AggregateError::FeatureType`]
     pub fn of(call: RowCall, base: u32, dim: usize) -> Result<Sparse> {
         let (indices, values) = (call.type_of(INDICES), call.type_of(VALUES));
         let arrays = SparseReader::of(base_type(indices), base_type(values), base, dim, Beyond::Fault)
-            .ok_or_else(|| Error::FeatureType(format!("{} and {}", type_name(indices), type_name(values))))?;
+            .ok_or_else(|| AggregateError::FeatureType(format!("{} and {}", type_name(indices), type_name(values))))?;
         Ok(Sparse { arrays, indices: Vec::new(), values: Vec::new() })
     }
 
@@ -83,7 +84,7 @@ impl Sparse {
     #[inline(always)]
     pub fn learn(&mut self, state: &mut StateMut, call: RowCall) -> Result<()> {
         if !state.is_sparse() {
-            return Err(Error::StateKind { sparse: false });
+            return Err(AggregateError::StateKind { sparse: false }.into());
         }
         if self.arrays.dim() != state.dim() || self.arrays.base() != i64::from(state.index_base()) {
             *self = Sparse::of(call, state.index_base(), state.dim())?; // another group of a GROUP BY, with another model
@@ -130,7 +131,7 @@ fn skip_or_raise(state: &mut StateMut, failure: Failure) -> Result<()> {
         RowFault::NullLabel | RowFault::NullFeatures | RowFault::NullFeature(_) | RowFault::NullElement(..)
     );
     let at = RowAt::Number(state.next_row());
-    if is_null && state.skip() { Ok(()) } else { Err(Box::new(fault).at(at)) }
+    if is_null && state.skip() { Ok(()) } else { Err(Box::new(fault).at(place_of(at)).into()) }
 }
 
 fn array_fault(fault: ArrayFault, dim: usize) -> RowFault {

@@ -6,7 +6,7 @@
 //! The bytes: a header of little-endian numbers, mean and scale of each feature as doubles if features are to be
 //! standardized, and the state of [`sgd::aggregate`].
 
-use crate::error::{Error, Result, RowFault};
+use crate::errors::{AggregateError, Error, Result, RowFault, TrainingError};
 use crate::pg::values::varlena::MAX_BYTES;
 use sgd::aggregate::{self, StateError};
 use sgd::{EpochReport, Hyperparameters, ModelParameters, Schedule, Standardizer};
@@ -62,7 +62,7 @@ impl New<'_> {
     /// The state before the first epoch.
     ///
     /// # Errors
-    /// [`Error::NotByAggregate`], [`Error::StateTooLarge`], [`Error::OutOfMemory`]
+    /// [`AggregateError::NotByAggregate`], [`AggregateError::StateTooLarge`], [`ResourceError::OutOfMemory`]
     pub fn bytes(&self) -> Result<Vec<u8>> {
         let Hyperparameters { schedule, .. } = self.hyperparameters;
         if matches!(schedule, Schedule::Theorem1 { .. }) {
@@ -70,7 +70,7 @@ impl New<'_> {
         }
         let size = aggregate::size(self.hyperparameters, self.dim, self.outputs, self.sparse).map_err(trouble)?;
         if size.saturating_add(at::END + self.dim * 16) > MAX_BYTES {
-            return Err(Error::StateTooLarge(size));
+            return Err(AggregateError::StateTooLarge(size).into());
         }
         let trainer = aggregate::new(self.hyperparameters, self.dim, self.outputs, self.sparse).map_err(trouble)?;
         let flag = |set: bool, flag: u8| if set { flag } else { 0 };
@@ -111,7 +111,7 @@ impl<'a> StateMut<'a> {
     /// Takes bytes apart.
     ///
     /// # Errors
-    /// [`Error::MalformedState`]
+    /// [`AggregateError::MalformedState`]
     #[inline(always)]
     pub fn of(bytes: &'a mut [u8]) -> Result<StateMut<'a>> {
         let Some((header, rest)) = bytes.split_at_mut_checked(at::END) else {
@@ -129,7 +129,7 @@ impl<'a> StateMut<'a> {
     /// Looks at everything, because it comes from outside.
     ///
     /// # Errors
-    /// [`Error::MalformedState`]
+    /// [`AggregateError::MalformedState`]
     pub fn check(&mut self) -> Result<()> {
         let model = self.trainer()?.model().map_err(trouble)?;
         if (model.dim, model.outputs) != (self.dim(), self.outputs()) || self.dim() == 0 {
@@ -150,10 +150,10 @@ impl<'a> StateMut<'a> {
     /// Begins the next epoch.
     ///
     /// # Errors
-    /// [`Error::UnfinishedEpoch`] if one has begun.
+    /// [`AggregateError::UnfinishedEpoch`] if one has begun.
     pub fn begin_epoch(&mut self) -> Result<()> {
         if self.in_epoch() {
-            return Err(Error::UnfinishedEpoch);
+            return Err(AggregateError::UnfinishedEpoch.into());
         }
         self.header[at::FLAGS] |= IN_EPOCH;
         put(self.header, at::ROWS, [0; 8]);
@@ -164,14 +164,14 @@ impl<'a> StateMut<'a> {
     /// Ends the epoch.
     ///
     /// # Errors
-    /// [`Error::Diverged`]; [`Error::NoEpoch`] if none has begun.
+    /// [`TrainingError::Diverged`]; [`AggregateError::NoEpoch`] if none has begun.
     pub fn finish_epoch(&mut self) -> Result<()> {
         if !self.in_epoch() {
-            return Err(Error::NoEpoch);
+            return Err(AggregateError::NoEpoch.into());
         }
         let standardized = !self.moments.is_empty();
         let report = self.trainer()?.finish_epoch().map_err(|e| match e {
-            StateError::Diverged(epoch) => Error::Diverged { epoch, standardized },
+            StateError::Diverged(epoch) => TrainingError::Diverged { epoch, standardized }.into(),
             e => trouble(e),
         })?;
         let flag = |value: Option<f64>, flag: u8| if value.is_some() { flag } else { 0 };
@@ -189,19 +189,19 @@ impl<'a> StateMut<'a> {
     /// Adds what another process has learned in the same epoch from the same state.
     ///
     /// # Errors
-    /// [`Error::OtherState`] if it was another state; [`Error::NoEpoch`] if no epoch has begun.
+    /// [`AggregateError::OtherState`] if it was another state; [`AggregateError::NoEpoch`] if no epoch has begun.
     pub fn merge(&mut self, other: StateMut) -> Result<()> {
         if !self.in_epoch() || !other.in_epoch() {
-            return Err(Error::NoEpoch);
+            return Err(AggregateError::NoEpoch.into());
         }
         // all that does not change while an epoch goes on
         let same = |header: &[u8]| (header[..at::ROWS].to_vec(), header[at::LOSS..].to_vec());
         if same(self.header) != same(other.header) || self.moments != other.moments {
-            return Err(Error::OtherState);
+            return Err(AggregateError::OtherState.into());
         }
         let merged = aggregate::merge(self.trainer, other.trainer).map_err(trouble)?;
         if merged.len() != self.trainer.len() {
-            return Err(Error::OtherState);
+            return Err(AggregateError::OtherState.into());
         }
         self.trainer.copy_from_slice(&merged);
         for at in [at::ROWS, at::SKIPPED] {
@@ -315,7 +315,7 @@ impl<'a> StateMut<'a> {
     /// The model as it is now.
     ///
     /// # Errors
-    /// [`Error::MalformedState`], [`Error::OutOfMemory`]
+    /// [`AggregateError::MalformedState`], [`ResourceError::OutOfMemory`]
     pub fn model(&mut self) -> Result<ModelParameters> {
         self.trainer()?.model().map_err(trouble)
     }
@@ -383,17 +383,17 @@ fn narrow_label(label: f64) -> std::result::Result<f32, RowFault> {
 }
 
 fn malformed(reason: &str) -> Error {
-    Error::MalformedState(reason.to_owned())
+    AggregateError::MalformedState(reason.to_owned()).into()
 }
 
 /// What the trainer finds wrong with its state, in our words.
 #[cold]
 fn trouble(error: StateError) -> Error {
     match error {
-        StateError::NoBuffers => Error::NotByAggregate("schedule \"theorem1\""),
-        StateError::Different => Error::OtherState,
+        StateError::NoBuffers => AggregateError::NotByAggregate("schedule \"theorem1\"").into(),
+        StateError::Different => AggregateError::OtherState.into(),
         StateError::OutOfMemory(e) => e.into(),
-        e => Error::MalformedState(e.to_string()),
+        e => AggregateError::MalformedState(e.to_string()).into(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Features as an array, and as a pair of sparse arrays.
 
 use super::{Features, Tuple};
-use crate::error::{Error, Result};
+use crate::errors::{ArgumentError, Error, PredictError, Result};
 use crate::models::{FeatureKind, Model, Unseen};
 use crate::pg::call::aggregate::RowCall;
 use crate::pg::catalog::relation::{base_type, type_name};
@@ -21,7 +21,7 @@ pub struct Sparse(pub AnyArray, pub AnyArray);
 impl Features for Dense {
     fn read(self, model: &Model, into: &mut Tuple) -> Result<()> {
         refuse_categories(model)?;
-        let Some(array) = self.0.argument(1) else { return Err(Error::NullArgument("features")) }; // STRICT
+        let Some(array) = self.0.argument(1) else { return Err(ArgumentError::NullArgument("features").into()) }; // STRICT
         self.0.remembering(
             || array_reader(self.0.type_of(1)),
             |reader| read_dense(model, *reader, array, into, &Names::Places),
@@ -95,7 +95,7 @@ pub fn sparse_reader(model: &Model, indices: Oid, values: Oid) -> Result<SparseR
     };
     array_reader(values)?;
     SparseReader::of(base_type(indices), base_type(values), base, model.dim(), beyond)
-        .ok_or_else(|| Error::PredictIndexType(type_name(indices)))
+        .ok_or_else(|| PredictError::IndexType(type_name(indices)).into())
 }
 
 /// A reader for arrays of this type; the last one is remembered.
@@ -108,7 +108,7 @@ fn array_reader(array: Oid) -> Result<ArrayReader> {
     {
         return Ok(reader);
     }
-    let reader = ArrayReader::of(base_type(array)).ok_or_else(|| Error::PredictType(type_name(array)))?;
+    let reader = ArrayReader::of(base_type(array)).ok_or_else(|| PredictError::Type(type_name(array)))?;
     LAST.set(Some((array, reader)));
     Ok(reader)
 }
@@ -117,7 +117,7 @@ fn array_reader(array: Oid) -> Result<ArrayReader> {
 pub fn refuse_categories(model: &Model) -> Result<()> {
     match &model.feature_kind {
         FeatureKind::Columns(_) if model.feature_kind.has_categories() => {
-            Err(Error::PredictNeedsRow { model_id: model.id, columns: model.features.join(", ") })
+            Err(PredictError::NeedsRow { model_id: model.id, columns: model.features.join(", ") }.into())
         }
         _ => Ok(()),
     }
@@ -125,26 +125,26 @@ pub fn refuse_categories(model: &Model) -> Result<()> {
 
 fn array_fault(model: &Model, fault: ArrayFault, names: &Names) -> Error {
     match fault {
-        ArrayFault::Length(given) => Error::PredictLength { model_id: model.id, expected: model.dim(), given },
-        ArrayFault::Dimensions(n) => Error::PredictDimensions(n),
-        ArrayFault::Null(i) => Error::PredictNull(names.of(i as i64)),
+        ArrayFault::Length(given) => PredictError::Length { model_id: model.id, expected: model.dim(), given }.into(),
+        ArrayFault::Dimensions(n) => PredictError::Dimensions(n).into(),
+        ArrayFault::Null(i) => PredictError::Null(names.of(i as i64)).into(),
         ArrayFault::Number(i, fault) => number_fault(fault, names.of(i as i64)),
     }
 }
 
 fn sparse_fault(model: &Model, fault: SparseFault, names: &Names) -> Error {
     match fault {
-        SparseFault::Indices(ArrayFault::Null(i)) => Error::PredictNullIndex(i),
+        SparseFault::Indices(ArrayFault::Null(i)) => PredictError::NullIndex(i).into(),
         SparseFault::Indices(fault) | SparseFault::Values(fault) => array_fault(model, fault, names),
-        SparseFault::Lengths(indices, values) => Error::PredictLengths { indices, values },
+        SparseFault::Lengths(indices, values) => PredictError::Lengths { indices, values }.into(),
         SparseFault::Below(index) => {
-            Error::PredictIndexBelow { index, base: model.feature_kind.index_base().unwrap_or(1) }
+            PredictError::IndexBelow { index, base: model.feature_kind.index_base().unwrap_or(1) }.into()
         }
         SparseFault::Beyond(index) => {
             let last = model.dim() as i64 - 1 + i64::from(model.feature_kind.index_base().unwrap_or(1));
-            Error::PredictIndexBeyond { model_id: model.id, index, last }
+            PredictError::IndexBeyond { model_id: model.id, index, last }.into()
         }
-        SparseFault::Twice(index) => Error::PredictIndexTwice(index),
+        SparseFault::Twice(index) => PredictError::IndexTwice(index).into(),
         SparseFault::Value(index, fault) => number_fault(fault, names.of(index)),
     }
 }
@@ -152,7 +152,7 @@ fn sparse_fault(model: &Model, fault: SparseFault, names: &Names) -> Error {
 /// What is wrong with a number that was given for a feature.
 pub fn number_fault(fault: NumberFault, feature: String) -> Error {
     match fault {
-        NumberFault::NotFinite(value) => Error::PredictNotFinite { feature, value },
-        NumberFault::OutOfRange(value) => Error::PredictOutOfRange { feature, value },
+        NumberFault::NotFinite(value) => PredictError::NotFinite { feature, value }.into(),
+        NumberFault::OutOfRange(value) => PredictError::OutOfRange { feature, value }.into(),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::arrays::refuse_categories;
 use super::{Features, Tuple};
-use crate::error::{Error, Result};
+use crate::errors::{ArgumentError, PredictError, Result, TocError};
 use crate::models::Model;
 use crate::pg::call::aggregate::RowCall;
 use crate::pg::check_for_interrupts;
@@ -37,12 +37,12 @@ pub fn probabilities(model: &Model, mini_batch: CompressedRow) -> Result<Value> 
 
 fn each<T>(model: &Model, mini_batch: &CompressedRow, answer: impl Fn(RowOf<'_>) -> Result<T>) -> Result<Vec<T>> {
     refuse_categories(model)?;
-    let Some(datum) = mini_batch.0.argument(1) else { return Err(Error::NullArgument("features")) }; // STRICT
+    let Some(datum) = mini_batch.0.argument(1) else { return Err(ArgumentError::NullArgument("features").into()) }; // STRICT
     with_bytes(datum, |bytes| {
-        let damaged = |error: toc::Error| Error::DamagedToc(error.to_string());
+        let damaged = |error: toc::Error| TocError::DamagedToc(error.to_string());
         let columns = toc::info(bytes).map_err(damaged)?.columns;
         if columns != model.dim() {
-            return Err(Error::PredictLength { model_id: model.id, given: columns, expected: model.dim() });
+            return Err(PredictError::Length { model_id: model.id, given: columns, expected: model.dim() }.into());
         }
         let matrix: Box<dyn Operations<f32>> = toc::open(bytes).map_err(damaged)?;
         let answer = |row| {
@@ -58,7 +58,7 @@ impl Features for RowOf<'_> {
         let mut fault = None;
         let mut check = |column: u32, value: f32| {
             if !value.is_finite() && fault.is_none() {
-                fault = Some(Error::PredictNotFinite { feature: format!("[{}]", column + 1), value: value.into() });
+                fault = Some(PredictError::NotFinite { feature: format!("[{}]", column + 1), value: value.into() });
             }
         };
         if model.feature_kind.index_base().is_some() {
@@ -75,6 +75,6 @@ impl Features for RowOf<'_> {
                 dense[column as usize] = value;
             });
         }
-        fault.map_or(Ok(()), Err)
+        fault.map_or(Ok(()), |fault| Err(fault.into()))
     }
 }

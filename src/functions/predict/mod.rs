@@ -5,7 +5,7 @@ mod arrays;
 mod mini_batches;
 mod row;
 
-use crate::error::{Error, OrRaise, Result};
+use crate::errors::{OrRaise, PredictError, ResourceError, Result};
 use crate::models::{self, Model};
 use crate::pg::call::aggregate::RowCall;
 use crate::pg::values::jsonb::Jsonb;
@@ -113,14 +113,14 @@ fn value(model: &Model, features: impl Features) -> Result<f64> {
     if model.kind == ModelKind::Linear {
         return decide(model, features, |z| f64::from(z[0]));
     }
-    let Some(values) = &model.values else { return Err(Error::TextLabels(model.id)) };
+    let Some(values) = &model.values else { return Err(PredictError::TextLabels(model.id).into()) };
     decide(model, features, |z| values[class(z)])
 }
 
 /// The class as text.
 fn label(model: &Model, features: impl Features) -> Result<String> {
     if model.kind == ModelKind::Linear {
-        return Err(Error::NoLabels(model.id));
+        return Err(PredictError::NoLabels(model.id).into());
     }
     decide(model, features, |z| model.classes[class(z)].clone())
 }
@@ -128,8 +128,10 @@ fn label(model: &Model, features: impl Features) -> Result<String> {
 /// The probability of each class, in their ascending order.
 fn probabilities(model: &Model, features: impl Features) -> Result<Vec<f64>> {
     match model.kind {
-        ModelKind::Svm => Err(Error::NoProbabilities { model_id: model.id, kind: "an SVM" }),
-        ModelKind::Linear => Err(Error::NoProbabilities { model_id: model.id, kind: "a linear regression" }),
+        ModelKind::Svm => Err(PredictError::NoProbabilities { model_id: model.id, kind: "an SVM" }.into()),
+        ModelKind::Linear => {
+            Err(PredictError::NoProbabilities { model_id: model.id, kind: "a linear regression" }.into())
+        }
         ModelKind::Logistic => decide(model, features, |z| vec![probability(-z[0]), probability(z[0])]),
         ModelKind::Softmax | ModelKind::Mlp => decide(model, features, |z| {
             let mut probabilities = vec![0.0; model.classes.len()];
@@ -172,7 +174,7 @@ fn decide<R>(model: &Model, features: impl Features, f: impl FnOnce(&[f32]) -> R
         // NaN, or an infinity that says nothing of the sign of the sum, where a sum of products is beyond real
         let result = match decisions.iter().all(|z| z.is_finite()) {
             true => Ok(f(decisions)),
-            false => Err(Error::DecisionOutOfRange { model_id: model.id, row: None }),
+            false => Err(PredictError::DecisionOutOfRange { model_id: model.id, row: None }.into()),
         };
         if scratch.bytes() > KEPT_BYTES {
             *scratch = Scratch::new();
@@ -230,5 +232,5 @@ fn standardize((mean, scale): (&[f64], &[f64]), indices: &[u32], values: &mut [f
 /// Room for `len` elements.
 fn reserve<T>(elements: &mut Vec<T>, len: usize) -> Result<()> {
     let missing = len.saturating_sub(elements.len());
-    elements.try_reserve_exact(missing).map_err(|_| Error::OutOfMemory(len * size_of::<T>()))
+    elements.try_reserve_exact(missing).map_err(|_| ResourceError::OutOfMemory(len * size_of::<T>()).into())
 }

@@ -2,7 +2,7 @@
 
 use super::arrays::{Names, number_fault, read_dense, read_sparse, sparse_reader};
 use super::{Features, Tuple};
-use crate::error::{Error, Result, excerpt};
+use crate::errors::{Error, PredictError, Result, SourceError, excerpt};
 use crate::models::{Categories, ColumnKind, FeatureKind, Model, Unseen};
 use crate::pg::catalog::relation::{base_type, type_name};
 use crate::pg::values::array::ArrayReader;
@@ -90,7 +90,7 @@ impl Plan {
 
     fn read(&self, model: &Model, values: &RecordValues, into: &mut Tuple) -> Result<()> {
         let get = |attribute: usize, i: usize| {
-            values.get(attribute).ok_or_else(|| Error::PredictNull(model.features[i].clone()))
+            values.get(attribute).ok_or_else(|| PredictError::Null(model.features[i].clone()).into())
         };
         match self {
             Plan::Array(attribute, reader) => {
@@ -163,11 +163,12 @@ fn place(model: &Model, i: usize, category: CategoryType, value: Datum, known: &
     category.with_text(value, |text| {
         let place = known.find(text).or_else(|| category.find_equal(text, known.values()));
         match (place, model.unseen) {
-            (None, Unseen::Error) => Err(Error::PredictCategory {
+            (None, Unseen::Error) => Err(PredictError::Category {
                 model_id: model.id,
                 column: model.features[i].clone(),
                 value: excerpt(&String::from_utf8_lossy(text)),
-            }),
+            }
+            .into()),
             (place, _) => Ok(place),
         }
     })
@@ -182,15 +183,22 @@ fn column<'a>(model: &Model, name: &str, columns: &'a [RecordColumn]) -> Result<
     let mut found = columns.iter().filter(|column| column.name == name);
     match (found.next(), found.next()) {
         (Some(column), None) => Ok(column),
-        (Some(_), Some(_)) => Err(Error::PredictColumnTwice(name.to_owned())),
-        (None, _) => Err(Error::PredictNoColumn {
+        (Some(_), Some(_)) => Err(PredictError::ColumnTwice(name.to_owned()).into()),
+        (None, _) => Err(PredictError::NoColumn {
             model_id: model.id,
             column: name.to_owned(),
             columns: columns.iter().map(|column| column.name.clone()).collect(),
-        }),
+        }
+        .into()),
     }
 }
 
 fn wrong_type(column: &RecordColumn, hint: &'static str) -> Error {
-    Error::ColumnType { role: "feature", column: column.name.clone(), type_name: type_name(column.type_oid), hint }
+    SourceError::ColumnType {
+        role: "feature",
+        column: column.name.clone(),
+        type_name: type_name(column.type_oid),
+        hint,
+    }
+    .into()
 }

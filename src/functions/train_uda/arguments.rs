@@ -1,6 +1,6 @@
 //! The arguments of corgipile_train_uda().
 
-use crate::error::{Error, Result};
+use crate::errors::{AggregateError, ArgumentError, Result};
 use crate::operators::sgd::{Request, TrainArguments};
 use crate::pg::call::arguments::Arguments;
 use crate::pg::require_utf8;
@@ -20,8 +20,8 @@ impl UdaRequest {
     /// Reads and checks the arguments of a call.
     ///
     /// # Errors
-    /// Those of [`TrainArguments::validate`]; [`Error::InvalidArgument`] for a strategy that is no aggregate's;
-    /// [`Error::NotByAggregate`].
+    /// Those of [`TrainArguments::validate`]; [`ArgumentError::InvalidArgument`] for a strategy that is no aggregate's;
+    /// [`AggregateError::NotByAggregate`].
     pub fn of_call(arguments: &Arguments) -> Result<UdaRequest> {
         require_utf8()?;
         let mut options = arguments.json(9).map_err(|e| e.about("options"))?;
@@ -65,14 +65,15 @@ impl UdaRequest {
 
 /// An argument whose declaration has another default than NULL.
 fn required<T: FromDatum>(arguments: &Arguments, i: usize, name: &'static str) -> Result<T> {
-    arguments.get(i).ok_or(Error::NullArgument(name))
+    arguments.get(i).ok_or(ArgumentError::NullArgument(name).into())
 }
 
 /// Takes the one option that is not also corgipile_train()'s.
 fn take_parallel(options: &mut Option<Value>) -> Result<bool> {
     let Some(Value::Object(keys)) = options else { return Ok(false) };
     let Some(parallel) = keys.remove("parallel") else { return Ok(false) };
-    let reason = || Error::InvalidOption { key: "parallel".into(), reason: "must be true or false".into() };
+    let reason =
+        || ArgumentError::InvalidOption { key: "parallel".into(), reason: "must be true or false".into() }.into();
     parallel.as_bool().ok_or_else(reason)
 }
 
@@ -80,11 +81,12 @@ fn take_parallel(options: &mut Option<Value>) -> Result<bool> {
 fn check(request: &Request) -> Result<()> {
     let strategy = request.shuffling.strategy;
     if !matches!(strategy, Strategy::NoShuffle | Strategy::ShuffleOnce) {
-        return Err(Error::InvalidArgument {
+        return Err(ArgumentError::InvalidArgument {
             argument: "shuffle",
             reason: format!("an aggregate cannot train with {strategy}"),
             hint: Some("Use no_shuffle or shuffle_once here, or corgipile_train().".into()),
-        });
+        }
+        .into());
     }
     let options = &request.options;
     let given = [
@@ -98,7 +100,7 @@ fn check(request: &Request) -> Result<()> {
         ("option notice", options.notice),
     ];
     match given.into_iter().find(|(_, given)| *given) {
-        Some((what, _)) => Err(Error::NotByAggregate(what)),
+        Some((what, _)) => Err(AggregateError::NotByAggregate(what).into()),
         None => Ok(()),
     }
 }

@@ -1,7 +1,7 @@
 //! The shuffled copy of a source: a temporary table, as one makes it who trains by aggregate.
 
 use super::sql::Reading;
-use crate::error::Result;
+use crate::errors::Result;
 use crate::pg::call::spi::{Connection, Sees};
 use crate::pg::random_seed;
 use std::time::{Duration, Instant};

@@ -8,7 +8,7 @@ mod copy;
 mod sql;
 mod training;
 
-use crate::error::OrRaise;
+use crate::errors::OrRaise;
 use crate::operators::sgd::EpochRow;
 use crate::pg::call::arguments::Call;
 use arguments::UdaRequest;

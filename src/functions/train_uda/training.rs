@@ -3,7 +3,7 @@
 use super::arguments::UdaRequest;
 use super::copy::Copy;
 use super::sql::{Coding, Features, Reading};
-use crate::error::{Error, Result};
+use crate::errors::{AggregateError, Result, TrainingError};
 use crate::functions::aggregate::{New, StateMut};
 use crate::models::{self, NewModel};
 use crate::operators::sgd::{EpochRow, Request, feature_kind};
@@ -30,7 +30,7 @@ struct Prepared {
 /// Trains a model, stores it, and gives a row per epoch.
 ///
 /// # Errors
-/// What can be wrong with the source and its rows; [`Error::NotByAggregate`], [`Error::Diverged`].
+/// What can be wrong with the source and its rows; [`AggregateError::NotByAggregate`], [`TrainingError::Diverged`].
 pub fn train(request: &UdaRequest) -> Result<Vec<EpochRow>> {
     let training = &request.training;
     models::check_can_store("corgipile_train_uda()");
@@ -106,11 +106,11 @@ fn prepare(request: &Request, source: &Source, features: &[String], snapshot: pg
     let spec = request.decoder_spec(features);
     let decoder = source.decoder(&spec)?;
     if decoder.has_mini_batches() {
-        return Err(Error::NotByAggregate("a compressed source"));
+        return Err(AggregateError::NotByAggregate("a compressed source").into());
     }
     request.options.check_features(decoder.features())?;
     if decoder.features().categories().is_some() {
-        return Err(Error::NotByAggregate("features of text or enums"));
+        return Err(AggregateError::NotByAggregate("features of text or enums").into());
     }
     let planned = source.plan(&spec, &Shuffling::none())?;
     let mut buffers = Buffers::new(Running::start(planned, snapshot, 0, Flags::NONE), decoder);
@@ -197,12 +197,12 @@ impl Epoch {
             progress::begin_epoch(epoch.into(), 0);
             let start = Instant::now();
             let rows = query.run(&[Some(state.datum())], self.sees);
-            let next = rows.bytes(0, 0).ok_or(Error::NoRows("train on"))?;
+            let next = rows.bytes(0, 0).ok_or(TrainingError::NoRows("train on"))?;
             drop(rows);
             std::mem::replace(&mut state, next).free();
             let report = StateMut::of(&mut state)?.report();
             if report.epoch.tuples == 0 {
-                return Err(Error::NoRows("train on"));
+                return Err(TrainingError::NoRows("train on").into());
             }
             progress::tuples(report.epoch.tuples as usize);
             progress::loss(report.epoch.loss);

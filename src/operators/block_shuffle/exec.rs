@@ -3,7 +3,7 @@
 use super::cache::{Cache, Decoded};
 use super::pages::Pages;
 use super::{BlockShuffle, Sample};
-use crate::error::{OrRaise, Result, RowAt};
+use crate::errors::{OrRaise, Result, RowAt};
 use crate::operators::decoder::{Decoder, PageRows};
 use crate::pg::check_for_interrupts;
 use crate::pg::executor::custom_scan::Node;

@@ -19,7 +19,7 @@ mod pages;
 mod partitioned_pages;
 
 use super::{Decoder, FullShuffle, Shuffling};
-use crate::error::{OrRaise, Result};
+use crate::errors::{OrRaise, Result};
 use crate::pg::executor::custom_scan::{CustomScan, Flags, Methods, Node, Scan};
 use crate::pg::executor::explain::Explain;
 use crate::pg::tuples::row::Layout;

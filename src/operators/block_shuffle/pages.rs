@@ -2,7 +2,7 @@
 
 use super::BlockShuffle;
 use super::partitioned_pages::PartitionedPages;
-use crate::error::{Result, RowAt};
+use crate::errors::{Result, RowAt};
 use crate::pg::executor::custom_scan::{Node, Scan};
 use crate::pg::tuples::heap::PageScan;
 use crate::pg::tuples::row::Layout;

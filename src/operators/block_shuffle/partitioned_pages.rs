@@ -6,7 +6,7 @@
 
 use super::BlockShuffle;
 use super::exec::HeapPage;
-use crate::error::{Error, Result, RowAt};
+use crate::errors::{Result, RowAt, SourceError};
 use crate::operators::Decoder;
 use crate::pg::executor::custom_scan::{Node, Scan};
 use crate::pg::tuples::heap::PageScan;
@@ -36,7 +36,7 @@ impl PartitionedPages {
     /// The tables of nodes that are started, in their sequence.
     ///
     /// # Errors
-    /// [`Error::TooManyPages`]
+    /// [`SourceError::TooManyPages`]
     pub fn open(leaves: &[Scan<BlockShuffle>], node: Node) -> Result<PartitionedPages> {
         let relations: Vec<_> = leaves.iter().filter_map(|leaf| leaf.with(|_, leaf| leaf.relation())).collect();
         let scans = PageScan::begin_all(&relations, node.snapshot());
@@ -55,10 +55,10 @@ impl PartitionedPages {
     /// Lets the tables have so many pages each, those that there were when another process began.
     ///
     /// # Errors
-    /// [`Error::SourceChanged`] if there are more tables or fewer, [`Error::TooManyPages`].
+    /// [`SourceError::SourceChanged`] if there are more tables or fewer, [`SourceError::TooManyPages`].
     pub fn agree(&mut self, pages: &[u32]) -> Result<()> {
         if pages.len() != self.parts.len() {
-            return Err(Error::SourceChanged);
+            return Err(SourceError::SourceChanged.into());
         }
         self.number(pages)
     }
@@ -66,7 +66,7 @@ impl PartitionedPages {
     fn number(&mut self, pages: &[u32]) -> Result<()> {
         let mut next = 0u32;
         for (part, pages) in self.parts.iter_mut().zip(pages) {
-            let end = next.checked_add(*pages).ok_or(Error::TooManyPages)?;
+            let end = next.checked_add(*pages).ok_or(SourceError::TooManyPages)?;
             part.pages = next..end;
             next = end;
         }

@@ -5,7 +5,8 @@
 
 use super::Unseen;
 use super::rows::number_fault;
-use crate::error::{RowFault, excerpt};
+use crate::errors::{RowFault, excerpt};
+use crate::limits::{MAX_CATEGORIES, MAX_CATEGORIES_BYTES, MAX_TEXT_BYTES};
 use crate::pg::executor::query::Column;
 use crate::pg::tuples::row::Row;
 use crate::pg::values::distinct::Distinct;
@@ -54,13 +55,6 @@ enum State {
     /// they are those of a model that is trained on
     Continued,
 }
-
-/// A value longer than this is no category.
-const MAX_BYTES: usize = 8191;
-
-/// Categories of one column, and bytes of them all: they are kept in a jsonb, and in memory while they are found.
-const MAX_CATEGORIES: usize = 1_000_000;
-const MAX_TOTAL_BYTES: usize = 100_000_000;
 
 /// The categories of a model's columns, by column, and what to do with others.
 pub type KnownCategories<'a> = (&'a [(String, Vec<String>)], Unseen);
@@ -269,10 +263,10 @@ impl Categories {
     fn found(&mut self, i: usize, column: &str) -> std::result::Result<Option<u32>, RowFault> {
         let size = self.values.size(i);
         self.bytes += size;
-        if size > MAX_BYTES {
+        if size > MAX_TEXT_BYTES {
             return Err(RowFault::CategoryTooLong(column.to_owned(), size));
         }
-        if i == MAX_CATEGORIES || self.bytes > MAX_TOTAL_BYTES {
+        if i == MAX_CATEGORIES || self.bytes > MAX_CATEGORIES_BYTES {
             return Err(RowFault::TooManyCategories { column: column.to_owned(), categories: i });
         }
         self.places.push(i as u32);

@@ -1,6 +1,6 @@
 //! Weights of whole classes: balanced, so that each class counts the same in all, or given by label.
 
-use crate::error::{Error, Result, excerpt};
+use crate::errors::{ArgumentError, Result, TrainingError, excerpt};
 use crate::pg::catalog::relation::type_name;
 use crate::pg::executor::query::Column;
 use crate::pg::values::distinct::Distinct;
@@ -54,7 +54,7 @@ impl ClassWeights {
     /// Weights for the values of this column.
     ///
     /// # Errors
-    /// [`Error::LabelValue`] if a label cannot be one of the column's type, [`Error::InvalidOption`] if it is given twice.
+    /// [`TrainingError::LabelValue`] if a label cannot be one of the column's type, [`ArgumentError::InvalidOption`] if it is given twice.
     pub fn new(class_weight: &ClassWeight, column: &Column) -> Result<ClassWeights> {
         let ClassWeight::Given(weights) = class_weight else {
             return Ok(ClassWeights { weights: Vec::new(), given: None });
@@ -66,11 +66,11 @@ impl ClassWeights {
                 Some((_, false)) => entries.push(Entry { label: label.clone(), weight: *weight as f32, met: false }),
                 Some((_, true)) => {
                     let reason = format!("names label {} twice", excerpt(label));
-                    return Err(Error::InvalidOption { key: "class_weight".into(), reason });
+                    return Err(ArgumentError::InvalidOption { key: "class_weight".into(), reason }.into());
                 }
                 None => {
                     let (column, type_name) = (column.name.clone(), type_name(column.type_oid));
-                    return Err(Error::LabelValue { column, type_name, value: excerpt(label) });
+                    return Err(TrainingError::LabelValue { column, type_name, value: excerpt(label) }.into());
                 }
             }
         }

@@ -7,7 +7,9 @@
 //! follow the type's order.
 
 use super::class_weight::{ClassWeight, ClassWeights};
-use crate::error::{Error, Result, RowFault, excerpt};
+use crate::errors::{Result, RowFault, TrainingError, excerpt};
+pub use crate::limits::MAX_CLASSES;
+use crate::limits::MAX_TEXT_BYTES;
 use crate::pg::catalog::relation::type_name;
 use crate::pg::executor::query::Column;
 use crate::pg::values::distinct::Distinct;
@@ -69,12 +71,6 @@ pub struct FoundClasses {
     prepared: bool,
 }
 
-/// A label longer than this is no class name.
-const MAX_BYTES: usize = 8191;
-
-/// More classes than this are no classes.
-pub const MAX_CLASSES: usize = 10_000;
-
 impl Labels {
     /// Numbers in this column.
     pub fn targets(column: &str, number: NumberType) -> Labels {
@@ -84,7 +80,7 @@ impl Labels {
     /// Classes to be found in this column.
     ///
     /// # Errors
-    /// [`Error::NoSuchClass`]
+    /// [`TrainingError::NoSuchClass`]
     pub fn discover(column: &Column, kind: ModelKind, weights: Option<&ClassWeight>) -> Result<Labels> {
         let values = Distinct::new(column.type_oid, column.collation);
         let weights = weights.map(|weights| ClassWeights::new(weights, column)).transpose()?;
@@ -96,14 +92,14 @@ impl Labels {
     /// The classes of a model, ascending, to be recognised in this column.
     ///
     /// # Errors
-    /// [`Error::LabelValue`]
+    /// [`TrainingError::LabelValue`]
     pub fn known(column: &Column, kind: ModelKind, names: &[String]) -> Result<Labels> {
         let mut labels = Labels::discover(column, kind, None)?;
         if let Meaning::Class(classes) = &mut labels.meaning {
             for (i, name) in names.iter().enumerate() {
                 let Some((_, met)) = classes.values.add_text(name) else {
                     let (column, type_name) = (column.name.clone(), type_name(column.type_oid));
-                    return Err(Error::LabelValue { column, type_name, value: excerpt(name) });
+                    return Err(TrainingError::LabelValue { column, type_name, value: excerpt(name) }.into());
                 };
                 if !met {
                     classes.codes.push(code(classes.limit, i));
@@ -175,7 +171,7 @@ impl Labels {
     /// All rows have been read: the classes are those that were met, each so often.
     ///
     /// # Errors
-    /// [`Error::OneClass`], [`Error::NoSuchClass`]
+    /// [`TrainingError::OneClass`], [`TrainingError::NoSuchClass`]
     pub fn close(&mut self, counts: &[u64]) -> Result<()> {
         self.check()?;
         let Meaning::Class(classes) = &mut self.meaning else { return Ok(()) };
@@ -228,14 +224,18 @@ impl Labels {
     /// Looks whether there are classes to tell apart, and all those that were given a weight.
     ///
     /// # Errors
-    /// [`Error::OneClass`], [`Error::NoSuchClass`]
+    /// [`TrainingError::OneClass`], [`TrainingError::NoSuchClass`]
     pub fn check(&self) -> Result<()> {
         let Meaning::Class(classes) = &self.meaning else { return Ok(()) };
         if classes.values.len() == 1 {
-            return Err(Error::OneClass { column: self.column.clone(), value: excerpt(&classes.values.text(0)) });
+            return Err(TrainingError::OneClass {
+                column: self.column.clone(),
+                value: excerpt(&classes.values.text(0)),
+            }
+            .into());
         }
         match classes.weights.as_ref().and_then(ClassWeights::not_met) {
-            Some(label) => Err(Error::NoSuchClass { label: excerpt(label), known: classes.listed() }),
+            Some(label) => Err(TrainingError::NoSuchClass { label: excerpt(label), known: classes.listed() }.into()),
             None => Ok(()),
         }
     }
@@ -263,7 +263,7 @@ impl ClassLabels {
         }
         let known = if self.closed.is_some() { self.listed() } else { String::new() };
         let class = self.values.add(label);
-        if self.values.size(class) > MAX_BYTES {
+        if self.values.size(class) > MAX_TEXT_BYTES {
             return Err(RowFault::LabelTooLong(self.values.size(class)));
         }
         let text = |i| excerpt(&self.values.text(i));

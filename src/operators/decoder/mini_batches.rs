@@ -2,7 +2,8 @@
 
 use super::rows::FIRST_FEATURE;
 use super::{Decoder, MAX_WEIGHTS};
-use crate::error::{Error, Result, RowAt, RowFault};
+use crate::errors::{DecoderError, Result, RowAt, RowFault};
+use crate::pg::catalog::relation::place_of;
 use crate::pg::tuples::row::Row;
 use crate::pg::values::array::{AnyArray, ArrayFault};
 use crate::pg::values::varlena::with_bytes;
@@ -74,9 +75,9 @@ impl Decoder {
     /// Appends the mini-batch of a row, or leaves it out and counts all its tuples as skipped.
     ///
     /// # Errors
-    /// What is wrong with the row, or [`Error::OutOfMemory`].
+    /// What is wrong with the row, or [`ResourceError::OutOfMemory`].
     pub(super) fn append_block(&mut self, batch: &mut Batch, row: Row<'_>, at: RowAt) -> Result<()> {
-        let faulty = |fault: RowFault| Box::new(fault).at(at);
+        let faulty = |fault: RowFault| Box::new(fault).at(place_of(at));
         let Some(label) = row.get(0) else { return self.leave_out_block(RowFault::NullLabel, 1, at) };
         let Some(features) = row.get(FIRST_FEATURE) else {
             return self.leave_out_block(RowFault::NullFeatures, 1, at);
@@ -102,7 +103,7 @@ impl Decoder {
         let values: Vec<f32> = match read.unwrap_or_else(|fault| Err(Box::new(malformed(fault)))) {
             Ok(values) => values,
             Err(fault) if fault.is_null() => return self.leave_out_block(*fault, rows as u64, at),
-            Err(fault) => return Err(fault.at(at)),
+            Err(fault) => return Err(fault.at(place_of(at)).into()),
         };
         let mut mini_batch = MiniBatch::new(matrix, values.into());
         if self.is_weighted() {
@@ -119,7 +120,7 @@ impl Decoder {
     /// A row with a NULL: an error, or so many tuples left out.
     fn leave_out_block(&mut self, fault: RowFault, tuples: u64, at: RowAt) -> Result<()> {
         match self.nulls {
-            super::Nulls::Error => Err(Error::Row { at, fault: Box::new(fault) }),
+            super::Nulls::Error => Err(DecoderError::Row { place: place_of(at), fault: Box::new(fault) }.into()),
             super::Nulls::Skip => {
                 self.skipped += tuples;
                 Ok(())

@@ -15,7 +15,7 @@ mod sparse;
 mod spec;
 mod state;
 
-use crate::error::{Error, Result};
+use crate::errors::{Result, TrainingError};
 pub use crate::models::Unseen;
 pub use class_weight::ClassWeight;
 pub use features::Features;
@@ -48,8 +48,7 @@ pub struct Counts {
     max_weight: f32,
 }
 
-/// Weights that a model may have: elements of an array.
-pub const MAX_WEIGHTS: usize = 134_217_727;
+pub use crate::limits::MAX_WEIGHTS;
 
 /// Bytes that the weights of a model and their scaling may have, to fit a row of corgipile.models.
 const MAX_MODEL_BYTES: usize = 900_000_000;
@@ -143,7 +142,7 @@ impl Decoder {
     /// `standardizer` is what the tuples are to be standardized by from now on.
     ///
     /// # Errors
-    /// [`Error::OneClass`], [`Error::NoSuchClass`], [`Error::TooManyWeights`]
+    /// [`TrainingError::OneClass`], [`TrainingError::NoSuchClass`], [`TrainingError::TooManyWeights`]
     pub fn end_preparation(&mut self, counts: &[u64], standardizer: Option<Standardizer>) -> Result<()> {
         self.labels.close(counts)?;
         let mut standardizer = standardizer;
@@ -171,13 +170,13 @@ impl Decoder {
     /// Checks whether a model of so many features can be stored.
     ///
     /// # Errors
-    /// [`Error::TooManyWeights`]
+    /// [`TrainingError::TooManyWeights`]
     pub fn check_size(&self, dim: usize, standardized: bool) -> Result<()> {
         let outputs = self.labels.outputs();
         let weights = dim.saturating_mul(outputs);
         let bytes = weights.saturating_mul(4).saturating_add(if standardized { dim.saturating_mul(16) } else { 0 });
         if weights > MAX_WEIGHTS || bytes > MAX_MODEL_BYTES {
-            return Err(Error::TooManyWeights { dim, outputs });
+            return Err(TrainingError::TooManyWeights { dim, outputs }.into());
         }
         Ok(())
     }

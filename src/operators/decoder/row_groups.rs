@@ -4,7 +4,8 @@
 //! fraction is a function of the seed and of where the row or its block lies, so that it is the same in every epoch.
 
 use super::rows::FIRST_FEATURE;
-use crate::error::{Error, Result, RowAt, RowFault};
+use crate::errors::{Error, Result, RowAt, RowFault, SourceError};
+use crate::limits::{MAX_GROUP_BYTES, MAX_GROUPS};
 use crate::pg::catalog::relation::{base_type, type_name};
 use crate::pg::executor::query::Column;
 use crate::pg::tuples::row::Row;
@@ -15,12 +16,6 @@ use shuffle::{SortKeys, Strategy};
 
 /// The bit of a tag that says that the tuple is held out for validation.
 pub const HELD_OUT: u32 = 1 << 31;
-
-/// Models in one call, however small they are.
-const MAX_GROUPS: usize = 10_000;
-
-/// A group's name longer than this fits no model's name.
-const MAX_GROUP_BYTES: usize = 512;
 
 /// Which rows are held out for validation.
 #[derive(Debug, Clone, PartialEq)]
@@ -84,7 +79,7 @@ impl RowGroups {
     /// For rows with the columns of `spec` from `place` on.
     ///
     /// # Errors
-    /// [`Error::UndefinedColumn`], [`Error::AmbiguousColumn`], [`Error::ColumnType`]
+    /// [`SourceError::UndefinedColumn`], [`SourceError::AmbiguousColumn`], [`SourceError::ColumnType`]
     pub fn new(spec: &PartSpec, columns: &[Column], place: usize) -> Result<RowGroups> {
         let mut place = FIRST_FEATURE + place;
         let mut next = || {
@@ -202,7 +197,7 @@ fn flag(column: &Column, place: usize) -> Result<usize> {
 }
 
 fn column_type(role: &'static str, column: &Column, hint: &'static str) -> Error {
-    Error::ColumnType { role, column: column.name.clone(), type_name: type_name(column.type_oid), hint }
+    SourceError::ColumnType { role, column: column.name.clone(), type_name: type_name(column.type_oid), hint }.into()
 }
 
 impl Drawn {

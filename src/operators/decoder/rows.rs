@@ -5,7 +5,8 @@ use super::features::Features;
 use super::row_groups::PartFault;
 use super::sparse::{self, SparseError};
 use super::{Decoder, Nulls};
-use crate::error::{Error, Result, RowAt, RowFault};
+use crate::errors::{Error, Result, RowAt, RowFault};
+use crate::pg::catalog::relation::place_of;
 use crate::pg::check_for_interrupts;
 use crate::pg::tuples::fixed_layout::{Destination, Run, Uniform};
 use crate::pg::tuples::row::Row;
@@ -97,7 +98,7 @@ impl Decoder {
                     self.push_tag(|| page.at(i));
                 }
                 Ok(None) => {}
-                Err(AppendError::Row(fault)) => return Err(fault.at(page.at(i))),
+                Err(AppendError::Row(fault)) => return Err(fault.at(place_of(page.at(i))).into()),
                 Err(AppendError::Other(error)) => return Err(error),
             }
         }
@@ -111,8 +112,9 @@ impl Decoder {
         }
         if page.len() == 0 || !self.shape_dense(batch) {
             // Nothing to learn the number of features from: every row has a fault, or the page no row.
-            return (0..page.len())
-                .try_for_each(|i| self.decode(page.row(i), &mut []).map_err(|fault| fault.at(page.at(i))).map(|_| ()));
+            return (0..page.len()).try_for_each(|i| {
+                self.decode(page.row(i), &mut []).map_err(|fault| fault.at(place_of(page.at(i))).into()).map(|_| ())
+            });
         }
         let first = batch.len();
         self.row_weights.resize(if self.weight.is_some() { page.len() } else { 0 }, 1.0);
@@ -147,7 +149,7 @@ impl Decoder {
                     skipped = true;
                     SKIPPED
                 }
-                Err(fault) => return Err(fault.at(page.at(i))),
+                Err(fault) => return Err(fault.at(place_of(page.at(i))).into()),
             };
         }
         if let Some(parts) = &self.parts {
@@ -185,7 +187,7 @@ impl Decoder {
             return Ok(end); // row by row, then, to find the one at fault
         }
         for i in (run.first..end).rev() {
-            labels[i] = self.labels.read(self.values[i]).map_err(|fault| fault.at(page.at(i)))?;
+            labels[i] = self.labels.read(self.values[i]).map_err(|fault| fault.at(place_of(page.at(i))))?;
         }
         Ok(run.first)
     }
@@ -212,7 +214,7 @@ impl Decoder {
                 self.row_weights.push(weight);
                 self.push_tag(|| at);
             }
-            Err(AppendError::Row(fault)) => return Err(fault.at(at)),
+            Err(AppendError::Row(fault)) => return Err(fault.at(place_of(at)).into()),
             Err(AppendError::Other(error)) => return Err(error),
         }
         self.finish(batch, first);

@@ -2,7 +2,7 @@
 
 use super::Unseen;
 use super::rows::number_fault;
-use crate::error::RowFault;
+use crate::errors::RowFault;
 use crate::pg::catalog::relation::base_type;
 use crate::pg::executor::query::Column;
 use crate::pg::values::array::ArrayFault;

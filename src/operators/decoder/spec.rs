@@ -9,7 +9,7 @@ use super::row_groups::{PartSpec, RowGroups};
 use super::rows::{FIRST_FEATURE, Weight};
 use super::sparse::SparseColumns;
 use super::{Decoder, MAX_WEIGHTS, Nulls, Unseen};
-use crate::error::{Error, Result};
+use crate::errors::{Error, Result, SourceError, TrainingError};
 use crate::pg::catalog::relation::{base_type, is_compressed, is_enum, type_name};
 use crate::pg::executor::query::Column;
 use crate::pg::values::array::{AnyArray, ArrayReader};
@@ -87,7 +87,7 @@ impl<'a> DecoderSpec<'a> {
     /// A decoder of rows with [`columns`](DecoderSpec::columns) out of `columns`.
     ///
     /// # Errors
-    /// [`Error::UndefinedColumn`], [`Error::AmbiguousColumn`], [`Error::ColumnType`], [`Error::NoFeatures`]; those of
+    /// [`SourceError::UndefinedColumn`], [`SourceError::AmbiguousColumn`], [`SourceError::ColumnType`], [`SourceError::NoFeatures`]; those of
     /// [`Labels`].
     pub fn decoder(&self, columns: &[Column]) -> Result<Decoder> {
         let features = self.features(columns)?;
@@ -109,11 +109,11 @@ impl<'a> DecoderSpec<'a> {
     /// Looks whether compressed mini-batches will do for this.
     fn check_compressed(&self) -> Result<()> {
         if self.weight.is_some() {
-            return Err(Error::NotOnCompressed("the option weight"));
+            return Err(TrainingError::NotOnCompressed("the option weight").into());
         }
         match self.parts {
             Some(parts) if parts.columns().next().is_some() => {
-                Err(Error::NotOnCompressed("group_by, like the option validation_column,"))
+                Err(TrainingError::NotOnCompressed("group_by, like the option validation_column,").into())
             }
             _ => Ok(()),
         }
@@ -140,7 +140,7 @@ impl<'a> DecoderSpec<'a> {
         let columns = self.features.iter().map(|name| column(columns_of_source, name)).collect::<Result<Vec<_>>>()?;
         let is_array = |column: &&&Column| ArrayReader::of(base_type(column.type_oid)).is_some();
         match columns.as_slice() {
-            [] => Err(Error::NoFeatures { hint: FEATURE_TYPES.into() }),
+            [] => Err(SourceError::NoFeatures { hint: FEATURE_TYPES.into() }.into()),
             [only] if is_compressed(base_type(only.type_oid)) => {
                 let label = column(columns_of_source, self.label)?;
                 let labels = AnyArray::of(base_type(label.type_oid));
@@ -153,7 +153,7 @@ impl<'a> DecoderSpec<'a> {
                 let reader = ArrayReader::of(base_type(only.type_oid));
                 reader
                     .map(|reader| Features::Array { reader, dim, name: only.name.clone() })
-                    .ok_or(Error::NoFeatures { hint: FEATURE_TYPES.into() })
+                    .ok_or(SourceError::NoFeatures { hint: FEATURE_TYPES.into() }.into())
             }
             [indices, values] if is_array(&indices) && is_array(&values) => {
                 if !is_index_array(base_type(indices.type_oid)) {
@@ -196,16 +196,17 @@ impl<'a> DecoderSpec<'a> {
 /// The column with this name.
 ///
 /// # Errors
-/// [`Error::UndefinedColumn`], [`Error::AmbiguousColumn`]
+/// [`SourceError::UndefinedColumn`], [`SourceError::AmbiguousColumn`]
 pub fn column<'a>(columns: &'a [Column], name: &str) -> Result<&'a Column> {
     let mut found = columns.iter().filter(|c| c.name == name);
     match (found.next(), found.next()) {
         (Some(column), None) => Ok(column),
-        (Some(_), Some(_)) => Err(Error::AmbiguousColumn(name.to_owned())),
-        (None, _) => Err(Error::UndefinedColumn {
+        (Some(_), Some(_)) => Err(SourceError::AmbiguousColumn(name.to_owned()).into()),
+        (None, _) => Err(SourceError::UndefinedColumn {
             column: name.to_owned(),
             columns: columns.iter().map(|c| c.name.clone()).collect(),
-        }),
+        }
+        .into()),
     }
 }
 
@@ -217,7 +218,7 @@ fn elements_of(column: &Column) -> Result<Column> {
 }
 
 fn column_type(role: &'static str, column: &Column, hint: &'static str) -> Error {
-    Error::ColumnType { role, column: column.name.clone(), type_name: type_name(column.type_oid), hint }
+    SourceError::ColumnType { role, column: column.name.clone(), type_name: type_name(column.type_oid), hint }.into()
 }
 
 /// Is this a type of categories? For a domain, give its base type.

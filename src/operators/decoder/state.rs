@@ -7,7 +7,7 @@ use super::class_weight::ClassWeight;
 use super::features::Features;
 use super::labels::FoundClasses;
 use super::{Decoder, DecoderSpec, Nulls};
-use crate::error::Result;
+use crate::errors::Result;
 use crate::pg::executor::query::Column;
 use serde::{Deserialize, Serialize};
 use sgd::{ModelKind, Scaler, Standardizer};

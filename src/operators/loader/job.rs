@@ -1,6 +1,6 @@
 //! What leader and worker tell each other about a source, as JSON.
 
-use crate::error::Result;
+use crate::errors::Result;
 use crate::operators::{Counts, Decoder, DecoderState, FullShuffle, OwnedSpec, tuple_shuffle};
 use serde::{Deserialize, Serialize};
 use shuffle::Geometry;

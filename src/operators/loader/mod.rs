@@ -10,7 +10,7 @@ mod worker;
 
 use super::tuple_shuffle::{self, TupleShuffle};
 use super::{Decoder, FullShuffle};
-use crate::error::{Error, Result};
+use crate::errors::{Result, TrainingError};
 use crate::operators::loader::double_buffer::{Event, Leader};
 use crate::pg::executor::query::Running;
 use crate::pg::process::parallel::Unavailable;
@@ -69,14 +69,14 @@ impl Remote {
     /// Waits for the end of the preparation pass.
     ///
     /// # Errors
-    /// [`Error::WorkerLost`]; those of the worker are raised.
+    /// [`TrainingError::WorkerLost`]; those of the worker are raised.
     pub fn prepare(&mut self, decoder: &mut Decoder) -> Result<()> {
         match self.leader.next(&mut Batch::dense(0))? {
             Event::Other(WorkerMessage::Progress(progress)) => {
                 self.take(*progress, decoder);
                 Ok(())
             }
-            _ => Err(Error::WorkerLost),
+            _ => Err(TrainingError::WorkerLost.into()),
         }
     }
 
@@ -93,7 +93,7 @@ impl Remote {
                 self.take(*progress, decoder);
                 Ok(Next::EndOfEpoch)
             }
-            Event::Other(WorkerMessage::Done(_)) => Err(Error::WorkerLost),
+            Event::Other(WorkerMessage::Done(_)) => Err(TrainingError::WorkerLost.into()),
         }
     }
 

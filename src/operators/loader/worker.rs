@@ -2,7 +2,7 @@
 
 use super::job::{Done, LoadRequest, Progress, Task, WorkerMessage};
 use super::report;
-use crate::error::{Error, Result};
+use crate::errors::{Error, ResourceError, Result, TrainingError};
 use crate::operators::loader::double_buffer::Slots;
 use crate::operators::tuple_shuffle::TupleShuffle;
 use crate::operators::{Buffers, preparation};
@@ -16,7 +16,7 @@ use tuples::{Batch, TupleSource};
 pub const KIND: WorkerKind = WorkerKind { name: c"loader", main };
 
 fn main(worker: Worker) -> Result<()> {
-    let mut job: LoadRequest = serde_json::from_slice(worker.data(0)).map_err(|_| Error::WorkerLost)?;
+    let mut job: LoadRequest = serde_json::from_slice(worker.data(0)).map_err(|_| TrainingError::WorkerLost)?;
     let planned = Planned::of_bytes(worker.data(1), worker.data(2));
     report_activity(planned.text());
     progress::read_for(job.progress);
@@ -64,7 +64,7 @@ fn load(buffers: &mut Buffers, job: &LoadRequest, slots: &mut Slots) -> Result<O
             match filled {
                 Ok(Some(())) => {}
                 Ok(None) => return Ok(None),
-                Err(error @ Error::OutOfMemory(_)) => match slots.refused() {
+                Err(error @ Error::Resource(ResourceError::OutOfMemory(_))) => match slots.refused() {
                     Some(why) => return Ok(slots.tell(WorkerMessage::Unable(why))),
                     None => return Err(error),
                 },

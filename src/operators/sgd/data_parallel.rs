@@ -4,7 +4,7 @@
 //! turns ([`shuffle::RoundRobin`]): so everybody knows at which of its own tuples a mini-batch ends. Who has more in a buffer than
 //! the others, or has nothing of it, does not matter to the order.
 
-use crate::error::{Error, Result};
+use crate::errors::{Error, Result};
 use crate::operators::Buffers;
 use crate::pg::check_for_interrupts;
 use crate::pg::process::all_gather::AllGather;

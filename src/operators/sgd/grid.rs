@@ -5,7 +5,7 @@
 
 use super::options::Options;
 use super::request::MAX_EPOCHS;
-use crate::error::{Error, Result};
+use crate::errors::{ArgumentError, Error, Result};
 use serde_json::{Map, Value};
 use sgd::{Hyperparameters, ModelKind, Stopping};
 
@@ -57,7 +57,7 @@ pub struct Point {
 /// The options that all points share, and the points: one if there is no grid.
 ///
 /// # Errors
-/// Those of [`Options::parse`], of any point; [`Error::InvalidArgument`]
+/// Those of [`Options::parse`], of any point; [`ArgumentError::InvalidArgument`]
 pub fn points(base: Base, grid: Option<Value>) -> Result<(Options, Vec<Point>)> {
     let Some(grid) = grid else {
         let (options, point) = base.point(None)?;
@@ -87,7 +87,7 @@ impl Base {
                 "max_epochs" => max_epochs = epochs(value)?,
                 _ => match options.get_or_insert_with(|| Value::Object(Map::new())) {
                     Value::Object(options) => drop(options.insert(key.clone(), value.clone())),
-                    _ => return Err(Error::OptionsNotAnObject),
+                    _ => return Err(ArgumentError::OptionsNotAnObject.into()),
                 },
             }
         }
@@ -121,11 +121,12 @@ fn all(grid: Value) -> Result<Vec<Map<String, Value>>> {
         return Err(invalid(&format!("it has {} points, more than {MAX_POINTS}", points.len())));
     }
     match points.iter().flat_map(Map::keys).find(|key| !KEYS.contains(&key.as_str())) {
-        Some(key) => Err(Error::InvalidArgument {
+        Some(key) => Err(ArgumentError::InvalidArgument {
             argument: "grid",
             reason: format!("\"{key}\" cannot differ from point to point"),
             hint: Some(format!("A point may say {}.", KEYS.join(", "))),
-        }),
+        }
+        .into()),
         None => Ok(points),
     }
 }
@@ -150,5 +151,5 @@ fn product(axes: Map<String, Value>) -> Result<Vec<Map<String, Value>>> {
 }
 
 fn invalid(reason: &str) -> Error {
-    Error::InvalidArgument { argument: "grid", reason: reason.to_owned(), hint: None }
+    ArgumentError::InvalidArgument { argument: "grid", reason: reason.to_owned(), hint: None }.into()
 }

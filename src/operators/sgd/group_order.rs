@@ -3,7 +3,7 @@
 //! Guarantees: the tuples of a part come in the order in which they would come if the source had no others, but the same
 //! pages: each part of a buffer is shuffled by itself, by the stream that such a buffer would have.
 
-use crate::error::{Error, Result};
+use crate::errors::{ResourceError, Result};
 use crate::operators::{HELD_OUT, Shuffling};
 use shuffle::{Strategy, shuffle_tuples};
 use std::ops::Range;
@@ -65,7 +65,7 @@ impl GroupOrder {
     /// what is held out. Gives the places of each group that has some, and by `hold` what is held out.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`]; those of `hold`, which gets a group and places in the batch
+    /// [`ResourceError::OutOfMemory`]; those of `hold`, which gets a group and places in the batch
     pub fn split(
         &mut self,
         batch: &mut Batch,
@@ -74,7 +74,7 @@ impl GroupOrder {
         self.take(batch);
         self.order.clear();
         let more = batch.order().len();
-        self.order.try_reserve(more).map_err(|_| Error::OutOfMemory(size_of_val(batch.order())))?;
+        self.order.try_reserve(more).map_err(|_| ResourceError::OutOfMemory(size_of_val(batch.order())))?;
         let mut parts = Vec::new();
         for (number, group) in self.groups.iter_mut().enumerate() {
             if !group.learn.is_empty() {

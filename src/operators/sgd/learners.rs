@@ -6,8 +6,10 @@ use super::options::Keep;
 use super::request::Request;
 use super::training::{EpochRow, check_network};
 use super::validation::Judgement;
-use crate::error::{Error, Notice, Result};
+use crate::errors::{Notice, Result, TrainingError};
+use crate::limits::MAX_MODELS;
 use crate::operators::MAX_WEIGHTS;
+use crate::pg;
 use crate::pg::check_for_interrupts;
 use crate::pg::process::progress;
 use sgd::{Losses, ModelParameters, Trainer};
@@ -48,9 +50,6 @@ pub struct Learners {
     /// epochs of all models that nothing stops before their last one
     to_come: usize,
 }
-
-/// Models that can learn side by side, however small they are.
-const MAX_MODELS: usize = 10_000;
 
 /// Epochs of all models of a call: their rows take up to 1 GB until they are stored.
 const MAX_ROWS: usize = (1 << 30) / size_of::<EpochRow>();
@@ -101,8 +100,8 @@ impl Learners {
     /// point, in its epoch.
     ///
     /// # Errors
-    /// Those of `new`, [`Error::Diverged`], [`Error::OutOfMemory`], [`Error::TooManyModels`],
-    /// [`Error::NetworkTooLarge`]
+    /// Those of `new`, [`TrainingError::Diverged`], [`ResourceError::OutOfMemory`], [`TrainingError::TooManyModels`],
+    /// [`TrainingError::NetworkTooLarge`]
     pub fn learn(
         &mut self,
         request: &Request,
@@ -123,7 +122,7 @@ impl Learners {
             check_network(&point.hyperparameters, batch.dim(), outputs)?;
         }
         if models > MAX_MODELS || (models > 1 && weights > MAX_WEIGHTS) {
-            return Err(Error::TooManyModels { models, dim: batch.dim() });
+            return Err(TrainingError::TooManyModels { models, dim: batch.dim() }.into());
         }
         if is_new {
             // what is known to come is refused now, and not after hours
@@ -174,7 +173,7 @@ impl Learners {
     /// Ends an epoch that took so long.
     ///
     /// # Errors
-    /// [`Error::Diverged`]
+    /// [`TrainingError::Diverged`]
     pub fn end_epoch(&mut self, request: &Request, elapsed: Duration, shuffle: Duration) -> Result<()> {
         let (mut least, mut ended) = (f64::INFINITY, 0);
         for learner in self.learning() {
@@ -197,7 +196,7 @@ impl Learners {
         let all = || self.groups.iter().flatten();
         match all().map(|learner| learner.trainer.epoch()).max() {
             Some(epoch) if all().all(|learner| learner.state == State::Diverged) => {
-                Err(Error::Diverged { epoch, standardized: request.options.standardize })
+                Err(TrainingError::Diverged { epoch, standardized: request.options.standardize }.into())
             }
             _ => Ok(()),
         }
@@ -206,7 +205,7 @@ impl Learners {
     /// Those that have just ended an epoch: group and model.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`]
+    /// [`ResourceError::OutOfMemory`]
     pub fn models(&mut self) -> Result<Vec<(usize, ModelParameters)>> {
         self.learning().map(|learner| Ok((learner.group, learner.trainer.model()?))).collect()
     }
@@ -215,7 +214,7 @@ impl Learners {
     /// goes on.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`]
+    /// [`ResourceError::OutOfMemory`]
     pub fn judge(
         &mut self,
         request: &Request,
@@ -232,7 +231,7 @@ impl Learners {
 
 /// An error before the rows of so many epochs take memory that there may not be.
 fn check_history(rows: usize) -> Result<()> {
-    if rows > MAX_ROWS { Err(Error::TooManyEpochs { limit: MAX_ROWS }) } else { Ok(()) }
+    if rows > MAX_ROWS { Err(TrainingError::TooManyEpochs { limit: MAX_ROWS }.into()) } else { Ok(()) }
 }
 
 impl Learner {
@@ -244,14 +243,16 @@ impl Learner {
 
     fn diverged(&mut self, request: &Request, error: sgd::Diverged) -> Result<()> {
         if !request.trains_several() {
-            return Err(Error::Diverged { epoch: error.epoch, standardized: request.options.standardize });
+            return Err(
+                TrainingError::Diverged { epoch: error.epoch, standardized: request.options.standardize }.into()
+            );
         }
         self.state = State::Diverged;
         let of = match &request.points[self.point].says {
             Some(says) => format!("the model of grid point {}", serde_json::Value::Object(says.clone())),
             None => "the model of a group".to_owned(),
         };
-        Notice::OneDiverged { of, epoch: error.epoch }.report();
+        pg::tell(Notice::OneDiverged { of, epoch: error.epoch });
         Ok(())
     }
 
@@ -275,7 +276,7 @@ impl Learner {
         let last = first - 1 + point.max_epochs;
         if request.options.notice {
             let of = name(self.group, self.point);
-            Notice::Epoch { of, epoch: row.epoch as u32, epochs: last, figures: row.figures() }.report();
+            pg::tell(Notice::Epoch { of, epoch: row.epoch as u32, epochs: last, figures: row.figures() });
         }
         let epoch = row.epoch as u32;
         let improved = self.losses.add(loss, point.stopping);
@@ -296,7 +297,7 @@ impl Learner {
     /// The model that is to be stored, of those that this call has trained.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`]
+    /// [`ResourceError::OutOfMemory`]
     pub fn take_model(&mut self) -> Result<ModelParameters> {
         match self.best.take() {
             Some(best) => Ok(best),

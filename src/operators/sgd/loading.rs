@@ -5,10 +5,11 @@
 //! measured, unless the user has decided.
 
 use super::request::Request;
-use crate::error::{Error, Notice, Result};
+use crate::errors::{ArgumentError, Notice, Result};
 use crate::operators::Buffers;
 use crate::operators::loader::{LoadRequest, Task};
 use crate::operators::tuple_shuffle::TupleShuffle;
+use crate::pg;
 use crate::pg::process::parallel::{Unavailable, unavailable};
 use crate::pg::process::progress;
 use shuffle::Strategy;
@@ -30,12 +31,12 @@ impl Loader {
     /// The loader with this name.
     ///
     /// # Errors
-    /// [`Error::Unknown`]
+    /// [`ArgumentError::Unknown`]
     pub fn parse(name: String) -> Result<Loader> {
         let found = Loader::ALL.iter().find(|(known, _)| *known == name).map(|(_, loader)| *loader);
         found.ok_or_else(|| {
             let known = Loader::ALL.map(|(known, _)| known).join(", ");
-            Error::Unknown { what: "loaders", given: name, known }
+            ArgumentError::Unknown { what: "loaders", given: name, known }.into()
         })
     }
 }
@@ -121,7 +122,7 @@ impl Loading {
             self.start(buffers, task);
         }
         if let Some(why) = &self.refused {
-            Notice::NoLoader(why.to_string()).report();
+            pg::tell(Notice::NoLoader(why.to_string()));
         }
         self.show(buffers, "worker");
     }
@@ -129,7 +130,7 @@ impl Loading {
     /// After the first epoch of this training, epoch number `epoch`, when `epochs` are left: starts a worker if that pays.
     pub fn after_first_epoch(&mut self, buffers: &mut Buffers, took: &EpochTiming, epoch: u32, epochs: u32) {
         if let (Some(why), None) = (buffers.unable(), &self.refused) {
-            Notice::NoLoader(why.to_string()).report();
+            pg::tell(Notice::NoLoader(why.to_string()));
             self.refused = Some(why.clone());
             self.show(buffers, IN_PROCESS);
         }

@@ -17,7 +17,7 @@ mod training;
 mod validation;
 mod workers;
 
-use crate::error::OrRaise;
+use crate::errors::OrRaise;
 use crate::pg::call::arguments::Arguments;
 use crate::pg::executor::custom_scan::{CustomScan, Flags, Methods, Node};
 use crate::pg::executor::explain::Explain;

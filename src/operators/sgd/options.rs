@@ -3,7 +3,7 @@
 //! A key that does not exist, or that has nothing to say to the other choices, is an error: a misspelt or misplaced
 //! option that is silently ignored costs its user a night of training.
 
-use crate::error::{Error, Result};
+use crate::errors::{ArgumentError, Error, Result, TrainingError};
 use crate::operators::{CacheMode, ClassWeight, Features, HoldOut, Nulls, Unseen};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -118,7 +118,7 @@ impl Options {
     /// Reads `options` for a model of this kind, together with the argument `learning_rate`.
     ///
     /// # Errors
-    /// [`Error::OptionsNotAnObject`], [`Error::Unknown`], [`Error::InvalidOption`], [`Error::InvalidArgument`]
+    /// [`ArgumentError::OptionsNotAnObject`], [`ArgumentError::Unknown`], [`ArgumentError::InvalidOption`], [`ArgumentError::InvalidArgument`]
     pub fn parse(
         options: Option<Value>,
         kind: ModelKind,
@@ -147,7 +147,8 @@ impl Options {
         };
         hyperparameters.validate().map_err(|e| match e.name {
             "learning_rate" => {
-                Error::InvalidArgument { argument: "learning_rate", reason: e.reason.to_owned(), hint: None }
+                ArgumentError::InvalidArgument { argument: "learning_rate", reason: e.reason.to_owned(), hint: None }
+                    .into()
             }
             name => invalid(name, e.reason),
         })?;
@@ -175,7 +176,7 @@ impl Options {
     /// Checks the options that apply to some kinds of features only.
     ///
     /// # Errors
-    /// [`Error::InvalidOption`]
+    /// [`ArgumentError::InvalidOption`]
     pub fn check_features(&self, features: &Features) -> Result<()> {
         let sparse = matches!(features, Features::Sparse(_));
         let only_sparse = "applies only to sparse features: an array of indices and an array of values";
@@ -187,10 +188,10 @@ impl Options {
         }
         if matches!(features, Features::Compressed(_)) {
             if self.standardize {
-                return Err(Error::NotOnCompressed("the option standardize"));
+                return Err(TrainingError::NotOnCompressed("the option standardize").into());
             }
             if self.has_batch_size {
-                return Err(Error::NotOnCompressed("the option batch_size"));
+                return Err(TrainingError::NotOnCompressed("the option batch_size").into());
             }
         }
         if self.unseen.is_some() && !sparse && !matches!(features, Features::Mixed(_)) {
@@ -392,7 +393,7 @@ fn read<T: serde::de::DeserializeOwned>(value: &Value) -> Option<T> {
 }
 
 fn invalid(key: &str, reason: &str) -> Error {
-    Error::InvalidOption { key: key.to_owned(), reason: reason.to_owned() }
+    ArgumentError::InvalidOption { key: key.to_owned(), reason: reason.to_owned() }.into()
 }
 
 /// The options as given, to be taken one by one.
@@ -403,10 +404,12 @@ impl Keys {
         let options = match options {
             None => Map::new(),
             Some(Value::Object(options)) => options,
-            Some(_) => return Err(Error::OptionsNotAnObject),
+            Some(_) => return Err(ArgumentError::OptionsNotAnObject.into()),
         };
         match options.keys().find(|key| !KNOWN.contains(&key.as_str())) {
-            Some(key) => Err(Error::Unknown { what: "options", given: key.clone(), known: KNOWN.join(", ") }),
+            Some(key) => {
+                Err(ArgumentError::Unknown { what: "options", given: key.clone(), known: KNOWN.join(", ") }.into())
+            }
             None => Ok(Keys(options)),
         }
     }

@@ -4,7 +4,7 @@ use super::grid::{self, Point};
 use super::loading::Loader;
 use super::options::{By, Options, Validation, record_hyperparameters};
 use super::resume::Resume;
-use crate::error::{Error, Result};
+use crate::errors::{ArgumentError, Error, Result, TrainingError};
 use crate::models;
 use crate::operators::{DecoderSpec, PartSpec, Shuffling};
 use crate::pg::call::arguments::Arguments;
@@ -154,7 +154,7 @@ impl TrainArguments {
     /// Reads the arguments of a call.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if options cannot be read.
+    /// [`ArgumentError::InvalidArgument`] if options cannot be read.
     pub fn of_call(arguments: &Arguments) -> Result<TrainArguments> {
         require_utf8()?;
         let json = |i, name| arguments.json(i).map_err(|e| e.about(name));
@@ -183,18 +183,21 @@ impl TrainArguments {
     /// Checks what can be checked without looking at the source.
     ///
     /// # Errors
-    /// [`Error::NullArgument`], [`Error::Unknown`], [`Error::InvalidArgument`], [`Error::InvalidOption`],
-    /// [`Error::OptionsNotAnObject`]
+    /// [`ArgumentError::NullArgument`], [`ArgumentError::Unknown`], [`ArgumentError::InvalidArgument`], [`ArgumentError::InvalidOption`],
+    /// [`ArgumentError::OptionsNotAnObject`]
     pub fn validate(mut self) -> Result<Request> {
         let resume = match self.warm_start.take() {
             Some(model) => Some(Resume::new(&model, &mut self)?),
             None => None,
         };
-        let source = self.source.ok_or(Error::NullArgument("source"))?;
+        let source = self.source.ok_or(ArgumentError::NullArgument("source"))?;
         let model = or_default(self.model, default::MODEL);
         let label = or_default(self.label, default::LABEL);
-        let kind: ModelKind =
-            model.parse().map_err(|_| Error::Unknown { what: "models", given: model, known: ModelKind::known() })?;
+        let kind: ModelKind = model.parse().map_err(|_| ArgumentError::Unknown {
+            what: "models",
+            given: model,
+            known: ModelKind::known(),
+        })?;
         let max_epochs = self.max_epochs.unwrap_or(default::MAX_EPOCHS);
         if !(1..=MAX_EPOCHS).contains(&max_epochs) {
             return Err(invalid("max_epochs", format!("{max_epochs} is not in 1 to {MAX_EPOCHS}")));
@@ -244,7 +247,7 @@ impl TrainArguments {
             design.seed = shuffling.seed;
         }
         if workers > 1 && shuffling.strategy != Strategy::CorgiPile {
-            return Err(Error::NotByWorkers(shuffling.strategy.name()));
+            return Err(TrainingError::NotByWorkers(shuffling.strategy.name()).into());
         }
         let together = [
             ("hidden layers", kind == ModelKind::Mlp),
@@ -255,18 +258,18 @@ impl TrainArguments {
             ("early stopping", points.iter().any(|point| point.stopping.is_some())),
         ];
         if let Some((what, _)) = together.into_iter().find(|(_, asked)| *asked && workers > 1) {
-            return Err(Error::NotSynchronized(what));
+            return Err(TrainingError::NotSynchronized(what).into());
         }
         let hold_out = options.validation.as_ref().map(|validation| validation.hold_out(shuffling.seed));
         let parts = PartSpec { group: self.group_by, hold_out };
         if !parts.is_empty() && matches!(shuffling.strategy, Strategy::SlidingWindow | Strategy::Mrs) {
-            return Err(Error::NotInGroups(shuffling.strategy.name()));
+            return Err(TrainingError::NotInGroups(shuffling.strategy.name()).into());
         }
         if matches!(options.validation, Some(Validation::Fraction { by: By::Block, .. }))
             && shuffling.strategy == Strategy::EpochShuffle
         {
             let reason = "must be \"row\" with shuffle strategy epoch_shuffle, whose blocks are others in each epoch";
-            return Err(Error::InvalidOption { key: "validation_by".into(), reason: reason.into() });
+            return Err(ArgumentError::InvalidOption { key: "validation_by".into(), reason: reason.into() }.into());
         }
         if parts.group.is_some() || points[0].says.is_some() {
             check_prefix(self.name.as_deref())?;
@@ -290,20 +293,21 @@ impl TrainArguments {
 }
 
 fn invalid(argument: &'static str, reason: String) -> Error {
-    Error::InvalidArgument { argument, reason, hint: None }
+    ArgumentError::InvalidArgument { argument, reason, hint: None }.into()
 }
 
 /// Names of features, each given, none twice, none the label.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`]
+/// [`ArgumentError::InvalidArgument`]
 pub fn check_features(features: Vec<Option<String>>, label: &str) -> Result<Vec<String>> {
     if features.is_empty() {
-        return Err(Error::InvalidArgument {
+        return Err(ArgumentError::InvalidArgument {
             argument: "features",
             reason: "it is an empty array".into(),
             hint: Some("Name the feature columns, or leave features out to use all numeric columns.".into()),
-        });
+        }
+        .into());
     }
     let mut names: Vec<String> = Vec::with_capacity(features.len());
     for name in features {
@@ -328,7 +332,8 @@ fn used_as(name: &str, label: &str, features: Option<&[String]>) -> Option<&'sta
 }
 
 fn invalid_option(key: &str, column: &str, role: &str) -> Error {
-    Error::InvalidOption { key: key.into(), reason: format!("names column \"{column}\", which is {role}") }
+    ArgumentError::InvalidOption { key: key.into(), reason: format!("names column \"{column}\", which is {role}") }
+        .into()
 }
 
 /// Bytes that the name of several models may have: what is added takes the other half.

@@ -5,7 +5,7 @@
 
 use super::options::KNOWN;
 use super::request::TrainArguments;
-use crate::error::{Error, Result};
+use crate::errors::{ArgumentError, Error, Result, TrainingError};
 use crate::models::{self, ColumnKind, FeatureKind, Model, StoredTraining};
 use crate::operators::{DecoderState, Features};
 use serde::{Deserialize, Serialize};
@@ -68,8 +68,8 @@ impl Resume {
     /// Finds the model and gives the arguments what it was trained with, where they say nothing else.
     ///
     /// # Errors
-    /// Those of [`models::by_name_or_id`], [`Error::WarmStart`], [`Error::NotContinued`],
-    /// [`Error::OptionsNotAnObject`]
+    /// Those of [`models::by_name_or_id`], [`TrainingError::WarmStart`], [`TrainingError::NotContinued`],
+    /// [`ArgumentError::OptionsNotAnObject`]
     pub fn new(model: &str, arguments: &mut TrainArguments) -> Result<Resume> {
         let model = models::by_name_or_id(model)?;
         let StoredTraining { state, record, history } = models::past(model.id)?;
@@ -94,7 +94,7 @@ impl Resume {
     /// Checks whether the features of a source are those of the model.
     ///
     /// # Errors
-    /// [`Error::WarmStart`]
+    /// [`TrainingError::WarmStart`]
     pub fn check(&self, names: &[String], features: &Features) -> Result<()> {
         let model = &self.model;
         let fits = names == model.features
@@ -117,7 +117,7 @@ impl Resume {
     /// mini-batches had a size, or none of their own.
     ///
     /// # Errors
-    /// [`Error::WarmStart`]
+    /// [`TrainingError::WarmStart`]
     pub fn check_blocks(&self, has_mini_batches: bool, has_batch_size: bool) -> Result<()> {
         match (has_mini_batches, has_batch_size) {
             (true, true) => {
@@ -135,7 +135,7 @@ impl Resume {
     /// The trainer as it was, to go on with these hyperparameters.
     ///
     /// # Errors
-    /// [`Error::WarmStart`]
+    /// [`TrainingError::WarmStart`]
     pub fn trainer(&self, hyper: Hyperparameters, dim: usize, outputs: usize, sparse: bool) -> Result<Trainer> {
         let model = &self.model;
         let hint = "Continue with the optimizer, batch_size, l1, schedule, hidden_layers, activation and output that it was trained with; leave them out to do so.";
@@ -157,7 +157,7 @@ fn is_number(kind: &ColumnKind) -> bool {
 
 /// The error about a model.
 pub fn refuse(model: &Model, reason: &str, hint: &'static str) -> Error {
-    Error::WarmStart { model_id: model.id, reason: reason.to_owned(), hint }
+    TrainingError::WarmStart { model_id: model.id, reason: reason.to_owned(), hint }.into()
 }
 
 fn read(state: &[u8]) -> Option<(Header, &[u8])> {
@@ -169,9 +169,9 @@ fn read(state: &[u8]) -> Option<(Header, &[u8])> {
 /// Checks what the training was, and what is asked of it, as far as its state does not tell.
 ///
 /// # Errors
-/// [`Error::NotContinued`], [`Error::WarmStart`]
+/// [`TrainingError::NotContinued`], [`TrainingError::WarmStart`]
 fn check_record(arguments: &TrainArguments, model: &Model, record: &Map<String, Value>) -> Result<()> {
-    let unsupported = |reason, hint| Err(Error::NotContinued { model_id: model.id, reason, hint });
+    let unsupported = |reason, hint| Err(TrainingError::NotContinued { model_id: model.id, reason, hint }.into());
     if record.get("workers").and_then(Value::as_u64).is_some_and(|processes| processes > 1) {
         let hint = "Train it anew with more epochs, or with workers => 1 what is to be continued.";
         return unsupported("several processes have trained it", hint);
@@ -233,7 +233,7 @@ fn inherit(arguments: &mut TrainArguments, model: &Model, record: &Map<String, V
         arguments.features = Some(model.features.iter().cloned().map(Some).collect());
     }
     let Value::Object(given) = arguments.options.get_or_insert_with(|| Value::Object(Map::new())) else {
-        return Err(Error::OptionsNotAnObject);
+        return Err(ArgumentError::OptionsNotAnObject.into());
     };
     let says = |key: &str| given.contains_key(key);
     let decided: Vec<&str> =

@@ -7,10 +7,11 @@ use super::request::Request;
 use super::resume::{self, refuse};
 use super::validation::{HeldOut, Judgement, Judges};
 use super::workers::WorkerGroup;
-use crate::error::{Error, Notice, Result};
+use crate::errors::{Notice, Result, SourceError, TrainingError};
 use crate::models::{self, Categories, ColumnKind, FeatureKind, NewModel};
 use crate::operators::loader::LoadRequest;
 use crate::operators::{Buffers, CachePlan, Features, MAX_WEIGHTS, OwnedSpec, RowGroups, Shuffling, Source};
+use crate::pg;
 use crate::pg::catalog::relation::base_type;
 use crate::pg::check_for_interrupts;
 use crate::pg::executor::custom_scan::Flags;
@@ -183,7 +184,7 @@ impl Training {
         }
         request.options.check_features(decoder.features())?;
         if decoder.has_mini_batches() && request.workers > 1 {
-            return Err(Error::NotOnCompressed("the argument workers"));
+            return Err(TrainingError::NotOnCompressed("the argument workers").into());
         }
         if let Some(resume) = &request.resume {
             resume.check(&features, decoder.features())?;
@@ -230,7 +231,7 @@ impl Training {
     /// A row per epoch. The first call trains and stores the model.
     ///
     /// # Errors
-    /// Whatever can be wrong with the rows; [`Error::Diverged`]
+    /// Whatever can be wrong with the rows; [`TrainingError::Diverged`]
     pub fn rows(&mut self) -> Result<&[EpochRow]> {
         if self.outcome.is_none() {
             models::check_can_store("corgipile_train()");
@@ -267,7 +268,7 @@ impl Training {
             None => self.epochs(&mut batch, &mut learners)?,
         }
         if learners.is_empty() {
-            return Err(Error::NoRows("train on"));
+            return Err(TrainingError::NoRows("train on").into());
         }
         self.store_all(learners, preparation, shuffle)
     }
@@ -295,7 +296,7 @@ impl Training {
     /// All epochs, together with other processes, which have ended afterwards.
     fn epochs_together(&mut self, mut team: WorkerGroup, trainer: Trainer, batch: &mut Batch) -> Result<Learner> {
         let standardized = self.request.options.standardize;
-        let diverged = |e: sgd::Diverged| Error::Diverged { epoch: e.epoch, standardized };
+        let diverged = |e: sgd::Diverged| TrainingError::Diverged { epoch: e.epoch, standardized }.into();
         let mut learner = Learner::new(0, 0, trainer);
         for epoch in 1..=self.request.max_epochs {
             if epoch > 1 {
@@ -334,7 +335,7 @@ impl Training {
             self.compute += compute.elapsed();
         }
         if learners.is_empty() || tuples == 0 {
-            return Err(Error::NoRows("train on"));
+            return Err(TrainingError::NoRows("train on").into());
         }
         if epoch == self.request.first_epoch() {
             self.check_first_epoch()?;
@@ -394,7 +395,7 @@ impl Training {
             None => Vec::new(),
             Some(held_out) => {
                 if epoch == self.request.first_epoch() && !held_out.end_first_epoch() {
-                    return Err(Error::NoRows("validate on"));
+                    return Err(TrainingError::NoRows("validate on").into());
                 }
                 let models = learners.models()?;
                 if held_out.must_be_read() {
@@ -439,7 +440,7 @@ impl Training {
     fn check_first_epoch(&self) -> Result<()> {
         self.buffers.decoder.labels().check()?;
         if self.buffers.decoder.all_weigh_nothing() {
-            return Err(Error::NoWeight);
+            return Err(TrainingError::NoWeight.into());
         }
         self.notice_few_blocks();
         Ok(())
@@ -459,7 +460,7 @@ impl Training {
                 pages_per_block > 1,
                 shuffling.is_cut_to_memory(pages) || shuffling.is_a_share() && planned > buffer_blocks,
             );
-            Notice::FewBlocks { buffer_blocks, blocks, are_large, is_cut }.report();
+            pg::tell(Notice::FewBlocks { buffer_blocks, blocks, are_large, is_cut });
         }
     }
 
@@ -496,10 +497,10 @@ impl Training {
             None => learner.take_model()?,
         };
         if linear.dim == 0 && decoder.has_mini_batches() {
-            return Err(Error::NoFeatures { hint: "The compressed mini-batches have no columns.".into() });
+            return Err(SourceError::NoFeatures { hint: "The compressed mini-batches have no columns.".into() }.into());
         }
         if linear.dim == 0 {
-            return Err(Error::NoIndices);
+            return Err(TrainingError::NoIndices.into());
         }
         let classes = decoder.labels().classes();
         if earlier.is_none() && classes.as_ref().is_some_and(|classes| classes.swapped) {
@@ -571,10 +572,10 @@ fn json_datum(text: &str) -> Option<pg_sys::Datum> {
 /// Checks whether a network of so many features can be stored.
 ///
 /// # Errors
-/// [`Error::NetworkTooLarge`]
+/// [`TrainingError::NetworkTooLarge`]
 pub(super) fn check_network(hyper: &Hyperparameters, dim: usize, classes: usize) -> Result<()> {
     match hyper.design.map(|design| design.weights(dim, classes)) {
-        Some(weights) if weights > MAX_WEIGHTS => Err(Error::NetworkTooLarge { dim, weights }),
+        Some(weights) if weights > MAX_WEIGHTS => Err(TrainingError::NetworkTooLarge { dim, weights }.into()),
         _ => Ok(()),
     }
 }

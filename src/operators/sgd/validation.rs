@@ -3,7 +3,7 @@
 //! They are kept from the first epoch on, as long as they are not too many. If they are, the source is read once more after
 //! each epoch: they are the same then, whatever it costs.
 
-use crate::error::Result;
+use crate::errors::Result;
 use crate::pg::check_for_interrupts;
 use sgd::{Evaluation, ModelKind, ModelParameters};
 use tuples::Batch;
@@ -49,7 +49,7 @@ impl HeldOut {
     /// Takes tuples of a group, if this is the first epoch.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`](crate::error::Error::OutOfMemory)
+    /// [`ResourceError::OutOfMemory`](crate::errors::Error::OutOfMemory)
     pub fn add(&mut self, group: usize, batch: &Batch, places: &[u32]) -> Result<()> {
         self.tuples += if self.state == State::Kept { 0 } else { places.len() as u64 };
         if self.state != State::Filling {
@@ -110,7 +110,7 @@ impl Judges {
     /// Takes tuples of a group.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`](crate::error::Error::OutOfMemory)
+    /// [`ResourceError::OutOfMemory`](crate::errors::Error::OutOfMemory)
     pub fn add(&mut self, group: usize, batch: &Batch, places: &[u32]) -> Result<()> {
         let first = self.models.partition_point(|(of, ..)| *of < group);
         let models = self.models[first..].iter_mut().take_while(|(of, ..)| *of == group).count();

@@ -5,8 +5,9 @@
 
 use super::Training;
 use super::data_parallel::Replica;
-use crate::error::{Notice, Result};
+use crate::errors::{Notice, Result};
 use crate::operators::{Buffers, DecoderState, OwnedSpec};
+use crate::pg;
 use crate::pg::executor::custom_scan::Flags;
 use crate::pg::executor::query::{Planned, Running};
 use crate::pg::process::all_gather::AllGather;
@@ -75,7 +76,7 @@ impl Training {
             Err(why) => (1, Some(why.clone())),
         };
         if let Some(why) = fewer {
-            Notice::FewerProcesses { asked, processes, why: why.into_owned() }.report();
+            pg::tell(Notice::FewerProcesses { asked, processes, why: why.into_owned() });
         }
         self.processes = Some(processes);
         Ok(assembled.ok())

@@ -1,7 +1,7 @@
 //! Execution: whole buffers for SGD, slot by slot for any other parent.
 
 use super::{TupleShuffle, blocks};
-use crate::error::{Error, OrRaise, Result};
+use crate::errors::{OrRaise, ResourceError, Result};
 use crate::operators::Decoder;
 use crate::operators::block_shuffle::Limits;
 use crate::pg::check_for_interrupts;
@@ -128,7 +128,7 @@ impl Held for Decoded<'_> {
 
 /// Makes room for places.
 fn room(order: &mut Vec<u32>, places: usize) -> Result<()> {
-    order.try_reserve(places).map_err(|_| Error::OutOfMemory(places * size_of::<u32>()))
+    order.try_reserve(places).map_err(|_| ResourceError::OutOfMemory(places * size_of::<u32>()).into())
 }
 
 impl Held for TupleBuffer {

@@ -9,7 +9,7 @@ mod explain;
 
 use super::block_shuffle::{self, BlockShuffle};
 use super::{Decoder, FullShuffle, Shuffling};
-use crate::error::Result;
+use crate::errors::Result;
 use crate::pg::executor::custom_scan::{CustomScan, Flags, Methods, Node, Scan};
 use crate::pg::executor::explain::Explain;
 use crate::pg::process::parallel::Unavailable;

@@ -1,6 +1,6 @@
 //! The call of a function once per row: arguments as they lie, and what is remembered from row to row.
 
-use crate::error::Result;
+use crate::errors::Result;
 use crate::pg::values::varlena::Bytes;
 use pgrx::{FromDatum, pg_sys};
 use std::ffi::{CStr, c_int};

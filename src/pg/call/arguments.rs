@@ -1,6 +1,6 @@
 //! Arguments of a call that has become a node, and the call of a set-returning function that has not.
 
-use crate::error::{Error, Result};
+use crate::errors::{ArgumentError, Error, Result};
 use crate::pg::compat::may_execute;
 use crate::pg::executor::custom_scan::Node;
 use crate::pg::values::jsonb::Unreadable;
@@ -98,12 +98,16 @@ impl Unread {
     /// The error about the argument with this name.
     pub fn about(self, argument: &'static str) -> Error {
         match self.key {
-            Some(key) if argument == "options" => Error::InvalidOption { key, reason: self.reason.into() },
+            Some(key) if argument == "options" => {
+                ArgumentError::InvalidOption { key, reason: self.reason.into() }.into()
+            }
             Some(key) => {
                 let reason = format!("\"{key}\" {}", self.reason);
-                Error::InvalidArgument { argument, reason, hint: None }
+                ArgumentError::InvalidArgument { argument, reason, hint: None }.into()
             }
-            None => Error::InvalidArgument { argument, reason: format!("it {}", self.reason), hint: None },
+            None => {
+                ArgumentError::InvalidArgument { argument, reason: format!("it {}", self.reason), hint: None }.into()
+            }
         }
     }
 }
@@ -153,7 +157,7 @@ impl Call {
     /// gets the first ones.
     ///
     /// # Errors
-    /// [`Error::NotARowType`] if the caller expects rows of more than `columns` columns.
+    /// [`ArgumentError::NotARowType`] if the caller expects rows of more than `columns` columns.
     pub fn return_rows(self, columns: usize, mut next: impl FnMut(&mut [Option<pg_sys::Datum>]) -> bool) -> Result<()> {
         // SAFETY: InitMaterializedSRF checks the context and makes the tuplestore; each row has at least as many values as the
         // tuplestore's descriptor has attributes, and is copied into it.
@@ -162,7 +166,7 @@ impl Call {
             let result = (*self.0).resultinfo.cast::<pg_sys::ReturnSetInfo>();
             let (store, descriptor) = ((*result).setResult, (*result).setDesc);
             if (*descriptor).natts as usize > columns {
-                return Err(Error::NotARowType);
+                return Err(ArgumentError::NotARowType.into());
             }
             let mut row = vec![None; columns];
             while next(&mut row) {

@@ -5,7 +5,7 @@
 //! called.
 
 use super::relation::quote_identifier;
-use crate::error::{Error, Result};
+use crate::errors::{ArgumentError, Result, SourceError};
 use crate::pg::call::spi::{Connection, Sees};
 use crate::pg::compat::parts_of_name;
 use crate::pg::executor::query::Running;
@@ -32,10 +32,10 @@ impl NewName {
     /// would make it.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`]; PostgreSQL's own of what is no name, and of a schema that is not there.
+    /// [`ArgumentError::InvalidArgument`]; PostgreSQL's own of what is no name, and of a schema that is not there.
     pub fn read(argument: &'static str, name: &str) -> Result<NewName> {
         let reason = || "it is not a name of one or two parts".to_owned();
-        let refuse = || Error::InvalidArgument { argument, reason: reason(), hint: None };
+        let refuse = || ArgumentError::InvalidArgument { argument, reason: reason(), hint: None }.into();
         let name = CString::new(name).map_err(|_| refuse())?;
         // SAFETY: a list of String nodes, as many as the name has parts; catalog lookups.
         unsafe {
@@ -45,7 +45,7 @@ impl NewName {
             let range = pg_sys::makeRangeVarFromNameList(parts.as_ptr());
             let schema = pg_sys::get_namespace_name(pg_sys::RangeVarGetCreationNamespace(range));
             if schema.is_null() {
-                return Err(Error::TableReplaced(text((*last).sval)));
+                return Err(SourceError::TableReplaced(text((*last).sval)).into());
             }
             Ok(NewName { name: format!("{}.{}", text(schema), text((*last).sval)) })
         }
@@ -54,7 +54,7 @@ impl NewName {
     /// Makes the table. `columns` are names, quoted, with their types as SQL writes them, and the types.
     ///
     /// # Errors
-    /// PostgreSQL's own; [`Error::TableReplaced`]
+    /// PostgreSQL's own; [`SourceError::TableReplaced`]
     pub fn create(&self, connection: &Connection, columns: &[(String, pg_sys::Oid)], sees: Sees) -> Result<NewTable> {
         let (list, types): (Vec<&str>, Vec<_>) = columns.iter().map(|(column, oid)| (column.as_str(), *oid)).unzip();
         connection.run(&format!("CREATE TABLE {} ({})", self.name, list.join(", ")), &[], sees)?;
@@ -65,7 +65,7 @@ impl NewName {
     fn plan_insert(&self, types: Vec<pg_sys::Oid>) -> Result<NewTable> {
         let values: Vec<String> = (1..=types.len()).map(|i| format!("${i}")).collect();
         let sql = format!("INSERT INTO {} VALUES ({})", self.name, values.join(", "));
-        let sql = CString::new(sql).map_err(|_| Error::TableReplaced(self.name.clone()))?;
+        let sql = CString::new(sql).map_err(|_| SourceError::TableReplaced(self.name.clone()))?;
         // SAFETY: text and statement live in the current memory context; there are as many types as parameters. An analysed
         // INSERT has a result relation, which is open and locked until the transaction ends.
         unsafe {
@@ -76,11 +76,11 @@ impl NewName {
             let queries = pgrx::PgList::<pg_sys::Query>::from_pg(queries);
             // a rule would make it another statement, or several
             let [query] = queries.iter_ptr().collect::<Vec<_>>()[..] else {
-                return Err(Error::TableReplaced(self.name.clone()));
+                return Err(SourceError::TableReplaced(self.name.clone()).into());
             };
             let is_insert = (*query).commandType == pg_sys::CmdType::CMD_INSERT && (*query).resultRelation > 0;
             if !is_insert || !is_of_this_subtransaction(query) {
-                return Err(Error::TableReplaced(self.name.clone()));
+                return Err(SourceError::TableReplaced(self.name.clone()).into());
             }
             Ok(NewTable { insert: pg_sys::pg_plan_query(query, text, 0, std::ptr::null_mut()), text, types })
         }

@@ -1,6 +1,6 @@
 //! Names of relations, and what the catalogs say about their columns.
 
-use crate::error::{Error, Result, RowAt};
+use crate::errors::{ArgumentError, Place, Result, RowAt, SourceError};
 use crate::pg::compat::parts_of_name;
 use pgrx::prelude::*;
 use std::ffi::{CStr, CString, c_int};
@@ -16,11 +16,12 @@ impl Relation {
     /// own error if there is none.
     pub fn lookup(name: &str) -> Result<Relation> {
         let Ok(name) = CString::new(name) else {
-            return Err(Error::InvalidArgument {
+            return Err(ArgumentError::InvalidArgument {
                 argument: "source",
                 reason: "it contains a zero byte".into(),
                 hint: None,
-            });
+            }
+            .into());
         };
         // SAFETY: parses the name, looks it up and takes the lock that any query on it would take.
         unsafe {
@@ -28,28 +29,32 @@ impl Relation {
             let range = pg_sys::makeRangeVarFromNameList(names);
             let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
             let oid = pg_sys::RangeVarGetRelidExtended(range, lock, 0, None, std::ptr::null_mut());
-            Relation::of_oid(oid).ok_or(Error::SourceChanged)
+            Relation::of_oid(oid).ok_or(SourceError::SourceChanged.into())
         }
     }
 
     /// The table behind a row type, locked; None if the type is not one of a table, view or the like.
     ///
     /// # Errors
-    /// [`Error::DroppedRowType`], or [`Error::Dropped`] if whoever dropped it had to be waited for.
+    /// [`SourceError::DroppedRowType`], or [`SourceError::Dropped`] if whoever dropped it had to be waited for.
     pub fn of_row_type(row_type: pg_sys::Oid) -> Result<Option<Relation>> {
         // SAFETY: catalog lookups; the lock is the one that any query on the relation would take.
         unsafe {
             let oid = pg_sys::get_typ_typrelid(row_type);
             if oid == pg_sys::Oid::INVALID {
                 // a type that is no more is of no kind
-                return if pg_sys::get_typtype(row_type) == 0 { Err(Error::DroppedRowType) } else { Ok(None) };
+                return if pg_sys::get_typtype(row_type) == 0 {
+                    Err(SourceError::DroppedRowType.into())
+                } else {
+                    Ok(None)
+                };
             }
             let name = name_of(oid); // afterwards it may have none
             pg_sys::LockRelationOid(oid, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
             if pg_sys::get_rel_relkind(oid) as u8 == pg_sys::RELKIND_COMPOSITE_TYPE {
                 return Ok(None);
             }
-            Relation::of_oid(oid).map(Some).ok_or(Error::Dropped(name))
+            Relation::of_oid(oid).map(Some).ok_or(SourceError::Dropped(name).into())
         }
     }
 
@@ -250,4 +255,13 @@ pub fn quote_literal(text: &str) -> String {
     let text = CString::new(text).unwrap_or_default();
     // SAFETY: a C string in, a C string out.
     unsafe { CStr::from_ptr(pg_sys::quote_literal_cstr(text.as_ptr())).to_string_lossy().into_owned() }
+}
+
+/// Where a row stands, with the name of its table if that is needed to find it.
+pub fn place_of(at: RowAt) -> Place {
+    let table = match at {
+        RowAt::CtidOf(table, ..) => Some(name_of(table.into())),
+        _ => None,
+    };
+    Place { at, table }
 }

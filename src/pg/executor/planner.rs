@@ -5,7 +5,7 @@
 
 use super::custom_scan::{CustomScan, Methods};
 use super::extension_nodes::has_only_paths_of_postgres;
-use crate::error::OrRaise;
+use crate::errors::OrRaise;
 use crate::pg::catalog::relation::Relation;
 use pgrx::prelude::*;
 use std::cell::Cell;

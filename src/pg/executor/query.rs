@@ -4,7 +4,7 @@
 use super::custom_scan::{CustomScan, Flags, Scan, Slot};
 use super::extension_nodes::{call_run_hooks, has_extension_nodes};
 use super::planner;
-use crate::error::{Error, Result};
+use crate::errors::{Result, SourceError};
 use crate::pg::catalog::relation;
 use crate::pg::process::parallel::Unavailable;
 use pgrx::prelude::*;
@@ -33,9 +33,9 @@ pub struct Query {
 /// The one statement of a text written by a user, without what follows it (a semicolon, a comment).
 ///
 /// # Errors
-/// [`Error::NotOneSelect`]; PostgreSQL's own if it cannot be parsed.
+/// [`SourceError::NotOneSelect`]; PostgreSQL's own if it cannot be parsed.
 pub fn only_select(text: &str) -> Result<&str> {
-    let Ok(c_text) = CString::new(text) else { return Err(Error::NotOneSelect) };
+    let Ok(c_text) = CString::new(text) else { return Err(SourceError::NotOneSelect.into()) };
     // SAFETY: the parser gets a C string and gives a list of RawStmts with positions in it.
     unsafe {
         let statements = pgrx::PgList::<pg_sys::RawStmt>::from_pg(pg_sys::pg_parse_query(c_text.as_ptr()));
@@ -46,7 +46,7 @@ pub fn only_select(text: &str) -> Result<&str> {
                 let len = if (*raw).stmt_len == 0 { text.len() - start } else { (*raw).stmt_len as usize };
                 Ok(&text[start..start + len])
             }
-            _ => Err(Error::NotOneSelect),
+            _ => Err(SourceError::NotOneSelect.into()),
         }
     }
 }
@@ -56,9 +56,9 @@ impl Query {
     /// row security applied for the current user.
     ///
     /// # Errors
-    /// [`Error::NotReadOnly`] if it would modify data or lock rows; PostgreSQL's own.
+    /// [`SourceError::NotReadOnly`] if it would modify data or lock rows; PostgreSQL's own.
     pub fn analyze(sql: &str) -> Result<Query> {
-        let Ok(sql) = CString::new(sql) else { return Err(Error::NotOneSelect) };
+        let Ok(sql) = CString::new(sql) else { return Err(SourceError::NotOneSelect.into()) };
         // SAFETY: text and query live in the current memory context.
         unsafe {
             let text: *const c_char = pg_sys::pstrdup(sql.as_ptr());
@@ -67,10 +67,10 @@ impl Query {
                 pg_sys::pg_analyze_and_rewrite_fixedparams(raw, text, std::ptr::null(), 0, std::ptr::null_mut());
             let query = pg_sys::list_nth(queries, 0).cast::<pg_sys::Query>();
             if pg_sys::list_length(queries) != 1 || (*query).commandType != pg_sys::CmdType::CMD_SELECT {
-                return Err(Error::NotOneSelect);
+                return Err(SourceError::NotOneSelect.into());
             }
             if writes(query.cast(), std::ptr::null_mut()) {
-                return Err(Error::NotReadOnly);
+                return Err(SourceError::NotReadOnly.into());
             }
             Ok(Query { query, text })
         }

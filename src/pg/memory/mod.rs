@@ -18,7 +18,7 @@
 mod allocator;
 mod errors;
 
-use crate::error::Error;
+use crate::errors::{Error, ResourceError};
 use pgrx::pg_sys;
 use std::alloc::Layout;
 use std::ffi::c_void;
@@ -85,7 +85,7 @@ pub fn check() {
     let refused = REFUSED.load(Ordering::Relaxed);
     if refused != 0 && !ERROR_ON_ITS_WAY.load(Ordering::Relaxed) {
         begin();
-        Error::OutOfMemory(refused).raise()
+        Error::from(ResourceError::OutOfMemory(refused)).raise()
     }
 }
 
@@ -124,5 +124,5 @@ fn refuse(layout: Layout) {
         errors::end_session(layout.size());
     }
     begin();
-    Error::OutOfMemory(layout.size()).raise()
+    Error::from(ResourceError::OutOfMemory(layout.size())).raise()
 }

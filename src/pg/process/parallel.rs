@@ -9,7 +9,7 @@
 //! begun, until the workers have [finished](Workers::finish).
 
 use super::dsm::{attempt, delete_owner};
-use crate::error::{OrRaise, Result};
+use crate::errors::{OrRaise, Result};
 use pgrx::prelude::*;
 use std::borrow::Cow;
 use std::cell::Cell;

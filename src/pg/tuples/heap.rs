@@ -8,7 +8,7 @@ use super::fixed_layout::{Destination, Run, Uniform};
 use super::page::Line;
 use super::row::{Layout, Row};
 use super::toast::Toast;
-use crate::error::{Error, RowAt};
+use crate::errors::{Error, RowAt, SourceError};
 use crate::pg::compat::{count_hit, files_of, heap_page, snapshots_expire};
 use crate::pg::executor::custom_scan::Slot;
 use pgrx::prelude::*;
@@ -208,7 +208,7 @@ impl PageScan {
         // SAFETY: the scan and its relation are open.
         unsafe {
             let table = crate::pg::catalog::relation::name_of((*self.relation.0).rd_id);
-            Error::DamagedPage { table, page: (*self.scan).rs_cblock }.raise()
+            Error::from(SourceError::DamagedPage { table, page: (*self.scan).rs_cblock }).raise()
         }
     }
 

@@ -6,7 +6,7 @@
 use super::fixed_layout::{Destination, Run, Uniform};
 use super::row::{Layout, Row};
 use super::toast::Toast;
-use crate::error::RowAt;
+use crate::errors::RowAt;
 use crate::pg::executor::custom_scan::Slot;
 use pgrx::prelude::*;
 

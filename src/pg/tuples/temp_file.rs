@@ -4,7 +4,7 @@
 //! against temp_file_limit. PostgreSQL's virtual file is used directly, not through a BufFile: what is read here is read
 //! by the block, and would be copied through a buffer of one page, with a system call for each.
 
-use crate::error::{Error, Result};
+use crate::errors::{ResourceError, Result};
 use crate::pg::check_for_interrupts;
 use crate::pg::compat::{read_file, write_file};
 use pgrx::pg_sys;
@@ -41,7 +41,7 @@ impl TempFile {
     /// Appends all these words.
     ///
     /// # Errors
-    /// [`Error::TemporaryFile`]; PostgreSQL's own if temp_file_limit is exceeded.
+    /// [`ResourceError::TemporaryFile`]; PostgreSQL's own if temp_file_limit is exceeded.
     pub fn append(&mut self, words: &[u32]) -> Result<()> {
         let mut end = self.words;
         for piece in words.chunks(PIECE) {
@@ -53,7 +53,9 @@ impl TempFile {
                 write_file(self.file, from, bytes, at)
             };
             if written != bytes as i64 {
-                return Err(Error::TemporaryFile { verb: "write to", reason: std::io::Error::last_os_error() });
+                return Err(
+                    ResourceError::TemporaryFile { verb: "write to", reason: std::io::Error::last_os_error() }.into()
+                );
             }
             end += piece.len() as u64;
             // SAFETY: counters of this process.
@@ -66,7 +68,7 @@ impl TempFile {
     /// Appends all these words, or none if that would exceed temp_file_limit: then it is false.
     ///
     /// # Errors
-    /// [`Error::TemporaryFile`]
+    /// [`ResourceError::TemporaryFile`]
     pub fn append_within_limit(&mut self, words: &[u32]) -> Result<bool> {
         // The limit is looked at before anything is written, and nothing else in the write could raise this error: there is
         // nothing that a subtransaction would have to undo.
@@ -81,7 +83,7 @@ impl TempFile {
     /// Reads words that were appended, from number `first` on.
     ///
     /// # Errors
-    /// [`Error::TemporaryFile`]
+    /// [`ResourceError::TemporaryFile`]
     pub fn read(&self, first: u64, words: &mut [u32]) -> Result<()> {
         let mut first = first;
         for piece in words.chunks_mut(PIECE) {
@@ -95,7 +97,7 @@ impl TempFile {
             if read != bytes as i64 {
                 let cut = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
                 let reason = if read < 0 { std::io::Error::last_os_error() } else { cut };
-                return Err(Error::TemporaryFile { verb: "read from", reason });
+                return Err(ResourceError::TemporaryFile { verb: "read from", reason }.into());
             }
             first += piece.len() as u64;
             // SAFETY: counters of this process.

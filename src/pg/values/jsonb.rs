@@ -1,7 +1,7 @@
 //! Values of type jsonb as text, which is parsed here and not by pgrx: it panics at a number that JSON has and Rust has not.
 
 use super::varlena::Value;
-use crate::error::{Error, Result};
+use crate::errors::{ArgumentError, Result};
 use crate::pg::catalog::relation::existing_base_type;
 use crate::pg::require_utf8;
 use pgrx::prelude::*;
@@ -44,13 +44,13 @@ impl Jsonb {
     /// Shows `f` the value as text.
     ///
     /// # Errors
-    /// [`Error::Encoding`], and those of `f`.
+    /// [`ArgumentError::Encoding`], and those of `f`.
     pub fn with_text<R>(&self, f: impl FnOnce(&str) -> Result<R>) -> Result<R> {
         require_utf8()?;
         // SAFETY: jsonb_out gives a C string of its own for any jsonb.
         unsafe {
             let text = pg_sys::OidOutputFunctionCall(pg_sys::Oid::from(pg_sys::F_JSONB_OUT), self.0);
-            let result = CStr::from_ptr(text).to_str().map_err(|_| Error::Encoding).and_then(f);
+            let result = CStr::from_ptr(text).to_str().map_err(|_| ArgumentError::Encoding.into()).and_then(f);
             pg_sys::pfree(text.cast());
             result
         }

@@ -1,6 +1,6 @@
 //! Values of a variable-length type of our own: bytes behind a length word, which an aggregate changes where they lie.
 
-use crate::error::{Error, Result};
+use crate::errors::{AggregateError, Result};
 use pgrx::callconv::{BoxRet, FcInfo};
 use pgrx::pg_sys;
 use pgrx::pgrx_sql_entity_graph::metadata::{
@@ -18,10 +18,10 @@ impl Bytes {
     /// A new value with these bytes, in the current memory context.
     ///
     /// # Errors
-    /// [`Error::StateTooLarge`]
+    /// [`AggregateError::StateTooLarge`]
     pub fn new(bytes: &[u8]) -> Result<Bytes> {
         if bytes.len() > MAX_BYTES {
-            return Err(Error::StateTooLarge(bytes.len()));
+            return Err(AggregateError::StateTooLarge(bytes.len()).into());
         }
         // SAFETY: palloc gives as many bytes as asked for, or raises an error.
         unsafe {

@@ -4,7 +4,7 @@
 //! there are, then the labels, the weights and the tags if there are some, and the features: of dense tuples row by row without padding, of
 //! sparse ones how many entries each has, all indices, all values.
 
-use crate::error::Result;
+use crate::errors::Result;
 use crate::operators::Decoder;
 use crate::pg::tuples::temp_file::{TempFile, temp_file_limit};
 use std::ops::Range;
@@ -118,7 +118,7 @@ impl TupleFile {
     /// Appends the tuples of the area's next record to the batch, which `decoder` gives its shape if it is new.
     ///
     /// # Errors
-    /// As [`TempFile::read`]; [`Error::OutOfMemory`](crate::error::Error::OutOfMemory)
+    /// As [`TempFile::read`]; [`ResourceError::OutOfMemory`](crate::errors::Error::OutOfMemory)
     pub fn read_page(&mut self, decoder: &mut Decoder, batch: &mut Batch) -> Result<()> {
         let header = self.take(HEADER)?;
         let (tuples, entries) = (self.read[header] as usize, self.read[header + 1] as usize);

@@ -13,7 +13,7 @@
 
 mod file;
 
-use crate::error::Result;
+use crate::errors::Result;
 use crate::operators::Decoder;
 use crate::pg::check_for_interrupts;
 use file::TupleFile;

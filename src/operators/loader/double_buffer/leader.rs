@@ -2,7 +2,7 @@
 
 use super::message::{Filled, GO_ON, LET_GO, Message};
 use super::{QUEUE, SLOTS};
-use crate::error::{Error, Result};
+use crate::errors::{Result, TrainingError};
 use crate::pg::process::dsm::{Handle, Segment, SegmentPool};
 use crate::pg::process::parallel::{Launch, Unavailable, Workers};
 use pgrx::pg_sys;
@@ -51,11 +51,11 @@ impl Leader {
     /// filled, it is there afterwards.
     ///
     /// # Errors
-    /// [`Error::WorkerLost`], [`Error::OutOfMemory`]; an error of the worker is raised.
+    /// [`TrainingError::WorkerLost`], [`ResourceError::OutOfMemory`]; an error of the worker is raised.
     pub fn next<M: DeserializeOwned>(&mut self, batch: &mut Batch) -> Result<Event<M>> {
         self.release(batch);
-        let message = self.workers.receive(0).ok_or(Error::WorkerLost)?;
-        match serde_json::from_slice(&message).map_err(|_| Error::WorkerLost)? {
+        let message = self.workers.receive(0).ok_or(TrainingError::WorkerLost)?;
+        match serde_json::from_slice(&message).map_err(|_| TrainingError::WorkerLost)? {
             Message::Other(message) => Ok(Event::Other(message)),
             Message::Filled(filled) => {
                 self.take(&filled, batch)?;
@@ -66,7 +66,7 @@ impl Leader {
     }
 
     fn take(&mut self, filled: &Filled, batch: &mut Batch) -> Result<()> {
-        let slot = self.slots.get_mut(filled.slot).ok_or(Error::WorkerLost)?;
+        let slot = self.slots.get_mut(filled.slot).ok_or(TrainingError::WorkerLost)?;
         let attached = filled.rows.map(|handle| keep(&self.arena, &mut slot.rows, handle)).transpose();
         let attached = attached.and_then(|rows| Ok((rows, keep(&self.arena, &mut slot.rest, filled.rest)?)));
         let (rows, rest) = attached.inspect_err(|_| self.wait_for_end())?;
@@ -108,7 +108,7 @@ fn keep(arena: &SegmentPool, place: &mut Option<Segment>, handle: Handle) -> Res
         *place = None;
         *place = arena.attach(handle);
     }
-    place.as_ref().and_then(|_| arena.attach(handle)).ok_or(Error::WorkerLost)
+    place.as_ref().and_then(|_| arena.attach(handle)).ok_or(TrainingError::WorkerLost.into())
 }
 
 const _: () = assert!(SLOTS > 1, "one is filled while the other is learned from");

@@ -2,7 +2,7 @@
 
 use super::SLOTS;
 use super::message::{Filled, GO_ON, Message};
-use crate::error::{Error, Result};
+use crate::errors::{ResourceError, Result};
 use crate::pg::process::dsm::{Segment, SegmentPool};
 use crate::pg::process::parallel::Worker;
 use serde::Serialize;
@@ -63,7 +63,7 @@ impl<'a> Slots<'a> {
     /// Gives the leader the buffer that [`next`](Slots::next) gave. None if it wants no more.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`]
+    /// [`ResourceError::OutOfMemory`]
     pub fn publish(&mut self) -> Result<Option<()>> {
         if !self.filled {
             self.make_room()?;
@@ -73,7 +73,7 @@ impl<'a> Slots<'a> {
         if rest.as_ref().is_none_or(|rest| rest.bytes() < bytes) {
             *rest = None;
             // later buffers may have a few tuples more
-            *rest = Some(self.arena.make(bytes + bytes / 8 + 64).ok_or(Error::OutOfMemory(bytes))?);
+            *rest = Some(self.arena.make(bytes + bytes / 8 + 64).ok_or(ResourceError::OutOfMemory(bytes))?);
         }
         let Some(rest) = rest else { return Ok(None) };
         Filled::write(batch, rest);

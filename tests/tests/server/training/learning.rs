@@ -459,7 +459,7 @@ fn every_strategy_trains_on_every_row() {
 fn every_epoch_counts_every_row_once_while_others_write() {
     let mut db = Database::new();
     clustered(&mut db, "t", 4000);
-    let writers = super::shuffle::Writers::start(&db, "t");
+    let writers = crate::shuffling::rows::Writers::start(&db, "t");
     for _ in 0..8 {
         db.run("BEGIN ISOLATION LEVEL REPEATABLE READ");
         let count: i64 = db.value("SELECT count(*) FROM t");

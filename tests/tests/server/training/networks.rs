@@ -29,7 +29,7 @@ fn assert_close(found: &[f64], expected: &[f64], what: &str) {
 
 #[test]
 fn training_is_that_of_scikit_learn_from_the_same_weights() {
-    let golden: Value = serde_json::from_str(include_str!("../../golden/mlp.json")).expect("JSON");
+    let golden: Value = serde_json::from_str(include_str!("../../../golden/mlp.json")).expect("JSON");
     let mut db = Database::new();
     rows(&mut db);
     for (name, label, options, rate) in [

@@ -20,7 +20,7 @@ fn table(db: &mut Session) {
 }
 
 fn golden(model: &str) -> Map<String, Value> {
-    let all: Value = serde_json::from_str(include_str!("../../golden/evaluate.json")).expect("JSON");
+    let all: Value = serde_json::from_str(include_str!("../../../golden/evaluate.json")).expect("JSON");
     all[model].as_object().expect("figures of a model").clone()
 }
 

@@ -164,7 +164,7 @@ fn a_foreign_table_is_a_source() {
     );
     assert_eq!(tuples(&mut db, "f"), 100);
     assert_eq!(tuples(&mut db, "SELECT * FROM f WHERE a > 50"), 50);
-    super::shuffle::is_shuffled_or_refused(&mut db, "f");
+    crate::shuffling::rows::is_shuffled_or_refused(&mut db, "f");
 }
 
 #[test]

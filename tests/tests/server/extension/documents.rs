@@ -6,14 +6,16 @@ use std::path::Path;
 
 #[test]
 fn every_example_of_the_readme_and_the_docs_runs() {
+    let mut with_examples = 0;
     for path in Document::all() {
-        let db = Database::empty();
         let document = Document::read(&path).unwrap_or_else(|reason| panic!("{reason}"));
-        document.run(db.name()).unwrap_or_else(|reason| panic!("{reason}"));
-        if path.ends_with("README.md") {
-            assert!(document.examples() > 0, "the README has examples");
+        if document.examples() > 0 {
+            let db = Database::empty();
+            document.run(db.name()).unwrap_or_else(|reason| panic!("{reason}"));
+            with_examples += 1;
         }
     }
+    assert!(with_examples > 0, "no page has an example");
 }
 
 /// What is wrong with a document of this text, if anything.
@@ -85,7 +87,7 @@ fn an_example_that_is_not_as_the_document_says_is_found() {
 fn the_tests_that_documents_name_are_there() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     for document in ["privileges", "survival"] {
-        let text = fs::read_to_string(root.join(format!("../docs/{document}.md"))).expect("the document is there");
+        let text = fs::read_to_string(root.join(format!("../docs/reference/{document}.md"))).expect("the document is there");
         let words = text.split('`').skip(1).step_by(2);
         let named: Vec<(&str, &str)> = words.filter_map(|word| word.split_once("::")).collect();
         assert!(named.len() > 10, "{document}: {named:?}");

@@ -1,0 +1,49 @@
+//! What is wrong with the arguments of a call.
+
+use super::report::{Code, Report};
+use super::words::singular;
+
+/// What is wrong with the arguments of a call.
+#[derive(Debug, thiserror::Error)]
+pub enum ArgumentError {
+    #[error("argument \"{0}\" must not be null")]
+    NullArgument(&'static str),
+    #[error("unknown {} \"{given}\"", singular(what))]
+    /// `what` in the plural
+    Unknown { what: &'static str, given: String, known: String },
+    #[error("invalid value for argument \"{argument}\": {reason}")]
+    InvalidArgument { argument: &'static str, reason: String, hint: Option<String> },
+    #[error("option \"{key}\" {reason}")]
+    InvalidOption { key: String, reason: String },
+    #[error("options must be a JSON object")]
+    OptionsNotAnObject,
+    #[error("corgipile_shuffle() needs a table's row type")]
+    NotARowType,
+    #[error("the database's encoding is not UTF8")]
+    Encoding,
+}
+
+impl Report for ArgumentError {
+    fn sqlstate(&self) -> Code {
+        match self {
+            ArgumentError::NullArgument(_) => Code::ERRCODE_NULL_VALUE_NOT_ALLOWED,
+            ArgumentError::Unknown { .. }
+            | ArgumentError::InvalidArgument { .. }
+            | ArgumentError::InvalidOption { .. }
+            | ArgumentError::OptionsNotAnObject => Code::ERRCODE_INVALID_PARAMETER_VALUE,
+            ArgumentError::Encoding => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
+            ArgumentError::NotARowType => Code::ERRCODE_DATATYPE_MISMATCH,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        let fixed = |s: &str| Some(s.to_owned());
+        match self {
+            ArgumentError::Encoding => fixed("Use corgipile in a database with the encoding UTF8."),
+            ArgumentError::Unknown { what, known, .. } => Some(format!("Known {what} are: {known}.")),
+            ArgumentError::InvalidArgument { hint, .. } => hint.clone(),
+            ArgumentError::NotARowType => fixed("Call it as SELECT * FROM corgipile_shuffle(NULL::my_table)."),
+            _ => None,
+        }
+    }
+}

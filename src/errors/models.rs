@@ -1,0 +1,122 @@
+//! What is wrong with a model, its name, or who asks for it.
+
+use super::report::{Code, Report};
+use super::words::alternatives;
+use crate::limits::MAX_JSONB_BYTES;
+
+/// What is wrong with a model, its name, or who asks for it.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    #[error("model {0} does not exist")]
+    NoModelId(i64),
+    #[error("model \"{0}\" does not exist")]
+    NoModelName(String),
+    #[error("permission denied for model {0}")]
+    ModelPermission(i64),
+    #[error("a model named \"{0}\" exists already")]
+    ModelExists(String),
+    #[error("key \"{key}\" of the model {reason}")]
+    InvalidModel { key: String, reason: String, hint: String },
+    #[error("the model's numbers are {0} bytes of JSON, more than type jsonb can hold")]
+    ModelTooLarge(usize),
+    #[error("stored model {0} cannot be read: {1}")]
+    CorruptModel(i64, String),
+    #[error("relation corgipile.{0} does not exist")]
+    NoModelTable(String),
+    #[error("could not store a version of model \"{0}\": another transaction has stored one meanwhile")]
+    VersionConflict(String),
+    #[error("could not store the model: sequence corgipile.models_model_id_seq gave a model_id that is taken")]
+    SequenceBehind,
+    #[error("there are several models named \"{name}\" that you may use")]
+    /// `candidates` are names with owners, as literals
+    AmbiguousModel { name: String, candidates: Vec<String> },
+    #[error("model \"{name}\" has to be named with its owner")]
+    OwnerNeeded { name: String, why: OwnerNeeded, candidates: Vec<String> },
+    #[error("{0}")]
+    /// with what is said of a model that does not exist
+    LaterModel(String),
+    #[error("there is no version {version} of model \"{name}\"")]
+    NoVersion { name: String, version: i32 },
+    #[error("must be owner of the model")]
+    NotOwner,
+}
+
+impl Report for ModelError {
+    fn sqlstate(&self) -> Code {
+        match self {
+            ModelError::InvalidModel { .. } => Code::ERRCODE_INVALID_PARAMETER_VALUE,
+            ModelError::NoModelId(_) | ModelError::NoModelName(_) | ModelError::LaterModel(_) => {
+                Code::ERRCODE_UNDEFINED_OBJECT
+            }
+            ModelError::ModelPermission(_) | ModelError::NotOwner => Code::ERRCODE_INSUFFICIENT_PRIVILEGE,
+            ModelError::VersionConflict(_) => Code::ERRCODE_T_R_SERIALIZATION_FAILURE,
+            ModelError::SequenceBehind => Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            ModelError::AmbiguousModel { .. } | ModelError::OwnerNeeded { .. } => Code::ERRCODE_AMBIGUOUS_PARAMETER,
+            ModelError::NoVersion { .. } => Code::ERRCODE_UNDEFINED_OBJECT,
+            ModelError::ModelExists(_) => Code::ERRCODE_DUPLICATE_OBJECT,
+            ModelError::ModelTooLarge(_) => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+            ModelError::CorruptModel(..) => Code::ERRCODE_DATA_CORRUPTED,
+            ModelError::NoModelTable(_) => Code::ERRCODE_UNDEFINED_TABLE,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        let fixed = |s: &str| Some(s.to_owned());
+        match self {
+            ModelError::NoModelTable(_) => fixed("Extension corgipile was dropped meanwhile, or its table renamed."),
+            ModelError::InvalidModel { hint, .. } => Some(hint.clone()),
+            ModelError::ModelTooLarge(_) => Some(format!(
+                "There may be {} MB; take it to another server with pg_dump or COPY.",
+                MAX_JSONB_BYTES.div_ceil(1 << 20)
+            )),
+            ModelError::NoModelId(_) | ModelError::NoModelName(_) => {
+                fixed("See corgipile.models for the models that you may use.")
+            }
+            ModelError::ModelPermission(_) => fixed(
+                "A model is used by its owner, by members of the owner's role, and by those to whom it was granted.",
+            ),
+            ModelError::NotOwner => fixed("A model is changed by its owner and by members of the owner's role."),
+            ModelError::AmbiguousModel { candidates, .. } => {
+                Some(format!("Say whose you mean. Write {}.", alternatives(candidates)))
+            }
+            ModelError::OwnerNeeded { why, candidates, .. } => {
+                Some(format!("{} Write {}.", why.reason(), alternatives(candidates)))
+            }
+            ModelError::LaterModel(_) => fixed(
+                "Another transaction stored it after this statement began or, with REPEATABLE READ or SERIALIZABLE, this \
+                 transaction: run it again.",
+            ),
+            ModelError::SequenceBehind => fixed(
+                "The sequence is behind the table, as after a logical replication. The tables' owner or a superuser sets it: \
+                 SELECT setval('corgipile.models_model_id_seq', (SELECT max(model_id) FROM corgipile.stored_models));",
+            ),
+            ModelError::VersionConflict(_) => fixed("Train again in a new transaction."),
+            ModelError::NoVersion { .. } => fixed("See corgipile.models for the versions that there are."),
+            ModelError::ModelExists(_) => fixed("Choose another name, or drop the old model."),
+            _ => None,
+        }
+    }
+}
+
+/// Why a bare name does not say which model is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OwnerNeeded {
+    /// a superuser may use all models
+    Superuser,
+    /// it was granted to everybody, and another role has a model of that name
+    Public,
+    /// it begins as the name of another role's model would
+    BeginsWithRole,
+}
+
+impl OwnerNeeded {
+    fn reason(self) -> &'static str {
+        match self {
+            OwnerNeeded::Superuser => "The bare names of a superuser are those of the superuser's own models.",
+            OwnerNeeded::Public => {
+                "A model that was granted to public goes by its bare name only while no other role has a model of that name."
+            }
+            OwnerNeeded::BeginsWithRole => "It begins with the name of a role, as a name of that role's models does.",
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! What the server's system did not give.
+
+use super::report::{Code, Report};
+
+/// What the server's system did not give.
+#[derive(Debug, thiserror::Error)]
+pub enum ResourceError {
+    #[error("out of memory: {0} bytes cannot be had")]
+    OutOfMemory(usize),
+    #[error("could not {verb} temporary file: {reason}")]
+    TemporaryFile { verb: &'static str, reason: std::io::Error },
+}
+
+impl Report for ResourceError {
+    fn sqlstate(&self) -> Code {
+        match self {
+            ResourceError::OutOfMemory(_) => Code::ERRCODE_OUT_OF_MEMORY,
+            ResourceError::TemporaryFile { reason, .. } if reason.kind() == std::io::ErrorKind::StorageFull => {
+                Code::ERRCODE_DISK_FULL
+            }
+            ResourceError::TemporaryFile { .. } => Code::ERRCODE_IO_ERROR,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        let fixed = |s: &str| Some(s.to_owned());
+        match self {
+            ResourceError::OutOfMemory(_) => fixed(
+                "The server's system gives no more. A training takes less with a smaller buffer_size or a lower \
+                 corgipile.max_buffer_memory, a model with fewer features or classes.",
+            ),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! What is wrong with the source of rows: a table or a query.
+
+use super::report::{Code, Report};
+
+/// What is wrong with the source of rows: a table or a query.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    #[error("source must be a table or exactly one SELECT")]
+    NotOneSelect,
+    #[error("source must not modify data or lock rows")]
+    NotReadOnly,
+    #[error("column \"{column}\" does not exist in the source")]
+    UndefinedColumn { column: String, columns: Vec<String> },
+    #[error("column \"{0}\" is ambiguous in the source")]
+    AmbiguousColumn(String),
+    #[error("{role} column \"{column}\" has type {type_name}")]
+    ColumnType { role: &'static str, column: String, type_name: String, hint: &'static str },
+    #[error("there is no relation with OID {0}")]
+    NoRelation(u32),
+    #[error("\"{name}\" has no pages of its own to be read")]
+    NoFiles { name: String, partitioned: bool },
+    #[error("\"{0}\" is a temporary table of another session")]
+    OtherTemporary(String),
+    #[error("the table has {pages} pages, too few to measure how fast blocks are read")]
+    TooFewPages { pages: u32, least: u32 },
+    #[error("could not read file \"{0}\": {1}")]
+    File(String, String),
+    #[error("there are no features in the source")]
+    NoFeatures { hint: String },
+    #[error("the tables of the source have too many pages together")]
+    TooManyPages,
+    #[error("relation \"{0}\" does not exist")]
+    /// although it did when it was looked up
+    Dropped(String),
+    #[error("the table whose rows corgipile_shuffle() gives does not exist")]
+    /// any more; its name is not known
+    DroppedRowType,
+    #[error("name of the training source changed while it was being looked up")]
+    SourceChanged,
+    #[error("table {0} was replaced, or given a rule, when it was made")]
+    TableReplaced(String),
+    #[error("page {page} of relation \"{table}\" is damaged: a line pointer points out of it")]
+    DamagedPage { table: String, page: u32 },
+}
+
+impl Report for SourceError {
+    fn sqlstate(&self) -> Code {
+        match self {
+            SourceError::NoRelation(_) => Code::ERRCODE_UNDEFINED_TABLE,
+            SourceError::NoFiles { .. } => Code::ERRCODE_WRONG_OBJECT_TYPE,
+            SourceError::TooFewPages { .. } => Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            SourceError::File(..) => Code::ERRCODE_IO_ERROR,
+            SourceError::NotOneSelect => Code::ERRCODE_SYNTAX_ERROR,
+            SourceError::NotReadOnly | SourceError::OtherTemporary(_) => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
+            SourceError::UndefinedColumn { .. } | SourceError::NoFeatures { .. } => Code::ERRCODE_UNDEFINED_COLUMN,
+            SourceError::AmbiguousColumn(_) => Code::ERRCODE_AMBIGUOUS_COLUMN,
+            SourceError::ColumnType { .. } => Code::ERRCODE_DATATYPE_MISMATCH,
+            SourceError::TooManyPages => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+            SourceError::Dropped(_) | SourceError::DroppedRowType => Code::ERRCODE_UNDEFINED_TABLE,
+            SourceError::SourceChanged | SourceError::TableReplaced(_) => Code::ERRCODE_T_R_SERIALIZATION_FAILURE,
+            SourceError::DamagedPage { .. } => Code::ERRCODE_DATA_CORRUPTED,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        let fixed = |s: &str| Some(s.to_owned());
+        match self {
+            SourceError::Dropped(_) => fixed("It was dropped while the statement waited for it."),
+            SourceError::DroppedRowType => fixed("It was dropped; prepare the statement anew, or run DISCARD PLANS."),
+            SourceError::NoFiles { partitioned: true, .. } => fixed("Measure one of its partitions."),
+            SourceError::NoFiles { .. } => fixed("Tables, materialized views and TOAST tables have some."),
+            SourceError::TooFewPages { least, .. } => Some(format!("It takes {least} pages at least.")),
+            SourceError::TableReplaced(_) => {
+                fixed("Call it again. If it stays so, look for an event trigger on CREATE TABLE.")
+            }
+            SourceError::NotOneSelect => {
+                fixed("Give the name of a table or view, or one SELECT, VALUES or WITH query.")
+            }
+            SourceError::UndefinedColumn { columns, .. } if columns.is_empty() => fixed("The source has no columns."),
+            SourceError::UndefinedColumn { columns, .. } => {
+                Some(format!("The source has the columns {}.", columns.join(", ")))
+            }
+            SourceError::AmbiguousColumn(_) => fixed("Give the columns of the source query different names."),
+            SourceError::ColumnType { hint, .. } => fixed(hint),
+            SourceError::NoFeatures { hint } => Some(hint.clone()),
+            SourceError::DamagedPage { .. } => fixed(
+                "Restore the table from a backup; verify_heapam() of the extension amcheck finds what else is damaged.",
+            ),
+            SourceError::TooManyPages => fixed("There may be 2^32: leave some partitions out with a query."),
+            _ => None,
+        }
+    }
+}

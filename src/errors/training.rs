@@ -1,0 +1,112 @@
+//! Why a training cannot begin, or ends.
+
+use super::report::{Code, Report};
+use crate::limits::{MAX_MODELS, MAX_WEIGHTS};
+
+/// Why a training cannot begin, or ends.
+#[derive(Debug, thiserror::Error)]
+pub enum TrainingError {
+    #[error("no row has a feature: all index arrays are empty")]
+    NoIndices,
+    #[error("there are no rows to {0}")]
+    NoRows(&'static str),
+    #[error("label column \"{column}\" has only one value: {value}")]
+    OneClass { column: String, value: String },
+    #[error("label {label} has a weight in class_weight, but no row has this label")]
+    NoSuchClass { label: String, known: String },
+    #[error("label column \"{column}\" has type {type_name}, which has no value {value}")]
+    LabelValue { column: String, type_name: String, value: String },
+    #[error("all rows have the weight 0")]
+    NoWeight,
+    #[error("a model of {dim} features and {outputs} outputs is too large to be stored")]
+    TooManyWeights { dim: usize, outputs: usize },
+    #[error("a network of {dim} features and {weights} weights is too large to be stored")]
+    NetworkTooLarge { dim: usize, weights: usize },
+    #[error("{models} models of {dim} features are too many to be trained side by side")]
+    TooManyModels { models: usize, dim: usize },
+    #[error("training diverged in epoch {epoch}: the loss or a weight is no longer finite")]
+    Diverged { epoch: u32, standardized: bool },
+    #[error("all models of the call have more than {limit} epochs together")]
+    TooManyEpochs { limit: usize },
+    #[error("several processes cannot train with shuffle strategy {0}")]
+    NotByWorkers(&'static str),
+    #[error("several processes cannot train with {0}")]
+    NotSynchronized(&'static str),
+    #[error("shuffle strategy {0} cannot train on rows that fall into groups or a validation part")]
+    NotInGroups(&'static str),
+    #[error("{0} cannot be used with a compressed source")]
+    NotOnCompressed(&'static str),
+    #[error("model {model_id} cannot be continued: {reason}")]
+    WarmStart { model_id: i64, reason: String, hint: &'static str },
+    #[error("model {model_id} cannot be continued: {reason}")]
+    NotContinued { model_id: i64, reason: &'static str, hint: &'static str },
+    #[error("the worker process has ended unexpectedly")]
+    WorkerLost,
+}
+
+impl Report for TrainingError {
+    fn sqlstate(&self) -> Code {
+        match self {
+            TrainingError::NoSuchClass { .. } => Code::ERRCODE_INVALID_PARAMETER_VALUE,
+            TrainingError::LabelValue { .. } => Code::ERRCODE_INVALID_TEXT_REPRESENTATION,
+            TrainingError::TooManyWeights { .. }
+            | TrainingError::TooManyModels { .. }
+            | TrainingError::TooManyEpochs { .. }
+            | TrainingError::NetworkTooLarge { .. } => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+            TrainingError::NoRows(_)
+            | TrainingError::OneClass { .. }
+            | TrainingError::NoWeight
+            | TrainingError::NoIndices => Code::ERRCODE_DATA_EXCEPTION,
+            TrainingError::Diverged { .. } => Code::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+            TrainingError::NotByWorkers(_)
+            | TrainingError::NotOnCompressed(_)
+            | TrainingError::NotSynchronized(_)
+            | TrainingError::NotInGroups(_)
+            | TrainingError::NotContinued { .. } => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
+            TrainingError::WarmStart { .. } => Code::ERRCODE_INVALID_PARAMETER_VALUE,
+            TrainingError::WorkerLost => Code::ERRCODE_INTERNAL_ERROR,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        let fixed = |s: &str| Some(s.to_owned());
+        match self {
+            TrainingError::NoIndices => {
+                fixed("Say with options => '{\"dimensions\": ...}' how many features there are.")
+            }
+            TrainingError::NoRows(_) => fixed("Check the source, and what is said of NULLs by nulls."),
+            TrainingError::OneClass { .. } => fixed("Models that tell classes apart need rows of two classes or more."),
+            TrainingError::NoSuchClass { known, .. } => Some(format!("The labels are {known}.")),
+            TrainingError::LabelValue { .. } => fixed("Use labels of the type that the column has."),
+            TrainingError::NoWeight => fixed("Give some rows a weight above 0."),
+            TrainingError::TooManyModels { .. } => Some(format!(
+                "Together they are at most {MAX_MODELS}, and have at most {MAX_WEIGHTS} weights; train them by several calls."
+            )),
+            TrainingError::TooManyEpochs { .. } => fixed(
+                "A row of each is kept until they are stored; train fewer epochs, or the models by several calls.",
+            ),
+            TrainingError::NetworkTooLarge { .. } => Some(format!(
+                "A model has at most {MAX_WEIGHTS} weights; use fewer features, or smaller hidden_layers."
+            )),
+            TrainingError::TooManyWeights { .. } => Some(format!(
+                "A model has at most {MAX_WEIGHTS} weights, and its row in corgipile.models at most 1 GB."
+            )),
+            TrainingError::Diverged { standardized: false, .. } => fixed(
+                "Try a smaller learning_rate, or options => '{\"standardize\": true}'; bring large targets of model linear nearer to 0.",
+            ),
+            TrainingError::Diverged { standardized: true, .. } => {
+                fixed("Try a smaller learning_rate; bring large targets of model linear nearer to 0.")
+            }
+            TrainingError::NotByWorkers(_) => fixed("Use shuffle => 'corgipile', or workers => 1."),
+            TrainingError::NotSynchronized(_) => fixed("Use workers => 1."),
+            TrainingError::NotOnCompressed(_) => {
+                fixed("A row of it is a whole mini-batch. Train on the table that was compressed, or compress others.")
+            }
+            TrainingError::NotInGroups(_) => fixed("Use shuffle => 'corgipile', or a query as source for each part."),
+            TrainingError::WarmStart { hint, .. } | TrainingError::NotContinued { hint, .. } => fixed(hint),
+            TrainingError::WorkerLost => {
+                fixed("The server's log may tell why; train with loader => 'in_process' to do without it.")
+            }
+        }
+    }
+}

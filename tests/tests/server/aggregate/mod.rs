@@ -1,0 +1,3 @@
+//! Training by an aggregate: corgipile_sgd_agg() and corgipile_train_uda().
+
+mod agreement;

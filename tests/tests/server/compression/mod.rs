@@ -1,0 +1,3 @@
+//! Compressed mini-batches: the type, the tables of them, and training on these.
+
+mod training;

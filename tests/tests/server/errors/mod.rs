@@ -1,0 +1,3 @@
+//! What is refused: every error with its SQLSTATE, message and hint.
+
+mod bad_input;

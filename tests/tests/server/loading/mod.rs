@@ -1,0 +1,6 @@
+//! Where tuples come from in a later epoch or another process: cache, loader, several processes, values out of line.
+
+mod cache;
+mod loader;
+mod toast;
+mod workers;

@@ -1,0 +1,9 @@
+//! Models after their training: in the table, in memory, as values, and by name.
+
+mod catalog;
+mod export;
+mod management;
+mod names;
+mod one_statement;
+mod shared_models;
+mod survival;

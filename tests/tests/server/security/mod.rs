@@ -1,0 +1,5 @@
+//! Who may do what, and who cannot do it in somebody else's name.
+
+mod access;
+mod privileges;
+mod trojans;

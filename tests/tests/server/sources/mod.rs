@@ -1,0 +1,10 @@
+//! What can be trained on: relations, queries, and columns of every type.
+
+mod categories;
+mod extremes;
+mod features;
+mod labels;
+mod other_extensions;
+mod partitions;
+mod relations;
+mod sparse;

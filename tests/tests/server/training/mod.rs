@@ -1,0 +1,12 @@
+//! Training: what every model, optimizer and option learns, and every way to ask for it.
+
+mod groups_and_grids;
+mod learning;
+mod model_kinds;
+mod networks;
+mod options;
+mod real_data;
+mod regressions;
+mod sample;
+mod warm_start;
+mod weights;
