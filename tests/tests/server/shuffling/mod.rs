@@ -2,5 +2,5 @@
 
 mod cluster_factor;
 mod io_profile;
-mod rows;
+pub mod rows;
 mod strategies;
