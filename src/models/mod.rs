@@ -17,12 +17,13 @@ pub mod table;
 
 use crate::errors::{ArgumentError, Error, ModelError, Result};
 use crate::models::extension_lock::keep_extension;
+pub use crate::options::Unseen;
 use crate::pg::values::jsonb::Jsonb;
 pub use document::write as export;
 pub use features::{Categories, ColumnKind, FeatureKind};
 pub use inline::given;
 pub use management::{ModelSelector, comment, deploy, drop, grant, rename, revoke};
-pub use model::{Model, Unseen};
+pub use model::Model;
 use names::{Claim, resolve};
 use pgrx::datum::JsonString;
 use pgrx::{JsonB, pg_sys};

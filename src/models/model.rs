@@ -6,10 +6,10 @@ use super::features::FeatureKind;
 use crate::errors::{INLINE_MODEL_ID, ModelError, Result};
 use crate::models::shared::{Arrays, Shared};
 use crate::models::table::ModelRow;
+use crate::options::Unseen;
 use crate::pg::catalog::relation::existing_base_type;
 use crate::pg::values::number::NumberType;
 use pgrx::{FromDatum, pg_sys};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sgd::{Activation, Hidden, ModelKind, ModelParameters, Network, Output, ParametersView, Standardizer};
 use std::cell::Cell;
@@ -44,17 +44,6 @@ enum Numbers {
     },
     /// in memory of all processes, pinned by the transaction that looked the model up
     Shared(Shared),
-}
-
-/// What to do, in prediction, with a category that training has not met, or an index beyond the model's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Unseen {
-    /// it is an error
-    #[default]
-    Error,
-    /// it counts as 0
-    Zero,
 }
 
 impl Model {

@@ -196,9 +196,7 @@ impl ModelTable {
         unsafe {
             let (index, column, function, value) = match key {
                 Key::Id(id) => (c"models_pkey", c"model_id", pg_sys::F_INT8EQ, id.into_datum()),
-                Key::Name(name) => {
-                    (c"models_name_version_key", c"name", pg_sys::F_TEXTEQ, name.as_str().into_datum())
-                }
+                Key::Name(name) => (c"models_name_version_key", c"name", pg_sys::F_TEXTEQ, name.as_str().into_datum()),
             };
             let mut scan_key = pg_sys::ScanKeyData::default();
             let attribute = pg_sys::get_attnum((*self.relation).rd_id, column.as_ptr());

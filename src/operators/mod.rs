@@ -16,16 +16,17 @@ mod source;
 pub mod tuple_shuffle;
 
 use crate::errors::{ArgumentError, Error, Result};
+use crate::options::{self, table::default_word};
 use crate::pg::executor::custom_scan::CustomScan;
 use crate::pg::executor::query::{Planned, Query};
 use crate::pg::process::parallel::WorkerKind;
 use crate::settings;
 use block_shuffle::BlockShuffle;
-pub use block_shuffle::{CacheMode, CachePlan};
+pub use block_shuffle::CachePlan;
 pub use buffers::Buffers;
 pub use decoder::{
-    ClassWeight, Counts, Decoder, DecoderSpec, DecoderState, Features, HELD_OUT, HoldOut, MAX_CLASSES, MAX_WEIGHTS,
-    ModelSchema, Nulls, OwnedSpec, PartSpec, RowGroups, Unseen,
+    Counts, Decoder, DecoderSpec, DecoderState, Features, HELD_OUT, HoldOut, MAX_CLASSES, MAX_WEIGHTS, ModelSchema,
+    Nulls, OwnedSpec, PartSpec, RowGroups,
 };
 use serde::{Deserialize, Serialize};
 use shuffle::{BlockSize, BufferSize, Geometry, Strategy};
@@ -96,25 +97,20 @@ impl Shuffling {
         }
     }
 
-    /// Reads the arguments that all shuffling functions have; a NULL seed is drawn.
+    /// Reads the arguments that all shuffling functions have; a NULL seed is drawn, the others have their defaults.
     ///
     /// # Errors
-    /// [`ArgumentError::Unknown`], [`ArgumentError::InvalidArgument`], [`ArgumentError::NullArgument`]
+    /// [`ArgumentError::Unknown`], [`ArgumentError::InvalidArgument`]
     pub fn parse(
         strategy: Option<String>,
         seed: Option<i64>,
         block_size: Option<String>,
         buffer_size: Option<String>,
     ) -> Result<Shuffling> {
-        let strategy = strategy.ok_or(ArgumentError::NullArgument("shuffle"))?;
-        let block_size = block_size.ok_or(ArgumentError::NullArgument("block_size"))?;
-        let buffer_size = buffer_size.ok_or(ArgumentError::NullArgument("buffer_size"))?;
+        let or_default = |given: Option<String>, argument| given.unwrap_or_else(|| default_word(argument).to_owned());
+        let (block_size, buffer_size) = (or_default(block_size, "block_size"), or_default(buffer_size, "buffer_size"));
         let shuffling = Shuffling {
-            strategy: strategy.parse().map_err(|_| ArgumentError::Unknown {
-                what: "shuffle strategies",
-                given: strategy,
-                known: Strategy::known(),
-            })?,
+            strategy: options::strategy(or_default(strategy, "shuffle"))?,
             seed: seed.unwrap_or_else(crate::pg::random_seed),
             block_size: block_size.parse().map_err(|e| invalid_size("block_size", e))?,
             buffer_size: buffer_size.parse().map_err(|e| invalid_size("buffer_size", e))?,
@@ -133,12 +129,12 @@ impl Shuffling {
     /// # Errors
     /// [`ArgumentError::InvalidArgument`]
     pub fn with_sample(self, sample: Option<f64>) -> Result<Shuffling> {
-        let reason = match sample {
-            Some(sample) if !(sample > 0.0 && sample <= 1.0) => format!("{sample} is not above 0 and at most 1"),
-            Some(_) if self.strategy.sorts() => format!("{} copies the whole source", self.strategy.name()),
-            _ => return Ok(Shuffling { sample, ..self }),
-        };
-        Err(ArgumentError::InvalidArgument { argument: "sample", reason, hint: None }.into())
+        let Some(given) = sample else { return Ok(self) };
+        options::number("sample", given)?;
+        if self.strategy.sorts() {
+            return Err(options::invalid("sample", format!("{} copies the whole source", self.strategy.name())));
+        }
+        Ok(Shuffling { sample, ..self })
     }
 
     /// How `pages` pages fall into blocks and buffers.

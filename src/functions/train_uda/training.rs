@@ -108,7 +108,7 @@ fn prepare(request: &Request, source: &Source, features: &[String], snapshot: pg
     if decoder.has_mini_batches() {
         return Err(AggregateError::NotByAggregate("a compressed source").into());
     }
-    request.options.check_features(decoder.features())?;
+    request.check_features(decoder.features())?;
     if decoder.features().categories().is_some() {
         return Err(AggregateError::NotByAggregate("features of text or enums").into());
     }

@@ -1,33 +1,11 @@
 //! Weights of whole classes: balanced, so that each class counts the same in all, or given by label.
 
 use crate::errors::{ArgumentError, Result, TrainingError, excerpt};
+use crate::options::ClassWeight;
 use crate::pg::catalog::relation::type_name;
 use crate::pg::executor::query::Column;
 use crate::pg::values::distinct::Distinct;
 use pgrx::pg_sys::Datum;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-/// Option class_weight.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum ClassWeight {
-    /// n / (k n_c) for class c, with n rows and k classes in all: what scikit-learn calls balanced
-    Balanced,
-    /// weights by label; 1 for all others
-    Given(Vec<(String, f64)>),
-}
-
-impl ClassWeight {
-    /// As the option is written.
-    pub fn to_json(&self) -> Value {
-        match self {
-            ClassWeight::Balanced => json!("balanced"),
-            ClassWeight::Given(weights) => {
-                weights.iter().map(|(label, weight)| (label.clone(), json!(weight))).collect()
-            }
-        }
-    }
-}
 
 /// The weights of the classes that are met.
 pub struct ClassWeights {

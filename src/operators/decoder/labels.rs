@@ -6,7 +6,8 @@
 //! classes is found in a pass of its own (see [`preparation`](super::super::preparation)), after which their numbers
 //! follow the type's order.
 
-use super::class_weight::{ClassWeight, ClassWeights};
+use super::ClassWeight;
+use super::class_weight::ClassWeights;
 use crate::errors::{Result, RowFault, TrainingError, excerpt};
 pub use crate::limits::MAX_CLASSES;
 use crate::limits::MAX_TEXT_BYTES;

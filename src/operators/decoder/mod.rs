@@ -16,8 +16,7 @@ mod spec;
 mod state;
 
 use crate::errors::{Result, TrainingError};
-pub use crate::models::Unseen;
-pub use class_weight::ClassWeight;
+pub use crate::options::{ClassWeight, Nulls, Unseen};
 pub use features::Features;
 pub use labels::{Labels, MAX_CLASSES};
 use pgrx::pg_sys::Datum;
@@ -29,15 +28,6 @@ use sgd::{Scaler, Standardizer};
 pub use spec::{DecoderSpec, FEATURE_TYPES, ModelSchema, column, is_category};
 pub use state::{DecoderState, OwnedSpec};
 use tuples::Batch;
-
-/// What to do with rows that have a NULL label, feature or weight.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Nulls {
-    #[default]
-    Error,
-    Skip,
-}
 
 /// What a decoder counts.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]

@@ -1,14 +1,13 @@
 //! How rows become tuples: which columns are read, and what they mean.
 
 use super::categories::MixedColumns;
-use super::class_weight::ClassWeight;
 use super::features::Features;
 use super::labels::Labels;
 use super::mini_batches::CompressedColumn;
 use super::row_groups::{PartSpec, RowGroups};
 use super::rows::{FIRST_FEATURE, Weight};
 use super::sparse::SparseColumns;
-use super::{Decoder, MAX_WEIGHTS, Nulls, Unseen};
+use super::{ClassWeight, Decoder, MAX_WEIGHTS, Nulls, Unseen};
 use crate::errors::{Error, Result, SourceError, TrainingError};
 use crate::pg::catalog::relation::{base_type, is_compressed, is_enum, type_name};
 use crate::pg::executor::query::Column;

@@ -3,10 +3,9 @@
 //! All of them must tell the learner the same: one that finds the classes by itself would number them by what it meets
 //! first.
 
-use super::class_weight::ClassWeight;
 use super::features::Features;
 use super::labels::FoundClasses;
-use super::{Decoder, DecoderSpec, Nulls};
+use super::{ClassWeight, Decoder, DecoderSpec, Nulls};
 use crate::errors::Result;
 use crate::pg::executor::query::Column;
 use serde::{Deserialize, Serialize};

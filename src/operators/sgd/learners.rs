@@ -1,14 +1,13 @@
 //! The models that learn from the same tuples, side by side: one, or one for each point of a grid, for each group.
 
 use super::data_parallel::learn;
-use super::grid::Point;
-use super::options::Keep;
 use super::request::Request;
 use super::training::{EpochRow, check_network};
 use super::validation::Judgement;
 use crate::errors::{Notice, Result, TrainingError};
 use crate::limits::MAX_MODELS;
 use crate::operators::MAX_WEIGHTS;
+use crate::options::{Keep, Point};
 use crate::pg;
 use crate::pg::check_for_interrupts;
 use crate::pg::process::progress;

@@ -5,41 +5,16 @@
 //! measured, unless the user has decided.
 
 use super::request::Request;
-use crate::errors::{ArgumentError, Notice, Result};
+use crate::errors::Notice;
 use crate::operators::Buffers;
 use crate::operators::loader::{LoadRequest, Task};
 use crate::operators::tuple_shuffle::TupleShuffle;
+use crate::options::Loader;
 use crate::pg;
 use crate::pg::process::parallel::{Unavailable, unavailable};
 use crate::pg::process::progress;
 use shuffle::Strategy;
 use std::time::Duration;
-
-/// Argument `loader`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Loader {
-    #[default]
-    Auto,
-    Worker,
-    InProcess,
-}
-
-impl Loader {
-    const ALL: [(&'static str, Loader); 3] =
-        [("auto", Loader::Auto), ("worker", Loader::Worker), ("in_process", Loader::InProcess)];
-
-    /// The loader with this name.
-    ///
-    /// # Errors
-    /// [`ArgumentError::Unknown`]
-    pub fn parse(name: String) -> Result<Loader> {
-        let found = Loader::ALL.iter().find(|(known, _)| *known == name).map(|(_, loader)| *loader);
-        found.ok_or_else(|| {
-            let known = Loader::ALL.map(|(known, _)| known).join(", ");
-            ArgumentError::Unknown { what: "loaders", given: name, known }.into()
-        })
-    }
-}
 
 /// What an epoch took in process.
 pub struct EpochTiming {

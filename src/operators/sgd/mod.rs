@@ -6,11 +6,9 @@
 
 mod data_parallel;
 mod explain;
-mod grid;
 mod group_order;
 mod learners;
 mod loading;
-mod options;
 mod request;
 mod resume;
 mod training;
@@ -18,10 +16,11 @@ mod validation;
 mod workers;
 
 use crate::errors::OrRaise;
+use crate::options::TrainArguments;
 use crate::pg::call::arguments::Arguments;
 use crate::pg::executor::custom_scan::{CustomScan, Flags, Methods, Node};
 use crate::pg::executor::explain::Explain;
-pub use request::{Request, TrainArguments, check_features};
+pub use request::{Request, check_features};
 pub use training::{EpochRow, Training, feature_kind};
 pub use workers::KIND as TRAINING_WORKERS;
 
@@ -42,7 +41,7 @@ impl CustomScan for Sgd {
     fn begin(node: Node, eflags: Flags) -> Sgd {
         let open = || {
             let arguments = TrainArguments::of_call(&Arguments::of_node(node));
-            let request = arguments.and_then(TrainArguments::validate).or_raise();
+            let request = arguments.and_then(Request::new).or_raise();
             Training::open(request, node.snapshot(), node.instrument(), eflags).or_raise()
         };
         Sgd { training: (!node.in_eval_plan_qual()).then(open), position: 0 }

@@ -1,44 +1,16 @@
-//! The arguments of corgipile_train(): as they come, and as they are understood.
+//! What a call of corgipile_train() asks for, once its arguments are understood.
 
-use super::grid::{self, Point};
-use super::loading::Loader;
-use super::options::{By, Options, Validation, record_hyperparameters};
 use super::resume::Resume;
 use crate::errors::{ArgumentError, Error, Result, TrainingError};
 use crate::models;
-use crate::operators::{DecoderSpec, PartSpec, Shuffling};
-use crate::pg::call::arguments::Arguments;
-use crate::pg::require_utf8;
+use crate::operators::{DecoderSpec, Features, HoldOut, PartSpec, Shuffling};
+use crate::options::grid::{self, Base};
+use crate::options::{
+    self, By, Choice, Loader, Options, Point, Resolved, TrainArguments, Validation, integer, invalid, model_kind, table,
+};
 use serde_json::{Map, Value, json};
 use sgd::ModelKind;
-use shuffle::{Geometry, MAX_PROCESSES, Strategy};
-
-/// Epochs that a training may take. Each leaves a row to be kept, whatever it cost.
-pub const MAX_EPOCHS: i32 = 1_000_000;
-
-/// The arguments in the function's order. None is NULL: not given, or given as NULL, which is the same. What is given is never
-/// taken for the default, also if it is equal to it: a warm start has to tell them apart.
-#[derive(Default)]
-pub struct TrainArguments {
-    pub source: Option<String>,
-    pub model: Option<String>,
-    pub label: Option<String>,
-    pub features: Option<Vec<Option<String>>>,
-    pub learning_rate: Option<f64>,
-    pub max_epochs: Option<i32>,
-    pub shuffle: Option<String>,
-    pub block_size: Option<String>,
-    pub buffer_size: Option<String>,
-    pub seed: Option<i64>,
-    pub name: Option<String>,
-    pub options: Option<Value>,
-    pub loader: Option<String>,
-    pub workers: Option<i32>,
-    pub warm_start: Option<String>,
-    pub group_by: Option<String>,
-    pub grid: Option<Value>,
-    pub sample: Option<f64>,
-}
+use shuffle::{Geometry, Strategy};
 
 /// What is to be trained.
 pub struct Request {
@@ -63,6 +35,132 @@ pub struct Request {
 }
 
 impl Request {
+    /// Checks what can be checked without looking at the source.
+    ///
+    /// # Errors
+    /// [`ArgumentError`], [`TrainingError`]: what is wrong with an argument or an option, and what does not go together.
+    pub fn new(mut arguments: TrainArguments) -> Result<Request> {
+        let resume = match arguments.warm_start.take() {
+            Some(model) => Some(Resume::new(&model, &mut arguments)?),
+            None => None,
+        };
+        let source = arguments.source.take().ok_or(ArgumentError::NullArgument("source"))?;
+        let label = options::label(arguments.label.take());
+        let kind = model_kind(arguments.model.take())?;
+        let max_epochs = integer("max_epochs", arguments.max_epochs)?;
+        arguments.name.as_deref().map_or(Ok(()), models::check_name)?;
+        let workers = integer("workers", arguments.workers)?;
+        let (options, grid) = (arguments.options.take(), arguments.grid.take());
+        let base = Base { options, kind, learning_rate: arguments.learning_rate, max_epochs };
+        let (options, mut points) = grid::points(base, grid)?;
+        check_epochs(&points, resume.as_ref())?;
+        let features = arguments.features.take().map(|features| check_features(features, &label)).transpose()?;
+        check_columns(&label, features.as_deref(), &options, arguments.group_by.as_deref())?;
+        let (block_size, buffer_size) = (arguments.block_size.take(), arguments.buffer_size.take());
+        let shuffling = Shuffling::parse(arguments.shuffle.take(), arguments.seed, block_size, buffer_size)?;
+        let shuffling = shuffling.with_sample(arguments.sample)?;
+        for design in points.iter_mut().filter_map(|point| point.hyperparameters.design.as_mut()) {
+            design.seed = shuffling.seed;
+        }
+        let hold_out = options.validation.as_ref().map(|validation| hold_out(validation, shuffling.seed));
+        let request = Request {
+            source,
+            label,
+            features,
+            kind,
+            max_epochs: points.iter().map(|point| point.max_epochs).max().unwrap_or_default(),
+            points,
+            parts: PartSpec { group: arguments.group_by, hold_out },
+            shuffling,
+            name: arguments.name,
+            options,
+            loader: loader(arguments.loader)?,
+            workers,
+            resume,
+        };
+        request.check_workers()?;
+        request.check_parts()?;
+        Ok(request)
+    }
+
+    /// Refuses what several processes cannot do together.
+    fn check_workers(&self) -> Result<()> {
+        if self.workers == 1 {
+            return Ok(());
+        }
+        if self.shuffling.strategy != Strategy::CorgiPile {
+            return Err(TrainingError::NotByWorkers(self.shuffling.strategy.name()).into());
+        }
+        let together = [
+            ("hidden layers", self.kind == ModelKind::Mlp),
+            ("a warm start", self.resume.is_some()),
+            ("a grid", self.points.len() > 1),
+            ("groups", self.parts.group.is_some()),
+            ("a validation part", self.options.validation.is_some()),
+            ("early stopping", self.points.iter().any(|point| point.stopping.is_some())),
+        ];
+        match together.into_iter().find(|(_, asked)| *asked) {
+            Some((what, _)) => Err(TrainingError::NotSynchronized(what).into()),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses parts that a strategy cannot make, and names that are too long for the models of parts and points.
+    fn check_parts(&self) -> Result<()> {
+        let strategy = self.shuffling.strategy;
+        if !self.parts.is_empty() && matches!(strategy, Strategy::SlidingWindow | Strategy::Mrs) {
+            return Err(TrainingError::NotInGroups(strategy.name()).into());
+        }
+        if matches!(self.options.validation, Some(Validation::Fraction { by: By::Block, .. }))
+            && strategy == Strategy::EpochShuffle
+        {
+            let reason = "must be \"row\" with shuffle strategy epoch_shuffle, whose blocks are others in each epoch";
+            return Err(ArgumentError::InvalidOption { key: "validation_by".into(), reason: reason.into() }.into());
+        }
+        match &self.name {
+            Some(name) if name.len() > MAX_PREFIX_BYTES && self.adds_to_name() => {
+                Err(invalid("name", format!("it has more than {MAX_PREFIX_BYTES} bytes, with several models")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks the options that apply to some kinds of features only.
+    ///
+    /// # Errors
+    /// [`ArgumentError::InvalidOption`], [`TrainingError::NotOnCompressed`]
+    pub fn check_features(&self, features: &Features) -> Result<()> {
+        let options = &self.options;
+        let refuse = |key: &str, reason: &str| {
+            Err(ArgumentError::InvalidOption { key: key.to_owned(), reason: reason.to_owned() }.into())
+        };
+        let sparse = matches!(features, Features::Sparse(_));
+        let only_sparse = "applies only to sparse features: an array of indices and an array of values";
+        if options.index_base.is_some() && !sparse {
+            return refuse("index_base", only_sparse);
+        }
+        if options.dimensions.is_some() && !sparse {
+            return refuse("dimensions", only_sparse);
+        }
+        if matches!(features, Features::Compressed(_)) {
+            if options.standardize {
+                return Err(TrainingError::NotOnCompressed("the option standardize").into());
+            }
+            if options.has_batch_size {
+                return Err(TrainingError::NotOnCompressed("the option batch_size").into());
+            }
+        }
+        if options.unseen.is_some() && !sparse && !matches!(features, Features::Mixed(_)) {
+            return refuse("unseen", "applies only to categories and to sparse features");
+        }
+        Ok(())
+    }
+
+    /// Is something added to the name of the call to make that of a model?
+    fn adds_to_name(&self) -> bool {
+        self.parts.group.is_some() || self.first_point().says.is_some()
+    }
+
     /// How the rows become tuples, with these features.
     pub fn decoder_spec<'a>(&'a self, features: &'a [String]) -> DecoderSpec<'a> {
         let options = &self.options;
@@ -102,198 +200,97 @@ impl Request {
         &self.points[0]
     }
 
+    /// The call, to be recorded or shown: of one point, or of what all of them have in common.
+    pub fn resolved<'a>(&'a self, point: Option<&'a Point>, features: &'a str) -> Resolved<'a> {
+        Resolved {
+            kind: self.kind,
+            label: &self.label,
+            features,
+            options: &self.options,
+            group_by: self.parts.group.as_deref(),
+            point,
+            points: self.points.len(),
+            max_epochs: self.max_epochs,
+            continues: self.resume.as_ref().map(|resume| (resume.model.id, resume.epochs)),
+            strategy: self.shuffling.strategy,
+            seed: self.shuffling.seed,
+            block_size: self.shuffling.block_size,
+            buffer_size: self.shuffling.buffer_size,
+            sample: self.shuffling.sample,
+            workers: self.workers,
+            processes: None,
+            in_blocks: false,
+        }
+    }
+
     /// What it takes to train the same model again.
     pub fn record(&self, point: &Point) -> Map<String, Value> {
-        let mut record = Map::new();
-        record_hyperparameters(&point.hyperparameters, &mut record);
-        self.options.record(&mut record);
-        let before = self.resume.as_ref().map_or(0, |resume| resume.epochs);
-        record.insert("max_epochs".into(), json!(before.saturating_add(point.max_epochs)));
-        if let Some(resume) = &self.resume {
-            record.insert("warm_start".into(), json!(resume.model.id));
-        }
-        record.insert("shuffle".into(), json!(self.shuffling.strategy.name()));
-        record.insert("seed".into(), json!(self.shuffling.seed));
-        record
+        record(&self.resolved(Some(point), ""))
     }
 
     /// What it takes to train the same model again, how the source was read, and by how many processes.
     pub fn to_json(&self, point: &Point, geometry: Geometry, processes: u32) -> Map<String, Value> {
-        let mut record = self.record(point);
-        record.insert("block_size".into(), json!(self.shuffling.block_size.to_string()));
-        record.insert("buffer_size".into(), json!(self.shuffling.buffer_size.to_string()));
-        record.insert("workers".into(), json!(processes));
-        if let Some(sample) = self.shuffling.sample {
-            record.insert("sample".into(), json!(sample));
-        }
+        let call = Resolved { processes: Some(processes), in_blocks: true, ..self.resolved(Some(point), "") };
+        let mut record = record(&call);
         record.insert("pages_per_block".into(), json!(geometry.pages_per_block));
         record.insert("buffer_blocks".into(), json!(geometry.buffer_blocks));
         record
     }
 }
 
-/// What arguments are that are not given, unless the call goes on with a training that says something else. The comment of
-/// the function in SQL and the README list them, too.
-mod default {
-    pub const MODEL: &str = "logistic";
-    pub const LABEL: &str = "label";
-    pub const MAX_EPOCHS: i32 = 20;
-    pub const SHUFFLE: &str = "corgipile";
-    pub const BLOCK_SIZE: &str = "auto";
-    pub const BUFFER_SIZE: &str = "auto";
-    pub const LOADER: &str = "auto";
-    pub const WORKERS: i32 = 1;
+/// What the table records of a call.
+fn record(call: &Resolved) -> Map<String, Value> {
+    let recorded = table::entries().filter_map(|entry| Some((entry.name.to_owned(), entry.record?(call)?)));
+    recorded.collect()
 }
 
-/// An argument, or its default.
-fn or_default(argument: Option<String>, default: &str) -> String {
-    argument.unwrap_or_else(|| default.to_owned())
+/// Where buffers are to be filled.
+fn loader(given: Option<String>) -> Result<Loader> {
+    let given = given.unwrap_or_else(|| table::default_word("loader").to_owned());
+    let known = || Loader::names().join(", ");
+    Loader::named(&given).ok_or_else(|| ArgumentError::Unknown { what: "loaders", given, known: known() }.into())
 }
 
-impl TrainArguments {
-    /// Reads the arguments of a call.
-    ///
-    /// # Errors
-    /// [`ArgumentError::InvalidArgument`] if options cannot be read.
-    pub fn of_call(arguments: &Arguments) -> Result<TrainArguments> {
-        require_utf8()?;
-        let json = |i, name| arguments.json(i).map_err(|e| e.about(name));
-        Ok(TrainArguments {
-            source: arguments.get(0),
-            model: arguments.get(1),
-            label: arguments.get(2),
-            features: arguments.get(3),
-            learning_rate: arguments.get(4),
-            max_epochs: arguments.get(5),
-            shuffle: arguments.get(6),
-            block_size: arguments.get(7),
-            buffer_size: arguments.get(8),
-            seed: arguments.get(9),
-            name: arguments.get(10),
-            options: json(11, "options")?,
-            loader: arguments.get(12),
-            workers: arguments.get(13),
-            warm_start: arguments.get(14),
-            group_by: arguments.get(15),
-            grid: json(16, "grid")?,
-            sample: arguments.get(17),
-        })
-    }
-
-    /// Checks what can be checked without looking at the source.
-    ///
-    /// # Errors
-    /// [`ArgumentError::NullArgument`], [`ArgumentError::Unknown`], [`ArgumentError::InvalidArgument`], [`ArgumentError::InvalidOption`],
-    /// [`ArgumentError::OptionsNotAnObject`]
-    pub fn validate(mut self) -> Result<Request> {
-        let resume = match self.warm_start.take() {
-            Some(model) => Some(Resume::new(&model, &mut self)?),
-            None => None,
-        };
-        let source = self.source.ok_or(ArgumentError::NullArgument("source"))?;
-        let model = or_default(self.model, default::MODEL);
-        let label = or_default(self.label, default::LABEL);
-        let kind: ModelKind = model.parse().map_err(|_| ArgumentError::Unknown {
-            what: "models",
-            given: model,
-            known: ModelKind::known(),
-        })?;
-        let max_epochs = self.max_epochs.unwrap_or(default::MAX_EPOCHS);
-        if !(1..=MAX_EPOCHS).contains(&max_epochs) {
-            return Err(invalid("max_epochs", format!("{max_epochs} is not in 1 to {MAX_EPOCHS}")));
-        }
-        if let Some(name) = &self.name {
-            models::check_name(name)?;
-        }
-        let given = self.workers.unwrap_or(default::WORKERS);
-        let workers = u32::try_from(given).ok().filter(|workers| (1..=MAX_PROCESSES).contains(workers));
-        let workers = workers.ok_or_else(|| invalid("workers", format!("{given} is not in 1 to {MAX_PROCESSES}")))?;
-        let base = grid::Base {
-            options: self.options,
-            kind,
-            learning_rate: self.learning_rate,
-            max_epochs: max_epochs as u32,
-        };
-        let (options, mut points) = grid::points(base, self.grid)?;
-        let before = resume.as_ref().map_or(0, |resume| resume.epochs);
-        if let Some(more) = points.iter().map(|point| point.max_epochs).find(|more| more + before > MAX_EPOCHS as u32) {
-            let reason = format!("{more} epochs after {before} are more than {MAX_EPOCHS}");
-            return Err(invalid("max_epochs", reason));
-        }
-        let features = self.features.map(|features| check_features(features, &label)).transpose()?;
-        let used = |name: &str| used_as(name, &label, features.as_deref());
-        if let Some((name, role)) = options.weight.as_ref().and_then(|name| Some((name, used(name)?))) {
-            return Err(invalid_option("weight", name, role));
-        }
-        if let Some(Validation::Column(name)) = &options.validation
-            && let Some(role) = used(name).or((options.weight.as_ref() == Some(name)).then_some("the weight"))
-        {
-            return Err(invalid_option("validation_column", name, role));
-        }
-        if let Some(name) = &self.group_by {
-            let flag = matches!(&options.validation, Some(Validation::Column(column)) if column == name);
-            let weight = options.weight.as_ref() == Some(name);
-            let role = used(name).or(weight.then_some("the weight")).or(flag.then_some("the validation column"));
-            if let Some(role) = role {
-                return Err(invalid("group_by", format!("column \"{name}\" is {role}")));
-            }
-        }
-        let shuffle = or_default(self.shuffle, default::SHUFFLE);
-        let block_size = or_default(self.block_size, default::BLOCK_SIZE);
-        let buffer_size = or_default(self.buffer_size, default::BUFFER_SIZE);
-        let shuffling = Shuffling::parse(Some(shuffle), self.seed, Some(block_size), Some(buffer_size))?;
-        let shuffling = shuffling.with_sample(self.sample)?;
-        for design in points.iter_mut().filter_map(|point| point.hyperparameters.design.as_mut()) {
-            design.seed = shuffling.seed;
-        }
-        if workers > 1 && shuffling.strategy != Strategy::CorgiPile {
-            return Err(TrainingError::NotByWorkers(shuffling.strategy.name()).into());
-        }
-        let together = [
-            ("hidden layers", kind == ModelKind::Mlp),
-            ("a warm start", resume.is_some()),
-            ("a grid", points.len() > 1),
-            ("groups", self.group_by.is_some()),
-            ("a validation part", options.validation.is_some()),
-            ("early stopping", points.iter().any(|point| point.stopping.is_some())),
-        ];
-        if let Some((what, _)) = together.into_iter().find(|(_, asked)| *asked && workers > 1) {
-            return Err(TrainingError::NotSynchronized(what).into());
-        }
-        let hold_out = options.validation.as_ref().map(|validation| validation.hold_out(shuffling.seed));
-        let parts = PartSpec { group: self.group_by, hold_out };
-        if !parts.is_empty() && matches!(shuffling.strategy, Strategy::SlidingWindow | Strategy::Mrs) {
-            return Err(TrainingError::NotInGroups(shuffling.strategy.name()).into());
-        }
-        if matches!(options.validation, Some(Validation::Fraction { by: By::Block, .. }))
-            && shuffling.strategy == Strategy::EpochShuffle
-        {
-            let reason = "must be \"row\" with shuffle strategy epoch_shuffle, whose blocks are others in each epoch";
-            return Err(ArgumentError::InvalidOption { key: "validation_by".into(), reason: reason.into() }.into());
-        }
-        if parts.group.is_some() || points[0].says.is_some() {
-            check_prefix(self.name.as_deref())?;
-        }
-        Ok(Request {
-            source,
-            label,
-            features,
-            kind,
-            max_epochs: points.iter().map(|point| point.max_epochs).max().unwrap_or_default(),
-            points,
-            parts,
-            shuffling,
-            name: self.name,
-            options,
-            loader: Loader::parse(or_default(self.loader, default::LOADER))?,
-            workers,
-            resume,
-        })
+/// What a decoder is to hold out.
+fn hold_out(validation: &Validation, seed: i64) -> HoldOut {
+    match validation {
+        Validation::Column(name) => HoldOut::Column(name.clone()),
+        Validation::Fraction { fraction, by: By::Row } => HoldOut::Rows { fraction: *fraction, seed },
+        Validation::Fraction { fraction, by: By::Block } => HoldOut::Blocks { fraction: *fraction, seed },
     }
 }
 
-fn invalid(argument: &'static str, reason: String) -> Error {
-    ArgumentError::InvalidArgument { argument, reason, hint: None }.into()
+/// All epochs of a model together are limited, too.
+fn check_epochs(points: &[Point], resume: Option<&Resume>) -> Result<()> {
+    let before = resume.map_or(0, |resume| resume.epochs);
+    let (_, most) = table::limits("max_epochs");
+    match points.iter().map(|point| point.max_epochs).find(|more| u64::from(*more) + u64::from(before) > most) {
+        Some(more) => Err(invalid("max_epochs", format!("{more} epochs after {before} are more than {most}"))),
+        None => Ok(()),
+    }
+}
+
+/// A column is the label, a feature, the weight, the flag of what is held out, or the group, and nothing else beside.
+fn check_columns(label: &str, features: Option<&[String]>, options: &Options, group_by: Option<&str>) -> Result<()> {
+    let used = |name: &str| used_as(name, label, features);
+    let weight = options.weight.as_deref();
+    let flag = match &options.validation {
+        Some(Validation::Column(column)) => Some(column.as_str()),
+        _ => None,
+    };
+    if let Some((name, role)) = weight.and_then(|name| Some((name, used(name)?))) {
+        return Err(invalid_option("weight", name, role));
+    }
+    let is_weight = |name: &str| (weight == Some(name)).then_some("the weight");
+    if let Some((name, role)) = flag.and_then(|name| Some((name, used(name).or_else(|| is_weight(name))?))) {
+        return Err(invalid_option("validation_column", name, role));
+    }
+    let is_flag = |name: &str| (flag == Some(name)).then_some("the validation column");
+    let role = |name: &str| used(name).or_else(|| is_weight(name)).or_else(|| is_flag(name));
+    match group_by.and_then(|name| Some((name, role(name)?))) {
+        Some((name, role)) => Err(invalid("group_by", format!("column \"{name}\" is {role}"))),
+        None => Ok(()),
+    }
 }
 
 /// Names of features, each given, none twice, none the label.
@@ -338,13 +335,3 @@ fn invalid_option(key: &str, column: &str, role: &str) -> Error {
 
 /// Bytes that the name of several models may have: what is added takes the other half.
 const MAX_PREFIX_BYTES: usize = models::MAX_NAME_BYTES / 2 - 16;
-
-/// Names of several models begin with this one; what is added may be as long as half of a name.
-fn check_prefix(name: Option<&str>) -> Result<()> {
-    match name {
-        Some(name) if name.len() > MAX_PREFIX_BYTES => {
-            Err(invalid("name", format!("it has more than {} bytes, with several models", MAX_PREFIX_BYTES)))
-        }
-        _ => Ok(()),
-    }
-}

@@ -182,7 +182,7 @@ impl Training {
         if let Some(resume) = &request.resume {
             resume.check_blocks(decoder.has_mini_batches(), request.options.has_batch_size)?;
         }
-        request.options.check_features(decoder.features())?;
+        request.check_features(decoder.features())?;
         if decoder.has_mini_batches() && request.workers > 1 {
             return Err(TrainingError::NotOnCompressed("the argument workers").into());
         }

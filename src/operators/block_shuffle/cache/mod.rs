@@ -15,23 +15,13 @@ mod file;
 
 use crate::errors::Result;
 use crate::operators::Decoder;
+pub use crate::options::CacheMode;
 use crate::pg::check_for_interrupts;
 use file::TupleFile;
 use serde::{Deserialize, Serialize};
 use shuffle::{Geometry, Strategy};
 use std::ops::Range;
 use tuples::Batch;
-
-/// Whether decoded tuples are to be kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CacheMode {
-    /// if they fit into memory, and in files if they are dear to decode
-    #[default]
-    Auto,
-    On,
-    Off,
-}
 
 /// What a reader of the same tuples, epoch after epoch, says about keeping them.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]

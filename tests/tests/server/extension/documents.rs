@@ -87,7 +87,8 @@ fn an_example_that_is_not_as_the_document_says_is_found() {
 fn the_tests_that_documents_name_are_there() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     for document in ["privileges", "survival"] {
-        let text = fs::read_to_string(root.join(format!("../docs/reference/{document}.md"))).expect("the document is there");
+        let text =
+            fs::read_to_string(root.join(format!("../docs/reference/{document}.md"))).expect("the document is there");
         let words = text.split('`').skip(1).step_by(2);
         let named: Vec<(&str, &str)> = words.filter_map(|word| word.split_once("::")).collect();
         assert!(named.len() > 10, "{document}: {named:?}");

@@ -73,15 +73,17 @@ fn an_update_keeps_models_privileges_and_the_sessions_that_are_there() {
         assert_eq!(session.lines(PREDICT), before);
         assert_eq!(session.model(model.id).bits(), model.bits());
     }
-    assert_eq!(db.lines("SELECT epoch, loss FROM corgipile.training_history ORDER BY model_id, epoch LIMIT 3"), history);
+    assert_eq!(
+        db.lines("SELECT epoch, loss FROM corgipile.training_history ORDER BY model_id, epoch LIMIT 3"),
+        history
+    );
     assert_eq!(db.line(&format!("SELECT corgipile_named({})", model.id)), "old");
     other.run("EXECUTE train");
     // a training goes on, and what is new is stored
     assert_eq!(other.train("'t', warm_start => 'old', name => 'old', max_epochs => 2").len(), 2);
     assert_eq!(other.line("SELECT version, tag FROM corgipile.models JOIN corgipile.stored_models AS s USING (model_id, version) WHERE s.name = 'old' ORDER BY 1 DESC LIMIT 1"), "2|NULL");
-    let may = |role: &str| {
-        format!("SELECT has_function_privilege('{role}', 'corgipile_evaluate(bigint, text)', 'EXECUTE')")
-    };
+    let may =
+        |role: &str| format!("SELECT has_function_privilege('{role}', 'corgipile_evaluate(bigint, text)', 'EXECUTE')");
     assert_eq!((db.line(&may(&judge)), db.line(&may(&stranger))), ("t".to_owned(), "f".to_owned()));
 }
 
