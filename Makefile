@@ -70,7 +70,7 @@ uninstall: ## Remove what `make install` installed
 installcheck: ## Test what is installed in the PostgreSQL of PG_CONFIG, with a cluster of its own
 	@CORGIPILE_DATA=$(TEST_DATA) scripts/test --installed
 
-lint: ## Check formatting, clippy's and shellcheck's warnings, and the SQL with pgspot
+lint: ## Check formatting, the warnings of clippy, shellcheck and ruff, and the SQL with pgspot
 	@scripts/deps --study
 	@scripts/lint
 

@@ -2,8 +2,9 @@
 
 import os
 
-from data import Part, create_table
 from scipy.sparse import csr_matrix, issparse
+
+from data import Part, create_table
 from sets import Set
 
 COPIES = int(os.environ.get("COPIES", "8"))

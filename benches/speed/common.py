@@ -18,7 +18,7 @@ def clustered(rows=ROWS, features=FEATURES):
 
 
 def load(connection, table, features, labels):
-    """A table of these rows, frozen: the first VACUUM after a load may leave pages that are not all-visible, hence two."""
+    """A table of these rows, frozen."""
     connection.execute(f"CREATE TABLE {table} ({TYPES})")
     with connection.cursor().copy(f"COPY {table} FROM STDIN BINARY") as copy:
         copy.write(COPY_HEADER)
@@ -30,7 +30,9 @@ def load(connection, table, features, labels):
 
 
 def freeze(connection, table):
-    """Vacuums twice, and makes sure that the visibility map is full: what is measured depends on it."""
+    """Makes sure that the visibility map is full: what is measured depends on it.
+
+    The first VACUUM after a load may leave pages that are not all-visible, hence two."""
     connection.execute(f"VACUUM (FREEZE, ANALYZE) {table}")
     connection.execute(f"VACUUM (FREEZE) {table}")
     connection.execute("CREATE EXTENSION IF NOT EXISTS pg_visibility")
@@ -49,9 +51,14 @@ def epoch_seconds(connection, table, function="corgipile_train", **arguments):
     return [seconds for _, seconds in rows]
 
 
-def figure(number, what, value, bound):
+def headline(what, ours, other, times):
+    """A line for the table that opens docs/results/speed.md: two times in words, and how many times as fast ours is."""
+    print(f"HEADLINE {what} | {ours} | {other} | {times:.3g}", flush=True)
+
+
+def figure(what, value, bound=""):
     """A line that benches/run collects: `bound` as in "<= 0.80"."""
-    print(f"FIGURE {number} | {what} | {value:.3g} | {bound}", flush=True)
+    print(f"FIGURE {what} | {value:.3g} | {bound}", flush=True)
 
 
 def table(title, columns, rows):
@@ -68,4 +75,16 @@ def ms(seconds):
     return f"{seconds * 1000:.1f}"
 
 
-__all__ = ["FEATURES", "ROWS", "clustered", "epoch_seconds", "figure", "freeze", "load", "median", "ms", "table"]
+__all__ = [
+    "FEATURES",
+    "ROWS",
+    "clustered",
+    "epoch_seconds",
+    "figure",
+    "freeze",
+    "headline",
+    "load",
+    "median",
+    "ms",
+    "table",
+]

@@ -22,7 +22,7 @@ def generate(connection, rows):
     random = np.random.default_rng(1)
     features = random.standard_normal((rows, FEATURES), np.float32)
     margins = features @ random.standard_normal(FEATURES, np.float32) + 2 * random.standard_normal(rows)
-    create_table(connection, f"{GENERATED.name}_train", Part(features, (margins > 0).astype(np.int32)))
+    create_table(connection, GENERATED.table("train"), Part(features, (margins > 0).astype(np.int32)))
     connection.execute("CHECKPOINT")
 
 
@@ -37,7 +37,7 @@ def aggregate(rows, results):
     ]
     with connect() as connection:
         generate(connection, rows)
-        count = count_seconds(connection, f"{GENERATED.name}_train")
+        count = count_seconds(connection, GENERATED.table("train"))
         progress = Progress("aggregate", ROUNDS * len(cells), ROUNDS * len(cells))
         trained = {(cell, function): [] for cell in cells for function in FUNCTIONS}
         for _ in range(ROUNDS):

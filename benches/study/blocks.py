@@ -1,5 +1,5 @@
-"""How few blocks in the buffer are enough: corgipile with blocks of different sizes against shuffle_once, on the sets that are
-sorted by label and large enough for more than one size."""
+"""How few blocks in the buffer are enough: corgipile with blocks of different sizes against shuffle_once, on the sets
+that are sorted by label and large enough for more than one size."""
 
 from dataclasses import replace
 from functools import partial
@@ -25,10 +25,11 @@ def blocks_in_buffer(sets, quick, results):
     sizes = {}
     with connect() as connection:
         for data_set in sets:
-            pages = connection.execute(f"SELECT pg_relation_size('{data_set.name}_train') / {PAGE}").fetchone()[0]
+            pages = connection.execute(f"SELECT pg_relation_size('{data_set.table('train')}') / {PAGE}").fetchone()[0]
             sizes[data_set.name] = sorted({pages_per_block(pages, blocks) for blocks in BLOCKS} | {1})
     runs = []
-    for cell in chosen([data_set for data_set in sets if data_set.sorted_by_label], quick, results):
+    sets = [data_set for data_set in sets if data_set.sorted_by_label and not data_set.network]
+    for cell in chosen(sets, quick, results):
         if len(sizes[cell.data_set.name]) > 1:
             blocks = [("corgipile", f"{size * PAGE}") for size in sizes[cell.data_set.name]]
             for strategy, block_size in [("shuffle_once", None), *blocks]:

@@ -10,7 +10,7 @@ from server import features_of
 
 def factor(data_set, connection):
     """A row for cluster.csv."""
-    clustered, shuffled = f"{data_set.name}_train", f"{data_set.name}_shuffled"
+    clustered, shuffled = data_set.table("train"), f"{data_set.name}_shuffled"
     connection.execute("SELECT setseed(0.5)")
     connection.execute(f"CREATE TEMP TABLE {shuffled} AS SELECT * FROM {clustered} ORDER BY random()")
     values = []
@@ -35,6 +35,7 @@ def factor(data_set, connection):
 
 def cluster_factors(sets, results):
     """Writes cluster.csv."""
+    sets = [data_set for data_set in sets if not data_set.tables]
     costs = [COSTS[data_set.files] for data_set in sets]
     progress = Progress("cluster", len(sets), sum(costs))
     jobs = [(partial(factor, data_set), data_set.name, cost) for data_set, cost in zip(sets, costs)]

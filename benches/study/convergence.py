@@ -1,7 +1,6 @@
 """Trains every set, model, batch size and strategy, with several seeds, and measures the models.
 
-Timed runs (the first seed's) go one at a time; the others two at a time. What a model is after fewer epochs is found by
-training it for so many: with the same seed, each epoch is the same as in the whole run, which is checked.
+Timed runs (the first seed's) go one at a time; the others two at a time.
 """
 
 from dataclasses import replace
@@ -14,7 +13,6 @@ from rates import chosen, cost
 from server import STRATEGIES, evaluate, forget, train
 
 SEEDS = (1, 2, 3, 4, 5)
-CHECKPOINTS = (1, 2, 3, 5, 8, 12, 16, 20, 30, 40, 60, 100)  # and after all epochs
 EACH_EPOCH = 20  # after so many epochs, each tenth is written
 
 
@@ -26,34 +24,22 @@ class Plan:
             replace(cell, strategy=strategy, seed=seed) for cell in cells for strategy in STRATEGIES for seed in seeds
         ]
         self.timed = [run for run in runs if run.seed == seeds[0]]
-        # no_shuffle has but one order
-        self.others = [run for run in runs if run.seed != seeds[0] and run.strategy != "no_shuffle"]
-        self.earlier = {
-            run: [replace(run, epochs=epochs) for epochs in CHECKPOINTS if epochs < run.epochs] for run in self.timed
-        }
-
-    @property
-    def untimed(self):
-        return self.others + [run for runs in self.earlier.values() for run in runs]
+        self.others = [run for run in runs if run.seed != seeds[0] and run.seed_matters]
 
 
 def converge(sets, quick, results):
-    """Writes runs.csv, epochs.csv and checkpoints.csv, set by set."""
+    """Writes runs.csv and epochs.csv, set by set."""
     seeds = SEEDS[:1] if quick else SEEDS
     plans = [Plan(chosen([data_set], quick, results), seeds) for data_set in sets]
     # timed runs go alone: as if each cost two sessions
-    total = sum(2 * sum(map(cost, plan.timed)) + sum(map(cost, plan.untimed)) for plan in plans)
-    progress = Progress("convergence", sum(len(plan.timed) + len(plan.untimed) for plan in plans), total)
+    total = sum(2 * sum(map(cost, plan.timed)) + sum(map(cost, plan.others)) for plan in plans)
+    progress = Progress("convergence", sum(len(plan.timed) + len(plan.others) for plan in plans), total)
     for plan in plans:
-        measured = measure_all(plan.timed, progress, sessions=1) | measure_all(plan.untimed, progress, sessions=2)
-        check(plan, measured)
+        measured = measure_all(plan.timed, progress, sessions=1) | measure_all(plan.others, progress, sessions=2)
         rows = [measured[run][1] for run in plan.timed + plan.others]
         results.write("runs", rows, replacing="set")
         rows = [row for run in plan.timed for row in epoch_rows(run, plan.others, measured)]
         results.write("epochs", rows, replacing="set")
-        rows = [measured[run][1] for timed in plan.timed for run in [*plan.earlier[timed], timed]]
-        keep = ("set", "model", "batch_size", "strategy", "epochs", "train_loss", "train_score", "test_score")
-        results.write("checkpoints", [{key: row[key] for key in keep} for row in rows], replacing="set")
 
 
 def measure_all(runs, progress, sessions):
@@ -65,7 +51,7 @@ def measure_all(runs, progress, sessions):
 def measure(run, connection):
     model = train(connection, run)
     train_loss, train_score = evaluate(connection, model, run.source)
-    test_loss, test_score = evaluate(connection, model, f"{run.data_set.name}_test")
+    test_loss, test_score = evaluate(connection, model, run.data_set.table("test"))
     forget(connection, model)
     return model, {
         **names(run),
@@ -82,15 +68,6 @@ def measure(run, connection):
 
 def names(run):
     return {"set": run.data_set.name, "model": run.model, "batch_size": run.batch_size, "strategy": run.strategy}
-
-
-def check(plan, measured):
-    """Whether shorter runs are the beginnings of the long ones."""
-    for run, earlier in plan.earlier.items():
-        whole = [epoch.loss for epoch in measured[run][0].epochs]
-        for short in earlier:
-            if [epoch.loss for epoch in measured[short][0].epochs] != whole[: short.epochs]:
-                raise RuntimeError(f"{run}: {short.epochs} epochs are not the first of {run.epochs}")
 
 
 def epoch_rows(timed, others, measured):

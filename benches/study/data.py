@@ -15,6 +15,8 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse
 from sklearn.datasets import load_svmlight_file
 
+from sets import BINARY
+
 REAL, INTEGER = 700, 23  # types' OIDs
 CALIFORNIA_UNIT = 100_000  # dollars
 
@@ -66,7 +68,7 @@ class Data:
             return Part(california_features(rows), np.array([row[0] for row in rows], np.float32))
         table = self._numbers(name)
         features, labels = table[:, 1:], table[:, 0]
-        if data_set.files == "covtype_random" and data_set.name != "covtype7":
+        if data_set.files == "covtype_random" and data_set.models == BINARY:
             labels = labels == 2
         if data_set.files == "mnist":
             features = features / np.float32(255)
@@ -123,9 +125,9 @@ def order_of(data_set, rows):
 
 
 def create_tables(connection, data, data_set):
-    """Tables `name`_train and `name`_test: label and features_v; label, features_k and features_v; or columns."""
+    """The tables of both parts: label and features_v; label, features_k and features_v; or columns."""
     for part in ("train", "test"):
-        table = f"{data_set.name}_{part}"
+        table = data_set.table(part)
         if data_set.columns:
             create_california(connection, table, data.california_rows(part))
         else:
@@ -164,7 +166,7 @@ def fixed_array(element, values):
     """A row of `values` per array, as the binary format has it."""
     length = values.shape[1]
     kind = ">f4" if element == REAL else ">i4"
-    array = np.empty(len(values), array_header(element) + [("values", [("bytes", ">i4"), ("value", kind)], length)])
+    array = np.empty(len(values), [*array_header(element), ("values", [("bytes", ">i4"), ("value", kind)], length)])
     array["bytes"] = 20 + 8 * length
     array["dimensions"], array["nulls"], array["element"], array["length"], array["lower"] = 1, 0, element, length, 1
     array["values"]["bytes"], array["values"]["value"] = 4, values

@@ -54,13 +54,10 @@ def average(connection, runs):
 
 
 def defaults(sets, quick, results):
-    """Writes defaults.csv, of the sets that are sorted by label but mnist, which takes too long."""
+    """Writes defaults.csv, of the sets that are sorted by label but networks and mnist, which take too long."""
     seeds = SEEDS[:1] if quick else SEEDS
-    runs = [
-        run
-        for run in cells([data_set for data_set in sets if data_set.sorted_by_label], quick)
-        if run.batch_size == 1 and run.data_set.name != "mnist"
-    ]
+    sets = [data_set for data_set in sets if data_set.sorted_by_label and not data_set.network]
+    runs = [run for run in cells(sets, quick) if run.batch_size == 1 and run.data_set.name != "mnist"]
     costs = [cost(run) for run in runs]
     progress = Progress("defaults", len(runs), sum(costs))
     jobs = [(partial(compare, run, seeds), str(run), weight) for run, weight in zip(runs, costs)]

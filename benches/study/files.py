@@ -1,7 +1,21 @@
-"""The CSV files of results. Each is replaced as a whole, or row by row where only some data sets were run again."""
+"""The CSV files of results. Each is replaced as a whole, or row by row where only some data sets were run again.
+
+Those of RAW, with a row for each training, epoch or position, are for the machine that made them: they lie in a
+directory that git ignores. The pages and figures are made from all of them.
+"""
 
 import csv
 import os
+
+# And the part of the study that makes each.
+RAW = {
+    "runs": "convergence",
+    "epochs": "convergence",
+    "checkpoints": "checkpoints",
+    "blocks": "blocks",
+    "periods": "periods",
+    "orders": "orders",
+}
 
 
 class Results:
@@ -9,15 +23,23 @@ class Results:
 
     def __init__(self, directory):
         self.directory = directory
-        os.makedirs(directory, exist_ok=True)
+        os.makedirs(os.path.join(directory, "raw"), exist_ok=True)
 
     def path(self, name):
         return os.path.join(self.directory, name)
 
+    def table(self, name):
+        """The path of a CSV file."""
+        return self.path(f"raw/{name}.csv" if name in RAW else f"{name}.csv")
+
+    def missing(self):
+        """The parts of the study whose files are not here: in a new checkout, those of RAW."""
+        return list(dict.fromkeys(part for name, part in RAW.items() if not os.path.exists(self.table(name))))
+
     def read(self, name):
         """Rows as dictionaries of strings; none if there is no such file."""
         try:
-            with open(self.path(f"{name}.csv"), newline="") as file:
+            with open(self.table(name), newline="") as file:
                 return list(csv.DictReader(file))
         except FileNotFoundError:
             return []
@@ -33,7 +55,7 @@ class Results:
             for row in rows:
                 groups[str(row[replacing])].append(row)
             rows = [row for group in groups.values() for row in group]
-        with open(self.path(f"{name}.csv"), "w", newline="") as file:
+        with open(self.table(name), "w", newline="") as file:
             writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
             writer.writeheader()
             writer.writerows({key: text(value) for key, value in row.items()} for row in rows)

@@ -1,11 +1,11 @@
 """How evenly a draw of blocks mixes a table, whatever order the table is in: CorgiPile's own draw and others.
 
-What is measured is the share of a class in a buffer: its standard deviation over buffers and draws, divided by that of the
-paper's draw, in which any set of blocks is as likely as any other.
-"""
+What is measured is the share of a class in a buffer: its standard deviation over buffers and draws, divided by that of
+the paper's draw, in which any set of blocks is as likely as any other."""
 
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 
@@ -43,7 +43,7 @@ def strata(rng, blocks, buffers, width):
     each = blocks // buffers
     per_stratum = -(-width // buffers)
     ends = [each * i // max(1, each // per_stratum) for i in range(max(1, each // per_stratum) + 1)]
-    return np.concatenate([rng.permutation(np.arange((b - a) * buffers) % buffers) for a, b in zip(ends, ends[1:])])
+    return np.concatenate([rng.permutation(np.arange((b - a) * buffers) % buffers) for a, b in pairwise(ends)])
 
 
 def shifted_strata(rng, blocks, buffers):
@@ -52,7 +52,8 @@ def shifted_strata(rng, blocks, buffers):
 
 
 def low_discrepancy(rng, blocks, buffers):
-    """By the fractional part of the golden ratio's multiples, shifted at random: the lowest go to the first buffer, and so on."""
+    """By the fractional part of the golden ratio's multiples, shifted at random: the lowest go to the first buffer, and
+    so on."""
     place = (np.arange(blocks) * GOLDEN + rng.random()) % 1
     order = np.empty(blocks, int)
     order[place.argsort()] = np.arange(blocks) // (blocks // buffers)
@@ -100,10 +101,11 @@ def sorted_by_class(blocks, share):
 
 
 def natural_orders(data, buffers, rows_per_page):
-    """Of each file of the data sets, in the order in which it came: the share of each class in each block, or the mean target."""
+    """Of each file of the data sets, in the order in which it came: the share of each class in each block, or the mean
+    target."""
     files = {}
     for data_set in SETS:
-        if data_set.files not in files:
+        if data_set.files not in files and data_set.name in rows_per_page:
             part = data.part(replace(data_set, order="natural"), "train")
             files[data_set.files] = columns(part.labels, rows_per_page[data_set.name], buffers)
     return files
@@ -171,7 +173,7 @@ def mixing(data, quick, results):
                     **{kind: values.max() for kind, values in found.items()},
                     "natural": max(of_files.values()),
                     "worst_file": max(of_files, key=of_files.get),
-                    "mean": np.mean(list(of_files.values()) + [found["half"].max(), found["drift"].max()]),
+                    "mean": np.mean([*of_files.values(), found["half"].max(), found["drift"].max()]),
                 }
             )
             progress.step(name)

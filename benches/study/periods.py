@@ -5,14 +5,25 @@ from server import connect
 
 # Of 500 pages the default buffer holds all, of 2560 as few as of any table: 256.
 PAGES, ROWS_PER_PAGE, SHIFT = (500, 2560), 185, 0.975
-PERIODS = {"2": 2, "3": 3, "3 1/3": 10 / 3, "5": 5, "7": 7, "10": 10, "13": 13, "100": 100}  # in blocks, which are pages here
+# In blocks, which are pages here.
+PERIODS = {
+    "2": 2,
+    "3": 3,
+    "3 1/3": 10 / 3,
+    "5": 5,
+    "7": 7,
+    "10": 10,
+    "13": 13,
+    "100": 100,
+}
 SEEDS = range(1, 11)
 STRATEGIES = ("no_shuffle", "shuffle_once", "corgipile")
 SHARE = "10%"  # the papers' buffer, to compare
 
 
 def create(connection, pages, period):
-    """The first half of each period is of one class. The features are normal, a distance of 2.76 deviations between the classes."""
+    """The first half of each period is of one class. The features are normal, a distance of 2.76 deviations between the
+    classes."""
     connection.execute("DROP TABLE IF EXISTS periods")
     connection.execute("CREATE TABLE periods (label int, a real, b real)")
     connection.execute("SELECT setseed(0.5)")

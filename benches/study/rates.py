@@ -11,7 +11,7 @@ from math import inf
 
 from jobs import run_jobs
 from progress import Progress
-from server import Diverged, Run, evaluate, forget, penalty, thousandth, train
+from server import DivergedError, Run, evaluate, forget, penalty, thousandth, train
 
 SEED = 100
 TOLERANCE = 0.002
@@ -40,6 +40,8 @@ def cells(sets, quick):
 
 def first_guess(data_set, batch_size):
     """One of RATES: averaged gradients and sparse features bear larger steps."""
+    if data_set.network:
+        return 0.1
     rate = 0.01 if data_set.standardize else 0.1
     if batch_size > 1:
         rate *= 30
@@ -72,7 +74,7 @@ def objective(connection, run):
     """Training loss and penalty of the final model."""
     try:
         model = train(connection, run)
-    except Diverged:
+    except DivergedError:
         return inf
     loss, _ = evaluate(connection, model, run.source)
     value = loss + penalty(connection, model)
@@ -127,8 +129,11 @@ COSTS = {
     "protein": 30,
     "blogfeedback": 150,
 }
+NETWORK_COSTS = {"higgs": 200, "covtype_random": 400, "mnist": 6000}
 STRATEGY_COSTS = {"shuffle_once": 1.2, "epoch_shuffle": 5, "sliding_window": 1.5, "mrs": 3}
 
 
 def cost(run):
+    if run.data_set.network:
+        return NETWORK_COSTS[run.data_set.files] * run.epochs
     return COSTS[run.data_set.files] * run.epochs * STRATEGY_COSTS.get(run.strategy, 1)

@@ -159,7 +159,7 @@ def compare(data, run, connection):
     start = monotonic()
     ours = train(connection, run)
     seconds = monotonic() - start
-    _, test_score = evaluate(connection, ours, f"{data_set.name}_test")
+    _, test_score = evaluate(connection, ours, data_set.table("test"))
     weights, intercepts, mean, scale = coefficients(connection, ours)
     forget(connection, ours)
     if data_set.standardize:
@@ -200,10 +200,10 @@ def epochs_of(data_set, quick):
 
 def reference(data, sets, quick, results):
     """Writes reference.csv: corgipile on the clustered tables, one tuple a step, rates as in rates.csv."""
-    sets = [data_set for data_set in sets if data_set.order != "feature"]
+    sets = [data_set for data_set in sets if data_set.order != "feature" and not data_set.network]
     runs = []
     for cell in chosen(sets, quick, results):
-        if cell.batch_size == min(cell.data_set.batch_sizes):
+        if cell.batch_size == cell.data_set.drawn_batch_size:
             epochs = epochs_of(cell.data_set, quick)
             runs.append(replace(cell, strategy="corgipile", seed=1, epochs=epochs, decay=thousandth(epochs)))
     runs.sort(key=cost, reverse=True)  # lest the longest begins last

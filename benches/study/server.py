@@ -13,7 +13,7 @@ STRATEGIES = ("no_shuffle", "shuffle_once", "epoch_shuffle", "sliding_window", "
 L2 = 1e-4  # of every training of the study, so that each has one optimum
 
 
-class Diverged(Exception):
+class DivergedError(Exception):
     """The learning rate was too large."""
 
 
@@ -34,7 +34,12 @@ class Run:
 
     @property
     def source(self):
-        return f"{self.data_set.name}_train"
+        return self.data_set.table("train")
+
+    @property
+    def seed_matters(self):
+        """no_shuffle has but one order, and only networks begin with weights that depend on the seed."""
+        return self.strategy != "no_shuffle" or self.data_set.network
 
     @property
     def cell(self):
@@ -98,7 +103,7 @@ def train(connection, run):
         model_id = connection.execute(f"SELECT max(model_id) FROM {run.function}({named})", arguments).fetchone()[0]
     except psycopg.errors.NumericValueOutOfRange as error:
         if "diverged" in str(error):
-            raise Diverged from error
+            raise DivergedError from error
         raise
     history = connection.execute(
         "SELECT loss, coalesce(accuracy, r2), seconds, coalesce(shuffle_seconds, 0) FROM corgipile.training_history"

@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 
 BINARY = ("logistic", "svm")
+NETWORK = ("mlp",)
 
 
 @dataclass(frozen=True)
 class Set:
-    """A data set in one order. Its tables are called `name`_train and `name`_test."""
+    """A data set in one order."""
 
     name: str
     files: str  # the files are called `files`_train and `files`_test
@@ -18,6 +19,20 @@ class Set:
     standardize: bool = False
     batch_sizes: tuple[int, ...] = (1, 128)
     epochs: int = 20
+    tables: str | None = None  # the name of another set whose tables serve this one, too
+
+    def table(self, part):
+        """The table of part "train" or "test"."""
+        return f"{self.tables or self.name}_{part}"
+
+    @property
+    def network(self):
+        return self.models == NETWORK
+
+    @property
+    def drawn_batch_size(self):
+        """That of the figures; the tables have all."""
+        return min(self.batch_sizes)
 
     @property
     def sparse(self):
@@ -37,11 +52,20 @@ class Set:
     def options(self):
         """Those of corgipile_train() that the set needs."""
         options = {"standardize": True} if self.standardize else {}
+        if self.network:
+            options["activation"] = "relu"
         if self.sparse:
             options["dimensions"] = self.dimensions
         if self.columns:
             options["nulls"] = "skip"
         return options
+
+
+def network(tables, files, title, **rest):
+    """A set for networks of the default layers, 200 and 50 units, with the tables of another set."""
+    return Set(
+        f"{tables}_network", files, NETWORK, "label", f"{title}, network", batch_sizes=(128,), tables=tables, **rest
+    )
 
 
 SETS = (
@@ -61,4 +85,7 @@ SETS = (
     Set("california", "california", ("linear",), "label", "california", standardize=True),
     Set("protein", "protein", ("linear",), "label", "protein", standardize=True),
     Set("blogfeedback", "blogfeedback", ("linear",), "label", "blogfeedback"),
+    network("higgs", "higgs", "higgs", standardize=True),
+    network("covtype7", "covtype_random", "covtype, 7 classes", standardize=True),
+    network("mnist", "mnist", "mnist"),
 )

@@ -20,7 +20,7 @@ RATE = 0.01  # time and memory do not depend on it
 def generate(connection, rows):
     """Each row has a non-zero in each of 39 ranges of indices, drawn evenly. Labels: a hidden model with noise."""
     random = np.random.default_rng(1)
-    table = f"{GENERATED.name}_train"
+    table = GENERATED.table("train")
     connection.execute(f"DROP TABLE IF EXISTS {table}")
     connection.execute(f"CREATE TABLE {table} (label int, features_k int[], features_v real[])")
     hidden = random.standard_normal(DIMENSIONS, np.float32)

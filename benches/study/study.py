@@ -5,12 +5,13 @@ import platform
 import shutil
 import subprocess
 import sys
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from importlib.metadata import version
 from time import monotonic
 
 from aggregate import aggregate
 from blocks import blocks_in_buffer
+from checkpoints import checkpoints
 from cluster import cluster_factors
 from convergence import converge
 from data import Data, create_tables
@@ -32,6 +33,7 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 PARTS = (
     "rates",
     "convergence",
+    "checkpoints",
     "defaults",
     "blocks",
     "periods",
@@ -43,8 +45,8 @@ PARTS = (
     "mixing",
     "page",
 )
-NEED_TABLES = {"rates", "convergence", "defaults", "blocks", "reference", "cluster"}
-QUICK_SETS = ("higgs", "a9a", "covtype7", "california")
+NEED_TABLES = {"rates", "convergence", "checkpoints", "defaults", "blocks", "reference", "cluster"}
+QUICK_SETS = ("higgs", "a9a", "covtype7", "california", "higgs_network")
 ROWS = 1_000_000
 
 
@@ -71,6 +73,10 @@ class Study:
             for part in self.parts:
                 if part != "page":
                     self.run_part(part)
+        missing = self.results.missing()
+        if missing:
+            print(f"No pages are written: this checkout has no results yet of the parts {', '.join(missing)}")
+            return self.parts != ["page"]
         print("[page] drawing ...", flush=True)
         plots = Plots(self.results, SETS)
         plots.draw()
@@ -84,11 +90,14 @@ class Study:
     def load(self):
         rows = []
         with connect() as connection:
+            loaded = set()
             for place, data_set in enumerate(self.sets):
                 print(f"[load] {place + 1} of {len(self.sets)}: {data_set.name}", flush=True)
-                create_tables(connection, self.data, data_set)
+                if data_set.table("train") not in loaded:
+                    create_tables(connection, self.data, data_set)
+                    loaded.add(data_set.table("train"))
                 counts = {
-                    part: connection.execute(f"SELECT count(*) FROM {data_set.name}_{part}").fetchone()[0]
+                    part: connection.execute(f"SELECT count(*) FROM {data_set.table(part)}").fetchone()[0]
                     for part in ("train", "test")
                 }
                 rows.append(
@@ -104,12 +113,14 @@ class Study:
         self.results.write("sets", rows, replacing="set")
 
     def run_part(self, part):
-        start = monotonic()
+        start, load = monotonic(), os.getloadavg()[0]
         match part:
             case "rates":
                 choose(self.sets, self.quick, self.results)
             case "convergence":
                 converge(self.sets, self.quick, self.results)
+            case "checkpoints":
+                checkpoints(self.sets, self.quick, self.results)
             case "defaults":
                 defaults(self.sets, self.quick, self.results)
             case "blocks":
@@ -136,25 +147,30 @@ class Study:
             [
                 {
                     "part": part if self.all_sets else f"{part} ({', '.join(s.name for s in self.sets)})",
-                    "date": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+                    "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
                     "commit": self.commit,
                     "seconds": monotonic() - start,
+                    "machine": machine(),
+                    "load": round(load, 1),
                 }
             ],
             replacing="part",
         )
 
 
-def environment(connection):
+def machine():
     with open("/proc/cpuinfo") as file:
         model = next((line.split(":")[1].strip() for line in file if line.startswith("model name")), platform.machine())
     with open("/proc/meminfo") as file:
         memory = int(file.readline().split()[1]) / (1 << 20)
+    return f"{os.cpu_count()} x {model}, {memory:.0f} GB"
+
+
+def environment(connection):
     settings = connection.execute(
         "SELECT current_setting('server_version'), current_setting('shared_buffers')"
     ).fetchone()
     facts = {
-        "Machine": f"{os.cpu_count()} x {model}, {memory:.0f} GB",
         "System": platform.platform(terse=True),
         "PostgreSQL": f"{settings[0]}; shared_buffers {settings[1]}, jit and autovacuum off",
         "Python": ", ".join(

@@ -67,7 +67,7 @@ WITH median AS (
   SELECT model, path, shuffle, percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds) AS seconds
     FROM epochs GROUP BY model, path, shuffle
 )
-SELECT format('FIGURE 4 | aggregate without a shuffle / operators, %s, %s | %s | >= 10', o.model, o.shuffle,
+SELECT format('FIGURE aggregate without a shuffle / operators, %s, %s | %s | >= 10', o.model, o.shuffle,
               round((a.seconds / o.seconds)::numeric, 2))
   FROM median o JOIN median a ON a.model = o.model AND a.path = 'aggregate'
  WHERE o.path = 'operator' ORDER BY o.model, o.shuffle;

@@ -53,7 +53,11 @@ impl Report for AggregateError {
                 fixed("Dense features are one array of numbers; sparse ones are integers and numbers.")
             }
             AggregateError::NotByAggregate(_) => fixed("Use corgipile_train()."),
-            _ => None,
+            AggregateError::OtherState => fixed("Combine states of one epoch only, which began with the same state."),
+            AggregateError::MalformedState(_) => {
+                fixed("Give a state of corgipile_sgd_init() or of corgipile_sgd_agg().")
+            }
+            AggregateError::StateTooLarge(_) => fixed("Use fewer features, or corgipile_train()."),
         }
     }
 }

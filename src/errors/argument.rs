@@ -52,6 +52,10 @@ impl Report for ArgumentError {
             ArgumentError::UnknownWord { given, known, .. } => did_you_mean(given, known.iter().copied()),
             ArgumentError::InvalidArgument { hint, .. } => hint.clone(),
             ArgumentError::NotARowType => fixed("Call it as SELECT * FROM corgipile_shuffle(NULL::my_table)."),
+            ArgumentError::NullArgument(_) => fixed("Give a value that is not NULL."),
+            ArgumentError::OptionsNotAnObject => {
+                fixed("Write them as '{\"key\": value, ...}'; corgipile_options() lists the keys.")
+            }
             _ => None,
         }
     }

@@ -93,7 +93,9 @@ impl Report for ModelError {
             ModelError::VersionConflict(_) => fixed("Train again in a new transaction."),
             ModelError::NoVersion { .. } => fixed("See corgipile.models for the versions that there are."),
             ModelError::ModelExists(_) => fixed("Choose another name, or drop the old model."),
-            _ => None,
+            ModelError::CorruptModel(..) => {
+                fixed("Restore its row of corgipile.stored_models from a backup, or train again.")
+            }
         }
     }
 }

@@ -106,7 +106,15 @@ impl Report for PredictError {
             PredictError::NoProbabilities { .. } => {
                 fixed("Use corgipile_predict(), or train model => 'logistic', 'softmax' or 'mlp'.")
             }
-            _ => None,
+            PredictError::Length { .. } => {
+                fixed("Give a number for each feature, in the order in which the model was trained.")
+            }
+            PredictError::Lengths { .. } => fixed("Each index needs its value."),
+            PredictError::Dimensions(_) => fixed("Give an array of one dimension."),
+            PredictError::IndexTwice(_) => fixed("Add up the values of an index that is there twice."),
+            PredictError::NotFinite { .. } | PredictError::OutOfRange { .. } => {
+                fixed("Correct such values, or leave the row out.")
+            }
         }
     }
 }

@@ -29,7 +29,9 @@ impl Report for ResourceError {
                 "The server's system gives no more. A training takes less with a smaller buffer_size or a lower \
                  corgipile.max_buffer_memory, a model with fewer features or classes.",
             ),
-            _ => None,
+            ResourceError::TemporaryFile { .. } => {
+                fixed("Temporary files lie in the tablespaces of temp_tablespaces; look whether there is room.")
+            }
         }
     }
 }

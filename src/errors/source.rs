@@ -87,6 +87,12 @@ impl Report for SourceError {
                 "Restore the table from a backup; verify_heapam() of the extension amcheck finds what else is damaged.",
             ),
             SourceError::TooManyPages => fixed("There may be 2^32: leave some partitions out with a query."),
+            SourceError::NotReadOnly => {
+                fixed("Change rows by a statement of its own before, and leave FOR UPDATE and the like out.")
+            }
+            SourceError::OtherTemporary(_) => fixed("Only the session that made it can read it."),
+            SourceError::NoRelation(_) => fixed("It may have been dropped meanwhile."),
+            SourceError::SourceChanged => fixed("Run the statement again."),
             _ => None,
         }
     }

@@ -48,7 +48,9 @@ impl Report for TocError {
             }
             TocError::NoElement { .. } => fixed("Rows and columns count from 1."),
             TocError::Product { .. } => fixed("A * v takes a number for each column, v * A a number for each row."),
-            _ => None,
+            TocError::LabelArray(_) => fixed("Cast the label to a type that has arrays, in a query as source."),
+            TocError::TooManyElements(_) => fixed("Take fewer rows at a time."),
+            TocError::DamagedToc(_) => fixed("Make the value again from the rows that it came from."),
         }
     }
 }

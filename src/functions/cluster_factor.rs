@@ -2,9 +2,10 @@
 
 use crate::errors::{ArgumentError, OrRaise, Result, TrainingError};
 use crate::operators::preparation::prepare;
-use crate::operators::sgd::check_features;
-use crate::operators::{Buffers, DecoderSpec, Shuffling, Source};
-use crate::options;
+use crate::operators::{Buffers, DecoderSpec, Source};
+use crate::options::call;
+use crate::options::request::check_features;
+use crate::options::shuffling::Shuffling;
 use crate::pg::call::arguments::{Arguments, Call};
 use crate::pg::executor::custom_scan::Flags;
 use crate::pg::executor::query::Running;
@@ -22,9 +23,9 @@ fn corgipile_cluster_factor(fcinfo: pg_sys::FunctionCallInfo) -> Option<f64> {
 fn cluster_factor(arguments: &Arguments) -> Result<Option<f64>> {
     require_utf8()?;
     let source: String = arguments.get(0).ok_or(ArgumentError::NullArgument("source"))?;
-    let label = options::label(arguments.get(1));
+    let label = call::label(arguments.get(1));
     let features: Option<Vec<Option<String>>> = arguments.get(2);
-    let kind = options::model_kind(arguments.get(4))?;
+    let kind = call::model_kind(arguments.get(4))?;
     if kind == ModelKind::Mlp {
         return Err(ArgumentError::InvalidArgument {
             argument: "model",
@@ -60,9 +61,10 @@ fn cluster_factor(arguments: &Arguments) -> Result<Option<f64>> {
     while buffers.next_batch(&mut batch)? {
         check_for_interrupts();
         // the memory may not hold a whole block, and there may be blocks without tuples
-        if buffers.block() != block {
+        let next = buffers.report().block;
+        if next != block {
             factor.end_block()?;
-            block = buffers.block();
+            block = next;
         }
         factor.add(&batch)?;
     }

@@ -1,11 +1,14 @@
 //! corgipile_compress(): a table of compressed mini-batches; corgipile_compression_report(): what each encoding would give.
 
 use crate::errors::{ArgumentError, ModelError, OrRaise, Result, TocError, TrainingError};
+use crate::limits::MAX_WEIGHTS;
 use crate::models::extension_lock::keep_extension;
+use crate::operators::Source;
 use crate::operators::mini_batches::{BatchSpec, MiniBatches};
-use crate::operators::sgd::check_features;
-use crate::operators::{MAX_WEIGHTS, Nulls, Shuffling, Source};
-use crate::options::argument_choice;
+use crate::options::parse::argument_choice;
+use crate::options::request::check_features;
+use crate::options::rows::Nulls;
+use crate::options::shuffling::Shuffling;
 use crate::pg::call::arguments::{Arguments, Call};
 use crate::pg::call::spi::{Connection, Sees};
 use crate::pg::catalog::new_table::NewName;
@@ -16,7 +19,7 @@ use crate::pg::values::varlena::{Bytes, Value};
 use crate::pg::{check_for_interrupts, require_utf8};
 use pgrx::prelude::*;
 use serde_json::{Map, Value as Json, json};
-use shuffle::{BufferSize, Strategy};
+use shuffle::BufferSize;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use toc::Encoding;
@@ -60,8 +63,8 @@ impl Request {
         let features = features.map(|names| check_features(names, &label)).transpose()?;
         let order: String = arguments.get(places.order).ok_or(ArgumentError::NullArgument("order"))?;
         let shuffling = Shuffling::parse(Some(order), arguments.get(places.seed), None, None)?;
-        if shuffling.strategy == Strategy::Mrs {
-            let reason = "mrs gives some rows twice and others never".to_owned();
+        if !shuffling.strategy.permutes() {
+            let reason = format!("{} gives some rows twice and others never", shuffling.strategy);
             return Err(ArgumentError::InvalidArgument { argument: "order", reason, hint: None }.into());
         }
         let index_base = within("index_base", arguments.get(places.seed + 1), 0..=1)?;

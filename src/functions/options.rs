@@ -1,7 +1,8 @@
 //! corgipile_options(): the arguments of corgipile_train(), and the keys of its argument options.
 
 use crate::errors::OrRaise;
-use crate::options::{model_kind, table};
+use crate::options::call::model_kind;
+use crate::options::table;
 use crate::pg::call::arguments::Call;
 use pgrx::prelude::*;
 

@@ -15,9 +15,8 @@ pub mod shared;
 mod stored_training;
 pub mod table;
 
-use crate::errors::{ArgumentError, Error, ModelError, Result};
+use crate::errors::{Error, ModelError, Result};
 use crate::models::extension_lock::keep_extension;
-pub use crate::options::Unseen;
 use crate::pg::values::jsonb::Jsonb;
 pub use document::write as export;
 pub use features::{Categories, ColumnKind, FeatureKind};
@@ -59,21 +58,6 @@ pub struct NewModel<'a> {
     pub history: String,
     /// what its training goes on from, if that is to be kept
     pub training_state: Option<Vec<u8>>,
-}
-
-/// Bytes of a model's name, which has to fit an index.
-pub const MAX_NAME_BYTES: usize = 1024;
-
-/// Is this a name for a model?
-///
-/// # Errors
-/// [`ArgumentError::InvalidArgument`]
-pub fn check_name(name: &str) -> Result<()> {
-    if (1..=MAX_NAME_BYTES).contains(&name.len()) {
-        return Ok(());
-    }
-    let reason = format!("its {} bytes are not in 1 to {MAX_NAME_BYTES}", name.len());
-    Err(ArgumentError::InvalidArgument { argument: "name", reason, hint: None }.into())
 }
 
 /// Raises PostgreSQL's own error if no model could be stored, because the transaction is read-only, before any work is done for one;

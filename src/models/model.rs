@@ -3,10 +3,10 @@
 
 use super::document::ModelDocument;
 use super::features::FeatureKind;
-use crate::errors::{INLINE_MODEL_ID, ModelError, Result};
+use crate::errors::{ModelError, Result};
 use crate::models::shared::{Arrays, Shared};
 use crate::models::table::ModelRow;
-use crate::options::Unseen;
+use crate::options::rows::Unseen;
 use crate::pg::catalog::relation::existing_base_type;
 use crate::pg::values::number::NumberType;
 use pgrx::{FromDatum, pg_sys};
@@ -14,6 +14,9 @@ use serde_json::Value;
 use sgd::{Activation, Hidden, ModelKind, ModelParameters, Network, Output, ParametersView, Standardizer};
 use std::cell::Cell;
 use std::ffi::CStr;
+
+/// The id of a model that was given as a value.
+pub const INLINE_MODEL_ID: i64 = 0;
 
 /// A trained model, ready to predict.
 pub struct Model {

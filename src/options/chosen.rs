@@ -1,6 +1,8 @@
 //! What `options`, and the points of a `grid`, say once they are read.
 
-use super::choices::{CacheMode, ClassWeight, Keep, Nulls, Unseen, Validation};
+use super::cache::CacheMode;
+use super::choices::choice;
+use super::rows::{By, ClassWeight, HoldOut, Nulls, Unseen};
 use serde_json::{Map, Value};
 use sgd::{Hyperparameters, Stopping};
 
@@ -39,4 +41,32 @@ pub struct Point {
     pub stopping: Option<Stopping>,
     /// what the grid says of it; None without a grid
     pub says: Option<Map<String, Value>>,
+}
+
+/// Rows that are held out for validation.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Validation {
+    Fraction { fraction: f64, by: By },
+    Column(String),
+}
+
+impl Validation {
+    /// What a decoder is to hold out.
+    pub fn hold_out(&self, seed: i64) -> HoldOut {
+        match self {
+            Validation::Column(name) => HoldOut::Column(name.clone()),
+            Validation::Fraction { fraction, by: By::Row } => HoldOut::Rows { fraction: *fraction, seed },
+            Validation::Fraction { fraction, by: By::Block } => HoldOut::Blocks { fraction: *fraction, seed },
+        }
+    }
+}
+
+choice! {
+    /// Which model is stored.
+    Keep {
+        /// that of the last epoch
+        Last = "last",
+        /// that of the epoch with the lowest loss
+        Best = "best",
+    }
 }

@@ -1,9 +1,10 @@
 //! The argument `options`, read for a model.
 
-use super::choices::{Choice, ClassWeight, Validation};
-use super::chosen::Options;
+use super::choices::Choice;
+use super::chosen::{Options, Validation};
 use super::defaults;
 use super::keys::{Keys, invalid};
+use super::rows::ClassWeight;
 use crate::errors::{ArgumentError, Error, Result, did_you_mean, one_of};
 use crate::limits::MAX_WEIGHTS;
 use serde_json::Value;

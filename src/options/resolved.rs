@@ -1,7 +1,7 @@
 //! A call of corgipile_train() in which nothing is open: what is recorded with a model, and what EXPLAIN shows.
 
-use super::choices::ClassWeight;
 use super::chosen::{Options, Point};
+use super::rows::ClassWeight;
 use sgd::{Design, Hyperparameters, ModelKind, Optimizer, Schedule};
 use shuffle::{BlockSize, BufferSize, Strategy};
 

@@ -2,6 +2,7 @@
 
 Writes evaluate.json beside itself: target/study-venv/bin/python tests/golden/evaluate.py
 """
+
 import json
 import pathlib
 
@@ -33,7 +34,10 @@ def binary(name):
         "precision": metrics.precision_score(positive, predicted),
         "recall": metrics.recall_score(positive, predicted),
         "f1": metrics.f1_score(positive, predicted),
-        "confusion[-1,-1]": int(tn), "confusion[-1,1]": int(fp), "confusion[1,-1]": int(fn), "confusion[1,1]": int(tp),
+        "confusion[-1,-1]": int(tn),
+        "confusion[-1,1]": int(fp),
+        "confusion[1,-1]": int(fn),
+        "confusion[1,1]": int(tp),
     } | ({"log_loss": loss, "loss": loss} if loss else {"loss": metrics.hinge_loss(np.where(positive, 1, -1), z)})
 
 
@@ -46,7 +50,9 @@ def softmax():
         "log_loss": metrics.log_loss(animal, p),
         "loss": metrics.log_loss(animal, p),
         "roc_auc": metrics.roc_auc_score(animal, p, multi_class="ovr", average="macro"),
-        "precision": macro[0], "recall": macro[1], "f1": macro[2],
+        "precision": macro[0],
+        "recall": macro[1],
+        "f1": macro[2],
     }
     matrix = metrics.confusion_matrix(animal, predicted)
     for k, name in enumerate(names):

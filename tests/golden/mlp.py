@@ -1,8 +1,10 @@
-"""What scikit-learn's MLPClassifier makes of rows that the test makes with the same formulas in SQL, by plain mini-batch
-gradient descent from the weights that corgipile begins with, which are drawn here anew as its documentation says.
+"""What scikit-learn's MLPClassifier makes of rows that the test makes with the same formulas in SQL, by plain
+mini-batch gradient descent from the weights that corgipile begins with, which are drawn here anew as its documentation
+says.
 
 Writes mlp.json beside itself: target/study-venv/bin/python tests/golden/mlp.py
 """
+
 import json
 import pathlib
 import warnings
@@ -29,13 +31,16 @@ def mix(state):
 GAMMA = 0x9E3779B97F4A7C15
 
 
+def rotate(v, k):
+    return (v << k | v >> 64 - k) & MASK
+
+
 def stream(*words):
     """Xoshiro256++ of the stream with this name."""
     key = 0
     for word in words:
         key = mix((key ^ word) + GAMMA & MASK)
     s = [mix(key + k * GAMMA & MASK) for k in range(1, 5)]
-    rotate = lambda v, k: (v << k | v >> 64 - k) & MASK
     while True:
         yield (rotate(s[0] + s[3] & MASK, 23) + s[0]) & MASK
         t = s[1] << 17 & MASK
@@ -57,8 +62,17 @@ def glorot(layer, inputs, outputs):
 
 
 def train(label, hidden, activation, rate, l2):
-    model = MLPClassifier(hidden, activation=activation, solver="sgd", alpha=l2 * BATCH, batch_size=BATCH, momentum=0,
-                          nesterovs_momentum=False, learning_rate_init=rate, shuffle=False)
+    model = MLPClassifier(
+        hidden,
+        activation=activation,
+        solver="sgd",
+        alpha=l2 * BATCH,
+        batch_size=BATCH,
+        momentum=0,
+        nesterovs_momentum=False,
+        learning_rate_init=rate,
+        shuffle=False,
+    )
     model.partial_fit(x, label, classes=np.unique(label))
     sizes = [3, *hidden, model.coefs_[-1].shape[1]]
     for layer, (weights, intercepts) in enumerate(zip(model.coefs_, model.intercepts_)):
@@ -67,8 +81,13 @@ def train(label, hidden, activation, rate, l2):
     first = flat(model.coefs_)
     for _ in range(EPOCHS):
         model.partial_fit(x, label)
-    return {"first": first, "weights": flat(model.coefs_), "intercepts": np.concatenate(model.intercepts_).tolist(),
-            "probabilities": model.predict_proba(x).tolist(), "predicted": model.predict(x).tolist()}
+    return {
+        "first": first,
+        "weights": flat(model.coefs_),
+        "intercepts": np.concatenate(model.intercepts_).tolist(),
+        "probabilities": model.predict_proba(x).tolist(),
+        "predicted": model.predict(x).tolist(),
+    }
 
 
 def flat(coefs):

@@ -19,6 +19,13 @@ impl Database {
         Self::copy_of(server::template())
     }
 
+    /// As [`Database::new`], with a table `t` as [`small`](crate::small) makes it.
+    pub fn with_small_table(rows: u32) -> Self {
+        let mut db = Self::new();
+        crate::small(&mut db, "t", rows);
+        db
+    }
+
     /// A database without corgipile.
     pub fn empty() -> Self {
         Self::copy_of("template0")
@@ -46,6 +53,16 @@ impl Database {
     /// Another session, as a role that [`Database::role`] made.
     pub fn session_as(&self, role: &str) -> Session {
         Session::connect(&self.name, Some(role))
+    }
+
+    /// What psql tells its user while it runs statements in a session of its own: notices and warnings, with their hints.
+    pub fn notices(&self, statements: &[&str]) -> String {
+        let mut psql = server::program("psql");
+        psql.args(["-XqAt", "-d", &self.name]);
+        for statement in statements {
+            psql.args(["-c", statement]);
+        }
+        String::from_utf8(psql.output().expect("psql runs").stderr).expect("psql writes UTF-8")
     }
 
     /// Makes a role that may log in and nothing else; its name is unique in the server and begins with `who`.

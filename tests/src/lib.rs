@@ -2,7 +2,8 @@
 //!
 //! Every test has a database of its own ([`Database::new`]), made from a template in which the extension is
 //! installed, and dropped afterwards: tests run in parallel and no test sees what another has done. The server is one
-//! that `scripts/with-postgres` has started; the tests themselves are in `tests/server/`, a file per theme.
+//! that `scripts/with-postgres` has started; the tests themselves are in `tests/server/`, a folder per
+//! domain.
 
 mod cluster;
 mod data;
@@ -14,11 +15,14 @@ mod failure;
 mod fixtures;
 mod library;
 mod oracle;
+pub mod plan;
 mod server;
 mod session;
 pub mod stored;
 mod textbook;
 mod training;
+mod waiting;
+mod writers;
 
 pub use cluster::Cluster;
 pub use data::{DataSet, data_directory, generated_directory, skip};
@@ -26,7 +30,7 @@ pub use database::Database;
 pub use documents::Document;
 pub use extension::hooked;
 pub use failing_memory::{FailingMemory, Fails, Whose};
-pub use failure::Failure;
+pub use failure::{Failure, is_like};
 pub use fixtures::{clustered, shuffled_copy, small};
 pub use library::{backend_tests, has_backend_tests, library};
 pub use oracle::{Loss, Oracle, assert_close};
@@ -35,3 +39,5 @@ pub use session::Session;
 pub use stored::Stored;
 pub use textbook::{Objective, Rule, Textbook, Tuple};
 pub use training::{Epoch, Evaluation, Model, epochs_of, in_several_buffers};
+pub use waiting::Background;
+pub use writers::Writers;

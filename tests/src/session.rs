@@ -4,8 +4,6 @@ use crate::{Failure, server};
 use postgres::types::{FromSqlOwned, ToSql};
 use postgres::{CancelToken, Client, Config, Row, SimpleQueryMessage};
 use std::sync::{Arc, Mutex};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 /// A connection to a test's database.
 ///
@@ -132,6 +130,17 @@ impl Session {
         assert!(difference.is_empty(), "{left}\ndiffers from\n{right}\nby {difference:#?}");
     }
 
+    /// Asserts that `corgipile_shuffle()` gives the rows of something that is not simply a heap table once each, or refuses it.
+    pub fn assert_shuffled_or_refused(&mut self, relation: &str) {
+        match self.attempt(&format!("SELECT count(*) FROM corgipile_shuffle(NULL::{relation})")) {
+            Ok(_) => self.assert_same_rows(
+                &format!("SELECT s::text FROM corgipile_shuffle(NULL::{relation}) s"),
+                &format!("SELECT s::text FROM {relation} s"),
+            ),
+            Err(failure) => assert_eq!(failure.code, "42809", "{failure:#?}"),
+        }
+    }
+
     /// Everything that `COPY ... TO STDOUT` writes.
     pub fn copy_out(&mut self, sql: &str) -> String {
         let mut text = String::new();
@@ -142,9 +151,32 @@ impl Session {
 
     /// Feeds text to `COPY ... FROM STDIN`.
     pub fn copy_in(&mut self, sql: &str, text: &str) {
-        let mut writer = self.client.copy_in(sql).unwrap_or_else(|e| panic!("{sql}\n{:#?}", Failure::from(e)));
-        std::io::Write::write_all(&mut writer, text.as_bytes()).expect("the server takes the rows");
-        writer.finish().unwrap_or_else(|e| panic!("{sql}\n{:#?}", Failure::from(e)));
+        self.attempt_copy_in(sql, text.as_bytes()).unwrap_or_else(|failure| panic!("{sql}\n{failure:#?}"));
+    }
+
+    /// Feeds bytes to a `COPY ... FROM STDIN` that may fail.
+    ///
+    /// # Errors
+    /// What the server says of them.
+    pub fn attempt_copy_in(&mut self, sql: &str, bytes: &[u8]) -> Result<(), Failure> {
+        let mut writer = self.client.copy_in(sql)?;
+        std::io::Write::write_all(&mut writer, bytes).expect("the server takes the rows");
+        writer.finish()?;
+        Ok(())
+    }
+
+    /// Feeds a `COPY ... FROM STDIN WITH (FORMAT binary)` one row of one column, whose bytes these are.
+    ///
+    /// # Errors
+    /// What the server says of them.
+    pub fn attempt_copy_in_binary(&mut self, sql: &str, value: &[u8]) -> Result<(), Failure> {
+        let mut file = b"PGCOPY\n\xff\r\n\0".to_vec();
+        file.extend([0; 8]);
+        file.extend(1_i16.to_be_bytes());
+        file.extend((value.len() as i32).to_be_bytes());
+        file.extend(value);
+        file.extend((-1_i16).to_be_bytes());
+        self.attempt_copy_in(sql, &file)
     }
 
     /// The server's major version.
@@ -155,17 +187,6 @@ impl Session {
     /// The process that serves this session.
     pub fn pid(&mut self) -> i32 {
         self.value("SELECT pg_backend_pid()")
-    }
-
-    /// Waits until exactly so many statements of this database wait for a lock.
-    pub fn wait_for_waiters(&mut self, count: i64) {
-        let waiting =
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
-        let deadline = Instant::now() + Duration::from_secs(30);
-        while self.value::<i64>(waiting) != count {
-            assert!(Instant::now() < deadline, "{count} statements should wait for a lock");
-            sleep(Duration::from_millis(10));
-        }
     }
 
     /// What cancels the statement that this session is running, from another thread.

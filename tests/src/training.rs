@@ -64,6 +64,11 @@ pub struct Model {
 }
 
 impl Model {
+    /// All weights, then all intercepts.
+    pub fn parameters(&self) -> Vec<f64> {
+        self.weights.iter().chain(&self.intercepts).map(|w| f64::from(*w)).collect()
+    }
+
     /// The exact bits of weights and intercepts.
     pub fn bits(&self) -> Vec<u32> {
         self.weights.iter().chain(&self.intercepts).map(|w| w.to_bits()).collect()

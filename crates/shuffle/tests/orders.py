@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Prints the orders frozen in orders.rs, mixer.rs and deal.rs, from the definitions alone: splitmix64.c and xoshiro256plusplus.c as published
-(prng.di.unimi.it), the streams as src/permutation.rs documents them, and exact integers instead of the crate's arithmetic.
+"""Prints the orders frozen in orders.rs, mixer.rs and deal.rs, from the definitions alone: splitmix64.c and
+xoshiro256plusplus.c as published (prng.di.unimi.it), the streams as src/permutation.rs documents them, and exact
+integers instead of the crate's arithmetic.
 
     python3 crates/shuffle/tests/orders.py
 """
@@ -67,7 +68,8 @@ def shuffled(n, *name):
 
 
 def stratified(blocks, buffers, *name):
-    """The blocks of each buffer: one more for the first ones if it does not come out even, then equally many of each stratum."""
+    """The blocks of each buffer: one more for the first ones if it does not come out even, then equally many of each
+    stratum."""
     draws = stream(*name)
     each, more = divmod(len(blocks), buffers)
     if buffers < 2 or each == 0:
@@ -88,7 +90,7 @@ def stratified(blocks, buffers, *name):
 
 
 def block_order(blocks, buffers, *name):
-    return sum(stratified(range(blocks), buffers, *name), [])
+    return [block for hand in stratified(range(blocks), buffers, *name) for block in hand]
 
 
 def fnv1a(order):
@@ -170,14 +172,17 @@ for seed, epoch, number in (0, 1, 0), (42, 7, 1), (-1, 3, 1000):
 
 
 def dealt(blocks, buffer, processes, seed, epoch):
-    """The blocks of each process, a list per buffer: its own blocks are drawn once, and dealt to its buffers by a stream of its own."""
+    """The blocks of each process, a list per buffer: its own blocks are drawn once, and dealt to its buffers by a
+    stream of its own."""
     full = -(-blocks // buffer)
     most = -(-blocks // processes)
     room = most if full == 1 else max(1, (-(-blocks // full)) // processes)
     buffers = -(-most // -(-most // -(-most // room)))
     owned = stratified(range(blocks), processes, b"ranks", seed, 0, 0)
     owned += [[] for _ in range(processes - len(owned))]
-    hands = [stratified(sorted(own), buffers, b"blocks", seed, epoch, process << 32) for process, own in enumerate(owned)]
+    hands = [
+        stratified(sorted(own), buffers, b"blocks", seed, epoch, process << 32) for process, own in enumerate(owned)
+    ]
     return [hand + [[] for _ in range(buffers - len(hand))] for hand in hands]
 
 

@@ -2,9 +2,10 @@
 
 use super::state::New;
 use crate::errors::{AggregateError, ArgumentError, Error, Result};
-use crate::operators::sgd::Request;
-use crate::operators::{MAX_CLASSES, Nulls};
-use crate::options::TrainArguments;
+use crate::limits::MAX_CLASSES;
+use crate::options::call::TrainArguments;
+use crate::options::request::Request;
+use crate::options::rows::Nulls;
 use crate::pg::call::arguments::Arguments;
 use sgd::ModelKind;
 
@@ -15,7 +16,7 @@ use sgd::ModelKind;
 /// [`AggregateError::NotByAggregate`].
 pub fn of_call(arguments: &Arguments) -> Result<Vec<u8>> {
     let options = arguments.json(3).map_err(|e| e.about("options"))?;
-    let request = Request::new(TrainArguments {
+    let arguments_of_training = TrainArguments {
         model: Some(arguments.get(0).ok_or(ArgumentError::NullArgument("model"))?),
         learning_rate: arguments.get(2),
         options,
@@ -23,7 +24,8 @@ pub fn of_call(arguments: &Arguments) -> Result<Vec<u8>> {
         source: Some(String::new()),
         seed: Some(0),
         ..TrainArguments::default()
-    })?;
+    };
+    let request = Request::new(arguments_of_training, None)?;
     check(&request)?;
     let dimensions: i32 = arguments.get(1).ok_or(ArgumentError::NullArgument("dimensions"))?;
     if dimensions < 1 {

@@ -1,13 +1,12 @@
 //! The arguments of corgipile_train_uda().
 
 use crate::errors::{AggregateError, ArgumentError, Result};
-use crate::operators::sgd::Request;
-use crate::options::TrainArguments;
+use crate::options::call::TrainArguments;
+use crate::options::request::Request;
 use crate::pg::call::arguments::Arguments;
 use crate::pg::require_utf8;
 use serde_json::{Value, json};
 use sgd::ModelKind;
-use shuffle::Strategy;
 
 /// An aggregate has no buffer in which rows could be mixed.
 const DEFAULT_SHUFFLE: &str = "no_shuffle";
@@ -42,14 +41,14 @@ impl UdaRequest {
             options,
             ..TrainArguments::default()
         };
-        let training = Request::new(arguments)?;
+        let training = Request::new(arguments, None)?;
         check(&training)?;
         Ok(UdaRequest { training, parallel })
     }
 
     /// Is there to be a shuffled copy?
     pub fn shuffles(&self) -> bool {
-        self.training.shuffling.strategy == Strategy::ShuffleOnce
+        self.training.shuffling.strategy.sorts()
     }
 
     /// What it takes to train the same model again.
@@ -73,7 +72,7 @@ fn take_parallel(options: &mut Option<Value>) -> Result<bool> {
 /// Refuses what an aggregate cannot do.
 fn check(request: &Request) -> Result<()> {
     let strategy = request.shuffling.strategy;
-    if !matches!(strategy, Strategy::NoShuffle | Strategy::ShuffleOnce) {
+    if !strategy.supports_aggregate() {
         return Err(ArgumentError::InvalidArgument {
             argument: "shuffle",
             reason: format!("an aggregate cannot train with {strategy}"),

@@ -1,8 +1,9 @@
 //! EXPLAIN.
 
-use super::Training;
-use crate::operators::Features;
-use crate::options::{Resolved, table};
+use super::training::Training;
+use crate::operators::decoder::FeatureColumns;
+use crate::options::resolved::Resolved;
+use crate::options::table;
 use crate::pg::executor::explain::Explain;
 
 /// What EXPLAIN shows of a training.
@@ -36,8 +37,8 @@ pub fn explain(training: &Training, explain: Explain) {
 fn features(training: &Training) -> String {
     let features = training.buffers.decoder.features();
     let categories = match features {
-        Features::Sparse(_) => return format!("{} (sparse)", training.features.join(", ")),
-        Features::Compressed(_) => return format!("{} (compressed)", training.features.join(", ")),
+        FeatureColumns::Sparse(_) => return format!("{} (sparse)", training.features.join(", ")),
+        FeatureColumns::Compressed(_) => return format!("{} (compressed)", training.features.join(", ")),
         features => features.categories().unwrap_or_default(),
     };
     let is_category = |name: &String| categories.iter().any(|(column, _)| column == name);

@@ -1,8 +1,10 @@
 //! What is learned, and from which rows.
 
 use crate::limits::MAX_WEIGHTS;
-use crate::options::choices::{By, Choice, ClassWeight, Nulls, Unseen, Validation};
+use crate::options::choices::Choice;
+use crate::options::chosen::Validation;
 use crate::options::entry::{Default, Entry, Group, Inherited, Models, Needs, Values};
+use crate::options::rows::{By, ClassWeight, Nulls, Unseen};
 use serde_json::json;
 use sgd::{ModelKind, Range};
 

@@ -1,6 +1,7 @@
 //! How a model learns, for how long, and what is kept.
 
-use crate::options::choices::{Choice, Keep};
+use crate::options::choices::Choice;
+use crate::options::chosen::Keep;
 use crate::options::defaults::learning_rate;
 use crate::options::entry::{Default, Entry, Group, Inherited, Models, Needs, Values};
 use serde_json::json;

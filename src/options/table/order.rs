@@ -1,7 +1,9 @@
 //! In which order rows come, how they are held, and by how many processes they are learned from.
 
-use crate::options::choices::{CacheMode, Choice, Loader};
+use crate::options::cache::CacheMode;
+use crate::options::choices::Choice;
 use crate::options::entry::{Default, Entry, Inherited, Values};
+use crate::options::loader::Loader;
 use serde_json::json;
 use sgd::Range;
 use shuffle::{MAX_PROCESSES, Strategy};

@@ -1,3 +1,5 @@
 //! Training by an aggregate: corgipile_sgd_agg() and corgipile_train_uda().
 
 mod agreement;
+mod states;
+mod train_uda;

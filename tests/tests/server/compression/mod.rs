@@ -1,3 +1,6 @@
 //! Compressed mini-batches: the type, the tables of them, and training on these.
 
-mod training;
+mod compress;
+mod theorem1;
+mod toc;
+mod training_compressed;

@@ -2,4 +2,5 @@
 
 mod backend;
 mod documents;
+mod lifecycle;
 mod upgrade;

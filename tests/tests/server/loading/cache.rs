@@ -1,5 +1,6 @@
 //! The cache of decoded tuples: the models are the same without it, and later epochs do not read what it has.
 
+use corgipile_tests::plan::node;
 use corgipile_tests::{Database, Session, clustered, in_several_buffers};
 use serde_json::Value;
 
@@ -16,19 +17,8 @@ fn outcome(session: &mut Session, arguments: &str, options: &str) -> Outcome {
 
 /// What BlockShuffle says of its cache after the same training.
 fn cache_of(session: &mut Session, arguments: &str, options: &str) -> Value {
-    fn find(plan: &Value) -> Option<&Value> {
-        match plan {
-            Value::Object(fields) if fields.get("Custom Plan Provider") == Some(&"CorgiPileBlockShuffle".into()) => {
-                Some(plan)
-            }
-            Value::Object(fields) => fields.values().find_map(find),
-            Value::Array(items) => items.iter().find_map(find),
-            _ => None,
-        }
-    }
     let train = format!("SELECT * FROM corgipile_train({arguments}, seed => 5, options => '{{{options}}}')");
-    let plan: Value = session.value(&format!("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {train}"));
-    find(&plan).unwrap_or_else(|| panic!("no BlockShuffle in {plan:#}")).clone()
+    node(&session.plan("ANALYZE, BUFFERS", &train), "CorgiPileBlockShuffle").clone()
 }
 
 fn number(node: &Value, property: &str) -> i64 {

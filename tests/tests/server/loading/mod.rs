@@ -2,5 +2,6 @@
 
 mod cache;
 mod loader;
+mod loader_ends;
 mod toast;
 mod workers;

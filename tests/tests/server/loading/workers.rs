@@ -1,6 +1,6 @@
 //! Training by several processes: what each learns from, what comes of it together, and how it ends.
 
-use corgipile_tests::{Database, Model, Session, assert_close, clustered, in_several_buffers, log, program, small};
+use corgipile_tests::{Database, Model, Session, assert_close, clustered, in_several_buffers, log};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -18,31 +18,6 @@ fn trained_by(db: &mut Session, processes: u32, arguments: &str) -> Model {
     ));
     assert_eq!(by as u32, processes, "{arguments}");
     model
-}
-
-/// What the client is told while a statement runs.
-fn notices(db: &Database, sql: &str) -> String {
-    let output = program("psql").args(["-XqAt", "-d", db.name(), "-c", sql]).output().expect("psql runs");
-    String::from_utf8(output.stderr).expect("psql writes UTF-8")
-}
-
-/// Parallel workers of this database.
-fn workers(db: &mut Session) -> i64 {
-    db.value(
-        "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'parallel worker' AND datname = current_database()",
-    )
-}
-
-fn wait_for_workers(db: &mut Session, count: i64) {
-    let deadline = Instant::now() + PATIENCE;
-    while workers(db) != count {
-        assert!(Instant::now() < deadline, "there are {} workers, not {count}", workers(db));
-        sleep(Duration::from_millis(10));
-    }
-}
-
-fn parameters(model: &Model) -> Vec<f64> {
-    model.weights.iter().chain(&model.intercepts).map(|w| f64::from(*w)).collect()
 }
 
 #[test]
@@ -154,7 +129,7 @@ fn a_mini_batch_is_that_of_a_single_process() {
             let together = trained_by(&mut db, processes, &format!("{training}, workers => {processes}"));
             // adam divides by the root of squares: what is lost of a gradient near 0 by rounding comes to much more
             let tolerance = if options.contains("adam") { 5e-3 } else { 1e-4 };
-            assert_close(&parameters(&together), &parameters(&alone), tolerance);
+            assert_close(&together.parameters(), &alone.parameters(), tolerance);
             let same = db.line(&format!(
                 "SELECT count(DISTINCT (classes, categories, features, feature_kind, index_base, feature_mean)) FROM corgipile.models
                  WHERE model_id IN ({}, {})", alone.id, together.id
@@ -220,7 +195,7 @@ fn fewer_processes_than_asked_for_are_noticed_and_recorded() {
     let alone = db.trained(training).bits();
     let two = trained_by(&mut db, 2, &format!("{training}, workers => 2")).bits();
     let told = |db: &Database, setting: &str, more: &str| {
-        notices(db, &format!("{setting}; SELECT FROM corgipile_train({training}{more})"))
+        db.notices(&[&format!("{setting}; SELECT FROM corgipile_train({training}{more})")])
     };
     assert_eq!(told(&db, "SET jit = off", ", workers => 3"), "");
     let notice = told(&db, "SET max_parallel_workers = 0", ", workers => 3");
@@ -244,8 +219,7 @@ fn fewer_processes_than_asked_for_are_noticed_and_recorded() {
 
 #[test]
 fn what_workers_cannot_read_is_trained_on_by_one_process() {
-    let mut db = Database::new();
-    small(&mut db, "t", 3000);
+    let mut db = Database::with_small_table(3000);
     db.run(
         "CREATE TABLE parts (LIKE t) PARTITION BY RANGE (id);
          CREATE TABLE low PARTITION OF parts FOR VALUES FROM (1) TO (1000);
@@ -260,7 +234,7 @@ fn what_workers_cannot_read_is_trained_on_by_one_process() {
         ("", "SELECT t.* FROM t JOIN t u USING (id)", "the source is not a plain table"),
         ("", "SELECT * FROM t ORDER BY id", "the source is not a plain table"),
     ] {
-        let notice = notices(&db, &format!("{before}; SELECT FROM corgipile_train('{source}', {features})"));
+        let notice = db.notices(&[&format!("{before}; SELECT FROM corgipile_train('{source}', {features})")]);
         assert!(notice.contains(&format!("by 1 of 2 processes: {why}")), "{source}: {notice}");
     }
     db.run("CREATE VIEW v AS SELECT id, label, a, b, c FROM t WHERE a > -100");
@@ -271,8 +245,7 @@ fn what_workers_cannot_read_is_trained_on_by_one_process() {
 
 #[test]
 fn what_does_not_go_with_workers_is_refused() {
-    let mut db = Database::new();
-    small(&mut db, "t", 1000);
+    let mut db = Database::with_small_table(1000);
     for strategy in ["no_shuffle", "block_only", "sliding_window", "mrs", "shuffle_once", "epoch_shuffle"] {
         db.rejects(&format!("SELECT corgipile_train('t', shuffle => '{strategy}', workers => 2)"), "0A000")
             .says(&["several processes cannot train", strategy])
@@ -302,7 +275,7 @@ fn an_error_in_any_process_is_that_of_the_statement_and_nobody_stays() {
         let failure = db.fails_with("SELECT * FROM corgipile_train('t', workers => 3)", "22004");
         failure.says(&[&moved]).hints(&["nulls"]);
         db.run("ROLLBACK TO s");
-        assert_eq!(workers(&mut db), 0);
+        assert!(db.parallel_workers().is_empty());
         trained_by(&mut db, 3, "'t', max_epochs => 1, options => '{\"nulls\": \"skip\"}', workers => 3");
         db.run("ROLLBACK");
         assert_eq!(db.line(&format!("SELECT ctid FROM t WHERE id = {id}")), ctid);
@@ -327,7 +300,7 @@ fn an_error_in_any_process_is_that_of_the_statement_and_nobody_stays() {
              PERFORM corgipile_train('t', max_epochs => 1, learning_rate => 1e-9, workers => 2, name => 'after');
          END $$",
     );
-    assert_eq!(workers(&mut db), 0);
+    assert!(db.parallel_workers().is_empty());
     assert_eq!(db.line("SELECT name, hyperparameters->>'workers' FROM corgipile.models"), "after|2");
 }
 
@@ -338,7 +311,7 @@ fn stopped(db: &mut Database, sql: &str, stop: impl FnOnce(&mut Database, i32)) 
     let sql = sql.to_owned();
     let thread =
         std::thread::spawn(move || session.attempt(&sql).map_or_else(|failure| failure.code, |_| "00000".into()));
-    wait_for_workers(db, 2);
+    db.wait_for_parallel_workers(2);
     sleep(Duration::from_millis(100));
     stop(db, pid);
     let deadline = Instant::now() + PATIENCE;
@@ -346,7 +319,7 @@ fn stopped(db: &mut Database, sql: &str, stop: impl FnOnce(&mut Database, i32)) 
         assert!(Instant::now() < deadline, "the statement does not stop");
         sleep(Duration::from_millis(5));
     }
-    wait_for_workers(db, 0);
+    db.wait_for_parallel_workers(0);
     assert_eq!(db.models(), 0);
     let complaints: Vec<_> = log(db.name())
         .into_iter()
@@ -377,14 +350,13 @@ fn cancel_and_termination_of_any_process_end_all() {
     db.run("SET statement_timeout = '300ms'");
     db.fails_with(ENDLESS, "57014");
     db.run("RESET statement_timeout");
-    wait_for_workers(&mut db, 0);
+    db.wait_for_parallel_workers(0);
     trained_by(&mut db, 2, "'t', max_epochs => 1, workers => 2");
 }
 
 #[test]
 fn all_processes_see_what_the_statement_sees_and_nothing_else() {
-    let mut db = Database::new();
-    small(&mut db, "t", 3000);
+    let mut db = Database::with_small_table(3000);
     let user = db.role("user");
     db.run(&format!(
         "GRANT SELECT ON t TO {user}; ALTER TABLE t ENABLE ROW LEVEL SECURITY;

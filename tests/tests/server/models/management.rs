@@ -1,6 +1,6 @@
 //! What happens to models after training: versions, deployment, names, comments, grants, and who may do what.
 
-use corgipile_tests::{Database, Session, program, small};
+use corgipile_tests::{Database, Session};
 
 /// Trains a version of a model, and gives its id.
 fn version(session: &mut Session, name: &str, seed: i32) -> i64 {
@@ -16,8 +16,7 @@ const VERSIONS: &str = "SELECT name, version, deployed FROM corgipile.models ORD
 
 #[test]
 fn a_name_means_the_latest_version_unless_one_is_deployed() {
-    let mut db = Database::new();
-    small(&mut db, "t", 200);
+    let mut db = Database::with_small_table(200);
     let ids = [1, 2, 3].map(|seed| version(&mut db, "m", seed));
     assert_eq!(db.lines(VERSIONS), ["m|1|f", "m|2|f", "m|3|f"]);
     let of_id = ids.map(|id| db.line(&ask(&id.to_string())));
@@ -62,8 +61,7 @@ fn a_name_means_the_latest_version_unless_one_is_deployed() {
 
 #[test]
 fn models_are_renamed_commented_and_dropped() {
-    let mut db = Database::new();
-    small(&mut db, "t", 200);
+    let mut db = Database::with_small_table(200);
     let ids = [1, 2].map(|seed| version(&mut db, "m", seed));
     let unnamed = db.train("'t', max_epochs => 1")[0].model_id;
     db.run("SELECT corgipile_deploy('m', 1); SELECT corgipile_rename('m', 'Other name')");
@@ -102,8 +100,7 @@ fn models_are_renamed_commented_and_dropped() {
 
 #[test]
 fn trainings_under_one_name_at_a_time_get_a_version_each() {
-    let mut db = Database::new();
-    small(&mut db, "t", 300);
+    let mut db = Database::with_small_table(300);
     std::thread::scope(|scope| {
         for seed in 1..=6 {
             let mut session = db.session();
@@ -129,8 +126,7 @@ fn trainings_under_one_name_at_a_time_get_a_version_each() {
 
 #[test]
 fn nobody_sees_or_uses_anothers_model_without_a_grant() {
-    let mut db = Database::new();
-    small(&mut db, "t", 200);
+    let mut db = Database::with_small_table(200);
     let (owner, friend, stranger) = (db.role("owner"), db.role("friend"), db.role("stranger"));
     db.run("GRANT SELECT ON t TO PUBLIC");
     let mut o = db.session_as(&owner);
@@ -209,8 +205,7 @@ fn nobody_sees_or_uses_anothers_model_without_a_grant() {
 
 #[test]
 fn members_of_the_owner_and_of_a_granted_role_are_as_these_are() {
-    let mut db = Database::new();
-    small(&mut db, "t", 200);
+    let mut db = Database::with_small_table(200);
     let (team, member, guests, guest) = (db.role("team"), db.role("member"), db.role("guests"), db.role("guest"));
     db.run(&format!("GRANT SELECT ON t TO PUBLIC; GRANT {team} TO {member}; GRANT {guests} TO {guest}"));
     let mut t = db.session_as(&team);
@@ -234,8 +229,7 @@ fn members_of_the_owner_and_of_a_granted_role_are_as_these_are() {
 
 #[test]
 fn models_of_a_dropped_role_stay_with_superusers_and_their_grants() {
-    let mut db = Database::new();
-    small(&mut db, "t", 200);
+    let mut db = Database::with_small_table(200);
     let (owner, friend, later) = (db.role("owner"), db.role("friend"), db.role("later"));
     db.run("GRANT SELECT ON t TO PUBLIC");
     let mut o = db.session_as(&owner);
@@ -266,8 +260,7 @@ fn models_of_a_dropped_role_stay_with_superusers_and_their_grants() {
 
 #[test]
 fn operators_and_tables_of_the_user_do_not_get_in_between() {
-    let mut db = Database::new();
-    small(&mut db, "t", 100);
+    let mut db = Database::with_small_table(100);
     let user = db.role("user");
     db.run(&format!("GRANT SELECT ON t TO PUBLIC; CREATE SCHEMA evil AUTHORIZATION {user}"));
     let mut session = db.session_as(&user);
@@ -289,16 +282,9 @@ fn operators_and_tables_of_the_user_do_not_get_in_between() {
     assert_eq!(session.line("SHOW search_path"), "evil, pg_catalog, public");
 }
 
-/// What the client is told while a statement runs.
-fn notices(db: &Database, sql: &str) -> String {
-    let output = program("psql").args(["-XqAt", "-d", db.name(), "-c", sql]).output().expect("psql runs");
-    String::from_utf8(output.stderr).expect("psql writes UTF-8")
-}
-
 #[test]
 fn numbers_of_versions_are_not_given_twice() {
-    let mut db = Database::new();
-    small(&mut db, "t", 50);
+    let mut db = Database::with_small_table(50);
     let train = |db: &mut Database, name: &str| -> (i64, i32) {
         let id = version(db, name, 1);
         (id, db.value(&format!("SELECT version FROM corgipile.models WHERE model_id = {id}")))
@@ -336,8 +322,7 @@ fn numbers_of_versions_are_not_given_twice() {
 
 #[test]
 fn who_drops_the_deployed_version_is_told_what_the_name_means_now() {
-    let mut db = Database::new();
-    small(&mut db, "t", 50);
+    let mut db = Database::with_small_table(50);
     for seed in 1..=4 {
         version(&mut db, "m", seed);
     }
@@ -349,7 +334,7 @@ fn who_drops_the_deployed_version_is_told_what_the_name_means_now() {
     ];
     for way in ways {
         db.run("SELECT corgipile_deploy('m', 2)");
-        let heard = notices(&db, &format!("BEGIN; {way}; ROLLBACK"));
+        let heard = db.notices(&[&format!("BEGIN; {way}; ROLLBACK")]);
         assert!(heard.contains("NOTICE") && heard.contains(told), "{way}: {heard}");
     }
     for way in [
@@ -358,14 +343,13 @@ fn who_drops_the_deployed_version_is_told_what_the_name_means_now() {
         "SELECT corgipile_deploy('m', NULL)",
         "SELECT corgipile_deploy('m', 1)",
     ] {
-        assert_eq!(notices(&db, &format!("BEGIN; {way}; ROLLBACK")), "", "{way}");
+        assert_eq!(db.notices(&[&format!("BEGIN; {way}; ROLLBACK")]), "", "{way}");
     }
 }
 
 #[test]
 fn grants_to_dropped_roles_are_revoked_by_what_is_shown() {
-    let mut db = Database::new();
-    small(&mut db, "t", 50);
+    let mut db = Database::with_small_table(50);
     let (gone, friend) = (db.role("gone"), db.role("friend"));
     let id = version(&mut db, "m", 1);
     db.run(&format!(
@@ -387,8 +371,7 @@ fn grants_to_dropped_roles_are_revoked_by_what_is_shown() {
 
 #[test]
 fn grants_that_were_written_as_an_array_of_arrays_are_revoked_and_added_to() {
-    let mut db = Database::new();
-    small(&mut db, "t", 50);
+    let mut db = Database::with_small_table(50);
     let (friend, other) = (db.role("friend"), db.role("other"));
     let id = version(&mut db, "m", 1);
     db.run(&format!("UPDATE corgipile.stored_models SET granted_to = '{{{{{friend},-}},{{-,{friend}}}}}'"));
@@ -402,8 +385,7 @@ fn grants_that_were_written_as_an_array_of_arrays_are_revoked_and_added_to() {
 
 #[test]
 fn a_null_is_an_error_and_changes_nothing() {
-    let mut db = Database::new();
-    small(&mut db, "t", 50);
+    let mut db = Database::with_small_table(50);
     db.train("'t', name => 'm', max_epochs => 1");
     for (call, argument) in [
         ("corgipile_rename('m', NULL)", "new_name"),
@@ -420,8 +402,7 @@ fn a_null_is_an_error_and_changes_nothing() {
 
 #[test]
 fn a_sequence_that_lags_behind_is_told_from_a_version_that_another_has_stored() {
-    let mut db = Database::new();
-    small(&mut db, "t", 50);
+    let mut db = Database::with_small_table(50);
     let user = db.role("user");
     db.run("GRANT SELECT ON t TO PUBLIC");
     let mut u = db.session_as(&user);

@@ -2,8 +2,10 @@
 
 mod catalog;
 mod export;
+mod inline_models;
 mod management;
 mod names;
 mod one_statement;
 mod shared_models;
 mod survival;
+mod transactions;

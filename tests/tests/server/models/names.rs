@@ -1,6 +1,6 @@
 //! What the name of a model means to whom: nobody takes another's name, and who means another's model says whose.
 
-use corgipile_tests::{Database, Session, small};
+use corgipile_tests::{Database, Session};
 
 const FEATURES: &str = "ARRAY[1,2,3]";
 
@@ -23,8 +23,7 @@ fn assert_means(session: &mut Session, name: &str, db: &mut Database, id: i64) {
 
 /// A table that all may read, and three roles.
 fn with_roles() -> (Database, [String; 3]) {
-    let mut db = Database::new();
-    small(&mut db, "t", 200);
+    let mut db = Database::with_small_table(200);
     db.run("GRANT SELECT ON t TO PUBLIC");
     let roles = ["alice", "bob", "carol"].map(|who| db.role(who));
     (db, roles)

@@ -1,6 +1,6 @@
 //! Models in the statement that trains them: what it has trained it may use, and what other sessions store it does not see.
 
-use corgipile_tests::{Database, Session, small};
+use corgipile_tests::{Database, Session};
 use std::time::Duration;
 
 /// A call that trains the same model each time.
@@ -13,19 +13,13 @@ fn train_v(rate: f64) -> String {
     format!("corgipile_train('t', max_epochs => 1, seed => 1, learning_rate => {rate}, name => 'v')")
 }
 
-fn with_table() -> Database {
-    let mut db = Database::new();
-    small(&mut db, "t", 300);
-    db
-}
-
 fn trained(db: &mut Session) -> i64 {
     db.value(&format!("SELECT model_id FROM {TRAIN} LIMIT 1"))
 }
 
 #[test]
 fn a_statement_predicts_with_the_model_that_it_trains() {
-    let mut db = with_table();
+    let mut db = Database::with_small_table(300);
     let id = trained(&mut db);
     let probabilities = db.line(&format!("SELECT corgipile_predict_proba({id}, {FEATURES})"));
     let sum = db.line(&format!("SELECT sum(corgipile_predict({id}, ARRAY[a,b,c])) FROM t"));
@@ -66,7 +60,7 @@ fn a_statement_predicts_with_the_model_that_it_trains() {
 
 #[test]
 fn a_statement_does_with_the_model_that_it_trains_what_else_there_is_to_do() {
-    let mut db = with_table();
+    let mut db = Database::with_small_table(300);
     let id = trained(&mut db);
     let accuracy = format!("SELECT value FROM corgipile_evaluate({id}, 't') WHERE metric = 'accuracy'");
     let accuracy = db.line(&accuracy);
@@ -114,7 +108,7 @@ fn a_statement_does_with_the_model_that_it_trains_what_else_there_is_to_do() {
 
 #[test]
 fn functions_and_blocks_predict_with_the_models_that_they_train() {
-    let mut db = with_table();
+    let mut db = Database::with_small_table(300);
     let id = trained(&mut db);
     let expected = db.line(&format!("SELECT corgipile_predict_proba({id}, {FEATURES})"));
     for volatility in ["VOLATILE", "STABLE"] {
@@ -151,7 +145,7 @@ fn functions_and_blocks_predict_with_the_models_that_they_train() {
 
 #[test]
 fn parallel_workers_see_what_their_transaction_has_stored() {
-    let mut db = with_table();
+    let mut db = Database::with_small_table(300);
     let id = trained(&mut db);
     let expected = db.line(&format!("SELECT sum(corgipile_predict({id}, ARRAY[a,b,c])) FROM t"));
     db.run(
@@ -180,7 +174,7 @@ fn parallel_workers_see_what_their_transaction_has_stored() {
 
 #[test]
 fn a_version_that_a_statement_stores_is_the_one_it_uses_from_then_on() {
-    let mut db = with_table();
+    let mut db = Database::with_small_table(300);
     let ask = format!("corgipile_predict_proba('v', {FEATURES})");
     db.run(&format!("SELECT FROM {}", train_v(0.01)));
     let first = db.line(&format!("SELECT {ask}"));
@@ -204,7 +198,7 @@ fn a_version_that_a_statement_stores_is_the_one_it_uses_from_then_on() {
 #[test]
 fn a_statement_uses_one_version_of_what_others_store() {
     for level in ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"] {
-        let mut db = with_table();
+        let mut db = Database::with_small_table(300);
         let ask = format!("corgipile_predict_proba('v', {FEATURES})");
         db.run(&format!("SELECT FROM {}; SELECT pg_advisory_lock(1)", train_v(0.01)));
         let first = db.line(&format!("SELECT {ask}"));
@@ -251,7 +245,7 @@ fn a_statement_uses_one_version_of_what_others_store() {
 
 #[test]
 fn what_a_subtransaction_has_stored_goes_with_it() {
-    let mut db = with_table();
+    let mut db = Database::with_small_table(300);
     let ask = format!("corgipile_predict_proba('v', {FEATURES})");
     db.run(&format!("SELECT FROM {}", train_v(0.01)));
     let first = db.line(&format!("SELECT {ask}"));
@@ -281,7 +275,7 @@ fn what_a_subtransaction_has_stored_goes_with_it() {
 
 #[test]
 fn what_is_there_but_not_for_the_statement_is_told_apart_from_what_is_nowhere() {
-    let mut db = with_table();
+    let mut db = Database::with_small_table(300);
     let mut other = db.session();
     other.run("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1");
     other.models();

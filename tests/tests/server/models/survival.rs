@@ -1,6 +1,6 @@
 //! Models outlive what happens to databases and servers.
 
-use corgipile_tests::{Cluster, Session};
+use corgipile_tests::{Cluster, Database, Session, program};
 
 const PRELOADED: &str = "shared_preload_libraries = 'corgipile'";
 const TABLE: &str = "CREATE TABLE t AS SELECT i AS id, i % 2 AS label, (i % 2 + i % 7)::real AS a, (i % 5)::real AS b
@@ -140,4 +140,41 @@ fn a_dump_keeps_versions_deployment_grants_comments_and_the_sequence() {
         restored.column::<i32>("SELECT version FROM corgipile.models WHERE name = 'm' ORDER BY model_id"),
         [1, 2, 3, 1, 4]
     );
+}
+
+#[test]
+fn pg_dump_and_restore_keep_models_and_their_predictions() {
+    let mut db = Database::with_small_table(300);
+    db.run(
+        "CREATE TYPE answer AS ENUM ('no', 'yes');
+            CREATE TABLE e AS SELECT (CASE label WHEN 1 THEN 'yes' ELSE 'no' END)::answer AS label, a, b FROM t",
+    );
+    let model = db.trained("'t', name => 'kept', seed => 1, options => '{\"standardize\": true}'");
+    db.train("'e', 'svm', name => 'of an enum', max_epochs => 2");
+    let dump = std::env::temp_dir().join(format!("{}.dump", db.name()));
+    let run = |program: &mut std::process::Command| {
+        let output = program.output().expect("the program starts");
+        assert!(output.status.success(), "{program:?}: {}", String::from_utf8_lossy(&output.stderr));
+    };
+    run(program("pg_dump").args(["-Fc", "-f"]).arg(&dump).arg(db.name()));
+    let mut restored = Database::empty();
+    run(program("pg_restore").args(["--exit-on-error", "-d", restored.name()]).arg(&dump));
+    std::fs::remove_file(&dump).expect("the dump is there");
+
+    for query in [
+        "SELECT corgipile_predict_proba('kept', ARRAY[a, b, c]) FROM t ORDER BY id",
+        "SELECT corgipile_predict_label('of an enum', ARRAY[a, b]) FROM t ORDER BY id",
+        "SELECT * FROM corgipile.models ORDER BY model_id",
+        "SELECT * FROM corgipile.coefficients ORDER BY model_id, feature",
+        "SELECT * FROM corgipile.training_history ORDER BY model_id, epoch",
+    ] {
+        let expected = db.lines(query);
+        assert!(!expected.is_empty(), "{query}");
+        assert_eq!(restored.lines(query), expected, "{query}");
+    }
+    assert_eq!(restored.model(model.id).bits(), model.bits());
+    // The next model gets an id of its own.
+    let next = restored.train("'t', max_epochs => 1")[0].model_id;
+    assert!(next > model.id + 1, "{next}");
+    assert_eq!(restored.models(), 3);
 }

@@ -3,7 +3,7 @@
 use corgipile_tests::{Database, Session, clustered, log};
 use postgres::NoTls;
 use std::sync::mpsc;
-use std::thread::{JoinHandle, sleep};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// Would take hours: whatever ends it is not its own end.
@@ -12,37 +12,13 @@ const ENDLESS: &str = "SELECT * FROM corgipile_train('t', max_epochs => 1000000)
 /// Longer than any stop may take on a loaded machine, and far shorter than what is stopped.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Runs a statement in a session of its own, and gives the session back with the SQLSTATE when it has ended.
-fn in_background(mut session: Session, sql: &str) -> (JoinHandle<(Session, String)>, mpsc::Receiver<()>) {
-    let (sql, (started, starts)) = (sql.to_owned(), mpsc::channel());
-    let thread = std::thread::spawn(move || {
-        started.send(()).expect("somebody waits for the start");
-        let code = session.attempt(&sql).map_or_else(|failure| failure.code, |_| "00000".to_owned());
-        (session, code)
-    });
-    (thread, starts)
-}
-
 /// Waits until a session is in the middle of a statement that has run for some time.
 fn wait_until_active(db: &mut Database, pid: i32) {
-    let deadline = Instant::now() + PATIENCE;
     let active = format!(
         "SELECT count(*) FROM pg_stat_activity WHERE pid = {pid} AND state = 'active'
          AND clock_timestamp() - query_start > interval '100 ms'"
     );
-    while db.line(&active) != "1" {
-        assert!(Instant::now() < deadline, "the statement never ran");
-        sleep(Duration::from_millis(10));
-    }
-}
-
-fn join(thread: JoinHandle<(Session, String)>) -> (Session, String) {
-    let deadline = Instant::now() + PATIENCE;
-    while !thread.is_finished() {
-        assert!(Instant::now() < deadline, "the statement does not stop");
-        sleep(Duration::from_millis(5));
-    }
-    thread.join().expect("the session's thread does not panic")
+    db.wait_for(&active, "1");
 }
 
 /// Asserts that a stopped session has left nothing: no model, no temporary file, no warning.
@@ -86,11 +62,10 @@ fn pg_cancel_backend_stops_training_in_every_shape() {
     ] {
         let mut session = db.session();
         let pid = session.pid();
-        let (thread, starts) = in_background(session, sql);
-        starts.recv().expect("the statement starts");
+        let statement = session.in_background(sql);
         wait_until_active(&mut db, pid);
         db.run(&format!("SELECT pg_cancel_backend({pid})"));
-        let (mut session, code) = join(thread);
+        let (mut session, code) = statement.stopped_within(PATIENCE);
         assert_eq!(code, "57014", "{sql}");
         nothing_is_left(&mut db, pid);
         works(&mut session);
@@ -136,17 +111,12 @@ fn pg_terminate_backend_ends_the_session_in_mid_epoch() {
     ] {
         let mut session = db.session();
         let pid = session.pid();
-        let (thread, starts) = in_background(session, sql);
-        starts.recv().expect("the statement starts");
+        let statement = session.in_background(sql);
         wait_until_active(&mut db, pid);
         db.run(&format!("SELECT pg_terminate_backend({pid})"));
-        let (_, code) = join(thread);
+        let (_, code) = statement.stopped_within(PATIENCE);
         assert!(code == "57P01" || code == "closed", "{sql}: {code}");
-        let deadline = Instant::now() + PATIENCE;
-        while db.line(&format!("SELECT count(*) FROM pg_stat_activity WHERE pid = {pid}")) != "0" {
-            assert!(Instant::now() < deadline, "the process ends");
-            sleep(Duration::from_millis(10));
-        }
+        db.wait_for(&format!("SELECT count(*) FROM pg_stat_activity WHERE pid = {pid}"), "0");
         nothing_is_left(&mut db, pid);
     }
     works(&mut db);

@@ -1,35 +1,10 @@
 //! EXPLAIN of the three nodes: what it shows, and that it is true.
 
+use corgipile_tests::plan::{find_node, node, number};
 use corgipile_tests::{Database, clustered};
 use serde_json::Value;
 
 const TRAIN: &str = "SELECT * FROM corgipile_train('t', max_epochs => 4, seed => 17, buffer_size => '20%')";
-
-/// The plan as JSON.
-fn json(db: &mut Database, options: &str, query: &str) -> Value {
-    let plan: Value = db.value(&format!("EXPLAIN (FORMAT JSON{options}) {query}"));
-    plan
-}
-
-/// The node of that name, wherever in the plan it is.
-fn node<'a>(plan: &'a Value, name: &str) -> Option<&'a Value> {
-    if plan.get("Custom Plan Provider").and_then(Value::as_str) == Some(name) {
-        return Some(plan);
-    }
-    match plan {
-        Value::Object(fields) => fields.values().find_map(|value| node(value, name)),
-        Value::Array(items) => items.iter().find_map(|value| node(value, name)),
-        _ => None,
-    }
-}
-
-fn the_node<'a>(plan: &'a Value, name: &str) -> &'a Value {
-    node(plan, name).unwrap_or_else(|| panic!("no {name} in {plan:#}"))
-}
-
-fn number(node: &Value, property: &str) -> f64 {
-    node.get(property).and_then(Value::as_f64).unwrap_or_else(|| panic!("no number {property} in {node:#}"))
-}
 
 fn has(node: &Value, properties: &[&str]) {
     for property in properties {
@@ -114,15 +89,15 @@ fn analyze_adds_what_happened_and_times_only_with_timing() {
 fn json_has_the_nodes_as_objects_with_the_inner_plan_in_its_group() {
     let mut db = Database::new();
     clustered(&mut db, "t", 3000);
-    let plan = json(&mut db, "", TRAIN);
-    let sgd = the_node(&plan, "CorgiPileSGD");
+    let plan = db.plan("", TRAIN);
+    let sgd = node(&plan, "CorgiPileSGD");
     has(sgd, &["Model", "Label", "Features", "Epochs", "Learning Rate", "Strategy", "Seed", "Inner Query"]);
     lacks(sgd, &["Tuples", "Loss", "Accuracy", "Skipped Tuples", "Compute Time"]);
     assert_eq!((number(sgd, "Epochs"), number(sgd, "Seed"), number(sgd, "Learning Rate")), (4.0, 17.0, 0.01));
-    let tuples = the_node(&sgd["Inner Query"], "CorgiPileTupleShuffle");
+    let tuples = node(&sgd["Inner Query"], "CorgiPileTupleShuffle");
     has(tuples, &["Buffer Blocks", "Buffer Tuples", "Buffer Bytes"]);
     lacks(tuples, &["Buffers Filled", "Shuffle Time"]);
-    let blocks = the_node(&tuples["Plans"], "CorgiPileBlockShuffle");
+    let blocks = node(&tuples["Plans"], "CorgiPileBlockShuffle");
     has(blocks, &["Strategy", "Seed", "Blocks", "Pages per Block"]);
     lacks(blocks, &["Blocks Read", "Scan Time", "Decode Time"]);
     assert_eq!(blocks["Relation Name"], "t");
@@ -141,7 +116,7 @@ fn the_other_formats_are_well_formed() {
         assert!(yaml.contains("Inner Query"), "{yaml}");
         let text = db.lines(&format!("EXPLAIN (FORMAT TEXT{analyze}) {TRAIN}"));
         line(&text, "CorgiPileBlockShuffle");
-        json(&mut db, analyze, TRAIN);
+        db.plan(analyze, TRAIN);
     }
 }
 
@@ -175,11 +150,11 @@ fn plain_explain_reports_bad_input_too_or_plans() {
 fn explain_shows_the_seed_that_was_drawn() {
     let mut db = Database::new();
     clustered(&mut db, "t", 500);
-    let plan = json(&mut db, ", ANALYZE", "SELECT * FROM corgipile_train('t', max_epochs => 2)");
-    let shown = the_node(&plan, "CorgiPileSGD")["Seed"].as_i64().expect("a seed");
+    let plan = db.plan("ANALYZE", "SELECT * FROM corgipile_train('t', max_epochs => 2)");
+    let shown = node(&plan, "CorgiPileSGD")["Seed"].as_i64().expect("a seed");
     let stored: i64 = db.value("SELECT (hyperparameters->>'seed')::bigint FROM corgipile.models");
     assert_eq!(shown, stored);
-    assert_eq!(the_node(&plan, "CorgiPileBlockShuffle")["Seed"].as_i64(), Some(stored));
+    assert_eq!(node(&plan, "CorgiPileBlockShuffle")["Seed"].as_i64(), Some(stored));
 }
 
 #[test]
@@ -197,9 +172,9 @@ fn the_numbers_of_analyze_agree_with_each_other_and_with_the_table() {
             "SELECT * FROM corgipile_train('t', max_epochs => 3, shuffle => '{strategy}', block_size => '{block_size}',
              buffer_size => '10%', seed => 1)"
         );
-        let plan = json(&mut db, ", ANALYZE", &query);
-        let (sgd, tuples) = (the_node(&plan, "CorgiPileSGD"), the_node(&plan, "CorgiPileTupleShuffle"));
-        let blocks = the_node(&plan, "CorgiPileBlockShuffle");
+        let plan = db.plan("ANALYZE", &query);
+        let (sgd, tuples) = (node(&plan, "CorgiPileSGD"), node(&plan, "CorgiPileTupleShuffle"));
+        let blocks = node(&plan, "CorgiPileBlockShuffle");
         assert_eq!(number(sgd, "Tuples"), 18_000.0);
         assert_eq!(number(sgd, "Skipped Tuples"), 0.0);
         assert_eq!(number(sgd, "Actual Rows"), 3.0);
@@ -242,9 +217,9 @@ fn the_automatic_block_leaves_the_buffer_256_blocks() {
     assert!(pages > 1000.0, "{pages} pages");
     for percent in [10.0, 50.0, 100.0] {
         let query = format!("SELECT * FROM corgipile_train('t', buffer_size => '{percent}%')");
-        let plan = json(&mut db, "", &query);
-        let per_block = number(the_node(&plan, "CorgiPileBlockShuffle"), "Pages per Block");
-        let buffer = number(the_node(&plan, "CorgiPileTupleShuffle"), "Buffer Blocks");
+        let plan = db.plan("", &query);
+        let per_block = number(node(&plan, "CorgiPileBlockShuffle"), "Pages per Block");
+        let buffer = number(node(&plan, "CorgiPileTupleShuffle"), "Buffer Blocks");
         let buffer_pages = (pages * percent / 100.0).floor();
         let mixes = per_block == 1.0 || buffer >= 256.0;
         assert!(mixes && buffer * per_block <= buffer_pages + per_block, "{percent}%: {plan:#}");
@@ -258,8 +233,8 @@ fn skipped_tuples_are_shown() {
     clustered(&mut db, "t", 500);
     db.run("UPDATE t SET features_v = NULL WHERE id % 50 = 0");
     let query = "SELECT * FROM corgipile_train('t', max_epochs => 2, options => '{\"nulls\": \"skip\"}')";
-    let plan = json(&mut db, ", ANALYZE", query);
-    let sgd = the_node(&plan, "CorgiPileSGD");
+    let plan = db.plan("ANALYZE", query);
+    let sgd = node(&plan, "CorgiPileSGD");
     assert_eq!(number(sgd, "Tuples"), 980.0);
     assert_eq!(number(sgd, "Skipped Tuples"), 10.0);
 }
@@ -269,14 +244,14 @@ fn shuffle_is_explained_as_two_nodes() {
     let mut db = Database::new();
     clustered(&mut db, "t", 3000);
     let query = "SELECT * FROM corgipile_shuffle(NULL::t, seed => 8, buffer_size => '20%') WHERE label = 1";
-    let plan = json(&mut db, ", ANALYZE", query);
-    let tuples = the_node(&plan, "CorgiPileTupleShuffle");
+    let plan = db.plan("ANALYZE", query);
+    let tuples = node(&plan, "CorgiPileTupleShuffle");
     has(tuples, &["Buffer Blocks", "Buffers Filled", "Shuffle Time"]);
-    let blocks = the_node(tuples, "CorgiPileBlockShuffle");
+    let blocks = node(tuples, "CorgiPileBlockShuffle");
     has(blocks, &["Strategy", "Seed", "Blocks", "Pages per Block", "Blocks Read", "Scan Time"]);
     assert_eq!(number(blocks, "Seed"), 8.0);
     assert_eq!(number(blocks, "Blocks Read"), number(blocks, "Blocks"));
-    assert!(node(&plan, "CorgiPileSGD").is_none());
+    assert!(find_node(&plan, "CorgiPileSGD").is_none());
     let text = db.lines(&format!("EXPLAIN {query}"));
     assert!(line(&text, "CorgiPileTupleShuffle").find("Custom") < line(&text, "CorgiPileBlockShuffle").find("Custom"));
 }

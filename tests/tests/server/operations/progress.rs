@@ -1,31 +1,10 @@
 //! corgipile.stat_progress_train: what other sessions see of a training.
 
-use corgipile_tests::{Database, Session, clustered};
-use std::thread::{JoinHandle, sleep};
-use std::time::{Duration, Instant};
+use corgipile_tests::{Database, clustered};
+use std::time::Duration;
 
+/// Longer than any stop may take on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(20);
-
-fn in_background(mut session: Session, sql: &str) -> JoinHandle<(Session, String)> {
-    let sql = sql.to_owned();
-    std::thread::spawn(move || {
-        let code = session.attempt(&sql).map_or_else(|failure| failure.code, |_| "00000".to_owned());
-        (session, code)
-    })
-}
-
-/// Waits until a query gives this line.
-fn wait_for(db: &mut Session, sql: &str, expected: &str) {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        let line = db.lines(sql).join("\n");
-        if line == expected {
-            return;
-        }
-        assert!(Instant::now() < deadline, "{sql} gives {line:?}, not {expected:?}");
-        sleep(Duration::from_millis(5));
-    }
-}
 
 #[test]
 fn a_running_training_is_shown_to_other_sessions_until_it_is_stopped() {
@@ -43,22 +22,22 @@ fn a_running_training_is_shown_to_other_sessions_until_it_is_stopped() {
         let train = format!(
             "SELECT * FROM corgipile_train('{source}', features => '{{features_v}}', max_epochs => 1000000{more})"
         );
-        let thread = in_background(session, &train);
+        let thread = session.in_background(&train);
         let of_training = format!("FROM corgipile.stat_progress_train WHERE pid = {pid}");
-        wait_for(&mut db, &format!("SELECT epoch > 2 AND blocks_done > 0 {of_training}"), "t");
+        db.wait_for(&format!("SELECT epoch > 2 AND blocks_done > 0 {of_training}"), "t");
         let columns = format!(
             "SELECT datname = current_database(), usename = current_user, relation, epochs,
                     blocks_done BETWEEN 1 AND blocks_total, loss > 0, tuples >= 40000, tuples_per_second > 0,
                     started_at BETWEEN now() - interval '1 min' AND now(), estimated_end > now() {of_training}"
         );
-        wait_for(&mut db, &columns, &format!("t|t|{relation}|1000000|t|t|t|t|t|t"));
+        db.wait_for(&columns, &format!("t|t|{relation}|1000000|t|t|t|t|t|t"));
         let epoch: i32 = db.value(&format!("SELECT epoch {of_training}"));
-        wait_for(&mut db, &format!("SELECT epoch > {epoch} {of_training}"), "t");
+        db.wait_for(&format!("SELECT epoch > {epoch} {of_training}"), "t");
         db.line(&format!("SELECT {stop}({pid})"));
-        let ended = thread.join().expect("the thread does not panic").1;
+        let ended = thread.stopped_within(PATIENCE).1;
         // a client may find its connection closed before it has read why
         assert!(ended == code || (code == "57P01" && ended == "closed"), "{ended}");
-        wait_for(&mut db, &format!("SELECT * {of_training}"), "");
+        db.wait_for(&format!("SELECT * {of_training}"), "");
     }
 }
 
@@ -93,19 +72,19 @@ fn others_see_no_more_than_that_a_training_runs() {
     let mut session = db.session_as(&alice);
     let pid = session.pid();
     let train = "SELECT * FROM corgipile_train('t', features => '{features_v}', max_epochs => 1000000)";
-    let thread = in_background(session, train);
+    let thread = session.in_background(train);
     let of_training = format!("FROM corgipile.stat_progress_train WHERE pid = {pid}");
-    wait_for(&mut db, &format!("SELECT epoch > 1 {of_training}"), "t");
+    db.wait_for(&format!("SELECT epoch > 1 {of_training}"), "t");
     let columns = format!(
         "SELECT datname = current_database(), usename, relation, epochs, loss IS NULL, tuples IS NULL,
                 started_at IS NULL {of_training}"
     );
     let all = format!("t|{alice}|t|1000000|f|f|f");
-    wait_for(&mut db.session_as(&alice), &columns, &all);
-    wait_for(&mut db.session_as(&monitor), &columns, &all);
-    wait_for(&mut db.session_as(&bob), &columns, "t|NULL|NULL|NULL|t|t|t");
+    db.session_as(&alice).wait_for(&columns, &all);
+    db.session_as(&monitor).wait_for(&columns, &all);
+    db.session_as(&bob).wait_for(&columns, "t|NULL|NULL|NULL|t|t|t");
     db.line(&format!("SELECT pg_cancel_backend({pid})"));
-    thread.join().expect("the thread does not panic");
+    assert_eq!(thread.stopped_within(PATIENCE).1, "57014");
 }
 
 #[test]
@@ -118,15 +97,15 @@ fn a_training_by_aggregate_is_shown() {
         let train = format!(
             "SELECT * FROM corgipile_train_uda('{source}', features => '{{features_v}}', max_epochs => 1000000)"
         );
-        let thread = in_background(session, &train);
+        let thread = session.in_background(&train);
         let of_training = format!("FROM corgipile.stat_progress_train WHERE pid = {pid}");
         let columns = format!(
             "SELECT relation, epoch > 2, epochs, blocks_total IS NULL, loss > 0, tuples >= 40000, tuples_per_second > 0 {of_training}"
         );
-        wait_for(&mut db, &columns, &format!("{relation}|t|1000000|t|t|t|t"));
+        db.wait_for(&columns, &format!("{relation}|t|1000000|t|t|t|t"));
         db.line(&format!("SELECT pg_cancel_backend({pid})"));
-        assert_eq!(thread.join().expect("the thread does not panic").1, "57014");
-        wait_for(&mut db, &format!("SELECT * {of_training}"), "");
+        assert_eq!(thread.stopped_within(PATIENCE).1, "57014");
+        db.wait_for(&format!("SELECT * {of_training}"), "");
     }
 }
 
@@ -140,11 +119,11 @@ fn a_training_that_is_cancelled_in_a_notice_is_not_shown() {
     for i in 0..30 {
         let train = "SELECT * FROM corgipile_train('t', features => '{features_v}', max_epochs => 1000000,
                                                    options => '{\"notice\": true}')";
-        let thread = in_background(session, train);
-        wait_for(&mut db, &format!("SELECT epoch > {i} FROM corgipile.stat_progress_train WHERE pid = {pid}"), "t");
+        let thread = session.in_background(train);
+        db.wait_for(&format!("SELECT epoch > {i} FROM corgipile.stat_progress_train WHERE pid = {pid}"), "t");
         db.line(&format!("SELECT pg_cancel_backend({pid})"));
         let ended;
-        (session, ended) = thread.join().expect("the thread does not panic");
+        (session, ended) = thread.stopped_within(PATIENCE);
         assert_eq!(ended, "57014");
         assert!(db.lines(&format!("SELECT * FROM corgipile.stat_progress_train WHERE pid = {pid}")).is_empty());
     }
@@ -159,12 +138,12 @@ fn no_end_is_estimated_from_what_has_not_been_learned_from() {
     // one buffer, read in no time, and learned from for seconds
     let train = "SELECT * FROM corgipile_train('t', 'mlp', features => '{features_v}', buffer_size => '100%',
                      max_epochs => 1000000, options => '{\"hidden_layers\": [2000, 500]}')";
-    let thread = in_background(session, train);
+    let thread = session.in_background(train);
     let seen = format!(
         "SELECT epoch, tuples, loss IS NULL, tuples_per_second IS NULL, estimated_end IS NULL
            FROM corgipile.stat_progress_train WHERE pid = {pid} AND tuples > 0"
     );
-    wait_for(&mut db, &seen, "1|20000|t|t|t");
+    db.wait_for(&seen, "1|20000|t|t|t");
     db.line(&format!("SELECT pg_cancel_backend({pid})"));
-    assert_eq!(thread.join().expect("the thread does not panic").1, "57014");
+    assert_eq!(thread.stopped_within(PATIENCE).1, "57014");
 }

@@ -62,8 +62,7 @@ fn many_trainings_in_one_transaction_do_not_leak() {
 
 #[test]
 fn a_statement_of_many_predictions_does_not_leak() {
-    let mut db = Database::new();
-    small(&mut db, "t", 200);
+    let mut db = Database::with_small_table(200);
     let id = db.train("'t', max_epochs => 1, name => 'm'")[0].model_id;
     for call in [
         format!("corgipile_predict({id}, ARRAY[g, 2, 3])"),
@@ -112,8 +111,7 @@ fn no_file_stays_open() {
 
 #[test]
 fn a_source_may_train_and_predict_itself() {
-    let mut db = Database::new();
-    small(&mut db, "t", 60);
+    let mut db = Database::with_small_table(60);
     small(&mut db, "u", 60);
     db.run(
         "CREATE FUNCTION inner_loss(epochs int) RETURNS float8 LANGUAGE sql

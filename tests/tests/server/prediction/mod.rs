@@ -1,5 +1,7 @@
 //! Predictions, and what `corgipile_evaluate()` says of them.
 
+mod arrays;
 mod evaluate;
 mod metrics;
-mod predict;
+mod named_columns;
+mod statements;

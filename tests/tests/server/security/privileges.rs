@@ -1,11 +1,10 @@
 //! Who may train on what, and who may use a model.
 
-use corgipile_tests::{Database, small};
+use corgipile_tests::Database;
 
 #[test]
 fn training_needs_select_on_the_table_in_from_and_in_the_select_list() {
-    let mut db = Database::new();
-    small(&mut db, "t", 100);
+    let mut db = Database::with_small_table(100);
     let user = db.role("user");
     let mut session = db.session_as(&user);
     session.rejects("SELECT * FROM corgipile_train('t')", "42501").says(&["t"]);
@@ -20,8 +19,7 @@ fn training_needs_select_on_the_table_in_from_and_in_the_select_list() {
 
 #[test]
 fn a_prepared_training_checks_privileges_at_each_execution() {
-    let mut db = Database::new();
-    small(&mut db, "t", 100);
+    let mut db = Database::with_small_table(100);
     let user = db.role("user");
     let mut session = db.session_as(&user);
     db.run(&format!("GRANT SELECT ON t TO {user}"));
@@ -36,8 +34,7 @@ fn a_prepared_training_checks_privileges_at_each_execution() {
 
 #[test]
 fn privileges_on_the_columns_that_are_used_are_enough() {
-    let mut db = Database::new();
-    small(&mut db, "t", 100);
+    let mut db = Database::with_small_table(100);
     let user = db.role("user");
     let mut session = db.session_as(&user);
     db.run(&format!("GRANT SELECT (label, a, b) ON t TO {user}"));
@@ -52,8 +49,7 @@ fn privileges_on_the_columns_that_are_used_are_enough() {
 
 #[test]
 fn privileges_on_the_columns_that_are_used_are_enough_to_compress_them() {
-    let mut db = Database::new();
-    small(&mut db, "t", 100);
+    let mut db = Database::with_small_table(100);
     let user = db.role("user");
     let mut session = db.session_as(&user);
     db.run(&format!("GRANT SELECT (label, a, b) ON t TO {user}; GRANT CREATE ON SCHEMA public TO {user}"));
@@ -72,8 +68,7 @@ fn privileges_on_the_columns_that_are_used_are_enough_to_compress_them() {
 
 #[test]
 fn row_security_applies_to_what_is_trained_on() {
-    let mut db = Database::new();
-    small(&mut db, "t", 300);
+    let mut db = Database::with_small_table(300);
     let user = db.role("user");
     db.run(&format!(
         "ALTER TABLE t ENABLE ROW LEVEL SECURITY; GRANT SELECT ON t TO {user};
@@ -105,8 +100,7 @@ fn row_security_applies_to_what_is_trained_on() {
 
 #[test]
 fn a_function_of_the_user_is_not_called_on_rows_that_row_security_hides() {
-    let mut db = Database::new();
-    small(&mut db, "t", 100);
+    let mut db = Database::with_small_table(100);
     let user = db.role("user");
     db.run(&format!(
         "ALTER TABLE t ENABLE ROW LEVEL SECURITY; GRANT SELECT ON t TO {user};
@@ -123,8 +117,7 @@ fn a_function_of_the_user_is_not_called_on_rows_that_row_security_hides() {
 
 #[test]
 fn a_view_is_read_with_its_owners_privileges() {
-    let mut db = Database::new();
-    small(&mut db, "t", 100);
+    let mut db = Database::with_small_table(100);
     let (owner, user) = (db.role("owner"), db.role("user"));
     db.run(&format!(
         "CREATE VIEW v AS SELECT label, a FROM t; CREATE VIEW invoker WITH (security_invoker) AS SELECT label, a FROM t;
@@ -140,8 +133,7 @@ fn a_view_is_read_with_its_owners_privileges() {
 
 #[test]
 fn a_model_belongs_to_the_role_that_trained_it() {
-    let mut db = Database::new();
-    small(&mut db, "t", 100);
+    let mut db = Database::with_small_table(100);
     let (alice, bob) = (db.role("alice"), db.role("bob"));
     db.run("GRANT SELECT ON t TO PUBLIC");
     let mut as_alice = db.session_as(&alice);
@@ -169,8 +161,7 @@ fn a_model_belongs_to_the_role_that_trained_it() {
 
 #[test]
 fn a_name_is_its_owners() {
-    let mut db = Database::new();
-    small(&mut db, "t", 100);
+    let mut db = Database::with_small_table(100);
     let (alice, bob) = (db.role("alice"), db.role("bob"));
     db.run("GRANT SELECT ON t TO PUBLIC");
     db.session_as(&alice).train("'t', max_epochs => 1, name => 'fraud'");
@@ -183,8 +174,7 @@ fn a_name_is_its_owners() {
 
 #[test]
 fn members_of_the_owners_role_use_its_models() {
-    let mut db = Database::new();
-    small(&mut db, "t", 100);
+    let mut db = Database::with_small_table(100);
     let (team, member, outsider) = (db.role("team"), db.role("member"), db.role("outsider"));
     db.run(&format!("GRANT {team} TO {member}; GRANT SELECT ON t TO {team}"));
     let mut session = db.session_as(&member);
@@ -210,8 +200,7 @@ fn members_of_the_owners_role_use_its_models() {
 
 #[test]
 fn set_role_changes_what_a_session_may_use() {
-    let mut db = Database::new();
-    small(&mut db, "t", 100);
+    let mut db = Database::with_small_table(100);
     let bob = db.role("bob");
     let id = db.train("'t', max_epochs => 1")[0].model_id;
     let predict = format!("SELECT corgipile_predict({id}, ARRAY[1,2,3]) IS NOT NULL");
@@ -228,8 +217,7 @@ fn set_role_changes_what_a_session_may_use() {
 
 #[test]
 fn execute_can_be_revoked() {
-    let mut db = Database::new();
-    small(&mut db, "t", 100);
+    let mut db = Database::with_small_table(100);
     let user = db.role("user");
     let id = {
         db.run(&format!("GRANT SELECT ON t TO {user}"));
@@ -259,8 +247,7 @@ fn execute_can_be_revoked() {
 
 #[test]
 fn only_training_writes_models() {
-    let mut db = Database::new();
-    small(&mut db, "t", 100);
+    let mut db = Database::with_small_table(100);
     let user = db.role("user");
     db.run(&format!("GRANT SELECT ON t TO {user}"));
     let mut session = db.session_as(&user);
@@ -290,8 +277,7 @@ fn only_training_writes_models() {
 
 #[test]
 fn a_security_definer_function_trains_as_its_owner() {
-    let mut db = Database::new();
-    small(&mut db, "t", 100);
+    let mut db = Database::with_small_table(100);
     let (owner, caller) = (db.role("owner"), db.role("caller"));
     db.run(&format!(
         "GRANT SELECT ON t TO {owner}; GRANT CREATE ON SCHEMA public TO {owner}; SET ROLE {owner};
@@ -312,8 +298,7 @@ fn a_security_definer_function_trains_as_its_owner() {
 
 #[test]
 fn what_a_user_puts_into_the_search_path_is_not_used() {
-    let mut db = Database::new();
-    small(&mut db, "t", 100);
+    let mut db = Database::with_small_table(100);
     db.run(
         "CREATE SCHEMA evil;
          CREATE FUNCTION evil.boom() RETURNS text LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''hijacked''; END';
@@ -338,8 +323,7 @@ fn what_a_user_puts_into_the_search_path_is_not_used() {
 
 #[test]
 fn owner_renamed_or_dropped_models_stay_usable_or_are_the_superusers() {
-    let mut db = Database::new();
-    small(&mut db, "t", 100);
+    let mut db = Database::with_small_table(100);
     let user = db.role("user");
     db.run(&format!("GRANT SELECT ON t TO {user}"));
     let mut session = db.session_as(&user);

@@ -2,5 +2,7 @@
 
 mod cluster_factor;
 mod io_profile;
-pub mod rows;
+mod queries;
+mod rows;
 mod strategies;
+mod tables;

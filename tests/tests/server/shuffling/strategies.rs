@@ -1,5 +1,6 @@
 //! The seven strategies: what they give, train and cost, and that `corgipile_shuffle_order()` tells the truth about them.
 
+use corgipile_tests::plan::node;
 use corgipile_tests::{Database, Session, clustered};
 use serde_json::Value;
 use std::time::{Duration, Instant};
@@ -217,24 +218,15 @@ fn a_rescan_gives_the_same_epoch_again() {
     }
 }
 
-/// The node of that name, wherever in the plan it is.
-fn node<'a>(plan: &'a Value, name: &str) -> Option<&'a Value> {
-    if plan.get("Custom Plan Provider").and_then(Value::as_str) == Some(name) {
-        return Some(plan);
-    }
-    match plan {
-        Value::Object(fields) => fields.values().find_map(|value| node(value, name)),
-        Value::Array(items) => items.iter().find_map(|value| node(value, name)),
-        _ => None,
-    }
-}
-
 fn analyzed(db: &mut Database, strategy: &str, name: &str) -> Value {
-    let plan: Value = db.value(&format!(
-        "EXPLAIN (ANALYZE, FORMAT JSON) SELECT * FROM corgipile_train('t', max_epochs => 3, features => '{{features_v}}',
+    let plan = db.plan(
+        "ANALYZE",
+        &format!(
+            "SELECT * FROM corgipile_train('t', max_epochs => 3, features => '{{features_v}}',
              shuffle => '{strategy}', buffer_size => '10%', seed => 1)"
-    ));
-    node(&plan, name).unwrap_or_else(|| panic!("no {name} in {plan:#}")).clone()
+        ),
+    );
+    node(&plan, name).clone()
 }
 
 #[test]
@@ -430,7 +422,7 @@ fn windows_and_reservoirs_stay_within_the_buffers_memory() {
             "EXPLAIN (ANALYZE, FORMAT JSON) SELECT * FROM corgipile_train('t', max_epochs => 2, buffer_size => '100%',
                  features => '{{features_v}}', shuffle => '{strategy}')"
         ));
-        let tuples = node(&plan, "CorgiPileTupleShuffle").unwrap();
+        let tuples = node(&plan, "CorgiPileTupleShuffle");
         let bytes = tuples["Buffer Bytes"].as_f64().unwrap();
         // but for the rows of a page
         assert!((500_000.0..1_070_000.0).contains(&bytes), "{strategy}: {tuples:#}");

@@ -1,6 +1,6 @@
 //! Columns of text and enums: categories, one-hot.
 
-use corgipile_tests::{Database, Model, assert_close};
+use corgipile_tests::{Database, assert_close};
 
 const TRAINING: &str = "max_epochs => 3, seed => 11, learning_rate => 0.05, shuffle => 'no_shuffle'";
 
@@ -14,10 +14,6 @@ fn table(db: &mut Database) {
                 uniform(i, 4) < 0.3 AS b
          FROM (SELECT i, (uniform(i, 0) < 0.5)::int AS label FROM generate_series(1, 400::bigint) i) r ORDER BY i",
     );
-}
-
-fn parameters(model: &Model) -> Vec<f64> {
-    model.weights.iter().chain(&model.intercepts).map(|w| f64::from(*w)).collect()
 }
 
 #[test]
@@ -39,7 +35,7 @@ fn categories_are_columns_of_zeros_and_ones() {
         let categories = db
             .trained(&format!("'t', '{model}', features => '{{colour,a,size,b}}', {TRAINING}, options => '{options}'"));
         let by_hand = db.trained(&format!("'by_hand', '{model}', {TRAINING}, options => '{options}'"));
-        assert_close(&parameters(&categories), &parameters(&by_hand), 1e-3);
+        assert_close(&categories.parameters(), &by_hand.parameters(), 1e-3);
     }
     let stored = db.line("SELECT features, feature_kind, categories->'colour', categories->'size', categories->'a' FROM corgipile.models WHERE model_id = 1");
     assert_eq!(
@@ -101,7 +97,7 @@ fn only_numbers_are_standardized() {
          FROM t ORDER BY id",
     );
     let by_hand = db.trained(&format!("'by_hand', {TRAINING}"));
-    assert_close(&parameters(&db.model(id)), &parameters(&by_hand), 1e-3);
+    assert_close(&db.model(id).parameters(), &by_hand.parameters(), 1e-3);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Sources at the ends of what PostgreSQL holds: very wide tables, very long arrays, no rows; and those that are no tables.
 
-use corgipile_tests::{Database, small};
+use corgipile_tests::Database;
 
 #[test]
 fn a_table_of_1600_columns_trains_as_the_array_of_its_features() {
@@ -58,8 +58,7 @@ fn arrays_of_65536_elements_are_learned_from_exactly() {
 
 #[test]
 fn sources_without_rows_are_refused_and_shuffled_to_nothing() {
-    let mut db = Database::new();
-    small(&mut db, "t", 100);
+    let mut db = Database::with_small_table(100);
     let id = db.train("'t', features => '{a,b,c}', max_epochs => 1")[0].model_id;
     db.run(
         "CREATE TABLE empty (LIKE t); CREATE TABLE dead (LIKE t); INSERT INTO dead SELECT * FROM t; DELETE FROM dead;
@@ -87,8 +86,7 @@ fn sources_without_rows_are_refused_and_shuffled_to_nothing() {
 
 #[test]
 fn functions_materialized_views_and_tables_of_postgres_fdw_are_sources() {
-    let mut db = Database::new();
-    small(&mut db, "t", 300);
+    let mut db = Database::with_small_table(300);
     db.run(
         "CREATE MATERIALIZED VIEW m AS SELECT * FROM t;
          CREATE FUNCTION rows(int) RETURNS SETOF t LANGUAGE plpgsql AS

@@ -1,6 +1,6 @@
 //! Features of every type and storage, and the rules by which they are found.
 
-use corgipile_tests::{Database, clustered, small};
+use corgipile_tests::{Database, clustered};
 
 const TRAINING: &str = "max_epochs => 3, seed => 11, learning_rate => 0.05";
 
@@ -55,8 +55,7 @@ fn columns_of_mixed_types_give_the_bits_of_one_array() {
 
 #[test]
 fn the_features_can_be_named_in_any_order_and_number() {
-    let mut db = Database::new();
-    small(&mut db, "t", 200);
+    let mut db = Database::with_small_table(200);
     let train = |db: &mut Database, features: &str| {
         db.trained(&format!("'t', features => '{{{features}}}', shuffle => 'no_shuffle', {TRAINING}"))
     };
@@ -166,8 +165,7 @@ fn toasted_rows_can_be_shuffled_and_predicted() {
 
 #[test]
 fn expressions_of_a_query_are_features() {
-    let mut db = Database::new();
-    small(&mut db, "t", 300);
+    let mut db = Database::with_small_table(300);
     let columns = bits(&mut db, "SELECT label, a, b, c FROM t");
     let array = bits(&mut db, "SELECT label, ARRAY[a, b, c] AS features_v FROM t");
     assert_eq!(columns, array);
@@ -179,8 +177,7 @@ fn expressions_of_a_query_are_features() {
 
 #[test]
 fn a_table_and_a_query_over_it_agree() {
-    let mut db = Database::new();
-    small(&mut db, "t", 300);
+    let mut db = Database::with_small_table(300);
     let table = db.trained(&format!("'t', shuffle => 'no_shuffle', {TRAINING}")).bits();
     for query in ["SELECT label, a, b, c FROM t", "TABLE t", "WITH x AS (SELECT * FROM t) SELECT * FROM x"] {
         // A query has no primary key that the default could leave out.
@@ -202,8 +199,7 @@ fn booleans_are_0_and_1() {
 
 #[test]
 fn predict_takes_every_array_type() {
-    let mut db = Database::new();
-    small(&mut db, "t", 300);
+    let mut db = Database::with_small_table(300);
     let id = db.train(&format!("'t', {TRAINING}"))[0].model_id;
     let rows = db.lines(&format!(
         "SELECT corgipile_predict_proba({id}, '{{1,0,1}}'::int2[]) UNION ALL

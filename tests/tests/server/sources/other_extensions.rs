@@ -3,7 +3,7 @@
 //! `tests/extension/hooked.c` is that extension. Its scan reads tables named `hooked_...`, and gives all of their rows, and not
 //! only those that it should, if its ExecutorRun hook has not been called before.
 
-use corgipile_tests::{Cluster, Database, Session, hooked, log, program, skip};
+use corgipile_tests::{Cluster, Database, Session, hooked, log, skip};
 
 /// Ids from 1 to 2000, of which the scan of a hooked table gives those that 5 does not divide.
 const SETUP: &str = "
@@ -88,13 +88,6 @@ fn preparations(session: &mut Session) -> i64 {
     session.value("SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM preparations")
 }
 
-/// What the client is told while statements run.
-fn notices(db: &Database, sql: &str) -> String {
-    let load = format!("LOAD '{}'", hooked().expect("compiled before").display());
-    let output = program("psql").args(["-XqAt", "-d", db.name(), "-c", &load, "-c", sql]).output().expect("psql runs");
-    String::from_utf8(output.stderr).expect("psql writes UTF-8")
-}
-
 #[test]
 fn every_function_reads_the_rows_that_another_extensions_scan_gives() {
     let Some((mut db, other)) = databases(every_function_reads_the_rows_that_another_extensions_scan_gives) else {
@@ -127,6 +120,7 @@ fn every_function_reads_the_rows_that_another_extensions_scan_gives() {
 #[test]
 fn no_worker_runs_another_extensions_scan() {
     let Some((mut db, _)) = databases(no_worker_runs_another_extensions_scan) else { return };
+    let load = format!("LOAD '{}'", hooked().expect("compiled before").display());
     for source in ["hooked_t", "parted", "SELECT label, a, b FROM plain WHERE id IN (SELECT id FROM hooked_t)"] {
         let from = if source.contains(' ') { format!("({source}) s") } else { source.to_owned() };
         let expected = db.line(&format!("SELECT count(*) FROM {from}"));
@@ -141,7 +135,7 @@ fn no_worker_runs_another_extensions_scan() {
             ("", ""),
         ] {
             assert_eq!(db.line(&train(more)), expected, "{source}{more}");
-            let heard = notices(&db, &train(more));
+            let heard = db.notices(&[&load, &train(more)]);
             assert!(heard.contains(told), "{source}{more}: {heard}");
             assert!(!heard.contains("WARNING"), "{source}{more}: {heard}");
             assert!(!told.is_empty() || !heard.contains("loader"), "{source}{more}: {heard}");

@@ -1,6 +1,6 @@
 //! Partitioned and inherited tables: read as if they were one table.
 
-use corgipile_tests::{Database, Session, clustered, small};
+use corgipile_tests::{Database, Session, clustered};
 
 /// Creates `p`, partitioned by id, whose partitions have the same pages as `t`, which is sorted by label: so many in each, and the
 /// rest in the last. Between them are empty partitions.
@@ -104,8 +104,7 @@ fn shuffled_rows_of_partitions_are_all_rows_in_the_order_of_one_table() {
 
 #[test]
 fn partitions_with_other_columns_are_mapped() {
-    let mut db = Database::new();
-    small(&mut db, "t", 3000);
+    let mut db = Database::with_small_table(3000);
     db.run(
         "CREATE TABLE p (LIKE t) PARTITION BY RANGE (id);
          CREATE TABLE p0 PARTITION OF p FOR VALUES FROM (0) TO (1000);
@@ -258,8 +257,7 @@ fn a_partition_that_is_no_heap_sends_all_of_them_to_the_spool() {
 
 #[test]
 fn partitions_need_no_privileges_of_their_own() {
-    let mut db = Database::new();
-    small(&mut db, "t", 1000);
+    let mut db = Database::with_small_table(1000);
     db.run(
         "CREATE TABLE p (LIKE t) PARTITION BY RANGE (id);
          CREATE TABLE p0 PARTITION OF p FOR VALUES FROM (0) TO (500);
@@ -296,8 +294,7 @@ fn partitions_need_no_privileges_of_their_own() {
 
 #[test]
 fn hundreds_of_partitions_hold_no_more_than_a_page_each_time() {
-    let mut db = Database::new();
-    small(&mut db, "t", 6000);
+    let mut db = Database::with_small_table(6000);
     db.run(
         "CREATE TABLE p (LIKE t) PARTITION BY LIST (id);
          DO $$ BEGIN FOR i IN 0..299 LOOP

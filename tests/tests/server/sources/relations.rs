@@ -11,8 +11,7 @@ fn tuples(db: &mut Database, source: &str) -> i64 {
 
 #[test]
 fn views_joins_ctes_set_operations_and_values_are_sources() {
-    let mut db = Database::new();
-    small(&mut db, "t", 300);
+    let mut db = Database::with_small_table(300);
     db.run(
         "CREATE VIEW v AS SELECT label, a FROM t WHERE id <= 200;
             CREATE MATERIALIZED VIEW m AS SELECT label, a FROM t WHERE id <= 100;
@@ -59,8 +58,7 @@ fn views_joins_ctes_set_operations_and_values_are_sources() {
 
 #[test]
 fn odd_text_around_a_query_does_not_matter() {
-    let mut db = Database::new();
-    small(&mut db, "t", 100);
+    let mut db = Database::with_small_table(100);
     for source in [
         "SELECT label, a FROM t -- a comment at the end",
         "SELECT label, a FROM t /* a comment */",
@@ -164,13 +162,12 @@ fn a_foreign_table_is_a_source() {
     );
     assert_eq!(tuples(&mut db, "f"), 100);
     assert_eq!(tuples(&mut db, "SELECT * FROM f WHERE a > 50"), 50);
-    crate::shuffling::rows::is_shuffled_or_refused(&mut db, "f");
+    db.assert_shuffled_or_refused("f");
 }
 
 #[test]
 fn temporary_unlogged_and_just_created_tables_are_sources() {
-    let mut db = Database::new();
-    small(&mut db, "t", 200);
+    let mut db = Database::with_small_table(200);
     db.run("CREATE TEMP TABLE temporary AS TABLE t; CREATE UNLOGGED TABLE unlogged AS TABLE t");
     let expected = db.trained("'t', features => '{a,b,c}', max_epochs => 2, seed => 1").bits();
     for table in ["temporary", "unlogged"] {
@@ -215,8 +212,7 @@ fn dropped_added_and_generated_columns_are_read_right() {
 
 #[test]
 fn a_prepared_training_follows_added_and_dropped_columns() {
-    let mut db = Database::new();
-    small(&mut db, "t", 100);
+    let mut db = Database::with_small_table(100);
     db.run(
         "SET plan_cache_mode = force_generic_plan;
             PREPARE by_name AS SELECT model_id FROM corgipile_train('t', max_epochs => 1) LIMIT 1;
@@ -253,8 +249,7 @@ fn a_query_source_is_shuffled() {
 
 #[test]
 fn every_epoch_of_a_volatile_query_sees_the_same_rows() {
-    let mut db = Database::new();
-    small(&mut db, "t", 500);
+    let mut db = Database::with_small_table(500);
     let epochs = db.train("'SELECT label, a FROM t WHERE random() < 0.5', max_epochs => 5");
     assert!(epochs[0].tuples > 100 && epochs[0].tuples < 400, "{epochs:?}");
     assert!(epochs.iter().all(|e| e.tuples == epochs[0].tuples), "{epochs:?}");
@@ -272,8 +267,7 @@ fn a_large_query_source_spills_to_disk_and_leaves_nothing_there() {
 
 #[test]
 fn a_source_that_calls_functions_and_trains_itself_works() {
-    let mut db = Database::new();
-    small(&mut db, "t", 200);
+    let mut db = Database::with_small_table(200);
     db.run(
         "CREATE FUNCTION f(real) RETURNS real LANGUAGE plpgsql AS 'BEGIN RETURN $1 + 1; END';
             CREATE FUNCTION g() RETURNS SETOF t LANGUAGE sql AS 'SELECT * FROM t'",
@@ -305,8 +299,7 @@ fn a_system_catalog_is_a_source_like_any_table() {
 
 #[test]
 fn a_relation_without_rows_to_read_is_refused() {
-    let mut db = Database::new();
-    small(&mut db, "t", 100);
+    let mut db = Database::with_small_table(100);
     db.run("CREATE INDEX i ON t (a); CREATE SEQUENCE s; CREATE TYPE pair AS (label int, a real)");
     for relation in ["i", "t_pkey", "pair"] {
         let failure = db.rejects(&format!("SELECT * FROM corgipile_train('{relation}')"), "42809");
@@ -317,8 +310,7 @@ fn a_relation_without_rows_to_read_is_refused() {
 
 #[test]
 fn psql_scripts_train_too() {
-    let mut db = Database::new();
-    small(&mut db, "t", 100);
+    let mut db = Database::with_small_table(100);
     let output = program("psql")
         .args(["-X", "-At", "-v", "ON_ERROR_STOP=1", "-d", db.name(), "-c"])
         .arg("SELECT count(*) FROM corgipile_train('t', max_epochs => 3)")

@@ -1,6 +1,6 @@
 //! Sparse tuples: an array of indices and an array of values.
 
-use corgipile_tests::{Database, Failure, Model, assert_close};
+use corgipile_tests::{Database, Failure, assert_close};
 
 const TRAINING: &str = "max_epochs => 3, seed => 11, learning_rate => 0.05, shuffle => 'no_shuffle'";
 
@@ -18,10 +18,6 @@ fn twins(db: &mut Database) {
                 ARRAY(SELECT v FROM unnest(x) WITH ORDINALITY u(v, j) WHERE v <> 0 ORDER BY j) AS features_v
          FROM dense ORDER BY id",
     );
-}
-
-fn parameters(model: &Model) -> Vec<f64> {
-    model.weights.iter().chain(&model.intercepts).map(|w| f64::from(*w)).collect()
 }
 
 /// A table `t(features_k, features_v, label)` with two sound rows before and one after the row with these arrays.
@@ -74,7 +70,7 @@ fn dense_and_sparse_tuples_give_the_same_model() {
             assert!((dense.loss - sparse.loss).abs() <= 1e-3 * dense.loss, "{model} {options}: {dense:?} {sparse:?}");
         }
         let (dense, sparse) = (db.model(dense[0].model_id), db.model(sparse[0].model_id));
-        assert_close(&parameters(&sparse), &parameters(&dense), 2e-3);
+        assert_close(&sparse.parameters(), &dense.parameters(), 2e-3);
     }
 }
 
@@ -307,7 +303,7 @@ fn standardizing_divides_sparse_features_by_their_deviation_and_keeps_their_zero
          FROM sparse s, corgipile.models WHERE model_id = {id} ORDER BY id"
     ));
     let by_hand = db.trained(&format!("'divided', {TRAINING}"));
-    assert_close(&parameters(&db.model(id)), &parameters(&by_hand), 1e-4);
+    assert_close(&db.model(id).parameters(), &by_hand.parameters(), 1e-4);
 }
 
 #[test]

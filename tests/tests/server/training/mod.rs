@@ -1,5 +1,6 @@
 //! Training: what every model, optimizer and option learns, and every way to ask for it.
 
+mod calls;
 mod groups_and_grids;
 mod learning;
 mod model_kinds;

@@ -1,6 +1,6 @@
 //! Models of every kind, with every optimizer: what the server learns is what the textbook learns.
 
-use corgipile_tests::{Database, Model, Objective, Rule, Session, Textbook, Tuple, assert_close};
+use corgipile_tests::{Database, Objective, Rule, Session, Textbook, Tuple, assert_close};
 
 /// A table of 300 rows with features of different scales, two classes, three, and a target that depends on them.
 fn table(db: &mut Database) {
@@ -26,10 +26,6 @@ fn tuples(db: &mut Session, label: &str, weight: &str) -> Vec<Tuple> {
     db.rows(&sql, &[]).iter().map(tuple).collect()
 }
 
-fn parameters(model: &Model) -> Vec<f64> {
-    model.weights.iter().chain(&model.intercepts).map(|w| f64::from(*w)).collect()
-}
-
 /// Trains on `t` as it lies, without decay unless the options say so, and compares each epoch's loss and the model in the
 /// end with the textbook's.
 fn agrees(db: &mut Database, arguments: &str, options: &str, mut textbook: Textbook, tuples: &[Tuple]) {
@@ -43,7 +39,7 @@ fn agrees(db: &mut Database, arguments: &str, options: &str, mut textbook: Textb
         let loss = textbook.epoch(tuples);
         assert!((epoch.loss - loss).abs() <= 2e-4 * loss.abs(), "{arguments}, {options}: {epoch:?}, textbook's {loss}");
     }
-    assert_close(&parameters(&db.model(epochs[0].model_id)), &textbook.parameters(), 1e-3);
+    assert_close(&db.model(epochs[0].model_id).parameters(), &textbook.parameters(), 1e-3);
 }
 
 const SIGN: &str = "2 * two - 1";

@@ -1,12 +1,6 @@
 //! The keys of `options`: each is understood, stored, shown, and refused where it has nothing to say.
 
-use corgipile_tests::{Database, Failure, small};
-
-fn with_table() -> Database {
-    let mut db = Database::new();
-    small(&mut db, "t", 100);
-    db
-}
+use corgipile_tests::{Database, Failure};
 
 fn train(model: &str, options: &str) -> String {
     format!("SELECT * FROM corgipile_train('t', '{model}', max_epochs => 2, seed => 1, options => '{options}')")
@@ -18,7 +12,7 @@ fn rejects(db: &mut Database, model: &str, options: &str) -> Failure {
 
 #[test]
 fn an_unknown_key_is_refused_and_all_keys_are_listed() {
-    let mut db = with_table();
+    let mut db = Database::with_small_table(100);
     let known = [
         "a",
         "batch_size",
@@ -46,7 +40,7 @@ fn an_unknown_key_is_refused_and_all_keys_are_listed() {
 
 #[test]
 fn values_out_of_range_and_of_wrong_types_name_their_key() {
-    let mut db = with_table();
+    let mut db = Database::with_small_table(100);
     for (key, values) in [
         ("standardize", &["1", "\"true\"", "null"][..]),
         ("nulls", &["\"ignore\"", "true"]),
@@ -82,7 +76,7 @@ fn values_out_of_range_and_of_wrong_types_name_their_key() {
 
 #[test]
 fn keys_that_have_nothing_to_say_to_the_other_choices_are_refused() {
-    let mut db = with_table();
+    let mut db = Database::with_small_table(100);
     for (options, words) in [
         (r#"{"beta1": 0.9}"#, ["\"beta1\"", "adam"]),
         (r#"{"beta2": 0.9, "optimizer": "momentum"}"#, ["\"beta2\"", "adam"]),
@@ -109,7 +103,7 @@ fn keys_that_have_nothing_to_say_to_the_other_choices_are_refused() {
 
 #[test]
 fn what_was_chosen_is_stored() {
-    let mut db = with_table();
+    let mut db = Database::with_small_table(100);
     let stored = |db: &mut Database, model: &str, options: &str, keys: &str| {
         db.run(&train(model, options));
         db.line(&format!(
@@ -132,7 +126,7 @@ fn what_was_chosen_is_stored() {
 
 #[test]
 fn schedules_set_the_rate_of_each_epoch() {
-    let mut db = with_table();
+    let mut db = Database::with_small_table(100);
     let rates = |db: &mut Database, options: &str| -> Vec<f64> {
         let sql = format!(
             "'t', learning_rate => 0.5, max_epochs => 4, seed => 1, buffer_size => '100%', options => '{options}'"
@@ -151,7 +145,7 @@ fn schedules_set_the_rate_of_each_epoch() {
 
 #[test]
 fn explain_shows_what_differs_from_the_defaults() {
-    let mut db = with_table();
+    let mut db = Database::with_small_table(100);
     let explain = |db: &mut Database, model: &str, options: &str| {
         db.lines(&format!("EXPLAIN {}", train(model, options))).join("\n")
     };
@@ -197,8 +191,7 @@ fn rates_too_small_for_type_real_are_refused_and_those_of_a_huge_a_are_none() {
 
 #[test]
 fn what_json_has_and_a_value_cannot_be_names_the_option() {
-    let mut db = Database::new();
-    small(&mut db, "t", 20);
+    let mut db = Database::with_small_table(20);
     let deep = format!("{}1{}", "[".repeat(500), "]".repeat(500));
     for (function, argument) in [("corgipile_train", ""), ("corgipile_train_uda", "")] {
         for option in ["validation_fraction", "l2", "patience", "class_weight"] {

@@ -11,10 +11,6 @@ fn table(db: &mut Database) {
     );
 }
 
-fn parameters(model: &Model) -> Vec<f64> {
-    model.weights.iter().chain(&model.intercepts).map(|w| f64::from(*w)).collect()
-}
-
 /// Trains on the rows as they lie.
 fn trained(db: &mut Database, source: &str, arguments: &str, options: &str) -> Model {
     db.trained(&format!(
@@ -37,7 +33,7 @@ fn a_weight_of_2_is_a_row_that_is_there_twice() {
             0.05 * 300.0 / rows as f64
         ));
         let twice = trained(&mut db, "twice", model, r#"{"batch_size": 1000, "schedule": "constant"}"#);
-        assert_close(&parameters(&weighted), &parameters(&twice), 1e-4);
+        assert_close(&weighted.parameters(), &twice.parameters(), 1e-4);
     }
 }
 
@@ -48,7 +44,7 @@ fn equal_weights_of_1_change_nothing() {
     for model in ["'logistic'", "'svm'", "'linear'", "'softmax'"] {
         let plain = trained(&mut db, "t", model, "{}");
         let weighted = trained(&mut db, "SELECT *, 1.0::real AS one FROM t", model, r#"{"weight": "one"}"#);
-        assert_close(&parameters(&weighted), &parameters(&plain), 1e-5);
+        assert_close(&weighted.parameters(), &plain.parameters(), 1e-5);
     }
 }
 
@@ -58,7 +54,7 @@ fn rows_of_weight_0_are_not_learned_from() {
     table(&mut db);
     let some = trained(&mut db, "SELECT * FROM t WHERE w > 1", "'logistic'", "{}");
     let zero = trained(&mut db, "SELECT *, (w > 1)::int AS used FROM t", "'logistic'", r#"{"weight": "used"}"#);
-    assert_close(&parameters(&zero), &parameters(&some), 1e-5);
+    assert_close(&zero.parameters(), &some.parameters(), 1e-5);
     db.rejects("SELECT * FROM corgipile_train('SELECT *, 0 AS zero FROM t', options => '{\"weight\": \"zero\"}', features => '{a}')", "22000")
         .says(&["weight 0"]);
 }
@@ -80,8 +76,8 @@ fn balanced_class_weights_are_those_of_scikit_learn() {
             &arguments,
             r#"{"weight": "c"}"#,
         );
-        assert_close(&parameters(&balanced), &parameters(&given), 1e-5);
-        assert_close(&parameters(&balanced), &parameters(&column), 1e-5);
+        assert_close(&balanced.parameters(), &given.parameters(), 1e-5);
+        assert_close(&balanced.parameters(), &column.parameters(), 1e-5);
     }
 }
 
@@ -91,7 +87,7 @@ fn weights_of_rows_and_classes_multiply_and_labels_without_one_have_1() {
     table(&mut db);
     let product = trained(&mut db, "SELECT *, w * v AS p FROM t", "'logistic'", r#"{"weight": "p"}"#);
     let both = trained(&mut db, "t", "'logistic'", r#"{"weight": "w", "class_weight": {"1": 3}}"#);
-    assert_close(&parameters(&both), &parameters(&product), 1e-5);
+    assert_close(&both.parameters(), &product.parameters(), 1e-5);
     let stored = db.line("SELECT hyperparameters->'class_weight', hyperparameters->'weight' FROM corgipile.models ORDER BY model_id DESC LIMIT 1");
     assert_eq!(stored, "{\"1\": 3.0}|\"w\"");
 }

@@ -1,0 +1,193 @@
+"""Writes docs/results/speed.md from what benches/run has measured: `write_page.py DIRECTORY PAGE`.
+
+A file DIRECTORY/PART.txt begins with a line `MEASURED date | commit | machine`. Its lines `HEADLINE what | ours | the
+other | times as fast` make the table that opens the page, its lines `FIGURE what | value | bound` the table of bounds;
+the rest is shown as it is. Without PAGE, it prints the figures."""
+
+import sys
+import textwrap
+from dataclasses import dataclass, field
+from pathlib import Path
+
+# In the order of the page: what each part is called there, and what it measures.
+PARTS = {
+    "peers": (
+        "scikit-learn and the aggregate",
+        "An epoch of `corgipile_train` against one of scikit-learn's `SGDClassifier.partial_fit`, which has the rows "
+        "in memory as float32, and of the SQL aggregate `corgipile_train_uda`, all in turns.",
+    ),
+    "toast": (
+        "Rows out of line",
+        "20,000 rows x 2,000 features, which PostgreSQL stores out of line (TOAST), against scikit-learn with the "
+        "rows in memory. `streaming` reads the table in each epoch, `cached` from the second epoch on reads the "
+        "cache.",
+    ),
+    "epoch": (
+        "An epoch against count(*)",
+        "Seconds of an epoch over those of `SELECT count(*)` on the same table: 1,000,000 rows x 28 `real[]`, all in "
+        "memory, one process. By default the first epoch fills a cache, from which later epochs read. `not "
+        "all-visible`: the table was changed after its last VACUUM, so that each row's visibility is looked at.",
+    ),
+    "uda": ("Operators against the aggregate", "Both paths learn from the same rows in the same order."),
+    "cold": (
+        "Tables on disk",
+        "One epoch right after the server was started, with nothing of the table in memory, against reading the "
+        "table once.",
+    ),
+    "workers": ("Two processes", "What a second process is worth, from the second epoch on."),
+    "scale": ("Large tables", "From 1 to 30 million rows, 5 GB, without the cache: time of an epoch and memory."),
+    "predict": ("Prediction", "`sum(corgipile_predict(id, x))` against `sum(x[1])` of the same 1,000,000 rows x 28."),
+    "several": (
+        "Groups and grids",
+        "Many models in one call, which reads the table once for all, against one call for each.",
+    ),
+    "compressed": (
+        "Compressed tables",
+        "Training on compressed mini-batches (TOC) against plain dense and plain sparse tables of the same rows, "
+        "with all tables in memory, and with memory for the compressed table only.",
+    ),
+    "compression": (
+        "Operations on compressed mini-batches",
+        "Nanoseconds per row without PostgreSQL, by encoding. [Compression](compression.md) has the sizes.",
+    ),
+    "kernels": (
+        "The loops of SGD",
+        "Nanoseconds per tuple without PostgreSQL. `read` only reads the rows, and is the least that is possible.",
+    ),
+}
+
+INTRODUCTION = """# Speed
+
+How long training and prediction take, and the same work done another way. Written by `make bench` from what it
+measured. Times are medians of one run, in which both sides take turns; epochs are those from the second on, unless it
+says otherwise. More than 1 in the fourth column means that corgipile is faster.
+
+"""
+
+
+@dataclass
+class Part:
+    """What a part has printed."""
+
+    name: str
+    date: str
+    commit: str
+    machine: str
+    headlines: list = field(default_factory=list)
+    figures: list = field(default_factory=list)
+    text: list = field(default_factory=list)
+
+    @property
+    def short_machine(self):
+        """Model and number of processors."""
+        return ",".join(self.machine.split(",")[:2]).replace("(R)", "").replace(" Processor", "")
+
+    @property
+    def title(self):
+        return PARTS[self.name][0]
+
+
+def read(directory):
+    """The parts that were measured at some time, in order."""
+    parts = []
+    for name in PARTS:
+        path = Path(directory) / f"{name}.txt"
+        if not path.exists():
+            continue
+        first, *lines = path.read_text().splitlines()
+        if not first.startswith("MEASURED "):
+            print(
+                f"bench: {path} does not say when it was measured: run `make bench PARTS={name}` again", file=sys.stderr
+            )
+            continue
+        part = Part(name, *fields(first))
+        for line in lines:
+            if line.startswith("HEADLINE "):
+                part.headlines.append(fields(line))
+            elif line.startswith("FIGURE "):
+                part.figures.append([*fields(line), ""][:3])
+            else:
+                part.text.append(line)
+        parts.append(part)
+    return parts
+
+
+def fields(line):
+    """What stands between the bars, behind the first word."""
+    return [text.strip() for text in line.split(" ", 1)[1].split("|")]
+
+
+def met(value, bound):
+    """Whether a bound such as "<= 0.80" holds; None without one."""
+    if not bound:
+        return None
+    sign, limit = bound.split()
+    return float(value) <= float(limit) if sign == "<=" else float(value) >= float(limit)
+
+
+def page(parts):
+    text = INTRODUCTION + table(
+        ["what", "corgipile", "the other", "times as fast", "machine"],
+        [[*headline, part.short_machine] for part in parts for headline in part.headlines],
+        numbers=(3,),
+    )
+    text += "## Contents\n\n" + "".join(f"- [{title}](#{anchor(title)})\n" for title in contents(parts)) + "\n"
+    text += "## Bounds\n\n" + bounds(parts)
+    for part in parts:
+        text += f"## {part.title}\n\n{fill(PARTS[part.name][1])}\n\n"
+        text += fill(f"Measured on {part.date} with commit {part.commit}: {part.machine}.") + "\n\n"
+        if part.figures:
+            text += table(["what", "value", "bound", ""], [verdict(figure) for figure in part.figures], numbers=(1,))
+        text += "```text\n" + "\n".join(part.text).strip("\n") + "\n```\n\n"
+    return text.rstrip() + "\n"
+
+
+def contents(parts):
+    return ["Bounds", *(part.title for part in parts)]
+
+
+def bounds(parts):
+    judged = [(part, figure) for part in parts for figure in part.figures if met(*figure[1:]) is not None]
+    missed = [(part, figure) for part, figure in judged if not met(*figure[1:])]
+    text = fill(
+        f"The parts have {len(judged)} bounds, goals that were set before measuring. {len(judged) - len(missed)} are "
+        f"met, {len(missed)} missed. [What limits speed](../explanation/speed.md) explains them."
+    )
+    text += "\n\n"
+    if missed:
+        rows = [[part.title, *figure] for part, figure in missed]
+        text += "Missed:\n\n" + table(["part", "what", "value", "bound"], rows, numbers=(2,))
+    return text
+
+
+def fill(text):
+    return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False)
+
+
+def verdict(figure):
+    return [*figure, {True: "met", False: "missed", None: ""}[met(*figure[1:])]]
+
+
+def table(header, rows, numbers=()):
+    rule = ["---:" if column in numbers else "---" for column in range(len(header))]
+    return "".join(f"| {' | '.join(row)} |\n" for row in [header, rule, *rows]) + "\n"
+
+
+def anchor(title):
+    """As GitHub makes it."""
+    return "".join(c for c in title.lower().replace(" ", "-") if c.isalnum() or c in "-_")
+
+
+def main():
+    directory, *pages = sys.argv[1:]
+    parts = read(directory)
+    for part in parts:
+        for figure in part.figures:
+            print(f"{part.name:<12} {figure[0]:<100} {figure[1]:>9}  {figure[2]:<9} {verdict(figure)[3]}")
+    for name in pages:
+        Path(name).write_text(page(parts))
+        print(f"wrote {name}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+//! Weights of whole classes: balanced, so that each class counts the same in all, or given by label.
+
+use crate::errors::{ArgumentError, Result, TrainingError, excerpt};
+use crate::options::rows::ClassWeight;
+use crate::pg::catalog::relation::type_name;
+use crate::pg::executor::query::Column;
+use crate::pg::values::distinct::Distinct;
+use pgrx::pg_sys::Datum;
+
+/// The weights of the classes that are met.
+pub struct ClassWeights {
+    /// by the number of the class
+    weights: Vec<f32>,
+    /// None if balanced
+    given: Option<WeightsByLabel>,
+}
+
+/// Weights that were given by label.
+struct WeightsByLabel {
+    labels: Distinct,
+    /// by the label's number
+    entries: Vec<LabelWeight>,
+}
+
+struct LabelWeight {
+    label: String,
+    weight: f32,
+    met: bool,
+}
+
+impl ClassWeights {
+    /// Weights for the values of this column.
+    ///
+    /// # Errors
+    /// [`TrainingError::LabelValue`] if a label cannot be one of the column's type, [`ArgumentError::InvalidOption`] if it is given twice.
+    pub fn new(class_weight: &ClassWeight, column: &Column) -> Result<ClassWeights> {
+        let ClassWeight::Given(weights) = class_weight else {
+            return Ok(ClassWeights { weights: Vec::new(), given: None });
+        };
+        let mut labels = Distinct::new(column.type_oid, column.collation);
+        let mut entries = Vec::new();
+        for (label, weight) in weights {
+            match labels.add_text(label) {
+                Some((_, false)) => {
+                    entries.push(LabelWeight { label: label.clone(), weight: *weight as f32, met: false })
+                }
+                Some((_, true)) => {
+                    let reason = format!("names label {} twice", excerpt(label));
+                    return Err(ArgumentError::InvalidOption { key: "class_weight".into(), reason }.into());
+                }
+                None => {
+                    let (column, type_name) = (column.name.clone(), type_name(column.type_oid));
+                    return Err(TrainingError::LabelValue { column, type_name, value: excerpt(label) }.into());
+                }
+            }
+        }
+        Ok(ClassWeights { weights: Vec::new(), given: Some(WeightsByLabel { labels, entries }) })
+    }
+
+    /// Do the weights depend on how many rows each class has?
+    pub fn need_counts(&self) -> bool {
+        self.given.is_none()
+    }
+
+    /// The next class was met for the first time.
+    pub fn met(&mut self, label: Datum) {
+        let given = self.given.as_mut().and_then(|given| Some(&mut given.entries[given.labels.find(label)?]));
+        self.weights.push(given.map_or(1.0, |entry| {
+            entry.met = true;
+            entry.weight
+        }));
+    }
+
+    /// All rows have been read. `order` has the classes, by when they were met, in their final sequence, and `counts`
+    /// their rows by when they were met.
+    pub fn close(&mut self, order: &[u32], counts: &[u64]) {
+        if self.need_counts() {
+            let rows = counts.iter().sum::<u64>() as f64;
+            let balanced = |count: &u64| (rows / (counts.len() as f64 * *count as f64)) as f32;
+            self.weights = counts.iter().map(balanced).collect();
+        }
+        self.weights = order.iter().map(|i| self.weights[*i as usize]).collect();
+    }
+
+    /// The weight of a class.
+    #[inline]
+    pub fn of_class(&self, class: usize) -> f32 {
+        self.weights[class]
+    }
+
+    /// The weights of all classes.
+    pub fn all(&self) -> &[f32] {
+        &self.weights
+    }
+
+    /// Which of the labels that were given a weight were met.
+    pub fn are_met(&self) -> Vec<bool> {
+        self.given.iter().flat_map(|given| &given.entries).map(|entry| entry.met).collect()
+    }
+
+    /// Makes these the weights of all classes, and says which of the labels that were given a weight were met.
+    pub fn set_all(&mut self, weights: Vec<f32>, met: &[bool]) {
+        self.weights = weights;
+        let entries = self.given.iter_mut().flat_map(|given| &mut given.entries);
+        entries.zip(met).for_each(|(entry, met)| entry.met = *met);
+    }
+
+    /// A label that was given a weight, but not met.
+    pub fn not_met(&self) -> Option<&str> {
+        let not_met = self.given.as_ref()?.entries.iter().find(|entry| !entry.met);
+        not_met.map(|entry| entry.label.as_str())
+    }
+}
