@@ -21,7 +21,7 @@ pub fn import(value: Jsonb, name: Option<&str>) -> Result<i64> {
 fn store_document(document: ModelDocument, name: Option<&str>) -> Result<i64> {
     let name = name.or(document.name.as_deref());
     name.map_or(Ok(()), check_name)?;
-    check_can_store("corgipile_import()", name)?;
+    check_can_store("corgipile_import()");
     store(NewModel {
         name,
         kind: document.kind,

@@ -26,5 +26,5 @@ pub use inline::inline;
 pub use lookup::{by_id, by_name, by_name_or_id, forget, stats};
 pub use management::{ModelSelector, comment, deploy, drop, grant, rename, revoke};
 pub use model::Model;
-pub use store::{NewModel, check_can_store, check_can_store_networks, store};
+pub use store::{NewModel, check_can_store, store};
 pub use stored_training::{MAX_STATE_BYTES, StoredTraining, stored_training};

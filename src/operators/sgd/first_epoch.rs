@@ -1,8 +1,8 @@
 //! Checks that need all rows, made after the first epoch rather than at the end.
 
-use super::request::Request;
 use crate::errors::{Notice, Result, TrainingError};
 use crate::operators::buffers::Buffers;
+use crate::options::request::Request;
 use crate::pg;
 use shuffle::Geometry;
 
