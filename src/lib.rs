@@ -13,6 +13,7 @@ mod functions;
 mod limits;
 mod models;
 mod operators;
+mod options;
 mod pg;
 mod settings;
 

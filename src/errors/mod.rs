@@ -29,7 +29,7 @@ pub use resources::ResourceError;
 pub use source::SourceError;
 pub use toc::TocError;
 pub use training::TrainingError;
-pub use words::{INLINE_MODEL_ID, excerpt};
+pub use words::excerpt;
 
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::PgLogLevel;

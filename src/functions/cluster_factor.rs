@@ -3,7 +3,8 @@
 use crate::errors::{ArgumentError, OrRaise, Result, TrainingError};
 use crate::operators::preparation::prepare;
 use crate::operators::sgd::check_features;
-use crate::operators::{Buffers, DecoderSpec, Shuffling, Source};
+use crate::operators::{Buffers, DecoderSpec, Source};
+use crate::options::shuffling::Shuffling;
 use crate::pg::call::arguments::{Arguments, Call};
 use crate::pg::executor::custom_scan::Flags;
 use crate::pg::executor::query::Running;
@@ -65,9 +66,10 @@ fn cluster_factor(arguments: &Arguments) -> Result<Option<f64>> {
     while buffers.next_batch(&mut batch)? {
         check_for_interrupts();
         // the memory may not hold a whole block, and there may be blocks without tuples
-        if buffers.block() != block {
+        let next = buffers.report().block;
+        if next != block {
             factor.end_block()?;
-            block = buffers.block();
+            block = next;
         }
         factor.add(&batch)?;
     }

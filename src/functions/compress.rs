@@ -1,10 +1,13 @@
 //! corgipile_compress(): a table of compressed mini-batches; corgipile_compression_report(): what each encoding would give.
 
 use crate::errors::{ArgumentError, Error, ModelError, OrRaise, Result, TocError, TrainingError};
+use crate::limits::MAX_WEIGHTS;
 use crate::models::extension_lock::keep_extension;
+use crate::operators::Source;
 use crate::operators::mini_batches::{BatchSpec, MiniBatches};
 use crate::operators::sgd::check_features;
-use crate::operators::{MAX_WEIGHTS, Nulls, Shuffling, Source};
+use crate::options::rows::Nulls;
+use crate::options::shuffling::Shuffling;
 use crate::pg::call::arguments::{Arguments, Call};
 use crate::pg::call::spi::{Connection, Sees};
 use crate::pg::catalog::new_table::NewName;
@@ -15,7 +18,7 @@ use crate::pg::values::varlena::{Bytes, Value};
 use crate::pg::{check_for_interrupts, require_utf8};
 use pgrx::prelude::*;
 use serde_json::{Map, Value as Json, json};
-use shuffle::{BufferSize, Strategy};
+use shuffle::BufferSize;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use toc::Encoding;
@@ -60,8 +63,10 @@ impl Request {
         let size = |text: &str| Some(text.to_owned());
         let shuffling =
             Shuffling::parse(arguments.get(places.order), arguments.get(places.seed), size("auto"), size("auto"));
-        if let Ok(Shuffling { strategy: Strategy::Mrs, .. }) = shuffling {
-            let reason = "mrs gives some rows twice and others never".to_owned();
+        if let Ok(Shuffling { strategy, .. }) = shuffling
+            && !strategy.permutes()
+        {
+            let reason = format!("{strategy} gives some rows twice and others never");
             return Err(ArgumentError::InvalidArgument { argument: "order", reason, hint: None }.into());
         }
         let index_base = within("index_base", arguments.get(places.seed + 1), 0..=1)?;

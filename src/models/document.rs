@@ -1,11 +1,13 @@
 //! The JSON form of a model, docs/reference/model-format.md: written, and read from whoever gives it, who is trusted with nothing.
 
+use super::NewModel;
 use super::features::FeatureKind;
 use super::model::{Model, as_numbers};
-use super::{NewModel, Unseen};
 use crate::errors::{ArgumentError, Error, ModelError, ResourceError, Result, excerpt};
 use crate::limits::MAX_JSONB_BYTES;
 use crate::models::table::{Key, ModelTable};
+use crate::options::limits::check_name;
+use crate::options::rows::Unseen;
 use crate::pg::catalog::relation::{existing_base_type, qualified_type_name};
 use crate::pg::check_for_interrupts;
 use crate::pg::values::jsonb::{self, Unreadable};
@@ -157,7 +159,7 @@ impl ModelDocument {
     /// Those of [`super::store`], and [`ArgumentError::InvalidArgument`] for a name that cannot be.
     pub fn store(self, name: Option<&str>) -> Result<i64> {
         let name = name.or(self.name.as_deref());
-        name.map_or(Ok(()), super::check_name)?;
+        name.map_or(Ok(()), check_name)?;
         super::check_can_store("corgipile_import()", name)?;
         super::store(NewModel {
             name,

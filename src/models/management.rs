@@ -1,9 +1,10 @@
 //! What happens to models after training: names, versions, grants, comments, their end. Done by owners and members of owners.
 
 use super::names::{Named, resolve};
-use super::{Claim, check_name, not_found};
+use super::{Claim, not_found};
 use crate::errors::{Error, ModelError, Result};
 use crate::models::table::{self, Field, Key, ModelTable};
+use crate::options::limits::check_name;
 use pgrx::pg_sys;
 
 /// Which models are meant.

@@ -15,14 +15,14 @@ pub mod shared;
 mod stored_training;
 pub mod table;
 
-use crate::errors::{ArgumentError, Error, ModelError, Result, TrainingError};
+use crate::errors::{Error, ModelError, Result, TrainingError};
 use crate::models::extension_lock::keep_extension;
 use crate::pg::values::jsonb::Jsonb;
 pub use document::write as export;
 pub use features::{Categories, ColumnKind, FeatureKind};
 pub use inline::given;
 pub use management::{ModelSelector, comment, deploy, drop, grant, rename, revoke};
-pub use model::{Model, Unseen};
+pub use model::Model;
 use names::{Claim, resolve};
 use pgrx::datum::JsonString;
 use pgrx::{JsonB, pg_sys};
@@ -58,21 +58,6 @@ pub struct NewModel<'a> {
     pub history: String,
     /// what its training goes on from, if that is to be kept
     pub training_state: Option<Vec<u8>>,
-}
-
-/// Bytes of a model's name, which has to fit an index.
-pub const MAX_NAME_BYTES: usize = 1024;
-
-/// Is this a name for a model?
-///
-/// # Errors
-/// [`ArgumentError::InvalidArgument`]
-pub fn check_name(name: &str) -> Result<()> {
-    if (1..=MAX_NAME_BYTES).contains(&name.len()) {
-        return Ok(());
-    }
-    let reason = format!("its {} bytes are not in 1 to {MAX_NAME_BYTES}", name.len());
-    Err(ArgumentError::InvalidArgument { argument: "name", reason, hint: None }.into())
 }
 
 /// Fails if a model with this name could not be stored, before any work is done for it, and keeps the extension from being dropped

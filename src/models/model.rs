@@ -3,17 +3,20 @@
 
 use super::document::ModelDocument;
 use super::features::FeatureKind;
-use crate::errors::{INLINE_MODEL_ID, ModelError, Result};
+use crate::errors::{ModelError, Result};
 use crate::models::shared::{Arrays, Shared};
 use crate::models::table::ModelRow;
+use crate::options::rows::Unseen;
 use crate::pg::catalog::relation::existing_base_type;
 use crate::pg::values::number::NumberType;
 use pgrx::{FromDatum, pg_sys};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sgd::{Activation, Hidden, ModelKind, ModelParameters, Network, Output, ParametersView, Standardizer};
 use std::cell::Cell;
 use std::ffi::CStr;
+
+/// The id of a model that was given as a value.
+pub const INLINE_MODEL_ID: i64 = 0;
 
 /// A trained model, ready to predict.
 pub struct Model {
@@ -44,17 +47,6 @@ enum Numbers {
     },
     /// in memory of all processes, pinned by the transaction that looked the model up
     Shared(Shared),
-}
-
-/// What to do, in prediction, with a category that training has not met, or an index beyond the model's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Unseen {
-    /// it is an error
-    #[default]
-    Error,
-    /// it counts as 0
-    Zero,
 }
 
 impl Model {

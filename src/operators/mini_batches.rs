@@ -3,9 +3,14 @@
 //! Features are read as doubles: what is compressed is what is there, and not what a learner makes of it.
 
 use super::decoder::column;
+use super::plan::shuffled;
+use super::scan_control::ScanControl;
+use super::source::Source;
 use super::tuple_shuffle::TupleShuffle;
-use super::{Nulls, Shuffling, Source};
 use crate::errors::{ArgumentError, DecoderError, Result, RowAt, RowFault, SourceError, TocError};
+use crate::limits::MAX_WEIGHTS;
+use crate::options::rows::Nulls;
+use crate::options::shuffling::Shuffling;
 use crate::pg::catalog::relation::place_of;
 use crate::pg::catalog::relation::{base_type, has_places, may_read_places, quote_identifier, row_at, type_name};
 use crate::pg::check_for_interrupts;
@@ -68,7 +73,7 @@ pub struct MiniBatches {
 const FIRST_EPOCH: u64 = 1;
 
 /// Most dimensions that sparse features may have.
-const MAX_DIMENSIONS: usize = super::MAX_WEIGHTS;
+const MAX_DIMENSIONS: usize = MAX_WEIGHTS;
 
 const FEATURES: &str =
     "Compressed features are one array of numbers, an array of indices and one of values, or columns of numbers.";
@@ -112,7 +117,7 @@ impl MiniBatches {
             wanted.extend(["tableoid", "ctid"].map(str::to_owned));
         }
         let query = source.read(&wanted.join(", "))?;
-        let query = Running::start(shuffling.plan(query), snapshot, 0, Flags::NONE);
+        let query = Running::start(shuffled(query, shuffling), snapshot, 0, Flags::NONE);
         Ok(MiniBatches {
             query,
             dim: match &kind {
@@ -153,7 +158,7 @@ impl MiniBatches {
         }
         self.dim = Some(dim);
         self.query.rescan();
-        self.query.top::<TupleShuffle>().with(|scan, node| scan.set_epoch(node, FIRST_EPOCH));
+        self.query.top::<TupleShuffle>().with(|scan, node| scan.control(node, &ScanControl::epoch(FIRST_EPOCH)));
         (self.read, self.skipped) = (0, 0);
         Ok(())
     }

@@ -4,18 +4,22 @@
 //! It finds the classes of a softmax model or a network and how many rows each has, the categories of columns of text, and, if asked,
 //! mean and deviation of the features, all in one. Without any of these there is no such pass.
 
-use super::{Buffers, Features, HELD_OUT};
+use super::buffers::Buffers;
+use super::decoder::{FeatureColumns, HELD_OUT};
 use crate::errors::{Result, TrainingError};
 use crate::pg::check_for_interrupts;
 use sgd::{Moments, Standardizer};
 use tuples::{Batch, TupleSource};
 
-/// Goes through all rows and ends the decoder's preparation. `batch` is empty afterwards; the next epoch is still to be
-/// begun.
+/// Goes through all rows, here or in the worker, and ends the decoder's preparation. `batch` is empty afterwards; the next
+/// epoch is still to be begun.
 ///
 /// # Errors
 /// [`TrainingError::NoRows`]; what can be wrong with the rows; those of [`Decoder::end_preparation`](super::Decoder::end_preparation).
 pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, standardize: bool) -> Result<()> {
+    if buffers.prepare_elsewhere()? {
+        return Ok(());
+    }
     let mut moments: Option<Moments> = None;
     let mut counts: Vec<u64> = Vec::new();
     while buffers.next_batch(batch)? {
@@ -54,9 +58,9 @@ fn leave_held_out(batch: &mut Batch) {
 }
 
 /// Sparse features keep their zeros: they are divided by their deviation, but not centred.
-fn scaling(moments: &Moments, features: &Features) -> Standardizer {
+fn scaling(moments: &Moments, features: &FeatureColumns) -> Standardizer {
     let mut standardizer = moments.finish();
-    if matches!(features, Features::Sparse(_)) {
+    if matches!(features, FeatureColumns::Sparse(_)) {
         standardizer.mean.fill(0.0);
     }
     standardizer

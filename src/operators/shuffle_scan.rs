@@ -2,9 +2,11 @@
 //!
 //! A thin node over a query of its own, TupleShuffle over BlockShuffle. Rescanned, it gives the same order again.
 
+use super::scan_control::ScanControl;
+use super::source::Source;
 use super::tuple_shuffle::TupleShuffle;
-use super::{Shuffling, Source};
 use crate::errors::{ArgumentError, Error, OrRaise, Result, SourceError};
+use crate::options::shuffling::Shuffling;
 use crate::pg::call::arguments::Arguments;
 use crate::pg::catalog::relation::Relation;
 use crate::pg::executor::custom_scan::{CustomScan, Flags, Methods, Node, Slot};
@@ -89,7 +91,7 @@ impl Shuffled {
     /// Starts the same epoch again.
     pub fn rescan(&self) {
         self.query.rescan();
-        self.query.top::<TupleShuffle>().with(|scan, node| scan.set_epoch(node, self.epoch));
+        self.query.top::<TupleShuffle>().with(|scan, node| scan.control(node, &ScanControl::epoch(self.epoch)));
     }
 
     /// Ends the read.

@@ -1,8 +1,9 @@
 //! What is trained on: a table, or a query, and the columns of it that matter.
 
-use super::decoder::{FEATURE_TYPES, column, is_category};
-use super::{Decoder, DecoderSpec, Shuffling};
+use super::decoder::{Decoder, DecoderSpec, FEATURE_TYPES, column, is_category};
+use super::plan::shuffled;
 use crate::errors::{Result, SourceError};
+use crate::options::shuffling::Shuffling;
 use crate::pg::catalog::relation::{Relation, base_type, bytes, estimated_rows, is_compressed, quote_identifier};
 use crate::pg::executor::query::{Column, Planned, Query, only_select};
 use crate::pg::values::array::ArrayReader;
@@ -49,7 +50,7 @@ impl Source {
         if !query.reads(relation.oid()) {
             return Err(SourceError::SourceChanged.into());
         }
-        Ok(shuffling.plan(query))
+        Ok(shuffled(query, shuffling))
     }
 
     /// The features if the user has named none: columns features_k and features_v, or the latter alone; else all numbers
@@ -100,7 +101,7 @@ impl Source {
     /// PostgreSQL's own.
     pub fn plan(&self, spec: &DecoderSpec, shuffling: &Shuffling) -> Result<Planned> {
         let columns: Vec<String> = spec.columns().map(quote_identifier).collect();
-        Ok(shuffling.plan(self.read(&columns.join(", "))?))
+        Ok(shuffled(self.read(&columns.join(", "))?, shuffling))
     }
 
     /// The query that reads these columns, as SQL writes them.

@@ -1,6 +1,6 @@
 //! The documents' examples, which are run.
 //!
-//! Each page, README.md and all under docs/, has a database of its own, in which its examples run in their order.
+//! Each page, README.md and all under docs/, has a database and a folder of its own, in which its examples run in their order.
 //!
 //! The convention: every fenced block says what it is.
 //! - ` ```sql `: statements, run in the order of the document, in one psql session per document; none may fail.
@@ -144,12 +144,22 @@ fn line_matches(expected: &str, printed: &str) -> bool {
     rest.char_indices().map(|(i, _)| i).chain([rest.len()]).any(|i| line_matches(tail, &rest[i..]))
 }
 
+/// Runs a script in a folder of its own, where examples may leave files.
 fn psql(database: &str, script: &str) -> Result<String, String> {
+    let folder = std::env::temp_dir().join(format!("{database}-files"));
+    std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let result = psql_in(&folder, database, script);
+    std::fs::remove_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    result
+}
+
+fn psql_in(folder: &Path, database: &str, script: &str) -> Result<String, String> {
     // Errors go where the results go, in their order, so that a transcript shows both.
     let mut child = Command::new("sh")
         .args(["-c", "exec \"$0\" \"$@\" 2>&1"])
         .arg(server::program("psql").get_program())
         .args(["-X", "-d", database])
+        .current_dir(folder)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

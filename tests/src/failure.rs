@@ -26,6 +26,13 @@ impl Failure {
         self.contains("hint", &self.hint, words)
     }
 
+    /// Asserts SQLSTATE, message and hint; `...` stands for any text in message and hint.
+    pub fn is(&self, code: &str, message: &str, hint: &str) -> &Self {
+        let same = self.code == code && is_like(message, &self.message) && is_like(hint, &self.hint);
+        assert!(same, "{self:#?}\nis not\n{code}: {message}\n{hint}");
+        self
+    }
+
     fn contains(&self, part: &str, text: &str, words: &[&str]) -> &Self {
         for word in words {
             assert!(text.contains(word), "the {part} does not contain {word:?}: {self:#?}");
@@ -50,5 +57,25 @@ impl From<Error> for Failure {
                 hint: String::new(),
             },
         }
+    }
+}
+
+/// Is a text as expected, where `...` stands for any text?
+pub fn is_like(expected: &str, given: &str) -> bool {
+    let Some((head, tail)) = expected.split_once("...") else { return expected == given };
+    let Some(rest) = given.strip_prefix(head) else { return false };
+    rest.char_indices().map(|(i, _)| i).chain([rest.len()]).any(|i| is_like(tail, &rest[i..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_like;
+
+    #[test]
+    fn dots_stand_for_any_text_and_nothing_else_does() {
+        assert!(is_like("row ... of t", "row 17 of t"));
+        assert!(is_like("...", ""));
+        assert!(!is_like("row ... of t", "row 17 of u"));
+        assert!(!is_like("row", "rows"));
     }
 }

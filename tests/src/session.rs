@@ -151,9 +151,32 @@ impl Session {
 
     /// Feeds text to `COPY ... FROM STDIN`.
     pub fn copy_in(&mut self, sql: &str, text: &str) {
-        let mut writer = self.client.copy_in(sql).unwrap_or_else(|e| panic!("{sql}\n{:#?}", Failure::from(e)));
-        std::io::Write::write_all(&mut writer, text.as_bytes()).expect("the server takes the rows");
-        writer.finish().unwrap_or_else(|e| panic!("{sql}\n{:#?}", Failure::from(e)));
+        self.attempt_copy_in(sql, text.as_bytes()).unwrap_or_else(|failure| panic!("{sql}\n{failure:#?}"));
+    }
+
+    /// Feeds bytes to a `COPY ... FROM STDIN` that may fail.
+    ///
+    /// # Errors
+    /// What the server says of them.
+    pub fn attempt_copy_in(&mut self, sql: &str, bytes: &[u8]) -> Result<(), Failure> {
+        let mut writer = self.client.copy_in(sql)?;
+        std::io::Write::write_all(&mut writer, bytes).expect("the server takes the rows");
+        writer.finish()?;
+        Ok(())
+    }
+
+    /// Feeds a `COPY ... FROM STDIN WITH (FORMAT binary)` one row of one column, whose bytes these are.
+    ///
+    /// # Errors
+    /// What the server says of them.
+    pub fn attempt_copy_in_binary(&mut self, sql: &str, value: &[u8]) -> Result<(), Failure> {
+        let mut file = b"PGCOPY\n\xff\r\n\0".to_vec();
+        file.extend([0; 8]);
+        file.extend(1_i16.to_be_bytes());
+        file.extend((value.len() as i32).to_be_bytes());
+        file.extend(value);
+        file.extend((-1_i16).to_be_bytes());
+        self.attempt_copy_in(sql, &file)
     }
 
     /// The server's major version.

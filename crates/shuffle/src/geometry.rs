@@ -9,11 +9,8 @@
 //! sorted by label these are of one class, and as they are the last that SGD sees, they spoil the model of every epoch: 0.60
 //! instead of 0.89 on 400,000 x 28. So the blocks are spread evenly over as few buffers as do.
 
-use crate::size::{BlockSize, BufferSize, SizeError};
+use crate::size::{BlockSize, BufferSize, MAX_BLOCK_BYTES, SizeError};
 use std::ops::Range;
-
-/// The largest block, in bytes: 10 MB, the papers' block size. Larger ones gain nothing on any disk.
-pub const MAX_BLOCK_BYTES: u64 = 10 << 20;
 
 /// How many blocks the buffer holds at least if the block size is automatic and a block is more than a page.
 ///

@@ -1,6 +1,7 @@
 //! The order of a whole epoch, tuple by tuple, without a table.
 
-use crate::permutation::{PER_PAUSE, block_order_pausing, count};
+use crate::permutation::block_order_pausing;
+use crate::random::{PER_PAUSE, count};
 use crate::{Geometry, Mixer, SortKeys, Strategy};
 
 /// The memory for an order could not be had.
@@ -43,7 +44,7 @@ impl<P: FnMut()> TupleOrder<P> {
         geometry: Geometry,
         mut pause: P,
     ) -> Result<TupleOrder<P>, OutOfMemory> {
-        let keys = SortKeys::of(strategy, seed, epoch);
+        let keys = SortKeys::for_epoch(strategy, seed, epoch);
         let copy = keys.map(|keys| sorted(keys, geometry.pages, &mut pause)).transpose()?;
         // The order of the blocks is made in one go, and dealt to buffers meanwhile: room for both.
         let blocks = 2 * geometry.blocks as usize;

@@ -18,7 +18,7 @@
 //! another what to do.
 
 use crate::Geometry;
-use crate::permutation::{BLOCKS, RANKS, stream};
+use crate::random::{BLOCKS, RANKS, stream};
 use crate::stratified::stratified;
 
 /// More processes are not to be had: a wait for all of them would take longer than the work.

@@ -1,6 +1,6 @@
 //! A seeded choice of blocks, the same in every epoch.
 
-use crate::permutation::{SAMPLE, below, stream};
+use crate::random::{SAMPLE, below, stream};
 
 /// Chooses a fraction of `blocks` blocks, rounded up, without looking at what is in them: any set of so many is as likely as any
 /// other. In ascending order; all of them if `fraction` is 1 or more, one if it is 0 or less and there is one.

@@ -3,9 +3,11 @@
 //! It guarantees that a size means what the same text means in PostgreSQL's memory settings, and that what is written
 //! back is read as the same value. It prevents nonsense, zero, negative and overflowing sizes from getting anywhere.
 
-use crate::geometry::MAX_BLOCK_BYTES;
 use std::fmt;
 use std::str::FromStr;
+
+/// The largest block, in bytes: 10 MB, the papers' block size. Larger ones gain nothing on any disk.
+pub const MAX_BLOCK_BYTES: u64 = 10 << 20;
 
 /// How large a block is: a run of contiguous heap pages, the unit of the first shuffle.
 #[derive(Debug, Clone, Copy, PartialEq)]

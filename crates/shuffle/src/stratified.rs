@@ -15,7 +15,7 @@
 //! buffers with nearly the same places from run to run, put all blocks of a kind into one buffer where classes alternate
 //! with the same period: days, weeks, loads that take turns.
 
-use crate::permutation::{PER_PAUSE, below, shuffle, shuffle_pausing};
+use crate::random::{PER_PAUSE, below, shuffle, shuffle_pausing};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// From so many buffers on, a stratum is one block for each of them. Narrow strata mix what changes along the table best.

@@ -125,26 +125,26 @@ fn keys_of_sorts_never_change_and_are_all_different() {
         (Strategy::EpochShuffle, -1, 3, 1000, 7296093467778302101),
     ];
     for (strategy, seed, epoch, number, key) in frozen {
-        assert_eq!(SortKeys::of(strategy, seed, epoch).unwrap().key(number), key, "{strategy}, {seed}, {epoch}");
+        assert_eq!(SortKeys::for_epoch(strategy, seed, epoch).unwrap().key(number), key, "{strategy}, {seed}, {epoch}");
     }
-    let keys = SortKeys::of(Strategy::EpochShuffle, 42, 1).unwrap();
+    let keys = SortKeys::for_epoch(Strategy::EpochShuffle, 42, 1).unwrap();
     let distinct: HashSet<i64> = (0..100_000).map(|number| keys.key(number)).collect();
     assert_eq!(distinct.len(), 100_000);
 }
 
 #[test]
 fn one_sort_serves_all_epochs_or_each_has_its_own() {
-    let once = |epoch| SortKeys::of(Strategy::ShuffleOnce, 7, epoch);
+    let once = |epoch| SortKeys::for_epoch(Strategy::ShuffleOnce, 7, epoch);
     assert!(once(0).is_some());
     assert_eq!(once(0), once(1));
     assert_eq!(once(1), once(20));
-    let each = |epoch| SortKeys::of(Strategy::EpochShuffle, 7, epoch);
+    let each = |epoch| SortKeys::for_epoch(Strategy::EpochShuffle, 7, epoch);
     assert_eq!(each(0), None);
     assert_ne!(each(1), each(2));
     assert_ne!(each(1), once(1));
-    assert_ne!(SortKeys::of(Strategy::ShuffleOnce, 8, 1), once(1));
+    assert_ne!(SortKeys::for_epoch(Strategy::ShuffleOnce, 8, 1), once(1));
     for strategy in Strategy::ALL.into_iter().filter(|s| !s.sorts()) {
-        assert_eq!(SortKeys::of(strategy, 7, 1), None);
+        assert_eq!(SortKeys::for_epoch(strategy, 7, 1), None);
     }
 }
 

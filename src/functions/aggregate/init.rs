@@ -2,8 +2,9 @@
 
 use super::state::New;
 use crate::errors::{AggregateError, ArgumentError, Error, Result};
+use crate::limits::MAX_CLASSES;
 use crate::operators::sgd::{Request, TrainArguments};
-use crate::operators::{MAX_CLASSES, Nulls};
+use crate::options::rows::Nulls;
 use crate::pg::call::arguments::Arguments;
 use sgd::ModelKind;
 
@@ -30,7 +31,7 @@ pub fn of_call(arguments: &Arguments) -> Result<Vec<u8>> {
         workers: Some(1),
         ..TrainArguments::default()
     }
-    .validate()?;
+    .validate(None)?;
     check(&request)?;
     let dimensions: i32 = arguments.get(1).ok_or(ArgumentError::NullArgument("dimensions"))?;
     if dimensions < 1 {

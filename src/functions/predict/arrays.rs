@@ -2,7 +2,8 @@
 
 use super::{Features, Tuple};
 use crate::errors::{ArgumentError, Error, PredictError, Result};
-use crate::models::{FeatureKind, Model, Unseen};
+use crate::models::{FeatureKind, Model};
+use crate::options::rows::Unseen;
 use crate::pg::call::aggregate::RowCall;
 use crate::pg::catalog::relation::{base_type, type_name};
 use crate::pg::values::array::{ArrayFault, ArrayReader};

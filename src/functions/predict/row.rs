@@ -3,7 +3,8 @@
 use super::arrays::{Names, number_fault, read_dense, read_sparse, sparse_reader};
 use super::{Features, Tuple};
 use crate::errors::{Error, PredictError, Result, SourceError, excerpt};
-use crate::models::{Categories, ColumnKind, FeatureKind, Model, Unseen};
+use crate::models::{Categories, ColumnKind, FeatureKind, Model};
+use crate::options::rows::Unseen;
 use crate::pg::catalog::relation::{base_type, type_name};
 use crate::pg::values::array::ArrayReader;
 use crate::pg::values::number::{NumberType, narrow};

@@ -7,7 +7,6 @@ use crate::pg::require_utf8;
 use pgrx::FromDatum;
 use serde_json::{Value, json};
 use sgd::ModelKind;
-use shuffle::Strategy;
 
 /// What is to be trained, and how the aggregate is run.
 pub struct UdaRequest {
@@ -44,14 +43,14 @@ impl UdaRequest {
             workers: Some(1),
             ..TrainArguments::default()
         }
-        .validate()?;
+        .validate(None)?;
         check(&training)?;
         Ok(UdaRequest { training, parallel })
     }
 
     /// Is there to be a shuffled copy?
     pub fn shuffles(&self) -> bool {
-        self.training.shuffling.strategy == Strategy::ShuffleOnce
+        self.training.shuffling.strategy.sorts()
     }
 
     /// What it takes to train the same model again.
@@ -80,7 +79,7 @@ fn take_parallel(options: &mut Option<Value>) -> Result<bool> {
 /// Refuses what an aggregate cannot do.
 fn check(request: &Request) -> Result<()> {
     let strategy = request.shuffling.strategy;
-    if !matches!(strategy, Strategy::NoShuffle | Strategy::ShuffleOnce) {
+    if !strategy.supports_aggregate() {
         return Err(ArgumentError::InvalidArgument {
             argument: "shuffle",
             reason: format!("an aggregate cannot train with {strategy}"),

@@ -7,8 +7,10 @@ use crate::errors::{AggregateError, Result, TrainingError};
 use crate::functions::aggregate::{New, StateMut};
 use crate::models::table::has_versions;
 use crate::models::{self, NewModel};
-use crate::operators::sgd::{EpochRow, Request, feature_kind};
-use crate::operators::{self, Buffers, Decoder, Nulls, Shuffling, Source, preparation};
+use crate::operators::sgd::{EpochRow, Request, check_options, feature_kind};
+use crate::operators::{Buffers, Decoder, DecoderSpec, FeatureColumns, Source, preparation};
+use crate::options::rows::Nulls;
+use crate::options::shuffling::Shuffling;
 use crate::pg::call::spi::{Connection, Sees, Settings};
 use crate::pg::executor::custom_scan::Flags;
 use crate::pg::executor::query::Running;
@@ -107,12 +109,12 @@ fn aggregate(schema: &str) -> String {
 /// are asked for. Whatever is wrong with a row comes to light here, with the row's place.
 fn prepare(request: &Request, source: &Source, features: &[String], snapshot: pg_sys::Snapshot) -> Result<Prepared> {
     let start = Instant::now();
-    let spec = request.decoder_spec(features);
+    let spec = DecoderSpec::of_request(request, features);
     let decoder = source.decoder(&spec)?;
     if decoder.has_mini_batches() {
         return Err(AggregateError::NotByAggregate("a compressed source").into());
     }
-    request.options.check_features(decoder.features())?;
+    check_options(&request.options, decoder.features())?;
     if decoder.features().categories().is_some() {
         return Err(AggregateError::NotByAggregate("features of text or enums").into());
     }
@@ -128,8 +130,8 @@ fn prepare(request: &Request, source: &Source, features: &[String], snapshot: pg
 fn reading<'a>(source: &'a Source, request: &Request, features: &[String], decoder: &Decoder) -> Result<Reading<'a>> {
     let columns = features.iter().map(|name| source.column(name)).collect::<Result<Vec<_>>>()?;
     let features = match (decoder.features(), columns.as_slice()) {
-        (operators::Features::Array { .. }, [array]) => Features::Array(array),
-        (operators::Features::Sparse(_), [indices, values]) => Features::Sparse(indices, values),
+        (FeatureColumns::Array { .. }, [array]) => Features::Array(array),
+        (FeatureColumns::Sparse(_), [indices, values]) => Features::Sparse(indices, values),
         _ => Features::Columns(columns),
     };
     Ok(Reading { from: source.from().to_owned(), label: source.column(&request.label)?, features })
@@ -169,7 +171,7 @@ fn first_state(request: &Request, prepared: &Prepared, dim: usize) -> Result<Byt
         hyperparameters: request.first_point().hyperparameters,
         dim,
         outputs: if kind == ModelKind::Softmax { decoder.labels().outputs() } else { 1 },
-        sparse: matches!(decoder.features(), operators::Features::Sparse(_)),
+        sparse: matches!(decoder.features(), FeatureColumns::Sparse(_)),
         index_base: request.options.index_base.unwrap_or(1),
         skip_nulls: request.options.nulls == Nulls::Skip,
         standardizer: decoder.standardizer(),

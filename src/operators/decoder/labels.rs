@@ -3,13 +3,13 @@
 //! Of two classes, which comes first in the type's order is known only when both have been seen, but learning cannot wait:
 //! the value that is met first gets the label -1, the other +1. If that turns out to be the wrong way round, the model is
 //! negated in the end: learning is symmetric in the labels, bit for bit, so nobody can tell the difference. Any number of
-//! classes is found in a pass of its own (see [`preparation`](super::super::preparation)), after which their numbers
+//! classes is found in a pass of its own (see [`preparation`](crate::operators::preparation)), after which their numbers
 //! follow the type's order.
 
-use super::class_weight::{ClassWeight, ClassWeights};
+use super::class_weights::ClassWeights;
 use crate::errors::{Result, RowFault, TrainingError, excerpt};
-pub use crate::limits::MAX_CLASSES;
-use crate::limits::MAX_TEXT_BYTES;
+use crate::limits::{MAX_CLASSES, MAX_TEXT_BYTES};
+use crate::options::rows::ClassWeight;
 use crate::pg::catalog::relation::type_name;
 use crate::pg::executor::query::Column;
 use crate::pg::values::distinct::Distinct;
@@ -59,7 +59,7 @@ pub struct Classes {
 
 /// The classes that were met, for another process.
 #[derive(Serialize, Deserialize)]
-pub struct FoundClasses {
+pub struct MetClasses {
     /// as text, in the sequence in which they were met, and what the learner is told for each
     values: Vec<String>,
     codes: Vec<f32>,
@@ -111,10 +111,10 @@ impl Labels {
     }
 
     /// The classes that were met; None if there are no classes.
-    pub fn found(&self) -> Option<FoundClasses> {
+    pub fn found(&self) -> Option<MetClasses> {
         let Meaning::Class(classes) = &self.meaning else { return None };
         let weights = classes.weights.as_ref().map(|weights| weights.all().iter().map(|w| w.to_bits()).collect());
-        Some(FoundClasses {
+        Some(MetClasses {
             values: (0..classes.values.len()).map(|i| classes.values.text(i)).collect(),
             codes: classes.codes.clone(),
             weights,
@@ -124,7 +124,7 @@ impl Labels {
     }
 
     /// Takes over the classes that were met in another process.
-    pub fn adopt(&mut self, found: &FoundClasses) {
+    pub fn adopt(&mut self, found: &MetClasses) {
         let Meaning::Class(classes) = &mut self.meaning else { return };
         for value in &found.values {
             classes.values.add_text(value);

@@ -1,8 +1,10 @@
 //! EXPLAIN.
 
 use super::options::{By, Validation};
-use super::{Request, Training};
-use crate::operators::{ClassWeight, Features};
+use super::request::Request;
+use super::training::Training;
+use crate::operators::decoder::FeatureColumns;
+use crate::options::rows::ClassWeight;
 use crate::pg::executor::explain::Explain;
 use sgd::{Hyperparameters, Optimizer, Schedule, Stopping};
 
@@ -20,9 +22,9 @@ pub fn explain(training: &Training, explain: Explain) {
         None => {}
     }
     if let Some(resume) = &request.resume {
-        explain.text(c"Continues", &format!("model {} after epoch {}", resume.model.id, resume.epochs));
+        explain.text(c"Continues", &format!("model {} after epoch {}", resume.model_id, resume.epochs));
     }
-    parts(request, explain);
+    row_groups(request, explain);
     explain.integer(c"Epochs", request.max_epochs.into());
     match request.points.as_slice() {
         [point] => {
@@ -59,9 +61,9 @@ pub fn explain(training: &Training, explain: Explain) {
     explain.inner_query(training.buffers.query());
 }
 
-/// The parts that rows fall into.
-fn parts(request: &Request, explain: Explain) {
-    if let Some(group) = &request.parts.group {
+/// The groups that rows fall into, and what is held out.
+fn row_groups(request: &Request, explain: Explain) {
+    if let Some(group) = &request.row_groups.group {
         explain.text(c"Group By", group);
     }
     match &request.options.validation {
@@ -86,8 +88,8 @@ fn stopping(rule: Stopping, explain: Explain) {
 fn features(training: &Training) -> String {
     let features = training.buffers.decoder.features();
     let categories = match features {
-        Features::Sparse(_) => return format!("{} (sparse)", training.features.join(", ")),
-        Features::Compressed(_) => return format!("{} (compressed)", training.features.join(", ")),
+        FeatureColumns::Sparse(_) => return format!("{} (sparse)", training.features.join(", ")),
+        FeatureColumns::Compressed(_) => return format!("{} (compressed)", training.features.join(", ")),
         features => features.categories().unwrap_or_default(),
     };
     let is_category = |name: &String| categories.iter().any(|(column, _)| column == name);

@@ -1,18 +1,17 @@
 //! The models that learn from the same tuples, side by side: one, or one for each point of a grid, for each group.
 
-use super::data_parallel::learn;
+use super::epoch_row::EpochRow;
 use super::grid::Point;
+use super::learn::learn;
 use super::options::Keep;
 use super::request::Request;
-use super::training::{EpochRow, check_network};
-use super::validation::Judgement;
 use crate::errors::{Notice, Result, TrainingError};
 use crate::limits::MAX_MODELS;
-use crate::operators::MAX_WEIGHTS;
+use crate::limits::MAX_WEIGHTS;
 use crate::pg;
 use crate::pg::check_for_interrupts;
 use crate::pg::process::progress;
-use sgd::{Losses, ModelParameters, Trainer};
+use sgd::{Hyperparameters, Losses, ModelParameters, Trainer};
 use std::ops::Range;
 use std::time::Duration;
 use tuples::Batch;
@@ -28,11 +27,20 @@ pub struct Learner {
     pub losses: Losses,
     /// the model of the best epoch, if that is to be kept
     best: Option<ModelParameters>,
-    state: State,
+    state: LearnerState,
+}
+
+/// What the held out tuples of its group say of a model.
+#[derive(Debug, Clone, Copy)]
+pub struct Judgement {
+    /// infinite if a decision is beyond `real`
+    pub loss: f64,
+    /// accuracy, or R²
+    pub score: f64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum LearnerState {
     Learning,
     Done,
     Diverged,
@@ -60,7 +68,7 @@ const FLOATS_PER_CHUNK: usize = 1 << 16;
 impl Learners {
     /// Those that learn.
     fn learning(&mut self) -> impl Iterator<Item = &mut Learner> {
-        self.all_mut().filter(|learner| learner.state == State::Learning)
+        self.all_mut().filter(|learner| learner.state == LearnerState::Learning)
     }
 
     fn all_mut(&mut self) -> impl Iterator<Item = &mut Learner> {
@@ -69,7 +77,7 @@ impl Learners {
 
     /// Those that are to be stored.
     pub fn into_trained(self) -> impl Iterator<Item = Learner> {
-        self.groups.into_iter().flatten().filter(|learner| learner.state != State::Diverged)
+        self.groups.into_iter().flatten().filter(|learner| learner.state != LearnerState::Diverged)
     }
 
     /// Is there none?
@@ -79,7 +87,7 @@ impl Learners {
 
     /// Has every one of them learned all that it is to learn?
     pub fn are_done(&self) -> bool {
-        self.groups.iter().flatten().all(|learner| learner.state != State::Learning)
+        self.groups.iter().flatten().all(|learner| learner.state != LearnerState::Learning)
     }
 
     /// Takes one.
@@ -97,7 +105,7 @@ impl Learners {
     }
 
     /// Learns from the tuples of a group that stand at these places of the batch's order. `new` makes the trainer of a
-    /// point, in its epoch.
+    /// point, in its epoch, and gives the losses of the epochs before.
     ///
     /// # Errors
     /// Those of `new`, [`TrainingError::Diverged`], [`ResourceError::OutOfMemory`], [`TrainingError::TooManyModels`],
@@ -108,7 +116,7 @@ impl Learners {
         outputs: usize,
         batch: &Batch,
         (group, places): (usize, Range<usize>),
-        new: impl Fn(&Point) -> Result<Trainer>,
+        new: impl Fn(&Point) -> Result<(Trainer, Losses)>,
     ) -> Result<()> {
         let is_new = self.groups.get(group).is_none_or(Vec::is_empty);
         // before there is any memory for them, and again as sparse rows get longer
@@ -131,21 +139,20 @@ impl Learners {
             self.to_come = self.to_come.saturating_add(of_group);
             check_history(self.to_come)?;
             for (i, point) in request.points.iter().enumerate() {
-                let mut learner = Learner::new(group, i, new(point)?);
-                if let Some(resume) = &request.resume {
-                    learner.losses = resume.losses;
-                }
-                self.add(learner);
+                let (trainer, losses) = new(point)?;
+                self.add(Learner { losses, ..Learner::new(group, i, trainer) });
                 check_for_interrupts();
             }
         }
         let learners = &mut self.groups[group];
         let tuples = batch.tuples_in(places.clone());
-        for learner in learners.iter_mut().filter(|learner| learner.state == State::Learning) {
+        for learner in learners.iter_mut().filter(|learner| learner.state == LearnerState::Learning) {
             learner.trainer.begin_buffer(tuples, batch, places.clone())?;
         }
         match learners.as_mut_slice() {
-            [learner] if learner.state == State::Learning => learn(&mut learner.trainer, batch, outputs, places)?,
+            [learner] if learner.state == LearnerState::Learning => {
+                learn(&mut learner.trainer, batch, outputs, places)?
+            }
             learners => {
                 let floats = match () {
                     _ if batch.is_sparse() => 8 * (batch.nnz() / batch.len().max(1) + 1),
@@ -154,7 +161,7 @@ impl Learners {
                 };
                 let chunk = (FLOATS_PER_CHUNK / floats).max(1);
                 for from in places.clone().step_by(chunk) {
-                    for learner in learners.iter_mut().filter(|learner| learner.state == State::Learning) {
+                    for learner in learners.iter_mut().filter(|learner| learner.state == LearnerState::Learning) {
                         let chunk = from..(from + chunk).min(places.end);
                         learn(&mut learner.trainer, batch, outputs, chunk)?;
                     }
@@ -162,7 +169,7 @@ impl Learners {
                 }
             }
         }
-        for learner in learners.iter_mut().filter(|learner| learner.state == State::Learning) {
+        for learner in learners.iter_mut().filter(|learner| learner.state == LearnerState::Learning) {
             if let Err(diverged) = learner.trainer.check() {
                 learner.diverged(request, diverged)?;
             }
@@ -195,7 +202,7 @@ impl Learners {
     fn check_some_are_left(&self, request: &Request) -> Result<()> {
         let all = || self.groups.iter().flatten();
         match all().map(|learner| learner.trainer.epoch()).max() {
-            Some(epoch) if all().all(|learner| learner.state == State::Diverged) => {
+            Some(epoch) if all().all(|learner| learner.state == LearnerState::Diverged) => {
                 Err(TrainingError::Diverged { epoch, standardized: request.options.standardize }.into())
             }
             _ => Ok(()),
@@ -238,7 +245,7 @@ impl Learner {
     /// One that learns.
     pub fn new(group: usize, point: usize, trainer: Trainer) -> Learner {
         let (history, losses) = (Vec::new(), Losses::default());
-        Learner { group, point, trainer, history, losses, best: None, state: State::Learning }
+        Learner { group, point, trainer, history, losses, best: None, state: LearnerState::Learning }
     }
 
     fn diverged(&mut self, request: &Request, error: sgd::Diverged) -> Result<()> {
@@ -247,7 +254,7 @@ impl Learner {
                 TrainingError::Diverged { epoch: error.epoch, standardized: request.options.standardize }.into()
             );
         }
-        self.state = State::Diverged;
+        self.state = LearnerState::Diverged;
         let of = match &request.points[self.point].says {
             Some(says) => format!("the model of grid point {}", serde_json::Value::Object(says.clone())),
             None => "the model of a group".to_owned(),
@@ -284,7 +291,7 @@ impl Learner {
             self.best = Some(self.trainer.model()?);
         }
         if epoch >= last || point.stopping.is_some_and(|rule| self.losses.stop(rule)) {
-            self.state = State::Done;
+            self.state = LearnerState::Done;
         }
         Ok(())
     }
@@ -303,5 +310,16 @@ impl Learner {
             Some(best) => Ok(best),
             None => Ok(self.trainer.model()?),
         }
+    }
+}
+
+/// Checks whether a network of so many features can be stored.
+///
+/// # Errors
+/// [`TrainingError::NetworkTooLarge`]
+pub fn check_network(hyper: &Hyperparameters, dim: usize, classes: usize) -> Result<()> {
+    match hyper.design.map(|design| design.weights(dim, classes)) {
+        Some(weights) if weights > MAX_WEIGHTS => Err(TrainingError::NetworkTooLarge { dim, weights }.into()),
+        _ => Ok(()),
     }
 }

@@ -5,14 +5,18 @@
 //! never trains twice.
 
 mod data_parallel;
+mod epoch_row;
 mod explain;
+mod features;
+mod first_epoch;
 mod grid;
 mod group_order;
+mod learn;
 mod learners;
-mod loading;
 mod options;
 mod request;
 mod resume;
+mod store;
 mod training;
 mod validation;
 mod workers;
@@ -21,8 +25,10 @@ use crate::errors::OrRaise;
 use crate::pg::call::arguments::Arguments;
 use crate::pg::executor::custom_scan::{CustomScan, Flags, Methods, Node};
 use crate::pg::executor::explain::Explain;
+pub use epoch_row::EpochRow;
+pub use features::{check_options, feature_kind};
 pub use request::{Request, TrainArguments, check_features};
-pub use training::{EpochRow, Training, feature_kind};
+pub use training::Training;
 pub use workers::KIND as TRAINING_WORKERS;
 
 /// State of the node.
@@ -42,8 +48,7 @@ impl CustomScan for Sgd {
     fn begin(node: Node, eflags: Flags) -> Sgd {
         let open = || {
             let arguments = TrainArguments::of_call(&Arguments::of_node(node));
-            let request = arguments.and_then(TrainArguments::validate).or_raise();
-            Training::open(request, node.snapshot(), node.instrument(), eflags).or_raise()
+            Training::open(arguments.or_raise(), node.snapshot(), node.instrument(), eflags).or_raise()
         };
         Sgd { training: (!node.in_eval_plan_qual()).then(open), position: 0 }
     }

@@ -3,8 +3,10 @@
 //! A key that does not exist, or that has nothing to say to the other choices, is an error: a misspelt or misplaced
 //! option that is silently ignored costs its user a night of training.
 
-use crate::errors::{ArgumentError, Error, Result, TrainingError};
-use crate::operators::{CacheMode, ClassWeight, Features, HoldOut, Nulls, Unseen};
+use crate::errors::{ArgumentError, Error, Result};
+use crate::limits::MAX_WEIGHTS;
+use crate::options::cache::CacheMode;
+use crate::options::rows::{ClassWeight, HoldOut, Nulls, Unseen};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sgd::{Activation, Design, Hidden, Hyperparameters, ModelKind, Optimizer, Output, Schedule, Stopping};
@@ -112,7 +114,7 @@ pub const KNOWN: [&str; 31] = [
 const MAX_BATCH_SIZE: u64 = 1_000_000;
 
 /// Units of a layer: with more, not even one feature would make a model that can be stored.
-const MAX_UNITS: u32 = crate::operators::MAX_WEIGHTS as u32;
+const MAX_UNITS: u32 = MAX_WEIGHTS as u32;
 
 impl Options {
     /// Reads `options` for a model of this kind, together with the argument `learning_rate`.
@@ -162,7 +164,7 @@ impl Options {
             weight: keys.take("weight", "the name of a column", |v| v.as_str().map(str::to_owned))?,
             class_weight: keys.take("class_weight", CLASS_WEIGHT, class_weight)?,
             index_base: keys.integer("index_base", 0, 1)?.map(|base| base as u32),
-            dimensions: keys.integer("dimensions", 1, crate::operators::MAX_WEIGHTS as u64)?.map(|d| d as usize),
+            dimensions: keys.integer("dimensions", 1, MAX_WEIGHTS as u64)?.map(|d| d as usize),
             unseen: keys.take("unseen", "\"error\" or \"zero\"", read)?,
             cache: keys.take("cache", "\"auto\", \"on\" or \"off\"", read)?,
             validation: validation(&mut keys)?,
@@ -171,33 +173,6 @@ impl Options {
             notice: keys.take("notice", "true or false", Value::as_bool)?.unwrap_or_default(),
         };
         Ok((options, hyperparameters))
-    }
-
-    /// Checks the options that apply to some kinds of features only.
-    ///
-    /// # Errors
-    /// [`ArgumentError::InvalidOption`]
-    pub fn check_features(&self, features: &Features) -> Result<()> {
-        let sparse = matches!(features, Features::Sparse(_));
-        let only_sparse = "applies only to sparse features: an array of indices and an array of values";
-        if self.index_base.is_some() && !sparse {
-            return Err(invalid("index_base", only_sparse));
-        }
-        if self.dimensions.is_some() && !sparse {
-            return Err(invalid("dimensions", only_sparse));
-        }
-        if matches!(features, Features::Compressed(_)) {
-            if self.standardize {
-                return Err(TrainingError::NotOnCompressed("the option standardize").into());
-            }
-            if self.has_batch_size {
-                return Err(TrainingError::NotOnCompressed("the option batch_size").into());
-            }
-        }
-        if self.unseen.is_some() && !sparse && !matches!(features, Features::Mixed(_)) {
-            return Err(invalid("unseen", "applies only to categories and to sparse features"));
-        }
-        Ok(())
     }
 
     /// Adds what differs from no options to the record of a training.

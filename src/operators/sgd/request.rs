@@ -1,17 +1,17 @@
 //! The arguments of corgipile_train(): as they come, and as they are understood.
 
 use super::grid::{self, Point};
-use super::loading::Loader;
 use super::options::{By, Options, Validation, record_hyperparameters};
-use super::resume::Resume;
 use crate::errors::{ArgumentError, Error, Result, TrainingError};
-use crate::models;
-use crate::operators::{DecoderSpec, PartSpec, Shuffling};
+use crate::options::limits::{MAX_NAME_BYTES, check_name};
+use crate::options::loader::Loader;
+use crate::options::rows::RowGroupSpec;
+use crate::options::shuffling::Shuffling;
 use crate::pg::call::arguments::Arguments;
 use crate::pg::require_utf8;
 use serde_json::{Map, Value, json};
 use sgd::ModelKind;
-use shuffle::{Geometry, MAX_PROCESSES, Strategy};
+use shuffle::{Geometry, MAX_PROCESSES};
 
 /// Epochs that a training may take. Each leaves a row to be kept, whatever it cost.
 pub const MAX_EPOCHS: i32 = 1_000_000;
@@ -51,45 +51,39 @@ pub struct Request {
     pub points: Vec<Point>,
     /// the most that one of them takes
     pub max_epochs: u32,
-    pub parts: PartSpec,
+    pub row_groups: RowGroupSpec,
     pub shuffling: Shuffling,
     pub name: Option<String>,
     pub options: Options,
     pub loader: Loader,
     /// processes that are to train together
     pub workers: u32,
-    /// the training that goes on
-    pub resume: Option<Resume>,
+    /// the training that is continued
+    pub resume: Option<WarmStart>,
+}
+
+/// A training that is continued, as far as it changes what is trained.
+#[derive(Debug, Clone, Copy)]
+pub struct WarmStart {
+    pub model_id: i64,
+    /// epochs that were trained before
+    pub epochs: u32,
 }
 
 impl Request {
-    /// How the rows become tuples, with these features.
-    pub fn decoder_spec<'a>(&'a self, features: &'a [String]) -> DecoderSpec<'a> {
-        let options = &self.options;
-        DecoderSpec {
-            weight: options.weight.as_deref(),
-            class_weight: options.class_weight.as_ref(),
-            nulls: options.nulls,
-            index_base: options.index_base.unwrap_or(1),
-            dimensions: options.dimensions,
-            parts: Some(&self.parts),
-            ..DecoderSpec::new(self.kind, &self.label, features)
-        }
-    }
-
     /// The columns that are neither label nor features.
     pub fn other_columns(&self) -> Vec<&str> {
-        self.options.weight.as_deref().into_iter().chain(self.parts.columns()).collect()
+        self.options.weight.as_deref().into_iter().chain(self.row_groups.columns()).collect()
     }
 
     /// May there be several models?
     pub fn trains_several(&self) -> bool {
-        self.points.len() > 1 || self.parts.group.is_some()
+        self.points.len() > 1 || self.row_groups.group.is_some()
     }
 
     /// Is something added to the name of the call to make that of a model?
     pub fn adds_to_name(&self) -> bool {
-        self.parts.group.is_some() || self.first_point().says.is_some()
+        self.row_groups.group.is_some() || self.first_point().says.is_some()
     }
 
     /// The number of the first epoch.
@@ -115,7 +109,7 @@ impl Request {
         let before = self.resume.as_ref().map_or(0, |resume| resume.epochs);
         record.insert("max_epochs".into(), json!(before.saturating_add(point.max_epochs)));
         if let Some(resume) = &self.resume {
-            record.insert("warm_start".into(), json!(resume.model.id));
+            record.insert("warm_start".into(), json!(resume.model_id));
         }
         record.insert("shuffle".into(), json!(self.shuffling.strategy.name()));
         record.insert("seed".into(), json!(self.shuffling.seed));
@@ -185,16 +179,13 @@ impl TrainArguments {
         })
     }
 
-    /// Checks what can be checked without looking at the source.
+    /// Checks what can be checked without looking at the source. `resume` is what argument `warm_start` stands for; who has
+    /// found it has given the arguments what they left open.
     ///
     /// # Errors
     /// [`ArgumentError::NullArgument`], [`ArgumentError::Unknown`], [`ArgumentError::InvalidArgument`], [`ArgumentError::InvalidOption`],
     /// [`ArgumentError::OptionsNotAnObject`]
-    pub fn validate(mut self) -> Result<Request> {
-        let resume = match self.warm_start.take() {
-            Some(model) => Some(Resume::new(&model, &mut self)?),
-            None => None,
-        };
+    pub fn validate(self, resume: Option<WarmStart>) -> Result<Request> {
         let source = self.source.ok_or(ArgumentError::NullArgument("source"))?;
         let model = or_default(self.model, default::MODEL);
         let label = or_default(self.label, default::LABEL);
@@ -208,7 +199,7 @@ impl TrainArguments {
             return Err(invalid("max_epochs", format!("{max_epochs} is not in 1 to {MAX_EPOCHS}")));
         }
         if let Some(name) = &self.name {
-            models::check_name(name)?;
+            check_name(name)?;
         }
         let given = self.workers.unwrap_or(default::WORKERS);
         let workers = u32::try_from(given).ok().filter(|workers| (1..=MAX_PROCESSES).contains(workers));
@@ -251,10 +242,7 @@ impl TrainArguments {
         for design in points.iter_mut().filter_map(|point| point.hyperparameters.design.as_mut()) {
             design.seed = shuffling.seed;
         }
-        if kind == ModelKind::Mlp {
-            models::check_can_store_networks()?;
-        }
-        if workers > 1 && shuffling.strategy != Strategy::CorgiPile {
+        if workers > 1 && !shuffling.strategy.supports_workers() {
             return Err(TrainingError::NotByWorkers(shuffling.strategy.name()).into());
         }
         let together = [
@@ -269,17 +257,17 @@ impl TrainArguments {
             return Err(TrainingError::NotSynchronized(what).into());
         }
         let hold_out = options.validation.as_ref().map(|validation| validation.hold_out(shuffling.seed));
-        let parts = PartSpec { group: self.group_by, hold_out };
-        if !parts.is_empty() && matches!(shuffling.strategy, Strategy::SlidingWindow | Strategy::Mrs) {
+        let row_groups = RowGroupSpec { group: self.group_by, hold_out };
+        if !row_groups.is_empty() && !shuffling.strategy.supports_groups() {
             return Err(TrainingError::NotInGroups(shuffling.strategy.name()).into());
         }
         if matches!(options.validation, Some(Validation::Fraction { by: By::Block, .. }))
-            && shuffling.strategy == Strategy::EpochShuffle
+            && shuffling.strategy.sorts_each_epoch()
         {
             let reason = "must be \"row\" with shuffle strategy epoch_shuffle, whose blocks are others in each epoch";
             return Err(ArgumentError::InvalidOption { key: "validation_by".into(), reason: reason.into() }.into());
         }
-        if parts.group.is_some() || points[0].says.is_some() {
+        if row_groups.group.is_some() || points[0].says.is_some() {
             check_prefix(self.name.as_deref())?;
         }
         Ok(Request {
@@ -289,7 +277,7 @@ impl TrainArguments {
             kind,
             max_epochs: points.iter().map(|point| point.max_epochs).max().unwrap_or_default(),
             points,
-            parts,
+            row_groups,
             shuffling,
             name: self.name,
             options,
@@ -345,7 +333,7 @@ fn invalid_option(key: &str, column: &str, role: &str) -> Error {
 }
 
 /// Bytes that the name of several models may have: what is added takes the other half.
-const MAX_PREFIX_BYTES: usize = models::MAX_NAME_BYTES / 2 - 16;
+const MAX_PREFIX_BYTES: usize = MAX_NAME_BYTES / 2 - 16;
 
 /// Names of several models begin with this one; what is added may be as long as half of a name.
 fn check_prefix(name: Option<&str>) -> Result<()> {

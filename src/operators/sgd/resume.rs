@@ -4,10 +4,10 @@
 //! the same source, trains the model that so many more epochs would have trained.
 
 use super::options::KNOWN;
-use super::request::TrainArguments;
+use super::request::{TrainArguments, WarmStart};
 use crate::errors::{ArgumentError, Error, Result, TrainingError};
 use crate::models::{self, ColumnKind, FeatureKind, Model, StoredTraining};
-use crate::operators::{DecoderState, Features};
+use crate::operators::decoder::{DecoderState, FeatureColumns};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -19,7 +19,7 @@ pub struct Resume {
     pub model: Rc<Model>,
     /// epochs that were trained before
     pub epochs: u32,
-    pub found: DecoderState,
+    pub decoder_state: DecoderState,
     pub losses: Losses,
     /// a JSON object per epoch
     pub history: Vec<Box<RawValue>>,
@@ -31,7 +31,7 @@ pub struct Resume {
 /// What is kept beside the trainer.
 #[derive(Serialize, Deserialize)]
 struct Header {
-    found: DecoderState,
+    decoder_state: DecoderState,
     losses: Losses,
     epochs: u32,
 }
@@ -50,8 +50,8 @@ const TOGETHER: [&[&str]; 3] = [
 const OF_THE_CALL: [&str; 2] = ["cache", "notice"];
 
 /// The state of a training that has ended, to be kept with its model.
-pub fn save(trainer: &Trainer, found: DecoderState, losses: Losses) -> Option<Vec<u8>> {
-    let header = Header { found: found.without_standardizer(), losses, epochs: trainer.epoch() };
+pub fn save(trainer: &Trainer, decoder_state: DecoderState, losses: Losses) -> Option<Vec<u8>> {
+    let header = Header { decoder_state: decoder_state.without_standardizer(), losses, epochs: trainer.epoch() };
     let header = serde_json::to_vec(&header).expect("plain values are always JSON");
     // a state that is not kept takes no memory
     let len = size_of::<u64>() + header.len() + trainer.saved_len();
@@ -82,8 +82,13 @@ impl Resume {
         let group = inherit_group(arguments, &record);
         let mut losses = header.losses;
         losses.forgive();
-        let found = header.found.with_standardizer(model.to_standardizer());
-        Ok(Resume { epochs: header.epochs, found, losses, history, group, trainer: trainer.to_vec(), model })
+        let decoder_state = header.decoder_state.with_standardizer(model.to_standardizer());
+        Ok(Resume { epochs: header.epochs, decoder_state, losses, history, group, trainer: trainer.to_vec(), model })
+    }
+
+    /// What it changes of the request.
+    pub fn warm_start(&self) -> WarmStart {
+        WarmStart { model_id: self.model.id, epochs: self.epochs }
     }
 
     /// The model as it is stored.
@@ -95,14 +100,16 @@ impl Resume {
     ///
     /// # Errors
     /// [`TrainingError::WarmStart`]
-    pub fn check(&self, names: &[String], features: &Features) -> Result<()> {
+    pub fn check(&self, names: &[String], features: &FeatureColumns) -> Result<()> {
         let model = &self.model;
         let fits = names == model.features
             && match (&model.feature_kind, features) {
-                (FeatureKind::Array, Features::Array { .. } | Features::Compressed(_)) => true,
-                (FeatureKind::Sparse { index_base }, Features::Sparse(_)) => features.index_base() == Some(*index_base),
-                (FeatureKind::Columns(kinds), Features::Columns { .. }) => kinds.iter().all(is_number),
-                (FeatureKind::Columns(kinds), Features::Mixed(_)) => {
+                (FeatureKind::Array, FeatureColumns::Array { .. } | FeatureColumns::Compressed(_)) => true,
+                (FeatureKind::Sparse { index_base }, FeatureColumns::Sparse(_)) => {
+                    features.index_base() == Some(*index_base)
+                }
+                (FeatureKind::Columns(kinds), FeatureColumns::Columns { .. }) => kinds.iter().all(is_number),
+                (FeatureKind::Columns(kinds), FeatureColumns::Mixed(_)) => {
                     let categories = features.categories().unwrap_or_default();
                     let has = |name: &String| categories.iter().any(|(column, _)| column == name);
                     names.iter().zip(kinds).all(|(name, kind)| has(name) != is_number(kind))
@@ -118,7 +125,7 @@ impl Resume {
     ///
     /// # Errors
     /// [`TrainingError::WarmStart`]
-    pub fn check_blocks(&self, has_mini_batches: bool, has_batch_size: bool) -> Result<()> {
+    pub fn check_mini_batches(&self, has_mini_batches: bool, has_batch_size: bool) -> Result<()> {
         match (has_mini_batches, has_batch_size) {
             (true, true) => {
                 let hint = "Continue on a table that is not compressed, and without the option batch_size.";

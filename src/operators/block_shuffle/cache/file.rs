@@ -5,7 +5,7 @@
 //! sparse ones how many entries each has, all indices, all values.
 
 use crate::errors::Result;
-use crate::operators::Decoder;
+use crate::operators::decoder::Decoder;
 use crate::pg::tuples::temp_file::{TempFile, temp_file_limit};
 use std::ops::Range;
 use tuples::Batch;

@@ -1,6 +1,6 @@
 //! Type corgipile.toc: its products, its bits, and bytes that are no value of it.
 
-use corgipile_tests::{Database, Session, assert_close};
+use corgipile_tests::{Database, Failure, Session, assert_close};
 
 /// The running example of the TOC paper (its Figure 3).
 const PAPER: &str = "ARRAY[[1.1,2,3,1.4],[1.1,2,3,0],[0,1.1,3,1.4],[1.1,2,0,0]]";
@@ -91,23 +91,14 @@ fn a_malicious_value_is_refused() {
 }
 
 /// Rows of a value that is received in binary.
-fn receive(db: &mut Session, value: &[u8]) -> Result<i32, String> {
+fn receive(db: &mut Session, value: &[u8]) -> Result<i32, Failure> {
     db.run("CREATE TEMP TABLE IF NOT EXISTS received (v corgipile.toc); TRUNCATE received");
-    let mut file = b"PGCOPY\n\xff\r\n\0".to_vec();
-    file.extend([0; 8]);
-    file.extend(1_i16.to_be_bytes());
-    file.extend((value.len() as i32).to_be_bytes());
-    file.extend(value);
-    file.extend((-1_i16).to_be_bytes());
-    let path = format!("/tmp/corgipile_toc_{}", std::process::id());
-    std::fs::write(&path, file).expect("/tmp is there to be written to");
-    let result = db.attempt(&format!("COPY received FROM '{path}' WITH (FORMAT binary)"));
-    std::fs::remove_file(&path).expect("it was just written");
+    let result = db.attempt_copy_in_binary("COPY received FROM STDIN WITH (FORMAT binary)", value);
     match result {
-        Ok(_) => Ok(db.value("SELECT corgipile_toc_rows(v) FROM received")),
+        Ok(()) => Ok(db.value("SELECT corgipile_toc_rows(v) FROM received")),
         Err(failure) => {
-            assert_eq!(failure.code, "22P03", "{failure:?}");
-            Err(failure.code.clone())
+            failure.is("22P03", "the bytes are no value of type corgipile.toc: ...", "Make such values with ...");
+            Err(failure)
         }
     }
 }

@@ -70,7 +70,10 @@ fn a_session_that_is_there_during_the_update_goes_on() {
     assert_eq!(other.lines(PREDICT), before);
     assert_eq!(other.train("'t', max_epochs => 2").len(), 2);
     // What was prepared is planned anew, or says that its function is gone; the session is unharmed.
-    let _ = other.attempt("EXECUTE train");
+    match other.attempt("EXECUTE train") {
+        Ok(lines) => assert_eq!(lines, ["2"]),
+        Err(failure) => assert!(["42883", "0A000", "XX000"].contains(&failure.code.as_str()), "{failure:#?}"),
+    }
     assert_eq!(other.lines(PREDICT), before);
 }
 

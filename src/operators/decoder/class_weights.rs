@@ -1,50 +1,28 @@
 //! Weights of whole classes: balanced, so that each class counts the same in all, or given by label.
 
 use crate::errors::{ArgumentError, Result, TrainingError, excerpt};
+use crate::options::rows::ClassWeight;
 use crate::pg::catalog::relation::type_name;
 use crate::pg::executor::query::Column;
 use crate::pg::values::distinct::Distinct;
 use pgrx::pg_sys::Datum;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-/// Option class_weight.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum ClassWeight {
-    /// n / (k n_c) for class c, with n rows and k classes in all: what scikit-learn calls balanced
-    Balanced,
-    /// weights by label; 1 for all others
-    Given(Vec<(String, f64)>),
-}
-
-impl ClassWeight {
-    /// As the option is written.
-    pub fn to_json(&self) -> Value {
-        match self {
-            ClassWeight::Balanced => json!("balanced"),
-            ClassWeight::Given(weights) => {
-                weights.iter().map(|(label, weight)| (label.clone(), json!(weight))).collect()
-            }
-        }
-    }
-}
 
 /// The weights of the classes that are met.
 pub struct ClassWeights {
     /// by the number of the class
     weights: Vec<f32>,
     /// None if balanced
-    given: Option<Given>,
+    given: Option<WeightsByLabel>,
 }
 
 /// Weights that were given by label.
-struct Given {
+struct WeightsByLabel {
     labels: Distinct,
     /// by the label's number
-    entries: Vec<Entry>,
+    entries: Vec<LabelWeight>,
 }
 
-struct Entry {
+struct LabelWeight {
     label: String,
     weight: f32,
     met: bool,
@@ -63,7 +41,9 @@ impl ClassWeights {
         let mut entries = Vec::new();
         for (label, weight) in weights {
             match labels.add_text(label) {
-                Some((_, false)) => entries.push(Entry { label: label.clone(), weight: *weight as f32, met: false }),
+                Some((_, false)) => {
+                    entries.push(LabelWeight { label: label.clone(), weight: *weight as f32, met: false })
+                }
                 Some((_, true)) => {
                     let reason = format!("names label {} twice", excerpt(label));
                     return Err(ArgumentError::InvalidOption { key: "class_weight".into(), reason }.into());
@@ -74,7 +54,7 @@ impl ClassWeights {
                 }
             }
         }
-        Ok(ClassWeights { weights: Vec::new(), given: Some(Given { labels, entries }) })
+        Ok(ClassWeights { weights: Vec::new(), given: Some(WeightsByLabel { labels, entries }) })
     }
 
     /// Do the weights depend on how many rows each class has?

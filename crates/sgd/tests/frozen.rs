@@ -1,0 +1,115 @@
+//! Results with a seed are part of what users rely on: the bits of trained models, frozen.
+//!
+//! If one of these tests fails, do not change the expected value: change the code back. Linear models depend on no processor and no
+//! library. Networks multiply matrices with a library whose sums depend on the processor, so they are not frozen here.
+
+use sgd::{Evaluation, Hyperparameters, ModelKind, Optimizer, Schedule, Trainer};
+use tuples::Batch;
+
+/// Tuples whose labels have something to do with their features.
+fn tuples(kind: ModelKind, dim: usize, sparse: bool, weighted: bool) -> Batch {
+    let mut batch = if sparse { Batch::sparse() } else { Batch::dense(dim) };
+    batch.set_weighted(weighted);
+    for i in 0..211usize {
+        let value = |j: usize| ((i * 37 + j * 11 + i * j) % 29) as f32 / 16.0 - 0.9;
+        let label = match kind {
+            ModelKind::Linear => (i * 31 % 17) as f32 / 8.0 - 1.0,
+            ModelKind::Softmax | ModelKind::Mlp => (i * 7 % 3) as f32,
+            _ if value(1) + value(2) > 0.3 => 1.0,
+            _ => -1.0,
+        };
+        if sparse {
+            let stored: Vec<usize> = (0..dim).filter(|j| (i + j) % 3 == 0).collect();
+            let (indices, values) = batch.push_sparse(label, stored.len()).unwrap();
+            for (place, j) in stored.into_iter().enumerate() {
+                (indices[place], values[place]) = (j as u32, value(j));
+            }
+        } else {
+            batch.push(label).unwrap().iter_mut().enumerate().for_each(|(j, x)| *x = value(j));
+        }
+    }
+    batch.weights_mut().iter_mut().enumerate().for_each(|(i, weight)| *weight = 0.5 + (i % 4) as f32 / 2.0);
+    batch
+}
+
+/// FNV-1a of 64 bits.
+struct Hash(u64);
+
+impl Hash {
+    fn add(&mut self, bits: u64) {
+        for byte in bits.to_le_bytes() {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+}
+
+fn train(hash: &mut Hash, hyper: Hyperparameters, batch: &Batch) {
+    let outputs = if hyper.kind.has_class_numbers() { 3 } else { 1 };
+    let dim = if batch.is_sparse() { 0 } else { batch.dim() };
+    let mut trainer = Trainer::new(hyper, dim, outputs, batch.is_sparse()).unwrap();
+    for _ in 0..3 {
+        trainer.begin_epoch();
+        for places in [0..100, 100..211] {
+            trainer.begin_buffer(places.len(), batch, places.clone()).unwrap();
+            trainer.learn(batch, places).unwrap();
+        }
+        let report = trainer.end_epoch().unwrap();
+        hash.add(report.loss.to_bits());
+        hash.add(report.accuracy.or(report.r2).unwrap().to_bits());
+    }
+    let model = trainer.model().unwrap();
+    model.weights.iter().chain(&model.intercepts).for_each(|w| hash.add(w.to_bits().into()));
+    let mut evaluation = Evaluation::new(hyper.kind);
+    evaluation.add(&model, batch);
+    hash.add(evaluation.accuracy().or(evaluation.r2()).unwrap().to_bits());
+}
+
+/// The hash of models of this kind, trained in every way.
+fn trained(kind: ModelKind) -> u64 {
+    let mut hash = Hash(0xcbf2_9ce4_8422_2325);
+    let network = kind == ModelKind::Mlp;
+    for (dim, sparse) in [(5, false), (20, false), (70, false), (33, true)] {
+        for weighted in [false, true] {
+            let batch = tuples(kind, dim, sparse, weighted);
+            for optimizer in [Optimizer::Sgd, Optimizer::MOMENTUM, Optimizer::ADAM] {
+                for schedule in [Schedule::Constant, Schedule::Theorem1 { mu: 0.02, a: None }] {
+                    for (batch_size, l1, l2) in [(1, 0.0, 0.0), (1, 0.0, 0.01), (1, 1e-3, 0.0), (8, 1e-4, 1e-3)] {
+                        let learning_rate = 0.004;
+                        let defaults = Hyperparameters::new(kind);
+                        let hyper =
+                            Hyperparameters { learning_rate, schedule, optimizer, batch_size, l1, l2, ..defaults };
+                        if !network || schedule == Schedule::Constant {
+                            train(&mut hash, hyper, &batch);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    hash.0
+}
+
+#[test]
+fn logistic_models_have_the_bits_that_they_have_always_had() {
+    assert_eq!(trained(ModelKind::Logistic), 1);
+}
+
+#[test]
+fn svms_have_the_bits_that_they_have_always_had() {
+    assert_eq!(trained(ModelKind::Svm), 1);
+}
+
+#[test]
+fn linear_models_have_the_bits_that_they_have_always_had() {
+    assert_eq!(trained(ModelKind::Linear), 1);
+}
+
+#[test]
+fn softmax_models_have_the_bits_that_they_have_always_had() {
+    assert_eq!(trained(ModelKind::Softmax), 1);
+}
+
+#[test]
+fn networks_scratch() {
+    assert_eq!(trained(ModelKind::Mlp), 1);
+}

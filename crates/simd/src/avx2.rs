@@ -1,0 +1,104 @@
+//! AVX2 and FMA: a chunk is two registers.
+#![allow(unsafe_code)]
+
+use std::arch::x86_64::*;
+
+use crate::{Chunk, Simd};
+
+/// Proof that the processor has AVX2 and FMA.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Avx2(());
+
+impl Avx2 {
+    /// The proof.
+    ///
+    /// # Safety
+    /// The processor has AVX2 and FMA.
+    #[inline(always)]
+    pub(crate) unsafe fn new() -> Avx2 {
+        Avx2(())
+    }
+}
+
+/// Runs instructions of this set; `self` is the proof that there are some.
+macro_rules! avx2 {
+    ($proof:expr => $($body:tt)*) => {{
+        let Avx2(()) = $proof;
+        // SAFETY: there is no Avx2 on a processor without AVX2 and FMA. Instructions that load and store are given
+        // a Chunk, which is exactly two of its registers long, and need no alignment.
+        unsafe { $($body)* }
+    }};
+}
+
+impl Simd for Avx2 {
+    type Vector = [__m256; 2];
+
+    #[inline(always)]
+    fn load(self, chunk: &Chunk) -> [__m256; 2] {
+        avx2! { self => [_mm256_loadu_ps(chunk.as_ptr()), _mm256_loadu_ps(chunk[8..].as_ptr())] }
+    }
+
+    #[inline(always)]
+    fn store(self, [low, high]: [__m256; 2], chunk: &mut Chunk) {
+        avx2! { self =>
+            _mm256_storeu_ps(chunk.as_mut_ptr(), low);
+            _mm256_storeu_ps(chunk[8..].as_mut_ptr(), high);
+        }
+    }
+
+    #[inline(always)]
+    fn splat(self, number: f32) -> [__m256; 2] {
+        avx2! { self => [_mm256_set1_ps(number); 2] }
+    }
+
+    #[inline(always)]
+    fn add(self, a: [__m256; 2], b: [__m256; 2]) -> [__m256; 2] {
+        avx2! { self => [_mm256_add_ps(a[0], b[0]), _mm256_add_ps(a[1], b[1])] }
+    }
+
+    #[inline(always)]
+    fn mul(self, a: [__m256; 2], b: [__m256; 2]) -> [__m256; 2] {
+        avx2! { self => [_mm256_mul_ps(a[0], b[0]), _mm256_mul_ps(a[1], b[1])] }
+    }
+
+    #[inline(always)]
+    fn fma(self, a: [__m256; 2], b: [__m256; 2], sum: [__m256; 2]) -> [__m256; 2] {
+        avx2! { self => [_mm256_fmadd_ps(a[0], b[0], sum[0]), _mm256_fmadd_ps(a[1], b[1], sum[1])] }
+    }
+
+    #[inline(always)]
+    fn fma_one(self, a: f32, b: f32, sum: f32) -> f32 {
+        avx2! { self => _mm_cvtss_f32(_mm_fmadd_ss(_mm_set_ss(a), _mm_set_ss(b), _mm_set_ss(sum))) }
+    }
+
+    #[inline(always)]
+    fn one_if_less(self, a: f32, b: f32) -> f32 {
+        avx2! { self =>
+            let less = _mm_cmp_ss::<_CMP_NGE_UQ>(_mm_set_ss(a), _mm_set1_ps(b));
+            _mm_cvtss_f32(_mm_and_ps(less, _mm_set1_ps(1.0)))
+        }
+    }
+
+    #[inline(always)]
+    fn sums(self, [a, b, c]: [[__m256; 2]; 3]) -> [f32; 3] {
+        avx2! { self =>
+            let (a, b) = (_mm256_add_ps(a[0], a[1]), _mm256_add_ps(b[0], b[1]));
+            // a's four sums, then b's
+            let four = _mm256_add_ps(_mm256_permute2f128_ps::<0x20>(a, b), _mm256_permute2f128_ps::<0x31>(a, b));
+            let two = _mm256_add_ps(four, _mm256_permute_ps::<0x4E>(four));
+            let one = _mm256_add_ps(two, _mm256_movehdup_ps(two));
+            let [a, b] = [_mm256_castps256_ps128(one), _mm256_extractf128_ps::<1>(one)];
+            [_mm_cvtss_f32(a), _mm_cvtss_f32(b), self.sum(c)]
+        }
+    }
+
+    #[inline(always)]
+    fn sum(self, [low, high]: [__m256; 2]) -> f32 {
+        avx2! { self =>
+            let eight = _mm256_add_ps(low, high);
+            let four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps::<1>(eight));
+            let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+            _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)))
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! AVX2, FMA, AVX-512F and AVX-512DQ: a chunk is one register.
+#![allow(unsafe_code)]
+
+use std::arch::x86_64::*;
+
+use crate::avx2::Avx2;
+use crate::{Chunk, Simd};
+
+/// Proof that the processor has AVX2, FMA, AVX-512F and AVX-512DQ.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Avx512(());
+
+impl Avx512 {
+    /// The proof.
+    ///
+    /// # Safety
+    /// The processor has AVX2, FMA, AVX-512F and AVX-512DQ.
+    #[inline(always)]
+    pub(crate) unsafe fn new() -> Avx512 {
+        Avx512(())
+    }
+
+    #[inline(always)]
+    fn avx2(self) -> Avx2 {
+        // SAFETY: a processor that has what this value proves has AVX2 and FMA, too.
+        unsafe { Avx2::new() }
+    }
+}
+
+/// Runs instructions of this set; `self` is the proof that there are some.
+macro_rules! avx512 {
+    ($proof:expr => $($body:tt)*) => {{
+        let Avx512(()) = $proof;
+        // SAFETY: there is no Avx512 on a processor without AVX2, FMA, AVX-512F and AVX-512DQ. Instructions that load and store are given
+        // a Chunk, which is exactly one register long, and need no alignment.
+        unsafe { $($body)* }
+    }};
+}
+
+impl Simd for Avx512 {
+    type Vector = __m512;
+
+    #[inline(always)]
+    fn load(self, chunk: &Chunk) -> __m512 {
+        avx512! { self => _mm512_loadu_ps(chunk.as_ptr()) }
+    }
+
+    #[inline(always)]
+    fn store(self, vector: __m512, chunk: &mut Chunk) {
+        avx512! { self => _mm512_storeu_ps(chunk.as_mut_ptr(), vector) }
+    }
+
+    #[inline(always)]
+    fn splat(self, number: f32) -> __m512 {
+        avx512! { self => _mm512_set1_ps(number) }
+    }
+
+    #[inline(always)]
+    fn add(self, a: __m512, b: __m512) -> __m512 {
+        avx512! { self => _mm512_add_ps(a, b) }
+    }
+
+    #[inline(always)]
+    fn mul(self, a: __m512, b: __m512) -> __m512 {
+        avx512! { self => _mm512_mul_ps(a, b) }
+    }
+
+    #[inline(always)]
+    fn fma(self, a: __m512, b: __m512, sum: __m512) -> __m512 {
+        avx512! { self => _mm512_fmadd_ps(a, b, sum) }
+    }
+
+    #[inline(always)]
+    fn fma_one(self, a: f32, b: f32, sum: f32) -> f32 {
+        self.avx2().fma_one(a, b, sum)
+    }
+
+    #[inline(always)]
+    fn one_if_less(self, a: f32, b: f32) -> f32 {
+        self.avx2().one_if_less(a, b)
+    }
+
+    #[inline(always)]
+    fn sums(self, [a, b, c]: [__m512; 3]) -> [f32; 3] {
+        avx512! { self =>
+            // quarters of four lanes: eight sums of a, eight of b; eight of c
+            let ab = _mm512_add_ps(_mm512_shuffle_f32x4::<0x44>(a, b), _mm512_shuffle_f32x4::<0xEE>(a, b));
+            let c = _mm512_add_ps(c, _mm512_shuffle_f32x4::<0xEE>(c, c));
+            // four of a, four of b, four of c
+            let four = _mm512_add_ps(_mm512_shuffle_f32x4::<0x88>(ab, c), _mm512_shuffle_f32x4::<0xDD>(ab, c));
+            let two = _mm512_add_ps(four, _mm512_permute_ps::<0x4E>(four));
+            let one = _mm512_add_ps(two, _mm512_movehdup_ps(two));
+            let [b, c] = [_mm512_extractf32x4_ps::<1>(one), _mm512_extractf32x4_ps::<2>(one)];
+            [_mm512_cvtss_f32(one), _mm_cvtss_f32(b), _mm_cvtss_f32(c)]
+        }
+    }
+
+    #[inline(always)]
+    fn sum(self, vector: __m512) -> f32 {
+        avx512! { self => self.avx2().sum([_mm512_castps512_ps256(vector), _mm512_extractf32x8_ps::<1>(vector)]) }
+    }
+}

@@ -1,0 +1,54 @@
+//! What an instruction set can do, and what is to be compiled for each of them.
+
+/// Lanes of a chunk.
+pub const LANES: usize = 16;
+
+/// As many floats as one step of a kernel handles: one AVX-512 register, or two of AVX2.
+pub type Chunk = [f32; LANES];
+
+/// The arithmetic of an instruction set. Lane by lane but for the sums; no operation reorders others.
+pub trait Simd: Copy {
+    /// A chunk in registers.
+    type Vector: Copy;
+
+    /// The chunk, in registers.
+    fn load(self, chunk: &Chunk) -> Self::Vector;
+    /// The chunk, in memory.
+    fn store(self, vector: Self::Vector, chunk: &mut Chunk);
+    /// The same number in all lanes.
+    fn splat(self, number: f32) -> Self::Vector;
+    /// a + b.
+    fn add(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    /// a * b.
+    fn mul(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    /// sum + a * b, rounded once.
+    fn fma(self, a: Self::Vector, b: Self::Vector, sum: Self::Vector) -> Self::Vector;
+    /// The same for single numbers.
+    fn fma_one(self, a: f32, b: f32, sum: f32) -> f32;
+    /// 1 if a < b or one of them is NaN, else 0; without a branch, which would be guessed wrongly too often.
+    fn one_if_less(self, a: f32, b: f32) -> f32;
+    /// The sum of the lanes, folded in halves: first lane i with lane i + 8, in the end the first two.
+    fn sum(self, vector: Self::Vector) -> f32;
+
+    /// The sums of three vectors at once, each the same as [`sum`](Simd::sum).
+    #[inline(always)]
+    fn sums(self, vectors: [Self::Vector; 3]) -> [f32; 3] {
+        [self.sum(vectors[0]), self.sum(vectors[1]), self.sum(vectors[2])]
+    }
+
+    /// sum + a * b, rounded twice.
+    #[inline(always)]
+    fn mul_add(self, a: Self::Vector, b: Self::Vector, sum: Self::Vector) -> Self::Vector {
+        self.add(sum, self.mul(a, b))
+    }
+}
+
+/// A loop to be compiled for every instruction set. `run` and all it calls must be `#[inline(always)]`, or they would
+/// be compiled for the least of them only.
+pub trait Kernel {
+    /// What the loop computes.
+    type Output;
+
+    /// Runs it.
+    fn run<S: Simd>(self, simd: S) -> Self::Output;
+}

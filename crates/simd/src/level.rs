@@ -1,0 +1,112 @@
+//! The choice of the instruction set at run time.
+#![allow(unsafe_code)]
+
+#[cfg(target_arch = "x86_64")]
+use crate::avx2::Avx2;
+#[cfg(target_arch = "x86_64")]
+use crate::avx512::Avx512;
+use crate::{Kernel, Portable};
+
+/// An instruction set that this processor has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Level(Set);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Set {
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+impl Level {
+    /// The least, which every processor has.
+    pub const PORTABLE: Level = Level(Set::Portable);
+
+    /// The best that this processor has.
+    pub fn detect() -> Level {
+        *Self::available().last().expect("portable code runs everywhere")
+    }
+
+    /// All that this processor has, the best last.
+    pub fn available() -> Vec<Level> {
+        #[allow(unused_mut)]
+        let mut levels = vec![Level::PORTABLE];
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            levels.push(Level(Set::Avx2));
+            if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
+                levels.push(Level(Set::Avx512));
+            }
+        }
+        levels
+    }
+
+    /// This, or AVX2 if this is AVX-512: for loops of many small steps, which do better with three units for 256 bits than
+    /// with two for 512.
+    pub fn at_most_avx2(self) -> Level {
+        match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 => Level(Set::Avx2),
+            set => Level(set),
+        }
+    }
+
+    /// Runs `kernel` as compiled for this instruction set.
+    #[inline]
+    pub fn run<K: Kernel>(self, kernel: K) -> K::Output {
+        match self.0 {
+            Set::Portable => kernel.run(Portable),
+            // SAFETY: only available() makes this Level, and it has detected what avx2() enables.
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx2 => unsafe { avx2(kernel) },
+            // SAFETY: only available() makes this Level, and it has detected what avx512() enables.
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 => unsafe { avx512(kernel) },
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn avx2<K: Kernel>(kernel: K) -> K::Output {
+    // SAFETY: this function runs only where its features are enabled.
+    kernel.run(unsafe { Avx2::new() })
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,avx512f,avx512dq")]
+fn avx512<K: Kernel>(kernel: K) -> K::Output {
+    // SAFETY: this function runs only where its features are enabled.
+    kernel.run(unsafe { Avx512::new() })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::Simd;
+
+    proptest! {
+        #[test]
+        fn three_sums_at_once_are_those_of_each(vectors: [[f32; 16]; 3]) {
+            struct Sums([[f32; 16]; 3]);
+            impl Kernel for Sums {
+                type Output = ([f32; 3], [f32; 3]);
+                fn run<S: Simd>(self, simd: S) -> Self::Output {
+                    let [a, b, c] = [simd.load(&self.0[0]), simd.load(&self.0[1]), simd.load(&self.0[2])];
+                    (simd.sums([a, b, c]), [simd.sum(a), simd.sum(b), simd.sum(c)])
+                }
+            }
+            prop_assume!(vectors.iter().flatten().all(|x| x.is_finite()));
+            let bits = |sums: [f32; 3]| sums.map(|sum| if sum.is_nan() { 0 } else { sum.to_bits() });
+            let portable = bits(Level::PORTABLE.run(Sums(vectors)).1);
+            for level in Level::available() {
+                let (together, each) = level.run(Sums(vectors));
+                prop_assert_eq!([bits(together), bits(each)], [portable; 2]);
+            }
+        }
+    }
+}

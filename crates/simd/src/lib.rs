@@ -1,0 +1,21 @@
+//! Sixteen lanes of f32 in the registers of this processor, and the choice of the instruction set at run time.
+//!
+//! Guarantees: instructions run only where the processor has them, because a value of an instruction set cannot be made
+//! before they were detected; the same operations in the same order give the same bits in all sets.
+//!
+//! It prevents loops that the compiler, left alone with arrays, takes apart into scalars. It is also the only place of the pure crates
+//! with vector instructions: `sgd` writes its kernels with [`Simd`], and `toc` has its loops compiled by [`Level::run`].
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod instructions;
+mod level;
+mod portable;
+mod prefetch;
+
+pub use instructions::{Chunk, Kernel, LANES, Simd};
+pub use level::Level;
+pub use portable::Portable;
+pub use prefetch::{prefetch, prefetch_far};

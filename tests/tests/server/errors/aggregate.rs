@@ -1,0 +1,150 @@
+//! What the aggregate refuses.
+
+use super::{Case, check, database};
+
+/// The errors.
+pub const CASES: &[Case] = &[
+    Case(
+        "AggregateError::MalformedState",
+        "SELECT 'sgd1:AAAA'::corgipile.sgd_state",
+        "22P02",
+        "invalid value for type corgipile.sgd_state: it is too short",
+        "Give a state of corgipile_sgd_init() or of corgipile_sgd_agg().",
+    ),
+    Case(
+        "AggregateError::StateTooLarge",
+        "SELECT corgipile_sgd_init('svm', 2147483647)",
+        "54000",
+        "a state of 17179869452 bytes is larger than PostgreSQL's values may be",
+        "Use fewer features, or corgipile_train().",
+    ),
+    Case(
+        "AggregateError::StateTooLarge",
+        r#"SELECT corgipile_sgd_init('svm', 130000000, options => '{"optimizer": "adam"}')"#,
+        "54000",
+        "a state of 2600000596 bytes is larger than PostgreSQL's values may be",
+        "Use fewer features, or corgipile_train().",
+    ),
+    Case(
+        "AggregateError::UnfinishedEpoch",
+        "SELECT corgipile_sgd_agg(corgipile.sgd_transition(NULL, corgipile_sgd_init('svm', 2), 1, ARRAY[1, 2]), 1, ARRAY[1, 2])",
+        "22023",
+        "the state is that of an epoch that has not ended",
+        "corgipile_sgd_agg() takes a state of corgipile_sgd_init() or of its own, and ends the epoch.",
+    ),
+    Case(
+        "AggregateError::NoEpoch",
+        "SELECT corgipile.sgd_final(corgipile_sgd_init('svm', 2))",
+        "22023",
+        "the state is not that of an epoch that has begun",
+        "corgipile_sgd_agg() takes a state of corgipile_sgd_init() or of its own, and ends the epoch.",
+    ),
+    Case(
+        "AggregateError::OtherState",
+        "SELECT corgipile.sgd_combine(corgipile.sgd_transition(NULL, corgipile_sgd_init('svm', 2), 1, ARRAY[1, 2]), corgipile.sgd_transition(NULL, corgipile_sgd_init('logistic', 2), 1, ARRAY[1, 2]))",
+        "22023",
+        "the states are of different trainings",
+        "Combine states of one epoch only, which began with the same state.",
+    ),
+    Case(
+        "AggregateError::StateKind",
+        "SELECT corgipile_sgd_agg(s, 1, ARRAY[1, 2, 3]) FROM corgipile_sgd_init('svm', 3, sparse => true) s",
+        "22023",
+        "the state is for sparse features",
+        "Give indices and values, or make the state with sparse => false.",
+    ),
+    Case(
+        "AggregateError::StateKind",
+        "SELECT corgipile_sgd_agg(s, 1, ARRAY[1], ARRAY[2]) FROM corgipile_sgd_init('svm', 2) s",
+        "22023",
+        "the state is for dense features",
+        "Give one array, or make the state with sparse => true.",
+    ),
+    Case(
+        "AggregateError::FeatureType",
+        "SELECT corgipile_sgd_agg(s, 1, ARRAY['a', 'b']) FROM corgipile_sgd_init('svm', 2) s",
+        "42804",
+        "features must be arrays of numbers, not of type text[]",
+        "Dense features are one array of numbers; sparse ones are integers and numbers.",
+    ),
+    Case(
+        "AggregateError::FeatureType",
+        "SELECT corgipile_sgd_agg(s, 1, ARRAY[1.5], ARRAY[1]) FROM corgipile_sgd_init('svm', 3, sparse => true) s",
+        "42804",
+        "features must be arrays of numbers, not of type numeric[] and integer[]",
+        "Dense features are one array of numbers; sparse ones are integers and numbers.",
+    ),
+    Case(
+        "AggregateError::NotByAggregate",
+        "SELECT * FROM corgipile_train_uda('t', 'mlp')",
+        "0A000",
+        "model mlp cannot be had with an aggregate",
+        "Use corgipile_train().",
+    ),
+    Case(
+        "AggregateError::NotByAggregate",
+        r#"SELECT * FROM corgipile_train_uda('words', features => '{a}', options => '{"weight": "w"}')"#,
+        "0A000",
+        "option weight cannot be had with an aggregate",
+        "Use corgipile_train().",
+    ),
+    Case(
+        "AggregateError::NotByAggregate",
+        "SELECT * FROM corgipile_train_uda('words', features => '{a,word}')",
+        "0A000",
+        "features of text or enums cannot be had with an aggregate",
+        "Use corgipile_train().",
+    ),
+    Case(
+        "AggregateError::NotByAggregate",
+        r#"SELECT * FROM corgipile_train_uda('t', options => '{"class_weight": "balanced"}')"#,
+        "0A000",
+        "option class_weight cannot be had with an aggregate",
+        "Use corgipile_train().",
+    ),
+    Case(
+        "AggregateError::NotByAggregate",
+        r#"SELECT * FROM corgipile_train_uda('t', options => '{"schedule": "theorem1", "mu": 1}')"#,
+        "0A000",
+        r#"schedule "theorem1" cannot be had with an aggregate"#,
+        "Use corgipile_train().",
+    ),
+    Case(
+        "AggregateError::NotByAggregate",
+        "SELECT * FROM corgipile_train_uda('packed')",
+        "0A000",
+        "a compressed source cannot be had with an aggregate",
+        "Use corgipile_train().",
+    ),
+    Case(
+        "AggregateError::NotByAggregate",
+        r#"SELECT corgipile_sgd_init('svm', 2, options => '{"schedule": "theorem1", "mu": 1}')"#,
+        "0A000",
+        r#"schedule "theorem1" cannot be had with an aggregate"#,
+        "Use corgipile_train().",
+    ),
+    Case(
+        "TrainingError::Diverged",
+        "SELECT * FROM corgipile_train_uda('t', learning_rate => 1e30, model => 'linear', label => 'a', features => '{b,c}')",
+        "22003",
+        "training diverged in epoch 1: the loss or a weight is no longer finite",
+        r#"Try a smaller learning_rate, or options => '{"standardize": true}'; bring large targets of model linear nearer to 0."#,
+    ),
+    Case(
+        "RowFault::IndexBeyond",
+        "SELECT corgipile_sgd_agg(s, 1, ARRAY[1, 4], ARRAY[2, 3]) FROM corgipile_sgd_init('svm', 3, sparse => true) s",
+        "2202E",
+        r#"index 4 of column "indices" is above 3 in row number 1 of the source"#,
+        "Raise dimensions, or leave it out.",
+    ),
+];
+
+const SETUP: &[&str] = &[
+    "CREATE TABLE words AS SELECT label, a, 'x'::text AS word, b AS w FROM t",
+    "SELECT corgipile_compress('t', 'packed', features => '{a,b}')",
+];
+
+#[test]
+fn errors_of_the_aggregate_say_what_it_takes() {
+    check(&mut database(SETUP), CASES, &[]);
+}

@@ -1,0 +1,82 @@
+//! Arguments and options that cannot be.
+
+use super::{Case, check, database};
+
+/// The errors.
+pub const CASES: &[Case] = &[
+    Case(
+        "ArgumentError::NullArgument",
+        "SELECT corgipile_train(NULL)",
+        "22004",
+        r#"argument "source" must not be null"#,
+        "Give a value that is not NULL.",
+    ),
+    Case(
+        "ArgumentError::Unknown",
+        "SELECT corgipile_train('t', 'forest')",
+        "22023",
+        r#"unknown model "forest""#,
+        "Known models are: logistic, svm, linear, softmax, mlp.",
+    ),
+    Case(
+        "ArgumentError::Unknown",
+        "SELECT corgipile_train('t', shuffle => 'riffle')",
+        "22023",
+        r#"unknown shuffle strategy "riffle""#,
+        "Known shuffle strategies are: no_shuffle, shuffle_once, epoch_shuffle, sliding_window, mrs, block_only, corgipile.",
+    ),
+    Case(
+        "ArgumentError::InvalidArgument",
+        "SELECT corgipile_train('t', max_epochs => 0)",
+        "22023",
+        r#"invalid value for argument "max_epochs": 0 is not in 1 to 1000000"#,
+        "",
+    ),
+    Case(
+        "ArgumentError::InvalidArgument",
+        "SELECT corgipile_train('t', buffer_size => 'large')",
+        "22023",
+        r#"invalid value for argument "buffer_size": "large" is not a buffer size"#,
+        "Use 'auto', a percentage of the table such as '10%' or a size such as '64MB'. Valid units are %, B, kB, MB, GB and TB.",
+    ),
+    Case(
+        "ArgumentError::InvalidOption",
+        r#"SELECT corgipile_train('t', options => '{"l2": -1}')"#,
+        "22023",
+        r#"option "l2" must be finite and at least 0"#,
+        "",
+    ),
+    Case(
+        "ArgumentError::Unknown",
+        r#"SELECT corgipile_train('t', options => '{"l3": 1}')"#,
+        "22023",
+        r#"unknown option "l3""#,
+        "Known options are: a, activation, ...",
+    ),
+    Case(
+        "ArgumentError::OptionsNotAnObject",
+        "SELECT corgipile_train('t', options => '[]')",
+        "22023",
+        "options must be a JSON object",
+        "Write them as '{\"key\": value, ...}'; corgipile_options() lists the keys.",
+    ),
+    Case(
+        "ArgumentError::NotARowType",
+        "SELECT * FROM corgipile_shuffle(NULL::int)",
+        "42804",
+        "corgipile_shuffle() needs a table's row type",
+        "Call it as SELECT * FROM corgipile_shuffle(NULL::my_table).",
+    ),
+    Case(
+        "ArgumentError::NotARowType",
+        "SELECT * FROM corgipile_shuffle(NULL::record) AS x(a int)",
+        "42804",
+        "corgipile_shuffle() needs a table's row type",
+        "Call it as SELECT * FROM corgipile_shuffle(NULL::my_table).",
+    ),
+];
+
+#[test]
+fn errors_of_arguments_name_them() {
+    check(&mut database(&[]), CASES, &[]);
+}

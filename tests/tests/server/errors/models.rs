@@ -1,0 +1,168 @@
+//! What becomes of a model after its training: its name, its owner, its form.
+
+use super::{Case, check, database};
+use corgipile_tests::stored::DENSE;
+
+/// The errors.
+pub const CASES: &[Case] = &[
+    Case(
+        "ModelError::NoModelId",
+        "SELECT corgipile_predict(99, ARRAY[1])",
+        "42704",
+        "model 99 does not exist",
+        "See corgipile.models for the models that you may use.",
+    ),
+    Case(
+        "ModelError::NoModelName",
+        "SELECT corgipile_predict('nobody', ARRAY[1])",
+        "42704",
+        r#"model "nobody" does not exist"#,
+        "See corgipile.models for the models that you may use.",
+    ),
+    Case(
+        "ModelError::ModelPermission",
+        "SET LOCAL ROLE {bob}; SELECT corgipile_predict(4, ARRAY[1, 2, 3])",
+        "42501",
+        "permission denied for model 4",
+        "A model is used by its owner, by members of the owner's role, and by those to whom it was granted.",
+    ),
+    Case(
+        "ModelError::NotOwner",
+        "SET LOCAL ROLE {bob}; SELECT corgipile_drop(3)",
+        "42501",
+        "must be owner of the model",
+        "A model is changed by its owner and by members of the owner's role.",
+    ),
+    Case(
+        "ModelError::NotOwner",
+        "SET LOCAL ROLE {bob}; SELECT corgipile_rename('shared', 'mine')",
+        "42501",
+        "must be owner of the model",
+        "A model is changed by its owner and by members of the owner's role.",
+    ),
+    Case(
+        "ModelError::ModelExists",
+        "SELECT corgipile_rename('m', 'other')",
+        "42710",
+        r#"a model named "other" exists already"#,
+        "Choose another name, or drop the old model.",
+    ),
+    Case(
+        "ModelError::InvalidModel",
+        r#"SELECT corgipile_import(jsonb_set(corgipile_export('m')::jsonb, '{model}', '"forest"'))"#,
+        "22023",
+        r#"key "model" of the model is "forest", which is unknown"#,
+        "Known models are: logistic, svm, linear, softmax, mlp.",
+    ),
+    Case(
+        "ModelError::InvalidModel",
+        "SELECT corgipile_import(corgipile_export('m') - 'weights')",
+        "22023",
+        r#"key "weights" of the model is missing"#,
+        "corgipile_export() gives such objects; docs/...model-format.md describes them.",
+    ),
+    Case(
+        "ArgumentError::InvalidArgument",
+        "SELECT corgipile_import('[]')",
+        "22023",
+        r#"invalid value for argument "model": it is not a JSON object"#,
+        "corgipile_export() gives such objects; docs/...model-format.md describes them.",
+    ),
+    Case(
+        "PredictError::Length",
+        "UPDATE corgipile.stored_models SET weights = '{1,2}' WHERE model_id = 1; SELECT corgipile_predict(1, ARRAY[1, 2, 3])",
+        "2202E",
+        "model 1 has 2 features, 3 given",
+        "Give a number for each feature, in the order in which the model was trained.",
+    ),
+    Case(
+        "ModelError::OwnerNeeded",
+        "SELECT corgipile_predict('hers', ARRAY[1, 2, 3])",
+        "42P08",
+        r#"model "hers" has to be named with its owner"#,
+        "The bare names of a superuser are those of the superuser's own models. Write '{alice}.hers'.",
+    ),
+    Case(
+        "ModelError::OwnerNeeded",
+        "SET LOCAL ROLE {carol}; SELECT corgipile_predict('open', ARRAY[1, 2, 3])",
+        "42P08",
+        r#"model "open" has to be named with its owner"#,
+        "A model that was granted to public goes by its bare name only while no other role has a model of that name. Write '{alice}.open'.",
+    ),
+    Case(
+        "ModelError::AmbiguousModel",
+        "GRANT {alice}, {bob} TO {carol}; SET LOCAL ROLE {carol}; SELECT corgipile_predict('open', ARRAY[1, 2, 3])",
+        "42P08",
+        r#"there are several models named "open" that you may use"#,
+        "Say whose you mean. Write '{alice}.open' or '{bob}.open'.",
+    ),
+    Case(
+        "ModelError::NoVersion",
+        "SELECT corgipile_deploy('m', 9)",
+        "42704",
+        r#"there is no version 9 of model "m""#,
+        "See corgipile.models for the versions that there are.",
+    ),
+    Case(
+        "ModelError::NoVersion",
+        "SELECT corgipile_drop('m', 9)",
+        "42704",
+        r#"there is no version 9 of model "m""#,
+        "See corgipile.models for the versions that there are.",
+    ),
+    Case(
+        "ArgumentError::NullArgument",
+        "SELECT corgipile_rename('m', NULL)",
+        "22004",
+        r#"argument "new_name" must not be null"#,
+        "Give a value that is not NULL.",
+    ),
+    Case(
+        "ModelError::NoModelName",
+        "SELECT corgipile_export('nobody')",
+        "42704",
+        r#"model "nobody" does not exist"#,
+        "See corgipile.models for the models that you may use.",
+    ),
+    Case(
+        "ModelError::OwnerNeeded",
+        "SET LOCAL ROLE {bob}; SELECT corgipile_train('t', max_epochs => 1, name => '{alice}.m'), corgipile_grant('{alice}.m', 'public'); RESET ROLE; SET LOCAL ROLE {carol}; SELECT corgipile_predict('{alice}.m', ARRAY[1, 2, 3])",
+        "42P08",
+        "model \"{alice}.m\" has to be named with its owner",
+        "It begins with the name of a role, as a name of that role's models does. Write '{bob}.{alice}.m'.",
+    ),
+    Case(
+        "ModelError::CorruptModel",
+        "UPDATE corgipile.stored_models SET features = '{{a,b}}' WHERE model_id = 1; SELECT corgipile_predict(1, ARRAY[1, 2, 3])",
+        "XX001",
+        "stored model 1 cannot be read: ...",
+        "Restore its row of corgipile.stored_models from a backup, or train again.",
+    ),
+    // The last one: no rollback takes the number of a sequence back.
+    Case(
+        "ModelError::SequenceBehind",
+        "SELECT setval('corgipile.models_model_id_seq', 1, false); SELECT corgipile_train('t', max_epochs => 1)",
+        "55000",
+        "could not store the model: sequence corgipile.models_model_id_seq gave a model_id that is taken",
+        "The sequence is behind the table, as after a logical replication. The tables' owner or a superuser sets it: SELECT setval('corgipile.models_model_id_seq', (SELECT max(model_id) FROM corgipile.stored_models));",
+    ),
+];
+
+#[test]
+fn errors_of_models_say_whose_they_are_and_what_they_are_called() {
+    let mut db = database(&[]);
+    for name in ["m", "other"] {
+        DENSE.store(&mut db, name);
+    }
+    let roles = ["alice", "bob", "carol"].map(|who| db.role(who));
+    let [alice, bob, carol] = &roles;
+    db.run(&format!("GRANT SELECT ON t TO {alice}, {bob}"));
+    let train = |name: &str| format!("SELECT corgipile_train('t', max_epochs => 1, name => '{name}')");
+    let mut session = db.session_as(alice);
+    for name in ["shared", "hers", "open"] {
+        session.run(&train(name));
+    }
+    session.run(&format!("SELECT corgipile_grant('shared', '{bob}'), corgipile_grant('open', 'public')"));
+    db.session_as(bob).run(&train("open"));
+    check(&mut db, CASES, &[("{alice}", alice), ("{bob}", bob), ("{carol}", carol)]);
+}

@@ -1,0 +1,79 @@
+//! What a user is told although nothing is wrong: every notice with its hint.
+
+use super::database;
+
+/// A notice's variant, the statements after which it comes, and what psql prints, where `...` stands for any text.
+pub const CASES: &[(&str, &[&str], &str)] = &[
+    (
+        "Notice::FewBlocks",
+        &["SELECT FROM corgipile_train('large', max_epochs => 1, buffer_size => '64kB')"],
+        "NOTICE:  the buffer holds only ... of ... blocks, too few to mix them well\n\
+         HINT:  Use a larger buffer_size; '100%' shuffles a small table fully.\n",
+    ),
+    (
+        "Notice::FewBlocks",
+        &["SELECT FROM corgipile_train('large', max_epochs => 1, block_size => '64kB', buffer_size => '20%')"],
+        "NOTICE:  the buffer holds only ... of ... blocks, too few to mix them well\n\
+         HINT:  Use a smaller block_size, or a larger buffer_size.\n",
+    ),
+    (
+        "Notice::FewBlocks",
+        &[
+            "SET corgipile.max_buffer_memory = '64kB'",
+            "SELECT FROM corgipile_train('large', max_epochs => 1, buffer_size => '100%')",
+        ],
+        "NOTICE:  the buffer holds only ... of ... blocks, too few to mix them well\n\
+         HINT:  Raise the setting corgipile.max_buffer_memory: it cuts the buffer below buffer_size.\n",
+    ),
+    (
+        "Notice::FewBlocks",
+        &[
+            "SET corgipile.max_buffer_memory = '64kB'",
+            "SELECT FROM corgipile_train('large', max_epochs => 1, block_size => '16kB', buffer_size => '100%')",
+        ],
+        "NOTICE:  the buffer holds only ... of ... blocks, too few to mix them well\n\
+         HINT:  Use a smaller block_size, or raise the setting corgipile.max_buffer_memory: it cuts the buffer below \
+         buffer_size.\n",
+    ),
+    (
+        "Notice::FewerProcesses",
+        &["SET max_parallel_workers = 0", "SELECT FROM corgipile_train('large', max_epochs => 1, workers => 3)"],
+        "NOTICE:  the model is trained by 1 of 3 processes: max_parallel_workers is 0\n\
+         HINT:  With another number of workers the model differs; corgipile.models says how many there were.\n",
+    ),
+    (
+        "Notice::NoLoader",
+        &[
+            "SET max_parallel_workers = 0",
+            "SELECT FROM corgipile_train('large', max_epochs => 1, loader => 'worker', buffer_size => '10%',
+                 block_size => '8kB')",
+        ],
+        "...NOTICE:  the loader runs in process, without a worker: max_parallel_workers is 0\n...",
+    ),
+    (
+        "Notice::Epoch",
+        &["SELECT FROM corgipile_train('t', max_epochs => 1, options => '{\"notice\": true}')"],
+        "NOTICE:  epoch 1 of 1: loss ...\n",
+    ),
+    (
+        "Notice::OneDiverged",
+        &["SELECT FROM corgipile_train('t', 'linear', label => 'a', features => '{b,c}', max_epochs => 1,
+               grid => '{\"learning_rate\": [0.001, 1e30]}')"],
+        "WARNING:  ... diverged in epoch 1 and is not stored\n\
+         HINT:  The other models are trained on. Try a smaller learning_rate for this one.\n",
+    ),
+];
+
+#[test]
+fn notices_say_what_to_do() {
+    let mut db = database(&[]);
+    corgipile_tests::small(&mut db, "large", 5000);
+    let mut wrong = Vec::new();
+    for (notice, statements, expected) in CASES {
+        let told = db.notices(statements);
+        if !corgipile_tests::is_like(expected, &told) {
+            wrong.push(format!("{notice}: {statements:?}\n  tells {told}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

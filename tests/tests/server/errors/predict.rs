@@ -1,0 +1,250 @@
+//! What a prediction or an evaluation cannot be made of.
+
+use super::{Case, check, database};
+use corgipile_tests::Stored;
+use corgipile_tests::stored::{DENSE, MIXED, SOFTMAX, SPARSE};
+
+/// The errors.
+pub const CASES: &[Case] = &[
+    Case(
+        "PredictError::Length",
+        "SELECT corgipile_predict('dense', ARRAY[1, 2])",
+        "2202E",
+        "model 1 has 3 features, 2 given",
+        "Give a number for each feature, in the order in which the model was trained.",
+    ),
+    Case(
+        "PredictError::Length",
+        "SELECT corgipile_predict(corgipile_export('dense'), ARRAY[1, 2])",
+        "2202E",
+        "the given model has 3 features, 2 given",
+        "Give a number for each feature, in the order in which the model was trained.",
+    ),
+    Case(
+        "PredictError::Null",
+        "SELECT corgipile_predict('dense', ARRAY[1, NULL, 3])",
+        "22004",
+        "feature 2 is NULL",
+        "A prediction needs all features; use coalesce() to put a number for a NULL.",
+    ),
+    Case(
+        "PredictError::NotFinite",
+        "SELECT corgipile_predict('dense', ARRAY['NaN', '1', '2']::real[])",
+        "22003",
+        "feature 1 is NaN",
+        "Correct such values, or leave the row out.",
+    ),
+    Case(
+        "PredictError::NotFinite",
+        "SELECT corgipile_predict('dense', ARRAY['-Infinity', '1', '2']::real[])",
+        "22003",
+        "feature 1 is -Infinity or out of range",
+        "Correct such values, or leave the row out.",
+    ),
+    Case(
+        "PredictError::OutOfRange",
+        "SELECT corgipile_predict('dense', ARRAY[1, 2, 1e300]::float8[])",
+        "22003",
+        "feature 3 is out of range for type real: 1e300",
+        "Correct such values, or leave the row out.",
+    ),
+    Case(
+        "PredictError::DecisionOutOfRange",
+        "SELECT corgipile_predict('dense', ARRAY[3e38, -3e38, 3e38]::real[])",
+        "22003",
+        "a decision of model 1 is out of range for type real",
+        "The features are too large for the model's weights; correct such rows, or leave them out.",
+    ),
+    Case(
+        "PredictError::DecisionOutOfRange",
+        "SELECT * FROM corgipile_evaluate('mixed', 'SELECT 1::float8 AS label, 3e38::real AS a, ''low''::text AS level, -3e38::real AS b')",
+        "22003",
+        "a decision of model 3 for row number 1 of those evaluated is out of range for type real",
+        "The features are too large for the model's weights; correct such rows, or leave them out.",
+    ),
+    Case(
+        "PredictError::Dimensions",
+        "SELECT corgipile_predict('dense', ARRAY[[1, 2, 3]])",
+        "2202E",
+        "feature array has 2 dimensions",
+        "Give an array of one dimension.",
+    ),
+    Case(
+        "PredictError::Type",
+        "SELECT corgipile_predict('dense', ARRAY['a', 'b', 'c'])",
+        "42804",
+        "features must be an array of numbers, not of type text[]",
+        "Cast the features, for example to real[].",
+    ),
+    Case(
+        "PredictError::IndexType",
+        "SELECT corgipile_predict('sparse', ARRAY[1.5], ARRAY[1])",
+        "42804",
+        "indices must be an array of integers, not of type numeric[]",
+        "Cast the indices, for example to integer[].",
+    ),
+    Case(
+        "PredictError::Lengths",
+        "SELECT corgipile_predict('sparse', ARRAY[1, 2], ARRAY[1])",
+        "2202E",
+        "2 indices given, but 1 values",
+        "Each index needs its value.",
+    ),
+    Case(
+        "PredictError::NullIndex",
+        "SELECT corgipile_predict('sparse', ARRAY[1, NULL], ARRAY[1, 2])",
+        "22004",
+        "index 2 of the given is NULL",
+        "A prediction needs all features; use coalesce() to put a number for a NULL.",
+    ),
+    Case(
+        "PredictError::Null",
+        "SELECT corgipile_predict('sparse', ARRAY[1, 2], ARRAY[1, NULL])",
+        "22004",
+        "feature 2 is NULL",
+        "A prediction needs all features; use coalesce() to put a number for a NULL.",
+    ),
+    Case(
+        "PredictError::IndexBelow",
+        "SELECT corgipile_predict('sparse', ARRAY[0], ARRAY[1])",
+        "2202E",
+        "index 0 is less than 1, where the model's indices begin",
+        "Indices count as they did in training; see option index_base.",
+    ),
+    Case(
+        "PredictError::IndexBeyond",
+        "SELECT corgipile_predict('sparse', ARRAY[4], ARRAY[1])",
+        "2202E",
+        "index 4 is beyond 3, the last of model 2",
+        r#"Train with options => '{"unseen": "zero"}' to let the model ignore what it has not seen."#,
+    ),
+    Case(
+        "PredictError::IndexTwice",
+        "SELECT corgipile_predict('sparse', ARRAY[2, 2], ARRAY[1, 1])",
+        "2202E",
+        "index 2 is given twice",
+        "Add up the values of an index that is there twice.",
+    ),
+    Case(
+        "PredictError::NeedsRow",
+        "SELECT corgipile_predict('mixed', ARRAY[1, 2])",
+        "0A000",
+        "model 3 has categories among its features, which an array cannot hold",
+        "Give a row with the columns a, level, b: SELECT corgipile_predict(1, t) FROM t.",
+    ),
+    Case(
+        "PredictError::NoColumn",
+        "SELECT corgipile_predict('mixed', r) FROM (SELECT 1 AS a, 2 AS b) r --)",
+        "42703",
+        r#"the given row has no column "level", which is a feature of model 3"#,
+        "The row has the columns a, b.",
+    ),
+    Case(
+        "PredictError::NoColumn",
+        "SELECT corgipile_predict('mixed', ROW(1, 'low', 2))",
+        "42703",
+        r#"the given row has no column "a", which is a feature of model 3"#,
+        "ROW() does not name its columns; give a table's row or a subquery's: SELECT corgipile_predict(1, t) FROM t.",
+    ),
+    Case(
+        "PredictError::ColumnTwice",
+        "SELECT corgipile_predict('mixed', r) FROM (SELECT 1 AS a, 2 AS a, 3 AS b, 'low' AS level) r --)",
+        "42702",
+        r#"the given row has more than one column "a""#,
+        "Give the columns of the row different names.",
+    ),
+    Case(
+        "PredictError::Category",
+        "SELECT corgipile_predict('mixed', r) FROM (SELECT 1 AS a, 3 AS b, 'tall' AS level) r --)",
+        "22023",
+        r#"category "tall" of column "level" is unknown to model 3"#,
+        r#"Train with options => '{"unseen": "zero"}' to let the model ignore what it has not seen."#,
+    ),
+    Case(
+        "SourceError::ColumnType",
+        "SELECT corgipile_predict('mixed', r) FROM (SELECT now() AS a, 3 AS b, 'low' AS level) r --)",
+        "42804",
+        r#"feature column "a" has type timestamp with time zone"#,
+        "The model was trained on numbers or booleans in this column.",
+    ),
+    Case(
+        "SourceError::ColumnType",
+        "SELECT * FROM corgipile_evaluate('mixed', 'SELECT 1::float8 AS label, ''x''::text AS a, ''low''::text AS level, 1 AS b')",
+        "42804",
+        r#"feature column "a" has type text"#,
+        "The model was trained on numbers in this column.",
+    ),
+    Case(
+        "PredictError::EvaluateTypes",
+        "SELECT * FROM corgipile_evaluate('sparse', 'SELECT label, a AS k, b AS v FROM t')",
+        "42804",
+        "the feature columns of the source have other types than those that model 2 was trained on",
+        "It was trained on indices in column k and values in column v.",
+    ),
+    Case(
+        "SourceError::ColumnType",
+        "SELECT * FROM corgipile_evaluate('mixed', 'SELECT a AS label, a, 1 AS level, b FROM t')",
+        "42804",
+        r#"feature column "level" has type integer"#,
+        "The model was trained on categories in this column.",
+    ),
+    Case(
+        "PredictError::TextLabels",
+        "SELECT corgipile_predict('softmax', ARRAY[1, 2, 3])",
+        "0A000",
+        "model 4 predicts text labels, which are not numbers",
+        "Use corgipile_predict_label().",
+    ),
+    Case(
+        "PredictError::NoLabels",
+        "SELECT corgipile_predict_label('mixed', r) FROM (SELECT 1 AS a, 3 AS b, 'low' AS level) r",
+        "0A000",
+        "model 3 is a linear regression, which has no labels",
+        "Use corgipile_predict(), which gives the value.",
+    ),
+    Case(
+        "PredictError::NoProbabilities",
+        "SELECT corgipile_predict_proba('mixed', r) FROM (SELECT 1 AS a, 3 AS b, 'low' AS level) r",
+        "0A000",
+        "model 3 is a linear regression, which has no probabilities",
+        "Use corgipile_predict(), or train model => 'logistic', 'softmax' or 'mlp'.",
+    ),
+    Case(
+        "PredictError::NoProbabilities",
+        "SELECT corgipile_predict_proba('svm', ARRAY[1, 2, 3])",
+        "0A000",
+        "model 5 is an SVM, which has no probabilities",
+        "Use corgipile_predict(), or train model => 'logistic', 'softmax' or 'mlp'.",
+    ),
+    Case(
+        "ModelError::NoModelId",
+        "SELECT corgipile_predict(77, ARRAY[1])",
+        "42704",
+        "model 77 does not exist",
+        "See corgipile.models for the models that you may use.",
+    ),
+    Case(
+        "ModelError::NoModelName",
+        "SELECT corgipile_predict('nobody', ARRAY[1])",
+        "42704",
+        r#"model "nobody" does not exist"#,
+        "See corgipile.models for the models that you may use.",
+    ),
+    Case(
+        "ArgumentError::NullArgument",
+        "SELECT * FROM corgipile_evaluate(NULL::bigint, 't')",
+        "22004",
+        r#"argument "model_id" must not be null"#,
+        "Give a value that is not NULL.",
+    ),
+];
+
+#[test]
+fn errors_of_predictions_name_model_and_feature() {
+    let mut db = database(&[]);
+    let svm = Stored { model: "svm", ..DENSE };
+    for (name, model) in [("dense", DENSE), ("sparse", SPARSE), ("mixed", MIXED), ("softmax", SOFTMAX), ("svm", svm)] {
+        model.store(&mut db, name);
+    }
+    check(&mut db, CASES, &[]);
+}

@@ -1,0 +1,152 @@
+//! What is wrong with the source itself: its text, its relation, its columns.
+
+use super::{Case, check, database};
+
+/// The errors.
+pub const CASES: &[Case] = &[
+    Case(
+        "SourceError::NotOneSelect",
+        "SELECT corgipile_train('SELECT 1; SELECT 2')",
+        "42601",
+        "source must be a table or exactly one SELECT",
+        "Give the name of a table or view, or one SELECT, VALUES or WITH query.",
+    ),
+    Case(
+        "SourceError::NotReadOnly",
+        "SELECT corgipile_train('SELECT * FROM t FOR UPDATE')",
+        "0A000",
+        "source must not modify data or lock rows",
+        "Change rows by a statement of its own before, and leave FOR UPDATE and the like out.",
+    ),
+    Case(
+        "SourceError::UndefinedColumn",
+        "SELECT corgipile_train('t', label => 'answer')",
+        "42703",
+        r#"column "answer" does not exist in the source"#,
+        "The source has the columns id, label, a, b, c.",
+    ),
+    Case(
+        "SourceError::NoFeatures",
+        "SELECT corgipile_train('SELECT FROM t')",
+        "42703",
+        "there are no features in the source",
+        "Features are one array of numbers, an array of indices and one of values, or any number of columns with numbers, booleans, text or enums.",
+    ),
+    Case(
+        "SourceError::AmbiguousColumn",
+        "SELECT corgipile_train('SELECT label, a, a FROM t', features => '{a}')",
+        "42702",
+        r#"column "a" is ambiguous in the source"#,
+        "Give the columns of the source query different names.",
+    ),
+    Case(
+        "SourceError::ColumnType",
+        "SELECT corgipile_train('SELECT now() AS label, a FROM t', 'linear')",
+        "42804",
+        r#"label column "label" has type timestamp with time zone"#,
+        "Model linear predicts a number: its label is a column of numbers, or a boolean.",
+    ),
+    Case(
+        "SourceError::ColumnType",
+        "SELECT corgipile_train('SELECT label, a, now() AS x FROM t', features => '{a,x}')",
+        "42804",
+        r#"feature column "x" has type timestamp with time zone"#,
+        "Features are one array of numbers, an array of indices and one of values, or any number of columns with numbers, booleans, text or enums.",
+    ),
+    Case(
+        "SourceError::ColumnType",
+        "SELECT corgipile_train('SELECT point(1, 2) AS label, a FROM t')",
+        "42804",
+        r#"label column "label" has type point"#,
+        "A label is an integer, a number, a boolean, text or an enum.",
+    ),
+    Case(
+        "SourceError::ColumnType",
+        r#"SELECT corgipile_train('SELECT label, a, ''x''::text AS w FROM t', features => '{a}', options => '{"weight": "w"}')"#,
+        "42804",
+        r#"weight column "w" has type text"#,
+        "A weight is a number.",
+    ),
+    Case(
+        "SourceError::ColumnType",
+        r#"SELECT corgipile_train('SELECT label, a, ''x''::text AS held FROM t', features => '{a}', options => '{"validation_column": "held"}')"#,
+        "42804",
+        r#"validation column "held" has type text"#,
+        "A validation column is boolean: true for rows to be held out.",
+    ),
+    Case(
+        "SourceError::ColumnType",
+        "SELECT corgipile_train('SELECT label, a, point(1, 2) AS g FROM t', features => '{a}', group_by => 'g')",
+        "42804",
+        r#"group column "g" has type point"#,
+        "Groups are integers, numbers, booleans, text or an enum.",
+    ),
+    Case(
+        "SourceError::NoRelation",
+        "SELECT corgipile_io_profile(1::oid::regclass)",
+        "42P01",
+        "there is no relation with OID 1",
+        "It may have been dropped meanwhile.",
+    ),
+    Case(
+        "SourceError::NoFiles",
+        "SELECT corgipile_io_profile('parent')",
+        "42809",
+        r#""parent" has no pages of its own to be read"#,
+        "Measure one of its partitions.",
+    ),
+    Case(
+        "SourceError::NoFiles",
+        "SELECT corgipile_io_profile('v')",
+        "42809",
+        r#""v" has no pages of its own to be read"#,
+        "Tables, materialized views and TOAST tables have some.",
+    ),
+    Case(
+        "SourceError::TooFewPages",
+        "SELECT corgipile_io_profile('plain')",
+        "55000",
+        "the table has 1 pages, too few to measure how fast blocks are read",
+        "It takes 16 pages at least.",
+    ),
+    Case(
+        "SourceError::NoFeatures",
+        "SELECT corgipile_train('SELECT label FROM t')",
+        "42703",
+        "there are no features in the source",
+        "Features are one array of numbers, an array of indices and one of values, or any number of columns with numbers, booleans, text or enums.",
+    ),
+    Case(
+        "SourceError::NoFeatures",
+        "SELECT corgipile_train('SELECT label, ''x''::text AS word FROM t')",
+        "42703",
+        "there are no features in the source",
+        "Columns of text and enums are features if they are named.",
+    ),
+    Case(
+        "SourceError::NoFeatures",
+        "SELECT corgipile_train('arrays')",
+        "42703",
+        "there are no features in the source",
+        "Name one of the array columns x, y in features.",
+    ),
+    Case(
+        "SourceError::NoFeatures",
+        "SELECT corgipile_train('SELECT ARRAY[0,1] AS label, ''csr 2x0:;''::corgipile.toc AS x')",
+        "42703",
+        "there are no features in the source",
+        "The compressed mini-batches have no columns.",
+    ),
+];
+
+const SETUP: &[&str] = &[
+    "CREATE TABLE parent (id int) PARTITION BY RANGE (id)",
+    "CREATE TABLE arrays AS SELECT label, ARRAY[a] AS x, ARRAY[b] AS y FROM t",
+    "CREATE TABLE plain AS SELECT 1 AS x",
+    "CREATE VIEW v AS SELECT 1 AS x",
+];
+
+#[test]
+fn errors_of_sources_name_their_columns_and_tables() {
+    check(&mut database(SETUP), CASES, &[]);
+}
