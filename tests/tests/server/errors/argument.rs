@@ -9,7 +9,7 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_train(NULL)",
         "22004",
         r#"argument "source" must not be null"#,
-        "",
+        "Give a value that is not NULL.",
     ),
     Case(
         "ArgumentError::Unknown",
@@ -79,7 +79,7 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_train('t', options => '[]')",
         "22023",
         "options must be a JSON object",
-        "",
+        "Write them as '{\"key\": value, ...}'; corgipile_options() lists the keys.",
     ),
     Case(
         "ArgumentError::NotARowType",
