@@ -1,11 +1,12 @@
 //! corgipile_compress(): a table of compressed mini-batches; corgipile_compression_report(): what each encoding would give.
 
-use crate::errors::{ArgumentError, Error, ModelError, OrRaise, Result, TocError, TrainingError};
+use crate::errors::{ArgumentError, ModelError, OrRaise, Result, TocError, TrainingError};
 use crate::limits::MAX_WEIGHTS;
 use crate::models::extension_lock::keep_extension;
 use crate::operators::Source;
 use crate::operators::mini_batches::{BatchSpec, MiniBatches};
-use crate::operators::sgd::check_features;
+use crate::options::parse::argument_choice;
+use crate::options::request::check_features;
 use crate::options::rows::Nulls;
 use crate::options::shuffling::Shuffling;
 use crate::pg::call::arguments::{Arguments, Call};
@@ -60,13 +61,10 @@ impl Request {
         let label: String = arguments.get(places.label).ok_or(ArgumentError::NullArgument("label"))?;
         let features: Option<Vec<Option<String>>> = arguments.get(places.features);
         let features = features.map(|names| check_features(names, &label)).transpose()?;
-        let size = |text: &str| Some(text.to_owned());
-        let shuffling =
-            Shuffling::parse(arguments.get(places.order), arguments.get(places.seed), size("auto"), size("auto"));
-        if let Ok(Shuffling { strategy, .. }) = shuffling
-            && !strategy.permutes()
-        {
-            let reason = format!("{strategy} gives some rows twice and others never");
+        let order: String = arguments.get(places.order).ok_or(ArgumentError::NullArgument("order"))?;
+        let shuffling = Shuffling::parse(Some(order), arguments.get(places.seed), None, None)?;
+        if !shuffling.strategy.permutes() {
+            let reason = format!("{} gives some rows twice and others never", shuffling.strategy);
             return Err(ArgumentError::InvalidArgument { argument: "order", reason, hint: None }.into());
         }
         let index_base = within("index_base", arguments.get(places.seed + 1), 0..=1)?;
@@ -79,20 +77,10 @@ impl Request {
             label,
             features,
             batch_rows: within("batch_rows", arguments.get(places.batch_rows), 1..=MAX_ROWS)? as usize,
-            nulls: match nulls.as_str() {
-                "error" => Nulls::Error,
-                "skip" => Nulls::Skip,
-                _ => {
-                    let reason = format!("\"{nulls}\" is neither \"error\" nor \"skip\"");
-                    return Err(ArgumentError::InvalidArgument { argument: "nulls", reason, hint: None }.into());
-                }
-            },
+            nulls: argument_choice("nulls", &nulls)?,
             index_base: index_base as u32,
             dimensions: dimensions.map(|dimensions| dimensions as usize),
-            shuffling: shuffling.map_err(|error| match error {
-                Error::Argument(ArgumentError::NullArgument(_)) => ArgumentError::NullArgument("order").into(),
-                error => error,
-            })?,
+            shuffling,
         })
     }
 

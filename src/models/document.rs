@@ -160,7 +160,7 @@ impl ModelDocument {
     pub fn store(self, name: Option<&str>) -> Result<i64> {
         let name = name.or(self.name.as_deref());
         name.map_or(Ok(()), check_name)?;
-        super::check_can_store("corgipile_import()", name)?;
+        super::check_can_store("corgipile_import()");
         super::store(NewModel {
             name,
             kind: self.kind,

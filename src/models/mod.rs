@@ -15,7 +15,7 @@ pub mod shared;
 mod stored_training;
 pub mod table;
 
-use crate::errors::{Error, ModelError, Result, TrainingError};
+use crate::errors::{Error, ModelError, Result};
 use crate::models::extension_lock::keep_extension;
 use crate::pg::values::jsonb::Jsonb;
 pub use document::write as export;
@@ -60,44 +60,19 @@ pub struct NewModel<'a> {
     pub training_state: Option<Vec<u8>>,
 }
 
-/// Fails if a model with this name could not be stored, before any work is done for it, and keeps the extension from being dropped
-/// until it is. `function` is what was called.
-///
-/// # Errors
-/// [`ModelError::ModelExists`] in a database without versions; PostgreSQL's own if the transaction is read-only.
-pub fn check_can_store(function: &str, name: Option<&str>) -> Result<()> {
+/// Raises PostgreSQL's own error if no model could be stored, because the transaction is read-only, before any work is done for one;
+/// and keeps the extension from being dropped until it is stored. `function` is what was called.
+pub fn check_can_store(function: &str) {
     table::prevent_if_read_only(function);
     keep_extension();
-    let Some(name) = name else { return Ok(()) };
-    if table::has_versions() {
-        return Ok(());
-    }
-    let table = ModelTable::open();
-    let found = table.find(&Key::Name(name.to_owned()), |_| ());
-    table.close();
-    if found.is_some() { Err(ModelError::ModelExists(name.to_owned()).into()) } else { Ok(()) }
-}
-
-/// Fails if the database has no place for hidden layers.
-///
-/// # Errors
-/// [`TrainingError::NoNetworks`]
-pub fn check_can_store_networks() -> Result<()> {
-    let table = ModelTable::open();
-    let has = table.has(c"hidden_layers");
-    table.close();
-    if has { Ok(()) } else { Err(TrainingError::NoNetworks.into()) }
 }
 
 /// Stores a model as the current user's, as the next version if there are others of this name, and returns its id.
 ///
 /// # Errors
 /// [`ModelError::VersionConflict`] if a transaction that this one does not see has stored one with this name meanwhile;
-/// [`ModelError::SequenceBehind`] if the number that the sequence gives is another model's; [`ModelError::ModelExists`] in a database without versions, [`TrainingError::NoNetworks`] without hidden layers.
+/// [`ModelError::SequenceBehind`] if the number that the sequence gives is another model's.
 pub fn store(new: NewModel) -> Result<i64> {
-    if new.linear.network.is_some() {
-        check_can_store_networks()?;
-    }
     let (mean, scale) = new.standardizer.map(|s| (s.mean, s.scale)).unzip();
     let announced = shared::enabled().then(|| (new.linear.clone(), mean.clone(), scale.clone()));
     let (mean, scale) = (mean.map(FloatArray), scale.map(FloatArray));
@@ -128,7 +103,7 @@ pub fn store(new: NewModel) -> Result<i64> {
         fields.push(Field::new("activation", Some(network.activation.name())));
         fields.push(Field::new("output", Some(network.output.name())));
     }
-    if let Some(bytes) = new.training_state.filter(|_| stored_training::are_kept()) {
+    if let Some(bytes) = new.training_state {
         fields.push(Field::new("training_state", Some(bytes)));
     }
     let stored = table::insert(name, fields);
@@ -138,9 +113,8 @@ pub fn store(new: NewModel) -> Result<i64> {
         shared::announce(key, Arrays { weights, intercepts, mean: &mean, scale: &scale });
     }
     stored.map(|key| key.model).map_err(|taken| match (taken, name.unwrap_or_default().to_owned()) {
-        (Taken::Name, name) if table::has_versions() => ModelError::VersionConflict(name).into(),
-        (Taken::Name, name) => ModelError::ModelExists(name).into(),
-        (Taken::Id, _) => ModelError::SequenceBehind { table: table::name() }.into(),
+        (Taken::Name, name) => ModelError::VersionConflict(name).into(),
+        (Taken::Id, _) => ModelError::SequenceBehind.into(),
     })
 }
 

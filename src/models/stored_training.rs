@@ -19,26 +19,14 @@ pub struct StoredTraining {
 /// A larger state is not kept: model and state are one row.
 pub const MAX_STATE_BYTES: usize = 256 << 20;
 
-/// The column of the states, which a database of version 0.1.0 lacks.
-const COLUMN: &std::ffi::CStr = c"training_state";
-
-/// Can states be kept?
-pub(super) fn are_kept() -> bool {
-    let table = ModelTable::open();
-    let has = table.has(COLUMN);
-    table.close();
-    has
-}
-
 /// What is known of the training of a model that the user may use.
 ///
 /// # Errors
 /// [`ModelError::NoModelId`], [`ModelError::CorruptModel`]
 pub fn past(id: i64) -> Result<StoredTraining> {
     let table = ModelTable::open();
-    let has = table.has(COLUMN);
     let past = table.find(&Key::Id(id), |row| {
-        let state: Option<Vec<u8>> = if has { row.get(COLUMN) } else { None };
+        let state: Option<Vec<u8>> = row.get(c"training_state");
         let record = row.json(c"hyperparameters");
         let history: Option<JsonString> = row.get(c"history");
         (state, record, history)

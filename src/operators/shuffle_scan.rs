@@ -61,7 +61,7 @@ impl Shuffled {
         flags: Flags,
     ) -> Result<Shuffled> {
         require_utf8()?;
-        let epoch = arguments.epoch.ok_or(ArgumentError::NullArgument("epoch"))?;
+        let epoch = arguments.epoch.unwrap_or(1);
         if epoch < 1 {
             let reason = format!("{epoch} is not at least 1");
             return Err(ArgumentError::InvalidArgument { argument: "epoch", reason, hint: None }.into());

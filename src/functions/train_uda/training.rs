@@ -5,10 +5,10 @@ use super::copy::Copy;
 use super::sql::{Coding, Features, Reading};
 use crate::errors::{AggregateError, Result, TrainingError};
 use crate::functions::aggregate::{New, StateMut};
-use crate::models::table::has_versions;
 use crate::models::{self, NewModel};
-use crate::operators::sgd::{EpochRow, Request, check_options, feature_kind};
+use crate::operators::sgd::{EpochRow, check_options, feature_kind};
 use crate::operators::{Buffers, Decoder, DecoderSpec, FeatureColumns, Source, preparation};
+use crate::options::request::Request;
 use crate::options::rows::Nulls;
 use crate::options::shuffling::Shuffling;
 use crate::pg::call::spi::{Connection, Sees, Settings};
@@ -30,14 +30,13 @@ struct Prepared {
     time: Duration,
 }
 
-/// Trains a model, stores it, and gives a row per epoch. `schema` is where the function is.
+/// Trains a model, stores it, and gives a row per epoch.
 ///
 /// # Errors
-/// What can be wrong with the source and its rows; [`AggregateError::NotByAggregate`], [`TrainingError::Diverged`],
-/// [`ModelError::ModelExists`].
-pub fn train(request: &UdaRequest, schema: &str) -> Result<Vec<EpochRow>> {
+/// What can be wrong with the source and its rows; [`AggregateError::NotByAggregate`], [`TrainingError::Diverged`].
+pub fn train(request: &UdaRequest) -> Result<Vec<EpochRow>> {
     let training = &request.training;
-    models::check_can_store("corgipile_train_uda()", training.name.as_deref())?;
+    models::check_can_store("corgipile_train_uda()");
     let source = Source::resolve(&training.source)?;
     let _shown = Progress::begin(source.relation(), 1, training.max_epochs);
     let features = match &training.features {
@@ -62,7 +61,7 @@ pub fn train(request: &UdaRequest, schema: &str) -> Result<Vec<EpochRow>> {
         .classes
         .as_ref()
         .map_or(Coding::Number, |classes| Coding::of(classes, training.kind.is_binary(), reading.label));
-    let epoch = Epoch { sql: reading.epoch(&aggregate(schema), &coding), parallel: request.parallel, sees };
+    let epoch = Epoch { sql: reading.epoch(AGGREGATE, &coding), parallel: request.parallel, sees };
     let (mut history, mut last) = epoch.repeat(&connection, first, training.max_epochs)?;
     let shuffle_bytes = copy.as_ref().map(|copy| copy.bytes);
     if let Some(copy) = copy {
@@ -100,10 +99,8 @@ pub fn train(request: &UdaRequest, schema: &str) -> Result<Vec<EpochRow>> {
 }
 
 /// The aggregate that learns, qualified. Where the functions are, others may create, too, and an aggregate of the same name
-/// with other argument types would be taken; not so in schema corgipile, but there 0.1.0 had none.
-fn aggregate(schema: &str) -> String {
-    if has_versions() { "corgipile.sgd_agg".to_owned() } else { format!("{schema}.corgipile_sgd_agg") }
-}
+/// with other argument types would be taken; not so in schema corgipile.
+const AGGREGATE: &str = "corgipile.sgd_agg";
 
 /// One pass over the rows in natural order, as in corgipile_train(): which classes there are, mean and deviation if they
 /// are asked for. Whatever is wrong with a row comes to light here, with the row's place.

@@ -11,7 +11,7 @@ use super::tuple_decoder::Decoder;
 use super::weight::Weight;
 use crate::errors::{Result, SourceError, TrainingError};
 use crate::limits::MAX_WEIGHTS;
-use crate::operators::sgd::Request;
+use crate::options::request::Request;
 use crate::options::rows::{ClassWeight, Nulls, RowGroupSpec, Unseen};
 use crate::pg::catalog::relation::{base_type, is_compressed};
 use crate::pg::executor::query::Column;

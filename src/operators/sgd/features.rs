@@ -1,9 +1,9 @@
 //! What a training and its model know of the features.
 
-use super::options::Options;
 use crate::errors::{ArgumentError, Error, Result, TrainingError};
 use crate::models::{Categories, ColumnKind, FeatureKind};
 use crate::operators::decoder::FeatureColumns;
+use crate::options::chosen::Options;
 
 /// Checks the options that apply to some kinds of features only.
 ///

@@ -1,8 +1,8 @@
 //! What is known only when all rows have been seen once, but should be said before learning on.
 
-use super::request::Request;
 use crate::errors::{Notice, Result, TrainingError};
 use crate::operators::buffers::Buffers;
+use crate::options::request::Request;
 use crate::pg;
 use shuffle::Geometry;
 

@@ -1,13 +1,12 @@
 //! The models that learn from the same tuples, side by side: one, or one for each point of a grid, for each group.
 
 use super::epoch_row::EpochRow;
-use super::grid::Point;
 use super::learn::learn;
-use super::options::Keep;
-use super::request::Request;
 use crate::errors::{Notice, Result, TrainingError};
 use crate::limits::MAX_MODELS;
 use crate::limits::MAX_WEIGHTS;
+use crate::options::chosen::{Keep, Point};
+use crate::options::request::Request;
 use crate::pg;
 use crate::pg::check_for_interrupts;
 use crate::pg::process::progress;

@@ -2,15 +2,15 @@
 
 use super::epoch_row::EpochRow;
 use super::features::feature_kind;
-use super::grid::Point;
 use super::learners::{Learner, Learners};
-use super::request::Request;
 use super::resume::{self, Resume};
 use crate::errors::{Result, SourceError, TrainingError};
 use crate::models::{self, NewModel};
 use crate::operators::buffers::Buffers;
 use crate::operators::decoder::{Decoder, RowGroups};
 use crate::operators::scan_control::ScanReport;
+use crate::options::chosen::Point;
+use crate::options::request::Request;
 use pgrx::pg_sys;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};

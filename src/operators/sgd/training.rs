@@ -5,7 +5,6 @@ use super::features::check_options;
 use super::first_epoch::check_first_epoch;
 use super::group_order::GroupOrder;
 use super::learners::{Learner, Learners, check_network};
-use super::request::{Request, TrainArguments};
 use super::resume::{Resume, refuse};
 use super::store::{Store, suffix};
 use super::validation::{EndedEpoch, HeldOut, judge};
@@ -18,6 +17,8 @@ use crate::operators::loader::{EpochTiming, LoadRequest, LoaderChoice};
 use crate::operators::preparation::prepare;
 use crate::operators::source::Source;
 use crate::options::cache::CachePlan;
+use crate::options::call::TrainArguments;
+use crate::options::request::Request;
 use crate::options::shuffling::Shuffling;
 use crate::pg::catalog::relation::base_type;
 use crate::pg::executor::custom_scan::Flags;
@@ -25,7 +26,7 @@ use crate::pg::executor::query::{Column, Running};
 use crate::pg::process::progress::{self, Progress};
 use crate::pg::values::array::AnyArray;
 use pgrx::pg_sys;
-use sgd::{Hyperparameters, Losses, ModelKind, Trainer};
+use sgd::{Hyperparameters, Losses, Trainer};
 use shuffle::Strategy;
 use std::ffi::c_int;
 use std::time::{Duration, Instant};
@@ -89,10 +90,7 @@ impl Training {
             Some(model) => Some(Resume::new(&model, &mut arguments)?),
             None => None,
         };
-        let mut request = arguments.validate(resume.as_ref().map(Resume::warm_start))?;
-        if request.kind == ModelKind::Mlp {
-            models::check_can_store_networks()?;
-        }
+        let mut request = Request::new(arguments, resume.as_ref().map(Resume::warm_start))?;
         let source = Source::resolve(&request.source)?;
         let features = match request.features.take() {
             Some(features) => features,
@@ -142,12 +140,10 @@ impl Training {
     /// A row per epoch. The first call trains and stores the model.
     ///
     /// # Errors
-    /// Whatever can be wrong with the rows; [`TrainingError::Diverged`]; [`ModelError::ModelExists`]
+    /// Whatever can be wrong with the rows; [`TrainingError::Diverged`]
     pub fn rows(&mut self) -> Result<&[EpochRow]> {
         if self.outcome.is_none() {
-            // of several models, the names are known in the end
-            let name = self.request.name.as_deref().filter(|_| !self.request.adds_to_name());
-            models::check_can_store("corgipile_train()", name)?;
+            models::check_can_store("corgipile_train()");
             let (first, last) = (self.request.first_epoch(), self.request.last_epoch());
             let _shown = Progress::begin(self.relation, first, last);
             self.outcome = Some(self.train()?);

@@ -4,11 +4,11 @@
 //! of them which it is, and takes part. Every process has the whole model in the end; the leader's is stored.
 
 use super::data_parallel::Replica;
-use super::request::Request;
 use crate::errors::{Notice, Result};
 use crate::operators::buffers::Buffers;
 use crate::operators::decoder::{DecoderState, OwnedSpec};
 use crate::operators::scan_control::{Rank, ScanControl};
+use crate::options::request::Request;
 use crate::pg;
 use crate::pg::executor::custom_scan::Flags;
 use crate::pg::executor::query::{Planned, Running};
