@@ -31,7 +31,7 @@ pub use resources::ResourceError;
 pub use source::SourceError;
 pub use toc::TocError;
 pub use training::TrainingError;
-pub use words::{excerpt, one_of};
+pub use words::{INLINE_MODEL_ID, excerpt, one_of};
 
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::PgLogLevel;

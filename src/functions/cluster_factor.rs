@@ -56,9 +56,16 @@ fn cluster_factor(arguments: &Arguments) -> Result<Option<f64>> {
         prepare(&mut buffers, &mut batch, false)?;
         buffers.next_epoch()?;
     }
+    let factor = measure(&mut buffers, &mut batch, kind)?;
+    buffers.finish();
+    Ok(factor)
+}
+
+/// Reads all rows, block by block.
+fn measure(buffers: &mut Buffers, batch: &mut Batch, kind: ModelKind) -> Result<Option<f64>> {
     let mut factor = ClusterFactor::new(kind);
     let mut block = 0;
-    while buffers.next_batch(&mut batch)? {
+    while buffers.next_batch(batch)? {
         check_for_interrupts();
         // the memory may not hold a whole block, and there may be blocks without tuples
         let next = buffers.report().block;
@@ -66,13 +73,12 @@ fn cluster_factor(arguments: &Arguments) -> Result<Option<f64>> {
             factor.end_block()?;
             block = next;
         }
-        factor.add(&batch)?;
+        factor.add(batch)?;
     }
     factor.end_block()?;
     if factor.tuples() == 0 {
         return Err(TrainingError::NoRows("measure").into());
     }
     buffers.decoder.labels().check()?;
-    buffers.finish();
     Ok(factor.factor())
 }

@@ -22,7 +22,7 @@ use serde_json::{Map, Value as Json, json};
 use shuffle::BufferSize;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-use toc::Encoding;
+use toc::{Encoding, Rows};
 
 /// Most rows that a mini-batch may have.
 const MAX_ROWS: i32 = 1_000_000;
@@ -34,7 +34,7 @@ const MIXED: u64 = 256 << 20;
 const REPORTED: u64 = 1000;
 
 /// What both functions are told of the source.
-struct Request {
+struct CompressRequest {
     source: String,
     label: String,
     features: Option<Vec<String>>,
@@ -55,8 +55,8 @@ struct Places {
     seed: usize,
 }
 
-impl Request {
-    fn of(arguments: &Arguments, places: &Places) -> Result<Request> {
+impl CompressRequest {
+    fn of(arguments: &Arguments, places: &Places) -> Result<CompressRequest> {
         require_utf8()?;
         let label: String = arguments.get(places.label).ok_or(ArgumentError::NullArgument("label"))?;
         let features: Option<Vec<Option<String>>> = arguments.get(places.features);
@@ -72,7 +72,7 @@ impl Request {
         let dimensions =
             dimensions.map(|given| within("dimensions", Some(given), 1..=MAX_WEIGHTS as i32)).transpose()?;
         let nulls: String = arguments.get(places.seed + 3).ok_or(ArgumentError::NullArgument("nulls"))?;
-        Ok(Request {
+        Ok(CompressRequest {
             source: arguments.get(0).ok_or(ArgumentError::NullArgument("source"))?,
             label,
             features,
@@ -193,7 +193,7 @@ fn compress(arguments: &Arguments) -> Result<Written> {
     let start = Instant::now();
     keep_extension();
     let places = Places { label: 2, features: 3, batch_rows: 4, order: 6, seed: 7 };
-    let mut request = Request::of(arguments, &places)?;
+    let mut request = CompressRequest::of(arguments, &places)?;
     let destination: String = arguments.get(1).ok_or(ArgumentError::NullArgument("destination"))?;
     let encoding = encoding(&arguments.get::<String>(5).ok_or(ArgumentError::NullArgument("encoding"))?)?;
     let destination = NewName::read("destination", &destination)?;
@@ -243,9 +243,9 @@ fn compress(arguments: &Arguments) -> Result<Written> {
     Ok(written)
 }
 
-/// What an encoding gave.
+/// Totals of an encoding over the mini-batches of a sample.
 #[derive(Default, Clone)]
-struct Given {
+struct EncodingTotals {
     batches: i64,
     cells: f64,
     /// in the layout of the paper, and as it is stored
@@ -259,9 +259,9 @@ struct Given {
 #[pg_extern(sql = false)]
 fn corgipile_compression_report(fcinfo: pg_sys::FunctionCallInfo) {
     let call = Call::new(fcinfo);
-    let mut given = report(&call.arguments()).or_raise().into_iter();
+    let mut totals = report(&call.arguments()).or_raise().into_iter();
     call.return_rows(7, |row| {
-        let Some((name, Given { batches, cells, bytes, stored, time, impossible })) = given.next() else {
+        let Some((name, EncodingTotals { batches, cells, bytes, stored, time, impossible })) = totals.next() else {
             return false;
         };
         let [bytes, stored] = [bytes, stored].map(|bytes| (!impossible).then_some(bytes));
@@ -281,9 +281,9 @@ fn corgipile_compression_report(fcinfo: pg_sys::FunctionCallInfo) {
 }
 
 /// Compresses a sample of mini-batches in every way.
-fn report(arguments: &Arguments) -> Result<Vec<(String, Given)>> {
+fn report(arguments: &Arguments) -> Result<Vec<(String, EncodingTotals)>> {
     let places = Places { label: 1, features: 2, batch_rows: 3, order: 4, seed: 5 };
-    let mut request = Request::of(arguments, &places)?;
+    let mut request = CompressRequest::of(arguments, &places)?;
     let (source, features) = request.resolve()?;
     let wanted = REPORTED as f64 * request.batch_rows as f64;
     if let Some(rows) = source.estimated_rows().filter(|rows| *rows > wanted) {
@@ -294,8 +294,8 @@ fn report(arguments: &Arguments) -> Result<Vec<(String, Given)>> {
     if batches.must_count() {
         batches.count()?;
     }
-    let mut all = vec![Given::default(); Encoding::ALL.len()];
-    let mut auto = Given::default();
+    let mut all = vec![EncodingTotals::default(); Encoding::ALL.len()];
+    let mut auto = EncodingTotals::default();
     let mut seen = 0;
     while let Some((labels, rows)) = batches.next(request.batch_rows)? {
         free(labels);
@@ -306,20 +306,11 @@ fn report(arguments: &Arguments) -> Result<Vec<(String, Given)>> {
         seen += 1;
         let cells = rows.len() as f64 * rows.columns() as f64;
         let mut smallest = i64::MAX;
-        for (encoding, given) in Encoding::ALL.iter().zip(&mut all) {
+        for (encoding, totals) in Encoding::ALL.iter().zip(&mut all) {
             check_for_interrupts();
-            let start = Instant::now();
-            let encoded = if given.impossible { None } else { encode(rows, Some(*encoding)).ok() };
-            given.time += start.elapsed();
-            let Some(stored) = encoded.map(|bytes| bytes.len() as i64) else {
-                given.impossible = true;
-                given.batches += 1;
-                continue;
-            };
-            let bytes = toc::paper_bytes(rows, *encoding) as i64;
-            given.add(cells, bytes, stored);
+            let bytes = totals.encode(rows, *encoding);
             if !matches!(encoding, Encoding::Gzip | Encoding::Snappy) {
-                smallest = smallest.min(bytes);
+                smallest = smallest.min(bytes.unwrap_or(i64::MAX));
             }
         }
         let start = Instant::now();
@@ -335,7 +326,22 @@ fn report(arguments: &Arguments) -> Result<Vec<(String, Given)>> {
     Ok(named.chain([("auto".to_owned(), auto)]).collect())
 }
 
-impl Given {
+impl EncodingTotals {
+    /// Compresses a mini-batch, and gives its bytes in the layout of the paper. None if it has too many numbers.
+    fn encode(&mut self, rows: &Rows, encoding: Encoding) -> Option<i64> {
+        let start = Instant::now();
+        let encoded = if self.impossible { None } else { encode(rows, Some(encoding)).ok() };
+        self.time += start.elapsed();
+        let Some(stored) = encoded.map(|bytes| bytes.len() as i64) else {
+            self.impossible = true;
+            self.batches += 1;
+            return None;
+        };
+        let bytes = toc::paper_bytes(rows, encoding) as i64;
+        self.add(rows.len() as f64 * rows.columns() as f64, bytes, stored);
+        Some(bytes)
+    }
+
     fn add(&mut self, cells: f64, bytes: i64, stored: i64) {
         self.batches += 1;
         self.cells += cells;

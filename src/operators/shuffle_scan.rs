@@ -1,6 +1,6 @@
-//! CorgiPileShuffle: stands where corgipile_shuffle() stood in FROM, and gives the rows of a table in shuffled order.
+//! CorgiPileShuffle: gives the rows of a table in shuffled order, where corgipile_shuffle() stood in FROM.
 //!
-//! A thin node over a query of its own, TupleShuffle over BlockShuffle. Rescanned, it gives the same order again.
+//! The node runs a query of its own, TupleShuffle over BlockShuffle. A rescan gives the same order again.
 
 use super::scan_control::ScanControl;
 use super::source::Source;

@@ -25,13 +25,10 @@ pub struct CachePlan {
 impl CachePlan {
     /// Why nothing can be kept, if that is known beforehand.
     pub fn obstacle(&self, strategy: Strategy) -> Option<&'static str> {
-        match (self, strategy) {
-            (CachePlan { mode: CacheMode::Off, .. }, _) => Some("as asked"),
-            (CachePlan { epochs: ..=1, .. }, _) => Some("one epoch"),
-            (_, Strategy::EpochShuffle) => Some("epoch_shuffle makes a new copy for each epoch"),
-            (_, Strategy::SlidingWindow) => Some("sliding_window moves tuples in the buffer"),
-            (_, Strategy::Mrs) => Some("mrs moves tuples in the buffer"),
-            _ => None,
+        match self {
+            CachePlan { mode: CacheMode::Off, .. } => Some("as asked"),
+            CachePlan { epochs: ..=1, .. } => Some("one epoch"),
+            _ => strategy.uncacheable(),
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use super::cache::CacheMode;
 use super::choices::choice;
-use super::rows::{By, ClassWeight, HoldOut, Nulls, Unseen};
+use super::row_groups::HoldOut;
+use super::rows::{By, ClassWeight, Nulls, Unseen};
 use serde_json::{Map, Value};
 use sgd::{Hyperparameters, Stopping};
 

@@ -33,7 +33,7 @@ pub fn explain(training: &Training, explain: Explain) {
     explain.inner_query(training.buffers.query());
 }
 
-/// The columns, and what is done with them if that is not plain.
+/// The columns, with the kind of those that are not plain numbers.
 fn features(training: &Training) -> String {
     let features = training.buffers.decoder.features();
     let categories = match features {

@@ -1,4 +1,4 @@
-//! What a training and its model know of the features.
+//! What a training checks of its features, and what a model keeps of them.
 
 use crate::errors::{ArgumentError, Error, Result, TrainingError};
 use crate::models::{Categories, ColumnKind, FeatureKind};
@@ -32,7 +32,7 @@ pub fn check_options(options: &Options, features: &FeatureColumns) -> Result<()>
     Ok(())
 }
 
-/// What the model is to know of its features.
+/// What the model keeps of its features.
 pub fn feature_kind(features: &FeatureColumns, columns: &[String]) -> FeatureKind {
     match (features, features.index_base()) {
         (FeatureColumns::Array { .. } | FeatureColumns::Compressed(_), _) => FeatureKind::Array,

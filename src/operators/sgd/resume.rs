@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use sgd::{Hyperparameters, Losses, ModelKind, ModelParameters, Trainer, Unfit};
 use std::rc::Rc;
 
-/// A training that goes on.
+/// A training that is continued.
 pub struct Resume {
     pub model: Rc<Model>,
     /// epochs that were trained before
@@ -24,25 +24,25 @@ pub struct Resume {
     pub losses: Losses,
     /// a JSON object per epoch
     pub history: Vec<Box<RawValue>>,
-    /// the group whose rows the model is to learn from, as it has
+    /// the group whose rows the model has learned from
     pub group: Option<String>,
     trainer: Vec<u8>,
 }
 
-/// What is kept beside the trainer.
+/// The part of the state that is not the trainer's.
 #[derive(Serialize, Deserialize)]
-struct Header {
+struct StateHeader {
     decoder_state: DecoderState,
     losses: Losses,
     epochs: u32,
 }
 
-/// What to do about a state that is none.
+/// The hint about a state that cannot be read.
 const DAMAGED: &str = "It is damaged, or another version of corgipile has written it: train the model anew.";
 
 /// The state of a training that has ended, to be kept with its model.
 pub fn save(trainer: &Trainer, decoder_state: DecoderState, losses: Losses) -> Option<Vec<u8>> {
-    let header = Header { decoder_state: decoder_state.without_standardizer(), losses, epochs: trainer.epoch() };
+    let header = StateHeader { decoder_state: decoder_state.without_standardizer(), losses, epochs: trainer.epoch() };
     let header = serde_json::to_vec(&header).expect("plain values are always JSON");
     // a state that is not kept takes no memory
     let len = size_of::<u64>() + header.len() + trainer.saved_len();
@@ -63,7 +63,7 @@ impl Resume {
     /// [`ArgumentError::OptionsNotAnObject`]
     pub fn new(model: &str, arguments: &mut TrainArguments) -> Result<Resume> {
         let model = models::by_name_or_id(model)?;
-        let StoredTraining { state, record, history } = models::past(model.id)?;
+        let StoredTraining { state, record, history } = models::stored_training(model.id)?;
         let refuse = |reason: &str, hint| refuse(&model, reason, hint);
         let none = "Only models that corgipile_train() of version 0.2.0 has stored can be continued.";
         let state = state.ok_or_else(|| refuse("it was stored without its training state", none))?;
@@ -80,7 +80,7 @@ impl Resume {
         Ok(Resume { epochs: header.epochs, decoder_state, losses, history, group, trainer: trainer.to_vec(), model })
     }
 
-    /// What it changes of the request.
+    /// The part of it that changes the request.
     pub fn warm_start(&self) -> WarmStart {
         WarmStart { model_id: self.model.id, epochs: self.epochs }
     }
@@ -133,7 +133,7 @@ impl Resume {
         }
     }
 
-    /// The trainer as it was, to go on with these hyperparameters.
+    /// The trainer as it was, to continue with these hyperparameters.
     ///
     /// # Errors
     /// [`TrainingError::WarmStart`]
@@ -161,7 +161,7 @@ pub fn refuse(model: &Model, reason: &str, hint: &'static str) -> Error {
     TrainingError::WarmStart { model_id: model.id, reason: reason.to_owned(), hint }.into()
 }
 
-fn read(state: &[u8]) -> Option<(Header, &[u8])> {
+fn read(state: &[u8]) -> Option<(StateHeader, &[u8])> {
     let (len, rest) = state.split_first_chunk()?;
     let (header, trainer) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*len)).ok()?)?;
     Some((serde_json::from_slice(header).ok()?, trainer))
