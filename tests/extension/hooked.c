@@ -1,6 +1,6 @@
 /*
- * An extension of somebody else, for tests/server/hooked.rs: tables whose names begin with "hooked_" are read by a custom
- * scan that needs this library's ExecutorRun hook, as distributed plans need that of Citus.
+ * An extension of somebody else, for tests/tests/server/sources/other_extensions.rs: tables whose names begin with
+ * "hooked_" are read by a custom scan that needs this library's ExecutorRun hook, as distributed plans need that of Citus.
  *
  * The hook asks hooked_ids(), a function of the test, which ids there are; the scan gives the rows with these ids in their
  * first column. A scan that runs without the hook gives all rows, and a WARNING: that is what the tests look for.

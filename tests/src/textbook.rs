@@ -61,6 +61,8 @@ pub struct Textbook {
     pub squares: Vec<Vec<f64>>,
     /// Steps made.
     pub steps: i32,
+    /// Share of the last epoch's tuples that were right, each before its own step.
+    pub accuracy: f64,
 }
 
 impl Textbook {
@@ -68,20 +70,32 @@ impl Textbook {
     pub fn new(objective: Objective, features: usize, outputs: usize, rate: f64) -> Self {
         let zeros = vec![vec![0.0; features + 1]; outputs];
         let (rows, velocity, squares) = (zeros.clone(), zeros.clone(), zeros);
-        Self { objective, rule: Rule::Plain, rate, batch_size: 1, l1: 0.0, l2: 0.0, rows, velocity, squares, steps: 0 }
+        Self {
+            objective,
+            rule: Rule::Plain,
+            rate,
+            batch_size: 1,
+            l1: 0.0,
+            l2: 0.0,
+            rows,
+            velocity,
+            squares,
+            steps: 0,
+            accuracy: 0.0,
+        }
     }
 
     /// One epoch at this rate; gives the weighted mean of the losses, each before its own step, and the penalties at the
     /// end.
     pub fn epoch(&mut self, tuples: &[Tuple]) -> f64 {
-        let (mut loss, mut weight) = (0.0, 0.0);
+        let (mut loss, mut weight, mut right) = (0.0, 0.0, 0);
         for batch in tuples.chunks(self.batch_size) {
             let mut gradient = vec![vec![0.0; self.rows[0].len()]; self.rows.len()];
             for tuple in batch {
                 loss += tuple.weight * self.loss(tuple);
                 weight += tuple.weight;
-                let slopes = self.slopes(tuple);
-                for (gradient, slope) in gradient.iter_mut().zip(slopes) {
+                right += usize::from(self.is_right(tuple));
+                for (gradient, slope) in gradient.iter_mut().zip(self.gradients(tuple)) {
                     for (g, x) in gradient.iter_mut().zip(inputs(tuple)) {
                         *g += tuple.weight * slope * x / batch.len() as f64;
                     }
@@ -89,6 +103,7 @@ impl Textbook {
             }
             self.step(&gradient);
         }
+        self.accuracy = right as f64 / tuples.len() as f64;
         let weights = || self.rows.iter().flat_map(|row| &row[..row.len() - 1]);
         let penalty =
             self.l2 / 2.0 * weights().map(|w| w * w).sum::<f64>() + self.l1 * weights().map(|w| w.abs()).sum::<f64>();
@@ -106,6 +121,15 @@ impl Textbook {
         weights.chain(self.rows.iter().filter_map(|row| row.last())).copied().collect()
     }
 
+    fn is_right(&self, tuple: &Tuple) -> bool {
+        let z = self.values(tuple);
+        match self.objective {
+            Objective::Logistic | Objective::Hinge => tuple.label * z[0] > 0.0,
+            Objective::Squares => false,
+            Objective::CrossEntropy => z.iter().all(|other| *other <= z[tuple.label as usize]),
+        }
+    }
+
     fn loss(&self, tuple: &Tuple) -> f64 {
         let z = self.values(tuple);
         match self.objective {
@@ -117,7 +141,7 @@ impl Textbook {
     }
 
     /// The derivative of the loss by each output's value.
-    fn slopes(&self, tuple: &Tuple) -> Vec<f64> {
+    fn gradients(&self, tuple: &Tuple) -> Vec<f64> {
         let z = self.values(tuple);
         let y = tuple.label;
         match self.objective {
@@ -168,4 +192,13 @@ impl Textbook {
 
 fn inputs(tuple: &Tuple) -> impl Iterator<Item = f64> {
     tuple.features.iter().copied().chain([1.0])
+}
+
+/// Asserts that two vectors are equal but for rounding in single precision: within `tolerance` of the largest element.
+pub fn assert_close(given: &[f64], expected: &[f64], tolerance: f64) {
+    assert_eq!(given.len(), expected.len());
+    let scale = expected.iter().fold(0.0_f64, |m, e| m.max(e.abs()));
+    for (i, (g, e)) in given.iter().zip(expected).enumerate() {
+        assert!((g - e).abs() <= tolerance * scale, "element {i} is {g} and should be {e}: {given:?}, {expected:?}");
+    }
 }

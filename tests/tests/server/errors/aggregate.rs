@@ -9,21 +9,21 @@ pub const CASES: &[Case] = &[
         "SELECT 'sgd1:AAAA'::corgipile.sgd_state",
         "22P02",
         "invalid value for type corgipile.sgd_state: it is too short",
-        "",
+        "Give a state of corgipile_sgd_init() or of corgipile_sgd_agg().",
     ),
     Case(
         "AggregateError::StateTooLarge",
         "SELECT corgipile_sgd_init('svm', 2147483647)",
         "54000",
         "a state of 17179869452 bytes is larger than PostgreSQL's values may be",
-        "",
+        "Use fewer features, or corgipile_train().",
     ),
     Case(
         "AggregateError::StateTooLarge",
         r#"SELECT corgipile_sgd_init('svm', 130000000, options => '{"optimizer": "adam"}')"#,
         "54000",
         "a state of 2600000596 bytes is larger than PostgreSQL's values may be",
-        "",
+        "Use fewer features, or corgipile_train().",
     ),
     Case(
         "AggregateError::UnfinishedEpoch",
@@ -44,7 +44,7 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile.sgd_combine(corgipile.sgd_transition(NULL, corgipile_sgd_init('svm', 2), 1, ARRAY[1, 2]), corgipile.sgd_transition(NULL, corgipile_sgd_init('logistic', 2), 1, ARRAY[1, 2]))",
         "22023",
         "the states are of different trainings",
-        "",
+        "Combine states of one epoch only, which began with the same state.",
     ),
     Case(
         "AggregateError::StateKind",

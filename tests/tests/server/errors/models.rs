@@ -73,7 +73,7 @@ pub const CASES: &[Case] = &[
         "UPDATE corgipile.stored_models SET weights = '{1,2}' WHERE model_id = 1; SELECT corgipile_predict(1, ARRAY[1, 2, 3])",
         "2202E",
         "model 1 has 2 features, 3 given",
-        "",
+        "Give a number for each feature, in the order in which the model was trained.",
     ),
     Case(
         "ModelError::OwnerNeeded",
@@ -115,7 +115,7 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_rename('m', NULL)",
         "22004",
         r#"argument "new_name" must not be null"#,
-        "",
+        "Give a value that is not NULL.",
     ),
     Case(
         "ModelError::NoModelName",
@@ -136,7 +136,7 @@ pub const CASES: &[Case] = &[
         "UPDATE corgipile.stored_models SET features = '{{a,b}}' WHERE model_id = 1; SELECT corgipile_predict(1, ARRAY[1, 2, 3])",
         "XX001",
         "stored model 1 cannot be read: ...",
-        "",
+        "Restore its row of corgipile.stored_models from a backup, or train again.",
     ),
     // The last one: no rollback takes the number of a sequence back.
     Case(

@@ -11,14 +11,14 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_predict('dense', ARRAY[1, 2])",
         "2202E",
         "model 1 has 3 features, 2 given",
-        "",
+        "Give a number for each feature, in the order in which the model was trained.",
     ),
     Case(
         "PredictError::Length",
         "SELECT corgipile_predict(corgipile_export('dense'), ARRAY[1, 2])",
         "2202E",
         "the given model has 3 features, 2 given",
-        "",
+        "Give a number for each feature, in the order in which the model was trained.",
     ),
     Case(
         "PredictError::Null",
@@ -32,21 +32,21 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_predict('dense', ARRAY['NaN', '1', '2']::real[])",
         "22003",
         "feature 1 is NaN",
-        "",
+        "Correct such values, or leave the row out.",
     ),
     Case(
         "PredictError::NotFinite",
         "SELECT corgipile_predict('dense', ARRAY['-Infinity', '1', '2']::real[])",
         "22003",
         "feature 1 is -Infinity or out of range",
-        "",
+        "Correct such values, or leave the row out.",
     ),
     Case(
         "PredictError::OutOfRange",
         "SELECT corgipile_predict('dense', ARRAY[1, 2, 1e300]::float8[])",
         "22003",
         "feature 3 is out of range for type real: 1e300",
-        "",
+        "Correct such values, or leave the row out.",
     ),
     Case(
         "PredictError::DecisionOutOfRange",
@@ -67,7 +67,7 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_predict('dense', ARRAY[[1, 2, 3]])",
         "2202E",
         "feature array has 2 dimensions",
-        "",
+        "Give an array of one dimension.",
     ),
     Case(
         "PredictError::Type",
@@ -88,7 +88,7 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_predict('sparse', ARRAY[1, 2], ARRAY[1])",
         "2202E",
         "2 indices given, but 1 values",
-        "",
+        "Each index needs its value.",
     ),
     Case(
         "PredictError::NullIndex",
@@ -123,7 +123,7 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_predict('sparse', ARRAY[2, 2], ARRAY[1, 1])",
         "2202E",
         "index 2 is given twice",
-        "",
+        "Add up the values of an index that is there twice.",
     ),
     Case(
         "PredictError::NeedsRow",
@@ -235,7 +235,7 @@ pub const CASES: &[Case] = &[
         "SELECT * FROM corgipile_evaluate(NULL::bigint, 't')",
         "22004",
         r#"argument "model_id" must not be null"#,
-        "",
+        "Give a value that is not NULL.",
     ),
 ];
 

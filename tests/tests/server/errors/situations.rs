@@ -1,16 +1,16 @@
-//! Errors that take more than a statement: other sessions, a file that is gone, memory that is refused.
+//! Errors that take more than a statement: other sessions, a file that is gone, bytes that are no value.
 
+use corgipile_tests::Database;
 use corgipile_tests::stored::SPARSE;
-use corgipile_tests::{Database, program};
 
 /// The errors, and the tests here and elsewhere that provoke them.
 pub const TESTS: &[(&str, &str)] = &[
-    ("ArgumentError::Encoding", "situations::another_encoding_than_utf8_is_an_error"),
+    ("ArgumentError::Encoding", "bad_arguments::a_database_with_another_encoding_is_refused"),
     ("ModelError::LaterModel", "situations::a_model_that_the_transaction_cannot_see_is_told_from_none"),
     ("ModelError::ModelTooLarge", "situations::a_model_that_no_jsonb_holds_is_not_exported"),
     ("ModelError::NoModelTable", "situations::who_waits_for_the_end_of_the_extension_is_told"),
     ("ModelError::VersionConflict", "situations::a_version_that_the_transaction_cannot_see_is_not_stored_again"),
-    ("ResourceError::OutOfMemory", "situations::memory_that_is_refused_is_an_error"),
+    ("ResourceError::OutOfMemory", "resources::memory_that_the_system_refuses_is_an_error_that_says_what_takes_less"),
     ("ResourceError::TemporaryFile", "situations::a_temporary_file_that_cannot_be_written_is_an_error"),
     ("SourceError::DamagedPage", "damaged::a_line_pointer_that_points_out_of_its_page_is_an_error_that_names_the_page"),
     ("SourceError::Dropped", "situations::a_table_that_is_dropped_meanwhile_is_named"),
@@ -28,26 +28,11 @@ pub const OUT_OF_REACH: &[(&str, &str)] = &[
         "a race between two look-ups of one name; faults/traffic.rs draws it and allows its SQLSTATE",
     ),
     ("SourceError::TooManyPages", "tables of 32 TB"),
-    ("TrainingError::NoNetworks", "goes with the objects of 0.1.0, which were never released"),
     (
         "TrainingError::WorkerLost",
         "a worker that ends without a word was killed, and PostgreSQL then ends all sessions",
     ),
 ];
-
-#[test]
-fn another_encoding_than_utf8_is_an_error() {
-    let mut db = Database::new();
-    let name = format!("{}_latin2", db.name());
-    db.run(&format!("CREATE DATABASE {name} ENCODING 'LATIN2' LOCALE 'C' TEMPLATE template0"));
-    let mut psql = program("psql");
-    psql.args(["-Xq", "-v", "VERBOSITY=verbose", "-d", &name, "-c", "CREATE EXTENSION corgipile"]);
-    psql.args(["-c", "SELECT * FROM corgipile_train('t')"]);
-    let told = String::from_utf8_lossy(&psql.output().expect("psql runs").stderr).into_owned();
-    db.run(&format!("DROP DATABASE {name}"));
-    let expected = "ERROR:  0A000: the database's encoding is not UTF8\nHINT:  Use corgipile in a database with the encoding UTF8.\n";
-    assert!(told.starts_with(expected), "{told}");
-}
 
 #[test]
 fn a_model_that_the_transaction_cannot_see_is_told_from_none() {
@@ -130,7 +115,11 @@ fn temporary_tables_of_others_are_not_measured() {
     other.run("CREATE TEMP TABLE secret AS SELECT i AS id FROM generate_series(1, 10000) i");
     let schema = other.line("SELECT pg_my_temp_schema()::regnamespace");
     let failure = db.fails_with(&format!("SELECT * FROM corgipile_io_profile('{schema}.secret')"), "0A000");
-    failure.is("0A000", "\"secret\" is a temporary table of another session", "");
+    failure.is(
+        "0A000",
+        "\"secret\" is a temporary table of another session",
+        "Only the session that made it can read it.",
+    );
 }
 
 #[test]
@@ -162,22 +151,6 @@ fn a_table_that_was_given_a_rule_when_it_was_made_is_not_filled() {
 }
 
 #[test]
-fn memory_that_is_refused_is_an_error() {
-    let mut db = Database::new();
-    let pages: i64 = db.value("SELECT split_part(pg_read_file('/proc/self/statm'), ' ', 1)::bigint");
-    // by a program of the session's own, which is allowed to
-    let limit = pages * 4096 + (64 << 20);
-    db.run(&format!("COPY (SELECT) TO PROGRAM 'cat > /dev/null; prlimit --pid $PPID --as={limit}'"));
-    let order = "SELECT count(*) FROM corgipile_shuffle_order('shuffle_once', 100000000, 1000, 10000000, 1)";
-    db.fails_with(order, "53200").is(
-        "53200",
-        "out of memory: ... bytes cannot be had",
-        "The server's system gives no more. A training takes less with a smaller buffer_size or a lower \
-         corgipile.max_buffer_memory, a model with fewer features or classes.",
-    );
-}
-
-#[test]
 fn a_temporary_file_that_cannot_be_written_is_an_error() {
     let mut db = Database::new();
     db.run(
@@ -189,7 +162,7 @@ fn a_temporary_file_that_cannot_be_written_is_an_error() {
     db.rejects(train, "53100").is(
         "53100",
         "could not write to temporary file: No space left on device (os error 28)",
-        "",
+        "Temporary files lie in the tablespaces of temp_tablespaces; look whether there is room.",
     );
 }
 

@@ -16,7 +16,7 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_train('SELECT * FROM t FOR UPDATE')",
         "0A000",
         "source must not modify data or lock rows",
-        "",
+        "Change rows by a statement of its own before, and leave FOR UPDATE and the like out.",
     ),
     Case(
         "SourceError::UndefinedColumn",
@@ -86,7 +86,7 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_io_profile(1::oid::regclass)",
         "42P01",
         "there is no relation with OID 1",
-        "",
+        "It may have been dropped meanwhile.",
     ),
     Case(
         "SourceError::NoFiles",

@@ -51,7 +51,7 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_toc_decompress('csr 1x2000000000: 1:1'::corgipile.toc)",
         "54000",
         "an array of 2000000000 elements is too large",
-        "",
+        "Take fewer rows at a time.",
     ),
     Case(
         "TocError::NotCompressible",
@@ -72,14 +72,14 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_compress('SELECT ARRAY[label] AS label, a FROM t', 'c')",
         "42804",
         "there are no arrays of type integer[], which the label has",
-        "",
+        "Cast the label to a type that has arrays, in a query as source.",
     ),
     Case(
         "TocError::DamagedToc",
         r#"CREATE CAST (bytea AS corgipile.toc) WITHOUT FUNCTION; SELECT corgipile_toc_decompress('\x0102'::bytea::corgipile.toc)"#,
         "XX001",
         "a value of type corgipile.toc is damaged: malformed compressed mini-batch: it is shorter than its header",
-        "",
+        "Make the value again from the rows that it came from.",
     ),
     Case(
         "TocError::NotCompressible",

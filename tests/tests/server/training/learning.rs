@@ -1,7 +1,7 @@
 //! What training learns: as much as a full shuffle, the textbook's numbers, and the same bits for a seed.
 
 use corgipile_tests::{
-    Database, Loss, Oracle, Session, Writers, assert_close, clustered, epochs_of, program, shuffled_copy,
+    Database, Objective, Session, Textbook, Tuple, Writers, assert_close, clustered, epochs_of, shuffled_copy,
 };
 
 #[test]
@@ -75,52 +75,49 @@ fn the_defaults_are_the_documented_ones() {
 }
 
 /// Trains without a shuffle and compares every epoch and the model with the textbook's SGD.
-fn agrees_with_the_oracle(model: &str, loss: Loss, l2: f64, decay: f64) {
+fn agrees_with_the_textbook(model: &str, objective: Objective, l2: f64, decay: f64) {
     let mut db = Database::with_small_table(300);
-    let tuples: Vec<(bool, Vec<f64>)> = db
-        .rows("SELECT label, a, b, c FROM t ORDER BY ctid", &[])
+    let tuples: Vec<Tuple> = db
+        .rows("SELECT 2.0::float8 * label - 1, ARRAY[a, b, c]::float8[] FROM t ORDER BY ctid", &[])
         .iter()
-        .map(|row| (row.get::<_, i32>(0) == 1, (1..4).map(|i| f64::from(row.get::<_, f32>(i))).collect()))
+        .map(|row| Tuple { label: row.get(0), weight: 1.0, features: row.get(1) })
         .collect();
     let epochs = db.train(&format!(
         "'t', '{model}', learning_rate => 0.05, max_epochs => 5, shuffle => 'no_shuffle',
          options => '{{\"l2\": {l2}, \"decay\": {decay}}}'"
     ));
-    let mut oracle = Oracle::new(loss, 3, 0.05, decay, l2);
+    let mut textbook = Textbook { l2, ..Textbook::new(objective, 3, 1, 0.05) };
     for epoch in &epochs {
-        let (loss, accuracy) = oracle.epoch(&tuples);
-        if l2 == 0.0 {
-            assert!((epoch.loss - loss).abs() <= 1e-4 * loss, "{epoch:?}, oracle's loss {loss}");
-        }
+        let loss = textbook.epoch(&tuples);
+        assert!((epoch.loss - loss).abs() <= 1e-4 * loss, "{epoch:?}, the textbook's loss {loss}");
         // A value of exactly 0, as in the first tuple, may count as either class.
-        assert!((epoch.accuracy.unwrap() - accuracy).abs() <= 1.01 / 300.0, "{epoch:?}, oracle's accuracy {accuracy}");
+        let right = textbook.accuracy;
+        assert!((epoch.accuracy.unwrap() - right).abs() <= 1.01 / 300.0, "{epoch:?}, the textbook's accuracy {right}");
+        textbook.rate *= decay;
     }
-    let trained = db.model(epochs[0].model_id);
-    let given: Vec<f64> = trained.weights.iter().chain([&trained.intercept]).map(|w| f64::from(*w)).collect();
-    let expected: Vec<f64> = oracle.weights.iter().chain([&oracle.intercept]).copied().collect();
-    assert_close(&given, &expected, 1e-4);
+    assert_close(&db.model(epochs[0].model_id).parameters(), &textbook.parameters(), 1e-4);
 }
 
 #[test]
 fn logistic_regression_agrees_with_the_textbook() {
-    agrees_with_the_oracle("logistic", Loss::Logistic, 0.0, 0.95);
+    agrees_with_the_textbook("logistic", Objective::Logistic, 0.0, 0.95);
 }
 
 #[test]
 fn the_svm_agrees_with_the_textbook() {
-    agrees_with_the_oracle("svm", Loss::Hinge, 0.0, 0.95);
+    agrees_with_the_textbook("svm", Objective::Hinge, 0.0, 0.95);
 }
 
 #[test]
 fn l2_shrinks_the_weights_but_not_the_intercept_as_in_the_textbook() {
-    agrees_with_the_oracle("logistic", Loss::Logistic, 0.1, 0.95);
-    agrees_with_the_oracle("svm", Loss::Hinge, 0.1, 0.95);
+    agrees_with_the_textbook("logistic", Objective::Logistic, 0.1, 0.95);
+    agrees_with_the_textbook("svm", Objective::Hinge, 0.1, 0.95);
 }
 
 #[test]
 fn the_decay_of_the_learning_rate_can_be_chosen() {
-    agrees_with_the_oracle("logistic", Loss::Logistic, 0.0, 0.5);
-    agrees_with_the_oracle("logistic", Loss::Logistic, 0.0, 1.0);
+    agrees_with_the_textbook("logistic", Objective::Logistic, 0.0, 0.5);
+    agrees_with_the_textbook("logistic", Objective::Logistic, 0.0, 1.0);
 }
 
 #[test]
@@ -302,16 +299,15 @@ fn every_epoch_counts_every_row_once_while_others_write() {
 fn a_buffer_of_too_few_blocks_is_noticed() {
     let mut db = Database::with_small_table(5000);
     let name = db.name().to_owned();
-    let notices = |arguments: &str| {
+    let notices = |db: &Database, arguments: &str| {
         let sql = format!("SELECT FROM corgipile_train('t', max_epochs => 1, learning_rate => 1e-6 {arguments})");
-        let output = program("psql").args(["-XqAt", "-d", &name, "-c", &sql]).output().expect("psql runs");
-        String::from_utf8(output.stderr).expect("psql writes UTF-8")
+        db.notices(&[&sql])
     };
-    assert_eq!(notices(""), "", "the default buffer is never of few blocks");
-    let notice = notices(", buffer_size => '10%'");
+    assert_eq!(notices(&db, ""), "", "the default buffer is never of few blocks");
+    let notice = notices(&db, ", buffer_size => '10%'");
     assert!(notice.contains("NOTICE:  the buffer holds only") && notice.contains("HINT:  Use a larger"), "{notice}");
     for enough in [", buffer_size => '100%'", ", buffer_size => '80%'", ", shuffle => 'no_shuffle'"] {
-        assert_eq!(notices(enough), "", "{enough}");
+        assert_eq!(notices(&db, enough), "", "{enough}");
     }
     // The hint names what would help: where a setting cuts the buffer, a larger buffer_size would not.
     let pages: i32 = db.value("SELECT (pg_relation_size('t') / 8192)::int");
@@ -320,7 +316,7 @@ fn a_buffer_of_too_few_blocks_is_noticed() {
         (", block_size => '16kB', buffer_size => '40%'", "HINT:  Use a smaller block_size, or a larger buffer_size."),
         (", buffer_size => '64kB'", "HINT:  Use a larger buffer_size; '100%' shuffles a small table fully."),
     ] {
-        assert!(notices(arguments).contains(hint), "{arguments}: {}", notices(arguments));
+        assert!(notices(&db, arguments).contains(hint), "{arguments}: {}", notices(&db, arguments));
     }
     db.run(&format!("ALTER DATABASE {name} SET corgipile.max_buffer_memory = '64kB'"));
     for (arguments, hint) in [
@@ -332,7 +328,7 @@ fn a_buffer_of_too_few_blocks_is_noticed() {
         ),
         (", buffer_size => '64kB'", "HINT:  Use a larger buffer_size"),
     ] {
-        assert!(notices(arguments).contains(hint), "{arguments}: {}", notices(arguments));
+        assert!(notices(&db, arguments).contains(hint), "{arguments}: {}", notices(&db, arguments));
     }
     // The buffer is full of what was TOASTed before it has a tenth of its pages.
     db.run(&format!(
@@ -342,7 +338,6 @@ fn a_buffer_of_too_few_blocks_is_noticed() {
     ));
     let sql = "SELECT FROM corgipile_train('toasted', features => '{x}', max_epochs => 1, learning_rate => 1e-6, \
                buffer_size => '100%')";
-    let output = program("psql").args(["-XqAt", "-d", &name, "-c", sql]).output().expect("psql runs");
-    let notice = String::from_utf8(output.stderr).expect("psql writes UTF-8");
+    let notice = db.notices(&[sql]);
     assert!(notice.contains("HINT:  Raise the setting corgipile.max_buffer_memory"), "{notice}");
 }
