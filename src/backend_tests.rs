@@ -3,7 +3,9 @@
 //! tests/ finds them in the library by their names and calls each in a database of its own.
 #![allow(unsafe_code)]
 
-use crate::operators::{Buffers, DecoderSpec, Nulls, Shuffling, Source};
+use crate::operators::{Buffers, DecoderSpec, Source};
+use crate::options::rows::Nulls;
+use crate::options::shuffling::Shuffling;
 use crate::pg::executor::custom_scan::Flags;
 use crate::pg::executor::query::Running;
 use pgrx::prelude::*;

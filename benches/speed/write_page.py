@@ -5,6 +5,7 @@ other | times as fast` make the table that opens the page, its lines `FIGURE wha
 the rest is shown as it is. Without PAGE, it prints the figures."""
 
 import sys
+import textwrap
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -133,8 +134,8 @@ def page(parts):
     text += "## Contents\n\n" + "".join(f"- [{title}](#{anchor(title)})\n" for title in contents(parts)) + "\n"
     text += "## Bounds\n\n" + bounds(parts)
     for part in parts:
-        text += f"## {part.title}\n\n{PARTS[part.name][1]}\n\n"
-        text += f"Measured on {part.date} with commit {part.commit}: {part.machine}.\n\n"
+        text += f"## {part.title}\n\n{fill(PARTS[part.name][1])}\n\n"
+        text += fill(f"Measured on {part.date} with commit {part.commit}: {part.machine}.") + "\n\n"
         if part.figures:
             text += table(["what", "value", "bound", ""], [verdict(figure) for figure in part.figures], numbers=(1,))
         text += "```text\n" + "\n".join(part.text).strip("\n") + "\n```\n\n"
@@ -148,14 +149,19 @@ def contents(parts):
 def bounds(parts):
     judged = [(part, figure) for part in parts for figure in part.figures if met(*figure[1:]) is not None]
     missed = [(part, figure) for part, figure in judged if not met(*figure[1:])]
-    text = (
+    text = fill(
         f"The parts have {len(judged)} bounds, goals that were set before measuring. {len(judged) - len(missed)} are "
-        f"met, {len(missed)} missed. What limits each case is in [internals](../internals.md).\n\n"
+        f"met, {len(missed)} missed. [What limits speed](../explanation/speed.md) explains them."
     )
+    text += "\n\n"
     if missed:
         rows = [[part.title, *figure] for part, figure in missed]
         text += "Missed:\n\n" + table(["part", "what", "value", "bound"], rows, numbers=(2,))
     return text
+
+
+def fill(text):
+    return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False)
 
 
 def verdict(figure):

@@ -1,16 +1,47 @@
 """What the pages are made of: titles with a table of contents, tables, figures and numbers."""
 
 import re
+import textwrap
 from math import log10
+
+WIDTH = 120
 
 
 def page(title, introduction, sections):
     """A page of sections `(title, text)`, with their list at its head where there are several."""
-    text = f"# {title}\n\n{introduction.strip()}\n\n"
+    text = f"# {title}\n\n{wrapped(introduction)}\n\n"
     if len(sections) > 1:
         text += "".join(f"- [{name}](#{anchor(name)})\n" for name, _ in sections) + "\n"
-    text += "".join(f"## {name}\n\n{body.strip()}\n\n" for name, body in sections)
+    text += "".join(f"## {name}\n\n{wrapped(body)}\n\n" for name, body in sections)
     return text.rstrip() + "\n"
+
+
+def wrapped(text):
+    """With paragraphs and list items in lines of WIDTH; tables, figures and headings stay as they are."""
+    return "\n\n".join(paragraph(part) for part in re.split(r"\n\s*\n", text.strip()))
+
+
+def paragraph(text):
+    if text.startswith(("#", "!", "|", "```")) or " | " in text:
+        return text
+    items = re.split(r"\n(?=- )", text)
+    lines = [
+        line
+        for item in items
+        for line in textwrap.wrap(
+            " ".join(item.split()),
+            WIDTH,
+            subsequent_indent="  " if item.startswith("- ") else "",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    ]
+    # a line that happens to begin as an item would become one
+    return (
+        text
+        if sum(line.startswith("- ") for line in lines) > text.count("\n- ") + text.startswith("- ")
+        else "\n".join(lines)
+    )
 
 
 def anchor(title):
@@ -19,12 +50,14 @@ def anchor(title):
 
 
 def table(columns, rows):
-    """`columns` gives for each title what stands there of a row: a key of the row, or a function of it."""
+    """`columns` gives for each title what stands there of a row: a key of the row, or a function of it.
+
+    Spaces at the end of a title are left out: they tell equal titles apart."""
 
     def field(column, row):
         return str(column(row) if callable(column) else row[column])
 
-    lines = [" | ".join(columns), " | ".join("---" for _ in columns)]
+    lines = [" | ".join(title.strip() for title in columns), " | ".join("---" for _ in columns)]
     lines += [" | ".join(field(column, row) for column in columns.values()) for row in rows]
     return "\n".join(lines) + "\n\n"
 

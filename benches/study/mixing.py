@@ -105,7 +105,7 @@ def natural_orders(data, buffers, rows_per_page):
     target."""
     files = {}
     for data_set in SETS:
-        if data_set.files not in files:
+        if data_set.files not in files and data_set.name in rows_per_page:
             part = data.part(replace(data_set, order="natural"), "train")
             files[data_set.files] = columns(part.labels, rows_per_page[data_set.name], buffers)
     return files

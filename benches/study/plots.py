@@ -31,6 +31,7 @@ COLORS = {
 }
 DASHES = {"shuffle_once": (0, (4, 2)), "epoch_shuffle": (0, (1, 1.3))}
 WIDTHS = {"corgipile": 4.5, "shuffle_once": 1.1, "epoch_shuffle": 1.3}
+MARKERS = {"corgipile": ("o", 7, 3, 3), "epoch_shuffle": ("|", 8, 0.8, 4)}  # sign, size, width and layer
 DRAWN = tuple(COLORS)  # from the lowest to the topmost
 
 # So that the same figures give the same files.
@@ -50,7 +51,7 @@ plt.rcParams.update(
 )
 
 KINDS = ("logistic", "svm", "softmax", "linear", "mlp")
-TABLES_COLUMNS = 3  # of panels
+COLUMNS = 3  # of panels
 LOWEST_R2 = 0.0  # guessing the mean; what is worse is not told apart
 
 
@@ -106,7 +107,7 @@ class Plots:
         for ax, (data_set, strategies) in zip(axes, panels):
             for strategy in DRAWN:
                 line(ax, strategy, strategies[strategy], x, measure)
-            ax.set_title(data_set.title.removesuffix(", network"))
+            ax.set_title(panel_title(data_set))
             ax.set_xlabel("epochs" if x == "epochs" else "seconds (log scale)")
             ax.set_ylabel(label)
             if measure == "train_loss":
@@ -119,15 +120,7 @@ class Plots:
                 ax.xaxis.set_minor_locator(NullLocator())
             else:
                 ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=5))
-        handles, labels = axes[0].get_legend_handles_labels()
-        by_name = dict(zip(labels, handles))
-        figure.legend(
-            [by_name[strategy] for strategy in STRATEGIES],
-            STRATEGIES,
-            loc="outside upper center",
-            ncols=len(STRATEGIES) if len(panels) > 2 else 4,
-            frameon=False,
-        )
+        legend(figure, axes[0], STRATEGIES, len(STRATEGIES) if len(panels) > 2 else 4)
         self.save(figure, f"{name}.svg")
 
     # -------------------------------------------------------------------------------------------------- differences
@@ -135,45 +128,26 @@ class Plots:
     def differences(self):
         """How far each strategy's final models are from those of shuffle_once: a row per set and model."""
         drawn = {s.name: str(s.drawn_batch_size) for s in self.sets}
-        titles = {s.name: s.title for s in self.sets}
         runs = [run for run in self.results.read("runs") if run["batch_size"] == drawn.get(run["set"])]
-        cells = verdicts.cells(runs)
-        cells = {key: cells[key] for key in sorted(cells, key=lambda key: KINDS.index(key[1]))}
+        cells = sorted(verdicts.cells(runs).items(), key=lambda item: KINDS.index(item[0][1]))
         if not cells:
             return
-        figure, axes = plt.subplots(
-            1, 2, figsize=(9.3, 1.3 + 0.22 * len(cells)), layout="constrained", sharey=True, squeeze=False
+        figure, (losses, scores) = plt.subplots(
+            1, 2, figsize=(9.3, 1.3 + 0.22 * len(cells)), layout="constrained", sharey=True
         )
-        for ax, difference, linear, ticks, label in (
-            (axes[0, 0], loss_difference, 1, (-10, -1, 0, 1, 10, 100), "training loss, % more than shuffle_once"),
-            (
-                axes[0, 1],
-                score_difference,
-                1,
-                (-100, -10, -1, 0, 1),
-                "test accuracy or R2, points more than shuffle_once",
-            ),
-        ):
-            ax.axvspan(-1, 1, color="#000000", alpha=0.05, lw=0)
-            ax.axvline(0, color="#000000", lw=0.8)
-            for place, strategies in enumerate(cells.values()):
-                for strategy in DRAWN:
-                    if strategy != "shuffle_once":
-                        dot(ax, place, strategy, difference(strategies[strategy], strategies["shuffle_once"]))
-            ax.set_xscale("symlog", linthresh=linear, linscale=1)
-            ax.xaxis.set_major_locator(FixedLocator(ticks))
-            ax.xaxis.set_minor_locator(NullLocator())
-            ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:+g}" if value else "0"))
-            ax.set_xlabel(label)
-        axes[0, 0].set_yticks(
-            range(len(cells)), [f"{titles[name].removesuffix(', network')}, {model}" for name, model, _ in cells]
-        )
-        axes[0, 0].set_ylabel("data set, model")
-        axes[0, 0].set_ylim(len(cells) - 0.5, -0.5)
-        handles, labels = axes[0, 0].get_legend_handles_labels()
-        by_name = dict(zip(labels, handles))
-        shown = [strategy for strategy in STRATEGIES if strategy in by_name]
-        figure.legend([by_name[s] for s in shown], shown, loc="outside upper center", ncols=len(shown), frameon=False)
+        difference_axis(losses, "training loss, % more than shuffle_once", (-10, -1, 0, 1, 10, 100))
+        difference_axis(scores, "test accuracy or R2, points more than shuffle_once", (-100, -10, -1, 0, 1))
+        for place, (_, strategies) in enumerate(cells):
+            for strategy in DRAWN:
+                if strategy != "shuffle_once":
+                    ours, full = strategies[strategy], strategies["shuffle_once"]
+                    dot(losses, place, strategy, loss_difference(ours, full))
+                    dot(scores, place, strategy, score_difference(ours, full))
+        titles = {s.name: panel_title(s) for s in self.sets}
+        losses.set_yticks(range(len(cells)), [f"{titles[name]}, {model}" for (name, model, _), _ in cells])
+        losses.set_ylabel("data set, model")
+        losses.set_ylim(len(cells) - 0.5, -0.5)
+        legend(figure, losses, [strategy for strategy in STRATEGIES if strategy != "shuffle_once"], len(STRATEGIES))
         self.save(figure, "differences.svg")
 
     # ------------------------------------------------------------------------------------------------------- orders
@@ -205,7 +179,7 @@ class Plots:
 
 def grid(panels):
     """A figure and its axes, as many as there are panels."""
-    columns = min(TABLES_COLUMNS, panels)
+    columns = min(COLUMNS, panels)
     rows = ceil(panels / columns)
     figure, axes = plt.subplots(
         rows, columns, figsize=(3.1 * columns, 2.3 * rows + 0.3), squeeze=False, layout="constrained"
@@ -213,6 +187,18 @@ def grid(panels):
     for ax in axes.flat[panels:]:
         ax.set_visible(False)
     return figure, list(axes.flat[:panels])
+
+
+def panel_title(data_set):
+    """Without what the figure's name says already."""
+    return data_set.title.removesuffix(", network")
+
+
+def legend(figure, ax, strategies, columns):
+    """Above the panels, off the data."""
+    by_name = dict(zip(*reversed(ax.get_legend_handles_labels())))
+    handles = [by_name[strategy] for strategy in strategies]
+    figure.legend(handles, strategies, loc="outside upper center", ncols=columns, frameon=False)
 
 
 def line(ax, strategy, points, x, measure):
@@ -236,19 +222,30 @@ def line(ax, strategy, points, x, measure):
         ax.fill_between(places, low, high, color=color, alpha=0.18, linewidth=0)
 
 
+def difference_axis(ax, label, ticks):
+    """Linear between -1 and 1, which is tinted, and logarithmic beyond."""
+    ax.axvspan(-1, 1, color="#000000", alpha=0.05, lw=0)
+    ax.axvline(0, color="#000000", lw=0.8)
+    ax.set_xscale("symlog", linthresh=1, linscale=1)
+    ax.xaxis.set_major_locator(FixedLocator(ticks))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:+g}" if value else "0"))
+    ax.set_xlabel(label)
+
+
 def dot(ax, place, strategy, values):
     """Mean of the differences, seed by seed, and their standard deviation."""
-    ours = strategy == "corgipile"
+    marker, size, width, layer = MARKERS.get(strategy, ("x", 4, 0.8, 2))
     ax.errorbar(
         [mean(values)],
         [place],
         xerr=[pstdev(values)],
-        fmt="o" if ours else "|" if strategy == "epoch_shuffle" else "x",
+        fmt=marker,
         label=strategy if place == 0 else None,
         color=COLORS[strategy],
-        markersize=7 if ours else 8 if strategy == "epoch_shuffle" else 4,
-        elinewidth=3 if ours else 0.8,
-        zorder=3 if ours else 4 if strategy == "epoch_shuffle" else 2,
+        markersize=size,
+        elinewidth=width,
+        zorder=layer,
     )
 
 
@@ -281,7 +278,7 @@ def logarithmic(ax):
     ax.set_yscale("log")
     low, high = ax.get_ylim()
     if log10(high / low) > 0.5:
-        ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5)))
     else:
         ax.yaxis.set_major_locator(MaxNLocator(nbins=5))
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))

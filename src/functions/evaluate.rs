@@ -2,7 +2,9 @@
 
 use crate::errors::{ArgumentError, OrRaise, PredictError, Result, TrainingError};
 use crate::models::{self, ColumnKind, FeatureKind, Model};
-use crate::operators::{Buffers, DecoderSpec, Features, ModelSchema, Nulls, Shuffling, Source};
+use crate::operators::{Buffers, DecoderSpec, FeatureColumns, ModelSchema, Source};
+use crate::options::rows::Nulls;
+use crate::options::shuffling::Shuffling;
 use crate::pg::check_for_interrupts;
 use crate::pg::executor::custom_scan::Flags;
 use crate::pg::executor::query::Running;
@@ -203,12 +205,12 @@ impl Curves {
 ///
 /// # Errors
 /// [`PredictError::EvaluateTypes`]
-fn check_types(model: &Model, found: &Features, categories: &[(String, Vec<String>)]) -> Result<()> {
+fn check_types(model: &Model, found: &FeatureColumns, categories: &[(String, Vec<String>)]) -> Result<()> {
     let fits = match (&model.feature_kind, found) {
-        (FeatureKind::Array, Features::Array { .. } | Features::Compressed(_)) => true,
-        (FeatureKind::Sparse { .. }, Features::Sparse(_)) => true,
-        (FeatureKind::Columns(_), Features::Columns { .. }) => categories.is_empty(),
-        (FeatureKind::Columns(_), Features::Mixed(_)) => found.categories().as_deref() == Some(categories),
+        (FeatureKind::Array, FeatureColumns::Array { .. } | FeatureColumns::Compressed(_)) => true,
+        (FeatureKind::Sparse { .. }, FeatureColumns::Sparse(_)) => true,
+        (FeatureKind::Columns(_), FeatureColumns::Columns { .. }) => categories.is_empty(),
+        (FeatureKind::Columns(_), FeatureColumns::Mixed(_)) => found.categories().as_deref() == Some(categories),
         _ => false,
     };
     if fits {

@@ -1,7 +1,8 @@
 //! corgipile_train() where it is called as a function: in the select list, in ROWS FROM, with LATERAL arguments.
 
 use crate::errors::OrRaise;
-use crate::operators::sgd::{EpochRow, TrainArguments, Training};
+use crate::operators::sgd::{EpochRow, Training};
+use crate::options::call::TrainArguments;
 use crate::pg::call::arguments::Call;
 use crate::pg::executor::custom_scan::Flags;
 use crate::pg::executor::query::Running;
@@ -11,8 +12,8 @@ use pgrx::prelude::*;
 #[pg_extern(sql = false)]
 fn corgipile_train(fcinfo: pg_sys::FunctionCallInfo) {
     let call = Call::new(fcinfo);
-    let request = TrainArguments::of_call(&call.arguments()).and_then(TrainArguments::validate).or_raise();
-    let mut training = Training::open(request, Running::active_snapshot(), 0, Flags::NONE).or_raise();
+    let arguments = TrainArguments::of_call(&call.arguments()).or_raise();
+    let mut training = Training::open(arguments, Running::active_snapshot(), 0, Flags::NONE).or_raise();
     let mut rows = training.rows().or_raise().iter();
     call.return_rows(EpochRow::COLUMNS, |result| {
         rows.next().map(|row| result.copy_from_slice(&row.values())).is_some()

@@ -1,21 +1,24 @@
-//! A pass over all rows before the first epoch (epoch 0, in natural order): what has to be known before anything can be
-//! learned.
+//! The preparation pass: epoch 0, over all rows in natural order.
 //!
-//! It finds the classes of a softmax model or a network and how many rows each has, the categories of columns of text, and, if asked,
-//! mean and deviation of the features, all in one. Without any of these there is no such pass.
+//! It finds the classes of a softmax model or a network and the number of rows of each, the categories of columns of text, and, if
+//! asked, mean and deviation of the features. If none of these is needed, there is no such pass.
 
-use super::{Buffers, Features, HELD_OUT};
+use super::buffers::Buffers;
+use super::decoder::{FeatureColumns, HELD_OUT};
 use crate::errors::{Result, TrainingError};
 use crate::pg::check_for_interrupts;
 use sgd::{Moments, Standardizer};
 use tuples::{Batch, TupleSource};
 
-/// Goes through all rows and ends the decoder's preparation. `batch` is empty afterwards; the next epoch is still to be
-/// begun.
+/// Goes through all rows, here or in the worker, and ends the decoder's preparation. `batch` is empty afterwards; the next
+/// epoch is still to be begun.
 ///
 /// # Errors
 /// [`TrainingError::NoRows`]; what can be wrong with the rows; those of [`Decoder::end_preparation`](super::Decoder::end_preparation).
 pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, standardize: bool) -> Result<()> {
+    if buffers.prepare_elsewhere()? {
+        return Ok(());
+    }
     let mut moments: Option<Moments> = None;
     let mut counts: Vec<u64> = Vec::new();
     while buffers.next_batch(batch)? {
@@ -46,7 +49,7 @@ pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, standardize: bool) -> R
     buffers.decoder.end_preparation(&counts, standardizer)
 }
 
-/// Nothing is learned from tuples that are held out for validation.
+/// Removes the tuples that are held out for validation: nothing is learned from them.
 fn leave_held_out(batch: &mut Batch) {
     let Some(tags) = batch.tags().filter(|tags| tags.iter().any(|tag| tag & HELD_OUT != 0)) else { return };
     let stay: Vec<u32> = (0..).zip(tags).filter(|(_, tag)| *tag & HELD_OUT == 0).map(|(place, _)| place).collect();
@@ -54,9 +57,9 @@ fn leave_held_out(batch: &mut Batch) {
 }
 
 /// Sparse features keep their zeros: they are divided by their deviation, but not centred.
-fn scaling(moments: &Moments, features: &Features) -> Standardizer {
+fn scaling(moments: &Moments, features: &FeatureColumns) -> Standardizer {
     let mut standardizer = moments.finish();
-    if matches!(features, Features::Sparse(_)) {
+    if matches!(features, FeatureColumns::Sparse(_)) {
         standardizer.mean.fill(0.0);
     }
     standardizer

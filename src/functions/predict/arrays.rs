@@ -1,8 +1,9 @@
 //! Features as an array, and as a pair of sparse arrays.
 
-use super::{Features, Tuple};
+use super::input::{FeatureInput, InputTuple};
 use crate::errors::{ArgumentError, Error, PredictError, Result};
-use crate::models::{FeatureKind, Model, Unseen};
+use crate::models::{FeatureKind, Model};
+use crate::options::rows::Unseen;
 use crate::pg::call::aggregate::RowCall;
 use crate::pg::catalog::relation::{base_type, type_name};
 use crate::pg::values::array::{ArrayFault, ArrayReader};
@@ -13,13 +14,13 @@ use pgrx::pg_sys::{Datum, Oid};
 use std::cell::Cell;
 
 /// An array with all features, argument 1 of the call.
-pub struct Dense(pub RowCall);
+pub struct DenseInput(pub RowCall);
 
 /// An array of indices and one of values: features that are not there are 0.
-pub struct Sparse(pub AnyArray, pub AnyArray);
+pub struct SparseInput(pub AnyArray, pub AnyArray);
 
-impl Features for Dense {
-    fn read(self, model: &Model, into: &mut Tuple) -> Result<()> {
+impl FeatureInput for DenseInput {
+    fn read(self, model: &Model, into: &mut InputTuple) -> Result<()> {
         refuse_categories(model)?;
         let Some(array) = self.0.argument(1) else { return Err(ArgumentError::NullArgument("features").into()) }; // STRICT
         self.0.remembering(
@@ -29,8 +30,8 @@ impl Features for Dense {
     }
 }
 
-impl Features for Sparse {
-    fn read(self, model: &Model, into: &mut Tuple) -> Result<()> {
+impl FeatureInput for SparseInput {
+    fn read(self, model: &Model, into: &mut InputTuple) -> Result<()> {
         refuse_categories(model)?;
         let reader = sparse_reader(model, self.0.oid(), self.1.oid())?;
         read_sparse(model, reader, (self.0.datum(), self.1.datum()), into, &Names::Places)
@@ -55,7 +56,13 @@ impl Names<'_> {
 }
 
 /// Reads an array with all features.
-pub fn read_dense(model: &Model, reader: ArrayReader, array: Datum, into: &mut Tuple, names: &Names) -> Result<()> {
+pub fn read_dense(
+    model: &Model,
+    reader: ArrayReader,
+    array: Datum,
+    into: &mut InputTuple,
+    names: &Names,
+) -> Result<()> {
     let features = into.make_dense(model.dim())?;
     reader.read(array, features).map_err(|fault| array_fault(model, fault, names))
 }
@@ -66,7 +73,7 @@ pub fn read_sparse(
     model: &Model,
     reader: SparseReader,
     (indices, values): (Datum, Datum),
-    into: &mut Tuple,
+    into: &mut InputTuple,
     names: &Names,
 ) -> Result<()> {
     if reader.read_quickly(indices, values, |len| into.make_sparse(len))? != Quick::Read {

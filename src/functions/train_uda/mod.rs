@@ -19,7 +19,7 @@ use pgrx::prelude::*;
 fn corgipile_train_uda(fcinfo: pg_sys::FunctionCallInfo) {
     let call = Call::new(fcinfo);
     let request = UdaRequest::of_call(&call.arguments()).or_raise();
-    let rows = training::train(&request, &call.schema()).or_raise();
+    let rows = training::train(&request).or_raise();
     let mut rows = rows.iter();
     call.return_rows(EpochRow::COLUMNS, |result| {
         rows.next().map(|row| result.copy_from_slice(&row.values())).is_some()

@@ -1,41 +1,42 @@
 //! The epochs: a query each, and what comes before and after them.
 
 use super::arguments::UdaRequest;
-use super::copy::Copy;
+use super::copy::ShuffledCopy;
 use super::sql::{Coding, Features, Reading};
 use crate::errors::{AggregateError, Result, TrainingError};
 use crate::functions::aggregate::{New, StateMut};
-use crate::models::table::has_versions;
 use crate::models::{self, NewModel};
-use crate::operators::sgd::{EpochRow, Request, feature_kind};
-use crate::operators::{self, Buffers, Decoder, Nulls, Shuffling, Source, preparation};
+use crate::operators::sgd::{EpochRow, check_options, feature_kind};
+use crate::operators::{Buffers, Decoder, DecoderSpec, FeatureColumns, Source, preparation};
+use crate::options::request::Request;
+use crate::options::rows::Nulls;
+use crate::options::shuffling::Shuffling;
 use crate::pg::call::spi::{Connection, Sees, Settings};
 use crate::pg::executor::custom_scan::Flags;
 use crate::pg::executor::query::Running;
 use crate::pg::process::progress::{self, Progress};
 use crate::pg::values::varlena::Bytes;
 use pgrx::pg_sys;
-use sgd::ModelKind;
+use sgd::{ModelKind, ModelParameters};
 use std::ffi::CStr;
 use std::time::{Duration, Instant};
 use tuples::Batch;
 
 /// What a pass over the rows has found out before the first epoch.
-struct Prepared {
+struct PreparedSource {
     decoder: Decoder,
     /// what the labels mean, ascending; None for numbers
     classes: Option<Vec<String>>,
     time: Duration,
 }
 
-/// Trains a model, stores it, and gives a row per epoch. `schema` is where the function is.
+/// Trains a model, stores it, and gives a row per epoch.
 ///
 /// # Errors
-/// What can be wrong with the source and its rows; [`AggregateError::NotByAggregate`], [`TrainingError::Diverged`],
-/// [`ModelError::ModelExists`].
-pub fn train(request: &UdaRequest, schema: &str) -> Result<Vec<EpochRow>> {
+/// What can be wrong with the source and its rows; [`AggregateError::NotByAggregate`], [`TrainingError::Diverged`].
+pub fn train(request: &UdaRequest) -> Result<Vec<EpochRow>> {
     let training = &request.training;
-    models::check_can_store("corgipile_train_uda()", training.name.as_deref())?;
+    models::check_can_store("corgipile_train_uda()");
     let source = Source::resolve(&training.source)?;
     let _shown = Progress::begin(source.relation(), 1, training.max_epochs);
     let features = match &training.features {
@@ -49,7 +50,7 @@ pub fn train(request: &UdaRequest, schema: &str) -> Result<Vec<EpochRow>> {
     let settings = Settings::set(settings(request.parallel));
     let (copy, sees) = if request.shuffles() {
         let sees = Sees::AndOwn(snapshot);
-        let copy = Copy::make(&connection, &reading, training.shuffling.seed, sees)?;
+        let copy = ShuffledCopy::make(&connection, &reading, training.shuffling.seed, sees)?;
         reading.from = copy.name.clone();
         (Some(copy), sees)
     } else {
@@ -60,7 +61,7 @@ pub fn train(request: &UdaRequest, schema: &str) -> Result<Vec<EpochRow>> {
         .classes
         .as_ref()
         .map_or(Coding::Number, |classes| Coding::of(classes, training.kind.is_binary(), reading.label));
-    let epoch = Epoch { sql: reading.epoch(&aggregate(schema), &coding), parallel: request.parallel, sees };
+    let epoch = EpochQuery { sql: reading.epoch(AGGREGATE, &coding), parallel: request.parallel, sees };
     let (mut history, mut last) = epoch.repeat(&connection, first, training.max_epochs)?;
     let shuffle_bytes = copy.as_ref().map(|copy| copy.bytes);
     if let Some(copy) = copy {
@@ -73,15 +74,38 @@ pub fn train(request: &UdaRequest, schema: &str) -> Result<Vec<EpochRow>> {
     };
     settings.restore();
     connection.close();
+    let trained = Trained { linear, skipped, shuffle_bytes };
+    let label_type = source.type_of(&training.label)?;
+    store(request, label_type, &features, prepared, trained, history)
+}
+
+/// What has come out of the epochs.
+struct Trained {
+    linear: ModelParameters,
+    skipped: u64,
+    shuffle_bytes: Option<u64>,
+}
+
+/// Stores the model and gives the rows of its epochs.
+fn store(
+    request: &UdaRequest,
+    label_type: pg_sys::Oid,
+    features: &[String],
+    prepared: PreparedSource,
+    trained: Trained,
+    mut history: Vec<EpochRow>,
+) -> Result<Vec<EpochRow>> {
+    let training = &request.training;
+    let Trained { linear, skipped, shuffle_bytes } = trained;
     let model_id = models::store(NewModel {
         name: training.name.as_deref(),
         kind: training.kind,
         source: &training.source,
         label: &training.label,
-        label_type: source.type_of(&training.label)?,
+        label_type,
         classes: prepared.classes,
-        features: &features,
-        feature_kind: feature_kind(prepared.decoder.features(), &features),
+        features,
+        feature_kind: feature_kind(prepared.decoder.features(), features),
         hyperparameters: request.to_json(),
         linear,
         standardizer: prepared.decoder.standardizer().cloned(),
@@ -98,21 +122,24 @@ pub fn train(request: &UdaRequest, schema: &str) -> Result<Vec<EpochRow>> {
 }
 
 /// The aggregate that learns, qualified. Where the functions are, others may create, too, and an aggregate of the same name
-/// with other argument types would be taken; not so in schema corgipile, but there 0.1.0 had none.
-fn aggregate(schema: &str) -> String {
-    if has_versions() { "corgipile.sgd_agg".to_owned() } else { format!("{schema}.corgipile_sgd_agg") }
-}
+/// with other argument types would be taken; not so in schema corgipile.
+const AGGREGATE: &str = "corgipile.sgd_agg";
 
 /// One pass over the rows in natural order, as in corgipile_train(): which classes there are, mean and deviation if they
 /// are asked for. Whatever is wrong with a row comes to light here, with the row's place.
-fn prepare(request: &Request, source: &Source, features: &[String], snapshot: pg_sys::Snapshot) -> Result<Prepared> {
+fn prepare(
+    request: &Request,
+    source: &Source,
+    features: &[String],
+    snapshot: pg_sys::Snapshot,
+) -> Result<PreparedSource> {
     let start = Instant::now();
-    let spec = request.decoder_spec(features);
+    let spec = DecoderSpec::of_request(request, features);
     let decoder = source.decoder(&spec)?;
     if decoder.has_mini_batches() {
         return Err(AggregateError::NotByAggregate("a compressed source").into());
     }
-    request.options.check_features(decoder.features())?;
+    check_options(&request.options, decoder.features())?;
     if decoder.features().categories().is_some() {
         return Err(AggregateError::NotByAggregate("features of text or enums").into());
     }
@@ -121,15 +148,15 @@ fn prepare(request: &Request, source: &Source, features: &[String], snapshot: pg
     preparation::prepare(&mut buffers, &mut Batch::dense(0), request.options.standardize)?;
     let decoder = buffers.into_decoder();
     let classes = decoder.labels().classes().map(|classes| classes.names);
-    Ok(Prepared { decoder, classes, time: start.elapsed() })
+    Ok(PreparedSource { decoder, classes, time: start.elapsed() })
 }
 
 /// The columns to be read.
 fn reading<'a>(source: &'a Source, request: &Request, features: &[String], decoder: &Decoder) -> Result<Reading<'a>> {
     let columns = features.iter().map(|name| source.column(name)).collect::<Result<Vec<_>>>()?;
     let features = match (decoder.features(), columns.as_slice()) {
-        (operators::Features::Array { .. }, [array]) => Features::Array(array),
-        (operators::Features::Sparse(_), [indices, values]) => Features::Sparse(indices, values),
+        (FeatureColumns::Array { .. }, [array]) => Features::Array(array),
+        (FeatureColumns::Sparse(_), [indices, values]) => Features::Sparse(indices, values),
         _ => Features::Columns(columns),
     };
     Ok(Reading { from: source.from().to_owned(), label: source.column(&request.label)?, features })
@@ -146,7 +173,7 @@ fn dimensions(
     connection: &Connection,
     reading: &Reading,
     request: &Request,
-    prepared: &Prepared,
+    prepared: &PreparedSource,
     sees: Sees,
 ) -> Result<usize> {
     let decoder = &prepared.decoder;
@@ -161,7 +188,7 @@ fn dimensions(
 }
 
 /// The state before the first epoch.
-fn first_state(request: &Request, prepared: &Prepared, dim: usize) -> Result<Bytes> {
+fn first_state(request: &Request, prepared: &PreparedSource, dim: usize) -> Result<Bytes> {
     let decoder = &prepared.decoder;
     decoder.check_size(dim, decoder.standardizer().is_some())?;
     let kind = request.kind;
@@ -169,7 +196,7 @@ fn first_state(request: &Request, prepared: &Prepared, dim: usize) -> Result<Byt
         hyperparameters: request.first_point().hyperparameters,
         dim,
         outputs: if kind == ModelKind::Softmax { decoder.labels().outputs() } else { 1 },
-        sparse: matches!(decoder.features(), operators::Features::Sparse(_)),
+        sparse: matches!(decoder.features(), FeatureColumns::Sparse(_)),
         index_base: request.options.index_base.unwrap_or(1),
         skip_nulls: request.options.nulls == Nulls::Skip,
         standardizer: decoder.standardizer(),
@@ -184,13 +211,13 @@ fn state_type(connection: &Connection, sees: Sees) -> Result<pg_sys::Oid> {
 }
 
 /// The query of an epoch, from state to state.
-struct Epoch {
+struct EpochQuery {
     sql: String,
     parallel: bool,
     sees: Sees,
 }
 
-impl Epoch {
+impl EpochQuery {
     /// Runs the query once per epoch. Gives what to tell of each, and the last state.
     fn repeat(&self, connection: &Connection, first: Bytes, epochs: u32) -> Result<(Vec<EpochRow>, Bytes)> {
         let query = connection.prepare(&self.sql, &[state_type(connection, self.sees)?], self.parallel)?;

@@ -1,34 +1,19 @@
 //! Execution: slot by slot for any parent, whole buffers for TupleShuffle.
 
-use super::cache::{Cache, Decoded};
+use super::cache::{Cache, DecodedPage};
+use super::page_rows::{HeapPage, SpoolPage};
 use super::pages::Pages;
-use super::{BlockShuffle, Sample};
-use crate::errors::{OrRaise, Result, RowAt};
-use crate::operators::decoder::{Decoder, PageRows};
+use super::state::{BlockShuffle, LeafScan, Limits, Sample};
+use crate::errors::{OrRaise, Result};
+use crate::operators::decoder::Decoder;
 use crate::pg::check_for_interrupts;
 use crate::pg::executor::custom_scan::Node;
 use crate::pg::process::progress;
-use crate::pg::tuples::fixed_layout::{Destination, Run, Uniform};
-use crate::pg::tuples::heap::PageScan;
-use crate::pg::tuples::row::{Layout, Row};
-use crate::pg::tuples::spool::Spool;
-use crate::pg::tuples::toast::{Toast, detoasted};
-use crate::pg::values::array::ArrayReader;
+use crate::pg::tuples::toast::detoasted;
 use shuffle::{BlockPartition, SortKeys, block_order_pausing};
 use std::ops::Range;
 use std::time::Instant;
 use tuples::Batch;
-
-/// How much to read at once.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// more blocks to begin
-    pub blocks: usize,
-    /// that the buffer may have in the end, but for the rows of one page
-    pub bytes: u64,
-    /// blocks and bytes that the buffer will have to hold beyond that later on
-    pub spare: (usize, u64),
-}
 
 /// The next tuple, in the scan slot. False at the end of the epoch, and at a pause.
 pub fn next(scan: &mut BlockShuffle, node: Node) -> bool {
@@ -55,27 +40,27 @@ impl BlockShuffle {
         }
         self.open(node)?;
         let Self { shuffling, epoch, geometry, .. } = self;
-        if self.deal == BlockPartition::SINGLE {
+        if self.partition == BlockPartition::SINGLE {
             let sizes = [geometry.blocks, geometry.buffers()];
             let pause = &mut check_for_interrupts;
             self.order = block_order_pausing(shuffling.strategy, shuffling.seed, *epoch, sizes, pause);
         } else {
-            self.share = self.deal.share(shuffling.seed, *epoch, geometry);
-            self.order = self.share.blocks().to_vec();
+            self.partition_epoch = self.partition.share(shuffling.seed, *epoch, geometry);
+            self.order = self.partition_epoch.blocks().to_vec();
         }
         self.position = 0;
         self.prefetched = 0;
         if let Some(cache) = self.cache.as_mut().filter(|_| self.epoch > 0) {
             cache.begin_epoch(&self.geometry)?;
         }
-        if self.leaves.is_some() && self.measured.epochs > 0 {
+        if self.leaves.is_some() && self.counters.epochs > 0 {
             node.rescan_child(); // for EXPLAIN ANALYZE, which counts loops
         }
         self.begun = true;
         if self.shows_progress {
             progress::begin_epoch(self.epoch, self.order.len());
         }
-        self.measured.epochs += 1;
+        self.counters.epochs += 1;
         Ok(())
     }
 
@@ -83,9 +68,9 @@ impl BlockShuffle {
     fn open(&mut self, node: Node) -> Result<()> {
         let strategy = self.shuffling.strategy;
         let mut pages = match self.pages.take() {
-            pages if strategy.sorts() => {
+            copy if strategy.sorts() => {
                 let keys = SortKeys::for_epoch(strategy, self.shuffling.seed, self.epoch);
-                self.copies.for_epoch(node, pages, keys)
+                Pages::Spool(self.copies.for_epoch(node, copy.and_then(Pages::into_spool), keys))
             }
             Some(pages) => {
                 self.pages = Some(pages);
@@ -93,8 +78,8 @@ impl BlockShuffle {
             }
             None => Pages::open(node, self.leaves.as_deref())?,
         };
-        if let (Pages::PartitionedPages(parts), Some(agreed)) = (&mut pages, &self.agreed_pages) {
-            parts.agree(agreed)?;
+        if let (Pages::PartitionedPages(tables), Some(agreed)) = (&mut pages, &self.agreed_pages) {
+            tables.agree(agreed)?;
         }
         let agreed = self.agreed_pages.as_ref().map(|pages| pages.iter().sum());
         let all = agreed.unwrap_or(pages.count());
@@ -130,7 +115,7 @@ impl BlockShuffle {
         self.block = self.pages_of(self.order[self.position]);
         self.position += 1;
         self.allowance -= 1;
-        self.measured.blocks += 1;
+        self.counters.blocks += 1;
         if self.shows_progress {
             progress::blocks(self.position);
         }
@@ -183,7 +168,7 @@ impl BlockShuffle {
                 let rows = self.decode_page(node, decoder, batch)?;
                 if let Some(cache) = self.cache_mut() {
                     let (tuples, skipped) = (before..batch.len(), decoder.skipped() - skipped);
-                    cache.decoded(batch, Decoded { block, page, tuples, skipped });
+                    cache.decoded(batch, DecodedPage { block, page, tuples, skipped });
                 }
                 if batch.capacity() - batch.len() < 2 * rows {
                     self.reserve(batch, rows, limits)?;
@@ -202,10 +187,21 @@ impl BlockShuffle {
         Ok(())
     }
 
+    /// Decodes into `batch` the next block of the epoch; false at its end. Nothing of it is counted.
+    ///
+    /// # Errors
+    /// What is wrong with the rows.
+    pub fn peek(&mut self, node: Node, decoder: &mut Decoder, batch: &mut Batch) -> Result<bool> {
+        let (counters, cache) = (std::mem::take(&mut self.counters), self.cache.take());
+        let result = self.fill(node, decoder, batch, Limits { blocks: 1, bytes: u64::MAX, spare: (0, 0) });
+        (self.counters, self.cache) = (counters, cache);
+        result.map(|()| !self.at_end())
+    }
+
     /// Are rows decoded without going through a slot?
     fn reads_raw(&self) -> bool {
         match &self.pages {
-            Some(Pages::PartitionedPages(parts)) => parts.are_raw() && !self.projects,
+            Some(Pages::PartitionedPages(tables)) => tables.are_raw() && !self.projects,
             _ => self.layout.is_some(),
         }
     }
@@ -245,10 +241,10 @@ impl BlockShuffle {
                 let page = &mut SpoolPage { spool, layout, toast: &mut self.toast, rows };
                 node.in_tuple_memory(|| decoder.decode_page(batch, page))?;
             }
-            (Some(Pages::PartitionedPages(parts)), _) if !self.projects => {
+            (Some(Pages::PartitionedPages(tables)), _) if !self.projects => {
                 node.run_child(|| {
                     let before = batch.len();
-                    let result = parts.decode(rows, &mut self.toast, decoder, batch);
+                    let result = tables.decode(rows, &mut self.toast, decoder, batch);
                     (result, batch.len() - before)
                 })?;
             }
@@ -256,8 +252,8 @@ impl BlockShuffle {
             (None, _) => {}
         }
         if let (Some(start), Some(loaded)) = (start, loaded) {
-            self.measured.scan += loaded - start;
-            self.measured.decode += loaded.elapsed();
+            self.counters.scan += loaded - start;
+            self.counters.decode += loaded.elapsed();
         }
         Ok(rows)
     }
@@ -297,81 +293,10 @@ const DETOASTED_MANY: u64 = 16;
 /// Pages that are asked for in advance at least, unless asking is turned off (effective_io_concurrency): 512 kB.
 const PAGES_AHEAD: u32 = 64;
 
-/// A page of the heap whose rows are read raw.
-pub struct HeapPage<'a> {
-    pub scan: &'a mut PageScan,
-    pub layout: &'a mut Layout,
-    pub toast: &'a mut Toast,
-    pub rows: usize,
-    /// must it be said in which table a row is?
-    pub names_table: bool,
-}
-
-impl PageRows for HeapPage<'_> {
-    fn len(&self) -> usize {
-        self.rows
-    }
-
-    #[inline]
-    fn row(&mut self, i: usize) -> Row<'_> {
-        self.scan.row(i, self.layout, self.toast)
-    }
-
-    fn at(&self, i: usize) -> RowAt {
-        if self.names_table { self.scan.at_in_table(i) } else { self.scan.at(i) }
-    }
-
-    fn uniform(&self, arrays: ArrayReader, len: usize) -> Option<Uniform> {
-        self.layout.uniform(arrays, len)
-    }
-
-    #[inline]
-    fn copy_run(&mut self, end: usize, uniform: &Uniform, to: Destination<'_>) -> Run {
-        self.scan.copy_run(end, uniform, to)
-    }
-
-    #[inline]
-    fn prefetch_next(&self, i: usize) {
-        self.scan.prefetch_next(i);
-    }
-}
-
-/// A page of the spool.
-struct SpoolPage<'a> {
-    spool: &'a mut Spool,
-    layout: &'a mut Layout,
-    toast: &'a mut Toast,
-    rows: usize,
-}
-
-impl PageRows for SpoolPage<'_> {
-    fn len(&self) -> usize {
-        self.rows
-    }
-
-    fn row(&mut self, i: usize) -> Row<'_> {
-        self.spool.row(i, self.layout, self.toast)
-    }
-
-    fn at(&self, i: usize) -> RowAt {
-        self.spool.at(i)
-    }
-
-    fn uniform(&self, arrays: ArrayReader, len: usize) -> Option<Uniform> {
-        self.layout.uniform(arrays, len)
-    }
-
-    fn copy_run(&mut self, end: usize, uniform: &Uniform, to: Destination<'_>) -> Run {
-        self.spool.copy_run(end, uniform, to)
-    }
-
-    fn prefetch_next(&self, _i: usize) {} // a page is copied before it is read: that puts it into the cache
-}
-
 /// Decodes the rows that pass the node's qual, as its projection makes them.
 fn decode_through_slot(
     node: Node,
-    pages: &mut Pages,
+    pages: &mut Pages<LeafScan>,
     rows: usize,
     decoder: &mut Decoder,
     batch: &mut Batch,

@@ -1,6 +1,7 @@
 //! EXPLAIN.
 
-use super::{BlockShuffle, CacheMode, pages_of};
+use super::state::{BlockShuffle, pages_of};
+use crate::options::cache::CacheMode;
 use crate::pg::executor::custom_scan::Node;
 use crate::pg::executor::explain::Explain;
 
@@ -21,25 +22,26 @@ pub fn explain(scan: &mut BlockShuffle, node: Node, explain: Explain) {
         explain.integer(c"Pages per Block", geometry.pages_per_block.into());
     }
     if explain.analyze() {
-        explain.integer(c"Blocks Read", scan.measured.blocks as i64);
-        explain.integer(c"Epochs", scan.measured.epochs as i64);
+        explain.integer(c"Blocks Read", scan.counters.blocks as i64);
+        explain.integer(c"Epochs", scan.counters.epochs as i64);
     }
     cache(scan, explain);
-    let copy = scan.full_shuffle().filter(|copy| explain.analyze() && copy.bytes > 0);
+    let sorts = scan.shuffling.strategy.sorts();
+    let copy = Some(scan.copies.costs()).filter(|copy| sorts && explain.analyze() && copy.bytes > 0);
     if let Some(copy) = copy {
         explain.integer(c"Full Shuffle Space", copy.bytes as i64);
     }
-    if let (Some(_), Some(sort)) = (copy, scan.copies.space()) {
+    if let Some(sort) = copy.and_then(|copy| copy.space.as_ref()) {
         explain.text(c"Sort Method", &sort.method);
         explain.integer(c"Sort Space Used", sort.kilobytes);
         explain.text(c"Sort Space Type", &sort.kind);
     }
     if explain.timing() {
-        if copy.is_some() {
-            explain.milliseconds(c"Full Shuffle Time", scan.copies.total().as_secs_f64());
+        if let Some(copy) = copy {
+            explain.milliseconds(c"Full Shuffle Time", copy.total.as_secs_f64());
         }
-        explain.milliseconds(c"Scan Time", scan.measured.scan.as_secs_f64());
-        explain.milliseconds(c"Decode Time", scan.measured.decode.as_secs_f64());
+        explain.milliseconds(c"Scan Time", scan.counters.scan.as_secs_f64());
+        explain.milliseconds(c"Decode Time", scan.counters.decode.as_secs_f64());
     }
 }
 
@@ -60,7 +62,7 @@ fn cache(scan: &BlockShuffle, explain: Explain) {
     if !explain.analyze() {
         return explain.text(c"Cache", if plan.mode == CacheMode::On { "on" } else { "auto" });
     }
-    let here = || scan.cache.as_ref().map(|cache| cache.contents(&scan.geometry).map_err(str::to_owned));
+    let here = || scan.cache.as_ref().map(|cache| cache.contents(&scan.geometry));
     let Some(contents) = scan.kept_elsewhere.clone().or_else(here) else { return };
     match contents {
         Err(reason) => off(&reason),

@@ -3,45 +3,30 @@
 //! Each row carries its number in the source. Its key is a function of seed, epoch and that number, so that a copy is
 //! sorted anew for the next epoch from whatever order it has, and the source is read once.
 
-use super::pages::Pages;
-use crate::operators::FullShuffle;
+use crate::operators::scan_control::FullShuffleCosts;
 use crate::pg::executor::custom_scan::Node;
 use crate::pg::tuples::sorter::{NumberedRows, SortSpace};
 use crate::pg::tuples::spool::Spool;
 use crate::pg::{check_for_interrupts, with_scans_from_the_start};
-use serde::{Deserialize, Serialize};
 use shuffle::SortKeys;
 use std::time::{Duration, Instant};
 
-/// What copies cost.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Costs {
-    cost: FullShuffle,
-    total: Duration,
-    space: Option<SortSpace>,
-}
-
-/// Makes copies, and knows what they cost.
+/// Makes the copies of a source, and knows what they cost.
 #[derive(Default)]
-pub struct Copies {
+pub struct FullShuffleCopies {
     rows: Option<NumberedRows>,
     /// how the last copy is sorted: not at all in a preparation pass
     keys: Option<SortKeys>,
-    /// of the epoch under way, and of all
-    epoch: Duration,
-    total: Duration,
-    bytes: u64,
-    space: Option<SortSpace>,
+    costs: FullShuffleCosts,
 }
 
-impl Copies {
+impl FullShuffleCopies {
     /// The copy for an epoch: the one there is if it will do, else it sorted again, else a new one of the child's rows.
-    pub fn for_epoch(&mut self, node: Node, pages: Option<Pages>, keys: Option<SortKeys>) -> Pages {
-        self.epoch = Duration::ZERO;
-        let old = match pages {
-            Some(Pages::Spool(spool)) if self.keys != keys => Some(spool),
-            Some(pages) => return pages,
-            None => None,
+    pub fn for_epoch(&mut self, node: Node, copy: Option<Spool>, keys: Option<SortKeys>) -> Spool {
+        self.costs.epoch = Duration::ZERO;
+        let old = match copy {
+            Some(copy) if self.keys == keys => return copy,
+            old => old,
         };
         let start = Instant::now();
         let rows = self.rows.get_or_insert_with(|| NumberedRows::new(node.child_descriptor()));
@@ -52,37 +37,21 @@ impl Copies {
         };
         let (spool, space) = copied;
         self.keys = keys;
-        self.bytes = spool.bytes();
-        self.space = space.or(self.space.take());
-        self.epoch = start.elapsed();
-        self.total += self.epoch;
-        Pages::Spool(spool)
+        self.costs.bytes = spool.bytes();
+        self.costs.space = space.or(self.costs.space.take());
+        self.costs.epoch = start.elapsed();
+        self.costs.total += self.costs.epoch;
+        spool
     }
 
-    /// What the copy for the epoch under way has cost.
-    pub fn cost(&self) -> FullShuffle {
-        FullShuffle { time: self.epoch, bytes: self.bytes }
+    /// What copies have cost.
+    pub fn costs(&self) -> &FullShuffleCosts {
+        &self.costs
     }
 
-    /// The time that all copies took.
-    pub fn total(&self) -> Duration {
-        self.total
-    }
-
-    /// What the last sort used.
-    pub fn space(&self) -> Option<&SortSpace> {
-        self.space.as_ref()
-    }
-
-    /// What they cost, for [`Copies::show`] in another process.
-    pub fn costs(&self) -> Costs {
-        Costs { cost: self.cost(), total: self.total, space: self.space.clone() }
-    }
-
-    /// Says of copies that another process has made what they cost.
-    pub fn show(&mut self, costs: Costs) {
-        let Costs { cost, total, space } = costs;
-        (self.epoch, self.bytes, self.total, self.space) = (cost.time, cost.bytes, total, space);
+    /// Takes over the costs of copies that another process has made.
+    pub fn adopt_costs(&mut self, costs: FullShuffleCosts) {
+        self.costs = costs;
     }
 
     /// Lets go of what PostgreSQL has to do with it.

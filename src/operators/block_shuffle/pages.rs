@@ -1,9 +1,8 @@
 //! Where the pages come from: the heap, several heaps, or a spool of another plan's rows.
 
-use super::BlockShuffle;
-use super::partitioned_pages::PartitionedPages;
+use super::partitioned_pages::{PartitionedPages, TableNode};
 use crate::errors::{Result, RowAt};
-use crate::pg::executor::custom_scan::{Node, Scan};
+use crate::pg::executor::custom_scan::Node;
 use crate::pg::tuples::heap::PageScan;
 use crate::pg::tuples::row::Layout;
 use crate::pg::tuples::spool::Spool;
@@ -11,18 +10,18 @@ use crate::pg::{check_for_interrupts, with_scans_from_the_start};
 use std::ops::Range;
 
 /// Pages with rows, to be visited in any order.
-pub enum Pages {
+pub enum Pages<T> {
     Heap(PageScan),
-    PartitionedPages(PartitionedPages),
+    PartitionedPages(PartitionedPages<T>),
     Spool(Spool),
 }
 
-impl Pages {
+impl<T: TableNode> Pages<T> {
     /// The pages of the node's table, those of the tables of `leaves`, or those of its child's rows, which are all read now.
     ///
     /// # Errors
     /// As [`PartitionedPages::open`].
-    pub fn open(node: Node, leaves: Option<&[Scan<BlockShuffle>]>) -> Result<Pages> {
+    pub fn open(node: Node, leaves: Option<&[T]>) -> Result<Pages<T>> {
         if let Some(relation) = node.relation() {
             return Ok(Pages::Heap(PageScan::begin(relation, node.snapshot())));
         }
@@ -43,7 +42,7 @@ impl Pages {
     /// Pages of each table.
     pub fn of_tables(&self) -> Vec<u32> {
         match self {
-            Pages::PartitionedPages(parts) => parts.pages(),
+            Pages::PartitionedPages(tables) => tables.pages(),
             pages => vec![pages.count()],
         }
     }
@@ -51,7 +50,7 @@ impl Pages {
     pub fn count(&self) -> u32 {
         match self {
             Pages::Heap(scan) => scan.pages(),
-            Pages::PartitionedPages(parts) => parts.count(),
+            Pages::PartitionedPages(tables) => tables.count(),
             Pages::Spool(spool) => spool.pages(),
         }
     }
@@ -60,7 +59,7 @@ impl Pages {
     pub fn load(&mut self, page: u32, next: Option<u32>) -> usize {
         match self {
             Pages::Heap(scan) => scan.load(page, next),
-            Pages::PartitionedPages(parts) => parts.load(page, next),
+            Pages::PartitionedPages(tables) => tables.load(page, next),
             Pages::Spool(spool) => spool.load(page),
         }
     }
@@ -69,7 +68,7 @@ impl Pages {
     pub fn io_concurrency(&self) -> u32 {
         match self {
             Pages::Heap(scan) => scan.io_concurrency(),
-            Pages::PartitionedPages(parts) => parts.io_concurrency(),
+            Pages::PartitionedPages(tables) => tables.io_concurrency(),
             Pages::Spool(_) => 0,
         }
     }
@@ -78,7 +77,7 @@ impl Pages {
     pub fn prefetch(&mut self, pages: Range<u32>) {
         match self {
             Pages::Heap(scan) => scan.prefetch(pages),
-            Pages::PartitionedPages(parts) => parts.prefetch(pages),
+            Pages::PartitionedPages(tables) => tables.prefetch(pages),
             Pages::Spool(_) => {}
         }
     }
@@ -88,9 +87,9 @@ impl Pages {
         match self {
             Pages::Heap(scan) => scan.store(i, node.scan_slot()),
             Pages::Spool(spool) => spool.store(i, node.scan_slot()),
-            Pages::PartitionedPages(parts) => {
+            Pages::PartitionedPages(tables) => {
                 return node.run_child(|| {
-                    let given = parts.give(i, node);
+                    let given = tables.give(i, node);
                     (given, usize::from(given))
                 });
             }
@@ -102,7 +101,7 @@ impl Pages {
     pub fn at(&self, i: usize) -> RowAt {
         match self {
             Pages::Heap(scan) => scan.at(i),
-            Pages::PartitionedPages(parts) => parts.at(i),
+            Pages::PartitionedPages(tables) => tables.at(i),
             Pages::Spool(spool) => spool.at(i),
         }
     }
@@ -116,10 +115,18 @@ impl Pages {
         }
     }
 
+    /// The spool, if the pages are those of one.
+    pub fn into_spool(self) -> Option<Spool> {
+        match self {
+            Pages::Spool(spool) => Some(spool),
+            Pages::Heap(_) | Pages::PartitionedPages(_) => None,
+        }
+    }
+
     pub fn end(self) {
         match self {
             Pages::Heap(scan) => scan.end(),
-            Pages::PartitionedPages(parts) => parts.end(),
+            Pages::PartitionedPages(tables) => tables.end(),
             Pages::Spool(spool) => spool.end(),
         }
     }

@@ -4,20 +4,31 @@
 //! the wanted columns, and what of the filter is left to be tried on its rows. These nodes are not run: whoever stands on the
 //! Append takes their tables' pages in an order of its own, in which blocks of all tables are mixed.
 
-use super::BlockShuffle;
-use super::exec::HeapPage;
+use super::page_rows::HeapPage;
 use crate::errors::{Result, RowAt, SourceError};
-use crate::operators::Decoder;
-use crate::pg::executor::custom_scan::{Node, Scan};
-use crate::pg::tuples::heap::PageScan;
+use crate::operators::decoder::Decoder;
+use crate::pg::executor::custom_scan::Node;
+use crate::pg::tuples::heap::{HeapRelation, PageScan};
 use crate::pg::tuples::row::Layout;
 use crate::pg::tuples::toast::Toast;
 use std::ops::Range;
 use tuples::Batch;
 
+/// The node of one of the tables.
+pub trait TableNode: Copy {
+    /// The table.
+    fn relation(&self) -> Option<HeapRelation>;
+    /// The attributes that are wanted, if rows can be decoded raw.
+    fn raw_columns(&self) -> Option<Vec<usize>>;
+    /// Does the node's work; the rows that it gives are counted for EXPLAIN ANALYZE.
+    fn run<R>(&self, work: impl FnOnce(Node) -> (R, usize)) -> R;
+    /// Lets go of the row in the node's scan slot.
+    fn clear_slot(&self);
+}
+
 /// One of the tables.
-struct Part {
-    leaf: Scan<BlockShuffle>,
+struct TablePages<T> {
+    node: T,
     scan: PageScan,
     /// None if its rows have to go through a slot
     layout: Option<Layout>,
@@ -26,30 +37,29 @@ struct Part {
 }
 
 /// All of them.
-pub struct PartitionedPages {
-    parts: Vec<Part>,
+pub struct PartitionedPages<T> {
+    tables: Vec<TablePages<T>>,
     /// the table of the loaded page
     current: usize,
 }
 
-impl PartitionedPages {
+impl<T: TableNode> PartitionedPages<T> {
     /// The tables of nodes that are started, in their sequence.
     ///
     /// # Errors
     /// [`SourceError::TooManyPages`]
-    pub fn open(leaves: &[Scan<BlockShuffle>], node: Node) -> Result<PartitionedPages> {
-        let relations: Vec<_> = leaves.iter().filter_map(|leaf| leaf.with(|_, leaf| leaf.relation())).collect();
+    pub fn open(nodes: &[T], node: Node) -> Result<PartitionedPages<T>> {
+        let relations: Vec<_> = nodes.iter().filter_map(TableNode::relation).collect();
         let scans = PageScan::begin_all(&relations, node.snapshot());
-        let mut parts = Vec::with_capacity(leaves.len());
-        for ((leaf, scan), relation) in leaves.iter().zip(scans).zip(&relations) {
-            let columns = leaf.with(|leaf, _| leaf.decodes_raw.clone());
-            let layout = columns.and_then(|columns| relation.layout(&columns));
-            parts.push(Part { leaf: *leaf, pages: 0..scan.pages(), scan, layout });
+        let mut tables = Vec::with_capacity(nodes.len());
+        for ((node, scan), relation) in nodes.iter().zip(scans).zip(&relations) {
+            let layout = node.raw_columns().and_then(|columns| relation.layout(&columns));
+            tables.push(TablePages { node: *node, pages: 0..scan.pages(), scan, layout });
         }
-        let mut parts = PartitionedPages { parts, current: 0 };
-        let pages = parts.pages();
-        parts.number(&pages)?;
-        Ok(parts)
+        let mut all = PartitionedPages { tables, current: 0 };
+        let pages = all.pages();
+        all.number(&pages)?;
+        Ok(all)
     }
 
     /// Lets the tables have so many pages each, those that there were when another process began.
@@ -57,7 +67,7 @@ impl PartitionedPages {
     /// # Errors
     /// [`SourceError::SourceChanged`] if there are more tables or fewer, [`SourceError::TooManyPages`].
     pub fn agree(&mut self, pages: &[u32]) -> Result<()> {
-        if pages.len() != self.parts.len() {
+        if pages.len() != self.tables.len() {
             return Err(SourceError::SourceChanged.into());
         }
         self.number(pages)
@@ -65,9 +75,9 @@ impl PartitionedPages {
 
     fn number(&mut self, pages: &[u32]) -> Result<()> {
         let mut next = 0u32;
-        for (part, pages) in self.parts.iter_mut().zip(pages) {
+        for (table, pages) in self.tables.iter_mut().zip(pages) {
             let end = next.checked_add(*pages).ok_or(SourceError::TooManyPages)?;
-            part.pages = next..end;
+            table.pages = next..end;
             next = end;
         }
         Ok(())
@@ -75,26 +85,26 @@ impl PartitionedPages {
 
     /// Pages of each table.
     pub fn pages(&self) -> Vec<u32> {
-        self.parts.iter().map(|part| part.pages.len() as u32).collect()
+        self.tables.iter().map(|table| table.pages.len() as u32).collect()
     }
 
     /// Pages of all tables.
     pub fn count(&self) -> u32 {
-        self.parts.last().map_or(0, |part| part.pages.end)
+        self.tables.last().map_or(0, |table| table.pages.end)
     }
 
     /// Can the rows of all tables be decoded raw?
     pub fn are_raw(&self) -> bool {
-        self.parts.iter().all(|part| part.layout.is_some())
+        self.tables.iter().all(|table| table.layout.is_some())
     }
 
     /// See [`Pages::load`](super::pages::Pages::load).
     pub fn load(&mut self, page: u32, next: Option<u32>) -> usize {
-        if !self.parts[self.current].pages.contains(&page) {
+        if !self.tables[self.current].pages.contains(&page) {
             self.leave();
             self.current = self.table_of(page);
         }
-        let Part { scan, pages, .. } = &mut self.parts[self.current];
+        let TablePages { scan, pages, .. } = &mut self.tables[self.current];
         let of_table = |page: &u32| pages.contains(page);
         let next = next.filter(of_table).map(|next| next - pages.start);
         scan.load(page - pages.start, next)
@@ -102,25 +112,25 @@ impl PartitionedPages {
 
     /// The table that has this page.
     fn table_of(&self, page: u32) -> usize {
-        self.parts.partition_point(|part| part.pages.end <= page)
+        self.tables.partition_point(|table| table.pages.end <= page)
     }
 
     /// Lets go of the loaded page: as many pages as there are tables would be pinned otherwise.
     fn leave(&mut self) {
-        let part = &mut self.parts[self.current];
-        part.leaf.with(|_, leaf| leaf.scan_slot().clear());
-        part.scan.leave();
+        let table = &mut self.tables[self.current];
+        table.node.clear_slot();
+        table.scan.leave();
     }
 
     /// See [`Pages::io_concurrency`](super::pages::Pages::io_concurrency).
     pub fn io_concurrency(&self) -> u32 {
-        self.parts.iter().map(|part| part.scan.io_concurrency()).max().unwrap_or_default()
+        self.tables.iter().map(|table| table.scan.io_concurrency()).max().unwrap_or_default()
     }
 
     /// See [`Pages::prefetch`](super::pages::Pages::prefetch).
     pub fn prefetch(&mut self, pages: Range<u32>) {
         let first = self.table_of(pages.start);
-        for Part { scan, pages: own, .. } in &mut self.parts[first..] {
+        for TablePages { scan, pages: own, .. } in &mut self.tables[first..] {
             let wanted = pages.start.max(own.start)..pages.end.min(own.end);
             if wanted.start >= pages.end {
                 break;
@@ -136,8 +146,8 @@ impl PartitionedPages {
     /// # Errors
     /// What is wrong with the rows.
     pub fn decode(&mut self, rows: usize, toast: &mut Toast, decoder: &mut Decoder, batch: &mut Batch) -> Result<()> {
-        let Part { leaf, scan, layout, .. } = &mut self.parts[self.current];
-        leaf.run(|_, leaf| {
+        let TablePages { node, scan, layout, .. } = &mut self.tables[self.current];
+        node.run(|leaf| {
             let before = batch.len();
             let result = match layout {
                 Some(layout) => {
@@ -159,13 +169,13 @@ impl PartitionedPages {
 
     /// Where row `i` of the loaded page stands.
     pub fn at(&self, i: usize) -> RowAt {
-        self.parts[self.current].scan.at_in_table(i)
+        self.tables[self.current].scan.at_in_table(i)
     }
 
     /// Puts row `i` of the loaded page into the scan slot of `node`, if it passes its table's filter.
     pub fn give(&mut self, i: usize, node: Node) -> bool {
-        let Part { leaf, scan, .. } = &mut self.parts[self.current];
-        leaf.run(|_, leaf| {
+        let TablePages { node: table, scan, .. } = &mut self.tables[self.current];
+        table.run(|leaf| {
             scan.store(i, leaf.scan_slot());
             let passes = leaf.passes_qual();
             if passes {
@@ -176,6 +186,6 @@ impl PartitionedPages {
     }
 
     pub fn end(self) {
-        self.parts.into_iter().for_each(|part| part.scan.end());
+        self.tables.into_iter().for_each(|table| table.scan.end());
     }
 }

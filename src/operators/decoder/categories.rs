@@ -1,12 +1,12 @@
 //! Columns of numbers and of categories, the latter one-hot: a dimension per category.
 //!
-//! Which categories there are is found in a pass of its own; their dimensions follow the type's order. Rows are sparse:
-//! an entry per number, 0 or not, and one for the category that the row has.
+//! The categories are found in a pass of their own, after which their dimensions follow the type's order. Rows are sparse: they
+//! have an entry per number, 0 or not, and one for each category.
 
-use super::Unseen;
-use super::rows::number_fault;
+use super::columns::number_fault;
 use crate::errors::{RowFault, excerpt};
 use crate::limits::{MAX_CATEGORIES, MAX_CATEGORIES_BYTES, MAX_TEXT_BYTES};
+use crate::options::rows::Unseen;
 use crate::pg::executor::query::Column;
 use crate::pg::tuples::row::Row;
 use crate::pg::values::distinct::Distinct;
@@ -25,34 +25,34 @@ struct MixedColumn {
     name: String,
     /// dimensions of the columns before
     first: u32,
-    kind: Kind,
+    kind: MixedKind,
 }
 
-enum Kind {
+enum MixedKind {
     Number(NumberType),
-    Category(Box<Categories>),
+    Category(Box<CategoryColumn>),
 }
 
-struct Categories {
+struct CategoryColumn {
     values: Distinct,
     /// by value, its place among the column's categories
     places: Vec<u32>,
     /// their text, by place, once they are known
     names: Vec<String>,
-    state: State,
+    state: CategoryState,
     /// bytes of the values that were found
     bytes: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum CategoryState {
     /// they are being found
     Open,
     /// a pass over the same rows has found them all
     Prepared,
-    /// they are those of a model; what to do with others
+    /// they are those of a model that predicts; what to do with others
     Model(Unseen),
-    /// they are those of a model that is trained on
+    /// they are those of a model whose training is continued
     Continued,
 }
 
@@ -67,15 +67,15 @@ pub enum MixedFault {
 }
 
 impl MixedColumns {
-    /// Numbers and categories in these columns: a column with a number type is one of numbers. The categories are to be
-    /// found, or are those of a model.
+    /// Columns with a number type hold numbers, the others categories. The categories are still to be found, or are those of a
+    /// model.
     pub fn new(columns: &[(&Column, Option<NumberType>)], known: Option<KnownCategories>) -> Self {
         let column = |(column, number): &(&Column, Option<NumberType>)| MixedColumn {
             name: column.name.clone(),
             first: 0,
             kind: match number {
-                Some(number) => Kind::Number(*number),
-                None => Kind::Category(Box::new(Categories::new(column, known))),
+                Some(number) => MixedKind::Number(*number),
+                None => MixedKind::Category(Box::new(CategoryColumn::new(column, known))),
             },
         };
         let mut mixed = MixedColumns { columns: columns.iter().map(column).collect(), entries: Vec::new() };
@@ -99,18 +99,18 @@ impl MixedColumns {
 
     /// Columns of numbers.
     pub fn numbers(&self) -> usize {
-        self.columns.iter().filter(|c| matches!(c.kind, Kind::Number(_))).count()
+        self.columns.iter().filter(|c| matches!(c.kind, MixedKind::Number(_))).count()
     }
 
     /// Must categories be found before anything can be learned?
     pub fn need_preparation(&self) -> bool {
-        self.columns.iter().any(|c| matches!(&c.kind, Kind::Category(c) if c.state == State::Open))
+        self.columns.iter().any(|c| matches!(&c.kind, MixedKind::Category(c) if c.state == CategoryState::Open))
     }
 
     /// All rows have been read: no other categories will come.
     pub fn close(&mut self) {
         for column in &mut self.columns {
-            if let Kind::Category(categories) = &mut column.kind {
+            if let MixedKind::Category(categories) = &mut column.kind {
                 categories.close();
             }
         }
@@ -118,23 +118,23 @@ impl MixedColumns {
     }
 
     /// Takes over the categories that were found in another process, by place, of each column that has some.
-    pub fn adopt(&mut self, found: &[Vec<String>]) {
+    pub fn adopt(&mut self, categories: &[Vec<String>]) {
         let columns = self.columns.iter_mut().filter_map(|column| match &mut column.kind {
-            Kind::Category(categories) => Some(categories),
-            Kind::Number(_) => None,
+            MixedKind::Category(categories) => Some(categories),
+            MixedKind::Number(_) => None,
         });
-        for (categories, names) in columns.zip(found) {
+        for (categories, names) in columns.zip(categories) {
             categories.set_names(names.clone());
-            categories.state = State::Prepared;
+            categories.state = CategoryState::Prepared;
         }
         self.number();
     }
 
-    /// The categories that were adopted are those of a model that is trained on.
+    /// The categories that were adopted are those of a model whose training is continued.
     pub fn close_by_model(&mut self) {
         for column in &mut self.columns {
-            if let Kind::Category(categories) = &mut column.kind {
-                categories.state = State::Continued;
+            if let MixedKind::Category(categories) = &mut column.kind {
+                categories.state = CategoryState::Continued;
             }
         }
     }
@@ -142,16 +142,16 @@ impl MixedColumns {
     /// The categories of the columns that have some, in the columns' sequence.
     pub fn categories(&self) -> Vec<(String, Vec<String>)> {
         let of_column = |column: &MixedColumn| match &column.kind {
-            Kind::Category(categories) => Some((column.name.clone(), categories.names.clone())),
-            Kind::Number(_) => None,
+            MixedKind::Category(categories) => Some((column.name.clone(), categories.names.clone())),
+            MixedKind::Number(_) => None,
         };
         self.columns.iter().filter_map(of_column).collect()
     }
 
-    /// A scaling of the columns of numbers as one of all dimensions: categories stay as they are.
+    /// Expands a scaling of the columns of numbers to all dimensions. Categories stay as they are.
     pub fn expand(&self, numbers: &Standardizer) -> Standardizer {
         let mut all = Standardizer { mean: vec![0.0; self.dim()], scale: vec![1.0; self.dim()] };
-        let places = self.columns.iter().filter(|c| matches!(c.kind, Kind::Number(_))).map(|c| c.first as usize);
+        let places = self.columns.iter().filter(|c| matches!(c.kind, MixedKind::Number(_))).map(|c| c.first as usize);
         for (i, place) in places.enumerate() {
             all.mean[place] = numbers.mean[i];
             all.scale[place] = numbers.scale[i];
@@ -159,7 +159,7 @@ impl MixedColumns {
         all
     }
 
-    /// Takes notice of the categories of a row whose features begin with column `first`, and reads its numbers.
+    /// Registers the categories of a row whose features begin with column `first`, and reads its numbers.
     ///
     /// # Errors
     /// What is wrong with the row.
@@ -168,11 +168,11 @@ impl MixedColumns {
         for (i, column) in self.columns.iter_mut().enumerate() {
             let Some(value) = row.get(first + i) else { return Err(MixedFault::Null(column.name.clone())) };
             match &mut column.kind {
-                Kind::Number(number) => {
+                MixedKind::Number(number) => {
                     numbers[place] = read_number(*number, value, &column.name)?;
                     place += 1;
                 }
-                Kind::Category(categories) => drop(categories.place(value, &column.name)?),
+                MixedKind::Category(categories) => drop(categories.place(value, &column.name)?),
             }
         }
         Ok(())
@@ -187,10 +187,10 @@ impl MixedColumns {
         for (i, column) in self.columns.iter_mut().enumerate() {
             let Some(value) = row.get(first + i) else { return Err(MixedFault::Null(column.name.clone())) };
             match &mut column.kind {
-                Kind::Number(number) => {
+                MixedKind::Number(number) => {
                     self.entries.push((column.first, read_number(*number, value, &column.name)?));
                 }
-                Kind::Category(categories) => {
+                MixedKind::Category(categories) => {
                     if let Some(place) = categories.place(value, &column.name)? {
                         self.entries.push((column.first + place, 1.0));
                     }
@@ -204,20 +204,21 @@ impl MixedColumns {
 impl MixedColumn {
     fn dim(&self) -> usize {
         match &self.kind {
-            Kind::Number(_) => 1,
-            Kind::Category(categories) => categories.names.len(),
+            MixedKind::Number(_) => 1,
+            MixedKind::Category(categories) => categories.names.len(),
         }
     }
 }
 
-impl Categories {
-    fn new(column: &Column, known: Option<KnownCategories>) -> Categories {
+impl CategoryColumn {
+    fn new(column: &Column, known: Option<KnownCategories>) -> CategoryColumn {
         let values = Distinct::new(column.type_oid, column.collation);
-        let mut new = Categories { values, places: Vec::new(), names: Vec::new(), state: State::Open, bytes: 0 };
+        let mut new =
+            CategoryColumn { values, places: Vec::new(), names: Vec::new(), state: CategoryState::Open, bytes: 0 };
         if let Some((known, unseen)) = known {
             let names = known.iter().find(|(name, _)| *name == column.name).map(|(_, names)| names.as_slice());
             new.set_names(names.unwrap_or_default().to_vec());
-            new.state = State::Model(unseen);
+            new.state = CategoryState::Model(unseen);
         }
         new
     }
@@ -225,7 +226,7 @@ impl Categories {
     /// Makes these the categories, by place.
     fn set_names(&mut self, names: Vec<String>) {
         for (place, name) in names.iter().enumerate() {
-            // what is no value of the type, such as an enum's label that is no more, will not be met
+            // a text that is no value of the type, such as an enum's label that was dropped, will not be met
             if let Some((_, false)) = self.values.add_text(name) {
                 self.places.push(place as u32);
             }
@@ -244,23 +245,25 @@ impl Categories {
 
     #[cold]
     fn unseen(&mut self, value: Datum, column: &str) -> std::result::Result<Option<u32>, RowFault> {
-        if self.state == State::Model(Unseen::Zero) {
+        if self.state == CategoryState::Model(Unseen::Zero) {
             return Ok(None);
         }
         let i = self.values.add(value);
         match self.state {
-            State::Open => self.found(i, column),
-            State::Prepared => Err(RowFault::Appeared { what: "category", value: excerpt(&self.values.text(i)) }),
-            State::Model(_) | State::Continued => Err(RowFault::UnseenCategory {
+            CategoryState::Open => self.check_new(i, column),
+            CategoryState::Prepared => {
+                Err(RowFault::Appeared { what: "category", value: excerpt(&self.values.text(i)) })
+            }
+            CategoryState::Model(_) | CategoryState::Continued => Err(RowFault::UnseenCategory {
                 column: column.to_owned(),
                 value: excerpt(&self.values.text(i)),
-                continued: self.state == State::Continued,
+                continued: self.state == CategoryState::Continued,
             }),
         }
     }
 
     /// A new category, whose place is still provisional.
-    fn found(&mut self, i: usize, column: &str) -> std::result::Result<Option<u32>, RowFault> {
+    fn check_new(&mut self, i: usize, column: &str) -> std::result::Result<Option<u32>, RowFault> {
         let size = self.values.size(i);
         self.bytes += size;
         if size > MAX_TEXT_BYTES {
@@ -274,7 +277,7 @@ impl Categories {
     }
 
     fn close(&mut self) {
-        if self.state != State::Open {
+        if self.state != CategoryState::Open {
             return;
         }
         let order = self.values.sorted();
@@ -282,7 +285,7 @@ impl Categories {
             self.places[*i as usize] = place as u32;
             self.names.push(self.values.text(*i as usize));
         }
-        self.state = State::Prepared;
+        self.state = CategoryState::Prepared;
     }
 }
 

@@ -1,16 +1,16 @@
-//! The columns that are the features, and how a row of them becomes one of a batch.
+//! The columns of the features.
 
 use super::categories::MixedColumns;
-use super::mini_batches::CompressedColumn;
-use super::rows::FIRST_FEATURE;
+use super::columns::FIRST_FEATURE;
+use super::compressed::CompressedColumn;
 use super::sparse::SparseColumns;
 use crate::pg::tuples::row::Row;
 use crate::pg::values::array::ArrayReader;
 use crate::pg::values::number::NumberType;
 
 /// The columns that are the features.
-pub enum Features {
-    /// one column with arrays of numbers, all of them as long, which is `dim` once it is known
+pub enum FeatureColumns {
+    /// one column with arrays of numbers, all of the same length, which is `dim` once it is known
     Array { reader: ArrayReader, dim: Option<usize>, name: String },
     /// one column of numbers per feature
     Columns { types: Vec<NumberType>, names: Vec<String> },
@@ -22,11 +22,11 @@ pub enum Features {
     Compressed(Box<CompressedColumn>),
 }
 
-impl Features {
+impl FeatureColumns {
     /// The categories of the columns that have some; None if there is no such column.
     pub fn categories(&self) -> Option<Vec<(String, Vec<String>)>> {
         match self {
-            Features::Mixed(columns) => Some(columns.categories()),
+            FeatureColumns::Mixed(columns) => Some(columns.categories()),
             _ => None,
         }
     }
@@ -34,7 +34,7 @@ impl Features {
     /// What sparse tuples call dimension 0; None unless they are arrays of indices and values.
     pub fn index_base(&self) -> Option<u32> {
         match self {
-            Features::Sparse(columns) => Some(columns.base() as u32),
+            FeatureColumns::Sparse(columns) => Some(columns.base() as u32),
             _ => None,
         }
     }
@@ -42,28 +42,28 @@ impl Features {
     /// Values in a dense row, once known: in a preparation pass, columns of categories leave rows of numbers.
     pub fn dense_dim(&self) -> Option<usize> {
         match self {
-            Features::Array { dim, .. } => *dim,
-            Features::Columns { types, .. } => Some(types.len()),
-            Features::Mixed(columns) => Some(columns.numbers()),
-            Features::Sparse(_) | Features::Compressed(_) => None,
+            FeatureColumns::Array { dim, .. } => *dim,
+            FeatureColumns::Columns { types, .. } => Some(types.len()),
+            FeatureColumns::Mixed(columns) => Some(columns.numbers()),
+            FeatureColumns::Sparse(_) | FeatureColumns::Compressed(_) => None,
         }
     }
 
     /// Are they of types that take long to be made into `real`s?
     pub fn convert(&self) -> bool {
         match self {
-            Features::Array { reader, .. } => reader.element() != NumberType::Float4,
-            Features::Columns { types, .. } => types.contains(&NumberType::Numeric),
-            Features::Mixed(_) | Features::Compressed(_) => true,
-            Features::Sparse(columns) => columns.convert(),
+            FeatureColumns::Array { reader, .. } => reader.element() != NumberType::Float4,
+            FeatureColumns::Columns { types, .. } => types.contains(&NumberType::Numeric),
+            FeatureColumns::Mixed(_) | FeatureColumns::Compressed(_) => true,
+            FeatureColumns::Sparse(columns) => columns.convert(),
         }
     }
 
-    /// Learns from a row how many features there are, if that has to be learned: as many as the first feature array has
-    /// that comes along. True once it is known.
+    /// Takes the number of features from a row, if it is not known yet: the length of the first feature array. True once it is
+    /// known.
     #[inline]
     pub fn learn_dim(&mut self, row: Row<'_>) -> bool {
-        if let Features::Array { reader, dim: dim @ None, .. } = self
+        if let FeatureColumns::Array { reader, dim: dim @ None, .. } = self
             && let Some(array) = row.get(FIRST_FEATURE)
         {
             *dim = reader.len(array).ok().filter(|len| *len > 0);
@@ -71,11 +71,11 @@ impl Features {
         self.dense_dim().is_some()
     }
 
-    /// Dimensions of rows with entries, as far as they are known before there is a row.
+    /// Dimensions of sparse rows, as far as they are known before the first row.
     pub fn sparse_dim(&self) -> usize {
         match self {
-            Features::Mixed(columns) => columns.dim(),
-            Features::Sparse(columns) => columns.fixed_dim().unwrap_or_default(),
+            FeatureColumns::Mixed(columns) => columns.dim(),
+            FeatureColumns::Sparse(columns) => columns.fixed_dim().unwrap_or_default(),
             _ => 0,
         }
     }
@@ -83,8 +83,8 @@ impl Features {
     /// Feature `i` of a dense row, from 0, as the user knows it.
     pub fn name(&self, i: usize) -> String {
         match self {
-            Features::Columns { names, .. } => names[i].clone(),
-            Features::Array { name, .. } => format!("{name}[{}]", i + 1),
+            FeatureColumns::Columns { names, .. } => names[i].clone(),
+            FeatureColumns::Array { name, .. } => format!("{name}[{}]", i + 1),
             _ => format!("[{}]", i + 1),
         }
     }

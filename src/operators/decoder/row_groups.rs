@@ -1,12 +1,13 @@
-//! Which part of the rows a row belongs to: its group, and whether it is held out for validation.
+//! The group of a row, and whether the row is held out for validation.
 //!
-//! Both are in the tuple's tag: the group's number below, the highest bit if the tuple is held out. What is held out by
-//! fraction is a function of the seed and of where the row or its block lies, so that it is the same in every epoch.
+//! Both are in the tuple's group tag: the number of the group, and the highest bit if the tuple is held out. Whether a tuple is
+//! held out by a fraction is a function of the seed and of the place of the row or its block, so that it is the same in every epoch.
 
-use super::rows::FIRST_FEATURE;
-use crate::errors::{Error, Result, RowAt, RowFault, SourceError};
+use super::columns::{FIRST_FEATURE, column, column_type, is_category};
+use crate::errors::{Result, RowAt, RowFault};
 use crate::limits::{MAX_GROUP_BYTES, MAX_GROUPS};
-use crate::pg::catalog::relation::{base_type, type_name};
+use crate::options::row_groups::{HoldOut, RowGroupSpec};
+use crate::pg::catalog::relation::base_type;
 use crate::pg::executor::query::Column;
 use crate::pg::tuples::row::Row;
 use crate::pg::values::distinct::Distinct;
@@ -14,47 +15,12 @@ use crate::pg::values::number::NumberType;
 use pgrx::pg_sys;
 use shuffle::SortKeys;
 
-/// The bit of a tag that says that the tuple is held out for validation.
+/// The bit of a group tag that says that the tuple is held out for validation.
 pub const HELD_OUT: u32 = 1 << 31;
 
-/// Which rows are held out for validation.
-#[derive(Debug, Clone, PartialEq)]
-pub enum HoldOut {
-    /// those of which this column of booleans is true
-    Column(String),
-    /// about so many of all rows, drawn by this seed
-    Rows { fraction: f64, seed: i64 },
-    /// whole blocks, one of each run of 1 / fraction of them
-    Blocks { fraction: f64, seed: i64 },
-}
-
-/// How rows fall into parts.
-#[derive(Debug, Clone, Default)]
-pub struct PartSpec {
-    /// the column of the groups
-    pub group: Option<String>,
-    pub hold_out: Option<HoldOut>,
-}
-
-impl PartSpec {
-    /// Is there only one part?
-    pub fn is_empty(&self) -> bool {
-        self.group.is_none() && self.hold_out.is_none()
-    }
-
-    /// The columns that it takes, in the sequence in which [`RowGroups`] expects them.
-    pub fn columns(&self) -> impl Iterator<Item = &str> {
-        let flag = match &self.hold_out {
-            Some(HoldOut::Column(name)) => Some(name.as_str()),
-            _ => None,
-        };
-        self.group.as_deref().into_iter().chain(flag)
-    }
-}
-
-/// The parts of rows that are being decoded.
+/// The groups of rows that are being decoded, and what is held out of them.
 pub struct RowGroups {
-    group: Option<Group>,
+    group: Option<GroupColumn>,
     /// where a row has the column that says whether it is held out
     flag: Option<usize>,
     drawn: Option<Drawn>,
@@ -62,13 +28,13 @@ pub struct RowGroups {
     block_held_out: bool,
 }
 
-struct Group {
+struct GroupColumn {
     column: String,
     values: Distinct,
     place: usize,
 }
 
-/// What is held out by fraction.
+/// How rows are drawn that are held out by a fraction.
 struct Drawn {
     by_block: bool,
     fraction: f64,
@@ -80,18 +46,18 @@ impl RowGroups {
     ///
     /// # Errors
     /// [`SourceError::UndefinedColumn`], [`SourceError::AmbiguousColumn`], [`SourceError::ColumnType`]
-    pub fn new(spec: &PartSpec, columns: &[Column], place: usize) -> Result<RowGroups> {
+    pub fn new(spec: &RowGroupSpec, columns: &[Column], place: usize) -> Result<RowGroups> {
         let mut place = FIRST_FEATURE + place;
         let mut next = || {
             place += 1;
             place - 1
         };
         let group = match &spec.group {
-            Some(name) => Some(group(super::column(columns, name)?, next())?),
+            Some(name) => Some(group(column(columns, name)?, next())?),
             None => None,
         };
         let flag = match &spec.hold_out {
-            Some(HoldOut::Column(name)) => Some(flag(super::column(columns, name)?, next())?),
+            Some(HoldOut::Column(name)) => Some(flag(column(columns, name)?, next())?),
             _ => None,
         };
         let drawn = match &spec.hold_out {
@@ -102,18 +68,18 @@ impl RowGroups {
         Ok(RowGroups { group, flag, drawn, block_held_out: false })
     }
 
-    /// What a row's own columns say; None if one of them is NULL: the fault is that.
-    pub fn of_row(&mut self, row: Row<'_>) -> std::result::Result<u32, PartFault> {
+    /// The part of the group tag that depends on a row's columns.
+    pub fn of_row(&mut self, row: Row<'_>) -> std::result::Result<u32, GroupFault> {
         let mut tag = 0;
         if let Some(place) = self.flag {
-            let Some(flag) = row.get(place) else { return Err(PartFault::Null(RowFault::NullValidation)) };
+            let Some(flag) = row.get(place) else { return Err(GroupFault::Null(RowFault::NullValidation)) };
             tag = if flag.value() as u8 != 0 { HELD_OUT } else { 0 };
         }
-        if let Some(Group { column, values, place }) = &mut self.group {
-            let Some(value) = row.get(*place) else { return Err(PartFault::Null(RowFault::NullGroup)) };
+        if let Some(GroupColumn { column, values, place }) = &mut self.group {
+            let Some(value) = row.get(*place) else { return Err(GroupFault::Null(RowFault::NullGroup)) };
             tag |= match values.find(value) {
                 Some(group) => group as u32,
-                None => add(column, values, value).map_err(PartFault::Row)?,
+                None => add(column, values, value).map_err(GroupFault::Row)?,
             };
         }
         Ok(tag)
@@ -126,7 +92,7 @@ impl RowGroups {
         }
     }
 
-    /// What is known of a row by where it lies.
+    /// The part of the group tag that depends on a row's place.
     #[inline]
     pub fn of_place(&self, at: RowAt) -> u32 {
         let held_out = match &self.drawn {
@@ -140,7 +106,7 @@ impl RowGroups {
     /// The groups that were met, as text, by their numbers; one without a name if there are no groups.
     pub fn groups(&self) -> Vec<Option<String>> {
         match &self.group {
-            Some(Group { values, .. }) => (0..values.len()).map(|i| Some(values.text(i))).collect(),
+            Some(GroupColumn { values, .. }) => (0..values.len()).map(|i| Some(values.text(i))).collect(),
             None => vec![None],
         }
     }
@@ -161,8 +127,8 @@ impl RowGroups {
     }
 }
 
-/// Why a row is of no part.
-pub enum PartFault {
+/// Why a row has no group tag.
+pub enum GroupFault {
     /// a column is NULL
     Null(RowFault),
     Row(Box<RowFault>),
@@ -180,13 +146,13 @@ fn add(column: &str, values: &mut Distinct, value: pg_sys::Datum) -> std::result
     Ok(group as u32)
 }
 
-fn group(column: &Column, place: usize) -> Result<Group> {
+fn group(column: &Column, place: usize) -> Result<GroupColumn> {
     let base = base_type(column.type_oid);
-    if NumberType::of(base).is_none() && !super::is_category(base) {
+    if NumberType::of(base).is_none() && !is_category(base) {
         return Err(column_type("group", column, "Groups are integers, numbers, booleans, text or an enum."));
     }
     let values = Distinct::new(column.type_oid, column.collation);
-    Ok(Group { column: column.name.clone(), values, place })
+    Ok(GroupColumn { column: column.name.clone(), values, place })
 }
 
 fn flag(column: &Column, place: usize) -> Result<usize> {
@@ -196,13 +162,9 @@ fn flag(column: &Column, place: usize) -> Result<usize> {
     Ok(place)
 }
 
-fn column_type(role: &'static str, column: &Column, hint: &'static str) -> Error {
-    SourceError::ColumnType { role, column: column.name.clone(), type_name: type_name(column.type_oid), hint }.into()
-}
-
 impl Drawn {
     fn new(by_block: bool, fraction: f64, seed: i64) -> Drawn {
-        // other draws than those of a full shuffle by the same seed
+        // draws that differ from those of a full shuffle by the same seed
         const SALT: i64 = i64::from_le_bytes(*b"held out");
         let keys = SortKeys::once(seed ^ SALT);
         Drawn { by_block, fraction, keys }
@@ -217,7 +179,7 @@ impl Drawn {
         ((self.keys.key(number) as u64) as f64) < self.fraction * 2f64.powi(64)
     }
 
-    /// Blocks fall into runs of 1 / fraction, of each of which one is drawn.
+    /// Is this block held out? One block is drawn of each run of 1 / fraction blocks.
     fn holds_block(&self, block: u32) -> bool {
         let first_of = |run: u64| (run as f64 / self.fraction).ceil() as u64;
         let mut run = (f64::from(block) * self.fraction) as u64;

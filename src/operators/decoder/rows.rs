@@ -1,22 +1,21 @@
-//! The way of a row: fast for the usual ones, by the page, and with a reason for each that becomes no tuple.
+//! How rows become tuples: page by page, the usual rows fast, and with a reason for each row that becomes no tuple.
 
 use super::categories::MixedFault;
-use super::features::Features;
-use super::row_groups::PartFault;
+use super::columns::{FIRST_FEATURE, number_fault};
+use super::features::FeatureColumns;
+use super::row_groups::GroupFault;
 use super::sparse::{self, SparseError};
-use super::{Decoder, Nulls};
+use super::tuple_decoder::Decoder;
 use crate::errors::{Error, Result, RowAt, RowFault};
+use crate::options::rows::Nulls;
 use crate::pg::catalog::relation::place_of;
 use crate::pg::check_for_interrupts;
 use crate::pg::tuples::fixed_layout::{Destination, Run, Uniform};
 use crate::pg::tuples::row::Row;
 use crate::pg::values::array::{ArrayFault, ArrayReader};
-use crate::pg::values::number::{NumberFault, NumberType, narrow};
+use crate::pg::values::number::narrow;
 use pgrx::pg_sys::Datum;
 use tuples::{Batch, RowsMut};
-
-/// Where a row's features begin: behind the label.
-pub const FIRST_FEATURE: usize = 1;
 
 /// The rows of one page.
 pub trait PageRows {
@@ -34,8 +33,8 @@ pub trait PageRows {
     fn prefetch_next(&self, i: usize);
 }
 
-/// Label and weight of a row that became a tuple, or None if it is to be left out.
-type Decoded = std::result::Result<Option<(f32, f32)>, Box<RowFault>>;
+/// Label and weight of a row that has become a tuple, or None if it is to be left out.
+type LabelAndWeight = std::result::Result<Option<(f32, f32)>, Box<RowFault>>;
 
 /// What is wrong with a row that is to be appended to a batch.
 enum AppendError {
@@ -55,29 +54,22 @@ impl From<tuples::OutOfMemory> for AppendError {
     }
 }
 
-/// The column of weights.
-pub struct Weight {
-    pub number: NumberType,
-    /// which of the row's columns it is
-    pub place: usize,
-}
-
 impl Decoder {
     /// Decodes all rows of a page into `batch`, which gets its shape if it is new.
     pub fn decode_page(&mut self, batch: &mut Batch, page: &mut impl PageRows) -> Result<()> {
         match () {
             _ if self.is_sparse() => self.sparse_page(batch, page),
-            _ if self.has_mini_batches() => self.page_of_blocks(batch, page),
+            _ if self.has_mini_batches() => self.page_of_mini_batches(batch, page),
             _ => self.dense_page(batch, page),
         }
     }
 
-    fn page_of_blocks(&mut self, batch: &mut Batch, page: &mut impl PageRows) -> Result<()> {
+    fn page_of_mini_batches(&mut self, batch: &mut Batch, page: &mut impl PageRows) -> Result<()> {
         let first = batch.len();
-        self.row_tags.clear();
+        self.group_tags.clear();
         for i in 0..page.len() {
             let at = page.at(i);
-            self.append_block(batch, page.row(i), at)?;
+            self.append_mini_batch(batch, page.row(i), at)?;
             check_for_interrupts();
         }
         self.finish(batch, first);
@@ -88,7 +80,7 @@ impl Decoder {
         self.shape_sparse(batch);
         let first = batch.len();
         self.row_weights.clear();
-        self.row_tags.clear();
+        self.group_tags.clear();
         for i in 0..page.len() {
             // the next page is fetched as if this one were read from its end
             page.prefetch_next(page.len() - 1 - i);
@@ -111,19 +103,19 @@ impl Decoder {
             (0..page.len()).any(|i| self.features.learn_dim(page.row(i)));
         }
         if page.len() == 0 || !self.shape_dense(batch) {
-            // Nothing to learn the number of features from: every row has a fault, or the page no row.
+            // The number of features is still unknown: every row has a fault, or the page has no row.
             return (0..page.len()).try_for_each(|i| {
                 self.decode(page.row(i), &mut []).map_err(|fault| fault.at(place_of(page.at(i))).into()).map(|_| ())
             });
         }
         let first = batch.len();
         self.row_weights.resize(if self.weight.is_some() { page.len() } else { 0 }, 1.0);
-        self.row_tags.clear();
-        self.row_tags.resize(if self.parts.is_some() { page.len() } else { 0 }, 0);
+        self.group_tags.clear();
+        self.group_tags.resize(if self.row_groups.is_some() { page.len() } else { 0 }, 0);
         let mut rows = batch.extend(page.len())?;
         let mut skipped = false;
         let uniform = match &self.features {
-            Features::Array { reader, dim: Some(dim), .. } => page.uniform(*reader, *dim),
+            FeatureColumns::Array { reader, dim: Some(dim), .. } => page.uniform(*reader, *dim),
             _ => None,
         };
         // Tuples are added to a page from its end: in this order their addresses ascend.
@@ -142,7 +134,7 @@ impl Decoder {
             *label = match self.decode(page.row(i), features) {
                 Ok(Some((label, weight))) => {
                     self.row_weights.get_mut(i).into_iter().for_each(|place| *place = weight);
-                    self.row_tags.get_mut(i).into_iter().for_each(|place| *place = self.tag);
+                    self.group_tags.get_mut(i).into_iter().for_each(|place| *place = self.group_tag);
                     label
                 }
                 Ok(None) => {
@@ -152,22 +144,27 @@ impl Decoder {
                 Err(fault) => return Err(fault.at(place_of(page.at(i))).into()),
             };
         }
-        if let Some(parts) = &self.parts {
-            self.row_tags.iter_mut().enumerate().for_each(|(i, tag)| *tag |= parts.of_place(page.at(i)));
+        if let Some(row_groups) = &self.row_groups {
+            self.group_tags.iter_mut().enumerate().for_each(|(i, tag)| *tag |= row_groups.of_place(page.at(i)));
         }
         if skipped {
-            if self.parts.is_some() {
-                let mut labels = batch.labels()[first..].iter();
-                self.row_tags.retain(|_| labels.next().is_some_and(|label| !label.is_nan()));
-            }
-            if self.weight.is_some() {
-                let mut labels = batch.labels()[first..].iter();
-                self.row_weights.retain(|_| labels.next().is_some_and(|label| !label.is_nan()));
-            }
-            batch.retain_from(first, |label| !label.is_nan());
+            self.remove_skipped(batch, first);
         }
         self.finish(batch, first);
         Ok(())
+    }
+
+    /// Removes the rows from `first` on that are to be left out, whose labels say so.
+    fn remove_skipped(&mut self, batch: &mut Batch, first: usize) {
+        if self.row_groups.is_some() {
+            let mut labels = batch.labels()[first..].iter();
+            self.group_tags.retain(|_| labels.next().is_some_and(|label| !label.is_nan()));
+        }
+        if self.weight.is_some() {
+            let mut labels = batch.labels()[first..].iter();
+            self.row_weights.retain(|_| labels.next().is_some_and(|label| !label.is_nan()));
+        }
+        batch.retain_from(first, |label| !label.is_nan());
     }
 
     /// Decodes rows before `end`, from the last to the first, as long as they have the usual shape and no fault; returns
@@ -196,9 +193,9 @@ impl Decoder {
     pub fn decode_row(&mut self, batch: &mut Batch, row: Row<'_>, at: RowAt) -> Result<()> {
         let first = batch.len();
         self.row_weights.clear();
-        self.row_tags.clear();
+        self.group_tags.clear();
         if self.has_mini_batches() {
-            self.append_block(batch, row, at)?;
+            self.append_mini_batch(batch, row, at)?;
             self.finish(batch, first);
             return Ok(());
         }
@@ -252,7 +249,7 @@ impl Decoder {
     pub fn shape(&self, batch: &mut Batch) {
         match &self.features {
             _ if self.is_sparse() => self.shape_sparse(batch),
-            Features::Compressed(column) => {
+            FeatureColumns::Compressed(column) => {
                 column.dim().into_iter().for_each(|dim| self.shape_mini_batches(batch, dim))
             }
             _ => {
@@ -269,30 +266,30 @@ impl Decoder {
         }
     }
 
-    /// Has `batch` weights and tags exactly if tuples have some?
+    /// Has `batch` weights and group tags exactly if tuples have some?
     fn fits_others(&self, batch: &Batch) -> bool {
-        batch.weights().is_some() == self.is_weighted() && batch.tags().is_some() == self.parts.is_some()
+        batch.weights().is_some() == self.is_weighted() && batch.tags().is_some() == self.row_groups.is_some()
     }
 
     fn shape_others(&self, batch: &mut Batch) {
         batch.set_weighted(self.is_weighted());
-        batch.set_tagged(self.parts.is_some());
+        batch.set_tagged(self.row_groups.is_some());
     }
 
-    /// Keeps the tag of the row that was just appended, and stands there, for the end of the page.
+    /// Keeps the group tag of the row that was just appended until the end of the page.
     #[inline(always)]
     fn push_tag(&mut self, at: impl FnOnce() -> RowAt) {
-        if let Some(parts) = &self.parts {
-            self.row_tags.push(self.tag | parts.of_place(at()));
+        if let Some(row_groups) = &self.row_groups {
+            self.group_tags.push(self.group_tag | row_groups.of_place(at()));
         }
     }
 
-    /// Decodes one row in place: all but the label and the weight, which are given back.
+    /// Decodes the features of a row in place, and returns its label and weight.
     #[inline(always)]
-    fn decode(&mut self, row: Row<'_>, out: &mut [f32]) -> Decoded {
+    fn decode(&mut self, row: Row<'_>, out: &mut [f32]) -> LabelAndWeight {
         let Some(label) = row.get(0) else { return self.null(RowFault::NullLabel) };
         match &mut self.features {
-            Features::Array { reader, .. } => {
+            FeatureColumns::Array { reader, .. } => {
                 let Some(array) = row.get(FIRST_FEATURE) else { return self.null(RowFault::NullFeatures) };
                 if out.is_empty() {
                     // no array so far had a length to go by
@@ -303,7 +300,7 @@ impl Decoder {
                     return self.array_fault(fault, out.len());
                 }
             }
-            Features::Columns { types, names } => {
+            FeatureColumns::Columns { types, names } => {
                 for (i, (number, place)) in types.iter().zip(out).enumerate() {
                     let Some(value) = row.get(FIRST_FEATURE + i) else {
                         let name = names[i].clone();
@@ -315,19 +312,19 @@ impl Decoder {
                     };
                 }
             }
-            Features::Mixed(columns) => match columns.prepare(row, FIRST_FEATURE, out) {
+            FeatureColumns::Mixed(columns) => match columns.prepare(row, FIRST_FEATURE, out) {
                 Ok(()) => {}
                 Err(MixedFault::Null(name)) => return self.null(RowFault::NullFeature(name)),
                 Err(MixedFault::Row(fault)) => return Err(fault),
             },
-            Features::Sparse(_) | Features::Compressed(_) => {} // never dense
+            FeatureColumns::Sparse(_) | FeatureColumns::Compressed(_) => {} // never dense
         }
         self.label_and_weight(label, row)
     }
 
     /// Label and weight of a row, which are all that is left to be read.
     #[inline(always)]
-    fn label_and_weight(&mut self, label: Datum, row: Row<'_>) -> Decoded {
+    fn label_and_weight(&mut self, label: Datum, row: Row<'_>) -> LabelAndWeight {
         let weight = match &self.weight {
             None => 1.0,
             Some(weight) => match row.get(weight.place) {
@@ -335,11 +332,11 @@ impl Decoder {
                 None => return self.null(RowFault::NullWeight),
             },
         };
-        if let Some(parts) = &mut self.parts {
-            self.tag = match parts.of_row(row) {
+        if let Some(row_groups) = &mut self.row_groups {
+            self.group_tag = match row_groups.of_row(row) {
                 Ok(tag) => tag,
-                Err(PartFault::Null(fault)) => return self.null(fault),
-                Err(PartFault::Row(fault)) => return Err(fault),
+                Err(GroupFault::Null(fault)) => return self.null(fault),
+                Err(GroupFault::Row(fault)) => return Err(fault),
             };
         }
         Ok(Some((self.labels.read(label)?, weight)))
@@ -351,7 +348,7 @@ impl Decoder {
         let Some(label) = row.get(0) else { return self.left_out(RowFault::NullLabel) };
         let last = batch.len();
         match &mut self.features {
-            Features::Sparse(columns) => {
+            FeatureColumns::Sparse(columns) => {
                 let (Some(indices), Some(values)) = (row.get(FIRST_FEATURE), row.get(FIRST_FEATURE + 1)) else {
                     return self.left_out(RowFault::NullFeatures);
                 };
@@ -362,7 +359,7 @@ impl Decoder {
                     Err(SparseError::OutOfMemory(e)) => return Err(e.into()),
                 }
             }
-            Features::Mixed(columns) => match columns.read(row, FIRST_FEATURE) {
+            FeatureColumns::Mixed(columns) => match columns.read(row, FIRST_FEATURE) {
                 Ok(entries) => sparse::push(batch, 0.0, entries)?,
                 Err(MixedFault::Null(name)) => return self.left_out(RowFault::NullFeature(name)),
                 Err(MixedFault::Row(fault)) => return Err(fault.into()),
@@ -374,7 +371,7 @@ impl Decoder {
     }
 
     #[cold]
-    fn null(&mut self, fault: RowFault) -> Decoded {
+    fn null(&mut self, fault: RowFault) -> LabelAndWeight {
         match self.nulls {
             Nulls::Error => Err(Box::new(fault)),
             Nulls::Skip => {
@@ -390,7 +387,7 @@ impl Decoder {
     }
 
     #[cold]
-    fn array_fault(&mut self, fault: ArrayFault, expected: usize) -> Decoded {
+    fn array_fault(&mut self, fault: ArrayFault, expected: usize) -> LabelAndWeight {
         Err(match fault {
             ArrayFault::Null(i) => return self.null(RowFault::NullFeature(self.features.name(i - 1))),
             ArrayFault::Number(i, fault) => number_fault(fault, self.features.name(i - 1)),
@@ -398,19 +395,6 @@ impl Decoder {
             ArrayFault::Length(found) => Box::new(RowFault::Length(found, expected)),
             ArrayFault::Dimensions(n) => Box::new(RowFault::Dimensions(n)),
         })
-    }
-}
-
-impl Weight {
-    #[inline]
-    fn read(&self, value: Datum) -> std::result::Result<f32, Box<RowFault>> {
-        let weight = narrow(self.number.read(value)).map_err(|fault| {
-            Box::new(match fault {
-                NumberFault::NotFinite(value) => RowFault::WeightNotFinite(value),
-                NumberFault::OutOfRange(value) => RowFault::WeightOutOfRange(value),
-            })
-        })?;
-        if weight < 0.0 { Err(Box::new(RowFault::NegativeWeight(weight.into()))) } else { Ok(weight) }
     }
 }
 
@@ -431,11 +415,3 @@ fn settle(batch: &mut Batch, last: usize, label_and_weight: Option<(f32, f32)>) 
 
 /// The label of a row that is to be left out.
 const SKIPPED: f32 = f32::NAN;
-
-#[cold]
-pub fn number_fault(fault: NumberFault, name: String) -> Box<RowFault> {
-    Box::new(match fault {
-        NumberFault::NotFinite(value) => RowFault::NotFinite(name, value),
-        NumberFault::OutOfRange(value) => RowFault::OutOfRange(name, value),
-    })
-}

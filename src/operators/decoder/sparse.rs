@@ -1,8 +1,8 @@
 //! Features as a column of indices and a column of values.
 
-use super::Unseen;
-use super::rows::number_fault;
+use super::columns::number_fault;
 use crate::errors::RowFault;
+use crate::options::rows::Unseen;
 use crate::pg::catalog::relation::base_type;
 use crate::pg::executor::query::Column;
 use crate::pg::values::array::ArrayFault;

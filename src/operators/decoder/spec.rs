@@ -1,21 +1,25 @@
-//! How rows become tuples: which columns are read, and what they mean.
+//! The specification of a decoder: which columns are read, and what they mean.
 
 use super::categories::MixedColumns;
-use super::class_weight::ClassWeight;
-use super::features::Features;
+use super::columns::{FEATURE_TYPES, FIRST_FEATURE, column, column_type, is_category};
+use super::compressed::CompressedColumn;
+use super::features::FeatureColumns;
 use super::labels::Labels;
-use super::mini_batches::CompressedColumn;
-use super::row_groups::{PartSpec, RowGroups};
-use super::rows::{FIRST_FEATURE, Weight};
+use super::row_groups::RowGroups;
 use super::sparse::SparseColumns;
-use super::{Decoder, MAX_WEIGHTS, Nulls, Unseen};
-use crate::errors::{Error, Result, SourceError, TrainingError};
-use crate::pg::catalog::relation::{base_type, is_compressed, is_enum, type_name};
+use super::tuple_decoder::Decoder;
+use super::weight::Weight;
+use crate::errors::{Result, SourceError, TrainingError};
+use crate::limits::MAX_WEIGHTS;
+use crate::options::request::Request;
+use crate::options::row_groups::RowGroupSpec;
+use crate::options::rows::{ClassWeight, Nulls, Unseen};
+use crate::pg::catalog::relation::{base_type, is_compressed};
 use crate::pg::executor::query::Column;
 use crate::pg::values::array::{AnyArray, ArrayReader};
 use crate::pg::values::number::NumberType;
 use crate::pg::values::sparse::is_index_array;
-use pgrx::pg_sys;
+use serde::{Deserialize, Serialize};
 use sgd::{ModelKind, Standardizer};
 
 /// How rows become tuples. Made by [`DecoderSpec::new`] for rows to learn from; a model adds what it [knows](ModelSchema).
@@ -33,13 +37,13 @@ pub struct DecoderSpec<'a> {
     pub index_base: u32,
     /// dimensions of sparse tuples, if there may be no others
     pub dimensions: Option<usize>,
-    /// the parts that rows fall into
-    pub parts: Option<&'a PartSpec>,
-    /// what a model has learned about labels and features; without it, they are found in the rows
+    /// the groups that rows fall into, and what is held out
+    pub row_groups: Option<&'a RowGroupSpec>,
+    /// what a model knows of labels and features; without a model, it is found in the rows
     pub known: Option<ModelSchema<'a>>,
 }
 
-/// What a model has learned about labels and features.
+/// What a model knows of labels and features.
 #[derive(Clone, Copy)]
 pub struct ModelSchema<'a> {
     /// ascending; empty for a model without classes
@@ -58,9 +62,6 @@ const TARGET_TYPES: &str = "Model linear predicts a number: its label is a colum
 const WEIGHT_TYPES: &str = "A weight is a number.";
 const INDEX_TYPES: &str =
     "Of two arrays, the first has integers, which are indices, and the second numbers, which are values.";
-pub const FEATURE_TYPES: &str = "Features are one array of numbers, an array of indices and one of values, or any number of \
-     columns with numbers, booleans, text or enums.";
-
 impl<'a> DecoderSpec<'a> {
     /// Rows with nothing unusual about them, to learn a model of this kind from.
     pub fn new(kind: ModelKind, label: &'a str, features: &'a [String]) -> DecoderSpec<'a> {
@@ -73,15 +74,29 @@ impl<'a> DecoderSpec<'a> {
             nulls: Nulls::Error,
             index_base: 1,
             dimensions: None,
-            parts: None,
+            row_groups: None,
             known: None,
+        }
+    }
+
+    /// The rows of a training, with these features.
+    pub fn of_request(request: &'a Request, features: &'a [String]) -> DecoderSpec<'a> {
+        let options = &request.options;
+        DecoderSpec {
+            weight: options.weight.as_deref(),
+            class_weight: options.class_weight.as_ref(),
+            nulls: options.nulls,
+            index_base: options.index_base.unwrap_or(1),
+            dimensions: options.dimensions,
+            row_groups: Some(&request.row_groups),
+            ..DecoderSpec::new(request.kind, &request.label, features)
         }
     }
 
     /// The names of the columns in the sequence in which the decoder expects them.
     pub fn columns(&self) -> impl Iterator<Item = &'a str> {
-        let parts = self.parts.into_iter().flat_map(PartSpec::columns);
-        std::iter::once(self.label).chain(self.features.iter().map(String::as_str)).chain(self.weight).chain(parts)
+        let row_groups = self.row_groups.into_iter().flat_map(RowGroupSpec::columns);
+        std::iter::once(self.label).chain(self.features.iter().map(String::as_str)).chain(self.weight).chain(row_groups)
     }
 
     /// A decoder of rows with [`columns`](DecoderSpec::columns) out of `columns`.
@@ -92,18 +107,18 @@ impl<'a> DecoderSpec<'a> {
     pub fn decoder(&self, columns: &[Column]) -> Result<Decoder> {
         let features = self.features(columns)?;
         let labels = match &features {
-            Features::Compressed(_) => self.labels_of(&elements_of(column(columns, self.label)?)?)?,
+            FeatureColumns::Compressed(_) => self.labels_of(&elements_of(column(columns, self.label)?)?)?,
             _ => self.labels_of(column(columns, self.label)?)?,
         };
-        if let Features::Compressed(_) = features {
+        if let FeatureColumns::Compressed(_) = features {
             self.check_compressed()?;
         }
         let weight = self.weight.map(|name| self.weight(column(columns, name)?)).transpose()?;
         let before = self.features.len() + usize::from(weight.is_some());
-        let parts = self.parts.filter(|spec| !spec.is_empty());
-        let parts = parts.map(|spec| RowGroups::new(spec, columns, before).map(Box::new)).transpose()?;
+        let row_groups = self.row_groups.filter(|spec| !spec.is_empty());
+        let row_groups = row_groups.map(|spec| RowGroups::new(spec, columns, before).map(Box::new)).transpose()?;
         let standardizer = self.known.and_then(|known| known.standardizer.cloned());
-        Ok(Decoder::new(labels, features, weight, self.nulls, standardizer, parts))
+        Ok(Decoder::new(labels, features, weight, self.nulls, standardizer, row_groups))
     }
 
     /// Looks whether compressed mini-batches will do for this.
@@ -111,8 +126,8 @@ impl<'a> DecoderSpec<'a> {
         if self.weight.is_some() {
             return Err(TrainingError::NotOnCompressed("the option weight").into());
         }
-        match self.parts {
-            Some(parts) if parts.columns().next().is_some() => {
+        match self.row_groups {
+            Some(row_groups) if row_groups.columns().next().is_some() => {
                 Err(TrainingError::NotOnCompressed("group_by, like the option validation_column,").into())
             }
             _ => Ok(()),
@@ -136,7 +151,7 @@ impl<'a> DecoderSpec<'a> {
         Ok(Weight { number, place: FIRST_FEATURE + self.features.len() })
     }
 
-    fn features(&self, columns_of_source: &[Column]) -> Result<Features> {
+    fn features(&self, columns_of_source: &[Column]) -> Result<FeatureColumns> {
         let columns = self.features.iter().map(|name| column(columns_of_source, name)).collect::<Result<Vec<_>>>()?;
         let is_array = |column: &&&Column| ArrayReader::of(base_type(column.type_oid)).is_some();
         match columns.as_slice() {
@@ -146,13 +161,13 @@ impl<'a> DecoderSpec<'a> {
                 let labels = AnyArray::of(base_type(label.type_oid));
                 let labels = labels.ok_or_else(|| column_type("label", label, LABEL_ARRAYS))?;
                 let dim = self.known.map(|known| known.dim);
-                Ok(Features::Compressed(Box::new(CompressedColumn::new(&only.name, dim, &label.name, labels))))
+                Ok(FeatureColumns::Compressed(Box::new(CompressedColumn::new(&only.name, dim, &label.name, labels))))
             }
             [only] if is_array(&only) => {
                 let dim = self.known.map(|known| known.dim);
                 let reader = ArrayReader::of(base_type(only.type_oid));
                 reader
-                    .map(|reader| Features::Array { reader, dim, name: only.name.clone() })
+                    .map(|reader| FeatureColumns::Array { reader, dim, name: only.name.clone() })
                     .ok_or(SourceError::NoFeatures { hint: FEATURE_TYPES.into() }.into())
             }
             [indices, values] if is_array(&indices) && is_array(&values) => {
@@ -162,13 +177,13 @@ impl<'a> DecoderSpec<'a> {
                 let dim = self.known.map(|known| known.dim).or(self.dimensions);
                 let unseen = self.known.map(|known| known.unseen);
                 let sparse = SparseColumns::new([indices, values], self.index_base, dim, MAX_WEIGHTS, unseen);
-                sparse.map(Features::Sparse).ok_or_else(|| column_type("index", indices, INDEX_TYPES))
+                sparse.map(FeatureColumns::Sparse).ok_or_else(|| column_type("index", indices, INDEX_TYPES))
             }
             columns => self.feature_columns(columns),
         }
     }
 
-    fn feature_columns(&self, columns: &[&Column]) -> Result<Features> {
+    fn feature_columns(&self, columns: &[&Column]) -> Result<FeatureColumns> {
         let number = |column: &Column| NumberType::of(base_type(column.type_oid));
         // of an array among other columns, and of what is no feature at all, the latter is the greater mistake
         let is_array = |column: &&&Column| ArrayReader::of(base_type(column.type_oid)).is_some();
@@ -185,28 +200,11 @@ impl<'a> DecoderSpec<'a> {
             return Err(column_type("feature", column, hint));
         }
         if let Some(types) = columns.iter().map(|c| number(c)).collect() {
-            return Ok(Features::Columns { types, names: self.features.to_vec() });
+            return Ok(FeatureColumns::Columns { types, names: self.features.to_vec() });
         }
         let columns: Vec<_> = columns.iter().map(|column| (*column, number(column))).collect();
         let known = self.known.map(|known| (known.categories, known.unseen));
-        Ok(Features::Mixed(Box::new(MixedColumns::new(&columns, known))))
-    }
-}
-
-/// The column with this name.
-///
-/// # Errors
-/// [`SourceError::UndefinedColumn`], [`SourceError::AmbiguousColumn`]
-pub fn column<'a>(columns: &'a [Column], name: &str) -> Result<&'a Column> {
-    let mut found = columns.iter().filter(|c| c.name == name);
-    match (found.next(), found.next()) {
-        (Some(column), None) => Ok(column),
-        (Some(_), Some(_)) => Err(SourceError::AmbiguousColumn(name.to_owned()).into()),
-        (None, _) => Err(SourceError::UndefinedColumn {
-            column: name.to_owned(),
-            columns: columns.iter().map(|c| c.name.clone()).collect(),
-        }
-        .into()),
+        Ok(FeatureColumns::Mixed(Box::new(MixedColumns::new(&columns, known))))
     }
 }
 
@@ -217,11 +215,49 @@ fn elements_of(column: &Column) -> Result<Column> {
     Ok(Column { type_oid, ..column.clone() })
 }
 
-fn column_type(role: &'static str, column: &Column, hint: &'static str) -> Error {
-    SourceError::ColumnType { role, column: column.name.clone(), type_name: type_name(column.type_oid), hint }.into()
+/// A [`DecoderSpec`] without what a model knows, and the columns of the source.
+#[derive(Serialize, Deserialize)]
+pub struct OwnedSpec {
+    kind: ModelKind,
+    label: String,
+    features: Vec<String>,
+    weight: Option<String>,
+    class_weight: Option<ClassWeight>,
+    nulls: Nulls,
+    index_base: u32,
+    dimensions: Option<usize>,
+    columns: Vec<Column>,
 }
 
-/// Is this a type of categories? For a domain, give its base type.
-pub fn is_category(base: pg_sys::Oid) -> bool {
-    [pg_sys::TEXTOID, pg_sys::VARCHAROID, pg_sys::BPCHAROID].contains(&base) || is_enum(base)
+impl OwnedSpec {
+    /// The specification of a decoder of rows with these columns.
+    pub fn new(spec: &DecoderSpec, columns: &[Column]) -> OwnedSpec {
+        OwnedSpec {
+            kind: spec.kind,
+            label: spec.label.to_owned(),
+            features: spec.features.to_vec(),
+            weight: spec.weight.map(str::to_owned),
+            class_weight: spec.class_weight.cloned(),
+            nulls: spec.nulls,
+            index_base: spec.index_base,
+            dimensions: spec.dimensions,
+            columns: columns.to_vec(),
+        }
+    }
+
+    /// The decoder.
+    ///
+    /// # Errors
+    /// As [`DecoderSpec::decoder`].
+    pub fn decoder(&self) -> Result<Decoder> {
+        let spec = DecoderSpec {
+            weight: self.weight.as_deref(),
+            class_weight: self.class_weight.as_ref(),
+            nulls: self.nulls,
+            index_base: self.index_base,
+            dimensions: self.dimensions,
+            ..DecoderSpec::new(self.kind, &self.label, &self.features)
+        };
+        spec.decoder(&self.columns)
+    }
 }

@@ -1,11 +1,11 @@
-//! What the worker does.
+//! The worker's end of the double buffer: it reads, decodes and shuffles.
 
-use super::job::{Done, LoadRequest, Progress, Task, WorkerMessage};
-use super::report;
+use super::load_request::{LoadRequest, LoadStart};
+use super::messages::{Done, EpochEnd, WORKER_NAME, WorkerMessage};
+use super::worker_buffers::WorkerBuffers;
 use crate::errors::{Error, ResourceError, Result, TrainingError};
-use crate::operators::loader::double_buffer::Slots;
-use crate::operators::tuple_shuffle::TupleShuffle;
-use crate::operators::{Buffers, preparation};
+use crate::operators::buffers::Buffers;
+use crate::operators::preparation;
 use crate::pg::executor::custom_scan::Flags;
 use crate::pg::executor::query::{Planned, Running};
 use crate::pg::process::parallel::{Worker, WorkerKind, report_activity};
@@ -13,75 +13,76 @@ use crate::pg::process::progress;
 use tuples::{Batch, TupleSource};
 
 /// Loads the buffers of a training.
-pub const KIND: WorkerKind = WorkerKind { name: c"loader", main };
+pub const KIND: WorkerKind = WorkerKind { name: WORKER_NAME, main };
 
 fn main(worker: Worker) -> Result<()> {
-    let mut job: LoadRequest = serde_json::from_slice(worker.data(0)).map_err(|_| TrainingError::WorkerLost)?;
+    let request: LoadRequest = serde_json::from_slice(worker.data(0)).map_err(|_| TrainingError::WorkerLost)?;
     let planned = Planned::of_bytes(worker.data(1), worker.data(2));
     report_activity(planned.text());
-    progress::read_for(job.progress);
-    let decoder = job.decoder()?;
+    progress::read_for(request.progress);
+    let decoder = request.decoder()?;
     // permissions are checked here once more
-    let query = Running::start(planned, Running::active_snapshot(), job.instrument, Flags::NONE);
+    let query = Running::start(planned, Running::active_snapshot(), request.instrument, Flags::NONE);
     let mut buffers = Buffers::new(query, decoder);
-    if let Task::FromStart { found: Some(found), .. } = &job.task {
-        buffers.decoder.adopt_model(found);
-    }
-    if let Task::Resume { epoch, pages, found } = &mut job.task {
-        found.take().into_iter().for_each(|found| buffers.decoder.adopt(&found));
-        buffers.query().top::<TupleShuffle>().with(|scan, node| scan.resume(node, *epoch, std::mem::take(pages)));
-    }
-    buffers.query().top::<TupleShuffle>().with(|scan, node| scan.keep_in_file_only(node));
-    let mut slots = Slots::new(&worker);
-    load(&mut buffers, &job, &mut slots)?;
+    buffers.control(&request.control);
+    let mut shared = WorkerBuffers::new(&worker);
+    load(&mut buffers, &request, &mut shared)?;
     buffers.finish();
-    slots.end();
+    shared.end();
     Ok(())
 }
 
-/// Goes through all epochs; None if the leader wants no more.
-fn load(buffers: &mut Buffers, job: &LoadRequest, slots: &mut Slots) -> Result<Option<()>> {
-    if let Task::Prepare { standardize } = job.task {
+/// Goes through all epochs. None if the leader wants no more.
+fn load(buffers: &mut Buffers, request: &LoadRequest, shared: &mut WorkerBuffers) -> Result<Option<()>> {
+    if let LoadStart::Prepare { standardize } = request.start {
         preparation::prepare(buffers, &mut Batch::dense(0), standardize)?;
-        if slots.tell(WorkerMessage::Progress(progress(buffers, true).into())).is_none() {
+        if shared.tell(&epoch_end(buffers, true)).is_none() {
             return Ok(None);
         }
     }
-    for epoch in job.epoch().max(1)..=job.last_epoch {
-        if epoch > job.epoch() {
-            if job.waits && slots.wait_to_go_on().is_none() {
+    let first = request.first_epoch().max(1);
+    for epoch in first..=request.last_epoch {
+        if epoch > request.first_epoch() {
+            if request.waits && shared.wait_for_epoch().is_none() {
                 return Ok(None);
             }
             buffers.next_epoch()?;
         }
-        loop {
-            let Some(batch) = slots.next() else { return Ok(None) };
-            let filled = match buffers.next_batch(batch) {
-                Ok(false) => break,
-                Ok(true) => slots.publish(),
-                Err(error) => Err(error),
-            };
-            match filled {
-                Ok(Some(())) => {}
-                Ok(None) => return Ok(None),
-                Err(error @ Error::Resource(ResourceError::OutOfMemory(_))) => match slots.refused() {
-                    Some(why) => return Ok(slots.tell(WorkerMessage::Unable(why))),
-                    None => return Err(error),
-                },
-                Err(error) => return Err(error),
-            }
-        }
-        // in the first epoch classes were met
-        if slots.tell(WorkerMessage::Progress(progress(buffers, epoch == job.epoch().max(1)).into())).is_none() {
+        // classes are met in the first epoch
+        if load_epoch(buffers, shared)?.is_none() || shared.tell(&epoch_end(buffers, epoch == first)).is_none() {
             return Ok(None);
         }
     }
-    let done = Done { nodes: report(buffers.query()), instruments: buffers.query().measured() };
-    Ok(slots.tell(WorkerMessage::Done(Box::new(done))))
+    let done = Done { report: buffers.report(), instruments: buffers.query().measured() };
+    Ok(shared.tell(&WorkerMessage::Done(Box::new(done))))
 }
 
-fn progress(buffers: &Buffers, found: bool) -> Progress {
+/// Fills and sends the buffers of an epoch. None if the leader wants no more, or there is no shared memory.
+fn load_epoch(buffers: &mut Buffers, shared: &mut WorkerBuffers) -> Result<Option<()>> {
+    loop {
+        let Some(batch) = shared.next() else { return Ok(None) };
+        let published = match buffers.next_batch(batch) {
+            Ok(false) => return Ok(Some(())),
+            Ok(true) => shared.publish(),
+            Err(error) => Err(error),
+        };
+        match published {
+            Ok(Some(())) => {}
+            Ok(None) => return Ok(None),
+            Err(error @ Error::Resource(ResourceError::OutOfMemory(_))) => match shared.refused() {
+                Some(why) => {
+                    shared.tell(&WorkerMessage::NoSharedMemory(why));
+                    return Ok(None);
+                }
+                None => return Err(error),
+            },
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn epoch_end(buffers: &Buffers, with_state: bool) -> WorkerMessage {
     let decoder = &buffers.decoder;
-    let found = found.then(|| decoder.found());
-    Progress::new(decoder.counts(), found, buffers.full_shuffle(), buffers.geometry())
+    let decoder_state = with_state.then(|| decoder.state());
+    WorkerMessage::EpochEnd(Box::new(EpochEnd { counts: decoder.counts(), decoder_state, report: buffers.report() }))
 }

@@ -1,71 +1,46 @@
-//! One process's part of a training that several processes do together.
+//! One process's part of a training that several processes do in step.
 //!
-//! All of them fill their buffers at the same time, tell each other how many tuples these have, and go through them in
-//! turns ([`shuffle::RoundRobin`]): so everybody knows at which of its own tuples a mini-batch ends. Who has more in a buffer than
-//! the others, or has nothing of it, does not matter to the order.
+//! All processes fill their buffers at the same time and gather how many tuples each of them has. Their tuples take turns
+//! ([`shuffle::RoundRobin`]), so that each process knows at which of its own tuples a mini-batch ends. A process may have more
+//! tuples in a buffer than the others, or none.
 
+use super::learn::learn;
 use crate::errors::{Error, Result};
-use crate::operators::Buffers;
+use crate::operators::buffers::Buffers;
 use crate::pg::check_for_interrupts;
 use crate::pg::process::all_gather::AllGather;
 use crate::pg::process::progress;
 use sgd::{Combine, Exchange, Trainer};
 use shuffle::{MAX_PROCESSES, RoundRobin};
-use std::ops::Range;
 use std::time::{Duration, Instant};
 use tuples::{Batch, TupleSource};
 
-/// Floats that SGD may go through between two looks at pending interrupts: a fraction of a millisecond's work.
-const FLOATS_PER_CHUNK: usize = 1 << 18;
-
-/// How many floats' work a stored value of a sparse tuple is: its weight lies anywhere.
-const FLOATS_PER_ENTRY: usize = 8;
-
-/// Learns from these places of a batch's order, for a model with so many outputs.
-pub fn learn(trainer: &mut Trainer, batch: &Batch, outputs: usize, places: Range<usize>) -> Result<()> {
-    let floats = match () {
-        _ if batch.is_sparse() => FLOATS_PER_ENTRY * (batch.nnz() / batch.len().max(1) + 1),
-        _ if batch.has_mini_batches() => batch.nnz() / batch.len().max(1) + 1,
-        _ => batch.stride(),
-    };
-    let chunk = match trainer.piece() {
-        Some(_) if batch.has_mini_batches() => 1,
-        Some(piece) => piece,
-        None => (FLOATS_PER_CHUNK / (floats * outputs)).max(1),
-    };
-    for from in places.clone().step_by(chunk) {
-        trainer.learn(batch, from..(from + chunk).min(places.end))?;
-        check_for_interrupts();
-    }
-    Ok(())
-}
-
-/// A process among those that learn together.
+/// The replica of the model that one of the processes trains.
 pub struct Replica {
-    ways: Collective,
-    index: usize,
+    collective: Collective,
+    rank: usize,
     batch_size: usize,
     turns: RoundRobin,
-    /// spent learning, and waiting for others meanwhile
+    /// time spent learning, which includes waiting for the others
     pub compute: Duration,
 }
 
-/// Behind all buffers of an epoch.
+/// The number of a buffer behind all buffers of an epoch.
 const END: u64 = u64::MAX;
 
 impl Replica {
-    /// Process number `index` of those that meet.
-    pub fn new(meeting: AllGather, index: usize, batch_size: u32) -> Replica {
+    /// The replica of process number `rank`.
+    pub fn new(all_gather: AllGather, rank: usize, batch_size: u32) -> Replica {
         Replica {
-            ways: Collective(meeting),
-            index,
+            collective: Collective(all_gather),
+            rank,
             batch_size: batch_size as usize,
             turns: RoundRobin::default(),
             compute: Duration::ZERO,
         }
     }
 
-    /// Goes through an epoch, up to where the trainer is to end it. `check` is called after each buffer.
+    /// Goes through an epoch, which the caller ends. `check` is called after each buffer.
     ///
     /// # Errors
     /// What is wrong with the rows of this process, or with the model.
@@ -84,11 +59,11 @@ impl Replica {
                 Some(held) => held, // the others are not done with the buffer before
                 None if buffers.next_batch(batch)? => {
                     progress::tuples(batch.order().len());
-                    (buffers.buffer(), batch.order().len())
+                    (buffers.report().buffer, batch.order().len())
                 }
                 None => (END, 0),
             };
-            let all = self.ways.tell(held)?;
+            let all = self.collective.gather_pair(held)?;
             let buffer = all.iter().map(|(buffer, _)| *buffer).min().unwrap_or(END);
             if buffer == END {
                 break;
@@ -99,22 +74,22 @@ impl Replica {
             }
             let start = Instant::now();
             if self.batch_size == 1 {
-                let own = 0..tuples[self.index];
+                let own = 0..tuples[self.rank];
                 trainer.begin_buffer(tuples.iter().copied().max().unwrap_or(0), batch, own.clone())?;
                 learn(trainer, batch, outputs, own)?;
-                trainer.average_together(&tuples, &mut self.ways)?;
+                trainer.average_together(&tuples, &mut self.collective)?;
             } else {
-                let own = 0..tuples[self.index];
-                trainer.begin_buffer_together(tuples.iter().sum(), batch, own, &mut self.ways)?;
+                let own = 0..tuples[self.rank];
+                trainer.begin_buffer_together(tuples.iter().sum(), batch, own, &mut self.collective)?;
                 self.mini_batches(trainer, batch, outputs, &tuples, &mut pending)?;
             }
             self.compute += start.elapsed();
             check(trainer)?;
         }
         if pending > 0 {
-            trainer.step_together(pending as u32, &mut self.ways)?;
+            trainer.step_together(pending as u32, &mut self.collective)?;
         }
-        trainer.count_together(&mut self.ways)?;
+        trainer.count_together(&mut self.collective)?;
         self.count(buffers)
     }
 
@@ -130,13 +105,13 @@ impl Replica {
         self.turns.begin(tuples.iter().copied());
         let (mut place, mut left) = (0, self.turns.left());
         while left > 0 {
-            let own = self.turns.take(self.batch_size - *pending, self.index);
+            let own = self.turns.take(self.batch_size - *pending, self.rank);
             let before = std::mem::replace(&mut left, self.turns.left());
             learn(trainer, batch, outputs, place..place + own)?;
             place += own;
             *pending += before - left;
             if *pending == self.batch_size {
-                trainer.step_together(*pending as u32, &mut self.ways)?;
+                trainer.step_together(*pending as u32, &mut self.collective)?;
                 *pending = 0;
                 check_for_interrupts();
             }
@@ -144,12 +119,12 @@ impl Replica {
         Ok(())
     }
 
-    /// Makes what the decoder has counted in this epoch that of all processes.
+    /// Adds what the decoders of the other processes have counted in this epoch.
     fn count(&mut self, buffers: &mut Buffers) -> Result<()> {
         let decoder = &mut buffers.decoder;
         let mine = (decoder.skipped(), decoder.max_weight().to_bits() as usize);
-        for (process, (skipped, max_weight)) in self.ways.tell(mine)?.into_iter().enumerate() {
-            if process != self.index {
+        for (process, (skipped, max_weight)) in self.collective.gather_pair(mine)?.into_iter().enumerate() {
+            if process != self.rank {
                 decoder.count_others(skipped, f32::from_bits(max_weight as u32));
             }
         }
@@ -157,12 +132,12 @@ impl Replica {
     }
 }
 
-/// The way to the other processes, as trainers want it.
+/// The other processes, as trainers talk to them.
 struct Collective(AllGather);
 
 impl Collective {
-    /// Tells all processes two numbers, and hears theirs.
-    fn tell(&mut self, (number, size): (u64, usize)) -> Result<Vec<(u64, usize)>> {
+    /// Gathers two numbers of each process.
+    fn gather_pair(&mut self, (number, size): (u64, usize)) -> Result<Vec<(u64, usize)>> {
         let all = self.gather_all(bytemuck::cast_slice(&[number, size as u64]))?;
         let read = |words: Vec<u32>| {
             let [number, size]: [u64; 2] = bytemuck::pod_read_unaligned(bytemuck::cast_slice(&words));
@@ -176,9 +151,9 @@ impl Exchange for Collective {
     type Error = Error;
 
     fn all_reduce(&mut self, numbers: &mut [f32], combine: &mut Combine<'_>) -> Result<()> {
-        let Collective(meeting) = self;
-        let processes = meeting.processes();
-        meeting.combine(bytemuck::cast_slice_mut(numbers), |place, pieces| {
+        let Collective(all_gather) = self;
+        let processes = all_gather.processes();
+        all_gather.combine(bytemuck::cast_slice_mut(numbers), |place, pieces| {
             let mut floats: [&[f32]; MAX_PROCESSES as usize] = [&[]; _];
             for (floats, words) in floats.iter_mut().zip(pieces) {
                 *floats = bytemuck::cast_slice(words);

@@ -1,25 +1,27 @@
-//! A buffer whose tuples fall into parts: which of them each model learns from, and which judge it.
+//! The order of a buffer whose tuples fall into groups: which of them each model learns from, and which judge it.
 //!
-//! Guarantees: the tuples of a part come in the order in which they would come if the source had no others, but the same
-//! pages: each part of a buffer is shuffled by itself, by the stream that such a buffer would have.
+//! Guarantees: a model of a group sees its tuples in the order that they would have if the source had the same pages, but no
+//! other tuples. For that, each group's tuples in a buffer are shuffled by themselves, with the random numbers of a buffer that
+//! has no others.
 
 use crate::errors::{ResourceError, Result};
-use crate::operators::{HELD_OUT, Shuffling};
+use crate::operators::decoder::HELD_OUT;
+use crate::options::shuffling::Shuffling;
 use shuffle::{Strategy, shuffle_tuples};
 use std::ops::Range;
 use tuples::Batch;
 
-/// Splits the buffers of an epoch.
+/// Orders the buffers of an epoch by group.
 pub struct GroupOrder {
     strategy: Strategy,
     seed: i64,
     epoch: u64,
-    groups: Vec<Group>,
+    groups: Vec<GroupPlaces>,
     order: Vec<u32>,
 }
 
 #[derive(Clone, Default)]
-struct Group {
+struct GroupPlaces {
     /// buffers of this epoch in which the group has had tuples
     buffers: u64,
     /// places in the buffer of those to learn from, and of those that are held out
@@ -43,30 +45,30 @@ impl GroupOrder {
         self.groups.iter_mut().for_each(|group| group.buffers = 0);
     }
 
-    /// Takes the tuples of a buffer, whose order is that in which they came.
+    /// Sorts the tuples of a buffer, which are in the order in which they came, by group.
     fn take(&mut self, batch: &Batch) {
         for group in &mut self.groups {
             group.learn.clear();
             group.held_out.clear();
         }
-        let tags = batch.tags().unwrap_or_default();
+        let group_tags = batch.tags().unwrap_or_default();
         for place in batch.order() {
-            let tag = tags.get(*place as usize).copied().unwrap_or_default();
+            let tag = group_tags.get(*place as usize).copied().unwrap_or_default();
             let number = (tag & !HELD_OUT) as usize;
             if number >= self.groups.len() {
-                self.groups.resize(number + 1, Group::default());
+                self.groups.resize(number + 1, GroupPlaces::default());
             }
             let group = &mut self.groups[number];
             if tag & HELD_OUT == 0 { &mut group.learn } else { &mut group.held_out }.push(*place);
         }
     }
 
-    /// Makes the order of a buffer, in which tuples stand as they came, that in which to learn: group by group, without
-    /// what is held out. Gives the places of each group that has some, and by `hold` what is held out.
+    /// Turns the order of a buffer, in which tuples stand as they came, into that in which to learn: group by group, without
+    /// what is held out. Returns the range of the order for each group that has tuples, and passes what is held out to `hold`.
     ///
     /// # Errors
     /// [`ResourceError::OutOfMemory`]; those of `hold`, which gets a group and places in the batch
-    pub fn split(
+    pub fn learn_order(
         &mut self,
         batch: &mut Batch,
         mut hold: impl FnMut(usize, &Batch, &[u32]) -> Result<()>,
@@ -75,24 +77,24 @@ impl GroupOrder {
         self.order.clear();
         let more = batch.order().len();
         self.order.try_reserve(more).map_err(|_| ResourceError::OutOfMemory(size_of_val(batch.order())))?;
-        let mut parts = Vec::new();
+        let mut groups = Vec::new();
         for (number, group) in self.groups.iter_mut().enumerate() {
             if !group.learn.is_empty() {
                 shuffle_tuples(self.strategy, self.seed, self.epoch, group.buffers, &mut group.learn);
                 group.buffers += 1;
                 let start = self.order.len();
                 self.order.extend_from_slice(&group.learn);
-                parts.push((number, start..self.order.len()));
+                groups.push((number, start..self.order.len()));
             }
             if !group.held_out.is_empty() {
                 hold(number, batch, &group.held_out)?;
             }
         }
         batch.set_order(&self.order)?;
-        Ok(parts)
+        Ok(groups)
     }
 
-    /// Gives what is held out in a buffer from which nothing is to be learned.
+    /// Passes what is held out to `hold`, for a buffer from which nothing is learned.
     ///
     /// # Errors
     /// Those of `hold`.

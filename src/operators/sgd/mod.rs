@@ -1,28 +1,31 @@
 //! CorgiPileSGD: trains models, linear ones or networks, on the tuples from below.
 //!
-//! Stands where corgipile_train() stood in FROM. On the first call it trains through all epochs, each a rescan of the
-//! plan below, and stores the model; then it gives a row per epoch. Rows are kept: rescanned, it gives them again and
-//! never trains twice.
+//! The node stands where corgipile_train() stood in FROM. On the first call it trains through all epochs, each a rescan of the
+//! plan below, and stores the model. Then it gives a row per epoch. The rows are kept: a rescan gives them again and never
+//! trains twice.
 
 mod data_parallel;
+mod epoch_row;
 mod explain;
-mod grid;
+mod features;
+mod first_epoch;
 mod group_order;
+mod learn;
 mod learners;
-mod loading;
-mod options;
-mod request;
 mod resume;
+mod store;
 mod training;
 mod validation;
 mod workers;
 
 use crate::errors::OrRaise;
+use crate::options::call::TrainArguments;
 use crate::pg::call::arguments::Arguments;
 use crate::pg::executor::custom_scan::{CustomScan, Flags, Methods, Node};
 use crate::pg::executor::explain::Explain;
-pub use request::{Request, TrainArguments, check_features};
-pub use training::{EpochRow, Training, feature_kind};
+pub use epoch_row::EpochRow;
+pub use features::{check_options, feature_kind};
+pub use training::Training;
 pub use workers::KIND as TRAINING_WORKERS;
 
 /// State of the node.
@@ -42,8 +45,7 @@ impl CustomScan for Sgd {
     fn begin(node: Node, eflags: Flags) -> Sgd {
         let open = || {
             let arguments = TrainArguments::of_call(&Arguments::of_node(node));
-            let request = arguments.and_then(TrainArguments::validate).or_raise();
-            Training::open(request, node.snapshot(), node.instrument(), eflags).or_raise()
+            Training::open(arguments.or_raise(), node.snapshot(), node.instrument(), eflags).or_raise()
         };
         Sgd { training: (!node.in_eval_plan_qual()).then(open), position: 0 }
     }

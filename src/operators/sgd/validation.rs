@@ -3,10 +3,14 @@
 //! They are kept from the first epoch on, as long as they are not too many. If they are, the source is read once more after
 //! each epoch: they are the same then, whatever it costs.
 
-use crate::errors::Result;
+use super::group_order::GroupOrder;
+use super::learners::Judgement;
+use crate::errors::{Result, TrainingError};
+use crate::operators::buffers::Buffers;
+use crate::operators::scan_control::ScanControl;
 use crate::pg::check_for_interrupts;
 use sgd::{Evaluation, ModelKind, ModelParameters};
-use tuples::Batch;
+use tuples::{Batch, TupleSource};
 
 /// Memory for tuples that are held out.
 const MEMORY: usize = 128 << 20;
@@ -19,40 +23,31 @@ pub struct HeldOut {
     kept: Vec<Batch>,
     /// bytes of all that is kept: with thousands of groups it is not to be added up for each of them
     bytes: usize,
-    state: State,
+    state: HeldOutState,
     /// held out in the first epoch
     tuples: u64,
 }
 
 #[derive(PartialEq, Eq)]
-enum State {
+enum HeldOutState {
     /// the first epoch is under way
     Filling,
     Kept,
     TooMany,
 }
 
-/// What the held out tuples of its group say of a model.
-#[derive(Debug, Clone, Copy)]
-pub struct Judgement {
-    /// infinite if a decision is beyond `real`
-    pub loss: f64,
-    /// accuracy, or R²
-    pub score: f64,
-}
-
 impl HeldOut {
     pub fn new() -> HeldOut {
-        HeldOut { kept: Vec::new(), bytes: 0, state: State::Filling, tuples: 0 }
+        HeldOut { kept: Vec::new(), bytes: 0, state: HeldOutState::Filling, tuples: 0 }
     }
 
     /// Takes tuples of a group, if this is the first epoch.
     ///
     /// # Errors
-    /// [`ResourceError::OutOfMemory`](crate::errors::Error::OutOfMemory)
+    /// [`ResourceError::OutOfMemory`]
     pub fn add(&mut self, group: usize, batch: &Batch, places: &[u32]) -> Result<()> {
-        self.tuples += if self.state == State::Kept { 0 } else { places.len() as u64 };
-        if self.state != State::Filling {
+        self.tuples += if self.state == HeldOutState::Kept { 0 } else { places.len() as u64 };
+        if self.state != HeldOutState::Filling {
             return Ok(());
         }
         while self.kept.len() <= group {
@@ -64,26 +59,26 @@ impl HeldOut {
         self.bytes += kept.bytes();
         if self.bytes > MEMORY {
             self.kept.clear();
-            self.state = State::TooMany;
+            self.state = HeldOutState::TooMany;
         }
         Ok(())
     }
 
     /// The first epoch is over. True if anything was held out.
-    pub fn end_first_epoch(&mut self) -> bool {
-        if self.state == State::Filling {
-            self.state = State::Kept;
+    fn end_first_epoch(&mut self) -> bool {
+        if self.state == HeldOutState::Filling {
+            self.state = HeldOutState::Kept;
         }
         self.tuples > 0
     }
 
     /// Must the source be read once more to judge?
-    pub fn must_be_read(&self) -> bool {
-        self.state == State::TooMany
+    fn must_be_read(&self) -> bool {
+        self.state == HeldOutState::TooMany
     }
 
     /// Judges a model on what was kept of a group.
-    pub fn judge(&self, kind: ModelKind, group: usize, model: &ModelParameters) -> Option<Judgement> {
+    fn judge(&self, kind: ModelKind, group: usize, model: &ModelParameters) -> Option<Judgement> {
         let batch = self.kept.get(group)?;
         let mut evaluation = Evaluation::new(kind);
         evaluation.add(model, batch);
@@ -91,8 +86,52 @@ impl HeldOut {
     }
 }
 
+/// Judges models, group and model of each, at the end of an epoch, in their sequence.
+///
+/// # Errors
+/// [`TrainingError::NoRows`] if nothing is held out; [`ResourceError::OutOfMemory`]; what is wrong with the rows, if they are read once more
+pub fn judge(
+    held_out: &mut HeldOut,
+    kind: ModelKind,
+    models: Vec<(usize, ModelParameters)>,
+    epoch: EndedEpoch<'_>,
+) -> Result<Vec<Option<Judgement>>> {
+    if epoch.is_first && !held_out.end_first_epoch() {
+        return Err(TrainingError::NoRows("validate on").into());
+    }
+    if held_out.must_be_read() {
+        return read_held_out(epoch, Judges::new(kind, models));
+    }
+    let judge = |(group, model)| {
+        check_for_interrupts();
+        held_out.judge(kind, group, &model)
+    };
+    Ok(models.into_iter().map(judge).collect())
+}
+
+/// The epoch that has ended, and the means to read it once more.
+pub struct EndedEpoch<'a> {
+    pub epoch: u32,
+    pub is_first: bool,
+    pub buffers: &'a mut Buffers,
+    pub group_order: &'a mut GroupOrder,
+    pub batch: &'a mut Batch,
+}
+
+/// Reads the epoch once more, for the sake of what is held out.
+fn read_held_out(epoch: EndedEpoch<'_>, mut judges: Judges) -> Result<Vec<Option<Judgement>>> {
+    let EndedEpoch { epoch, buffers, group_order, batch, .. } = epoch;
+    buffers.decoder.begin_epoch();
+    buffers.control(&ScanControl::epoch(epoch.into()));
+    while buffers.next_batch(batch)? {
+        check_for_interrupts();
+        group_order.held_out(batch, |group, batch, places| judges.add(group, batch, places))?;
+    }
+    Ok(judges.judgements().collect())
+}
+
 /// Models that are judged while the source is read.
-pub struct Judges {
+struct Judges {
     /// a group and a model of it, by group: whose they are is searched for each group of each buffer
     models: Vec<(usize, ModelParameters, Evaluation)>,
     /// some tuples of a group
@@ -101,7 +140,7 @@ pub struct Judges {
 
 impl Judges {
     /// For these models, in ascending sequence of their groups.
-    pub fn new(kind: ModelKind, models: Vec<(usize, ModelParameters)>) -> Judges {
+    fn new(kind: ModelKind, models: Vec<(usize, ModelParameters)>) -> Judges {
         debug_assert!(models.is_sorted_by_key(|(group, _)| *group), "models by group");
         let models = models.into_iter().map(|(group, model)| (group, model, Evaluation::new(kind))).collect();
         Judges { models, scratch: None }
@@ -110,7 +149,7 @@ impl Judges {
     /// Takes tuples of a group.
     ///
     /// # Errors
-    /// [`ResourceError::OutOfMemory`](crate::errors::Error::OutOfMemory)
+    /// [`ResourceError::OutOfMemory`]
     pub fn add(&mut self, group: usize, batch: &Batch, places: &[u32]) -> Result<()> {
         let first = self.models.partition_point(|(of, ..)| *of < group);
         let models = self.models[first..].iter_mut().take_while(|(of, ..)| *of == group).count();
@@ -131,7 +170,7 @@ impl Judges {
     }
 
     /// What came out, in the sequence of the models.
-    pub fn judgements(&self) -> impl Iterator<Item = Option<Judgement>> {
+    fn judgements(&self) -> impl Iterator<Item = Option<Judgement>> {
         self.models.iter().map(|(_, _, evaluation)| judgement(evaluation))
     }
 }

@@ -1,12 +1,14 @@
-//! The processes of a training with several: the backend that leads it, and PostgreSQL's parallel workers.
+//! The processes of a data-parallel training: the leader, which is the backend, and PostgreSQL's parallel workers.
 //!
-//! The leader looks at the first rows, so that all processes mean the same by what they learn from, starts the workers, tells each
-//! of them which it is, and takes part. Every process has the whole model in the end; the leader's is stored.
+//! The leader looks at the first rows, so that classes have the same numbers in all processes. Then it starts the workers, sends
+//! each of them its rank, and takes part. Every process has the whole model in the end. The leader's is stored.
 
-use super::Training;
 use super::data_parallel::Replica;
 use crate::errors::{Notice, Result};
-use crate::operators::{Buffers, DecoderState, OwnedSpec};
+use crate::operators::buffers::Buffers;
+use crate::operators::decoder::{DecoderState, OwnedSpec};
+use crate::operators::scan_control::{Rank, ScanControl};
+use crate::options::request::Request;
 use crate::pg;
 use crate::pg::executor::custom_scan::Flags;
 use crate::pg::executor::query::{Planned, Running};
@@ -15,144 +17,86 @@ use crate::pg::process::parallel::{Launch, Shared, Unavailable, Worker, WorkerKi
 use crate::pg::process::progress;
 use serde::{Deserialize, Serialize};
 use sgd::{Hyperparameters, Trainer};
-use shuffle::BlockPartition;
 use std::ffi::c_int;
 use tuples::{Batch, TupleSource};
 
-/// Workers that train together with their leader.
+/// Workers that train in step with their leader.
 pub const KIND: WorkerKind = WorkerKind { name: c"corgipile training", main: work };
 
 /// Bytes of the queues between leader and worker: for a few short messages.
 const QUEUE: usize = 1 << 14;
 
-/// What all workers are told, beside the plan.
+/// What the leader sends to all workers, beside the plan.
 #[derive(Serialize, Deserialize)]
-struct Task {
+struct TrainingTask {
     spec: OwnedSpec,
-    found: DecoderState,
+    decoder_state: DecoderState,
     hyperparameters: Hyperparameters,
     max_epochs: u32,
     /// features, and whether tuples are sparse
     dim: usize,
     sparse: bool,
-    /// pages of each table
-    pages: Vec<u32>,
+    pages_of_tables: Vec<u32>,
     instrument: c_int,
     /// of the training, for those who watch it
     progress: Option<u32>,
-}
-
-/// What each of them is told.
-#[derive(Serialize, Deserialize)]
-struct Rank {
-    processes: u32,
-    index: u32,
 }
 
 /// The processes of a training, as their leader sees them.
 pub struct WorkerGroup {
     workers: Workers,
     processes: u32,
-    /// why there are not as many as were asked for
-    fewer: Option<Unavailable>,
-    pub member: Replica,
+    /// processes that there should be, as the buffer has so many blocks
+    wanted: u32,
+    /// the leader's
+    pub replica: Replica,
     instrument: c_int,
 }
 
-impl Training {
-    /// Starts workers, if some were asked for and are to be had, and gives the leader's trainer before the first epoch, which is the
-    /// next. Says so if there are fewer than were asked for. `batch` is empty afterwards.
+/// A buffer that more processes could not share.
+const FEW_BLOCKS: Unavailable = Unavailable::Borrowed("the buffer has no more blocks");
+
+/// A server without processes to spare.
+const NOT_FREE: Unavailable = Unavailable::Borrowed("no more worker processes were free");
+
+/// A source that no other process can read.
+const SPOOLED: Unavailable = Unavailable::Borrowed("the source is not a plain table");
+
+impl WorkerGroup {
+    /// Starts workers, if they are to be had, and gives the leader's trainer before the first epoch, which is the next. Reports if
+    /// there are fewer than were asked for. `batch` is empty afterwards.
     ///
     /// # Errors
     /// What is wrong with the rows that are looked at.
-    pub(super) fn assemble(&mut self, batch: &mut Batch) -> Result<Option<(WorkerGroup, Trainer)>> {
-        let asked = self.request.workers;
-        if asked == 1 {
-            return Ok(None);
-        }
-        let assembled = self.try_assemble(asked, batch)?;
-        let (processes, fewer) = match &assembled {
-            Ok((team, _)) => (team.processes, team.fewer.clone()),
+    pub fn launch(
+        request: &Request,
+        spec: OwnedSpec,
+        buffers: &mut Buffers,
+        batch: &mut Batch,
+    ) -> Result<Option<(WorkerGroup, Trainer)>> {
+        let asked = request.workers;
+        let launched = match plan(request, spec, buffers, batch)? {
+            Ok((task, wanted)) => start(task, wanted, buffers)?,
+            Err(why) => Err(why),
+        };
+        let (processes, fewer) = match &launched {
+            Ok((workers, _)) if workers.processes == asked => (asked, None),
+            // the buffer's blocks are known beforehand
+            Ok((workers, _)) if workers.wanted < asked => (workers.processes, Some(FEW_BLOCKS)),
+            Ok((workers, _)) => (workers.processes, Some(NOT_FREE)),
             Err(why) => (1, Some(why.clone())),
         };
         if let Some(why) = fewer {
             pg::tell(Notice::FewerProcesses { asked, processes, why: why.into_owned() });
         }
-        self.processes = Some(processes);
-        Ok(assembled.ok())
+        Ok(launched.ok())
     }
 
-    fn try_assemble(
-        &mut self,
-        asked: u32,
-        batch: &mut Batch,
-    ) -> Result<std::result::Result<(WorkerGroup, Trainer), Unavailable>> {
-        if let Some(why) = self.buffers.query().hazard() {
-            return Ok(Err(why));
-        }
-        const SPOOLED: Unavailable = Unavailable::Borrowed("the source is not a plain table");
-        if !self.buffers.reads_tables() {
-            return Ok(Err(SPOOLED));
-        }
-        self.buffers.peek(batch)?;
-        let Some(pages) = self.buffers.pages_of_tables() else { return Ok(Err(SPOOLED)) };
-        let (dim, sparse) = (batch.dim(), batch.is_sparse());
-        *batch = Batch::dense(0);
-        let geometry = self.buffers.planned_geometry();
-        let wanted = geometry.buffer_blocks.min(asked);
-        if wanted == 1 {
-            return Ok(Err(FEW_BLOCKS));
-        }
-        let decoder = &self.buffers.decoder;
-        decoder.labels().check()?;
-        decoder.check_size(dim, decoder.standardizer().is_some())?;
-        let query = self.buffers.query();
-        let instrument = query.instrument();
-        let task = Task {
-            spec: OwnedSpec::new(&self.request.decoder_spec(&self.features), &self.columns),
-            found: decoder.found(),
-            hyperparameters: self.request.first_point().hyperparameters,
-            max_epochs: self.request.max_epochs,
-            dim,
-            sparse,
-            pages,
-            instrument,
-            progress: progress::number(),
-        };
-        let plan = query.plan_bytes();
-        let launch = Launch {
-            kind: KIND.name,
-            workers: wanted as usize - 1,
-            data: &[&plan.plan, &plan.text, &json(&task)],
-            shared: AllGather::bytes(wanted as usize),
-            queue: QUEUE,
-            snapshot: query.snapshot(),
-        };
-        let workers = match Workers::launch(&launch) {
-            Ok(workers) => workers,
-            Err(why) => return Ok(Err(why)),
-        };
-        workers.wait_to_attach();
-        let processes = workers.count() as u32 + 1;
-        for worker in 0..workers.count() {
-            workers.send(worker, &json(&Rank { processes, index: worker as u32 + 1 }));
-        }
-        let deal = BlockPartition::new(processes, 0);
-        let member = member(workers.shared(), deal, &task);
-        self.buffers.set_deal(deal, task.pages.clone());
-        let trainer = replica(&task, &self.buffers)?;
-        let fewer = match processes {
-            _ if wanted < asked => Some(FEW_BLOCKS),
-            _ if processes < wanted => Some(Unavailable::Borrowed("no more worker processes were free")),
-            _ => None,
-        };
-        Ok(Ok((WorkerGroup { workers, processes, fewer, member, instrument }, trainer)))
+    /// The processes that train, the leader among them.
+    pub fn processes(&self) -> u32 {
+        self.processes
     }
-}
 
-const FEW_BLOCKS: Unavailable = Unavailable::Borrowed("the buffer has no more blocks");
-
-impl WorkerGroup {
     /// Waits until all workers have ended. What they have done is counted at the nodes of the leader's plan.
     pub fn finish(self, query: &Running) {
         for worker in (0..self.workers.count()).filter(|_| self.instrument != 0) {
@@ -164,23 +108,93 @@ impl WorkerGroup {
     }
 }
 
+/// Looks at the first rows, and says what the workers are to do, and how many processes there should be; or why there can be no
+/// worker.
+fn plan(
+    request: &Request,
+    spec: OwnedSpec,
+    buffers: &mut Buffers,
+    batch: &mut Batch,
+) -> Result<std::result::Result<(TrainingTask, u32), Unavailable>> {
+    if let Some(why) = buffers.query().hazard() {
+        return Ok(Err(why));
+    }
+    if !buffers.report().reads_tables {
+        return Ok(Err(SPOOLED));
+    }
+    buffers.peek(batch)?;
+    let report = buffers.report();
+    let Some(pages) = report.pages_of_tables else { return Ok(Err(SPOOLED)) };
+    let (dim, sparse) = (batch.dim(), batch.is_sparse());
+    *batch = Batch::dense(0);
+    let wanted = report.planned_geometry.buffer_blocks.min(request.workers);
+    if wanted == 1 {
+        return Ok(Err(FEW_BLOCKS));
+    }
+    let decoder = &buffers.decoder;
+    decoder.labels().check()?;
+    decoder.check_size(dim, decoder.standardizer().is_some())?;
+    let task = TrainingTask {
+        spec,
+        decoder_state: decoder.state(),
+        hyperparameters: request.first_point().hyperparameters,
+        max_epochs: request.max_epochs,
+        dim,
+        sparse,
+        pages_of_tables: pages,
+        instrument: buffers.query().instrument(),
+        progress: progress::number(),
+    };
+    Ok(Ok((task, wanted)))
+}
+
+/// Starts the workers of so many processes, and makes the leader one of them; or says why there are none.
+fn start(
+    task: TrainingTask,
+    wanted: u32,
+    buffers: &mut Buffers,
+) -> Result<std::result::Result<(WorkerGroup, Trainer), Unavailable>> {
+    let query = buffers.query();
+    let plan = query.plan_bytes();
+    let launch = Launch {
+        kind: KIND.name,
+        workers: wanted as usize - 1,
+        data: &[&plan.plan, &plan.text, &json(&task)],
+        shared: AllGather::bytes(wanted as usize),
+        queue: QUEUE,
+        snapshot: query.snapshot(),
+    };
+    let workers = match Workers::launch(&launch) {
+        Ok(workers) => workers,
+        Err(why) => return Ok(Err(why)),
+    };
+    workers.wait_to_attach();
+    let processes = workers.count() as u32 + 1;
+    for worker in 0..workers.count() {
+        workers.send(worker, &json(&Rank { processes, rank: worker as u32 + 1 }));
+    }
+    let rank = Rank { processes, rank: 0 };
+    let replica = replica(workers.shared(), rank, &task);
+    buffers.control(&task.control(rank));
+    let trainer = trainer(&task, buffers)?;
+    Ok(Ok((WorkerGroup { workers, processes, wanted, replica, instrument: task.instrument }, trainer)))
+}
+
 /// What a worker process does.
 fn work(worker: Worker) -> Result<()> {
     const CHUNKS: usize = 3;
-    let Some(seat) = worker.receive() else { return Ok(()) };
-    let (seat, task): (Rank, Task) = (read(&seat), read(worker.data(2)));
-    let deal = BlockPartition::new(seat.processes, seat.index);
+    let Some(rank) = worker.receive() else { return Ok(()) };
+    let (rank, task): (Rank, TrainingTask) = (read(&rank), read(worker.data(2)));
     let planned = Planned::of_bytes(worker.data(0), worker.data(1));
     report_activity(planned.text());
     progress::read_for(task.progress);
-    let mut member = member(worker.shared(CHUNKS), deal, &task);
+    let mut replica = replica(worker.shared(CHUNKS), rank, &task);
     let mut decoder = task.spec.decoder()?;
-    decoder.adopt(&task.found);
+    decoder.adopt(&task.decoder_state);
     let query = Running::start(planned, Running::active_snapshot(), task.instrument, Flags::NONE);
     let mut buffers = Buffers::new(query, decoder);
-    buffers.set_epoch(1);
-    buffers.set_deal(deal, task.pages.clone());
-    let mut trainer = replica(&task, &buffers)?;
+    buffers.control(&ScanControl { epoch: Some(1), ..task.control(rank) });
+    let mut trainer = trainer(&task, &buffers)?;
     let mut batch = Batch::dense(0);
     for epoch in 1..=task.max_epochs {
         if epoch > 1 {
@@ -188,7 +202,7 @@ fn work(worker: Worker) -> Result<()> {
         }
         trainer.begin_epoch();
         // whether the model has diverged is for the leader to say, whose model it is, too
-        member.epoch(&mut buffers, &mut trainer, &mut batch, |_| Ok(()))?;
+        replica.epoch(&mut buffers, &mut trainer, &mut batch, |_| Ok(()))?;
         let _ = trainer.end_epoch();
     }
     if task.instrument != 0 {
@@ -198,16 +212,25 @@ fn work(worker: Worker) -> Result<()> {
     Ok(())
 }
 
-/// A process's way to the others.
-fn member(shared: Shared, deal: BlockPartition, task: &Task) -> Replica {
-    let index = deal.index() as usize;
-    Replica::new(AllGather::join(shared, deal.processes() as usize, index), index, task.hyperparameters.batch_size)
+/// A process's replica of the model.
+fn replica(shared: Shared, rank: Rank, task: &TrainingTask) -> Replica {
+    let Rank { processes, rank } = rank;
+    let all_gather = AllGather::join(shared, processes as usize, rank as usize);
+    Replica::new(all_gather, rank as usize, task.hyperparameters.batch_size)
 }
 
 /// A process's trainer.
-fn replica(task: &Task, buffers: &Buffers) -> Result<Trainer> {
+fn trainer(task: &TrainingTask, buffers: &Buffers) -> Result<Trainer> {
     let outputs = buffers.decoder.labels().outputs();
     Ok(Trainer::replica(task.hyperparameters, task.dim, outputs, task.sparse)?)
+}
+
+impl TrainingTask {
+    /// What the nodes of a process are told.
+    fn control(&self, rank: Rank) -> ScanControl {
+        let pages_of_tables = Some(self.pages_of_tables.clone());
+        ScanControl { rank: Some(rank), pages_of_tables, ..ScanControl::default() }
+    }
 }
 
 fn json(value: &impl Serialize) -> Vec<u8> {

@@ -1,9 +1,11 @@
 //! Execution: whole buffers for SGD, slot by slot for any other parent.
 
-use super::{TupleShuffle, blocks};
+use super::places::SparsePlaces;
+use super::state::{TupleShuffle, blocks};
 use crate::errors::{OrRaise, ResourceError, Result};
-use crate::operators::Decoder;
 use crate::operators::block_shuffle::Limits;
+use crate::operators::decoder::Decoder;
+use crate::operators::scan_control::ScanControl;
 use crate::pg::check_for_interrupts;
 use crate::pg::executor::custom_scan::Node;
 use crate::pg::tuples::tuple_buffer::TupleBuffer;
@@ -22,8 +24,8 @@ pub fn next(scan: &mut TupleShuffle, node: Node) -> bool {
     true
 }
 
-/// What holds the tuples in the buffer.
-trait Held {
+/// The buffer's tuples, whatever holds them.
+trait HeldTuples {
     fn len(&self) -> usize;
     fn bytes(&self) -> usize;
     /// Moves tuples, one after the other, and keeps the first `len`.
@@ -38,43 +40,13 @@ trait Held {
 }
 
 /// Decoded tuples.
-struct Decoded<'a> {
+struct DecodedTuples<'a> {
     decoder: &'a mut Decoder,
     batch: &'a mut Batch,
-    places: &'a mut Places,
+    places: &'a mut SparsePlaces,
 }
 
-/// Where sparse tuples are in the batch that are said to be in other places: none fits the place of another, so that all
-/// close up in their sequence. Without entries every tuple is where it is said to be.
-#[derive(Default)]
-pub struct Places(Vec<u32>);
-
-impl Places {
-    /// Moves what is said of the tuples, and removes all behind the first `len`.
-    fn keep(&mut self, batch: &mut Batch, moves: impl Iterator<Item = (u32, u32)>, len: usize) {
-        moves.for_each(|(from, to)| self.0[to as usize] = self.0[from as usize]);
-        self.0.truncate(len);
-        // marked, then counted
-        let mut moved = vec![0; batch.len()];
-        self.0.iter().for_each(|place| moved[*place as usize] = 1);
-        let mut stay = Vec::with_capacity(len);
-        for (from, to) in (0..).zip(&mut moved).filter(|(_, stays)| **stays == 1) {
-            *to = stay.len() as u32;
-            stay.push(from);
-        }
-        batch.retain(&stay);
-        self.0.iter_mut().for_each(|place| *place = moved[*place as usize]);
-    }
-
-    /// Makes places that are said those that are.
-    fn translate(&self, order: &mut [u32]) {
-        if !self.0.is_empty() {
-            order.iter_mut().for_each(|place| *place = self.0[*place as usize]);
-        }
-    }
-}
-
-impl Held for Decoded<'_> {
+impl HeldTuples for DecodedTuples<'_> {
     fn len(&self) -> usize {
         self.batch.len()
     }
@@ -93,11 +65,11 @@ impl Held for Decoded<'_> {
                     }
                     None => self.batch.clear(),
                 }
-                self.places.0.clear();
+                self.places.clear();
             }
             len if !self.batch.is_sparse() => self.batch.fill_holes(moves, len),
             len => {
-                self.places.0.extend(self.places.0.len() as u32..self.batch.len() as u32);
+                self.places.extend_to(self.batch.len());
                 self.places.keep(self.batch, moves, len);
             }
         }
@@ -110,8 +82,8 @@ impl Held for Decoded<'_> {
             let given = blocks.arrived().map_or(self.batch.len() - before, |arrived| arrived.tuples);
             (result, given)
         });
-        if !self.places.0.is_empty() {
-            self.places.0.extend(self.places.0.len() as u32..self.batch.len() as u32);
+        if !self.places.is_empty() {
+            self.places.extend_to(self.batch.len());
         }
         result
     }
@@ -131,7 +103,7 @@ fn room(order: &mut Vec<u32>, places: usize) -> Result<()> {
     order.try_reserve(places).map_err(|_| ResourceError::OutOfMemory(places * size_of::<u32>()).into())
 }
 
-impl Held for TupleBuffer {
+impl HeldTuples for TupleBuffer {
     fn len(&self) -> usize {
         self.len()
     }
@@ -158,11 +130,19 @@ impl Held for TupleBuffer {
 }
 
 impl TupleShuffle {
+    /// Decodes the next block of the epoch into `batch`, to look at it: nothing of it is counted. False at the end of the epoch.
+    ///
+    /// # Errors
+    /// What is wrong with the rows.
+    pub fn peek(&mut self, node: Node, decoder: &mut Decoder, batch: &mut Batch) -> Result<bool> {
+        blocks(node).with(|scan, below| scan.peek(below, decoder, batch))
+    }
+
     /// Fills `batch`, which must be the same in every call, with the next buffer, and sets its order to that in which to
     /// learn. False, with an empty order, at the end of the epoch; what is in the batch by then may be wanted in the next.
     pub fn next_batch(&mut self, node: Node, decoder: &mut Decoder, batch: &mut Batch) -> Result<bool> {
         let mut places = std::mem::take(&mut self.places);
-        self.next_order(node, &mut Decoded { decoder, batch, places: &mut places })?;
+        self.next_order(node, &mut DecodedTuples { decoder, batch, places: &mut places })?;
         places.translate(&mut self.order);
         self.places = places;
         batch.set_order(&self.order)?;
@@ -180,7 +160,7 @@ impl TupleShuffle {
     }
 
     /// Reads until there are tuples to give, or the epoch is over.
-    fn next_order(&mut self, node: Node, held: &mut impl Held) -> Result<()> {
+    fn next_order(&mut self, node: Node, held: &mut impl HeldTuples) -> Result<()> {
         self.order.clear();
         self.begin_epoch(node, held)?;
         while self.order.is_empty() && !self.mixer.ended() {
@@ -190,20 +170,21 @@ impl TupleShuffle {
     }
 
     /// Begins the epoch, if that has not been done.
-    fn begin_epoch(&mut self, node: Node, held: &mut impl Held) -> Result<()> {
+    fn begin_epoch(&mut self, node: Node, held: &mut impl HeldTuples) -> Result<()> {
         if self.begun {
             return Ok(());
         }
         let child = blocks(node);
         let epoch = child.with(|blocks, _| blocks.epoch());
+        let set_epoch = |epoch| child.with(|blocks, _| blocks.control(&ScanControl::epoch(epoch)));
         if self.mixer.needs_epoch_before(epoch) {
-            child.with(|blocks, _| blocks.set_epoch(epoch - 1));
+            set_epoch(epoch - 1);
             self.mixer.begin_epoch(epoch - 1);
             while !self.mixer.ended() {
                 self.read(node, held)?;
             }
             self.order.clear();
-            child.with(|blocks, _| blocks.set_epoch(epoch));
+            set_epoch(epoch);
         }
         self.mixer.begin_epoch(epoch);
         self.begun = true;
@@ -211,7 +192,7 @@ impl TupleShuffle {
     }
 
     /// Lets those tuples go that were learned from, reads others, and mixes them.
-    fn read(&mut self, node: Node, held: &mut impl Held) -> Result<()> {
+    fn read(&mut self, node: Node, held: &mut impl HeldTuples) -> Result<()> {
         let child = blocks(node);
         let kept = self.mixer.kept();
         held.keep(node, self.mixer.take_moves(), kept);
@@ -219,7 +200,7 @@ impl TupleShuffle {
         let before = child.with(|blocks, _| blocks.blocks_read());
         held.fill(node, self.limits(node, held.bytes() as u64))?;
         let (read, last) = child.with(|blocks, _| (blocks.blocks_read() - before, blocks.at_end()));
-        self.measured.blocks = self.measured.blocks.max(read);
+        self.counters.blocks = self.counters.blocks.max(read);
         self.mix(node, held, last)
     }
 
@@ -241,12 +222,12 @@ impl TupleShuffle {
     }
 
     /// Finds the order of the tuples in the buffer, `last` if no more will come in this epoch.
-    fn mix(&mut self, node: Node, held: &impl Held, last: bool) -> Result<()> {
+    fn mix(&mut self, node: Node, held: &impl HeldTuples, last: bool) -> Result<()> {
         let start = self.timing.then(Instant::now);
         self.order.clear();
         let (tuples, bytes) = match held.arrived(node, &mut self.order)? {
             Some(bytes) => {
-                let order = if self.shuffling.in_parts { &mut [][..] } else { &mut self.order };
+                let order = if self.shuffling.shuffled_above { &mut [][..] } else { &mut self.order };
                 self.mixer.arrived_at(last, order, &mut check_for_interrupts);
                 (self.order.len(), bytes)
             }
@@ -254,7 +235,7 @@ impl TupleShuffle {
                 let tuples = held.len();
                 // each tuple once, or, with one of a reservoir after each, twice
                 room(&mut self.order, if self.mixer.keeps_tuples() { 2 * tuples } else { tuples })?;
-                if self.shuffling.in_parts {
+                if self.shuffling.shuffled_above {
                     self.order.extend(0..tuples as u32);
                     self.mixer.arrived_at(last, &mut [], &mut check_for_interrupts);
                 } else {
@@ -263,11 +244,11 @@ impl TupleShuffle {
                 (tuples, held.bytes())
             }
         };
-        self.measured.buffers += u64::from(!self.order.is_empty());
-        self.measured.tuples = self.measured.tuples.max(tuples);
-        self.measured.bytes = self.measured.bytes.max(bytes);
+        self.counters.buffers += u64::from(!self.order.is_empty());
+        self.counters.tuples = self.counters.tuples.max(tuples);
+        self.counters.bytes = self.counters.bytes.max(bytes);
         if let Some(start) = start {
-            self.measured.shuffle += start.elapsed();
+            self.counters.shuffle += start.elapsed();
         }
         Ok(())
     }

@@ -1,15 +1,16 @@
 //! EXPLAIN.
 
-use super::{TupleShuffle, blocks};
+use super::state::{TupleShuffle, blocks};
+use crate::operators::scan_control::LoaderShown;
 use crate::pg::executor::custom_scan::Node;
 use crate::pg::executor::explain::Explain;
 
 pub fn explain(scan: &mut TupleShuffle, node: Node, explain: Explain) {
     let geometry = blocks(node).with(|blocks, below| blocks.planned_geometry(below));
-    if scan.measured.buffers > 0 {
-        explain.integer(c"Buffer Blocks", scan.measured.blocks as i64);
-        explain.integer(c"Buffer Tuples", scan.measured.tuples as i64);
-        explain.integer(c"Buffer Bytes", scan.measured.bytes as i64);
+    if scan.counters.buffers > 0 {
+        explain.integer(c"Buffer Blocks", scan.counters.blocks as i64);
+        explain.integer(c"Buffer Tuples", scan.counters.tuples as i64);
+        explain.integer(c"Buffer Bytes", scan.counters.bytes as i64);
     } else if let Some(geometry) = geometry {
         let (rows, width) = node.planned_size();
         let share = f64::from(geometry.buffer_blocks) / f64::from(geometry.blocks.max(1));
@@ -23,17 +24,19 @@ pub fn explain(scan: &mut TupleShuffle, node: Node, explain: Explain) {
         explain.integer(label, capacity);
     }
     match &scan.loader {
-        Some((place, Some(why))) if explain.is_text() => explain.text(c"Loader", &format!("{place} ({why})")),
-        Some((place, why)) => {
+        Some(LoaderShown { place, why: Some(why) }) if explain.is_text() => {
+            explain.text(c"Loader", &format!("{place} ({why})"));
+        }
+        Some(LoaderShown { place, why }) => {
             explain.text(c"Loader", place);
             why.iter().for_each(|why| explain.text(c"Loader Because", why));
         }
         None => {}
     }
     if explain.analyze() {
-        explain.integer(c"Buffers Filled", scan.measured.buffers as i64);
+        explain.integer(c"Buffers Filled", scan.counters.buffers as i64);
     }
     if explain.timing() {
-        explain.milliseconds(c"Shuffle Time", scan.measured.shuffle.as_secs_f64());
+        explain.milliseconds(c"Shuffle Time", scan.counters.shuffle.as_secs_f64());
     }
 }

@@ -14,43 +14,14 @@
 mod file;
 
 use crate::errors::Result;
-use crate::operators::Decoder;
+use crate::operators::decoder::Decoder;
+use crate::operators::scan_control::KeptTuples;
+use crate::options::cache::CacheMode;
 use crate::pg::check_for_interrupts;
 use file::TupleFile;
-use serde::{Deserialize, Serialize};
-use shuffle::{Geometry, Strategy};
+use shuffle::Geometry;
 use std::ops::Range;
 use tuples::Batch;
-
-/// Whether decoded tuples are to be kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CacheMode {
-    /// if they fit into memory, and in files if they are dear to decode
-    #[default]
-    Auto,
-    On,
-    Off,
-}
-
-/// What a reader of the same tuples, epoch after epoch, says about keeping them.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct CachePlan {
-    pub mode: CacheMode,
-    /// without that of a preparation pass, whose tuples are provisional
-    pub epochs: u32,
-}
-
-impl CachePlan {
-    /// Why nothing can be kept, if that is known beforehand.
-    pub fn obstacle(&self, strategy: Strategy) -> Option<&'static str> {
-        match self {
-            CachePlan { mode: CacheMode::Off, .. } => Some("as asked"),
-            CachePlan { epochs: ..=1, .. } => Some("one epoch"),
-            _ => strategy.uncacheable(),
-        }
-    }
-}
 
 /// The tuples of a buffer: places in the batch, in the order in which they came.
 #[derive(Debug, Default)]
@@ -87,9 +58,9 @@ pub struct Cache {
     mode: CacheMode,
     /// bytes of tuples that may stay in the batch beside the buffer's; None if none may, not even the buffer's own
     memory: Option<u64>,
-    state: State,
+    state: CacheState,
     /// by their numbers; empty before the first epoch
-    blocks: Vec<Places>,
+    blocks: Vec<BlockPlaces>,
     /// where in the batch the tuples of each page end that is in memory
     ends: Vec<u32>,
     /// bytes of these tuples
@@ -97,11 +68,11 @@ pub struct Cache {
     file: Option<TupleFile>,
     arrived: Arrived,
     /// the pages that were decoded for the buffer under way, if they may be kept
-    decoded: Vec<Decoded>,
+    decoded: Vec<DecodedPage>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum CacheState {
     /// the first buffer will tell what is worth it
     Watching,
     /// what still fits is kept: up to so many bytes in memory, unless that is full, and perhaps in the file
@@ -114,7 +85,7 @@ enum State {
 
 /// Where the pages of a block are: the first ones in memory, the next ones in the file, the others in the source.
 #[derive(Debug, Clone, Default)]
-struct Places {
+struct BlockPlaces {
     /// the first of those in memory, as a number in `ends`, and how many they are
     first: u32,
     in_memory: u32,
@@ -126,7 +97,7 @@ struct Places {
 
 /// A page that was read from the source.
 #[derive(Debug)]
-pub struct Decoded {
+pub struct DecodedPage {
     pub block: u32,
     /// which of the block's pages it is, from 0
     pub page: u32,
@@ -142,7 +113,7 @@ impl Cache {
         Cache {
             mode,
             memory,
-            state: State::Watching,
+            state: CacheState::Watching,
             blocks: Vec::new(),
             ends: Vec::new(),
             in_memory: 0,
@@ -162,11 +133,11 @@ impl Cache {
     /// # Errors
     /// As [`TupleFile::flush`].
     pub fn begin_epoch(&mut self, geometry: &Geometry) -> Result<()> {
-        self.blocks.resize(geometry.blocks as usize, Places::default());
+        self.blocks.resize(geometry.blocks as usize, BlockPlaces::default());
         if let Some(file) = &mut self.file
             && !file.flush()?
         {
-            self.state = State::Closed;
+            self.state = CacheState::Closed;
         }
         Ok(())
     }
@@ -195,7 +166,7 @@ impl Cache {
 
     /// Pages of a block that can be read from the file: all those that were put there, or none if the file was full before
     /// they were written.
-    fn pages_in_file(&self, places: &Places) -> u32 {
+    fn pages_in_file(&self, places: &BlockPlaces) -> u32 {
         let there = self.file.as_ref().is_some_and(|file| file.has(&places.area));
         if there { places.in_file } else { 0 }
     }
@@ -249,7 +220,7 @@ impl Cache {
         Ok(true)
     }
 
-    /// Places of the tuples of some pages in memory.
+    /// BlockPlaces of the tuples of some pages in memory.
     fn tuples_of(&self, pages: Range<u32>) -> Range<usize> {
         let end_of = |page: u32| self.ends[page as usize] as usize;
         pages.start.checked_sub(1).map_or(0, end_of)..end_of(pages.end - 1)
@@ -257,9 +228,9 @@ impl Cache {
 
     /// A page was read from the source. Pages of one block come in their sequence, if perhaps not all of them in one buffer;
     /// in one buffer, each page's tuples follow those of the page before, or of what was given in between.
-    pub fn decoded(&mut self, batch: &Batch, page: Decoded) {
+    pub fn decoded(&mut self, batch: &Batch, page: DecodedPage) {
         self.arrived.push(batch, page.tuples.clone());
-        if matches!(self.state, State::Watching | State::Filling { .. }) {
+        if matches!(self.state, CacheState::Watching | CacheState::Filling { .. }) {
             self.decoded.push(page);
         }
     }
@@ -271,9 +242,9 @@ impl Cache {
         let more = batch.len() as f64 / seen * f64::from(pages) * (1.0 + SLACK);
         let bytes = batch.bytes() as f64 / batch.len().max(1) as f64;
         let memory = match self.state {
-            State::Watching => self.memory.filter(|memory| batch.bytes() as f64 + more * bytes <= *memory as f64),
-            State::Filling { memory, .. } => memory,
-            State::Closed | State::Off(_) => None,
+            CacheState::Watching => self.memory.filter(|memory| batch.bytes() as f64 + more * bytes <= *memory as f64),
+            CacheState::Filling { memory, .. } => memory,
+            CacheState::Closed | CacheState::Off(_) => None,
         };
         let Some(memory) = memory else { return (0, false) };
         let fit = (memory - memory.min(self.in_memory)) as f64 / bytes.max(1.0);
@@ -283,9 +254,9 @@ impl Cache {
     /// There is no memory for tuples beside the buffer's.
     pub fn memory_is_out(&mut self) {
         match &mut self.state {
-            State::Watching => self.memory = self.memory.map(|_| 0),
-            State::Filling { memory, .. } => *memory = None,
-            State::Closed | State::Off(_) => {}
+            CacheState::Watching => self.memory = self.memory.map(|_| 0),
+            CacheState::Filling { memory, .. } => *memory = None,
+            CacheState::Closed | CacheState::Off(_) => {}
         }
     }
 
@@ -295,41 +266,43 @@ impl Cache {
     /// # Errors
     /// As [`TupleFile::flush`].
     pub fn end_buffer(&mut self, batch: &Batch, left: u32, dear: bool) -> Result<()> {
-        if self.state == State::Watching && !self.decoded.is_empty() {
+        if self.state == CacheState::Watching && !self.decoded.is_empty() {
             self.state = self.decide(batch, left, dear);
         }
         for page in std::mem::take(&mut self.decoded) {
-            let State::Filling { memory, file } = self.state else { break };
+            let CacheState::Filling { memory, file } = self.state else { break };
             let bytes = batch.bytes_of(page.tuples.clone()) as u64;
             if memory.is_some_and(|memory| self.in_memory.saturating_add(bytes) <= memory) {
                 self.keep(&page, bytes);
             } else {
                 // from here on, nothing more in memory: what stays there has no gaps
                 let file = file && self.write(page, batch)?;
-                self.state = if file { State::Filling { memory: None, file } } else { State::Closed };
+                self.state = if file { CacheState::Filling { memory: None, file } } else { CacheState::Closed };
             }
         }
         Ok(())
     }
 
     /// What to do, after the first buffer.
-    fn decide(&self, batch: &Batch, left: u32, dear: bool) -> State {
+    fn decide(&self, batch: &Batch, left: u32, dear: bool) -> CacheState {
         let pages = self.decoded.len() as f64;
         let all = batch.bytes() as f64 / pages * (pages + f64::from(left));
         // blocks are dear to open, but compressed where they come from
         let blocks = batch.has_mini_batches();
         let file = (self.mode == CacheMode::On || dear) && !blocks;
         match self.memory {
-            Some(_) if left == 0 => State::Filling { memory: Some(u64::MAX), file },
-            Some(memory) if file || blocks || all <= memory as f64 => State::Filling { memory: Some(memory), file },
-            None if file => State::Filling { memory: None, file },
-            Some(_) => State::Off("larger than corgipile.cache_memory, and cheap to decode"),
-            None => State::Off("cheap to decode"),
+            Some(_) if left == 0 => CacheState::Filling { memory: Some(u64::MAX), file },
+            Some(memory) if file || blocks || all <= memory as f64 => {
+                CacheState::Filling { memory: Some(memory), file }
+            }
+            None if file => CacheState::Filling { memory: None, file },
+            Some(_) => CacheState::Off("larger than corgipile.cache_memory, and cheap to decode"),
+            None => CacheState::Off("cheap to decode"),
         }
     }
 
     /// Keeps the tuples of a page where they are, if they are the next behind those that are kept.
-    fn keep(&mut self, page: &Decoded, bytes: u64) {
+    fn keep(&mut self, page: &DecodedPage, bytes: u64) {
         let (kept, pages) = (self.kept(), self.ends.len() as u32);
         let places = &mut self.blocks[page.block as usize];
         let is_next = page.page == 0 || (page.page == places.in_memory && places.first + places.in_memory == pages);
@@ -346,7 +319,7 @@ impl Cache {
     }
 
     /// Writes the tuples of a page to the file, if it is the next of its block. False if the file is full.
-    fn write(&mut self, page: Decoded, batch: &Batch) -> Result<bool> {
+    fn write(&mut self, page: DecodedPage, batch: &Batch) -> Result<bool> {
         let strict = self.mode == CacheMode::On;
         let file = self.file.get_or_insert_with(|| TupleFile::create(strict));
         let places = &mut self.blocks[page.block as usize];
@@ -364,9 +337,9 @@ impl Cache {
     }
 
     /// What is kept: bytes in memory, bytes in the file, and how many of the source's blocks; or why nothing is.
-    pub fn contents(&self, geometry: &Geometry) -> std::result::Result<(u64, u64, usize), &'static str> {
-        if let State::Off(reason) = self.state {
-            return Err(reason);
+    pub fn contents(&self, geometry: &Geometry) -> KeptTuples {
+        if let CacheState::Off(reason) = self.state {
+            return Err(reason.to_owned());
         }
         let is_kept = |block: &u32| {
             let pages = geometry.pages_of(*block);
@@ -384,5 +357,5 @@ impl Cache {
     }
 }
 
-/// By how much more than expected may come before the batch has to grow again.
+/// The part of the expected tuples that may come in addition before the batch has to grow again.
 const SLACK: f64 = 1.0 / 32.0;

@@ -1,24 +1,12 @@
-//! What worker and leader tell each other.
+//! How a filled buffer travels from the worker to the leader.
 
 use crate::pg::process::dsm::{Handle, Segment};
 use serde::{Deserialize, Serialize};
 use tuples::{Batch, OutOfMemory, SparseParts, TupleColumns};
 
-/// From the worker; `M` is what else its main function has to say.
+/// A buffer: its dense rows are in one segment, all the rest in another.
 #[derive(Serialize, Deserialize)]
-pub enum Message<M> {
-    /// a buffer is filled
-    Filled(Filled),
-    Other(M),
-}
-
-/// From the leader, a byte each.
-pub const LET_GO: u8 = b'l';
-pub const GO_ON: u8 = b'g';
-
-/// A buffer: its dense rows in one segment, all the rest in another.
-#[derive(Serialize, Deserialize)]
-pub struct Filled {
+pub struct FilledBuffer {
     /// None if the rows are sparse
     pub rows: Option<Handle>,
     pub rest: Handle,
@@ -31,10 +19,10 @@ pub struct Filled {
     entries: usize,
 }
 
-impl Filled {
+impl FilledBuffer {
     /// What is in a batch, of which `rows` has the dense rows.
-    pub fn of(batch: &Batch, slot: usize, rows: Option<Handle>, rest: Handle) -> Filled {
-        Filled {
+    pub fn new(batch: &Batch, slot: usize, rows: Option<Handle>, rest: Handle) -> FilledBuffer {
+        FilledBuffer {
             rows,
             rest,
             slot,
@@ -83,10 +71,10 @@ impl Filled {
         };
         let labels = take(rest, &mut at, self.len);
         let weights = self.weighted.then(|| take(rest, &mut at, self.len));
-        let others = TupleColumns { labels, weights, order: take(rest, &mut at, self.order) };
+        let columns = TupleColumns { labels, weights, order: take(rest, &mut at, self.order) };
         match rows {
-            Some(rows) => batch.adopt_rows(self.dim, Box::new(rows), &others),
-            None => batch.copy_rows(&sparse, &others),
+            Some(rows) => batch.adopt_rows(self.dim, Box::new(rows), &columns),
+            None => batch.copy_rows(&sparse, &columns),
         }
     }
 }

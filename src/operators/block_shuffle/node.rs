@@ -1,0 +1,44 @@
+//! The node as the executor sees it.
+
+use super::state::BlockShuffle;
+use super::{exec, explain};
+use crate::pg::executor::custom_scan::{CustomScan, Flags, Methods, Node};
+use crate::pg::executor::explain::Explain;
+
+static METHODS: Methods = Methods::of::<BlockShuffle>(c"CorgiPileBlockShuffle");
+
+impl CustomScan for BlockShuffle {
+    fn methods() -> &'static Methods {
+        &METHODS
+    }
+
+    fn begin(node: Node, eflags: Flags) -> BlockShuffle {
+        BlockShuffle::new(node, eflags)
+    }
+
+    fn next(&mut self, node: Node) -> bool {
+        exec::next(self, node)
+    }
+
+    fn rescan(&mut self, _node: Node) {
+        // An epoch that nobody has begun is not over.
+        if self.begun {
+            self.set_epoch(self.epoch + 1);
+        }
+    }
+
+    fn end(&mut self, node: Node) {
+        if let Some(pages) = self.pages.take() {
+            pages.end();
+        }
+        if let Some(cache) = self.cache.take() {
+            cache.end();
+        }
+        self.copies.end();
+        node.end_child();
+    }
+
+    fn explain(&mut self, node: Node, explain: Explain) {
+        explain::explain(self, node, explain);
+    }
+}

@@ -1,0 +1,334 @@
+//! The node's state, and what the reader above controls and learns.
+
+use super::cache::{Arrived, Cache};
+use super::full_shuffle::FullShuffleCopies;
+use super::pages::Pages;
+use super::partitioned_pages::TableNode;
+use crate::errors::OrRaise;
+use crate::operators::scan_control::{
+    BlockCounters, BufferCounters, CacheControl, KeptTuples, ScanControl, ScanReport,
+};
+use crate::options::shuffling::Shuffling;
+use crate::pg::executor::custom_scan::{Flags, Node, Scan};
+use crate::pg::tuples::heap::HeapRelation;
+use crate::pg::tuples::row::Layout;
+use crate::pg::tuples::toast::Toast;
+use crate::settings;
+use shuffle::{BlockPartition, Geometry, Mixer, PartitionEpoch};
+use std::ops::Range;
+
+/// State of the node.
+pub struct BlockShuffle {
+    pub(super) shuffling: Shuffling,
+    pub(super) epoch: u64,
+    /// opened by the first scan, kept by rescans
+    pub(super) pages: Option<Pages<LeafScan>>,
+    pub(super) copies: FullShuffleCopies,
+    /// tuples for later epochs, if there may be any
+    pub(super) cache: Option<Cache>,
+    /// of the blocks that are read
+    pub(super) geometry: Geometry,
+    /// which these are, if not all
+    pub(super) sample: Option<Sample>,
+    /// the blocks that this process reads of those that several read together, in all epochs and in this one
+    pub(super) partition: BlockPartition,
+    pub(super) partition_epoch: PartitionEpoch,
+    /// pages of each table, if all of them have to agree on that
+    pub(super) agreed_pages: Option<Vec<u32>>,
+    /// the nodes of the tables of a partitioned source; None of any other
+    pub(super) leaves: Option<Vec<LeafScan>>,
+    /// is anything computed on their rows here?
+    pub(super) projects: bool,
+    /// is this one of these nodes, which another reads?
+    pub(super) is_leaf: bool,
+    /// has this epoch begun?
+    pub(super) begun: bool,
+    /// the blocks of this epoch, those before `position` done or under way
+    pub(super) order: Vec<u32>,
+    pub(super) position: usize,
+    /// blocks of `order` that were asked for in advance
+    pub(super) prefetched: usize,
+    /// pages that are left of the block under way, and rows that are left on the page under way
+    pub(super) block: Range<u32>,
+    pub(super) page: Range<usize>,
+    /// how many more blocks may be begun before the scan pauses
+    pub(super) allowance: usize,
+    pub(super) layout: Option<Layout>,
+    pub(super) decodes_raw: Option<Vec<usize>>,
+    pub(super) toast: Toast,
+    /// is this the source of a training, and not of an evaluation or the like?
+    pub(super) shows_progress: bool,
+    pub(super) timing: bool,
+    pub(super) counters: BlockCounters,
+    /// has a worker process read all of it?
+    pub(super) elsewhere: bool,
+    /// what a worker process has kept
+    pub(super) kept_elsewhere: Option<KeptTuples>,
+}
+
+/// The blocks that are read.
+pub struct Sample {
+    /// their numbers among the blocks of the source, ascending
+    pub(super) blocks: Vec<u32>,
+    /// of the source
+    pub(super) pages: u32,
+}
+
+/// How much to read at once.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// more blocks to begin
+    pub blocks: usize,
+    /// that the buffer may have in the end, but for the rows of one page
+    pub bytes: u64,
+    /// blocks and bytes that the buffer will have to hold beyond that later on
+    pub spare: (usize, u64),
+}
+
+/// The node of a table of a partitioned source.
+#[derive(Clone, Copy)]
+pub struct LeafScan(Scan<BlockShuffle>);
+
+impl TableNode for LeafScan {
+    fn relation(&self) -> Option<HeapRelation> {
+        self.0.with(|_, node| node.relation())
+    }
+
+    fn raw_columns(&self) -> Option<Vec<usize>> {
+        self.0.with(|leaf, _| leaf.decodes_raw.clone())
+    }
+
+    fn run<R>(&self, work: impl FnOnce(Node) -> (R, usize)) -> R {
+        self.0.run(|_, node| work(node))
+    }
+
+    fn clear_slot(&self) {
+        self.0.with(|_, node| node.scan_slot().clear());
+    }
+}
+
+impl BlockShuffle {
+    /// The state of a node that begins.
+    pub fn new(node: Node, eflags: Flags) -> BlockShuffle {
+        let mut leaves: Option<Vec<LeafScan>> = None;
+        let decodes_raw = match node.relation() {
+            Some(_) => {
+                node.use_heap_slot();
+                if node.has_qual() { None } else { node.plain_columns() }
+            }
+            None => {
+                node.begin_child(eflags);
+                leaves = node.leaves().map(|leaves| leaves.into_iter().map(LeafScan).collect());
+                match &leaves {
+                    Some(leaves) => leaves.iter().for_each(|leaf| leaf.0.with(|leaf, _| leaf.is_leaf = true)),
+                    None => node.use_minimal_slot(),
+                }
+                node.plain_columns()
+            }
+        };
+        let shuffling: Shuffling = node.private();
+        let kept = shuffling.cache.filter(|plan| plan.obstacle(shuffling.strategy).is_none());
+        let cache = kept.map(|plan| Cache::new(plan.mode, Some(settings::cache_memory())));
+        // whoever trains says something about keeping tuples
+        let shuffling_of_training = shuffling.cache.is_some();
+        BlockShuffle {
+            epoch: shuffling.first_epoch,
+            geometry: shuffling.geometry(0).or_raise(),
+            shuffling,
+            sample: None,
+            pages: None,
+            copies: FullShuffleCopies::default(),
+            partition: BlockPartition::SINGLE,
+            partition_epoch: PartitionEpoch::default(),
+            agreed_pages: None,
+            projects: leaves.is_some()
+                && decodes_raw.as_ref().is_none_or(|columns| !columns.iter().copied().eq(0..columns.len())),
+            leaves,
+            is_leaf: false,
+            cache,
+            begun: false,
+            order: Vec::new(),
+            position: 0,
+            prefetched: 0,
+            block: 0..0,
+            page: 0..0,
+            allowance: usize::MAX,
+            layout: None,
+            decodes_raw,
+            toast: Toast::new(),
+            shows_progress: shuffling_of_training,
+            timing: node.timing(),
+            counters: BlockCounters::default(),
+            elsewhere: false,
+            kept_elsewhere: None,
+        }
+    }
+
+    /// Takes the control of the reader above.
+    pub fn control(&mut self, control: &ScanControl) {
+        if let Some(epoch) = control.epoch {
+            self.set_epoch(epoch);
+        }
+        if let Some(pages) = &control.pages_of_tables {
+            self.agreed_pages = Some(pages.clone());
+        }
+        if let Some(rank) = control.rank {
+            self.partition = rank.partition();
+            self.cache.iter_mut().for_each(|cache| cache.share_memory(rank.processes));
+        }
+        match control.cache {
+            Some(CacheControl::FileOnly) => {
+                let plan = self.shuffling.cache.filter(|_| self.cache.is_some());
+                self.cache = plan.map(|plan| Cache::new(plan.mode, None));
+            }
+            Some(CacheControl::Free) => self.cache.take().into_iter().for_each(Cache::end),
+            None => {}
+        }
+    }
+
+    /// Reports this node's findings and measurements. TupleShuffle adds its own.
+    pub fn report(&self, node: Node) -> ScanReport {
+        ScanReport {
+            epoch: self.epoch,
+            block: self.position,
+            buffer: self.buffer(),
+            planned_geometry: self.geometry,
+            buffer_blocks: self.geometry.buffer_blocks,
+            reads_tables: self.reads_tables(node),
+            pages_of_tables: self.pages_of_tables(node),
+            full_shuffle: self.shuffling.strategy.sorts().then(|| self.copies.costs().of_epoch()),
+            full_shuffles: self.copies.costs().clone(),
+            kept: self.cache.as_ref().filter(|_| self.at_end()).map(|cache| cache.contents(&self.geometry)),
+            blocks: self.counters.clone(),
+            buffers: BufferCounters::default(),
+        }
+    }
+
+    /// Takes over the findings of another process, and adds its measurements.
+    pub fn adopt(&mut self, report: &ScanReport) {
+        self.kept_elsewhere = report.kept.clone();
+        self.geometry = report.planned_geometry;
+        self.elsewhere = self.pages.is_none();
+        if self.elsewhere {
+            self.copies.adopt_costs(report.full_shuffles.clone());
+        }
+        self.counters.add(&report.blocks);
+    }
+
+    /// The partition of the blocks that this process reads.
+    pub fn partition(&self) -> BlockPartition {
+        self.partition
+    }
+
+    /// The epoch of the scan that is under way, or of the next.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Makes the next scan one of this epoch.
+    pub fn set_epoch(&mut self, epoch: u64) {
+        self.epoch = epoch;
+        self.begun = false;
+        self.page = 0..0;
+        self.block = 0..0;
+    }
+
+    /// The cache, unless this is the preparation pass.
+    pub(super) fn cache(&self) -> Option<&Cache> {
+        self.cache.as_ref().filter(|_| self.epoch > 0)
+    }
+
+    pub(super) fn cache_mut(&mut self) -> Option<&mut Cache> {
+        self.cache.as_mut().filter(|_| self.epoch > 0)
+    }
+
+    /// How many tuples of the epochs before must stay at the beginning of the batch while the others go; None if the order
+    /// of arrival is not kept apart from the batch.
+    pub fn tuples_kept(&self) -> Option<usize> {
+        self.cache().map(Cache::kept)
+    }
+
+    /// The tuples that have come since the last fill began, if they are anywhere in the batch.
+    pub fn arrived(&self) -> Option<&Arrived> {
+        self.cache().map(Cache::arrived)
+    }
+
+    /// Pages of each table, if tables are read here, and not a copy of what another plan gives; known as soon as an epoch has
+    /// begun.
+    fn pages_of_tables(&self, node: Node) -> Option<Vec<u32>> {
+        let pages = self.pages.as_ref().filter(|_| self.reads_tables(node))?;
+        Some(self.agreed_pages.clone().unwrap_or_else(|| pages.of_tables()))
+    }
+
+    /// How many blocks a mixer wants next; known as soon as an epoch has begun.
+    pub fn blocks_for(&self, mixer: &Mixer) -> usize {
+        if self.partition == BlockPartition::SINGLE {
+            return mixer.blocks(&self.geometry, self.position as u32) as usize;
+        }
+        // what is left of a block, in a buffer that was cut to its memory, does not go with the blocks of the next
+        match self.partition_epoch.buffer(self.position as u32) == self.buffer() || self.at_block_end() {
+            true => self.partition_epoch.left_in_buffer(self.position as u32) as usize,
+            false => 0,
+        }
+    }
+
+    /// The number, from 0, of the buffer that the block belongs to that was begun last, if there are several processes.
+    fn buffer(&self) -> u64 {
+        self.partition_epoch.buffer((self.position as u32).saturating_sub(1))
+    }
+
+    /// Does the source consist of tables that are read here, and not of a copy of what another plan gives?
+    fn reads_tables(&self, node: Node) -> bool {
+        node.relation().is_some() || self.leaves.is_some()
+    }
+
+    /// Are all rows of the last block read?
+    pub fn at_block_end(&self) -> bool {
+        self.block.is_empty() && self.page.is_empty()
+    }
+
+    /// Blocks begun since the first scan.
+    pub fn blocks_read(&self) -> u64 {
+        self.counters.blocks
+    }
+
+    /// How the source falls, or would at this moment fall, into blocks. Not known of a spool before it was filled.
+    pub fn planned_geometry(&self, node: Node) -> Option<Geometry> {
+        let pages = match &self.pages {
+            _ if self.elsewhere => return Some(self.geometry),
+            Some(pages) => self.agreed_pages.as_ref().map_or(pages.count(), |pages| pages.iter().sum()),
+            None => match &self.leaves {
+                Some(leaves) => {
+                    leaves.iter().fold(0u32, |sum, leaf| sum.saturating_add(leaf.0.with(|_, leaf| pages_of(leaf))))
+                }
+                None => node.relation()?.pages(),
+            },
+        };
+        Some(self.shuffling.sampled(pages).or_raise().0)
+    }
+
+    /// The pages of one of the blocks that are read, counted from 0.
+    pub(super) fn pages_of(&self, block: u32) -> Range<u32> {
+        match &self.sample {
+            Some(Sample { blocks, pages }) => {
+                Geometry { pages: *pages, ..self.geometry }.pages_of(blocks[block as usize])
+            }
+            None => self.geometry.pages_of(block),
+        }
+    }
+
+    /// Lets the scan begin `blocks` more blocks; then it pauses, which to the executor looks like its end.
+    pub fn allow(&mut self, blocks: usize) {
+        self.allowance = blocks;
+    }
+
+    /// Is the epoch over, and not merely paused?
+    pub fn at_end(&self) -> bool {
+        self.begun && self.position == self.order.len() && self.at_block_end()
+    }
+}
+
+/// Pages of the node's table at this moment.
+pub fn pages_of(node: Node) -> u32 {
+    node.relation().map_or(0, |relation| relation.pages())
+}

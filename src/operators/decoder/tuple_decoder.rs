@@ -1,0 +1,258 @@
+//! The decoder: its knowledge of the rows, and the weighting and scaling of the tuples that it has appended.
+
+use super::features::FeatureColumns;
+use super::labels::Labels;
+use super::row_groups::RowGroups;
+use super::weight::Weight;
+use crate::errors::{Result, TrainingError};
+use crate::limits::MAX_WEIGHTS;
+use crate::options::rows::Nulls;
+use pgrx::pg_sys::Datum;
+use serde::{Deserialize, Serialize};
+use sgd::{Scaler, Standardizer};
+use tuples::Batch;
+
+/// What a decoder counts.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+pub struct RowCounts {
+    /// rows left out since the epoch began
+    pub(super) skipped: u64,
+    /// the largest weight that was met
+    pub(super) max_weight: f32,
+}
+
+/// Bytes that the weights of a model and their scaling may have, to fit a row of corgipile.models.
+const MAX_MODEL_BYTES: usize = 900_000_000;
+
+/// Turns rows (label, features..., weight) into training tuples.
+pub struct Decoder {
+    pub(super) labels: Labels,
+    pub(super) features: FeatureColumns,
+    pub(super) weight: Option<Weight>,
+    pub(super) nulls: Nulls,
+    pub(super) scaler: Option<Scaler>,
+    /// are classes or categories being found?
+    pub(super) preparing: bool,
+    /// are classes and categories those of a model whose training is continued?
+    pub(super) continued: bool,
+    pub(super) skipped: u64,
+    /// the largest weight that was met
+    pub(super) max_weight: f32,
+    /// dimensions of sparse tuples that a preparation pass has met
+    pub(super) observed_dim: usize,
+    /// labels and weights of a page
+    pub(super) values: Vec<Datum>,
+    pub(super) row_weights: Vec<f32>,
+    /// None if all rows are of one group and none is held out
+    pub(super) row_groups: Option<Box<RowGroups>>,
+    /// the group tag of the row under way as far as its columns determine it, and those of a page
+    pub(super) group_tag: u32,
+    pub(super) group_tags: Vec<u32>,
+}
+
+impl Decoder {
+    pub(super) fn new(
+        labels: Labels,
+        features: FeatureColumns,
+        weight: Option<Weight>,
+        nulls: Nulls,
+        standardizer: Option<Standardizer>,
+        row_groups: Option<Box<RowGroups>>,
+    ) -> Decoder {
+        let needed =
+            |mixed: &FeatureColumns| matches!(mixed, FeatureColumns::Mixed(columns) if columns.need_preparation());
+        let preparing = labels.need_preparation() || needed(&features);
+        Decoder {
+            labels,
+            features,
+            weight,
+            nulls,
+            scaler: standardizer.map(Scaler::new),
+            preparing,
+            continued: false,
+            skipped: 0,
+            max_weight: 0.0,
+            observed_dim: 0,
+            values: Vec::new(),
+            row_weights: Vec::new(),
+            row_groups,
+            group_tag: 0,
+            group_tags: Vec::new(),
+        }
+    }
+
+    /// The labels met so far.
+    pub fn labels(&self) -> &Labels {
+        &self.labels
+    }
+
+    /// The columns that are the features.
+    pub fn features(&self) -> &FeatureColumns {
+        &self.features
+    }
+
+    /// The groups that rows fall into, and what is held out; None if all rows are of one group and none is held out.
+    pub fn row_groups(&self) -> Option<&RowGroups> {
+        self.row_groups.as_deref()
+    }
+
+    /// The rows that follow are of this block of the source.
+    #[inline]
+    pub fn begin_block(&mut self, block: u32) {
+        if let Some(row_groups) = &mut self.row_groups {
+            row_groups.begin_block(block);
+        }
+    }
+
+    /// Must all rows be gone through before anything can be learned? Then tuples have provisional labels and, if there
+    /// are categories, only their numbers, until [`end_preparation`](Decoder::end_preparation).
+    pub fn needs_preparation(&self) -> bool {
+        self.preparing
+    }
+
+    /// All rows have been gone through: `counts` of them are of each class, in the sequence of [`Labels::class`], and
+    /// `standardizer` is what the tuples are to be standardized by from now on.
+    ///
+    /// # Errors
+    /// [`TrainingError::OneClass`], [`TrainingError::NoSuchClass`], [`TrainingError::TooManyWeights`]
+    pub fn end_preparation(&mut self, counts: &[u64], standardizer: Option<Standardizer>) -> Result<()> {
+        self.labels.close(counts)?;
+        let mut standardizer = standardizer;
+        if let FeatureColumns::Mixed(columns) = &mut self.features {
+            columns.close();
+            standardizer = standardizer.map(|numbers| columns.expand(&numbers));
+            let dim = columns.dim();
+            self.check_size(dim, standardizer.is_some())?;
+        }
+        if let FeatureColumns::Sparse(columns) = &mut self.features {
+            // a dimension that was not met has no deviation
+            let met = standardizer.as_ref().map(|standardizer| standardizer.scale.len());
+            columns.set_limit(met.unwrap_or(MAX_WEIGHTS / self.labels.outputs().max(1)));
+        }
+        self.scaler = standardizer.map(Scaler::new);
+        self.preparing = false;
+        Ok(())
+    }
+
+    /// What tuples are standardized by.
+    pub fn standardizer(&self) -> Option<&Standardizer> {
+        self.scaler.as_ref().map(Scaler::standardizer)
+    }
+
+    /// Checks whether a model of so many features can be stored.
+    ///
+    /// # Errors
+    /// [`TrainingError::TooManyWeights`]
+    pub fn check_size(&self, dim: usize, standardized: bool) -> Result<()> {
+        let outputs = self.labels.outputs();
+        let weights = dim.saturating_mul(outputs);
+        let bytes = weights.saturating_mul(4).saturating_add(if standardized { dim.saturating_mul(16) } else { 0 });
+        if weights > MAX_WEIGHTS || bytes > MAX_MODEL_BYTES {
+            return Err(TrainingError::TooManyWeights { dim, outputs }.into());
+        }
+        Ok(())
+    }
+
+    /// A preparation pass has met tuples of so many features.
+    pub fn meet_dim(&mut self, dim: usize) {
+        self.observed_dim = self.observed_dim.max(dim);
+    }
+
+    /// Features of the tuples that a preparation pass has met, if they are sparse arrays; else 0, or less than there are.
+    pub fn observed_dim(&self) -> usize {
+        if matches!(self.features, FeatureColumns::Sparse(_)) { self.observed_dim } else { 0 }
+    }
+
+    /// Forgets how many rows were left out: a new epoch begins.
+    pub fn begin_epoch(&mut self) {
+        self.skipped = 0;
+    }
+
+    /// What was counted so far, for another process.
+    pub fn counts(&self) -> RowCounts {
+        RowCounts { skipped: self.skipped, max_weight: self.max_weight }
+    }
+
+    /// Takes over what another process has counted.
+    pub fn set_counts(&mut self, counts: RowCounts) {
+        self.skipped = counts.skipped;
+        self.max_weight = self.max_weight.max(counts.max_weight);
+    }
+
+    /// Rows left out since the epoch began.
+    pub fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
+    /// The largest weight that was met.
+    pub fn max_weight(&self) -> f32 {
+        self.max_weight
+    }
+
+    /// Adds the rows that other processes have left out, and their largest weight.
+    pub fn count_others(&mut self, skipped: u64, max_weight: f32) {
+        self.skipped += skipped;
+        self.max_weight = self.max_weight.max(max_weight);
+    }
+
+    /// Rows are left out that are not decoded again.
+    pub fn leave_out(&mut self, rows: u64) {
+        self.skipped += rows;
+    }
+
+    /// Are features of types that take long to be made into `real`s?
+    pub fn converts(&self) -> bool {
+        self.features.convert()
+    }
+
+    /// Have all tuples the weight 0?
+    pub fn all_weigh_nothing(&self) -> bool {
+        self.is_weighted() && self.max_weight == 0.0
+    }
+
+    /// Have tuples weights?
+    pub(super) fn is_weighted(&self) -> bool {
+        !self.preparing && (self.weight.is_some() || self.labels.have_weights())
+    }
+
+    /// Does a row have a whole mini-batch?
+    pub fn has_mini_batches(&self) -> bool {
+        matches!(self.features, FeatureColumns::Compressed(_))
+    }
+
+    /// Are rows being decoded into sparse tuples?
+    pub(super) fn is_sparse(&self) -> bool {
+        match self.features {
+            FeatureColumns::Sparse(_) => true,
+            FeatureColumns::Mixed(_) => !self.preparing,
+            _ => false,
+        }
+    }
+
+    /// Weighs and standardizes the tuples that were appended from `first` on. The rows' own weights are in `row_weights`,
+    /// unless there is no column of them.
+    #[inline]
+    pub(super) fn finish(&mut self, batch: &mut Batch, first: usize) {
+        if self.row_groups.is_some() && first < batch.len() {
+            batch.tags_mut()[first..].copy_from_slice(&self.group_tags);
+        }
+        if self.preparing || first == batch.len() || batch.has_mini_batches() {
+            return;
+        }
+        if self.is_weighted() {
+            self.weigh(batch, first);
+        }
+        if let Some(scaler) = &self.scaler {
+            scaler.apply(batch, first..batch.len());
+        }
+    }
+
+    fn weigh(&mut self, batch: &mut Batch, first: usize) {
+        for i in first..batch.len() {
+            let own = if self.weight.is_some() { self.row_weights[i - first] } else { 1.0 };
+            let weight = own * self.labels.weight(batch.label(i));
+            self.max_weight = self.max_weight.max(weight);
+            batch.weights_mut()[i] = weight;
+        }
+    }
+}

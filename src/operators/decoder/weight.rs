@@ -1,0 +1,25 @@
+//! The column of the rows' weights.
+
+use crate::errors::RowFault;
+use crate::pg::values::number::{NumberFault, NumberType, narrow};
+use pgrx::pg_sys::Datum;
+
+/// The column of weights.
+pub struct Weight {
+    pub number: NumberType,
+    /// which of the row's columns it is
+    pub place: usize,
+}
+
+impl Weight {
+    #[inline]
+    pub fn read(&self, value: Datum) -> std::result::Result<f32, Box<RowFault>> {
+        let weight = narrow(self.number.read(value)).map_err(|fault| {
+            Box::new(match fault {
+                NumberFault::NotFinite(value) => RowFault::WeightNotFinite(value),
+                NumberFault::OutOfRange(value) => RowFault::WeightOutOfRange(value),
+            })
+        })?;
+        if weight < 0.0 { Err(Box::new(RowFault::NegativeWeight(weight.into()))) } else { Ok(weight) }
+    }
+}

@@ -1,0 +1,72 @@
+//! What a worker is to load.
+
+use crate::errors::Result;
+use crate::operators::decoder::{Decoder, DecoderState, OwnedSpec};
+use crate::operators::scan_control::{CacheControl, ScanControl};
+use serde::{Deserialize, Serialize};
+
+/// What a worker is to load. It travels as JSON.
+#[derive(Serialize, Deserialize)]
+pub struct LoadRequest {
+    spec: OwnedSpec,
+    /// what EXPLAIN ANALYZE wants to be measured
+    pub instrument: i32,
+    pub start: LoadStart,
+    /// what the nodes are told before they are read
+    pub control: ScanControl,
+    /// the number of the last epoch
+    pub last_epoch: u64,
+    /// number of the training in the view of its progress
+    pub progress: Option<u32>,
+    /// begin no epoch before the leader has ended the one before
+    pub waits: bool,
+}
+
+/// Where a worker begins.
+#[derive(Serialize, Deserialize)]
+pub enum LoadStart {
+    /// with a pass that finds out what the rows are like
+    Prepare { standardize: bool },
+    /// with an epoch that nobody has begun; classes and categories are those of a model, if its training is continued
+    Epoch { epoch: u64, model_state: Option<Box<DecoderState>> },
+    /// with this epoch, after the leader has run those before and found this in the rows
+    Resume { epoch: u64, decoder_state: Box<DecoderState> },
+}
+
+impl LoadRequest {
+    /// To load all epochs of a source whose rows become tuples so, and to wait, or not, for the leader before each.
+    pub fn new(spec: OwnedSpec, last_epoch: u64, waits: bool) -> LoadRequest {
+        LoadRequest {
+            spec,
+            instrument: 0,
+            start: LoadStart::Epoch { epoch: 1, model_state: None },
+            // tuples that stayed in the batch would be seen by the leader
+            control: ScanControl { cache: Some(CacheControl::FileOnly), ..ScanControl::default() },
+            last_epoch,
+            progress: None,
+            waits,
+        }
+    }
+
+    /// The decoder that the leader has.
+    ///
+    /// # Errors
+    /// As [`OwnedSpec::decoder`].
+    pub fn decoder(&self) -> Result<Decoder> {
+        let mut decoder = self.spec.decoder()?;
+        match &self.start {
+            LoadStart::Epoch { model_state: Some(state), .. } => drop(decoder.adopt_model(state)),
+            LoadStart::Resume { decoder_state, .. } => decoder.adopt(decoder_state),
+            LoadStart::Epoch { model_state: None, .. } | LoadStart::Prepare { .. } => {}
+        }
+        Ok(decoder)
+    }
+
+    /// The epoch to begin with; 0 is the preparation pass.
+    pub fn first_epoch(&self) -> u64 {
+        match &self.start {
+            LoadStart::Prepare { .. } => 0,
+            LoadStart::Epoch { epoch, .. } | LoadStart::Resume { epoch, .. } => *epoch,
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! Puts the shuffling nodes into the plan of a query.
+
+use super::block_shuffle::BlockShuffle;
+use super::tuple_shuffle::TupleShuffle;
+use crate::options::shuffling::Shuffling;
+use crate::pg::executor::query::{Planned, Query};
+
+/// Plans a query so that its rows come shuffled. What is sorted as a whole comes from an ordinary plan.
+pub fn shuffled(query: Query, shuffling: &Shuffling) -> Planned {
+    let private = serde_json::to_string(shuffling).expect("a struct of plain values is always JSON");
+    query.plan::<TupleShuffle, BlockShuffle>(&private, !shuffling.strategy.sorts())
+}

@@ -1,0 +1,97 @@
+//! The row of an epoch.
+
+use pgrx::{IntoDatum, JsonB, pg_sys};
+use serde::Serialize;
+use sgd::EpochReport;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// One epoch, as corgipile_train() returns it and as it is kept with the model.
+#[derive(Debug, Clone, Serialize)]
+pub struct EpochRow {
+    #[serde(skip)]
+    pub model_id: i64,
+    pub epoch: i32,
+    pub loss: f64,
+    /// None for a model without classes
+    pub accuracy: Option<f64>,
+    pub learning_rate: f64,
+    pub tuples: i64,
+    /// without a full shuffle before the epoch
+    pub seconds: f64,
+    /// None for a model with classes
+    pub r2: Option<f64>,
+    /// time for a full shuffle before the epoch
+    pub shuffle_seconds: f64,
+    /// loss of the model at the end of the epoch on the rows that are held out; None if none are
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub validation_loss: Option<f64>,
+    /// accuracy, or R²
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub validation_score: Option<f64>,
+    /// the arguments that the grid overrides for the model, as JSON
+    #[serde(skip)]
+    pub grid_point: Option<Rc<str>>,
+    /// the model's group
+    #[serde(skip)]
+    pub group_value: Option<Rc<str>>,
+}
+
+impl EpochRow {
+    /// Columns of the result of corgipile_train().
+    pub const COLUMNS: usize = 12;
+
+    /// The row of an epoch of a model that is not stored yet. `elapsed` is without the full shuffle before it.
+    pub fn new(report: EpochReport, elapsed: Duration, shuffle: Duration) -> EpochRow {
+        EpochRow {
+            model_id: 0,
+            epoch: report.epoch as i32,
+            loss: report.loss,
+            accuracy: report.accuracy,
+            learning_rate: report.learning_rate,
+            tuples: report.tuples as i64,
+            seconds: elapsed.as_secs_f64(),
+            r2: report.r2,
+            shuffle_seconds: shuffle.as_secs_f64(),
+            validation_loss: None,
+            validation_score: None,
+            grid_point: None,
+            group_value: None,
+        }
+    }
+
+    /// Loss and score, for a message.
+    pub fn figures(&self) -> String {
+        let figure = |name: &str, value: Option<f64>| value.map(|value| format!(", {name} {value:.6}"));
+        let more = [
+            figure("accuracy", self.accuracy),
+            figure("R2", self.r2),
+            figure("validation loss", self.validation_loss),
+            figure("validation score", self.validation_score),
+        ];
+        format!("loss {:.6}{}", self.loss, more.into_iter().flatten().collect::<String>())
+    }
+
+    /// The row as its columns.
+    pub fn values(&self) -> [Option<pg_sys::Datum>; EpochRow::COLUMNS] {
+        [
+            self.model_id.into_datum(),
+            self.epoch.into_datum(),
+            self.loss.into_datum(),
+            self.accuracy.into_datum(),
+            self.learning_rate.into_datum(),
+            self.tuples.into_datum(),
+            self.seconds.into_datum(),
+            self.r2.into_datum(),
+            self.validation_loss.into_datum(),
+            self.validation_score.into_datum(),
+            self.grid_point.as_deref().and_then(json_datum),
+            self.group_value.as_deref().into_datum(),
+        ]
+    }
+}
+
+/// JSON as a jsonb.
+fn json_datum(text: &str) -> Option<pg_sys::Datum> {
+    JsonB(serde_json::from_str(text).ok()?).into_datum()
+}

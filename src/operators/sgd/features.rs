@@ -1,0 +1,54 @@
+//! What a training checks of its features, and what a model keeps of them.
+
+use crate::errors::{ArgumentError, Error, Result, TrainingError};
+use crate::models::{Categories, ColumnKind, FeatureKind};
+use crate::operators::decoder::FeatureColumns;
+use crate::options::chosen::Options;
+
+/// Checks the options that apply to some kinds of features only.
+///
+/// # Errors
+/// [`ArgumentError::InvalidOption`]
+pub fn check_options(options: &Options, features: &FeatureColumns) -> Result<()> {
+    let sparse = matches!(features, FeatureColumns::Sparse(_));
+    let only_sparse = "applies only to sparse features: an array of indices and an array of values";
+    if options.index_base.is_some() && !sparse {
+        return Err(invalid("index_base", only_sparse));
+    }
+    if options.dimensions.is_some() && !sparse {
+        return Err(invalid("dimensions", only_sparse));
+    }
+    if matches!(features, FeatureColumns::Compressed(_)) {
+        if options.standardize {
+            return Err(TrainingError::NotOnCompressed("the option standardize").into());
+        }
+        if options.has_batch_size {
+            return Err(TrainingError::NotOnCompressed("the option batch_size").into());
+        }
+    }
+    if options.unseen.is_some() && !sparse && !matches!(features, FeatureColumns::Mixed(_)) {
+        return Err(invalid("unseen", "applies only to categories and to sparse features"));
+    }
+    Ok(())
+}
+
+/// What the model keeps of its features.
+pub fn feature_kind(features: &FeatureColumns, columns: &[String]) -> FeatureKind {
+    match (features, features.index_base()) {
+        (FeatureColumns::Array { .. } | FeatureColumns::Compressed(_), _) => FeatureKind::Array,
+        (FeatureColumns::Sparse(_), Some(index_base)) => FeatureKind::Sparse { index_base },
+        _ => {
+            let categories = features.categories().unwrap_or_default();
+            let of_column = |name: &String| categories.iter().find(|(column, _)| column == name);
+            let kind = |name| match of_column(name).and_then(|(_, values)| Categories::new(values.clone())) {
+                Some(categories) => ColumnKind::Categories(categories),
+                None => ColumnKind::Number,
+            };
+            FeatureKind::Columns(columns.iter().map(kind).collect())
+        }
+    }
+}
+
+fn invalid(key: &str, reason: &str) -> Error {
+    ArgumentError::InvalidOption { key: key.to_owned(), reason: reason.to_owned() }.into()
+}

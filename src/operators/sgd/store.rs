@@ -1,0 +1,164 @@
+//! How the models of a training are stored.
+
+use super::epoch_row::EpochRow;
+use super::features::feature_kind;
+use super::learners::{Learner, Learners};
+use super::resume::{self, Resume};
+use crate::errors::{Result, SourceError, TrainingError};
+use crate::models::{self, NewModel};
+use crate::operators::buffers::Buffers;
+use crate::operators::decoder::{Decoder, RowGroups};
+use crate::operators::scan_control::ScanReport;
+use crate::options::chosen::Point;
+use crate::options::request::Request;
+use pgrx::pg_sys;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use sgd::ModelParameters;
+use std::borrow::Cow;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// What the models of a training have in common.
+pub struct Store<'a> {
+    pub request: &'a Request,
+    pub resume: Option<&'a Resume>,
+    pub features: &'a [String],
+    pub label_type: pg_sys::Oid,
+    pub buffers: &'a Buffers,
+    /// processes that have trained them
+    pub processes: u32,
+    /// time of the pass before the first epoch, without a full shuffle
+    pub preparation: Duration,
+    /// time of a full shuffle for that pass, which counts as the first epoch's
+    pub shuffle: Duration,
+}
+
+impl Store<'_> {
+    /// Stores the models, by group and point, and returns their rows and how many models there are.
+    ///
+    /// # Errors
+    /// Those of [`models::store`]; [`SourceError::NoFeatures`], [`TrainingError::NoIndices`], [`ResourceError::OutOfMemory`]
+    pub fn store_all(&self, learners: Learners) -> Result<(Vec<EpochRow>, usize)> {
+        let row_groups = self.decoder().row_groups();
+        let order = row_groups.map_or_else(|| vec![0], RowGroups::sorted);
+        let groups = row_groups.map(RowGroups::groups);
+        let mut rank = vec![0; order.len()];
+        (0..).zip(&order).for_each(|(i, group)| rank[*group as usize] = i);
+        let mut trained: Vec<Learner> = learners.into_trained().collect();
+        trained.sort_by_key(|learner| (rank[learner.group], learner.point));
+        let report = self.buffers.report();
+        let models = trained.len();
+        let mut rows = Vec::new();
+        for mut learner in trained {
+            if let Some(first) = learner.history.first_mut() {
+                first.shuffle_seconds += self.shuffle.as_secs_f64();
+            }
+            rows.extend(self.store(learner, groups.as_deref(), &report)?);
+        }
+        Ok((rows, models))
+    }
+
+    fn decoder(&self) -> &Decoder {
+        &self.buffers.decoder
+    }
+
+    /// Stores a model and returns its rows with its id.
+    fn store(
+        &self,
+        mut learner: Learner,
+        groups: Option<&[Option<String>]>,
+        report: &ScanReport,
+    ) -> Result<Vec<EpochRow>> {
+        let (request, decoder) = (self.request, self.decoder());
+        let linear = self.parameters(&mut learner)?;
+        let point = &request.points[learner.point];
+        let group = groups.and_then(|groups| groups[learner.group].clone());
+        let name = match (&request.name, suffix(request, groups, learner.group, learner.point)) {
+            (Some(name), Some(suffix)) => Some(format!("{name}/{suffix}")),
+            (name, _) => name.clone(),
+        };
+        let training_state = resume::save(&learner.trainer, decoder.state(), learner.losses);
+        let mut history = learner.history;
+        let before = self.resume.map_or(&[][..], |resume| &resume.history);
+        let model_id = models::store(NewModel {
+            name: name.as_deref(),
+            kind: request.kind,
+            source: &request.source,
+            label: &request.label,
+            label_type: self.label_type,
+            classes: decoder.labels().classes().map(|classes| classes.names),
+            features: self.features,
+            feature_kind: feature_kind(decoder.features(), self.features),
+            hyperparameters: Value::Object(self.record(point, group.as_deref(), report)),
+            linear,
+            standardizer: decoder.standardizer().cloned(),
+            skipped: decoder.skipped(),
+            preparation: self.preparation,
+            shuffle_bytes: report.full_shuffle_bytes(),
+            history: as_json(before, &history),
+            training_state,
+        })?;
+        let overrides: Option<Rc<str>> = point.says.clone().map(|says| Value::Object(says).to_string().into());
+        let group: Option<Rc<str>> = group.map(Into::into);
+        for row in &mut history {
+            row.model_id = model_id;
+            row.grid_point.clone_from(&overrides);
+            row.group_value.clone_from(&group);
+        }
+        Ok(history)
+    }
+
+    /// The model to be stored: that of the last epoch, or of the best.
+    fn parameters(&self, learner: &mut Learner) -> Result<ModelParameters> {
+        let decoder = self.decoder();
+        let earlier = self.resume.filter(|_| learner.keeps_earlier(self.request));
+        let mut parameters = match earlier {
+            Some(resume) => resume.stored(),
+            None => learner.take_model()?,
+        };
+        if parameters.dim == 0 && decoder.has_mini_batches() {
+            return Err(SourceError::NoFeatures { hint: "The compressed mini-batches have no columns.".into() }.into());
+        }
+        if parameters.dim == 0 {
+            return Err(TrainingError::NoIndices.into());
+        }
+        if earlier.is_none() && decoder.labels().classes().is_some_and(|classes| classes.swapped) {
+            parameters.negate();
+        }
+        Ok(parameters)
+    }
+
+    /// The record of the training: what it takes to train the model of this point again.
+    fn record(&self, point: &Point, group: Option<&str>, report: &ScanReport) -> Map<String, Value> {
+        let mut record = self.request.to_json(point, report.geometry(), self.processes);
+        if let (Some(column), Some(group)) = (&self.request.row_groups.group, group) {
+            record.insert("group_by".into(), column.as_str().into());
+            record.insert("group".into(), group.into());
+        }
+        record
+    }
+}
+
+/// The part of a model's name that tells it from the others of the call: its group and the number of its point. None if there
+/// is only one model.
+pub fn suffix(request: &Request, groups: Option<&[Option<String>]>, group: usize, point: usize) -> Option<String> {
+    let group = groups.and_then(|groups| groups.get(group)).cloned().flatten();
+    let point = request.points[point].says.as_ref().map(|_| (point + 1).to_string());
+    match (group, point) {
+        (Some(group), Some(point)) => Some(format!("{group}/{point}")),
+        (group, point) => group.or(point),
+    }
+}
+
+/// Epochs that were trained before, and these, as a JSON array.
+fn as_json(before: &[Box<RawValue>], rows: &[EpochRow]) -> String {
+    let rows = rows.iter().map(|row| serde_json::to_string(row).expect("a row of plain values is always JSON"));
+    let mut json = String::from("[");
+    for (i, row) in before.iter().map(|row| Cow::Borrowed(row.get())).chain(rows.map(Cow::Owned)).enumerate() {
+        json.push_str(if i > 0 { "," } else { "" });
+        json.push_str(&row);
+    }
+    json.push(']');
+    json
+}

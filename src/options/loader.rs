@@ -1,0 +1,12 @@
+//! Argument `loader`: where the buffers of a training are filled.
+
+use super::choices::choice;
+
+choice! {
+    /// Where the buffers of a training are filled.
+    Loader {
+        Auto = "auto",
+        Worker = "worker",
+        InProcess = "in_process",
+    }
+}

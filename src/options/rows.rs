@@ -1,0 +1,71 @@
+//! Options that say which rows are learned from, and how much each counts.
+
+use super::choices::choice;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+choice! {
+    /// What to do with rows that have a NULL label, feature or weight.
+    Nulls {
+        Error = "error",
+        Skip = "skip",
+    }
+}
+
+choice! {
+    /// What to do, in prediction, with a category that training has not met, or an index beyond the model's.
+    Unseen {
+        /// it is an error
+        Error = "error",
+        /// it counts as 0
+        Zero = "zero",
+    }
+}
+
+choice! {
+    /// What is drawn for validation.
+    By {
+        Row = "row",
+        Block = "block",
+    }
+}
+
+/// Weights of whole classes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum ClassWeight {
+    /// n / (k n_c) for class c, with n rows and k classes in all: what scikit-learn calls balanced
+    Balanced,
+    /// weights by label; 1 for all others
+    Given(Vec<(String, f64)>),
+}
+
+impl ClassWeight {
+    /// The only word that the option may be.
+    pub const BALANCED: &'static str = "balanced";
+
+    /// The option as it is written; None for what it cannot be.
+    pub fn read(value: &Value) -> Option<ClassWeight> {
+        match value {
+            Value::String(word) => (word == Self::BALANCED).then_some(ClassWeight::Balanced),
+            Value::Object(weights) => {
+                let weight = |(label, weight): (&String, &Value)| {
+                    let weight = weight.as_f64().filter(|w| *w >= 0.0 && (*w as f32).is_finite())?;
+                    Some((label.clone(), weight))
+                };
+                let weights: Vec<_> = weights.iter().map(weight).collect::<Option<_>>()?;
+                (!weights.is_empty()).then_some(ClassWeight::Given(weights))
+            }
+            _ => None,
+        }
+    }
+
+    /// As the option is written.
+    pub fn to_json(&self) -> Value {
+        match self {
+            ClassWeight::Balanced => json!(Self::BALANCED),
+            ClassWeight::Given(weights) => {
+                weights.iter().map(|(label, weight)| (label.clone(), json!(weight))).collect()
+            }
+        }
+    }
+}

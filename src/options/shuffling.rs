@@ -1,0 +1,166 @@
+//! How the tuples of a source are shuffled: the arguments that all shuffling functions have.
+
+use super::cache::CachePlan;
+use super::call;
+use super::table::default_word;
+use crate::errors::{ArgumentError, Error, Result};
+use crate::settings;
+use serde::{Deserialize, Serialize};
+use shuffle::{BlockSize, BufferSize, Geometry, Strategy};
+
+/// How the tuples of one query are shuffled: what the two shuffling nodes are told.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Shuffling {
+    #[serde(with = "text")]
+    pub strategy: Strategy,
+    pub seed: i64,
+    #[serde(with = "text")]
+    pub block_size: BlockSize,
+    #[serde(with = "text")]
+    pub buffer_size: BufferSize,
+    /// the epoch of the first scan; each rescan is the next
+    pub first_epoch: u64,
+    /// no batch has tuples of two blocks; for strategies that learn from the tuples as they come
+    #[serde(default)]
+    pub block_by_block: bool,
+    /// tuples in a buffer stay as they came, because the learner shuffles each group by itself. Not for strategies that keep
+    /// tuples in the buffer
+    #[serde(default)]
+    pub shuffled_above: bool,
+    /// which part of the blocks is read at all; None: all of them
+    #[serde(default)]
+    pub sample: Option<f64>,
+    /// None for whoever reads the tuples once, or wants slots
+    #[serde(default)]
+    pub cache: Option<CachePlan>,
+}
+
+impl Shuffling {
+    /// The natural order, read in small buffers.
+    pub fn none() -> Shuffling {
+        Shuffling {
+            strategy: Strategy::NoShuffle,
+            seed: 0,
+            block_size: BlockSize::Auto,
+            buffer_size: BufferSize::Bytes(4 << 20),
+            first_epoch: 0,
+            block_by_block: false,
+            shuffled_above: false,
+            sample: None,
+            cache: None,
+        }
+    }
+
+    /// Reads the arguments that all shuffling functions have; a NULL seed is drawn, the others have their defaults.
+    ///
+    /// # Errors
+    /// [`ArgumentError::Unknown`], [`ArgumentError::InvalidArgument`]
+    pub fn parse(
+        strategy: Option<String>,
+        seed: Option<i64>,
+        block_size: Option<String>,
+        buffer_size: Option<String>,
+    ) -> Result<Shuffling> {
+        let or_default = |given: Option<String>, argument| given.unwrap_or_else(|| default_word(argument).to_owned());
+        let (block_size, buffer_size) = (or_default(block_size, "block_size"), or_default(buffer_size, "buffer_size"));
+        let shuffling = Shuffling {
+            strategy: call::strategy(or_default(strategy, "shuffle"))?,
+            seed: seed.unwrap_or_else(crate::pg::random_seed),
+            block_size: block_size.parse().map_err(|e| invalid_size("block_size", e))?,
+            buffer_size: buffer_size.parse().map_err(|e| invalid_size("buffer_size", e))?,
+            first_epoch: 1,
+            block_by_block: false,
+            shuffled_above: false,
+            sample: None,
+            cache: None,
+        };
+        // whether the block size is one for our pages does not depend on how many there are
+        shuffling.geometry(1).map(|_| shuffling)
+    }
+
+    /// Reads only this part of the blocks, if one is given.
+    ///
+    /// # Errors
+    /// [`ArgumentError::InvalidArgument`]
+    pub fn with_sample(self, sample: Option<f64>) -> Result<Shuffling> {
+        let Some(given) = sample else { return Ok(self) };
+        call::number("sample", given)?;
+        if self.strategy.sorts() {
+            return Err(call::invalid("sample", format!("{} copies the whole source", self.strategy.name())));
+        }
+        Ok(Shuffling { sample, ..self })
+    }
+
+    /// How `pages` pages fall into blocks and buffers.
+    ///
+    /// # Errors
+    /// [`ArgumentError::InvalidArgument`] if a block would be smaller than a page, or too large.
+    pub fn geometry(&self, pages: u32) -> Result<Geometry> {
+        // A buffer that is cut to its memory is planned as such: then its buffers are filled evenly, too.
+        let buffer_size = match self.is_cut_to_memory(pages) {
+            true => BufferSize::Bytes(settings::max_buffer_memory()),
+            false => self.buffer_size,
+        };
+        Geometry::new(pages, crate::pg::PAGE_BYTES, self.block_size, buffer_size)
+            .map_err(|e| invalid_size("block_size", e))
+    }
+
+    /// Is the buffer for `pages` pages smaller than was asked for, because `corgipile.max_buffer_memory` is?
+    pub fn is_cut_to_memory(&self, pages: u32) -> bool {
+        let asked = match self.buffer_size {
+            BufferSize::Bytes(bytes) => bytes,
+            share => u64::from(share.pages(pages, crate::pg::PAGE_BYTES)) * u64::from(crate::pg::PAGE_BYTES),
+        };
+        asked > settings::max_buffer_memory()
+    }
+
+    /// Is the buffer a share of the pages, whose memory only `corgipile.max_buffer_memory` limits?
+    pub fn is_a_share(&self) -> bool {
+        !matches!(self.buffer_size, BufferSize::Bytes(_))
+    }
+
+    /// How the pages that are read of `pages` pages fall into blocks and buffers, and, of a sample, which blocks they are.
+    ///
+    /// # Errors
+    /// As [`Shuffling::geometry`].
+    pub fn sampled(&self, pages: u32) -> Result<(Geometry, Option<Vec<u32>>)> {
+        let Some(fraction) = self.sample.filter(|fraction| *fraction < 1.0) else {
+            return self.geometry(pages).map(|geometry| (geometry, None));
+        };
+        // blocks and buffers as of a table that has as many pages
+        let Geometry { pages_per_block, .. } = self.geometry((f64::from(pages) * fraction).ceil() as u32)?;
+        let chosen = shuffle::sample_blocks(self.seed, pages.div_ceil(pages_per_block), fraction);
+        let all = Geometry { pages, pages_per_block, blocks: pages.div_ceil(pages_per_block), buffer_blocks: 1 };
+        let read = chosen.iter().map(|block| all.pages_of(*block).len() as u32).sum();
+        let block_size = BlockSize::Bytes(u64::from(pages_per_block) * u64::from(crate::pg::PAGE_BYTES));
+        let geometry = Shuffling { block_size, ..self.clone() }.geometry(read)?;
+        Ok((geometry, Some(chosen)))
+    }
+
+    /// Bytes of memory that the buffer may take, however many blocks that is.
+    pub fn buffer_memory(&self) -> u64 {
+        match self.buffer_size {
+            BufferSize::Auto | BufferSize::Percent(_) => settings::max_buffer_memory(),
+            BufferSize::Bytes(bytes) => bytes.min(settings::max_buffer_memory()),
+        }
+    }
+}
+
+fn invalid_size(argument: &'static str, error: shuffle::SizeError) -> Error {
+    ArgumentError::InvalidArgument { argument, reason: error.to_string(), hint: Some(error.hint().to_owned()) }.into()
+}
+
+/// Values that are written as users write them.
+mod text {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+    use std::fmt::Display;
+    use std::str::FromStr;
+
+    pub fn serialize<T: Display, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(value)
+    }
+
+    pub fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
+}
