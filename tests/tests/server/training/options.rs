@@ -217,7 +217,7 @@ fn what_json_has_and_a_value_cannot_be_names_the_option() {
 #[test]
 fn null_means_the_default_for_every_function_that_trains_or_shuffles() {
     let mut db = Database::new();
-    small(&mut db, "t", 500);
+    corgipile_tests::small(&mut db, "t", 500);
     for (call, given) in [
         (
             "corgipile_shuffle(NULL::t, seed => 1",
@@ -254,7 +254,7 @@ fn null_means_the_default_for_every_function_that_trains_or_shuffles() {
 
 #[test]
 fn a_misspelt_word_is_told_what_was_probably_meant() {
-    let mut db = with_table();
+    let mut db = Database::with_small_table(100);
     let mut hints = |sql: &str, meant: &str| {
         db.rejects(sql, "22023").hints(&[&format!("Did you mean \"{meant}\"?")]);
     };
@@ -303,7 +303,7 @@ fn a_misspelt_word_is_told_what_was_probably_meant() {
 
 #[test]
 fn what_corgipile_options_shows_holds() {
-    let mut db = with_table();
+    let mut db = Database::with_small_table(100);
     let names =
         |db: &mut Database, call: &str| db.column::<String>(&format!("SELECT name FROM corgipile_options({call})"));
     let all = names(&mut db, "");
@@ -345,7 +345,7 @@ fn what_corgipile_options_shows_holds() {
 
 #[test]
 fn each_point_of_a_grid_is_stored_with_its_own_rule_of_stopping() {
-    let mut db = with_table();
+    let mut db = Database::with_small_table(100);
     db.run(r#"SELECT corgipile_train('t', seed => 1, max_epochs => 2, grid => '{"patience": [2, 7], "tolerance": [0.5]}')"#);
     let stored =
         "SELECT hyperparameters->>'patience', hyperparameters->>'tolerance' FROM corgipile.models ORDER BY model_id";
