@@ -1,4 +1,4 @@
-//! The type corgipile.toc, a compressed mini-batch, and what can be done with one.
+//! The type corgipile.toc, a compressed mini-batch, and the operations on it.
 
 use super::compress::encode;
 use crate::errors::{ArgumentError, Error, OrRaise, ResourceError, Result, TocError};
@@ -24,20 +24,20 @@ fn corgipile_toc_in(fcinfo: pg_sys::FunctionCallInfo) -> Value {
 
 #[pg_extern(sql = false)]
 fn corgipile_toc_out(fcinfo: pg_sys::FunctionCallInfo) -> CString {
-    CString::new(given(fcinfo, 0, |bytes| toc::text::write(bytes).map_err(damaged))).unwrap_or_default()
+    CString::new(with_toc(fcinfo, 0, |bytes| toc::text::write(bytes).map_err(damaged))).unwrap_or_default()
 }
 
 #[pg_extern(sql = false)]
 fn corgipile_toc_recv(fcinfo: pg_sys::FunctionCallInfo) -> Value {
     let bytes = RowCall::new(fcinfo).message().unwrap_or_default();
-    // all of it is looked at once: what is stored is sound
+    // all of it is checked once, so that what is stored is sound
     let checked = toc::decode(bytes).map_err(|error| TocError::MalformedTocBytes(error.to_string()).into());
     checked.and_then(|_| Bytes::new(bytes)).or_raise().into_value()
 }
 
 #[pg_extern(sql = false)]
 fn corgipile_toc_send(fcinfo: pg_sys::FunctionCallInfo) -> Value {
-    given(fcinfo, 0, Bytes::new).into_value() // a bytea is just that: the bytes
+    with_toc(fcinfo, 0, Bytes::new).into_value() // a bytea is just that: the bytes
 }
 
 /// Compresses a matrix.
@@ -60,28 +60,28 @@ fn corgipile_toc(fcinfo: pg_sys::FunctionCallInfo) -> Value {
 
 #[pg_extern(sql = false)]
 fn corgipile_toc_rows(fcinfo: pg_sys::FunctionCallInfo) -> i32 {
-    given(fcinfo, 0, |bytes| Ok(toc::info(bytes).map_err(damaged)?.rows as i32))
+    with_toc(fcinfo, 0, |bytes| Ok(toc::info(bytes).map_err(damaged)?.rows as i32))
 }
 
 #[pg_extern(sql = false)]
 fn corgipile_toc_columns(fcinfo: pg_sys::FunctionCallInfo) -> i64 {
-    given(fcinfo, 0, |bytes| Ok(toc::info(bytes).map_err(damaged)?.columns as i64))
+    with_toc(fcinfo, 0, |bytes| Ok(toc::info(bytes).map_err(damaged)?.columns as i64))
 }
 
 #[pg_extern(sql = false)]
 fn corgipile_toc_encoding(fcinfo: pg_sys::FunctionCallInfo) -> String {
-    given(fcinfo, 0, |bytes| Ok(toc::info(bytes).map_err(damaged)?.encoding.to_string()))
+    with_toc(fcinfo, 0, |bytes| Ok(toc::info(bytes).map_err(damaged)?.encoding.to_string()))
 }
 
 #[pg_extern(sql = false)]
 fn corgipile_toc_bytes(fcinfo: pg_sys::FunctionCallInfo) -> i64 {
-    given(fcinfo, 0, |bytes| Ok(bytes.len() as i64))
+    with_toc(fcinfo, 0, |bytes| Ok(bytes.len() as i64))
 }
 
 /// Rows times columns times 8 bytes, over the bytes that it takes.
 #[pg_extern(sql = false)]
 fn corgipile_toc_ratio(fcinfo: pg_sys::FunctionCallInfo) -> f64 {
-    given(fcinfo, 0, |bytes| {
+    with_toc(fcinfo, 0, |bytes| {
         let info = toc::info(bytes).map_err(damaged)?;
         Ok(info.rows as f64 * info.columns as f64 * 8.0 / bytes.len() as f64)
     })
@@ -90,7 +90,7 @@ fn corgipile_toc_ratio(fcinfo: pg_sys::FunctionCallInfo) -> f64 {
 /// The matrix as it was.
 #[pg_extern(sql = false)]
 fn corgipile_toc_decompress(fcinfo: pg_sys::FunctionCallInfo) -> Value {
-    given(fcinfo, 0, |bytes| {
+    with_toc(fcinfo, 0, |bytes| {
         let rows = toc::decode(bytes).map_err(damaged)?;
         let mut values = zeros(rows.len(), rows.columns())?;
         for (i, to) in values.chunks_exact_mut(rows.columns().max(1)).enumerate() {
@@ -104,7 +104,7 @@ fn corgipile_toc_decompress(fcinfo: pg_sys::FunctionCallInfo) -> Value {
 /// An element, by row and column, both from 1.
 #[pg_extern(sql = false)]
 fn corgipile_toc_element(fcinfo: pg_sys::FunctionCallInfo) -> f64 {
-    given(fcinfo, 0, |bytes| {
+    with_toc(fcinfo, 0, |bytes| {
         let call = RowCall::new(fcinfo);
         let row = call.get(1).ok_or(ArgumentError::NullArgument("row"))?;
         let column = call.get(2).ok_or(ArgumentError::NullArgument("column"))?;
@@ -123,7 +123,7 @@ fn corgipile_toc_element(fcinfo: pg_sys::FunctionCallInfo) -> f64 {
 /// A v, or A M.
 #[pg_extern(sql = false)]
 fn corgipile_toc_times(fcinfo: pg_sys::FunctionCallInfo) -> Value {
-    given(fcinfo, 0, |bytes| {
+    with_toc(fcinfo, 0, |bytes| {
         let ([rows, width], is_matrix, m) = matrix(fcinfo, 1)?;
         let a = open_for(bytes, &m)?;
         if rows != a.columns() {
@@ -143,7 +143,7 @@ fn corgipile_toc_times(fcinfo: pg_sys::FunctionCallInfo) -> Value {
 /// v A, or M A.
 #[pg_extern(sql = false)]
 fn corgipile_times_toc(fcinfo: pg_sys::FunctionCallInfo) -> Value {
-    given(fcinfo, 1, |bytes| {
+    with_toc(fcinfo, 1, |bytes| {
         let ([rows, columns], is_matrix, m) = matrix(fcinfo, 0)?;
         let a = open_for(bytes, &m)?;
         let inner = if is_matrix { columns } else { rows };
@@ -178,7 +178,7 @@ fn corgipile_scale_toc(fcinfo: pg_sys::FunctionCallInfo) -> Value {
 /// Argument `matrix` with each element multiplied by argument `factor`.
 fn scale(fcinfo: pg_sys::FunctionCallInfo, matrix: usize, factor: usize) -> Value {
     let factor = RowCall::new(fcinfo).double(factor).unwrap_or_default();
-    given(fcinfo, matrix, |bytes| {
+    with_toc(fcinfo, matrix, |bytes| {
         let scaled = match (0.0 * factor).to_bits() {
             0 => toc::map_values(bytes, |value| value * factor),
             // what is not there is 0, and 0 times this factor is something else: -0, or NaN
@@ -207,12 +207,12 @@ fn corgipile_add_toc(fcinfo: pg_sys::FunctionCallInfo) -> Value {
 /// Argument `matrix` with argument `summand` added to each element.
 fn add(fcinfo: pg_sys::FunctionCallInfo, matrix: usize, summand: usize) -> Value {
     let summand = RowCall::new(fcinfo).double(summand).unwrap_or_default();
-    given(fcinfo, matrix, |bytes| Bytes::new(&toc::map_entries(bytes, |entry| entry + summand).map_err(damaged)?))
+    with_toc(fcinfo, matrix, |bytes| Bytes::new(&toc::map_entries(bytes, |entry| entry + summand).map_err(damaged)?))
         .into_value()
 }
 
-/// Shows `f` the bytes of argument `i`, which is a compressed mini-batch, of a function that is STRICT.
-fn given<T>(fcinfo: pg_sys::FunctionCallInfo, i: usize, f: impl FnOnce(&[u8]) -> Result<T>) -> T {
+/// Passes the bytes of argument `i`, a compressed mini-batch, to `f`. The function is STRICT.
+fn with_toc<T>(fcinfo: pg_sys::FunctionCallInfo, i: usize, f: impl FnOnce(&[u8]) -> Result<T>) -> T {
     let argument = RowCall::new(fcinfo).argument(i).ok_or(ArgumentError::NullArgument("toc").into());
     argument.and_then(|datum| with_bytes(datum, f)).or_raise()
 }
@@ -221,8 +221,8 @@ fn open(bytes: &[u8]) -> Result<Box<dyn Operations<f64>>> {
     toc::open(bytes).map_err(damaged)
 }
 
-/// What is multiplied with these numbers. 0 times NaN or infinity is NaN: then the zeros have to be there, which only some
-/// encodings hold.
+/// Opens a matrix to be multiplied by these numbers. 0 times NaN or infinity is NaN: then the zeros must be stored, as only
+/// some encodings do.
 fn open_for(bytes: &[u8], numbers: &[f64]) -> Result<Box<dyn Operations<f64>>> {
     if numbers.iter().all(|number| number.is_finite()) {
         return open(bytes);
@@ -273,7 +273,7 @@ fn malformed(error: toc::Error) -> Error {
     TocError::MalformedToc(error.to_string()).into()
 }
 
-/// What is stored was checked when it came: somebody has changed it since.
+/// The error about a stored value that is damaged: it was sound when it was stored.
 fn damaged(error: toc::Error) -> Error {
     match error {
         toc::Error::TooLarge { .. } => TocError::NotCompressible(error.to_string()).into(),

@@ -2,7 +2,7 @@
 //!
 //! Whoever calls checks whether the user may use what was found: this module knows rows, not policies. Rows are seen as by a
 //! volatile function: those that the running statement sees, and what this transaction has stored and deleted since, so that a
-//! statement may use a model that it trains. What others commit meanwhile is not seen. In a database that still has the objects of 0.1.0 the table is corgipile.models, a name is unique, and there are no versions.
+//! statement may use a model that it trains. What others commit meanwhile is not seen.
 #![allow(unsafe_code)]
 
 use super::shared;
@@ -36,7 +36,6 @@ pub struct Version {
 /// The table, open for reading.
 pub struct ModelTable {
     relation: pg_sys::Relation,
-    has_versions: bool,
     /// registered, of all that was committed until now; None for what the running statement may see
     latest: Option<pg_sys::Snapshot>,
 }
@@ -44,7 +43,7 @@ pub struct ModelTable {
 /// What is taken already when a model is to be stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Taken {
-    /// the name and version, by a transaction that this one does not see; without versions, the name
+    /// the name and version, by a transaction that this one does not see
     Name,
     /// the number that the sequence gives: it lags behind the table
     Id,
@@ -141,17 +140,9 @@ fn existing(name: &CStr) -> pg_sys::Oid {
         .unwrap_or_else(|| Error::from(ModelError::NoModelTable(name.to_string_lossy().into_owned())).raise())
 }
 
-/// The table's OID, and whether it has versions.
-fn table_oid() -> (pg_sys::Oid, bool) {
-    match relation_oid(c"stored_models") {
-        Some(oid) => (oid, true),
-        None => (existing(c"models"), false),
-    }
-}
-
-/// What the table is called in schema corgipile.
-pub fn name() -> &'static str {
-    if has_versions() { "stored_models" } else { "models" }
+/// The table's OID.
+fn table_oid() -> pg_sys::Oid {
+    existing(c"stored_models")
 }
 
 /// Raises [`ModelError::NoModelTable`] if there is no table of models.
@@ -159,21 +150,16 @@ pub fn check_exists() {
     table_oid();
 }
 
-/// Do models in this database have versions, grants and comments?
-pub fn has_versions() -> bool {
-    table_oid().1
-}
-
 impl ModelTable {
     /// Opens the table.
     pub fn open() -> ModelTable {
-        let (oid, has_versions) = table_oid();
+        let oid = table_oid();
         // SAFETY: closed in close(). NULL if it was dropped while the lock was waited for.
         let relation = unsafe { pg_sys::try_relation_open(oid, pg_sys::AccessShareLock as pg_sys::LOCKMODE) };
         if relation.is_null() {
             Error::from(ModelError::NoModelTable("stored_models".into())).raise();
         }
-        ModelTable { relation, has_versions, latest: None }
+        ModelTable { relation, latest: None }
     }
 
     /// Opens the table as it is now, and not as the running statement sees it; None in a parallel operation, where no
@@ -196,12 +182,6 @@ impl ModelTable {
         }
     }
 
-    /// Has it this column? An older version of the extension may lack it.
-    pub fn has(&self, column: &CStr) -> bool {
-        // SAFETY: a catalog lookup; the relation is open.
-        unsafe { pg_sys::get_attnum((*self.relation).rd_id, column.as_ptr()) != 0 }
-    }
-
     /// Shows `f` the row with this key that is seen, if there is one.
     pub fn find<R>(&self, key: &Key, f: impl FnOnce(&ModelRow) -> R) -> Option<R> {
         let (mut f, mut result) = (Some(f), None);
@@ -212,12 +192,11 @@ impl ModelTable {
     /// Shows `f` the rows with this key that are seen. With a name there may be many, by their owners and
     /// versions.
     pub fn each(&self, key: &Key, mut f: impl FnMut(&ModelRow)) {
-        let by_name = if self.has_versions { c"models_name_version_key" } else { c"models_name_key" };
         // SAFETY: an index scan on the index of the key; each tuple is valid until the next one.
         unsafe {
             let (index, column, function, value) = match key {
                 Key::Id(id) => (c"models_pkey", c"model_id", pg_sys::F_INT8EQ, id.into_datum()),
-                Key::Name(name) => (by_name, c"name", pg_sys::F_TEXTEQ, name.as_str().into_datum()),
+                Key::Name(name) => (c"models_name_version_key", c"name", pg_sys::F_TEXTEQ, name.as_str().into_datum()),
             };
             let mut scan_key = pg_sys::ScanKeyData::default();
             let attribute = pg_sys::get_attnum((*self.relation).rd_id, column.as_ptr());
@@ -310,7 +289,7 @@ impl ModelRow<'_> {
             let relation = self.table.relation;
             let attribute = pg_sys::get_attnum((*relation).rd_id, column.as_ptr());
             if attribute <= 0 {
-                return None; // a column that 0.1.0 did not have
+                return None; // a column that the database has not got yet: its objects are older than the library
             }
             let mut null = false;
             let value = pg_sys::heap_getattr(self.tuple, c_int::from(attribute), (*relation).rd_att, &mut null);
@@ -396,8 +375,8 @@ pub fn insert(name: Option<&str>, mut fields: Vec<Field>) -> Result<shared::Key,
     fields.push(Field::object("owner", pg_sys::REGROLEOID, user));
     let mut columns: Vec<&str> = fields.iter().map(|f| f.column).collect();
     let mut values: Vec<String> = (1..=fields.len()).map(|i| format!("${i}")).collect();
-    let (oid, has_versions) = table_oid();
-    if has_versions && let Some(name) = name {
+    let oid = table_oid();
+    if let Some(name) = name {
         let (of_name, of_owner) = (fields.len() - 1, fields.len());
         let before = format!("FROM corgipile.stored_models WHERE name = ${of_name} AND owner = ${of_owner}");
         columns.extend(["version", "granted_to"]);
@@ -405,9 +384,8 @@ pub fn insert(name: Option<&str>, mut fields: Vec<Field>) -> Result<shared::Key,
         values.push(format!("COALESCE((SELECT granted_to {before} ORDER BY version DESC LIMIT 1), '{{}}')"));
         lock(oid, user, name);
     }
-    let table = self::name();
     let sql = format!(
-        "INSERT INTO corgipile.{table} ({}) VALUES ({}) RETURNING model_id, xmin, ctid",
+        "INSERT INTO corgipile.stored_models ({}) VALUES ({}) RETURNING model_id, xmin, ctid",
         columns.join(", "),
         values.join(", ")
     );
@@ -415,8 +393,8 @@ pub fn insert(name: Option<&str>, mut fields: Vec<Field>) -> Result<shared::Key,
     let insert = || match Spi::get_three_with_args::<i64, pg_sys::TransactionId, pg_sys::ItemPointerData>(&sql, &values)
     {
         Ok((Some(id), Some(transaction), Some(at))) => Ok(shared_key(oid, id, transaction, at)),
-        Ok(_) => error!("corgipile.{table} did not give a model_id"),
-        Err(e) => error!("could not write to corgipile.{table}: {e}"),
+        Ok(_) => error!("corgipile.stored_models did not give a model_id"),
+        Err(e) => error!("could not write to corgipile.stored_models: {e}"),
     };
     as_owner(|| {
         // Caught to be raised anew, in our own words: the transaction ends either way.
@@ -436,7 +414,7 @@ fn taken(error: &CaughtError) -> Option<Taken> {
     let names = |constraint| report.message().contains(constraint);
     if names("models_pkey") {
         Some(Taken::Id)
-    } else if names("models_name_version_key") || names("models_name_key") {
+    } else if names("models_name_version_key") {
         Some(Taken::Name)
     } else {
         None
@@ -468,7 +446,7 @@ pub fn ask(sql: &str, values: Vec<Field>) -> Option<i64> {
 /// Keeps others from giving versions to this name until the transaction ends: those who train under one name at a time wait
 /// for each other when they store their models, and each gets a version.
 pub fn lock_name(owner: pg_sys::Oid, name: &str) {
-    lock(table_oid().0, owner, name);
+    lock(table_oid(), owner, name);
 }
 
 fn lock(table: pg_sys::Oid, owner: pg_sys::Oid, name: &str) {
@@ -487,7 +465,7 @@ fn lock(table: pg_sys::Oid, owner: pg_sys::Oid, name: &str) {
 fn as_owner<R>(f: impl FnOnce() -> R) -> R {
     // SAFETY: the saved state is put back; the table's pg_class entry is read while it is held.
     unsafe {
-        let relid = table_oid().0;
+        let relid = table_oid();
         let cache = pg_sys::SysCacheIdentifier::RELOID as c_int;
         let tuple = pg_sys::SearchSysCache1(cache, relid.into());
         if tuple.is_null() {

@@ -1,17 +1,17 @@
 //! Option `cache`: whether decoded tuples are kept for later epochs.
 
+use super::choices::choice;
 use serde::{Deserialize, Serialize};
 use shuffle::Strategy;
 
-/// Whether decoded tuples are to be kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CacheMode {
-    /// if they fit into memory, and in files if they are dear to decode
-    #[default]
-    Auto,
-    On,
-    Off,
+choice! {
+    /// Whether decoded tuples are to be kept.
+    CacheMode {
+        /// if they fit into memory, and in files if they are dear to decode
+        Auto = "auto",
+        On = "on",
+        Off = "off",
+    }
 }
 
 /// What a reader of the same tuples, epoch after epoch, says about keeping them.

@@ -5,7 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::invalid::{InvalidHyperparameter, positive, require};
+use crate::invalid::{InvalidHyperparameter, require, within};
+use crate::range::Range;
 use crate::{Design, ModelKind, Optimizer, Schedule};
 
 /// How a model is trained.
@@ -34,6 +35,12 @@ impl Hyperparameters {
     /// The batch size of a training on [whole mini-batches](tuples::MiniBatch), however many tuples each of them has.
     pub const WHOLE_MINI_BATCHES: u32 = u32::MAX;
 
+    /// What a learning rate may be; it is above 0 also in f32.
+    pub const LEARNING_RATES: Range = Range::above(0.0);
+
+    /// What l1 and l2 may be.
+    pub const PENALTIES: Range = Range::from(0.0);
+
     /// The largest batch size.
     pub const MAX_BATCH_SIZE: u32 = 1_000_000;
 
@@ -59,7 +66,7 @@ impl Hyperparameters {
     /// because the penalty multiplies the weights by 1 - learning_rate * l2 at every step; `l2` is blamed.
     pub fn validate(&self) -> Result<(), InvalidHyperparameter> {
         require(
-            positive(self.learning_rate) && self.learning_rate as f32 > 0.0,
+            Self::LEARNING_RATES.contains(self.learning_rate) && self.learning_rate as f32 > 0.0,
             "learning_rate",
             "must be finite and greater than 0, also in type real",
         )?;
@@ -73,8 +80,8 @@ impl Hyperparameters {
         let sizes = 1..=Self::MAX_BATCH_SIZE;
         let is_size = sizes.contains(&self.batch_size) || self.batch_size == Hyperparameters::WHOLE_MINI_BATCHES;
         require(is_size, "batch_size", "must be from 1 to 1000000")?;
-        require(self.l1.is_finite() && self.l1 >= 0.0, "l1", "must be finite and at least 0")?;
-        require(self.l2.is_finite() && self.l2 >= 0.0, "l2", "must be finite and at least 0")?;
+        within(Self::PENALTIES, self.l1, "l1")?;
+        within(Self::PENALTIES, self.l2, "l2")?;
         require(self.learning_rate * self.l2 < 1.0, "l2", "times learning_rate must be less than 1")
     }
 

@@ -1,23 +1,28 @@
 //! Hyperparameters out of their ranges.
 
+use std::borrow::Cow;
+
+use crate::range::Range;
+
 /// A hyperparameter is out of its range.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{name} {reason}")]
 pub struct InvalidHyperparameter {
     /// The argument or option: the name of the field, wherever it is.
     pub name: &'static str,
     /// What it should be, such as "must be finite and greater than 0".
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
 }
 
-/// Whether a number is finite and greater than 0.
-pub(crate) fn positive(number: f64) -> bool {
-    number.is_finite() && number > 0.0
+/// Blames a hyperparameter unless it is in its range.
+pub(crate) fn within(range: Range, number: f64, name: &'static str) -> Result<(), InvalidHyperparameter> {
+    let blame = || InvalidHyperparameter { name, reason: format!("must be {}", range.words()).into() };
+    range.contains(number).then_some(()).ok_or_else(blame)
 }
 
 /// Blames a hyperparameter unless it is sound.
 pub(crate) fn require(sound: bool, name: &'static str, reason: &'static str) -> Result<(), InvalidHyperparameter> {
-    if sound { Ok(()) } else { Err(InvalidHyperparameter { name, reason }) }
+    if sound { Ok(()) } else { Err(InvalidHyperparameter { name, reason: reason.into() }) }
 }
 
 /// A number that belongs to an optimizer or a schedule.
@@ -27,6 +32,6 @@ pub struct Parameter {
     pub name: &'static str,
     /// What it is unless the user says otherwise; None where that depends on other hyperparameters.
     pub default: Option<f64>,
-    /// What it should be, such as "greater than 0 and at most 1".
-    pub range: &'static str,
+    /// What it may be.
+    pub range: Range,
 }

@@ -1,7 +1,7 @@
 //! Training by an aggregate: the type corgipile.sgd_state, corgipile_sgd_agg() and what goes with it.
 //!
 //! An epoch is one call of the aggregate, and the next one begins from its result. The state is a plain value and not
-//! `internal`: it can be kept in a table, sent to another server, and made by several processes together.
+//! `internal`: it can be kept in a table, sent to another server, and be the result of several processes.
 
 mod init;
 mod rows;
@@ -14,7 +14,7 @@ use crate::pg::call::arguments::Call;
 use crate::pg::values::varlena::{Bytes, Value};
 use pgrx::prelude::*;
 use rows::{Dense, Sparse};
-pub use state::{New, StateMut};
+pub use state::{NewState, StateMut};
 use std::ffi::CString;
 
 // ----------------------------------------------------------------------------------------------------------- the type
@@ -42,7 +42,7 @@ fn corgipile_sgd_state_send(fcinfo: pg_sys::FunctionCallInfo) -> Value {
     Bytes::new(&argument(fcinfo)).or_raise().into_value() // a bytea is just that: the bytes
 }
 
-/// A value of bytes that somebody else may have made up.
+/// A state of bytes from a client or a file, which are checked.
 fn from_outside(bytes: Vec<u8>) -> Result<Value> {
     let mut state = Bytes::new(&bytes)?;
     StateMut::of(&mut state)?.check()?;
@@ -96,7 +96,7 @@ fn state_of(call: RowCall) -> Result<Bytes> {
     }
 }
 
-/// Joins what two processes have learned.
+/// Merges the states of two processes.
 #[pg_extern(sql = false)]
 fn corgipile_sgd_combine(fcinfo: pg_sys::FunctionCallInfo) -> Value {
     let call = RowCall::new(fcinfo);
@@ -129,7 +129,7 @@ fn corgipile_sgd_init(fcinfo: pg_sys::FunctionCallInfo) -> Value {
     make().or_raise()
 }
 
-/// How the last epoch went.
+/// The report of the last epoch.
 #[pg_extern(sql = false)]
 fn corgipile_sgd_report(fcinfo: pg_sys::FunctionCallInfo) -> Value {
     let report = StateMut::of(&mut argument(fcinfo)).map(|state| state.report()).or_raise();

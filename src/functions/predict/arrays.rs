@@ -1,6 +1,6 @@
 //! Features as an array, and as a pair of sparse arrays.
 
-use super::{Features, Tuple};
+use super::input::{FeatureInput, InputTuple};
 use crate::errors::{ArgumentError, Error, PredictError, Result};
 use crate::models::{FeatureKind, Model};
 use crate::options::rows::Unseen;
@@ -14,13 +14,13 @@ use pgrx::pg_sys::{Datum, Oid};
 use std::cell::Cell;
 
 /// An array with all features, argument 1 of the call.
-pub struct Dense(pub RowCall);
+pub struct DenseInput(pub RowCall);
 
 /// An array of indices and one of values: features that are not there are 0.
-pub struct Sparse(pub AnyArray, pub AnyArray);
+pub struct SparseInput(pub AnyArray, pub AnyArray);
 
-impl Features for Dense {
-    fn read(self, model: &Model, into: &mut Tuple) -> Result<()> {
+impl FeatureInput for DenseInput {
+    fn read(self, model: &Model, into: &mut InputTuple) -> Result<()> {
         refuse_categories(model)?;
         let Some(array) = self.0.argument(1) else { return Err(ArgumentError::NullArgument("features").into()) }; // STRICT
         self.0.remembering(
@@ -30,15 +30,15 @@ impl Features for Dense {
     }
 }
 
-impl Features for Sparse {
-    fn read(self, model: &Model, into: &mut Tuple) -> Result<()> {
+impl FeatureInput for SparseInput {
+    fn read(self, model: &Model, into: &mut InputTuple) -> Result<()> {
         refuse_categories(model)?;
         let reader = sparse_reader(model, self.0.oid(), self.1.oid())?;
         read_sparse(model, reader, (self.0.datum(), self.1.datum()), into, &Names::Places)
     }
 }
 
-/// What features are called in messages.
+/// The names of features in messages.
 pub enum Names<'a> {
     /// by their place in the array that was given
     Places,
@@ -56,18 +56,24 @@ impl Names<'_> {
 }
 
 /// Reads an array with all features.
-pub fn read_dense(model: &Model, reader: ArrayReader, array: Datum, into: &mut Tuple, names: &Names) -> Result<()> {
+pub fn read_dense(
+    model: &Model,
+    reader: ArrayReader,
+    array: Datum,
+    into: &mut InputTuple,
+    names: &Names,
+) -> Result<()> {
     let features = into.make_dense(model.dim())?;
     reader.read(array, features).map_err(|fault| array_fault(model, fault, names))
 }
 
-/// Reads a pair of arrays. For a model that was trained on dense features it becomes the dense tuple that it stands for,
-/// so that it is standardized like one.
+/// Reads a pair of arrays. For a model that was trained on dense features it becomes a dense tuple, so that it is standardized
+/// like one.
 pub fn read_sparse(
     model: &Model,
     reader: SparseReader,
     (indices, values): (Datum, Datum),
-    into: &mut Tuple,
+    into: &mut InputTuple,
     names: &Names,
 ) -> Result<()> {
     if reader.read_quickly(indices, values, |len| into.make_sparse(len))? != Quick::Read {
@@ -86,8 +92,8 @@ pub fn read_sparse(
     Ok(())
 }
 
-/// A reader of pairs of arrays of these types, for indices as the model has them: arrays that were trained on, and
-/// columns, count from 1.
+/// A reader of pairs of arrays of these types, for indices as the model has them. For a model that was trained on arrays or
+/// columns, they count from 1.
 pub fn sparse_reader(model: &Model, indices: Oid, values: Oid) -> Result<SparseReader> {
     let base = model.feature_kind.index_base().unwrap_or(1);
     let beyond = match model.unseen {
@@ -114,7 +120,7 @@ fn array_reader(array: Oid) -> Result<ArrayReader> {
     Ok(reader)
 }
 
-/// A model with columns of categories cannot be asked by arrays: nobody could say what stands where.
+/// Refuses arrays for a model with columns of categories: their places in an array are not defined.
 pub fn refuse_categories(model: &Model) -> Result<()> {
     match &model.feature_kind {
         FeatureKind::Columns(_) if model.feature_kind.has_categories() => {

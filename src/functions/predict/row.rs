@@ -1,7 +1,7 @@
 //! Features as a row, whose columns are found by the names of those that the model was trained on.
 
 use super::arrays::{Names, number_fault, read_dense, read_sparse, sparse_reader};
-use super::{Features, Tuple};
+use super::input::{FeatureInput, InputTuple};
 use crate::errors::{Error, PredictError, Result, SourceError, excerpt};
 use crate::models::{Categories, ColumnKind, FeatureKind, Model};
 use crate::options::rows::Unseen;
@@ -16,10 +16,10 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 /// A row with all feature columns, among others.
-pub struct Row(pub AnyElement);
+pub struct RowInput(pub AnyElement);
 
-impl Features for Row {
-    fn read(self, model: &Model, into: &mut Tuple) -> Result<()> {
+impl FeatureInput for RowInput {
+    fn read(self, model: &Model, into: &mut InputTuple) -> Result<()> {
         thread_local! {
             static VALUES: RefCell<RecordValues> = RefCell::default();
         }
@@ -48,9 +48,9 @@ enum MixedType {
 /// The plan for the model and the row's type. Those used last are remembered.
 fn plan(model: &Model, record: &Record) -> Result<Rc<Plan>> {
     const REMEMBERED: usize = 8;
-    type Key = (u64, u64);
+    type PlanKey = (u64, u64);
     thread_local! {
-        static PLANS: RefCell<Vec<(Key, Rc<Plan>)>> = const { RefCell::new(Vec::new()) };
+        static PLANS: RefCell<Vec<(PlanKey, Rc<Plan>)>> = const { RefCell::new(Vec::new()) };
     }
     let key = (model.serial, record.type_identifier());
     let known = PLANS.with_borrow(|plans| plans.iter().find(|(k, _)| *k == key).map(|(_, plan)| plan.clone()));
@@ -89,7 +89,7 @@ impl Plan {
         }
     }
 
-    fn read(&self, model: &Model, values: &RecordValues, into: &mut Tuple) -> Result<()> {
+    fn read(&self, model: &Model, values: &RecordValues, into: &mut InputTuple) -> Result<()> {
         let get = |attribute: usize, i: usize| {
             values.get(attribute).ok_or_else(|| PredictError::Null(model.features[i].clone()).into())
         };
@@ -118,7 +118,7 @@ fn read_mixed(
     model: &Model,
     columns: &[(usize, MixedType)],
     get: impl Fn(usize, usize) -> Result<Datum>,
-    into: &mut Tuple,
+    into: &mut InputTuple,
 ) -> Result<()> {
     let FeatureKind::Columns(kinds) = &model.feature_kind else { return Ok(()) };
     into.make_sparse(0)?;

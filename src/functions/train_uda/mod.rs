@@ -1,4 +1,4 @@
-//! corgipile_train_uda(): trains by an aggregate, a query per epoch, as MADlib and Bismarck do, to compare with.
+//! corgipile_train_uda(): trains by an aggregate, a query per epoch, as MADlib and Bismarck do, for comparisons.
 //!
 //! The queries are the invoking user's own. Without a shuffle they see what the calling statement sees, epoch for epoch;
 //! a source that gives other rows each time it is asked does so here, too.
@@ -19,7 +19,7 @@ use pgrx::prelude::*;
 fn corgipile_train_uda(fcinfo: pg_sys::FunctionCallInfo) {
     let call = Call::new(fcinfo);
     let request = UdaRequest::of_call(&call.arguments()).or_raise();
-    let rows = training::train(&request, &call.schema()).or_raise();
+    let rows = training::train(&request).or_raise();
     let mut rows = rows.iter();
     call.return_rows(EpochRow::COLUMNS, |result| {
         rows.next().map(|row| result.copy_from_slice(&row.values())).is_some()

@@ -1,14 +1,14 @@
-//! The epochs: a query each, and what comes before and after them.
+//! The epochs, a query each, with the preparation before and the model after them.
 
 use super::arguments::UdaRequest;
-use super::copy::Copy;
+use super::copy::ShuffledCopy;
 use super::sql::{Coding, Features, Reading};
 use crate::errors::{AggregateError, Result, TrainingError};
-use crate::functions::aggregate::{New, StateMut};
-use crate::models::table::has_versions;
+use crate::functions::aggregate::{NewState, StateMut};
 use crate::models::{self, NewModel};
-use crate::operators::sgd::{EpochRow, Request, check_options, feature_kind};
+use crate::operators::sgd::{EpochRow, check_options, feature_kind};
 use crate::operators::{Buffers, Decoder, DecoderSpec, FeatureColumns, Source, preparation};
+use crate::options::request::Request;
 use crate::options::rows::Nulls;
 use crate::options::shuffling::Shuffling;
 use crate::pg::call::spi::{Connection, Sees, Settings};
@@ -17,27 +17,26 @@ use crate::pg::executor::query::Running;
 use crate::pg::process::progress::{self, Progress};
 use crate::pg::values::varlena::Bytes;
 use pgrx::pg_sys;
-use sgd::ModelKind;
+use sgd::{ModelKind, ModelParameters};
 use std::ffi::CStr;
 use std::time::{Duration, Instant};
 use tuples::Batch;
 
-/// What a pass over the rows has found out before the first epoch.
-struct Prepared {
+/// Result of the pass over the rows before the first epoch.
+struct PreparedSource {
     decoder: Decoder,
     /// what the labels mean, ascending; None for numbers
     classes: Option<Vec<String>>,
     time: Duration,
 }
 
-/// Trains a model, stores it, and gives a row per epoch. `schema` is where the function is.
+/// Trains a model, stores it, and gives a row per epoch.
 ///
 /// # Errors
-/// What can be wrong with the source and its rows; [`AggregateError::NotByAggregate`], [`TrainingError::Diverged`],
-/// [`ModelError::ModelExists`].
-pub fn train(request: &UdaRequest, schema: &str) -> Result<Vec<EpochRow>> {
+/// What can be wrong with the source and its rows; [`AggregateError::NotByAggregate`], [`TrainingError::Diverged`].
+pub fn train(request: &UdaRequest) -> Result<Vec<EpochRow>> {
     let training = &request.training;
-    models::check_can_store("corgipile_train_uda()", training.name.as_deref())?;
+    models::check_can_store("corgipile_train_uda()");
     let source = Source::resolve(&training.source)?;
     let _shown = Progress::begin(source.relation(), 1, training.max_epochs);
     let features = match &training.features {
@@ -51,7 +50,7 @@ pub fn train(request: &UdaRequest, schema: &str) -> Result<Vec<EpochRow>> {
     let settings = Settings::set(settings(request.parallel));
     let (copy, sees) = if request.shuffles() {
         let sees = Sees::AndOwn(snapshot);
-        let copy = Copy::make(&connection, &reading, training.shuffling.seed, sees)?;
+        let copy = ShuffledCopy::make(&connection, &reading, training.shuffling.seed, sees)?;
         reading.from = copy.name.clone();
         (Some(copy), sees)
     } else {
@@ -62,7 +61,7 @@ pub fn train(request: &UdaRequest, schema: &str) -> Result<Vec<EpochRow>> {
         .classes
         .as_ref()
         .map_or(Coding::Number, |classes| Coding::of(classes, training.kind.is_binary(), reading.label));
-    let epoch = Epoch { sql: reading.epoch(&aggregate(schema), &coding), parallel: request.parallel, sees };
+    let epoch = EpochQuery { sql: reading.epoch(AGGREGATE, &coding), parallel: request.parallel, sees };
     let (mut history, mut last) = epoch.repeat(&connection, first, training.max_epochs)?;
     let shuffle_bytes = copy.as_ref().map(|copy| copy.bytes);
     if let Some(copy) = copy {
@@ -75,15 +74,38 @@ pub fn train(request: &UdaRequest, schema: &str) -> Result<Vec<EpochRow>> {
     };
     settings.restore();
     connection.close();
+    let trained = Trained { linear, skipped, shuffle_bytes };
+    let label_type = source.type_of(&training.label)?;
+    store(request, label_type, &features, prepared, trained, history)
+}
+
+/// Result of the epochs.
+struct Trained {
+    linear: ModelParameters,
+    skipped: u64,
+    shuffle_bytes: Option<u64>,
+}
+
+/// Stores the model and gives the rows of its epochs.
+fn store(
+    request: &UdaRequest,
+    label_type: pg_sys::Oid,
+    features: &[String],
+    prepared: PreparedSource,
+    trained: Trained,
+    mut history: Vec<EpochRow>,
+) -> Result<Vec<EpochRow>> {
+    let training = &request.training;
+    let Trained { linear, skipped, shuffle_bytes } = trained;
     let model_id = models::store(NewModel {
         name: training.name.as_deref(),
         kind: training.kind,
         source: &training.source,
         label: &training.label,
-        label_type: source.type_of(&training.label)?,
+        label_type,
         classes: prepared.classes,
-        features: &features,
-        feature_kind: feature_kind(prepared.decoder.features(), &features),
+        features,
+        feature_kind: feature_kind(prepared.decoder.features(), features),
         hyperparameters: request.to_json(),
         linear,
         standardizer: prepared.decoder.standardizer().cloned(),
@@ -100,14 +122,17 @@ pub fn train(request: &UdaRequest, schema: &str) -> Result<Vec<EpochRow>> {
 }
 
 /// The aggregate that learns, qualified. Where the functions are, others may create, too, and an aggregate of the same name
-/// with other argument types would be taken; not so in schema corgipile, but there 0.1.0 had none.
-fn aggregate(schema: &str) -> String {
-    if has_versions() { "corgipile.sgd_agg".to_owned() } else { format!("{schema}.corgipile_sgd_agg") }
-}
+/// with other argument types would be taken; not so in schema corgipile.
+const AGGREGATE: &str = "corgipile.sgd_agg";
 
 /// One pass over the rows in natural order, as in corgipile_train(): which classes there are, mean and deviation if they
 /// are asked for. Whatever is wrong with a row comes to light here, with the row's place.
-fn prepare(request: &Request, source: &Source, features: &[String], snapshot: pg_sys::Snapshot) -> Result<Prepared> {
+fn prepare(
+    request: &Request,
+    source: &Source,
+    features: &[String],
+    snapshot: pg_sys::Snapshot,
+) -> Result<PreparedSource> {
     let start = Instant::now();
     let spec = DecoderSpec::of_request(request, features);
     let decoder = source.decoder(&spec)?;
@@ -123,7 +148,7 @@ fn prepare(request: &Request, source: &Source, features: &[String], snapshot: pg
     preparation::prepare(&mut buffers, &mut Batch::dense(0), request.options.standardize)?;
     let decoder = buffers.into_decoder();
     let classes = decoder.labels().classes().map(|classes| classes.names);
-    Ok(Prepared { decoder, classes, time: start.elapsed() })
+    Ok(PreparedSource { decoder, classes, time: start.elapsed() })
 }
 
 /// The columns to be read.
@@ -143,12 +168,12 @@ fn settings(parallel: bool) -> &'static [(&'static CStr, &'static CStr)] {
     if parallel { &[ORDERED] } else { &[ORDERED, (c"max_parallel_workers_per_gather", c"0")] }
 }
 
-/// How many features there are.
+/// The number of features.
 fn dimensions(
     connection: &Connection,
     reading: &Reading,
     request: &Request,
-    prepared: &Prepared,
+    prepared: &PreparedSource,
     sees: Sees,
 ) -> Result<usize> {
     let decoder = &prepared.decoder;
@@ -163,11 +188,11 @@ fn dimensions(
 }
 
 /// The state before the first epoch.
-fn first_state(request: &Request, prepared: &Prepared, dim: usize) -> Result<Bytes> {
+fn first_state(request: &Request, prepared: &PreparedSource, dim: usize) -> Result<Bytes> {
     let decoder = &prepared.decoder;
     decoder.check_size(dim, decoder.standardizer().is_some())?;
     let kind = request.kind;
-    let state = New {
+    let state = NewState {
         hyperparameters: request.first_point().hyperparameters,
         dim,
         outputs: if kind == ModelKind::Softmax { decoder.labels().outputs() } else { 1 },
@@ -186,20 +211,20 @@ fn state_type(connection: &Connection, sees: Sees) -> Result<pg_sys::Oid> {
 }
 
 /// The query of an epoch, from state to state.
-struct Epoch {
+struct EpochQuery {
     sql: String,
     parallel: bool,
     sees: Sees,
 }
 
-impl Epoch {
-    /// Runs the query once per epoch. Gives what to tell of each, and the last state.
+impl EpochQuery {
+    /// Runs the query once per epoch. Gives the rows of all epochs, and the last state.
     fn repeat(&self, connection: &Connection, first: Bytes, epochs: u32) -> Result<(Vec<EpochRow>, Bytes)> {
         let query = connection.prepare(&self.sql, &[state_type(connection, self.sees)?], self.parallel)?;
         let mut state = first;
         let mut history = Vec::new();
         for epoch in 1..=epochs {
-            // a query of its own: who reads its blocks does not know of the training
+            // the blocks of this query are not counted as the training's
             progress::begin_epoch(epoch.into(), 0);
             let start = Instant::now();
             let rows = query.run(&[Some(state.datum())], self.sees);

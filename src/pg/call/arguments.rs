@@ -122,15 +122,6 @@ impl Call {
         Call(fcinfo)
     }
 
-    /// The schema that the function is in, quoted.
-    pub fn schema(self) -> String {
-        // SAFETY: the function that is being called exists, and so does its schema.
-        unsafe {
-            let schema = pg_sys::get_namespace_name(pg_sys::get_func_namespace((*(*self.0).flinfo).fn_oid));
-            CStr::from_ptr(pg_sys::quote_identifier(schema)).to_string_lossy().into_owned()
-        }
-    }
-
     /// The arguments.
     pub fn arguments(self) -> Arguments {
         // SAFETY: nargs says how many there are; fn_expr, where their types are found, is set by the parser.

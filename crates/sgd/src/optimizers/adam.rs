@@ -8,7 +8,8 @@ use tuples::LANES;
 use super::l1::{cut, flush, pending_l1};
 use super::lazy_weights::{LazyWeights, MissedSteps, power};
 use super::method::{CATCH_UP_STEPS, Method, Rule, UNIT, Values};
-use crate::invalid::{InvalidHyperparameter, Parameter, require};
+use crate::invalid::{InvalidHyperparameter, Parameter, require, within};
+use crate::range::Range;
 
 /// Adam.
 #[derive(Debug, Clone, Copy)]
@@ -37,17 +38,12 @@ impl Method for Adam {
     const PARAMETERS: &'static [Parameter] = &[
         Parameter { name: "beta1", default: Some(Self::DEFAULT.beta1), range: UNIT },
         Parameter { name: "beta2", default: Some(Self::DEFAULT.beta2), range: UNIT },
-        Parameter {
-            name: "epsilon",
-            default: Some(Self::DEFAULT.epsilon),
-            range: "greater than 0 and finite in type real",
-        },
+        Parameter { name: "epsilon", default: Some(Self::DEFAULT.epsilon), range: Range::above(0.0) },
     ];
 
     fn validate(self) -> Result<(), InvalidHyperparameter> {
-        let unit = |beta: f64, name| require((0.0..1.0).contains(&beta), name, "must be at least 0 and less than 1");
-        unit(self.beta1, "beta1")?;
-        unit(self.beta2, "beta2")?;
+        within(UNIT, self.beta1, "beta1")?;
+        within(UNIT, self.beta2, "beta2")?;
         // what is added to the root of a gradient's square must not vanish in f32
         let sound = self.epsilon >= f64::from(f32::MIN_POSITIVE) && self.epsilon <= 1e30;
         require(sound, "epsilon", "must be greater than 0 and finite in type real")

@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::lazy_weights::{LazyWeights, MissedSteps};
 use crate::invalid::{InvalidHyperparameter, Parameter};
+use crate::range::Range;
 
 /// The numbers of an optimizer, in the order of its [parameters](Method::PARAMETERS), and zeros.
 pub(crate) type Values = [f64; 3];
@@ -57,7 +58,7 @@ pub(crate) trait Rule: Copy {
 }
 
 /// The range of the factors by which moments fade.
-pub(super) const UNIT: &str = "at least 0 and less than 1";
+pub(super) const UNIT: Range = Range::from(0.0).below(1.0);
 
 /// More steps than that are not made one by one, lest factors next to 1 take for ever: what is left of the moments then, a trace of it unless
 /// beta1 is above 0.999, moves the weight no more.

@@ -5,7 +5,7 @@ use std::fmt;
 use super::l1::{flush, pending_l1};
 use super::lazy_weights::{LazyWeights, MissedSteps, power};
 use super::method::{CATCH_UP_STEPS, Method, Rule, UNIT, Values};
-use crate::invalid::{InvalidHyperparameter, Parameter, require};
+use crate::invalid::{InvalidHyperparameter, Parameter, within};
 
 /// Momentum.
 #[derive(Debug, Clone, Copy)]
@@ -31,7 +31,7 @@ impl Method for Momentum {
         &[Parameter { name: "momentum", default: Some(Self::DEFAULT.beta), range: UNIT }];
 
     fn validate(self) -> Result<(), InvalidHyperparameter> {
-        require((0.0..1.0).contains(&self.beta), "momentum", "must be at least 0 and less than 1")
+        within(UNIT, self.beta, "momentum")
     }
 
     fn values(self) -> Values {

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use super::rule::{Rule, Values};
-use crate::invalid::{InvalidHyperparameter, Parameter, require};
+use crate::invalid::{InvalidHyperparameter, Parameter, within};
+use crate::range::Range;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Exponential {
@@ -17,10 +18,10 @@ impl Exponential {
 impl Rule for Exponential {
     const NAME: &'static str = "exponential";
     const PARAMETERS: &'static [Parameter] =
-        &[Parameter { name: "decay", default: Some(Self::DEFAULT.decay), range: "greater than 0 and at most 1" }];
+        &[Parameter { name: "decay", default: Some(Self::DEFAULT.decay), range: Range::above(0.0).to(1.0) }];
 
     fn validate(self) -> Result<(), InvalidHyperparameter> {
-        require(self.decay > 0.0 && self.decay <= 1.0, "decay", "must be greater than 0 and at most 1")
+        within(Self::PARAMETERS[0].range, self.decay, "decay")
     }
 
     fn values(self) -> Values {

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use super::rule::{Rule, Values};
-use crate::invalid::{InvalidHyperparameter, Parameter, positive, require};
+use crate::invalid::{InvalidHyperparameter, Parameter, within};
+use crate::range::Range;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct InverseScaling {
@@ -17,10 +18,10 @@ impl InverseScaling {
 impl Rule for InverseScaling {
     const NAME: &'static str = "inverse_scaling";
     const PARAMETERS: &'static [Parameter] =
-        &[Parameter { name: "power", default: Some(Self::DEFAULT.power), range: "finite and greater than 0" }];
+        &[Parameter { name: "power", default: Some(Self::DEFAULT.power), range: Range::above(0.0) }];
 
     fn validate(self) -> Result<(), InvalidHyperparameter> {
-        require(positive(self.power), "power", "must be finite and greater than 0")
+        within(Self::PARAMETERS[0].range, self.power, "power")
     }
 
     fn values(self) -> Values {

@@ -11,6 +11,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::invalid::{InvalidHyperparameter, Parameter};
+use crate::range::Range;
 use constant::Constant;
 use exponential::Exponential;
 use inverse_scaling::InverseScaling;
@@ -77,6 +78,24 @@ impl Schedule {
         // without the mu that depends on other hyperparameters
         Schedule::Theorem1 { mu: 0.0, a: None },
     ];
+
+    /// All names, the default first.
+    pub const NAMES: [&str; 4] = [Exponential::NAME, Constant::NAME, InverseScaling::NAME, Theorem1::NAME];
+
+    /// The papers' default of the decay.
+    pub const DECAY: f64 = Exponential::DEFAULT.decay;
+
+    /// The default of the power.
+    pub const POWER: f64 = InverseScaling::DEFAULT.power;
+
+    /// What the decay may be.
+    pub const DECAYS: Range = Exponential::PARAMETERS[0].range;
+
+    /// What power and mu may be.
+    pub const POSITIVE: Range = InverseScaling::PARAMETERS[0].range;
+
+    /// What a may be.
+    pub const SHIFTS: Range = Theorem1::PARAMETERS[1].range;
 
     /// The papers' default: a decay of 0.95.
     pub const EXPONENTIAL: Schedule = Schedule::Exponential { decay: Exponential::DEFAULT.decay };
@@ -171,7 +190,10 @@ mod tests {
                 changed = changed.with_parameter(parameter.name, 0.25).unwrap();
                 assert_eq!(changed.parameters().find(|(other, _)| *other == parameter).unwrap().1, Some(0.25));
                 let wrong = changed.with_parameter(parameter.name, -1.0).unwrap().validate().unwrap_err();
-                assert_eq!((wrong.name, wrong.reason), (parameter.name, &*format!("must be {}", parameter.range)));
+                assert_eq!(
+                    (wrong.name, &*wrong.reason),
+                    (parameter.name, &*format!("must be {}", parameter.range.words()))
+                );
             }
             assert_eq!(changed.validate(), Ok(()));
             assert_eq!(schedule.with_parameter("momentum", 0.5), None);

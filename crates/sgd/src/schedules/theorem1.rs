@@ -3,7 +3,8 @@
 use std::fmt;
 
 use super::rule::{Rule, Values};
-use crate::invalid::{InvalidHyperparameter, Parameter, positive, require};
+use crate::invalid::{InvalidHyperparameter, Parameter, within};
+use crate::range::Range;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Theorem1 {
@@ -14,14 +15,13 @@ pub(super) struct Theorem1 {
 impl Rule for Theorem1 {
     const NAME: &'static str = "theorem1";
     const PARAMETERS: &'static [Parameter] = &[
-        Parameter { name: "mu", default: None, range: "finite and greater than 0" },
-        Parameter { name: "a", default: None, range: "finite and at least 0" },
+        Parameter { name: "mu", default: None, range: Range::above(0.0) },
+        Parameter { name: "a", default: None, range: Range::from(0.0) },
     ];
 
     fn validate(self) -> Result<(), InvalidHyperparameter> {
-        require(positive(self.mu), "mu", "must be finite and greater than 0")?;
-        let sound = self.a.is_none_or(|a| a.is_finite() && a >= 0.0);
-        require(sound, "a", "must be finite and at least 0")
+        within(Self::PARAMETERS[0].range, self.mu, "mu")?;
+        self.a.map_or(Ok(()), |a| within(Self::PARAMETERS[1].range, a, "a"))
     }
 
     fn values(self) -> Values {

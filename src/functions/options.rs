@@ -1,0 +1,33 @@
+//! corgipile_options(): the arguments of corgipile_train(), and the keys of its argument options.
+
+use crate::errors::OrRaise;
+use crate::options::call::model_kind;
+use crate::options::table;
+use crate::pg::call::arguments::Call;
+use pgrx::prelude::*;
+
+/// Columns of the result.
+const COLUMNS: usize = 6;
+
+/// Returns a row per argument or option; with a model, of those that apply to it.
+#[pg_extern(sql = false)]
+fn corgipile_options(fcinfo: pg_sys::FunctionCallInfo) {
+    let call = Call::new(fcinfo);
+    let kind = call.arguments().get(0).map(|name| model_kind(Some(name)).or_raise());
+    let (arguments, options): (Vec<_>, Vec<_>) = table::entries().partition(|entry| !entry.is_option());
+    let all = arguments.into_iter().chain(options);
+    let mut applies = all.filter(|entry| kind.is_none_or(|kind| entry.models.include(kind)));
+    call.return_rows(COLUMNS, |row| {
+        let Some(entry) = applies.next() else { return false };
+        row.copy_from_slice(&[
+            entry.name.into_datum(),
+            entry.type_name().into_datum(),
+            entry.default_text(kind).into_datum(),
+            entry.range_text().into_datum(),
+            entry.applies_to().into_datum(),
+            entry.description.into_datum(),
+        ]);
+        true
+    })
+    .or_raise();
+}
