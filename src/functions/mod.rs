@@ -18,8 +18,8 @@ mod train_uda;
 
 use crate::operators::sgd::Sgd;
 use crate::operators::shuffle_scan::ShuffleScan;
+use crate::pg::executor::FunctionNode;
 use crate::pg::executor::custom_scan::CustomScan;
-use crate::pg::executor::planner::FunctionNode;
 use pgrx::prelude::*;
 
 /// The planner support function of those that are nodes. It knows nothing to support them with: that it is called loads

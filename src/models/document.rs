@@ -8,7 +8,7 @@ use crate::limits::MAX_JSONB_BYTES;
 use crate::models::table::{Key, ModelTable};
 use crate::options::limits::check_name;
 use crate::options::rows::Unseen;
-use crate::pg::catalog::relation::{existing_base_type, qualified_type_name};
+use crate::pg::catalog::types::{existing_base_type, qualified_type_name};
 use crate::pg::check_for_interrupts;
 use crate::pg::values::jsonb::{self, Unreadable};
 use crate::pg::values::number::NumberType;
@@ -217,7 +217,7 @@ impl<'a> Keys<'a> {
     /// The value of a key, None if it is not there.
     fn read_as<T: DeserializeOwned>(&self, key: &str, what: &str) -> Result<Option<T>> {
         let Some(raw) = self.0.get(key) else { return Ok(None) };
-        serde_json::from_str(raw.get()).map(Some).map_err(|error| match Unreadable::of(&error) {
+        serde_json::from_str(raw.get()).map(Some).map_err(|error| match Unreadable::from_error(&error) {
             Some(Unreadable::TooDeep) => {
                 let hint = format!("Objects and arrays may be nested in {} levels.", Unreadable::LEVELS);
                 invalid(key, Unreadable::TooDeep.reason().to_owned(), Some(hint))
@@ -289,7 +289,7 @@ impl<'a> Keys<'a> {
             return refuse("has an element twice".to_owned());
         }
         let numbers = as_numbers(label_type, &classes);
-        let is_number = existing_base_type(label_type).and_then(NumberType::of).is_some();
+        let is_number = existing_base_type(label_type).and_then(NumberType::from_oid).is_some();
         if is_number && !numbers.is_some_and(|numbers| numbers.iter().all(|number| number.is_finite())) {
             return refuse("are not the numbers that label_type says".to_owned());
         }

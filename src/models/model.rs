@@ -7,9 +7,9 @@ use crate::errors::{ModelError, Result};
 use crate::models::shared::{Arrays, Shared};
 use crate::models::table::ModelRow;
 use crate::options::rows::Unseen;
-use crate::pg::catalog::relation::existing_base_type;
+use crate::pg::catalog::types::existing_base_type;
 use crate::pg::values::number::NumberType;
-use pgrx::{FromDatum, pg_sys};
+use pgrx::{FromDatum, IntoDatum, pg_sys};
 use serde_json::Value;
 use sgd::{Activation, Hidden, ModelKind, ModelParameters, Network, Output, ParametersView, Standardizer};
 use std::cell::Cell;
@@ -290,7 +290,7 @@ fn classes(kind: ModelKind, outputs: usize, row: &ModelRow) -> std::result::Resu
 /// A column's array, which has to be there.
 fn list<T>(row: &ModelRow, column: &CStr) -> std::result::Result<Vec<T>, String>
 where
-    Vec<Option<T>>: FromDatum,
+    Vec<Option<T>>: FromDatum + IntoDatum,
 {
     let name = column.to_string_lossy();
     match row.list(column) {
@@ -312,6 +312,6 @@ pub(super) fn as_numbers(label_type: pg_sys::Oid, classes: &[String]) -> Option<
         "f" => Some(0.0),
         class => class.parse().ok(),
     };
-    NumberType::of(existing_base_type(label_type)?)?;
+    NumberType::from_oid(existing_base_type(label_type)?)?;
     classes.iter().map(number).collect()
 }

@@ -4,22 +4,22 @@ use super::{Features, Tuple};
 use crate::errors::{ArgumentError, Error, PredictError, Result};
 use crate::models::{FeatureKind, Model};
 use crate::options::rows::Unseen;
-use crate::pg::call::aggregate::RowCall;
-use crate::pg::catalog::relation::{base_type, type_name};
+use crate::pg::call::function::Call;
+use crate::pg::catalog::types::{base_type, type_name};
 use crate::pg::values::array::{ArrayFault, ArrayReader};
 use crate::pg::values::number::NumberFault;
 use crate::pg::values::sparse::{Beyond, Quick, SparseFault, SparseReader};
-use pgrx::AnyArray;
-use pgrx::pg_sys::{Datum, Oid};
+use crate::pg::values::typed::TypedDatum;
+use pgrx::pg_sys::Oid;
 use std::cell::Cell;
 
 /// An array with all features, argument 1 of the call.
-pub struct Dense(pub RowCall);
+pub struct Dense<'a>(pub Call<'a>);
 
 /// An array of indices and one of values: features that are not there are 0.
-pub struct Sparse(pub AnyArray, pub AnyArray);
+pub struct Sparse<'a>(pub TypedDatum<'a>, pub TypedDatum<'a>);
 
-impl Features for Dense {
+impl Features for Dense<'_> {
     fn read(self, model: &Model, into: &mut Tuple) -> Result<()> {
         refuse_categories(model)?;
         let Some(array) = self.0.argument(1) else { return Err(ArgumentError::NullArgument("features").into()) }; // STRICT
@@ -30,11 +30,11 @@ impl Features for Dense {
     }
 }
 
-impl Features for Sparse {
+impl Features for Sparse<'_> {
     fn read(self, model: &Model, into: &mut Tuple) -> Result<()> {
         refuse_categories(model)?;
-        let reader = sparse_reader(model, self.0.oid(), self.1.oid())?;
-        read_sparse(model, reader, (self.0.datum(), self.1.datum()), into, &Names::Places)
+        let reader = sparse_reader(model, self.0.type_oid(), self.1.type_oid())?;
+        read_sparse(model, reader, (self.0, self.1), into, &Names::Places)
     }
 }
 
@@ -56,7 +56,13 @@ impl Names<'_> {
 }
 
 /// Reads an array with all features.
-pub fn read_dense(model: &Model, reader: ArrayReader, array: Datum, into: &mut Tuple, names: &Names) -> Result<()> {
+pub fn read_dense(
+    model: &Model,
+    reader: ArrayReader,
+    array: TypedDatum<'_>,
+    into: &mut Tuple,
+    names: &Names,
+) -> Result<()> {
     let features = into.make_dense(model.dim())?;
     reader.read(array, features).map_err(|fault| array_fault(model, fault, names))
 }
@@ -66,7 +72,7 @@ pub fn read_dense(model: &Model, reader: ArrayReader, array: Datum, into: &mut T
 pub fn read_sparse(
     model: &Model,
     reader: SparseReader,
-    (indices, values): (Datum, Datum),
+    (indices, values): (TypedDatum<'_>, TypedDatum<'_>),
     into: &mut Tuple,
     names: &Names,
 ) -> Result<()> {
@@ -95,7 +101,7 @@ pub fn sparse_reader(model: &Model, indices: Oid, values: Oid) -> Result<SparseR
         Unseen::Zero => Beyond::Drop,
     };
     array_reader(values)?;
-    SparseReader::of(base_type(indices), base_type(values), base, model.dim(), beyond)
+    SparseReader::new(indices, values, base, model.dim(), beyond)
         .ok_or_else(|| PredictError::IndexType(type_name(indices)).into())
 }
 
@@ -109,7 +115,7 @@ fn array_reader(array: Oid) -> Result<ArrayReader> {
     {
         return Ok(reader);
     }
-    let reader = ArrayReader::of(base_type(array)).ok_or_else(|| PredictError::Type(type_name(array)))?;
+    let reader = ArrayReader::new(array).ok_or_else(|| PredictError::Type(type_name(array)))?;
     LAST.set(Some((array, reader)));
     Ok(reader)
 }

@@ -4,14 +4,14 @@ use super::arrays::refuse_categories;
 use super::{Features, Tuple};
 use crate::errors::{ArgumentError, PredictError, Result, TocError};
 use crate::models::Model;
-use crate::pg::call::aggregate::RowCall;
+use crate::pg::call::function::Call;
 use crate::pg::check_for_interrupts;
 use crate::pg::values::array::matrix_of_doubles;
 use crate::pg::values::varlena::{Value, with_bytes};
 use toc::Operations;
 
 /// A compressed mini-batch, argument 1 of the call.
-pub struct CompressedRow(pub RowCall);
+pub struct CompressedRow<'a>(pub Call<'a>);
 
 /// A row of one.
 struct RowOf<'a> {
@@ -20,22 +20,22 @@ struct RowOf<'a> {
 }
 
 /// As [`value`](super::value), for each row.
-pub fn values(model: &Model, mini_batch: CompressedRow) -> Result<Vec<f64>> {
+pub fn values(model: &Model, mini_batch: CompressedRow<'_>) -> Result<Vec<f64>> {
     each(model, &mini_batch, |row| super::value(model, row))
 }
 
 /// As [`label`](super::label), for each row.
-pub fn labels(model: &Model, mini_batch: CompressedRow) -> Result<Vec<String>> {
+pub fn labels(model: &Model, mini_batch: CompressedRow<'_>) -> Result<Vec<String>> {
     each(model, &mini_batch, |row| super::label(model, row))
 }
 
 /// As [`probabilities`](super::probabilities): a row for each row.
-pub fn probabilities(model: &Model, mini_batch: CompressedRow) -> Result<Value> {
+pub fn probabilities(model: &Model, mini_batch: CompressedRow<'_>) -> Result<Value> {
     let rows = each(model, &mini_batch, |row| super::probabilities(model, row))?;
-    Ok(Value::of(matrix_of_doubles(rows.first().map_or(0, Vec::len), &rows.concat())))
+    Ok(matrix_of_doubles(rows.first().map_or(0, Vec::len), &rows.concat()))
 }
 
-fn each<T>(model: &Model, mini_batch: &CompressedRow, answer: impl Fn(RowOf<'_>) -> Result<T>) -> Result<Vec<T>> {
+fn each<T>(model: &Model, mini_batch: &CompressedRow<'_>, answer: impl Fn(RowOf<'_>) -> Result<T>) -> Result<Vec<T>> {
     refuse_categories(model)?;
     let Some(datum) = mini_batch.0.argument(1) else { return Err(ArgumentError::NullArgument("features").into()) }; // STRICT
     with_bytes(datum, |bytes| {

@@ -7,13 +7,13 @@ mod row;
 
 use crate::errors::{OrRaise, PredictError, ResourceError, Result};
 use crate::models::{self, Model};
-use crate::pg::call::aggregate::RowCall;
+use crate::pg::call::function::Call;
 use crate::pg::values::jsonb::Jsonb;
+use crate::pg::values::typed::TypedDatum;
 use crate::pg::values::varlena::Value;
 use arrays::{Dense, Sparse};
 use mini_batches::CompressedRow;
 use pgrx::prelude::*;
-use pgrx::{AnyArray, AnyElement};
 use row::Row;
 use sgd::{ModelKind, ModelParameters, probability};
 use std::cell::RefCell;
@@ -36,50 +36,50 @@ macro_rules! sql_functions {
             }
 
             #[pg_extern(sql = false)]
-            fn $by_value(model: AnyElement, $($argument: $kind),+) -> $result {
-                models::given(Jsonb::of(&model)).and_then(|model| $answer(&model, $features)).or_raise()
+            fn $by_value(model: TypedDatum<'_>, $($argument: $kind),+) -> $result {
+                models::given(Jsonb::new(model)).and_then(|model| $answer(&model, $features)).or_raise()
             }
         )+
     };
 }
 
 sql_functions! {
-    value[Dense(RowCall::new(call))] -> f64:
+    value[Dense(call)] -> f64:
         corgipile_predict, corgipile_predict_by_name, corgipile_predict_by_value
-        (call: pg_sys::FunctionCallInfo);
-    label[Dense(RowCall::new(call))] -> String:
+        (call: Call<'_>);
+    label[Dense(call)] -> String:
         corgipile_predict_label, corgipile_predict_label_by_name, corgipile_predict_label_by_value
-        (call: pg_sys::FunctionCallInfo);
-    probabilities[Dense(RowCall::new(call))] -> Vec<f64>:
+        (call: Call<'_>);
+    probabilities[Dense(call)] -> Vec<f64>:
         corgipile_predict_proba, corgipile_predict_proba_by_name, corgipile_predict_proba_by_value
-        (call: pg_sys::FunctionCallInfo);
+        (call: Call<'_>);
     value[Sparse(indices, values)] -> f64:
         corgipile_predict_sparse, corgipile_predict_sparse_by_name, corgipile_predict_sparse_by_value
-        (indices: AnyArray, values: AnyArray);
+        (indices: TypedDatum<'_>, values: TypedDatum<'_>);
     label[Sparse(indices, values)] -> String:
         corgipile_predict_label_sparse, corgipile_predict_label_sparse_by_name, corgipile_predict_label_sparse_by_value
-        (indices: AnyArray, values: AnyArray);
+        (indices: TypedDatum<'_>, values: TypedDatum<'_>);
     probabilities[Sparse(indices, values)] -> Vec<f64>:
         corgipile_predict_proba_sparse, corgipile_predict_proba_sparse_by_name, corgipile_predict_proba_sparse_by_value
-        (indices: AnyArray, values: AnyArray);
-    mini_batches::values[CompressedRow(RowCall::new(call))] -> Vec<f64>:
+        (indices: TypedDatum<'_>, values: TypedDatum<'_>);
+    mini_batches::values[CompressedRow(call)] -> Vec<f64>:
         corgipile_predict_toc, corgipile_predict_toc_by_name, corgipile_predict_toc_by_value
-        (call: pg_sys::FunctionCallInfo);
-    mini_batches::labels[CompressedRow(RowCall::new(call))] -> Vec<String>:
+        (call: Call<'_>);
+    mini_batches::labels[CompressedRow(call)] -> Vec<String>:
         corgipile_predict_label_toc, corgipile_predict_label_toc_by_name, corgipile_predict_label_toc_by_value
-        (call: pg_sys::FunctionCallInfo);
-    mini_batches::probabilities[CompressedRow(RowCall::new(call))] -> Value:
+        (call: Call<'_>);
+    mini_batches::probabilities[CompressedRow(call)] -> Value:
         corgipile_predict_proba_toc, corgipile_predict_proba_toc_by_name, corgipile_predict_proba_toc_by_value
-        (call: pg_sys::FunctionCallInfo);
+        (call: Call<'_>);
     value[Row(row)] -> f64:
         corgipile_predict_row, corgipile_predict_row_by_name, corgipile_predict_row_by_value
-        (row: AnyElement);
+        (row: TypedDatum<'_>);
     label[Row(row)] -> String:
         corgipile_predict_label_row, corgipile_predict_label_row_by_name, corgipile_predict_label_row_by_value
-        (row: AnyElement);
+        (row: TypedDatum<'_>);
     probabilities[Row(row)] -> Vec<f64>:
         corgipile_predict_proba_row, corgipile_predict_proba_row_by_name, corgipile_predict_proba_row_by_value
-        (row: AnyElement);
+        (row: TypedDatum<'_>);
 }
 
 /// Features as a call gives them.

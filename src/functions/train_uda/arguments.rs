@@ -4,7 +4,7 @@ use crate::errors::{AggregateError, ArgumentError, Result};
 use crate::operators::sgd::{Request, TrainArguments};
 use crate::pg::call::arguments::Arguments;
 use crate::pg::require_utf8;
-use pgrx::FromDatum;
+use pgrx::{FromDatum, IntoDatum};
 use serde_json::{Value, json};
 use sgd::ModelKind;
 
@@ -63,7 +63,7 @@ impl UdaRequest {
 }
 
 /// An argument whose declaration has another default than NULL.
-fn required<T: FromDatum>(arguments: &Arguments, i: usize, name: &'static str) -> Result<T> {
+fn required<T: FromDatum + IntoDatum>(arguments: &Arguments, i: usize, name: &'static str) -> Result<T> {
     arguments.get(i).ok_or(ArgumentError::NullArgument(name).into())
 }
 

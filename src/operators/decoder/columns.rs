@@ -1,7 +1,7 @@
 //! The columns of a source, as all kinds of labels and features look at them.
 
 use crate::errors::{Error, Result, RowFault, SourceError};
-use crate::pg::catalog::relation::{is_enum, type_name};
+use crate::pg::catalog::types::{is_enum, type_name};
 use crate::pg::executor::query::Column;
 use crate::pg::values::number::NumberFault;
 use pgrx::pg_sys;

@@ -10,11 +10,11 @@ use super::class_weights::ClassWeights;
 use crate::errors::{Result, RowFault, TrainingError, excerpt};
 use crate::limits::{MAX_CLASSES, MAX_TEXT_BYTES};
 use crate::options::rows::ClassWeight;
-use crate::pg::catalog::relation::type_name;
+use crate::pg::catalog::types::type_name;
 use crate::pg::executor::query::Column;
 use crate::pg::values::distinct::Distinct;
 use crate::pg::values::number::{NumberFault, NumberType, narrow};
-use pgrx::pg_sys::Datum;
+use crate::pg::values::typed::TypedDatum;
 use serde::{Deserialize, Serialize};
 use sgd::ModelKind;
 
@@ -151,7 +151,7 @@ impl Labels {
     /// What the learner is told about a row's label: -1 or +1, the number of a class, or the target. Behind a label that is
     /// an error no other may be read.
     #[inline(always)]
-    pub fn read(&mut self, label: Datum) -> std::result::Result<f32, Box<RowFault>> {
+    pub fn read(&mut self, label: TypedDatum<'_>) -> std::result::Result<f32, Box<RowFault>> {
         match &mut self.meaning {
             Meaning::Class(classes) => match classes.values.find(label) {
                 Some(i) => Ok(classes.codes[i]),
@@ -255,7 +255,7 @@ impl ClassLabels {
     }
 
     #[cold]
-    fn unseen(&mut self, column: &str, label: Datum) -> std::result::Result<f32, RowFault> {
+    fn unseen(&mut self, column: &str, label: TypedDatum<'_>) -> std::result::Result<f32, RowFault> {
         if let Some(number) = self.values.number(label)
             && !number.is_finite()
         {
