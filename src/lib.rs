@@ -30,7 +30,7 @@ pub extern "C-unwind" fn _PG_init() {
 #[pg_guard]
 extern "C-unwind" fn begin() {
     pg::memory::install();
-    settings::define();
+    settings::define(pg::preloading());
     tuples::pause::set_host(pg::check_for_interrupts);
     models::shared::install();
     operators::register();

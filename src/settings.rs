@@ -1,6 +1,5 @@
 //! The `corgipile.*` settings.
 
-use crate::pg::preloading;
 use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
 
 static MAX_BUFFER_MEMORY_KB: GucSetting<i32> = GucSetting::<i32>::new(1024 * 1024);
@@ -8,8 +7,8 @@ static CACHE_MEMORY_KB: GucSetting<i32> = GucSetting::<i32>::new(256 * 1024);
 
 static SHARED_MODELS_KB: GucSetting<i32> = GucSetting::<i32>::new(64 * 1024);
 
-/// Makes the settings known to PostgreSQL; called once per backend.
-pub fn define() {
+/// Makes the settings known to PostgreSQL; called once per backend. Is the library being preloaded?
+pub fn define(preloading: bool) {
     GucRegistry::define_int_guc(
         c"corgipile.max_buffer_memory",
         c"Sets the maximum memory of the buffer in which TupleShuffle mixes tuples.",
@@ -32,7 +31,7 @@ pub fn define() {
         GucFlags::UNIT_KB,
     );
     // Shared memory is asked for when the server starts, or not at all.
-    if preloading() {
+    if preloading {
         GucRegistry::define_int_guc(
             c"corgipile.shared_models_size",
             c"Sets the shared memory in which models are kept for all sessions.",

@@ -5,7 +5,6 @@ use crate::models;
 use crate::pg::values::jsonb::{self, Jsonb};
 use crate::pg::values::typed::TypedDatum;
 use crate::pg::values::varlena::Value;
-use pgrx::AnyElement;
 use pgrx::prelude::*;
 
 #[pg_extern(sql = false)]

@@ -9,7 +9,7 @@ use crate::errors::{ArgumentError, Error, OrRaise, Result, SourceError};
 use crate::options::shuffling::Shuffling;
 use crate::pg::call::arguments::Arguments;
 use crate::pg::catalog::relation::Relation;
-use crate::pg::executor::custom_scan::{CustomScan, Flags, Methods, Node, Slot};
+use crate::pg::executor::custom_scan::{CustomScan, Flags, Methods, Node};
 use crate::pg::executor::explain::Explain;
 use crate::pg::executor::query::Running;
 use crate::pg::require_utf8;

@@ -1,6 +1,5 @@
 //! What PostgreSQL's major versions call or do differently.
 
-use super::interrupts::check_for_interrupts;
 use pgrx::pg_sys;
 use std::ffi::{CStr, c_char, c_void};
 
@@ -113,7 +112,7 @@ pub(super) unsafe fn heap_page(scan: pg_sys::HeapScanDesc, page: u32) {
             if before != none {
                 pg_sys::ReleaseBuffer(before);
             }
-            check_for_interrupts();
+            super::interrupts::check_for_interrupts();
             (*scan).rs_cbuf = pg_sys::ReadBufferExtended(
                 (*scan).rs_base.rs_rd,
                 pg_sys::ForkNumber::MAIN_FORKNUM,

@@ -17,7 +17,9 @@ pub mod encoding;
 pub mod executor;
 pub mod interrupts;
 pub mod memory;
+mod notices;
 pub mod process;
+mod server;
 pub mod settings;
 pub mod snapshot;
 pub mod tuples;
@@ -25,34 +27,9 @@ pub mod values;
 
 pub use encoding::require_utf8;
 pub use interrupts::check_for_interrupts;
+pub use notices::report_notice;
+pub use server::{preloading, random_seed};
 pub use settings::with_scans_from_the_start;
 
-use crate::errors::Notice;
-use pgrx::pg_sys;
-
 /// Bytes of a heap page.
-pub const PAGE_BYTES: u32 = pg_sys::BLCKSZ;
-
-/// Is the library being loaded because of shared_preload_libraries?
-pub fn preloading() -> bool {
-    // SAFETY: reads a variable.
-    unsafe { pg_sys::process_shared_preload_libraries_in_progress }
-}
-
-/// A seed that nobody can foresee: small enough to be written down.
-pub fn random_seed() -> i64 {
-    let mut bytes = [0u8; 4];
-    // SAFETY: fills the four bytes.
-    if !unsafe { pg_sys::pg_strong_random(bytes.as_mut_ptr().cast(), bytes.len()) } {
-        pgrx::error!("could not draw a random seed");
-    }
-    i64::from(u32::from_ne_bytes(bytes))
-}
-
-/// Sends the client a message that is no error. A cancel that arrives meanwhile takes effect afterwards: PostgreSQL looks for
-/// one while it sends, and pgrx has no barrier there, so that its ERROR would jump over our frames and drop nothing of what
-/// they own.
-pub fn report_notice(notice: Notice) {
-    let (report, level) = notice.into_report();
-    interrupts::hold_interrupts(|| report.report(level));
-}
+pub const PAGE_BYTES: u32 = pgrx::pg_sys::BLCKSZ;

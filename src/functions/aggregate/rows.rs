@@ -4,7 +4,7 @@ use super::state::{Failure, StateMut};
 use crate::errors::{AggregateError, Result, RowAt, RowFault};
 use crate::pg::call::function::Call;
 use crate::pg::catalog::names::place_of;
-use crate::pg::catalog::types::{base_type, type_name};
+use crate::pg::catalog::types::type_name;
 use crate::pg::values::array::{ArrayFault, ArrayReader};
 use crate::pg::values::number::NumberFault;
 use crate::pg::values::sparse::{Beyond, Quick, SparseFault, SparseReader};

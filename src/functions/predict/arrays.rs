@@ -5,7 +5,7 @@ use crate::errors::{ArgumentError, Error, PredictError, Result};
 use crate::models::{FeatureKind, Model};
 use crate::options::rows::Unseen;
 use crate::pg::call::function::Call;
-use crate::pg::catalog::types::{base_type, type_name};
+use crate::pg::catalog::types::type_name;
 use crate::pg::values::array::{ArrayFault, ArrayReader};
 use crate::pg::values::number::NumberFault;
 use crate::pg::values::sparse::{Beyond, Quick, SparseFault, SparseReader};

@@ -12,7 +12,7 @@ mod row;
 mod scope;
 mod write;
 
-pub use field::{Field, Float, FloatArray};
+pub use field::{Field, FloatArray};
 pub use lookup::{check_exists, has_versions, name};
 pub use roles::{
     current_user, has_privileges_of, is_superuser, prevent_if_read_only, role, role_as_shown, role_name, role_named,

@@ -19,7 +19,6 @@ use crate::operators::preparation::prepare;
 use crate::operators::source::Source;
 use crate::options::cache::CachePlan;
 use crate::options::shuffling::Shuffling;
-use crate::pg::catalog::types::base_type;
 use crate::pg::executor::custom_scan::Flags;
 use crate::pg::executor::query::{Column, Running};
 use crate::pg::process::progress::{self, Progress};

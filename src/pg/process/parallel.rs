@@ -150,7 +150,7 @@ impl Workers {
     /// # Errors
     /// As [`launch`](Workers::launch).
     fn prepare(launch: &Launch) -> std::result::Result<Workers, Unavailable> {
-        // SAFETY: as in launch.
+        // SAFETY: the documented sequence of calls; every way out of it that is no ERROR destroys what was made.
         unsafe {
             let owner = pg_sys::ResourceOwnerCreate(pg_sys::CurrentResourceOwner, c"corgipile workers".as_ptr());
             pg_sys::EnterParallelMode();

@@ -4,7 +4,6 @@
 //! counted instead: as long as [`Slot::with_row`] runs, nothing may change a slot or ask the executor for a row.
 
 use super::row::{Row, RowTypes};
-use crate::pg::interrupts::check_for_interrupts;
 use pgrx::pg_sys;
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -129,11 +128,4 @@ impl LentRows {
             unsafe { pg_sys::ExecClearTuple(slot) };
         }
     }
-}
-
-/// Takes interrupts before a row is asked for, as the executor does between nodes.
-#[inline]
-pub(in crate::pg) fn before_next_row() {
-    require_unread();
-    check_for_interrupts();
 }
