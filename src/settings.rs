@@ -1,61 +1,100 @@
-//! The `corgipile.*` settings.
+//! The `corgipile.*` settings: each is described once, and its range and default are written once.
 
 use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
+use std::ffi::CStr;
 
-static MAX_BUFFER_MEMORY_KB: GucSetting<i32> = GucSetting::<i32>::new(1024 * 1024);
-static CACHE_MEMORY_KB: GucSetting<i32> = GucSetting::<i32>::new(256 * 1024);
+/// A setting of memory, in kB.
+struct MemorySetting {
+    name: &'static CStr,
+    /// holds the default until somebody sets it
+    value: GucSetting<i32>,
+    least: i32,
+    context: fn() -> GucContext,
+    about: &'static CStr,
+    more: &'static CStr,
+}
 
-static SHARED_MODELS_KB: GucSetting<i32> = GucSetting::<i32>::new(64 * 1024);
+/// A setting of memory, whose range is part of what is told of it.
+macro_rules! memory_setting {
+    ($name:literal, default $default:expr, from $least:literal, $context:ident, $about:literal, $more:literal) => {
+        MemorySetting {
+            name: c_str(concat!($name, "\0")),
+            value: GucSetting::<i32>::new($default),
+            least: $least,
+            context: || GucContext::$context,
+            about: c_str(concat!($about, "\0")),
+            // i32::MAX, the most that a setting can be
+            more: c_str(concat!($more, " Valid range ", $least, "kB..2147483647kB.\0")),
+        }
+    };
+}
 
-/// Makes the settings known to PostgreSQL; called once per backend. Is the library being preloaded?
+const fn c_str(text: &'static str) -> &'static CStr {
+    match CStr::from_bytes_with_nul(text.as_bytes()) {
+        Ok(text) => text,
+        Err(_) => panic!("texts of settings have no NUL"),
+    }
+}
+
+static MAX_BUFFER_MEMORY: MemorySetting = memory_setting!(
+    "corgipile.max_buffer_memory",
+    default 1024 * 1024,
+    from 64,
+    Userset,
+    "Sets the maximum memory of the buffer in which TupleShuffle mixes tuples.",
+    "A buffer_size that asks for more is cut to this; EXPLAIN shows the buffer really used."
+);
+
+static CACHE_MEMORY: MemorySetting = memory_setting!(
+    "corgipile.cache_memory",
+    default 256 * 1024,
+    from 0,
+    Userset,
+    "Sets the maximum memory for decoded tuples that a training keeps from its first epoch for the others.",
+    "Beside the memory of the buffer; a table that fits the buffer needs none."
+);
+
+static SHARED_MODELS_SIZE: MemorySetting = memory_setting!(
+    "corgipile.shared_models_size",
+    default 64 * 1024,
+    from 0,
+    Postmaster,
+    "Sets the shared memory in which models are kept for all sessions.",
+    "With shared_preload_libraries only. 0: none; each session keeps its own."
+);
+
+/// Makes the settings known to PostgreSQL; called once per backend. `preloading` says whether that is before the server starts:
+/// shared memory is asked for then, or not at all.
 pub fn define(preloading: bool) {
-    GucRegistry::define_int_guc(
-        c"corgipile.max_buffer_memory",
-        c"Sets the maximum memory of the buffer in which TupleShuffle mixes tuples.",
-        c"A buffer_size that asks for more is cut to this; EXPLAIN shows the buffer really used. \
-          Valid range 64kB..2147483647kB.",
-        &MAX_BUFFER_MEMORY_KB,
-        64,
-        i32::MAX,
-        GucContext::Userset,
-        GucFlags::UNIT_KB,
-    );
-    GucRegistry::define_int_guc(
-        c"corgipile.cache_memory",
-        c"Sets the maximum memory for decoded tuples that a training keeps from its first epoch for the others.",
-        c"Beside the memory of the buffer; a table that fits the buffer needs none. Valid range 0kB..2147483647kB.",
-        &CACHE_MEMORY_KB,
-        0,
-        i32::MAX,
-        GucContext::Userset,
-        GucFlags::UNIT_KB,
-    );
-    // Shared memory is asked for when the server starts, or not at all.
+    MAX_BUFFER_MEMORY.define();
+    CACHE_MEMORY.define();
     if preloading {
-        GucRegistry::define_int_guc(
-            c"corgipile.shared_models_size",
-            c"Sets the shared memory in which models are kept for all sessions.",
-            c"0: none; each session keeps its own. Valid range 0kB..2147483647kB.",
-            &SHARED_MODELS_KB,
-            0,
-            i32::MAX,
-            GucContext::Postmaster,
-            GucFlags::UNIT_KB,
-        );
+        SHARED_MODELS_SIZE.define();
+    }
+}
+
+impl MemorySetting {
+    fn define(&'static self) {
+        let MemorySetting { name, value, least, context, about, more } = self;
+        GucRegistry::define_int_guc(name, about, more, value, *least, i32::MAX, context(), GucFlags::UNIT_KB);
+    }
+
+    fn bytes(&self) -> u64 {
+        self.value.get() as u64 * 1024
     }
 }
 
 /// Shared memory for models, in bytes.
 pub fn shared_models_size() -> usize {
-    SHARED_MODELS_KB.get() as usize * 1024
+    SHARED_MODELS_SIZE.bytes() as usize
 }
 
 /// Upper bound, in bytes, of the memory for decoded tuples beside the buffer's.
 pub fn cache_memory() -> u64 {
-    CACHE_MEMORY_KB.get() as u64 * 1024
+    CACHE_MEMORY.bytes()
 }
 
 /// Upper bound, in bytes, of the memory of one tuple buffer.
 pub fn max_buffer_memory() -> u64 {
-    MAX_BUFFER_MEMORY_KB.get() as u64 * 1024
+    MAX_BUFFER_MEMORY.bytes()
 }

@@ -6,10 +6,10 @@ INTRODUCTION = """How models get better epoch by epoch and second by second, wit
 blue line, the full shuffles are the dark dashed and dotted lines drawn over it. Where they run inside the blue line,
 CorgiPile is as good as they are.
 
-A panel is a data set, sorted by label (or target) unless its title says otherwise. Lines are means over five seeds; the
-tinted bands are one standard deviation. Logistic, svm, softmax and linear models learn from one tuple a step, networks
-from mini-batches of 128. Seconds are those of one run, alone on the machine, tables in shared buffers; they include the
-full shuffles of `shuffle_once` and `epoch_shuffle`.{disturbed} [Protocol](protocol.md) has the rest,
+A panel is a data set, sorted by label (or target) unless its title says otherwise. Lines are means over five seeds;
+the tinted bands are one standard deviation.{single} Logistic, svm, softmax and linear models learn from one tuple a
+step, networks from mini-batches of 128. Seconds are those of one run, alone on the machine, tables in shared buffers;
+they include the full shuffles of `shuffle_once` and `epoch_shuffle`.{disturbed} [Protocol](protocol.md) has the rest,
 [strategies](strategies.md) the numbers, also of mini-batches.
 """
 
@@ -41,7 +41,19 @@ def pages(page):
         )
         if text:
             sections.append((title, REMARKS.get(model, "") + text))
-    return [("convergence.md", "Convergence", INTRODUCTION.format(disturbed=disturbed(page)), sections)]
+    return [
+        ("convergence.md", "Convergence", INTRODUCTION.format(single=single(page), disturbed=disturbed(page)), sections)
+    ]
+
+
+def single(page):
+    """Which sets were measured with one seed on the way."""
+    seeds = {}
+    for row in page.results.read("checkpoints"):
+        if row["strategy"] == "corgipile":
+            seeds.setdefault(row["set"], {}).setdefault(row["epochs"], set()).add(row["seed"])
+    names = [name for name, epochs in seeds.items() if min(map(len, epochs.values())) == 1]
+    return f" (On the way, before the last epoch, {', '.join(names)} were measured with one seed.)" if names else ""
 
 
 def disturbed(page):

@@ -1,7 +1,8 @@
 //! What is wrong with the arguments of a call.
 
+use super::nearest::did_you_mean;
 use super::report::{Code, Report};
-use super::words::singular;
+use super::words::{one_of, singular};
 
 /// What is wrong with the arguments of a call.
 #[derive(Debug, thiserror::Error)]
@@ -15,6 +16,9 @@ pub enum ArgumentError {
     InvalidArgument { argument: &'static str, reason: String, hint: Option<String> },
     #[error("option \"{key}\" {reason}")]
     InvalidOption { key: String, reason: String },
+    #[error("option \"{key}\" must be {}", one_of(known))]
+    /// none of the words that it may be
+    UnknownWord { key: &'static str, given: String, known: Vec<&'static str> },
     #[error("options must be a JSON object")]
     OptionsNotAnObject,
     #[error("corgipile_shuffle() needs a table's row type")]
@@ -30,6 +34,7 @@ impl Report for ArgumentError {
             ArgumentError::Unknown { .. }
             | ArgumentError::InvalidArgument { .. }
             | ArgumentError::InvalidOption { .. }
+            | ArgumentError::UnknownWord { .. }
             | ArgumentError::OptionsNotAnObject => Code::ERRCODE_INVALID_PARAMETER_VALUE,
             ArgumentError::Encoding => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
             ArgumentError::NotARowType => Code::ERRCODE_DATATYPE_MISMATCH,
@@ -40,7 +45,11 @@ impl Report for ArgumentError {
         let fixed = |s: &str| Some(s.to_owned());
         match self {
             ArgumentError::Encoding => fixed("Use corgipile in a database with the encoding UTF8."),
-            ArgumentError::Unknown { what, known, .. } => Some(format!("Known {what} are: {known}.")),
+            ArgumentError::Unknown { what, given, known } => {
+                let meant = did_you_mean(given, known.split(", ")).map_or(String::new(), |meant| meant + " ");
+                Some(format!("{meant}Known {what} are: {known}."))
+            }
+            ArgumentError::UnknownWord { given, known, .. } => did_you_mean(given, known.iter().copied()),
             ArgumentError::InvalidArgument { hint, .. } => hint.clone(),
             ArgumentError::NotARowType => fixed("Call it as SELECT * FROM corgipile_shuffle(NULL::my_table)."),
             ArgumentError::NullArgument(_) => fixed("Give a value that is not NULL."),

@@ -26,8 +26,7 @@ pub enum ModelError {
     #[error("could not store a version of model \"{0}\": another transaction has stored one meanwhile")]
     VersionConflict(String),
     #[error("could not store the model: sequence corgipile.models_model_id_seq gave a model_id that is taken")]
-    /// `table` in schema corgipile
-    SequenceBehind { table: &'static str },
+    SequenceBehind,
     #[error("there are several models named \"{name}\" that you may use")]
     /// `candidates` are names with owners, as literals
     AmbiguousModel { name: String, candidates: Vec<String> },
@@ -51,7 +50,7 @@ impl Report for ModelError {
             }
             ModelError::ModelPermission(_) | ModelError::NotOwner => Code::ERRCODE_INSUFFICIENT_PRIVILEGE,
             ModelError::VersionConflict(_) => Code::ERRCODE_T_R_SERIALIZATION_FAILURE,
-            ModelError::SequenceBehind { .. } => Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            ModelError::SequenceBehind => Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
             ModelError::AmbiguousModel { .. } | ModelError::OwnerNeeded { .. } => Code::ERRCODE_AMBIGUOUS_PARAMETER,
             ModelError::NoVersion { .. } => Code::ERRCODE_UNDEFINED_OBJECT,
             ModelError::ModelExists(_) => Code::ERRCODE_DUPLICATE_OBJECT,
@@ -87,10 +86,10 @@ impl Report for ModelError {
                 "Another transaction stored it after this statement began or, with REPEATABLE READ or SERIALIZABLE, this \
                  transaction: run it again.",
             ),
-            ModelError::SequenceBehind { table } => Some(format!(
+            ModelError::SequenceBehind => fixed(
                 "The sequence is behind the table, as after a logical replication. The tables' owner or a superuser sets it: \
-                 SELECT setval('corgipile.models_model_id_seq', (SELECT max(model_id) FROM corgipile.{table}));"
-            )),
+                 SELECT setval('corgipile.models_model_id_seq', (SELECT max(model_id) FROM corgipile.stored_models));",
+            ),
             ModelError::VersionConflict(_) => fixed("Train again in a new transaction."),
             ModelError::NoVersion { .. } => fixed("See corgipile.models for the versions that there are."),
             ModelError::ModelExists(_) => fixed("Choose another name, or drop the old model."),

@@ -22,8 +22,6 @@ pub enum TrainingError {
     TooManyWeights { dim: usize, outputs: usize },
     #[error("a network of {dim} features and {weights} weights is too large to be stored")]
     NetworkTooLarge { dim: usize, weights: usize },
-    #[error("model mlp needs the tables of corgipile 0.2.0")]
-    NoNetworks,
     #[error("{models} models of {dim} features are too many to be trained side by side")]
     TooManyModels { models: usize, dim: usize },
     #[error("training diverged in epoch {epoch}: the loss or a weight is no longer finite")]
@@ -55,7 +53,6 @@ impl Report for TrainingError {
             | TrainingError::TooManyModels { .. }
             | TrainingError::TooManyEpochs { .. }
             | TrainingError::NetworkTooLarge { .. } => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
-            TrainingError::NoNetworks => Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
             TrainingError::NoRows(_)
             | TrainingError::OneClass { .. }
             | TrainingError::NoWeight
@@ -88,7 +85,6 @@ impl Report for TrainingError {
             TrainingError::TooManyEpochs { .. } => fixed(
                 "A row of each is kept until they are stored; train fewer epochs, or the models by several calls.",
             ),
-            TrainingError::NoNetworks => fixed("Run ALTER EXTENSION corgipile UPDATE."),
             TrainingError::NetworkTooLarge { .. } => Some(format!(
                 "A model has at most {MAX_WEIGHTS} weights; use fewer features, or smaller hidden_layers."
             )),

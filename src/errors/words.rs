@@ -59,6 +59,15 @@ pub(super) fn singular(plural: &str) -> String {
     }
 }
 
+/// Words of which one is to be chosen: `"auto", "on" or "off"`.
+pub fn one_of(words: &[&str]) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+    match quoted.split_last() {
+        Some((last, before)) if !before.is_empty() => format!("{} or {last}", before.join(", ")),
+        _ => quoted.concat(),
+    }
+}
+
 /// What a model is called: by its id, if it has one.
 pub(super) fn the_model(id: i64) -> String {
     if id == INLINE_MODEL_ID { "the given model".to_owned() } else { format!("model {id}") }

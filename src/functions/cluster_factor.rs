@@ -2,8 +2,9 @@
 
 use crate::errors::{ArgumentError, OrRaise, Result, TrainingError};
 use crate::operators::preparation::prepare;
-use crate::operators::sgd::check_features;
 use crate::operators::{Buffers, DecoderSpec, Source};
+use crate::options::call;
+use crate::options::request::check_features;
 use crate::options::shuffling::Shuffling;
 use crate::pg::call::arguments::Arguments;
 use crate::pg::call::function::Call;
@@ -24,14 +25,9 @@ fn corgipile_cluster_factor(call: Call<'_>) -> Option<f64> {
 fn cluster_factor(arguments: &Arguments) -> Result<Option<f64>> {
     require_utf8()?;
     let source: String = arguments.get(0).ok_or(ArgumentError::NullArgument("source"))?;
-    let label: String = arguments.get(1).ok_or(ArgumentError::NullArgument("label"))?;
+    let label = call::label(arguments.get(1));
     let features: Option<Vec<Option<String>>> = arguments.get(2);
-    let model: String = arguments.get(4).ok_or(ArgumentError::NullArgument("model"))?;
-    let kind: ModelKind = model.parse().map_err(|_| ArgumentError::Unknown {
-        what: "models",
-        given: model,
-        known: ModelKind::known(),
-    })?;
+    let kind = call::model_kind(arguments.get(4))?;
     if kind == ModelKind::Mlp {
         return Err(ArgumentError::InvalidArgument {
             argument: "model",
@@ -41,8 +37,7 @@ fn cluster_factor(arguments: &Arguments) -> Result<Option<f64>> {
         .into());
     }
     // The buffer is that of corgipile_train() if none is given: the size of a block may depend on it.
-    let (strategy, buffer) = (Some("no_shuffle".into()), Some("auto".into()));
-    let shuffling = Shuffling::parse(strategy, Some(0), arguments.get(3), buffer)?;
+    let shuffling = Shuffling::parse(Some("no_shuffle".into()), Some(0), arguments.get(3), None)?;
     let source = Source::resolve(&source)?;
     let features = match features {
         Some(features) => check_features(features, &label)?,
@@ -63,9 +58,16 @@ fn cluster_factor(arguments: &Arguments) -> Result<Option<f64>> {
         prepare(&mut buffers, &mut batch, false)?;
         buffers.next_epoch()?;
     }
+    let factor = measure(&mut buffers, &mut batch, kind)?;
+    buffers.finish();
+    Ok(factor)
+}
+
+/// Reads all rows, block by block.
+fn measure(buffers: &mut Buffers, batch: &mut Batch, kind: ModelKind) -> Result<Option<f64>> {
     let mut factor = ClusterFactor::new(kind);
     let mut block = 0;
-    while buffers.next_batch(&mut batch)? {
+    while buffers.next_batch(batch)? {
         check_for_interrupts();
         // the memory may not hold a whole block, and there may be blocks without tuples
         let next = buffers.report().block;
@@ -73,13 +75,12 @@ fn cluster_factor(arguments: &Arguments) -> Result<Option<f64>> {
             factor.end_block()?;
             block = next;
         }
-        factor.add(&batch)?;
+        factor.add(batch)?;
     }
     factor.end_block()?;
     if factor.tuples() == 0 {
         return Err(TrainingError::NoRows("measure").into());
     }
     buffers.decoder.labels().check()?;
-    buffers.finish();
     Ok(factor.factor())
 }

@@ -1,11 +1,12 @@
 //! corgipile_compress(): a table of compressed mini-batches; corgipile_compression_report(): what each encoding would give.
 
-use crate::errors::{ArgumentError, Error, ModelError, OrRaise, Result, TocError, TrainingError};
+use crate::errors::{ArgumentError, ModelError, OrRaise, Result, TocError, TrainingError};
 use crate::limits::MAX_WEIGHTS;
 use crate::models::extension_lock::keep_extension;
 use crate::operators::Source;
 use crate::operators::mini_batches::{BatchSpec, MiniBatches};
-use crate::operators::sgd::check_features;
+use crate::options::parse::argument_choice;
+use crate::options::request::check_features;
 use crate::options::rows::Nulls;
 use crate::options::shuffling::Shuffling;
 use crate::pg::call::arguments::Arguments;
@@ -22,7 +23,7 @@ use serde_json::{Map, Value as Json, json};
 use shuffle::BufferSize;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-use toc::Encoding;
+use toc::{Encoding, Rows};
 
 /// Most rows that a mini-batch may have.
 const MAX_ROWS: i32 = 1_000_000;
@@ -34,7 +35,7 @@ const MIXED: u64 = 256 << 20;
 const REPORTED: u64 = 1000;
 
 /// What both functions are told of the source.
-struct Request {
+struct CompressRequest {
     source: String,
     label: String,
     features: Option<Vec<String>>,
@@ -55,19 +56,16 @@ struct Places {
     seed: usize,
 }
 
-impl Request {
-    fn of(arguments: &Arguments, places: &Places) -> Result<Request> {
+impl CompressRequest {
+    fn of(arguments: &Arguments, places: &Places) -> Result<CompressRequest> {
         require_utf8()?;
         let label: String = arguments.get(places.label).ok_or(ArgumentError::NullArgument("label"))?;
         let features: Option<Vec<Option<String>>> = arguments.get(places.features);
         let features = features.map(|names| check_features(names, &label)).transpose()?;
-        let size = |text: &str| Some(text.to_owned());
-        let shuffling =
-            Shuffling::parse(arguments.get(places.order), arguments.get(places.seed), size("auto"), size("auto"));
-        if let Ok(Shuffling { strategy, .. }) = shuffling
-            && !strategy.permutes()
-        {
-            let reason = format!("{strategy} gives some rows twice and others never");
+        let order: String = arguments.get(places.order).ok_or(ArgumentError::NullArgument("order"))?;
+        let shuffling = Shuffling::parse(Some(order), arguments.get(places.seed), None, None)?;
+        if !shuffling.strategy.permutes() {
+            let reason = format!("{} gives some rows twice and others never", shuffling.strategy);
             return Err(ArgumentError::InvalidArgument { argument: "order", reason, hint: None }.into());
         }
         let index_base = within("index_base", arguments.get(places.seed + 1), 0..=1)?;
@@ -75,25 +73,15 @@ impl Request {
         let dimensions =
             dimensions.map(|given| within("dimensions", Some(given), 1..=MAX_WEIGHTS as i32)).transpose()?;
         let nulls: String = arguments.get(places.seed + 3).ok_or(ArgumentError::NullArgument("nulls"))?;
-        Ok(Request {
+        Ok(CompressRequest {
             source: arguments.get(0).ok_or(ArgumentError::NullArgument("source"))?,
             label,
             features,
             batch_rows: within("batch_rows", arguments.get(places.batch_rows), 1..=MAX_ROWS)? as usize,
-            nulls: match nulls.as_str() {
-                "error" => Nulls::Error,
-                "skip" => Nulls::Skip,
-                _ => {
-                    let reason = format!("\"{nulls}\" is neither \"error\" nor \"skip\"");
-                    return Err(ArgumentError::InvalidArgument { argument: "nulls", reason, hint: None }.into());
-                }
-            },
+            nulls: argument_choice("nulls", &nulls)?,
             index_base: index_base as u32,
             dimensions: dimensions.map(|dimensions| dimensions as usize),
-            shuffling: shuffling.map_err(|error| match error {
-                Error::Argument(ArgumentError::NullArgument(_)) => ArgumentError::NullArgument("order").into(),
-                error => error,
-            })?,
+            shuffling,
         })
     }
 
@@ -205,7 +193,7 @@ fn compress(arguments: &Arguments) -> Result<Written> {
     let start = Instant::now();
     keep_extension();
     let places = Places { label: 2, features: 3, batch_rows: 4, order: 6, seed: 7 };
-    let mut request = Request::of(arguments, &places)?;
+    let mut request = CompressRequest::of(arguments, &places)?;
     let destination: String = arguments.get(1).ok_or(ArgumentError::NullArgument("destination"))?;
     let encoding = encoding(&arguments.get::<String>(5).ok_or(ArgumentError::NullArgument("encoding"))?)?;
     let destination = NewName::read("destination", &destination)?;
@@ -254,9 +242,9 @@ fn compress(arguments: &Arguments) -> Result<Written> {
     Ok(written)
 }
 
-/// What an encoding gave.
+/// Totals of an encoding over the mini-batches of a sample.
 #[derive(Default, Clone)]
-struct Given {
+struct EncodingTotals {
     batches: i64,
     cells: f64,
     /// in the layout of the paper, and as it is stored
@@ -269,9 +257,9 @@ struct Given {
 
 #[pg_extern(sql = false)]
 fn corgipile_compression_report(call: Call<'_>) {
-    let mut given = report(&call.arguments()).or_raise().into_iter();
+    let mut totals = report(&call.arguments()).or_raise().into_iter();
     call.return_rows(7, |row| {
-        let Some((name, Given { batches, cells, bytes, stored, time, impossible })) = given.next() else {
+        let Some((name, EncodingTotals { batches, cells, bytes, stored, time, impossible })) = totals.next() else {
             return false;
         };
         let [bytes, stored] = [bytes, stored].map(|bytes| (!impossible).then_some(bytes));
@@ -291,9 +279,9 @@ fn corgipile_compression_report(call: Call<'_>) {
 }
 
 /// Compresses a sample of mini-batches in every way.
-fn report(arguments: &Arguments) -> Result<Vec<(String, Given)>> {
+fn report(arguments: &Arguments) -> Result<Vec<(String, EncodingTotals)>> {
     let places = Places { label: 1, features: 2, batch_rows: 3, order: 4, seed: 5 };
-    let mut request = Request::of(arguments, &places)?;
+    let mut request = CompressRequest::of(arguments, &places)?;
     let (source, features) = request.resolve()?;
     let wanted = REPORTED as f64 * request.batch_rows as f64;
     if let Some(rows) = source.estimated_rows().filter(|rows| *rows > wanted) {
@@ -303,8 +291,8 @@ fn report(arguments: &Arguments) -> Result<Vec<(String, Given)>> {
     if batches.must_count() {
         batches.count()?;
     }
-    let mut all = vec![Given::default(); Encoding::ALL.len()];
-    let mut auto = Given::default();
+    let mut all = vec![EncodingTotals::default(); Encoding::ALL.len()];
+    let mut auto = EncodingTotals::default();
     let mut seen = 0;
     while let Some((labels, rows)) = batches.next(request.batch_rows)? {
         labels.free();
@@ -315,20 +303,11 @@ fn report(arguments: &Arguments) -> Result<Vec<(String, Given)>> {
         seen += 1;
         let cells = rows.len() as f64 * rows.columns() as f64;
         let mut smallest = i64::MAX;
-        for (encoding, given) in Encoding::ALL.iter().zip(&mut all) {
+        for (encoding, totals) in Encoding::ALL.iter().zip(&mut all) {
             check_for_interrupts();
-            let start = Instant::now();
-            let encoded = if given.impossible { None } else { encode(rows, Some(*encoding)).ok() };
-            given.time += start.elapsed();
-            let Some(stored) = encoded.map(|bytes| bytes.len() as i64) else {
-                given.impossible = true;
-                given.batches += 1;
-                continue;
-            };
-            let bytes = toc::paper_bytes(rows, *encoding) as i64;
-            given.add(cells, bytes, stored);
+            let bytes = totals.encode(rows, *encoding);
             if !matches!(encoding, Encoding::Gzip | Encoding::Snappy) {
-                smallest = smallest.min(bytes);
+                smallest = smallest.min(bytes.unwrap_or(i64::MAX));
             }
         }
         let start = Instant::now();
@@ -344,7 +323,22 @@ fn report(arguments: &Arguments) -> Result<Vec<(String, Given)>> {
     Ok(named.chain([("auto".to_owned(), auto)]).collect())
 }
 
-impl Given {
+impl EncodingTotals {
+    /// Compresses a mini-batch, and gives its bytes in the layout of the paper. None if it has too many numbers.
+    fn encode(&mut self, rows: &Rows, encoding: Encoding) -> Option<i64> {
+        let start = Instant::now();
+        let encoded = if self.impossible { None } else { encode(rows, Some(encoding)).ok() };
+        self.time += start.elapsed();
+        let Some(stored) = encoded.map(|bytes| bytes.len() as i64) else {
+            self.impossible = true;
+            self.batches += 1;
+            return None;
+        };
+        let bytes = toc::paper_bytes(rows, encoding) as i64;
+        self.add(rows.len() as f64 * rows.columns() as f64, bytes, stored);
+        Some(bytes)
+    }
+
     fn add(&mut self, cells: f64, bytes: i64, stored: i64) {
         self.batches += 1;
         self.cells += cells;

@@ -7,6 +7,7 @@ mod evaluate;
 mod export;
 mod io_profile;
 mod management;
+mod options;
 mod predict;
 mod progress;
 mod shuffle;

@@ -1,11 +1,12 @@
 //! corgipile_shuffle_order(): in which order a strategy gives the tuples of a table that need not be there.
 
 use crate::errors::{ArgumentError, Error, OrRaise, ResourceError, Result};
+use crate::options::call;
 use crate::pg::call::arguments::Arguments;
 use crate::pg::call::function::Call;
 use crate::pg::check_for_interrupts;
 use pgrx::prelude::*;
-use shuffle::{Geometry, Strategy, TupleOrder};
+use shuffle::{Geometry, TupleOrder};
 
 /// The largest table: its order is held in memory, some bytes per tuple.
 const MAX_TUPLES: i64 = 100_000_000;
@@ -33,11 +34,7 @@ fn order(arguments: &Arguments) -> Result<TupleOrder<fn()>> {
     let buffer_tuples = within("buffer_tuples", arguments.get(3), 1..=i64::MAX)?;
     let seed = arguments.get(4).ok_or(ArgumentError::NullArgument("seed"))?;
     let epoch = within("epoch", arguments.get::<i32>(5).map(i64::from), 1..=i32::MAX.into())?;
-    let strategy: Strategy = strategy.parse().map_err(|_| ArgumentError::Unknown {
-        what: "shuffle strategies",
-        given: strategy,
-        known: Strategy::known(),
-    })?;
+    let strategy = call::strategy(strategy)?;
     let clamped = |number: i64| u32::try_from(number).unwrap_or(u32::MAX);
     let geometry = Geometry::of_tuples(clamped(tuples), clamped(tuples_per_block), clamped(buffer_tuples));
     TupleOrder::new(strategy, seed, epoch.cast_unsigned(), geometry, check_for_interrupts as fn())

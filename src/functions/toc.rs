@@ -24,7 +24,7 @@ fn corgipile_toc_in(call: Call<'_>) -> Value {
 
 #[pg_extern(sql = false)]
 fn corgipile_toc_out(call: Call<'_>) -> CString {
-    CString::new(given(call, 0, |bytes| toc::text::write(bytes).map_err(damaged))).unwrap_or_default()
+    CString::new(with_toc(call, 0, |bytes| toc::text::write(bytes).map_err(damaged))).unwrap_or_default()
 }
 
 #[pg_extern(sql = false)]
@@ -37,7 +37,7 @@ fn corgipile_toc_recv(call: Call<'_>) -> Value {
 
 #[pg_extern(sql = false)]
 fn corgipile_toc_send(call: Call<'_>) -> Value {
-    given(call, 0, Bytes::new).into_value() // a bytea is just that: the bytes
+    with_toc(call, 0, Bytes::new).into_value() // a bytea is just that: the bytes
 }
 
 /// Compresses a matrix.
@@ -60,28 +60,28 @@ fn corgipile_toc(call: Call<'_>) -> Value {
 
 #[pg_extern(sql = false)]
 fn corgipile_toc_rows(call: Call<'_>) -> i32 {
-    given(call, 0, |bytes| Ok(toc::info(bytes).map_err(damaged)?.rows as i32))
+    with_toc(call, 0, |bytes| Ok(toc::info(bytes).map_err(damaged)?.rows as i32))
 }
 
 #[pg_extern(sql = false)]
 fn corgipile_toc_columns(call: Call<'_>) -> i64 {
-    given(call, 0, |bytes| Ok(toc::info(bytes).map_err(damaged)?.columns as i64))
+    with_toc(call, 0, |bytes| Ok(toc::info(bytes).map_err(damaged)?.columns as i64))
 }
 
 #[pg_extern(sql = false)]
 fn corgipile_toc_encoding(call: Call<'_>) -> String {
-    given(call, 0, |bytes| Ok(toc::info(bytes).map_err(damaged)?.encoding.to_string()))
+    with_toc(call, 0, |bytes| Ok(toc::info(bytes).map_err(damaged)?.encoding.to_string()))
 }
 
 #[pg_extern(sql = false)]
 fn corgipile_toc_bytes(call: Call<'_>) -> i64 {
-    given(call, 0, |bytes| Ok(bytes.len() as i64))
+    with_toc(call, 0, |bytes| Ok(bytes.len() as i64))
 }
 
 /// Rows times columns times 8 bytes, over the bytes that it takes.
 #[pg_extern(sql = false)]
 fn corgipile_toc_ratio(call: Call<'_>) -> f64 {
-    given(call, 0, |bytes| {
+    with_toc(call, 0, |bytes| {
         let info = toc::info(bytes).map_err(damaged)?;
         Ok(info.rows as f64 * info.columns as f64 * 8.0 / bytes.len() as f64)
     })
@@ -90,7 +90,7 @@ fn corgipile_toc_ratio(call: Call<'_>) -> f64 {
 /// The matrix as it was.
 #[pg_extern(sql = false)]
 fn corgipile_toc_decompress(call: Call<'_>) -> Value {
-    given(call, 0, |bytes| {
+    with_toc(call, 0, |bytes| {
         let rows = toc::decode(bytes).map_err(damaged)?;
         let mut values = zeros(rows.len(), rows.columns())?;
         for (i, to) in values.chunks_exact_mut(rows.columns().max(1)).enumerate() {
@@ -104,7 +104,7 @@ fn corgipile_toc_decompress(call: Call<'_>) -> Value {
 /// An element, by row and column, both from 1.
 #[pg_extern(sql = false)]
 fn corgipile_toc_element(call: Call<'_>) -> f64 {
-    given(call, 0, |bytes| {
+    with_toc(call, 0, |bytes| {
         let row = call.get(1).ok_or(ArgumentError::NullArgument("row"))?;
         let column = call.get(2).ok_or(ArgumentError::NullArgument("column"))?;
         let matrix = open(bytes)?;
@@ -122,7 +122,7 @@ fn corgipile_toc_element(call: Call<'_>) -> f64 {
 /// A v, or A M.
 #[pg_extern(sql = false)]
 fn corgipile_toc_times(call: Call<'_>) -> Value {
-    given(call, 0, |bytes| {
+    with_toc(call, 0, |bytes| {
         let ([rows, width], is_matrix, m) = matrix(call, 1)?;
         let a = open_for(bytes, &m)?;
         if rows != a.columns() {
@@ -142,7 +142,7 @@ fn corgipile_toc_times(call: Call<'_>) -> Value {
 /// v A, or M A.
 #[pg_extern(sql = false)]
 fn corgipile_times_toc(call: Call<'_>) -> Value {
-    given(call, 1, |bytes| {
+    with_toc(call, 1, |bytes| {
         let ([rows, columns], is_matrix, m) = matrix(call, 0)?;
         let a = open_for(bytes, &m)?;
         let inner = if is_matrix { columns } else { rows };
@@ -177,7 +177,7 @@ fn corgipile_scale_toc(call: Call<'_>) -> Value {
 /// Argument `matrix` with each element multiplied by argument `factor`.
 fn scale(call: Call<'_>, matrix: usize, factor: usize) -> Value {
     let factor = call.double(factor).unwrap_or_default();
-    given(call, matrix, |bytes| {
+    with_toc(call, matrix, |bytes| {
         let scaled = match (0.0 * factor).to_bits() {
             0 => toc::map_values(bytes, |value| value * factor),
             // what is not there is 0, and 0 times this factor is something else: -0, or NaN
@@ -206,12 +206,12 @@ fn corgipile_add_toc(call: Call<'_>) -> Value {
 /// Argument `matrix` with argument `summand` added to each element.
 fn add(call: Call<'_>, matrix: usize, summand: usize) -> Value {
     let summand = call.double(summand).unwrap_or_default();
-    given(call, matrix, |bytes| Bytes::new(&toc::map_entries(bytes, |entry| entry + summand).map_err(damaged)?))
+    with_toc(call, matrix, |bytes| Bytes::new(&toc::map_entries(bytes, |entry| entry + summand).map_err(damaged)?))
         .into_value()
 }
 
 /// Shows `f` the bytes of argument `i`, which is a compressed mini-batch, of a function that is STRICT.
-fn given<T>(call: Call<'_>, i: usize, f: impl FnOnce(&[u8]) -> Result<T>) -> T {
+fn with_toc<T>(call: Call<'_>, i: usize, f: impl FnOnce(&[u8]) -> Result<T>) -> T {
     let argument = call.argument(i).ok_or(ArgumentError::NullArgument("toc").into());
     argument.and_then(|datum| with_bytes(datum, f)).or_raise()
 }

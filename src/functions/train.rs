@@ -1,7 +1,8 @@
 //! corgipile_train() where it is called as a function: in the select list, in ROWS FROM, with LATERAL arguments.
 
 use crate::errors::OrRaise;
-use crate::operators::sgd::{EpochRow, TrainArguments, Training};
+use crate::operators::sgd::{EpochRow, Training};
+use crate::options::call::TrainArguments;
 use crate::pg::call::function::Call;
 use crate::pg::executor::custom_scan::Flags;
 use crate::pg::snapshot::Snapshot;

@@ -1,6 +1,6 @@
 //! The models that this backend has used: by row version, and by what a statement has already looked up.
 
-use super::Model;
+use super::model::Model;
 use crate::errors::Result;
 use crate::models::shared::Shared;
 use crate::models::table::{Key, LookupScope, Version};
@@ -39,11 +39,11 @@ struct Entry {
     looked_up: u64,
 }
 
-/// The model that was found for `key` under this very sight, or what `look_up` finds.
+/// The model that was found for `key` in this very scope, or what `look_up` finds.
 pub fn find(key: Key, look_up: impl FnOnce(&Key) -> Result<Rc<Model>>) -> Result<Rc<Model>> {
-    let sight = LookupScope::now();
+    let scope = LookupScope::now();
     let known = LOOKUPS.with_borrow(|lookups| {
-        let entry = lookups.iter().find(|(k, s, _)| *k == key && *s == sight);
+        let entry = lookups.iter().find(|(k, s, _)| *k == key && *s == scope);
         entry.and_then(|(_, _, model)| model.upgrade())
     });
     if let Some(model) = known {
@@ -51,9 +51,9 @@ pub fn find(key: Key, look_up: impl FnOnce(&Key) -> Result<Rc<Model>>) -> Result
     }
     let model = look_up(&key)?;
     LOOKUPS.with_borrow_mut(|lookups| {
-        lookups.retain(|(k, s, _)| *k != key && *s == sight);
+        lookups.retain(|(k, s, _)| *k != key && *s == scope);
         lookups.truncate(MAX_LOOKUPS - 1);
-        lookups.push((key, sight, Rc::downgrade(&model)));
+        lookups.push((key, scope, Rc::downgrade(&model)));
     });
     Ok(model)
 }

@@ -1,7 +1,7 @@
-//! Models that calls give as values: each is read once, as long as it is among the last that this backend was given.
+//! Models that calls give as values. Each is read once, as long as it is among the last that this backend has met.
 
-use super::Model;
 use super::document::ModelDocument;
+use super::model::Model;
 use crate::errors::{ResourceError, Result};
 use crate::models::table::LookupScope;
 use crate::pg::values::jsonb::{self, Identity, Jsonb};
@@ -15,11 +15,11 @@ const MAX_KEPT: usize = 4;
 /// Bytes that the kept ones may take, but for the last one, which is kept whatever it takes.
 const MAX_BYTES: usize = 64 << 20;
 
-/// A model that was given.
-struct Given {
+/// A model that was met.
+struct InlineModel {
     bytes: Vec<u8>,
-    /// what it was last seen under
-    sight: LookupScope,
+    /// in which it was last seen
+    scope: LookupScope,
     /// the name of the label's type, and what it meant
     label_type: (String, pg_sys::Oid),
     model: Rc<Model>,
@@ -29,47 +29,47 @@ struct Given {
 ///
 /// # Errors
 /// Those of [`ModelDocument::read`].
-pub fn given(value: Jsonb) -> Result<Rc<Model>> {
+pub fn inline(value: Jsonb) -> Result<Rc<Model>> {
     thread_local! {
         /// the last one first
-        static GIVEN: RefCell<Vec<Given>> = const { RefCell::new(Vec::new()) };
+        static MODELS: RefCell<Vec<InlineModel>> = const { RefCell::new(Vec::new()) };
     }
     let read = || value.with_text(ModelDocument::read);
-    let Some(identity) = value.identity() else { return read().map(|form| Rc::new(Model::of_form(form))) };
-    let sight = LookupScope::now();
-    let known = GIVEN.with_borrow_mut(|given| {
-        let place = given.iter_mut().position(|entry| entry.is(&identity, sight))?;
-        given[..=place].rotate_right(1);
-        Some(given[0].model.clone())
+    let Some(identity) = value.identity() else { return read().map(|document| Rc::new(Model::of_document(document))) };
+    let scope = LookupScope::now();
+    let known = MODELS.with_borrow_mut(|models| {
+        let place = models.iter_mut().position(|entry| entry.is(&identity, scope))?;
+        models[..=place].rotate_right(1);
+        Some(models[0].model.clone())
     });
     if let Some(model) = known {
         return Ok(model);
     }
-    let mut form = read()?;
-    let label_type = (std::mem::take(&mut form.label_type_name), form.label_type);
-    let model = Rc::new(Model::of_form(form));
-    let entry = Given { bytes: copy(identity.bytes)?, sight, label_type, model: model.clone() };
-    GIVEN.with_borrow_mut(|given| {
-        given.insert(0, entry);
-        given.truncate(MAX_KEPT);
-        while given.len() > 1 && given.iter().map(Given::size).sum::<usize>() > MAX_BYTES {
-            given.pop();
+    let mut document = read()?;
+    let label_type = (std::mem::take(&mut document.label_type_name), document.label_type);
+    let model = Rc::new(Model::of_document(document));
+    let entry = InlineModel { bytes: copy(identity.bytes)?, scope, label_type, model: model.clone() };
+    MODELS.with_borrow_mut(|models| {
+        models.insert(0, entry);
+        models.truncate(MAX_KEPT);
+        while models.len() > 1 && models.iter().map(InlineModel::size).sum::<usize>() > MAX_BYTES {
+            models.pop();
         }
     });
     Ok(model)
 }
 
-impl Given {
-    /// Is it this value? Under another sight what is stored may be another one by now, and the type's name mean another type.
-    fn is(&mut self, identity: &Identity, sight: LookupScope) -> bool {
+impl InlineModel {
+    /// Is it this value? In another scope, what is stored may be another one by now, and the type's name mean another type.
+    fn is(&mut self, identity: &Identity, scope: LookupScope) -> bool {
         if self.bytes != identity.bytes {
             return false;
         }
         let (name, oid) = &self.label_type;
-        if self.sight != sight && (identity.stored || jsonb::type_named(name) != Some(*oid)) {
+        if self.scope != scope && (identity.stored || jsonb::type_named(name) != Some(*oid)) {
             return false;
         }
-        self.sight = sight;
+        self.scope = scope;
         true
     }
 

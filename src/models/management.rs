@@ -1,10 +1,10 @@
 //! What happens to models after training: names, versions, grants, comments, their end. Done by owners and members of owners.
 
-use super::names::{Named, resolve};
-use super::{Claim, not_found};
+use super::lookup::not_found;
+use super::names::{Access, Named, resolve};
 use crate::errors::{Error, ModelError, Result};
 use crate::models::table::{self, Field, Key, ModelTable};
-use crate::options::limits::check_name;
+use crate::options::model_name::check_name;
 use pgrx::pg_sys;
 
 /// Which models are meant.
@@ -212,7 +212,7 @@ impl Meant {
 fn owner_of(id: i64) -> Result<pg_sys::Oid> {
     table::prevent_if_read_only("changes of models");
     let table = ModelTable::open();
-    let found = table.find(&Key::Id(id), |row| match Claim::of(row) {
+    let found = table.find(&Key::Id(id), |row| match Access::of(row) {
         Some(claim) if claim.is_owned() => Ok(row.get(c"owner").unwrap_or(pg_sys::Oid::INVALID)),
         _ => Err(ModelError::NotOwner.into()),
     });

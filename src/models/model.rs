@@ -1,22 +1,18 @@
 //! A model as it is used, read from a row of the table, which is trusted with nothing: an administrator may have
 //! written it.
 
+use super::class_values::as_numbers;
 use super::document::ModelDocument;
 use super::features::FeatureKind;
-use crate::errors::{ModelError, Result};
+use crate::errors::{INLINE_MODEL_ID, ModelError, Result};
 use crate::models::shared::{Arrays, Shared};
 use crate::models::table::ModelRow;
 use crate::options::rows::Unseen;
-use crate::pg::catalog::types::existing_base_type;
-use crate::pg::values::number::NumberType;
-use pgrx::{FromDatum, IntoDatum, pg_sys};
+use pgrx::{FromDatum, pg_sys};
 use serde_json::Value;
 use sgd::{Activation, Hidden, ModelKind, ModelParameters, Network, Output, ParametersView, Standardizer};
 use std::cell::Cell;
 use std::ffi::CStr;
-
-/// The id of a model that was given as a value.
-pub const INLINE_MODEL_ID: i64 = 0;
 
 /// A trained model, ready to predict.
 pub struct Model {
@@ -54,7 +50,7 @@ impl Model {
     ///
     /// # Errors
     /// [`ModelError::CorruptModel`]
-    pub(super) fn read(id: i64, row: &ModelRow) -> Result<Model> {
+    pub fn read(id: i64, row: &ModelRow) -> Result<Model> {
         read(id, row).map_err(|what| ModelError::CorruptModel(id, what).into())
     }
 
@@ -62,36 +58,36 @@ impl Model {
     ///
     /// # Errors
     /// [`ModelError::CorruptModel`]
-    pub(super) fn read_around(id: i64, row: &ModelRow, shared: Shared) -> Result<Model> {
+    pub fn read_around(id: i64, row: &ModelRow, shared: Shared) -> Result<Model> {
         describe(id, row, Numbers::Shared(shared)).map_err(|what| ModelError::CorruptModel(id, what).into())
     }
 
     /// A model that was given as a value, and is in no table.
-    pub(super) fn of_form(form: ModelDocument) -> Model {
-        let classes = form.classes.unwrap_or_default();
+    pub fn of_document(document: ModelDocument) -> Model {
+        let classes = document.classes.unwrap_or_default();
         Model {
             id: INLINE_MODEL_ID,
             serial: next_serial(),
-            kind: form.kind,
-            network: form.linear.network,
-            numbers: Numbers::Own { linear: form.linear, standardizer: form.standardizer },
-            values: as_numbers(form.label_type, &classes),
+            kind: document.kind,
+            network: document.linear.network,
+            numbers: Numbers::Own { linear: document.linear, standardizer: document.standardizer },
+            values: as_numbers(document.label_type, &classes),
             classes,
-            label: form.label,
-            features: form.features,
-            feature_kind: form.feature_kind,
-            skips_nulls: form.skips_nulls,
-            unseen: form.unseen,
+            label: document.label,
+            features: document.features,
+            feature_kind: document.feature_kind,
+            skips_nulls: document.skips_nulls,
+            unseen: document.unseen,
         }
     }
 
     /// The same model with its numbers in shared memory.
-    pub(super) fn moved_to(self, shared: Shared) -> Model {
+    pub fn moved_to(self, shared: Shared) -> Model {
         Model { numbers: Numbers::Shared(shared), ..self }
     }
 
     /// Where the numbers are in shared memory, if they are.
-    pub(super) fn shared(&self) -> Option<&Shared> {
+    pub fn shared(&self) -> Option<&Shared> {
         match &self.numbers {
             Numbers::Shared(shared) => Some(shared),
             Numbers::Own { .. } => None,
@@ -131,7 +127,7 @@ impl Model {
     }
 
     /// All numbers as they lie.
-    pub(super) fn arrays(&self) -> Arrays<'_> {
+    pub fn arrays(&self) -> Arrays<'_> {
         let ParametersView { weights, intercepts, .. } = self.linear();
         let (mean, scale) = self.scaling().unwrap_or_default();
         Arrays { weights, intercepts, mean, scale }
@@ -303,15 +299,4 @@ where
 /// A column's value of type jsonb.
 fn json(row: &ModelRow, column: &CStr) -> std::result::Result<Option<Value>, String> {
     row.json(column).map_err(|fault| format!("{} {}", column.to_string_lossy(), fault.reason_of_several()))
-}
-
-/// The classes as numbers, if the label's type has numbers.
-pub(super) fn as_numbers(label_type: pg_sys::Oid, classes: &[String]) -> Option<Vec<f64>> {
-    let number = |class: &String| match class.as_str() {
-        "t" => Some(1.0),
-        "f" => Some(0.0),
-        class => class.parse().ok(),
-    };
-    NumberType::from_oid(existing_base_type(label_type)?)?;
-    classes.iter().map(number).collect()
 }

@@ -11,9 +11,9 @@ use crate::models::table::{self, Key, ModelRow, ModelTable};
 use crate::pg::catalog::names::quote_identifier;
 use pgrx::pg_sys;
 
-/// By what right the current user may use a model.
+/// The right by which the current user may use a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Claim {
+pub enum Access {
     Owner,
     /// as a member of the owner, or as a superuser
     Member,
@@ -32,7 +32,7 @@ struct Qualified {
 
 /// The version that a name means, and the name without its owner.
 #[derive(Debug)]
-pub(super) struct Named {
+pub struct Named {
     pub owner: pg_sys::Oid,
     pub name: String,
     pub id: i64,
@@ -42,35 +42,35 @@ pub(super) struct Named {
 
 /// A version of a name.
 #[derive(Debug, Clone, Copy)]
-struct Version {
+struct NamedVersion {
     owner: pg_sys::Oid,
     /// None if the current user may not use it
-    claim: Option<Claim>,
+    access: Option<Access>,
     deployed: bool,
     version: i32,
     id: i64,
 }
 
-impl Claim {
-    pub(super) fn of(row: &ModelRow) -> Option<Claim> {
+impl Access {
+    pub fn of(row: &ModelRow) -> Option<Access> {
         let owner = row.get(c"owner").unwrap_or(pg_sys::Oid::INVALID);
         if owner == table::current_user() {
-            return Some(Claim::Owner);
+            return Some(Access::Owner);
         }
         if table::has_privileges_of(owner) {
-            return Some(Claim::Member);
+            return Some(Access::Member);
         }
         let granted: Vec<Option<pg_sys::Oid>> = row.get(c"granted_to").unwrap_or_default();
         let to = |wanted: fn(pg_sys::Oid) -> bool| granted.iter().flatten().any(|role| wanted(*role));
         if to(|role| role != pg_sys::Oid::INVALID && table::has_privileges_of(role)) {
-            return Some(Claim::Granted);
+            return Some(Access::Granted);
         }
-        to(|role| role == pg_sys::Oid::INVALID).then_some(Claim::Public)
+        to(|role| role == pg_sys::Oid::INVALID).then_some(Access::Public)
     }
 
     /// May who has it change the model?
-    pub(super) fn is_owned(self) -> bool {
-        matches!(self, Claim::Owner | Claim::Member)
+    pub fn is_owned(self) -> bool {
+        matches!(self, Access::Owner | Access::Member)
     }
 }
 
@@ -78,9 +78,9 @@ impl Claim {
 ///
 /// # Errors
 /// [`ModelError::NoModelName`], [`ModelError::ModelPermission`], [`ModelError::AmbiguousModel`], [`ModelError::OwnerNeeded`]
-pub(super) fn resolve(table: &ModelTable, text: &str) -> Result<Named> {
+pub fn resolve(table: &ModelTable, text: &str) -> Result<Named> {
     let versions = versions(table, text);
-    if let Some(own) = latest(&versions, |version| version.claim == Some(Claim::Owner)) {
+    if let Some(own) = latest(&versions, |version| version.access == Some(Access::Owner)) {
         return Ok(own.named(text));
     }
     match qualified(table, text) {
@@ -90,20 +90,20 @@ pub(super) fn resolve(table: &ModelTable, text: &str) -> Result<Named> {
 }
 
 /// Has the current user a model with exactly this name?
-pub(super) fn is_own(table: &ModelTable, text: &str) -> bool {
-    versions(table, text).iter().any(|version| version.claim == Some(Claim::Owner))
+pub fn is_own(table: &ModelTable, text: &str) -> bool {
+    versions(table, text).iter().any(|version| version.access == Some(Access::Owner))
 }
 
 /// The version that a name means of an owner's models; `same` are those that are called like the whole text.
-fn of_owner(table: &ModelTable, meant: &Qualified, text: &str, same: &[Version]) -> Result<Named> {
+fn of_owner(table: &ModelTable, meant: &Qualified, text: &str, same: &[NamedVersion]) -> Result<Named> {
     let Qualified { owner, name } = meant;
     let of_name = versions(table, name);
-    match latest(&of_name, |version| version.owner == *owner && version.claim.is_some()) {
+    match latest(&of_name, |version| version.owner == *owner && version.access.is_some()) {
         Some(version) => Ok(version.named(name)),
         None => match of_name.iter().find(|version| version.owner == *owner) {
             Some(forbidden) => Err(ModelError::ModelPermission(forbidden.id).into()),
             // A model of another role whose name looks like this one must not stand in for it.
-            None => match literals(text, same, |version| version.claim.is_some()) {
+            None => match literals(text, same, |version| version.access.is_some()) {
                 candidates if candidates.is_empty() => Err(ModelError::NoModelName(text.to_owned()).into()),
                 candidates => Err(owner_needed(text, OwnerNeeded::BeginsWithRole, candidates)),
             },
@@ -112,12 +112,12 @@ fn of_owner(table: &ModelTable, meant: &Qualified, text: &str, same: &[Version])
 }
 
 /// The version that a name means that is none of the current user's own models, by the rules for bare names.
-fn of_bare_name(name: &str, versions: &[Version]) -> Result<Named> {
+fn of_bare_name(name: &str, versions: &[NamedVersion]) -> Result<Named> {
     let Some(first) = versions.first() else { return Err(ModelError::NoModelName(name.to_owned()).into()) };
     if table::is_superuser() {
         return Err(owner_needed(name, OwnerNeeded::Superuser, literals(name, versions, |_| true)));
     }
-    let by_role = |version: &Version| matches!(version.claim, Some(Claim::Member | Claim::Granted));
+    let by_role = |version: &NamedVersion| matches!(version.access, Some(Access::Member | Access::Granted));
     if let Some(version) = latest(versions, by_role) {
         return match literals(name, versions, by_role) {
             candidates if candidates.len() > 1 => {
@@ -126,7 +126,7 @@ fn of_bare_name(name: &str, versions: &[Version]) -> Result<Named> {
             _ => Ok(version.named(name)),
         };
     }
-    let public = |version: &Version| version.claim == Some(Claim::Public);
+    let public = |version: &NamedVersion| version.access == Some(Access::Public);
     match latest(versions, public) {
         None => Err(ModelError::ModelPermission(first.id).into()),
         Some(version) if versions.iter().all(|other| other.owner == version.owner) => Ok(version.named(name)),
@@ -139,12 +139,12 @@ fn owner_needed(name: &str, why: OwnerNeeded, candidates: Vec<String>) -> Error 
 }
 
 /// All versions of a name, of all owners.
-fn versions(table: &ModelTable, name: &str) -> Vec<Version> {
+fn versions(table: &ModelTable, name: &str) -> Vec<NamedVersion> {
     let mut versions = Vec::new();
     table.each(&Key::Name(name.to_owned()), |row| {
-        versions.push(Version {
+        versions.push(NamedVersion {
             owner: row.get(c"owner").unwrap_or(pg_sys::Oid::INVALID),
-            claim: Claim::of(row),
+            access: Access::of(row),
             deployed: row.get(c"deployed").unwrap_or(false),
             version: row.get(c"version").unwrap_or(1),
             id: row.get(c"model_id").unwrap_or_default(),
@@ -154,19 +154,19 @@ fn versions(table: &ModelTable, name: &str) -> Vec<Version> {
 }
 
 /// The deployed one of these versions, else the latest.
-fn latest(versions: &[Version], which: impl Fn(&Version) -> bool) -> Option<Version> {
+fn latest(versions: &[NamedVersion], which: impl Fn(&NamedVersion) -> bool) -> Option<NamedVersion> {
     versions.iter().copied().filter(|version| which(version)).max_by_key(|version| (version.deployed, version.version))
 }
 
-impl Version {
+impl NamedVersion {
     fn named(self, name: &str) -> Named {
-        let is_owned = self.claim.is_some_and(Claim::is_owned);
+        let is_owned = self.access.is_some_and(Access::is_owned);
         Named { owner: self.owner, name: name.to_owned(), id: self.id, is_owned }
     }
 }
 
 /// How these models are called with their owners, as literals of SQL, one for each owner.
-fn literals(name: &str, versions: &[Version], which: impl Fn(&Version) -> bool) -> Vec<String> {
+fn literals(name: &str, versions: &[NamedVersion], which: impl Fn(&NamedVersion) -> bool) -> Vec<String> {
     let mut owners: Vec<pg_sys::Oid> = Vec::new();
     for version in versions.iter().filter(|version| which(version)) {
         if !owners.contains(&version.owner) {

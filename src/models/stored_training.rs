@@ -1,4 +1,4 @@
-//! What a training goes on from, kept beside its model.
+//! The state from which a training is continued, kept beside its model.
 
 use crate::errors::{ModelError, Result};
 use crate::models::table::{Key, ModelTable};
@@ -6,7 +6,7 @@ use pgrx::datum::JsonString;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-/// A training that may go on.
+/// A training that may be continued.
 pub struct StoredTraining {
     /// None if nothing was kept
     pub state: Option<Vec<u8>>,
@@ -19,32 +19,20 @@ pub struct StoredTraining {
 /// A larger state is not kept: model and state are one row.
 pub const MAX_STATE_BYTES: usize = 256 << 20;
 
-/// The column of the states, which a database of version 0.1.0 lacks.
-const COLUMN: &std::ffi::CStr = c"training_state";
-
-/// Can states be kept?
-pub(super) fn are_kept() -> bool {
-    let table = ModelTable::open();
-    let has = table.has(COLUMN);
-    table.close();
-    has
-}
-
-/// What is known of the training of a model that the user may use.
+/// The training of a model that the user may use, as far as it is kept.
 ///
 /// # Errors
 /// [`ModelError::NoModelId`], [`ModelError::CorruptModel`]
-pub fn past(id: i64) -> Result<StoredTraining> {
+pub fn stored_training(id: i64) -> Result<StoredTraining> {
     let table = ModelTable::open();
-    let has = table.has(COLUMN);
-    let past = table.find(&Key::Id(id), |row| {
-        let state: Option<Vec<u8>> = if has { row.get(COLUMN) } else { None };
+    let stored = table.find(&Key::Id(id), |row| {
+        let state: Option<Vec<u8>> = row.get(c"training_state");
         let record = row.json(c"hyperparameters");
         let history: Option<JsonString> = row.get(c"history");
         (state, record, history)
     });
     table.close();
-    let (state, record, history) = past.ok_or(ModelError::NoModelId(id))?;
+    let (state, record, history) = stored.ok_or(ModelError::NoModelId(id))?;
     let corrupt = |what: &str| ModelError::CorruptModel(id, what.to_owned()).into();
     let record = match record {
         Ok(Some(Value::Object(record))) => record,

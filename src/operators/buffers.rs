@@ -1,4 +1,4 @@
-//! The tuples of a running query, as whoever learns from them wants them.
+//! The tuples of a running query, buffer by buffer, filled here or by a worker.
 
 use super::decoder::Decoder;
 use super::loader::{Leader, LoadRequest, Received};
@@ -15,9 +15,9 @@ use tuples::{Batch, TupleSource};
 pub struct Buffers {
     query: Running,
     pub decoder: Decoder,
-    /// the worker that fills them, if one does
+    /// of a worker that fills the buffers, if there is one
     leader: Option<Leader>,
-    /// why there is none although one was started
+    /// why there is no worker although one was started
     no_worker: Option<Unavailable>,
 }
 
@@ -31,19 +31,19 @@ impl Buffers {
         &self.query
     }
 
-    /// Tells the nodes how to read on.
+    /// Controls how the nodes read on.
     pub fn control(&mut self, control: &ScanControl) {
         self.query.top::<TupleShuffle>().with(|scan, node| scan.control(node, control));
     }
 
-    /// What was found out and measured, here or by the worker.
+    /// Findings and measurements of the nodes, here or of the worker.
     pub fn report(&self) -> ScanReport {
         let report = self.leader.as_ref().and_then(Leader::report);
         report.cloned().unwrap_or_else(|| self.query.top::<TupleShuffle>().with(|scan, node| scan.report(node)))
     }
 
-    /// Reads from the epoch that is about to begin, which then begins anew, until it is known what tuples are like:
-    /// how long they are, and of two classes both. `batch` has the last of them.
+    /// Looks at the first tuples of the epoch that is about to begin, until it is known how long they are and, of two classes,
+    /// what both are. The epoch then begins anew. `batch` has the last of these tuples.
     ///
     /// # Errors
     /// What is wrong with the rows; [`TrainingError::NoRows`]
@@ -64,7 +64,7 @@ impl Buffers {
         })
     }
 
-    /// Has a worker process do this from now on.
+    /// Has a worker fill the buffers from now on.
     ///
     /// # Errors
     /// Why there is none.
@@ -73,8 +73,8 @@ impl Buffers {
         Ok(())
     }
 
-    /// Ends the worker process, if there is one, after all epochs; `batch` has no buffer any more. What it has measured is
-    /// added to what the nodes have.
+    /// Ends the worker, if there is one, after all epochs. `batch` has no buffer any more. The worker's measurements are added to
+    /// those of the nodes here.
     ///
     /// # Errors
     /// [`TrainingError::WorkerLost`]; those of the worker are raised.
@@ -112,7 +112,7 @@ impl Buffers {
         }
     }
 
-    /// Begins the epoch here that the worker could not begin.
+    /// Begins an epoch here that the worker could not begin.
     fn load_here(&mut self, batch: &mut Batch, why: &str) -> Result<()> {
         let Some(leader) = self.leader.take() else { return Ok(()) };
         let epoch = leader.epoch();
@@ -129,7 +129,7 @@ impl Buffers {
         self.into_decoder();
     }
 
-    /// Ends the query, and keeps what was learned about its rows.
+    /// Ends the query, and keeps the decoder with what it knows of the rows.
     pub fn into_decoder(self) -> Decoder {
         self.query.finish();
         self.decoder

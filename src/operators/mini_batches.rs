@@ -1,6 +1,6 @@
 //! The rows of a source, gathered into mini-batches that are to be compressed.
 //!
-//! Features are read as doubles: what is compressed is what is there, and not what a learner makes of it.
+//! Features are read as doubles, so that nothing of them is lost.
 
 use super::decoder::column;
 use super::plan::shuffled;
@@ -34,7 +34,7 @@ pub struct BatchSpec<'a> {
     pub nulls: Nulls,
     /// what sparse features call their first dimension
     pub index_base: u32,
-    /// dimensions of sparse features; None: as many as it takes
+    /// dimensions of sparse features; None if there are as many as the rows have
     pub dimensions: Option<usize>,
 }
 
@@ -50,49 +50,12 @@ enum Kind {
     },
 }
 
-/// The rows of a source, mini-batch by mini-batch.
-pub struct MiniBatches {
-    query: Running,
-    reader: RowReader,
-}
-
-/// Reads the rows one by one, and gathers them.
-struct RowReader {
-    kind: Kind,
-    names: Vec<String>,
-    label: Column,
-    nulls: Nulls,
-    base: i64,
-    /// columns of the matrices: of arrays, as many as the first that was met has elements; None as long as it is not known
-    dim: Option<usize>,
-    labels: ArrayBuilder,
-    rows: Option<Rows>,
-    /// of a row
-    numbers: Vec<f64>,
-    indices: Vec<f64>,
-    entries: Vec<(u32, f64)>,
-    columns: Vec<u32>,
-    /// is the place of a row behind its features?
-    has_place: bool,
-    read: u64,
-    skipped: u64,
-}
-
-/// The epoch whose order is that of the mini-batches.
-const FIRST_EPOCH: u64 = 1;
-
-/// Most dimensions that sparse features may have.
-const MAX_DIMENSIONS: usize = MAX_WEIGHTS;
-
-const FEATURES: &str =
-    "Compressed features are one array of numbers, an array of indices and one of values, or columns of numbers.";
-
-impl MiniBatches {
-    /// Plans and starts the read of a source.
+impl Kind {
+    /// What the columns of the features are.
     ///
     /// # Errors
-    /// Whatever can be wrong with the source; [`SourceError::NoFeatures`]
-    pub fn open(source: &Source, spec: &BatchSpec, shuffling: &Shuffling) -> Result<MiniBatches> {
+    /// What is wrong with them; [`SourceError::NoFeatures`], [`ArgumentError::InvalidArgument`]
+    fn find(source: &Source, spec: &BatchSpec) -> Result<Kind> {
         let columns = spec.features.iter().map(|name| source.column(name)).collect::<Result<Vec<_>>>()?;
         let reader = |column: &Column| ArrayReader::new(column.type_oid);
         let kind = if let [only] = columns.as_slice()
@@ -113,6 +76,54 @@ impl MiniBatches {
             let reason = "applies only to sparse features: an array of indices and an array of values".to_owned();
             return Err(ArgumentError::InvalidArgument { argument: "dimensions", reason, hint: None }.into());
         }
+        Ok(kind)
+    }
+}
+
+/// The rows of a source, mini-batch by mini-batch.
+pub struct MiniBatches {
+    query: Running,
+    reader: RowReader,
+}
+
+/// Reads the rows one by one, and gathers them.
+struct RowReader {
+    kind: Kind,
+    names: Vec<String>,
+    label: Column,
+    nulls: Nulls,
+    base: i64,
+    /// columns of the matrices; of arrays, the length of the first; None until it is known
+    dim: Option<usize>,
+    labels: ArrayBuilder,
+    rows: Option<Rows>,
+    /// of a row
+    numbers: Vec<f64>,
+    indices: Vec<f64>,
+    entries: Vec<(u32, f64)>,
+    columns: Vec<u32>,
+    /// do rows have their place behind their features?
+    has_place: bool,
+    read: u64,
+    skipped: u64,
+}
+
+/// The epoch whose order is that of the mini-batches.
+const FIRST_EPOCH: u64 = 1;
+
+/// The largest number of dimensions of sparse features.
+const MAX_DIMENSIONS: usize = MAX_WEIGHTS;
+
+const FEATURES: &str =
+    "Compressed features are one array of numbers, an array of indices and one of values, or columns of numbers.";
+
+impl MiniBatches {
+    /// Plans and starts the read of a source.
+    ///
+    /// # Errors
+    /// Whatever can be wrong with the source; [`SourceError::NoFeatures`]
+    pub fn open(source: &Source, spec: &BatchSpec, shuffling: &Shuffling) -> Result<MiniBatches> {
+        let kind = Kind::find(source, spec)?;
         let label = column(source.columns(), spec.label)?.clone();
         let wanted = std::iter::once(spec.label).chain(spec.features.iter().map(String::as_str));
         let mut wanted: Vec<String> = wanted.map(quote_identifier).collect();
@@ -121,8 +132,9 @@ impl MiniBatches {
             wanted.extend(["tableoid", "ctid"].map(str::to_owned));
         }
         let query = source.read(&wanted.join(", "))?;
-        let query =
-            Snapshot::with_active(|snapshot| Running::start(shuffled(query, shuffling), snapshot, 0, Flags::NONE));
+        let query = Snapshot::with_active(|snapshot| {
+            Snapshot::with_active(|snapshot| Running::start(shuffled(query, shuffling), snapshot, 0, Flags::NONE))
+        });
         let reader = RowReader {
             dim: match &kind {
                 Kind::Columns(types) => Some(types.len()),

@@ -32,5 +32,5 @@ pub fn register() {
     shuffle_scan::ShuffleScan::methods().register();
 }
 
-/// What worker processes of ours do.
+/// The kinds of our worker processes.
 pub static WORKER_KINDS: [WorkerKind; 2] = [sgd::TRAINING_WORKERS, loader::KIND];

@@ -1,8 +1,7 @@
-//! A pass over all rows before the first epoch (epoch 0, in natural order): what has to be known before anything can be
-//! learned.
+//! The preparation pass: epoch 0, over all rows in natural order.
 //!
-//! It finds the classes of a softmax model or a network and how many rows each has, the categories of columns of text, and, if asked,
-//! mean and deviation of the features, all in one. Without any of these there is no such pass.
+//! It finds the classes of a softmax model or a network and the number of rows of each, the categories of columns of text, and, if
+//! asked, mean and deviation of the features. If none of these is needed, there is no such pass.
 
 use super::buffers::Buffers;
 use super::decoder::{FeatureColumns, HELD_OUT};
@@ -50,7 +49,7 @@ pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, standardize: bool) -> R
     buffers.decoder.end_preparation(&counts, standardizer)
 }
 
-/// Nothing is learned from tuples that are held out for validation.
+/// Removes the tuples that are held out for validation: nothing is learned from them.
 fn leave_held_out(batch: &mut Batch) {
     let Some(tags) = batch.tags().filter(|tags| tags.iter().any(|tag| tag & HELD_OUT != 0)) else { return };
     let stay: Vec<u32> = (0..).zip(tags).filter(|(_, tag)| *tag & HELD_OUT == 0).map(|(place, _)| place).collect();

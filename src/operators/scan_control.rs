@@ -1,7 +1,7 @@
-//! What goes down to the shuffling nodes before they are read, and what comes back from them.
+//! The control that goes down to the shuffling nodes, and the report that comes back.
 //!
-//! SGD, TupleShuffle and BlockShuffle pass on one [`ScanControl`] and one [`ScanReport`], and a worker process gets and sends
-//! the same two.
+//! SGD, TupleShuffle and BlockShuffle pass on one [`ScanControl`] and one [`ScanReport`]. Worker processes get and send the same
+//! two.
 
 use crate::pg::process::parallel::Unavailable;
 use crate::pg::tuples::sorter::SortSpace;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use shuffle::{BlockPartition, Geometry};
 use std::time::Duration;
 
-/// What a reader tells the nodes below it. What is None stays as it is.
+/// How the nodes below a reader are to read on. What is None stays as it is.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct ScanControl {
     /// The next scan is one of this epoch.
@@ -62,7 +62,7 @@ impl Rank {
     }
 }
 
-/// What the nodes have found out and measured.
+/// Findings and measurements of the nodes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ScanReport {
     /// The epoch of the scan that is under way, or of the next.
@@ -90,7 +90,7 @@ pub struct ScanReport {
     pub buffers: BufferCounters,
 }
 
-/// What BlockShuffle has measured.
+/// Measurements of BlockShuffle.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct BlockCounters {
     /// blocks begun in all epochs
@@ -100,7 +100,7 @@ pub struct BlockCounters {
     pub decode: Duration,
 }
 
-/// What TupleShuffle has measured.
+/// Measurements of TupleShuffle.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct BufferCounters {
     pub buffers: u64,

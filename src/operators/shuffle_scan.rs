@@ -1,6 +1,6 @@
-//! CorgiPileShuffle: stands where corgipile_shuffle() stood in FROM, and gives the rows of a table in shuffled order.
+//! CorgiPileShuffle: gives the rows of a table in shuffled order, where corgipile_shuffle() stood in FROM.
 //!
-//! A thin node over a query of its own, TupleShuffle over BlockShuffle. Rescanned, it gives the same order again.
+//! The node runs a query of its own, TupleShuffle over BlockShuffle. A rescan gives the same order again.
 
 use super::scan_control::ScanControl;
 use super::source::Source;
@@ -62,7 +62,7 @@ impl Shuffled {
         flags: Flags,
     ) -> Result<Shuffled> {
         require_utf8()?;
-        let epoch = arguments.epoch.ok_or(ArgumentError::NullArgument("epoch"))?;
+        let epoch = arguments.epoch.unwrap_or(1);
         if epoch < 1 {
             let reason = format!("{epoch} is not at least 1");
             return Err(ArgumentError::InvalidArgument { argument: "epoch", reason, hint: None }.into());

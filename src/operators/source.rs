@@ -1,4 +1,4 @@
-//! What is trained on: a table, or a query, and the columns of it that matter.
+//! The source of a training, a table or a query, and its columns.
 
 use super::decoder::{Decoder, DecoderSpec, FEATURE_TYPES, column, is_category};
 use super::plan::shuffled;
@@ -14,7 +14,7 @@ use pgrx::pg_sys;
 
 /// A source of rows, with its columns.
 pub struct Source {
-    /// what stands behind FROM
+    /// the text behind FROM
     from: String,
     columns: Vec<Column>,
     /// None of a query
@@ -26,7 +26,7 @@ const PAPERS_VALUES: &str = "features_v";
 const PAPERS_INDICES: &str = "features_k";
 
 impl Source {
-    /// Finds out what `source` is: a query if it begins like one, else the name of a relation, as regclass reads it.
+    /// Reads `source`: a query if it begins like one, else the name of a relation, as regclass reads it.
     ///
     /// # Errors
     /// [`SourceError::NotOneSelect`], [`SourceError::NotReadOnly`]; PostgreSQL's own.
@@ -55,8 +55,8 @@ impl Source {
         Ok(shuffled(query, shuffling))
     }
 
-    /// The features if the user has named none: columns features_k and features_v, or the latter alone; else all numbers
-    /// but the label, the columns that mean something else, and the primary key; else the one array of numbers.
+    /// The features if the user has named none. These are columns features_k and features_v, or the latter alone; else all numbers
+    /// but the label, the columns that are used otherwise, and the primary key; else the only array of numbers.
     ///
     /// # Errors
     /// [`SourceError::NoFeatures`]
@@ -146,7 +146,7 @@ impl Source {
         &self.columns
     }
 
-    /// What stands behind FROM in a query that reads the source.
+    /// The text behind FROM in a query that reads the source.
     pub fn from(&self) -> &str {
         &self.from
     }
@@ -168,7 +168,7 @@ impl Source {
     }
 }
 
-/// Does the text begin as a query does, and go on? A table may be called "values", but then nothing follows.
+/// Is the text a query? A table may be called "values", but then nothing follows.
 fn looks_like_query(source: &str) -> bool {
     let start = skip_blanks(source);
     let word: &str = &start[..start.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(start.len())];

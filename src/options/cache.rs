@@ -1,17 +1,17 @@
 //! Option `cache`: whether decoded tuples are kept for later epochs.
 
+use super::choices::choice;
 use serde::{Deserialize, Serialize};
 use shuffle::Strategy;
 
-/// Whether decoded tuples are to be kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CacheMode {
-    /// if they fit into memory, and in files if they are dear to decode
-    #[default]
-    Auto,
-    On,
-    Off,
+choice! {
+    /// Whether decoded tuples are to be kept.
+    CacheMode {
+        /// if they fit into memory, and in files if they are dear to decode
+        Auto = "auto",
+        On = "on",
+        Off = "off",
+    }
 }
 
 /// What a reader of the same tuples, epoch after epoch, says about keeping them.
@@ -25,13 +25,10 @@ pub struct CachePlan {
 impl CachePlan {
     /// Why nothing can be kept, if that is known beforehand.
     pub fn obstacle(&self, strategy: Strategy) -> Option<&'static str> {
-        match (self, strategy) {
-            (CachePlan { mode: CacheMode::Off, .. }, _) => Some("as asked"),
-            (CachePlan { epochs: ..=1, .. }, _) => Some("one epoch"),
-            (_, Strategy::EpochShuffle) => Some("epoch_shuffle makes a new copy for each epoch"),
-            (_, Strategy::SlidingWindow) => Some("sliding_window moves tuples in the buffer"),
-            (_, Strategy::Mrs) => Some("mrs moves tuples in the buffer"),
-            _ => None,
+        match self {
+            CachePlan { mode: CacheMode::Off, .. } => Some("as asked"),
+            CachePlan { epochs: ..=1, .. } => Some("one epoch"),
+            _ => strategy.uncacheable(),
         }
     }
 }

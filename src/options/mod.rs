@@ -1,7 +1,24 @@
-//! What users can say to a training: arguments and options, as values that every layer above understands.
+//! The arguments of corgipile_train() and the keys of its argument `options`: one table, and what is read and shown by it, as values
+//! that every layer above understands.
+//!
+//! It guarantees that ranges, defaults and what a warm start takes over are written once. To add an option is to add an entry to
+//! [`table`], and to use it.
 
 pub mod cache;
-pub mod limits;
+pub mod call;
+pub mod choices;
+pub mod chosen;
+mod defaults;
+pub mod entry;
+pub mod grid;
+mod keys;
 pub mod loader;
+pub mod model_name;
+pub mod parse;
+pub mod request;
+pub mod resolved;
+pub mod row_groups;
 pub mod rows;
 pub mod shuffling;
+pub mod table;
+pub mod warm_start;

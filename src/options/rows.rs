@@ -1,29 +1,36 @@
 //! Options that say which rows are learned from, and how much each counts.
 
+use super::choices::choice;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// What to do with rows that have a NULL label, feature or weight.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Nulls {
-    #[default]
-    Error,
-    Skip,
+choice! {
+    /// What to do with rows that have a NULL label, feature or weight.
+    Nulls {
+        Error = "error",
+        Skip = "skip",
+    }
 }
 
-/// What to do, in prediction, with a category that training has not met, or an index beyond the model's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Unseen {
-    /// it is an error
-    #[default]
-    Error,
-    /// it counts as 0
-    Zero,
+choice! {
+    /// What to do, in prediction, with a category that training has not met, or an index beyond the model's.
+    Unseen {
+        /// it is an error
+        Error = "error",
+        /// it counts as 0
+        Zero = "zero",
+    }
 }
 
-/// Option class_weight.
+choice! {
+    /// What is drawn for validation.
+    By {
+        Row = "row",
+        Block = "block",
+    }
+}
+
+/// Weights of whole classes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum ClassWeight {
     /// n / (k n_c) for class c, with n rows and k classes in all: what scikit-learn calls balanced
@@ -33,48 +40,32 @@ pub enum ClassWeight {
 }
 
 impl ClassWeight {
+    /// The only word that the option may be.
+    pub const BALANCED: &'static str = "balanced";
+
+    /// The option as it is written; None for what it cannot be.
+    pub fn read(value: &Value) -> Option<ClassWeight> {
+        match value {
+            Value::String(word) => (word == Self::BALANCED).then_some(ClassWeight::Balanced),
+            Value::Object(weights) => {
+                let weight = |(label, weight): (&String, &Value)| {
+                    let weight = weight.as_f64().filter(|w| *w >= 0.0 && (*w as f32).is_finite())?;
+                    Some((label.clone(), weight))
+                };
+                let weights: Vec<_> = weights.iter().map(weight).collect::<Option<_>>()?;
+                (!weights.is_empty()).then_some(ClassWeight::Given(weights))
+            }
+            _ => None,
+        }
+    }
+
     /// As the option is written.
     pub fn to_json(&self) -> Value {
         match self {
-            ClassWeight::Balanced => json!("balanced"),
+            ClassWeight::Balanced => json!(Self::BALANCED),
             ClassWeight::Given(weights) => {
                 weights.iter().map(|(label, weight)| (label.clone(), json!(weight))).collect()
             }
         }
-    }
-}
-
-/// Which rows are held out for validation.
-#[derive(Debug, Clone, PartialEq)]
-pub enum HoldOut {
-    /// those of which this column of booleans is true
-    Column(String),
-    /// about so many of all rows, drawn by this seed
-    Rows { fraction: f64, seed: i64 },
-    /// whole blocks, one of each run of 1 / fraction of them
-    Blocks { fraction: f64, seed: i64 },
-}
-
-/// How rows fall into groups, of which each has a model, and which of them are held out.
-#[derive(Debug, Clone, Default)]
-pub struct RowGroupSpec {
-    /// the column of the groups
-    pub group: Option<String>,
-    pub hold_out: Option<HoldOut>,
-}
-
-impl RowGroupSpec {
-    /// Are all rows of one group, and none held out?
-    pub fn is_empty(&self) -> bool {
-        self.group.is_none() && self.hold_out.is_none()
-    }
-
-    /// The columns that it takes, in the sequence in which a decoder expects them.
-    pub fn columns(&self) -> impl Iterator<Item = &str> {
-        let flag = match &self.hold_out {
-            Some(HoldOut::Column(name)) => Some(name.as_str()),
-            _ => None,
-        };
-        self.group.as_deref().into_iter().chain(flag)
     }
 }

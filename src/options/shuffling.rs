@@ -1,6 +1,8 @@
 //! How the tuples of a source are shuffled: the arguments that all shuffling functions have.
 
 use super::cache::CachePlan;
+use super::call;
+use super::table::default_word;
 use crate::errors::{ArgumentError, Error, Result};
 use crate::settings;
 use serde::{Deserialize, Serialize};
@@ -49,25 +51,20 @@ impl Shuffling {
         }
     }
 
-    /// Reads the arguments that all shuffling functions have; a NULL seed is drawn.
+    /// Reads the arguments that all shuffling functions have; a NULL seed is drawn, the others have their defaults.
     ///
     /// # Errors
-    /// [`ArgumentError::Unknown`], [`ArgumentError::InvalidArgument`], [`ArgumentError::NullArgument`]
+    /// [`ArgumentError::Unknown`], [`ArgumentError::InvalidArgument`]
     pub fn parse(
         strategy: Option<String>,
         seed: Option<i64>,
         block_size: Option<String>,
         buffer_size: Option<String>,
     ) -> Result<Shuffling> {
-        let strategy = strategy.ok_or(ArgumentError::NullArgument("shuffle"))?;
-        let block_size = block_size.ok_or(ArgumentError::NullArgument("block_size"))?;
-        let buffer_size = buffer_size.ok_or(ArgumentError::NullArgument("buffer_size"))?;
+        let or_default = |given: Option<String>, argument| given.unwrap_or_else(|| default_word(argument).to_owned());
+        let (block_size, buffer_size) = (or_default(block_size, "block_size"), or_default(buffer_size, "buffer_size"));
         let shuffling = Shuffling {
-            strategy: strategy.parse().map_err(|_| ArgumentError::Unknown {
-                what: "shuffle strategies",
-                given: strategy,
-                known: Strategy::known(),
-            })?,
+            strategy: call::strategy(or_default(strategy, "shuffle"))?,
             seed: seed.unwrap_or_else(crate::pg::random_seed),
             block_size: block_size.parse().map_err(|e| invalid_size("block_size", e))?,
             buffer_size: buffer_size.parse().map_err(|e| invalid_size("buffer_size", e))?,
@@ -86,12 +83,12 @@ impl Shuffling {
     /// # Errors
     /// [`ArgumentError::InvalidArgument`]
     pub fn with_sample(self, sample: Option<f64>) -> Result<Shuffling> {
-        let reason = match sample {
-            Some(sample) if !(sample > 0.0 && sample <= 1.0) => format!("{sample} is not above 0 and at most 1"),
-            Some(_) if self.strategy.sorts() => format!("{} copies the whole source", self.strategy.name()),
-            _ => return Ok(Shuffling { sample, ..self }),
-        };
-        Err(ArgumentError::InvalidArgument { argument: "sample", reason, hint: None }.into())
+        let Some(given) = sample else { return Ok(self) };
+        call::number("sample", given)?;
+        if self.strategy.sorts() {
+            return Err(call::invalid("sample", format!("{} copies the whole source", self.strategy.name())));
+        }
+        Ok(Shuffling { sample, ..self })
     }
 
     /// How `pages` pages fall into blocks and buffers.

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Activation, Design};
+use crate::{Activation, Design, Range};
 
 /// Which loss a model minimises, and whether it is linear.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -110,14 +110,29 @@ pub enum Optimizer {
 }
 
 impl Optimizer {
-    /// All names, for the hint of an error.
-    pub const KNOWN: &str = "sgd, momentum, adam";
+    /// All names, the default first.
+    pub const NAMES: [&str; 3] = ["sgd", "momentum", "adam"];
 
-    /// Momentum with β = 0.9.
-    pub const MOMENTUM: Optimizer = Optimizer::Momentum { beta: 0.9 };
+    /// The default of Momentum's β and Adam's β1.
+    pub const BETA: f64 = 0.9;
 
-    /// Adam with β1 = 0.9, β2 = 0.999, ε = 1e-8.
-    pub const ADAM: Optimizer = Optimizer::Adam { beta1: 0.9, beta2: 0.999, epsilon: 1e-8 };
+    /// The default of Adam's β2.
+    pub const BETA2: f64 = 0.999;
+
+    /// The default of Adam's ε.
+    pub const EPSILON: f64 = 1e-8;
+
+    /// What β, β1 and β2 may be.
+    pub const BETAS: Range = Range::from(0.0).below(1.0);
+
+    /// What ε may be; it is above 0 and finite also in f32.
+    pub const EPSILONS: Range = Range::above(0.0);
+
+    /// Momentum with the default β.
+    pub const MOMENTUM: Optimizer = Optimizer::Momentum { beta: Self::BETA };
+
+    /// Adam with the default β1, β2 and ε.
+    pub const ADAM: Optimizer = Optimizer::Adam { beta1: Self::BETA, beta2: Self::BETA2, epsilon: Self::EPSILON };
 
     /// How many numbers it remembers of each weight.
     pub fn moments(self) -> usize {
@@ -166,11 +181,26 @@ pub enum Schedule {
 }
 
 impl Schedule {
-    /// All names, for the hint of an error.
-    pub const KNOWN: &str = "constant, exponential, inverse_scaling, theorem1";
+    /// All names, the default first.
+    pub const NAMES: [&str; 4] = ["exponential", "constant", "inverse_scaling", "theorem1"];
 
-    /// The papers' default: a decay of 0.95.
-    pub const EXPONENTIAL: Schedule = Schedule::Exponential { decay: 0.95 };
+    /// The papers' default of the decay.
+    pub const DECAY: f64 = 0.95;
+
+    /// The default of the power.
+    pub const POWER: f64 = 0.5;
+
+    /// What the decay may be.
+    pub const DECAYS: Range = Range::above(0.0).to(1.0);
+
+    /// What power and mu may be.
+    pub const POSITIVE: Range = Range::above(0.0);
+
+    /// What a may be.
+    pub const SHIFTS: Range = Range::from(0.0);
+
+    /// The papers' default.
+    pub const EXPONENTIAL: Schedule = Schedule::Exponential { decay: Self::DECAY };
 
     /// The name that the option `schedule` has.
     pub fn name(self) -> &'static str {
@@ -206,16 +236,22 @@ pub struct Hyperparameters {
 }
 
 /// A hyperparameter is out of its range.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{name} {reason}")]
 pub struct InvalidHyperparameter {
     /// The argument or option: the name of the field, wherever it is.
     pub name: &'static str,
     /// What it should be, such as "must be finite and greater than 0".
-    pub reason: &'static str,
+    pub reason: String,
 }
 
 impl Hyperparameters {
+    /// What a learning rate may be; it is above 0 also in f32.
+    pub const LEARNING_RATES: Range = Range::above(0.0);
+
+    /// What l1 and l2 may be.
+    pub const PENALTIES: Range = Range::from(0.0);
+
     /// The batch size of a training on [blocks](tuples::MiniBatch): each is a mini-batch, however many tuples it has.
     pub const WHOLE_MINI_BATCHES: u32 = u32::MAX;
 
@@ -247,7 +283,7 @@ impl Hyperparameters {
     /// because the penalty multiplies the weights by 1 - learning_rate * l2 at every step; `l2` is blamed.
     pub fn validate(&self) -> Result<(), InvalidHyperparameter> {
         require(
-            positive(self.learning_rate) && self.learning_rate as f32 > 0.0,
+            Self::LEARNING_RATES.contains(self.learning_rate) && self.learning_rate as f32 > 0.0,
             "learning_rate",
             "must be finite and greater than 0, also in type real",
         )?;
@@ -262,8 +298,8 @@ impl Hyperparameters {
         let sizes = 1..=Self::MAX_BATCH_SIZE;
         let is_size = sizes.contains(&self.batch_size) || self.batch_size == Hyperparameters::WHOLE_MINI_BATCHES;
         require(is_size, "batch_size", "must be from 1 to 1000000")?;
-        require(self.l1.is_finite() && self.l1 >= 0.0, "l1", "must be finite and at least 0")?;
-        require(self.l2.is_finite() && self.l2 >= 0.0, "l2", "must be finite and at least 0")?;
+        within(Self::PENALTIES, self.l1, "l1")?;
+        within(Self::PENALTIES, self.l2, "l2")?;
         require(self.learning_rate * self.l2 < 1.0, "l2", "times learning_rate must be less than 1")
     }
 
@@ -282,16 +318,11 @@ impl Schedule {
     fn validate(self) -> Result<(), InvalidHyperparameter> {
         match self {
             Schedule::Constant => Ok(()),
-            Schedule::Exponential { decay } => {
-                require(decay > 0.0 && decay <= 1.0, "decay", "must be greater than 0 and at most 1")
-            }
-            Schedule::InverseScaling { power } => {
-                require(positive(power), "power", "must be finite and greater than 0")
-            }
+            Schedule::Exponential { decay } => within(Schedule::DECAYS, decay, "decay"),
+            Schedule::InverseScaling { power } => within(Schedule::POSITIVE, power, "power"),
             Schedule::Theorem1 { mu, a } => {
-                require(positive(mu), "mu", "must be finite and greater than 0")?;
-                let sound = a.is_none_or(|a| a.is_finite() && a >= 0.0);
-                require(sound, "a", "must be finite and at least 0")
+                within(Schedule::POSITIVE, mu, "mu")?;
+                a.map_or(Ok(()), |a| within(Schedule::SHIFTS, a, "a"))
             }
         }
     }
@@ -299,28 +330,31 @@ impl Schedule {
 
 impl Optimizer {
     fn validate(self) -> Result<(), InvalidHyperparameter> {
-        const UNIT: &str = "must be at least 0 and less than 1";
-        let unit = |beta: f64| (0.0..1.0).contains(&beta);
         match self {
             Optimizer::Sgd => Ok(()),
-            Optimizer::Momentum { beta } => require(unit(beta), "momentum", UNIT),
+            Optimizer::Momentum { beta } => within(Optimizer::BETAS, beta, "momentum"),
             Optimizer::Adam { beta1, beta2, epsilon } => {
-                require(unit(beta1), "beta1", UNIT)?;
-                require(unit(beta2), "beta2", UNIT)?;
+                within(Optimizer::BETAS, beta1, "beta1")?;
+                within(Optimizer::BETAS, beta2, "beta2")?;
                 // what is added to the root of a gradient's square must not vanish in f32
-                let sound = epsilon >= f64::from(f32::MIN_POSITIVE) && epsilon <= 1e30;
+                let in_f32 = epsilon >= f64::from(f32::MIN_POSITIVE) && epsilon <= 1e30;
+                let sound = Optimizer::EPSILONS.contains(epsilon) && in_f32;
                 require(sound, "epsilon", "must be greater than 0 and finite in type real")
             }
         }
     }
 }
 
-fn positive(number: f64) -> bool {
-    number.is_finite() && number > 0.0
+fn within(range: Range, number: f64, name: &'static str) -> Result<(), InvalidHyperparameter> {
+    if range.contains(number) {
+        Ok(())
+    } else {
+        Err(InvalidHyperparameter { name, reason: format!("must be {}", range.words()) })
+    }
 }
 
-fn require(sound: bool, name: &'static str, reason: &'static str) -> Result<(), InvalidHyperparameter> {
-    if sound { Ok(()) } else { Err(InvalidHyperparameter { name, reason }) }
+fn require(sound: bool, name: &'static str, reason: &str) -> Result<(), InvalidHyperparameter> {
+    if sound { Ok(()) } else { Err(InvalidHyperparameter { name, reason: reason.to_owned() }) }
 }
 
 #[cfg(test)]

@@ -11,6 +11,14 @@ pub struct Stopping {
     pub patience: u32,
 }
 
+impl Stopping {
+    /// The default of the tolerance where the patience is given, as scikit-learn has it.
+    pub const TOLERANCE: f64 = 1e-3;
+
+    /// The default of the patience where the tolerance is given, as scikit-learn has it.
+    pub const PATIENCE: u32 = 5;
+}
+
 /// The losses so far, as far as stopping depends on them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Losses {

@@ -3,7 +3,8 @@
 use super::state::New;
 use crate::errors::{AggregateError, ArgumentError, Error, Result};
 use crate::limits::MAX_CLASSES;
-use crate::operators::sgd::{Request, TrainArguments};
+use crate::options::call::TrainArguments;
+use crate::options::request::Request;
 use crate::options::rows::Nulls;
 use crate::pg::call::arguments::Arguments;
 use sgd::ModelKind;
@@ -11,33 +12,26 @@ use sgd::ModelKind;
 /// The bytes of the state that the arguments describe: model, dimensions, learning_rate, options, classes, sparse.
 ///
 /// # Errors
-/// Those of [`TrainArguments::validate`]; [`ArgumentError::NullArgument`], [`ArgumentError::InvalidArgument`], [`ArgumentError::InvalidOption`],
+/// Those of [`Request::new`]; [`ArgumentError::NullArgument`], [`ArgumentError::InvalidArgument`], [`ArgumentError::InvalidOption`],
 /// [`AggregateError::NotByAggregate`].
 pub fn of_call(arguments: &Arguments) -> Result<Vec<u8>> {
     let options = arguments.json(3).map_err(|e| e.about("options"))?;
-    let request = TrainArguments {
+    let arguments_of_training = TrainArguments {
         model: Some(arguments.get(0).ok_or(ArgumentError::NullArgument("model"))?),
         learning_rate: arguments.get(2),
         options,
-        // what a training has beside, and a state has not
+        // a training reads from somewhere, a state does not; without a seed one would be drawn
         source: Some(String::new()),
-        label: Some("label".into()),
-        max_epochs: Some(1),
-        shuffle: Some("no_shuffle".into()),
-        block_size: Some("auto".into()),
-        buffer_size: Some("auto".into()),
         seed: Some(0),
-        loader: Some("in_process".into()),
-        workers: Some(1),
         ..TrainArguments::default()
-    }
-    .validate(None)?;
+    };
+    let request = Request::new(arguments_of_training, None)?;
     check(&request)?;
     let dimensions: i32 = arguments.get(1).ok_or(ArgumentError::NullArgument("dimensions"))?;
     if dimensions < 1 {
         return Err(invalid("dimensions", format!("{dimensions} is not above 0")));
     }
-    let sparse: bool = arguments.get(5).ok_or(ArgumentError::NullArgument("sparse"))?;
+    let sparse: bool = arguments.get(5).unwrap_or_default();
     let options = &request.options;
     if options.index_base.is_some() && !sparse {
         return Err(refuse("index_base", "applies only to sparse features: give sparse => true"));

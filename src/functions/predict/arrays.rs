@@ -1,6 +1,6 @@
 //! Features as an array, and as a pair of sparse arrays.
 
-use super::{Features, Tuple};
+use super::input::{FeatureInput, InputTuple};
 use crate::errors::{ArgumentError, Error, PredictError, Result};
 use crate::models::{FeatureKind, Model};
 use crate::options::rows::Unseen;
@@ -14,13 +14,13 @@ use pgrx::pg_sys::Oid;
 use std::cell::Cell;
 
 /// An array with all features, argument 1 of the call.
-pub struct Dense<'a>(pub Call<'a>);
+pub struct DenseInput<'a>(pub Call<'a>);
 
 /// An array of indices and one of values: features that are not there are 0.
-pub struct Sparse<'a>(pub TypedDatum<'a>, pub TypedDatum<'a>);
+pub struct SparseInput<'a>(pub TypedDatum<'a>, pub TypedDatum<'a>);
 
-impl Features for Dense<'_> {
-    fn read(self, model: &Model, into: &mut Tuple) -> Result<()> {
+impl FeatureInput for DenseInput<'_> {
+    fn read(self, model: &Model, into: &mut InputTuple) -> Result<()> {
         refuse_categories(model)?;
         let Some(array) = self.0.argument(1) else { return Err(ArgumentError::NullArgument("features").into()) }; // STRICT
         self.0.remembering(
@@ -30,8 +30,8 @@ impl Features for Dense<'_> {
     }
 }
 
-impl Features for Sparse<'_> {
-    fn read(self, model: &Model, into: &mut Tuple) -> Result<()> {
+impl FeatureInput for SparseInput<'_> {
+    fn read(self, model: &Model, into: &mut InputTuple) -> Result<()> {
         refuse_categories(model)?;
         let reader = sparse_reader(model, self.0.type_oid(), self.1.type_oid())?;
         read_sparse(model, reader, (self.0, self.1), into, &Names::Places)
@@ -60,7 +60,7 @@ pub fn read_dense(
     model: &Model,
     reader: ArrayReader,
     array: TypedDatum<'_>,
-    into: &mut Tuple,
+    into: &mut InputTuple,
     names: &Names,
 ) -> Result<()> {
     let features = into.make_dense(model.dim())?;
@@ -73,7 +73,7 @@ pub fn read_sparse(
     model: &Model,
     reader: SparseReader,
     (indices, values): (TypedDatum<'_>, TypedDatum<'_>),
-    into: &mut Tuple,
+    into: &mut InputTuple,
     names: &Names,
 ) -> Result<()> {
     if reader.read_quickly(indices, values, |len| into.make_sparse(len))? != Quick::Read {

@@ -1,7 +1,8 @@
 //! The features of a whole mini-batch, compressed: an answer for each of its rows.
 
+use super::answers;
 use super::arrays::refuse_categories;
-use super::{Features, Tuple};
+use super::input::{FeatureInput, InputTuple};
 use crate::errors::{ArgumentError, PredictError, Result, TocError};
 use crate::models::Model;
 use crate::pg::call::function::Call;
@@ -11,31 +12,35 @@ use crate::pg::values::varlena::{Value, with_bytes};
 use toc::Operations;
 
 /// A compressed mini-batch, argument 1 of the call.
-pub struct CompressedRow<'a>(pub Call<'a>);
+pub struct CompressedInput<'a>(pub Call<'a>);
 
 /// A row of one.
-struct RowOf<'a> {
+struct MiniBatchRow<'a> {
     matrix: &'a dyn Operations<f32>,
     row: usize,
 }
 
-/// As [`value`](super::value), for each row.
-pub fn values(model: &Model, mini_batch: CompressedRow<'_>) -> Result<Vec<f64>> {
-    each(model, &mini_batch, |row| super::value(model, row))
+/// As [`value`](answers::value), for each row.
+pub fn values(model: &Model, mini_batch: CompressedInput) -> Result<Vec<f64>> {
+    each(model, &mini_batch, |row| answers::value(model, row))
 }
 
-/// As [`label`](super::label), for each row.
-pub fn labels(model: &Model, mini_batch: CompressedRow<'_>) -> Result<Vec<String>> {
-    each(model, &mini_batch, |row| super::label(model, row))
+/// As [`label`](answers::label), for each row.
+pub fn labels(model: &Model, mini_batch: CompressedInput) -> Result<Vec<String>> {
+    each(model, &mini_batch, |row| answers::label(model, row))
 }
 
-/// As [`probabilities`](super::probabilities): a row for each row.
-pub fn probabilities(model: &Model, mini_batch: CompressedRow<'_>) -> Result<Value> {
-    let rows = each(model, &mini_batch, |row| super::probabilities(model, row))?;
+/// As [`probabilities`](answers::probabilities): a row for each row.
+pub fn probabilities(model: &Model, mini_batch: CompressedInput) -> Result<Value> {
+    let rows = each(model, &mini_batch, |row| answers::probabilities(model, row))?;
     Ok(matrix_of_doubles(rows.first().map_or(0, Vec::len), &rows.concat()))
 }
 
-fn each<T>(model: &Model, mini_batch: &CompressedRow<'_>, answer: impl Fn(RowOf<'_>) -> Result<T>) -> Result<Vec<T>> {
+fn each<T>(
+    model: &Model,
+    mini_batch: &CompressedInput,
+    answer: impl Fn(MiniBatchRow<'_>) -> Result<T>,
+) -> Result<Vec<T>> {
     refuse_categories(model)?;
     let Some(datum) = mini_batch.0.argument(1) else { return Err(ArgumentError::NullArgument("features").into()) }; // STRICT
     with_bytes(datum, |bytes| {
@@ -47,14 +52,14 @@ fn each<T>(model: &Model, mini_batch: &CompressedRow<'_>, answer: impl Fn(RowOf<
         let matrix: Box<dyn Operations<f32>> = toc::open(bytes).map_err(damaged)?;
         let answer = |row| {
             check_for_interrupts();
-            answer(RowOf { matrix: &*matrix, row })
+            answer(MiniBatchRow { matrix: &*matrix, row })
         };
         (0..matrix.rows()).map(answer).collect()
     })
 }
 
-impl Features for RowOf<'_> {
-    fn read(self, model: &Model, into: &mut Tuple) -> Result<()> {
+impl FeatureInput for MiniBatchRow<'_> {
+    fn read(self, model: &Model, into: &mut InputTuple) -> Result<()> {
         let mut fault = None;
         let mut check = |column: u32, value: f32| {
             if !value.is_finite() && fault.is_none() {
@@ -75,6 +80,6 @@ impl Features for RowOf<'_> {
                 dense[column as usize] = value;
             });
         }
-        fault.map_or(Ok(()), |fault| Err(fault.into()))
+        fault.map_or(Ok(()), |fault: PredictError| Err(fault.into()))
     }
 }

@@ -1,7 +1,7 @@
 //! Features as a row, whose columns are found by the names of those that the model was trained on.
 
 use super::arrays::{Names, number_fault, read_dense, read_sparse, sparse_reader};
-use super::{Features, Tuple};
+use super::input::{FeatureInput, InputTuple};
 use crate::errors::{Error, PredictError, Result, SourceError, excerpt};
 use crate::models::{Categories, ColumnKind, FeatureKind, Model};
 use crate::options::rows::Unseen;
@@ -15,10 +15,10 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 /// A row with all feature columns, among others.
-pub struct Row<'a>(pub TypedDatum<'a>);
+pub struct RowInput<'a>(pub TypedDatum<'a>);
 
-impl Features for Row<'_> {
-    fn read(self, model: &Model, into: &mut Tuple) -> Result<()> {
+impl FeatureInput for RowInput<'_> {
+    fn read(self, model: &Model, into: &mut InputTuple) -> Result<()> {
         thread_local! {
             static ROOM: RefCell<RecordRoom> = RefCell::default();
         }
@@ -44,9 +44,9 @@ enum MixedType {
 /// The plan for the model and the row's type. Those used last are remembered.
 fn plan(model: &Model, record: &Record<'_>) -> Result<Rc<Plan>> {
     const REMEMBERED: usize = 8;
-    type Key = (u64, u64);
+    type PlanKey = (u64, u64);
     thread_local! {
-        static PLANS: RefCell<Vec<(Key, Rc<Plan>)>> = const { RefCell::new(Vec::new()) };
+        static PLANS: RefCell<Vec<(PlanKey, Rc<Plan>)>> = const { RefCell::new(Vec::new()) };
     }
     let key = (model.serial, record.type_identifier());
     let known = PLANS.with_borrow(|plans| plans.iter().find(|(k, _)| *k == key).map(|(_, plan)| plan.clone()));
@@ -85,7 +85,7 @@ impl Plan {
         }
     }
 
-    fn read(&self, model: &Model, values: RecordValues<'_>, into: &mut Tuple) -> Result<()> {
+    fn read(&self, model: &Model, values: RecordValues<'_>, into: &mut InputTuple) -> Result<()> {
         let get = |attribute: usize, i: usize| {
             values.get(attribute).ok_or_else(|| PredictError::Null(model.features[i].clone()).into())
         };
@@ -114,7 +114,7 @@ fn read_mixed<'a>(
     model: &Model,
     columns: &[(usize, MixedType)],
     get: impl Fn(usize, usize) -> Result<TypedDatum<'a>>,
-    into: &mut Tuple,
+    into: &mut InputTuple,
 ) -> Result<()> {
     let FeatureKind::Columns(kinds) = &model.feature_kind else { return Ok(()) };
     into.make_sparse(0)?;

@@ -1,12 +1,15 @@
 //! The arguments of corgipile_train_uda().
 
 use crate::errors::{AggregateError, ArgumentError, Result};
-use crate::operators::sgd::{Request, TrainArguments};
+use crate::options::call::TrainArguments;
+use crate::options::request::Request;
 use crate::pg::call::arguments::Arguments;
 use crate::pg::require_utf8;
-use pgrx::{FromDatum, IntoDatum};
 use serde_json::{Value, json};
 use sgd::ModelKind;
+
+/// An aggregate has no buffer in which rows could be mixed.
+const DEFAULT_SHUFFLE: &str = "no_shuffle";
 
 /// What is to be trained, and how the aggregate is run.
 pub struct UdaRequest {
@@ -19,31 +22,26 @@ impl UdaRequest {
     /// Reads and checks the arguments of a call.
     ///
     /// # Errors
-    /// Those of [`TrainArguments::validate`]; [`ArgumentError::InvalidArgument`] for a strategy that is no aggregate's;
+    /// Those of [`Request::new`]; [`ArgumentError::InvalidArgument`] for a strategy that is no aggregate's;
     /// [`AggregateError::NotByAggregate`].
     pub fn of_call(arguments: &Arguments) -> Result<UdaRequest> {
         require_utf8()?;
         let mut options = arguments.json(9).map_err(|e| e.about("options"))?;
         let parallel = take_parallel(&mut options)?;
-        let training = TrainArguments {
+        let arguments = TrainArguments {
             source: arguments.get(0),
-            model: Some(required(arguments, 1, "model")?),
-            label: Some(required(arguments, 2, "label")?),
+            model: arguments.get(1),
+            label: arguments.get(2),
             features: arguments.get(3),
             learning_rate: arguments.get(4),
-            max_epochs: Some(required(arguments, 5, "max_epochs")?),
-            shuffle: Some(required(arguments, 6, "shuffle")?),
-            // a buffer there is none
-            block_size: Some("auto".into()),
-            buffer_size: Some("auto".into()),
+            max_epochs: arguments.get(5),
+            shuffle: Some(arguments.get(6).unwrap_or_else(|| DEFAULT_SHUFFLE.to_owned())),
             seed: arguments.get(7),
             name: arguments.get(8),
             options,
-            loader: Some("in_process".into()),
-            workers: Some(1),
             ..TrainArguments::default()
-        }
-        .validate(None)?;
+        };
+        let training = Request::new(arguments, None)?;
         check(&training)?;
         Ok(UdaRequest { training, parallel })
     }
@@ -60,11 +58,6 @@ impl UdaRequest {
         record.insert("parallel".into(), json!(self.parallel));
         Value::Object(record)
     }
-}
-
-/// An argument whose declaration has another default than NULL.
-fn required<T: FromDatum + IntoDatum>(arguments: &Arguments, i: usize, name: &'static str) -> Result<T> {
-    arguments.get(i).ok_or(ArgumentError::NullArgument(name).into())
 }
 
 /// Takes the one option that is not also corgipile_train()'s.

@@ -7,7 +7,7 @@ use crate::pg::random_seed;
 use std::time::{Duration, Instant};
 
 /// A shuffled copy. It is gone after an ERROR, with all that the (sub)transaction did.
-pub struct Copy {
+pub struct ShuffledCopy {
     /// qualified, to be put into a query
     pub name: String,
     /// how long it took to make
@@ -16,19 +16,19 @@ pub struct Copy {
     pub bytes: u64,
 }
 
-impl Copy {
+impl ShuffledCopy {
     /// Makes a copy of what is read, and `sees` own writes.
     ///
     /// # Errors
     /// PostgreSQL's own, for example if the user may not create temporary tables.
-    pub fn make(connection: &Connection, reading: &Reading, seed: i64, sees: Sees) -> Result<Copy> {
+    pub fn make(connection: &Connection, reading: &Reading, seed: i64, sees: Sees) -> Result<ShuffledCopy> {
         let start = Instant::now();
         let name = format!("pg_temp.corgipile_uda_{:08x}", random_seed());
         connection.run(&reading.shuffled_copy(&name, seed), sees)?;
         let time = start.elapsed();
         let size = format!("SELECT pg_catalog.pg_table_size('{name}'::pg_catalog.regclass)");
         let bytes: Option<i64> = connection.run(&size, sees)?.get(0, 0);
-        Ok(Copy { name, time, bytes: bytes.unwrap_or_default() as u64 })
+        Ok(ShuffledCopy { name, time, bytes: bytes.unwrap_or_default() as u64 })
     }
 
     /// Drops the copy.

@@ -1,14 +1,14 @@
 //! The epochs: a query each, and what comes before and after them.
 
 use super::arguments::UdaRequest;
-use super::copy::Copy;
+use super::copy::ShuffledCopy;
 use super::sql::{Coding, Features, Reading};
 use crate::errors::{AggregateError, Result, TrainingError};
 use crate::functions::aggregate::{New, StateMut};
-use crate::models::table::has_versions;
 use crate::models::{self, NewModel};
-use crate::operators::sgd::{EpochRow, Request, check_options, feature_kind};
+use crate::operators::sgd::{EpochRow, check_options, feature_kind};
 use crate::operators::{Buffers, Decoder, DecoderSpec, FeatureColumns, Source, preparation};
+use crate::options::request::Request;
 use crate::options::rows::Nulls;
 use crate::options::shuffling::Shuffling;
 use crate::pg::call::spi::{Connection, Sees};
@@ -19,27 +19,26 @@ use crate::pg::settings::Settings;
 use crate::pg::snapshot::Snapshot;
 use crate::pg::values::varlena::Bytes;
 use pgrx::pg_sys;
-use sgd::ModelKind;
+use sgd::{ModelKind, ModelParameters};
 use std::ffi::CStr;
 use std::time::{Duration, Instant};
 use tuples::Batch;
 
 /// What a pass over the rows has found out before the first epoch.
-struct Prepared {
+struct PreparedSource {
     decoder: Decoder,
     /// what the labels mean, ascending; None for numbers
     classes: Option<Vec<String>>,
     time: Duration,
 }
 
-/// Trains a model, stores it, and gives a row per epoch. `schema` is where the function is.
+/// Trains a model, stores it, and gives a row per epoch.
 ///
 /// # Errors
-/// What can be wrong with the source and its rows; [`AggregateError::NotByAggregate`], [`TrainingError::Diverged`],
-/// [`ModelError::ModelExists`].
-pub fn train(request: &UdaRequest, schema: &str) -> Result<Vec<EpochRow>> {
+/// What can be wrong with the source and its rows; [`AggregateError::NotByAggregate`], [`TrainingError::Diverged`].
+pub fn train(request: &UdaRequest) -> Result<Vec<EpochRow>> {
     let training = &request.training;
-    models::check_can_store("corgipile_train_uda()", training.name.as_deref())?;
+    models::check_can_store("corgipile_train_uda()");
     let source = Source::resolve(&training.source)?;
     let _shown = Progress::begin(source.relation(), 1, training.max_epochs);
     let features = match &training.features {
@@ -51,8 +50,8 @@ pub fn train(request: &UdaRequest, schema: &str) -> Result<Vec<EpochRow>> {
     let connection = Connection::open();
     let settings = Settings::set(settings(request.parallel));
     let (copy, sees) = if request.shuffles() {
-        let sees = Sees::AndOwn;
-        let copy = Copy::make(&connection, &reading, training.shuffling.seed, sees)?;
+        let sees = Sees::AndOwn(snapshot);
+        let copy = ShuffledCopy::make(&connection, &reading, training.shuffling.seed, sees)?;
         reading.from = copy.name.clone();
         (Some(copy), sees)
     } else {
@@ -63,7 +62,7 @@ pub fn train(request: &UdaRequest, schema: &str) -> Result<Vec<EpochRow>> {
         .classes
         .as_ref()
         .map_or(Coding::Number, |classes| Coding::of(classes, training.kind.is_binary(), reading.label));
-    let epoch = Epoch { sql: reading.epoch(&aggregate(schema), &coding), parallel: request.parallel, sees };
+    let epoch = EpochQuery { sql: reading.epoch(AGGREGATE, &coding), parallel: request.parallel, sees };
     let (mut history, mut last) = epoch.repeat(&connection, first, training.max_epochs)?;
     let shuffle_bytes = copy.as_ref().map(|copy| copy.bytes);
     if let Some(copy) = copy {
@@ -76,15 +75,38 @@ pub fn train(request: &UdaRequest, schema: &str) -> Result<Vec<EpochRow>> {
     };
     settings.restore();
     connection.close();
+    let trained = Trained { linear, skipped, shuffle_bytes };
+    let label_type = source.type_of(&training.label)?;
+    store(request, label_type, &features, prepared, trained, history)
+}
+
+/// What has come out of the epochs.
+struct Trained {
+    linear: ModelParameters,
+    skipped: u64,
+    shuffle_bytes: Option<u64>,
+}
+
+/// Stores the model and gives the rows of its epochs.
+fn store(
+    request: &UdaRequest,
+    label_type: pg_sys::Oid,
+    features: &[String],
+    prepared: PreparedSource,
+    trained: Trained,
+    mut history: Vec<EpochRow>,
+) -> Result<Vec<EpochRow>> {
+    let training = &request.training;
+    let Trained { linear, skipped, shuffle_bytes } = trained;
     let model_id = models::store(NewModel {
         name: training.name.as_deref(),
         kind: training.kind,
         source: &training.source,
         label: &training.label,
-        label_type: source.type_of(&training.label)?,
+        label_type,
         classes: prepared.classes,
-        features: &features,
-        feature_kind: feature_kind(prepared.decoder.features(), &features),
+        features,
+        feature_kind: feature_kind(prepared.decoder.features(), features),
         hyperparameters: request.to_json(),
         linear,
         standardizer: prepared.decoder.standardizer().cloned(),
@@ -101,14 +123,12 @@ pub fn train(request: &UdaRequest, schema: &str) -> Result<Vec<EpochRow>> {
 }
 
 /// The aggregate that learns, qualified. Where the functions are, others may create, too, and an aggregate of the same name
-/// with other argument types would be taken; not so in schema corgipile, but there 0.1.0 had none.
-fn aggregate(schema: &str) -> String {
-    if has_versions() { "corgipile.sgd_agg".to_owned() } else { format!("{schema}.corgipile_sgd_agg") }
-}
+/// with other argument types would be taken; not so in schema corgipile.
+const AGGREGATE: &str = "corgipile.sgd_agg";
 
 /// One pass over the rows in natural order, as in corgipile_train(): which classes there are, mean and deviation if they
 /// are asked for. Whatever is wrong with a row comes to light here, with the row's place.
-fn prepare(request: &Request, source: &Source, features: &[String]) -> Result<Prepared> {
+fn prepare(request: &Request, source: &Source, features: &[String], snapshot: Snapshot<'_>) -> Result<PreparedSource> {
     let start = Instant::now();
     let spec = DecoderSpec::of_request(request, features);
     let decoder = source.decoder(&spec)?;
@@ -125,7 +145,7 @@ fn prepare(request: &Request, source: &Source, features: &[String]) -> Result<Pr
     preparation::prepare(&mut buffers, &mut Batch::dense(0), request.options.standardize)?;
     let decoder = buffers.into_decoder();
     let classes = decoder.labels().classes().map(|classes| classes.names);
-    Ok(Prepared { decoder, classes, time: start.elapsed() })
+    Ok(PreparedSource { decoder, classes, time: start.elapsed() })
 }
 
 /// The columns to be read.
@@ -150,7 +170,7 @@ fn dimensions(
     connection: &Connection,
     reading: &Reading,
     request: &Request,
-    prepared: &Prepared,
+    prepared: &PreparedSource,
     sees: Sees,
 ) -> Result<usize> {
     let decoder = &prepared.decoder;
@@ -165,7 +185,7 @@ fn dimensions(
 }
 
 /// The state before the first epoch.
-fn first_state(request: &Request, prepared: &Prepared, dim: usize) -> Result<Bytes> {
+fn first_state(request: &Request, prepared: &PreparedSource, dim: usize) -> Result<Bytes> {
     let decoder = &prepared.decoder;
     decoder.check_size(dim, decoder.standardizer().is_some())?;
     let kind = request.kind;
@@ -188,13 +208,13 @@ fn state_type(connection: &Connection, sees: Sees) -> Result<pg_sys::Oid> {
 }
 
 /// The query of an epoch, from state to state.
-struct Epoch {
+struct EpochQuery {
     sql: String,
     parallel: bool,
     sees: Sees,
 }
 
-impl Epoch {
+impl EpochQuery {
     /// Runs the query once per epoch. Gives what to tell of each, and the last state.
     fn repeat(&self, connection: &Connection, first: Bytes, epochs: u32) -> Result<(Vec<EpochRow>, Bytes)> {
         let state_type = state_type(connection, self.sees)?;

@@ -21,25 +21,12 @@ pub(super) fn existing(name: &CStr) -> pg_sys::Oid {
         .unwrap_or_else(|| Error::from(ModelError::NoModelTable(name.to_string_lossy().into_owned())).raise())
 }
 
-/// The table's OID, and whether it has versions.
-pub(super) fn table_oid() -> (pg_sys::Oid, bool) {
-    match relation_oid(c"stored_models") {
-        Some(oid) => (oid, true),
-        None => (existing(c"models"), false),
-    }
-}
-
-/// What the table is called in schema corgipile.
-pub fn name() -> &'static str {
-    if has_versions() { "stored_models" } else { "models" }
+/// The table's OID.
+pub(super) fn table_oid() -> pg_sys::Oid {
+    existing(c"stored_models")
 }
 
 /// Raises [`ModelError::NoModelTable`] if there is no table of models.
 pub fn check_exists() {
     table_oid();
-}
-
-/// Do models in this database have versions, grants and comments?
-pub fn has_versions() -> bool {
-    table_oid().1
 }

@@ -2,7 +2,7 @@
 //!
 //! Whoever calls checks whether the user may use what was found: this module knows rows, not policies. Rows are seen as by a
 //! volatile function: those that the running statement sees, and what this transaction has stored and deleted since, so that a
-//! statement may use a model that it trains. What others commit meanwhile is not seen. In a database that still has the objects of 0.1.0 the table is corgipile.models, a name is unique, and there are no versions.
+//! statement may use a model that it trains. What others commit meanwhile is not seen.
 #![allow(unsafe_code)]
 
 mod field;
@@ -13,7 +13,7 @@ mod scope;
 mod write;
 
 pub use field::{Field, FloatArray};
-pub use lookup::{check_exists, has_versions, name};
+pub use lookup::check_exists;
 pub use roles::{
     current_user, has_privileges_of, is_superuser, prevent_if_read_only, role, role_as_shown, role_name, role_named,
 };

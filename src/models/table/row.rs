@@ -31,7 +31,6 @@ pub struct Version {
 /// The table, open for reading.
 pub struct ModelTable {
     relation: pg_sys::Relation,
-    has_versions: bool,
     /// registered, of all that was committed until now; None for what the running statement may see
     latest: Option<pg_sys::Snapshot>,
 }
@@ -45,13 +44,13 @@ pub struct ModelRow<'a> {
 impl ModelTable {
     /// Opens the table.
     pub fn open() -> ModelTable {
-        let (oid, has_versions) = table_oid();
+        let oid = table_oid();
         // SAFETY: closed in close(). NULL if it was dropped while the lock was waited for.
         let relation = unsafe { pg_sys::try_relation_open(oid, pg_sys::AccessShareLock as pg_sys::LOCKMODE) };
         if relation.is_null() {
             Error::from(ModelError::NoModelTable("stored_models".into())).raise();
         }
-        ModelTable { relation, has_versions, latest: None }
+        ModelTable { relation, latest: None }
     }
 
     /// Opens the table as it is now, and not as the running statement sees it; None in a parallel operation, where no
@@ -74,12 +73,6 @@ impl ModelTable {
         }
     }
 
-    /// Has it this column? An older version of the extension may lack it.
-    pub fn has(&self, column: &CStr) -> bool {
-        // SAFETY: a catalog lookup; the relation is open.
-        unsafe { pg_sys::get_attnum((*self.relation).rd_id, column.as_ptr()) != 0 }
-    }
-
     /// Shows `f` the row with this key that is seen, if there is one.
     pub fn find<R>(&self, key: &Key, f: impl FnOnce(&ModelRow) -> R) -> Option<R> {
         let (mut f, mut result) = (Some(f), None);
@@ -90,12 +83,11 @@ impl ModelTable {
     /// Shows `f` the rows with this key that are seen. With a name there may be many, by their owners and
     /// versions.
     pub fn each(&self, key: &Key, mut f: impl FnMut(&ModelRow)) {
-        let by_name = if self.has_versions { c"models_name_version_key" } else { c"models_name_key" };
         // SAFETY: an index scan on the index of the key; each tuple is valid until the next one.
         unsafe {
             let (index, column, function, value) = match key {
                 Key::Id(id) => (c"models_pkey", c"model_id", pg_sys::F_INT8EQ, id.into_datum()),
-                Key::Name(name) => (by_name, c"name", pg_sys::F_TEXTEQ, name.as_str().into_datum()),
+                Key::Name(name) => (c"models_name_version_key", c"name", pg_sys::F_TEXTEQ, name.as_str().into_datum()),
             };
             let mut scan_key = pg_sys::ScanKeyData::default();
             let attribute = pg_sys::get_attnum((*self.relation).rd_id, column.as_ptr());
@@ -188,7 +180,7 @@ impl ModelRow<'_> {
             let relation = self.table.relation;
             let attribute = pg_sys::get_attnum((*relation).rd_id, column.as_ptr());
             if attribute <= 0 {
-                return None; // a column that 0.1.0 did not have
+                return None; // a column that the database has not got yet: its objects are older than the library
             }
             let descriptor = (*relation).rd_att;
             let mut null = false;

@@ -1,7 +1,7 @@
 //! What is written to the table, in the name of its owner.
 
 use super::field::Field;
-use super::lookup::{name as table_name, table_oid};
+use super::lookup::table_oid;
 use super::roles::current_user;
 use super::row::shared_key;
 use crate::errors::{Error, ModelError};
@@ -17,7 +17,7 @@ use std::panic::AssertUnwindSafe;
 /// What is taken already when a model is to be stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Taken {
-    /// the name and version, by a transaction that this one does not see; without versions, the name
+    /// the name and version, by a transaction that this one does not see
     Name,
     /// the number that the sequence gives: it lags behind the table
     Id,
@@ -34,8 +34,8 @@ pub fn insert(name: Option<&str>, mut fields: Vec<Field>) -> Result<shared::Key,
     fields.push(Field::object("owner", pg_sys::REGROLEOID, user));
     let mut columns: Vec<&str> = fields.iter().map(|f| f.column).collect();
     let mut values: Vec<String> = (1..=fields.len()).map(|i| format!("${i}")).collect();
-    let (oid, has_versions) = table_oid();
-    if has_versions && let Some(name) = name {
+    let oid = table_oid();
+    if let Some(name) = name {
         let (of_name, of_owner) = (fields.len() - 1, fields.len());
         let before = format!("FROM corgipile.stored_models WHERE name = ${of_name} AND owner = ${of_owner}");
         columns.extend(["version", "granted_to"]);
@@ -43,9 +43,8 @@ pub fn insert(name: Option<&str>, mut fields: Vec<Field>) -> Result<shared::Key,
         values.push(format!("COALESCE((SELECT granted_to {before} ORDER BY version DESC LIMIT 1), '{{}}')"));
         lock(oid, user, name);
     }
-    let table = table_name();
     let sql = format!(
-        "INSERT INTO corgipile.{table} ({}) VALUES ({}) RETURNING model_id, xmin, ctid",
+        "INSERT INTO corgipile.stored_models ({}) VALUES ({}) RETURNING model_id, xmin, ctid",
         columns.join(", "),
         values.join(", ")
     );
@@ -53,8 +52,8 @@ pub fn insert(name: Option<&str>, mut fields: Vec<Field>) -> Result<shared::Key,
     let insert = || match Spi::get_three_with_args::<i64, pg_sys::TransactionId, pg_sys::ItemPointerData>(&sql, &values)
     {
         Ok((Some(id), Some(transaction), Some(at))) => Ok(shared_key(oid, id, transaction, at)),
-        Ok(_) => error!("corgipile.{table} did not give a model_id"),
-        Err(e) => error!("could not write to corgipile.{table}: {e}"),
+        Ok(_) => error!("corgipile.stored_models did not give a model_id"),
+        Err(e) => error!("could not write to corgipile.stored_models: {e}"),
     };
     as_owner(|| {
         // Caught to be raised anew, in our own words: the transaction ends either way.
@@ -74,7 +73,7 @@ fn taken(error: &CaughtError) -> Option<Taken> {
     let names = |constraint| report.message().contains(constraint);
     if names("models_pkey") {
         Some(Taken::Id)
-    } else if names("models_name_version_key") || names("models_name_key") {
+    } else if names("models_name_version_key") {
         Some(Taken::Name)
     } else {
         None
@@ -106,7 +105,7 @@ pub fn ask(sql: &str, values: Vec<Field>) -> Option<i64> {
 /// Keeps others from giving versions to this name until the transaction ends: those who train under one name at a time wait
 /// for each other when they store their models, and each gets a version.
 pub fn lock_name(owner: pg_sys::Oid, name: &str) {
-    lock(table_oid().0, owner, name);
+    lock(table_oid(), owner, name);
 }
 
 fn lock(table: pg_sys::Oid, owner: pg_sys::Oid, name: &str) {
@@ -125,7 +124,7 @@ fn lock(table: pg_sys::Oid, owner: pg_sys::Oid, name: &str) {
 fn as_owner<R>(f: impl FnOnce() -> R) -> R {
     // SAFETY: the saved state is put back; the table's pg_class entry is read while it is held.
     unsafe {
-        let relid = table_oid().0;
+        let relid = table_oid();
         let cache = pg_sys::SysCacheIdentifier::RELOID as c_int;
         let tuple = pg_sys::SearchSysCache1(cache, relid.into());
         if tuple.is_null() {

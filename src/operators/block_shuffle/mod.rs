@@ -7,9 +7,9 @@
 //! The tables of a partitioned table are read as if they were one: their nodes hang below an Append, and a node on top of
 //! that takes their blocks in random order.
 //!
-//! If the rows come from something else, the node has that plan as its child: it spools the
-//! child's rows once and shuffles the pages of the spool. So it does with any source that is to be shuffled fully: then
-//! it sorts the rows on their way into the spool, and reads that as it lies.
+//! If the rows come from another plan, the node has that plan as its child. It spools the child's rows once and shuffles the
+//! pages of the spool. A full shuffle of any source is made in the same way: the rows are sorted on their way into the spool, which
+//! is then read as it lies.
 
 mod cache;
 mod exec;

@@ -1,4 +1,4 @@
-//! What the node knows from scan to scan.
+//! The node's state, and what the reader above controls and learns.
 
 use super::cache::{Arrived, Cache};
 use super::full_shuffle::FullShuffleCopies;
@@ -60,7 +60,7 @@ pub struct BlockShuffle {
     pub(super) shows_progress: bool,
     pub(super) timing: bool,
     pub(super) counters: BlockCounters,
-    /// was all of it read by a worker process?
+    /// has a worker process read all of it?
     pub(super) elsewhere: bool,
     /// what a worker process has kept
     pub(super) kept_elsewhere: Option<KeptTuples>,
@@ -164,7 +164,7 @@ impl BlockShuffle {
         }
     }
 
-    /// Does what the reader above says.
+    /// Takes the control of the reader above.
     pub fn control(&mut self, control: &ScanControl) {
         if let Some(epoch) = control.epoch {
             self.set_epoch(epoch);
@@ -186,7 +186,7 @@ impl BlockShuffle {
         }
     }
 
-    /// What was found out and measured here. What TupleShuffle counts is for it to add.
+    /// Reports this node's findings and measurements. TupleShuffle adds its own.
     pub fn report(&self, node: Node) -> ScanReport {
         ScanReport {
             epoch: self.epoch,
@@ -204,7 +204,7 @@ impl BlockShuffle {
         }
     }
 
-    /// Takes over what another process has found out, and adds what it has measured.
+    /// Takes over the findings of another process, and adds its measurements.
     pub fn adopt(&mut self, report: &ScanReport) {
         self.kept_elsewhere = report.kept.clone();
         self.geometry = report.planned_geometry;

@@ -1,7 +1,7 @@
 //! Columns of numbers and of categories, the latter one-hot: a dimension per category.
 //!
-//! Which categories there are is found in a pass of its own; their dimensions follow the type's order. Rows are sparse:
-//! an entry per number, 0 or not, and one for the category that the row has.
+//! The categories are found in a pass of their own, after which their dimensions follow the type's order. Rows are sparse: they
+//! have an entry per number, 0 or not, and one for each category.
 
 use super::columns::number_fault;
 use crate::errors::{RowFault, excerpt};
@@ -50,9 +50,9 @@ enum CategoryState {
     Open,
     /// a pass over the same rows has found them all
     Prepared,
-    /// they are those of a model; what to do with others
+    /// they are those of a model that predicts; what to do with others
     Model(Unseen),
-    /// they are those of a model that is trained on
+    /// they are those of a model whose training is continued
     Continued,
 }
 
@@ -67,8 +67,8 @@ pub enum MixedFault {
 }
 
 impl MixedColumns {
-    /// Numbers and categories in these columns: a column with a number type is one of numbers. The categories are to be
-    /// found, or are those of a model.
+    /// Columns with a number type hold numbers, the others categories. The categories are still to be found, or are those of a
+    /// model.
     pub fn new(columns: &[(&Column, Option<NumberType>)], known: Option<KnownCategories>) -> Self {
         let column = |(column, number): &(&Column, Option<NumberType>)| MixedColumn {
             name: column.name.clone(),
@@ -118,19 +118,19 @@ impl MixedColumns {
     }
 
     /// Takes over the categories that were found in another process, by place, of each column that has some.
-    pub fn adopt(&mut self, found: &[Vec<String>]) {
+    pub fn adopt(&mut self, categories: &[Vec<String>]) {
         let columns = self.columns.iter_mut().filter_map(|column| match &mut column.kind {
             MixedKind::Category(categories) => Some(categories),
             MixedKind::Number(_) => None,
         });
-        for (categories, names) in columns.zip(found) {
+        for (categories, names) in columns.zip(categories) {
             categories.set_names(names.clone());
             categories.state = CategoryState::Prepared;
         }
         self.number();
     }
 
-    /// The categories that were adopted are those of a model that is trained on.
+    /// The categories that were adopted are those of a model whose training is continued.
     pub fn close_by_model(&mut self) {
         for column in &mut self.columns {
             if let MixedKind::Category(categories) = &mut column.kind {
@@ -148,7 +148,7 @@ impl MixedColumns {
         self.columns.iter().filter_map(of_column).collect()
     }
 
-    /// A scaling of the columns of numbers as one of all dimensions: categories stay as they are.
+    /// Expands a scaling of the columns of numbers to all dimensions. Categories stay as they are.
     pub fn expand(&self, numbers: &Standardizer) -> Standardizer {
         let mut all = Standardizer { mean: vec![0.0; self.dim()], scale: vec![1.0; self.dim()] };
         let places = self.columns.iter().filter(|c| matches!(c.kind, MixedKind::Number(_))).map(|c| c.first as usize);
@@ -159,7 +159,7 @@ impl MixedColumns {
         all
     }
 
-    /// Takes notice of the categories of a row whose features begin with column `first`, and reads its numbers.
+    /// Registers the categories of a row whose features begin with column `first`, and reads its numbers.
     ///
     /// # Errors
     /// What is wrong with the row.
@@ -226,7 +226,7 @@ impl CategoryColumn {
     /// Makes these the categories, by place.
     fn set_names(&mut self, names: Vec<String>) {
         for (place, name) in names.iter().enumerate() {
-            // what is no value of the type, such as an enum's label that is no more, will not be met
+            // a text that is no value of the type, such as an enum's label that was dropped, will not be met
             if let Some((_, false)) = self.values.add_text(name) {
                 self.places.push(place as u32);
             }
@@ -250,7 +250,7 @@ impl CategoryColumn {
         }
         let i = self.values.add(value);
         match self.state {
-            CategoryState::Open => self.found(i, column),
+            CategoryState::Open => self.check_new(i, column),
             CategoryState::Prepared => {
                 Err(RowFault::Appeared { what: "category", value: excerpt(&self.values.text(i)) })
             }
@@ -263,7 +263,7 @@ impl CategoryColumn {
     }
 
     /// A new category, whose place is still provisional.
-    fn found(&mut self, i: usize, column: &str) -> std::result::Result<Option<u32>, RowFault> {
+    fn check_new(&mut self, i: usize, column: &str) -> std::result::Result<Option<u32>, RowFault> {
         let size = self.values.size(i);
         self.bytes += size;
         if size > MAX_TEXT_BYTES {

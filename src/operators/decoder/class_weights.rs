@@ -1,4 +1,4 @@
-//! Weights of whole classes: balanced, so that each class counts the same in all, or given by label.
+//! Weights of whole classes: balanced, so that each class has the same weight in all, or listed by label.
 
 use crate::errors::{ArgumentError, Result, TrainingError, excerpt};
 use crate::options::rows::ClassWeight;
@@ -12,10 +12,10 @@ pub struct ClassWeights {
     /// by the number of the class
     weights: Vec<f32>,
     /// None if balanced
-    given: Option<WeightsByLabel>,
+    listed: Option<WeightsByLabel>,
 }
 
-/// Weights that were given by label.
+/// Weights that the user has listed by label.
 struct WeightsByLabel {
     labels: Distinct,
     /// by the label's number
@@ -32,10 +32,10 @@ impl ClassWeights {
     /// Weights for the values of this column.
     ///
     /// # Errors
-    /// [`TrainingError::LabelValue`] if a label cannot be one of the column's type, [`ArgumentError::InvalidOption`] if it is given twice.
+    /// [`TrainingError::LabelValue`] if a label cannot be one of the column's type, [`ArgumentError::InvalidOption`] if it is listed twice.
     pub fn new(class_weight: &ClassWeight, column: &Column) -> Result<ClassWeights> {
         let ClassWeight::Given(weights) = class_weight else {
-            return Ok(ClassWeights { weights: Vec::new(), given: None });
+            return Ok(ClassWeights { weights: Vec::new(), listed: None });
         };
         let mut labels = Distinct::new(column.type_oid, column.collation);
         let mut entries = Vec::new();
@@ -54,18 +54,18 @@ impl ClassWeights {
                 }
             }
         }
-        Ok(ClassWeights { weights: Vec::new(), given: Some(WeightsByLabel { labels, entries }) })
+        Ok(ClassWeights { weights: Vec::new(), listed: Some(WeightsByLabel { labels, entries }) })
     }
 
     /// Do the weights depend on how many rows each class has?
     pub fn need_counts(&self) -> bool {
-        self.given.is_none()
+        self.listed.is_none()
     }
 
     /// The next class was met for the first time.
     pub fn met(&mut self, label: TypedDatum<'_>) {
-        let given = self.given.as_mut().and_then(|given| Some(&mut given.entries[given.labels.find(label)?]));
-        self.weights.push(given.map_or(1.0, |entry| {
+        let listed = self.listed.as_mut().and_then(|listed| Some(&mut listed.entries[listed.labels.find(label)?]));
+        self.weights.push(listed.map_or(1.0, |entry| {
             entry.met = true;
             entry.weight
         }));
@@ -93,21 +93,21 @@ impl ClassWeights {
         &self.weights
     }
 
-    /// Which of the labels that were given a weight were met.
+    /// Says of each listed label whether it was met.
     pub fn are_met(&self) -> Vec<bool> {
-        self.given.iter().flat_map(|given| &given.entries).map(|entry| entry.met).collect()
+        self.listed.iter().flat_map(|listed| &listed.entries).map(|entry| entry.met).collect()
     }
 
-    /// Makes these the weights of all classes, and says which of the labels that were given a weight were met.
+    /// Takes over the weights of all classes, and which of the listed labels were met.
     pub fn set_all(&mut self, weights: Vec<f32>, met: &[bool]) {
         self.weights = weights;
-        let entries = self.given.iter_mut().flat_map(|given| &mut given.entries);
+        let entries = self.listed.iter_mut().flat_map(|listed| &mut listed.entries);
         entries.zip(met).for_each(|(entry, met)| entry.met = *met);
     }
 
-    /// A label that was given a weight, but not met.
+    /// A listed label that was not met.
     pub fn not_met(&self) -> Option<&str> {
-        let not_met = self.given.as_ref()?.entries.iter().find(|entry| !entry.met);
+        let not_met = self.listed.as_ref()?.entries.iter().find(|entry| !entry.met);
         not_met.map(|entry| entry.label.as_str())
     }
 }

@@ -1,4 +1,4 @@
-//! The columns of a source, as all kinds of labels and features look at them.
+//! What all kinds of columns have in common: how they are found, and errors about them.
 
 use crate::errors::{Error, Result, RowFault, SourceError};
 use crate::pg::catalog::types::{is_enum, type_name};
@@ -6,7 +6,7 @@ use crate::pg::executor::query::Column;
 use crate::pg::values::number::NumberFault;
 use pgrx::pg_sys;
 
-/// Where a row's features begin: behind the label.
+/// The place of the first feature in a row, behind the label.
 pub const FIRST_FEATURE: usize = 1;
 
 /// What features may be, as hints say it.

@@ -12,7 +12,7 @@ pub struct CompressedColumn {
     name: String,
     pub(super) label: String,
     pub(super) labels: AnyArray,
-    /// for products that are looked at in passing
+    /// memory for products
     scratch: Vec<f32>,
 }
 
@@ -27,12 +27,12 @@ impl CompressedColumn {
         self.dim
     }
 
-    /// Says how many features there are.
+    /// Sets the number of features.
     pub fn set_dim(&mut self, dim: Option<usize>) {
         self.dim = dim;
     }
 
-    /// Unpacks the features, of which none may be infinite or NaN.
+    /// Opens a compressed matrix. No feature may be infinite or NaN.
     pub(super) fn matrix(&mut self, bytes: &[u8]) -> std::result::Result<Box<dyn Matrix>, RowFault> {
         let damaged = |error: toc::Error| RowFault::Compressed(error.to_string());
         // a few bytes may say that there are a great many columns

@@ -1,4 +1,4 @@
-//! The columns that are the features, and how a row of them becomes one of a batch.
+//! The columns of the features.
 
 use super::categories::MixedColumns;
 use super::columns::FIRST_FEATURE;
@@ -10,7 +10,7 @@ use crate::pg::values::number::NumberType;
 
 /// The columns that are the features.
 pub enum FeatureColumns {
-    /// one column with arrays of numbers, all of them as long, which is `dim` once it is known
+    /// one column with arrays of numbers, all of the same length, which is `dim` once it is known
     Array { reader: ArrayReader, dim: Option<usize>, name: String },
     /// one column of numbers per feature
     Columns { types: Vec<NumberType>, names: Vec<String> },
@@ -59,8 +59,8 @@ impl FeatureColumns {
         }
     }
 
-    /// Learns from a row how many features there are, if that has to be learned: as many as the first feature array has
-    /// that comes along. True once it is known.
+    /// Takes the number of features from a row, if it is not known yet: the length of the first feature array. True once it is
+    /// known.
     #[inline]
     pub fn learn_dim(&mut self, row: Row<'_>) -> bool {
         if let FeatureColumns::Array { reader, dim: dim @ None, .. } = self
@@ -71,7 +71,7 @@ impl FeatureColumns {
         self.dense_dim().is_some()
     }
 
-    /// Dimensions of rows with entries, as far as they are known before there is a row.
+    /// Dimensions of sparse rows, as far as they are known before the first row.
     pub fn sparse_dim(&self) -> usize {
         match self {
             FeatureColumns::Mixed(columns) => columns.dim(),

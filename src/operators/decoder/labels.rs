@@ -1,9 +1,9 @@
-//! What a label column says: a target, or a class from any column of values that can be told apart.
+//! The label column: a target, or a class of any type whose values can be told apart.
 //!
-//! Of two classes, which comes first in the type's order is known only when both have been seen, but learning cannot wait:
-//! the value that is met first gets the label -1, the other +1. If that turns out to be the wrong way round, the model is
-//! negated in the end: learning is symmetric in the labels, bit for bit, so nobody can tell the difference. Any number of
-//! classes is found in a pass of its own (see [`preparation`](crate::operators::preparation)), after which their numbers
+//! Of two classes, it is known which comes first in the type's order when both have been seen, but learning cannot wait. So
+//! the value that is met first gets the label -1, the other +1. If that is the wrong way round, the model is negated in the
+//! end: learning is symmetric in the labels, bit for bit, so that the result is the same. More than two classes are found in a
+//! pass of their own (see [`preparation`](crate::operators::preparation)), after which their numbers
 //! follow the type's order.
 
 use super::class_weights::ClassWeights;
@@ -32,9 +32,9 @@ enum Meaning {
 
 struct ClassLabels {
     values: Distinct,
-    /// what the learner is told for each value
+    /// the label for the learner, by value
     codes: Vec<f32>,
-    /// classes that there may be
+    /// the largest number of classes
     limit: usize,
     /// why no more classes may come along
     closed: Option<Closed>,
@@ -53,14 +53,14 @@ enum Closed {
 pub struct Classes {
     /// ascending, as text
     pub names: Vec<String>,
-    /// the model learned the two of them the wrong way round
+    /// did the model learn the two of them the wrong way round?
     pub swapped: bool,
 }
 
 /// The classes that were met, for another process.
 #[derive(Serialize, Deserialize)]
 pub struct MetClasses {
-    /// as text, in the sequence in which they were met, and what the learner is told for each
+    /// as text, in the sequence in which they were met, and their labels for the learner
     values: Vec<String>,
     codes: Vec<f32>,
     /// by the number of the class, the bits of each
@@ -111,7 +111,7 @@ impl Labels {
     }
 
     /// The classes that were met; None if there are no classes.
-    pub fn found(&self) -> Option<MetClasses> {
+    pub fn met_classes(&self) -> Option<MetClasses> {
         let Meaning::Class(classes) = &self.meaning else { return None };
         let weights = classes.weights.as_ref().map(|weights| weights.all().iter().map(|w| w.to_bits()).collect());
         Some(MetClasses {
@@ -124,16 +124,16 @@ impl Labels {
     }
 
     /// Takes over the classes that were met in another process.
-    pub fn adopt(&mut self, found: &MetClasses) {
+    pub fn adopt(&mut self, met: &MetClasses) {
         let Meaning::Class(classes) = &mut self.meaning else { return };
-        for value in &found.values {
+        for value in &met.values {
             classes.values.add_text(value);
         }
-        classes.codes = found.codes.clone();
-        if let (Some(weights), Some(bits)) = (&mut classes.weights, &found.weights) {
-            weights.set_all(bits.iter().map(|bits| f32::from_bits(*bits)).collect(), &found.met);
+        classes.codes = met.codes.clone();
+        if let (Some(weights), Some(bits)) = (&mut classes.weights, &met.weights) {
+            weights.set_all(bits.iter().map(|bits| f32::from_bits(*bits)).collect(), &met.met);
         }
-        classes.closed = found.prepared.then_some(Closed::Prepared);
+        classes.closed = met.prepared.then_some(Closed::Prepared);
     }
 
     /// The classes that were adopted are those of a model. False if some of them are no values of the column.
@@ -143,13 +143,12 @@ impl Labels {
         classes.values.len() == classes.codes.len()
     }
 
-    /// Must a class be met yet, of two that there are?
+    /// Is a class still to be met, of two?
     pub fn lack_class(&self) -> bool {
         matches!(&self.meaning, Meaning::Class(classes) if classes.limit == 2 && classes.values.len() < 2)
     }
 
-    /// What the learner is told about a row's label: -1 or +1, the number of a class, or the target. Behind a label that is
-    /// an error no other may be read.
+    /// A row's label for the learner: -1 or +1, the number of a class, or the target. After an error no other label may be read.
     #[inline(always)]
     pub fn read(&mut self, label: TypedDatum<'_>) -> std::result::Result<f32, Box<RowFault>> {
         match &mut self.meaning {
@@ -168,7 +167,7 @@ impl Labels {
         classes.closed.is_none() && (classes.limit > 2 || balanced)
     }
 
-    /// All rows have been read: the classes are those that were met, each so often.
+    /// All rows have been read: the classes are those that were met. `counts` has the rows of each.
     ///
     /// # Errors
     /// [`TrainingError::OneClass`], [`TrainingError::NoSuchClass`]
@@ -213,7 +212,7 @@ impl Labels {
         }
     }
 
-    /// How many decisions a model makes: one per class if there may be more than two.
+    /// The number of a model's outputs: one per class if there may be more than two.
     pub fn outputs(&self) -> usize {
         match &self.meaning {
             Meaning::Class(classes) if classes.limit > 2 => classes.values.len(),
@@ -221,7 +220,7 @@ impl Labels {
         }
     }
 
-    /// Looks whether there are classes to tell apart, and all those that were given a weight.
+    /// Checks whether there are two classes or more, and whether all classes with a listed weight were met.
     ///
     /// # Errors
     /// [`TrainingError::OneClass`], [`TrainingError::NoSuchClass`]
@@ -299,7 +298,7 @@ impl ClassLabels {
     }
 }
 
-/// What the learner is told for class `i` of up to `limit`.
+/// The label for the learner of class `i` of up to `limit`.
 fn code(limit: usize, i: usize) -> f32 {
     match (limit, i) {
         (2, 0) => -1.0,

@@ -31,7 +31,7 @@ impl Decoder {
             if elements.len() != rows {
                 return Err(Box::new(RowFault::LabelCount(elements.len(), rows)));
             }
-            // what is left out is not looked at: its classes are not met
+            // a row that is left out is not read: its classes are not met
             match elements.iter().position(Option::is_none) {
                 Some(null) => Err(Box::new(RowFault::NullElement(columns.label.clone(), null + 1))),
                 None => elements.iter().flatten().map(|element| labels.read(*element)).collect(),
@@ -58,7 +58,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// A row with a NULL: an error, or so many tuples left out.
+    /// Handles a row with a NULL: it is an error, or so many tuples are left out.
     fn leave_out_mini_batch(&mut self, fault: RowFault, tuples: u64, at: RowAt) -> Result<()> {
         match self.nulls {
             Nulls::Error => Err(DecoderError::Row { place: place_of(at), fault: Box::new(fault) }.into()),
@@ -79,7 +79,7 @@ impl Decoder {
         }
     }
 
-    /// Gives the last mini-batch its tag: which rows are held out is said by where they stand.
+    /// Keeps the group tag of the last mini-batch, which depends on its place only.
     fn push_tag_at(&mut self, at: RowAt) {
         if let Some(row_groups) = &self.row_groups {
             self.group_tags.push(row_groups.of_place(at));

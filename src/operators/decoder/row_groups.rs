@@ -1,12 +1,12 @@
-//! Which part of the rows a row belongs to: its group, and whether it is held out for validation.
+//! The group of a row, and whether the row is held out for validation.
 //!
-//! Both are in the tuple's tag: the group's number below, the highest bit if the tuple is held out. What is held out by
-//! fraction is a function of the seed and of where the row or its block lies, so that it is the same in every epoch.
+//! Both are in the tuple's group tag: the number of the group, and the highest bit if the tuple is held out. Whether a tuple is
+//! held out by a fraction is a function of the seed and of the place of the row or its block, so that it is the same in every epoch.
 
 use super::columns::{FIRST_FEATURE, column, column_type, is_category};
 use crate::errors::{Result, RowAt, RowFault};
 use crate::limits::{MAX_GROUP_BYTES, MAX_GROUPS};
-use crate::options::rows::{HoldOut, RowGroupSpec};
+use crate::options::row_groups::{HoldOut, RowGroupSpec};
 use crate::pg::catalog::types::base_type;
 use crate::pg::executor::query::Column;
 use crate::pg::tuples::row::Row;
@@ -16,10 +16,10 @@ use crate::pg::values::typed::TypedDatum;
 use pgrx::pg_sys;
 use shuffle::SortKeys;
 
-/// The bit of a tag that says that the tuple is held out for validation.
+/// The bit of a group tag that says that the tuple is held out for validation.
 pub const HELD_OUT: u32 = 1 << 31;
 
-/// The parts of rows that are being decoded.
+/// The groups of rows that are being decoded, and what is held out of them.
 pub struct RowGroups {
     group: Option<GroupColumn>,
     /// where a row has the column that says whether it is held out
@@ -35,7 +35,7 @@ struct GroupColumn {
     place: usize,
 }
 
-/// What is held out by fraction.
+/// How rows are drawn that are held out by a fraction.
 struct Drawn {
     by_block: bool,
     fraction: f64,
@@ -69,7 +69,7 @@ impl RowGroups {
         Ok(RowGroups { group, flag, drawn, block_held_out: false })
     }
 
-    /// What a row's own columns say; None if one of them is NULL: the fault is that.
+    /// The part of the group tag that depends on a row's columns.
     pub fn of_row(&mut self, row: Row<'_>) -> std::result::Result<u32, GroupFault> {
         let mut tag = 0;
         if let Some(place) = self.flag {
@@ -93,7 +93,7 @@ impl RowGroups {
         }
     }
 
-    /// What is known of a row by where it lies.
+    /// The part of the group tag that depends on a row's place.
     #[inline]
     pub fn of_place(&self, at: RowAt) -> u32 {
         let held_out = match &self.drawn {
@@ -128,7 +128,7 @@ impl RowGroups {
     }
 }
 
-/// Why a row is of no part.
+/// Why a row has no group tag.
 pub enum GroupFault {
     /// a column is NULL
     Null(RowFault),
@@ -165,7 +165,7 @@ fn flag(column: &Column, place: usize) -> Result<usize> {
 
 impl Drawn {
     fn new(by_block: bool, fraction: f64, seed: i64) -> Drawn {
-        // other draws than those of a full shuffle by the same seed
+        // draws that differ from those of a full shuffle by the same seed
         const SALT: i64 = i64::from_le_bytes(*b"held out");
         let keys = SortKeys::once(seed ^ SALT);
         Drawn { by_block, fraction, keys }
@@ -180,7 +180,7 @@ impl Drawn {
         ((self.keys.key(number) as u64) as f64) < self.fraction * 2f64.powi(64)
     }
 
-    /// Blocks fall into runs of 1 / fraction, of each of which one is drawn.
+    /// Is this block held out? One block is drawn of each run of 1 / fraction blocks.
     fn holds_block(&self, block: u32) -> bool {
         let first_of = |run: u64| (run as f64 / self.fraction).ceil() as u64;
         let mut run = (f64::from(block) * self.fraction) as u64;

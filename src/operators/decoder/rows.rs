@@ -1,4 +1,4 @@
-//! The way of a row: fast for the usual ones, by the page, and with a reason for each that becomes no tuple.
+//! How rows become tuples: page by page, the usual rows fast, and with a reason for each row that becomes no tuple.
 
 use super::categories::MixedFault;
 use super::columns::{FIRST_FEATURE, number_fault};
@@ -33,7 +33,7 @@ pub trait PageRows {
     fn prefetch_next(&self, i: usize);
 }
 
-/// Label and weight of a row that became a tuple, or None if it is to be left out.
+/// Label and weight of a row that has become a tuple, or None if it is to be left out.
 type LabelAndWeight = std::result::Result<Option<(f32, f32)>, Box<RowFault>>;
 
 /// What is wrong with a row that is to be appended to a batch.
@@ -103,7 +103,7 @@ impl Decoder {
             (0..page.len()).any(|i| self.features.learn_dim(page.row(i)));
         }
         if page.len() == 0 || !self.shape_dense(batch) {
-            // Nothing to learn the number of features from: every row has a fault, or the page no row.
+            // The number of features is still unknown: every row has a fault, or the page has no row.
             return (0..page.len()).try_for_each(|i| {
                 self.decode(page.row(i), &mut []).map_err(|fault| fault.at(place_of(page.at(i))).into()).map(|_| ())
             });
@@ -148,18 +148,23 @@ impl Decoder {
             self.group_tags.iter_mut().enumerate().for_each(|(i, tag)| *tag |= row_groups.of_place(page.at(i)));
         }
         if skipped {
-            if self.row_groups.is_some() {
-                let mut labels = batch.labels()[first..].iter();
-                self.group_tags.retain(|_| labels.next().is_some_and(|label| !label.is_nan()));
-            }
-            if self.weight.is_some() {
-                let mut labels = batch.labels()[first..].iter();
-                self.row_weights.retain(|_| labels.next().is_some_and(|label| !label.is_nan()));
-            }
-            batch.retain_from(first, |label| !label.is_nan());
+            self.remove_skipped(batch, first);
         }
         self.finish(batch, first);
         Ok(())
+    }
+
+    /// Removes the rows from `first` on that are to be left out, whose labels say so.
+    fn remove_skipped(&mut self, batch: &mut Batch, first: usize) {
+        if self.row_groups.is_some() {
+            let mut labels = batch.labels()[first..].iter();
+            self.group_tags.retain(|_| labels.next().is_some_and(|label| !label.is_nan()));
+        }
+        if self.weight.is_some() {
+            let mut labels = batch.labels()[first..].iter();
+            self.row_weights.retain(|_| labels.next().is_some_and(|label| !label.is_nan()));
+        }
+        batch.retain_from(first, |label| !label.is_nan());
     }
 
     /// Decodes rows before `end`, from the last to the first, as long as they have the usual shape and no fault; returns
@@ -262,7 +267,7 @@ impl Decoder {
         }
     }
 
-    /// Has `batch` weights and tags exactly if tuples have some?
+    /// Has `batch` weights and group tags exactly if tuples have some?
     fn fits_others(&self, batch: &Batch) -> bool {
         batch.weights().is_some() == self.is_weighted() && batch.tags().is_some() == self.row_groups.is_some()
     }
@@ -272,7 +277,7 @@ impl Decoder {
         batch.set_tagged(self.row_groups.is_some());
     }
 
-    /// Keeps the tag of the row that was just appended, and stands there, for the end of the page.
+    /// Keeps the group tag of the row that was just appended until the end of the page.
     #[inline(always)]
     fn push_tag(&mut self, at: impl FnOnce() -> RowAt) {
         if let Some(row_groups) = &self.row_groups {
@@ -280,7 +285,7 @@ impl Decoder {
         }
     }
 
-    /// Decodes one row in place: all but the label and the weight, which are given back.
+    /// Decodes the features of a row in place, and returns its label and weight.
     #[inline(always)]
     fn decode(&mut self, row: Row<'_>, out: &mut [f32]) -> LabelAndWeight {
         let Some(label) = row.get(0) else { return self.null(RowFault::NullLabel) };

@@ -1,4 +1,4 @@
-//! How rows become tuples: which columns are read, and what they mean.
+//! The specification of a decoder: which columns are read, and what they mean.
 
 use super::categories::MixedColumns;
 use super::columns::{FEATURE_TYPES, FIRST_FEATURE, column, column_type, is_category};
@@ -11,8 +11,9 @@ use super::tuple_decoder::Decoder;
 use super::weight::Weight;
 use crate::errors::{Result, SourceError, TrainingError};
 use crate::limits::MAX_WEIGHTS;
-use crate::operators::sgd::Request;
-use crate::options::rows::{ClassWeight, Nulls, RowGroupSpec, Unseen};
+use crate::options::request::Request;
+use crate::options::row_groups::RowGroupSpec;
+use crate::options::rows::{ClassWeight, Nulls, Unseen};
 use crate::pg::catalog::types::{base_type, is_compressed};
 use crate::pg::executor::query::Column;
 use crate::pg::values::array::{AnyArray, ArrayReader};
@@ -38,11 +39,11 @@ pub struct DecoderSpec<'a> {
     pub dimensions: Option<usize>,
     /// the groups that rows fall into, and what is held out
     pub row_groups: Option<&'a RowGroupSpec>,
-    /// what a model has learned about labels and features; without it, they are found in the rows
+    /// what a model knows of labels and features; without a model, it is found in the rows
     pub known: Option<ModelSchema<'a>>,
 }
 
-/// What a model has learned about labels and features.
+/// What a model knows of labels and features.
 #[derive(Clone, Copy)]
 pub struct ModelSchema<'a> {
     /// ascending; empty for a model without classes

@@ -1,7 +1,7 @@
-//! What a decoder has found in the rows, for decoders of the same rows in other processes.
+//! The knowledge that a decoder has gained from the rows, for decoders of the same rows in other processes.
 //!
-//! All of them must tell the learner the same: one that finds the classes by itself would number them by what it meets
-//! first.
+//! All decoders must give the learner the same labels. A decoder that finds the classes by itself numbers them in the order in
+//! which it meets them.
 
 use super::features::FeatureColumns;
 use super::labels::MetClasses;
@@ -21,7 +21,7 @@ impl DecoderState {
     }
 }
 
-/// What was found in the rows.
+/// The knowledge that a decoder has gained from the rows.
 #[derive(Serialize, Deserialize)]
 pub struct DecoderState {
     classes: Option<MetClasses>,
@@ -35,16 +35,16 @@ pub struct DecoderState {
     /// dimensions that sparse tuples may have
     limit: Option<usize>,
     standardizer: Option<Standardizer>,
-    /// was it found when a model was trained that is trained on?
+    /// is it that of a model whose training is continued?
     #[serde(default)]
     continued: bool,
 }
 
 impl Decoder {
-    /// What was found so far. Whatever needs a preparation pass must have had it.
+    /// The knowledge gained so far. If a preparation pass is needed, it must be over.
     pub fn state(&self) -> DecoderState {
         DecoderState {
-            classes: self.labels.found(),
+            classes: self.labels.met_classes(),
             dim: match &self.features {
                 FeatureColumns::Array { dim, .. } => *dim,
                 FeatureColumns::Compressed(column) => column.dim(),
@@ -61,14 +61,14 @@ impl Decoder {
         }
     }
 
-    /// Takes over what was found when a model was trained that is to be trained on: nothing else may come along. False if
-    /// the label's column cannot have the model's classes.
+    /// Takes over the knowledge of a model whose training is continued: no other classes and categories may come. False if the
+    /// label's column cannot have the model's classes.
     pub fn adopt_model(&mut self, state: &DecoderState) -> bool {
         self.adopt(state);
         self.close_by_model()
     }
 
-    /// Takes over what another decoder of the same rows has found; this one must not have decoded anything.
+    /// Takes over the knowledge of another decoder of the same rows. This one must not have decoded anything.
     pub fn adopt(&mut self, state: &DecoderState) {
         if let Some(classes) = &state.classes {
             self.labels.adopt(classes);

@@ -1,4 +1,4 @@
-//! The decoder: what it knows of the rows, and what becomes of the tuples that were appended.
+//! The decoder: its knowledge of the rows, and the weighting and scaling of the tuples that it has appended.
 
 use super::features::FeatureColumns;
 use super::labels::Labels;
@@ -13,7 +13,7 @@ use tuples::Batch;
 
 /// What a decoder counts.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-pub struct Counts {
+pub struct RowCounts {
     /// rows left out since the epoch began
     pub(super) skipped: u64,
     /// the largest weight that was met
@@ -32,7 +32,7 @@ pub struct Decoder {
     pub(super) scaler: Option<Scaler>,
     /// are classes or categories being found?
     pub(super) preparing: bool,
-    /// are classes and categories those of a model that is trained on?
+    /// are classes and categories those of a model whose training is continued?
     pub(super) continued: bool,
     pub(super) skipped: u64,
     /// the largest weight that was met
@@ -42,9 +42,9 @@ pub struct Decoder {
     /// bits of the labels, and weights, of a page
     pub(super) values: Vec<u64>,
     pub(super) row_weights: Vec<f32>,
-    /// None if all rows are of one part
+    /// None if all rows are of one group and none is held out
     pub(super) row_groups: Option<Box<RowGroups>>,
-    /// what the columns of the row under way say of its part, and the tags of a page
+    /// the group tag of the row under way as far as its columns determine it, and those of a page
     pub(super) group_tag: u32,
     pub(super) group_tags: Vec<u32>,
 }
@@ -90,7 +90,7 @@ impl Decoder {
         &self.features
     }
 
-    /// The parts that rows fall into, if there are several.
+    /// The groups that rows fall into, and what is held out; None if all rows are of one group and none is held out.
     pub fn row_groups(&self) -> Option<&RowGroups> {
         self.row_groups.as_deref()
     }
@@ -168,12 +168,12 @@ impl Decoder {
     }
 
     /// What was counted so far, for another process.
-    pub fn counts(&self) -> Counts {
-        Counts { skipped: self.skipped, max_weight: self.max_weight }
+    pub fn counts(&self) -> RowCounts {
+        RowCounts { skipped: self.skipped, max_weight: self.max_weight }
     }
 
     /// Takes over what another process has counted.
-    pub fn set_counts(&mut self, counts: Counts) {
+    pub fn set_counts(&mut self, counts: RowCounts) {
         self.skipped = counts.skipped;
         self.max_weight = self.max_weight.max(counts.max_weight);
     }
@@ -188,7 +188,7 @@ impl Decoder {
         self.max_weight
     }
 
-    /// Counts rows that were left out in other processes, and their largest weight.
+    /// Adds the rows that other processes have left out, and their largest weight.
     pub fn count_others(&mut self, skipped: u64, max_weight: f32) {
         self.skipped += skipped;
         self.max_weight = self.max_weight.max(max_weight);

@@ -78,7 +78,7 @@ impl Leader {
         self.epoch
     }
 
-    /// What the worker's nodes have found out and measured. None before the end of the first epoch.
+    /// Report of the worker's nodes. None before the end of the first epoch.
     pub fn report(&self) -> Option<&ScanReport> {
         self.report.as_ref()
     }

@@ -1,7 +1,7 @@
 //! What leader and worker tell each other.
 
 use super::filled_buffer::FilledBuffer;
-use crate::operators::decoder::{Counts, DecoderState};
+use crate::operators::decoder::{DecoderState, RowCounts};
 use crate::operators::scan_control::ScanReport;
 use serde::{Deserialize, Serialize};
 use std::ffi::CStr;
@@ -37,7 +37,7 @@ pub enum WorkerMessage {
 /// State of the worker at the end of an epoch.
 #[derive(Serialize, Deserialize)]
 pub struct EpochEnd {
-    pub counts: Counts,
+    pub counts: RowCounts,
     /// None if the leader knows it already
     pub decoder_state: Option<DecoderState>,
     pub report: ScanReport,

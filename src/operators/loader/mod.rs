@@ -1,8 +1,8 @@
 //! The double buffer: a worker process runs BlockShuffle, decoder and TupleShuffle, and fills one buffer while SGD learns from
 //! the other.
 //!
-//! The leader sends the plan of the source and a [`LoadRequest`]. The worker sends buffers and what it has found out about the
-//! rows. The leader's own nodes stay idle, or have run the epochs before.
+//! The leader sends the plan of the source and a [`LoadRequest`]. The worker sends buffers and the state of
+//! its decoder. The leader's own nodes stay idle, or have run the epochs before.
 //!
 //! Rows of dense tuples lie in dynamic shared memory, where the worker decodes them and the leader learns from them. What
 //! else belongs to a tuple is copied. The worker may fill two buffers that the leader has not released; then it waits.

@@ -1,8 +1,8 @@
-//! One process's part of a training that several processes do together.
+//! One process's part of a training that several processes do in step.
 //!
-//! All of them fill their buffers at the same time, tell each other how many tuples these have, and go through them in
-//! turns ([`shuffle::RoundRobin`]): so everybody knows at which of its own tuples a mini-batch ends. Who has more in a buffer than
-//! the others, or has nothing of it, does not matter to the order.
+//! All processes fill their buffers at the same time and gather how many tuples each of them has. Their tuples take turns
+//! ([`shuffle::RoundRobin`]), so that each process knows at which of its own tuples a mini-batch ends. A process may have more
+//! tuples in a buffer than the others, or none.
 
 use super::learn::learn;
 use crate::errors::{Error, Result};
@@ -15,17 +15,17 @@ use shuffle::{MAX_PROCESSES, RoundRobin};
 use std::time::{Duration, Instant};
 use tuples::{Batch, TupleSource};
 
-/// A process among those that learn together.
+/// The replica of the model that one of the processes trains.
 pub struct Replica {
     collective: Collective,
     rank: usize,
     batch_size: usize,
     turns: RoundRobin,
-    /// spent learning, and waiting for others meanwhile
+    /// time spent learning, which includes waiting for the others
     pub compute: Duration,
 }
 
-/// Behind all buffers of an epoch.
+/// The number of a buffer behind all buffers of an epoch.
 const END: u64 = u64::MAX;
 
 impl Replica {
@@ -40,7 +40,7 @@ impl Replica {
         }
     }
 
-    /// Goes through an epoch, up to where the trainer is to end it. `check` is called after each buffer.
+    /// Goes through an epoch, which the caller ends. `check` is called after each buffer.
     ///
     /// # Errors
     /// What is wrong with the rows of this process, or with the model.
@@ -119,7 +119,7 @@ impl Replica {
         Ok(())
     }
 
-    /// Makes what the decoder has counted in this epoch that of all processes.
+    /// Adds what the decoders of the other processes have counted in this epoch.
     fn count(&mut self, buffers: &mut Buffers) -> Result<()> {
         let decoder = &mut buffers.decoder;
         let mine = (decoder.skipped(), decoder.max_weight().to_bits() as usize);
@@ -132,7 +132,7 @@ impl Replica {
     }
 }
 
-/// The way to the other processes, as trainers want it.
+/// The other processes, as trainers talk to them.
 struct Collective(AllGather);
 
 impl Collective {

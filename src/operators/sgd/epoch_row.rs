@@ -18,22 +18,22 @@ pub struct EpochRow {
     pub accuracy: Option<f64>,
     pub learning_rate: f64,
     pub tuples: i64,
-    /// without those of a full shuffle before the epoch
+    /// without a full shuffle before the epoch
     pub seconds: f64,
     /// None for a model with classes
     pub r2: Option<f64>,
     /// time for a full shuffle before the epoch
     pub shuffle_seconds: f64,
-    /// of the rows that are held out, by the model at the end of the epoch; None if none are
+    /// loss of the model at the end of the epoch on the rows that are held out; None if none are
     #[serde(skip_serializing_if = "Option::is_none")]
     pub validation_loss: Option<f64>,
     /// accuracy, or R²
     #[serde(skip_serializing_if = "Option::is_none")]
     pub validation_score: Option<f64>,
-    /// what the grid says of the model, as JSON
+    /// the arguments that the grid overrides for the model, as JSON
     #[serde(skip)]
     pub grid_point: Option<Rc<str>>,
-    /// the group that the model is of
+    /// the model's group
     #[serde(skip)]
     pub group_value: Option<Rc<str>>,
 }
@@ -42,7 +42,7 @@ impl EpochRow {
     /// Columns of the result of corgipile_train().
     pub const COLUMNS: usize = 12;
 
-    /// An epoch that took so long, without the full shuffle before it; the model is still to be stored.
+    /// The row of an epoch of a model that is not stored yet. `elapsed` is without the full shuffle before it.
     pub fn new(report: EpochReport, elapsed: Duration, shuffle: Duration) -> EpochRow {
         EpochRow {
             model_id: 0,

@@ -1,9 +1,9 @@
-//! What a training and its model know of the features.
+//! What a training checks of its features, and what a model keeps of them.
 
-use super::options::Options;
 use crate::errors::{ArgumentError, Error, Result, TrainingError};
 use crate::models::{Categories, ColumnKind, FeatureKind};
 use crate::operators::decoder::FeatureColumns;
+use crate::options::chosen::Options;
 
 /// Checks the options that apply to some kinds of features only.
 ///
@@ -32,7 +32,7 @@ pub fn check_options(options: &Options, features: &FeatureColumns) -> Result<()>
     Ok(())
 }
 
-/// What the model is to know of its features.
+/// What the model keeps of its features.
 pub fn feature_kind(features: &FeatureColumns, columns: &[String]) -> FeatureKind {
     match (features, features.index_base()) {
         (FeatureColumns::Array { .. } | FeatureColumns::Compressed(_), _) => FeatureKind::Array,

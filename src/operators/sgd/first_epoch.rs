@@ -1,12 +1,12 @@
-//! What is known only when all rows have been seen once, but should be said before learning on.
+//! Checks that need all rows, made after the first epoch rather than at the end.
 
-use super::request::Request;
 use crate::errors::{Notice, Result, TrainingError};
 use crate::operators::buffers::Buffers;
+use crate::options::request::Request;
 use crate::pg;
 use shuffle::Geometry;
 
-/// With fewer blocks in the buffer, one block more of a class changes the class's share in it by over a tenth.
+/// In a buffer of fewer blocks, one block more of a class changes the class's part of the buffer by over a tenth.
 const FEW_BLOCKS: u32 = 10;
 
 /// Checks the rows that the first epoch has seen.
@@ -22,7 +22,7 @@ pub fn check_first_epoch(request: &Request, buffers: &Buffers) -> Result<()> {
     Ok(())
 }
 
-/// A small table of which the buffer holds a few pages is learned from page by page.
+/// Tells the user if the buffer holds so few blocks that their tuples are hardly mixed.
 fn notice_few_blocks(request: &Request, buffers: &Buffers) {
     if buffers.decoder.has_mini_batches() {
         return; // whose mini-batches were mixed when they were made
@@ -30,7 +30,7 @@ fn notice_few_blocks(request: &Request, buffers: &Buffers) {
     let Geometry { pages, buffer_blocks, blocks, pages_per_block } = buffers.report().geometry();
     let shuffling = &request.shuffling;
     if shuffling.strategy.shuffles_tuples() && buffer_blocks < blocks.min(FEW_BLOCKS) {
-        // by its pages, or by what arrays take that are TOASTed
+        // the buffer may be small by its pages, or because TOASTed arrays fill it
         let planned = shuffling.geometry(pages).map_or(buffer_blocks, |planned| planned.buffer_blocks);
         let (are_large, is_cut) = (
             pages_per_block > 1,

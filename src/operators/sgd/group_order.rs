@@ -1,7 +1,8 @@
 //! The order of a buffer whose tuples fall into groups: which of them each model learns from, and which judge it.
 //!
-//! Guarantees: the tuples of a group come in the order in which they would come if the source had no others, but the same
-//! pages. Each group's tuples in a buffer are shuffled by themselves, by the stream that a buffer of them alone would have.
+//! Guarantees: a model of a group sees its tuples in the order that they would have if the source had the same pages, but no
+//! other tuples. For that, each group's tuples in a buffer are shuffled by themselves, with the random numbers of a buffer that
+//! has no others.
 
 use crate::errors::{ResourceError, Result};
 use crate::operators::decoder::HELD_OUT;
@@ -44,7 +45,7 @@ impl GroupOrder {
         self.groups.iter_mut().for_each(|group| group.buffers = 0);
     }
 
-    /// Takes the tuples of a buffer, whose order is that in which they came.
+    /// Sorts the tuples of a buffer, which are in the order in which they came, by group.
     fn take(&mut self, batch: &Batch) {
         for group in &mut self.groups {
             group.learn.clear();
@@ -93,7 +94,7 @@ impl GroupOrder {
         Ok(groups)
     }
 
-    /// Gives what is held out in a buffer from which nothing is to be learned.
+    /// Passes what is held out to `hold`, for a buffer from which nothing is learned.
     ///
     /// # Errors
     /// Those of `hold`.

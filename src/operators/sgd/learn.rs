@@ -9,16 +9,21 @@ use tuples::Batch;
 /// Floats that SGD may go through between two looks at pending interrupts: a fraction of a millisecond's work.
 const FLOATS_PER_CHUNK: usize = 1 << 18;
 
-/// How many floats' work a stored value of a sparse tuple is: its weight lies anywhere.
+/// A stored value of a sparse tuple takes as long as so many floats: its weight lies anywhere in memory.
 const FLOATS_PER_ENTRY: usize = 8;
 
-/// Learns from these places of a batch's order, for a model with so many outputs.
-pub fn learn(trainer: &mut Trainer, batch: &Batch, outputs: usize, places: Range<usize>) -> Result<()> {
-    let floats = match () {
+/// Floats that learning from a tuple of the batch goes through on average.
+pub fn floats_per_tuple(batch: &Batch) -> usize {
+    match () {
         _ if batch.is_sparse() => FLOATS_PER_ENTRY * (batch.nnz() / batch.len().max(1) + 1),
         _ if batch.has_mini_batches() => batch.nnz() / batch.len().max(1) + 1,
         _ => batch.stride(),
-    };
+    }
+}
+
+/// Learns from these places of a batch's order, for a model with so many outputs.
+pub fn learn(trainer: &mut Trainer, batch: &Batch, outputs: usize, places: Range<usize>) -> Result<()> {
+    let floats = floats_per_tuple(batch);
     let chunk = match trainer.piece() {
         Some(_) if batch.has_mini_batches() => 1,
         Some(piece) => piece,

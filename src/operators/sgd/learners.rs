@@ -1,13 +1,12 @@
-//! The models that learn from the same tuples, side by side: one, or one for each point of a grid, for each group.
+//! The models that learn from the same tuples side by side: for each group one, or one for each point of a grid.
 
 use super::epoch_row::EpochRow;
-use super::grid::Point;
-use super::learn::learn;
-use super::options::Keep;
-use super::request::Request;
+use super::learn::{floats_per_tuple, learn};
 use crate::errors::{Notice, Result, TrainingError};
 use crate::limits::MAX_MODELS;
 use crate::limits::MAX_WEIGHTS;
+use crate::options::chosen::{Keep, Point};
+use crate::options::request::Request;
 use crate::pg;
 use crate::pg::check_for_interrupts;
 use crate::pg::process::progress;
@@ -16,7 +15,7 @@ use std::ops::Range;
 use std::time::Duration;
 use tuples::Batch;
 
-/// One of the models.
+/// One of the models, and its history.
 pub struct Learner {
     /// number of its group
     pub group: usize,
@@ -30,7 +29,7 @@ pub struct Learner {
     state: LearnerState,
 }
 
-/// What the held out tuples of its group say of a model.
+/// Result of evaluating a model on the held out tuples of its group.
 #[derive(Debug, Clone, Copy)]
 pub struct Judgement {
     /// infinite if a decision is beyond `real`
@@ -46,7 +45,7 @@ enum LearnerState {
     Diverged,
 }
 
-/// All of them, by group, then by point.
+/// All models of a call, by group, then by point.
 #[derive(Default)]
 pub struct Learners {
     /// of each group, one per point, or none if the group has no tuples to learn from
@@ -66,31 +65,31 @@ const MAX_ROWS: usize = (1 << 30) / size_of::<EpochRow>();
 const FLOATS_PER_CHUNK: usize = 1 << 16;
 
 impl Learners {
-    /// Those that learn.
+    /// The models that still learn.
     fn learning(&mut self) -> impl Iterator<Item = &mut Learner> {
-        self.all_mut().filter(|learner| learner.state == LearnerState::Learning)
+        self.all_mut().filter(|learner| learner.learns())
     }
 
     fn all_mut(&mut self) -> impl Iterator<Item = &mut Learner> {
         self.groups.iter_mut().flatten()
     }
 
-    /// Those that are to be stored.
+    /// The models to be stored.
     pub fn into_trained(self) -> impl Iterator<Item = Learner> {
         self.groups.into_iter().flatten().filter(|learner| learner.state != LearnerState::Diverged)
     }
 
-    /// Is there none?
+    /// Are there no models?
     pub fn is_empty(&self) -> bool {
         self.groups.iter().all(Vec::is_empty)
     }
 
-    /// Has every one of them learned all that it is to learn?
+    /// Has every model ended its training?
     pub fn are_done(&self) -> bool {
         self.groups.iter().flatten().all(|learner| learner.state != LearnerState::Learning)
     }
 
-    /// Takes one.
+    /// Adds a model.
     pub fn add(&mut self, learner: Learner) {
         if self.groups.len() <= learner.group {
             self.groups.resize_with(learner.group + 1, Vec::new);
@@ -104,8 +103,8 @@ impl Learners {
         self.learning().for_each(|learner| learner.trainer.begin_epoch());
     }
 
-    /// Learns from the tuples of a group that stand at these places of the batch's order. `new` makes the trainer of a
-    /// point, in its epoch, and gives the losses of the epochs before.
+    /// The models of a group learn from the tuples at these places of the batch's order. `new` makes the trainer of a point, in its
+    /// epoch, and gives the losses of the epochs before.
     ///
     /// # Errors
     /// Those of `new`, [`TrainingError::Diverged`], [`ResourceError::OutOfMemory`], [`TrainingError::TooManyModels`],
@@ -120,56 +119,20 @@ impl Learners {
     ) -> Result<()> {
         let is_new = self.groups.get(group).is_none_or(Vec::is_empty);
         // before there is any memory for them, and again as sparse rows get longer
-        let models = self.models + if is_new { request.points.len() } else { 0 };
-        let weights = request.points.iter().map(|point| match point.hyperparameters.design {
-            Some(design) => design.weights(batch.dim(), outputs),
-            None => batch.dim().max(1).saturating_mul(outputs),
-        });
-        let weights = models.saturating_mul(weights.max().unwrap_or_default());
-        for point in &request.points {
-            check_network(&point.hyperparameters, batch.dim(), outputs)?;
-        }
-        if models > MAX_MODELS || (models > 1 && weights > MAX_WEIGHTS) {
-            return Err(TrainingError::TooManyModels { models, dim: batch.dim() }.into());
-        }
+        self.check_size(request, batch.dim(), outputs, is_new)?;
         if is_new {
-            // what is known to come is refused now, and not after hours
-            let to_come = request.points.iter().filter(|point| point.stopping.is_none());
-            let of_group = to_come.map(|point| point.max_epochs as usize).sum::<usize>();
-            self.to_come = self.to_come.saturating_add(of_group);
-            check_history(self.to_come)?;
-            for (i, point) in request.points.iter().enumerate() {
-                let (trainer, losses) = new(point)?;
-                self.add(Learner { losses, ..Learner::new(group, i, trainer) });
-                check_for_interrupts();
-            }
+            self.add_group(request, group, new)?;
         }
         let learners = &mut self.groups[group];
         let tuples = batch.tuples_in(places.clone());
-        for learner in learners.iter_mut().filter(|learner| learner.state == LearnerState::Learning) {
+        for learner in learners.iter_mut().filter(|learner| learner.learns()) {
             learner.trainer.begin_buffer(tuples, batch, places.clone())?;
         }
         match learners.as_mut_slice() {
-            [learner] if learner.state == LearnerState::Learning => {
-                learn(&mut learner.trainer, batch, outputs, places)?
-            }
-            learners => {
-                let floats = match () {
-                    _ if batch.is_sparse() => 8 * (batch.nnz() / batch.len().max(1) + 1),
-                    _ if batch.has_mini_batches() => batch.nnz() / batch.len().max(1) + 1,
-                    _ => batch.stride(),
-                };
-                let chunk = (FLOATS_PER_CHUNK / floats).max(1);
-                for from in places.clone().step_by(chunk) {
-                    for learner in learners.iter_mut().filter(|learner| learner.state == LearnerState::Learning) {
-                        let chunk = from..(from + chunk).min(places.end);
-                        learn(&mut learner.trainer, batch, outputs, chunk)?;
-                    }
-                    check_for_interrupts();
-                }
-            }
+            [learner] if learner.learns() => learn(&mut learner.trainer, batch, outputs, places)?,
+            learners => learn_side_by_side(learners, batch, outputs, places)?,
         }
-        for learner in learners.iter_mut().filter(|learner| learner.state == LearnerState::Learning) {
+        for learner in learners.iter_mut().filter(|learner| learner.learns()) {
             if let Err(diverged) = learner.trainer.check() {
                 learner.diverged(request, diverged)?;
             }
@@ -177,7 +140,44 @@ impl Learners {
         Ok(())
     }
 
-    /// Ends an epoch that took so long.
+    /// Checks whether there can be so many models of so many features. A new group adds some.
+    fn check_size(&self, request: &Request, dim: usize, outputs: usize, is_new: bool) -> Result<()> {
+        let models = self.models + if is_new { request.points.len() } else { 0 };
+        let weights = request.points.iter().map(|point| match point.hyperparameters.design {
+            Some(design) => design.weights(dim, outputs),
+            None => dim.max(1).saturating_mul(outputs),
+        });
+        let weights = models.saturating_mul(weights.max().unwrap_or_default());
+        for point in &request.points {
+            check_network(&point.hyperparameters, dim, outputs)?;
+        }
+        if models > MAX_MODELS || (models > 1 && weights > MAX_WEIGHTS) {
+            return Err(TrainingError::TooManyModels { models, dim }.into());
+        }
+        Ok(())
+    }
+
+    /// Adds a learner for each point of a group that has its first tuples.
+    fn add_group(
+        &mut self,
+        request: &Request,
+        group: usize,
+        new: impl Fn(&Point) -> Result<(Trainer, Losses)>,
+    ) -> Result<()> {
+        // what is known to come is refused now, and not after hours
+        let to_come = request.points.iter().filter(|point| point.stopping.is_none());
+        let of_group = to_come.map(|point| point.max_epochs as usize).sum::<usize>();
+        self.to_come = self.to_come.saturating_add(of_group);
+        check_history(self.to_come)?;
+        for (i, point) in request.points.iter().enumerate() {
+            let (trainer, losses) = new(point)?;
+            self.add(Learner { losses, ..Learner::new(group, i, trainer) });
+            check_for_interrupts();
+        }
+        Ok(())
+    }
+
+    /// Ends an epoch that has taken so long, and a full shuffle before it.
     ///
     /// # Errors
     /// [`TrainingError::Diverged`]
@@ -209,7 +209,7 @@ impl Learners {
         }
     }
 
-    /// Those that have just ended an epoch: group and model.
+    /// The models that have just ended an epoch, each with its group.
     ///
     /// # Errors
     /// [`ResourceError::OutOfMemory`]
@@ -217,8 +217,8 @@ impl Learners {
         self.learning().map(|learner| Ok((learner.group, learner.trainer.model()?))).collect()
     }
 
-    /// Takes what was judged of each of the [models](Learners::models), or None without a validation part, and decides who
-    /// goes on.
+    /// Takes the judgement of each of the [models](Learners::models), or None if nothing is held out, and decides which of them
+    /// learn on.
     ///
     /// # Errors
     /// [`ResourceError::OutOfMemory`]
@@ -236,16 +236,34 @@ impl Learners {
     }
 }
 
-/// An error before the rows of so many epochs take memory that there may not be.
+/// Several models learn from these places of a batch's order. All go through a few rows before the next ones come, so that
+/// the rows are in the processor's cache.
+fn learn_side_by_side(learners: &mut [Learner], batch: &Batch, outputs: usize, places: Range<usize>) -> Result<()> {
+    let chunk = (FLOATS_PER_CHUNK / floats_per_tuple(batch)).max(1);
+    for from in places.clone().step_by(chunk) {
+        for learner in learners.iter_mut().filter(|learner| learner.learns()) {
+            learn(&mut learner.trainer, batch, outputs, from..(from + chunk).min(places.end))?;
+        }
+        check_for_interrupts();
+    }
+    Ok(())
+}
+
+/// Refuses to keep the rows of so many epochs that there may be no memory for them.
 fn check_history(rows: usize) -> Result<()> {
     if rows > MAX_ROWS { Err(TrainingError::TooManyEpochs { limit: MAX_ROWS }.into()) } else { Ok(()) }
 }
 
 impl Learner {
-    /// One that learns.
+    /// A model that begins to learn.
     pub fn new(group: usize, point: usize, trainer: Trainer) -> Learner {
         let (history, losses) = (Vec::new(), Losses::default());
         Learner { group, point, trainer, history, losses, best: None, state: LearnerState::Learning }
+    }
+
+    /// Does it still learn?
+    fn learns(&self) -> bool {
+        self.state == LearnerState::Learning
     }
 
     fn diverged(&mut self, request: &Request, error: sgd::Diverged) -> Result<()> {
@@ -263,7 +281,7 @@ impl Learner {
         Ok(())
     }
 
-    /// An epoch has ended, and held out tuples, if any, say this.
+    /// Takes the result of an epoch, with that on held out tuples if there are some, and decides whether to learn on.
     pub fn judge(
         &mut self,
         request: &Request,
@@ -296,12 +314,12 @@ impl Learner {
         Ok(())
     }
 
-    /// Was an epoch before those of this call better than all of them, and its model is to be kept?
+    /// Is the model of an epoch before this call to be kept, because none of this call was better?
     pub fn keeps_earlier(&self, request: &Request) -> bool {
         request.options.keep == Keep::Best && self.best.is_none()
     }
 
-    /// The model that is to be stored, of those that this call has trained.
+    /// The model to be stored: that of the best epoch if that is to be kept, else that of the last.
     ///
     /// # Errors
     /// [`ResourceError::OutOfMemory`]

@@ -1,20 +1,17 @@
 //! CorgiPileSGD: trains models, linear ones or networks, on the tuples from below.
 //!
-//! Stands where corgipile_train() stood in FROM. On the first call it trains through all epochs, each a rescan of the
-//! plan below, and stores the model; then it gives a row per epoch. Rows are kept: rescanned, it gives them again and
-//! never trains twice.
+//! The node stands where corgipile_train() stood in FROM. On the first call it trains through all epochs, each a rescan of the
+//! plan below, and stores the model. Then it gives a row per epoch. The rows are kept: a rescan gives them again and never
+//! trains twice.
 
 mod data_parallel;
 mod epoch_row;
 mod explain;
 mod features;
 mod first_epoch;
-mod grid;
 mod group_order;
 mod learn;
 mod learners;
-mod options;
-mod request;
 mod resume;
 mod store;
 mod training;
@@ -22,12 +19,12 @@ mod validation;
 mod workers;
 
 use crate::errors::OrRaise;
+use crate::options::call::TrainArguments;
 use crate::pg::call::arguments::Arguments;
 use crate::pg::executor::custom_scan::{CustomScan, Flags, Methods, Node};
 use crate::pg::executor::explain::Explain;
 pub use epoch_row::EpochRow;
 pub use features::{check_options, feature_kind};
-pub use request::{Request, TrainArguments, check_features};
 pub use training::Training;
 pub use workers::KIND as TRAINING_WORKERS;
 

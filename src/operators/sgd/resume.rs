@@ -3,18 +3,19 @@
 //! What the arguments do not say is as it was in that training, so that a call with `warm_start` alone, on
 //! the same source, trains the model that so many more epochs would have trained.
 
-use super::options::KNOWN;
-use super::request::{TrainArguments, WarmStart};
-use crate::errors::{ArgumentError, Error, Result, TrainingError};
+use crate::errors::{Error, Result, TrainingError};
 use crate::models::{self, ColumnKind, FeatureKind, Model, StoredTraining};
 use crate::operators::decoder::{DecoderState, FeatureColumns};
+use crate::options::call::TrainArguments;
+use crate::options::request::WarmStart;
+use crate::options::warm_start::{Before, inherit};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use sgd::{Hyperparameters, Losses, ModelKind, ModelParameters, Trainer, Unfit};
 use std::rc::Rc;
 
-/// A training that goes on.
+/// A training that is continued.
 pub struct Resume {
     pub model: Rc<Model>,
     /// epochs that were trained before
@@ -23,35 +24,25 @@ pub struct Resume {
     pub losses: Losses,
     /// a JSON object per epoch
     pub history: Vec<Box<RawValue>>,
-    /// the group whose rows the model is to learn from, as it has
+    /// the group whose rows the model has learned from
     pub group: Option<String>,
     trainer: Vec<u8>,
 }
 
-/// What is kept beside the trainer.
+/// The part of the state that is not the trainer's.
 #[derive(Serialize, Deserialize)]
-struct Header {
+struct StateHeader {
     decoder_state: DecoderState,
     losses: Losses,
     epochs: u32,
 }
 
-/// What to do about a state that is none.
+/// The hint about a state that cannot be read.
 const DAMAGED: &str = "It is damaged, or another version of corgipile has written it: train the model anew.";
-
-/// Options that belong together: who gives one of them, gives all.
-const TOGETHER: [&[&str]; 3] = [
-    &["schedule", "decay", "power", "mu", "a"],
-    &["optimizer", "momentum", "beta1", "beta2", "epsilon"],
-    &["validation_fraction", "validation_by", "validation_column"],
-];
-
-/// Options that say nothing of the model: they are not taken over.
-const OF_THE_CALL: [&str; 2] = ["cache", "notice"];
 
 /// The state of a training that has ended, to be kept with its model.
 pub fn save(trainer: &Trainer, decoder_state: DecoderState, losses: Losses) -> Option<Vec<u8>> {
-    let header = Header { decoder_state: decoder_state.without_standardizer(), losses, epochs: trainer.epoch() };
+    let header = StateHeader { decoder_state: decoder_state.without_standardizer(), losses, epochs: trainer.epoch() };
     let header = serde_json::to_vec(&header).expect("plain values are always JSON");
     // a state that is not kept takes no memory
     let len = size_of::<u64>() + header.len() + trainer.saved_len();
@@ -72,21 +63,24 @@ impl Resume {
     /// [`ArgumentError::OptionsNotAnObject`]
     pub fn new(model: &str, arguments: &mut TrainArguments) -> Result<Resume> {
         let model = models::by_name_or_id(model)?;
-        let StoredTraining { state, record, history } = models::past(model.id)?;
+        let StoredTraining { state, record, history } = models::stored_training(model.id)?;
         let refuse = |reason: &str, hint| refuse(&model, reason, hint);
         let none = "Only models that corgipile_train() of version 0.2.0 has stored can be continued.";
         let state = state.ok_or_else(|| refuse("it was stored without its training state", none))?;
         let (header, trainer) = read(&state).ok_or_else(|| refuse("its training state cannot be read", DAMAGED))?;
         check_record(arguments, &model, &record)?;
-        inherit(arguments, &model, &record)?;
-        let group = inherit_group(arguments, &record);
+        // a model of a group goes on with the rows of its group, unless the arguments say what groups there are to be
+        let group = record.get("group").and_then(Value::as_str).filter(|_| arguments.group_by.is_none());
+        let group = group.map(str::to_owned);
+        let (kind, label) = (model.kind.name(), &model.label);
+        inherit(arguments, &Before { model: kind, label, features: &model.features, record: &record })?;
         let mut losses = header.losses;
         losses.forgive();
         let decoder_state = header.decoder_state.with_standardizer(model.to_standardizer());
         Ok(Resume { epochs: header.epochs, decoder_state, losses, history, group, trainer: trainer.to_vec(), model })
     }
 
-    /// What it changes of the request.
+    /// The part of it that changes the request.
     pub fn warm_start(&self) -> WarmStart {
         WarmStart { model_id: self.model.id, epochs: self.epochs }
     }
@@ -139,7 +133,7 @@ impl Resume {
         }
     }
 
-    /// The trainer as it was, to go on with these hyperparameters.
+    /// The trainer as it was, to continue with these hyperparameters.
     ///
     /// # Errors
     /// [`TrainingError::WarmStart`]
@@ -167,7 +161,7 @@ pub fn refuse(model: &Model, reason: &str, hint: &'static str) -> Error {
     TrainingError::WarmStart { model_id: model.id, reason: reason.to_owned(), hint }.into()
 }
 
-fn read(state: &[u8]) -> Option<(Header, &[u8])> {
+fn read(state: &[u8]) -> Option<(StateHeader, &[u8])> {
     let (len, rest) = state.split_first_chunk()?;
     let (header, trainer) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*len)).ok()?)?;
     Some((serde_json::from_slice(header).ok()?, trainer))
@@ -178,6 +172,10 @@ fn read(state: &[u8]) -> Option<(Header, &[u8])> {
 /// # Errors
 /// [`TrainingError::NotContinued`], [`TrainingError::WarmStart`]
 fn check_record(arguments: &TrainArguments, model: &Model, record: &Map<String, Value>) -> Result<()> {
+    if arguments.model.as_ref().is_some_and(|kind| kind != model.kind.name()) {
+        let hint = "Leave argument model out, or say what the model is.";
+        return Err(refuse(model, &format!("it is a {} model", model.kind.name()), hint));
+    }
     let unsupported = |reason, hint| Err(TrainingError::NotContinued { model_id: model.id, reason, hint }.into());
     if record.get("workers").and_then(Value::as_u64).is_some_and(|processes| processes > 1) {
         let hint = "Train it anew with more epochs, or with workers => 1 what is to be continued.";
@@ -204,56 +202,6 @@ fn check_record(arguments: &TrainArguments, model: &Model, record: &Map<String, 
     if says("keep").and_then(Value::as_str) == best && record.get("keep").and_then(Value::as_str) != best {
         let hint = "Leave option keep out, or give it to the first training too.";
         return unsupported("the weights of its best epoch were not kept", hint);
-    }
-    Ok(())
-}
-
-/// A model of a group goes on with the rows of its group, unless the arguments say what groups there are to be.
-fn inherit_group(arguments: &mut TrainArguments, record: &Map<String, Value>) -> Option<String> {
-    let text = |key: &str| record.get(key).and_then(Value::as_str).map(str::to_owned);
-    if arguments.group_by.is_some() {
-        return None;
-    }
-    arguments.group_by = text("group_by");
-    text("group")
-}
-
-/// Gives the arguments what they leave open.
-fn inherit(arguments: &mut TrainArguments, model: &Model, record: &Map<String, Value>) -> Result<()> {
-    let hint = "Leave argument model out, or say what the model is.";
-    if arguments.model.as_ref().is_some_and(|kind| kind != model.kind.name()) {
-        return Err(refuse(model, &format!("it is a {} model", model.kind.name()), hint));
-    }
-    arguments.model = Some(model.kind.name().to_owned());
-    arguments.label.get_or_insert_with(|| model.label.clone());
-    let text = |key: &str| record.get(key).and_then(Value::as_str).map(str::to_owned);
-    for (argument, key) in [
-        (&mut arguments.shuffle, "shuffle"),
-        (&mut arguments.block_size, "block_size"),
-        (&mut arguments.buffer_size, "buffer_size"),
-    ] {
-        *argument = argument.take().or_else(|| text(key));
-    }
-    arguments.seed = arguments.seed.or(record.get("seed").and_then(Value::as_i64));
-    arguments.sample = arguments.sample.or(record.get("sample").and_then(Value::as_f64));
-    if arguments.features.is_none() {
-        arguments.features = Some(model.features.iter().cloned().map(Some).collect());
-    }
-    let Value::Object(given) = arguments.options.get_or_insert_with(|| Value::Object(Map::new())) else {
-        return Err(ArgumentError::OptionsNotAnObject.into());
-    };
-    let says = |key: &str| given.contains_key(key);
-    let decided: Vec<&str> =
-        TOGETHER.iter().filter(|keys| keys.iter().any(|key| says(key))).flat_map(|keys| keys.iter().copied()).collect();
-    // the rate of theorem1 is either given or follows from a
-    let rate_from_a = says("a") || (!decided.contains(&"a") && record.get("a").is_some_and(Value::is_number));
-    if arguments.learning_rate.is_none() && !rate_from_a {
-        arguments.learning_rate = record.get("learning_rate").and_then(Value::as_f64);
-    }
-    for key in KNOWN.into_iter().filter(|key| !decided.contains(key) && !OF_THE_CALL.contains(key)) {
-        if let Some(value) = record.get(key).filter(|value| !value.is_null()) {
-            given.entry(key).or_insert_with(|| value.clone());
-        }
     }
     Ok(())
 }

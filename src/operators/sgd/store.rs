@@ -2,15 +2,15 @@
 
 use super::epoch_row::EpochRow;
 use super::features::feature_kind;
-use super::grid::Point;
 use super::learners::{Learner, Learners};
-use super::request::Request;
 use super::resume::{self, Resume};
 use crate::errors::{Result, SourceError, TrainingError};
 use crate::models::{self, NewModel};
 use crate::operators::buffers::Buffers;
 use crate::operators::decoder::{Decoder, RowGroups};
 use crate::operators::scan_control::ScanReport;
+use crate::options::chosen::Point;
+use crate::options::request::Request;
 use pgrx::pg_sys;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -26,11 +26,11 @@ pub struct Store<'a> {
     pub features: &'a [String],
     pub label_type: pg_sys::Oid,
     pub buffers: &'a Buffers,
-    /// that have trained them
+    /// processes that have trained them
     pub processes: u32,
     /// time of the pass before the first epoch, without a full shuffle
     pub preparation: Duration,
-    /// time of a full shuffle for that pass: it is booked on the first epoch
+    /// time of a full shuffle for that pass, which counts as the first epoch's
     pub shuffle: Duration,
 }
 
@@ -129,7 +129,7 @@ impl Store<'_> {
         Ok(parameters)
     }
 
-    /// What it takes to train the model of this point again.
+    /// The record of the training: what it takes to train the model of this point again.
     fn record(&self, point: &Point, group: Option<&str>, report: &ScanReport) -> Map<String, Value> {
         let mut record = self.request.to_json(point, report.geometry(), self.processes);
         if let (Some(column), Some(group)) = (&self.request.row_groups.group, group) {
@@ -140,8 +140,8 @@ impl Store<'_> {
     }
 }
 
-/// What is added to the name of the call to tell a model from its others: its group, the number of its point. None if there is
-/// only one model.
+/// The part of a model's name that tells it from the others of the call: its group and the number of its point. None if there
+/// is only one model.
 pub fn suffix(request: &Request, groups: Option<&[Option<String>]>, group: usize, point: usize) -> Option<String> {
     let group = groups.and_then(|groups| groups.get(group)).cloned().flatten();
     let point = request.points[point].says.as_ref().map(|_| (point + 1).to_string());

@@ -5,7 +5,6 @@ use super::features::check_options;
 use super::first_epoch::check_first_epoch;
 use super::group_order::GroupOrder;
 use super::learners::{Learner, Learners, check_network};
-use super::request::{Request, TrainArguments};
 use super::resume::{Resume, refuse};
 use super::store::{Store, suffix};
 use super::validation::{EndedEpoch, HeldOut, judge};
@@ -18,6 +17,8 @@ use crate::operators::loader::{EpochTiming, LoadRequest, LoaderChoice};
 use crate::operators::preparation::prepare;
 use crate::operators::source::Source;
 use crate::options::cache::CachePlan;
+use crate::options::call::TrainArguments;
+use crate::options::request::Request;
 use crate::options::shuffling::Shuffling;
 use crate::pg::executor::custom_scan::Flags;
 use crate::pg::executor::query::{Column, Running};
@@ -25,13 +26,12 @@ use crate::pg::process::progress::{self, Progress};
 use crate::pg::snapshot::Snapshot;
 use crate::pg::values::array::AnyArray;
 use pgrx::pg_sys;
-use sgd::{Hyperparameters, Losses, ModelKind, Trainer};
-use shuffle::Strategy;
+use sgd::{Hyperparameters, Losses, Trainer};
 use std::ffi::c_int;
 use std::time::{Duration, Instant};
 use tuples::{Batch, TupleSource};
 
-/// A training: opened, run once, closed.
+/// A training. It is opened, run once, and closed.
 pub struct Training {
     pub(super) request: Request,
     /// the training that is continued
@@ -40,7 +40,7 @@ pub struct Training {
     /// of the source
     pub(super) columns: Vec<Column>,
     label_type: pg_sys::Oid,
-    /// that was named, if the source is no query
+    /// the relation that was named, if the source is no query
     relation: Option<pg_sys::Oid>,
     /// is there a pass over the rows before the first epoch?
     prepares: bool,
@@ -48,7 +48,7 @@ pub struct Training {
     loader: LoaderChoice,
     pub(super) outcome: Option<Vec<EpochRow>>,
     pub(super) compute: Duration,
-    /// that have trained it, if several were asked for and it was trained
+    /// processes that have trained the model, if several were asked for and it was trained
     pub(super) processes: Option<u32>,
     /// models that were stored
     pub(super) models: usize,
@@ -61,7 +61,7 @@ pub struct Training {
 #[derive(Default)]
 struct OnlyGroup {
     number: Option<usize>,
-    /// groups that were looked at: a group's number never means another one
+    /// groups that were looked at; the number of a group does not change
     seen: usize,
 }
 
@@ -75,7 +75,7 @@ impl OnlyGroup {
 }
 
 impl Training {
-    /// Plans and starts the read of the source: from here on its privileges are checked and its rows fixed.
+    /// Plans and starts the read of the source. From then on its privileges are checked and its rows are fixed.
     ///
     /// # Errors
     /// Whatever can be wrong with the source; see [`Source`].
@@ -89,10 +89,7 @@ impl Training {
             Some(model) => Some(Resume::new(&model, &mut arguments)?),
             None => None,
         };
-        let mut request = arguments.validate(resume.as_ref().map(Resume::warm_start))?;
-        if request.kind == ModelKind::Mlp {
-            models::check_can_store_networks()?;
-        }
+        let mut request = Request::new(arguments, resume.as_ref().map(Resume::warm_start))?;
         let source = Source::resolve(&request.source)?;
         let features = match request.features.take() {
             Some(features) => features,
@@ -113,7 +110,7 @@ impl Training {
         let planned = source.plan(&spec, &shuffling)?;
         let owned_spec = OwnedSpec::new(&spec, source.columns());
         if decoder.has_mini_batches() {
-            // each mini-batch is as it was compressed
+            // each compressed mini-batch is a step
             request.points.iter_mut().for_each(|p| p.hyperparameters.batch_size = Hyperparameters::WHOLE_MINI_BATCHES);
         }
         let mut buffers = Buffers::new(Running::start(planned, snapshot, instrument, flags), decoder);
@@ -142,12 +139,10 @@ impl Training {
     /// A row per epoch. The first call trains and stores the model.
     ///
     /// # Errors
-    /// Whatever can be wrong with the rows; [`TrainingError::Diverged`]; [`ModelError::ModelExists`]
+    /// Whatever can be wrong with the rows; [`TrainingError::Diverged`]
     pub fn rows(&mut self) -> Result<&[EpochRow]> {
         if self.outcome.is_none() {
-            // of several models, the names are known in the end
-            let name = self.request.name.as_deref().filter(|_| !self.request.adds_to_name());
-            models::check_can_store("corgipile_train()", name)?;
+            models::check_can_store("corgipile_train()");
             let (first, last) = (self.request.first_epoch(), self.request.last_epoch());
             let _shown = Progress::begin(self.relation, first, last);
             self.outcome = Some(self.train()?);
@@ -155,7 +150,7 @@ impl Training {
         Ok(self.outcome.as_deref().unwrap_or_default())
     }
 
-    /// Lets go of the source.
+    /// Ends the read of the source.
     pub fn close(self) {
         self.buffers.finish();
     }
@@ -169,7 +164,7 @@ impl Training {
         let mut shuffle = Duration::ZERO;
         if self.prepares {
             prepare(&mut self.buffers, &mut batch, standardize)?;
-            // the copy of a full shuffle may have been made for this pass; it is booked on the first epoch
+            // the copy of a full shuffle may have been made for this pass; its time counts as the first epoch's
             shuffle = self.buffers.report().full_shuffle_time();
         }
         let preparation = start.elapsed().saturating_sub(shuffle);
@@ -199,7 +194,7 @@ impl Training {
         Ok(rows)
     }
 
-    /// Starts workers that train together with this process, if some were asked for and can be had.
+    /// Starts workers that train in step with this process, if some were asked for and can be had.
     fn launch_workers(&mut self, batch: &mut Batch) -> Result<Option<(WorkerGroup, Trainer)>> {
         if self.request.workers == 1 {
             return Ok(None);
@@ -226,11 +221,11 @@ impl Training {
                 return self.buffers.stop_worker(batch);
             }
         }
-        // nothing can be stored before
+        // nothing can be stored while there is a worker
         self.buffers.end_worker(batch)
     }
 
-    /// All epochs, synchronized with other processes, which have ended afterwards.
+    /// All epochs, synchronized with the workers, which have ended afterwards.
     fn epochs_synchronized(
         &mut self,
         mut workers: WorkerGroup,
@@ -319,7 +314,7 @@ impl Training {
         Ok(())
     }
 
-    /// After an epoch: finds out what the held out rows say, and who goes on.
+    /// Evaluates the models on the held out rows after an epoch, and decides which of them learn on.
     fn judge(&mut self, epoch: u32, learners: &mut Learners, batch: &mut Batch) -> Result<()> {
         let (request, first) = (&self.request, self.request.first_epoch());
         let judgements = match (&mut self.held_out, &mut self.group_order) {
@@ -336,11 +331,11 @@ impl Training {
     }
 }
 
-/// A trainer, new or that of a training that is continued, for tuples like those of the batch.
+/// A trainer for tuples like those of the batch: a new one, or that of the training that is continued.
 fn new_trainer(decoder: &Decoder, resume: Option<&Resume>, hyper: Hyperparameters, batch: &Batch) -> Result<Trainer> {
     let (outputs, sparse) = (decoder.labels().outputs(), batch.is_sparse());
     let dim = match hyper.design {
-        // its first weights depend on how many features there are
+        // the first weights of a network depend on the number of features
         Some(_) => batch.dim().max(decoder.observed_dim()),
         None => batch.dim(),
     };
@@ -383,11 +378,15 @@ fn check_decoder(request: &Request, resume: Option<&Resume>, features: &[String]
 
 /// Why a worker cannot fill the buffers of such a training, if it cannot.
 fn no_loader_because(request: &Request, decoder: &Decoder) -> Option<&'static str> {
-    match request.shuffling.strategy {
-        _ if request.workers > 1 => Some("each of several processes loads its own"),
-        _ if !request.row_groups.is_empty() => Some("the rows fall into groups or a validation part"),
-        _ if decoder.has_mini_batches() => Some("the rows are compressed"),
-        Strategy::SlidingWindow | Strategy::Mrs => Some("the strategy keeps tuples in the buffer"),
-        _ => None,
+    if request.workers > 1 {
+        Some("each of several processes loads its own")
+    } else if !request.row_groups.is_empty() {
+        Some("the rows fall into groups or a validation part")
+    } else if decoder.has_mini_batches() {
+        Some("the rows are compressed")
+    } else if request.shuffling.strategy.keeps_tuples() {
+        Some("the strategy keeps tuples in the buffer")
+    } else {
+        None
     }
 }

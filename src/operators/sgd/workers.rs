@@ -1,14 +1,14 @@
-//! The processes of a training with several: the backend that leads it, and PostgreSQL's parallel workers.
+//! The processes of a data-parallel training: the leader, which is the backend, and PostgreSQL's parallel workers.
 //!
-//! The leader looks at the first rows, so that all processes mean the same by what they learn from, starts the workers, tells each
-//! of them which it is, and takes part. Every process has the whole model in the end; the leader's is stored.
+//! The leader looks at the first rows, so that classes have the same numbers in all processes. Then it starts the workers, sends
+//! each of them its rank, and takes part. Every process has the whole model in the end. The leader's is stored.
 
 use super::data_parallel::Replica;
-use super::request::Request;
 use crate::errors::{Notice, Result};
 use crate::operators::buffers::Buffers;
 use crate::operators::decoder::{DecoderState, OwnedSpec};
 use crate::operators::scan_control::{Rank, ScanControl};
+use crate::options::request::Request;
 use crate::pg;
 use crate::pg::executor::custom_scan::Flags;
 use crate::pg::executor::query::{Planned, Running};
@@ -21,13 +21,13 @@ use sgd::{Hyperparameters, Trainer};
 use std::ffi::c_int;
 use tuples::{Batch, TupleSource};
 
-/// Workers that train together with their leader.
+/// Workers that train in step with their leader.
 pub const KIND: WorkerKind = WorkerKind { name: c"corgipile training", main: work };
 
 /// Bytes of the queues between leader and worker: for a few short messages.
 const QUEUE: usize = 1 << 14;
 
-/// What all workers are told, beside the plan.
+/// What the leader sends to all workers, beside the plan.
 #[derive(Serialize, Deserialize)]
 struct TrainingTask {
     spec: OwnedSpec,

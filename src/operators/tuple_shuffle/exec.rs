@@ -24,7 +24,7 @@ pub fn next(scan: &mut TupleShuffle, node: Node) -> bool {
     true
 }
 
-/// What holds the tuples in the buffer.
+/// The buffer's tuples, whatever holds them.
 trait HeldTuples {
     fn len(&self) -> usize;
     fn bytes(&self) -> usize;

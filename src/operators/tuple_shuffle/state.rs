@@ -1,4 +1,4 @@
-//! What the node knows from scan to scan.
+//! The node's state, and what the reader above controls and learns.
 
 use super::places::SparsePlaces;
 use crate::operators::block_shuffle::BlockShuffle;
@@ -50,7 +50,7 @@ impl TupleShuffle {
         }
     }
 
-    /// Does what the reader above says, and passes it on.
+    /// Takes the control of the reader above, and passes it on.
     pub fn control(&mut self, node: Node, control: &ScanControl) {
         if control.epoch.is_some() {
             self.start_over(node);
@@ -65,7 +65,7 @@ impl TupleShuffle {
         blocks(node).with(|scan, _| scan.control(control));
     }
 
-    /// What was found out and measured, here and below.
+    /// Reports the findings and measurements of this node and the one below.
     pub fn report(&self, node: Node) -> ScanReport {
         let (report, partition) = blocks(node).with(|scan, below| (scan.report(below), scan.partition()));
         let blocks = self.counters.blocks.max(1) as u32;
@@ -76,7 +76,7 @@ impl TupleShuffle {
         ScanReport { buffer_blocks, buffers: self.counters.clone(), ..report }
     }
 
-    /// Takes over what another process has found out, and adds what it has measured.
+    /// Takes over the findings of another process, and adds its measurements.
     pub fn adopt(&mut self, node: Node, report: &ScanReport) {
         self.counters.add(&report.buffers);
         blocks(node).with(|scan, _| scan.adopt(report));

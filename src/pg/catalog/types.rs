@@ -48,7 +48,7 @@ pub fn is_compressed(oid: pg_sys::Oid) -> bool {
     compressed_type().is_some_and(|compressed| compressed == oid)
 }
 
-/// The type of compressed mini-batches, corgipile.toc; None if a database has the objects of 0.1.0.
+/// The type of compressed mini-batches, corgipile.toc; None if the extension was dropped.
 pub fn compressed_type() -> Option<pg_sys::Oid> {
     own_type(c"toc")
 }

@@ -1,8 +1,8 @@
 //! Decoded tuples in a temporary file.
 //!
 //! A record per page, one behind the other, of words: how many tuples, entries (if they are sparse) and left out rows
-//! there are, then the labels, the weights and the tags if there are some, and the features: of dense tuples row by row without padding, of
-//! sparse ones how many entries each has, all indices, all values.
+//! there are, then the labels, the weights and the group tags if there are some, and the features: of dense
+//! tuples row by row without padding, of sparse ones how many entries each has, all indices, all values.
 
 use crate::errors::Result;
 use crate::operators::decoder::Decoder;

@@ -357,5 +357,5 @@ impl Cache {
     }
 }
 
-/// By how much more than expected may come before the batch has to grow again.
+/// The part of the expected tuples that may come in addition before the batch has to grow again.
 const SLACK: f64 = 1.0 / 32.0;

@@ -54,6 +54,27 @@ pub const CASES: &[Case] = &[
         "Known options are: a, activation, ...",
     ),
     Case(
+        "ArgumentError::Unknown",
+        "SELECT corgipile_train('t', 'softmx')",
+        "22023",
+        r#"unknown model "softmx""#,
+        "Did you mean \"softmax\"? Known models are: logistic, svm, linear, softmax, mlp.",
+    ),
+    Case(
+        "ArgumentError::UnknownWord",
+        r#"SELECT corgipile_train('t', options => '{"schedule": "constnat"}')"#,
+        "22023",
+        r#"option "schedule" must be "exponential", "constant", "inverse_scaling" or "theorem1""#,
+        "Did you mean \"constant\"?",
+    ),
+    Case(
+        "ArgumentError::UnknownWord",
+        r#"SELECT corgipile_train('t', options => '{"cache": "never"}')"#,
+        "22023",
+        r#"option "cache" must be "auto", "on" or "off""#,
+        "",
+    ),
+    Case(
         "ArgumentError::OptionsNotAnObject",
         "SELECT corgipile_train('t', options => '[]')",
         "22023",

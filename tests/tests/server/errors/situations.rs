@@ -28,7 +28,6 @@ pub const OUT_OF_REACH: &[(&str, &str)] = &[
         "a race between two look-ups of one name; faults/traffic.rs draws it and allows its SQLSTATE",
     ),
     ("SourceError::TooManyPages", "tables of 32 TB"),
-    ("TrainingError::NoNetworks", "goes with the objects of 0.1.0, which were never released"),
     (
         "TrainingError::WorkerLost",
         "a worker that ends without a word was killed, and PostgreSQL then ends all sessions",

@@ -143,33 +143,6 @@ fn a_dump_keeps_versions_deployment_grants_comments_and_the_sequence() {
 }
 
 #[test]
-fn a_dump_of_0_1_0_is_restored_into_0_2_0() {
-    let cluster = Cluster::new(&[]);
-    let mut session = cluster.session();
-    session.run("CREATE DATABASE old");
-    session.run("CREATE DATABASE new TEMPLATE template0");
-    let mut old = cluster.session_in("old");
-    old.run("CREATE EXTENSION corgipile VERSION '0.1.0'");
-    old.run(TABLE);
-    version(&mut old, 1);
-    old.train("'t', 'svm', max_epochs => 1");
-    let dump = cluster.directory().join("dump");
-    let dump = dump.to_str().expect("a plain path");
-    client(&cluster, "pg_dump", &["-U", "postgres", "-Fc", "-f", dump, "old"]);
-    client(&cluster, "pg_restore", &["-U", "postgres", "--exit-on-error", "-d", "new", dump]);
-    let mut new = cluster.session_in("new");
-    assert_eq!(new.line("SELECT extversion FROM pg_extension WHERE extname = 'corgipile'"), "0.2.0");
-    assert_eq!(new.lines(ASK), old.lines(ASK));
-    let history = "SELECT model_id, epoch, loss FROM corgipile.training_history ORDER BY 1, 2";
-    assert_eq!(new.lines(history), old.lines(history));
-    assert_eq!(version(&mut new, 2), 3);
-    assert_eq!(
-        new.lines("SELECT model_id, name, version FROM corgipile.models ORDER BY 1"),
-        ["1|m|1", "2|NULL|1", "3|m|2"]
-    );
-}
-
-#[test]
 fn pg_dump_and_restore_keep_models_and_their_predictions() {
     let mut db = Database::with_small_table(300);
     db.run(

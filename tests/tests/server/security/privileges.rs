@@ -253,7 +253,7 @@ fn only_training_writes_models() {
     let mut session = db.session_as(&user);
     let id = session.train("'t', max_epochs => 1, name => 'mine'")[0].model_id;
     session.fails_with("INSERT INTO corgipile.models (name) VALUES ('forged')", "42501");
-    session.fails_with("INSERT INTO corgipile.models SELECT * FROM corgipile.models", "42501");
+    session.fails_with("INSERT INTO corgipile.models OVERRIDING SYSTEM VALUE SELECT * FROM corgipile.models", "42501");
     session.fails_with("UPDATE corgipile.models SET intercepts = '{0}'", "42501");
     session.fails_with("UPDATE corgipile.models SET owner = 'postgres'", "42501");
     session.fails_with("INSERT INTO corgipile.stored_models (name) VALUES ('forged')", "42501");

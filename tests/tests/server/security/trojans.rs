@@ -6,7 +6,7 @@
 
 use super::planting::{CALLS, INDIRECT, TRAININGS, Trojans};
 
-/// As [`TRAININGS`], of arguments that 0.1.0 had not.
+/// As [`TRAININGS`], of arguments that few need.
 const MORE_TRAININGS: &[&str] = &[
     "SELECT public.corgipile_train('public.numbers', label => 'label', features => '{a,b}', max_epochs => 2)",
     "SELECT * FROM public.corgipile_train('SELECT label, a, b, part FROM public.numbers', features => '{a,b}', max_epochs => 2,
@@ -46,46 +46,6 @@ fn installing_uses_nothing_that_others_made() {
     trojans.plant("mal");
     trojans.keeps_off("SET search_path = mal, pg_catalog; CREATE EXTENSION corgipile; RESET search_path");
     trojans.read_views();
-}
-
-#[test]
-fn updating_uses_nothing_that_others_made() {
-    let mut trojans = Trojans::new();
-    // before: what 0.1.0 makes is already theirs to take
-    trojans.plant("public").assert_many();
-    control(&mut trojans);
-    trojans.keeps_off("CREATE EXTENSION corgipile VERSION '0.1.0'");
-    trojans.train();
-    trojans.read_views();
-    // and once more, now that there are types of the extension
-    trojans.plant("public");
-    trojans.plant("mal").assert_many();
-    trojans.keeps_off("SET search_path = mal, public, pg_catalog; ALTER EXTENSION corgipile UPDATE; RESET search_path");
-    trojans.read_views();
-}
-
-#[test]
-fn the_update_replaces_a_view_that_calls_somebody_elses_operator() {
-    let mut trojans = Trojans::new();
-    trojans.as_mallory().run(
-        "CREATE FUNCTION mal.taken(text, int) RETURNS text LANGUAGE plpgsql
-           AS 'BEGIN PERFORM mal.spy(''||''); RETURN ''taken''; END';
-         CREATE OPERATOR public.|| (LEFTARG = text, RIGHTARG = int, FUNCTION = mal.taken)",
-    );
-    trojans.keeps_off("CREATE EXTENSION corgipile VERSION '0.1.0'");
-    trojans.train();
-    // as the first 0.1.0 made it
-    trojans.db.run(
-        "CREATE OR REPLACE VIEW corgipile.coefficients WITH (security_invoker = true) AS
-         SELECT m.model_id, m.name, m.model AS class, m.features[1] || i AS feature, 1::real AS coefficient, 1::float8 AS mean,
-                1::float8 AS scale FROM corgipile.models AS m, generate_series(1, 202) AS i WHERE m.name = 'plain'",
-    );
-    trojans.falls_for("SELECT * FROM corgipile.coefficients", 202);
-    trojans.keeps_off("ALTER EXTENSION corgipile UPDATE");
-    trojans.read_views();
-    let dependent =
-        "SELECT count(*) FROM pg_depend WHERE refobjid = 'public.||(text, int)'::regoperator AND deptype = 'n'";
-    assert_eq!(trojans.db.line(dependent), "0");
 }
 
 #[test]

@@ -3,38 +3,14 @@
 //! A point is what it says and, for the rest, what the other arguments say. It may say what makes a difference to learning
 //! only: what makes tuples is the same for all.
 
-use super::options::Options;
-use super::request::MAX_EPOCHS;
-use crate::errors::{ArgumentError, Error, Result};
+use super::chosen::{Options, Point};
+use super::{parse, table};
+use crate::errors::{ArgumentError, Error, Result, did_you_mean};
 use serde_json::{Map, Value};
-use sgd::{Hyperparameters, ModelKind, Stopping};
+use sgd::ModelKind;
 
 /// More points than this are no grid.
 const MAX_POINTS: usize = 1_000;
-
-/// What a point may say: arguments, and keys of options.
-const KEYS: [&str; 20] = [
-    "a",
-    "activation",
-    "batch_size",
-    "beta1",
-    "beta2",
-    "decay",
-    "epsilon",
-    "hidden_layers",
-    "l1",
-    "l2",
-    "learning_rate",
-    "max_epochs",
-    "momentum",
-    "mu",
-    "optimizer",
-    "output",
-    "patience",
-    "power",
-    "schedule",
-    "tolerance",
-];
 
 /// What is the same for all points, unless they say something else.
 pub struct Base {
@@ -44,20 +20,10 @@ pub struct Base {
     pub max_epochs: u32,
 }
 
-/// What one model is trained with.
-#[derive(Debug, Clone)]
-pub struct Point {
-    pub hyperparameters: Hyperparameters,
-    pub max_epochs: u32,
-    pub stopping: Option<Stopping>,
-    /// what the grid says of it; None without a grid
-    pub says: Option<Map<String, Value>>,
-}
-
 /// The options that all points share, and the points: one if there is no grid.
 ///
 /// # Errors
-/// Those of [`Options::parse`], of any point; [`ArgumentError::InvalidArgument`]
+/// Those of [`parse::parse`], of any point; [`ArgumentError::InvalidArgument`]
 pub fn points(base: Base, grid: Option<Value>) -> Result<(Options, Vec<Point>)> {
     let Some(grid) = grid else {
         let (options, point) = base.point(None)?;
@@ -91,17 +57,18 @@ impl Base {
                 },
             }
         }
-        let (options, hyperparameters) = Options::parse(options, self.kind, learning_rate)?;
+        let (options, hyperparameters) = parse::parse(options, self.kind, learning_rate)?;
         let stopping = options.stopping;
         Ok((options, Point { hyperparameters, max_epochs, stopping, says }))
     }
 }
 
 fn epochs(value: &Value) -> Result<u32> {
-    let whole = value.as_u64().and_then(|epochs| u32::try_from(epochs).ok());
+    let (least, most) = table::limits("max_epochs");
+    let whole = value.as_u64().filter(|epochs| (least..=most).contains(epochs));
     whole
-        .filter(|epochs| (1..=MAX_EPOCHS as u32).contains(epochs))
-        .ok_or_else(|| invalid(&format!("max_epochs must be a whole number from 1 to {MAX_EPOCHS}")))
+        .and_then(|epochs| u32::try_from(epochs).ok())
+        .ok_or_else(|| invalid(&format!("max_epochs must be a whole number from {least} to {most}")))
 }
 
 /// What each point says: the product of an object's arrays, the last of its keys running fastest, or what an array lists.
@@ -120,15 +87,24 @@ fn all(grid: Value) -> Result<Vec<Map<String, Value>>> {
     if points.len() > MAX_POINTS {
         return Err(invalid(&format!("it has {} points, more than {MAX_POINTS}", points.len())));
     }
-    match points.iter().flat_map(Map::keys).find(|key| !KEYS.contains(&key.as_str())) {
-        Some(key) => Err(ArgumentError::InvalidArgument {
-            argument: "grid",
-            reason: format!("\"{key}\" cannot differ from point to point"),
-            hint: Some(format!("A point may say {}.", KEYS.join(", "))),
-        }
-        .into()),
-        None => Ok(points),
+    check_keys(&points)?;
+    Ok(points)
+}
+
+/// Looks whether points say what they may.
+fn check_keys(points: &[Map<String, Value>]) -> Result<()> {
+    let known = table::sorted_names(table::entries().filter(|entry| entry.in_grid));
+    let Some(key) = points.iter().flat_map(Map::keys).find(|key| !known.contains(&key.as_str())) else { return Ok(()) };
+    // what is known, but the same for all points, is not misspelt
+    let is_known = table::entries().any(|entry| entry.name == key);
+    let meant =
+        did_you_mean(key, known.iter().copied()).filter(|_| !is_known).map_or(String::new(), |meant| meant + " ");
+    Err(ArgumentError::InvalidArgument {
+        argument: "grid",
+        reason: format!("\"{key}\" cannot differ from point to point"),
+        hint: Some(format!("{meant}A point may say {}.", known.join(", "))),
     }
+    .into())
 }
 
 fn product(axes: Map<String, Value>) -> Result<Vec<Map<String, Value>>> {

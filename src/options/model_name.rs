@@ -1,4 +1,4 @@
-//! Limits of what a model may be.
+//! Names of models.
 
 use crate::errors::{ArgumentError, Result};
 

@@ -1,0 +1,923 @@
+-- corgipile 0.2.0
+\echo Use "CREATE EXTENSION corgipile" to load this file. \quit
+
+-- This runs as superuser, and others may create in the schema it installs into, which is searched right behind pg_catalog. An
+-- operator or function of theirs is found if its argument types fit better: all that is called here is qualified, and `make
+-- lint` checks it. Types have one meaning, pg_catalog's.
+
+CREATE SCHEMA corgipile;
+GRANT USAGE ON SCHEMA corgipile TO PUBLIC;
+COMMENT ON SCHEMA corgipile IS 'models trained by corgipile';
+
+-- ---------------------------------------------------------------------------------------------------------------- models
+
+-- Users see corgipile.models, a view of it: its columns are what the documents promise, this table may get others.
+CREATE TABLE corgipile.stored_models (
+    model_id            bigint GENERATED ALWAYS AS IDENTITY (SEQUENCE NAME corgipile.models_model_id_seq) CONSTRAINT models_pkey PRIMARY KEY,
+    -- corgipile_predict() searches the index with this collation
+    name                text COLLATE "C",
+    version             int NOT NULL DEFAULT 1,
+    deployed            boolean NOT NULL DEFAULT false,
+    -- of versions that were dropped or renamed: kept beside the latest that is left
+    last_version        int,
+    owner               regrole NOT NULL,
+    granted_to          regrole[] NOT NULL DEFAULT '{}',
+    created_at          timestamptz NOT NULL DEFAULT pg_catalog.now(),
+    comment             text,
+    model               text NOT NULL,
+    source              text NOT NULL,
+    label               text NOT NULL,
+    label_type          regtype NOT NULL,
+    classes             text[],
+    features            text[] NOT NULL,
+    feature_kind        text NOT NULL,
+    categories          jsonb,
+    index_base          int,
+    hyperparameters     jsonb NOT NULL,
+    weights             real[] NOT NULL,
+    intercepts          real[] NOT NULL,
+    feature_mean        float8[],
+    feature_scale       float8[],
+    skipped             bigint NOT NULL,
+    preparation_seconds float8 NOT NULL,
+    shuffle_bytes       bigint,
+    history             json NOT NULL,
+    hidden_layers       int[],
+    activation          text,
+    output              text,
+    -- what a training goes on from: numbers that hardly compress
+    training_state      bytea,
+    CONSTRAINT models_name_version_key UNIQUE (name, owner, version)
+);
+ALTER TABLE corgipile.stored_models ALTER COLUMN training_state SET STORAGE EXTERNAL;
+CREATE UNIQUE INDEX models_deployed_key ON corgipile.stored_models (name, owner) WHERE deployed;
+
+COMMENT ON TABLE corgipile.stored_models IS 'trained models; see corgipile.models';
+COMMENT ON COLUMN corgipile.stored_models.last_version IS 'the greatest version of the name that is no longer there, if it was greater';
+COMMENT ON COLUMN corgipile.stored_models.training_state IS 'what corgipile_train() goes on from with warm_start; NULL if it cannot';
+
+ALTER TABLE corgipile.stored_models ENABLE ROW LEVEL SECURITY;
+CREATE POLICY models_of_own_roles ON corgipile.stored_models USING (pg_catalog.pg_has_role(owner::pg_catalog.oid, 'USAGE'));
+CREATE POLICY models_granted ON corgipile.stored_models FOR SELECT
+    USING (EXISTS (SELECT FROM pg_catalog.unnest(granted_to) AS g(role)
+                    WHERE g.role::pg_catalog.oid OPERATOR(pg_catalog.=) 0::pg_catalog.oid
+                       OR pg_catalog.pg_has_role(g.role::pg_catalog.oid, 'USAGE')));
+GRANT SELECT, DELETE ON corgipile.stored_models TO PUBLIC;
+-- without it nobody but a superuser could run pg_dump
+GRANT SELECT ON SEQUENCE corgipile.models_model_id_seq TO PUBLIC;
+
+SELECT pg_catalog.pg_extension_config_dump('corgipile.stored_models', '');
+SELECT pg_catalog.pg_extension_config_dump('corgipile.models_model_id_seq', '');
+
+CREATE VIEW corgipile.models WITH (security_invoker = true) AS
+    SELECT model_id, name, version, deployed, owner, granted_to, created_at, comment, model, source, label, label_type, classes,
+           features, feature_kind, categories, index_base, hyperparameters, weights, intercepts, feature_mean, feature_scale,
+           skipped, preparation_seconds, shuffle_bytes, history, hidden_layers, activation, output
+      FROM corgipile.stored_models;
+
+COMMENT ON VIEW corgipile.models IS 'trained models; each is seen and used by its owner, by members of the owner, and by those to whom it was granted';
+COMMENT ON COLUMN corgipile.models.model_id IS 'primary key';
+COMMENT ON COLUMN corgipile.models.name IS 'perhaps NULL';
+COMMENT ON COLUMN corgipile.models.version IS 'counts the models of an owner that have this name, from 1';
+COMMENT ON COLUMN corgipile.models.deployed IS 'the name means this version, and not the latest';
+COMMENT ON COLUMN corgipile.models.owner IS 'the role that trained it';
+COMMENT ON COLUMN corgipile.models.granted_to IS 'roles that may see and use the model; - is everybody';
+COMMENT ON COLUMN corgipile.models.created_at IS 'start of the transaction that trained it';
+COMMENT ON COLUMN corgipile.models.comment IS 'what corgipile_comment() said of it';
+COMMENT ON COLUMN corgipile.models.model IS 'logistic, svm, linear, softmax or mlp';
+COMMENT ON COLUMN corgipile.models.source IS 'table or query that it was trained on, as given';
+COMMENT ON COLUMN corgipile.models.label IS 'the label''s column';
+COMMENT ON COLUMN corgipile.models.label_type IS 'type of the label''s column';
+COMMENT ON COLUMN corgipile.models.classes IS 'label values, ascending; of two, the first is the negative class; NULL for linear';
+COMMENT ON COLUMN corgipile.models.features IS 'names of the feature columns; for sparse ones, that of the indices and that of the values';
+COMMENT ON COLUMN corgipile.models.feature_kind IS 'array: elements of one array column; columns: any number of columns; sparse: an array of indices and one of values';
+COMMENT ON COLUMN corgipile.models.categories IS 'for each column of categories, its values in the order of their weights: {"site": ["harbour", "mine"]}';
+COMMENT ON COLUMN corgipile.models.index_base IS 'the smallest index of sparse features, 0 or 1';
+COMMENT ON COLUMN corgipile.models.hyperparameters IS 'what it takes to train the model again: arguments, options and their defaults, the seed; and what sizes came to, pages_per_block and buffer_blocks';
+COMMENT ON COLUMN corgipile.models.weights IS 'one weight per feature, for standardized features if feature_mean is set; for softmax, class after class; for mlp, layer after layer, each output by output, a weight per input';
+COMMENT ON COLUMN corgipile.models.intercepts IS 'the intercept; for softmax, one per class; for mlp, one per unit, layer after layer';
+COMMENT ON COLUMN corgipile.models.feature_mean IS 'mean of each feature, if the model was trained on standardized features; 0 for sparse features and categories';
+COMMENT ON COLUMN corgipile.models.feature_scale IS 'standard deviation of each feature, 1 where it is constant and for categories';
+COMMENT ON COLUMN corgipile.models.skipped IS 'rows left out in each epoch because they have NULLs';
+COMMENT ON COLUMN corgipile.models.preparation_seconds IS 'time for the pass before the first epoch that learns mean and deviation, classes of softmax and mlp, balanced weights and categories; about 0 without one';
+COMMENT ON COLUMN corgipile.models.shuffle_bytes IS 'space that the copy of a full shuffle took; NULL without one';
+COMMENT ON COLUMN corgipile.models.history IS 'what corgipile_train() returned, an object per epoch; of a training that went on, with what it had returned before';
+COMMENT ON COLUMN corgipile.models.hidden_layers IS 'units of the hidden layers of mlp; NULL for all others';
+COMMENT ON COLUMN corgipile.models.activation IS 'what hidden units compute: sigmoid, relu or tanh; NULL but for mlp';
+COMMENT ON COLUMN corgipile.models.output IS 'what the last layer means: sigmoid or softmax; NULL but for mlp';
+GRANT SELECT, DELETE ON corgipile.models TO PUBLIC;
+
+CREATE VIEW corgipile.coefficients WITH (security_invoker = true) AS
+    SELECT m.model_id, m.name, c.class, f.feature,
+           CASE WHEN f.place OPERATOR(pg_catalog.=) 0 THEN a.intercepts[c.output]
+                ELSE a.weights[((c.output OPERATOR(pg_catalog.-) 1) OPERATOR(pg_catalog.*) a.dim) OPERATOR(pg_catalog.+) f.place]
+           END AS coefficient,
+           a.mean[f.place] AS mean, a.scale[f.place] AS scale, m.version
+      FROM corgipile.stored_models AS m
+     -- Slices are copies in memory: a subscript of the stored array would read all of it for each weight.
+     CROSS JOIN LATERAL (
+            SELECT m.weights[:] AS weights, m.intercepts[:] AS intercepts,
+                   m.feature_mean[:] AS mean, m.feature_scale[:] AS scale,
+                   pg_catalog.array_length(m.weights, 1) OPERATOR(pg_catalog./) pg_catalog.array_length(m.intercepts, 1) AS dim
+            OFFSET 0
+            ) AS a
+     CROSS JOIN LATERAL (
+            SELECT NULL::pg_catalog.text, 1 WHERE m.model OPERATOR(pg_catalog.<>) 'softmax'
+             UNION ALL
+            SELECT u.class, u.output FROM pg_catalog.unnest(m.classes) WITH ORDINALITY AS u(class, output)
+             WHERE m.model OPERATOR(pg_catalog.=) 'softmax'
+            ) AS c(class, output)
+     CROSS JOIN LATERAL (
+            SELECT '(intercept)', 0
+             UNION ALL
+            SELECT pg_catalog.format('%s[%s]', m.features[1], i), i FROM pg_catalog.generate_series(1, a.dim) AS i
+             WHERE m.feature_kind OPERATOR(pg_catalog.=) 'array'
+             UNION ALL
+            SELECT pg_catalog.format('%s[%s]', m.features[2], (i OPERATOR(pg_catalog.-) 1) OPERATOR(pg_catalog.+) m.index_base), i
+              FROM pg_catalog.generate_series(1, a.dim) AS i
+             WHERE m.feature_kind OPERATOR(pg_catalog.=) 'sparse'
+             UNION ALL
+            SELECT u.name OPERATOR(pg_catalog.||) COALESCE('=' OPERATOR(pg_catalog.||) v.value, ''),
+                   pg_catalog.row_number() OVER (ORDER BY u.i, v.j)
+              FROM pg_catalog.unnest(m.features) WITH ORDINALITY AS u(name, i)
+              LEFT JOIN LATERAL pg_catalog.jsonb_array_elements_text(m.categories OPERATOR(pg_catalog.->) u.name)
+                   WITH ORDINALITY AS v(value, j)
+                ON true
+             WHERE m.feature_kind OPERATOR(pg_catalog.=) 'columns'
+            ) AS f(feature, place)
+     -- The weights of hidden layers are no coefficients of features.
+     WHERE m.hidden_layers IS NULL
+     ORDER BY m.model_id, c.output, f.place;
+COMMENT ON VIEW corgipile.coefficients IS 'weights of the models by feature name, of standardized features if there are a mean and a scale: a row per feature, and one for (intercept); with softmax, all that for each class; nothing of mlp, whose weights are no coefficients of features';
+COMMENT ON COLUMN corgipile.coefficients.model_id IS 'the model';
+COMMENT ON COLUMN corgipile.coefficients.name IS 'its name, perhaps NULL';
+COMMENT ON COLUMN corgipile.coefficients.class IS 'the class that the weight belongs to; NULL but for softmax';
+COMMENT ON COLUMN corgipile.coefficients.feature IS 'the column, or (intercept); x[1], x[2], ... of an array column x; the column of values and the index of sparse ones; column=value of categories';
+COMMENT ON COLUMN corgipile.coefficients.coefficient IS 'the weight, or the intercept';
+COMMENT ON COLUMN corgipile.coefficients.mean IS 'what is taken from the feature before it is multiplied; NULL if features were not standardized';
+COMMENT ON COLUMN corgipile.coefficients.scale IS 'what the feature is divided by then';
+COMMENT ON COLUMN corgipile.coefficients.version IS 'the model''s version';
+
+CREATE VIEW corgipile.training_history WITH (security_invoker = true) AS
+    SELECT m.model_id, m.name, h.epoch, h.loss, h.accuracy, h.learning_rate, h.tuples, h.seconds, h.r2, h.shuffle_seconds, m.version,
+           h.validation_loss, h.validation_score
+      FROM corgipile.stored_models AS m
+     CROSS JOIN LATERAL pg_catalog.json_to_recordset(m.history)
+        AS h(epoch int, loss float8, accuracy float8, learning_rate float8, tuples bigint, seconds float8, r2 float8,
+             shuffle_seconds float8, validation_loss float8, validation_score float8)
+     ORDER BY m.model_id, h.epoch;
+COMMENT ON VIEW corgipile.training_history IS 'what corgipile_train() returned for each epoch of each model';
+COMMENT ON COLUMN corgipile.training_history.model_id IS 'the model';
+COMMENT ON COLUMN corgipile.training_history.name IS 'its name, perhaps NULL';
+COMMENT ON COLUMN corgipile.training_history.epoch IS 'from 1';
+COMMENT ON COLUMN corgipile.training_history.loss IS 'mean loss of the tuples just before they were learned from, plus the penalties at the end of the epoch';
+COMMENT ON COLUMN corgipile.training_history.accuracy IS 'fraction of tuples classified correctly just before they were learned from; NULL for linear';
+COMMENT ON COLUMN corgipile.training_history.learning_rate IS 'step size in this epoch';
+COMMENT ON COLUMN corgipile.training_history.tuples IS 'tuples learned from';
+COMMENT ON COLUMN corgipile.training_history.seconds IS 'time of the epoch, without that of a full shuffle before it';
+COMMENT ON COLUMN corgipile.training_history.r2 IS 'R2 of the values just before they were learned from; NULL for all but linear';
+COMMENT ON COLUMN corgipile.training_history.shuffle_seconds IS 'time of the full shuffle before the epoch; 0 without one';
+COMMENT ON COLUMN corgipile.training_history.version IS 'the model''s version';
+COMMENT ON COLUMN corgipile.training_history.validation_loss IS 'mean loss of the rows that are held out; NULL without any';
+COMMENT ON COLUMN corgipile.training_history.validation_score IS 'their accuracy, or R2';
+
+GRANT SELECT ON corgipile.coefficients, corgipile.training_history TO PUBLIC;
+
+CREATE FUNCTION corgipile.forget_model() RETURNS trigger
+LANGUAGE c
+AS 'MODULE_PATHNAME', 'corgipile_forget_wrapper';
+-- as a trigger of a table of their own it would let anybody take others' models out
+REVOKE ALL ON FUNCTION corgipile.forget_model() FROM PUBLIC;
+COMMENT ON FUNCTION corgipile.forget_model() IS 'takes what was changed or deleted out of shared memory';
+CREATE TRIGGER forget_model AFTER UPDATE OR DELETE ON corgipile.stored_models
+    FOR EACH ROW EXECUTE FUNCTION corgipile.forget_model();
+
+-- A version's number is not given again as long as another version of the name is there, and nobody is to wonder what a
+-- name means whose deployed version is gone.
+CREATE FUNCTION corgipile.keep_versions() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    gone RECORD;
+BEGIN
+    FOR gone IN
+        SELECT o.name, o.owner, max(GREATEST(o.version, o.last_version)) AS version,
+               max(o.version) FILTER (WHERE o.deployed) AS deployed,
+               (SELECT max(m.version) FROM corgipile.stored_models AS m WHERE m.name = o.name AND m.owner = o.owner) AS latest
+          FROM old_models AS o
+         WHERE o.name IS NOT NULL
+           AND NOT EXISTS (SELECT FROM corgipile.stored_models AS m
+                            WHERE m.name = o.name AND m.owner = o.owner AND m.version = o.version)
+         GROUP BY o.name, o.owner
+    LOOP
+        UPDATE corgipile.stored_models AS m SET last_version = GREATEST(m.last_version, gone.version)
+         WHERE m.name = gone.name AND m.owner = gone.owner AND m.version = gone.latest AND gone.version > gone.latest;
+        IF gone.deployed IS NOT NULL AND gone.latest IS NOT NULL THEN
+            RAISE NOTICE 'version % of model "%" was deployed: the name now means the latest, version %',
+                gone.deployed, gone.name, gone.latest;
+        END IF;
+    END LOOP;
+    RETURN NULL;
+END
+$$;
+REVOKE ALL ON FUNCTION corgipile.keep_versions() FROM PUBLIC;
+COMMENT ON FUNCTION corgipile.keep_versions() IS 'remembers the numbers of versions that are dropped or renamed';
+CREATE TRIGGER keep_versions_of_deleted AFTER DELETE ON corgipile.stored_models
+    REFERENCING OLD TABLE AS old_models FOR EACH STATEMENT EXECUTE FUNCTION corgipile.keep_versions();
+CREATE TRIGGER keep_versions_of_renamed AFTER UPDATE ON corgipile.stored_models
+    REFERENCING OLD TABLE AS old_models FOR EACH STATEMENT EXECUTE FUNCTION corgipile.keep_versions();
+
+CREATE FUNCTION corgipile.stat_models() RETURNS TABLE (model_id bigint, bytes bigint, predictions bigint, hits bigint)
+LANGUAGE c VOLATILE PARALLEL SAFE ROWS 100
+AS 'MODULE_PATHNAME', 'corgipile_stat_models_wrapper';
+COMMENT ON FUNCTION corgipile.stat_models() IS 'models in shared memory that you may use; see the view';
+
+CREATE VIEW corgipile.stat_models WITH (security_invoker = true) AS
+    SELECT m.model_id, m.name, m.version, s.bytes, s.predictions, s.hits
+      FROM (SELECT model_id, pg_catalog.sum(bytes)::bigint AS bytes, pg_catalog.sum(predictions)::bigint AS predictions,
+                   pg_catalog.sum(hits)::bigint AS hits
+              FROM corgipile.stat_models() GROUP BY model_id) AS s
+      JOIN corgipile.stored_models AS m ON m.model_id OPERATOR(pg_catalog.=) s.model_id;
+COMMENT ON VIEW corgipile.stat_models IS 'models in shared memory that you may use: their size, and what transactions that have ended used them for since they are there';
+COMMENT ON COLUMN corgipile.stat_models.model_id IS 'the model';
+COMMENT ON COLUMN corgipile.stat_models.name IS 'its name, perhaps NULL';
+COMMENT ON COLUMN corgipile.stat_models.version IS 'its version';
+COMMENT ON COLUMN corgipile.stat_models.bytes IS 'shared memory that it takes';
+COMMENT ON COLUMN corgipile.stat_models.predictions IS 'predictions from shared memory, by transactions that have ended';
+COMMENT ON COLUMN corgipile.stat_models.hits IS 'lookups, one per statement, that found the model in shared memory, by transactions that have ended';
+GRANT SELECT ON corgipile.stat_models TO PUBLIC;
+
+-- ------------------------------------------------------------------------------------------------- looking after models
+
+CREATE FUNCTION corgipile_deploy(name text, version int) RETURNS bigint
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'corgipile_deploy_wrapper';
+COMMENT ON FUNCTION corgipile_deploy(text, int) IS 'makes a name mean this version of the model; with NULL, the latest again';
+
+CREATE FUNCTION corgipile_rename(model_id bigint, new_name text) RETURNS void
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'corgipile_rename_wrapper';
+COMMENT ON FUNCTION corgipile_rename(bigint, text) IS 'gives one model another name, as the latest version of it';
+
+CREATE FUNCTION corgipile_rename(name text, new_name text) RETURNS void
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'corgipile_rename_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_rename(text, text) IS 'gives all versions of a model another name';
+
+CREATE FUNCTION corgipile_drop(model_id bigint) RETURNS bigint
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'corgipile_drop_wrapper';
+COMMENT ON FUNCTION corgipile_drop(bigint) IS 'deletes one model';
+
+CREATE FUNCTION corgipile_drop(name text, version int DEFAULT NULL) RETURNS bigint
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'corgipile_drop_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_drop(text, int) IS 'deletes a version of a model, or all of them; returns how many';
+
+CREATE FUNCTION corgipile_comment(model_id bigint, comment text) RETURNS void
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'corgipile_comment_wrapper';
+COMMENT ON FUNCTION corgipile_comment(bigint, text) IS 'says something about a model; NULL: nothing';
+
+CREATE FUNCTION corgipile_comment(name text, comment text) RETURNS void
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'corgipile_comment_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_comment(text, text) IS 'says something about the version that the name means; NULL: nothing';
+
+CREATE FUNCTION corgipile_grant(model_id bigint, role text) RETURNS void
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'corgipile_grant_wrapper';
+COMMENT ON FUNCTION corgipile_grant(bigint, text) IS 'lets a role, or public, see and use one model';
+
+CREATE FUNCTION corgipile_grant(name text, role text) RETURNS void
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'corgipile_grant_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_grant(text, text) IS 'lets a role, or public, see and use all versions of a model, also those to come';
+
+CREATE FUNCTION corgipile_revoke(model_id bigint, role text) RETURNS void
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'corgipile_revoke_wrapper';
+COMMENT ON FUNCTION corgipile_revoke(bigint, text) IS 'takes back what corgipile_grant() gave';
+
+CREATE FUNCTION corgipile_revoke(name text, role text) RETURNS void
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'corgipile_revoke_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_revoke(text, text) IS 'takes back what corgipile_grant() gave';
+
+-- ------------------------------------------------------------------------------------------------------- models as values
+
+CREATE FUNCTION corgipile_export(model_id bigint) RETURNS jsonb
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_export_wrapper';
+COMMENT ON FUNCTION corgipile_export(bigint) IS 'a model as a value, exactly: for corgipile_import() and corgipile_predict() anywhere';
+
+CREATE FUNCTION corgipile_export(name text) RETURNS jsonb
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_export_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_export(text) IS 'a model as a value, exactly: for corgipile_import() and corgipile_predict() anywhere';
+
+CREATE FUNCTION corgipile_import(model jsonb, name text DEFAULT NULL) RETURNS bigint
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'corgipile_import_wrapper';
+COMMENT ON FUNCTION corgipile_import(jsonb, text) IS 'stores a model that corgipile_export() gave, under its name or another; returns its id';
+
+-- --------------------------------------------------------------------------------------------------------------- training
+
+CREATE FUNCTION corgipile_support(internal) RETURNS internal
+LANGUAGE c STRICT
+AS 'MODULE_PATHNAME', 'corgipile_support_wrapper';
+COMMENT ON FUNCTION corgipile_support(internal) IS 'planner support: loads the library before a query is planned';
+
+-- NULL is the default of every argument of those functions that train and shuffle, and means "not given": what it stands for is
+-- said once, in src/options/table.rs, and shown by corgipile_options(). Another default could not be told from the same value
+-- given explicitly, which holds in a warm start too.
+CREATE FUNCTION corgipile_train(
+    source        text,
+    model         text   DEFAULT NULL,
+    label         text   DEFAULT NULL,
+    features      text[] DEFAULT NULL,
+    learning_rate float8 DEFAULT NULL,
+    max_epochs    int    DEFAULT NULL,
+    shuffle       text   DEFAULT NULL,
+    block_size    text   DEFAULT NULL,
+    buffer_size   text   DEFAULT NULL,
+    seed          bigint DEFAULT NULL,
+    name          text   DEFAULT NULL,
+    options       jsonb  DEFAULT NULL,
+    loader        text   DEFAULT NULL,
+    workers       int    DEFAULT NULL,
+    warm_start    text   DEFAULT NULL,
+    group_by      text   DEFAULT NULL,
+    grid          jsonb  DEFAULT NULL,
+    sample        float8 DEFAULT NULL
+) RETURNS TABLE (
+    model_id bigint, epoch int, loss float8, accuracy float8, learning_rate float8, tuples bigint, seconds float8,
+    r2 float8, validation_loss float8, validation_score float8, grid_point jsonb, group_value text
+)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 20 SUPPORT corgipile_support
+AS 'MODULE_PATHNAME', 'corgipile_train_wrapper';
+COMMENT ON FUNCTION corgipile_train(text, text, text, text[], float8, int, text, text, text, bigint, text, jsonb, text,
+                             int, text, text, jsonb, float8)
+    IS 'trains a model with SGD and stores it; a row per epoch. NULL means the default: as in the training that warm_start names, but for max_epochs, loader and workers, or else model logistic, label label, max_epochs 20, shuffle corgipile, block_size auto, buffer_size auto, loader auto, workers 1';
+
+CREATE FUNCTION corgipile_shuffle(
+    source      anyelement,
+    seed        bigint DEFAULT NULL,
+    block_size  text   DEFAULT NULL,
+    buffer_size text   DEFAULT NULL,
+    shuffle     text   DEFAULT NULL,
+    epoch       int    DEFAULT NULL,
+    sample      float8 DEFAULT NULL
+) RETURNS SETOF anyelement
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000 ROWS 100000 SUPPORT corgipile_support
+AS 'MODULE_PATHNAME', 'corgipile_shuffle_wrapper';
+COMMENT ON FUNCTION corgipile_shuffle(anyelement, bigint, text, text, text, int, float8)
+    IS 'the rows of a table in CorgiPile order. NULL means the default: seed drawn, block_size auto, buffer_size auto, shuffle corgipile, epoch 1, sample 1';
+
+CREATE FUNCTION corgipile_options(model text DEFAULT NULL) RETURNS TABLE (
+    name text, type text, "default" text, range text, applies_to text, description text
+)
+LANGUAGE c IMMUTABLE PARALLEL SAFE ROWS 50
+AS 'MODULE_PATHNAME', 'corgipile_options_wrapper';
+COMMENT ON FUNCTION corgipile_options(text)
+    IS 'the arguments of corgipile_train(), and the keys of its argument options, whose types are those of JSON; with a model, those that apply to it, with its defaults';
+
+CREATE FUNCTION corgipile_shuffle_order(
+    strategy         text,
+    tuples           bigint,
+    tuples_per_block int,
+    buffer_tuples    bigint,
+    seed             bigint,
+    epoch            int DEFAULT 1
+) RETURNS TABLE ("position" bigint, tuple bigint)
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 ROWS 1000
+AS 'MODULE_PATHNAME', 'corgipile_shuffle_order_wrapper';
+COMMENT ON FUNCTION corgipile_shuffle_order(text, bigint, int, bigint, bigint, int)
+    IS 'the numbers of a table''s tuples in the order in which SGD sees them';
+
+CREATE FUNCTION corgipile_cluster_factor(
+    source     text,
+    label      text   DEFAULT NULL,
+    features   text[] DEFAULT NULL,
+    block_size text   DEFAULT NULL,
+    model      text   DEFAULT NULL
+) RETURNS float8
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000
+AS 'MODULE_PATHNAME', 'corgipile_cluster_factor_wrapper';
+COMMENT ON FUNCTION corgipile_cluster_factor(text, text, text[], text, text)
+    IS 'how clustered a table is: about 1 if it is shuffled, up to the tuples of a block if it is sorted. NULL means the default: label label, block_size auto, model logistic';
+
+CREATE FUNCTION corgipile_io_profile(
+    relation       regclass,
+    max_block_size text   DEFAULT '50MB',
+    max_read       text   DEFAULT '1GB',
+    max_seconds    float8 DEFAULT 10
+) RETURNS TABLE (
+    block_size text, random_mb_per_s float8, sequential_mb_per_s float8, ratio float8, recommended boolean
+)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 14
+AS 'MODULE_PATHNAME', 'corgipile_io_profile_wrapper';
+COMMENT ON FUNCTION corgipile_io_profile(regclass, text, text, float8)
+    IS 'how fast random blocks of a table are read from disk, over block sizes, against the table in sequence';
+
+-- --------------------------------------------------------------------------------------------------------------- progress
+
+CREATE FUNCTION corgipile.progress(
+    OUT pid int, OUT datid oid, OUT usesysid oid, OUT relid oid, OUT epoch int, OUT epochs int, OUT blocks_done bigint,
+    OUT blocks_total bigint, OUT loss float8, OUT tuples bigint, OUT tuples_per_second float8, OUT started_at timestamptz,
+    OUT estimated_end timestamptz
+) RETURNS SETOF record
+LANGUAGE c VOLATILE PARALLEL RESTRICTED ROWS 10
+AS 'MODULE_PATHNAME', 'corgipile_progress_wrapper';
+COMMENT ON FUNCTION corgipile.progress() IS 'the trainings that run now; those of others only for members of pg_read_all_stats';
+
+CREATE VIEW corgipile.stat_progress_train AS
+    SELECT p.pid, p.datid, d.datname, p.usesysid, pg_catalog.pg_get_userbyid(p.usesysid) AS usename,
+           CASE WHEN d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database() THEN p.relid::pg_catalog.regclass END AS relation,
+           p.epoch, p.epochs, p.blocks_done, p.blocks_total, p.loss, p.tuples, p.tuples_per_second, p.started_at,
+           p.estimated_end
+      FROM corgipile.progress() AS p
+      LEFT JOIN pg_catalog.pg_database AS d ON d.oid OPERATOR(pg_catalog.=) p.datid;
+COMMENT ON VIEW corgipile.stat_progress_train IS 'a row for each corgipile_train() and corgipile_train_uda() that runs now in the server, up to 64 of them';
+COMMENT ON COLUMN corgipile.stat_progress_train.pid IS 'process that trains';
+COMMENT ON COLUMN corgipile.stat_progress_train.datid IS 'its database';
+COMMENT ON COLUMN corgipile.stat_progress_train.datname IS 'name of its database';
+COMMENT ON COLUMN corgipile.stat_progress_train.usesysid IS 'the session''s user';
+COMMENT ON COLUMN corgipile.stat_progress_train.usename IS 'name of the session''s user';
+COMMENT ON COLUMN corgipile.stat_progress_train.relation IS 'the source; NULL of a query, or in another database';
+COMMENT ON COLUMN corgipile.stat_progress_train.epoch IS 'the epoch under way, 0 before the first one';
+COMMENT ON COLUMN corgipile.stat_progress_train.epochs IS 'how many epochs there are to be';
+COMMENT ON COLUMN corgipile.stat_progress_train.blocks_done IS 'blocks of this epoch that were read; of several processes, each has its share';
+COMMENT ON COLUMN corgipile.stat_progress_train.blocks_total IS 'blocks of an epoch';
+COMMENT ON COLUMN corgipile.stat_progress_train.loss IS 'of the last epoch that has ended';
+COMMENT ON COLUMN corgipile.stat_progress_train.tuples IS 'of all epochs, up to those of the buffer that is being learned from, with those held out';
+COMMENT ON COLUMN corgipile.stat_progress_train.tuples_per_second IS 'since the first epoch began, of the buffers that have been learned from';
+COMMENT ON COLUMN corgipile.stat_progress_train.started_at IS 'when the training began';
+COMMENT ON COLUMN corgipile.stat_progress_train.estimated_end IS 'if the other buffers take as long as those that have been learned from; NULL before there is one. To score what is held out comes on top in the first epoch';
+GRANT SELECT ON corgipile.stat_progress_train TO PUBLIC;
+
+-- ------------------------------------------------------------------------------------------------------------- prediction
+
+CREATE FUNCTION corgipile_predict(model_id bigint, features anyarray) RETURNS float8
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_wrapper';
+COMMENT ON FUNCTION corgipile_predict(bigint, anyarray) IS 'the label that a model gives, as a number; of a linear model, the value';
+
+CREATE FUNCTION corgipile_predict(name text, features anyarray) RETURNS float8
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict(text, anyarray) IS 'the label that a model gives, as a number; of a linear model, the value';
+
+CREATE FUNCTION corgipile_predict(model_id bigint, indices anyarray, "values" anycompatiblearray) RETURNS float8
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_sparse_wrapper';
+COMMENT ON FUNCTION corgipile_predict(bigint, anyarray, anycompatiblearray) IS 'the label that a model gives, as a number; of a linear model, the value, for sparse features';
+
+CREATE FUNCTION corgipile_predict(name text, indices anyarray, "values" anycompatiblearray) RETURNS float8
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_sparse_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict(text, anyarray, anycompatiblearray) IS 'the label that a model gives, as a number; of a linear model, the value, for sparse features';
+
+CREATE FUNCTION corgipile_predict(model_id bigint, "row" record) RETURNS float8
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_row_wrapper';
+COMMENT ON FUNCTION corgipile_predict(bigint, record) IS 'the label that a model gives, as a number; of a linear model, the value, for the columns of a row';
+
+CREATE FUNCTION corgipile_predict(name text, "row" record) RETURNS float8
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_row_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict(text, record) IS 'the label that a model gives, as a number; of a linear model, the value, for the columns of a row';
+
+CREATE FUNCTION corgipile_predict_label(model_id bigint, features anyarray) RETURNS text
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(bigint, anyarray) IS 'the label that a model gives, as text';
+
+CREATE FUNCTION corgipile_predict_label(name text, features anyarray) RETURNS text
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(text, anyarray) IS 'the label that a model gives, as text';
+
+CREATE FUNCTION corgipile_predict_label(model_id bigint, indices anyarray, "values" anycompatiblearray) RETURNS text
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_sparse_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(bigint, anyarray, anycompatiblearray) IS 'the label that a model gives, as text, for sparse features';
+
+CREATE FUNCTION corgipile_predict_label(name text, indices anyarray, "values" anycompatiblearray) RETURNS text
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_sparse_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(text, anyarray, anycompatiblearray) IS 'the label that a model gives, as text, for sparse features';
+
+CREATE FUNCTION corgipile_predict_label(model_id bigint, "row" record) RETURNS text
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_row_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(bigint, record) IS 'the label that a model gives, as text, for the columns of a row';
+
+CREATE FUNCTION corgipile_predict_label(name text, "row" record) RETURNS text
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_row_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(text, record) IS 'the label that a model gives, as text, for the columns of a row';
+
+CREATE FUNCTION corgipile_predict_proba(model_id bigint, features anyarray) RETURNS float8[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(bigint, anyarray) IS 'the probabilities of the labels, in their ascending order';
+
+CREATE FUNCTION corgipile_predict_proba(name text, features anyarray) RETURNS float8[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(text, anyarray) IS 'the probabilities of the labels, in their ascending order';
+
+CREATE FUNCTION corgipile_predict_proba(model_id bigint, indices anyarray, "values" anycompatiblearray) RETURNS float8[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_sparse_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(bigint, anyarray, anycompatiblearray) IS 'the probabilities of the labels, in their ascending order, for sparse features';
+
+CREATE FUNCTION corgipile_predict_proba(name text, indices anyarray, "values" anycompatiblearray) RETURNS float8[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_sparse_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(text, anyarray, anycompatiblearray) IS 'the probabilities of the labels, in their ascending order, for sparse features';
+
+CREATE FUNCTION corgipile_predict_proba(model_id bigint, "row" record) RETURNS float8[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_row_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(bigint, record) IS 'the probabilities of the labels, in their ascending order, for the columns of a row';
+
+CREATE FUNCTION corgipile_predict_proba(name text, "row" record) RETURNS float8[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_row_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(text, record) IS 'the probabilities of the labels, in their ascending order, for the columns of a row';
+
+CREATE FUNCTION corgipile_predict(model jsonb, features anyarray) RETURNS float8
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict(jsonb, anyarray) IS 'the label that a model gives, as a number; of a linear model, the value';
+
+CREATE FUNCTION corgipile_predict(model jsonb, indices anyarray, "values" anycompatiblearray) RETURNS float8
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_sparse_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict(jsonb, anyarray, anycompatiblearray) IS 'the label that a model gives, as a number; of a linear model, the value, for sparse features';
+
+CREATE FUNCTION corgipile_predict(model jsonb, "row" record) RETURNS float8
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_row_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict(jsonb, record) IS 'the label that a model gives, as a number; of a linear model, the value, for the columns of a row';
+
+CREATE FUNCTION corgipile_predict_label(model jsonb, features anyarray) RETURNS text
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(jsonb, anyarray) IS 'the label that a model gives, as text';
+
+CREATE FUNCTION corgipile_predict_label(model jsonb, indices anyarray, "values" anycompatiblearray) RETURNS text
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_sparse_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(jsonb, anyarray, anycompatiblearray) IS 'the label that a model gives, as text, for sparse features';
+
+CREATE FUNCTION corgipile_predict_label(model jsonb, "row" record) RETURNS text
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_row_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(jsonb, record) IS 'the label that a model gives, as text, for the columns of a row';
+
+CREATE FUNCTION corgipile_predict_proba(model jsonb, features anyarray) RETURNS float8[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(jsonb, anyarray) IS 'the probabilities of the labels, in their ascending order';
+
+CREATE FUNCTION corgipile_predict_proba(model jsonb, indices anyarray, "values" anycompatiblearray) RETURNS float8[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_sparse_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(jsonb, anyarray, anycompatiblearray) IS 'the probabilities of the labels, in their ascending order, for sparse features';
+
+CREATE FUNCTION corgipile_predict_proba(model jsonb, "row" record) RETURNS float8[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_row_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(jsonb, record) IS 'the probabilities of the labels, in their ascending order, for the columns of a row';
+
+-- No rows for a NULL would look like success: it is an error, as where models are trained.
+CREATE FUNCTION corgipile_evaluate(model_id bigint, source text) RETURNS TABLE (metric text, value float8)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 4
+AS 'MODULE_PATHNAME', 'corgipile_evaluate_wrapper';
+
+CREATE FUNCTION corgipile_evaluate(name text, source text) RETURNS TABLE (metric text, value float8)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 4
+AS 'MODULE_PATHNAME', 'corgipile_evaluate_by_name_wrapper';
+
+COMMENT ON FUNCTION corgipile_evaluate(bigint, text) IS 'accuracy (R2 of a linear model) and loss of a model on other rows';
+COMMENT ON FUNCTION corgipile_evaluate(text, text) IS 'accuracy (R2 of a linear model) and loss of a model on other rows';
+
+-- -------------------------------------------------------------------------------------------------- training by aggregate
+
+CREATE TYPE corgipile.sgd_state;
+
+CREATE FUNCTION corgipile.sgd_state_in(cstring) RETURNS corgipile.sgd_state
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_sgd_state_in_wrapper';
+
+CREATE FUNCTION corgipile.sgd_state_out(corgipile.sgd_state) RETURNS cstring
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_sgd_state_out_wrapper';
+
+CREATE FUNCTION corgipile.sgd_state_recv(internal) RETURNS corgipile.sgd_state
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_sgd_state_recv_wrapper';
+
+CREATE FUNCTION corgipile.sgd_state_send(corgipile.sgd_state) RETURNS bytea
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_sgd_state_send_wrapper';
+
+-- external: floats do not compress
+CREATE TYPE corgipile.sgd_state (
+    INPUT = corgipile.sgd_state_in, OUTPUT = corgipile.sgd_state_out,
+    RECEIVE = corgipile.sgd_state_recv, SEND = corgipile.sgd_state_send,
+    INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = external
+);
+COMMENT ON TYPE corgipile.sgd_state IS 'a model in training, between or within epochs of corgipile_sgd_agg()';
+
+CREATE FUNCTION corgipile_sgd_init(
+    model         text,
+    dimensions    int,
+    learning_rate float8  DEFAULT NULL,
+    options       jsonb   DEFAULT NULL,
+    classes       int     DEFAULT NULL,
+    sparse        boolean DEFAULT NULL
+) RETURNS corgipile.sgd_state
+LANGUAGE c IMMUTABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_sgd_init_wrapper';
+COMMENT ON FUNCTION corgipile_sgd_init(text, int, float8, jsonb, int, boolean)
+    IS 'the state before the first epoch of corgipile_sgd_agg(). NULL means the default: features that are not sparse';
+
+CREATE FUNCTION corgipile.sgd_transition(corgipile.sgd_state, corgipile.sgd_state, float8, anyarray)
+RETURNS corgipile.sgd_state
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_sgd_transition_wrapper';
+
+CREATE FUNCTION corgipile.sgd_transition(corgipile.sgd_state, corgipile.sgd_state, float8, anyarray, anycompatiblearray)
+RETURNS corgipile.sgd_state
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_sgd_transition_sparse_wrapper';
+
+CREATE FUNCTION corgipile.sgd_combine(corgipile.sgd_state, corgipile.sgd_state) RETURNS corgipile.sgd_state
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 100
+AS 'MODULE_PATHNAME', 'corgipile_sgd_combine_wrapper';
+
+CREATE FUNCTION corgipile.sgd_final(corgipile.sgd_state) RETURNS corgipile.sgd_state
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 100
+AS 'MODULE_PATHNAME', 'corgipile_sgd_final_wrapper';
+
+CREATE AGGREGATE corgipile_sgd_agg(state corgipile.sgd_state, label float8, features anyarray) (
+    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
+    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE corgipile_sgd_agg(corgipile.sgd_state, float8, anyarray)
+    IS 'the state one epoch of SGD later, having learned from every row';
+
+CREATE AGGREGATE corgipile_sgd_agg(
+    state corgipile.sgd_state, label float8, indices anyarray, "values" anycompatiblearray
+) (
+    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
+    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE corgipile_sgd_agg(corgipile.sgd_state, float8, anyarray, anycompatiblearray)
+    IS 'the state one epoch of SGD later, having learned from every sparse row';
+
+-- For corgipile_train_uda(). Beside corgipile_sgd_agg() others may have put an aggregate whose argument types fit better than
+-- anyarray; in this schema nobody creates anything.
+CREATE AGGREGATE corgipile.sgd_agg(state corgipile.sgd_state, label float8, features anyarray) (
+    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
+    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE corgipile.sgd_agg(corgipile.sgd_state, float8, anyarray) IS 'corgipile_sgd_agg() for corgipile_train_uda()';
+
+CREATE AGGREGATE corgipile.sgd_agg(
+    state corgipile.sgd_state, label float8, indices anyarray, "values" anycompatiblearray
+) (
+    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
+    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE corgipile.sgd_agg(corgipile.sgd_state, float8, anyarray, anycompatiblearray)
+    IS 'corgipile_sgd_agg() for corgipile_train_uda()';
+
+CREATE FUNCTION corgipile_sgd_report(
+    state corgipile.sgd_state,
+    OUT epoch int, OUT loss float8, OUT accuracy float8, OUT learning_rate float8, OUT tuples bigint, OUT r2 float8,
+    OUT skipped bigint
+)
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_sgd_report_wrapper';
+COMMENT ON FUNCTION corgipile_sgd_report(corgipile.sgd_state) IS 'how the last epoch of a state went';
+
+CREATE FUNCTION corgipile_sgd_weights(state corgipile.sgd_state) RETURNS real[]
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_sgd_weights_wrapper';
+COMMENT ON FUNCTION corgipile_sgd_weights(corgipile.sgd_state) IS 'the weights of a state, class by class';
+
+CREATE FUNCTION corgipile_sgd_intercepts(state corgipile.sgd_state) RETURNS real[]
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_sgd_intercepts_wrapper';
+COMMENT ON FUNCTION corgipile_sgd_intercepts(corgipile.sgd_state) IS 'the intercepts of a state, one per class or only one';
+
+CREATE FUNCTION corgipile_train_uda(
+    source        text,
+    model         text   DEFAULT NULL,
+    label         text   DEFAULT NULL,
+    features      text[] DEFAULT NULL,
+    learning_rate float8 DEFAULT NULL,
+    max_epochs    int    DEFAULT NULL,
+    shuffle       text   DEFAULT NULL,
+    seed          bigint DEFAULT NULL,
+    name          text   DEFAULT NULL,
+    options       jsonb  DEFAULT NULL
+) RETURNS TABLE (
+    model_id bigint, epoch int, loss float8, accuracy float8, learning_rate float8, tuples bigint, seconds float8, r2 float8
+)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 20
+AS 'MODULE_PATHNAME', 'corgipile_train_uda_wrapper';
+COMMENT ON FUNCTION corgipile_train_uda(text, text, text, text[], float8, int, text, bigint, text, jsonb)
+    IS 'trains a model by corgipile_sgd_agg(), a query per epoch, and stores it; a row per epoch. NULL means the default: model logistic, label label, max_epochs 20, shuffle no_shuffle';
+
+-- ------------------------------------------------------------------------------------------------------------ compression
+
+CREATE TYPE corgipile.toc;
+
+CREATE FUNCTION corgipile.toc_in(cstring) RETURNS corgipile.toc
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_toc_in_wrapper';
+
+CREATE FUNCTION corgipile.toc_out(corgipile.toc) RETURNS cstring
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_toc_out_wrapper';
+
+CREATE FUNCTION corgipile.toc_recv(internal) RETURNS corgipile.toc
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_toc_recv_wrapper';
+
+CREATE FUNCTION corgipile.toc_send(corgipile.toc) RETURNS bytea
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_toc_send_wrapper';
+
+-- external: what is compressed is not compressed again
+CREATE TYPE corgipile.toc (
+    INPUT = corgipile.toc_in, OUTPUT = corgipile.toc_out, RECEIVE = corgipile.toc_recv, SEND = corgipile.toc_send,
+    INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = external
+);
+COMMENT ON TYPE corgipile.toc IS 'a compressed mini-batch: a matrix with a row for each tuple';
+
+CREATE FUNCTION corgipile_toc(entries float8[], encoding text DEFAULT 'auto') RETURNS corgipile.toc
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_wrapper';
+COMMENT ON FUNCTION corgipile_toc(float8[], text) IS 'compresses a matrix';
+
+CREATE FUNCTION corgipile_toc_rows(matrix corgipile.toc) RETURNS int
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_toc_rows_wrapper';
+COMMENT ON FUNCTION corgipile_toc_rows(corgipile.toc) IS 'rows of a compressed matrix';
+
+CREATE FUNCTION corgipile_toc_columns(matrix corgipile.toc) RETURNS bigint
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_toc_columns_wrapper';
+COMMENT ON FUNCTION corgipile_toc_columns(corgipile.toc) IS 'columns of a compressed matrix';
+
+CREATE FUNCTION corgipile_toc_encoding(matrix corgipile.toc) RETURNS text
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_toc_encoding_wrapper';
+COMMENT ON FUNCTION corgipile_toc_encoding(corgipile.toc) IS 'how a matrix is compressed: den, csr, cvi, dvi, toc, gzip or snappy';
+
+CREATE FUNCTION corgipile_toc_bytes(matrix corgipile.toc) RETURNS bigint
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_toc_bytes_wrapper';
+COMMENT ON FUNCTION corgipile_toc_bytes(corgipile.toc) IS 'bytes that a compressed matrix takes';
+
+CREATE FUNCTION corgipile_toc_ratio(matrix corgipile.toc) RETURNS float8
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'corgipile_toc_ratio_wrapper';
+COMMENT ON FUNCTION corgipile_toc_ratio(corgipile.toc) IS 'rows times columns times 8 bytes, over the bytes of a compressed matrix';
+
+CREATE FUNCTION corgipile_toc_decompress(matrix corgipile.toc) RETURNS float8[]
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_decompress_wrapper';
+COMMENT ON FUNCTION corgipile_toc_decompress(corgipile.toc) IS 'the matrix as it was';
+
+CREATE FUNCTION corgipile_toc_element(matrix corgipile.toc, "row" int, "column" int) RETURNS float8
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 100
+AS 'MODULE_PATHNAME', 'corgipile_toc_element_wrapper';
+COMMENT ON FUNCTION corgipile_toc_element(corgipile.toc, int, int) IS 'an element of a compressed matrix; rows and columns count from 1';
+
+CREATE FUNCTION corgipile_toc_times(matrix corgipile.toc, "with" float8[]) RETURNS float8[]
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_times_wrapper';
+COMMENT ON FUNCTION corgipile_toc_times(corgipile.toc, float8[]) IS 'product of a compressed matrix with a vector or a matrix';
+
+CREATE FUNCTION corgipile_times_toc("with" float8[], matrix corgipile.toc) RETURNS float8[]
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_times_toc_wrapper';
+COMMENT ON FUNCTION corgipile_times_toc(float8[], corgipile.toc) IS 'product of a vector or a matrix with a compressed matrix';
+
+CREATE FUNCTION corgipile_toc_scale(matrix corgipile.toc, factor float8) RETURNS corgipile.toc
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_scale_wrapper';
+COMMENT ON FUNCTION corgipile_toc_scale(corgipile.toc, float8) IS 'a compressed matrix with each element multiplied by a number';
+
+CREATE FUNCTION corgipile_toc_add(matrix corgipile.toc, summand float8) RETURNS corgipile.toc
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_add_wrapper';
+COMMENT ON FUNCTION corgipile_toc_add(corgipile.toc, float8) IS 'a compressed matrix with a number added to each element';
+
+CREATE FUNCTION corgipile_toc_scale(factor float8, matrix corgipile.toc) RETURNS corgipile.toc
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_scale_toc_wrapper';
+COMMENT ON FUNCTION corgipile_toc_scale(float8, corgipile.toc) IS 'a compressed matrix with each element multiplied by a number';
+
+CREATE FUNCTION corgipile_toc_add(summand float8, matrix corgipile.toc) RETURNS corgipile.toc
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_add_toc_wrapper';
+COMMENT ON FUNCTION corgipile_toc_add(float8, corgipile.toc) IS 'a compressed matrix with a number added to each element';
+
+CREATE OPERATOR * (LEFTARG = corgipile.toc, RIGHTARG = float8[], FUNCTION = corgipile_toc_times);
+CREATE OPERATOR * (LEFTARG = float8[], RIGHTARG = corgipile.toc, FUNCTION = corgipile_times_toc);
+CREATE OPERATOR * (LEFTARG = corgipile.toc, RIGHTARG = float8, FUNCTION = corgipile_toc_scale, COMMUTATOR = *);
+CREATE OPERATOR * (LEFTARG = float8, RIGHTARG = corgipile.toc, FUNCTION = corgipile_toc_scale, COMMUTATOR = *);
+CREATE OPERATOR + (LEFTARG = corgipile.toc, RIGHTARG = float8, FUNCTION = corgipile_toc_add, COMMUTATOR = +);
+CREATE OPERATOR + (LEFTARG = float8, RIGHTARG = corgipile.toc, FUNCTION = corgipile_toc_add, COMMUTATOR = +);
+
+CREATE FUNCTION corgipile_compress(
+    source      text,
+    destination text,
+    label       text   DEFAULT 'label',
+    features    text[] DEFAULT NULL,
+    batch_rows  int    DEFAULT 250,
+    encoding    text   DEFAULT 'auto',
+    "order"     text   DEFAULT 'corgipile',
+    seed        bigint DEFAULT NULL,
+    index_base  int    DEFAULT 1,
+    dimensions  int    DEFAULT NULL,
+    nulls       text   DEFAULT 'error',
+    OUT batches bigint, OUT tuples bigint, OUT bytes bigint, OUT ratio float8, OUT seconds float8, OUT skipped bigint,
+    OUT encodings jsonb, OUT order_seed bigint
+)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000
+AS 'MODULE_PATHNAME', 'corgipile_compress_wrapper';
+COMMENT ON FUNCTION corgipile_compress(text, text, text, text[], int, text, text, bigint, int, int, text)
+    IS 'writes a table of compressed mini-batches';
+
+CREATE FUNCTION corgipile_compression_report(
+    source     text,
+    label      text   DEFAULT 'label',
+    features   text[] DEFAULT NULL,
+    batch_rows int    DEFAULT 250,
+    "order"    text   DEFAULT 'no_shuffle',
+    seed       bigint DEFAULT NULL,
+    index_base int    DEFAULT 1,
+    dimensions int    DEFAULT NULL,
+    nulls      text   DEFAULT 'error'
+) RETURNS TABLE (
+    encoding text, batches bigint, bytes bigint, ratio float8, stored_bytes bigint, stored_ratio float8, seconds float8
+)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 8
+AS 'MODULE_PATHNAME', 'corgipile_compression_report_wrapper';
+COMMENT ON FUNCTION corgipile_compression_report(text, text, text[], int, text, bigint, int, int, text)
+    IS 'what each encoding would make of mini-batches of a table';
+
+CREATE FUNCTION corgipile_predict(model_id bigint, features corgipile.toc) RETURNS float8[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10000
+AS 'MODULE_PATHNAME', 'corgipile_predict_toc_wrapper';
+COMMENT ON FUNCTION corgipile_predict(bigint, corgipile.toc) IS 'the labels that a model gives to the rows of a compressed matrix, as numbers';
+
+CREATE FUNCTION corgipile_predict(name text, features corgipile.toc) RETURNS float8[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10000
+AS 'MODULE_PATHNAME', 'corgipile_predict_toc_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict(text, corgipile.toc) IS 'the labels that a model gives to the rows of a compressed matrix, as numbers';
+
+CREATE FUNCTION corgipile_predict(model jsonb, features corgipile.toc) RETURNS float8[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10000
+AS 'MODULE_PATHNAME', 'corgipile_predict_toc_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict(jsonb, corgipile.toc) IS 'the labels that a model gives to the rows of a compressed matrix, as numbers';
+
+CREATE FUNCTION corgipile_predict_label(model_id bigint, features corgipile.toc) RETURNS text[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10000
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_toc_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(bigint, corgipile.toc) IS 'the labels that a model gives to the rows of a compressed matrix';
+
+CREATE FUNCTION corgipile_predict_label(name text, features corgipile.toc) RETURNS text[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10000
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_toc_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(text, corgipile.toc) IS 'the labels that a model gives to the rows of a compressed matrix';
+
+CREATE FUNCTION corgipile_predict_label(model jsonb, features corgipile.toc) RETURNS text[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10000
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_toc_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(jsonb, corgipile.toc) IS 'the labels that a model gives to the rows of a compressed matrix';
+
+CREATE FUNCTION corgipile_predict_proba(model_id bigint, features corgipile.toc) RETURNS float8[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10000
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_toc_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(bigint, corgipile.toc) IS 'the probabilities of the labels for each row of a compressed matrix';
+
+CREATE FUNCTION corgipile_predict_proba(name text, features corgipile.toc) RETURNS float8[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10000
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_toc_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(text, corgipile.toc) IS 'the probabilities of the labels for each row of a compressed matrix';
+
+CREATE FUNCTION corgipile_predict_proba(model jsonb, features corgipile.toc) RETURNS float8[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10000
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_toc_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(jsonb, corgipile.toc) IS 'the probabilities of the labels for each row of a compressed matrix';

@@ -1,0 +1,129 @@
+//! The features of one tuple, as a call gives them, and the decisions of a model for them.
+
+use crate::errors::{PredictError, ResourceError, Result};
+use crate::models::Model;
+use sgd::ModelParameters;
+use std::cell::RefCell;
+
+/// Features as a call gives them.
+pub trait FeatureInput {
+    /// Reads them as the model wants them.
+    ///
+    /// # Errors
+    /// Whatever is wrong with them.
+    fn read(self, model: &Model, into: &mut InputTuple) -> Result<()>;
+}
+
+/// The features of one tuple, dense or sparse.
+pub struct InputTuple {
+    is_sparse: bool,
+    pub dense: Vec<f32>,
+    pub indices: Vec<u32>,
+    pub values: Vec<f32>,
+}
+
+/// What is kept from one call to the next.
+struct Scratch {
+    tuple: InputTuple,
+    decisions: Vec<f32>,
+}
+
+/// A session keeps as many bytes of scratch memory as this; what one call needs beyond that is freed.
+const KEPT_BYTES: usize = 1 << 20;
+
+/// The class that decisions choose: of two by the sign of the only one, else the first with the largest.
+pub fn class(decisions: &[f32]) -> usize {
+    match decisions {
+        [z] => usize::from(*z > 0.0),
+        many => ModelParameters::class_of(many),
+    }
+}
+
+/// Shows `f` the model's decisions for the features, which are finite.
+///
+/// # Errors
+/// What is wrong with the features; [`PredictError::DecisionOutOfRange`]
+pub fn decide<R>(model: &Model, features: impl FeatureInput, f: impl FnOnce(&[f32]) -> R) -> Result<R> {
+    thread_local! {
+        static SCRATCH: RefCell<Scratch> = const { RefCell::new(Scratch::new()) };
+    }
+    SCRATCH.with_borrow_mut(|scratch| {
+        let Scratch { tuple, decisions } = scratch;
+        features.read(model, tuple)?;
+        model.count();
+        let linear = model.linear();
+        decisions.resize(linear.outputs, 0.0);
+        if tuple.is_sparse {
+            if let Some(scaling) = model.scaling() {
+                standardize(scaling, &tuple.indices, &mut tuple.values);
+            }
+            linear.decisions_sparse(&tuple.indices, &tuple.values, decisions);
+        } else {
+            if let Some((mean, scale)) = model.scaling() {
+                sgd::standardize_row(mean, scale, &mut tuple.dense);
+            }
+            linear.decisions(&tuple.dense, decisions);
+        }
+        // NaN, or an infinity that says nothing of the sign of the sum, where a sum of products is beyond real
+        let result = match decisions.iter().all(|z| z.is_finite()) {
+            true => Ok(f(decisions)),
+            false => Err(PredictError::DecisionOutOfRange { model_id: model.id, row: None }.into()),
+        };
+        if scratch.bytes() > KEPT_BYTES {
+            *scratch = Scratch::new();
+        }
+        result
+    })
+}
+
+impl InputTuple {
+    /// Makes the tuple a dense one of `dim` features, and gives these to be written, all of them: they may have old values.
+    pub fn make_dense(&mut self, dim: usize) -> Result<&mut [f32]> {
+        self.is_sparse = false;
+        reserve(&mut self.dense, dim)?;
+        self.dense.resize(dim, 0.0);
+        Ok(&mut self.dense)
+    }
+
+    /// Makes the tuple a sparse one of `len` entries, and gives these to be written, by ascending index from 0.
+    pub fn make_sparse(&mut self, len: usize) -> Result<(&mut [u32], &mut [f32])> {
+        self.is_sparse = true;
+        reserve(&mut self.indices, len)?;
+        reserve(&mut self.values, len)?;
+        self.indices.resize(len, 0);
+        self.values.resize(len, 0.0);
+        Ok((&mut self.indices, &mut self.values))
+    }
+
+    /// Adds an entry to a sparse tuple, with an index above all others.
+    pub fn push(&mut self, index: u32, value: f32) {
+        self.indices.push(index);
+        self.values.push(value);
+    }
+}
+
+impl Scratch {
+    const fn new() -> Scratch {
+        let tuple = InputTuple { is_sparse: false, dense: Vec::new(), indices: Vec::new(), values: Vec::new() };
+        Scratch { tuple, decisions: Vec::new() }
+    }
+
+    fn bytes(&self) -> usize {
+        let InputTuple { dense, indices, values, .. } = &self.tuple;
+        4 * (dense.capacity() + indices.capacity() + values.capacity() + self.decisions.capacity())
+    }
+}
+
+/// Scales the entries of a sparse tuple, as in training; what is not there stays 0.
+fn standardize((mean, scale): (&[f64], &[f64]), indices: &[u32], values: &mut [f32]) {
+    for (index, value) in indices.iter().zip(values) {
+        let i = *index as usize;
+        *value = ((f64::from(*value) - mean[i]) * scale[i].recip()) as f32;
+    }
+}
+
+/// Room for `len` elements.
+fn reserve<T>(elements: &mut Vec<T>, len: usize) -> Result<()> {
+    let missing = len.saturating_sub(elements.len());
+    elements.try_reserve_exact(missing).map_err(|_| ResourceError::OutOfMemory(len * size_of::<T>()).into())
+}

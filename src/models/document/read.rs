@@ -1,0 +1,259 @@
+//! Reads a model's JSON document, docs/reference/model-format.md, from whoever gives it, who is trusted with nothing.
+
+use super::keys::{MAX_TEXTS, Members, Texts, invalid, missing};
+use crate::errors::{Result, excerpt};
+use crate::models::class_values::as_numbers;
+use crate::models::features::FeatureKind;
+use crate::options::rows::Unseen;
+use crate::pg::catalog::types::existing_base_type;
+use crate::pg::values::jsonb;
+use crate::pg::values::number::NumberType;
+use pgrx::pg_sys;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use sgd::{Hidden, ModelKind, ModelParameters, Network, Standardizer};
+use std::collections::{BTreeMap, HashSet};
+use std::time::Duration;
+
+/// Bytes that `hyperparameters` and `history` may have: they become trees in memory, where JSON takes several times its size.
+const MAX_RECORD_BYTES: usize = 1 << 20;
+const MAX_HISTORY_BYTES: usize = 64 << 20;
+
+/// A model as its JSON document says it, all of it checked.
+pub struct ModelDocument {
+    pub name: Option<String>,
+    pub kind: ModelKind,
+    pub source: String,
+    pub label: String,
+    pub label_type: pg_sys::Oid,
+    pub label_type_name: String,
+    pub classes: Option<Vec<String>>,
+    pub features: Vec<String>,
+    pub feature_kind: FeatureKind,
+    pub hyperparameters: Map<String, Value>,
+    pub linear: ModelParameters,
+    pub standardizer: Option<Standardizer>,
+    pub skipped: u64,
+    pub preparation: Duration,
+    pub shuffle_bytes: Option<u64>,
+    pub history: Vec<EpochRecord>,
+    pub skips_nulls: bool,
+    pub unseen: Unseen,
+}
+
+/// An epoch of corgipile.training_history. Whatever else stood there would break that view for all who see the model.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EpochRecord {
+    epoch: i32,
+    loss: Option<f64>,
+    accuracy: Option<f64>,
+    learning_rate: Option<f64>,
+    tuples: Option<i64>,
+    seconds: Option<f64>,
+    r2: Option<f64>,
+    shuffle_seconds: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    validation_loss: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    validation_score: Option<f64>,
+}
+
+impl ModelDocument {
+    /// Reads a JSON text.
+    ///
+    /// # Errors
+    /// [`ModelError::InvalidModel`], [`ArgumentError::InvalidArgument`] if it is no object.
+    pub fn read(text: &str) -> Result<ModelDocument> {
+        let keys = Members::read(text)?;
+        let kind: String = keys.required("model", "a text")?;
+        let kind: ModelKind = kind.parse().map_err(|_| {
+            let hint = format!("Known models are: {}.", ModelKind::known());
+            invalid("model", format!("is \"{}\", which is unknown", excerpt(&kind)), Some(hint))
+        })?;
+        let (label_type_name, label_type) = keys.label_type()?;
+        let classes = keys.classes(kind, label_type)?;
+        let linear = keys.linear(kind, classes.as_deref())?;
+        let standardizer = keys.standardizer(linear.dim)?;
+        let (features, feature_kind) = keys.features(linear.dim)?;
+        let hyperparameters: Map<String, Value> =
+            keys.short("hyperparameters", MAX_RECORD_BYTES, "an object")?.unwrap_or_default();
+        let option = |key: &str, other: &str| match hyperparameters.get(key).map(Value::as_str) {
+            None | Some(Some("error")) => Ok(false),
+            Some(Some(word)) if word == other => Ok(true),
+            _ => Err(invalid("hyperparameters", format!("says {key}, but neither \"error\" nor \"{other}\""), None)),
+        };
+        Ok(ModelDocument {
+            name: keys.read_as("name", "a text")?,
+            source: keys.read_as("source", "a text")?.unwrap_or_default(),
+            label: keys.required("label", "a text")?,
+            skipped: keys.count("skipped")?.unwrap_or(0),
+            preparation: keys.seconds("preparation_seconds")?,
+            shuffle_bytes: keys.count("shuffle_bytes")?,
+            history: keys
+                .short("history", MAX_HISTORY_BYTES, "an array of epochs with numbers of corgipile.training_history")?
+                .unwrap_or_default(),
+            skips_nulls: option("nulls", "skip")?,
+            unseen: if option("unseen", "zero")? { Unseen::Zero } else { Unseen::Error },
+            kind,
+            label_type,
+            label_type_name,
+            classes,
+            features,
+            feature_kind,
+            hyperparameters,
+            linear,
+            standardizer,
+        })
+    }
+}
+
+impl Members<'_> {
+    fn label_type(&self) -> Result<(String, pg_sys::Oid)> {
+        const KEY: &str = "label_type";
+        let name: String = self.required(KEY, "a text")?;
+        match jsonb::type_named(&name) {
+            Some(oid) => Ok((name, oid)),
+            None => {
+                let hint = "Create the type, or say \"text\": labels are texts then.".to_owned();
+                Err(invalid(KEY, format!("is \"{}\", and there is no such type", excerpt(&name)), Some(hint)))
+            }
+        }
+    }
+
+    fn classes(&self, kind: ModelKind, label_type: pg_sys::Oid) -> Result<Option<Vec<String>>> {
+        const KEY: &str = "classes";
+        let refuse = |reason: String| Err(invalid(KEY, reason, None));
+        let classes = match (self.texts(KEY)?, kind) {
+            (None, ModelKind::Linear) => return Ok(None),
+            (Some(_), ModelKind::Linear) => {
+                return refuse("must not be there: a linear model has no classes".to_owned());
+            }
+            (None, _) => return Err(missing(KEY)),
+            (Some(classes), _) => classes,
+        };
+        match (kind, classes.len()) {
+            (ModelKind::Softmax | ModelKind::Mlp, 2..) | (_, 2) => {}
+            (ModelKind::Softmax | ModelKind::Mlp, n) => {
+                return refuse(format!("has {n} elements, and must have 2 or more"));
+            }
+            (_, n) => return refuse(format!("has {n} elements, and must have 2 for model {}", kind.name())),
+        }
+        if classes.iter().collect::<HashSet<_>>().len() < classes.len() {
+            return refuse("has an element twice".to_owned());
+        }
+        let numbers = as_numbers(label_type, &classes);
+        let is_number = existing_base_type(label_type).and_then(NumberType::of).is_some();
+        if is_number && !numbers.is_some_and(|numbers| numbers.iter().all(|number| number.is_finite())) {
+            return refuse("are not the numbers that label_type says".to_owned());
+        }
+        Ok(Some(classes))
+    }
+
+    fn linear(&self, kind: ModelKind, classes: Option<&[String]>) -> Result<ModelParameters> {
+        let outputs = if kind == ModelKind::Softmax { classes.map_or(0, <[String]>::len) } else { 1 };
+        let network = self.network(kind)?;
+        let intercepts: Vec<f32> = self.floats("intercepts")?.ok_or_else(|| missing("intercepts"))?;
+        let weights: Vec<f32> = self.floats("weights")?.ok_or_else(|| missing("weights"))?;
+        if let Some(network) = network {
+            return of_network(network, classes.map_or(0, <[String]>::len), weights, intercepts);
+        }
+        if intercepts.len() != outputs {
+            let reason = format!("has {} numbers, and must have {outputs}", intercepts.len());
+            let hint = "A softmax model has an intercept per class, any other model one.".to_owned();
+            return Err(invalid("intercepts", reason, Some(hint)));
+        }
+        if weights.is_empty() || !weights.len().is_multiple_of(outputs) {
+            let reason = format!("has {} numbers, and must have {outputs} for each feature", weights.len());
+            let hint =
+                "A softmax model has a weight per feature and class, any other model one per feature.".to_owned();
+            return Err(invalid("weights", reason, Some(hint)));
+        }
+        Ok(ModelParameters { dim: weights.len() / outputs, outputs, weights, intercepts, network: None })
+    }
+
+    /// What a network is made of; None for other models.
+    fn network(&self, kind: ModelKind) -> Result<Option<Network>> {
+        const KEYS: [&str; 3] = ["hidden_layers", "activation", "output"];
+        if kind != ModelKind::Mlp {
+            return match KEYS.into_iter().find(|key| self.has(key)) {
+                Some(key) => Err(invalid(key, "must not be there: it belongs to model mlp".to_owned(), None)),
+                None => Ok(None),
+            };
+        }
+        let sizes = format!("an array of one to {} whole numbers from 1", Hidden::MAX_LAYERS);
+        let hidden: Hidden = self.required("hidden_layers", &sizes)?;
+        if hidden.sizes().iter().any(|size| i32::try_from(*size).is_err()) {
+            return Err(invalid("hidden_layers", "has a size that is too large".to_owned(), None));
+        }
+        let activation = self.required("activation", "\"sigmoid\", \"relu\" or \"tanh\"")?;
+        let output = self.required("output", "\"sigmoid\" or \"softmax\"")?;
+        Ok(Some(Network { hidden, activation, output }))
+    }
+
+    fn standardizer(&self, dim: usize) -> Result<Option<Standardizer>> {
+        let (mean, scale) = match (self.floats("feature_mean")?, self.floats("feature_scale")?) {
+            (None, None) => return Ok(None),
+            (Some(mean), Some(scale)) => (mean, scale),
+            (None, _) => return Err(missing("feature_mean")),
+            (_, None) => return Err(missing("feature_scale")),
+        };
+        for (key, numbers) in [("feature_mean", &mean), ("feature_scale", &scale)] {
+            if numbers.len() != dim {
+                let reason = format!("has {} numbers, and the model {dim} features", numbers.len());
+                return Err(invalid(key, reason, None));
+            }
+        }
+        match scale.iter().find(|scale: &&f64| **scale <= 0.0) {
+            Some(scale) => {
+                Err(invalid("feature_scale", format!("has the number {scale}, and all must be above 0"), None))
+            }
+            None => Ok(Some(Standardizer { mean, scale })),
+        }
+    }
+
+    fn features(&self, dim: usize) -> Result<(Vec<String>, FeatureKind)> {
+        let kind: String = self.required("feature_kind", "a text")?;
+        let features = self.texts("features")?.ok_or_else(|| missing("features"))?;
+        let categories: Option<BTreeMap<String, Texts>> =
+            self.read_as("categories", &format!("an object of arrays of at most {MAX_TEXTS} texts"))?;
+        let categories = categories.map(|columns| {
+            Value::Object(columns.into_iter().map(|(column, Texts(values))| (column, Value::from(values))).collect())
+        });
+        let index_base: Option<i32> = self.read_as("index_base", "0 or 1")?;
+        let feature_kind = FeatureKind::read(&kind, &features, categories.as_ref(), index_base).ok_or_else(|| {
+            let hint = "\"array\" goes with one column, \"sparse\" with two and with index_base 0 or 1, \"columns\" with one or \
+                        more, and with categories of these columns, each of them once.";
+            let reason = format!("is \"{}\", which does not fit features, categories and index_base", excerpt(&kind));
+            invalid("feature_kind", reason, Some(hint.to_owned()))
+        })?;
+        match feature_kind.dim() {
+            Some(known) if known != dim => {
+                let reason = format!("has numbers for {dim} features, but features and categories are {known}");
+                Err(invalid("weights", reason, None))
+            }
+            _ => Ok((features, feature_kind)),
+        }
+    }
+}
+
+/// A network of these numbers.
+fn of_network(network: Network, classes: usize, weights: Vec<f32>, intercepts: Vec<f32>) -> Result<ModelParameters> {
+    let outputs = network.outputs(classes);
+    let expected = network.intercepts(outputs);
+    if intercepts.len() != expected {
+        let reason = format!("has {} numbers, and must have {expected}", intercepts.len());
+        let hint = "A network has an intercept for each unit of its hidden layers, and for each output.".to_owned();
+        return Err(invalid("intercepts", reason, Some(hint)));
+    }
+    let Some((dim, outputs)) = network.sizes(weights.len(), intercepts.len()) else {
+        let rest = network.weights(0, outputs);
+        let reason = format!(
+            "has {} numbers, and must have {} for each feature and {rest} for the layers behind the first",
+            weights.len(),
+            network.hidden.sizes()[0]
+        );
+        return Err(invalid("weights", reason, None));
+    };
+    Ok(ModelParameters { dim, outputs, weights, intercepts, network: Some(network) })
+}

@@ -1,0 +1,43 @@
+//! How a model that is given as a value is stored.
+
+use super::document::ModelDocument;
+use super::store::{NewModel, check_can_store, store};
+use crate::errors::Result;
+use crate::options::model_name::check_name;
+use crate::pg::values::jsonb::Jsonb;
+use serde_json::Value;
+
+/// Stores a model that is given as a value as the current user's, and returns its id. Without a name it gets that of the value,
+/// if there is one.
+///
+/// # Errors
+/// Those of [`ModelDocument::read`] and [`store`];
+/// [`ArgumentError::InvalidArgument`](crate::errors::Error::InvalidArgument) for a name that cannot be.
+pub fn import(value: Jsonb, name: Option<&str>) -> Result<i64> {
+    store_document(value.with_text(ModelDocument::read)?, name)
+}
+
+/// Stores it under a name, or else under its own, and returns its id.
+fn store_document(document: ModelDocument, name: Option<&str>) -> Result<i64> {
+    let name = name.or(document.name.as_deref());
+    name.map_or(Ok(()), check_name)?;
+    check_can_store("corgipile_import()");
+    store(NewModel {
+        name,
+        kind: document.kind,
+        source: &document.source,
+        label: &document.label,
+        label_type: document.label_type,
+        classes: document.classes,
+        features: &document.features,
+        feature_kind: document.feature_kind,
+        hyperparameters: Value::Object(document.hyperparameters),
+        linear: document.linear,
+        standardizer: document.standardizer,
+        skipped: document.skipped,
+        preparation: document.preparation,
+        shuffle_bytes: document.shuffle_bytes,
+        history: serde_json::to_string(&document.history).expect("plain values are always JSON"),
+        training_state: None,
+    })
+}

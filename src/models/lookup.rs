@@ -1,0 +1,125 @@
+//! How models are found: by id or by name, through the cache and shared memory.
+
+use super::cache;
+use super::model::Model;
+use super::names::{self, Access, resolve};
+use super::shared::{self, Stat};
+use super::table::{Key, ModelRow, ModelTable};
+use crate::errors::{Error, ModelError, Result};
+use std::rc::Rc;
+
+/// The model with this id, if the current user may use it.
+///
+/// # Errors
+/// [`ModelError::NoModelId`], [`ModelError::ModelPermission`], [`ModelError::CorruptModel`]
+pub fn by_id(id: i64) -> Result<Rc<Model>> {
+    find(Key::Id(id))
+}
+
+/// The model that this name means to the current user ([`names`]): the deployed version, else the latest.
+///
+/// # Errors
+/// As [`by_id`], with [`ModelError::NoModelName`], [`ModelError::AmbiguousModel`] and [`ModelError::OwnerNeeded`].
+pub fn by_name(name: &str) -> Result<Rc<Model>> {
+    find(Key::Name(name.to_owned()))
+}
+
+/// The model that a text means, which is a name or an id. A number is an id, unless the user has a model of that name: whoever
+/// calls a model `12` must not take the place of model 12.
+///
+/// # Errors
+/// As [`by_name`].
+pub fn by_name_or_id(text: &str) -> Result<Rc<Model>> {
+    let Ok(id) = text.parse() else { return by_name(text) };
+    let table = ModelTable::open();
+    let is_own = names::is_own(&table, text);
+    table.close();
+    if is_own { by_name(text) } else { by_id(id) }
+}
+
+fn find(key: Key) -> Result<Rc<Model>> {
+    cache::find(key, |key| {
+        let table = ModelTable::open();
+        let found = id_of(&table, key).and_then(|id| {
+            let model = table.find(&Key::Id(id), |row| {
+                if Access::of(row).is_none() {
+                    return Err(ModelError::ModelPermission(id).into());
+                }
+                cache::version(id, row.version(), || load(id, row))
+            });
+            model.unwrap_or_else(|| Err(not_found(key)))
+        });
+        table.close();
+        match found {
+            Err(Error::Model(ModelError::NoModelId(_)) | Error::Model(ModelError::NoModelName(_)))
+                if is_stored_later(key) =>
+            {
+                Err(ModelError::LaterModel(not_found(key).to_string()).into())
+            }
+            found => found,
+        }
+    })
+}
+
+/// Has another transaction stored, and committed, a model for this key that the running statement does not see but the current
+/// user may use?
+fn is_stored_later(key: &Key) -> bool {
+    let Some(table) = ModelTable::open_latest() else { return false };
+    let id = id_of(&table, key);
+    let found = id.is_ok_and(|id| table.find(&Key::Id(id), |row| Access::of(row).is_some()).unwrap_or(false));
+    table.close();
+    found
+}
+
+/// The id that a key means to the current user.
+fn id_of(table: &ModelTable, key: &Key) -> Result<i64> {
+    match key {
+        Key::Id(id) => Ok(*id),
+        Key::Name(name) => resolve(table, name).map(|named| named.id),
+    }
+}
+
+/// The model in a row, its numbers in shared memory if there is any and others may see the row.
+fn load(id: i64, row: &ModelRow) -> Result<Model> {
+    if !shared::enabled() || !row.is_committed() {
+        return Model::read(id, row);
+    }
+    match shared::claim(&row.shared_key(id)) {
+        shared::Claim::Found(shared) => Model::read_around(id, row, shared),
+        shared::Claim::Private => Model::read(id, row),
+        shared::Claim::Load(loading) => {
+            let model = Model::read(id, row)?;
+            let shared = loading.publish(model.arrays());
+            Ok(match shared {
+                Some(shared) => model.moved_to(shared),
+                None => model,
+            })
+        }
+    }
+}
+
+/// The error about a key that means no model.
+pub fn not_found(key: &Key) -> Error {
+    match key {
+        Key::Id(id) => ModelError::NoModelId(*id).into(),
+        Key::Name(name) => ModelError::NoModelName(name.clone()).into(),
+    }
+}
+
+/// What shared memory knows of models in this database that the current user may use.
+pub fn stats() -> Vec<Stat> {
+    let stats = shared::stats();
+    if stats.is_empty() {
+        return stats;
+    }
+    let table = ModelTable::open();
+    let may_use = |stat: &Stat| table.find(&Key::Id(stat.model), |row| Access::of(row).is_some()).unwrap_or(false);
+    let stats = stats.into_iter().filter(may_use).collect();
+    table.close();
+    stats
+}
+
+/// A row of the table was changed or deleted.
+pub fn forget(id: i64) {
+    shared::forget(id);
+}

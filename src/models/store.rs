@@ -1,0 +1,96 @@
+//! How a model becomes a row of the table.
+
+use super::extension_lock::keep_extension;
+use super::features::FeatureKind;
+use super::shared::{self, Arrays};
+use super::table::{self, Field, FloatArray, Taken};
+use crate::errors::{ModelError, Result};
+use pgrx::datum::JsonString;
+use pgrx::{JsonB, pg_sys};
+use serde_json::Value;
+use sgd::{ModelKind, ModelParameters, Standardizer};
+use std::time::Duration;
+
+/// A model to be stored, and what it is to be known by.
+pub struct NewModel<'a> {
+    pub name: Option<&'a str>,
+    pub kind: ModelKind,
+    pub source: &'a str,
+    pub label: &'a str,
+    pub label_type: pg_sys::Oid,
+    /// ascending; of two, the first is the negative class; None for `linear`
+    pub classes: Option<Vec<String>>,
+    /// names of the feature columns
+    pub features: &'a [String],
+    pub feature_kind: FeatureKind,
+    pub hyperparameters: Value,
+    pub linear: ModelParameters,
+    pub standardizer: Option<Standardizer>,
+    /// rows left out in each epoch
+    pub skipped: u64,
+    pub preparation: Duration,
+    /// space that the copy of a full shuffle took, if one was made
+    pub shuffle_bytes: Option<u64>,
+    /// JSON: an object per epoch
+    pub history: String,
+    /// what its training goes on from, if that is to be kept
+    pub training_state: Option<Vec<u8>>,
+}
+
+/// Raises PostgreSQL's own error if no model could be stored, because the transaction is read-only, before any work is done for one;
+/// and keeps the extension from being dropped until it is stored. `function` is what was called.
+pub fn check_can_store(function: &str) {
+    table::prevent_if_read_only(function);
+    keep_extension();
+}
+
+/// Stores a model as the current user's, as the next version if there are others of this name, and returns its id.
+///
+/// # Errors
+/// [`ModelError::VersionConflict`] if a transaction that this one does not see has stored one with this name meanwhile;
+/// [`ModelError::SequenceBehind`] if the number that the sequence gives is another model's.
+pub fn store(new: NewModel) -> Result<i64> {
+    let (mean, scale) = new.standardizer.map(|s| (s.mean, s.scale)).unzip();
+    let announced = shared::enabled().then(|| (new.linear.clone(), mean.clone(), scale.clone()));
+    let (mean, scale) = (mean.map(FloatArray), scale.map(FloatArray));
+    let name = new.name;
+    let mut fields = vec![
+        Field::new("model", Some(new.kind.name())),
+        Field::new("source", Some(new.source)),
+        Field::new("label", Some(new.label)),
+        Field::object("label_type", pg_sys::REGTYPEOID, new.label_type),
+        Field::new("classes", new.classes),
+        Field::new("features", Some(new.features.to_vec())),
+        Field::new("feature_kind", Some(new.feature_kind.name())),
+        Field::new("categories", new.feature_kind.categories(new.features).map(JsonB)),
+        Field::new("index_base", new.feature_kind.index_base().map(|base| base as i32)),
+        Field::new("hyperparameters", Some(JsonB(new.hyperparameters))),
+        Field::new("weights", Some(FloatArray(new.linear.weights))),
+        Field::new("intercepts", Some(FloatArray(new.linear.intercepts))),
+        Field::new("feature_mean", mean),
+        Field::new("feature_scale", scale),
+        Field::new("skipped", Some(new.skipped as i64)),
+        Field::new("preparation_seconds", Some(new.preparation.as_secs_f64())),
+        Field::new("shuffle_bytes", new.shuffle_bytes.map(|bytes| bytes as i64)),
+        Field::new("history", Some(JsonString(new.history))),
+    ];
+    if let Some(network) = new.linear.network {
+        let sizes: Vec<i32> = network.hidden.sizes().iter().map(|size| *size as i32).collect();
+        fields.push(Field::new("hidden_layers", Some(sizes)));
+        fields.push(Field::new("activation", Some(network.activation.name())));
+        fields.push(Field::new("output", Some(network.output.name())));
+    }
+    if let Some(bytes) = new.training_state {
+        fields.push(Field::new("training_state", Some(bytes)));
+    }
+    let stored = table::insert(name, fields);
+    if let (Ok(key), Some((linear, mean, scale))) = (&stored, announced) {
+        let (mean, scale) = (mean.unwrap_or_default(), scale.unwrap_or_default());
+        let (weights, intercepts) = (&linear.weights[..], &linear.intercepts[..]);
+        shared::announce(key, Arrays { weights, intercepts, mean: &mean, scale: &scale });
+    }
+    stored.map(|key| key.model).map_err(|taken| match (taken, name.unwrap_or_default().to_owned()) {
+        (Taken::Name, name) => ModelError::VersionConflict(name).into(),
+        (Taken::Id, _) => ModelError::SequenceBehind.into(),
+    })
+}

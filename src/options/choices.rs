@@ -1,0 +1,39 @@
+//! What arguments and options choose between, each choice by its name.
+
+/// One of a few things, each of which has a name in SQL.
+pub trait Choice: Copy + Default + 'static {
+    /// All of them and their names, the default first.
+    const ALL: &'static [(&'static str, Self)];
+
+    /// The names, the default first.
+    fn names() -> Vec<&'static str> {
+        Self::ALL.iter().map(|(name, _)| *name).collect()
+    }
+
+    /// That of this name.
+    fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, choice)| *choice)
+    }
+}
+
+/// An enum whose variants have names, the first being the default.
+macro_rules! choice {
+    ($(#[$about:meta])* $choice:ident { $(#[$first_about:meta])* $first:ident = $first_name:literal, $($(#[$variant_about:meta])* $variant:ident = $name:literal,)* }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+        pub enum $choice {
+            $(#[$first_about])*
+            #[default]
+            #[serde(rename = $first_name)]
+            $first,
+            $($(#[$variant_about])* #[serde(rename = $name)] $variant,)*
+        }
+
+        impl $crate::options::choices::Choice for $choice {
+            const ALL: &'static [(&'static str, $choice)] =
+                &[($first_name, $choice::$first), $(($name, $choice::$variant),)*];
+        }
+    };
+}
+
+pub(crate) use choice;

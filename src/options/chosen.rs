@@ -1,0 +1,73 @@
+//! What `options`, and the points of a `grid`, say once they are read.
+
+use super::cache::CacheMode;
+use super::choices::choice;
+use super::row_groups::HoldOut;
+use super::rows::{By, ClassWeight, Nulls, Unseen};
+use serde_json::{Map, Value};
+use sgd::{Hyperparameters, Stopping};
+
+/// What `options` say beyond the hyperparameters.
+#[derive(Default)]
+pub struct Options {
+    /// was the size of mini-batches said?
+    pub has_batch_size: bool,
+    /// learn mean and deviation first, and train on standardized features
+    pub standardize: bool,
+    pub nulls: Nulls,
+    /// column of the rows' weights
+    pub weight: Option<String>,
+    pub class_weight: Option<ClassWeight>,
+    /// what sparse tuples call their first dimension
+    pub index_base: Option<u32>,
+    /// dimensions of sparse tuples
+    pub dimensions: Option<usize>,
+    pub unseen: Option<Unseen>,
+    /// whether decoded tuples are kept for the next epochs
+    pub cache: Option<CacheMode>,
+    /// what is held out for validation
+    pub validation: Option<Validation>,
+    /// when to stop before the last epoch
+    pub stopping: Option<Stopping>,
+    pub keep: Keep,
+    /// tell the client of each epoch
+    pub notice: bool,
+}
+
+/// What one model is trained with.
+#[derive(Debug, Clone)]
+pub struct Point {
+    pub hyperparameters: Hyperparameters,
+    pub max_epochs: u32,
+    pub stopping: Option<Stopping>,
+    /// what the grid says of it; None without a grid
+    pub says: Option<Map<String, Value>>,
+}
+
+/// Rows that are held out for validation.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Validation {
+    Fraction { fraction: f64, by: By },
+    Column(String),
+}
+
+impl Validation {
+    /// What a decoder is to hold out.
+    pub fn hold_out(&self, seed: i64) -> HoldOut {
+        match self {
+            Validation::Column(name) => HoldOut::Column(name.clone()),
+            Validation::Fraction { fraction, by: By::Row } => HoldOut::Rows { fraction: *fraction, seed },
+            Validation::Fraction { fraction, by: By::Block } => HoldOut::Blocks { fraction: *fraction, seed },
+        }
+    }
+}
+
+choice! {
+    /// Which model is stored.
+    Keep {
+        /// that of the last epoch
+        Last = "last",
+        /// that of the epoch with the lowest loss
+        Best = "best",
+    }
+}

@@ -1,0 +1,224 @@
+//! What the table says of an argument or an option.
+
+use super::resolved::Resolved;
+use crate::pg::executor::explain::Explain;
+use serde_json::Value;
+use sgd::{ModelKind, Range};
+
+/// An argument of corgipile_train(), or a key of its argument `options`.
+pub struct Entry {
+    pub name: &'static str,
+    pub place: Place,
+    pub values: Values,
+    pub default: Default,
+    /// the models it applies to
+    pub models: Models,
+    /// what else has to be given for it to say anything
+    pub needs: Option<Needs>,
+    /// who gives one of a group, gives all of it: in a warm start the others have their defaults
+    pub group: Option<Group>,
+    /// may it differ from point to point of a grid?
+    pub in_grid: bool,
+    /// where a warm start takes it from if it is not given
+    pub inherited: Inherited,
+    /// what is recorded of it with the model, if anything
+    pub record: Option<fn(&Resolved) -> Option<Value>>,
+    /// what EXPLAIN says of it, if anything
+    pub explain: Option<fn(&Resolved, Explain)>,
+    /// one line of documentation
+    pub description: &'static str,
+}
+
+/// Where it stands in a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// an argument of this type
+    Argument(&'static str),
+    Option,
+}
+
+/// What it may be.
+#[derive(Clone, Copy)]
+pub enum Values {
+    Boolean,
+    Number(Range),
+    /// whole numbers from the first to the second
+    Integer(u64, u64),
+    /// one of these words, of which the first is the default
+    Words(fn() -> Vec<&'static str>),
+    /// the name of a column
+    Column,
+    /// anything of a type of JSON, or of the argument's type; what else there is to say of it
+    Other(&'static str, Option<&'static str>),
+}
+
+/// What it is if it is not given.
+#[derive(Clone, Copy)]
+pub enum Default {
+    None,
+    Boolean(bool),
+    Number(f64),
+    Integer(u64),
+    Word(&'static str),
+    /// it depends on other choices, and this is what to say of it: of one model, or of all
+    Depends(fn(Option<ModelKind>) -> String),
+}
+
+/// The models it applies to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Models {
+    All,
+    /// models that tell classes apart
+    Classifiers,
+    /// those without hidden layers
+    Linear,
+    Networks,
+}
+
+/// What else has to be given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Needs {
+    /// an option, with this word
+    Word(&'static str, &'static str),
+    Option(&'static str),
+}
+
+/// Options that belong together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Group {
+    Schedule,
+    Optimizer,
+    Validation,
+}
+
+/// Where a warm start takes from what is not given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Inherited {
+    /// from nowhere: it belongs to the call
+    Never,
+    /// from the record of the model's training
+    Record,
+    /// from what the model is
+    Model,
+}
+
+impl Entry {
+    /// An option of all models that a warm start takes over from the record, and that differs from point to point of no grid.
+    pub const fn option(name: &'static str, values: Values, default: Default, description: &'static str) -> Entry {
+        Entry {
+            name,
+            place: Place::Option,
+            values,
+            default,
+            models: Models::All,
+            needs: None,
+            group: None,
+            in_grid: false,
+            inherited: Inherited::Record,
+            record: None,
+            explain: None,
+            description,
+        }
+    }
+
+    /// An argument of this type that belongs to the call.
+    pub const fn argument(
+        name: &'static str,
+        sql_type: &'static str,
+        values: Values,
+        default: Default,
+        description: &'static str,
+    ) -> Entry {
+        let option = Entry::option(name, values, default, description);
+        Entry { place: Place::Argument(sql_type), inherited: Inherited::Never, ..option }
+    }
+
+    /// Is it a key of `options`?
+    pub fn is_option(&self) -> bool {
+        self.place == Place::Option
+    }
+
+    /// Its type: SQL's of an argument, JSON's of an option.
+    pub fn type_name(&self) -> String {
+        match (self.place, self.values) {
+            (Place::Argument(sql_type), _) => sql_type.to_owned(),
+            (_, Values::Boolean) => "JSON boolean".into(),
+            (_, Values::Number(_) | Values::Integer(..)) => "JSON number".into(),
+            (_, Values::Words(_) | Values::Column) => "JSON string".into(),
+            (_, Values::Other(json_type, _)) => format!("JSON {json_type}"),
+        }
+    }
+
+    /// What it is, if it is not given, for this model, or for all; None if that is nothing.
+    pub fn default_text(&self, model: Option<ModelKind>) -> Option<String> {
+        match self.default {
+            Default::None => None,
+            Default::Boolean(value) => Some(value.to_string()),
+            Default::Number(value) if value != 0.0 && value.abs() < 1e-4 => Some(format!("{value:e}")),
+            Default::Number(value) => Some(value.to_string()),
+            Default::Integer(value) => Some(value.to_string()),
+            Default::Word(word) => Some(word.to_owned()),
+            Default::Depends(text) => Some(text(model)),
+        }
+    }
+
+    /// What it may be; None if its type says that.
+    pub fn range_text(&self) -> Option<String> {
+        match self.values {
+            Values::Boolean | Values::Column => None,
+            Values::Number(range) => Some(range.to_string()),
+            Values::Integer(least, most) => Some(format!("{least} to {most}")),
+            Values::Words(words) => Some(words().join(", ")),
+            Values::Other(_, range) => range.map(str::to_owned),
+        }
+    }
+
+    /// The models it applies to, and what has to be given beside it.
+    pub fn applies_to(&self) -> String {
+        let models = match self.models {
+            Models::All => "all models".to_owned(),
+            some => ModelKind::ALL
+                .into_iter()
+                .filter(|kind| some.include(*kind))
+                .map(ModelKind::name)
+                .collect::<Vec<_>>()
+                .join(", "),
+        };
+        match self.needs {
+            Some(Needs::Word(key, word)) => format!("{models}, with {key} {word}"),
+            Some(Needs::Option(key)) => format!("{models}, with {key}"),
+            None => models,
+        }
+    }
+}
+
+impl Models {
+    /// Is this one of them?
+    pub fn include(self, kind: ModelKind) -> bool {
+        match self {
+            Models::All => true,
+            Models::Classifiers => kind.is_classifier(),
+            Models::Linear => kind != ModelKind::Mlp,
+            Models::Networks => kind == ModelKind::Mlp,
+        }
+    }
+
+    /// Why an option does not go with a model that is none of them; None if that is said of the option that it needs.
+    pub fn refusal(self) -> Option<&'static str> {
+        match self {
+            Models::All | Models::Linear => None,
+            Models::Classifiers => Some("applies to classes, and model linear has none"),
+            Models::Networks => Some("applies only to model mlp"),
+        }
+    }
+}
+
+impl Needs {
+    /// Why an option does not go without it.
+    pub fn refusal(self) -> String {
+        match self {
+            Needs::Word(key, word) => format!("applies only with {key} \"{word}\""),
+            Needs::Option(key) => format!("applies only with {key}"),
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! The argument `options`, read for a model.
+
+use super::choices::Choice;
+use super::chosen::{Options, Validation};
+use super::defaults;
+use super::keys::{Keys, invalid};
+use super::rows::ClassWeight;
+use crate::errors::{ArgumentError, Error, Result, did_you_mean, one_of};
+use crate::limits::MAX_WEIGHTS;
+use serde_json::Value;
+use sgd::{Activation, Design, Hidden, Hyperparameters, ModelKind, Optimizer, Output, Schedule, Stopping};
+
+/// Reads `options` for a model of this kind, together with the argument `learning_rate`.
+///
+/// # Errors
+/// Those of [`Keys`]; [`ArgumentError::InvalidArgument`]
+pub fn parse(
+    options: Option<Value>,
+    kind: ModelKind,
+    learning_rate: Option<f64>,
+) -> Result<(Options, Hyperparameters)> {
+    let keys = Keys::new(options, kind)?;
+    let hyperparameters = hyperparameters(&keys, kind, learning_rate)?;
+    let options = Options {
+        has_batch_size: keys.contains("batch_size"),
+        standardize: keys.boolean("standardize")?,
+        nulls: keys.choice("nulls")?.unwrap_or_default(),
+        weight: keys.column("weight")?,
+        class_weight: class_weight(&keys)?,
+        index_base: keys.integer("index_base")?.map(|base| base as u32),
+        dimensions: keys.integer("dimensions")?.map(|dimensions| dimensions as usize),
+        unseen: keys.choice("unseen")?,
+        cache: keys.choice("cache")?,
+        validation: validation(&keys)?,
+        stopping: stopping(&keys)?,
+        keep: keys.choice("keep")?.unwrap_or_default(),
+        notice: keys.boolean("notice")?,
+    };
+    Ok((options, hyperparameters))
+}
+
+fn hyperparameters(keys: &Keys, kind: ModelKind, learning_rate: Option<f64>) -> Result<Hyperparameters> {
+    let optimizer = optimizer(keys)?;
+    let adapts = matches!(optimizer, Optimizer::Adam { .. });
+    let design = design(keys, kind)?;
+    let l2 = keys.number_or_default("l2")?;
+    let default_rate = defaults::learning_rate(kind, adapts, design.map(|design| design.activation));
+    let default_size = Hyperparameters::new(kind).batch_size;
+    let hyperparameters = Hyperparameters {
+        kind,
+        learning_rate: learning_rate.unwrap_or(default_rate),
+        schedule: schedule(keys, l2, learning_rate)?,
+        optimizer,
+        batch_size: keys.integer("batch_size")?.map_or(default_size, |size| size as u32),
+        l1: keys.number_or_default("l1")?,
+        l2,
+        design,
+    };
+    hyperparameters.validate().map_err(|e| match e.name {
+        "learning_rate" => {
+            Error::from(ArgumentError::InvalidArgument { argument: "learning_rate", reason: e.reason, hint: None })
+        }
+        name => invalid(name, &e.reason),
+    })?;
+    Ok(hyperparameters)
+}
+
+fn optimizer(keys: &Keys) -> Result<Optimizer> {
+    Ok(match keys.word("optimizer")? {
+        Some("momentum") => Optimizer::Momentum { beta: keys.number_or_default("momentum")? },
+        Some("adam") => Optimizer::Adam {
+            beta1: keys.number_or_default("beta1")?,
+            beta2: keys.number_or_default("beta2")?,
+            epsilon: keys.number_or_default("epsilon")?,
+        },
+        _ => Optimizer::Sgd,
+    })
+}
+
+fn schedule(keys: &Keys, l2: f64, learning_rate: Option<f64>) -> Result<Schedule> {
+    Ok(match keys.word("schedule")? {
+        Some("constant") => Schedule::Constant,
+        Some("inverse_scaling") => Schedule::InverseScaling { power: keys.number_or_default("power")? },
+        Some("theorem1") => return theorem1(keys, l2, learning_rate),
+        _ => Schedule::Exponential { decay: keys.number_or_default("decay")? },
+    })
+}
+
+fn theorem1(keys: &Keys, l2: f64, learning_rate: Option<f64>) -> Result<Schedule> {
+    let (mu, a) = (keys.number("mu")?, keys.number("a")?);
+    if mu.is_none() && l2 == 0.0 {
+        return Err(invalid("mu", "must be given with schedule \"theorem1\", unless there is an l2 to take its place"));
+    }
+    if a.is_some() && learning_rate.is_some() {
+        return Err(invalid("a", "does not go with learning_rate: each of them decides the first rate"));
+    }
+    Ok(Schedule::Theorem1 { mu: mu.unwrap_or(l2), a })
+}
+
+/// What a network is made of; None for other models. The seed is an argument of its own.
+fn design(keys: &Keys, kind: ModelKind) -> Result<Option<Design>> {
+    if kind != ModelKind::Mlp {
+        return Ok(None);
+    }
+    // with more units, not even one feature would make a model that can be stored
+    let what = format!("an array of one to {} whole numbers from 1 to {MAX_WEIGHTS}", Hidden::MAX_LAYERS);
+    let hidden = keys.get("hidden_layers", &what, |value| {
+        let size = |value: &Value| {
+            let number = value.as_f64().filter(|number| number.fract() == 0.0)?;
+            (1.0..=MAX_WEIGHTS as f64).contains(&number).then_some(number as u32)
+        };
+        let sizes: Option<Vec<u32>> = value.as_array()?.iter().map(size).collect();
+        Hidden::new(&sizes?)
+    })?;
+    let activation = keys.word("activation")?.and_then(Activation::named).unwrap_or_default();
+    let output = keys.word("output")?.and_then(Output::named);
+    Ok(Some(Design { hidden: hidden.unwrap_or_default(), activation, output, seed: 0 }))
+}
+
+fn class_weight(keys: &Keys) -> Result<Option<ClassWeight>> {
+    if let Some(word) =
+        keys.get("class_weight", CLASS_WEIGHT, |value| Some(value.as_str().map(str::to_owned)))?.flatten()
+        && word != ClassWeight::BALANCED
+        && did_you_mean(&word, [ClassWeight::BALANCED]).is_some()
+    {
+        let known = vec![ClassWeight::BALANCED];
+        return Err(ArgumentError::UnknownWord { key: "class_weight", given: word, known }.into());
+    }
+    keys.get("class_weight", CLASS_WEIGHT, ClassWeight::read)
+}
+
+const CLASS_WEIGHT: &str = "\"balanced\", or an object of labels and their weights, which are finite and at least 0";
+
+/// The rows to hold out, by a fraction or by a column.
+fn validation(keys: &Keys) -> Result<Option<Validation>> {
+    match (keys.column("validation_column")?, keys.number("validation_fraction")?) {
+        (Some(_), Some(_)) => Err(invalid("validation_fraction", "does not go with validation_column")),
+        (column, None) => Ok(column.map(Validation::Column)),
+        (None, Some(fraction)) => {
+            Ok(Some(Validation::Fraction { fraction, by: keys.choice("validation_by")?.unwrap_or_default() }))
+        }
+    }
+}
+
+/// Stopping early is asked for by either of its numbers.
+fn stopping(keys: &Keys) -> Result<Option<Stopping>> {
+    let (tolerance, patience) = (keys.number("tolerance")?, keys.integer("patience")?);
+    let asked = tolerance.is_some() || patience.is_some();
+    Ok(asked.then(|| Stopping {
+        tolerance: tolerance.unwrap_or(Stopping::TOLERANCE),
+        patience: patience.map_or(Stopping::PATIENCE, |epochs| epochs as u32),
+    }))
+}
+
+/// What an argument of another function chooses.
+///
+/// # Errors
+/// [`ArgumentError::InvalidArgument`]
+pub fn argument_choice<T: Choice>(argument: &'static str, given: &str) -> Result<T> {
+    T::named(given).ok_or_else(|| {
+        let names = T::names();
+        let reason = format!("\"{given}\" is not {}", one_of(&names));
+        ArgumentError::InvalidArgument { argument, reason, hint: did_you_mean(given, names) }.into()
+    })
+}

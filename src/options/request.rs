@@ -1,0 +1,292 @@
+//! What a call of corgipile_train() asks for, once its arguments are understood.
+
+use super::call::{self, TrainArguments, integer, invalid, model_kind};
+use super::choices::Choice;
+use super::chosen::{Options, Point, Validation};
+use super::grid::{self, Base};
+use super::loader::Loader;
+use super::model_name::{MAX_NAME_BYTES, check_name};
+use super::resolved::Resolved;
+use super::row_groups::RowGroupSpec;
+use super::rows::By;
+use super::shuffling::Shuffling;
+use super::table;
+use crate::errors::{ArgumentError, Error, Result, TrainingError};
+use serde_json::{Map, Value, json};
+use sgd::ModelKind;
+use shuffle::Geometry;
+
+/// What is to be trained.
+pub struct Request {
+    pub source: String,
+    pub label: String,
+    /// None: to be found in the source
+    pub features: Option<Vec<String>>,
+    pub kind: ModelKind,
+    /// what is to be trained with: at least one point
+    pub points: Vec<Point>,
+    /// the most that one of them takes
+    pub max_epochs: u32,
+    pub row_groups: RowGroupSpec,
+    pub shuffling: Shuffling,
+    pub name: Option<String>,
+    pub options: Options,
+    pub loader: Loader,
+    /// processes that are to train together
+    pub workers: u32,
+    /// the training that is continued
+    pub resume: Option<WarmStart>,
+}
+
+/// A training that is continued, as far as it changes what is trained.
+#[derive(Debug, Clone, Copy)]
+pub struct WarmStart {
+    pub model_id: i64,
+    /// epochs that were trained before
+    pub epochs: u32,
+}
+
+impl Request {
+    /// Checks what can be checked without looking at the source. `resume` is what argument `warm_start` stands for; who has
+    /// found it has given the arguments what they left open.
+    ///
+    /// # Errors
+    /// [`ArgumentError`], [`TrainingError`]: what is wrong with an argument or an option, and what does not go together.
+    pub fn new(mut arguments: TrainArguments, resume: Option<WarmStart>) -> Result<Request> {
+        let source = arguments.source.take().ok_or(ArgumentError::NullArgument("source"))?;
+        let label = call::label(arguments.label.take());
+        let kind = model_kind(arguments.model.take())?;
+        let max_epochs = integer("max_epochs", arguments.max_epochs)?;
+        arguments.name.as_deref().map_or(Ok(()), check_name)?;
+        let workers = integer("workers", arguments.workers)?;
+        let (options, grid) = (arguments.options.take(), arguments.grid.take());
+        let base = Base { options, kind, learning_rate: arguments.learning_rate, max_epochs };
+        let (options, mut points) = grid::points(base, grid)?;
+        check_epochs(&points, resume)?;
+        let features = arguments.features.take().map(|features| check_features(features, &label)).transpose()?;
+        check_columns(&label, features.as_deref(), &options, arguments.group_by.as_deref())?;
+        let (block_size, buffer_size) = (arguments.block_size.take(), arguments.buffer_size.take());
+        let shuffling = Shuffling::parse(arguments.shuffle.take(), arguments.seed, block_size, buffer_size)?;
+        let shuffling = shuffling.with_sample(arguments.sample)?;
+        for design in points.iter_mut().filter_map(|point| point.hyperparameters.design.as_mut()) {
+            design.seed = shuffling.seed;
+        }
+        let hold_out = options.validation.as_ref().map(|validation| validation.hold_out(shuffling.seed));
+        let request = Request {
+            source,
+            label,
+            features,
+            kind,
+            max_epochs: points.iter().map(|point| point.max_epochs).max().unwrap_or_default(),
+            points,
+            row_groups: RowGroupSpec { group: arguments.group_by, hold_out },
+            shuffling,
+            name: arguments.name,
+            options,
+            loader: loader(arguments.loader)?,
+            workers,
+            resume,
+        };
+        request.check_workers()?;
+        request.check_row_groups()?;
+        Ok(request)
+    }
+
+    /// Refuses what several processes cannot do together.
+    fn check_workers(&self) -> Result<()> {
+        if self.workers == 1 {
+            return Ok(());
+        }
+        if !self.shuffling.strategy.supports_workers() {
+            return Err(TrainingError::NotByWorkers(self.shuffling.strategy.name()).into());
+        }
+        let together = [
+            ("hidden layers", self.kind == ModelKind::Mlp),
+            ("a warm start", self.resume.is_some()),
+            ("a grid", self.points.len() > 1),
+            ("groups", self.row_groups.group.is_some()),
+            ("a validation part", self.options.validation.is_some()),
+            ("early stopping", self.points.iter().any(|point| point.stopping.is_some())),
+        ];
+        match together.into_iter().find(|(_, asked)| *asked) {
+            Some((what, _)) => Err(TrainingError::NotSynchronized(what).into()),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses parts that a strategy cannot make, and names that are too long for the models of parts and points.
+    fn check_row_groups(&self) -> Result<()> {
+        let strategy = self.shuffling.strategy;
+        if !self.row_groups.is_empty() && !strategy.supports_groups() {
+            return Err(TrainingError::NotInGroups(strategy.name()).into());
+        }
+        if matches!(self.options.validation, Some(Validation::Fraction { by: By::Block, .. }))
+            && strategy.sorts_each_epoch()
+        {
+            let reason = "must be \"row\" with shuffle strategy epoch_shuffle, whose blocks are others in each epoch";
+            return Err(ArgumentError::InvalidOption { key: "validation_by".into(), reason: reason.into() }.into());
+        }
+        match &self.name {
+            Some(name) if name.len() > MAX_PREFIX_BYTES && self.adds_to_name() => {
+                Err(invalid("name", format!("it has more than {MAX_PREFIX_BYTES} bytes, with several models")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Is something added to the name of the call to make that of a model?
+    fn adds_to_name(&self) -> bool {
+        self.row_groups.group.is_some() || self.first_point().says.is_some()
+    }
+
+    /// The columns that are neither label nor features.
+    pub fn other_columns(&self) -> Vec<&str> {
+        self.options.weight.as_deref().into_iter().chain(self.row_groups.columns()).collect()
+    }
+
+    /// May there be several models?
+    pub fn trains_several(&self) -> bool {
+        self.points.len() > 1 || self.row_groups.group.is_some()
+    }
+
+    /// The number of the first epoch.
+    pub fn first_epoch(&self) -> u32 {
+        self.resume.map_or(1, |resume| resume.epochs + 1)
+    }
+
+    /// The number of the last one, if nothing stops them before.
+    pub fn last_epoch(&self) -> u32 {
+        (self.first_epoch() - 1).saturating_add(self.max_epochs)
+    }
+
+    /// The only point, or the first.
+    pub fn first_point(&self) -> &Point {
+        &self.points[0]
+    }
+
+    /// The call, to be recorded or shown: of one point, or of what all of them have in common.
+    pub fn resolved<'a>(&'a self, point: Option<&'a Point>, features: &'a str) -> Resolved<'a> {
+        Resolved {
+            kind: self.kind,
+            label: &self.label,
+            features,
+            options: &self.options,
+            group_by: self.row_groups.group.as_deref(),
+            point,
+            points: self.points.len(),
+            max_epochs: self.max_epochs,
+            continues: self.resume.map(|resume| (resume.model_id, resume.epochs)),
+            strategy: self.shuffling.strategy,
+            seed: self.shuffling.seed,
+            block_size: self.shuffling.block_size,
+            buffer_size: self.shuffling.buffer_size,
+            sample: self.shuffling.sample,
+            workers: self.workers,
+            processes: None,
+            in_blocks: false,
+        }
+    }
+
+    /// What it takes to train the same model again.
+    pub fn record(&self, point: &Point) -> Map<String, Value> {
+        record(&self.resolved(Some(point), ""))
+    }
+
+    /// What it takes to train the same model again, how the source was read, and by how many processes.
+    pub fn to_json(&self, point: &Point, geometry: Geometry, processes: u32) -> Map<String, Value> {
+        let call = Resolved { processes: Some(processes), in_blocks: true, ..self.resolved(Some(point), "") };
+        let mut record = record(&call);
+        record.insert("pages_per_block".into(), json!(geometry.pages_per_block));
+        record.insert("buffer_blocks".into(), json!(geometry.buffer_blocks));
+        record
+    }
+}
+
+/// What the table records of a call.
+fn record(call: &Resolved) -> Map<String, Value> {
+    let recorded = table::entries().filter_map(|entry| Some((entry.name.to_owned(), entry.record?(call)?)));
+    recorded.collect()
+}
+
+/// Where buffers are to be filled.
+fn loader(given: Option<String>) -> Result<Loader> {
+    let given = given.unwrap_or_else(|| table::default_word("loader").to_owned());
+    let known = || Loader::names().join(", ");
+    Loader::named(&given).ok_or_else(|| ArgumentError::Unknown { what: "loaders", given, known: known() }.into())
+}
+
+/// All epochs of a model together are limited, too.
+fn check_epochs(points: &[Point], resume: Option<WarmStart>) -> Result<()> {
+    let before = resume.map_or(0, |resume| resume.epochs);
+    let (_, most) = table::limits("max_epochs");
+    match points.iter().map(|point| point.max_epochs).find(|more| u64::from(*more) + u64::from(before) > most) {
+        Some(more) => Err(invalid("max_epochs", format!("{more} epochs after {before} are more than {most}"))),
+        None => Ok(()),
+    }
+}
+
+/// A column is the label, a feature, the weight, the flag of what is held out, or the group, and nothing else beside.
+fn check_columns(label: &str, features: Option<&[String]>, options: &Options, group_by: Option<&str>) -> Result<()> {
+    let used = |name: &str| used_as(name, label, features);
+    let weight = options.weight.as_deref();
+    let flag = match &options.validation {
+        Some(Validation::Column(column)) => Some(column.as_str()),
+        _ => None,
+    };
+    if let Some((name, role)) = weight.and_then(|name| Some((name, used(name)?))) {
+        return Err(invalid_option("weight", name, role));
+    }
+    let is_weight = |name: &str| (weight == Some(name)).then_some("the weight");
+    if let Some((name, role)) = flag.and_then(|name| Some((name, used(name).or_else(|| is_weight(name))?))) {
+        return Err(invalid_option("validation_column", name, role));
+    }
+    let is_flag = |name: &str| (flag == Some(name)).then_some("the validation column");
+    let role = |name: &str| used(name).or_else(|| is_weight(name)).or_else(|| is_flag(name));
+    match group_by.and_then(|name| Some((name, role(name)?))) {
+        Some((name, role)) => Err(invalid("group_by", format!("column \"{name}\" is {role}"))),
+        None => Ok(()),
+    }
+}
+
+/// Names of features, each given, none twice, none the label.
+///
+/// # Errors
+/// [`ArgumentError::InvalidArgument`]
+pub fn check_features(features: Vec<Option<String>>, label: &str) -> Result<Vec<String>> {
+    if features.is_empty() {
+        return Err(ArgumentError::InvalidArgument {
+            argument: "features",
+            reason: "it is an empty array".into(),
+            hint: Some("Name the feature columns, or leave features out to use all numeric columns.".into()),
+        }
+        .into());
+    }
+    let mut names: Vec<String> = Vec::with_capacity(features.len());
+    for name in features {
+        let name = name.ok_or_else(|| invalid("features", "it contains a NULL".into()))?;
+        if name == label {
+            return Err(invalid("features", format!("column \"{name}\" is the label")));
+        }
+        if names.contains(&name) {
+            return Err(invalid("features", format!("column \"{name}\" is there twice")));
+        }
+        names.push(name);
+    }
+    Ok(names)
+}
+
+/// What a column is, if it is the label or a feature.
+fn used_as(name: &str, label: &str, features: Option<&[String]>) -> Option<&'static str> {
+    if name == label {
+        return Some("the label");
+    }
+    features.is_some_and(|features| features.iter().any(|feature| feature == name)).then_some("a feature")
+}
+
+fn invalid_option(key: &str, column: &str, role: &str) -> Error {
+    ArgumentError::InvalidOption { key: key.into(), reason: format!("names column \"{column}\", which is {role}") }
+        .into()
+}
+
+/// Bytes that the name of several models may have: what is added takes the other half.
+const MAX_PREFIX_BYTES: usize = MAX_NAME_BYTES / 2 - 16;

@@ -1,0 +1,36 @@
+//! Which model a row is for: the groups that rows fall into, and what is held out for validation.
+
+/// Which rows are held out for validation.
+#[derive(Debug, Clone, PartialEq)]
+pub enum HoldOut {
+    /// those of which this column of booleans is true
+    Column(String),
+    /// about so many of all rows, drawn by this seed
+    Rows { fraction: f64, seed: i64 },
+    /// whole blocks, one of each run of 1 / fraction of them
+    Blocks { fraction: f64, seed: i64 },
+}
+
+/// How rows fall into groups, of which each has a model, and which of them are held out.
+#[derive(Debug, Clone, Default)]
+pub struct RowGroupSpec {
+    /// the column of the groups
+    pub group: Option<String>,
+    pub hold_out: Option<HoldOut>,
+}
+
+impl RowGroupSpec {
+    /// Are all rows of one group, and none held out?
+    pub fn is_empty(&self) -> bool {
+        self.group.is_none() && self.hold_out.is_none()
+    }
+
+    /// The columns that it takes, in the sequence in which a decoder expects them.
+    pub fn columns(&self) -> impl Iterator<Item = &str> {
+        let flag = match &self.hold_out {
+            Some(HoldOut::Column(name)) => Some(name.as_str()),
+            _ => None,
+        };
+        self.group.as_deref().into_iter().chain(flag)
+    }
+}

@@ -1,0 +1,198 @@
+//! What is learned, and from which rows.
+
+use crate::limits::MAX_WEIGHTS;
+use crate::options::choices::Choice;
+use crate::options::chosen::Validation;
+use crate::options::entry::{Default, Entry, Group, Inherited, Models, Needs, Values};
+use crate::options::rows::{By, ClassWeight, Nulls, Unseen};
+use serde_json::json;
+use sgd::{ModelKind, Range};
+
+pub const ENTRIES: &[Entry] = &[
+    Entry::argument(
+        "source",
+        "text",
+        Values::Other("", Some("a table, a view or a query")),
+        Default::None,
+        "what is trained on: the name of a table, view or the like, quoted and qualified as in SQL, or a query: what begins with \
+         SELECT, WITH, VALUES, TABLE or (",
+    ),
+    Entry {
+        inherited: Inherited::Model,
+        explain: Some(|call, explain| explain.text(c"Model", call.kind.name())),
+        ..Entry::argument(
+            "model",
+            "text",
+            Values::Words(|| ModelKind::ALL.map(ModelKind::name).to_vec()),
+            Default::Word("logistic"),
+            "what is trained: a logistic regression, a support vector machine, a linear regression, a softmax regression, or a \
+             multilayer perceptron",
+        )
+    },
+    Entry {
+        inherited: Inherited::Model,
+        explain: Some(|call, explain| explain.text(c"Label", call.label)),
+        ..Entry::argument("label", "text", Values::Column, Default::Word("label"), "the column to predict")
+    },
+    Entry {
+        inherited: Inherited::Model,
+        explain: Some(|call, explain| explain.text(c"Features", call.features)),
+        ..Entry::argument(
+            "features",
+            "text[]",
+            Values::Other("", Some("names of columns")),
+            Default::Depends(|_| "columns that the source has".into()),
+            "one column of arrays; or two: indices and values of sparse features; or any number of columns of numbers, text and \
+             enums. By default columns features_k and features_v if both are there, or features_v alone; else all columns of \
+             numbers but label, weight and primary key; else the only column of arrays",
+        )
+    },
+    Entry {
+        record: Some(|call| call.options.weight.as_ref().map(|column| json!(column))),
+        explain: Some(|call, explain| call.options.weight.iter().for_each(|column| explain.text(c"Weight", column))),
+        ..Entry::option(
+            "weight",
+            Values::Column,
+            Default::None,
+            "column of the rows' weights, numbers from 0. It is no feature unless it is named as one",
+        )
+    },
+    Entry {
+        models: Models::Classifiers,
+        record: Some(|call| call.options.class_weight.as_ref().map(ClassWeight::to_json)),
+        explain: Some(|call, explain| {
+            call.class_weight().iter().for_each(|shown| explain.text(c"Class Weight", shown))
+        }),
+        ..Entry::option(
+            "class_weight",
+            Values::Other("string or object", Some("balanced, or numbers from 0 by label")),
+            Default::None,
+            "weights of classes, times those of the rows; labels that are not in the object have 1. balanced: rows / (classes * \
+             rows of the class)",
+        )
+    },
+    Entry {
+        record: Some(|call| Some(json!(call.options.nulls))),
+        ..Entry::option(
+            "nulls",
+            Values::Words(Nulls::names),
+            Default::Word("error"),
+            "what to do with rows that have a NULL in label, features or weight: an error, or leave them out and count them",
+        )
+    },
+    Entry {
+        record: Some(|call| Some(json!(call.options.standardize))),
+        ..Entry::option(
+            "standardize",
+            Values::Boolean,
+            Default::Boolean(false),
+            "learn mean and standard deviation of each number in a first pass, and train on (value - mean) / deviation; sparse \
+             features on value / deviation",
+        )
+    },
+    Entry {
+        record: Some(|call| call.options.index_base.map(|base| json!(base))),
+        ..Entry::option(
+            "index_base",
+            Values::Integer(0, 1),
+            Default::Integer(1),
+            "what the first sparse feature is called",
+        )
+    },
+    Entry {
+        record: Some(|call| call.options.dimensions.map(|dimensions| json!(dimensions))),
+        ..Entry::option(
+            "dimensions",
+            Values::Integer(1, MAX_WEIGHTS as u64),
+            Default::Depends(|_| "largest index".into()),
+            "number of sparse features; an index beyond is then an error",
+        )
+    },
+    Entry {
+        record: Some(|call| call.options.unseen.map(|unseen| json!(unseen))),
+        ..Entry::option(
+            "unseen",
+            Values::Words(Unseen::names),
+            Default::Word("error"),
+            "what to do, when predicting, with a category that was not there in training, or a sparse index beyond the largest: \
+             an error, or take it for 0",
+        )
+    },
+    Entry {
+        record: Some(|call| call.continues.map(|(model, _)| json!(model))),
+        explain: Some(|call, explain| {
+            if let Some((model, epochs)) = call.continues {
+                explain.text(c"Continues", &format!("model {model} after epoch {epochs}"));
+            }
+        }),
+        ..Entry::argument(
+            "warm_start",
+            "text",
+            Values::Other("", Some("name or id of a model")),
+            Default::None,
+            "the model whose training goes on; a number is an id unless you have a model of that name. max_epochs are those to \
+             come. What is not given is as in that training, but for max_epochs, loader, workers, name, cache and notice",
+        )
+    },
+    Entry {
+        explain: Some(|call, explain| call.group_by.iter().for_each(|column| explain.text(c"Group By", column))),
+        // a model of a group goes on with the rows of its group
+        inherited: Inherited::Record,
+        ..Entry::argument(
+            "group_by",
+            "text",
+            Values::Column,
+            Default::None,
+            "a column of numbers, booleans, text or an enum: a model for each of its values",
+        )
+    },
+    Entry {
+        group: Some(Group::Validation),
+        record: Some(|call| match call.options.validation {
+            Some(Validation::Fraction { fraction, .. }) => Some(json!(fraction)),
+            _ => None,
+        }),
+        explain: Some(|call, explain| match &call.options.validation {
+            Some(Validation::Fraction { fraction, by }) => {
+                let of = if *by == By::Row { "rows" } else { "blocks" };
+                explain.text(c"Validation", &format!("{fraction} of the {of}"));
+            }
+            Some(Validation::Column(column)) => explain.text(c"Validation", &format!("rows with {column}")),
+            None => {}
+        }),
+        ..Entry::option(
+            "validation_fraction",
+            Values::Number(Range::above(0.0).below(1.0)),
+            Default::None,
+            "how many of the rows to hold out for validation, drawn by the seed",
+        )
+    },
+    Entry {
+        group: Some(Group::Validation),
+        needs: Some(Needs::Option("validation_fraction")),
+        record: Some(|call| match call.options.validation {
+            Some(Validation::Fraction { by, .. }) => Some(json!(by)),
+            _ => None,
+        }),
+        ..Entry::option(
+            "validation_by",
+            Values::Words(By::names),
+            Default::Word("row"),
+            "whether to draw rows, or whole blocks, one of each run of 1 / validation_fraction",
+        )
+    },
+    Entry {
+        group: Some(Group::Validation),
+        record: Some(|call| match &call.options.validation {
+            Some(Validation::Column(column)) => Some(json!(column)),
+            _ => None,
+        }),
+        ..Entry::option(
+            "validation_column",
+            Values::Column,
+            Default::None,
+            "a column of booleans, true for rows to hold out. Like group_by and weight, it is no feature unless it is named as \
+             one; a NULL in it is one in the sense of nulls",
+        )
+    },
+];

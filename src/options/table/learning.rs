@@ -1,0 +1,382 @@
+//! How a model learns, for how long, and what is kept.
+
+use crate::options::choices::Choice;
+use crate::options::chosen::Keep;
+use crate::options::defaults::learning_rate;
+use crate::options::entry::{Default, Entry, Group, Inherited, Models, Needs, Values};
+use serde_json::json;
+use sgd::{Activation, Hidden, Hyperparameters, ModelKind, Optimizer, Output, Schedule, Stopping};
+
+/// Epochs that a training may take. Each leaves a row to be kept, whatever it cost.
+const MAX_EPOCHS: u64 = 1_000_000;
+
+/// An entry that may differ from point to point of a grid.
+const fn in_grid(entry: Entry) -> Entry {
+    Entry { in_grid: true, ..entry }
+}
+
+/// One that belongs to an optimizer.
+const fn of_optimizer(word: &'static str, entry: Entry) -> Entry {
+    Entry { in_grid: true, group: Some(Group::Optimizer), needs: Some(Needs::Word("optimizer", word)), ..entry }
+}
+
+/// One that belongs to a schedule.
+const fn of_schedule(word: &'static str, entry: Entry) -> Entry {
+    Entry { in_grid: true, group: Some(Group::Schedule), needs: Some(Needs::Word("schedule", word)), ..entry }
+}
+
+/// One of networks.
+const fn of_networks(entry: Entry) -> Entry {
+    Entry { in_grid: true, models: Models::Networks, ..entry }
+}
+
+pub const ENTRIES: &[Entry] = &[
+    Entry {
+        in_grid: true,
+        record: Some(|call| {
+            let before = call.continues.map_or(0, |(_, epochs)| epochs);
+            call.point.map(|point| json!(before.saturating_add(point.max_epochs)))
+        }),
+        explain: Some(|call, explain| explain.integer(c"Epochs", call.max_epochs.into())),
+        ..Entry::argument(
+            "max_epochs",
+            "int",
+            Values::Integer(1, MAX_EPOCHS),
+            Default::Integer(20),
+            "how often each tuple is learned from",
+        )
+    },
+    Entry {
+        record: Some(|call| call.point?.stopping.map(|rule| json!(rule.tolerance))),
+        explain: Some(|call, explain| {
+            if let Some(Stopping { tolerance, patience }) = call.point.and_then(|point| point.stopping) {
+                explain.text(c"Early Stopping", &format!("tolerance {tolerance}, patience {patience}"));
+            }
+        }),
+        ..in_grid(Entry::option(
+            "tolerance",
+            Values::Number(sgd::Range::from(0.0)),
+            Default::Depends(|_| format!("{}, with patience", Stopping::TOLERANCE)),
+            "stop early: by how much the loss must be below the lowest so far for an epoch to be better. The loss is that of the \
+             rows held out, if there are some",
+        ))
+    },
+    Entry {
+        record: Some(|call| call.point?.stopping.map(|rule| json!(rule.patience))),
+        ..in_grid(Entry::option(
+            "patience",
+            Values::Integer(1, MAX_EPOCHS),
+            Default::Depends(|_| format!("{}, with tolerance", Stopping::PATIENCE)),
+            "stop after so many epochs in a row that are not better",
+        ))
+    },
+    Entry {
+        record: Some(|call| (call.options.keep != Keep::Last).then(|| json!(call.options.keep))),
+        ..Entry::option(
+            "keep",
+            Values::Words(Keep::names),
+            Default::Word("last"),
+            "store the model of the last epoch, or that of the lowest loss",
+        )
+    },
+    Entry {
+        in_grid: true,
+        inherited: Inherited::Record,
+        record: Some(|call| {
+            // the rates of theorem1 follow from a, if that is given
+            let from_a = matches!(call.schedule()?, Schedule::Theorem1 { a: Some(_), .. });
+            call.hyper().filter(|_| !from_a).map(|hyper| json!(hyper.learning_rate))
+        }),
+        explain: Some(|call, explain| {
+            call.hyper().iter().for_each(|hyper| explain.real(c"Learning Rate", hyper.learning_rate));
+        }),
+        ..Entry::argument(
+            "learning_rate",
+            "float8",
+            Values::Number(Hyperparameters::LEARNING_RATES),
+            Default::Depends(default_rate),
+            "step size in the first epoch",
+        )
+    },
+    Entry {
+        group: Some(Group::Schedule),
+        record: Some(|call| call.schedule().map(|schedule| json!(schedule.name()))),
+        explain: Some(|call, explain| {
+            let shown = match call.schedule() {
+                None | Some(Schedule::EXPONENTIAL) => return,
+                Some(Schedule::Exponential { decay }) => format!("exponential, decay {decay}"),
+                Some(Schedule::Constant) => "constant".to_owned(),
+                Some(Schedule::InverseScaling { power }) => format!("inverse_scaling, power {power}"),
+                Some(Schedule::Theorem1 { mu, a: None }) => format!("theorem1, mu {mu}"),
+                Some(Schedule::Theorem1 { mu, a: Some(a) }) => format!("theorem1, mu {mu}, a {a}"),
+            };
+            explain.text(c"Schedule", &shown);
+        }),
+        ..in_grid(Entry::option(
+            "schedule",
+            Values::Words(|| Schedule::NAMES.to_vec()),
+            Default::Word(Schedule::NAMES[0]),
+            "learning rate from epoch to epoch; theorem1 is for models without hidden layers",
+        ))
+    },
+    Entry {
+        record: Some(|call| match call.schedule()? {
+            Schedule::Exponential { decay } => Some(json!(decay)),
+            _ => None,
+        }),
+        ..of_schedule(
+            "exponential",
+            Entry::option(
+                "decay",
+                Values::Number(Schedule::DECAYS),
+                Default::Number(Schedule::DECAY),
+                "factor of the learning rate from epoch to epoch",
+            ),
+        )
+    },
+    Entry {
+        record: Some(|call| match call.schedule()? {
+            Schedule::InverseScaling { power } => Some(json!(power)),
+            _ => None,
+        }),
+        ..of_schedule(
+            "inverse_scaling",
+            Entry::option(
+                "power",
+                Values::Number(Schedule::POSITIVE),
+                Default::Number(Schedule::POWER),
+                "power of the epoch that divides the learning rate",
+            ),
+        )
+    },
+    Entry {
+        models: Models::Linear,
+        record: Some(|call| match call.schedule()? {
+            Schedule::Theorem1 { mu, .. } => Some(json!(mu)),
+            _ => None,
+        }),
+        ..of_schedule(
+            "theorem1",
+            Entry::option(
+                "mu",
+                Values::Number(Schedule::POSITIVE),
+                Default::Depends(|_| "l2".into()),
+                "how convex the objective is",
+            ),
+        )
+    },
+    Entry {
+        models: Models::Linear,
+        record: Some(|call| match call.schedule()? {
+            Schedule::Theorem1 { a, .. } => Some(json!(a)),
+            _ => None,
+        }),
+        ..of_schedule(
+            "theorem1",
+            Entry::option(
+                "a",
+                Values::Number(Schedule::SHIFTS),
+                Default::Depends(|_| "by learning_rate".into()),
+                "how many buffers later the rates begin; the same for all sizes of mini-batches",
+            ),
+        )
+    },
+    Entry {
+        group: Some(Group::Optimizer),
+        record: Some(|call| call.optimizer().map(|optimizer| json!(optimizer.name()))),
+        explain: Some(|call, explain| {
+            let shown = match call.optimizer() {
+                None | Some(Optimizer::Sgd) => return,
+                Some(Optimizer::Momentum { beta }) => format!("momentum {beta}"),
+                Some(Optimizer::Adam { beta1, beta2, epsilon }) => {
+                    format!("adam, beta1 {beta1}, beta2 {beta2}, epsilon {epsilon:e}")
+                }
+            };
+            explain.text(c"Optimizer", &shown);
+        }),
+        ..in_grid(Entry::option(
+            "optimizer",
+            Values::Words(|| Optimizer::NAMES.to_vec()),
+            Default::Word(Optimizer::NAMES[0]),
+            "what is done with a gradient",
+        ))
+    },
+    Entry {
+        record: Some(|call| match call.optimizer()? {
+            Optimizer::Momentum { beta } => Some(json!(beta)),
+            _ => None,
+        }),
+        ..of_optimizer(
+            "momentum",
+            Entry::option(
+                "momentum",
+                Values::Number(Optimizer::BETAS),
+                Default::Number(Optimizer::BETA),
+                "which part of a step goes into the next one",
+            ),
+        )
+    },
+    Entry {
+        record: Some(|call| match call.optimizer()? {
+            Optimizer::Adam { beta1, .. } => Some(json!(beta1)),
+            _ => None,
+        }),
+        ..of_optimizer(
+            "adam",
+            Entry::option(
+                "beta1",
+                Values::Number(Optimizer::BETAS),
+                Default::Number(Optimizer::BETA),
+                "how slowly the mean of the gradients changes",
+            ),
+        )
+    },
+    Entry {
+        record: Some(|call| match call.optimizer()? {
+            Optimizer::Adam { beta2, .. } => Some(json!(beta2)),
+            _ => None,
+        }),
+        ..of_optimizer(
+            "adam",
+            Entry::option(
+                "beta2",
+                Values::Number(Optimizer::BETAS),
+                Default::Number(Optimizer::BETA2),
+                "how slowly the mean of the gradients' squares changes",
+            ),
+        )
+    },
+    Entry {
+        record: Some(|call| match call.optimizer()? {
+            Optimizer::Adam { epsilon, .. } => Some(json!(epsilon)),
+            _ => None,
+        }),
+        ..of_optimizer(
+            "adam",
+            Entry::option(
+                "epsilon",
+                Values::Number(Optimizer::EPSILONS),
+                Default::Number(Optimizer::EPSILON),
+                "added to the root of the mean of the squares",
+            ),
+        )
+    },
+    Entry {
+        record: Some(|call| call.batch_size().map(|size| json!(size))),
+        explain: Some(|call, explain| {
+            call.batch_size()
+                .filter(|size| *size > 1)
+                .iter()
+                .for_each(|size| explain.integer(c"Batch Size", (*size).into()));
+        }),
+        ..in_grid(Entry::option(
+            "batch_size",
+            Values::Integer(1, Hyperparameters::MAX_BATCH_SIZE as u64),
+            Default::Depends(default_batch_size),
+            "tuples over which a gradient is averaged",
+        ))
+    },
+    Entry {
+        record: Some(|call| call.hyper().map(|hyper| json!(hyper.l1))),
+        explain: Some(|call, explain| {
+            call.hyper().filter(|hyper| hyper.l1 > 0.0).iter().for_each(|hyper| explain.real(c"L1", hyper.l1));
+        }),
+        ..in_grid(Entry::option(
+            "l1",
+            Values::Number(Hyperparameters::PENALTIES),
+            Default::Number(0.0),
+            "strength of the penalty l1 * |w|, which makes weights 0",
+        ))
+    },
+    Entry {
+        record: Some(|call| call.hyper().map(|hyper| json!(hyper.l2))),
+        explain: Some(|call, explain| {
+            call.hyper().filter(|hyper| hyper.l2 > 0.0).iter().for_each(|hyper| explain.real(c"L2", hyper.l2));
+        }),
+        ..in_grid(Entry::option(
+            "l2",
+            Values::Number(Hyperparameters::PENALTIES),
+            Default::Number(0.0),
+            "strength of the penalty l2 / 2 * w^2; times learning_rate it is below 1",
+        ))
+    },
+    Entry {
+        record: Some(|call| call.design().map(|design| json!(design.hidden))),
+        ..of_networks(Entry::option(
+            "hidden_layers",
+            Values::Other("array", Some("1 to 16 whole numbers from 1")),
+            Default::Depends(|_| format!("{:?}", Hidden::default().sizes())),
+            "units of the hidden layers, from the features on",
+        ))
+    },
+    Entry {
+        record: Some(|call| call.design().map(|design| json!(design.activation))),
+        ..of_networks(Entry::option(
+            "activation",
+            Values::Words(|| Activation::ALL.map(Activation::name).to_vec()),
+            Default::Word("sigmoid"),
+            "what hidden units compute",
+        ))
+    },
+    Entry {
+        record: Some(|call| call.design()?.output.map(|output| json!(output))),
+        ..of_networks(Entry::option(
+            "output",
+            Values::Words(|| Output::ALL.map(Output::name).to_vec()),
+            Default::Depends(|_| "by the classes".into()),
+            "what the last layer means; by default sigmoid for two classes, softmax for more",
+        ))
+    },
+    Entry {
+        explain: Some(|call, explain| {
+            if call.points > 1 {
+                explain.integer(c"Grid Points", call.points as i64);
+            }
+        }),
+        ..Entry::argument(
+            "grid",
+            "jsonb",
+            Values::Other("", Some("at most 1000 points")),
+            Default::None,
+            "an object of arrays or an array of objects: a model for each point, side by side, from the same tuples",
+        )
+    },
+    Entry::argument(
+        "name",
+        "text",
+        Values::Other("", Some("1 to 1024 bytes")),
+        Default::None,
+        "a name for the model: another version of it, if you have models of that name",
+    ),
+    Entry::argument(
+        "options",
+        "jsonb",
+        Values::Other("", Some("a JSON object")),
+        Default::None,
+        "what few need: an object with options",
+    ),
+    Entry {
+        inherited: Inherited::Never,
+        ..Entry::option("notice", Values::Boolean, Default::Boolean(false), "a NOTICE after each epoch")
+    },
+];
+
+fn default_rate(model: Option<ModelKind>) -> String {
+    let rate = |kind, activation| learning_rate(kind, false, activation);
+    let adam = learning_rate(ModelKind::Logistic, true, None);
+    let linear = rate(ModelKind::Logistic, None);
+    let [sigmoid, others] = [Activation::Sigmoid, Activation::Relu].map(|units| rate(ModelKind::Mlp, Some(units)));
+    match model {
+        Some(ModelKind::Mlp) => format!("{sigmoid} with sigmoid units, {others} with others; {adam} with adam"),
+        Some(_) => format!("{linear}; {adam} with adam"),
+        None => format!("{linear}; of mlp {sigmoid} with sigmoid units, {others} with others; {adam} with adam"),
+    }
+}
+
+fn default_batch_size(model: Option<ModelKind>) -> String {
+    let of = |kind| Hyperparameters::new(kind).batch_size;
+    match model {
+        Some(kind) => of(kind).to_string(),
+        None => format!("{}; of mlp {}", of(ModelKind::Logistic), of(ModelKind::Mlp)),
+    }
+}

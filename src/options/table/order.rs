@@ -1,0 +1,106 @@
+//! In which order rows come, how they are held, and by how many processes they are learned from.
+
+use crate::options::cache::CacheMode;
+use crate::options::choices::Choice;
+use crate::options::entry::{Default, Entry, Inherited, Values};
+use crate::options::loader::Loader;
+use serde_json::json;
+use sgd::Range;
+use shuffle::{MAX_PROCESSES, Strategy};
+
+pub const ENTRIES: &[Entry] = &[
+    Entry {
+        record: Some(|call| call.in_blocks.then(|| json!(call.processes.unwrap_or(1)))),
+        explain: Some(|call, explain| {
+            if call.workers > 1 {
+                let ran = call.processes.filter(|_| explain.analyze());
+                explain.integer(c"Processes", ran.unwrap_or(call.workers).into());
+                explain.integer(c"Workers Planned", i64::from(call.workers) - 1);
+                ran.into_iter().for_each(|processes| explain.integer(c"Workers Launched", i64::from(processes) - 1));
+            }
+        }),
+        ..Entry::argument(
+            "workers",
+            "int",
+            Values::Integer(1, MAX_PROCESSES as u64),
+            Default::Integer(1),
+            "processes that train together, the backend's own among them; more than one not for mlp",
+        )
+    },
+    Entry {
+        inherited: Inherited::Record,
+        record: Some(|call| Some(json!(call.strategy.name()))),
+        explain: Some(|call, explain| explain.text(c"Strategy", call.strategy.name())),
+        ..Entry::argument(
+            "shuffle",
+            "text",
+            Values::Words(|| Strategy::ALL.map(Strategy::name).to_vec()),
+            Default::Word("corgipile"),
+            "the strategy by which rows are shuffled",
+        )
+    },
+    Entry {
+        inherited: Inherited::Record,
+        record: Some(|call| Some(json!(call.seed))),
+        explain: Some(|call, explain| explain.integer(c"Seed", call.seed)),
+        ..Entry::argument(
+            "seed",
+            "bigint",
+            Values::Other("", None),
+            Default::Depends(|_| "drawn".into()),
+            "determines the order, and the first weights of mlp. One that is drawn is stored with the model",
+        )
+    },
+    Entry {
+        inherited: Inherited::Record,
+        record: Some(|call| call.in_blocks.then(|| json!(call.block_size.to_string()))),
+        ..Entry::argument(
+            "block_size",
+            "text",
+            Values::Other("", Some("auto, or a size from one page to 10MB")),
+            Default::Word("auto"),
+            "how much of the table is read at a place, such as 64kB; rounded down to whole pages",
+        )
+    },
+    Entry {
+        inherited: Inherited::Record,
+        record: Some(|call| call.in_blocks.then(|| json!(call.buffer_size.to_string()))),
+        ..Entry::argument(
+            "buffer_size",
+            "text",
+            Values::Other("", Some("auto, a share such as 25%, or a size")),
+            Default::Word("auto"),
+            "how much of the table is held in the buffer in which tuples are mixed. auto: 10% of the table's pages, but at least \
+             256 pages. For all strategies alike; at most corgipile.max_buffer_memory",
+        )
+    },
+    Entry {
+        inherited: Inherited::Record,
+        record: Some(|call| call.sample.map(|sample| json!(sample)).filter(|_| call.in_blocks)),
+        ..Entry::argument(
+            "sample",
+            "float8",
+            Values::Number(Range::above(0.0).to(1.0)),
+            Default::None,
+            "train on this part of the blocks only; which ones depends on seed, and does not change from epoch to epoch. \
+             buffer_size in percent is of what is read. Not for shuffle_once and epoch_shuffle, which copy the whole source; of a \
+             query that is spooled, a part of the spool is read",
+        )
+    },
+    Entry::argument(
+        "loader",
+        "text",
+        Values::Words(Loader::names),
+        Default::Word("auto"),
+        "where buffers are filled: in the training's process, in a worker beside it, or where it is faster",
+    ),
+    Entry {
+        inherited: Inherited::Never,
+        ..Entry::option(
+            "cache",
+            Values::Words(CacheMode::names),
+            Default::Word("auto"),
+            "whether decoded tuples are kept for the next epochs: in memory or if they are dear to decode, in any case, or not",
+        )
+    },
+];

@@ -1,0 +1,65 @@
+//! What a warm start takes over: what the arguments do not say is as it was in the training that goes on.
+
+use super::call::TrainArguments;
+use super::entry::{Group, Inherited};
+use super::table;
+use crate::errors::{ArgumentError, Result};
+use serde_json::{Map, Value};
+
+/// A training that goes on, as far as its arguments matter.
+pub struct Before<'a> {
+    pub model: &'a str,
+    pub label: &'a str,
+    pub features: &'a [String],
+    /// the record of its training
+    pub record: &'a Map<String, Value>,
+}
+
+/// Gives the arguments what they leave open.
+///
+/// # Errors
+/// [`ArgumentError::OptionsNotAnObject`]
+pub fn inherit(arguments: &mut TrainArguments, before: &Before) -> Result<()> {
+    let given = match arguments.options.take().unwrap_or_else(|| Value::Object(Map::new())) {
+        Value::Object(given) => given,
+        _ => return Err(ArgumentError::OptionsNotAnObject.into()),
+    };
+    arguments.model.get_or_insert_with(|| before.model.to_owned());
+    arguments.label.get_or_insert_with(|| before.label.to_owned());
+    arguments.features.get_or_insert_with(|| before.features.iter().cloned().map(Some).collect());
+    let decided = decided(&given);
+    // the rate of theorem1 is either given or follows from a
+    let takes_schedule = !decided.contains(&Group::Schedule);
+    let rate_from_a =
+        given.contains_key("a") || (takes_schedule && before.record.get("a").is_some_and(Value::is_number));
+    for argument in table::entries().filter(|entry| !entry.is_option() && entry.inherited == Inherited::Record) {
+        if let Some(value) = before.record.get(argument.name)
+            && !(argument.name == "learning_rate" && rate_from_a)
+        {
+            arguments.take_over(argument.name, value);
+        }
+    }
+    arguments.options = Some(Value::Object(inherited_options(given, &decided, before.record)));
+    Ok(())
+}
+
+/// The groups of which an option is given: the others of the group have their defaults then.
+fn decided(given: &Map<String, Value>) -> Vec<Group> {
+    let is_given = |name: &str| given.contains_key(name);
+    table::options().filter(|option| is_given(option.name)).filter_map(|option| option.group).collect()
+}
+
+fn inherited_options(
+    mut given: Map<String, Value>,
+    decided: &[Group],
+    record: &Map<String, Value>,
+) -> Map<String, Value> {
+    for option in table::options().filter(|option| option.inherited == Inherited::Record) {
+        let is_decided = option.group.is_some_and(|group| decided.contains(&group));
+        let recorded = record.get(option.name).filter(|value| !value.is_null() && !is_decided);
+        if let Some(value) = recorded {
+            given.entry(option.name).or_insert_with(|| value.clone());
+        }
+    }
+    given
+}
