@@ -56,7 +56,7 @@ impl ModelTable {
     /// Opens the table as it is now, and not as the running statement sees it; None in a parallel operation, where no
     /// snapshot may be taken.
     pub fn open_latest() -> Option<ModelTable> {
-        // SAFETY: in a transaction; the snapshot is let go in close(), or by the end of the transaction.
+        // SAFETY: in a transaction; the snapshot is released in close(), or by the end of the transaction.
         let latest =
             unsafe { (!pg_sys::IsInParallelMode()).then(|| pg_sys::RegisterSnapshot(pg_sys::GetLatestSnapshot())) };
         latest.map(|latest| ModelTable { latest: Some(latest), ..ModelTable::open() })
@@ -231,9 +231,12 @@ pub(super) fn shared_key(
     transaction: pg_sys::TransactionId,
     at: pg_sys::ItemPointerData,
 ) -> shared::Key {
-    // SAFETY: the table exists; its reference is given back at once.
+    // SAFETY: the entry of a relation that is there; its reference is given back at once.
     unsafe {
         let relation = pg_sys::RelationIdGetRelation(table);
+        if relation.is_null() {
+            Error::from(ModelError::NoModelTable("stored_models".into())).raise();
+        }
         let file = (*(*relation).rd_rel).relfilenode.to_u32();
         pg_sys::RelationClose(relation);
         shared::Key {

@@ -54,7 +54,7 @@ impl FullShuffleCopies {
         self.costs = costs;
     }
 
-    /// Lets go of what PostgreSQL has to do with it.
+    /// Releases what it holds of PostgreSQL.
     pub fn end(&mut self) {
         if let Some(rows) = self.rows.take() {
             rows.end();

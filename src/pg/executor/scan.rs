@@ -28,10 +28,15 @@ pub(super) struct State<T> {
 pub(super) struct Owner<T>(Rc<NodeState<T>>);
 
 impl<T> Owner<T> {
-    pub fn new(state: T, node: *mut pg_sys::CustomScanState) -> Owner<T> {
+    /// The owner of a node's Rust state.
+    ///
+    /// # Safety
+    /// The node's own state stays where it is until the owner is dropped.
+    pub unsafe fn new(state: T, node: *mut pg_sys::CustomScanState) -> Owner<T> {
         Owner(Rc::new(NodeState { state: RefCell::new(state), node, is_alive: Cell::new(true) }))
     }
 
+    /// Where the Rust state is, as long as the owner is there.
     pub fn as_ptr(&self) -> *const NodeState<T> {
         Rc::as_ptr(&self.0)
     }
