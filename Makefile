@@ -23,7 +23,7 @@ LIBRARY := $(CARGO_TARGET_DIR)/release/libcorgipile.so
 SOURCES = Cargo.toml Cargo.lock $(shell find src crates/*/src crates/*/Cargo.toml -type f)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test soak bench accuracy study install uninstall installcheck lint clean
+.PHONY: help deps build demo test soak bench accuracy study install uninstall installcheck reference lint clean
 
 help: ## List the targets
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 22
@@ -69,6 +69,12 @@ uninstall: ## Remove what `make install` installed
 
 installcheck: ## Test what is installed in the PostgreSQL of PG_CONFIG, with a cluster of its own
 	@CORGIPILE_DATA=$(TEST_DATA) scripts/test --installed
+
+reference: ## Write the pages of docs/reference that come from the catalog and the errors
+	@scripts/build --tests
+	@scripts/with-postgres --library $(CARGO_TARGET_DIR)/pg_test/release/libcorgipile.so -- \
+	  env CORGIPILE_WRITE_REFERENCE=1 cargo test -q -p corgipile-tests --test server pages_of_reference
+	@scripts/reference-errors
 
 lint: ## Check formatting, the warnings of clippy, shellcheck and ruff, and the SQL with pgspot
 	@scripts/deps --study

@@ -36,7 +36,7 @@ fn cluster_factor(arguments: &Arguments) -> Result<Option<f64>> {
         }
         .into());
     }
-    // The buffer is that of corgipile_train() if none is given: the size of a block may depend on it.
+    // The buffer is that of corgipile_train() by default: the size of a block may depend on it.
     let shuffling = Shuffling::parse(Some("no_shuffle".into()), Some(0), arguments.get(3), None)?;
     let source = Source::resolve(&source)?;
     let features = match features {
@@ -69,7 +69,7 @@ fn measure(buffers: &mut Buffers, batch: &mut Batch, kind: ModelKind) -> Result<
     let mut block = 0;
     while buffers.next_batch(batch)? {
         check_for_interrupts();
-        // the memory may not hold a whole block, and there may be blocks without tuples
+        // a block may be larger than the memory, and there may be blocks without tuples
         let next = buffers.report().block;
         if next != block {
             factor.end_block()?;

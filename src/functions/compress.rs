@@ -1,4 +1,4 @@
-//! corgipile_compress(): a table of compressed mini-batches; corgipile_compression_report(): what each encoding would give.
+//! corgipile_compress(): makes a table of compressed mini-batches. corgipile_compression_report(): compares the encodings.
 
 use crate::errors::{ArgumentError, ModelError, OrRaise, Result, TocError, TrainingError};
 use crate::limits::MAX_WEIGHTS;
@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use toc::{Encoding, Rows};
 
-/// Most rows that a mini-batch may have.
+/// The largest number of rows of a mini-batch.
 const MAX_ROWS: i32 = 1_000_000;
 
 /// Bytes of the buffer in which rows are mixed, at least: it is needed only once.
@@ -34,7 +34,7 @@ const MIXED: u64 = 256 << 20;
 /// Mini-batches that a report looks at.
 const REPORTED: u64 = 1000;
 
-/// What both functions are told of the source.
+/// The arguments about the source, which both functions have.
 struct CompressRequest {
     source: String,
     label: String,
@@ -46,7 +46,7 @@ struct CompressRequest {
     shuffling: Shuffling,
 }
 
-/// Where the arguments are that both functions have.
+/// The places of these arguments.
 struct Places {
     label: usize,
     features: usize,
@@ -88,7 +88,7 @@ impl CompressRequest {
     /// The features, and the source.
     fn resolve(&mut self) -> Result<(Source, Vec<String>)> {
         let source = Source::resolve(&self.source)?;
-        // in a buffer of a few pages nothing would be mixed that is to stay together for good
+        // rows that share a mini-batch stay together for good, and a buffer of a few pages would hardly mix them
         if source.bytes().is_none_or(|bytes| bytes / 10 < MIXED) {
             self.shuffling.buffer_size = BufferSize::Bytes(MIXED);
         }
@@ -158,7 +158,7 @@ pub fn encode(rows: &toc::Rows, encoding: Option<Encoding>) -> Result<Vec<u8>> {
     encoded.map_err(|error| TocError::NotCompressible(error.to_string()).into())
 }
 
-/// What was written.
+/// Totals of the table that was written.
 #[derive(Default)]
 struct Written {
     seed: i64,
@@ -296,7 +296,7 @@ fn report(arguments: &Arguments) -> Result<Vec<(String, EncodingTotals)>> {
     let mut seen = 0;
     while let Some((labels, rows)) = batches.next(request.batch_rows)? {
         labels.free();
-        // what is left over at the end says little of the others
+        // the rest at the end is smaller than the other mini-batches
         if seen == REPORTED || (seen > 0 && rows.len() < request.batch_rows) {
             break;
         }

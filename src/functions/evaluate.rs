@@ -1,4 +1,4 @@
-//! corgipile_evaluate(): how good a model is on other rows.
+//! corgipile_evaluate(): metrics of a model on other rows.
 
 use crate::errors::{ArgumentError, OrRaise, PredictError, Result, TrainingError};
 use crate::models::{self, ColumnKind, FeatureKind, Model};
@@ -73,7 +73,7 @@ fn read(model: &Model, source: &str) -> Result<Vec<Metric>> {
     let mut evaluation = Evaluation::new(model.kind);
     let mut linear = model.linear().to_model();
     if let Some((mean, scale)) = model.scaling().filter(|_| buffers.decoder.has_mini_batches()) {
-        // rows that are compressed are multiplied as they are
+        // compressed rows are multiplied as they are, not standardized
         linear.take_unstandardized(mean, scale);
     }
     let mut curves = Curves::new(model);
@@ -103,7 +103,7 @@ fn read(model: &Model, source: &str) -> Result<Vec<Metric>> {
 /// A name and a value, which is None if it is not defined.
 type Metric = (String, Option<f64>);
 
-/// What there is to say, the same for every kind of model first.
+/// The metrics, those of every kind of model first.
 fn metrics(model: &Model, evaluation: &Evaluation, areas: Vec<Option<f64>>, skipped: u64) -> Vec<Metric> {
     let loss = evaluation.loss();
     let mut all: Vec<Metric> = Vec::new();

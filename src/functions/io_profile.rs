@@ -10,7 +10,7 @@ use shuffle::{BlockSize, BufferSize, Strategy, block_order};
 use std::ops::Range;
 use std::time::Duration;
 
-/// How fast blocks of one size are read.
+/// The speed at which blocks of one size are read.
 struct Measured {
     pages: u32,
     /// bytes per second
@@ -23,7 +23,7 @@ const GOOD: f64 = 0.9;
 /// Largest block that can be asked for.
 const MAX_BLOCK: u64 = 1 << 30;
 
-/// Longest that can be asked for, in seconds.
+/// The longest measurement that can be asked for, in seconds.
 const MAX_SECONDS: f64 = 3600.0;
 
 /// Returns (block_size, random_mb_per_s, sequential_mb_per_s, ratio, recommended) for each size.
@@ -96,7 +96,7 @@ fn random_blocks(blocks: u32, n: u32) -> impl Iterator<Item = u32> {
 /// A relation with fewer pages has no blocks to speak of.
 const MIN_PAGES: u32 = 16;
 
-/// Pages of a sequence, which ends early when the time is up, that are read together.
+/// Pages that are read at once in a sequence, which ends early when the time is up.
 const PIECE: u32 = 32;
 
 /// The sizes to measure: one page, twice as many and so on, and the largest.
@@ -106,7 +106,7 @@ fn sizes(largest: u32) -> Vec<u32> {
     sizes
 }
 
-/// What each measurement may read, and for how long.
+/// The part of the pages that each measurement may read, and its time.
 struct Share {
     pages: u32,
     time: Duration,

@@ -1,4 +1,4 @@
-//! What owners do to their models: corgipile_deploy(), corgipile_rename(), corgipile_drop(), corgipile_comment(),
+//! Management of models by their owners: corgipile_deploy(), corgipile_rename(), corgipile_drop(), corgipile_comment(),
 //! corgipile_grant(), corgipile_revoke().
 
 use crate::errors::{ArgumentError, OrRaise, Result};

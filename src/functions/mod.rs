@@ -1,4 +1,4 @@
-//! The SQL functions, one file per family. They are declared in sql/; here is what they do.
+//! The SQL functions, one file per family. They are declared in sql/.
 
 mod aggregate;
 mod cluster_factor;
@@ -23,8 +23,7 @@ use crate::pg::executor::FunctionNode;
 use crate::pg::executor::custom_scan::CustomScan;
 use pgrx::prelude::*;
 
-/// The planner support function of those that are nodes. It knows nothing to support them with: that it is called loads
-/// this library, and with it our planner hook, before the planner looks for hooks in the first statement of a session.
+/// The planner support function of the functions that are nodes. It supports nothing. Calling it loads this library, and with it our planner hook, before the planner looks for hooks in the first statement of a session.
 #[pg_extern(sql = false)]
 fn corgipile_support(_request: i64) -> i64 {
     0 // a null pointer: no

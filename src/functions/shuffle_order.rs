@@ -1,4 +1,4 @@
-//! corgipile_shuffle_order(): in which order a strategy gives the tuples of a table that need not be there.
+//! corgipile_shuffle_order(): the order in which a strategy gives the tuples of a table, which need not exist.
 
 use crate::errors::{ArgumentError, Error, OrRaise, ResourceError, Result};
 use crate::options::call;

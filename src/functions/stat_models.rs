@@ -1,4 +1,4 @@
-//! What corgipile.stat_models shows, and the trigger that keeps shared memory true.
+//! The rows of corgipile.stat_models, and the trigger that removes changed models from shared memory.
 
 use crate::models;
 use crate::pg::call::function::Call;

@@ -1,4 +1,4 @@
-//! The type corgipile.toc, a compressed mini-batch, and what can be done with one.
+//! The type corgipile.toc, a compressed mini-batch, and the operations on it.
 
 use super::compress::encode;
 use crate::errors::{ArgumentError, Error, OrRaise, ResourceError, Result, TocError};
@@ -30,7 +30,7 @@ fn corgipile_toc_out(call: Call<'_>) -> CString {
 #[pg_extern(sql = false)]
 fn corgipile_toc_recv(call: Call<'_>) -> Value {
     let bytes = call.message().unwrap_or_default();
-    // all of it is looked at once: what is stored is sound
+    // all of it is checked once, so that what is stored is sound
     let checked = toc::decode(bytes).map_err(|error| TocError::MalformedTocBytes(error.to_string()).into());
     checked.and_then(|_| Bytes::new(bytes)).or_raise().into_value()
 }
@@ -210,7 +210,7 @@ fn add(call: Call<'_>, matrix: usize, summand: usize) -> Value {
         .into_value()
 }
 
-/// Shows `f` the bytes of argument `i`, which is a compressed mini-batch, of a function that is STRICT.
+/// Passes the bytes of argument `i`, a compressed mini-batch, to `f`. The function is STRICT.
 fn with_toc<T>(call: Call<'_>, i: usize, f: impl FnOnce(&[u8]) -> Result<T>) -> T {
     let argument = call.argument(i).ok_or(ArgumentError::NullArgument("toc").into());
     argument.and_then(|datum| with_bytes(datum, f)).or_raise()
@@ -220,8 +220,8 @@ fn open(bytes: &[u8]) -> Result<Box<dyn Operations<f64>>> {
     toc::open(bytes).map_err(damaged)
 }
 
-/// What is multiplied with these numbers. 0 times NaN or infinity is NaN: then the zeros have to be there, which only some
-/// encodings hold.
+/// Opens a matrix to be multiplied by these numbers. 0 times NaN or infinity is NaN: then the zeros must be stored, as only
+/// some encodings do.
 fn open_for(bytes: &[u8], numbers: &[f64]) -> Result<Box<dyn Operations<f64>>> {
     if numbers.iter().all(|number| number.is_finite()) {
         return open(bytes);
@@ -272,7 +272,7 @@ fn malformed(error: toc::Error) -> Error {
     TocError::MalformedToc(error.to_string()).into()
 }
 
-/// What is stored was checked when it came: somebody has changed it since.
+/// The error about a stored value that is damaged: it was sound when it was stored.
 fn damaged(error: toc::Error) -> Error {
     match error {
         toc::Error::TooLarge { .. } => TocError::NotCompressible(error.to_string()).into(),

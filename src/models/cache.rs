@@ -1,4 +1,4 @@
-//! The models that this backend has used: by row version, and by what a statement has already looked up.
+//! The models that this backend has used, by row version, and the lookups of the running statement.
 
 use super::model::Model;
 use crate::errors::Result;
@@ -11,29 +11,29 @@ use std::rc::{Rc, Weak};
 /// Memory that the models of a backend may take, in bytes.
 const MAX_BYTES: usize = 64 << 20;
 
-/// So many models are kept whatever they take, lest a statement that compares two large ones reads them for each row.
+/// So many models are kept whatever memory they take: otherwise a statement that compares two large ones would read them for each row.
 const MIN_MODELS: usize = 2;
 
 /// Lookups of the running statement that are remembered.
 const MAX_LOOKUPS: usize = 16;
 
 thread_local! {
-    /// Weak, lest they keep alive what was put out of the cache.
+    /// Weak references, which do not keep models alive that have left the cache.
     static LOOKUPS: RefCell<Vec<(Key, LookupScope, Weak<Model>)>> = const { RefCell::new(Vec::new()) };
-    static MODELS: RefCell<Models> = RefCell::default();
+    static MODELS: RefCell<CachedModels> = RefCell::default();
 }
 
 /// Models by id, the latest version of each that was used.
 #[derive(Default)]
-struct Models {
-    entries: HashMap<i64, Entry>,
+struct CachedModels {
+    entries: HashMap<i64, CachedModel>,
     /// ids by the time of their last lookup
     order: BTreeMap<u64, i64>,
     bytes: usize,
     clock: u64,
 }
 
-struct Entry {
+struct CachedModel {
     version: Version,
     model: Rc<Model>,
     looked_up: u64,
@@ -71,7 +71,7 @@ pub fn version(id: i64, version: Version, read: impl FnOnce() -> Result<Model>) 
     Ok(model)
 }
 
-impl Models {
+impl CachedModels {
     /// The model, if it is there in this version.
     fn get(&mut self, id: i64, version: Version) -> Option<Rc<Model>> {
         let entry = self.entries.get_mut(&id).filter(|entry| entry.version == version)?;
@@ -82,13 +82,13 @@ impl Models {
         Some(entry.model.clone())
     }
 
-    /// Puts a model in and, if need be, those out that were not looked up for longest.
+    /// Adds a model. If memory is short, those go that were not looked up for longest.
     fn insert(&mut self, id: i64, version: Version, model: Rc<Model>) {
         self.remove(id);
         self.clock += 1;
         self.bytes += model.bytes();
         self.order.insert(self.clock, id);
-        self.entries.insert(id, Entry { version, model, looked_up: self.clock });
+        self.entries.insert(id, CachedModel { version, model, looked_up: self.clock });
         while self.bytes > MAX_BYTES && self.entries.len() > MIN_MODELS {
             let Some((_, oldest)) = self.order.pop_first() else { return };
             self.remove(oldest);

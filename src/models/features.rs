@@ -1,9 +1,9 @@
-//! What the features of a model are made of: which columns, and which weight belongs to what of them.
+//! The features of a model: its columns, and which weight belongs to which value.
 
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 
-/// What the features of a model are made of.
+/// The kind of a model's features.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FeatureKind {
     /// the elements of one array column
@@ -14,7 +14,7 @@ pub enum FeatureKind {
     Sparse { index_base: u32 },
 }
 
-/// What one of the feature columns holds.
+/// The kind of one of the feature columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ColumnKind {
     /// a number or a boolean: one weight
@@ -24,7 +24,7 @@ pub enum ColumnKind {
 }
 
 impl FeatureKind {
-    /// The word for it in corgipile.models.
+    /// Its name in corgipile.models.
     pub fn name(&self) -> &'static str {
         match self {
             FeatureKind::Array => "array",
@@ -33,7 +33,7 @@ impl FeatureKind {
         }
     }
 
-    /// Reads what corgipile.models says: its feature_kind, the names of the columns, categories and index_base.
+    /// Reads the columns of corgipile.models: feature_kind, the names of the feature columns, categories and index_base.
     pub fn read(kind: &str, features: &[String], categories: Option<&Value>, index_base: Option<i32>) -> Option<Self> {
         match (kind, features.len(), index_base) {
             ("array", 1, None) if categories.is_none() => Some(FeatureKind::Array),
@@ -45,7 +45,7 @@ impl FeatureKind {
         }
     }
 
-    /// How many features there are, if the columns alone say that.
+    /// The number of features, if it follows from the columns alone.
     pub fn dim(&self) -> Option<usize> {
         match self {
             FeatureKind::Columns(columns) => Some(columns.iter().map(ColumnKind::width).sum()),
@@ -94,7 +94,7 @@ impl FeatureKind {
 }
 
 impl ColumnKind {
-    /// How many weights the column has.
+    /// The number of weights of the column.
     pub fn width(&self) -> usize {
         match self {
             ColumnKind::Number => 1,
@@ -156,7 +156,7 @@ impl Categories {
         &self.values
     }
 
-    /// Which of them has exactly these bytes.
+    /// The category with exactly these bytes.
     pub fn find(&self, value: &[u8]) -> Option<usize> {
         let at = self.sorted.binary_search_by(|i| self.values[*i as usize].as_bytes().cmp(value)).ok()?;
         Some(self.sorted[at] as usize)

@@ -1,4 +1,4 @@
-//! How a model that is given as a value is stored.
+//! Stores models that are given as values.
 
 use super::document::ModelDocument;
 use super::store::{NewModel, check_can_store, store};

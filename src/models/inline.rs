@@ -9,10 +9,10 @@ use pgrx::pg_sys;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// How many are kept: those that one statement is likely to compare.
+/// The number of models that are kept: as many as one statement is likely to compare.
 const MAX_KEPT: usize = 4;
 
-/// Bytes that the kept ones may take, but for the last one, which is kept whatever it takes.
+/// Bytes that the kept models may take. The last one is kept whatever it takes.
 const MAX_BYTES: usize = 64 << 20;
 
 /// A model that was met.
@@ -60,7 +60,7 @@ pub fn inline(value: Jsonb) -> Result<Rc<Model>> {
 }
 
 impl InlineModel {
-    /// Is it this value? In another scope, what is stored may be another one by now, and the type's name mean another type.
+    /// Is it this value? In another scope, a stored value may have changed, and the type's name may mean another type.
     fn is(&mut self, identity: &Identity, scope: LookupScope) -> bool {
         if self.bytes != identity.bytes {
             return false;

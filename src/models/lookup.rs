@@ -106,7 +106,7 @@ pub fn not_found(key: &Key) -> Error {
     }
 }
 
-/// What shared memory knows of models in this database that the current user may use.
+/// The statistics in shared memory about models of this database that the current user may use.
 pub fn stats() -> Vec<Stat> {
     let stats = shared::stats();
     if stats.is_empty() {

@@ -1,4 +1,4 @@
-//! What happens to models after training: names, versions, grants, comments, their end. Done by owners and members of owners.
+//! Management of models after training: names, versions, grants, comments, deletion. It is for owners and members of owners.
 
 use super::lookup::not_found;
 use super::names::{Access, Named, resolve};
@@ -7,7 +7,7 @@ use crate::models::table::{self, Field, Key, ModelTable};
 use crate::options::model_name::check_name;
 use pgrx::pg_sys;
 
-/// Which models are meant.
+/// Selects models.
 #[derive(Debug, Clone, Copy)]
 pub enum ModelSelector<'a> {
     /// one
@@ -107,7 +107,7 @@ pub fn drop(which: ModelSelector, version: Option<i32>) -> Result<i64> {
     }
 }
 
-/// Says something about one model, or about the version that a name means; None: nothing.
+/// Sets the comment on one model, or on the version that a name means. None removes it.
 ///
 /// # Errors
 /// Those of [`deploy`].
@@ -135,7 +135,7 @@ pub fn grant(which: ModelSelector, role: &str) -> Result<()> {
 /// # Errors
 /// As [`grant`].
 pub fn revoke(which: ModelSelector, role: &str) -> Result<()> {
-    // who edits the table may have made it an array of arrays, of which array_remove() removes nothing
+    // if the table was edited by hand, it may be an array of arrays, from which array_remove() removes nothing
     let grants = "ARRAY(SELECT g.role FROM unnest(granted_to) AS g(role) WHERE g.role::oid IS DISTINCT FROM $1::oid)";
     set_grants(which, table::role_as_shown(role), grants)
 }
@@ -149,7 +149,7 @@ fn set_grants(which: ModelSelector, role: pg_sys::Oid, grants: &str) -> Result<(
             vec![role, Field::new("model_id", Some(id))],
         ),
         Meant::Name { owner, name, .. } => {
-            // lest a version that is being stored goes without
+            // or else a version that is being stored would not be granted
             table::lock_name(owner, &name);
             table::change(
                 &format!("UPDATE corgipile.stored_models SET granted_to = {grants} WHERE name = $2 AND owner = $3"),
@@ -186,7 +186,7 @@ enum Meant {
 }
 
 impl Meant {
-    /// Finds what is meant.
+    /// Finds the models that are selected.
     ///
     /// # Errors
     /// If the current user is no member of the owner.

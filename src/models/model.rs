@@ -1,5 +1,4 @@
-//! A model as it is used, read from a row of the table, which is trusted with nothing: an administrator may have
-//! written it.
+//! A model as it is used. It is read from a row of the table, all of which is checked, because an administrator may have written it.
 
 use super::class_values::as_numbers;
 use super::document::ModelDocument;
@@ -17,7 +16,7 @@ use std::ffi::CStr;
 /// A trained model, ready to predict.
 pub struct Model {
     pub id: i64,
-    /// another one whenever a model is read: tells apart the versions of a model that this backend has met
+    /// differs whenever a model is read, so that versions of a model in this backend can be told apart
     pub serial: u64,
     pub kind: ModelKind,
     numbers: Numbers,
@@ -35,7 +34,7 @@ pub struct Model {
     pub unseen: Unseen,
 }
 
-/// Where the numbers of a model are.
+/// The numbers of a model, in memory of this process or of all.
 enum Numbers {
     Own {
         linear: ModelParameters,
@@ -62,7 +61,7 @@ impl Model {
         describe(id, row, Numbers::Shared(shared)).map_err(|what| ModelError::CorruptModel(id, what).into())
     }
 
-    /// A model that was given as a value, and is in no table.
+    /// A model that is given as a value, and is in no table.
     pub fn of_document(document: ModelDocument) -> Model {
         let classes = document.classes.unwrap_or_default();
         Model {
@@ -133,7 +132,7 @@ impl Model {
         Arrays { weights, intercepts, mean, scale }
     }
 
-    /// Counts a prediction, where somebody counts.
+    /// Counts a prediction, if the model is in shared memory.
     #[inline]
     pub fn count(&self) {
         if let Numbers::Shared(shared) = &self.numbers {

@@ -1,10 +1,10 @@
-//! What the name of a model means to the current user: whose model, and which version of it.
+//! The meaning of a model's name for the current user: whose model, and which version of it.
 //!
 //! Nobody takes another's name. A model of the user's own comes first, and a superuser's bare names mean nothing else. Then
 //! comes what a role gives: the user belongs to the owner, or the model was granted by name to the user or to a role of the
 //! user's. Of several owners none is chosen. A grant to public reaches everybody without being asked for, so that it counts
-//! only where no other role has a model of the name, shown to the user or not: a role that loses a grant must not go on
-//! with somebody else's model. With its owner in front, as in `bob.gm`, a name means that owner's models and no others.
+//! only where no other role has a model of the name, shown to the user or not: a role that loses a grant must not use
+//! somebody else's model without notice. With its owner in front, as in `bob.gm`, a name means that owner's models and no others.
 
 use crate::errors::{Error, ModelError, OwnerNeeded, Result};
 use crate::models::table::{self, Key, ModelRow, ModelTable};
@@ -68,7 +68,7 @@ impl Access {
         to(|role| role == pg_sys::Oid::INVALID).then_some(Access::Public)
     }
 
-    /// May who has it change the model?
+    /// Does it include the right to change the model?
     pub fn is_owned(self) -> bool {
         matches!(self, Access::Owner | Access::Member)
     }
@@ -94,7 +94,7 @@ pub fn is_own(table: &ModelTable, text: &str) -> bool {
     versions(table, text).iter().any(|version| version.access == Some(Access::Owner))
 }
 
-/// The version that a name means of an owner's models; `same` are those that are called like the whole text.
+/// The version of an owner's models that a name means. `same` are the models whose name is the whole text.
 fn of_owner(table: &ModelTable, meant: &Qualified, text: &str, same: &[NamedVersion]) -> Result<Named> {
     let Qualified { owner, name } = meant;
     let of_name = versions(table, name);
@@ -111,7 +111,7 @@ fn of_owner(table: &ModelTable, meant: &Qualified, text: &str, same: &[NamedVers
     }
 }
 
-/// The version that a name means that is none of the current user's own models, by the rules for bare names.
+/// The version that a bare name means if the current user has no model of that name.
 fn of_bare_name(name: &str, versions: &[NamedVersion]) -> Result<Named> {
     let Some(first) = versions.first() else { return Err(ModelError::NoModelName(name.to_owned()).into()) };
     if table::is_superuser() {

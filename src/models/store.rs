@@ -1,4 +1,4 @@
-//! How a model becomes a row of the table.
+//! Stores models in the table.
 
 use super::extension_lock::keep_extension;
 use super::features::FeatureKind;
@@ -11,7 +11,7 @@ use serde_json::Value;
 use sgd::{ModelKind, ModelParameters, Standardizer};
 use std::time::Duration;
 
-/// A model to be stored, and what it is to be known by.
+/// A model to be stored, with its name and the record of its training.
 pub struct NewModel<'a> {
     pub name: Option<&'a str>,
     pub kind: ModelKind,
@@ -33,7 +33,7 @@ pub struct NewModel<'a> {
     pub shuffle_bytes: Option<u64>,
     /// JSON: an object per epoch
     pub history: String,
-    /// what its training goes on from, if that is to be kept
+    /// the state from which its training can be continued, if it is to be kept
     pub training_state: Option<Vec<u8>>,
 }
 

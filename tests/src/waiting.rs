@@ -5,7 +5,7 @@ use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
 /// How long what is waited for may take on a loaded machine.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A statement that runs in a thread.
 pub struct Background(JoinHandle<(Session, Result<Vec<String>, Failure>)>);
@@ -47,7 +47,7 @@ impl Session {
     /// Waits until a query gives these lines; none are "".
     ///
     /// # Panics
-    /// If it does not for 20 seconds.
+    /// If it does not for 30 seconds.
     pub fn wait_for(&mut self, sql: &str, expected: &str) {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -77,7 +77,7 @@ impl Session {
     /// Waits until there are so many parallel workers.
     ///
     /// # Panics
-    /// If there are not for 20 seconds.
+    /// If there are not for 30 seconds.
     pub fn wait_for_parallel_workers(&mut self, count: usize) -> Vec<i32> {
         let deadline = Instant::now() + PATIENCE;
         loop {

@@ -1,6 +1,6 @@
 //! corgipile_sgd_init(): the state before the first epoch.
 
-use super::state::New;
+use super::state::NewState;
 use crate::errors::{AggregateError, ArgumentError, Error, Result};
 use crate::limits::MAX_CLASSES;
 use crate::options::call::TrainArguments;
@@ -20,7 +20,7 @@ pub fn of_call(arguments: &Arguments) -> Result<Vec<u8>> {
         model: Some(arguments.get(0).ok_or(ArgumentError::NullArgument("model"))?),
         learning_rate: arguments.get(2),
         options,
-        // a training reads from somewhere, a state does not; without a seed one would be drawn
+        // a training reads a source, a state does not; without a seed one would be drawn
         source: Some(String::new()),
         seed: Some(0),
         ..TrainArguments::default()
@@ -36,7 +36,7 @@ pub fn of_call(arguments: &Arguments) -> Result<Vec<u8>> {
     if options.index_base.is_some() && !sparse {
         return Err(refuse("index_base", "applies only to sparse features: give sparse => true"));
     }
-    let state = New {
+    let state = NewState {
         hyperparameters: request.first_point().hyperparameters,
         dim: dimensions as usize,
         outputs: outputs(request.kind, arguments.get(4))?,
@@ -48,7 +48,7 @@ pub fn of_call(arguments: &Arguments) -> Result<Vec<u8>> {
     state.bytes()
 }
 
-/// Refuses what only whoever reads the table can do.
+/// Refuses what only a training that reads the table can do.
 fn check(request: &Request) -> Result<()> {
     let options = &request.options;
     let refused = [
@@ -66,7 +66,7 @@ fn check(request: &Request) -> Result<()> {
     }
 }
 
-/// How many numbers the model gives.
+/// The number of the model's outputs.
 fn outputs(kind: ModelKind, classes: Option<i32>) -> Result<usize> {
     match (kind, classes) {
         (ModelKind::Mlp, _) => Err(AggregateError::NotByAggregate("model mlp").into()),

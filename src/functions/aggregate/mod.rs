@@ -1,7 +1,7 @@
 //! Training by an aggregate: the type corgipile.sgd_state, corgipile_sgd_agg() and what goes with it.
 //!
 //! An epoch is one call of the aggregate, and the next one begins from its result. The state is a plain value and not
-//! `internal`: it can be kept in a table, sent to another server, and made by several processes together.
+//! `internal`: it can be kept in a table, sent to another server, and be the result of several processes.
 
 mod init;
 mod rows;
@@ -13,7 +13,7 @@ use crate::pg::call::function::Call;
 use crate::pg::values::varlena::{Bytes, Value};
 use pgrx::prelude::*;
 use rows::{Dense, Sparse};
-pub use state::{New, StateMut};
+pub use state::{NewState, StateMut};
 use std::ffi::CString;
 
 // ----------------------------------------------------------------------------------------------------------- the type
@@ -41,7 +41,7 @@ fn corgipile_sgd_state_send(call: Call<'_>) -> Value {
     Bytes::new(&argument(call)).or_raise().into_value() // a bytea is just that: the bytes
 }
 
-/// A value of bytes that somebody else may have made up.
+/// A state of bytes from a client or a file, which are checked.
 fn from_outside(bytes: Vec<u8>) -> Result<Value> {
     let mut state = Bytes::new(&bytes)?;
     StateMut::of(&mut state)?.check()?;
@@ -93,7 +93,7 @@ fn state_of(call: Call<'_>) -> Result<Bytes> {
     }
 }
 
-/// Joins what two processes have learned.
+/// Merges the states of two processes.
 #[pg_extern(sql = false)]
 fn corgipile_sgd_combine(call: Call<'_>) -> Value {
     let merge = || {
@@ -125,7 +125,7 @@ fn corgipile_sgd_init(call: Call<'_>) -> Value {
     make().or_raise()
 }
 
-/// How the last epoch went.
+/// The report of the last epoch.
 #[pg_extern(sql = false)]
 fn corgipile_sgd_report(call: Call<'_>) -> Value {
     let report = StateMut::of(&mut argument(call)).map(|state| state.report()).or_raise();

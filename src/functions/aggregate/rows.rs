@@ -1,4 +1,4 @@
-//! Rows as the transition functions get them: arrays, read into a row that is kept from call to call.
+//! Rows of the transition functions: arrays, read into a row that is kept from call to call.
 
 use super::state::{Failure, StateMut};
 use crate::errors::{AggregateError, Result, RowAt, RowFault};
@@ -11,7 +11,7 @@ use crate::pg::values::sparse::{Beyond, Quick, SparseFault, SparseReader};
 use crate::pg::values::typed::TypedDatum;
 use std::convert::Infallible;
 
-/// Which argument is what.
+/// The places of the arguments.
 const LABEL: usize = 2;
 const FEATURES: usize = 3;
 const INDICES: usize = 3;
@@ -119,7 +119,7 @@ impl Sparse {
     }
 }
 
-/// A row with a fault: left out and counted if the fault is a NULL and the state says so.
+/// Handles a row with a fault: it is left out and counted if the fault is a NULL and the state allows it.
 #[cold]
 fn skip_or_raise(state: &mut StateMut, failure: Failure) -> Result<()> {
     let fault = match failure {

@@ -1,7 +1,7 @@
-//! What a value of type corgipile.sgd_state is: the trainer's own state, and what the aggregate has to know besides.
+//! Values of type corgipile.sgd_state: the trainer's state, and a header for the aggregate.
 //!
 //! Guarantees: bytes from a client, from another server or from a table written by hand are checked before they are used,
-//! so that they are an error and never a crash; between epochs a state says how the last one went.
+//! so that they are an error and never a crash. Between epochs a state has a report of the last one.
 //!
 //! The bytes: a header of little-endian numbers, mean and scale of each feature as doubles if features are to be
 //! standardized, and the state of [`sgd::aggregate`].
@@ -23,7 +23,7 @@ mod at {
     pub const ROWS: usize = 24;
     /// those of them that were left out
     pub const SKIPPED: usize = 32;
-    // how the last epoch went
+    // the report of the last epoch
     pub const LOSS: usize = 40;
     pub const ACCURACY: usize = 48;
     pub const R2: usize = 56;
@@ -45,8 +45,8 @@ const HAS_ACCURACY: u8 = 16;
 const HAS_R2: u8 = 32;
 const KNOWN: u8 = IN_EPOCH | SKIP_NULLS | STANDARDIZE | SPARSE | HAS_ACCURACY | HAS_R2;
 
-/// What a new state is made from.
-pub struct New<'a> {
+/// What a new state is made of.
+pub struct NewState<'a> {
     pub hyperparameters: Hyperparameters,
     pub dim: usize,
     /// numbers that the model gives: the classes of `softmax`, else 1
@@ -58,7 +58,7 @@ pub struct New<'a> {
     pub standardizer: Option<&'a Standardizer>,
 }
 
-impl New<'_> {
+impl NewState<'_> {
     /// The state before the first epoch.
     ///
     /// # Errors
@@ -90,9 +90,9 @@ impl New<'_> {
     }
 }
 
-/// How the last epoch went.
+/// The report of the last epoch.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Report {
+pub struct StateReport {
     /// number 0, of no tuples, if there was none
     pub epoch: EpochReport,
     /// rows left out because of NULLs
@@ -108,7 +108,7 @@ pub struct StateMut<'a> {
 }
 
 impl<'a> StateMut<'a> {
-    /// Takes bytes apart.
+    /// The state in these bytes.
     ///
     /// # Errors
     /// [`AggregateError::MalformedState`]
@@ -126,7 +126,7 @@ impl<'a> StateMut<'a> {
         Ok(StateMut { header, moments, trainer })
     }
 
-    /// Looks at everything, because it comes from outside.
+    /// Checks all of it, because it comes from outside.
     ///
     /// # Errors
     /// [`AggregateError::MalformedState`]
@@ -194,7 +194,7 @@ impl<'a> StateMut<'a> {
         if !self.in_epoch() || !other.in_epoch() {
             return Err(AggregateError::NoEpoch.into());
         }
-        // all that does not change while an epoch goes on
+        // all that does not change during an epoch
         let same = |header: &[u8]| (header[..at::ROWS].to_vec(), header[at::LOSS..].to_vec());
         if same(self.header) != same(other.header) || self.moments != other.moments {
             return Err(AggregateError::OtherState.into());
@@ -320,8 +320,8 @@ impl<'a> StateMut<'a> {
         self.trainer()?.model().map_err(trouble)
     }
 
-    /// How the last epoch went.
-    pub fn report(&self) -> Report {
+    /// The report of the last epoch.
+    pub fn report(&self) -> StateReport {
         let has = |flag: u8, at| (self.header[at::FLAGS] & flag != 0).then(|| self.number(at));
         let epoch = EpochReport {
             epoch: u32::from_le_bytes(field(self.header, at::EPOCH)),
@@ -331,7 +331,7 @@ impl<'a> StateMut<'a> {
             learning_rate: self.number(at::LEARNING_RATE),
             tuples: self.count(at::TUPLES),
         };
-        Report { epoch, skipped: self.count(at::SKIPPED) }
+        StateReport { epoch, skipped: self.count(at::SKIPPED) }
     }
 
     fn outputs(&self) -> usize {
@@ -352,7 +352,7 @@ impl<'a> StateMut<'a> {
     }
 }
 
-/// Why a row was not learned from.
+/// Why nothing was learned from a row.
 pub enum Failure {
     /// the row is at fault
     Row(RowFault),
@@ -386,7 +386,7 @@ fn malformed(reason: &str) -> Error {
     AggregateError::MalformedState(reason.to_owned()).into()
 }
 
-/// What the trainer finds wrong with its state, in our words.
+/// Our error for what is wrong with the trainer's state.
 #[cold]
 fn trouble(error: StateError) -> Error {
     match error {
@@ -402,7 +402,7 @@ fn put<const N: usize>(bytes: &mut [u8], at: usize, value: [u8; N]) {
     bytes[at..at + N].copy_from_slice(&value);
 }
 
-/// The `N` bytes there, which the length of `bytes` was checked for.
+/// The `N` bytes at an offset. The length of `bytes` was checked.
 #[inline(always)]
 fn field<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     bytes[at..at + N].try_into().expect("as many bytes as asked for")

@@ -1,10 +1,10 @@
-//! The text of a state: a prefix that says what it is, and the bytes in base64 (RFC 4648, without padding). Exact, and
-//! for each state only one.
+//! The text of a state: a prefix with the version, and the bytes in base64 (RFC 4648, without padding). It is exact, and each
+//! state has only one.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 
-/// What every text begins with; the digit is the version of the format.
+/// The beginning of every text. The digit is the version of the format.
 const PREFIX: &str = "sgd1:";
 
 /// The text of these bytes.

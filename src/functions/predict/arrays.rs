@@ -38,7 +38,7 @@ impl FeatureInput for SparseInput<'_> {
     }
 }
 
-/// What features are called in messages.
+/// The names of features in messages.
 pub enum Names<'a> {
     /// by their place in the array that was given
     Places,
@@ -67,8 +67,8 @@ pub fn read_dense(
     reader.read(array, features).map_err(|fault| array_fault(model, fault, names))
 }
 
-/// Reads a pair of arrays. For a model that was trained on dense features it becomes the dense tuple that it stands for,
-/// so that it is standardized like one.
+/// Reads a pair of arrays. For a model that was trained on dense features it becomes a dense tuple, so that it is standardized
+/// like one.
 pub fn read_sparse(
     model: &Model,
     reader: SparseReader,
@@ -92,8 +92,8 @@ pub fn read_sparse(
     Ok(())
 }
 
-/// A reader of pairs of arrays of these types, for indices as the model has them: arrays that were trained on, and
-/// columns, count from 1.
+/// A reader of pairs of arrays of these types, for indices as the model has them. For a model that was trained on arrays or
+/// columns, they count from 1.
 pub fn sparse_reader(model: &Model, indices: Oid, values: Oid) -> Result<SparseReader> {
     let base = model.feature_kind.index_base().unwrap_or(1);
     let beyond = match model.unseen {
@@ -120,7 +120,7 @@ fn array_reader(array: Oid) -> Result<ArrayReader> {
     Ok(reader)
 }
 
-/// A model with columns of categories cannot be asked by arrays: nobody could say what stands where.
+/// Refuses arrays for a model with columns of categories: their places in an array are not defined.
 pub fn refuse_categories(model: &Model) -> Result<()> {
     match &model.feature_kind {
         FeatureKind::Columns(_) if model.feature_kind.has_categories() => {

@@ -1,13 +1,13 @@
-//! The features of one tuple, as a call gives them, and the decisions of a model for them.
+//! The features of one tuple, as a call has them, and a model's decisions for them.
 
 use crate::errors::{PredictError, ResourceError, Result};
 use crate::models::Model;
 use sgd::ModelParameters;
 use std::cell::RefCell;
 
-/// Features as a call gives them.
+/// Features as a call has them.
 pub trait FeatureInput {
-    /// Reads them as the model wants them.
+    /// Reads them for this model.
     ///
     /// # Errors
     /// Whatever is wrong with them.
@@ -22,7 +22,7 @@ pub struct InputTuple {
     pub values: Vec<f32>,
 }
 
-/// What is kept from one call to the next.
+/// Memory that is kept from one call to the next.
 struct Scratch {
     tuple: InputTuple,
     decisions: Vec<f32>,
@@ -39,7 +39,7 @@ pub fn class(decisions: &[f32]) -> usize {
     }
 }
 
-/// Shows `f` the model's decisions for the features, which are finite.
+/// Passes the model's decisions for the features, which are finite, to `f`.
 ///
 /// # Errors
 /// What is wrong with the features; [`PredictError::DecisionOutOfRange`]
@@ -64,7 +64,7 @@ pub fn decide<R>(model: &Model, features: impl FeatureInput, f: impl FnOnce(&[f3
             }
             linear.decisions(&tuple.dense, decisions);
         }
-        // NaN, or an infinity that says nothing of the sign of the sum, where a sum of products is beyond real
+        // a sum of products beyond real is NaN, or an infinity of either sign
         let result = match decisions.iter().all(|z| z.is_finite()) {
             true => Ok(f(decisions)),
             false => Err(PredictError::DecisionOutOfRange { model_id: model.id, row: None }.into()),

@@ -1,4 +1,4 @@
-//! The features of a whole mini-batch, compressed: an answer for each of its rows.
+//! The features of a compressed mini-batch: an answer for each of its rows.
 
 use super::answers;
 use super::arrays::refuse_categories;

@@ -19,7 +19,7 @@ use mini_batches::CompressedInput;
 use pgrx::prelude::*;
 use row::RowInput;
 
-/// Declares SQL functions: for each what it gives for a model, for models by id, by name and by value.
+/// Declares SQL functions: for each answer one for models by id, one for models by name, and one for models by value.
 macro_rules! sql_functions {
     ($(
         $answer:path[$features:expr] -> $result:ty:

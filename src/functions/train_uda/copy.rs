@@ -1,4 +1,4 @@
-//! The shuffled copy of a source: a temporary table, as one makes it who trains by aggregate.
+//! The shuffled copy of a source: a temporary table, as users of training by aggregate make it.
 
 use super::sql::Reading;
 use crate::errors::Result;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 pub struct ShuffledCopy {
     /// qualified, to be put into a query
     pub name: String,
-    /// how long it took to make
+    /// the time that it took to make
     pub time: Duration,
     /// with what was stored out of line
     pub bytes: u64,

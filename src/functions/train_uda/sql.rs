@@ -10,7 +10,7 @@ use crate::pg::values::number::NumberType;
 
 /// What is read, and where from.
 pub struct Reading<'a> {
-    /// what stands behind FROM
+    /// the text behind FROM
     pub from: String,
     pub label: &'a Column,
     pub features: Features<'a>,
@@ -117,7 +117,7 @@ impl Reading<'_> {
     }
 
     /// Makes table `copy` of what is read, its rows in random order: a function of seed and original order. The session's
-    /// own random() goes on as if nothing had been.
+    /// own random() is not affected.
     pub fn shuffled_copy(&self, copy: &str, seed: i64) -> String {
         let row = "pg_catalog.row_number() OVER ()";
         format!(

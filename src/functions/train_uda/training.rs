@@ -1,10 +1,10 @@
-//! The epochs: a query each, and what comes before and after them.
+//! The epochs, a query each, with the preparation before and the model after them.
 
 use super::arguments::UdaRequest;
 use super::copy::ShuffledCopy;
 use super::sql::{Coding, Features, Reading};
 use crate::errors::{AggregateError, Result, TrainingError};
-use crate::functions::aggregate::{New, StateMut};
+use crate::functions::aggregate::{NewState, StateMut};
 use crate::models::{self, NewModel};
 use crate::operators::sgd::{EpochRow, check_options, feature_kind};
 use crate::operators::{Buffers, Decoder, DecoderSpec, FeatureColumns, Source, preparation};
@@ -24,7 +24,7 @@ use std::ffi::CStr;
 use std::time::{Duration, Instant};
 use tuples::Batch;
 
-/// What a pass over the rows has found out before the first epoch.
+/// Result of the pass over the rows before the first epoch.
 struct PreparedSource {
     decoder: Decoder,
     /// what the labels mean, ascending; None for numbers
@@ -80,7 +80,7 @@ pub fn train(request: &UdaRequest) -> Result<Vec<EpochRow>> {
     store(request, label_type, &features, prepared, trained, history)
 }
 
-/// What has come out of the epochs.
+/// Result of the epochs.
 struct Trained {
     linear: ModelParameters,
     skipped: u64,
@@ -165,7 +165,7 @@ fn settings(parallel: bool) -> &'static [(&'static CStr, &'static CStr)] {
     if parallel { &[ORDERED] } else { &[ORDERED, (c"max_parallel_workers_per_gather", c"0")] }
 }
 
-/// How many features there are.
+/// The number of features.
 fn dimensions(
     connection: &Connection,
     reading: &Reading,
@@ -189,7 +189,7 @@ fn first_state(request: &Request, prepared: &PreparedSource, dim: usize) -> Resu
     let decoder = &prepared.decoder;
     decoder.check_size(dim, decoder.standardizer().is_some())?;
     let kind = request.kind;
-    let state = New {
+    let state = NewState {
         hyperparameters: request.first_point().hyperparameters,
         dim,
         outputs: if kind == ModelKind::Softmax { decoder.labels().outputs() } else { 1 },
@@ -215,14 +215,14 @@ struct EpochQuery {
 }
 
 impl EpochQuery {
-    /// Runs the query once per epoch. Gives what to tell of each, and the last state.
+    /// Runs the query once per epoch. Gives the rows of all epochs, and the last state.
     fn repeat(&self, connection: &Connection, first: Bytes, epochs: u32) -> Result<(Vec<EpochRow>, Bytes)> {
         let state_type = state_type(connection, self.sees)?;
         let query = connection.prepare(&self.sql, &[state_type], self.parallel)?;
         let mut state = first;
         let mut history = Vec::new();
         for epoch in 1..=epochs {
-            // a query of its own: who reads its blocks does not know of the training
+            // the blocks of this query are not counted as the training's
             progress::begin_epoch(epoch.into(), 0);
             let start = Instant::now();
             let rows = query.run(&[Some(state.typed(state_type))], self.sees);

@@ -1,4 +1,4 @@
-//! The members of a model's JSON document, each read with what is wrong with it.
+//! The members of a model's JSON document, and the errors about them.
 
 use super::number::Number;
 use crate::errors::{ArgumentError, Error, ModelError, Result, excerpt};
@@ -15,7 +15,7 @@ use tuples::pause::pausing;
 /// The version of the documents that are written, and the only one that is read.
 pub const VERSION: u64 = 1;
 
-/// The key of the version, which tells that an object is a model.
+/// The key of the version. An object with this key is a model.
 pub const TAG: &str = "corgipile_model";
 
 /// All keys, as messages list them.
@@ -183,7 +183,7 @@ impl<'de> Deserialize<'de> for Texts {
     }
 }
 
-/// Where to read what a document is.
+/// The hint about documents in general.
 const DOCUMENT_HINT: &str = "corgipile_export() gives such objects; docs/reference/model-format.md describes them.";
 
 /// The error about a key.

@@ -41,7 +41,7 @@ pub struct ModelDocument {
     pub unseen: Unseen,
 }
 
-/// An epoch of corgipile.training_history. Whatever else stood there would break that view for all who see the model.
+/// An epoch of corgipile.training_history. Other keys are refused, because they would break that view for all who see the model.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EpochRecord {
@@ -172,7 +172,7 @@ impl Members<'_> {
         Ok(ModelParameters { dim: weights.len() / outputs, outputs, weights, intercepts, network: None })
     }
 
-    /// What a network is made of; None for other models.
+    /// The layers of a network; None for other models.
     fn network(&self, kind: ModelKind) -> Result<Option<Network>> {
         const KEYS: [&str; 3] = ["hidden_layers", "activation", "output"];
         if kind != ModelKind::Mlp {

@@ -70,7 +70,7 @@ fn described(model: &Model) -> Result<(Map<String, Value>, String)> {
             put("activation", json!(network.activation));
             put("output", json!(network.output));
         }
-        // it was readable when the model was read
+        // the model was read from it, so that it is readable
         put("hyperparameters", row.json(c"hyperparameters").ok().flatten().unwrap_or(Value::Null));
         put("skipped", json!(row.get::<i64>(c"skipped")));
         put("preparation_seconds", json!(row.get::<f64>(c"preparation_seconds")));

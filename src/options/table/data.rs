@@ -44,7 +44,8 @@ pub const ENTRIES: &[Entry] = &[
             Default::Depends(|_| "columns that the source has".into()),
             "one column of arrays; or two: indices and values of sparse features; or any number of columns of numbers, text and \
              enums. By default columns features_k and features_v if both are there, or features_v alone; else all columns of \
-             numbers but label, weight and primary key; else the only column of arrays",
+             numbers and booleans but label, weight and primary key (of a table, or of a query on it that hands the key through as \
+             it is; the key of a view is a number like any other); else the only column of arrays",
         )
     },
     Entry {

@@ -83,10 +83,6 @@ fn a_null_argument_is_named_unless_null_is_its_default() {
     let mut db = Database::with_small_table(100);
     rejects(&mut db, "NULL", "22004").says(&["source"]);
     rejects(&mut db, "NULL::text", "22004").says(&["source"]);
-    for argument in ["model", "label", "max_epochs", "shuffle"] {
-        let sql = format!("SELECT corgipile_train_uda('t', {argument} => NULL)");
-        db.rejects(&sql, "22004").says(&[argument]);
-    }
     let all =
         "model => NULL, label => NULL, features => NULL, learning_rate => NULL, max_epochs => NULL, shuffle => NULL,
                block_size => NULL, buffer_size => NULL, seed => NULL, name => NULL, options => NULL, loader => NULL,

@@ -3,4 +3,5 @@
 mod backend;
 mod documents;
 mod lifecycle;
+mod reference;
 mod upgrade;

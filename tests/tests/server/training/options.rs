@@ -213,3 +213,141 @@ fn what_json_has_and_a_value_cannot_be_names_the_option() {
     db.rejects("SELECT corgipile_sgd_init('logistic', 3, options => '{\"l2\": 1e400}')", "22023")
         .says(&["option \"l2\""]);
 }
+
+#[test]
+fn null_means_the_default_for_every_function_that_trains_or_shuffles() {
+    let mut db = Database::new();
+    corgipile_tests::small(&mut db, "t", 500);
+    for (call, given) in [
+        (
+            "corgipile_shuffle(NULL::t, seed => 1",
+            "block_size => 'auto', buffer_size => 'auto', shuffle => 'corgipile', epoch => 1, sample => 1",
+        ),
+        ("corgipile_cluster_factor('t'", "label => 'label', block_size => 'auto', model => 'logistic'"),
+        (
+            "corgipile_train_uda('t', seed => 1",
+            "model => 'logistic', label => 'label', max_epochs => 20, shuffle => 'no_shuffle'",
+        ),
+        ("corgipile_sgd_init('svm', 3", "learning_rate => 0.01, options => '{}', sparse => false"),
+        (
+            "corgipile_train('t', seed => 1",
+            "model => 'logistic', label => 'label', max_epochs => 20, shuffle => 'corgipile', block_size => 'auto', \
+             buffer_size => 'auto', loader => 'auto', workers => 1, learning_rate => 0.01",
+        ),
+    ] {
+        let name = call.split_once('(').expect("a call").0;
+        let columns = if name.contains("train") { "epoch, loss, tuples" } else { "r" };
+        let mut ask = |arguments: &str| db.lines(&format!("SELECT {columns} FROM {call}{arguments}) AS r"));
+        let nulls = given.split(", ").map(|argument| argument.split_once(" => ").expect("an argument").0);
+        let nulls: String = nulls.map(|argument| format!(", {argument} => NULL")).collect();
+        let nothing = ask("");
+        assert_eq!(ask(&nulls), nothing, "{call}{nulls}");
+        assert_eq!(ask(&format!(", {given}")), nothing, "{call}, {given}");
+        let arguments: String =
+            db.value(&format!("SELECT pg_get_function_arguments(oid) FROM pg_proc WHERE proname = '{name}'"));
+        assert_eq!(arguments.matches("DEFAULT").count(), arguments.matches("DEFAULT NULL").count(), "{arguments}");
+        let comment: String =
+            db.value(&format!("SELECT obj_description(oid, 'pg_proc') FROM pg_proc WHERE proname = '{name}'"));
+        assert!(comment.contains("NULL means the default"), "{comment}");
+    }
+}
+
+#[test]
+fn a_misspelt_word_is_told_what_was_probably_meant() {
+    let mut db = Database::with_small_table(100);
+    let mut hints = |sql: &str, meant: &str| {
+        db.rejects(sql, "22023").hints(&[&format!("Did you mean \"{meant}\"?")]);
+    };
+    for (options, meant) in [
+        (r#"{"batchsize": 2}"#, "batch_size"),
+        (r#"{"standardise": true}"#, "standardize"),
+        (r#"{"optimizer": "Adam"}"#, "adam"),
+        (r#"{"schedule": "exponental"}"#, "exponential"),
+        (r#"{"nulls": "skipp"}"#, "skip"),
+        (r#"{"unseen": "zeros"}"#, "zero"),
+        (r#"{"cache": "of"}"#, "off"),
+        (r#"{"keep": "bst"}"#, "best"),
+        (r#"{"class_weight": "balance"}"#, "balanced"),
+        (r#"{"validation_fraction": 0.1, "validation_by": "blocks"}"#, "block"),
+    ] {
+        hints(&train("logistic", options), meant);
+    }
+    hints(&train("mlp", r#"{"activation": "rely"}"#), "relu");
+    hints(&train("mlp", r#"{"output": "softmx"}"#), "softmax");
+    hints(&train("logistics", "{}"), "logistic");
+    for (arguments, meant) in [
+        ("shuffle => 'corgpile'", "corgipile"),
+        ("loader => 'in-process'", "in_process"),
+        (r#"grid => '{"learning_rat": [1]}'"#, "learning_rate"),
+    ] {
+        hints(&format!("SELECT corgipile_train('t', {arguments})"), meant);
+    }
+    hints("SELECT * FROM corgipile_shuffle(NULL::t, shuffle => 'no-shuffle')", "no_shuffle");
+    hints("SELECT corgipile_shuffle_order('mrss', 10, 2, 4, 1)", "mrs");
+    hints("SELECT corgipile_cluster_factor('t', model => 'svn')", "svm");
+    hints("SELECT corgipile_compress('t', 'c', nulls => 'eror')", "error");
+    hints("SELECT corgipile_compress('t', 'c', encoding => 'gzp')", "gzip");
+    hints("SELECT corgipile_options('liner')", "linear");
+    // what is near to nothing is not guessed at, and what is known but not to be varied is not misspelt
+    for sql in [
+        train("forest", "{}"),
+        train("logistic", r#"{"lr": 1}"#),
+        train("logistic", r#"{"schedule": "linear"}"#),
+        "SELECT corgipile_train('t', grid => '{\"weight\": [\"a\"]}')".to_owned(),
+    ] {
+        let failure = db.rejects(&sql, "22023");
+        assert!(!failure.hint.contains("Did you mean"), "{failure:#?}");
+    }
+    rejects(&mut db, "logistic", r#"{"lr": 1}"#).hints(&["Known options are: a, activation,"]);
+}
+
+#[test]
+fn what_corgipile_options_shows_holds() {
+    let mut db = Database::with_small_table(100);
+    let names =
+        |db: &mut Database, call: &str| db.column::<String>(&format!("SELECT name FROM corgipile_options({call})"));
+    let all = names(&mut db, "");
+    let arguments: Vec<String> =
+        db.column("SELECT unnest(proargnames[:pronargs]) FROM pg_proc WHERE proname = 'corgipile_train'");
+    assert!(arguments.iter().all(|argument| all.contains(argument)), "{arguments:?} {all:?}");
+    assert_eq!(all.len(), arguments.len() + 31, "arguments and options");
+    assert_eq!(names(&mut db, "NULL"), all);
+    for (model, absent, present) in [
+        ("logistic", &["hidden_layers", "activation", "output"][..], &["class_weight", "mu"][..]),
+        ("linear", &["class_weight", "output"], &["a", "l1"]),
+        ("mlp", &["mu", "a"], &["hidden_layers", "class_weight"]),
+    ] {
+        let names = names(&mut db, &format!("'{model}'"));
+        let has = |name: &&str| names.iter().any(|known| known == name);
+        assert!(!absent.iter().any(has) && present.iter().all(has), "{model}: {names:?}");
+    }
+    let default = "SELECT \"default\" FROM corgipile_options('mlp') WHERE name = 'batch_size'";
+    assert_eq!(db.line(default), "250");
+    // the type of an argument is that of the declaration
+    let types = "SELECT o.name FROM corgipile_options() o, pg_proc p, unnest(p.proargnames[:p.pronargs], p.proargtypes) AS a(name, type)
+                  WHERE p.proname = 'corgipile_train' AND a.name = o.name AND a.type <> o.type::regtype";
+    assert_eq!(db.lines(types), Vec::<String>::new());
+    // a default that is given is the same as none
+    let defaults = "SELECT name, \"default\", type FROM corgipile_options('logistic')
+                     WHERE type LIKE 'JSON %' AND applies_to = 'all models' AND \"default\" IS NOT NULL
+                       AND \"default\" !~ '[, ]' AND name NOT IN ('index_base', 'unseen')";
+    let record = "SELECT hyperparameters FROM corgipile.models ORDER BY model_id DESC LIMIT 1";
+    db.run(&train("logistic", "{}"));
+    let (expected, defaults) = (db.line(record), db.lines(defaults));
+    assert!(defaults.len() > 10, "{defaults:?}");
+    for row in defaults {
+        let cells: Vec<&str> = row.split('|').collect();
+        let value = if cells[2] == "JSON string" { format!("\"{}\"", cells[1]) } else { cells[1].to_owned() };
+        db.run(&train("logistic", &format!("{{\"{}\": {value}}}", cells[0])));
+        assert_eq!(db.line(record), expected, "{row}");
+    }
+}
+
+#[test]
+fn each_point_of_a_grid_is_stored_with_its_own_rule_of_stopping() {
+    let mut db = Database::with_small_table(100);
+    db.run(r#"SELECT corgipile_train('t', seed => 1, max_epochs => 2, grid => '{"patience": [2, 7], "tolerance": [0.5]}')"#);
+    let stored =
+        "SELECT hyperparameters->>'patience', hyperparameters->>'tolerance' FROM corgipile.models ORDER BY model_id";
+    assert_eq!(db.lines(stored), ["2|0.5", "7|0.5"]);
+}

@@ -1,0 +1,328 @@
+//! The pages of docs/reference that are written from the catalog and `corgipile_options()`.
+//!
+//! A page is made of a part, `docs/reference/parts/NAME.md.in`: prose, and directives in comments, which the catalog answers.
+//! - `<!-- functions NAME... -->`: a table of their signatures, results and comments.
+//! - `<!-- arguments NAME`, lines `argument: meaning`, `-->`: a table of a function's arguments with types and defaults. Without a
+//!   meaning an argument has the description of the option of this name, or is as corgipile_train()'s. `argument +: more` adds to
+//!   that, `argument = default: meaning` gives a default that the catalog does not say.
+//! - `<!-- returns NAME`, lines `column: meaning`, `-->`: a table of the columns that a function returns.
+//! - `<!-- options`, lines `option +: more`, `-->`: the table of options.
+//! - `<!-- view NAME -->`: the comment of a view in schema corgipile and a table of its columns.
+//! - `<!-- settings -->`: the table of settings.
+//!
+//! A meaning of what is not there is an error, and so is a function or view that no directive names.
+
+use crate::{Database, Session};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A row of corgipile_options().
+struct Described {
+    name: String,
+    type_name: String,
+    default: String,
+    range: String,
+    applies_to: String,
+    description: String,
+}
+
+/// What the catalog says, and what was named of it.
+pub struct Reference<'a> {
+    db: &'a mut Database,
+    /// of a server that has preloaded the library: elsewhere the settings that need a restart are not known
+    preloaded: &'a mut Session,
+    options: Vec<Described>,
+    functions: BTreeSet<String>,
+    views: BTreeSet<String>,
+}
+
+/// The words of a directive, and its lines: name, sign, meaning.
+struct Directive {
+    words: Vec<String>,
+    lines: BTreeMap<String, (char, String)>,
+}
+
+impl<'a> Reference<'a> {
+    /// Of a database that has the extension, and of a session of a server that has preloaded the library.
+    pub fn new(db: &'a mut Database, preloaded: &'a mut Session) -> Reference<'a> {
+        let none = |text: &str| if text == "NULL" { String::new() } else { text.to_owned() };
+        let rows = db.lines("SELECT * FROM corgipile_options()");
+        let described = |row: &String| {
+            let cells: Vec<&str> = row.splitn(6, '|').collect();
+            let [name, type_name, default, range, applies_to, description] = cells[..] else { panic!("{row}") };
+            let (name, type_name, applies_to) = (name.to_owned(), type_name.to_owned(), applies_to.to_owned());
+            let (default, range, description) = (none(default), none(range), description.to_owned());
+            Described { name, type_name, default, range, applies_to, description }
+        };
+        let options = rows.iter().map(described).collect();
+        Reference { db, preloaded, options, functions: BTreeSet::new(), views: BTreeSet::new() }
+    }
+
+    /// The page that a part makes.
+    ///
+    /// # Errors
+    /// The directive that cannot be answered.
+    pub fn page(&mut self, part: &str) -> Result<String, String> {
+        let mut page = String::new();
+        let mut lines = part.lines();
+        while let Some(line) = lines.next() {
+            let Some(directive) = line.strip_prefix("<!-- ") else {
+                page.push_str(line);
+                page.push('\n');
+                continue;
+            };
+            let mut body = vec![directive.trim_end_matches("-->").trim()];
+            if !directive.ends_with("-->") {
+                body.extend(lines.by_ref().take_while(|line| *line != "-->"));
+            }
+            page.push_str(&self.answer(&directive_of(&body)?)?);
+        }
+        Ok(page)
+    }
+
+    /// Functions for users, and views, that no directive has named.
+    pub fn left_out(&mut self) -> Vec<String> {
+        let functions =
+            "SELECT DISTINCT p.proname FROM pg_proc p JOIN pg_depend d ON d.objid = p.oid AND d.deptype = 'e'
+                           JOIN pg_extension e ON e.oid = d.refobjid AND e.extname = 'corgipile'
+                          WHERE p.proname LIKE 'corgipile\\_%' AND p.proname <> 'corgipile_support'";
+        let views = "SELECT viewname FROM pg_views WHERE schemaname = 'corgipile'";
+        let mut left = self.db.lines(functions);
+        left.retain(|name| !self.functions.contains(name));
+        left.extend(self.db.lines(views).into_iter().filter(|name| !self.views.contains(name)));
+        left
+    }
+
+    fn answer(&mut self, directive: &Directive) -> Result<String, String> {
+        let words: Vec<&str> = directive.words.iter().map(String::as_str).collect();
+        let mut unused: BTreeSet<String> = directive.lines.keys().cloned().collect();
+        let answer = match words[..] {
+            ["functions", ref names @ ..] => names
+                .iter()
+                .map(|name| self.signatures(name))
+                .collect::<Result<Vec<_>, _>>()
+                .map(|rows| table(&["Function", "Returns", "Meaning"], rows.concat())),
+            ["arguments", name] => self.arguments(name, directive, &mut unused),
+            ["returns", name] => self.returns(name, directive, &mut unused),
+            ["options"] => Ok(self.option_table(directive, &mut unused)),
+            ["view", name] => self.view(name),
+            ["settings"] => Ok(self.settings()),
+            _ => Err(format!("there is no directive {words:?}")),
+        }?;
+        match unused.first() {
+            Some(name) => Err(format!("{words:?}: there is no {name}")),
+            None => Ok(answer),
+        }
+    }
+
+    fn signatures(&mut self, name: &str) -> Result<Vec<Vec<String>>, String> {
+        let rows = self.db.lines(&format!(
+            "SELECT pg_get_function_arguments(p.oid) || '@@' || pg_get_function_result(p.oid) || '@@' || obj_description(p.oid, 'pg_proc')
+               FROM pg_proc p WHERE p.proname = '{name}' ORDER BY p.oid"
+        ));
+        if rows.is_empty() {
+            return Err(format!("there is no function {name}"));
+        }
+        self.functions.insert(name.to_owned());
+        let row = |row: &String| {
+            let cells: Vec<&str> = row.split("@@").collect();
+            let returns = if cells[1].starts_with("TABLE(") { "rows" } else { cells[1] };
+            let returns = if returns == "record" { "a row" } else { returns };
+            let returns = if ["rows", "a row", "void"].contains(&returns) {
+                returns.replace("void", "")
+            } else {
+                code(&short(returns))
+            };
+            vec![code(&format!("{name}({})", short(cells[0]))), returns, text(cells[2])]
+        };
+        Ok(rows.iter().map(row).collect())
+    }
+
+    /// The described option or argument of this name.
+    fn described(&self, name: &str) -> Option<&Described> {
+        self.options.iter().find(|described| described.name == name)
+    }
+
+    fn arguments(
+        &mut self,
+        function: &str,
+        directive: &Directive,
+        unused: &mut BTreeSet<String>,
+    ) -> Result<String, String> {
+        let rows = self.db.lines(&format!(
+            "SELECT a.name || '@@' || format_type(a.type, NULL) || '@@' || coalesce(pg_get_function_arg_default(p.oid, a.n::int), '-')
+               FROM pg_proc p, unnest(coalesce(p.proallargtypes, p.proargtypes), p.proargnames, coalesce(p.proargmodes, array_fill('i'::\"char\", ARRAY[p.pronargs::int])))
+                               WITH ORDINALITY AS a(type, name, mode, n)
+              WHERE p.oid = (SELECT min(oid) FROM pg_proc WHERE proname = '{function}') AND a.mode = 'i' ORDER BY a.n"
+        ));
+        if rows.is_empty() {
+            return Err(format!("there is no function {function}, or it has no arguments"));
+        }
+        self.functions.insert(function.to_owned());
+        let mut table_rows = Vec::new();
+        for row in rows {
+            let cells: Vec<&str> = row.split("@@").collect();
+            let [name, type_name, declared] = cells[..] else { return Err(row) };
+            let described = self.described(name);
+            let of_train = function == "corgipile_train";
+            let (sign, said) = directive.lines.get(name).map_or(('+', ""), |(sign, said)| (*sign, said.as_str()));
+            unused.remove(name);
+            let (given_default, said) = if sign == '=' { said.split_once(": ").ok_or(said)? } else { ("", said) };
+            let known = described.map_or(String::new(), |described| {
+                if !of_train {
+                    return "as for `corgipile_train`".to_owned();
+                }
+                let range =
+                    if described.range.is_empty() { String::new() } else { format!(": {}", text(&described.range)) };
+                text(&described.description) + &range
+            });
+            let meaning = match (sign, known.as_str(), said) {
+                ('+', "", "") => return Err(format!("{function}: nothing is said of {name}")),
+                ('+', known, "") => known.to_owned(),
+                ('+', known, more) => format!("{known}. {more}"),
+                (_, known, "") => known.to_owned(),
+                (_, _, said) => said.to_owned(),
+            };
+            let default = match (declared, described) {
+                _ if !given_default.is_empty() => given_default.to_owned(),
+                ("-", _) => String::new(),
+                (declared, Some(described)) if declared.starts_with("NULL") && !described.default.is_empty() => {
+                    described.default.clone()
+                }
+                (declared, _) if declared.starts_with("NULL") => "NULL".to_owned(),
+                (declared, _) => declared.split("::").next().unwrap_or(declared).to_owned(),
+            };
+            let default = if default.is_empty() { default } else { code(&default) };
+            table_rows.push(vec![code(name), code(&short(type_name)), default, meaning]);
+        }
+        Ok(table(&["Argument", "Type", "Default", "Meaning"], table_rows))
+    }
+
+    fn returns(
+        &mut self,
+        function: &str,
+        directive: &Directive,
+        unused: &mut BTreeSet<String>,
+    ) -> Result<String, String> {
+        let rows = self.db.lines(&format!(
+            "SELECT a.name || '@@' || format_type(a.type, NULL)
+               FROM pg_proc p, unnest(p.proallargtypes, p.proargnames, p.proargmodes) WITH ORDINALITY AS a(type, name, mode, n)
+              WHERE p.oid = (SELECT min(oid) FROM pg_proc WHERE proname = '{function}') AND a.mode IN ('t', 'o') ORDER BY a.n"
+        ));
+        if rows.is_empty() {
+            return Err(format!("{function} returns no columns"));
+        }
+        let row = |row: &String| {
+            let (name, type_name) = row.split_once("@@").ok_or("no type")?;
+            unused.remove(name);
+            let (_, meaning) =
+                directive.lines.get(name).ok_or(format!("{function}: nothing is said of column {name}"))?;
+            Ok::<_, String>(vec![code(name), code(&short(type_name)), meaning.clone()])
+        };
+        let rows = rows.iter().map(row).collect::<Result<Vec<_>, _>>()?;
+        Ok(table(&["Column", "Type", "Meaning"], rows))
+    }
+
+    fn option_table(&self, directive: &Directive, unused: &mut BTreeSet<String>) -> String {
+        let options = self.options.iter().filter_map(|option| Some((option, option.type_name.strip_prefix("JSON ")?)));
+        let row = |(option, type_name): (&Described, &str)| {
+            unused.remove(&option.name);
+            let more = directive.lines.get(&option.name).map_or(String::new(), |(_, more)| format!(". {more}"));
+            let default = if option.default.is_empty() { String::new() } else { code(&option.default) };
+            let models = option.applies_to.strip_prefix("all models").map(|rest| rest.trim_start_matches(", "));
+            let applies = text(models.unwrap_or(&option.applies_to));
+            vec![
+                code(&option.name),
+                type_name.to_owned(),
+                default,
+                text(&option.range),
+                applies,
+                text(&option.description) + &more,
+            ]
+        };
+        table(&["Key", "Type", "Default", "Range", "Only for", "Meaning"], options.map(row).collect())
+    }
+
+    fn view(&mut self, name: &str) -> Result<String, String> {
+        let columns = self.db.lines(&format!(
+            "SELECT a.attname || '@@' || format_type(a.atttypid, NULL) || '@@' || coalesce(col_description(a.attrelid, a.attnum), '')
+               FROM pg_attribute a WHERE a.attrelid = 'corgipile.{name}'::regclass AND a.attnum > 0 ORDER BY a.attnum"
+        ));
+        self.views.insert(name.to_owned());
+        let row = |row: &String| {
+            let cells: Vec<&str> = row.split("@@").collect();
+            if cells[2].is_empty() {
+                return Err(format!("column {} of view {name} has no comment", cells[0]));
+            }
+            Ok(vec![code(cells[0]), code(&short(cells[1])), text(cells[2])])
+        };
+        let columns = columns.iter().map(row).collect::<Result<Vec<_>, _>>()?;
+        let comment = self.db.line(&format!("SELECT obj_description('corgipile.{name}'::regclass, 'pg_class')"));
+        Ok(format!("`corgipile.{name}`: {}.\n\n{}", text(&comment), table(&["Column", "Type", "Meaning"], columns)))
+    }
+
+    fn settings(&mut self) -> String {
+        let rows = self.preloaded.lines(
+            "SELECT name || '@@' || pg_size_pretty(boot_val::bigint * 1024) || '@@' || short_desc || ' ' || extra_desc
+                        || CASE context WHEN 'user' THEN ' Any user may set it.' ELSE '' END
+               FROM pg_settings WHERE name LIKE 'corgipile.%' ORDER BY name",
+        );
+        let row = |row: &String| {
+            let cells: Vec<&str> = row.split("@@").collect();
+            vec![code(cells[0]), code(cells[1]), text(cells[2])]
+        };
+        table(&["Setting", "Default", "Meaning"], rows.iter().map(row).collect())
+    }
+}
+
+fn directive_of(body: &[&str]) -> Result<Directive, String> {
+    let words = body[0].split_whitespace().map(str::to_owned).collect();
+    let mut lines = BTreeMap::new();
+    for line in &body[1..] {
+        let (name, said) = line.split_once(' ').ok_or_else(|| format!("no meaning: {line}"))?;
+        let (name, sign, said) = match (name.strip_suffix(':'), said.split_once(' ')) {
+            (Some(name), _) => (name, ':', said),
+            (None, Some(("+:", said))) => (name, '+', said),
+            (None, Some(("=", said))) => (name, '=', said),
+            _ => return Err(format!("no meaning: {line}")),
+        };
+        lines.insert(name.to_owned(), (sign, said.to_owned()));
+    }
+    Ok(Directive { words, lines })
+}
+
+/// A table in Markdown.
+fn table(head: &[&str], rows: Vec<Vec<String>>) -> String {
+    let mut table = format!("{}\n{}\n", head.join(" | "), vec!["---"; head.len()].join(" | "));
+    for row in rows {
+        table.push_str(row.join(" | ").trim_end());
+        table.push('\n');
+    }
+    table
+}
+
+fn code(text: &str) -> String {
+    format!("`{text}`").replace('|', "\\|")
+}
+
+/// A text of SQL in Markdown: names that have a _ or () are code.
+fn text(plain: &str) -> String {
+    let word = |word: &str| {
+        let bare = word.trim_matches(|c: char| !c.is_ascii_alphanumeric() && c != ')');
+        let is_name = bare.contains('_') || bare.ends_with("()");
+        let bare = if bare.ends_with(')') && !bare.ends_with("()") { &bare[..bare.len() - 1] } else { bare };
+        if is_name && !bare.is_empty() { word.replacen(bare, &format!("`{bare}`"), 1) } else { word.to_owned() }
+    };
+    plain.split(' ').map(word).collect::<Vec<_>>().join(" ").replace('|', "\\|").replace(" * ", " × ")
+}
+
+/// Types by the names that are used in SQL, and defaults without theirs.
+fn short(types: &str) -> String {
+    let mut pieces = types.split("::");
+    let mut plain = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        plain.push_str(&piece[piece.find([',', ')']).unwrap_or(piece.len())..]);
+    }
+    [("double precision", "float8"), ("timestamp with time zone", "timestamptz"), ("integer", "int")]
+        .iter()
+        .fold(plain, |types, (long, short)| types.replace(long, short))
+}
