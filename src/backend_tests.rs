@@ -54,7 +54,7 @@ fn run(sql: &str) {
 }
 
 /// Opens columns label and x of a source under a snapshot.
-fn open(source: &str, strategy: Strategy, snapshot: Snapshot<'_>) -> Buffers {
+fn open(source: &str, strategy: Strategy, snapshot: pg_sys::Snapshot) -> Buffers {
     let shuffling = Shuffling { strategy, seed: 1, first_epoch: 1, ..Shuffling::none() };
     let source = Source::resolve(source).unwrap();
     let features = ["x".to_owned()];

@@ -132,9 +132,8 @@ impl MiniBatches {
             wanted.extend(["tableoid", "ctid"].map(str::to_owned));
         }
         let query = source.read(&wanted.join(", "))?;
-        let query = Snapshot::with_active(|snapshot| {
-            Snapshot::with_active(|snapshot| Running::start(shuffled(query, shuffling), snapshot, 0, Flags::NONE))
-        });
+        let query =
+            Snapshot::with_active(|snapshot| Running::start(shuffled(query, shuffling), snapshot, 0, Flags::NONE));
         let reader = RowReader {
             dim: match &kind {
                 Kind::Columns(types) => Some(types.len()),

@@ -50,7 +50,7 @@ pub fn train(request: &UdaRequest) -> Result<Vec<EpochRow>> {
     let connection = Connection::open();
     let settings = Settings::set(settings(request.parallel));
     let (copy, sees) = if request.shuffles() {
-        let sees = Sees::AndOwn(snapshot);
+        let sees = Sees::AndOwn;
         let copy = ShuffledCopy::make(&connection, &reading, training.shuffling.seed, sees)?;
         reading.from = copy.name.clone();
         (Some(copy), sees)
@@ -128,7 +128,7 @@ const AGGREGATE: &str = "corgipile.sgd_agg";
 
 /// One pass over the rows in natural order, as in corgipile_train(): which classes there are, mean and deviation if they
 /// are asked for. Whatever is wrong with a row comes to light here, with the row's place.
-fn prepare(request: &Request, source: &Source, features: &[String], snapshot: Snapshot<'_>) -> Result<PreparedSource> {
+fn prepare(request: &Request, source: &Source, features: &[String]) -> Result<PreparedSource> {
     let start = Instant::now();
     let spec = DecoderSpec::of_request(request, features);
     let decoder = source.decoder(&spec)?;

@@ -206,15 +206,6 @@ impl<'a> Call<'a> {
         self.0
     }
 
-    /// The schema that the function is in, quoted.
-    pub fn schema(self) -> String {
-        // SAFETY: the function that is being called exists, and so does its schema.
-        unsafe {
-            let schema = pg_sys::get_namespace_name(pg_sys::get_func_namespace((*(*self.0).flinfo).fn_oid));
-            CStr::from_ptr(pg_sys::quote_identifier(schema)).to_string_lossy().into_owned()
-        }
-    }
-
     /// The arguments.
     pub fn arguments(self) -> Arguments<'a> {
         let arguments = &self.memory().arguments;

@@ -122,8 +122,7 @@ impl Layout {
         }
         // SAFETY: a descriptor has natts attributes.
         let forms = unsafe { (*descriptor).attrs.as_slice(all) };
-        for attribute in 0..attributes {
-            let form = &forms[attribute];
+        for (attribute, form) in forms.iter().enumerate().take(attributes) {
             let align = match form.attalign as u8 {
                 b'c' => 1,
                 b's' => 2,
