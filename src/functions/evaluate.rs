@@ -11,7 +11,7 @@ use crate::pg::executor::query::Running;
 use crate::pg::snapshot::Snapshot;
 use crate::pg::tuples::number_sort::NumberSort;
 use pgrx::prelude::*;
-use sgd::{Confusion, Evaluation, ModelKind, ModelParameters, Retrieval, RocAuc, rank_key};
+use sgd::{Confusion, Evaluation, ModelParameters, Retrieval, RocAuc, rank_key};
 use std::borrow::Cow;
 use std::rc::Rc;
 use tuples::{Batch, TupleSource};
@@ -120,14 +120,12 @@ fn metrics(model: &Model, evaluation: &Evaluation, areas: Vec<Option<f64>>, skip
         say("mae", evaluation.mae());
         return all;
     }
-    if model.kind != ModelKind::Svm {
+    if model.kind.has_probabilities() {
         say("log_loss", Some(evaluation.log_loss()));
     }
     let (confusion, classes) = (evaluation.confusion(), &model.classes);
-    let per_class = match model.kind {
-        ModelKind::Mlp => classes.len() > 2,
-        kind => kind == ModelKind::Softmax,
-    };
+    // a network for two classes has one that is positive
+    let per_class = model.kind.has_class_numbers() && (model.kind.is_linear() || classes.len() > 2);
     let Retrieval { precision, recall, f1 } =
         if per_class { confusion.macro_average() } else { confusion.retrieval(1) };
     let area = areas.iter().copied().sum::<Option<f64>>().map(|sum| sum / areas.len().max(1) as f64);

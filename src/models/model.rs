@@ -9,7 +9,7 @@ use crate::models::table::ModelRow;
 use crate::options::rows::Unseen;
 use pgrx::{FromDatum, IntoDatum, pg_sys};
 use serde_json::Value;
-use sgd::{Activation, Hidden, ModelKind, ModelParameters, Network, Output, ParametersView, Standardizer};
+use sgd::{Activation, Hidden, ModelKind, ModelParameters, Network, Output, ParametersView, Standardizer, Task};
 use std::cell::Cell;
 use std::ffi::CStr;
 
@@ -234,7 +234,7 @@ fn weights(kind: ModelKind, row: &ModelRow) -> std::result::Result<ModelParamete
         return if linear.is_finite() { Ok(linear) } else { Err("weights are not finite".into()) };
     }
     let outputs = intercepts.len();
-    let fits = if kind == ModelKind::Softmax { outputs > 1 } else { outputs == 1 };
+    let fits = if kind.has_class_numbers() { outputs > 1 } else { outputs == 1 };
     if !fits || weights.is_empty() || !weights.len().is_multiple_of(outputs) {
         return Err("weights and intercepts do not fit each other".into());
     }
@@ -272,11 +272,11 @@ fn standardizer(dim: usize, row: &ModelRow) -> std::result::Result<Option<Standa
 }
 
 fn classes(kind: ModelKind, outputs: usize, row: &ModelRow) -> std::result::Result<Vec<String>, String> {
-    let expected = match kind {
-        ModelKind::Linear if row.list::<String>(c"classes").is_none() => return Ok(Vec::new()),
-        ModelKind::Linear => return Err("it has classes".into()),
-        ModelKind::Logistic | ModelKind::Svm => 2,
-        ModelKind::Softmax | ModelKind::Mlp => outputs,
+    let expected = match kind.task() {
+        Task::Regression if row.list::<String>(c"classes").is_none() => return Ok(Vec::new()),
+        Task::Regression => return Err("it has classes".into()),
+        Task::Binary => 2,
+        Task::Classes => outputs,
     };
     let classes = list(row, c"classes")?;
     if classes.len() == expected { Ok(classes) } else { Err("classes do not fit the model".into()) }

@@ -57,9 +57,11 @@ fn hyperparameters(keys: &Keys, kind: ModelKind, learning_rate: Option<f64>) -> 
         design,
     };
     hyperparameters.validate().map_err(|e| match e.name {
-        "learning_rate" => {
-            Error::from(ArgumentError::InvalidArgument { argument: "learning_rate", reason: e.reason, hint: None })
-        }
+        "learning_rate" => Error::from(ArgumentError::InvalidArgument {
+            argument: "learning_rate",
+            reason: e.reason.into_owned(),
+            hint: None,
+        }),
         name => invalid(name, &e.reason),
     })?;
     Ok(hyperparameters)

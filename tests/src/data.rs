@@ -4,6 +4,8 @@ use crate::Session;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use std::any::type_name;
 use std::env;
 use std::fmt::Write as _;
@@ -116,21 +118,18 @@ fn pack(path: &Path, text: &str) {
         .expect("a generated set can be packed");
 }
 
-/// A pseudo-random number in [0, 1) (SplitMix64).
-fn uniform(state: &mut u64) -> f64 {
-    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    (((z ^ (z >> 31)) >> 11) as f64) / (1u64 << 53) as f64
+/// A pseudo-random number in [0, 1).
+fn uniform(stream: &mut SplitMix64) -> f64 {
+    (stream.next_u64() >> 11) as f64 / (1u64 << 53) as f64
 }
 
-fn skin_like(mut seed: u64, rows: usize) -> String {
+fn skin_like(seed: u64, rows: usize) -> String {
+    let mut stream = SplitMix64::seed_from_u64(seed);
     let mut text = "label,b,g,r\n".to_owned();
     for row in 0..rows {
         let skin = row < rows / 5;
         let mut channel =
-            |mean: f64| (mean + 90.0 * (uniform(&mut seed) + uniform(&mut seed) - 1.0)).clamp(0.0, 255.0) as u8;
+            |mean: f64| (mean + 90.0 * (uniform(&mut stream) + uniform(&mut stream) - 1.0)).clamp(0.0, 255.0) as u8;
         let (b, g, r) = if skin {
             (channel(100.0), channel(130.0), channel(200.0))
         } else {
@@ -141,14 +140,15 @@ fn skin_like(mut seed: u64, rows: usize) -> String {
     text
 }
 
-fn a9a_like(mut seed: u64, rows: usize) -> String {
+fn a9a_like(seed: u64, rows: usize) -> String {
+    let mut stream = SplitMix64::seed_from_u64(seed);
     let mut text = String::new();
     for _ in 0..rows {
-        let rich = uniform(&mut seed) < 0.25;
+        let rich = uniform(&mut stream) < 0.25;
         write!(text, "{}", if rich { "+1" } else { "-1" }).expect("a string takes everything");
         for index in 1..=123 {
             let lean = if index % 3 == 0 && rich { 0.12 } else { 0.0 };
-            if uniform(&mut seed) < 0.11 + lean {
+            if uniform(&mut stream) < 0.11 + lean {
                 write!(text, " {index}:1").expect("a string takes everything");
             }
         }

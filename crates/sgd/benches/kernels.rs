@@ -6,19 +6,21 @@ use std::hint::black_box;
 
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use sgd::{Evaluation, Hyperparameters, ModelKind, Moments, Optimizer, Trainer};
 use tuples::Batch;
 
-/// Numbers that look random, uniform over u64 (SplitMix64).
-struct Noise(u64);
+/// Numbers that look random.
+struct Noise(SplitMix64);
 
 impl Noise {
+    fn new(seed: u64) -> Noise {
+        Noise(SplitMix64::seed_from_u64(seed))
+    }
+
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
+        self.0.next_u64()
     }
 
     /// From -1 to 1.
@@ -29,7 +31,7 @@ impl Noise {
 
 /// Tuples that a hyperplane separates but for some noise.
 fn tuples(dim: usize, n: usize) -> Batch {
-    let mut noise = Noise(1);
+    let mut noise = Noise::new(1);
     let truth: Vec<f32> = (0..dim).map(|_| noise.float()).collect();
     let mut batch = Batch::new(dim);
     batch.reserve(n).expect("memory");
@@ -44,7 +46,7 @@ fn tuples(dim: usize, n: usize) -> Batch {
 }
 
 fn shuffle(batch: &mut Batch) {
-    let mut noise = Noise(2);
+    let mut noise = Noise::new(2);
     let order = batch.order_mut();
     for i in (1..order.len()).rev() {
         order.swap(i, (noise.next() % (i as u64 + 1)) as usize);
@@ -122,7 +124,7 @@ fn learn_generally(criterion: &mut Criterion) {
     for (dim, classes, n) in [(54, 7, 50_000), (784, 10, 5_000)] {
         let mut batch = tuples(dim, n);
         shuffle(&mut batch);
-        let mut noise = Noise(3);
+        let mut noise = Noise::new(3);
         batch.labels_mut().iter_mut().for_each(|label| *label = (noise.next() % classes as u64) as f32);
         for (name, batch_size) in [("softmax", 1), ("softmax_batch_128", 128)] {
             let hyper = Hyperparameters { batch_size, ..Hyperparameters::new(ModelKind::Softmax) };
@@ -134,7 +136,7 @@ fn learn_generally(criterion: &mut Criterion) {
 
 /// Tuples with `nnz` entries anywhere in `dim` features.
 fn sparse_tuples(dim: usize, nnz: usize, n: usize) -> Batch {
-    let mut noise = Noise(4);
+    let mut noise = Noise::new(4);
     let mut batch = Batch::sparse();
     batch.set_dim(dim);
     for _ in 0..n {
@@ -218,7 +220,7 @@ fn columns(criterion: &mut Criterion) {
 fn network(criterion: &mut Criterion) {
     let (dim, classes, n) = (784, 10, 5_000);
     let mut group = criterion.benchmark_group("network_784_200_50_10");
-    let mut noise = Noise(5);
+    let mut noise = Noise::new(5);
     let mut label = |batch: &mut Batch| {
         batch.labels_mut().iter_mut().for_each(|label| *label = (noise.next() % classes as u64) as f32);
     };

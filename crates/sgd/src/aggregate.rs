@@ -4,16 +4,16 @@
 //! Guarantees: a state is stepped in place and allocates nothing; bytes from anywhere are checked before they are used,
 //! and whatever they say, the worst that comes of them is an error or a wrong number; the text form is exact.
 //!
-//! A state is a head of plain numbers and the memory of a general training, as a trainer has it; machines of the other byte
+//! A state is a header of plain numbers and the memory of the reference engine, as a trainer has it; machines of the other byte
 //! order do not recognise it. It begins in epoch 1.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use bytemuck::{bytes_of, pod_read_unaligned, try_cast_slice, try_cast_slice_mut};
+use simd::Level;
 
-use crate::kernels::Level;
 use crate::reference::{self, TrainerState};
-use crate::{EpochReport, Hyperparameters, ModelKind, ModelParameters, Schedule};
+use crate::{EpochReport, Hyperparameters, ModelParameters};
 
 /// What is wrong with a state, or with what it should learn.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -21,7 +21,7 @@ pub enum StateError {
     /// The bytes or the text are no state, or one of another version.
     #[error("not a training state: {0}")]
     Corrupt(&'static str),
-    /// [`Schedule::Theorem1`] needs buffers, which an aggregate has not.
+    /// [`Schedule::Theorem1`](crate::Schedule::Theorem1) needs buffers, which an aggregate has not.
     #[error("schedule theorem1 needs buffers")]
     NoBuffers,
     /// Dense features of another number.
@@ -65,8 +65,8 @@ pub enum StateError {
     OutOfMemory(#[from] tuples::OutOfMemory),
 }
 
-/// Bytes of the head.
-const HEAD: usize = size_of::<TrainerState>();
+/// Bytes of the header.
+const HEADER: usize = size_of::<TrainerState>();
 
 /// How many bytes a state has.
 ///
@@ -76,10 +76,10 @@ pub fn size(hyper: Hyperparameters, dim: usize, outputs: usize, sparse: bool) ->
     size_of_state(&TrainerState::new(hyper, dim, outputs, sparse))
 }
 
-fn size_of_state(head: &TrainerState) -> Result<usize, StateError> {
+fn size_of_state(header: &TrainerState) -> Result<usize, StateError> {
     let impossible = tuples::OutOfMemory { bytes: usize::MAX };
-    let floats = reference::memory_size(head)?;
-    Ok(floats.checked_mul(size_of::<f32>()).and_then(|bytes| bytes.checked_add(HEAD)).ok_or(impossible)?)
+    let floats = reference::memory_size(header)?;
+    Ok(floats.checked_mul(size_of::<f32>()).and_then(|bytes| bytes.checked_add(HEADER)).ok_or(impossible)?)
 }
 
 /// A new state before the first tuple of its first epoch, for valid hyperparameters; `outputs` is 1, or the number of
@@ -88,14 +88,14 @@ fn size_of_state(head: &TrainerState) -> Result<usize, StateError> {
 /// # Errors
 /// [`StateError::NoBuffers`], [`StateError::OutOfMemory`]; [`StateError::Corrupt`] if `outputs` does not fit the model.
 pub fn new(hyper: Hyperparameters, dim: usize, outputs: usize, sparse: bool) -> Result<Vec<u8>, StateError> {
-    if matches!(hyper.schedule, Schedule::Theorem1 { .. }) {
+    if hyper.schedule.averages() {
         return Err(StateError::NoBuffers);
     }
-    let mut head = TrainerState::new(hyper, dim, outputs, sparse);
-    head.begin_epoch();
-    head.check().map_err(StateError::Corrupt)?;
-    let mut bytes = zeros(size_of_state(&head)?)?;
-    bytes[..HEAD].copy_from_slice(bytes_of(&head));
+    let mut header = TrainerState::new(hyper, dim, outputs, sparse);
+    header.begin_epoch();
+    header.check().map_err(StateError::Corrupt)?;
+    let mut bytes = zeros(size_of_state(&header)?)?;
+    bytes[..HEADER].copy_from_slice(bytes_of(&header));
     Ok(bytes)
 }
 
@@ -106,19 +106,19 @@ fn zeros(size: usize) -> Result<Vec<u8>, StateError> {
     Ok(bytes)
 }
 
-/// Reads and checks the head of a state.
+/// Reads and checks the header of a state.
 #[inline(always)]
-fn head_of(bytes: &[u8]) -> Result<TrainerState, StateError> {
-    let head = bytes.get(..HEAD).ok_or(StateError::Corrupt("it is too short"))?;
-    let head: TrainerState = pod_read_unaligned(head);
-    head.check().map_err(StateError::Corrupt)?;
-    if matches!(head.hyperparameters().schedule, Schedule::Theorem1 { .. }) {
+fn read_header(bytes: &[u8]) -> Result<TrainerState, StateError> {
+    let header = bytes.get(..HEADER).ok_or(StateError::Corrupt("it is too short"))?;
+    let header: TrainerState = pod_read_unaligned(header);
+    header.check().map_err(StateError::Corrupt)?;
+    if header.hyperparameters().schedule.averages() {
         return Err(StateError::NoBuffers);
     }
-    if size_of_state(&head) != Ok(bytes.len()) {
+    if size_of_state(&header) != Ok(bytes.len()) {
         return Err(StateError::Corrupt("its length does not fit its sizes"));
     }
-    Ok(head)
+    Ok(header)
 }
 
 const UNALIGNED: StateError = StateError::Corrupt("it is not aligned");
@@ -128,7 +128,7 @@ struct Grown(Vec<u8>);
 
 impl AsMut<[f32]> for Grown {
     fn as_mut(&mut self) -> &mut [f32] {
-        try_cast_slice_mut(&mut self.0[HEAD..]).unwrap_or_default()
+        try_cast_slice_mut(&mut self.0[HEADER..]).unwrap_or_default()
     }
 }
 
@@ -137,20 +137,20 @@ impl AsMut<[f32]> for Grown {
 /// # Errors
 /// [`StateError::Corrupt`], [`StateError::OtherKind`], [`StateError::OutOfMemory`]
 pub fn grow(state: &[u8], dim: usize) -> Result<Vec<u8>, StateError> {
-    let mut head = head_of(state)?;
-    if !head.sparse() {
+    let mut header = read_header(state)?;
+    if !header.sparse() {
         return Err(StateError::OtherKind);
     }
-    let memory: &[f32] = try_cast_slice(&state[HEAD..]).map_err(|_| UNALIGNED)?;
+    let memory: &[f32] = try_cast_slice(&state[HEADER..]).map_err(|_| UNALIGNED)?;
     let allocate = |floats: usize| {
-        let bytes = zeros(HEAD.saturating_add(floats.saturating_mul(size_of::<f32>())));
+        let bytes = zeros(HEADER.saturating_add(floats.saturating_mul(size_of::<f32>())));
         bytes.map(Grown).map_err(|_| tuples::OutOfMemory { bytes: floats.saturating_mul(size_of::<f32>()) })
     };
-    let mut bytes = match reference::grow(&mut head, memory, dim, allocate)? {
+    let mut bytes = match reference::grow(&mut header, memory, dim, allocate)? {
         Some(Grown(bytes)) => bytes,
         None => copy(state)?,
     };
-    bytes[..HEAD].copy_from_slice(bytes_of(&head));
+    bytes[..HEADER].copy_from_slice(bytes_of(&header));
     Ok(bytes)
 }
 
@@ -163,8 +163,8 @@ fn copy(state: &[u8]) -> Result<Vec<u8>, StateError> {
 /// A state in place.
 #[derive(Debug)]
 pub struct StateMut<'a> {
-    head: TrainerState,
-    stored_head: &'a mut [u8],
+    header: TrainerState,
+    stored_header: &'a mut [u8],
     memory: &'a mut [f32],
     level: Level,
 }
@@ -175,16 +175,16 @@ impl<'a> StateMut<'a> {
     /// # Errors
     /// [`StateError::Corrupt`], [`StateError::NoBuffers`]
     #[inline(always)]
-    pub fn of(bytes: &'a mut [u8]) -> Result<StateMut<'a>, StateError> {
-        let head = head_of(bytes)?;
-        let (stored_head, memory) = bytes.split_at_mut(HEAD);
+    pub fn from_bytes(bytes: &'a mut [u8]) -> Result<StateMut<'a>, StateError> {
+        let header = read_header(bytes)?;
+        let (stored_header, memory) = bytes.split_at_mut(HEADER);
         let memory = try_cast_slice_mut(memory).map_err(|_| UNALIGNED)?;
-        Ok(StateMut { head, stored_head, memory, level: Level::detect() })
+        Ok(StateMut { header, stored_header, memory, level: Level::detect() })
     }
 
     #[inline(always)]
     fn store(&mut self) {
-        self.stored_head.copy_from_slice(bytes_of(&self.head));
+        self.stored_header.copy_from_slice(bytes_of(&self.header));
     }
 
     /// Learns from one dense row: `dim` features; the label as [`Trainer::learn`](crate::Trainer::learn) has it.
@@ -194,11 +194,11 @@ impl<'a> StateMut<'a> {
     #[inline(always)]
     pub fn learn_dense(&mut self, label: f32, features: &[f32], weight: f32) -> Result<(), StateError> {
         self.check_row(label, false)?;
-        let expected = self.head.dim as usize;
+        let expected = self.header.dim as usize;
         if features.len() != expected {
             return Err(StateError::Features { expected, given: features.len() });
         }
-        reference::learn_dense(self.level, &mut self.head, self.memory, label, features, weight);
+        reference::learn_dense(self.level, &mut self.header, self.memory, label, features, weight);
         self.store();
         Ok(())
     }
@@ -214,28 +214,23 @@ impl<'a> StateMut<'a> {
         if indices.len() != values.len() {
             return Err(StateError::Values { indices: indices.len(), values: values.len() });
         }
-        let dim = self.head.capacity as usize;
+        let dim = self.header.capacity as usize;
         let greatest = indices.iter().copied().max();
         if let Some(index) = greatest.filter(|&index| index as usize >= dim) {
             return Err(StateError::Index { index, dim });
         }
-        self.head.dim = self.head.dim.max(greatest.map_or(0, |index| u64::from(index) + 1));
-        reference::learn_sparse(self.level, &mut self.head, self.memory, label, (indices, values), weight);
+        self.header.dim = self.header.dim.max(greatest.map_or(0, |index| u64::from(index) + 1));
+        reference::learn_sparse(self.level, &mut self.header, self.memory, label, (indices, values), weight);
         self.store();
         Ok(())
     }
 
     #[inline(always)]
     fn check_row(&self, label: f32, sparse: bool) -> Result<(), StateError> {
-        if self.head.sparse() != sparse {
+        if self.header.sparse() != sparse {
             return Err(StateError::OtherKind);
         }
-        let known = match self.head.kind() {
-            ModelKind::Logistic | ModelKind::Svm => label == 1.0 || label == -1.0,
-            ModelKind::Linear => label.is_finite(),
-            ModelKind::Mlp => unreachable!("no linear model"),
-            ModelKind::Softmax => label >= 0.0 && label < self.head.outputs as f32 && label.fract() == 0.0,
-        };
+        let known = self.header.kind().accepts_label(label, self.header.outputs);
         if known { Ok(()) } else { Err(StateError::Label(label)) }
     }
 
@@ -245,54 +240,54 @@ impl<'a> StateMut<'a> {
     /// # Errors
     /// [`StateError::Diverged`]
     pub fn finish_epoch(&mut self) -> Result<EpochReport, StateError> {
-        reference::flush(self.level, &mut self.head, self.memory);
-        let report = self.head.report(reference::norms(&self.head, self.memory));
-        if !report.loss.is_finite() || !reference::is_finite(&self.head, self.memory) {
-            return Err(StateError::Diverged(self.head.epoch));
+        reference::flush(self.level, &mut self.header, self.memory);
+        let report = self.header.report(reference::norms(&self.header, self.memory));
+        if !report.loss.is_finite() || !reference::is_finite(&self.header, self.memory) {
+            return Err(StateError::Diverged(self.header.epoch));
         }
-        self.head.begin_epoch();
+        self.header.begin_epoch();
         self.store();
         Ok(report)
     }
 
     /// How it is trained.
     pub fn hyperparameters(&self) -> Hyperparameters {
-        self.head.hyperparameters()
+        self.header.hyperparameters()
     }
 
-    /// Features so far: sparse ones that were met, or what was said at first.
+    /// Features so far: sparse ones that were met, or those of the beginning.
     pub fn dim(&self) -> usize {
-        self.head.dim as usize
+        self.header.dim as usize
     }
 
     /// 1, or the number of classes with softmax.
     pub fn outputs(&self) -> usize {
-        self.head.outputs as usize
+        self.header.outputs as usize
     }
 
     /// Whether its rows are sparse.
     pub fn is_sparse(&self) -> bool {
-        self.head.sparse()
+        self.header.sparse()
     }
 
     /// The epoch that is going on, counted from 1.
     pub fn epoch(&self) -> u32 {
-        self.head.epoch
+        self.header.epoch
     }
 
     /// Tuples learned from in this epoch.
     pub fn tuples(&self) -> u64 {
-        self.head.totals.tuples
+        self.header.totals.tuples
     }
 
-    /// The model as it is now. Steps that a state owes to features that no row has touched are made first.
+    /// The model as it is now. Features that no row has touched are brought up to date first.
     ///
     /// # Errors
     /// [`StateError::OutOfMemory`]
     pub fn model(&mut self) -> Result<ModelParameters, StateError> {
-        reference::apply_pending(self.level, &mut self.head, self.memory);
+        reference::apply_pending(self.level, &mut self.header, self.memory);
         self.store();
-        Ok(reference::model(&self.head, self.memory)?)
+        Ok(reference::model(&self.header, self.memory)?)
     }
 }
 
@@ -303,30 +298,30 @@ impl<'a> StateMut<'a> {
 /// # Errors
 /// [`StateError::Corrupt`], [`StateError::Different`], [`StateError::OutOfMemory`]
 pub fn merge(a: &[u8], b: &[u8]) -> Result<Vec<u8>, StateError> {
-    let (head_a, head_b) = (head_of(a)?, head_of(b)?);
-    let sizes = |head: &TrainerState| (head.hyperparameters(), head.outputs, head.sparse(), head.epoch);
-    if sizes(&head_a) != sizes(&head_b) || (!head_a.sparse() && head_a.dim != head_b.dim) {
+    let (header_a, header_b) = (read_header(a)?, read_header(b)?);
+    let sizes = |header: &TrainerState| (header.hyperparameters(), header.outputs, header.sparse(), header.epoch);
+    if sizes(&header_a) != sizes(&header_b) || (!header_a.sparse() && header_a.dim != header_b.dim) {
         return Err(StateError::Different);
     }
-    let dim = head_a.dim.max(head_b.dim) as usize;
-    let fitted = |state: &[u8]| if head_a.sparse() { grow(state, dim) } else { copy(state) };
+    let dim = header_a.dim.max(header_b.dim) as usize;
+    let fitted = |state: &[u8]| if header_a.sparse() { grow(state, dim) } else { copy(state) };
     // the one with more room, so that the other has its features as a beginning
     let (mut into, mut from) = (fitted(a)?, fitted(b)?);
-    if head_of(&into)?.capacity < head_of(&from)?.capacity {
-        into = grow(&into, head_of(&from)?.capacity as usize)?;
+    if read_header(&into)?.capacity < read_header(&from)?.capacity {
+        into = grow(&into, read_header(&from)?.capacity as usize)?;
     }
-    let mut target = StateMut::of(&mut into)?;
-    let mut source = StateMut::of(&mut from)?;
+    let mut target = StateMut::from_bytes(&mut into)?;
+    let mut source = StateMut::from_bytes(&mut from)?;
     if target.tuples() == 0 {
         return Ok(from);
     }
     if source.tuples() > 0 {
-        reference::flush(target.level, &mut target.head, target.memory);
-        reference::flush(source.level, &mut source.head, source.memory);
+        reference::flush(target.level, &mut target.header, target.memory);
+        reference::flush(source.level, &mut source.header, source.memory);
         let all = target.tuples().saturating_add(source.tuples());
         let share = (source.tuples() as f64 / all as f64) as f32;
-        reference::average(&target.head, target.memory, &source.head, source.memory, share);
-        target.head.add(&source.head);
+        reference::average(&target.header, target.memory, &source.header, source.memory, share);
+        target.header.add(&source.header);
         target.store();
     }
     Ok(into)
@@ -343,6 +338,6 @@ pub fn to_text(state: &[u8]) -> String {
 /// [`StateError::Corrupt`], [`StateError::NoBuffers`]
 pub fn from_text(text: &str) -> Result<Vec<u8>, StateError> {
     let bytes = STANDARD_NO_PAD.decode(text).map_err(|_| StateError::Corrupt("it is not base64"))?;
-    head_of(&bytes)?;
+    read_header(&bytes)?;
     Ok(bytes)
 }

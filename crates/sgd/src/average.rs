@@ -9,9 +9,10 @@
 //! the tuples of a mini-batch make at one place the steps that otherwise each of them makes where the one before has led. Of rates that fulfil the theorem's
 //! condition, a >= 24 L / mu for objectives that bend by L at most, no step is shortened: their sum over a buffer is 1 / 4L at most.
 
+use bytemuck::{Pod, Zeroable};
 use tuples::OutOfMemory;
 
-use crate::saved::{Reader, Writer};
+use crate::bytes::{Reader, Writer};
 use crate::{Hyperparameters, ModelParameters, Schedule};
 
 /// Where a run of the theorem's schedule stands.
@@ -142,30 +143,27 @@ impl Theorem1 {
 
     /// Everything, after a buffer.
     pub(crate) fn save(&self, to: &mut Writer) {
-        to.whole(self.buffers);
-        to.whole(self.tuples as u64);
-        to.double(self.a.unwrap_or(-1.0));
-        to.double(self.total);
-        to.double(self.curvature);
-        let dim = self.weights.first().map_or(0, Vec::len);
-        to.whole(dim as u64);
-        self.weights.iter().flatten().chain(&self.intercepts).for_each(|w| to.double(*w));
+        let Theorem1 { buffers, total, curvature, .. } = *self;
+        let (a, tuples) = (self.a.unwrap_or(-1.0), self.tuples as u64);
+        let dim = self.weights.first().map_or(0, Vec::len) as u64;
+        to.numbers(&Saved { buffers, tuples, a, total, curvature, dim });
+        self.weights.iter().flatten().chain(&self.intercepts).for_each(|w| to.numbers(w));
     }
 
     /// The run that was saved, of a model of so many features and outputs; None if it is not one.
     pub(crate) fn read(from: &mut Reader<'_>, hyper: &Hyperparameters, [_, outputs]: [usize; 2]) -> Option<Theorem1> {
         let Schedule::Theorem1 { mu, a } = hyper.schedule else { return None };
         let mut theorem = Theorem1::new(mu, a, hyper, outputs);
-        theorem.buffers = from.whole()?;
-        theorem.tuples = usize::try_from(from.whole()?).ok()?;
-        let first = from.double()?;
-        theorem.a = theorem.a.or((first.is_finite() && first >= 0.0).then_some(first));
-        theorem.total = from.double()?;
-        theorem.curvature = from.double().filter(|curvature| curvature.is_finite() && *curvature >= 0.0)?;
-        let dim = usize::try_from(from.whole()?).ok().filter(|dim| *dim <= from.left())?;
+        let saved: Saved = from.numbers()?;
+        theorem.buffers = saved.buffers;
+        theorem.tuples = usize::try_from(saved.tuples).ok()?;
+        theorem.a = theorem.a.or((saved.a.is_finite() && saved.a >= 0.0).then_some(saved.a));
+        theorem.total = saved.total;
+        theorem.curvature = Some(saved.curvature).filter(|curvature| curvature.is_finite() && *curvature >= 0.0)?;
+        let dim = usize::try_from(saved.dim).ok().filter(|dim| *dim <= from.left())?;
         theorem.reserve(dim).ok()?;
         for place in theorem.weights.iter_mut().flatten().chain(&mut theorem.intercepts) {
-            *place = from.double().filter(|number| number.is_finite())?;
+            *place = from.numbers().filter(|number: &f64| number.is_finite())?;
         }
         (theorem.total.is_finite() && theorem.total >= 0.0).then_some(theorem)
     }
@@ -175,6 +173,18 @@ impl Theorem1 {
         let weights = || self.weights.iter().flatten();
         (weights().map(|w| w * w).sum(), weights().map(|w| w.abs()).sum())
     }
+}
+
+/// What is saved before the averages.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Saved {
+    buffers: u64,
+    tuples: u64,
+    a: f64,
+    total: f64,
+    curvature: f64,
+    dim: u64,
 }
 
 /// After the first epoch, so many buffers come to one that is measured.

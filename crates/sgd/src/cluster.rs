@@ -44,7 +44,7 @@ impl ClusterFactor {
     /// Of a table of which nothing has been seen.
     pub fn new(kind: ModelKind) -> ClusterFactor {
         ClusterFactor {
-            softmax: kind == ModelKind::Softmax,
+            softmax: kind.has_class_numbers(),
             block: Sums::new(),
             table: Sums::new(),
             in_block: 0,

@@ -43,11 +43,7 @@ pub(crate) fn curvature(
     count: usize,
 ) -> Result<f64, OutOfMemory> {
     let places = &batch.order()[places];
-    let bound = match kind {
-        ModelKind::Logistic => 0.25,
-        ModelKind::Softmax => 0.5,
-        ModelKind::Svm | ModelKind::Linear | ModelKind::Mlp => 1.0,
-    };
+    let bound = kind.curvature();
     if batch.has_mini_batches() {
         return Ok(
             bound * of_mini_batches(places.iter().map(|place| &**batch.mini_batch(*place as usize)), batch.dim())?

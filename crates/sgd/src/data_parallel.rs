@@ -1,7 +1,7 @@
 //! Several processes that learn one model, each with a trainer of its own: section 6 of the CorgiPile paper.
 //!
-//! Guarantees: all trainers make the same steps at the same time, so that each of them has the whole model, and what a
-//! training comes to is a function of what each process has learned from. Mini-batches are those of one trainer that learns
+//! Guarantees: all trainers make the same steps at the same time, so that each of them has the whole model, and the result of a
+//! training is a function of what each process has learned from. Mini-batches are those of one trainer that learns
 //! from all the tuples: their gradients are added up before the step is made.
 //!
 //! A tuple at a time, that would be a step for each tuple of all others: then each trainer goes its own way through a buffer, and
@@ -11,14 +11,13 @@ use std::ops::Range;
 
 use tuples::{Batch, OutOfMemory};
 
-use crate::exchange::{Exchange, mean};
-use crate::loss::Totals;
-use crate::trainer::Engine;
-use crate::{Hyperparameters, ModelParameters, Trainer};
+use crate::exchange::{Exchange, with_open};
+use crate::totals::Totals;
+use crate::{Hyperparameters, Trainer};
 
 impl Trainer {
     /// A trainer as [`Trainer::new`] makes one, which is to learn together with those of other processes: it makes no step
-    /// of a mini-batch until [`step_together`](Trainer::step_together). Networks have no replicas.
+    /// of a mini-batch until [`step_synchronized`](Trainer::step_synchronized). Networks have no replicas.
     ///
     /// # Errors
     /// [`OutOfMemory`]
@@ -34,7 +33,7 @@ impl Trainer {
     ///
     /// # Errors
     /// Those of the exchange.
-    pub fn begin_buffer_together<E: Exchange>(
+    pub fn begin_buffer_synchronized<E: Exchange>(
         &mut self,
         tuples: usize,
         batch: &Batch,
@@ -59,13 +58,10 @@ impl Trainer {
     ///
     /// # Panics
     /// If there are no mini-batches.
-    pub fn step_together<E: Exchange>(&mut self, tuples: u32, exchange: &mut E) -> Result<(), E::Error> {
+    pub fn step_synchronized<E: Exchange>(&mut self, tuples: u32, exchange: &mut E) -> Result<(), E::Error> {
         assert!(self.hyper.batch_size > 1, "mini-batches");
         self.expect_step_of(tuples as usize);
-        match &mut self.engine {
-            Engine::General(general) => general.step_together(tuples, exchange)?,
-            Engine::Fast(_) | Engine::Network(_) => unreachable!("no replicas"),
-        }
+        with_open(exchange, |exchange| self.engine.step_synchronized(tuples, exchange))?;
         self.notice_others()
     }
 
@@ -77,29 +73,18 @@ impl Trainer {
     ///
     /// # Panics
     /// If there are mini-batches.
-    pub fn average_together<E: Exchange>(&mut self, tuples: &[usize], exchange: &mut E) -> Result<(), E::Error> {
+    pub fn average_synchronized<E: Exchange>(&mut self, tuples: &[usize], exchange: &mut E) -> Result<(), E::Error> {
         assert!(self.hyper.batch_size == 1, "a tuple at a time");
         let all = tuples.iter().sum::<usize>().max(1) as f64;
         let shares: Vec<f64> = tuples.iter().map(|n| *n as f64 / all).collect();
-        match &mut self.engine {
-            Engine::Fast(state) => {
-                let ModelParameters { dim, weights: mut numbers, intercepts, .. } = state.model();
-                numbers.extend(intercepts);
-                exchange.all_reduce(&mut numbers, &mut mean(&shares))?;
-                state.set_model(&numbers[..dim], numbers[dim]);
-            }
-            Engine::General(general) => general.average_together(&shares, exchange)?,
-            Engine::Network(_) => unreachable!("no replicas"),
-        }
+        with_open(exchange, |exchange| self.engine.average_synchronized(&shares, exchange))?;
         self.notice_others()
     }
 
     /// Takes notice of others' tuples: features that only they have met, and a buffer of which this process may have none.
     fn notice_others<E: From<OutOfMemory>>(&mut self) -> Result<(), E> {
-        if let (Some(theorem), Engine::General(general)) = (&mut self.theorem, &self.engine) {
-            theorem.reserve(general.head.dim as usize)?;
-        }
         if let Some(theorem) = &mut self.theorem {
+            theorem.reserve(self.engine.dim())?;
             theorem.learned();
         }
         Ok(())
@@ -109,12 +94,8 @@ impl Trainer {
     ///
     /// # Errors
     /// Those of the exchange.
-    pub fn count_together<E: Exchange>(&mut self, exchange: &mut E) -> Result<(), E::Error> {
-        let totals = match &mut self.engine {
-            Engine::Fast(state) => state.totals_mut(),
-            Engine::General(general) => &mut general.head.totals,
-            Engine::Network(network) => &mut network.totals,
-        };
+    pub fn count_synchronized<E: Exchange>(&mut self, exchange: &mut E) -> Result<(), E::Error> {
+        let totals = self.engine.totals_mut();
         let own: [Totals; 1] = [*totals];
         let all = exchange.gather_all(bytemuck::cast_slice(&own))?;
         *totals = Totals::default();

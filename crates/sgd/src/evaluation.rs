@@ -3,16 +3,16 @@
 //! Guarantees: a tuple counts as correct exactly if the model's decisions put it into its class, since both compute the
 //! same bits; the losses are computed and summed in f64.
 
+use simd::Level;
 use tuples::pause::{Pauses, pause};
 use tuples::{Batch, MiniBatch};
 
-use crate::kernels::{Decisions, Level, sparse_decision};
-use crate::loss::{cross_entropy, softplus};
+use crate::kernels::{Decisions, sparse_decision};
 use crate::network::decide_rows;
 use crate::variance_sum::VarianceSum;
 use crate::{ModelKind, ModelParameters, Output};
 
-/// Judges a model over any number of batches. Weights of tuples do not count.
+/// Evaluates a model on any number of batches. Weights of tuples do not count.
 #[derive(Debug, Clone)]
 pub struct Evaluation {
     kind: ModelKind,
@@ -70,7 +70,7 @@ impl Confusion {
         }
     }
 
-    /// Tuples of class `actual` that were put into class `predicted`; None if nothing was judged, or there are too many
+    /// Tuples of class `actual` that were put into class `predicted`; None if there were no tuples, or there are too many
     /// classes for a matrix.
     pub fn cell(&self, actual: usize, predicted: usize) -> Option<u64> {
         self.cells.get(actual * self.classes.len() + predicted).copied()
@@ -106,7 +106,7 @@ impl Confusion {
 }
 
 impl Evaluation {
-    /// Nothing judged yet, by the loss of `kind`.
+    /// No tuples yet, by the loss of `kind`.
     pub fn new(kind: ModelKind) -> Evaluation {
         Evaluation::with_level(kind, Level::detect())
     }
@@ -130,7 +130,7 @@ impl Evaluation {
         }
     }
 
-    /// Judges `model` on all tuples of `batch`, whose labels are as in training.
+    /// Evaluates `model` on all tuples of `batch`, whose labels are as in training.
     ///
     /// # Panics
     /// If the batch is dense and has not as many features as the model. A sparse one may have more, of weight 0.
@@ -169,19 +169,19 @@ impl Evaluation {
             for (k, z) in row.iter_mut().enumerate() {
                 *z = self.decisions[k * batch.len() + i];
             }
-            self.judge(&row, y);
+            self.count(&row, y);
             show(&row, y);
         }
         self.tuples += batch.len() as u64;
     }
 
-    /// Judges `model` on all tuples of a block.
+    /// Evaluates `model` on all tuples of a mini-batch.
     fn add_mini_batch(&mut self, model: &ModelParameters, mini_batch: &MiniBatch, show: &mut impl FnMut(&[f32], f32)) {
         if let Some(network) = &model.network {
             self.output = Some(network.output);
             let decisions = decide_rows(network, &model.view(), mini_batch.matrix());
             for (row, &y) in decisions.chunks_exact(model.outputs).zip(mini_batch.labels()) {
-                self.judge(row, y);
+                self.count(row, y);
                 show(row, y);
             }
             self.tuples += mini_batch.len() as u64;
@@ -199,7 +199,7 @@ impl Evaluation {
             for (k, z) in row.iter_mut().enumerate() {
                 *z = self.decisions[k * mini_batch.len() + i] + model.intercepts[k];
             }
-            self.judge(&row, y);
+            self.count(&row, y);
             show(&row, y);
         }
         self.tuples += mini_batch.len() as u64;
@@ -218,7 +218,7 @@ impl Evaluation {
                 model.decisions(batch.features(i), &mut decisions);
             }
             pauses.after(model.weights.len());
-            self.judge(&decisions, y);
+            self.count(&decisions, y);
             show(&decisions, y);
         }
         self.decisions = decisions;
@@ -226,48 +226,28 @@ impl Evaluation {
     }
 
     /// Counts one tuple of the given decisions and label.
-    fn judge(&mut self, decisions: &[f32], y: f32) {
+    fn count(&mut self, decisions: &[f32], y: f32) {
         self.in_range &= decisions.iter().all(|z| z.is_finite());
         let z = decisions[0];
-        let margin = f64::from(y * z);
-        self.loss += match self.kind {
-            ModelKind::Logistic => softplus(-margin),
-            ModelKind::Svm if margin >= 1.0 => 0.0,
-            ModelKind::Svm => 1.0 - margin,
-            ModelKind::Linear => (f64::from(z) - f64::from(y)).powi(2) / 2.0,
-            ModelKind::Softmax => cross_entropy(decisions, y as usize),
-            ModelKind::Mlp => self.judge_network(decisions, y as usize),
+        self.loss += match self.output {
+            None => self.kind.exact_loss(decisions, y),
+            Some(output) => {
+                let (loss, log_loss) = output.losses(decisions, y as usize);
+                self.log_loss += log_loss;
+                loss
+            }
         };
-        if self.kind == ModelKind::Linear {
+        if !self.kind.is_classifier() {
             self.targets.add(y.into());
             self.absolute += (f64::from(z) - f64::from(y)).abs();
             return;
         }
-        let (actual, predicted, classes) = match self.kind {
-            ModelKind::Softmax | ModelKind::Mlp if decisions.len() > 1 => {
-                (y as usize, ModelParameters::class_of(decisions), decisions.len())
-            }
-            _ => (usize::from(y > 0.0), usize::from(z > 0.0), 2),
+        let (actual, predicted, classes) = match decisions {
+            [z] => (usize::from(y > 0.0), usize::from(*z > 0.0), 2),
+            many => (y as usize, ModelParameters::class_of(many), many.len()),
         };
         self.correct += u64::from(actual == predicted);
         self.confusion.add(actual, predicted, classes);
-    }
-
-    /// The loss of what a network says of a tuple of this class.
-    fn judge_network(&mut self, decisions: &[f32], class: usize) -> f64 {
-        let binary = |(k, z): (usize, &f32)| softplus(if k == class { -f64::from(*z) } else { f64::from(*z) });
-        match (self.output, decisions) {
-            (_, [z]) => binary((1, z)),
-            (Some(Output::Sigmoid), many) => {
-                // of the probabilities p, made to add up to 1: those of network.rs
-                let logs = |z: &f32| -softplus(-f64::from(*z));
-                let greatest = many.iter().map(logs).fold(f64::NEG_INFINITY, f64::max);
-                let sum: f64 = many.iter().map(|z| (logs(z) - greatest).exp()).sum();
-                self.log_loss += sum.ln() - (logs(&many[class]) - greatest);
-                many.iter().enumerate().map(binary).sum()
-            }
-            (_, many) => cross_entropy(many, class),
-        }
     }
 
     /// The mean of -ln p of the tuples' classes: the loss, unless a network has an output of its own for each of more than
@@ -277,7 +257,7 @@ impl Evaluation {
         if own { self.mean(self.log_loss) } else { self.loss() }
     }
 
-    /// The mean loss, without a penalty; 0 if nothing was judged; infinite or NaN if a decision is beyond f32.
+    /// The mean loss, without a penalty; 0 if there were no tuples; infinite or NaN if a decision is beyond f32.
     pub fn loss(&self) -> f64 {
         self.mean(self.loss)
     }
@@ -290,17 +270,17 @@ impl Evaluation {
 
     /// 1 - Σ (y - z)² / Σ (y - mean y)², for linear only. If all targets are the same it is 1 if they were met, else 0.
     pub fn r2(&self) -> Option<f64> {
-        (self.kind == ModelKind::Linear).then(|| self.targets.r2(2.0 * self.loss))
+        (!self.kind.is_classifier()).then(|| self.targets.r2(2.0 * self.loss))
     }
 
     /// The root of the mean squared error, for linear only.
     pub fn rmse(&self) -> Option<f64> {
-        (self.kind == ModelKind::Linear).then(|| self.mean(2.0 * self.loss).sqrt())
+        (!self.kind.is_classifier()).then(|| self.mean(2.0 * self.loss).sqrt())
     }
 
     /// The mean absolute error, for linear only.
     pub fn mae(&self) -> Option<f64> {
-        (self.kind == ModelKind::Linear).then(|| self.mean(self.absolute))
+        (!self.kind.is_classifier()).then(|| self.mean(self.absolute))
     }
 
     /// Which tuples were put into which class: nothing for linear. Of two classes, class 1 is the positive one.
@@ -308,12 +288,12 @@ impl Evaluation {
         &self.confusion
     }
 
-    /// Were all decisions finite? If not, nothing that is said is right: an infinity may have any sign.
+    /// Whether all decisions were finite. If not, no result is right: an infinity may have any sign.
     pub fn in_range(&self) -> bool {
         self.in_range
     }
 
-    /// How many tuples were judged.
+    /// How many tuples were evaluated.
     pub fn tuples(&self) -> u64 {
         self.tuples
     }

@@ -39,6 +39,60 @@ pub trait Exchange {
     }
 }
 
+/// An exchange whose errors wait elsewhere.
+pub(crate) type OpenExchange<'a> = dyn Exchange<Error = Interrupted> + 'a;
+
+/// Why a computation of several processes has ended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Interrupted {
+    /// The exchange has an error.
+    Exchange,
+    OutOfMemory(OutOfMemory),
+}
+
+impl From<OutOfMemory> for Interrupted {
+    fn from(error: OutOfMemory) -> Interrupted {
+        Interrupted::OutOfMemory(error)
+    }
+}
+
+/// An exchange that keeps its error for whoever knows the type.
+struct Keeping<'a, E: Exchange> {
+    exchange: &'a mut E,
+    error: Option<E::Error>,
+}
+
+impl<E: Exchange> Keeping<'_, E> {
+    fn keep(&mut self, error: E::Error) -> Interrupted {
+        self.error = Some(error);
+        Interrupted::Exchange
+    }
+}
+
+impl<E: Exchange> Exchange for Keeping<'_, E> {
+    type Error = Interrupted;
+
+    fn all_reduce(&mut self, numbers: &mut [f32], combine: &mut Combine<'_>) -> Result<(), Interrupted> {
+        self.exchange.all_reduce(numbers, combine).map_err(|error| self.keep(error))
+    }
+
+    fn gather(&mut self, words: &[u32], take: &mut dyn FnMut(usize, &[u32])) -> Result<(), Interrupted> {
+        self.exchange.gather(words, take).map_err(|error| self.keep(error))
+    }
+}
+
+/// Runs what knows nothing of the exchange's errors.
+pub(crate) fn with_open<E: Exchange>(
+    exchange: &mut E,
+    run: impl FnOnce(&mut OpenExchange<'_>) -> Result<(), Interrupted>,
+) -> Result<(), E::Error> {
+    let mut keeping = Keeping { exchange, error: None };
+    run(&mut keeping).map_err(|interrupted| match interrupted {
+        Interrupted::OutOfMemory(error) => error.into(),
+        Interrupted::Exchange => keeping.error.take().expect("an exchange that fails says why"),
+    })
+}
+
 /// The sum over all processes.
 pub(crate) fn sum(into: &mut [f32], of: &[&[f32]]) {
     let Some((first, others)) = of.split_first() else { return };

@@ -10,48 +10,63 @@
 //! - [`Trainer`] learns: epochs of [`learn`](Trainer::learn) between `begin_epoch` and `end_epoch`.
 //! - Several trainers in as many processes learn one model together, by an [`Exchange`].
 //! - [`aggregate`] does the same row by row, on a state that is one piece of bytes.
-//! - [`ModelParameters`] decides, [`probability`] and [`softmax`] turn decisions into probabilities, [`Evaluation`] judges.
-//! - [`ClusterFactor`] says how much a table needs to be shuffled.
+//! - [`ModelParameters`] decides, [`probability`] and [`softmax`] turn decisions into probabilities, [`Evaluation`] measures how good they are.
+//! - [`ClusterFactor`] tells how much a table needs to be shuffled.
 //! - [`Moments`] measures the columns and [`Standardizer`] brings them to mean 0 and standard deviation 1.
 
 #![deny(unsafe_code)]
 
 pub mod aggregate;
 mod average;
+mod bytes;
 mod cluster;
 mod curvature;
 mod data_parallel;
+mod engine;
+mod engines;
 mod evaluation;
 mod exchange;
+mod fast;
 mod hyperparameters;
+mod invalid;
 mod kernels;
-mod loss;
+mod math;
 mod model;
+mod models;
 mod moments;
 mod network;
+mod optimizers;
 mod range;
 mod reference;
+mod report;
 mod roc;
 mod saved;
 mod scaler;
+mod schedules;
 mod sparse_moments;
 mod stopping;
 #[cfg(test)]
 mod tests;
+mod totals;
 mod trainer;
 mod variance_sum;
 
 pub use cluster::ClusterFactor;
 pub use evaluation::{Confusion, Evaluation, Retrieval};
 pub use exchange::{Combine, Exchange};
-pub use hyperparameters::{Hyperparameters, InvalidHyperparameter, ModelKind, Optimizer, Schedule, UnknownModel};
-pub use loss::{probability, softmax};
+pub use hyperparameters::Hyperparameters;
+pub use invalid::{InvalidHyperparameter, Parameter};
+pub use math::{probability, softmax};
 pub use model::{ModelParameters, ParametersView};
+pub use models::{ModelKind, Task, UnknownModel};
 pub use moments::{Moments, Standardizer, standardize_row};
 pub use network::{Activation, Design, Hidden, Network, Output};
+pub use optimizers::Optimizer;
 pub use range::Range;
+pub use report::EpochReport;
 pub use roc::{RocAuc, rank_key};
 pub use saved::Unfit;
 pub use scaler::Scaler;
+pub use schedules::Schedule;
 pub use stopping::{Losses, Stopping};
-pub use trainer::{Diverged, EpochReport, Trainer};
+pub use trainer::{Diverged, Trainer};

@@ -6,9 +6,10 @@
 //! first row of the block. It prevents E\[x²\] - E\[x\]², which is noise for a timestamp.
 
 use serde::{Deserialize, Serialize};
+use simd::{Chunk, Level};
 use tuples::{Batch, LANES, OutOfMemory};
 
-use crate::kernels::{Chunk, Columns, Level, Squares, Standardize, Sums, standardize, to_chunks};
+use crate::kernels::{Columns, Squares, Standardize, Sums, standardize, to_chunks};
 use crate::sparse_moments::SparseMoments;
 
 /// Bytes of rows in a block: a part of the first-level cache.

@@ -3,13 +3,13 @@
 //! Guarantees: a trainer that was saved and read learns on as if nothing had happened, bit for bit; of bytes that were not
 //! saved by a trainer like it there comes no trainer, and nothing worse. Numbers are little-endian.
 
+use bytemuck::{Pod, Zeroable};
+use simd::Level;
+
 use crate::average::Theorem1;
-use crate::kernels::{Level, State};
-use crate::network::Neural;
-use crate::reference::General;
-use crate::trainer::Engine;
-use crate::{Hyperparameters, ModelKind, Schedule, Trainer};
-use tuples::pause::pausing;
+use crate::bytes::{Reader, Writer};
+use crate::engines::EngineKind;
+use crate::{Hyperparameters, ModelKind, Trainer};
 
 /// Says that bytes are a trainer, and of which version.
 const MAGIC: &[u8] = b"cgptrn01";
@@ -48,14 +48,12 @@ impl Trainer {
 
     fn written(&self, mut to: Writer) -> Writer {
         to.put(MAGIC);
-        to.whole(self.way());
-        to.whole(self.dim() as u64);
-        to.whole(self.epoch.into());
-        match &self.engine {
-            Engine::Fast(state) => state.save(&mut to),
-            Engine::General(general) => general.save(&mut to),
-            Engine::Network(network) => network.save(&mut to),
-        }
+        to.numbers(&Header {
+            configuration: configuration(&self.hyper, self.kind),
+            dim: self.dim() as u64,
+            epoch: self.epoch.into(),
+        });
+        self.engine.save(&mut to);
         if let Some(theorem) = &self.theorem {
             theorem.save(&mut to);
         }
@@ -68,139 +66,55 @@ impl Trainer {
     /// [`Unfit`]
     pub fn resume(hyper: Hyperparameters, outputs: usize, sparse: bool, saved: &[u8]) -> Result<Trainer, Unfit> {
         let mut from = Reader(saved.strip_prefix(MAGIC).ok_or(Unfit::Malformed)?);
-        let way = from.whole().ok_or(Unfit::Malformed)?;
-        let dim = from.whole().and_then(|dim| usize::try_from(dim).ok()).ok_or(Unfit::Malformed)?;
-        let epoch = from.whole().and_then(|epoch| u32::try_from(epoch).ok()).ok_or(Unfit::Malformed)?;
+        let header: Header = from.numbers().ok_or(Unfit::Malformed)?;
+        let dim = usize::try_from(header.dim).map_err(|_| Unfit::Malformed)?;
+        let epoch = u32::try_from(header.epoch).map_err(|_| Unfit::Malformed)?;
         // a dimension that the bytes cannot have takes no memory
         if dim > saved.len() {
             return Err(Unfit::Malformed);
         }
-        let level = Level::detect();
-        if hyper.design.is_some() {
-            if way_of(&hyper, NETWORK) != way {
-                return Err(Unfit::OtherWay);
-            }
-            let network = Neural::read(&mut from, hyper, [dim, outputs], sparse, level).ok_or(Unfit::Malformed)?;
-            let engine = Engine::Network(Box::new(network));
-            let trainer = Trainer::of(hyper, dim, level, epoch, engine);
-            return if trainer.check().is_ok() { Ok(trainer) } else { Err(Unfit::Malformed) };
-        }
-        let mut trainer = Trainer::with_level(hyper, if sparse { 0 } else { dim }, outputs, sparse, level)
-            .map_err(|_| Unfit::Malformed)?;
-        trainer.dim = dim;
-        if trainer.way() != way {
+        let kind = EngineKind::new(&hyper, sparse);
+        if configuration(&hyper, kind) != header.configuration {
             return Err(Unfit::OtherWay);
         }
-        (trainer.engine, trainer.epoch) = match trainer.engine {
-            Engine::Fast(_) => {
-                let state = State::read(&mut from, dim, hyper.kind).ok_or(Unfit::Malformed)?;
-                (Engine::Fast(Box::new(state)), epoch)
-            }
-            Engine::General(_) => {
-                let general = General::read(&mut from, hyper, [dim, outputs], sparse, level).ok_or(Unfit::Malformed)?;
-                (Engine::General(Box::new(general)), epoch)
-            }
-            Engine::Network(_) => return Err(Unfit::Malformed),
+        let sizes = [dim, outputs];
+        let engine = kind.read(&mut from, hyper, sizes, sparse, Level::detect()).ok_or(Unfit::Malformed)?;
+        let theorem = match hyper.schedule.averages() {
+            true => Some(Theorem1::read(&mut from, &hyper, sizes).ok_or(Unfit::Malformed)?),
+            false => None,
         };
-        if let Some(theorem) = &mut trainer.theorem {
-            *theorem = Theorem1::read(&mut from, &hyper, [dim, outputs]).ok_or(Unfit::Malformed)?;
-        }
-        if from.0.is_empty() && trainer.check().is_ok() { Ok(trainer) } else { Err(Unfit::Malformed) }
-    }
-
-    /// What of the hyperparameters decides which numbers there are.
-    fn way(&self) -> u64 {
-        let engine = match self.engine {
-            Engine::Fast(_) => 0,
-            Engine::General(_) => 1,
-            Engine::Network(_) => NETWORK,
-        };
-        way_of(&self.hyper, engine)
+        let trainer = Trainer::with_engine(hyper, kind, engine, theorem, epoch);
+        if from.left() == 0 && trainer.check().is_ok() { Ok(trainer) } else { Err(Unfit::Malformed) }
     }
 }
 
-/// The number of the engine that networks have.
-const NETWORK: u64 = 2;
+/// What comes first.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Header {
+    configuration: u64,
+    dim: u64,
+    epoch: u64,
+}
 
 /// What of the hyperparameters decides which numbers there are, for this engine.
-fn way_of(hyper: &Hyperparameters, engine: u64) -> u64 {
+fn configuration(hyper: &Hyperparameters, engine: EngineKind) -> u64 {
     let optimizer = hyper.optimizer.moments() as u64;
     let kind = ModelKind::ALL.iter().position(|kind| *kind == hyper.kind).unwrap_or_default() as u64;
     let flags = match hyper.design {
-        None => [hyper.batch_size > 1, hyper.l1 > 0.0, matches!(hyper.schedule, Schedule::Theorem1 { .. })],
+        None => [hyper.batch_size > 1, hyper.l1 > 0.0, hyper.schedule.averages()],
         // neither makes a difference to what a network remembers
         Some(_) => [false; 3],
     };
     let flags = flags.iter().fold(0, |bits, flag| bits << 1 | u64::from(*flag));
     let design = hyper.design.as_ref().map_or(0, |design| u64::from(design.mark()));
-    engine | optimizer << 8 | kind << 16 | flags << 24 | design << 32
-}
-
-/// What numbers are written to: bytes, or nothing, to know how many they would be.
-pub(crate) enum Writer {
-    Bytes(Vec<u8>),
-    Counted(usize),
-}
-
-impl Writer {
-    fn put(&mut self, some: &[u8]) {
-        match self {
-            Writer::Bytes(bytes) => bytes.extend_from_slice(some),
-            Writer::Counted(len) => *len += some.len(),
-        }
-    }
-
-    pub(crate) fn whole(&mut self, number: u64) {
-        self.put(&number.to_le_bytes());
-    }
-
-    pub(crate) fn double(&mut self, number: f64) {
-        self.put(&number.to_le_bytes());
-    }
-
-    pub(crate) fn floats(&mut self, numbers: impl Iterator<Item = f32>) {
-        match self {
-            Writer::Bytes(bytes) => {
-                pausing(numbers).for_each(|number| bytes.extend_from_slice(&number.to_le_bytes()));
-            }
-            Writer::Counted(len) => *len += pausing(numbers).count() * size_of::<f32>(),
-        }
-    }
-}
-
-/// Bytes that numbers are read from; None where there are no more.
-pub(crate) struct Reader<'a>(&'a [u8]);
-
-impl Reader<'_> {
-    pub(crate) fn whole(&mut self) -> Option<u64> {
-        let (number, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
-        Some(u64::from_le_bytes(*number))
-    }
-
-    pub(crate) fn double(&mut self) -> Option<f64> {
-        self.whole().map(f64::from_bits)
-    }
-
-    /// Bytes that are left.
-    pub(crate) fn left(&self) -> usize {
-        self.0.len()
-    }
-
-    pub(crate) fn floats_into<'a>(&mut self, places: impl Iterator<Item = &'a mut f32>) -> Option<()> {
-        for place in pausing(places) {
-            let (number, rest) = self.0.split_first_chunk()?;
-            self.0 = rest;
-            *place = f32::from_le_bytes(*number);
-        }
-        Some(())
-    }
+    engine as u64 | optimizer << 8 | kind << 16 | flags << 24 | design << 32
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Optimizer;
+    use crate::{Optimizer, Schedule};
     use proptest::prelude::*;
     use tuples::Batch;
 

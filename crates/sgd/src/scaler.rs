@@ -5,10 +5,11 @@
 
 use std::ops::Range;
 
+use simd::Level;
 use tuples::Batch;
 
 use crate::Standardizer;
-use crate::kernels::{Level, Standardize};
+use crate::kernels::Standardize;
 
 /// A [`Standardizer`] and what it takes to apply it quickly.
 #[derive(Debug, Clone)]

@@ -6,58 +6,14 @@
 
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
+use simd::Level;
 use tuples::{Batch, Matrix, OutOfMemory};
 
 use crate::average::Theorem1;
 use crate::curvature::curvature;
-use crate::kernels::{Learn, Level, Rates, State};
-use crate::loss::{Hinge, Logistic, OfMargin, Squared, Totals};
-use crate::network::Neural;
-use crate::reference::General;
-use crate::{Hyperparameters, ModelKind, ModelParameters, Optimizer, Schedule};
-
-/// What an epoch came to.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct EpochReport {
-    /// Counted from 1.
-    pub epoch: u32,
-    /// The weighted mean over the tuples of the loss just before the step, plus the penalty l2/2 |w|² + l1 |w|₁ of the
-    /// model at the end of the epoch. The mean over no tuples is 0.
-    pub loss: f64,
-    /// The fraction of tuples classified correctly just before the step, 0 of no tuples. A decision of exactly 0, such
-    /// as the first one of all, counts as wrong for either class; with softmax so does a tie. Weights do not count.
-    /// None for linear.
-    pub accuracy: Option<f64>,
-    /// 1 - Σ (y - z)² / Σ (y - mean y)² over the tuples of the epoch, each before its own step; for linear only.
-    pub r2: Option<f64>,
-    /// The learning rate of the epoch; with [`Schedule::Theorem1`] that of a full mini-batch's step in its last buffer.
-    pub learning_rate: f64,
-    /// Tuples learnt from.
-    pub tuples: u64,
-}
-
-impl EpochReport {
-    /// The report of an epoch with these totals, given |w|² and |w|₁ of the model.
-    pub(crate) fn new(
-        hyper: &Hyperparameters,
-        epoch: u32,
-        learning_rate: f64,
-        totals: &Totals,
-        (squares, magnitudes): (f64, f64),
-    ) -> EpochReport {
-        let mean = |sum: f64, over: f64| if over == 0.0 { 0.0 } else { sum / over };
-        let tuples = totals.tuples as f64;
-        EpochReport {
-            epoch,
-            loss: mean(totals.loss, totals.weight) + hyper.l2 / 2.0 * squares + hyper.l1 * magnitudes,
-            accuracy: hyper.kind.is_classifier().then(|| mean(totals.correct as f64, tuples)),
-            r2: (hyper.kind == ModelKind::Linear).then(|| totals.targets.r2(totals.residuals)),
-            learning_rate,
-            tuples: totals.tuples,
-        }
-    }
-}
+use crate::engine::Engine;
+use crate::engines::EngineKind;
+use crate::{EpochReport, Hyperparameters, ModelParameters, Schedule};
 
 /// A parameter or the loss has become infinite or NaN; usually the learning rate is too large.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -79,23 +35,11 @@ pub struct Diverged {
 #[derive(Debug)]
 pub struct Trainer {
     pub(crate) hyper: Hyperparameters,
-    pub(crate) dim: usize,
-    level: Level,
+    pub(crate) kind: EngineKind,
     pub(crate) epoch: u32,
     rate: f64,
-    pub(crate) engine: Engine,
+    pub(crate) engine: Box<dyn Engine>,
     pub(crate) theorem: Option<Theorem1>,
-}
-
-/// What learns.
-#[derive(Debug)]
-pub(crate) enum Engine {
-    /// One dense tuple at a time, one output, plain SGD without l1.
-    Fast(Box<State>),
-    /// All other linear models.
-    General(Box<General>),
-    /// Hidden layers.
-    Network(Box<Neural>),
 }
 
 impl Trainer {
@@ -117,35 +61,31 @@ impl Trainer {
         level: Level,
     ) -> Result<Trainer, OutOfMemory> {
         assert!(outputs == 1 || hyper.kind.has_class_numbers(), "several outputs with several classes only");
-        let plain = hyper.optimizer == Optimizer::Sgd && hyper.batch_size == 1 && hyper.l1 == 0.0;
-        let engine = if hyper.design.is_some() {
-            Engine::Network(Box::new(Neural::new(hyper, dim, outputs, sparse, level)?))
-        } else if plain && !sparse && hyper.kind != ModelKind::Softmax {
-            Engine::Fast(Box::new(State::new(dim, hyper.kind)))
-        } else {
-            Engine::General(Box::new(General::new(hyper, dim, outputs, sparse, level)?))
-        };
+        let kind = EngineKind::new(&hyper, sparse);
+        let engine = kind.engine(hyper, dim, outputs, sparse, level)?;
         let mut theorem = match hyper.schedule {
             Schedule::Theorem1 { mu, a } => Some(Theorem1::new(mu, a, &hyper, outputs)),
             _ => None,
         };
         theorem.as_mut().map_or(Ok(()), |theorem: &mut Theorem1| theorem.reserve(dim))?;
-        Ok(Trainer { hyper, dim, level, epoch: 0, rate: hyper.learning_rate, engine, theorem })
+        Ok(Trainer::with_engine(hyper, kind, engine, theorem, 0))
     }
 
     /// A trainer after this epoch.
-    pub(crate) fn of(hyper: Hyperparameters, dim: usize, level: Level, epoch: u32, engine: Engine) -> Trainer {
-        Trainer { hyper, dim, level, epoch, rate: hyper.learning_rate, engine, theorem: None }
+    pub(crate) fn with_engine(
+        hyper: Hyperparameters,
+        kind: EngineKind,
+        engine: Box<dyn Engine>,
+        theorem: Option<Theorem1>,
+        epoch: u32,
+    ) -> Trainer {
+        Trainer { hyper, kind, epoch, rate: hyper.learning_rate, engine, theorem }
     }
 
     /// Begins the next epoch, whose learning rate holds from now on.
     pub fn begin_epoch(&mut self) {
         self.epoch += 1;
-        match &mut self.engine {
-            Engine::Fast(state) => state.begin_epoch(),
-            Engine::General(general) => general.begin_epoch(),
-            Engine::Network(network) => network.begin_epoch(),
-        }
+        self.engine.begin_epoch();
         if self.theorem.is_none() {
             self.set_rate(self.hyper.learning_rate_at(self.epoch));
         }
@@ -171,7 +111,7 @@ impl Trainer {
         curvature(self.hyper.kind, batch, places, self.hyper.batch_size as usize).map(Some)
     }
 
-    /// Tuples of a full mini-batch, or those of the first block.
+    /// Tuples of a full mini-batch, or those of the first whole one.
     fn tuples_of_step(&self, batch: &Batch, places: Range<usize>) -> usize {
         match batch.order()[places] {
             [first, ..] if batch.has_mini_batches() => batch.mini_batch(first as usize).len(),
@@ -192,39 +132,26 @@ impl Trainer {
 
     /// With [`Schedule::Theorem1`], the next step is that of so many tuples.
     pub(crate) fn expect_step_of(&mut self, tuples: usize) {
-        if let (Some(theorem), Engine::General(general)) = (&self.theorem, &mut self.engine) {
-            general.set_rate(theorem.rate_of_step(tuples));
+        if let Some(theorem) = &self.theorem {
+            self.engine.set_rate(theorem.rate_of_step(tuples));
         }
     }
 
     fn set_rate(&mut self, rate: f64) {
         self.rate = rate;
-        match &mut self.engine {
-            Engine::Fast(_) => {}
-            Engine::General(general) => general.set_rate(rate),
-            Engine::Network(network) => network.set_rate(rate),
-        }
+        self.engine.set_rate(rate);
     }
 
     /// Takes the model after a buffer into the average.
     fn end_buffer(&mut self) {
-        let Some(theorem) = self.theorem.as_mut().filter(|theorem| theorem.is_due()) else { return };
-        match &mut self.engine {
-            Engine::Fast(state) => {
-                let ModelParameters { weights, intercepts, .. } = state.model();
-                theorem.add([(weights.into_iter(), intercepts[0])].into_iter());
-            }
-            Engine::General(general) => {
-                general.apply_pending();
-                theorem.add(general.outputs());
-            }
-            Engine::Network(_) => unreachable!("networks have other schedules"),
+        if let Some(theorem) = self.theorem.as_mut().filter(|theorem| theorem.is_due()) {
+            self.engine.add_to(theorem);
         }
     }
 
     /// Learns from the tuples at the places `range` of [`Batch::order`], in this order. Labels are -1 or 1 (logistic, svm),
-    /// any number (linear), or class numbers from 0 (softmax, mlp). Of [mini_batches](tuples::MiniBatch), each is a mini-batch; then the
-    /// batch size is [`Hyperparameters::WHOLE_MINI_BATCHES`].
+    /// any number (linear), or class numbers from 0 (softmax, mlp). Of [whole mini-batches](tuples::MiniBatch) each makes a step; then the batch
+    /// size is [`Hyperparameters::WHOLE_MINI_BATCHES`].
     ///
     /// # Errors
     /// [`OutOfMemory`] if a sparse batch has more features than the trainer and there is no room for them; then nothing
@@ -242,40 +169,12 @@ impl Trainer {
             theorem.learned();
         }
         if batch.has_mini_batches() && self.theorem.is_some() {
-            return range.into_iter().try_for_each(|k| self.learn_block(batch, k));
+            return range.into_iter().try_for_each(|k| {
+                self.expect_step_of(batch.mini_batch(batch.order()[k] as usize).len());
+                self.engine.learn(batch, k..k + 1)
+            });
         }
-        let level = self.level;
-        let state = match &mut self.engine {
-            Engine::Fast(state) => state,
-            Engine::General(general) => {
-                assert_eq!(batch.is_sparse(), general.head.sparse(), "dense or sparse as the trainer");
-                assert!(batch.is_sparse() || batch.dim() == self.dim, "as many features as the trainer was made for");
-                return general.learn(batch, range);
-            }
-            Engine::Network(network) => return network.learn(batch, range),
-        };
-        assert!(!batch.is_sparse() && batch.dim() == self.dim, "as many features as the trainer was made for");
-        let rates = Rates::new(self.rate, self.hyper.l2);
-        match self.hyper.kind {
-            ModelKind::Logistic => {
-                Learn { state, loss: OfMargin(Logistic::new()), rates, batch, range }.run_on(level);
-            }
-            ModelKind::Svm => Learn { state, loss: OfMargin(Hinge), rates, batch, range }.run_on(level),
-            ModelKind::Linear => Learn { state, loss: Squared, rates, batch, range }.run_on(level),
-            ModelKind::Softmax | ModelKind::Mlp => unreachable!("another engine learns it"),
-        }
-        Ok(())
-    }
-
-    /// Learns from the block at place `k` of the order, at the rate of as many tuples.
-    fn learn_block(&mut self, batch: &Batch, k: usize) -> Result<(), OutOfMemory> {
-        self.expect_step_of(batch.mini_batch(batch.order()[k] as usize).len());
-        match &mut self.engine {
-            Engine::General(general) => general.learn(batch, k..k + 1),
-            Engine::Fast(_) | Engine::Network(_) => {
-                unreachable!("blocks are mini-batches, and networks have other schedules")
-            }
-        }
+        self.engine.learn(batch, range)
     }
 
     /// Learns from a mini-batch whose features are a matrix, as a whole: a network makes one step, whatever the batch size.
@@ -293,8 +192,7 @@ impl Trainer {
         weights: Option<&[f32]>,
     ) -> Result<(), OutOfMemory> {
         assert!(self.epoch > 0, "an epoch has begun");
-        let Engine::Network(network) = &mut self.engine else { panic!("a network") };
-        network.learn_matrix(features, labels, weights)
+        self.engine.learn_matrix(features, labels, weights)
     }
 
     /// Ends the epoch; a mini-batch that is not full makes its step.
@@ -302,23 +200,13 @@ impl Trainer {
     /// # Errors
     /// [`Diverged`] as [`check`](Trainer::check), or if the penalty is infinite.
     pub fn end_epoch(&mut self) -> Result<EpochReport, Diverged> {
-        if let Engine::General(general) = &self.engine
-            && general.head.pending > 0
-        {
-            self.expect_step_of(general.head.pending as usize);
+        if self.engine.pending() > 0 {
+            self.expect_step_of(self.engine.pending());
         }
-        match &mut self.engine {
-            Engine::Fast(_) => {}
-            Engine::General(general) => general.flush(),
-            Engine::Network(network) => network.flush(),
-        }
+        self.engine.flush();
         self.check()?;
         self.end_buffer();
-        let (totals, norms) = match &mut self.engine {
-            Engine::Fast(state) => (state.totals(), norms(&state.model())),
-            Engine::General(general) => (general.head.totals, general.norms()),
-            Engine::Network(network) => (network.totals, network.norms()),
-        };
+        let (totals, norms) = (self.engine.totals(), self.engine.norms());
         let norms = self.theorem.as_ref().map_or(norms, Theorem1::norms);
         let report = EpochReport::new(&self.hyper, self.epoch, self.rate, &totals, norms);
         if report.loss.is_finite() { Ok(report) } else { Err(Diverged { epoch: self.epoch }) }
@@ -329,12 +217,7 @@ impl Trainer {
     /// # Errors
     /// [`Diverged`] with the current epoch.
     pub fn check(&self) -> Result<(), Diverged> {
-        let finite = match &self.engine {
-            Engine::Fast(state) => state.is_finite(),
-            Engine::General(general) => general.is_finite(),
-            Engine::Network(network) => network.is_finite(),
-        };
-        if finite { Ok(()) } else { Err(Diverged { epoch: self.epoch }) }
+        if self.engine.is_finite() { Ok(()) } else { Err(Diverged { epoch: self.epoch }) }
     }
 
     /// The model as it is now; with [`Schedule::Theorem1`] the average of the models after each buffer.
@@ -342,47 +225,25 @@ impl Trainer {
     /// # Errors
     /// [`OutOfMemory`]
     pub fn model(&self) -> Result<ModelParameters, OutOfMemory> {
-        let mut model = self.iterate()?;
+        let mut model = self.engine.model()?;
         if let Some(theorem) = &self.theorem {
             theorem.replace(&mut model);
         }
         Ok(model)
     }
 
-    /// The model as it is now, without averaging.
-    pub(crate) fn iterate(&self) -> Result<ModelParameters, OutOfMemory> {
-        match &self.engine {
-            Engine::Fast(state) => Ok(state.model()),
-            Engine::General(general) => general.model(),
-            Engine::Network(network) => network.model(),
-        }
-    }
-
     /// Features that there are weights for.
     pub fn dim(&self) -> usize {
-        match &self.engine {
-            Engine::Fast(_) => self.dim,
-            Engine::General(general) => general.head.dim as usize,
-            Engine::Network(network) => network.dim,
-        }
+        self.engine.dim()
     }
 
     /// The most tuples that are worth learning from at once, if it is for the trainer to say.
     pub fn piece(&self) -> Option<usize> {
-        match &self.engine {
-            Engine::Fast(_) | Engine::General(_) => None,
-            Engine::Network(network) => Some(network.piece()),
-        }
+        self.engine.piece()
     }
 
     /// The current epoch, counted from 1; 0 before the first.
     pub fn epoch(&self) -> u32 {
         self.epoch
     }
-}
-
-/// |w|² and |w|₁.
-fn norms(model: &ModelParameters) -> (f64, f64) {
-    let weights = || model.weights.iter().map(|&w| f64::from(w));
-    (weights().map(|w| w.powi(2)).sum(), weights().map(f64::abs).sum())
 }

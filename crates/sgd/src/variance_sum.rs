@@ -59,7 +59,7 @@ impl VarianceSum {
 mod tests {
     use super::*;
 
-    fn of(targets: &[f64]) -> VarianceSum {
+    fn of_targets(targets: &[f64]) -> VarianceSum {
         let mut spread = VarianceSum::default();
         targets.iter().for_each(|&y| spread.add(y));
         spread
@@ -68,26 +68,29 @@ mod tests {
     #[test]
     fn r2_is_what_its_definition_says() {
         // mean 3, squares 4 + 1 + 0 + 9
-        let spread = of(&[1.0, 2.0, 3.0, 6.0]);
+        let spread = of_targets(&[1.0, 2.0, 3.0, 6.0]);
         assert_eq!([spread.r2(0.0), spread.r2(7.0), spread.r2(28.0)], [1.0, 0.5, -1.0]);
     }
 
     #[test]
     fn the_same_targets_have_an_r2_of_1_or_0() {
-        assert_eq!([of(&[0.1; 1000]).r2(0.0), of(&[0.1; 1000]).r2(1e-9), of(&[]).r2(0.0)], [1.0, 0.0, 1.0]);
+        assert_eq!(
+            [of_targets(&[0.1; 1000]).r2(0.0), of_targets(&[0.1; 1000]).r2(1e-9), of_targets(&[]).r2(0.0)],
+            [1.0, 0.0, 1.0]
+        );
     }
 
     #[test]
     fn targets_far_from_0_cost_no_precision() {
-        assert_eq!(of(&[1e15 + 1.0, 1e15 + 2.0, 1e15 + 3.0, 1e15 + 6.0]).r2(7.0), 0.5);
+        assert_eq!(of_targets(&[1e15 + 1.0, 1e15 + 2.0, 1e15 + 3.0, 1e15 + 6.0]).r2(7.0), 0.5);
     }
 
     #[test]
     fn merged_spreads_are_those_of_all_targets() {
-        let mut merged = of(&[1.0, 2.0]);
-        merged.merge(&of(&[3.0, 6.0]));
-        merged.merge(&of(&[]));
-        let mut late = of(&[]);
+        let mut merged = of_targets(&[1.0, 2.0]);
+        merged.merge(&of_targets(&[3.0, 6.0]));
+        merged.merge(&of_targets(&[]));
+        let mut late = of_targets(&[]);
         late.merge(&merged);
         assert_eq!([merged.r2(7.0), late.r2(7.0)], [0.5, 0.5]);
     }

@@ -27,7 +27,7 @@ pub fn encode_in(rows: &Rows, encoding: Encoding, layout: Layout) -> Result<Vec<
         Encoding::Csr => Ok(csr::encode(rows, layout)),
         Encoding::Cvi => Ok(cvi::encode(rows, layout)),
         Encoding::Dvi => dvi::encode(rows, layout),
-        Encoding::Toc => Ok(tree::encode(rows, &Logical::of(rows), layout)),
+        Encoding::Toc => Ok(tree::encode(rows, &Logical::new(rows), layout)),
         Encoding::Gzip | Encoding::Snappy => general::encode(rows, encoding),
     }
 }
@@ -38,9 +38,9 @@ pub fn encode_in(rows: &Rows, encoding: Encoding, layout: Layout) -> Result<Vec<
 /// If there are more rows, columns or entries that are not zero than [`limits`] allow.
 pub fn encode_smallest(rows: &Rows) -> Result<Vec<u8>, Error> {
     limits::check(rows.len(), rows.columns(), rows.nnz() as u64)?;
-    let logical = Logical::of(rows);
+    let logical = Logical::new(rows);
     let distinct = logical.table.values().len();
-    let summary = Summary::of(logical.table.values().iter().copied());
+    let summary = Summary::from_values(logical.table.values().iter().copied());
     let [den, csr, cvi, dvi] = sizes(rows, distinct, summary);
     let toc = tree::encoded_bytes(rows, &logical, summary.kind(distinct), Layout::Bits);
     let all_held = rows.entries() <= limits::MAX_ENTRIES;
@@ -102,7 +102,7 @@ pub fn paper_bytes(rows: &Rows, encoding: Encoding) -> usize {
             let distinct = distinct() + usize::from(rows.nnz() < entries);
             13 + index_bytes(distinct) * entries + 8 * distinct
         }
-        Encoding::Toc => tree::paper_bytes(rows, &Logical::of(rows)),
+        Encoding::Toc => tree::paper_bytes(rows, &Logical::new(rows)),
         Encoding::Gzip | Encoding::Snappy => general::packed_bytes(rows, encoding),
     }
 }

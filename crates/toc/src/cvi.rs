@@ -17,7 +17,7 @@ pub(crate) fn encode(rows: &Rows, layout: Layout) -> Vec<u8> {
     let mut table = Table::default();
     let codes: Vec<u32> = pausing(rows.values()).map(|value| table.place(*value)).collect();
     let values = table.values();
-    let kind = Summary::of(values.iter().copied()).kind(values.len());
+    let kind = Summary::from_values(values.iter().copied()).kind(values.len());
     let mut out = stored::begin(Encoding::Cvi, rows.len(), rows.columns(), kind);
     kind.put(&mut out, values);
     put_places(&mut out, rows, layout);
@@ -41,7 +41,7 @@ impl<T: Number, C: Index> Cvi<T, C> {
         let places = Places::read(info, &mut reader)?;
         let codes = reader.packed(places.len())?.below(values.len() as u64, "a value that does not exist")?;
         reader.end()?;
-        let codes = codes.into_iter().map(C::of).collect();
+        let codes = codes.into_iter().map(C::from_place).collect();
         Ok(Cvi { rows: info.rows, columns: info.columns, places, codes, values: values.to_vec() })
     }
 

@@ -26,7 +26,7 @@ pub(crate) fn all_entries(rows: &Rows) -> Result<Vec<f64>, Error> {
 /// The bytes of DEN.
 pub(crate) fn encode(rows: &Rows) -> Result<Vec<u8>, Error> {
     let all = all_entries(rows)?;
-    let kind = Summary::of_rows(rows, true).kind(all.len());
+    let kind = Summary::from_rows(rows, true).kind(all.len());
     let mut out = stored::begin(Encoding::Den, rows.len(), rows.columns(), kind);
     kind.put(&mut out, &all);
     Ok(stored::seal(out))
@@ -37,11 +37,11 @@ impl<T: Number> Dense<T> {
     pub(crate) fn read(info: &Info, mut reader: Reader<'_>) -> Result<Dense<T>, Error> {
         let values = Values::read(info, &mut reader)?;
         reader.end()?;
-        Dense::of(info, values)
+        Dense::from_values(info, values)
     }
 
     /// Of all entries.
-    pub(crate) fn of(info: &Info, values: Values<'_>) -> Result<Dense<T>, Error> {
+    pub(crate) fn from_values(info: &Info, values: Values<'_>) -> Result<Dense<T>, Error> {
         if values.len() as u64 != info.entries() {
             return Err(Error::Malformed("not a value for each entry"));
         }

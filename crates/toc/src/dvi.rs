@@ -18,7 +18,7 @@ pub(crate) fn encode(rows: &Rows, layout: Layout) -> Result<Vec<u8>, Error> {
     let mut table = Table::default();
     let codes: Vec<u32> = pausing(all_entries(rows)?).map(|value| table.place(value)).collect();
     let values = table.values();
-    let kind = Summary::of(values.iter().copied()).kind(values.len());
+    let kind = Summary::from_values(values.iter().copied()).kind(values.len());
     let mut out = stored::begin(Encoding::Dvi, rows.len(), rows.columns(), kind);
     kind.put(&mut out, values);
     put_packed(&mut out, layout.width((values.len() as u32).saturating_sub(1)), codes.into_iter());
@@ -39,7 +39,8 @@ impl<T: Number, C: Index> Dvi<T, C> {
     pub(crate) fn read(info: &Info, values: Values<'_>, mut reader: Reader<'_>) -> Result<Dvi<T, C>, Error> {
         let codes = reader.packed(info.entries() as usize)?;
         reader.end()?;
-        let codes = codes.below(values.len() as u64, "a value that does not exist")?.into_iter().map(C::of).collect();
+        let codes =
+            codes.below(values.len() as u64, "a value that does not exist")?.into_iter().map(C::from_place).collect();
         Ok(Dvi { rows: info.rows, columns: info.columns, codes, values: values.to_vec() })
     }
 

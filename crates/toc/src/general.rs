@@ -17,7 +17,7 @@ use crate::{Encoding, Error, Info, Number, Rows};
 
 /// The bytes of gzip or Snappy.
 pub(crate) fn encode(rows: &Rows, encoding: Encoding) -> Result<Vec<u8>, Error> {
-    let kind = Summary::of_rows(rows, true).plain_kind();
+    let kind = Summary::from_rows(rows, true).plain_kind();
     let mut plain = Vec::new();
     kind.put_plain(&mut plain, &all_entries(rows)?);
     let mut out = stored::begin(encoding, rows.len(), rows.columns(), kind);
@@ -157,7 +157,7 @@ impl General {
 
     /// All entries.
     pub(crate) fn unpack<T: Number>(&self) -> Result<Dense<T>, Error> {
-        Dense::of(&self.info, Values::of_plain(&self.plain()?, self.info.value_bytes)?)
+        Dense::from_values(&self.info, Values::from_plain(&self.plain()?, self.info.value_bytes)?)
     }
 
     fn unpack_again<T: Number>(&self) -> Dense<T> {

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 /// A place in an array.
 pub(crate) trait Index: Copy + Debug + Send + Sync + 'static {
     /// Of a place that is known to fit.
-    fn of(place: u32) -> Self;
+    fn from_place(place: u32) -> Self;
     /// The place.
     fn at(self) -> usize;
 }
@@ -14,7 +14,7 @@ macro_rules! index {
     ($($integer:ty)*) => {
         $(impl Index for $integer {
             #[inline(always)]
-            fn of(place: u32) -> Self {
+            fn from_place(place: u32) -> Self {
                 debug_assert!(Self::try_from(place).is_ok());
                 place as Self
             }

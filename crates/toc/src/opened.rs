@@ -93,10 +93,10 @@ pub fn matrix(bytes: &[u8]) -> Result<Box<dyn Matrix>, Error> {
 pub fn decode(bytes: &[u8]) -> Result<Rows, Error> {
     let (info, mut reader) = stored::open(bytes)?;
     match info.encoding {
-        Encoding::Csr => Ok(of_places(&info, Csr::<f64>::read(&info, reader)?.into_parts())),
+        Encoding::Csr => Ok(rows_from_places(&info, Csr::<f64>::read(&info, reader)?.into_parts())),
         Encoding::Cvi => {
             let values = Values::read(&info, &mut reader)?;
-            Ok(of_places(&info, Cvi::<f64, u32>::read(&info, values, reader)?.into_parts()))
+            Ok(rows_from_places(&info, Cvi::<f64, u32>::read(&info, values, reader)?.into_parts()))
         }
         Encoding::Toc => Stored::read(&info, reader)?.decode(&info),
         _ => {
@@ -119,9 +119,9 @@ pub fn decode_dense(bytes: &[u8]) -> Result<Vec<f64>, Error> {
     if info.encoding.holds_zeros() { all_entries(&info, reader) } else { crate::dense::all_entries(&decode(bytes)?) }
 }
 
-fn of_places(info: &Info, (places, values): (Places, Vec<f64>)) -> Rows {
+fn rows_from_places(info: &Info, (places, values): (Places, Vec<f64>)) -> Rows {
     let (starts, indices) = places.into_parts();
-    Rows::of_parts(info.columns, starts, indices, values).without_zeros()
+    Rows::from_parts(info.columns, starts, indices, values).without_zeros()
 }
 
 /// All entries, if the encoding holds them.

@@ -3,7 +3,7 @@
 
 use std::fmt::Debug;
 
-use pulp::{Arch, Simd, WithSimd};
+use simd::{Kernel, Level, Simd};
 
 use crate::Number;
 
@@ -78,12 +78,12 @@ pub(crate) trait Form<T: Number>: Debug {
 #[derive(Debug)]
 pub(crate) struct Checked<F> {
     form: F,
-    arch: Arch,
+    level: Level,
 }
 
 impl<F> Checked<F> {
     pub(crate) fn new(form: F) -> Checked<F> {
-        Checked { form, arch: Arch::new() }
+        Checked { form, level: Level::detect().at_most_avx2() }
     }
 }
 
@@ -107,11 +107,11 @@ struct Call<'a, T, F> {
     scratch: &'a mut Vec<T>,
 }
 
-impl<T: Number, F: Form<T>> WithSimd for Call<'_, T, F> {
+impl<T: Number, F: Form<T>> Kernel for Call<'_, T, F> {
     type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
+    fn run<S: Simd>(self, _: S) {
         let Call { form, product, m, width, out, scratch } = self;
         match product {
             Product::TimesVector => form.times_vector(m, out, scratch),
@@ -127,7 +127,7 @@ impl<F> Checked<F> {
     where
         F: Form<T>,
     {
-        self.arch.dispatch(Call { form: &self.form, product, m, width, out, scratch });
+        self.level.run(Call { form: &self.form, product, m, width, out, scratch });
     }
 }
 

@@ -23,7 +23,7 @@ impl Rows {
 
     /// Rows of which it is known that `starts` begins with 0 and ascends to the number of entries, and that the
     /// indices of each row ascend strictly.
-    pub(crate) fn of_parts(columns: usize, starts: Vec<usize>, indices: Vec<u32>, values: Vec<f64>) -> Rows {
+    pub(crate) fn from_parts(columns: usize, starts: Vec<usize>, indices: Vec<u32>, values: Vec<f64>) -> Rows {
         debug_assert!(starts.last() == Some(&indices.len()) && indices.len() == values.len());
         Rows { columns, starts, indices, values }
     }

@@ -1,6 +1,8 @@
 //! Every operation of every encoding against a plain computation with all entries in f64, and bytes that nobody wrote.
 
 use proptest::prelude::*;
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::SeedableRng;
 
 use crate::stored::{HEADER, seal};
 use crate::{Encoding, Error, Layout, Number, Operations, Rows, encode, encode_in, encode_smallest, info, open};
@@ -336,14 +338,8 @@ fn what_the_fuzzer_kept_does_no_harm() {
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
     files.sort();
     assert!(files.len() > 50, "the corpus is committed");
-    // SplitMix64
-    let mut state = 6u64;
-    let mut random = move || {
-        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (z ^ (z >> 31)) as usize
-    };
+    let mut stream = SplitMix64::seed_from_u64(6);
+    let mut random = move || stream.next_u64() as usize;
     for file in files {
         let bytes = std::fs::read(file).unwrap();
         if bytes.len() < HEADER {

@@ -47,13 +47,13 @@ pub(crate) struct Summary {
 
 impl Summary {
     /// Of these values.
-    pub(crate) fn of(values: impl Iterator<Item = f64> + Clone) -> Summary {
+    pub(crate) fn from_values(values: impl Iterator<Item = f64> + Clone) -> Summary {
         Summary { all_narrow: pausing(values.clone()).all(|value| narrow(value).is_some()), decimal: decimal(values) }
     }
 
     /// Of the entries of rows: of all, or of those that are not zero.
-    pub(crate) fn of_rows(rows: &Rows, zeros: bool) -> Summary {
-        let summary = Summary::of(rows.values().iter().copied());
+    pub(crate) fn from_rows(rows: &Rows, zeros: bool) -> Summary {
+        let summary = Summary::from_values(rows.values().iter().copied());
         if zeros && (rows.nnz() as u64) < rows.entries() { summary.with_zero() } else { summary }
     }
 
@@ -152,7 +152,7 @@ pub(crate) enum Values<'a> {
 
 impl<'a> Values<'a> {
     /// Of bytes that are values of eight or four bytes and nothing else.
-    pub(crate) fn of_plain(bytes: &'a [u8], value_bytes: u8) -> Result<Values<'a>, Error> {
+    pub(crate) fn from_plain(bytes: &'a [u8], value_bytes: u8) -> Result<Values<'a>, Error> {
         const CUT: Error = Error::Malformed("a value is cut off");
         match (value_bytes, bytes.as_chunks(), bytes.as_chunks()) {
             (8, (values, []), _) => Ok(Values::Eight(values)),
@@ -166,7 +166,7 @@ impl<'a> Values<'a> {
         let n = reader.u32()? as usize;
         if info.value_bytes > 0 {
             let bytes = n.checked_mul(usize::from(info.value_bytes)).ok_or(Error::Malformed("too many values"))?;
-            return Values::of_plain(reader.take(bytes)?, info.value_bytes);
+            return Values::from_plain(reader.take(bytes)?, info.value_bytes);
         }
         let exponent = reader.byte()?;
         let min = i64::from_le_bytes(*reader.take(8)?.first_chunk().expect("eight bytes"));
@@ -216,7 +216,7 @@ mod tests {
         ) {
             let mut values: Vec<f64> = integers.iter().map(|x| *x as f64 / power(exponent)).collect();
             values.extend(odd);
-            let kind = Summary::of(values.iter().copied()).kind(values.len());
+            let kind = Summary::from_values(values.iter().copied()).kind(values.len());
             if odd.is_none() && values.len() > 8 {
                 prop_assert!(matches!(kind, Kind::Decimal { width: ..=18, .. }), "{:?} of {:?}", kind, values);
             }

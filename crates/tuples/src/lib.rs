@@ -18,12 +18,13 @@ pub mod pause;
 mod source;
 mod sparse;
 
-pub use batch::{Batch, RowsMut, SparseParts, TupleColumns};
+pub use batch::{Batch, RowsMut, TupleColumns};
 pub use dense::{Allocator, LANES, Memory};
 pub use huge_pages::advise as advise_huge_pages;
 pub use matrix::Matrix;
 pub use mini_batches::MiniBatch;
 pub use source::TupleSource;
+pub use sparse::SparseParts;
 
 /// Memory could not be had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -3,7 +3,20 @@
 //! Guarantees: memory for the entries alone, whatever the number of features; growing either succeeds or leaves the rows
 //! as they were.
 
-use crate::{OutOfMemory, SparseParts};
+use crate::OutOfMemory;
+
+/// Sparse rows, back to back, as [`Batch::sparse_parts`](crate::Batch::sparse_parts) gives them.
+#[derive(Debug, Clone, Copy)]
+pub struct SparseParts<'a> {
+    /// features per tuple
+    pub dim: usize,
+    /// where each row ends
+    pub ends: &'a [usize],
+    /// 0-based, ascending in each row
+    pub indices: &'a [u32],
+    /// one for each index
+    pub values: &'a [f32],
+}
 
 /// Rows of entries, back to back.
 #[derive(Debug)]

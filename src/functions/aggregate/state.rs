@@ -252,7 +252,7 @@ impl<'a> StateMut<'a> {
 
     #[inline(always)]
     fn trainer(&mut self) -> Result<aggregate::StateMut<'_>> {
-        aggregate::StateMut::of(self.trainer).map_err(trouble)
+        aggregate::StateMut::from_bytes(self.trainer).map_err(trouble)
     }
 
     #[inline(always)]

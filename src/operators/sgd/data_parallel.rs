@@ -77,19 +77,19 @@ impl Replica {
                 let own = 0..tuples[self.rank];
                 trainer.begin_buffer(tuples.iter().copied().max().unwrap_or(0), batch, own.clone())?;
                 learn(trainer, batch, outputs, own)?;
-                trainer.average_together(&tuples, &mut self.collective)?;
+                trainer.average_synchronized(&tuples, &mut self.collective)?;
             } else {
                 let own = 0..tuples[self.rank];
-                trainer.begin_buffer_together(tuples.iter().sum(), batch, own, &mut self.collective)?;
+                trainer.begin_buffer_synchronized(tuples.iter().sum(), batch, own, &mut self.collective)?;
                 self.mini_batches(trainer, batch, outputs, &tuples, &mut pending)?;
             }
             self.compute += start.elapsed();
             check(trainer)?;
         }
         if pending > 0 {
-            trainer.step_together(pending as u32, &mut self.collective)?;
+            trainer.step_synchronized(pending as u32, &mut self.collective)?;
         }
-        trainer.count_together(&mut self.collective)?;
+        trainer.count_synchronized(&mut self.collective)?;
         self.count(buffers)
     }
 
@@ -111,7 +111,7 @@ impl Replica {
             place += own;
             *pending += before - left;
             if *pending == self.batch_size {
-                trainer.step_together(*pending as u32, &mut self.collective)?;
+                trainer.step_synchronized(*pending as u32, &mut self.collective)?;
                 *pending = 0;
                 check_for_interrupts();
             }

@@ -378,15 +378,11 @@ fn check_decoder(request: &Request, resume: Option<&Resume>, features: &[String]
 
 /// Why a worker cannot fill the buffers of such a training, if it cannot.
 fn no_loader_because(request: &Request, decoder: &Decoder) -> Option<&'static str> {
-    if request.workers > 1 {
-        Some("each of several processes loads its own")
-    } else if !request.row_groups.is_empty() {
-        Some("the rows fall into groups or a validation part")
-    } else if decoder.has_mini_batches() {
-        Some("the rows are compressed")
-    } else if request.shuffling.strategy.keeps_tuples() {
-        Some("the strategy keeps tuples in the buffer")
-    } else {
-        None
-    }
+    let obstacles = [
+        (request.workers > 1, "each of several processes loads its own"),
+        (!request.row_groups.is_empty(), "the rows fall into groups or a validation part"),
+        (decoder.has_mini_batches(), "the rows are compressed"),
+        (request.shuffling.strategy.keeps_tuples(), "the strategy keeps tuples in the buffer"),
+    ];
+    obstacles.into_iter().find(|(applies, _)| *applies).map(|(_, why)| why)
 }

@@ -1,9 +1,7 @@
 //! Passes over the columns of a block of rows, in f64.
 
+use simd::{Chunk, Kernel, Simd};
 use tuples::{LANES, RowsMut};
-
-use super::Chunk;
-use super::simd::{Kernel, Simd};
 
 /// A chunk of columns, with the precision that sums over many rows need.
 pub(crate) type Columns = [f64; LANES];

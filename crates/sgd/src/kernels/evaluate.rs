@@ -2,10 +2,10 @@
 //!
 //! Guarantees: both give the same bits.
 
+use simd::{Chunk, Kernel, Level, Simd};
 use tuples::{Batch, LANES};
 
-use super::simd::{Kernel, Level, Simd};
-use super::{Chunk, UNROLL, padded, sum_all, to_chunks};
+use super::chunks::{UNROLL, padded, sum_all, to_chunks};
 
 /// Appends the decision for every row, by place, to `decisions`.
 pub(crate) struct Decisions<'a> {

@@ -2,8 +2,9 @@
 //!
 //! Guarantees: every sum has one order, whoever asks for it: over the chunks of a row, and over the rows of a batch.
 
-use super::simd::Simd;
-use super::{Chunk, UNROLL};
+use simd::{Chunk, Simd};
+
+use super::chunks::UNROLL;
 
 /// The products of the lanes of two rows, added up over their chunks: of up to four one after the other, of more in four
 /// sums.
@@ -42,7 +43,7 @@ fn long_products<S: Simd>(simd: S, weights: &[Chunk], row: &[Chunk]) -> S::Vecto
 
 /// The same for short rows in registers.
 #[inline(always)]
-pub(super) fn products<const N: usize, S: Simd>(simd: S, a: &[S::Vector; N], b: &[S::Vector; N]) -> S::Vector {
+pub(crate) fn products<const N: usize, S: Simd>(simd: S, a: &[S::Vector; N], b: &[S::Vector; N]) -> S::Vector {
     let mut sum = simd.mul(a[0], b[0]);
     for i in 1..N {
         sum = simd.fma(a[i], b[i], sum);

@@ -3,12 +3,14 @@
 //! Guarantees: a tuple's decisions are the same bits whoever asks, one tuple at a time or a batch.
 
 use tuples::Matrix;
+use tuples::pause::Pauses;
 
 use super::products;
 use super::shape::Network;
 use super::units::Activate;
 use crate::ParametersView;
-use crate::kernels::{Level, decision, sparse_decision};
+use crate::kernels::{decision, sparse_decision};
+use simd::Level;
 
 /// The features of a tuple.
 #[derive(Debug, Clone, Copy)]
@@ -20,8 +22,8 @@ pub(crate) enum Tuple<'a> {
 /// Fills `out` with the outputs of the network for a tuple.
 pub(crate) fn decide(network: &Network, model: &ParametersView<'_>, tuple: Tuple<'_>, out: &mut [f32]) {
     let (mut weights, mut intercepts) = (model.weights, model.intercepts);
-    let (mut said, mut says) = (Vec::new(), Vec::new());
-    let layers = network.hidden.sizes().len() + 1;
+    let (mut inputs_of_layer, mut outputs_of_layer) = (Vec::new(), Vec::new());
+    let (layers, mut pauses) = (network.hidden.sizes().len() + 1, Pauses::default());
     for (i, (inputs, outputs)) in network.layers(model.dim, model.outputs).enumerate() {
         let (own, rest) = weights.split_at(inputs * outputs);
         let (own_intercepts, rest_intercepts) = intercepts.split_at(outputs);
@@ -29,15 +31,22 @@ pub(crate) fn decide(network: &Network, model: &ParametersView<'_>, tuple: Tuple
         let of_unit = |weights: &[f32]| match (i, tuple) {
             (0, Tuple::Dense(features)) => decision(weights, 0.0, features),
             (0, Tuple::Sparse(indices, values)) => sparse_decision(weights, 0.0, indices, values),
-            _ => decision(weights, 0.0, &said),
+            _ => decision(weights, 0.0, &inputs_of_layer),
         };
-        says.clear();
-        says.extend(own.chunks_exact(inputs).map(of_unit));
+        outputs_of_layer.clear();
+        // a unit has its weights and an intercept
+        let units = own.chunks_exact(inputs).inspect(|_| pauses.after(inputs + 1));
+        outputs_of_layer.extend(units.map(of_unit));
         let activation = (i + 1 < layers).then_some(network.activation);
-        Level::PORTABLE.run(Activate { activation, numbers: &mut says, scale: 1.0, intercepts: own_intercepts });
-        std::mem::swap(&mut said, &mut says);
+        Level::PORTABLE.run(Activate {
+            activation,
+            numbers: &mut outputs_of_layer,
+            scale: 1.0,
+            intercepts: own_intercepts,
+        });
+        std::mem::swap(&mut inputs_of_layer, &mut outputs_of_layer);
     }
-    out.copy_from_slice(&said);
+    out.copy_from_slice(&inputs_of_layer);
 }
 
 /// The outputs of the network for each row of a matrix, row by row. They may differ from those of [`decide`] in their last
@@ -45,21 +54,26 @@ pub(crate) fn decide(network: &Network, model: &ParametersView<'_>, tuple: Tuple
 pub(crate) fn decide_rows(network: &Network, model: &ParametersView<'_>, features: &dyn Matrix) -> Vec<f32> {
     let (mut weights, mut intercepts) = (model.weights, model.intercepts);
     let (rows, layers) = (features.rows(), network.hidden.sizes().len() + 1);
-    let mut said = Vec::new();
+    let mut inputs_of_layer = Vec::new();
     for (i, (inputs, outputs)) in network.layers(model.dim, model.outputs).enumerate() {
         let (own, rest) = weights.split_at(inputs * outputs);
         let (own_intercepts, rest_intercepts) = intercepts.split_at(outputs);
         (weights, intercepts) = (rest, rest_intercepts);
-        let mut says = vec![0.0; rows * outputs];
+        let mut outputs_of_layer = vec![0.0; rows * outputs];
         if i == 0 {
             let by_input: Vec<f32> = (0..inputs).flat_map(|j| own[j..].iter().step_by(inputs)).copied().collect();
-            features.times_matrix(&by_input, outputs, &mut says, &mut Vec::new());
+            features.times_matrix(&by_input, outputs, &mut outputs_of_layer, &mut Vec::new());
         } else {
-            products::times_transposed(&said, own, rows, inputs, &mut says);
+            products::times_transposed(&inputs_of_layer, own, rows, inputs, &mut outputs_of_layer);
         }
         let activation = (i + 1 < layers).then_some(network.activation);
-        Level::detect().run(Activate { activation, numbers: &mut says, scale: 1.0, intercepts: own_intercepts });
-        said = says;
+        Level::detect().run(Activate {
+            activation,
+            numbers: &mut outputs_of_layer,
+            scale: 1.0,
+            intercepts: own_intercepts,
+        });
+        inputs_of_layer = outputs_of_layer;
     }
-    said
+    inputs_of_layer
 }

@@ -3,19 +3,21 @@
 use tuples::pause::{self, PER_PAUSE, pause};
 use tuples::{Matrix, OutOfMemory};
 
-use super::judge::Judge;
+use super::engine::{NetworkEngine, fill_up};
+use super::loss::LossAndGradient;
+use super::products;
 use super::units::{Activate, AddRows, Derive};
-use super::{Neural, fill_up, products};
 
-impl Neural {
+impl NetworkEngine {
     /// Makes room for what the units say of so many tuples.
     ///
     /// # Errors
     /// [`OutOfMemory`]
     pub(super) fn reserve(&mut self, rows: usize) -> Result<(), OutOfMemory> {
         let widest = self.layers.iter().map(|layer| layer.outputs).max().unwrap_or(0);
-        let said = self.said.iter_mut().zip(&self.layers).map(|(said, layer)| (said, layer.outputs));
-        for (numbers, width) in said.chain([(&mut self.slopes, widest)]) {
+        let activations =
+            self.activations.iter_mut().zip(&self.layers).map(|(activations, layer)| (activations, layer.outputs));
+        for (numbers, width) in activations.chain([(&mut self.gradients, widest)]) {
             let needed = rows.saturating_mul(width);
             let error = OutOfMemory { bytes: needed.saturating_mul(size_of::<f32>()) };
             numbers.try_reserve_exact(needed.saturating_sub(numbers.len())).map_err(|_| error)?;
@@ -23,22 +25,22 @@ impl Neural {
         Ok(())
     }
 
-    /// Counts tuples and adds their gradients, with minus, to the sum. There is [room](Neural::reserve) for them.
+    /// Counts tuples and adds their gradients, with minus, to the sum. There is [room](NetworkEngine::reserve) for them.
     pub(super) fn add_gradient(&mut self, features: &dyn Matrix, labels: &[f32], weights: Option<&[f32]>) {
-        self.say(features);
-        let Neural { said, totals, network, outputs, level, .. } = self;
-        let numbers = &mut said[network.hidden.sizes().len()][..];
-        level.run(Judge { output: network.output, outputs: *outputs, totals, numbers, labels, weights });
-        self.blame(features);
+        self.forward(features);
+        let NetworkEngine { activations, totals, network, outputs, level, .. } = self;
+        let numbers = &mut activations[network.hidden.sizes().len()][..];
+        level.run(LossAndGradient { output: network.output, outputs: *outputs, totals, numbers, labels, weights });
+        self.backward(features);
         self.pending += labels.len();
     }
 
-    /// Fills `said`.
-    fn say(&mut self, features: &dyn Matrix) {
+    /// Fills `activations`.
+    fn forward(&mut self, features: &dyn Matrix) {
         let rows = features.rows();
         for (i, layer) in self.layers.iter().enumerate() {
             let weights = &self.numbers[layer.weights.clone()];
-            let (before, rest) = self.said.split_at_mut(i);
+            let (before, rest) = self.activations.split_at_mut(i);
             let numbers = &mut rest[0];
             numbers.truncate(rows * layer.outputs);
             fill_up(numbers, rows * layer.outputs);
@@ -62,10 +64,10 @@ impl Neural {
     }
 
     /// Goes back from the derivatives by the last layer's numbers, adding what they say of each layer.
-    fn blame(&mut self, features: &dyn Matrix) {
+    fn backward(&mut self, features: &dyn Matrix) {
         let rows = features.rows();
         for (i, layer) in self.layers.iter().enumerate().rev() {
-            let (before, rest) = self.said.split_at_mut(i);
+            let (before, rest) = self.activations.split_at_mut(i);
             let own = &mut rest[0];
             for rows in own.chunks(at_once(layer.outputs)) {
                 self.level.run(AddRows { rows, sum: &mut self.gradient[layer.intercepts.clone()] });
@@ -77,15 +79,15 @@ impl Neural {
                 return;
             };
             products::add_transposed_times(inputs, own, rows, layer.outputs, gradient);
-            self.slopes.truncate(rows * layer.inputs);
-            fill_up(&mut self.slopes, rows * layer.inputs);
+            self.gradients.truncate(rows * layer.inputs);
+            fill_up(&mut self.gradients, rows * layer.inputs);
             let weights = &self.numbers[layer.weights.clone()];
-            products::times_transposed(own, weights, rows, layer.outputs, &mut self.slopes);
+            products::times_transposed(own, weights, rows, layer.outputs, &mut self.gradients);
             let (activation, scale) = (self.network.activation, self.scale as f32);
-            for (slopes, said) in pause::parts_mut(&mut self.slopes).zip(pause::parts(inputs)) {
-                self.level.run(Derive { activation, slopes, said, scale });
+            for (gradients, activations) in pause::parts_mut(&mut self.gradients).zip(pause::parts(inputs)) {
+                self.level.run(Derive { activation, gradients, activations, scale });
             }
-            std::mem::swap(inputs, &mut self.slopes);
+            std::mem::swap(inputs, &mut self.gradients);
         }
     }
 }

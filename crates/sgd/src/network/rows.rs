@@ -6,7 +6,7 @@ use tuples::pause::Pauses;
 use tuples::{Batch, Matrix, OutOfMemory};
 
 use super::products;
-use crate::kernels::{Kernel, Level, Simd};
+use simd::{Kernel, Level, Simd};
 
 /// Tuples, dense or sparse.
 #[derive(Debug)]

@@ -1,14 +1,14 @@
 //! A network between two epochs as bytes.
 
-use super::Neural;
+use super::engine::NetworkEngine;
 use crate::Hyperparameters;
-use crate::kernels::Level;
-use crate::saved::{Reader, Writer};
+use crate::bytes::{Reader, Writer};
+use simd::Level;
 
-impl Neural {
-    /// Everything that learning goes on from, of a network that is settled.
-    pub(crate) fn save(&self, to: &mut Writer) {
-        self.unbiased.iter().chain([&self.taken]).for_each(|number| to.double(*number));
+impl NetworkEngine {
+    /// Writes everything that learning goes on from, of a network that is flushed.
+    pub(super) fn write(&self, to: &mut Writer) {
+        to.numbers(&[self.unbiased[0], self.unbiased[1], self.l1_applied]);
         for array in [&self.numbers, &self.first, &self.second] {
             to.floats(array.iter().copied());
         }
@@ -22,23 +22,22 @@ impl Neural {
         [dim, classes]: [usize; 2],
         sparse: bool,
         level: Level,
-    ) -> Option<Neural> {
-        let unbiased = [from.double()?, from.double()?];
-        let taken = from.double()?;
+    ) -> Option<NetworkEngine> {
+        let [first, second, l1_applied] = from.numbers::<[f64; 3]>()?;
         let network = hyper.design?.network(classes);
         let outputs = network.outputs(classes);
         let numbers = network.weights(dim, outputs).checked_add(network.intercepts(outputs))?;
         // before there is any memory for them
         let bytes = numbers.checked_mul((1 + hyper.optimizer.moments()) * size_of::<f32>())?;
-        if from.left() != bytes || !unbiased.iter().chain([&taken]).all(|number| number.is_finite()) {
+        if from.left() != bytes || ![first, second, l1_applied].iter().all(|number| number.is_finite()) {
             return None;
         }
-        let mut neural = Neural::zeros(hyper, dim, classes, sparse, level).ok()?;
-        (neural.unbiased, neural.taken) = (unbiased, taken);
-        let Neural { numbers, first, second, .. } = &mut neural;
+        let mut engine = NetworkEngine::zeros(hyper, dim, classes, sparse, level).ok()?;
+        (engine.unbiased, engine.l1_applied) = ([first, second], l1_applied);
+        let NetworkEngine { numbers, first, second, .. } = &mut engine;
         for array in [numbers, first, second] {
             from.floats_into(array.iter_mut())?;
         }
-        Some(neural)
+        Some(engine)
     }
 }

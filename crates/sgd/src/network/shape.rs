@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::math::{cross_entropy, softplus};
+
 /// More hidden layers than this are no feed-forward network that plain gradients could train.
 const MAX_LAYERS: usize = 16;
 
@@ -130,6 +132,26 @@ impl Output {
     }
 }
 
+impl Output {
+    /// The loss of a tuple of this class with these decisions, and -ln of the class's probability, to the rounding of f64. They differ where each
+    /// of more than two classes has an output of its own.
+    pub(crate) fn losses(self, decisions: &[f32], class: usize) -> (f64, f64) {
+        let binary = |(k, z): (usize, &f32)| softplus(if k == class { -f64::from(*z) } else { f64::from(*z) });
+        let both = |loss| (loss, loss);
+        match (self, decisions) {
+            (_, [z]) => both(binary((1, z))),
+            (Output::Sigmoid, many) => {
+                // of the probabilities p, made to add up to 1: those of Network::probabilities
+                let logs = |z: &f32| -softplus(-f64::from(*z));
+                let greatest = many.iter().map(logs).fold(f64::NEG_INFINITY, f64::max);
+                let sum: f64 = many.iter().map(|z| (logs(z) - greatest).exp()).sum();
+                (many.iter().enumerate().map(binary).sum(), sum.ln() - (logs(&many[class]) - greatest))
+            }
+            (Output::Softmax, many) => both(cross_entropy(many, class)),
+        }
+    }
+}
+
 /// What a network is to be made of, and where its first weights come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Design {
@@ -230,7 +252,7 @@ impl Network {
             (Output::Sigmoid, many) => {
                 assert_eq!(out.len(), many.len(), "a place for every class");
                 // the greatest one as the unit: all of them may be next to nothing
-                let logs = |z: &f32| -crate::loss::softplus(-f64::from(*z));
+                let logs = |z: &f32| -softplus(-f64::from(*z));
                 let greatest = many.iter().map(logs).fold(f64::NEG_INFINITY, f64::max);
                 out.iter_mut().zip(many).for_each(|(p, z)| *p = (logs(z) - greatest).exp());
                 let sum: f64 = out.iter().sum();

@@ -2,31 +2,45 @@
 
 use std::ops::Range;
 
-use super::Neural;
-use crate::Optimizer;
-use crate::kernels::{Kernel, Simd};
-use crate::reference::{PAYMENT, Rule, cut_all};
+use super::engine::NetworkEngine;
+use crate::optimizers::{Method, Rule, cut_all, with_method};
+use crate::reference::MIN_L1_STEP;
+use simd::{Kernel, Simd};
 use tuples::pause::{self, PER_PAUSE, pause};
 
 /// A smaller scale is multiplied into the weights, lest these become too large for f32.
 const LEAST_SCALE: f64 = 1.0 / (1 << 20) as f64;
 
-impl Neural {
+impl NetworkEngine {
     /// Makes the step of the gradient, which is 0 afterwards.
     pub(super) fn step(&mut self) {
         let share = 1.0 / self.pending.max(1) as f32;
         self.pending = 0;
         self.scale *= 1.0 - self.rate * self.hyper.l2;
-        if let Optimizer::Adam { beta1, beta2, .. } = self.hyper.optimizer {
-            let [first, second] = self.unbiased;
-            self.unbiased = [beta1 * first + (1.0 - beta1), beta2 * second + (1.0 - beta2)];
+        self.unbiased = self.hyper.optimizer.count_step(self.unbiased);
+        with_method!(self.hyper.optimizer, method => self.step_by(method, share));
+        if self.touched.is_none() {
+            let touched = Vec::new();
+            self.is_touched.fill(false);
+            self.touched = Some(touched);
         }
-        let rule = |rate: f64| Rule::of(self.hyper.optimizer, self.unbiased, rate as f32);
+        if self.hyper.l1 > 0.0 {
+            self.pending_l1 += 1;
+            if f64::from(self.pending_l1) * self.hyper.l1 > MIN_L1_STEP {
+                self.apply_l1();
+            }
+        }
+        if self.scale < LEAST_SCALE {
+            self.fold_scale();
+        }
+    }
+
+    fn step_by<M: Method>(&mut self, method: M, share: f32) {
+        let rule = |rate: f64| method.rule(self.unbiased, rate as f32);
         let (of_weights, of_intercepts) = (rule(self.rate / self.scale), rule(self.rate));
         let (first_layer, weights, all) = (self.layers[0].weights.clone(), self.weights(), self.numbers.len());
         // without a gradient, only a plain weight stays as it is
-        let plain = matches!(self.hyper.optimizer, Optimizer::Sgd);
-        match self.touched.take().filter(|_| plain) {
+        match self.touched.take().filter(|_| M::Rule::IS_PLAIN) {
             None => self.step_range(0..weights, of_weights, share),
             Some(touched) => {
                 let width = self.layers[0].outputs;
@@ -39,20 +53,6 @@ impl Neural {
             }
         }
         self.step_range(weights..all, of_intercepts, share);
-        if self.touched.is_none() {
-            let touched = Vec::new();
-            self.is_touched.fill(false);
-            self.touched = Some(touched);
-        }
-        if self.hyper.l1 > 0.0 {
-            self.pending_l1 += 1;
-            if f64::from(self.pending_l1) * self.hyper.l1 > PAYMENT {
-                self.pay();
-            }
-        }
-        if self.scale < LEAST_SCALE {
-            self.fold_scale();
-        }
     }
 
     fn forget(&mut self, mut touched: Vec<u32>) {
@@ -61,7 +61,7 @@ impl Neural {
         self.touched = Some(touched);
     }
 
-    fn step_range(&mut self, all: Range<usize>, rule: Rule, share: f32) {
+    fn step_range<R: Rule>(&mut self, all: Range<usize>, rule: R, share: f32) {
         let level = self.level;
         for start in all.clone().step_by(PER_PAUSE) {
             let range = start..all.end.min(start + PER_PAUSE);
@@ -79,12 +79,12 @@ impl Neural {
         }
     }
 
-    /// Takes from the weights what l1 has not taken for some steps.
-    pub(super) fn pay(&mut self) {
+    /// Applies l1 to the weights for the steps that it has not been applied to.
+    pub(super) fn apply_l1(&mut self) {
         let cut = f64::from(self.pending_l1) * self.rate * self.hyper.l1 / self.scale;
         self.pending_l1 = 0;
         let weights = self.weights();
-        cut_all(&mut self.numbers[..weights], &mut self.taken, cut);
+        cut_all(&mut self.numbers[..weights], &mut self.l1_applied, cut);
     }
 
     /// Makes the scale 1.
@@ -94,14 +94,14 @@ impl Neural {
         }
         let (scale, weights) = (self.scale as f32, self.weights());
         pause::parts_mut(&mut self.numbers[..weights]).flatten().for_each(|w| *w *= scale);
-        self.taken *= self.scale;
+        self.l1_applied *= self.scale;
         self.scale = 1.0;
     }
 }
 
 /// A step of some numbers, whose gradient is 0 afterwards.
-struct StepAll<'a> {
-    rule: Rule,
+struct StepAll<'a, R> {
+    rule: R,
     share: f32,
     numbers: &'a mut [f32],
     first: &'a mut [f32],
@@ -109,7 +109,7 @@ struct StepAll<'a> {
     gradient: &'a mut [f32],
 }
 
-impl Kernel for StepAll<'_> {
+impl<R: Rule> Kernel for StepAll<'_, R> {
     type Output = ();
 
     #[inline(always)]

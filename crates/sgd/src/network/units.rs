@@ -3,8 +3,8 @@
 //! Guarantees: plain arithmetic, so that every instruction set gives the same bits; NaN stays NaN.
 
 use super::shape::Activation;
-use crate::kernels::{Kernel, Simd};
-use crate::loss::exp;
+use crate::math::exp;
+use simd::{Kernel, Simd};
 
 /// Makes products with weights in units of 1 / `scale` into what the units say.
 pub(super) struct Activate<'a> {
@@ -42,8 +42,8 @@ fn each(numbers: &mut [f32], intercepts: &[f32], scale: f32, f: impl Fn(f32) -> 
 /// Multiplies the derivatives by what hidden units say, in units of 1 / `scale`, by those of what they say.
 pub(super) struct Derive<'a> {
     pub(super) activation: Activation,
-    pub(super) slopes: &'a mut [f32],
-    pub(super) said: &'a [f32],
+    pub(super) gradients: &'a mut [f32],
+    pub(super) activations: &'a [f32],
     pub(super) scale: f32,
 }
 
@@ -53,11 +53,13 @@ impl Kernel for Derive<'_> {
     #[inline(always)]
     fn run<S: Simd>(self, _: S) {
         let scale = self.scale;
-        let each = self.slopes.iter_mut().zip(self.said);
+        let each = self.gradients.iter_mut().zip(self.activations);
         match self.activation {
-            Activation::Sigmoid => each.for_each(|(slope, a)| *slope *= scale * (a * (1.0 - a))),
-            Activation::Relu => each.for_each(|(slope, a)| *slope = if *a > 0.0 { *slope * scale } else { 0.0 }),
-            Activation::Tanh => each.for_each(|(slope, a)| *slope *= scale * (1.0 - a * a)),
+            Activation::Sigmoid => each.for_each(|(gradient, a)| *gradient *= scale * (a * (1.0 - a))),
+            Activation::Relu => {
+                each.for_each(|(gradient, a)| *gradient = if *a > 0.0 { *gradient * scale } else { 0.0 })
+            }
+            Activation::Tanh => each.for_each(|(gradient, a)| *gradient *= scale * (1.0 - a * a)),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The arrays of a training in one piece of memory.
 //!
-//! Guarantees: all of them are views of one slice of f32, in an order that the head alone determines, so that the same
+//! Guarantees: all of them are views of one slice of f32, in an order that the state alone determines, so that the same
 //! code steps a trainer's memory and the bytes of an aggregate's state; a size that no memory could have is an error.
 
 use std::ops::Range;
@@ -8,6 +8,7 @@ use std::ops::Range;
 use tuples::LANES;
 
 use super::state::TrainerState;
+use crate::optimizers::LazyWeights;
 
 /// Everything that a step reads and writes. Arrays that this training does not need are empty.
 #[derive(Debug)]
@@ -25,8 +26,8 @@ pub(crate) struct Arrays<'a> {
     pub(crate) out: &'a mut [f32],
     /// Dense: a row of `stride`.
     pub(crate) row: &'a mut [f32],
-    /// Sparse, per feature: the bits of [`TrainerState::taken`] when it last paid, low half first.
-    pub(crate) taken: &'a mut [u32],
+    /// Sparse, per feature: the bits of [`TrainerState::l1_applied`] when it was last brought up to date, low half first.
+    pub(crate) l1_applied: &'a mut [u32],
     /// Sparse, per feature: [`TrainerState::time`] when it was last brought up to date.
     pub(crate) last: &'a mut [u32],
     /// Sparse, per feature: 0 if the pending gradient has not touched it, else 1 + the next such feature, or [`END`](super::state::END).
@@ -50,21 +51,21 @@ pub(crate) struct Layout {
 
 impl Layout {
     /// The arrays of this training; None if no memory could hold them.
-    pub(crate) fn of(head: &TrainerState) -> Option<Layout> {
-        let (outputs, capacity) = (head.outputs as usize, usize::try_from(head.capacity).ok()?);
-        let sparse = head.sparse();
+    pub(crate) fn new(state: &TrainerState) -> Option<Layout> {
+        let (outputs, capacity) = (state.outputs as usize, usize::try_from(state.capacity).ok()?);
+        let sparse = state.sparse();
         let stride = capacity.checked_add(1)?.checked_next_multiple_of(LANES)?;
         let weights = outputs.checked_mul(if sparse { capacity } else { stride })?;
-        let moments = head.optimizer().moments();
+        let moments = state.optimizer().moments();
         let if_ = |condition: bool, length: usize| if condition { length } else { 0 };
-        let batches = head.batch_size > 1;
+        let batches = state.batch_size > 1;
         let lengths = [
             weights,
             if_(moments > 0, weights),
             if_(moments > 1, weights),
             if_(batches || (!sparse && moments > 0), weights),
             if_(!sparse, stride),
-            if_(sparse && head.has_l1(), capacity.checked_mul(2)?),
+            if_(sparse && state.has_l1(), capacity.checked_mul(2)?),
             if_(sparse && moments > 0, capacity),
             if_(sparse && batches, capacity),
             outputs,
@@ -102,12 +103,12 @@ impl Layout {
         let mut rest = memory;
         let mut lengths = self.lengths.iter();
         let mut take = || {
-            let (taken, behind) = std::mem::take(&mut rest).split_at_mut(*lengths.next().expect("twelve arrays"));
+            let (array, behind) = std::mem::take(&mut rest).split_at_mut(*lengths.next().expect("twelve arrays"));
             rest = behind;
-            taken
+            array
         };
         let (weights, first, second, gradient) = (take(), take(), take(), take());
-        let (row, taken, last, next) = (take(), take(), take(), take());
+        let (row, l1_applied, last, next) = (take(), take(), take(), take());
         let (values, intercepts_first, intercepts_second) = (take(), take(), take());
         let out = take();
         let (out, intercepts_gradient) = out.split_at_mut(out.len() / 2);
@@ -124,7 +125,7 @@ impl Layout {
             },
             out,
             row,
-            taken: bytemuck::cast_slice_mut(taken),
+            l1_applied: bytemuck::cast_slice_mut(l1_applied),
             last: bytemuck::cast_slice_mut(last),
             next: bytemuck::cast_slice_mut(next),
         }
@@ -140,4 +141,20 @@ impl Layout {
             write += to_length;
         }
     }
+}
+
+impl Arrays<'_> {
+    /// What it takes to bring features of sparse tuples up to date.
+    #[inline(always)]
+    pub(crate) fn lazy_weights(&mut self) -> LazyWeights<'_> {
+        let Arrays { weights, first, second, l1_applied, last, .. } = self;
+        LazyWeights { weights, first, second, l1_applied, last }
+    }
+}
+
+/// What an array of sparse tuples has for feature `j`, one for every output; nothing if the array is not in use.
+#[inline(always)]
+pub(crate) fn weights_of<'a>(array: &'a mut [f32], state: &TrainerState, j: usize) -> &'a mut [f32] {
+    let outputs = state.outputs as usize;
+    array.get_mut(j * outputs..(j + 1) * outputs).unwrap_or_default()
 }

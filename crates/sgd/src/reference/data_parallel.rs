@@ -4,32 +4,38 @@
 //! give is added up in their sequence. A feature that another process has touched is brought up to date before the step,
 //! as if one of its tuples had been learned from here.
 
-use super::arrays::Arrays;
-use super::sparse::weights_of;
-use super::state::{END, TrainerState};
-use super::{General, Memory, arrays, dense, grow, lazy, sparse};
-use crate::exchange::{Exchange, mean, sum};
-use crate::kernels::{Kernel, Simd};
+use simd::{Kernel, Simd};
 
-impl General {
+use super::arrays::{Arrays, weights_of};
+use super::engine::ReferenceEngine;
+use super::state::{END, TrainerState};
+use super::training::arrays;
+use super::{dense, lazy, sparse};
+use crate::exchange::{Interrupted, OpenExchange, mean, sum};
+
+impl ReferenceEngine {
     /// Makes one step of the gradients that are pending in all processes, of `tuples` tuples in all.
-    pub(crate) fn step_together<E: Exchange>(&mut self, tuples: u32, exchange: &mut E) -> Result<(), E::Error> {
-        if self.head.sparse() {
+    pub(super) fn step_with_replicas(
+        &mut self,
+        tuples: u32,
+        exchange: &mut OpenExchange<'_>,
+    ) -> Result<(), Interrupted> {
+        if self.state.sparse() {
             self.gather_gradient(exchange)?;
         } else {
             self.sum_gradient(exchange)?;
         }
-        let General { head, memory, level, .. } = self;
-        head.pending = tuples;
-        let arrays = arrays(head, memory.as_mut());
-        level.run(Step { head, arrays });
+        let ReferenceEngine { state, memory, level, .. } = self;
+        state.pending = tuples;
+        let arrays = arrays(state, memory.as_mut());
+        level.run(Step { state, arrays });
         Ok(())
     }
 
     /// Makes the pending gradient the sum of those of all processes.
-    fn sum_gradient<E: Exchange>(&mut self, exchange: &mut E) -> Result<(), E::Error> {
+    fn sum_gradient(&mut self, exchange: &mut OpenExchange<'_>) -> Result<(), Interrupted> {
         let mut message = std::mem::take(&mut self.message);
-        let Arrays { gradient, intercepts, .. } = arrays(&self.head, self.memory.as_mut());
+        let Arrays { gradient, intercepts, .. } = arrays(&self.state, self.memory.as_mut());
         message.clear();
         message.extend_from_slice(gradient);
         message.extend_from_slice(intercepts.gradient);
@@ -42,45 +48,49 @@ impl General {
     }
 
     /// The same of sparse tuples: each process gives the features that its tuples have touched.
-    fn gather_gradient<E: Exchange>(&mut self, exchange: &mut E) -> Result<(), E::Error> {
-        let mut own = arrays(&self.head, self.memory.as_mut());
-        let message = take_gradient(&mut self.head, &mut own);
+    fn gather_gradient(&mut self, exchange: &mut OpenExchange<'_>) -> Result<(), Interrupted> {
+        let mut own = arrays(&self.state, self.memory.as_mut());
+        let message = take_gradient(&mut self.state, &mut own);
         let messages = exchange.gather_all(&message)?;
         let dim = messages.iter().map(|message| message[0]).max().unwrap_or(0);
         self.make_room(dim as usize)?;
-        let General { head, memory, .. } = self;
-        let outputs = head.outputs as usize;
-        let mut arrays = arrays(head, memory.as_mut());
+        let ReferenceEngine { state, memory, .. } = self;
+        let outputs = state.outputs as usize;
+        let mut arrays = arrays(state, memory.as_mut());
         for message in &messages {
             let (of_intercepts, entries) = message[1..].split_at(outputs);
             add(arrays.intercepts.gradient, of_intercepts);
             let entries = entries.chunks_exact(1 + outputs);
-            if head.is_lazy() {
-                lazy::bring_up_to_date(head, &mut arrays, entries.clone().map(|entry| entry[0] as usize));
+            if state.is_lazy() {
+                lazy::bring_up_to_date(state, &mut arrays, entries.clone().map(|entry| entry[0] as usize));
             }
             for entry in entries {
                 let next = &mut arrays.next[entry[0] as usize];
                 if *next == 0 {
-                    *next = head.touched;
-                    head.touched = entry[0] + 1;
+                    *next = state.touched;
+                    state.touched = entry[0] + 1;
                 }
-                add(weights_of(arrays.gradient, head, entry[0] as usize), &entry[1..]);
+                add(weights_of(arrays.gradient, state, entry[0] as usize), &entry[1..]);
             }
         }
         Ok(())
     }
 
     /// Makes parameters and moments the mean of those of all processes, each with its share. There is no pending gradient.
-    pub(crate) fn average_together<E: Exchange>(&mut self, shares: &[f64], exchange: &mut E) -> Result<(), E::Error> {
+    pub(super) fn average_with_replicas(
+        &mut self,
+        shares: &[f64],
+        exchange: &mut OpenExchange<'_>,
+    ) -> Result<(), Interrupted> {
         self.apply_pending();
-        let scale = self.head.scale as f32;
-        self.head.taken *= self.head.scale;
-        self.head.scale = 1.0;
+        let scale = self.state.scale as f32;
+        self.state.l1_applied *= self.state.scale;
+        self.state.scale = 1.0;
         self.agree(exchange, shares)?;
-        let used = self.head.dim as usize * self.head.outputs as usize;
-        let sparse = self.head.sparse();
-        let mut arrays = arrays(&self.head, self.memory.as_mut());
-        lazy::pay_all(&self.head, &mut arrays);
+        let used = self.state.dim as usize * self.state.outputs as usize;
+        let sparse = self.state.sparse();
+        let mut arrays = arrays(&self.state, self.memory.as_mut());
+        lazy::mark_l1_applied(&self.state, &mut arrays);
         arrays.weights.iter_mut().for_each(|w| *w *= scale);
         let intercepts = arrays.intercepts;
         for numbers in [arrays.weights, arrays.first, arrays.second] {
@@ -94,36 +104,30 @@ impl General {
     }
 
     /// Makes dimensions and the count of steps those of whoever has most of them, and what l1 has taken the mean.
-    fn agree<E: Exchange>(&mut self, exchange: &mut E, shares: &[f64]) -> Result<(), E::Error> {
-        let TrainerState { dim, steps, unbiased: [first, second], taken, .. } = self.head;
-        let mine = [dim, steps, first.to_bits(), second.to_bits(), taken.to_bits()];
+    fn agree(&mut self, exchange: &mut OpenExchange<'_>, shares: &[f64]) -> Result<(), Interrupted> {
+        let TrainerState { dim, steps, unbiased: [first, second], l1_applied, .. } = self.state;
+        let mine = [dim, steps, first.to_bits(), second.to_bits(), l1_applied.to_bits()];
         let all = exchange.gather_all(bytemuck::cast_slice(&mine))?;
         let numbers = all.iter().filter_map(|words| bytemuck::try_pod_read_unaligned(bytemuck::cast_slice(words)).ok());
         let mut most = dim;
-        self.head.taken = 0.0;
-        for ([dim, steps, first, second, taken], share) in numbers.collect::<Vec<[u64; 5]>>().into_iter().zip(shares) {
+        self.state.l1_applied = 0.0;
+        for ([dim, steps, first, second, applied], share) in numbers.collect::<Vec<[u64; 5]>>().into_iter().zip(shares)
+        {
             most = most.max(dim);
-            self.head.taken += share * f64::from_bits(taken);
-            if steps > self.head.steps {
-                self.head.steps = steps;
-                self.head.unbiased = [f64::from_bits(first), f64::from_bits(second)];
+            self.state.l1_applied += share * f64::from_bits(applied);
+            if steps > self.state.steps {
+                self.state.steps = steps;
+                self.state.unbiased = [f64::from_bits(first), f64::from_bits(second)];
             }
         }
         self.make_room(most as usize)?;
-        Ok(())
-    }
-
-    fn make_room(&mut self, dim: usize) -> Result<(), tuples::OutOfMemory> {
-        if let Some(moved) = grow(&mut self.head, self.memory.floats(), dim, Memory::zeros)? {
-            self.memory = moved;
-        }
         Ok(())
     }
 }
 
 /// Makes the step of the pending gradient, and nothing else.
 struct Step<'a> {
-    head: &'a mut TrainerState,
+    state: &'a mut TrainerState,
     arrays: Arrays<'a>,
 }
 
@@ -132,30 +136,30 @@ impl Kernel for Step<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self, _: S) {
-        let Step { head, mut arrays } = self;
-        match head.sparse() {
-            true => sparse::step(head, &mut arrays),
-            false => dense::step(head, &mut arrays),
+        let Step { state, mut arrays } = self;
+        match state.sparse() {
+            true => sparse::step(state, &mut arrays),
+            false => dense::step(state, &mut arrays),
         }
     }
 }
 
 /// Nothing is no reason to wait for each other.
-fn reduce<E: Exchange>(exchange: &mut E, numbers: &mut [f32], shares: &[f64]) -> Result<(), E::Error> {
+fn reduce(exchange: &mut OpenExchange<'_>, numbers: &mut [f32], shares: &[f64]) -> Result<(), Interrupted> {
     if numbers.is_empty() { Ok(()) } else { exchange.all_reduce(numbers, &mut mean(shares)) }
 }
 
 /// The pending gradient of sparse tuples, which is then 0: dimensions, intercepts, and, for each feature that was
 /// touched, its index and its gradient by each output.
-fn take_gradient(head: &mut TrainerState, arrays: &mut Arrays) -> Vec<u32> {
-    let mut message = vec![u32::try_from(head.dim).unwrap_or(u32::MAX)];
+fn take_gradient(state: &mut TrainerState, arrays: &mut Arrays) -> Vec<u32> {
+    let mut message = vec![u32::try_from(state.dim).unwrap_or(u32::MAX)];
     message.extend_from_slice(bytemuck::cast_slice(arrays.intercepts.gradient));
     arrays.intercepts.gradient.fill(0.0);
-    let mut touched = std::mem::replace(&mut head.touched, END);
+    let mut touched = std::mem::replace(&mut state.touched, END);
     while touched != END {
         let j = touched - 1;
         message.push(j);
-        let gradient = weights_of(arrays.gradient, head, j as usize);
+        let gradient = weights_of(arrays.gradient, state, j as usize);
         message.extend_from_slice(bytemuck::cast_slice(gradient));
         gradient.fill(0.0);
         touched = std::mem::take(&mut arrays.next[j as usize]);

@@ -4,13 +4,14 @@
 
 use std::ops::Range;
 
+use simd::{Chunk, Kernel, Simd, prefetch, prefetch_far};
 use tuples::{Batch, LANES};
 
 use super::arrays::Arrays;
-use super::gradients::{judge, judge_all};
+use super::gradients::{loss_and_gradient, losses_and_gradients};
 use super::state::TrainerState;
-use super::update::{Rule, cut_all};
-use crate::kernels::{Chunk, Kernel, Simd, add_products, add_rows, lane_products, prefetch, prefetch_far};
+use crate::kernels::{add_products, add_rows, lane_products};
+use crate::optimizers::{Method, Rule, cut_all, with_method};
 
 /// Rows to be asked for ahead of their use: at most so many, and fewer if they are longer than so many chunks together.
 const PREFETCH: usize = 32;
@@ -21,7 +22,7 @@ const PREFETCH_CHUNKS: usize = 8;
 
 /// A stretch of the order to learn from.
 pub(crate) struct LearnDense<'a> {
-    pub(crate) head: &'a mut TrainerState,
+    pub(crate) state: &'a mut TrainerState,
     pub(crate) arrays: Arrays<'a>,
     pub(crate) batch: &'a Batch,
     pub(crate) range: Range<usize>,
@@ -32,27 +33,27 @@ impl Kernel for LearnDense<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        let LearnDense { head, mut arrays, batch, range } = self;
+        let LearnDense { state, mut arrays, batch, range } = self;
         let tuples = Tuples::new(batch);
-        let outputs = head.outputs as usize;
-        let per_block = (BLOCK_SLOPES / outputs).min((BLOCK_CHUNKS / tuples.per_row).clamp(4, BLOCK));
-        if head.batch_size == 1 || per_block < 2 {
+        let outputs = state.outputs as usize;
+        let per_block = (BLOCK_FACTORS / outputs).min((BLOCK_CHUNKS / tuples.per_row).clamp(4, BLOCK));
+        if state.batch_size == 1 || per_block < 2 {
             for k in range {
                 let (row, label, weight) = tuples.get(k);
-                learn_row(simd, head, &mut arrays, row, label, weight);
+                learn_row(simd, state, &mut arrays, row, label, weight);
             }
             return;
         }
         let Range { mut start, end } = range;
         while start < end {
-            let left = (head.batch_size - head.pending) as usize;
+            let left = (state.batch_size - state.pending) as usize;
             let stop = end.min(start + left.min(per_block));
             match (outputs, tuples.per_row) {
-                (1, 1) => learn_short::<1, S>(simd, head, &mut arrays, &tuples, start..stop),
-                (1, 2) => learn_short::<2, S>(simd, head, &mut arrays, &tuples, start..stop),
-                (1, 3) => learn_short::<3, S>(simd, head, &mut arrays, &tuples, start..stop),
-                (1, 4) => learn_short::<4, S>(simd, head, &mut arrays, &tuples, start..stop),
-                _ => learn_block(simd, head, &mut arrays, &tuples, start..stop),
+                (1, 1) => learn_short::<1, S>(simd, state, &mut arrays, &tuples, start..stop),
+                (1, 2) => learn_short::<2, S>(simd, state, &mut arrays, &tuples, start..stop),
+                (1, 3) => learn_short::<3, S>(simd, state, &mut arrays, &tuples, start..stop),
+                (1, 4) => learn_short::<4, S>(simd, state, &mut arrays, &tuples, start..stop),
+                _ => learn_block(simd, state, &mut arrays, &tuples, start..stop),
             }
             start = stop;
         }
@@ -67,8 +68,8 @@ const BLOCK_CHUNKS: usize = 512;
 /// Short rows are asked for so many ahead of their use when they come from memory.
 const FAR: usize = 4 * BLOCK;
 
-/// Room for the slopes of their outputs.
-const BLOCK_SLOPES: usize = 256;
+/// Room for the factors of their rows, one per output.
+const BLOCK_FACTORS: usize = 256;
 
 /// The tuples of a batch in its order.
 struct Tuples<'a> {
@@ -119,45 +120,45 @@ impl<'a> Tuples<'a> {
     }
 }
 
-/// Learns from tuples of one mini-batch, to the same bits as [`learn_row`] one by one: all their decisions and slopes
+/// Learns from tuples of one mini-batch, to the same bits as [`learn_row`] one by one: all their decisions and their derivatives
 /// first, then the gradient chunk by chunk, which stays in registers meanwhile.
 #[inline(always)]
-fn learn_block<S: Simd>(simd: S, head: &mut TrainerState, arrays: &mut Arrays, tuples: &Tuples, range: Range<usize>) {
-    let outputs = head.outputs as usize;
+fn learn_block<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays, tuples: &Tuples, range: Range<usize>) {
+    let outputs = state.outputs as usize;
     let count = range.len();
     let mut rows: [&[Chunk]; BLOCK] = [&[]; BLOCK];
-    let mut slopes = [0.0; BLOCK_SLOPES];
+    let mut factors = [0.0; BLOCK_FACTORS];
     let (mut labels, mut weights) = ([0.0; BLOCK], [0.0; BLOCK]);
     let following = range.end..range.end + count;
     for (i, k) in range.enumerate() {
         (rows[i], labels[i], weights[i]) = tuples.get(k);
-        decide(simd, head, arrays, rows[i], &mut slopes[i * outputs..(i + 1) * outputs]);
+        decide(simd, state, arrays, rows[i], &mut factors[i * outputs..(i + 1) * outputs]);
     }
-    let (rows, slopes) = (&rows[..count], &mut slopes[..count * outputs]);
+    let (rows, factors) = (&rows[..count], &mut factors[..count * outputs]);
     if outputs == 1 {
-        judge_all(simd, head, slopes, &labels[..count], &weights[..count]);
+        losses_and_gradients(simd, state, factors, &labels[..count], &weights[..count]);
         let gradient = arrays.gradient.as_chunks_mut::<LANES>().0;
-        add_products(simd, gradient, rows, slopes, |chunk| tuples.ask_for(following.clone(), chunk));
-        for &slope in &*slopes {
-            arrays.intercepts.gradient[0] += slope;
+        add_products(simd, gradient, rows, factors, |chunk| tuples.ask_for(following.clone(), chunk));
+        for &factor in &*factors {
+            arrays.intercepts.gradient[0] += factor;
         }
     } else {
         let mut of_class = [0.0; BLOCK];
-        for ((slopes, &y), &weight) in slopes.chunks_exact_mut(outputs).zip(&labels).zip(&weights) {
-            judge(simd, head, slopes, y, weight);
+        for ((factors, &y), &weight) in factors.chunks_exact_mut(outputs).zip(&labels).zip(&weights) {
+            loss_and_gradient(simd, state, factors, y, weight);
         }
         let gradients = arrays.gradient.as_chunks_mut::<LANES>().0.chunks_exact_mut(tuples.per_row);
         for (class, (gradient, of_intercept)) in gradients.zip(&mut *arrays.intercepts.gradient).enumerate() {
-            for (slope, slopes) in of_class.iter_mut().zip(slopes.chunks_exact(outputs)) {
-                *slope = slopes[class];
-                *of_intercept += *slope;
+            for (factor, factors) in of_class.iter_mut().zip(factors.chunks_exact(outputs)) {
+                *factor = factors[class];
+                *of_intercept += *factor;
             }
             add_products(simd, gradient, rows, &of_class, |_| ());
         }
     }
-    head.pending += count as u32;
-    if head.pending == head.batch_size {
-        step(head, arrays);
+    state.pending += count as u32;
+    if state.pending == state.batch_size {
+        step(state, arrays);
     }
 }
 
@@ -165,7 +166,7 @@ fn learn_block<S: Simd>(simd: S, head: &mut TrainerState, arrays: &mut Arrays, t
 #[inline(always)]
 fn learn_short<const N: usize, S: Simd>(
     simd: S,
-    head: &mut TrainerState,
+    state: &mut TrainerState,
     arrays: &mut Arrays,
     tuples: &Tuples,
     range: Range<usize>,
@@ -183,7 +184,7 @@ fn learn_short<const N: usize, S: Simd>(
             *weight = of_tuples[place as usize];
         }
     }
-    let (scale, intercept) = (head.scale as f32, arrays.intercepts.values[0]);
+    let (scale, intercept) = (state.scale as f32, arrays.intercepts.values[0]);
     let model = arrays.weights.as_chunks::<LANES>().0;
     let (threes, rest) = here.as_chunks::<3>();
     for ((places, out), far) in threes.iter().zip(out.as_chunks_mut::<3>().0).zip(far.as_chunks::<3>().0) {
@@ -202,7 +203,7 @@ fn learn_short<const N: usize, S: Simd>(
         *out = simd.sum(lane_products(simd, model, &rows[place as usize])) * scale + intercept;
     }
     let out = &mut out[..here.len()];
-    judge_all(simd, head, out, &labels[..here.len()], &weights[..here.len()]);
+    losses_and_gradients(simd, state, out, &labels[..here.len()], &weights[..here.len()]);
     let gradient = &mut arrays.gradient.as_chunks_mut::<LANES>().0.as_chunks_mut::<N>().0[0];
     let rows = here.iter().zip(near).map(|(&place, &near)| {
         (0..N).for_each(|chunk| prefetch(tuples.rows, near as usize * N + chunk));
@@ -210,19 +211,19 @@ fn learn_short<const N: usize, S: Simd>(
         &rows[place as usize]
     });
     add_rows(simd, gradient, rows, out);
-    for &slope in &*out {
-        arrays.intercepts.gradient[0] += slope;
+    for &factor in &*out {
+        arrays.intercepts.gradient[0] += factor;
     }
-    head.pending += here.len() as u32;
-    if head.pending == head.batch_size {
-        step(head, arrays);
+    state.pending += here.len() as u32;
+    if state.pending == state.batch_size {
+        step(state, arrays);
     }
 }
 
 /// The decisions for a row.
 #[inline(always)]
-fn decide<S: Simd>(simd: S, head: &TrainerState, arrays: &Arrays, row: &[Chunk], out: &mut [f32]) {
-    let scale = head.scale as f32;
+fn decide<S: Simd>(simd: S, state: &TrainerState, arrays: &Arrays, row: &[Chunk], out: &mut [f32]) {
+    let scale = state.scale as f32;
     let weights = arrays.weights.as_chunks::<LANES>().0.chunks_exact(row.len());
     for ((z, w), intercept) in out.iter_mut().zip(weights).zip(&*arrays.intercepts.values) {
         *z = simd.sum(lane_products(simd, w, row)) * scale + intercept;
@@ -231,7 +232,7 @@ fn decide<S: Simd>(simd: S, head: &TrainerState, arrays: &Arrays, row: &[Chunk],
 
 /// One row to learn from: `dim` features, to be written to the array that is there for it.
 pub(crate) struct LearnDenseRow<'a> {
-    pub(crate) head: &'a mut TrainerState,
+    pub(crate) state: &'a mut TrainerState,
     pub(crate) arrays: Arrays<'a>,
     pub(crate) features: &'a [f32],
     pub(crate) label: f32,
@@ -243,43 +244,43 @@ impl Kernel for LearnDenseRow<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        let LearnDenseRow { head, mut arrays, features, label, weight } = self;
+        let LearnDenseRow { state, mut arrays, features, label, weight } = self;
         let row = std::mem::take(&mut arrays.row);
         row[..features.len()].copy_from_slice(features);
-        learn_row(simd, head, &mut arrays, row.as_chunks().0, label, weight);
+        learn_row(simd, state, &mut arrays, row.as_chunks().0, label, weight);
     }
 }
 
 #[inline(always)]
-fn learn_row<S: Simd>(simd: S, head: &mut TrainerState, arrays: &mut Arrays, row: &[Chunk], y: f32, weight: f32) {
+fn learn_row<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays, row: &[Chunk], y: f32, weight: f32) {
     let out = std::mem::take(&mut arrays.out);
-    decide(simd, head, arrays, row, out);
+    decide(simd, state, arrays, row, out);
     arrays.out = out;
-    judge(simd, head, arrays.out, y, weight);
-    head.pending += 1;
-    if head.batch_size > 1 {
+    loss_and_gradient(simd, state, arrays.out, y, weight);
+    state.pending += 1;
+    if state.batch_size > 1 {
         let gradient = arrays.gradient.as_chunks_mut::<LANES>().0.chunks_exact_mut(row.len());
-        for (&slope, gradient) in arrays.out.iter().zip(gradient) {
-            add_multiple(simd, gradient, slope, row);
+        for (&factor, gradient) in arrays.out.iter().zip(gradient) {
+            add_multiple(simd, gradient, factor, row);
         }
-        for (gradient, slope) in arrays.intercepts.gradient.iter_mut().zip(&*arrays.out) {
-            *gradient += slope;
+        for (gradient, factor) in arrays.intercepts.gradient.iter_mut().zip(&*arrays.out) {
+            *gradient += factor;
         }
-        if head.pending == head.batch_size {
-            step(head, arrays);
+        if state.pending == state.batch_size {
+            step(state, arrays);
         }
-    } else if head.is_sgd() {
-        step_along(simd, head, arrays, row);
+    } else if state.is_sgd() {
+        step_along(simd, state, arrays, row);
     } else {
         let gradient = arrays.gradient.as_chunks_mut::<LANES>().0.chunks_exact_mut(row.len());
-        for (&slope, gradient) in arrays.out.iter().zip(gradient) {
-            let slope = simd.splat(slope);
+        for (&factor, gradient) in arrays.out.iter().zip(gradient) {
+            let factor = simd.splat(factor);
             for (gradient, row) in gradient.iter_mut().zip(row) {
-                simd.store(simd.mul(slope, simd.load(row)), gradient);
+                simd.store(simd.mul(factor, simd.load(row)), gradient);
             }
         }
         arrays.intercepts.gradient.copy_from_slice(arrays.out);
-        step(head, arrays);
+        step(state, arrays);
     }
 }
 
@@ -294,46 +295,49 @@ fn add_multiple<S: Simd>(simd: S, sum: &mut [Chunk], factor: f32, row: &[Chunk])
 
 /// A step of plain SGD for one tuple, whose gradient is a multiple of its row.
 #[inline(always)]
-fn step_along<S: Simd>(simd: S, head: &mut TrainerState, arrays: &mut Arrays, row: &[Chunk]) {
-    rescale(head, arrays.weights);
-    let step = head.begin_step();
-    let lane = head.dim as usize;
+fn step_along<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays, row: &[Chunk]) {
+    rescale(state, arrays.weights);
+    let step = state.begin_step();
+    let lane = state.dim as usize;
     let weights = arrays.weights.as_chunks_mut::<LANES>().0.chunks_exact_mut(row.len());
-    for ((&slope, weights), intercept) in arrays.out.iter().zip(weights).zip(&mut *arrays.intercepts.values) {
-        add_multiple(simd, weights, slope * step.scaled_rate, row);
+    for ((&factor, weights), intercept) in arrays.out.iter().zip(weights).zip(&mut *arrays.intercepts.values) {
+        add_multiple(simd, weights, factor * step.scaled_rate, row);
         weights[lane / LANES][lane % LANES] = 0.0;
-        *intercept += slope * step.rate;
+        *intercept += factor * step.rate;
     }
-    cut_all(arrays.weights, &mut head.taken, step.cut);
+    cut_all(arrays.weights, &mut state.l1_applied, step.cut);
 }
 
 /// Makes the step of the pending gradient.
 #[inline(always)]
-pub(crate) fn step(head: &mut TrainerState, arrays: &mut Arrays) {
-    rescale(head, arrays.weights);
-    let step = head.begin_step();
-    let (rule, intercepts_rule) = Rule::both(head, &step);
-    let stride = arrays.weights.len() / head.outputs as usize;
+pub(crate) fn step(state: &mut TrainerState, arrays: &mut Arrays) {
+    rescale(state, arrays.weights);
+    let step = state.begin_step();
+    let stride = arrays.weights.len() / state.outputs as usize;
     for gradient in arrays.gradient.chunks_exact_mut(stride) {
-        gradient[head.dim as usize] = 0.0;
+        gradient[state.dim as usize] = 0.0;
     }
-    rule.step(arrays.weights, arrays.first, arrays.second, arrays.gradient, step.share);
     let intercepts = &mut arrays.intercepts;
-    let (first, second) = (&mut *intercepts.first, &mut *intercepts.second);
-    intercepts_rule.step(intercepts.values, first, second, intercepts.gradient, step.share);
-    if head.batch_size > 1 {
+    with_method!(state.optimizer(), method => {
+        let rule = method.rule(state.unbiased, step.scaled_rate);
+        rule.step(arrays.weights, arrays.first, arrays.second, arrays.gradient, step.share);
+        let (first, second) = (&mut *intercepts.first, &mut *intercepts.second);
+        let rule = method.rule(state.unbiased, step.rate);
+        rule.step(intercepts.values, first, second, intercepts.gradient, step.share);
+    });
+    if state.batch_size > 1 {
         arrays.gradient.fill(0.0);
         intercepts.gradient.fill(0.0);
     }
-    cut_all(arrays.weights, &mut head.taken, step.cut);
+    cut_all(arrays.weights, &mut state.l1_applied, step.cut);
 }
 
 /// Keeps the scale in [1/2, 1] before a step by powers of two, which is exact.
 #[inline(always)]
-fn rescale(head: &mut TrainerState, weights: &mut [f32]) {
-    while head.scale < 0.5 {
-        head.scale *= 2.0;
-        head.taken *= 0.5;
+fn rescale(state: &mut TrainerState, weights: &mut [f32]) {
+    while state.scale < 0.5 {
+        state.scale *= 2.0;
+        state.l1_applied *= 0.5;
         weights.iter_mut().for_each(|w| *w *= 0.5);
     }
 }

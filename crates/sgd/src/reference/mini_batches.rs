@@ -1,19 +1,19 @@
-//! Learning from blocks: mini-batches whose features are a matrix that is multiplied and never looked into.
+//! Learning from mini-batches whose features are a matrix that is multiplied and never looked into.
 //!
-//! Guarantees: one step for each block, the same as that of a mini-batch of its rows, but for the sequence in which products
+//! Guarantees: one step for each mini-batch, the same as that of a mini-batch of its rows, but for the sequence in which products
 //! are added up.
 
 use std::ops::Range;
 
+use simd::{Kernel, Simd};
 use tuples::{Batch, MiniBatch, OutOfMemory};
 
 use super::arrays::Arrays;
 use super::dense::step;
-use super::gradients::{judge, judge_all};
+use super::gradients::{loss_and_gradient, losses_and_gradients};
 use super::state::TrainerState;
-use crate::kernels::{Kernel, Simd};
 
-/// Memory for the products, used again for each block.
+/// Memory for the products, used again for each mini-batch.
 #[derive(Debug, Default)]
 pub(crate) struct Products {
     /// a decision for each row and output, then minus the derivative of the row's loss by it
@@ -25,18 +25,18 @@ pub(crate) struct Products {
 }
 
 impl Products {
-    /// Makes room for products with all blocks of these places.
+    /// Makes room for products with all mini-batches of these places.
     ///
     /// # Errors
     /// [`OutOfMemory`]
     pub(crate) fn reserve(
         &mut self,
-        head: &TrainerState,
+        state: &TrainerState,
         batch: &Batch,
         range: Range<usize>,
     ) -> Result<(), OutOfMemory> {
         let rows = batch.order()[range].iter().map(|&place| batch.mini_batch(place as usize).len()).max().unwrap_or(0);
-        let (dim, outputs) = (head.dim as usize, head.outputs as usize);
+        let (dim, outputs) = (state.dim as usize, state.outputs as usize);
         resize(&mut self.decisions, rows.saturating_mul(outputs), 0.0)?;
         resize(&mut self.transposed, if outputs == 1 { 0 } else { dim.saturating_mul(outputs) }, 0.0)?;
         resize(&mut self.ones, rows, 1.0)
@@ -52,7 +52,7 @@ fn resize(vector: &mut Vec<f32>, len: usize, value: f32) -> Result<(), OutOfMemo
 
 /// A stretch of the order to learn from.
 pub(crate) struct LearnMiniBatches<'a> {
-    pub(crate) head: &'a mut TrainerState,
+    pub(crate) state: &'a mut TrainerState,
     pub(crate) arrays: Arrays<'a>,
     pub(crate) products: &'a mut Products,
     pub(crate) batch: &'a Batch,
@@ -64,25 +64,25 @@ impl Kernel for LearnMiniBatches<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        let LearnMiniBatches { head, mut arrays, products, batch, range } = self;
+        let LearnMiniBatches { state, mut arrays, products, batch, range } = self;
         for &place in &batch.order()[range] {
             let mini_batch = batch.mini_batch(place as usize);
             if mini_batch.is_empty() {
                 continue;
             }
-            decide(head, &arrays, products, mini_batch);
-            count(simd, head, products, mini_batch);
-            add_gradient(head, &mut arrays, products, mini_batch);
-            head.pending = u32::try_from(mini_batch.len()).unwrap_or(u32::MAX);
-            step(head, &mut arrays);
+            decide(state, &arrays, products, mini_batch);
+            count(simd, state, products, mini_batch);
+            add_gradient(state, &mut arrays, products, mini_batch);
+            state.pending = u32::try_from(mini_batch.len()).unwrap_or(u32::MAX);
+            step(state, &mut arrays);
         }
     }
 }
 
 /// Makes the decisions of all rows.
 #[inline(always)]
-fn decide(head: &TrainerState, arrays: &Arrays, products: &mut Products, mini_batch: &MiniBatch) {
-    let (dim, outputs, scale) = (head.dim as usize, head.outputs as usize, head.scale as f32);
+fn decide(state: &TrainerState, arrays: &Arrays, products: &mut Products, mini_batch: &MiniBatch) {
+    let (dim, outputs, scale) = (state.dim as usize, state.outputs as usize, state.scale as f32);
     let decisions = &mut products.decisions[..mini_batch.len() * outputs];
     if outputs == 1 {
         mini_batch.matrix().times_vector(&arrays.weights[..dim], decisions, &mut products.scratch);
@@ -105,34 +105,34 @@ fn decide(head: &TrainerState, arrays: &Arrays, products: &mut Products, mini_ba
 
 /// Counts all rows, and replaces their decisions by minus the derivatives of their losses.
 #[inline(always)]
-fn count<S: Simd>(simd: S, head: &mut TrainerState, products: &mut Products, mini_batch: &MiniBatch) {
-    let outputs = head.outputs as usize;
+fn count<S: Simd>(simd: S, state: &mut TrainerState, products: &mut Products, mini_batch: &MiniBatch) {
+    let outputs = state.outputs as usize;
     let decisions = &mut products.decisions[..mini_batch.len() * outputs];
     let weights = mini_batch.weights().unwrap_or(&products.ones[..mini_batch.len()]);
     if outputs == 1 {
-        judge_all(simd, head, decisions, mini_batch.labels(), weights);
+        losses_and_gradients(simd, state, decisions, mini_batch.labels(), weights);
         return;
     }
     for ((out, &y), &weight) in decisions.chunks_exact_mut(outputs).zip(mini_batch.labels()).zip(weights) {
-        judge(simd, head, out, y, weight);
+        loss_and_gradient(simd, state, out, y, weight);
     }
 }
 
-/// Adds what the rows' slopes come to.
+/// Adds the gradients of the rows.
 #[inline(always)]
-fn add_gradient(head: &TrainerState, arrays: &mut Arrays, products: &mut Products, mini_batch: &MiniBatch) {
-    let (dim, outputs) = (head.dim as usize, head.outputs as usize);
-    let slopes = &products.decisions[..mini_batch.len() * outputs];
-    for row in slopes.chunks_exact(outputs) {
-        arrays.intercepts.gradient.iter_mut().zip(row).for_each(|(gradient, slope)| *gradient += slope);
+fn add_gradient(state: &TrainerState, arrays: &mut Arrays, products: &mut Products, mini_batch: &MiniBatch) {
+    let (dim, outputs) = (state.dim as usize, state.outputs as usize);
+    let factors = &products.decisions[..mini_batch.len() * outputs];
+    for row in factors.chunks_exact(outputs) {
+        arrays.intercepts.gradient.iter_mut().zip(row).for_each(|(gradient, factor)| *gradient += factor);
     }
     if outputs == 1 {
-        mini_batch.matrix().vector_times(slopes, &mut arrays.gradient[..dim], &mut products.scratch);
+        mini_batch.matrix().vector_times(factors, &mut arrays.gradient[..dim], &mut products.scratch);
         return;
     }
     let transposed = &mut products.transposed[..dim * outputs];
     transposed.fill(0.0);
-    mini_batch.matrix().transposed_times_matrix(slopes, outputs, transposed, &mut products.scratch);
+    mini_batch.matrix().transposed_times_matrix(factors, outputs, transposed, &mut products.scratch);
     let stride = arrays.gradient.len() / outputs;
     for (k, gradient) in arrays.gradient.chunks_exact_mut(stride).enumerate() {
         gradient[..dim].iter_mut().zip(transposed[k..].iter().step_by(outputs)).for_each(|(to, g)| *to += g);

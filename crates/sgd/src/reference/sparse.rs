@@ -5,14 +5,14 @@
 
 use std::ops::Range;
 
+use simd::{Kernel, Simd, prefetch};
 use tuples::Batch;
 
-use super::arrays::Arrays;
-use super::gradients::judge;
+use super::arrays::{Arrays, weights_of};
+use super::gradients::loss_and_gradient;
 use super::lazy;
 use super::state::{END, Step, TrainerState};
-use super::update::Rule;
-use crate::kernels::{Kernel, Simd, prefetch};
+use crate::optimizers::{Method, Rule, with_method};
 
 /// Rows whose weights are asked for ahead of their use, and rows whose entries are.
 const PREFETCH_WEIGHTS: usize = 4;
@@ -32,7 +32,7 @@ const MOST_STEPS: u32 = u32::MAX - 1;
 
 /// A stretch of the order to learn from; all indices are below the capacity.
 pub(crate) struct LearnSparse<'a> {
-    pub(crate) head: &'a mut TrainerState,
+    pub(crate) state: &'a mut TrainerState,
     pub(crate) arrays: Arrays<'a>,
     pub(crate) batch: &'a Batch,
     pub(crate) range: Range<usize>,
@@ -43,7 +43,7 @@ impl Kernel for LearnSparse<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        let LearnSparse { head, mut arrays, batch, range } = self;
+        let LearnSparse { state, mut arrays, batch, range } = self;
         let (labels, weights, order) = (batch.labels(), batch.weights(), batch.order());
         for k in range {
             if let Some(&ahead) = order.get(k + PREFETCH_ENTRIES) {
@@ -52,12 +52,12 @@ impl Kernel for LearnSparse<'_> {
             if arrays.weights.len() > CACHED
                 && let Some(&ahead) = order.get(k + PREFETCH_WEIGHTS)
             {
-                ask_for_weights(head, &arrays, batch.sparse_row(ahead as usize).0);
+                ask_for_weights(state, &arrays, batch.sparse_row(ahead as usize).0);
             }
             let i = order[k] as usize;
             let (indices, values) = batch.sparse_row(i);
             let row = Row { indices, values, label: labels[i], weight: weights.map_or(1.0, |weights| weights[i]) };
-            learn_row(simd, head, &mut arrays, row);
+            learn_row(simd, state, &mut arrays, row);
         }
     }
 }
@@ -74,14 +74,14 @@ fn ask_for_entries(batch: &Batch, i: usize) {
 }
 
 #[inline(always)]
-fn ask_for_weights(head: &TrainerState, arrays: &Arrays, indices: &[u32]) {
-    let outputs = head.outputs as usize;
+fn ask_for_weights(state: &TrainerState, arrays: &Arrays, indices: &[u32]) {
+    let outputs = state.outputs as usize;
     ask_for_places(arrays.weights, outputs, indices);
-    if head.is_lazy() || head.batch_size > 1 {
+    if state.is_lazy() || state.batch_size > 1 {
         for array in [&*arrays.first, arrays.second, arrays.gradient] {
             ask_for_places(array, outputs, indices);
         }
-        for (array, size) in [(&*arrays.last, 1), (arrays.next, 1), (arrays.taken, 2)] {
+        for (array, size) in [(&*arrays.last, 1), (arrays.next, 1), (arrays.l1_applied, 2)] {
             ask_for_places(array, size, indices);
         }
     }
@@ -108,7 +108,7 @@ pub(crate) struct Row<'a> {
 
 /// A row on its own.
 pub(crate) struct LearnSparseRow<'a> {
-    pub(crate) head: &'a mut TrainerState,
+    pub(crate) state: &'a mut TrainerState,
     pub(crate) arrays: Arrays<'a>,
     pub(crate) row: Row<'a>,
 }
@@ -118,38 +118,38 @@ impl Kernel for LearnSparseRow<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(mut self, simd: S) {
-        learn_row(simd, self.head, &mut self.arrays, self.row);
+        learn_row(simd, self.state, &mut self.arrays, self.row);
     }
 }
 
 #[inline(always)]
-fn learn_row<S: Simd>(simd: S, head: &mut TrainerState, arrays: &mut Arrays, row: Row) {
-    if head.is_lazy() {
-        lazy::bring_up_to_date(head, arrays, row.indices.iter().map(|&index| index as usize));
+fn learn_row<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays, row: Row) {
+    if state.is_lazy() {
+        lazy::bring_up_to_date(state, arrays, row.indices.iter().map(|&index| index as usize));
     }
-    decide(head, arrays, row);
-    judge(simd, head, arrays.out, row.label, row.weight);
-    head.pending += 1;
-    if head.batch_size > 1 {
-        gather(head, arrays, row);
-        if head.pending == head.batch_size {
-            step(head, arrays);
+    decide(state, arrays, row);
+    loss_and_gradient(simd, state, arrays.out, row.label, row.weight);
+    state.pending += 1;
+    if state.batch_size > 1 {
+        gather(state, arrays, row);
+        if state.pending == state.batch_size {
+            step(state, arrays);
         }
     } else {
-        step_along(head, arrays, row);
+        step_along(state, arrays, row);
     }
 }
 
 #[inline(always)]
-fn decide(head: &TrainerState, arrays: &mut Arrays, Row { indices, values, .. }: Row) {
-    let scale = head.scale as f32;
+fn decide(state: &TrainerState, arrays: &mut Arrays, Row { indices, values, .. }: Row) {
+    let scale = state.scale as f32;
     if let ([z], [intercept]) = (&mut *arrays.out, &*arrays.intercepts.values) {
         *z = dot(arrays.weights, indices, values) * scale + intercept;
         return;
     }
     arrays.out.fill(0.0);
     for (&index, &x) in indices.iter().zip(values) {
-        for (z, w) in arrays.out.iter_mut().zip(weights_of(arrays.weights, head, index as usize)) {
+        for (z, w) in arrays.out.iter_mut().zip(weights_of(arrays.weights, state, index as usize)) {
             *z += *w * x;
         }
     }
@@ -176,61 +176,66 @@ fn dot(weights: &[f32], indices: &[u32], values: &[f32]) -> f32 {
     (a + b) + (c + d)
 }
 
-/// What an array has for feature `j`, one for every output; nothing if the array is not in use.
-#[inline(always)]
-pub(crate) fn weights_of<'a>(array: &'a mut [f32], head: &TrainerState, j: usize) -> &'a mut [f32] {
-    let outputs = head.outputs as usize;
-    array.get_mut(j * outputs..(j + 1) * outputs).unwrap_or_default()
-}
-
 /// Adds the gradient of a tuple to the pending one.
 #[inline(always)]
-fn gather(head: &mut TrainerState, arrays: &mut Arrays, Row { indices, values, .. }: Row) {
+fn gather(state: &mut TrainerState, arrays: &mut Arrays, Row { indices, values, .. }: Row) {
     for (&index, &x) in indices.iter().zip(values) {
         let next = &mut arrays.next[index as usize];
         if *next == 0 {
-            *next = head.touched;
-            head.touched = index + 1;
+            *next = state.touched;
+            state.touched = index + 1;
         }
-        for (gradient, slope) in weights_of(arrays.gradient, head, index as usize).iter_mut().zip(&*arrays.out) {
-            *gradient += slope * x;
+        for (gradient, factor) in weights_of(arrays.gradient, state, index as usize).iter_mut().zip(&*arrays.out) {
+            *gradient += factor * x;
         }
     }
-    for (gradient, slope) in arrays.intercepts.gradient.iter_mut().zip(&*arrays.out) {
-        *gradient += slope;
+    for (gradient, factor) in arrays.intercepts.gradient.iter_mut().zip(&*arrays.out) {
+        *gradient += factor;
     }
 }
 
 /// Makes the step of one tuple.
 #[inline(always)]
-fn step_along(head: &mut TrainerState, arrays: &mut Arrays, Row { indices, values, .. }: Row) {
-    let step = begin_step(head, arrays);
-    let (rule, intercepts_rule) = Rule::both(head, &step);
-    let entries = indices.iter().zip(values);
-    match (rule, &*arrays.out) {
-        (Rule::Sgd { rate }, [slope]) => {
-            let along = slope * rate;
+fn step_along(state: &mut TrainerState, arrays: &mut Arrays, row: Row) {
+    let step = begin_step(state, arrays);
+    with_method!(state.optimizer(), method => step_along_by(method, state, arrays, row, step));
+    state.l1_applied += step.cut;
+}
+
+#[inline(always)]
+fn step_along_by<M: Method>(method: M, state: &TrainerState, arrays: &mut Arrays, row: Row, step: Step) {
+    let rule = method.rule(state.unbiased, step.scaled_rate);
+    let entries = row.indices.iter().zip(row.values);
+    match &*arrays.out {
+        [factor] if M::Rule::IS_PLAIN => {
+            let along = factor * rule.rate();
             for (&index, &x) in entries {
                 arrays.weights[index as usize] += along * x;
             }
         }
         _ => {
             for (&index, &x) in entries {
-                step_feature(head, arrays, rule, index as usize, |_, slope| slope * x);
+                step_feature(state, arrays, rule, index as usize, |_, factor| factor * x);
             }
         }
     }
     arrays.intercepts.gradient.copy_from_slice(arrays.out);
-    step_intercepts(arrays, intercepts_rule, step);
-    head.taken += step.cut;
+    step_intercepts(arrays, method.rule(state.unbiased, step.rate), step);
 }
 
 /// Makes the step of the pending gradient.
 #[inline(always)]
-pub(crate) fn step(head: &mut TrainerState, arrays: &mut Arrays) {
-    let step = begin_step(head, arrays);
-    let (rule, intercepts_rule) = Rule::both(head, &step);
-    let mut touched = std::mem::replace(&mut head.touched, END);
+pub(crate) fn step(state: &mut TrainerState, arrays: &mut Arrays) {
+    let step = begin_step(state, arrays);
+    let touched = std::mem::replace(&mut state.touched, END);
+    with_method!(state.optimizer(), method => step_by(method, state, arrays, touched, step));
+    arrays.intercepts.gradient.fill(0.0);
+    state.l1_applied += step.cut;
+}
+
+#[inline(always)]
+fn step_by<M: Method>(method: M, state: &TrainerState, arrays: &mut Arrays, mut touched: u32, step: Step) {
+    let rule = method.rule(state.unbiased, step.scaled_rate);
     // a list that came from outside may end anywhere: at a feature that is not there or was touched already
     while let Some(next) = arrays.next.get_mut((touched as usize).wrapping_sub(1)) {
         let after = std::mem::take(next);
@@ -238,40 +243,44 @@ pub(crate) fn step(head: &mut TrainerState, arrays: &mut Arrays) {
             break;
         }
         let j = touched as usize - 1;
-        step_feature(head, arrays, rule, j, |gradient, _| gradient * step.share);
-        weights_of(arrays.gradient, head, j).fill(0.0);
+        step_feature(state, arrays, rule, j, |gradient, _| gradient * step.share);
+        weights_of(arrays.gradient, state, j).fill(0.0);
         touched = after;
     }
-    step_intercepts(arrays, intercepts_rule, step);
-    arrays.intercepts.gradient.fill(0.0);
-    head.taken += step.cut;
+    step_intercepts(arrays, method.rule(state.unbiased, step.rate), step);
 }
 
 /// Steps the weights of one feature, which is up to date.
 #[inline(always)]
-fn step_feature(head: &TrainerState, arrays: &mut Arrays, rule: Rule, j: usize, gradient: impl Fn(f32, f32) -> f32) {
-    let start = j * head.outputs as usize;
-    for (k, slope) in arrays.out.iter().enumerate() {
+fn step_feature<R: Rule>(
+    state: &TrainerState,
+    arrays: &mut Arrays,
+    rule: R,
+    j: usize,
+    gradient: impl Fn(f32, f32) -> f32,
+) {
+    let start = j * state.outputs as usize;
+    for (k, factor) in arrays.out.iter().enumerate() {
         let gathered = arrays.gradient.get(start + k).copied().unwrap_or(0.0);
         let (first, second) = (arrays.first.get_mut(start + k), arrays.second.get_mut(start + k));
-        rule.step_one(&mut arrays.weights[start + k], first, second, gradient(gathered, *slope));
+        rule.step_one(&mut arrays.weights[start + k], first, second, gradient(gathered, *factor));
     }
     if let Some(last) = arrays.last.get_mut(j) {
-        *last = head.time;
+        *last = state.time;
     }
 }
 
 #[inline(always)]
-fn step_intercepts(arrays: &mut Arrays, rule: Rule, step: Step) {
+fn step_intercepts<R: Rule>(arrays: &mut Arrays, rule: R, step: Step) {
     let intercepts = &mut arrays.intercepts;
     let (first, second) = (&mut *intercepts.first, &mut *intercepts.second);
     rule.step(intercepts.values, first, second, intercepts.gradient, step.share);
 }
 
 #[inline(always)]
-fn begin_step(head: &mut TrainerState, arrays: &mut Arrays) -> Step {
-    if head.scale < LEAST_SCALE || head.time >= MOST_STEPS {
-        lazy::apply_pending(head, arrays);
+fn begin_step(state: &mut TrainerState, arrays: &mut Arrays) -> Step {
+    if state.scale < LEAST_SCALE || state.time >= MOST_STEPS {
+        lazy::apply_pending(state, arrays);
     }
-    head.begin_step()
+    state.begin_step()
 }

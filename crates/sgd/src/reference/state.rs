@@ -1,12 +1,12 @@
 //! What is known of a training beside its arrays: hyperparameters, sizes, and the numbers that change.
 //!
-//! Guarantees: a head that [`TrainerState::check`] has let pass describes a training that [`TrainerState::new`] could have made, as far as
+//! Guarantees: a state that [`TrainerState::check`] has let pass describes a training that [`TrainerState::new`] could have made, as far as
 //! its sizes and hyperparameters go; whatever its other numbers are, computing with them is merely wrong.
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::loss::Totals;
-use crate::saved::{Reader, Writer};
+use crate::bytes::{Reader, Writer};
+use crate::totals::Totals;
 use crate::{EpochReport, Hyperparameters, ModelKind, Optimizer, Schedule};
 
 /// Says that bytes are a state, and of which version.
@@ -37,14 +37,14 @@ pub(crate) struct TrainerState {
     /// weights are `scale` times what the array holds: the penalty of l2 goes here. In f64, because the factor of one step
     /// may differ from 1 by less than f32 can tell
     pub(crate) scale: f64,
-    /// what l1 has taken from every weight's magnitude so far, in units of the array, but for a [multiple](super::update::wrap)
+    /// what l1 has taken from every weight's magnitude so far, in units of the array, but for a [multiple](crate::optimizers::wrap)
     /// of what every weight's last digit is
-    pub(crate) taken: f64,
+    pub(crate) l1_applied: f64,
     /// 1 - β1^t and 1 - β2^t after t steps of adam
     pub(crate) unbiased: [f64; 2],
     /// t
     pub(crate) steps: u64,
-    /// what the epoch's tuples have come to
+    /// what the epoch's tuples add up to
     pub(crate) totals: Totals,
     kind: u32,
     schedule: u32,
@@ -57,12 +57,29 @@ pub(crate) struct TrainerState {
     pub(crate) pending: u32,
     /// sparse: steps since the last sweep
     pub(crate) time: u32,
-    /// steps whose l1 penalty is still to be paid
+    /// steps whose l1 penalty has not been applied yet
     pub(crate) pending_l1: u32,
     /// sparse: the first of the features that the pending gradient has touched
     pub(crate) touched: u32,
     padding: u32,
 }
+
+/// What changes between epochs, as it is saved.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Saved {
+    capacity: u64,
+    steps: u64,
+    time: u64,
+    rate: f64,
+    scale: f64,
+    l1_applied: f64,
+    unbiased: [f64; 2],
+    epoch: u64,
+}
+
+/// Stands for a number of a schedule that is left open.
+const NO_NUMBER: f64 = -1.0;
 
 /// The numbers of one step.
 #[derive(Debug, Clone, Copy)]
@@ -80,24 +97,15 @@ pub(crate) struct Step {
 impl TrainerState {
     /// Before the first epoch. The hyperparameters are valid.
     pub(crate) fn new(hyper: Hyperparameters, dim: usize, outputs: usize, sparse: bool) -> TrainerState {
-        let (schedule, schedule_numbers) = match hyper.schedule {
-            Schedule::Constant => (0, [0.0; 2]),
-            Schedule::Exponential { decay } => (1, [decay, 0.0]),
-            Schedule::InverseScaling { power } => (2, [power, 0.0]),
-            Schedule::Theorem1 { mu, a } => (3, [mu, a.unwrap_or(-1.0)]),
-        };
-        let (optimizer, optimizer_numbers) = match hyper.optimizer {
-            Optimizer::Sgd => (0, [0.0; 3]),
-            Optimizer::Momentum { beta } => (1, [beta, 0.0, 0.0]),
-            Optimizer::Adam { beta1, beta2, epsilon } => (2, [beta1, beta2, epsilon]),
-        };
+        let (schedule, schedule_numbers) = hyper.schedule.place_and_values();
+        let (optimizer, optimizer_numbers) = hyper.optimizer.place_and_values();
         let kind = ModelKind::LINEAR.iter().position(|kind| *kind == hyper.kind);
         TrainerState {
             magic: MAGIC,
             learning_rate: hyper.learning_rate,
             l1: hyper.l1,
             l2: hyper.l2,
-            schedule_numbers,
+            schedule_numbers: schedule_numbers.map(|number| number.unwrap_or(NO_NUMBER)),
             optimizer_numbers,
             dim: dim as u64,
             capacity: dim as u64,
@@ -114,50 +122,45 @@ impl TrainerState {
         }
     }
 
-    /// What changes, of a training that is settled.
+    /// Writes what changes, of a training that is flushed.
     pub(crate) fn save(&self, to: &mut Writer) {
-        to.whole(self.capacity);
-        to.whole(self.steps);
-        to.whole(self.time.into());
-        for number in [self.rate, self.scale, self.taken, self.unbiased[0], self.unbiased[1]] {
-            to.double(number);
-        }
-        to.whole(self.epoch.into());
+        to.numbers(&self.saved());
     }
 
-    /// The head of a training that was saved, with these hyperparameters; None if it is not one.
+    fn saved(&self) -> Saved {
+        let TrainerState { capacity, steps, rate, scale, l1_applied, unbiased, .. } = *self;
+        let (time, epoch) = (self.time.into(), self.epoch.into());
+        Saved { capacity, steps, time, rate, scale, l1_applied, unbiased, epoch }
+    }
+
+    /// The state of a training that was saved, with these hyperparameters; None if it is not one.
     pub(crate) fn read(
         from: &mut Reader<'_>,
         hyper: Hyperparameters,
         [dim, outputs]: [usize; 2],
         sparse: bool,
     ) -> Option<TrainerState> {
-        let mut head = TrainerState::new(hyper, dim, outputs, sparse);
-        head.capacity = from.whole()?;
-        head.steps = from.whole()?;
-        head.time = u32::try_from(from.whole()?).ok()?;
-        for place in [&mut head.rate, &mut head.scale, &mut head.taken] {
-            *place = from.double()?;
-        }
-        head.unbiased = [from.double()?, from.double()?];
-        head.epoch = u32::try_from(from.whole()?).ok()?;
-        let numbers = [head.taken, head.unbiased[0], head.unbiased[1]];
+        let mut state = TrainerState::new(hyper, dim, outputs, sparse);
+        let saved: Saved = from.numbers()?;
+        (state.capacity, state.steps) = (saved.capacity, saved.steps);
+        state.time = u32::try_from(saved.time).ok()?;
+        (state.rate, state.scale, state.l1_applied) = (saved.rate, saved.scale, saved.l1_applied);
+        state.unbiased = saved.unbiased;
+        state.epoch = u32::try_from(saved.epoch).ok()?;
+        let numbers = [state.l1_applied, state.unbiased[0], state.unbiased[1]];
         // the rate is about to be that of the next epoch
-        head.rate = if head.rate > 0.0 && head.shrink() > 0.0 { head.rate } else { hyper.learning_rate };
-        (numbers.iter().all(|number| number.is_finite()) && head.check().is_ok()).then_some(head)
+        state.rate = if state.rate > 0.0 && state.shrink() > 0.0 { state.rate } else { hyper.learning_rate };
+        (numbers.iter().all(|number| number.is_finite()) && state.check().is_ok()).then_some(state)
     }
 
-    /// Whether this could be the head of a state.
+    /// Whether this could be a state.
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         if self.magic != MAGIC {
             return Err("it does not begin like one");
         }
         let Some(hyper) = self.read_hyperparameters() else { return Err("unknown hyperparameters") };
         hyper.validate().map_err(|_| "hyperparameters out of range")?;
-        let outputs = match hyper.kind {
-            ModelKind::Softmax => 1..=MAX_OUTPUTS,
-            _ => 1..=1,
-        };
+        let outputs = if hyper.kind.has_class_numbers() { 1..=MAX_OUTPUTS } else { 1..=1 };
         let room = if self.sparse() { self.dim <= self.capacity } else { self.dim == self.capacity };
         if !outputs.contains(&self.outputs) || self.sparse > 1 || !room {
             return Err("sizes that do not fit each other");
@@ -169,24 +172,12 @@ impl TrainerState {
     }
 
     fn read_hyperparameters(&self) -> Option<Hyperparameters> {
-        let [first, second, third] = self.optimizer_numbers;
-        let [number, a] = self.schedule_numbers;
+        let schedule_numbers = self.schedule_numbers.map(|number| (number != NO_NUMBER).then_some(number));
         Some(Hyperparameters {
             kind: *ModelKind::LINEAR.get(self.kind as usize)?,
             learning_rate: self.learning_rate,
-            schedule: match self.schedule {
-                0 => Schedule::Constant,
-                1 => Schedule::Exponential { decay: number },
-                2 => Schedule::InverseScaling { power: number },
-                3 => Schedule::Theorem1 { mu: number, a: (a != -1.0).then_some(a) },
-                _ => return None,
-            },
-            optimizer: match self.optimizer {
-                0 => Optimizer::Sgd,
-                1 => Optimizer::Momentum { beta: first },
-                2 => Optimizer::Adam { beta1: first, beta2: second, epsilon: third },
-                _ => return None,
-            },
+            schedule: Schedule::new(self.schedule, schedule_numbers)?,
+            optimizer: Optimizer::new(self.optimizer, self.optimizer_numbers)?,
             batch_size: self.batch_size,
             l1: self.l1,
             l2: self.l2,
@@ -196,7 +187,7 @@ impl TrainerState {
 
     /// How it is trained.
     pub(crate) fn hyperparameters(&self) -> Hyperparameters {
-        self.read_hyperparameters().expect("a checked head")
+        self.read_hyperparameters().expect("a checked state")
     }
 
     #[inline(always)]
@@ -206,12 +197,7 @@ impl TrainerState {
 
     #[inline(always)]
     pub(crate) fn optimizer(&self) -> Optimizer {
-        let [first, second, third] = self.optimizer_numbers;
-        match self.optimizer {
-            0 => Optimizer::Sgd,
-            1 => Optimizer::Momentum { beta: first },
-            _ => Optimizer::Adam { beta1: first, beta2: second, epsilon: third },
-        }
+        Optimizer::new(self.optimizer, self.optimizer_numbers).expect("a checked state")
     }
 
     #[inline(always)]
@@ -247,18 +233,18 @@ impl TrainerState {
         self.rate * self.l1
     }
 
-    /// Begins the next epoch of a training that is settled.
+    /// Begins the next epoch of a training that is flushed.
     pub(crate) fn begin_epoch(&mut self) {
         self.epoch = self.epoch.saturating_add(1);
         let hyper = self.hyperparameters();
         // that of the theorem is fixed for each buffer
-        if !matches!(hyper.schedule, Schedule::Theorem1 { .. }) {
+        if !hyper.schedule.averages() {
             self.rate = hyper.learning_rate_at(self.epoch);
         }
         self.totals = Totals::default();
     }
 
-    /// Counts a step of the pending gradient and says what it consists of. The scale is that after the step.
+    /// Counts a step of the pending gradient and returns what it consists of. The scale is that after the step.
     #[inline(always)]
     pub(crate) fn begin_step(&mut self) -> Step {
         let share = 1.0 / self.pending.max(1) as f32;
@@ -266,26 +252,23 @@ impl TrainerState {
         self.steps = self.steps.saturating_add(1);
         self.time += u32::from(self.sparse());
         self.scale *= self.shrink();
-        if let Optimizer::Adam { beta1, beta2, .. } = self.optimizer() {
-            let [first, second] = self.unbiased;
-            self.unbiased = [beta1 * first + (1.0 - beta1), beta2 * second + (1.0 - beta2)];
-        }
+        self.unbiased = self.optimizer().count_step(self.unbiased);
         let mut cut = 0.0;
         if self.has_l1() {
             self.pending_l1 += 1;
-            // going through all weights takes time: penalties are gathered until they come to a thousandth of the
+            // going through all weights takes time: penalties are gathered until they are a thousandth of the
             // learning rate, which is little beside a step (Langford et al. call the number of steps K)
-            if self.threshold() * f64::from(self.pending_l1) > self.rate * PAYMENT {
-                cut = self.pay();
+            if self.threshold() * f64::from(self.pending_l1) > self.rate * MIN_L1_STEP {
+                cut = self.take_pending_l1();
             }
         }
         let scaled_rate = (self.rate / self.scale) as f32;
         Step { share, rate: self.rate as f32, scaled_rate, cut }
     }
 
-    /// What l1 is to take from the magnitudes of the array for the steps that are unpaid, which are none then.
+    /// What l1 is to take from the magnitudes of the array for the steps that it has not been applied to, which are none then.
     #[inline(always)]
-    pub(crate) fn pay(&mut self) -> f64 {
+    pub(crate) fn take_pending_l1(&mut self) -> f64 {
         let cut = f64::from(self.pending_l1) * self.threshold() / self.scale;
         self.pending_l1 = 0;
         cut
@@ -300,11 +283,11 @@ impl TrainerState {
         self.totals.add(&other.totals);
     }
 
-    /// What the epoch came to, given |w|² and |w|₁ of the model.
+    /// The result of the epoch, given |w|² and |w|₁ of the model.
     pub(crate) fn report(&self, norms: (f64, f64)) -> EpochReport {
         EpochReport::new(&self.hyperparameters(), self.epoch, self.rate, &self.totals, norms)
     }
 }
 
 /// The share of the learning rate that l1 takes at least at once.
-pub(crate) const PAYMENT: f64 = 1.0 / 1024.0 - 1e-12;
+pub(crate) const MIN_L1_STEP: f64 = 1.0 / 1024.0 - 1e-12;

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use tuples::Batch;
 
 use super::{BINARY, batch_of, noisy_batch};
-use crate::kernels::Level;
 use crate::{EpochReport, Hyperparameters, ModelKind, ModelParameters, Trainer};
+use simd::Level;
 
 const DIMS: [usize; 13] = [1, 2, 15, 16, 17, 31, 32, 48, 63, 64, 100, 143, 2000];
 

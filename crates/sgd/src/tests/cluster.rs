@@ -76,7 +76,7 @@ fn by_definition(kind: ModelKind, blocks: &[Vec<Tuple>]) -> f64 {
 
 /// Tuples in blocks of 50: label and features of tuple i are functions of i and noise.
 fn blocks(n: usize, tuple: impl Fn(usize, &mut Noise) -> Tuple) -> Vec<Vec<Tuple>> {
-    let mut noise = Noise(1);
+    let mut noise = Noise::new(1);
     let tuples: Vec<Tuple> = (0..n).map(|i| tuple(i, &mut noise)).collect();
     tuples.chunks(50).map(<[Tuple]>::to_vec).collect()
 }

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use tuples::Batch;
 
 use super::{Noise, noisy_batch};
-use crate::kernels::Level;
 use crate::{Moments, Standardizer};
+use simd::Level;
 
 /// Mean and population standard deviation of a column, in two passes.
 fn two_pass(batch: &Batch, column: usize) -> (f64, f64) {
@@ -37,7 +37,7 @@ fn moments_agree_with_two_passes_for_every_width() {
 
 #[test]
 fn a_mean_far_from_0_and_an_outlier_cost_no_precision() {
-    let mut noise = Noise(1);
+    let mut noise = Noise::new(1);
     let mut batch = Batch::new(3);
     for i in 0..100_000 {
         let outlier = if i == 0 { -1e9 } else { 0.01 * noise.next() };

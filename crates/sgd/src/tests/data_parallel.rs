@@ -77,7 +77,7 @@ struct Tuples {
 }
 
 impl Tuples {
-    fn of(batch: &Batch) -> Tuples {
+    fn new(batch: &Batch) -> Tuples {
         let row = |i: usize| match batch.is_sparse() {
             true => (batch.label(i), batch.sparse_row(i).0.to_vec(), batch.sparse_row(i).1.to_vec()),
             false => (batch.label(i), Vec::new(), batch.features(i).to_vec()),
@@ -103,14 +103,14 @@ impl Tuples {
 }
 
 /// What each of several trainers has in the end, each of which takes every k-th tuple of the order, in turns.
-pub(super) fn together(
+pub(super) fn train_synchronized(
     hyper: Hyperparameters,
     batch: &Batch,
     outputs: usize,
     processes: usize,
     epochs: u32,
 ) -> Vec<(ModelParameters, Vec<EpochReport>)> {
-    let (shared, all) = (&Shared::new(processes), &Tuples::of(batch));
+    let (shared, all) = (&Shared::new(processes), &Tuples::new(batch));
     let run = |index: usize| {
         let own = all.share(index, processes);
         let mut exchange = Thread { shared, index };
@@ -122,10 +122,10 @@ pub(super) fn together(
         let mut reports = Vec::new();
         for _ in 0..epochs {
             trainer.begin_epoch();
-            trainer.begin_buffer_together(tuples, &own, 0..own.len(), &mut exchange).unwrap();
+            trainer.begin_buffer_synchronized(tuples, &own, 0..own.len(), &mut exchange).unwrap();
             if hyper.batch_size == 1 {
                 trainer.learn(&own, 0..own.len()).unwrap();
-                trainer.average_together(&shares, &mut exchange).unwrap();
+                trainer.average_synchronized(&shares, &mut exchange).unwrap();
             }
             for from in (0..tuples).step_by(hyper.batch_size as usize).filter(|_| hyper.batch_size > 1) {
                 let until = tuples.min(from + hyper.batch_size as usize);
@@ -135,9 +135,9 @@ pub(super) fn together(
                 let middle = (from_own + until_own) / 2;
                 trainer.learn(&own, from_own..middle).unwrap();
                 trainer.learn(&own, middle..until_own).unwrap();
-                trainer.step_together((until - from) as u32, &mut exchange).unwrap();
+                trainer.step_synchronized((until - from) as u32, &mut exchange).unwrap();
             }
-            trainer.count_together(&mut exchange).unwrap();
+            trainer.count_synchronized(&mut exchange).unwrap();
             reports.push(trainer.end_epoch().unwrap());
         }
         (trainer.model().unwrap(), reports)
@@ -172,7 +172,7 @@ fn hyper(kind: ModelKind, batch_size: u32) -> Hyperparameters {
 
 /// Tuples of several classes, or with any numbers as labels.
 fn labelled(kind: ModelKind, mut batch: Batch, seed: u64) -> Batch {
-    let mut noise = Noise(seed);
+    let mut noise = Noise::new(seed);
     for i in 0..batch.len() {
         let label = match kind {
             ModelKind::Mlp => unreachable!("no linear model"),
@@ -186,7 +186,7 @@ fn labelled(kind: ModelKind, mut batch: Batch, seed: u64) -> Batch {
 }
 
 fn sparse_batch(dim: usize, n: usize, seed: u64) -> Batch {
-    let mut noise = Noise(seed);
+    let mut noise = Noise::new(seed);
     let rows: Vec<(f32, Vec<f32>)> = (0..n)
         .map(|_| {
             let features = (0..dim).map(|_| noise.next()).map(|x| if x.abs() < 0.6 { 0.0 } else { x }).collect();
@@ -215,7 +215,7 @@ proptest! {
         let outputs = if kind == ModelKind::Softmax { 3 } else { 1 };
         let hyper = Hyperparameters { optimizer, l1, l2, ..hyper(kind, batch_size) };
         let (model, reports) = alone(hyper, &batch, outputs, 3);
-        let all = together(hyper, &batch, outputs, processes, 3);
+        let all = train_synchronized(hyper, &batch, outputs, processes, 3);
         for (replica, of_replica) in &all {
             prop_assert_eq!(replica, &all[0].0, "replicas are the same to the bit");
             prop_assert!(close(&model, replica, 2e-4), "{:?}\n{:?}", model, replica);
@@ -244,7 +244,7 @@ proptest! {
         let mut mean = ModelParameters { dim: 19, outputs, weights: vec![0.0; 19 * outputs], intercepts: vec![0.0; outputs], network: None };
         let mut tuples = 0;
         for index in 0..processes {
-            let mut own = Tuples::of(&batch).share(index, processes);
+            let mut own = Tuples::new(&batch).share(index, processes);
             if sparse {
                 own.set_dim(19);
             }
@@ -254,14 +254,14 @@ proptest! {
             mean.intercepts.iter_mut().zip(&model.intercepts).for_each(|(mean, b)| *mean += share * b);
             tuples += reports[0].tuples;
         }
-        let all = together(hyper, &batch, outputs, processes, 1);
+        let all = train_synchronized(hyper, &batch, outputs, processes, 1);
         for (replica, reports) in &all {
             prop_assert_eq!(replica, &all[0].0, "replicas are the same to the bit");
             prop_assert!(close(&mean, replica, 1e-5), "{:?}\n{:?}", mean, replica);
             prop_assert_eq!(reports[0].tuples, tuples);
         }
         // and they go on from there
-        let further = together(hyper, &batch, outputs, processes, 3);
+        let further = train_synchronized(hyper, &batch, outputs, processes, 3);
         prop_assert!(further.iter().all(|(replica, reports)| *replica == further[0].0 && *reports == further[0].1));
     }
 }
@@ -278,7 +278,7 @@ fn replicas_agree_on_dimensions_and_averages() {
     for batch_size in [1, 4] {
         let schedule = Schedule::Theorem1 { mu: 0.1, a: None };
         let hyper = Hyperparameters { schedule, l2: 0.1, ..hyper(ModelKind::Logistic, batch_size) };
-        let all = together(hyper, &batch, 1, 2, 4);
+        let all = train_synchronized(hyper, &batch, 1, 2, 4);
         assert_eq!(all[0].0.dim, 22);
         assert_eq!(all[0], all[1]);
         assert!(all[0].0.weights[2..].iter().all(|w| *w != 0.0), "{:?}", all[0].0);
@@ -293,7 +293,7 @@ fn a_model_that_diverges_in_one_process_diverges_in_all() {
     batch.features_mut(first).fill(3e38);
     for batch_size in [1, 8] {
         let hyper = Hyperparameters { learning_rate: 10.0, ..hyper(ModelKind::Linear, batch_size) };
-        let (shared, all) = (&Shared::new(2), &Tuples::of(&batch));
+        let (shared, all) = (&Shared::new(2), &Tuples::new(&batch));
         let run = |index: usize| {
             let own = all.share(index, 2);
             let mut exchange = Thread { shared, index };
@@ -301,10 +301,10 @@ fn a_model_that_diverges_in_one_process_diverges_in_all() {
             trainer.begin_epoch();
             trainer.learn(&own, 0..4).unwrap();
             match batch_size {
-                1 => trainer.average_together(&[4, 4], &mut exchange).unwrap(),
-                _ => trainer.step_together(8, &mut exchange).unwrap(),
+                1 => trainer.average_synchronized(&[4, 4], &mut exchange).unwrap(),
+                _ => trainer.step_synchronized(8, &mut exchange).unwrap(),
             }
-            trainer.count_together(&mut exchange).unwrap();
+            trainer.count_synchronized(&mut exchange).unwrap();
             trainer.end_epoch()
         };
         std::thread::scope(|scope| {

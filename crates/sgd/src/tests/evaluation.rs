@@ -1,9 +1,9 @@
 //! Decisions and evaluation.
 
 use super::{batch_of, noisy_batch};
-use crate::kernels::Level;
-use crate::loss::softplus;
+use crate::math::softplus;
 use crate::{Evaluation, ModelKind, ModelParameters};
+use simd::Level;
 
 fn model_of(weights: Vec<f32>, intercept: f32) -> ModelParameters {
     ModelParameters { dim: weights.len(), outputs: 1, weights, intercepts: vec![intercept], network: None }

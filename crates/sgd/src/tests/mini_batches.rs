@@ -98,7 +98,7 @@ fn assert_near(one: &[f32], other: &[f32]) {
 
 #[test]
 fn blocks_teach_what_mini_batches_of_their_rows_teach() {
-    let mut noise = Noise(9);
+    let mut noise = Noise::new(9);
     for optimizer in [Optimizer::Sgd, Optimizer::MOMENTUM, Optimizer::ADAM] {
         for kind in ModelKind::LINEAR {
             for (l1, l2, weighted) in [(0.0, 0.0, false), (1e-3, 0.0, true), (0.0, 1e-2, true), (1e-3, 1e-2, false)] {

@@ -1,20 +1,22 @@
 //! Tests of the trainer against independent computations, and of what it guarantees to the bit.
 
+mod aggregate;
 mod bits;
 mod cluster;
 mod columns;
 mod data_parallel;
 mod evaluation;
-mod flat;
 mod hand;
 mod mini_batches;
-mod owed;
+mod pending_l1;
 mod reference;
 mod reference_engine;
 mod steps;
 mod textbook;
 mod theorem;
 
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use tuples::Batch;
 
 use crate::ModelKind;
@@ -22,18 +24,17 @@ use crate::ModelKind;
 /// The kinds whose labels are -1 and 1.
 pub(crate) const BINARY: [ModelKind; 2] = [ModelKind::Logistic, ModelKind::Svm];
 
-/// Numbers that look random, from -1 to 1 (SplitMix64).
+/// Numbers that look random, from -1 to 1.
 #[derive(Debug)]
-pub(crate) struct Noise(pub(crate) u64);
+pub(crate) struct Noise(SplitMix64);
 
 impl Noise {
+    pub(crate) fn new(seed: u64) -> Noise {
+        Noise(SplitMix64::seed_from_u64(seed))
+    }
+
     pub(crate) fn next(&mut self) -> f32 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^= z >> 31;
-        (z >> 40) as f32 / (1u32 << 23) as f32 - 1.0
+        (self.0.next_u64() >> 40) as f32 / (1u32 << 23) as f32 - 1.0
     }
 }
 
@@ -62,7 +63,7 @@ pub(crate) fn sparse_of<'a>(tuples: impl IntoIterator<Item = (f32, &'a [f32])>) 
 
 /// `n` tuples around a random hyperplane, some on the wrong side of it, in a scrambled order.
 pub(crate) fn noisy_batch(dim: usize, n: usize, seed: u64) -> Batch {
-    let mut noise = Noise(seed);
+    let mut noise = Noise::new(seed);
     let truth: Vec<f32> = (0..dim).map(|_| noise.next()).collect();
     let mut batch = Batch::new(dim);
     for _ in 0..n {

@@ -6,9 +6,9 @@ use tuples::Batch;
 
 use super::textbook::{dense, outputs_of, sparse, tuples};
 use super::{BINARY, Noise};
-use crate::kernels::Level;
-use crate::loss::{exp, ln};
+use crate::math::{exp, ln};
 use crate::{Diverged, EpochReport, Hyperparameters, ModelKind, ModelParameters, Optimizer, Schedule, Trainer};
+use simd::Level;
 
 const OPTIMIZERS: [Optimizer; 3] = [Optimizer::Sgd, Optimizer::MOMENTUM, Optimizer::ADAM];
 
@@ -136,7 +136,7 @@ proptest! {
 
 /// Tuples of which each feature is in few, with long gaps in between.
 fn rare(n: usize, dim: usize) -> (Batch, Batch) {
-    let mut noise = Noise(21);
+    let mut noise = Noise::new(21);
     let (mut dense, mut sparse) = (Batch::dense(dim), Batch::sparse());
     for i in 0..n {
         let y = if noise.next() > 0.0 { 1.0 } else { -1.0 };

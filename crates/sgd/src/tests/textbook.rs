@@ -17,7 +17,7 @@ pub(super) struct Tuple {
 
 /// Tuples around a random model, a third of whose features are 0.
 pub(super) fn tuples(kind: ModelKind, dim: usize, outputs: usize, n: usize, seed: u64) -> Vec<Tuple> {
-    let mut noise = Noise(seed);
+    let mut noise = Noise::new(seed);
     let truth: Vec<Vec<f32>> = (0..outputs).map(|_| (0..dim).map(|_| noise.next()).collect()).collect();
     let tuple = |_| {
         let features: Vec<f32> = (0..dim).map(|_| noise.next()).map(|x| if x < -0.3 { 0.0 } else { x }).collect();

@@ -80,7 +80,7 @@ fn shuffle(order: &mut [u32], noise: &mut Noise) {
 /// Trains on a batch whose places are shuffled before each epoch, and fall into ten buffers.
 fn train(hyper: Hyperparameters, epochs: u32, batch: &mut Batch) -> Result<ModelParameters, crate::Diverged> {
     let mut trainer = Trainer::new(hyper, batch.dim(), 1, batch.is_sparse()).unwrap();
-    let mut noise = Noise(11);
+    let mut noise = Noise::new(11);
     for _ in 0..epochs {
         shuffle(batch.order_mut(), &mut noise);
         trainer.begin_epoch();
@@ -157,7 +157,7 @@ fn the_rates_of_a_buffer_have_the_sum_of_the_theorem_whatever_the_mini_batches()
         }
         trainer.end_epoch().unwrap();
         // the mean of the models after the buffers, which is what there is to see, follows from the last one
-        let iterate = f64::from(trainer.iterate().unwrap().intercepts[0]);
+        let iterate = f64::from(trainer.engine.model().unwrap().intercepts[0]);
         assert!((iterate / sum - 1.0).abs() < 5e-3, "{what} of {batch_size}: {iterate} and not {sum}");
     };
     for batch_size in [1, 5, 32, 53, 250, 530] {

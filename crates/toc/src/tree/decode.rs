@@ -44,6 +44,6 @@ impl Stored<'_> {
             }
             starts.push(indices.len());
         }
-        Ok(Rows::of_parts(info.columns, starts, indices, decoded).without_zeros())
+        Ok(Rows::from_parts(info.columns, starts, indices, decoded).without_zeros())
     }
 }

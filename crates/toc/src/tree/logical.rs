@@ -27,7 +27,7 @@ pub(crate) struct Logical {
 
 impl Logical {
     /// Encodes rows.
-    pub(crate) fn of(rows: &Rows) -> Logical {
+    pub(crate) fn new(rows: &Rows) -> Logical {
         let mut logical = Logical { starts: vec![0], ..Logical::default() };
         let pairs = logical.number_pairs(rows);
         logical.nodes = logical.first_layer.len() as u32;

@@ -4,12 +4,14 @@
 //! it is in; nothing is unfolded but by [`decode`](crate::decode). Bytes that are not a tree are an error before anything is computed.
 
 mod decode;
+mod decode_tree;
 pub(crate) mod logical;
+mod pairs;
 mod products;
 mod read;
 
+pub(crate) use decode_tree::Tree;
 use logical::Logical;
-pub(crate) use products::Tree;
 pub(crate) use read::Stored;
 
 use crate::bytes::{Layout, packed_bytes, put_packed};
@@ -26,7 +28,7 @@ struct Widths {
 }
 
 impl Widths {
-    fn of(logical: &Logical, layout: Layout) -> Widths {
+    fn new(logical: &Logical, layout: Layout) -> Widths {
         let max = |numbers: &mut dyn Iterator<Item = u32>| layout.width(numbers.max().unwrap_or(0));
         Widths {
             column: max(&mut logical.first_layer.iter().map(|(column, _)| *column)),
@@ -40,8 +42,8 @@ impl Widths {
 /// The bytes of TOC.
 pub(crate) fn encode(rows: &Rows, logical: &Logical, layout: Layout) -> Vec<u8> {
     let values = logical.table.values();
-    let kind = Summary::of(values.iter().copied()).kind(values.len());
-    let widths = Widths::of(logical, layout);
+    let kind = Summary::from_values(values.iter().copied()).kind(values.len());
+    let widths = Widths::new(logical, layout);
     let mut out = stored::begin(Encoding::Toc, rows.len(), rows.columns(), kind);
     kind.put(&mut out, values);
     out.extend_from_slice(&(logical.first_layer.len() as u32).to_le_bytes());
@@ -54,7 +56,7 @@ pub(crate) fn encode(rows: &Rows, logical: &Logical, layout: Layout) -> Vec<u8> 
 
 /// How many bytes [`encode`] makes.
 pub(crate) fn encoded_bytes(rows: &Rows, logical: &Logical, kind: Kind, layout: Layout) -> usize {
-    let widths = Widths::of(logical, layout);
+    let widths = Widths::new(logical, layout);
     let first_layer = logical.first_layer.len();
     HEADER
         + kind.bytes(logical.table.values().len())

@@ -46,7 +46,7 @@ fn close(ours: &[f64], truth: &[f64]) {
 #[test]
 fn the_example_of_the_paper_is_encoded_as_there() {
     let json = example();
-    let logical = Logical::of(&rows(&json));
+    let logical = Logical::new(&rows(&json));
     let pairs: Vec<String> = (0..logical.first_layer.len()).map(|node| pair(&logical, node)).collect();
     assert_eq!(pairs, strings(&json["I"]));
     let codes: Vec<Vec<u64>> = logical
@@ -61,7 +61,7 @@ fn the_example_of_the_paper_is_encoded_as_there() {
 fn the_decode_tree_of_the_example_is_that_of_the_paper() {
     let json = example();
     let rows = rows(&json);
-    let logical = Logical::of(&rows);
+    let logical = Logical::new(&rows);
     let bytes = encode(&rows, &logical, Layout::Bits);
     let (info, reader) = stored::open(&bytes).unwrap();
     let stored = Stored::read(&info, reader).unwrap();
@@ -80,7 +80,7 @@ fn the_decode_tree_of_the_example_is_that_of_the_paper() {
 fn products_of_the_example_are_those_of_the_paper() {
     let json = example();
     let rows = rows(&json);
-    let toc = open::<f64>(&encode(&rows, &Logical::of(&rows), Layout::Bytes)).unwrap();
+    let toc = open::<f64>(&encode(&rows, &Logical::new(&rows), Layout::Bytes)).unwrap();
     let scratch = &mut Vec::new();
 
     let mut out = vec![0.0; 4];
@@ -110,6 +110,6 @@ fn the_bytes_of_the_example_are_those_of_the_format_page() {
     let hex = block.lines().flat_map(|line| line.trim_start().split("  ").next().unwrap().split(' '));
     let bytes: Vec<u8> = hex.map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect();
     let rows = rows(&example());
-    assert_eq!(encode(&rows, &Logical::of(&rows), Layout::Bits), bytes);
+    assert_eq!(encode(&rows, &Logical::new(&rows), Layout::Bits), bytes);
     assert_eq!(decode(&bytes).unwrap(), rows);
 }

@@ -138,6 +138,13 @@ pub const CASES: &[Case] = &[
         "stored model 1 cannot be read: ...",
         "Restore its row of corgipile.stored_models from a backup, or train again.",
     ),
+    Case(
+        "ModelError::NoModelTable",
+        "ALTER TABLE corgipile.stored_models RENAME TO hidden; SELECT corgipile_predict(1, ARRAY[1, 2, 3])",
+        "42P01",
+        "relation corgipile.stored_models does not exist",
+        "Extension corgipile was dropped meanwhile, or its table renamed.",
+    ),
     // The last one: no rollback takes the number of a sequence back.
     Case(
         "ModelError::SequenceBehind",

@@ -2,12 +2,13 @@
 
 use super::shape::Output;
 use super::units::sigmoid;
-use crate::kernels::{Kernel, Simd};
-use crate::loss::{Totals, exp, ln};
-use crate::reference::softmax;
+use crate::math::{exp, ln};
+use crate::models::softmax_gradient;
+use crate::totals::Totals;
+use simd::{Kernel, Simd};
 
 /// Counts tuples and replaces the numbers of their outputs by minus the derivatives of their weighted losses.
-pub(super) struct Judge<'a> {
+pub(super) struct LossAndGradient<'a> {
     pub(super) output: Output,
     pub(super) outputs: usize,
     pub(super) totals: &'a mut Totals,
@@ -19,16 +20,16 @@ pub(super) struct Judge<'a> {
     pub(super) weights: Option<&'a [f32]>,
 }
 
-impl Kernel for Judge<'_> {
+impl Kernel for LossAndGradient<'_> {
     type Output = ();
 
     #[inline(always)]
     fn run<S: Simd>(self, _: S) {
-        let Judge { output, outputs, totals, numbers, labels, weights } = self;
+        let LossAndGradient { output, outputs, totals, numbers, labels, weights } = self;
         for (i, (out, &y)) in numbers.chunks_exact_mut(outputs).zip(labels).enumerate() {
             let weight = weights.map_or(1.0, |weights| weights[i]);
             let loss = match (output, outputs) {
-                (Output::Softmax, _) => softmax(totals, out, y, weight),
+                (Output::Softmax, _) => softmax_gradient(totals, out, y, weight),
                 (Output::Sigmoid, 1) => {
                     let of = if y > 0.0 { out[0] } else { -out[0] };
                     totals.correct += u64::from(of > 0.0);

@@ -3,15 +3,16 @@
 //!
 //! Guarantees: exact SGD of batch size 1. With steps c and d along the rows p and q before row x, (w + c p + d q)·x =
 //! w·x + c (p·x) + d (q·x), and all three dot products are known before c and d are: from one tuple to the next the
-//! processor waits for one slope and one multiplication with addition instead of a whole dot product and a whole update.
+//! processor waits for one gradient and one multiplication with addition instead of a whole dot product and a whole update.
 
+use simd::{Chunk, Simd, prefetch, prefetch_far};
 use tuples::LANES;
 
-use super::Chunk;
-use super::learn::{Learn, Update, UpdateWindow, Weights, inverse};
-use super::products::products;
-use super::simd::{Simd, prefetch, prefetch_far};
-use crate::loss::Pointwise;
+use super::state::{Update, UpdateWindow, inverse};
+use super::task::Learn;
+use super::weights::Weights;
+use crate::kernels::products;
+use crate::models::Pointwise;
 
 /// Rows to be asked for so many ahead of their use, when they come from the second level of the caches.
 const NEAR: usize = 16;
@@ -42,12 +43,12 @@ pub(super) fn narrow<const N: usize, const PENALTY: bool, S: Simd, L: Pointwise,
     let (mut intercept, UpdateWindow { mut earlier, mut last }) = (state.intercept, state.steps);
     let (mut scale, mut scale32, mut inverse_scale) = (state.scale, state.scale as f32, inverse(state.scale));
     while !range.is_empty() {
-        let stop = range.end.min(range.start + state.tally.room());
+        let stop = range.end.min(range.start + state.accumulator.room());
         let here = &order[range.start..stop];
         // at the end of the order there is nothing to ask for
         let near = order.get(range.start + NEAR..stop + NEAR).unwrap_or(here);
         let far = order.get(range.start + FAR..stop + FAR).unwrap_or(here);
-        let out = state.tally.next_mut(here.len());
+        let out = state.accumulator.next_mut(here.len());
         let places = here.iter().zip(near.iter().zip(far));
         for (((&place, (&near, &far)), margin_out), (label_out, weight_out)) in
             places.zip(out.margins).zip(out.labels.iter_mut().zip(out.weights))
@@ -71,24 +72,24 @@ pub(super) fn narrow<const N: usize, const PENALTY: bool, S: Simd, L: Pointwise,
                 products(simd, &load(simd, previous.iter()), &row),
             ];
             let [decision, with_earlier, with_last] = simd.sums(products);
-            let made = earlier.slope * earlier.along;
+            let made = earlier.gradient * earlier.along;
             let (now, overlap);
             if PENALTY {
                 let factor_of_weights = factor * scale32;
                 let shrunk = factor_of_weights * simd.fma_one(made, with_earlier, decision);
-                now = simd.fma_one(factor, simd.fma_one(earlier.slope, earlier.direction, intercept), shrunk);
+                now = simd.fma_one(factor, simd.fma_one(earlier.gradient, earlier.direction, intercept), shrunk);
                 overlap = simd.fma_one(factor_of_weights, last.along * with_last, factor * last.direction);
             } else {
                 now = factor * simd.fma_one(made, with_earlier, decision);
                 overlap = factor * last.along * with_last;
             }
-            let margin = simd.fma_one(last.slope, overlap, now);
+            let margin = simd.fma_one(last.gradient, overlap, now);
             let step = simd.splat(made);
             for i in 0..N {
                 weights[i] = simd.fma(step, simd.load(&before[i]), weights[i]);
             }
             if PENALTY {
-                intercept = simd.fma_one(earlier.slope, earlier.direction, intercept);
+                intercept = simd.fma_one(earlier.gradient, earlier.direction, intercept);
             }
             (earlier, before, previous) = (last, previous, &rows[i]);
             *margin_out = margin;
@@ -116,9 +117,9 @@ pub(super) fn narrow<const N: usize, const PENALTY: bool, S: Simd, L: Pointwise,
             }
             let direction = of_tuples.times(i, loss.direction(y) * rates.learning_rate);
             let along = if PENALTY { direction * inverse_scale } else { direction };
-            last = Update { slope: loss.slope(simd, margin, y), direction, along };
+            last = Update { gradient: loss.negative_gradient(simd, margin, y), direction, along };
         }
-        state.tally.written(loss, of_tuples, here.len());
+        state.accumulator.written(loss, of_tuples, here.len());
         range.start = stop;
     }
     for (weights, stored) in weights.into_iter().zip(&mut state.weights) {

@@ -3,10 +3,13 @@
 //! Guarantees: exact SGD of batch size 1. The step along the previous row and the dot product with the current one are
 //! made chunk by chunk together, so that every weight is loaded and stored once per tuple instead of loaded twice.
 
-use super::learn::{Learn, Update, Weights, inverse};
-use super::simd::{Simd, prefetch, prefetch_far};
-use super::{Aligned, Chunk, UNROLL, sum_all};
-use crate::loss::Pointwise;
+use simd::{Chunk, Simd, prefetch, prefetch_far};
+
+use super::state::{Update, inverse};
+use super::task::Learn;
+use super::weights::Weights;
+use crate::kernels::{Aligned, UNROLL, sum_all};
+use crate::models::Pointwise;
 
 /// The row that comes so many after the current one is asked for from memory, when the next one is asked for from the second
 /// level of the caches.
@@ -26,9 +29,9 @@ pub(super) fn wide<S: Simd, L: Pointwise, W: Weights>(simd: S, learn: Learn<'_, 
         let (i, factor) = (tuples.order[k] as usize, loss.factor(y));
         let (tail, row) = row.split_last().expect("rows have a chunk");
         let tail = simd.mul(simd.load(tail), mask);
-        let Update { slope, direction, along } = state.steps.last;
-        let step = simd.splat(slope * along);
-        state.intercept = simd.fma_one(slope, direction, state.intercept);
+        let Update { gradient, direction, along } = state.steps.last;
+        let step = simd.splat(gradient * along);
+        state.intercept = simd.fma_one(gradient, direction, state.intercept);
         let (weights_tail, weights) = state.weights.split_last_mut().expect("rows have a chunk");
         let advanced = simd.fma(step, previous_tail, simd.load(&weights_tail.0));
         simd.store(advanced, &mut weights_tail.0);
@@ -37,11 +40,11 @@ pub(super) fn wide<S: Simd, L: Pointwise, W: Weights>(simd: S, learn: Learn<'_, 
         state.scale *= rates.shrink;
         rescale(&mut state.scale, &mut state.weights);
         let direction = of_tuples.times(i, loss.direction(y) * rates.learning_rate);
-        let slope = loss.slope(simd, margin, y);
-        state.steps.last = Update { slope, direction, along: direction * inverse(state.scale) };
-        let out = state.tally.next_mut(1);
+        let gradient = loss.negative_gradient(simd, margin, y);
+        state.steps.last = Update { gradient, direction, along: direction * inverse(state.scale) };
+        let out = state.accumulator.next_mut(1);
         (out.margins[0], out.labels[0], out.weights[0]) = (margin, y, of_tuples.times(i, 1.0));
-        state.tally.written(loss, of_tuples, 1);
+        state.accumulator.written(loss, of_tuples, 1);
         (previous, previous_tail) = (row, tail);
     }
     state.previous[1].copy_from_slice(tuples.get(last).0);

@@ -3,7 +3,7 @@
 
 use tuples::Batch;
 
-use super::data_parallel::together;
+use super::data_parallel::train_synchronized;
 use super::{Noise, sparse_of};
 use crate::aggregate::{self, StateMut};
 use crate::{Hyperparameters, ModelKind, Optimizer, Schedule, Trainer};
@@ -14,7 +14,7 @@ const DIM: usize = 4;
 /// Features that a hyperplane separates: weights grow beyond 2, of which f32 cannot take 1e-7.
 fn tuples(n: usize) -> Batch {
     let mut batch = Batch::new(DIM);
-    let mut noise = Noise(21);
+    let mut noise = Noise::new(21);
     for _ in 0..n {
         let row: Vec<f32> = (0..DIM).map(|_| noise.next()).collect();
         let z: f32 = row.iter().enumerate().map(|(j, x)| x * (j as f32 - 1.2)).sum();
@@ -80,13 +80,13 @@ fn train(hyper: Hyperparameters, batch: &Batch, again: bool) -> Vec<f64> {
 fn aggregate(hyper: Hyperparameters, batch: &Batch) -> Vec<f64> {
     let mut bytes = aggregate::new(hyper, DIM, 1, false).unwrap();
     for _ in 0..EPOCHS {
-        let mut state = StateMut::of(&mut bytes).unwrap();
+        let mut state = StateMut::from_bytes(&mut bytes).unwrap();
         for i in 0..batch.len() {
             state.learn_dense(batch.label(i), batch.features(i), 1.0).unwrap();
         }
         state.finish_epoch().unwrap();
     }
-    StateMut::of(&mut bytes).unwrap().model().unwrap().weights.iter().map(|w| f64::from(*w)).collect()
+    StateMut::from_bytes(&mut bytes).unwrap().model().unwrap().weights.iter().map(|w| f64::from(*w)).collect()
 }
 
 fn length(w: &[f64]) -> f64 {
@@ -150,7 +150,7 @@ fn what_is_owed_outlives_epochs_and_states() {
 #[test]
 fn replicas_owe_what_one_trainer_owes() {
     let weights = |batch: &Batch, hyper| {
-        let all = together(hyper, batch, 1, 2, EPOCHS);
+        let all = train_synchronized(hyper, batch, 1, 2, EPOCHS);
         assert_eq!(all[0].0, all[1].0, "replicas are the same");
         all[0].0.weights.iter().map(|w| f64::from(*w)).collect()
     };

@@ -1,12 +1,20 @@
 //! Networks against finite differences, a computation by hand, one by the book in f64, and themselves in other forms.
 
-use proptest::prelude::*;
+mod evaluation;
+mod pauses;
+
 use std::rc::Rc;
+
+use proptest::prelude::*;
+use simd::Level;
 use tuples::{Batch, Matrix, MiniBatch};
 
+use super::rows::Rows;
 use super::*;
+use crate::engine::Engine;
 use crate::tests::{Noise, batch_of};
-use crate::{Evaluation, ModelKind, Optimizer, Schedule, Trainer};
+use crate::totals::Totals;
+use crate::{Hyperparameters, ModelKind, ModelParameters, Optimizer, Schedule, Trainer};
 
 const OPTIMIZERS: [Optimizer; 3] =
     [Optimizer::Sgd, Optimizer::Momentum { beta: 0.8 }, Optimizer::Adam { beta1: 0.9, beta2: 0.99, epsilon: 1e-3 }];
@@ -23,7 +31,7 @@ fn hyper(hidden: &[u32], activation: Activation, output: Output) -> Hyperparamet
 
 /// Class numbers, features of which about half are 0, and weights.
 fn tuples(n: usize, dim: usize, classes: usize, seed: u64) -> Vec<(f32, Vec<f32>, f32)> {
-    let mut noise = Noise(seed);
+    let mut noise = Noise::new(seed);
     let mut tuple = || {
         let features = (0..dim).map(|_| if noise.next() > 0.0 { noise.next() } else { 0.0 }).collect();
         let class = ((noise.next() + 1.0) / 2.0 * classes as f32) as usize;
@@ -90,7 +98,7 @@ struct Book {
 }
 
 impl Book {
-    fn of(model: &ModelParameters) -> Book {
+    fn new(model: &ModelParameters) -> Book {
         let numbers: Vec<f64> = model.weights.iter().chain(&model.intercepts).map(|&x| x.into()).collect();
         let moments = [vec![0.0; numbers.len()], vec![0.0; numbers.len()]];
         let (dim, outputs) = (model.dim, model.outputs);
@@ -182,14 +190,14 @@ fn gradients_are_those_of_finite_differences() {
             for hidden in [&[4][..], &[5, 3], &[2, 3, 2]] {
                 let tuples = tuples(7, 6, classes, 1 + classes as u64);
                 let hyper = Hyperparameters { batch_size: 100, ..hyper(hidden, activation, output) };
-                let mut neural = Neural::new(hyper, 6, classes, false, Level::detect()).unwrap();
-                let expected = Book::of(&neural.model().unwrap()).gradient(&tuples);
+                let mut engine = NetworkEngine::new(hyper, 6, classes, false, Level::detect()).unwrap();
+                let expected = Book::new(&engine.model().unwrap()).gradient(&tuples);
                 let batch = dense(&tuples);
-                neural.learn(&batch, 0..7).unwrap();
-                neural.take_rows();
+                engine.learn(&batch, 0..7).unwrap();
+                engine.take_rows();
                 // the gradient in the model's order
-                neural.numbers.clone_from(&neural.gradient);
-                let found = neural.model().unwrap();
+                engine.numbers.clone_from(&engine.gradient);
+                let found = engine.model().unwrap();
                 for (found, expected) in found.weights.iter().chain(&found.intercepts).zip(expected) {
                     let found = -f64::from(*found) / 7.0;
                     assert!((found - expected).abs() < 1e-6 + 1e-5 * expected.abs(), "{found} {expected} {hyper:?}");
@@ -203,19 +211,19 @@ fn gradients_are_those_of_finite_differences() {
 fn two_steps_are_those_that_were_computed_by_hand() {
     let hyper =
         Hyperparameters { batch_size: 1, learning_rate: 0.5, ..hyper(&[1], Activation::Sigmoid, Output::Sigmoid) };
-    let mut neural = Neural::new(hyper, 1, 2, false, Level::detect()).unwrap();
-    neural.numbers = vec![0.5, 1.0, 0.0, -0.25];
+    let mut engine = NetworkEngine::new(hyper, 1, 2, false, Level::detect()).unwrap();
+    engine.numbers = vec![0.5, 1.0, 0.0, -0.25];
     let batch = batch_of(1, [(1.0, &[2.0][..]), (0.0, &[-1.0])]);
     for (i, expected, loss) in [
         (0, [0.575_106_2, 1.139_633, 0.037_553_094, -0.058_998_905], 0.481_270_37),
         (1, [0.653_276_1, 1.030_970_9, -0.040_616_84, -0.353_670_25], 0.889_996_17),
     ] {
-        neural.totals = Totals::default();
-        neural.learn(&batch, i..i + 1).unwrap();
-        for (found, expected) in neural.numbers.iter().zip(expected) {
+        engine.totals = Totals::default();
+        engine.learn(&batch, i..i + 1).unwrap();
+        for (found, expected) in engine.numbers.iter().zip(expected) {
             assert!((found - expected).abs() < 1e-6, "{found} {expected}");
         }
-        assert!((neural.totals.loss - loss).abs() < 1e-6);
+        assert!((engine.totals.loss - loss).abs() < 1e-6);
     }
 }
 
@@ -234,7 +242,7 @@ fn training_agrees_with_the_book() {
                     ..hyper(&[4, 3], Activation::Tanh, output)
                 };
                 let mut trainer = Trainer::new(hyper, 4, classes, false).unwrap();
-                let mut book = Book::of(&trainer.model().unwrap());
+                let mut book = Book::new(&trainer.model().unwrap());
                 for _ in 0..3 {
                     let mut expected = 0.0;
                     for batch in tuples.chunks(5) {
@@ -307,7 +315,7 @@ fn products_with_sparse_rows_are_those_with_dense_ones() {
     let (of_dense, of_sparse) = (filled(dense(&tuples)), filled(sparse(&tuples)));
     assert_eq!((of_sparse.rows(), of_sparse.columns()), (9, 11));
     assert!(of_dense.bytes() >= 9 * 11 * 4);
-    let mut noise = Noise(1);
+    let mut noise = Noise::new(1);
     for width in [1, 3] {
         let m: Vec<f32> = (0..11 * width).map(|_| noise.next()).collect();
         let product = |rows: &Rows| {
@@ -449,143 +457,12 @@ fn instruction_sets_differ_in_no_bit_beside_the_products() {
     let tuples = tuples(50, 9, 2, 2);
     let hyper = hyper(&[1], Activation::Tanh, Output::Sigmoid);
     let model = |level| {
-        let mut neural = Neural::new(hyper, 9, 2, true, level).unwrap();
-        neural.learn(&sparse(&tuples), 0..50).unwrap();
-        neural.flush();
-        neural.model().unwrap()
+        let mut engine = NetworkEngine::new(hyper, 9, 2, true, level).unwrap();
+        engine.learn(&sparse(&tuples), 0..50).unwrap();
+        engine.flush();
+        engine.model().unwrap()
     };
     for level in Level::available() {
         assert_eq!(model(level), model(Level::PORTABLE));
     }
-}
-
-#[test]
-fn a_network_learns_what_no_linear_model_can() {
-    let tuples: Vec<(f32, Vec<f32>, f32)> =
-        [(0.0, [0.0, 0.0]), (1.0, [0.0, 1.0]), (1.0, [1.0, 0.0]), (0.0, [1.0, 1.0])]
-            .map(|(y, x)| (y, x.to_vec(), 1.0))
-            .to_vec();
-    for activation in Activation::ALL {
-        for output in Output::ALL {
-            let hyper = Hyperparameters { learning_rate: 0.5, batch_size: 4, ..hyper(&[8], activation, output) };
-            let mut trainer = Trainer::new(hyper, 2, 2, false).unwrap();
-            train(&mut trainer, &dense(&tuples), 4000);
-            let mut evaluation = crate::Evaluation::new(ModelKind::Mlp);
-            evaluation.add(&trainer.model().unwrap(), &dense(&tuples));
-            assert_eq!(evaluation.accuracy(), Some(1.0), "{activation:?} {output:?}");
-            assert!(evaluation.loss() < 0.1 && evaluation.log_loss() == evaluation.loss(), "{}", evaluation.loss());
-        }
-    }
-}
-
-#[test]
-fn what_is_judged_is_what_is_decided_dense_or_sparse() {
-    for (output, classes) in OUTPUTS {
-        let tuples = tuples(60, 7, classes, 2);
-        let mut trainer = Trainer::new(hyper(&[6, 4], Activation::Relu, output), 7, classes, false).unwrap();
-        train(&mut trainer, &dense(&tuples), 2);
-        let model = trainer.model().unwrap();
-        let (book, network) = (Book::of(&model), model.network.unwrap());
-        for batch in [dense(&tuples), sparse(&tuples)] {
-            let mut evaluation = crate::Evaluation::new(ModelKind::Mlp);
-            let mut shown = Vec::new();
-            evaluation.add_and_show(&model, &batch, |decisions, y| shown.push((decisions.to_vec(), y)));
-            let (mut correct, mut log_loss) = (0.0, 0.0);
-            for ((decisions, y), (label, x, _)) in shown.iter().zip(&tuples) {
-                let mut own = vec![0.0; model.outputs];
-                if batch.is_sparse() {
-                    let (i, v): (Vec<u32>, Vec<f32>) = (0..).zip(x).filter(|(_, x)| **x != 0.0).unzip();
-                    model.decisions_sparse(&i, &v, &mut own);
-                } else {
-                    model.decisions(x, &mut own);
-                }
-                assert_eq!((decisions, y), (&own, label));
-                let mut p = vec![0.0; classes];
-                network.probabilities(&own, &mut p);
-                log_loss -= p[*y as usize].ln() / 60.0;
-                let class = (0..classes).fold(0, |best, k| if p[k] > p[best] { k } else { best });
-                correct += f64::from(u8::from(class == *y as usize)) / 60.0;
-            }
-            let loss = tuples.iter().map(|(y, x, _)| book.loss(x, *y)).sum::<f64>() / 60.0;
-            assert!((evaluation.loss() - loss).abs() < 1e-5, "{} {loss}", evaluation.loss());
-            assert!((evaluation.log_loss() - log_loss).abs() < 1e-9, "{} {log_loss}", evaluation.log_loss());
-            assert!((evaluation.accuracy().unwrap() - correct).abs() < 1e-9);
-        }
-        let mut evaluation = crate::Evaluation::new(ModelKind::Mlp);
-        let mut mini_batches = Batch::mini_batches(7);
-        tuples.chunks(25).for_each(|tuples| mini_batches.push_mini_batch(mini_batch(tuples)).unwrap());
-        evaluation.add(&model, &mini_batches);
-        let loss = tuples.iter().map(|(y, x, _)| book.loss(x, *y)).sum::<f64>() / 60.0;
-        assert!((evaluation.loss() - loss).abs() < 1e-5, "{} {loss}", evaluation.loss());
-        assert_eq!(evaluation.tuples(), 60);
-    }
-}
-
-#[test]
-fn too_large_a_rate_is_an_error() {
-    let tuples = tuples(30, 5, 2, 2);
-    let hyper = Hyperparameters { learning_rate: 1e30, ..hyper(&[4, 4], Activation::Relu, Output::Softmax) };
-    let mut trainer = Trainer::new(hyper, 5, 2, false).unwrap();
-    let diverged = (0..20).find_map(|_| {
-        trainer.begin_epoch();
-        trainer.learn(&dense(&tuples), 0..30).unwrap();
-        trainer.end_epoch().err()
-    });
-    assert!(diverged.is_some());
-}
-
-thread_local! {
-    static PAUSES: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
-}
-
-/// Asserts that something makes as many pauses as it takes to go through so many numbers.
-fn pauses_within<T>(what: &str, numbers: usize, f: impl FnOnce() -> T) -> T {
-    tuples::pause::set_host(|| PAUSES.set(PAUSES.get() + 1));
-    PAUSES.set(0);
-    let result = f();
-    // each of the three arrays may end without one
-    assert!(PAUSES.get() + 3 >= numbers / PER_PAUSE, "{what}: {} pauses in {numbers} numbers", PAUSES.get());
-    result
-}
-
-#[test]
-fn a_wide_network_makes_pauses_whatever_is_done_with_it() {
-    let (width, rows) = (300_000, 4);
-    let batch = dense(&tuples(rows, 3, 2, 5));
-    for optimizer in OPTIMIZERS {
-        let hyper = Hyperparameters {
-            optimizer,
-            batch_size: rows as u32,
-            l1: 1e-6,
-            l2: 1e-3,
-            ..hyper(&[width], Activation::Sigmoid, Output::Sigmoid)
-        };
-        let numbers = width as usize * 5 + 1;
-        let kept = numbers * (1 + optimizer.moments());
-        let new = || Trainer::new(hyper, 3, 2, false).unwrap();
-        let mut trainer = pauses_within("drawing weights", numbers + kept, new);
-        trainer.begin_epoch();
-        // products, what units say, derivatives and sums of each tuple, and the step of all numbers
-        let work = 4 * rows * width as usize + numbers;
-        pauses_within("learning", work, || trainer.learn(&batch, 0..rows).unwrap());
-        pauses_within("ending an epoch", kept, || trainer.end_epoch().unwrap());
-        let model = pauses_within("making a model", numbers * 4 / 5, || trainer.model().unwrap());
-        let mut evaluation = Evaluation::new(ModelKind::Mlp);
-        pauses_within("judging", rows * numbers, || evaluation.add(&model, &batch));
-        let saved = pauses_within("saving", kept, || trainer.save(Vec::new()));
-        pauses_within("resuming", 2 * kept, || Trainer::resume(hyper, 2, false, &saved).unwrap());
-    }
-    tuples::pause::set_host(|| ());
-}
-
-#[test]
-fn a_network_whose_host_no_longer_wants_it_stops_in_the_middle() {
-    let batch = dense(&tuples(4, 3, 2, 5));
-    let hyper = Hyperparameters { batch_size: 4, ..hyper(&[300_000], Activation::Relu, Output::Sigmoid) };
-    let mut trainer = Trainer::new(hyper, 3, 2, false).unwrap();
-    trainer.begin_epoch();
-    tuples::pause::set_host(|| panic!("no longer wanted"));
-    let learned = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| trainer.learn(&batch, 0..4).unwrap()));
-    tuples::pause::set_host(|| ());
-    assert!(learned.is_err());
 }

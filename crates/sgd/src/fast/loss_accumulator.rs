@@ -1,13 +1,14 @@
-//! What the tuples of an epoch have come to, counted many at a time.
+//! What the tuples of an epoch add up to, counted many at a time.
 //!
 //! Guarantees: the same sums wherever the sequence of tuples is cut, because tuples wait here until there are
 //! [`WAITING`] of them. It prevents that counting a tuple takes as long as learning from it.
 
 use tuples::LANES;
 
-use super::learn::Weights;
+use super::weights::Weights;
 use crate::ModelKind;
-use crate::loss::{Hinge, Logistic, OfMargin, Pointwise, Squared, Totals};
+use crate::models::{Pointwise, PointwiseVisitor};
+use crate::totals::Totals;
 
 /// Tuples that are counted together.
 pub(super) const WAITING: usize = 128;
@@ -117,13 +118,19 @@ impl LossAccumulator {
 
     /// The same, to be changed: nothing waits any more.
     pub(crate) fn totals_mut(&mut self, kind: ModelKind) -> &mut Totals {
-        match kind {
-            ModelKind::Logistic => self.count_rest(OfMargin(Logistic::new())),
-            ModelKind::Svm => self.count_rest(OfMargin(Hinge)),
-            ModelKind::Linear => self.count_rest(Squared),
-            ModelKind::Softmax | ModelKind::Mlp => unreachable!("another engine learns it"),
-        }
+        kind.with_pointwise(CountRest(self));
         &mut self.totals
+    }
+}
+
+/// Counts the tuples that wait.
+struct CountRest<'a>(&'a mut LossAccumulator);
+
+impl PointwiseVisitor for CountRest<'_> {
+    type Output = ();
+
+    fn visit<L: Pointwise>(self, loss: L) {
+        self.0.count_rest(loss);
     }
 }
 

@@ -21,7 +21,7 @@ fn combinations() -> impl Iterator<Item = (Hyperparameters, bool)> {
 /// Learns all tuples of a batch, row by row.
 fn learn(state: &mut [u8], batch: &tuples::Batch) {
     for i in 0..batch.len() {
-        let mut state = StateMut::of(state).unwrap();
+        let mut state = StateMut::from_bytes(state).unwrap();
         let weight = batch.weights().map_or(1.0, |weights| weights[i]);
         if batch.is_sparse() {
             let (indices, values) = batch.sparse_row(i);
@@ -52,7 +52,7 @@ fn a_state_learns_what_a_trainer_learns() {
             trainer.begin_epoch();
             trainer.learn(&batch, 0..50).unwrap();
             learn(&mut state, &batch);
-            let (expected, mut state) = (trainer.end_epoch().unwrap(), StateMut::of(&mut state).unwrap());
+            let (expected, mut state) = (trainer.end_epoch().unwrap(), StateMut::from_bytes(&mut state).unwrap());
             let report = state.finish_epoch().unwrap();
             assert!((report.loss - expected.loss).abs() < 1e-5 * (1.0 + expected.loss), "{hyper:?}");
             assert_eq!((report.epoch, report.tuples), (expected.epoch, expected.tuples));
@@ -84,26 +84,26 @@ fn a_sparse_state_grows_without_changing_what_it_knows() {
         learn(&mut early, &batch);
         learn(&mut late, &batch);
         late = grow(&late, 40).unwrap();
-        let mut model = StateMut::of(&mut late).unwrap();
+        let mut model = StateMut::from_bytes(&mut late).unwrap();
         assert_eq!(model.dim(), 40);
-        assert_eq!(model.model().unwrap(), StateMut::of(&mut early).unwrap().model().unwrap(), "{hyper:?}");
+        assert_eq!(model.model().unwrap(), StateMut::from_bytes(&mut early).unwrap().model().unwrap(), "{hyper:?}");
     }
 }
 
 #[test]
 fn an_index_beyond_the_room_is_refused_until_there_is_room() {
     let mut state = new(Hyperparameters::new(ModelKind::Svm), 0, 1, true).unwrap();
-    let error = StateMut::of(&mut state).unwrap().learn_sparse(1.0, &[2, 9], &[1.0, 1.0], 1.0);
+    let error = StateMut::from_bytes(&mut state).unwrap().learn_sparse(1.0, &[2, 9], &[1.0, 1.0], 1.0);
     assert_eq!(error, Err(StateError::Index { index: 9, dim: 0 }));
     let mut state = grow(&state, 10).unwrap();
-    StateMut::of(&mut state).unwrap().learn_sparse(1.0, &[2, 9], &[1.0, 1.0], 1.0).unwrap();
-    assert_eq!(StateMut::of(&mut state).unwrap().model().unwrap().weights[9], 0.01);
+    StateMut::from_bytes(&mut state).unwrap().learn_sparse(1.0, &[2, 9], &[1.0, 1.0], 1.0).unwrap();
+    assert_eq!(StateMut::from_bytes(&mut state).unwrap().model().unwrap().weights[9], 0.01);
 }
 
 #[test]
 fn rows_that_do_not_fit_are_refused() {
     let mut state = new(Hyperparameters::new(ModelKind::Softmax), 2, 3, false).unwrap();
-    let mut state = StateMut::of(&mut state).unwrap();
+    let mut state = StateMut::from_bytes(&mut state).unwrap();
     let row = [1.0, 2.0];
     assert_eq!(state.learn_dense(0.0, &row[..1], 1.0), Err(StateError::Features { expected: 2, given: 1 }));
     assert_eq!(state.learn_sparse(0.0, &[0], &[1.0], 1.0), Err(StateError::OtherKind));
@@ -113,7 +113,7 @@ fn rows_that_do_not_fit_are_refused() {
     assert_eq!(state.tuples(), 0);
     state.learn_dense(2.0, &row, 1.0).unwrap();
     let mut svm = new(Hyperparameters::new(ModelKind::Svm), 2, 1, true).unwrap();
-    let mut svm = StateMut::of(&mut svm).unwrap();
+    let mut svm = StateMut::from_bytes(&mut svm).unwrap();
     assert_eq!(svm.learn_sparse(0.0, &[0], &[1.0], 1.0), Err(StateError::Label(0.0)));
     assert_eq!(svm.learn_sparse(1.0, &[0], &[], 1.0), Err(StateError::Values { indices: 1, values: 0 }));
 }
@@ -132,9 +132,10 @@ fn merging_averages_by_tuples_and_adds_totals() {
         learn(&mut b, &batch(10, 40));
         let mut merged = merge(&a, &b).unwrap();
         // alone, each makes the step of its last mini-batch when its epoch ends
-        let [a_report, b_report] = [&mut a, &mut b].map(|state| StateMut::of(state).unwrap().finish_epoch().unwrap());
-        let [a_model, b_model] = [&mut a, &mut b].map(|state| StateMut::of(state).unwrap().model().unwrap());
-        let mut merged = StateMut::of(&mut merged).unwrap();
+        let [a_report, b_report] =
+            [&mut a, &mut b].map(|state| StateMut::from_bytes(state).unwrap().finish_epoch().unwrap());
+        let [a_model, b_model] = [&mut a, &mut b].map(|state| StateMut::from_bytes(state).unwrap().model().unwrap());
+        let mut merged = StateMut::from_bytes(&mut merged).unwrap();
         let model = merged.model().unwrap();
         let mean = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| 0.25 * a + 0.75 * b).collect();
         let weights = mean(&a_model.weights, &b_model.weights);
@@ -158,9 +159,9 @@ fn merging_with_a_state_that_has_seen_nothing_gives_the_other_model() {
         let mut full = empty.clone();
         learn(&mut full, &if is_sparse { sparse(&tuples, true) } else { dense(&tuples, true) });
         let mut merged = [merge(&empty, &full).unwrap(), merge(&full, &empty).unwrap()];
-        let reports = merged.each_mut().map(|state| StateMut::of(state).unwrap().finish_epoch().unwrap());
+        let reports = merged.each_mut().map(|state| StateMut::from_bytes(state).unwrap().finish_epoch().unwrap());
         assert_eq!(reports[0], reports[1]);
-        let models = merged.each_mut().map(|state| StateMut::of(state).unwrap().model().unwrap());
+        let models = merged.each_mut().map(|state| StateMut::from_bytes(state).unwrap().model().unwrap());
         assert_eq!(models[0], models[1], "{hyper:?}");
     }
 }
@@ -212,7 +213,7 @@ fn a_rate_that_somebody_else_has_written_is_refused() {
     for (rate, is_sound) in [(1.0_f64, true), (10.0, false), (1e300, false), (-1.0, false), (f64::NAN, false)] {
         let mut state = new(hyper, 6, 1, false).unwrap();
         state[at..at + 8].copy_from_slice(&rate.to_ne_bytes());
-        assert_eq!(StateMut::of(&mut state).is_ok(), is_sound, "{rate}");
+        assert_eq!(StateMut::from_bytes(&mut state).is_ok(), is_sound, "{rate}");
     }
 }
 
@@ -233,7 +234,7 @@ proptest! {
             state[place] = byte;
         }
         let other = state.clone();
-        if let Ok(mut state) = StateMut::of(&mut state) {
+        if let Ok(mut state) = StateMut::from_bytes(&mut state) {
             for i in 0..batch.len() {
                 let _ = if is_sparse {
                     let (indices, values) = batch.sparse_row(i);

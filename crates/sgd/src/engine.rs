@@ -1,0 +1,107 @@
+//! What learns: the port between a trainer, which knows epochs, buffers and schedules, and an engine, which knows tuples and steps.
+
+use std::fmt::Debug;
+use std::ops::Range;
+
+use tuples::{Batch, Matrix, OutOfMemory};
+
+use crate::ModelParameters;
+use crate::average::Theorem1;
+use crate::bytes::Writer;
+use crate::exchange::{Interrupted, OpenExchange};
+use crate::totals::Totals;
+
+/// What learns. All of its methods but those that learn take a time proportional to the number of weights.
+pub(crate) trait Engine: Debug {
+    /// Features that there are weights for.
+    fn dim(&self) -> usize;
+
+    /// Begins the next epoch, also if the last one was not ended.
+    fn begin_epoch(&mut self);
+
+    /// Changes the learning rate.
+    fn set_rate(&mut self, rate: f64);
+
+    /// Learns from the tuples at the places `range` of the batch's order; of [mini-batches](tuples::MiniBatch), each makes a step.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]; then nothing was learned, or a part.
+    ///
+    /// # Panics
+    /// If the batch is of the other kind, dense or sparse, or has another number of features and is dense.
+    fn learn(&mut self, batch: &Batch, range: Range<usize>) -> Result<(), OutOfMemory>;
+
+    /// Learns from a mini-batch whose features are a matrix, as a whole.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]; then nothing was learned.
+    ///
+    /// # Panics
+    /// If the engine has no hidden layers.
+    fn learn_matrix(&mut self, _: &dyn Matrix, _: &[f32], _: Option<&[f32]>) -> Result<(), OutOfMemory> {
+        panic!("a network")
+    }
+
+    /// The most tuples that are worth learning from at once, if it is for the engine to say.
+    fn piece(&self) -> Option<usize> {
+        None
+    }
+
+    /// Tuples of the gradient that has not made a step yet.
+    fn pending(&self) -> usize;
+
+    /// Ends an epoch: makes the step of a mini-batch that is not full, and brings all weights up to date.
+    fn flush(&mut self);
+
+    /// Whether neither a number nor the loss has become infinite or NaN.
+    fn is_finite(&self) -> bool;
+
+    /// What the tuples of the epoch add up to.
+    fn totals(&self) -> Totals;
+
+    /// The same, to be changed.
+    fn totals_mut(&mut self) -> &mut Totals;
+
+    /// |w|² and |w|₁ of a model that is flushed.
+    fn norms(&self) -> (f64, f64);
+
+    /// The model as it is now, with every step made but that of a mini-batch that is not full.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]
+    fn model(&self) -> Result<ModelParameters, OutOfMemory>;
+
+    /// Adds the model to the average.
+    fn add_to(&mut self, average: &mut Theorem1);
+
+    /// Makes one step of the gradients that are pending in all processes, of so many tuples in all.
+    ///
+    /// # Errors
+    /// Those of the exchange.
+    ///
+    /// # Panics
+    /// If the engine has no replicas, or no mini-batches.
+    fn step_synchronized(&mut self, _tuples: u32, _: &mut OpenExchange<'_>) -> Result<(), Interrupted> {
+        unreachable!("no replicas, or no mini-batches")
+    }
+
+    /// Makes the model, and what the optimizer remembers, the mean of those of all processes, each with its share. There is no pending
+    /// gradient.
+    ///
+    /// # Errors
+    /// Those of the exchange.
+    ///
+    /// # Panics
+    /// If the engine has no replicas.
+    fn average_synchronized(&mut self, _shares: &[f64], _: &mut OpenExchange<'_>) -> Result<(), Interrupted> {
+        unreachable!("no replicas")
+    }
+
+    /// Writes everything that learning goes on from, of an engine that is flushed.
+    fn save(&self, to: &mut Writer);
+}
+
+/// |w|² and |w|₁ of weights.
+pub(crate) fn norms(weights: impl Iterator<Item = f64>) -> (f64, f64) {
+    weights.fold((0.0, 0.0), |(squares, magnitudes), w| (squares + w * w, magnitudes + w.abs()))
+}

@@ -1,0 +1,131 @@
+//! The engine for one dense tuple at a time.
+
+use std::ops::Range;
+
+use simd::Level;
+use tuples::{Batch, OutOfMemory};
+
+use super::state::State;
+use super::task::{Learn, Rates};
+use crate::average::Theorem1;
+use crate::bytes::{Reader, Writer};
+use crate::engine::{Engine, norms};
+use crate::exchange::{Interrupted, OpenExchange, mean};
+use crate::models::{Pointwise, PointwiseVisitor};
+use crate::totals::Totals;
+use crate::{Hyperparameters, ModelKind, ModelParameters, Optimizer};
+
+/// Plain SGD of pointwise losses on dense tuples, one at a time.
+#[derive(Debug)]
+pub(crate) struct FastEngine {
+    kind: ModelKind,
+    dim: usize,
+    l2: f64,
+    rate: f64,
+    state: State,
+    level: Level,
+}
+
+impl FastEngine {
+    /// Whether it can train in this way.
+    pub(crate) fn supports(hyper: &Hyperparameters, sparse: bool) -> bool {
+        let plain = hyper.optimizer == Optimizer::Sgd && hyper.batch_size == 1 && hyper.l1 == 0.0;
+        plain && !sparse && hyper.kind.is_pointwise()
+    }
+
+    /// Before the first epoch.
+    pub(crate) fn new(hyper: Hyperparameters, dim: usize, level: Level) -> FastEngine {
+        FastEngine::with_state(hyper, dim, level, State::new(dim, hyper.kind))
+    }
+
+    /// The engine that was saved, of so many features; None if it is not one.
+    pub(crate) fn read(from: &mut Reader<'_>, hyper: Hyperparameters, dim: usize, level: Level) -> Option<FastEngine> {
+        Some(FastEngine::with_state(hyper, dim, level, State::read(from, dim, hyper.kind)?))
+    }
+
+    fn with_state(hyper: Hyperparameters, dim: usize, level: Level, state: State) -> FastEngine {
+        FastEngine { kind: hyper.kind, dim, l2: hyper.l2, rate: hyper.learning_rate, state, level }
+    }
+}
+
+/// Learns from a stretch of the order.
+struct LearnFrom<'a> {
+    state: &'a mut State,
+    rates: Rates,
+    batch: &'a Batch,
+    range: Range<usize>,
+    level: Level,
+}
+
+impl PointwiseVisitor for LearnFrom<'_> {
+    type Output = ();
+
+    fn visit<L: Pointwise>(self, loss: L) {
+        let LearnFrom { state, rates, batch, range, level } = self;
+        Learn { state, loss, rates, batch, range }.run_on(level);
+    }
+}
+
+impl Engine for FastEngine {
+    fn dim(&self) -> usize {
+        self.dim
+    }
+
+    fn begin_epoch(&mut self) {
+        self.state.begin_epoch();
+    }
+
+    fn set_rate(&mut self, rate: f64) {
+        self.rate = rate;
+    }
+
+    fn learn(&mut self, batch: &Batch, range: Range<usize>) -> Result<(), OutOfMemory> {
+        assert!(!batch.is_sparse() && batch.dim() == self.dim, "as many features as the trainer was made for");
+        let rates = Rates::new(self.rate, self.l2);
+        self.kind.with_pointwise(LearnFrom { state: &mut self.state, rates, batch, range, level: self.level });
+        Ok(())
+    }
+
+    fn pending(&self) -> usize {
+        0
+    }
+
+    fn flush(&mut self) {}
+
+    fn is_finite(&self) -> bool {
+        self.state.is_finite()
+    }
+
+    fn totals(&self) -> Totals {
+        self.state.totals()
+    }
+
+    fn totals_mut(&mut self) -> &mut Totals {
+        self.state.totals_mut()
+    }
+
+    fn norms(&self) -> (f64, f64) {
+        norms(self.state.model().weights.iter().map(|&w| f64::from(w)))
+    }
+
+    fn model(&self) -> Result<ModelParameters, OutOfMemory> {
+        Ok(self.state.model())
+    }
+
+    fn add_to(&mut self, average: &mut Theorem1) {
+        let ModelParameters { weights, intercepts, .. } = self.state.model();
+        average.add([(weights.into_iter(), intercepts[0])].into_iter());
+    }
+
+    fn average_synchronized(&mut self, shares: &[f64], exchange: &mut OpenExchange<'_>) -> Result<(), Interrupted> {
+        let ModelParameters { dim, weights: mut numbers, intercepts, .. } = self.state.model();
+        numbers.extend(intercepts);
+        exchange.all_reduce(&mut numbers, &mut mean(shares))?;
+        self.state.set_model(&numbers[..dim], numbers[dim]);
+        Ok(())
+    }
+
+    fn save(&self, to: &mut Writer) {
+        self.state.save(to);
+    }
+}

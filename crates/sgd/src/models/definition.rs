@@ -1,0 +1,57 @@
+//! What every model says about itself.
+
+use super::objective::Objective;
+use crate::network::Design;
+
+/// What labels and decisions mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Task {
+    /// Two classes: labels are -1 and 1, and the sign of the one decision is the class.
+    Binary,
+    /// Labels are numbers, and the one decision is the prediction.
+    Regression,
+    /// Any number of classes: labels are their numbers from 0, and the greatest decision is that of the class.
+    Classes,
+}
+
+/// What a model starts from unless the user says otherwise.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Defaults {
+    pub(crate) learning_rate: f64,
+    pub(crate) batch_size: u32,
+    /// What a network is made of; None for linear models.
+    pub(crate) design: Option<Design>,
+}
+
+/// A model.
+pub(crate) trait Model {
+    /// The name by which users know it.
+    const NAME: &'static str;
+
+    /// What it is, in an error: "an SVM".
+    const DESCRIPTION: &'static str;
+
+    /// What labels and decisions mean.
+    const TASK: Task;
+
+    /// Whether its decisions stand for probabilities.
+    const HAS_PROBABILITIES: bool;
+
+    /// A bound of the second derivative of its loss by a decision. A loss with corners says how far a step may move a decision: the distance
+    /// from one margin to the other.
+    const CURVATURE: f64;
+
+    /// The loss of a tuple with these decisions, to the rounding of f64.
+    fn exact_loss(decisions: &[f32], y: f32) -> f64;
+
+    /// What it starts from unless the user says otherwise.
+    fn defaults() -> Defaults {
+        Defaults { learning_rate: 0.01, batch_size: 1, design: None }
+    }
+}
+
+/// A model without hidden layers.
+pub(crate) trait LinearModel: Model + Objective {
+    /// What it minimises.
+    fn objective() -> Self;
+}

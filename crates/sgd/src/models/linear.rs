@@ -1,0 +1,63 @@
+//! Linear regression: (z - y)²/2, y any number.
+
+use simd::Simd;
+
+use super::definition::{LinearModel, Model, Task};
+use super::objective::Pointwise;
+use crate::totals::Totals;
+
+/// (z - y)²/2.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Linear;
+
+impl Pointwise for Linear {
+    const NEEDS_LABELS: bool = true;
+
+    #[inline(always)]
+    fn factor(self, _: f32) -> f32 {
+        1.0
+    }
+
+    #[inline(always)]
+    fn direction(self, _: f32) -> f32 {
+        1.0
+    }
+
+    #[inline(always)]
+    fn negative_gradient<S: Simd>(self, _: S, m: f32, y: f32) -> f32 {
+        y - m
+    }
+
+    #[inline(always)]
+    fn loss(self, m: f32, y: f32) -> f32 {
+        0.5 * ((y - m) * (y - m))
+    }
+
+    #[inline(always)]
+    fn count(self, totals: &mut Totals, margins: &[f32], labels: &[f32]) {
+        for (m, &y) in margins.iter().zip(labels) {
+            let error = f64::from(y - m);
+            totals.residuals += error * error;
+            totals.targets.add(y.into());
+        }
+    }
+}
+
+impl Model for Linear {
+    const NAME: &'static str = "linear";
+    const DESCRIPTION: &'static str = "a linear regression";
+    const TASK: Task = Task::Regression;
+    const HAS_PROBABILITIES: bool = false;
+    const CURVATURE: f64 = 1.0;
+
+    fn exact_loss(decisions: &[f32], y: f32) -> f64 {
+        (f64::from(decisions[0]) - f64::from(y)).powi(2) / 2.0
+    }
+}
+
+impl LinearModel for Linear {
+    #[inline(always)]
+    fn objective() -> Linear {
+        Linear
+    }
+}

@@ -1,0 +1,31 @@
+//! Feed-forward network of a [`Design`]: the cross entropy of its outputs, y = 0, 1, ...
+//!
+//! Its last layer has a loss of its own, by the design's [`Output`](crate::Output).
+
+use super::definition::{Defaults, Model, Task};
+use crate::math::cross_entropy;
+use crate::network::{Activation, Design};
+
+/// A network.
+pub(crate) struct Mlp;
+
+impl Model for Mlp {
+    const NAME: &'static str = "mlp";
+    const DESCRIPTION: &'static str = "a network";
+    const TASK: Task = Task::Classes;
+    const HAS_PROBABILITIES: bool = true;
+    const CURVATURE: f64 = 1.0;
+
+    /// That of softmax outputs.
+    fn exact_loss(decisions: &[f32], y: f32) -> f64 {
+        cross_entropy(decisions, y as usize)
+    }
+
+    fn defaults() -> Defaults {
+        Defaults {
+            learning_rate: Activation::Sigmoid.learning_rate(),
+            batch_size: 250,
+            design: Some(Design::default()),
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! The models, a file for each with its loss, its checks and its names, and their list.
+
+mod definition;
+mod linear;
+mod logistic;
+mod mlp;
+mod objective;
+mod softmax;
+mod svm;
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+pub use definition::Task;
+use definition::{Defaults, LinearModel, Model};
+pub(crate) use objective::{Objective, ObjectiveVisitor, Pointwise, PointwiseVisitor, count_one};
+pub(crate) use softmax::softmax_gradient;
+
+/// Makes the list of models: the variants, in the order in which they are listed to users, and their types. The linear ones come first.
+macro_rules! models {
+    (
+        linear { $($(#[$linear_doc:meta])* $linear:ident = $linear_type:ty,)* }
+        networks { $($(#[$network_doc:meta])* $network:ident = $network_type:ty,)* }
+    ) => {
+        /// Which loss a model minimises, and whether it is linear.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum ModelKind {
+            $($(#[$linear_doc])* $linear,)*
+            $($(#[$network_doc])* $network,)*
+        }
+
+        impl ModelKind {
+            /// The linear models.
+            pub const LINEAR: [ModelKind; [$(stringify!($linear)),*].len()] = [$(ModelKind::$linear),*];
+
+            /// All of them, the linear ones first.
+            pub const ALL: [ModelKind; [$(stringify!($linear),)* $(stringify!($network),)*].len()] =
+                [$(ModelKind::$linear,)* $(ModelKind::$network,)*];
+
+            /// The name that [`FromStr`] reads.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(ModelKind::$linear => <$linear_type>::NAME,)*
+                    $(ModelKind::$network => <$network_type>::NAME,)*
+                }
+            }
+
+            /// What it is, in an error: "an SVM".
+            pub fn description(self) -> &'static str {
+                match self {
+                    $(ModelKind::$linear => <$linear_type>::DESCRIPTION,)*
+                    $(ModelKind::$network => <$network_type>::DESCRIPTION,)*
+                }
+            }
+
+            /// What labels and decisions mean.
+            pub fn task(self) -> Task {
+                match self {
+                    $(ModelKind::$linear => <$linear_type>::TASK,)*
+                    $(ModelKind::$network => <$network_type>::TASK,)*
+                }
+            }
+
+            /// Whether its decisions stand for probabilities.
+            pub fn has_probabilities(self) -> bool {
+                match self {
+                    $(ModelKind::$linear => <$linear_type>::HAS_PROBABILITIES,)*
+                    $(ModelKind::$network => <$network_type>::HAS_PROBABILITIES,)*
+                }
+            }
+
+            /// A bound of the second derivative of its loss by a decision.
+            pub(crate) fn curvature(self) -> f64 {
+                match self {
+                    $(ModelKind::$linear => <$linear_type>::CURVATURE,)*
+                    $(ModelKind::$network => <$network_type>::CURVATURE,)*
+                }
+            }
+
+            /// What it starts from unless the user says otherwise.
+            pub(crate) fn defaults(self) -> Defaults {
+                match self {
+                    $(ModelKind::$linear => <$linear_type>::defaults(),)*
+                    $(ModelKind::$network => <$network_type>::defaults(),)*
+                }
+            }
+
+            /// The loss of a tuple with these decisions, to the rounding of f64.
+            pub(crate) fn exact_loss(self, decisions: &[f32], y: f32) -> f64 {
+                match self {
+                    $(ModelKind::$linear => <$linear_type>::exact_loss(decisions, y),)*
+                    $(ModelKind::$network => <$network_type>::exact_loss(decisions, y),)*
+                }
+            }
+
+            /// Hands what a linear model minimises to the visitor.
+            ///
+            /// # Panics
+            /// If it is not linear.
+            #[inline(always)]
+            pub(crate) fn with_objective<V: ObjectiveVisitor>(self, visitor: V) -> V::Output {
+                match self {
+                    $(ModelKind::$linear => visitor.visit(<$linear_type>::objective()),)*
+                    $(ModelKind::$network => panic!("a network's objective is that of its outputs"),)*
+                }
+            }
+        }
+    };
+}
+
+models! {
+    linear {
+        /// Logistic regression: ln(1 + e^(-y z)), y = -1 or 1.
+        Logistic = logistic::Logistic,
+        /// Linear support vector machine: the hinge loss max(0, 1 - y z), y = -1 or 1.
+        Svm = svm::Svm,
+        /// Linear regression: (z - y)²/2, y any number.
+        Linear = linear::Linear,
+        /// Multinomial logistic regression: the cross entropy -ln p_y with p_k = e^(z_k) / Σ e^(z_j), y = 0, 1, ...
+        Softmax = softmax::Softmax,
+    }
+    networks {
+        /// Feed-forward network of a [`Design`](crate::Design): the cross entropy of its outputs, y = 0, 1, ...
+        Mlp = mlp::Mlp,
+    }
+}
+
+impl ModelKind {
+    /// All names, for the hint of an error: "logistic, svm, linear, softmax, mlp".
+    pub fn known() -> String {
+        Self::ALL.map(Self::name).join(", ")
+    }
+
+    /// Whether it has no hidden layers.
+    pub fn is_linear(self) -> bool {
+        Self::LINEAR.contains(&self)
+    }
+
+    /// Whether it puts tuples into classes.
+    pub fn is_classifier(self) -> bool {
+        self.task() != Task::Regression
+    }
+
+    /// Whether it has an output for each of any number of classes, whose numbers from 0 are its labels.
+    pub fn has_class_numbers(self) -> bool {
+        self.task() == Task::Classes
+    }
+
+    /// Whether its labels are -1 and 1 and its decisions' signs are classes.
+    pub fn is_binary(self) -> bool {
+        self.task() == Task::Binary
+    }
+
+    /// Whether a model of so many outputs can learn from this label.
+    pub(crate) fn accepts_label(self, label: f32, outputs: u32) -> bool {
+        match self.task() {
+            Task::Binary => label == 1.0 || label == -1.0,
+            Task::Regression => label.is_finite(),
+            Task::Classes => label >= 0.0 && label < outputs as f32 && label.fract() == 0.0,
+        }
+    }
+
+    /// Whether a linear model has one decision per tuple, of which its loss is a function.
+    pub(crate) fn is_pointwise(self) -> bool {
+        struct IsPointwise;
+        impl ObjectiveVisitor for IsPointwise {
+            type Output = bool;
+            fn visit<O: Objective>(self, _: O) -> bool {
+                O::POINTWISE
+            }
+        }
+        self.is_linear() && self.with_objective(IsPointwise)
+    }
+
+    /// Hands what a linear model minimises to the visitor.
+    ///
+    /// # Panics
+    /// If it is not [pointwise](ModelKind::is_pointwise).
+    #[inline(always)]
+    pub(crate) fn with_pointwise<V: PointwiseVisitor>(self, visitor: V) -> V::Output {
+        struct Unwrap<V>(V);
+        impl<V: PointwiseVisitor> ObjectiveVisitor for Unwrap<V> {
+            type Output = Option<V::Output>;
+            #[inline(always)]
+            fn visit<O: Objective>(self, objective: O) -> Option<V::Output> {
+                objective.with_pointwise(self.0)
+            }
+        }
+        self.with_objective(Unwrap(visitor)).expect("a pointwise model")
+    }
+}
+
+impl fmt::Display for ModelKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// No model is called this.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown model \"{0}\"")]
+pub struct UnknownModel(pub String);
+
+impl FromStr for ModelKind {
+    type Err = UnknownModel;
+
+    fn from_str(name: &str) -> Result<ModelKind, UnknownModel> {
+        let kind = Self::ALL.into_iter().find(|kind| kind.name() == name);
+        kind.ok_or_else(|| UnknownModel(name.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_is_read_from_its_name() {
+        for kind in ModelKind::ALL {
+            assert_eq!(kind.name().parse(), Ok(kind));
+            assert_eq!(kind.to_string(), kind.name());
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
+        }
+        assert_eq!(ModelKind::known(), "logistic, svm, linear, softmax, mlp");
+    }
+
+    #[test]
+    fn an_unknown_name_is_refused_and_quoted() {
+        let error = "Logistic".parse::<ModelKind>().unwrap_err();
+        assert_eq!(error, UnknownModel("Logistic".to_owned()));
+        assert_eq!(error.to_string(), "unknown model \"Logistic\"");
+    }
+}

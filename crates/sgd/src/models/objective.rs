@@ -1,0 +1,203 @@
+//! What a linear model minimises, as the engines need it.
+//!
+//! Guarantees: a loss of the margin sees a tuple only through its margin m = y z, which is what makes training symmetric under swapping the
+//! classes; a NaN margin gives a NaN loss, so that a diverged model cannot hide.
+
+use simd::Simd;
+use tuples::LANES;
+
+use crate::totals::Totals;
+
+/// A loss that is a function of the margin alone, in f32. Margins are in units of 1 / [`UNITS`](MarginLoss::UNITS).
+pub(crate) trait MarginLoss: Copy {
+    /// A power of two, so that changing units changes no bit.
+    const UNITS: f32;
+
+    /// Minus the derivative of the loss by the margin: how far to step along y x for a learning rate of 1.
+    fn negative_gradient<S: Simd>(self, simd: S, m: f32) -> f32;
+
+    /// The loss. Plain arithmetic without table and branches, so that the compiler may compute many at once.
+    fn loss(self, m: f32) -> f32;
+
+    /// The loss where only one is asked for, which may differ in its last digits.
+    #[inline(always)]
+    fn single_loss(self, m: f32) -> f32 {
+        self.loss(m)
+    }
+}
+
+/// A loss of one decision z and the label y: a function of m = f z and y, where f is a factor that depends on y.
+pub(crate) trait Pointwise: Copy {
+    /// Whether loss and counts look at the label.
+    const NEEDS_LABELS: bool;
+
+    /// f.
+    fn factor(self, y: f32) -> f32;
+
+    /// The derivative of the margin by the decision: f without its units.
+    fn direction(self, y: f32) -> f32;
+
+    /// Minus the derivative of the loss by the margin.
+    fn negative_gradient<S: Simd>(self, simd: S, m: f32, y: f32) -> f32;
+
+    /// The loss.
+    fn loss(self, m: f32, y: f32) -> f32;
+
+    /// The loss where only one is asked for, which may differ in its last digits.
+    #[inline(always)]
+    fn single_loss(self, m: f32, y: f32) -> f32 {
+        self.loss(m, y)
+    }
+
+    /// Counts tuples with these margins and labels into what is not the loss.
+    fn count(self, totals: &mut Totals, margins: &[f32], labels: &[f32]);
+}
+
+/// What a linear model minimises, with any number of outputs.
+pub(crate) trait Objective: Copy {
+    /// Whether it is [`Pointwise`].
+    const POINTWISE: bool;
+
+    /// Counts a tuple with these decisions, without its loss, and replaces them by minus the derivatives of its weighted loss by each.
+    /// Returns the loss without the weight.
+    fn loss_and_gradient<S: Simd>(self, simd: S, totals: &mut Totals, out: &mut [f32], y: f32, weight: f32) -> f32;
+
+    /// Counts tuples with one decision each, and replaces the decisions as [`loss_and_gradient`](Objective::loss_and_gradient) does, to the same
+    /// bits.
+    fn losses_and_gradients<S: Simd>(
+        self,
+        simd: S,
+        totals: &mut Totals,
+        out: &mut [f32],
+        labels: &[f32],
+        weights: &[f32],
+    );
+
+    /// Hands a pointwise objective to the visitor.
+    fn with_pointwise<V: PointwiseVisitor>(self, visitor: V) -> Option<V::Output>;
+}
+
+/// What is done with a pointwise objective, whichever it is.
+pub(crate) trait PointwiseVisitor {
+    /// What comes of it.
+    type Output;
+
+    /// Does it.
+    fn visit<L: Pointwise>(self, loss: L) -> Self::Output;
+}
+
+/// What is done with an objective, whichever it is.
+pub(crate) trait ObjectiveVisitor {
+    /// What comes of it.
+    type Output;
+
+    /// Does it.
+    fn visit<O: Objective>(self, objective: O) -> Self::Output;
+}
+
+/// Counts a tuple: its decisions become minus the derivatives of its weighted loss.
+#[inline(always)]
+pub(crate) fn count_one<S: Simd, O: Objective>(
+    simd: S,
+    objective: O,
+    totals: &mut Totals,
+    out: &mut [f32],
+    y: f32,
+    weight: f32,
+) {
+    let loss = objective.loss_and_gradient(simd, totals, out, y, weight);
+    totals.loss += f64::from(weight) * f64::from(loss);
+    totals.weight += f64::from(weight);
+    totals.tuples += 1;
+}
+
+impl<L: Pointwise> Objective for L {
+    const POINTWISE: bool = true;
+
+    #[inline(always)]
+    fn loss_and_gradient<S: Simd>(self, simd: S, totals: &mut Totals, out: &mut [f32], y: f32, weight: f32) -> f32 {
+        let m = self.factor(y) * out[0];
+        self.count(totals, &[m], &[y]);
+        out[0] = weight * (self.direction(y) * self.negative_gradient(simd, m, y));
+        self.single_loss(m, y)
+    }
+
+    #[inline(always)]
+    fn losses_and_gradients<S: Simd>(
+        self,
+        simd: S,
+        totals: &mut Totals,
+        out: &mut [f32],
+        labels: &[f32],
+        weights: &[f32],
+    ) {
+        for ((out, labels), weights) in out.chunks_mut(LANES).zip(labels.chunks(LANES)).zip(weights.chunks(LANES)) {
+            let count = out.len();
+            let (mut margins, mut of_labels, mut losses) = ([0.0; LANES], [0.0; LANES], [0.0; LANES]);
+            of_labels[..count].copy_from_slice(labels);
+            margins[..count].copy_from_slice(out);
+            for lane in 0..LANES {
+                margins[lane] *= self.factor(of_labels[lane]);
+            }
+            for ((gradient, (&m, &y)), &weight) in out.iter_mut().zip(margins.iter().zip(labels)).zip(weights) {
+                *gradient = weight * (self.direction(y) * self.negative_gradient(simd, m, y));
+            }
+            for lane in 0..LANES {
+                losses[lane] = self.loss(margins[lane], of_labels[lane]);
+            }
+            for (&loss, &weight) in losses.iter().zip(weights) {
+                totals.loss += f64::from(weight) * f64::from(loss);
+                totals.weight += f64::from(weight);
+            }
+            self.count(totals, &margins[..count], labels);
+            totals.tuples += count as u64;
+        }
+    }
+
+    #[inline(always)]
+    fn with_pointwise<V: PointwiseVisitor>(self, visitor: V) -> Option<V::Output> {
+        Some(visitor.visit(self))
+    }
+}
+
+impl<L: MarginLoss> Pointwise for L {
+    const NEEDS_LABELS: bool = false;
+
+    #[inline(always)]
+    fn factor(self, y: f32) -> f32 {
+        y * L::UNITS
+    }
+
+    #[inline(always)]
+    fn direction(self, y: f32) -> f32 {
+        y
+    }
+
+    #[inline(always)]
+    fn negative_gradient<S: Simd>(self, simd: S, m: f32, _: f32) -> f32 {
+        MarginLoss::negative_gradient(self, simd, m)
+    }
+
+    #[inline(always)]
+    fn loss(self, m: f32, _: f32) -> f32 {
+        MarginLoss::loss(self, m)
+    }
+
+    #[inline(always)]
+    fn single_loss(self, m: f32, _: f32) -> f32 {
+        MarginLoss::single_loss(self, m)
+    }
+
+    #[inline(always)]
+    fn count(self, totals: &mut Totals, margins: &[f32], _: &[f32]) {
+        let (chunks, rest) = margins.as_chunks::<16>();
+        let mut correct = [0u32; 16];
+        for chunk in chunks {
+            for lane in 0..16 {
+                correct[lane] += u32::from(chunk[lane] > 0.0);
+            }
+        }
+        totals.correct +=
+            u64::from(correct.iter().sum::<u32>() + rest.iter().map(|&m| u32::from(m > 0.0)).sum::<u32>());
+    }
+}

@@ -1,0 +1,39 @@
+//! Memory of a training.
+
+use tuples::pause::{PER_PAUSE, pause};
+use tuples::{LANES, OutOfMemory};
+
+/// Floats that begin at a cache line.
+#[derive(Debug)]
+pub(super) struct Memory {
+    floats: Vec<f32>,
+    offset: usize,
+    pub(super) length: usize,
+}
+
+impl Memory {
+    pub(super) fn zeros(length: usize) -> Result<Memory, OutOfMemory> {
+        let mut floats: Vec<f32> = Vec::new();
+        let error = OutOfMemory { bytes: length.saturating_mul(size_of::<f32>()) };
+        floats.try_reserve_exact(length.saturating_add(LANES)).map_err(|_| error)?;
+        tuples::advise_huge_pages(floats.spare_capacity_mut());
+        // align_offset may decline to answer, by usize::MAX; then rows are merely unaligned
+        let offset = floats.as_ptr().align_offset(LANES * size_of::<f32>()).min(LANES);
+        // memory that nobody has touched yet comes slowly
+        while floats.len() < offset + length {
+            pause();
+            floats.resize((floats.len() + PER_PAUSE).min(offset + length), 0.0);
+        }
+        Ok(Memory { floats, offset, length })
+    }
+
+    pub(super) fn floats(&self) -> &[f32] {
+        &self.floats[self.offset..]
+    }
+}
+
+impl AsMut<[f32]> for Memory {
+    fn as_mut(&mut self) -> &mut [f32] {
+        &mut self.floats[self.offset..]
+    }
+}

@@ -1,0 +1,35 @@
+//! What the tuples of an epoch add up to.
+
+use bytemuck::{Pod, Zeroable};
+
+use crate::variance_sum::VarianceSum;
+
+/// What the tuples of an epoch add up to, each measured just before its own step.
+#[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Totals {
+    /// The sum of the losses times their weights, without the penalty.
+    pub(crate) loss: f64,
+    /// The sum of the weights.
+    pub(crate) weight: f64,
+    /// The sum of the squared errors, if the loss is that.
+    pub(crate) residuals: f64,
+    /// The targets, if the loss is the squared error.
+    pub(crate) targets: VarianceSum,
+    /// Tuples with a margin above 0.
+    pub(crate) correct: u64,
+    /// Tuples in all.
+    pub(crate) tuples: u64,
+}
+
+impl Totals {
+    /// Adds those of other tuples.
+    pub(crate) fn add(&mut self, other: &Totals) {
+        self.loss += other.loss;
+        self.weight += other.weight;
+        self.residuals += other.residuals;
+        self.targets.merge(&other.targets);
+        self.correct = self.correct.saturating_add(other.correct);
+        self.tuples = self.tuples.saturating_add(other.tuples);
+    }
+}

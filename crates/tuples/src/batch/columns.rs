@@ -1,0 +1,100 @@
+//! What a tuple has beside its row: label, weight and tag.
+
+use crate::OutOfMemory;
+
+/// The columns, by place.
+#[derive(Debug, Default)]
+pub(super) struct Columns {
+    pub(super) labels: Vec<f32>,
+    /// None: all weights are 1
+    pub(super) weights: Option<Vec<f32>>,
+    /// None: nobody wants any
+    pub(super) tags: Option<Vec<u32>>,
+}
+
+impl Columns {
+    /// Bytes of a tuple in all columns.
+    #[inline]
+    pub(super) fn tuple_bytes(&self) -> usize {
+        size_of::<f32>() * (1 + usize::from(self.weights.is_some()) + usize::from(self.tags.is_some()))
+    }
+
+    /// Tuples that fit into all columns without another allocation.
+    #[inline]
+    pub(super) fn capacity(&self) -> usize {
+        let labels = self.labels.capacity();
+        let labels = self.weights.as_ref().map_or(labels, |weights| weights.capacity().min(labels));
+        self.tags.as_ref().map_or(labels, |tags| tags.capacity().min(labels))
+    }
+
+    /// Makes room for `more` tuples.
+    pub(super) fn reserve(&mut self, more: usize, error: OutOfMemory) -> Result<(), OutOfMemory> {
+        self.labels.try_reserve_exact(more).map_err(|_| error)?;
+        if let Some(weights) = &mut self.weights {
+            weights.try_reserve_exact(more).map_err(|_| error)?;
+        }
+        if let Some(tags) = &mut self.tags {
+            tags.try_reserve_exact(more).map_err(|_| error)?;
+        }
+        Ok(())
+    }
+
+    /// Appends tuples with this label, weight 1 and tag 0, until there are so many. There is room for them.
+    #[inline]
+    pub(super) fn extend_to(&mut self, len: usize, label: f32) {
+        self.labels.resize(len, label);
+        if let Some(weights) = &mut self.weights {
+            weights.resize(len, 1.0);
+        }
+        if let Some(tags) = &mut self.tags {
+            tags.resize(len, 0);
+        }
+    }
+
+    /// Removes the tuples behind the first `len`.
+    #[inline]
+    pub(super) fn truncate(&mut self, len: usize) {
+        self.labels.truncate(len);
+        if let Some(weights) = &mut self.weights {
+            weights.truncate(len);
+        }
+        if let Some(tags) = &mut self.tags {
+            tags.truncate(len);
+        }
+    }
+
+    /// Puts tuple `from` also where tuple `to` is.
+    #[inline]
+    pub(super) fn copy(&mut self, from: usize, to: usize) {
+        self.labels[to] = self.labels[from];
+        if let Some(weights) = &mut self.weights {
+            weights[to] = weights[from];
+        }
+        if let Some(tags) = &mut self.tags {
+            tags[to] = tags[from];
+        }
+    }
+
+    /// Makes the columns copies of these, without tags.
+    pub(super) fn copy_from(&mut self, labels: &[f32], weights: Option<&[f32]>) -> Result<(), OutOfMemory> {
+        self.tags = None;
+        copy(&mut self.labels, labels)?;
+        self.weights = match (self.weights.take(), weights) {
+            (_, None) => None,
+            (old, Some(weights)) => {
+                let mut copied = old.unwrap_or_default();
+                copy(&mut copied, weights)?;
+                Some(copied)
+            }
+        };
+        Ok(())
+    }
+}
+
+/// Makes `to` a copy of `from`.
+fn copy<T: Copy>(to: &mut Vec<T>, from: &[T]) -> Result<(), OutOfMemory> {
+    to.clear();
+    to.try_reserve(from.len()).map_err(|_| OutOfMemory { bytes: size_of_val(from) })?;
+    to.extend_from_slice(from);
+    Ok(())
+}
