@@ -8,6 +8,7 @@ use crate::options::rows::Nulls;
 use crate::options::shuffling::Shuffling;
 use crate::pg::executor::custom_scan::Flags;
 use crate::pg::executor::query::Running;
+use crate::pg::snapshot::Snapshot;
 use pgrx::prelude::*;
 use sgd::ModelKind;
 use shuffle::Strategy;
@@ -60,6 +61,8 @@ fn open(source: &str, strategy: Strategy, snapshot: pg_sys::Snapshot) -> Buffers
     let spec = DecoderSpec { nulls: Nulls::Skip, ..DecoderSpec::new(ModelKind::Logistic, "label", &features) };
     let decoder = source.decoder(&spec).unwrap();
     let planned = source.plan(&spec, &shuffling).unwrap();
+    // SAFETY: the caller has registered it, and releases it when the buffers are finished.
+    let snapshot = unsafe { Snapshot::new(snapshot) };
     Buffers::new(Running::start(planned, snapshot, 0, Flags::NONE), decoder)
 }
 
@@ -299,9 +302,12 @@ mod failing {
 fn test_no_failing_allocation_keeps_workers_from_being_launched_later() {
     use crate::pg::process::parallel::{Launch, Workers};
     let rehearse = || {
-        let snapshot = Running::active_snapshot();
-        let launch = Launch { kind: c"loader", workers: 2, data: &[b"data"], shared: 64, queue: 1 << 14, snapshot };
-        Workers::rehearse(&launch).err().map(String::from).unwrap_or_default()
+        Snapshot::with_active(|snapshot| {
+            let data: &[&[u8]] = &[b"data"];
+            let launch =
+                Launch { kind: c"loader", workers: 2, data, plan: None, gathers: true, queue: 1 << 14, snapshot };
+            Workers::rehearse(&launch).err().map(String::from).unwrap_or_default()
+        })
     };
     // SAFETY: contexts that live as long as the transaction.
     let contexts = unsafe { [("session", pg_sys::TopMemoryContext), ("transaction", pg_sys::TopTransactionContext)] };

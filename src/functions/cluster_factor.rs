@@ -6,9 +6,11 @@ use crate::operators::{Buffers, DecoderSpec, Source};
 use crate::options::call;
 use crate::options::request::check_features;
 use crate::options::shuffling::Shuffling;
-use crate::pg::call::arguments::{Arguments, Call};
+use crate::pg::call::arguments::Arguments;
+use crate::pg::call::function::Call;
 use crate::pg::executor::custom_scan::Flags;
 use crate::pg::executor::query::Running;
+use crate::pg::snapshot::Snapshot;
 use crate::pg::{check_for_interrupts, require_utf8};
 use pgrx::prelude::*;
 use sgd::{ClusterFactor, ModelKind};
@@ -16,8 +18,8 @@ use tuples::{Batch, TupleSource};
 
 /// Returns the factor of the blocks into which training would divide the source; NULL if all gradients are the same.
 #[pg_extern(sql = false)]
-fn corgipile_cluster_factor(fcinfo: pg_sys::FunctionCallInfo) -> Option<f64> {
-    cluster_factor(&Call::new(fcinfo).arguments()).or_raise()
+fn corgipile_cluster_factor(call: Call<'_>) -> Option<f64> {
+    cluster_factor(&call.arguments()).or_raise()
 }
 
 fn cluster_factor(arguments: &Arguments) -> Result<Option<f64>> {
@@ -49,7 +51,7 @@ fn cluster_factor(arguments: &Arguments) -> Result<Option<f64>> {
     let prepares = decoder.needs_preparation();
     let shuffling = Shuffling { first_epoch: u64::from(!prepares), block_by_block: true, ..shuffling };
     let planned = source.plan(&spec, &shuffling)?;
-    let query = Running::start(planned, Running::active_snapshot(), 0, Flags::NONE);
+    let query = Snapshot::with_active(|snapshot| Running::start(planned, snapshot, 0, Flags::NONE));
     let mut buffers = Buffers::new(query, decoder);
     let mut batch = Batch::dense(0);
     if prepares {

@@ -9,12 +9,13 @@ use crate::options::parse::argument_choice;
 use crate::options::request::check_features;
 use crate::options::rows::Nulls;
 use crate::options::shuffling::Shuffling;
-use crate::pg::call::arguments::{Arguments, Call};
+use crate::pg::call::arguments::Arguments;
+use crate::pg::call::function::Call;
 use crate::pg::call::spi::{Connection, Sees};
+use crate::pg::catalog::names::quote_identifier;
 use crate::pg::catalog::new_table::NewName;
-use crate::pg::catalog::relation::{base_type, compressed_type, qualified_type_name, quote_identifier};
-use crate::pg::executor::query::Running;
-use crate::pg::values::array::{AnyArray, free};
+use crate::pg::catalog::types::{base_type, compressed_type, qualified_type_name};
+use crate::pg::values::array::AnyArray;
 use crate::pg::values::varlena::{Bytes, Value};
 use crate::pg::{check_for_interrupts, require_utf8};
 use pgrx::prelude::*;
@@ -172,19 +173,18 @@ struct Written {
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_compress(fcinfo: pg_sys::FunctionCallInfo) -> Value {
-    let call = Call::new(fcinfo);
+fn corgipile_compress(call: Call<'_>) -> Value {
     let written = compress(&call.arguments()).or_raise();
     let encodings: Map<String, Json> = written.encodings.into_iter().map(|(name, n)| (name, json!(n))).collect();
     call.row(&[
-        written.batches.into_datum(),
-        written.rows.into_datum(),
-        written.bytes.into_datum(),
-        (written.bytes > 0).then(|| written.cells * 8.0 / written.bytes as f64).into_datum(),
-        written.time.as_secs_f64().into_datum(),
-        (written.skipped as i64).into_datum(),
-        pgrx::JsonB(Json::Object(encodings)).into_datum(),
-        written.seed.into_datum(),
+        written.batches.into(),
+        written.rows.into(),
+        written.bytes.into(),
+        (written.bytes > 0).then(|| written.cells * 8.0 / written.bytes as f64).into(),
+        written.time.as_secs_f64().into(),
+        (written.skipped as i64).into(),
+        Json::Object(encodings).into(),
+        written.seed.into(),
     ])
 }
 
@@ -198,15 +198,14 @@ fn compress(arguments: &Arguments) -> Result<Written> {
     let encoding = encoding(&arguments.get::<String>(5).ok_or(ArgumentError::NullArgument("encoding"))?)?;
     let destination = NewName::read("destination", &destination)?;
     let (source, features) = request.resolve()?;
-    let snapshot = Running::active_snapshot();
-    let mut batches = MiniBatches::open(&source, &request.spec(&features), &request.shuffling, snapshot)?;
+    let mut batches = MiniBatches::open(&source, &request.spec(&features), &request.shuffling)?;
     if batches.must_count() {
         batches.count()?;
     }
     let connection = Connection::open();
-    let sees = Sees::AndOwn(snapshot);
+    let sees = Sees::AndOwn;
     let name = match features.as_slice() {
-        [only] if AnyArray::of(base_type(source.type_of(only)?)).is_some() => only.as_str(),
+        [only] if AnyArray::new(base_type(source.type_of(only)?)).is_some() => only.as_str(),
         _ if request.label == "features" => "compressed_features",
         _ => "features",
     };
@@ -228,9 +227,9 @@ fn compress(arguments: &Arguments) -> Result<Written> {
         written.bytes += bytes.len() as i64;
         *written.encodings.entry(info.encoding.to_string()).or_default() += 1;
         let value = Bytes::new(&bytes)?;
-        table.insert(&[labels, value.datum()]);
+        table.insert(&[labels.typed(), value.typed(toc_type)]);
         value.free();
-        free(labels);
+        labels.free();
     }
     written.skipped = batches.skipped();
     batches.finish();
@@ -257,8 +256,7 @@ struct EncodingTotals {
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_compression_report(fcinfo: pg_sys::FunctionCallInfo) {
-    let call = Call::new(fcinfo);
+fn corgipile_compression_report(call: Call<'_>) {
     let mut totals = report(&call.arguments()).or_raise().into_iter();
     call.return_rows(7, |row| {
         let Some((name, EncodingTotals { batches, cells, bytes, stored, time, impossible })) = totals.next() else {
@@ -266,14 +264,14 @@ fn corgipile_compression_report(fcinfo: pg_sys::FunctionCallInfo) {
         };
         let [bytes, stored] = [bytes, stored].map(|bytes| (!impossible).then_some(bytes));
         let ratio = |bytes: Option<i64>| bytes.filter(|bytes| *bytes > 0).map(|bytes| cells * 8.0 / bytes as f64);
-        row.copy_from_slice(&[
-            name.into_datum(),
-            batches.into_datum(),
-            bytes.into_datum(),
-            ratio(bytes).into_datum(),
-            stored.into_datum(),
-            ratio(stored).into_datum(),
-            time.as_secs_f64().into_datum(),
+        row.clone_from_slice(&[
+            name.into(),
+            batches.into(),
+            bytes.into(),
+            ratio(bytes).into(),
+            stored.into(),
+            ratio(stored).into(),
+            time.as_secs_f64().into(),
         ]);
         true
     })
@@ -289,8 +287,7 @@ fn report(arguments: &Arguments) -> Result<Vec<(String, EncodingTotals)>> {
     if let Some(rows) = source.estimated_rows().filter(|rows| *rows > wanted) {
         request.shuffling.sample = Some(wanted / rows);
     }
-    let snapshot = Running::active_snapshot();
-    let mut batches = MiniBatches::open(&source, &request.spec(&features), &request.shuffling, snapshot)?;
+    let mut batches = MiniBatches::open(&source, &request.spec(&features), &request.shuffling)?;
     if batches.must_count() {
         batches.count()?;
     }
@@ -298,7 +295,7 @@ fn report(arguments: &Arguments) -> Result<Vec<(String, EncodingTotals)>> {
     let mut auto = EncodingTotals::default();
     let mut seen = 0;
     while let Some((labels, rows)) = batches.next(request.batch_rows)? {
-        free(labels);
+        labels.free();
         // the rest at the end is smaller than the other mini-batches
         if seen == REPORTED || (seen > 0 && rows.len() < request.batch_rows) {
             break;

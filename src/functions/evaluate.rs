@@ -8,6 +8,7 @@ use crate::options::shuffling::Shuffling;
 use crate::pg::check_for_interrupts;
 use crate::pg::executor::custom_scan::Flags;
 use crate::pg::executor::query::Running;
+use crate::pg::snapshot::Snapshot;
 use crate::pg::tuples::number_sort::NumberSort;
 use pgrx::prelude::*;
 use sgd::{Confusion, Evaluation, ModelParameters, Retrieval, RocAuc, rank_key};
@@ -67,7 +68,7 @@ fn read(model: &Model, source: &str) -> Result<Vec<Metric>> {
     let decoder = source.decoder(&spec)?;
     check_types(model, decoder.features(), &categories)?;
     let planned = source.plan(&spec, &Shuffling::none())?;
-    let query = Running::start(planned, Running::active_snapshot(), 0, Flags::NONE);
+    let query = Snapshot::with_active(|snapshot| Running::start(planned, snapshot, 0, Flags::NONE));
     let mut buffers = Buffers::new(query, decoder);
     let mut evaluation = Evaluation::new(model.kind);
     let mut linear = model.linear().to_model();

@@ -3,8 +3,8 @@
 use crate::errors::{ArgumentError, OrRaise, Result};
 use crate::models;
 use crate::pg::values::jsonb::{self, Jsonb};
+use crate::pg::values::typed::TypedDatum;
 use crate::pg::values::varlena::Value;
-use pgrx::AnyElement;
 use pgrx::prelude::*;
 
 #[pg_extern(sql = false)]
@@ -18,11 +18,11 @@ fn corgipile_export_by_name(model: &str) -> Value {
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_import(model: Option<AnyElement>, name: Option<&str>) -> i64 {
+fn corgipile_import(model: Option<TypedDatum<'_>>, name: Option<&str>) -> i64 {
     import(model, name).or_raise()
 }
 
-fn import(model: Option<AnyElement>, name: Option<&str>) -> Result<i64> {
+fn import(model: Option<TypedDatum<'_>>, name: Option<&str>) -> Result<i64> {
     let model = model.ok_or(ArgumentError::NullArgument("model"))?;
-    models::import(Jsonb::of(&model), name)
+    models::import(Jsonb::new(model), name)
 }

@@ -1,7 +1,8 @@
 //! corgipile_io_profile(): how large a block has to be for random blocks to be read as fast as the table in sequence.
 
 use crate::errors::{ArgumentError, OrRaise, Result, SourceError};
-use crate::pg::call::arguments::{Arguments, Call};
+use crate::pg::call::arguments::Arguments;
+use crate::pg::call::function::Call;
 use crate::pg::catalog::relation_files::RelationFiles;
 use crate::pg::{PAGE_BYTES, random_seed};
 use pgrx::prelude::*;
@@ -27,20 +28,19 @@ const MAX_SECONDS: f64 = 3600.0;
 
 /// Returns (block_size, random_mb_per_s, sequential_mb_per_s, ratio, recommended) for each size.
 #[pg_extern(sql = false)]
-fn corgipile_io_profile(fcinfo: pg_sys::FunctionCallInfo) {
-    let call = Call::new(fcinfo);
+fn corgipile_io_profile(call: Call<'_>) {
     let (sizes, sequential) = profile(&call.arguments()).or_raise();
     let recommended = sizes.iter().position(|size| size.random >= GOOD * sequential);
     let mut place = 0;
     call.return_rows(5, |row| {
         let Some(Measured { pages, random }) = sizes.get(place) else { return false };
         let size = BlockSize::Bytes(u64::from(*pages) * u64::from(PAGE_BYTES)).to_string();
-        row.copy_from_slice(&[
-            size.into_datum(),
-            (random / 1e6).into_datum(),
-            (sequential / 1e6).into_datum(),
-            (random / sequential).into_datum(),
-            (recommended == Some(place)).into_datum(),
+        row.clone_from_slice(&[
+            size.into(),
+            (random / 1e6).into(),
+            (sequential / 1e6).into(),
+            (random / sequential).into(),
+            (recommended == Some(place)).into(),
         ]);
         place += 1;
         true
@@ -58,7 +58,7 @@ fn profile(arguments: &Arguments) -> Result<(Vec<Measured>, f64)> {
         let reason = format!("{seconds} is not above 0 and at most {MAX_SECONDS}");
         return Err(ArgumentError::InvalidArgument { argument: "max_seconds", reason, hint: None }.into());
     }
-    let mut files = RelationFiles::of(relation)?;
+    let mut files = RelationFiles::open(relation)?;
     let pages = files.pages();
     if pages < MIN_PAGES {
         return Err(SourceError::TooFewPages { pages, least: MIN_PAGES }.into());

@@ -3,25 +3,26 @@
 
 use crate::errors::{ArgumentError, OrRaise, Result};
 use crate::models::{self, ModelSelector};
-use crate::pg::call::arguments::{Arguments, Call};
+use crate::pg::call::arguments::Arguments;
+use crate::pg::call::function::Call;
 use pgrx::prelude::*;
 
 #[pg_extern(sql = false)]
-fn corgipile_deploy(fcinfo: pg_sys::FunctionCallInfo) -> i64 {
-    let arguments = Call::new(fcinfo).arguments();
+fn corgipile_deploy(call: Call<'_>) -> i64 {
+    let arguments = call.arguments();
     name(&arguments).and_then(|name| models::deploy(&name, arguments.get(1))).or_raise()
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_rename(fcinfo: pg_sys::FunctionCallInfo) {
-    both(fcinfo, ["model_id", "new_name"])
+fn corgipile_rename(call: Call<'_>) {
+    both(call, ["model_id", "new_name"])
         .and_then(|(model, new_name): (i64, String)| models::rename(ModelSelector::Id(model), &new_name))
         .or_raise();
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_rename_by_name(fcinfo: pg_sys::FunctionCallInfo) {
-    both(fcinfo, ["name", "new_name"])
+fn corgipile_rename_by_name(call: Call<'_>) {
+    both(call, ["name", "new_name"])
         .and_then(|(model, new_name): (String, String)| models::rename(ModelSelector::Name(&model), &new_name))
         .or_raise();
 }
@@ -32,57 +33,60 @@ fn corgipile_drop(model: i64) -> i64 {
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_drop_by_name(fcinfo: pg_sys::FunctionCallInfo) -> i64 {
-    let arguments = Call::new(fcinfo).arguments();
+fn corgipile_drop_by_name(call: Call<'_>) -> i64 {
+    let arguments = call.arguments();
     name(&arguments).and_then(|name| models::drop(ModelSelector::Name(&name), arguments.get(1))).or_raise()
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_comment(fcinfo: pg_sys::FunctionCallInfo) {
-    let arguments = Call::new(fcinfo).arguments();
+fn corgipile_comment(call: Call<'_>) {
+    let arguments = call.arguments();
     let model = arguments.get(0).ok_or(ArgumentError::NullArgument("model_id").into());
     let text: Option<String> = arguments.get(1);
     model.and_then(|model| models::comment(ModelSelector::Id(model), text.as_deref())).or_raise();
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_comment_by_name(fcinfo: pg_sys::FunctionCallInfo) {
-    let arguments = Call::new(fcinfo).arguments();
+fn corgipile_comment_by_name(call: Call<'_>) {
+    let arguments = call.arguments();
     let text: Option<String> = arguments.get(1);
     name(&arguments).and_then(|name| models::comment(ModelSelector::Name(&name), text.as_deref())).or_raise();
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_grant(fcinfo: pg_sys::FunctionCallInfo) {
-    both(fcinfo, ["model_id", "role"])
+fn corgipile_grant(call: Call<'_>) {
+    both(call, ["model_id", "role"])
         .and_then(|(model, role): (i64, String)| models::grant(ModelSelector::Id(model), &role))
         .or_raise();
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_grant_by_name(fcinfo: pg_sys::FunctionCallInfo) {
-    both(fcinfo, ["name", "role"])
+fn corgipile_grant_by_name(call: Call<'_>) {
+    both(call, ["name", "role"])
         .and_then(|(model, role): (String, String)| models::grant(ModelSelector::Name(&model), &role))
         .or_raise();
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_revoke(fcinfo: pg_sys::FunctionCallInfo) {
-    both(fcinfo, ["model_id", "role"])
+fn corgipile_revoke(call: Call<'_>) {
+    both(call, ["model_id", "role"])
         .and_then(|(model, role): (i64, String)| models::revoke(ModelSelector::Id(model), &role))
         .or_raise();
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_revoke_by_name(fcinfo: pg_sys::FunctionCallInfo) {
-    both(fcinfo, ["name", "role"])
+fn corgipile_revoke_by_name(call: Call<'_>) {
+    both(call, ["name", "role"])
         .and_then(|(model, role): (String, String)| models::revoke(ModelSelector::Name(&model), &role))
         .or_raise();
 }
 
 /// Both arguments, with these names, of a function that is not STRICT.
-fn both<A: FromDatum, B: FromDatum>(fcinfo: pg_sys::FunctionCallInfo, names: [&'static str; 2]) -> Result<(A, B)> {
-    let arguments = Call::new(fcinfo).arguments();
+fn both<A: FromDatum + IntoDatum, B: FromDatum + IntoDatum>(
+    call: Call<'_>,
+    names: [&'static str; 2],
+) -> Result<(A, B)> {
+    let arguments = call.arguments();
     let first = arguments.get(0).ok_or(ArgumentError::NullArgument(names[0]))?;
     Ok((first, arguments.get(1).ok_or(ArgumentError::NullArgument(names[1]))?))
 }

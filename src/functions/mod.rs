@@ -19,8 +19,8 @@ mod train_uda;
 
 use crate::operators::sgd::Sgd;
 use crate::operators::shuffle_scan::ShuffleScan;
+use crate::pg::executor::FunctionNode;
 use crate::pg::executor::custom_scan::CustomScan;
-use crate::pg::executor::planner::FunctionNode;
 use pgrx::prelude::*;
 
 /// The planner support function of the functions that are nodes. It supports nothing. Calling it loads this library, and with it our planner hook, before the planner looks for hooks in the first statement of a session.

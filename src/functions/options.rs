@@ -3,7 +3,7 @@
 use crate::errors::OrRaise;
 use crate::options::call::model_kind;
 use crate::options::table;
-use crate::pg::call::arguments::Call;
+use crate::pg::call::function::Call;
 use pgrx::prelude::*;
 
 /// Columns of the result.
@@ -11,21 +11,20 @@ const COLUMNS: usize = 6;
 
 /// Returns a row per argument or option; with a model, of those that apply to it.
 #[pg_extern(sql = false)]
-fn corgipile_options(fcinfo: pg_sys::FunctionCallInfo) {
-    let call = Call::new(fcinfo);
+fn corgipile_options(call: Call<'_>) {
     let kind = call.arguments().get(0).map(|name| model_kind(Some(name)).or_raise());
     let (arguments, options): (Vec<_>, Vec<_>) = table::entries().partition(|entry| !entry.is_option());
     let all = arguments.into_iter().chain(options);
     let mut applies = all.filter(|entry| kind.is_none_or(|kind| entry.models.include(kind)));
     call.return_rows(COLUMNS, |row| {
         let Some(entry) = applies.next() else { return false };
-        row.copy_from_slice(&[
-            entry.name.into_datum(),
-            entry.type_name().into_datum(),
-            entry.default_text(kind).into_datum(),
-            entry.range_text().into_datum(),
-            entry.applies_to().into_datum(),
-            entry.description.into_datum(),
+        row.clone_from_slice(&[
+            entry.name.into(),
+            entry.type_name().into(),
+            entry.default_text(kind).into(),
+            entry.range_text().into(),
+            entry.applies_to().into(),
+            entry.description.into(),
         ]);
         true
     })

@@ -1,18 +1,17 @@
 //! corgipile.progress(): the trainings that run now, for the view corgipile.stat_progress_train.
 
 use crate::errors::OrRaise;
-use crate::pg::call::arguments::Call;
+use crate::pg::call::function::Call;
 use crate::pg::process::progress;
 use pgrx::prelude::*;
 
 /// Returns a row for each training of the server.
 #[pg_extern(sql = false)]
-fn corgipile_progress(fcinfo: pg_sys::FunctionCallInfo) {
-    let call = Call::new(fcinfo);
+fn corgipile_progress(call: Call<'_>) {
     let mut rows = progress::rows().into_iter();
     call.return_rows(progress::COLUMNS, |row| match rows.next() {
         Some(values) => {
-            row.copy_from_slice(&values);
+            row.clone_from_slice(&values);
             true
         }
         None => false,

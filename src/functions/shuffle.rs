@@ -2,25 +2,16 @@
 
 use crate::errors::OrRaise;
 use crate::operators::shuffle_scan::{ShuffleArguments, Shuffled};
-use crate::pg::call::arguments::Call;
+use crate::pg::call::function::Call;
 use crate::pg::executor::custom_scan::Flags;
-use crate::pg::executor::query::Running;
+use crate::pg::snapshot::Snapshot;
 use pgrx::prelude::*;
 
 /// Returns the rows of a table in shuffled order.
 #[pg_extern(sql = false)]
-fn corgipile_shuffle(fcinfo: pg_sys::FunctionCallInfo) {
-    let call = Call::new(fcinfo);
+fn corgipile_shuffle(call: Call<'_>) {
     let arguments = ShuffleArguments::of_call(&call.arguments());
-    let rows = Shuffled::open(arguments, Running::active_snapshot(), 0, Flags::NONE).or_raise();
-    let columns = rows.columns();
-    call.return_rows(columns.len(), |result| {
-        let Some(row) = rows.row().map(|slot| slot.row()) else { return false };
-        for (value, column) in result.iter_mut().zip(columns) {
-            *value = column.and_then(|column| row.get(column));
-        }
-        true
-    })
-    .or_raise();
+    let rows = Snapshot::with_active(|snapshot| Shuffled::open(arguments, snapshot, 0, Flags::NONE)).or_raise();
+    call.return_query(rows.query(), rows.columns()).or_raise();
     rows.finish();
 }

@@ -2,7 +2,8 @@
 
 use crate::errors::{ArgumentError, Error, OrRaise, ResourceError, Result};
 use crate::options::call;
-use crate::pg::call::arguments::{Arguments, Call};
+use crate::pg::call::arguments::Arguments;
+use crate::pg::call::function::Call;
 use crate::pg::check_for_interrupts;
 use pgrx::prelude::*;
 use shuffle::{Geometry, TupleOrder};
@@ -12,15 +13,14 @@ const MAX_TUPLES: i64 = 100_000_000;
 
 /// Returns (position from 1, tuple from 0) for each tuple that SGD sees in one epoch.
 #[pg_extern(sql = false)]
-fn corgipile_shuffle_order(fcinfo: pg_sys::FunctionCallInfo) {
-    let call = Call::new(fcinfo);
+fn corgipile_shuffle_order(call: Call<'_>) {
     let mut order = order(&call.arguments()).or_raise();
     let mut position = 0_i64;
     call.return_rows(2, |row| {
         check_for_interrupts();
         let Some(tuple) = order.next_tuple().map_err(out_of_memory).or_raise() else { return false };
         position += 1;
-        row.copy_from_slice(&[position.into_datum(), i64::from(tuple).into_datum()]);
+        row.clone_from_slice(&[position.into(), i64::from(tuple).into()]);
         true
     })
     .or_raise();

@@ -1,6 +1,7 @@
 //! The rows of corgipile.stat_models, and the trigger that removes changed models from shared memory.
 
 use crate::models;
+use crate::pg::call::function::Call;
 use crate::pg::call::trigger::old_key;
 use pgrx::prelude::*;
 
@@ -13,7 +14,7 @@ fn corgipile_stat_models()
 
 /// AFTER UPDATE OR DELETE FOR EACH ROW of corgipile.stored_models.
 #[pg_extern(sql = false)]
-fn corgipile_forget(fcinfo: pg_sys::FunctionCallInfo) -> i64 {
-    models::forget(old_key(fcinfo, c"model_id"));
+fn corgipile_forget(call: Call<'_>) -> i64 {
+    models::forget(old_key(call, c"model_id"));
     0 // of a trigger that comes after, nobody looks at the row
 }

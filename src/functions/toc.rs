@@ -2,7 +2,7 @@
 
 use super::compress::encode;
 use crate::errors::{ArgumentError, Error, OrRaise, ResourceError, Result, TocError};
-use crate::pg::call::aggregate::RowCall;
+use crate::pg::call::function::Call;
 use crate::pg::values::array::{ArrayFault, matrix_of_doubles, read_matrix, vector_of_doubles};
 use crate::pg::values::varlena::{Bytes, Value, with_bytes};
 use pgrx::prelude::*;
@@ -12,8 +12,8 @@ use toc::{Encoding, Operations, Rows};
 // ----------------------------------------------------------------------------------------------------------- the type
 
 #[pg_extern(sql = false)]
-fn corgipile_toc_in(fcinfo: pg_sys::FunctionCallInfo) -> Value {
-    let text = RowCall::new(fcinfo).text().unwrap_or_default();
+fn corgipile_toc_in(call: Call<'_>) -> Value {
+    let text = call.text().unwrap_or_default();
     let read = || {
         let text = text.to_str().map_err(|_| TocError::MalformedToc("it is not UTF-8".to_owned()))?;
         let bytes = toc::text::read(text).map_err(malformed)?;
@@ -23,29 +23,29 @@ fn corgipile_toc_in(fcinfo: pg_sys::FunctionCallInfo) -> Value {
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_toc_out(fcinfo: pg_sys::FunctionCallInfo) -> CString {
-    CString::new(with_toc(fcinfo, 0, |bytes| toc::text::write(bytes).map_err(damaged))).unwrap_or_default()
+fn corgipile_toc_out(call: Call<'_>) -> CString {
+    CString::new(with_toc(call, 0, |bytes| toc::text::write(bytes).map_err(damaged))).unwrap_or_default()
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_toc_recv(fcinfo: pg_sys::FunctionCallInfo) -> Value {
-    let bytes = RowCall::new(fcinfo).message().unwrap_or_default();
+fn corgipile_toc_recv(call: Call<'_>) -> Value {
+    let bytes = call.message().unwrap_or_default();
     // all of it is checked once, so that what is stored is sound
     let checked = toc::decode(bytes).map_err(|error| TocError::MalformedTocBytes(error.to_string()).into());
     checked.and_then(|_| Bytes::new(bytes)).or_raise().into_value()
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_toc_send(fcinfo: pg_sys::FunctionCallInfo) -> Value {
-    with_toc(fcinfo, 0, Bytes::new).into_value() // a bytea is just that: the bytes
+fn corgipile_toc_send(call: Call<'_>) -> Value {
+    with_toc(call, 0, Bytes::new).into_value() // a bytea is just that: the bytes
 }
 
 /// Compresses a matrix.
 #[pg_extern(sql = false)]
-fn corgipile_toc(fcinfo: pg_sys::FunctionCallInfo) -> Value {
+fn corgipile_toc(call: Call<'_>) -> Value {
     let make = || {
-        let encoding: String = RowCall::new(fcinfo).get(1).ok_or(ArgumentError::NullArgument("encoding"))?;
-        let ([_, columns], _, values) = matrix(fcinfo, 0)?;
+        let encoding: String = call.get(1).ok_or(ArgumentError::NullArgument("encoding"))?;
+        let ([_, columns], _, values) = matrix(call, 0)?;
         let mut rows = Rows::new(columns);
         for row in values.chunks_exact(columns.max(1)) {
             rows.push_dense(row).map_err(|error| TocError::NotCompressible(error.to_string()))?;
@@ -59,29 +59,29 @@ fn corgipile_toc(fcinfo: pg_sys::FunctionCallInfo) -> Value {
 // ------------------------------------------------------------------------------------------------- what is said of one
 
 #[pg_extern(sql = false)]
-fn corgipile_toc_rows(fcinfo: pg_sys::FunctionCallInfo) -> i32 {
-    with_toc(fcinfo, 0, |bytes| Ok(toc::info(bytes).map_err(damaged)?.rows as i32))
+fn corgipile_toc_rows(call: Call<'_>) -> i32 {
+    with_toc(call, 0, |bytes| Ok(toc::info(bytes).map_err(damaged)?.rows as i32))
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_toc_columns(fcinfo: pg_sys::FunctionCallInfo) -> i64 {
-    with_toc(fcinfo, 0, |bytes| Ok(toc::info(bytes).map_err(damaged)?.columns as i64))
+fn corgipile_toc_columns(call: Call<'_>) -> i64 {
+    with_toc(call, 0, |bytes| Ok(toc::info(bytes).map_err(damaged)?.columns as i64))
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_toc_encoding(fcinfo: pg_sys::FunctionCallInfo) -> String {
-    with_toc(fcinfo, 0, |bytes| Ok(toc::info(bytes).map_err(damaged)?.encoding.to_string()))
+fn corgipile_toc_encoding(call: Call<'_>) -> String {
+    with_toc(call, 0, |bytes| Ok(toc::info(bytes).map_err(damaged)?.encoding.to_string()))
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_toc_bytes(fcinfo: pg_sys::FunctionCallInfo) -> i64 {
-    with_toc(fcinfo, 0, |bytes| Ok(bytes.len() as i64))
+fn corgipile_toc_bytes(call: Call<'_>) -> i64 {
+    with_toc(call, 0, |bytes| Ok(bytes.len() as i64))
 }
 
 /// Rows times columns times 8 bytes, over the bytes that it takes.
 #[pg_extern(sql = false)]
-fn corgipile_toc_ratio(fcinfo: pg_sys::FunctionCallInfo) -> f64 {
-    with_toc(fcinfo, 0, |bytes| {
+fn corgipile_toc_ratio(call: Call<'_>) -> f64 {
+    with_toc(call, 0, |bytes| {
         let info = toc::info(bytes).map_err(damaged)?;
         Ok(info.rows as f64 * info.columns as f64 * 8.0 / bytes.len() as f64)
     })
@@ -89,23 +89,22 @@ fn corgipile_toc_ratio(fcinfo: pg_sys::FunctionCallInfo) -> f64 {
 
 /// The matrix as it was.
 #[pg_extern(sql = false)]
-fn corgipile_toc_decompress(fcinfo: pg_sys::FunctionCallInfo) -> Value {
-    with_toc(fcinfo, 0, |bytes| {
+fn corgipile_toc_decompress(call: Call<'_>) -> Value {
+    with_toc(call, 0, |bytes| {
         let rows = toc::decode(bytes).map_err(damaged)?;
         let mut values = zeros(rows.len(), rows.columns())?;
         for (i, to) in values.chunks_exact_mut(rows.columns().max(1)).enumerate() {
             let (indices, entries) = rows.row(i);
             indices.iter().zip(entries).for_each(|(index, value)| to[*index as usize] = *value);
         }
-        Ok(Value::of(matrix_of_doubles(rows.columns(), &values)))
+        Ok(matrix_of_doubles(rows.columns(), &values))
     })
 }
 
 /// An element, by row and column, both from 1.
 #[pg_extern(sql = false)]
-fn corgipile_toc_element(fcinfo: pg_sys::FunctionCallInfo) -> f64 {
-    with_toc(fcinfo, 0, |bytes| {
-        let call = RowCall::new(fcinfo);
+fn corgipile_toc_element(call: Call<'_>) -> f64 {
+    with_toc(call, 0, |bytes| {
         let row = call.get(1).ok_or(ArgumentError::NullArgument("row"))?;
         let column = call.get(2).ok_or(ArgumentError::NullArgument("column"))?;
         let matrix = open(bytes)?;
@@ -122,9 +121,9 @@ fn corgipile_toc_element(fcinfo: pg_sys::FunctionCallInfo) -> f64 {
 
 /// A v, or A M.
 #[pg_extern(sql = false)]
-fn corgipile_toc_times(fcinfo: pg_sys::FunctionCallInfo) -> Value {
-    with_toc(fcinfo, 0, |bytes| {
-        let ([rows, width], is_matrix, m) = matrix(fcinfo, 1)?;
+fn corgipile_toc_times(call: Call<'_>) -> Value {
+    with_toc(call, 0, |bytes| {
+        let ([rows, width], is_matrix, m) = matrix(call, 1)?;
         let a = open_for(bytes, &m)?;
         if rows != a.columns() {
             return Err(product(&*a, [rows, width], is_matrix));
@@ -132,7 +131,7 @@ fn corgipile_toc_times(fcinfo: pg_sys::FunctionCallInfo) -> Value {
         let mut out = zeros(a.rows(), width)?;
         if is_matrix {
             a.times_matrix(&m, width, &mut out, &mut Vec::new());
-            Ok(Value::of(matrix_of_doubles(width, &out)))
+            Ok(matrix_of_doubles(width, &out))
         } else {
             a.times_vector(&m, &mut out, &mut Vec::new());
             Ok(vector(out))
@@ -142,9 +141,9 @@ fn corgipile_toc_times(fcinfo: pg_sys::FunctionCallInfo) -> Value {
 
 /// v A, or M A.
 #[pg_extern(sql = false)]
-fn corgipile_times_toc(fcinfo: pg_sys::FunctionCallInfo) -> Value {
-    with_toc(fcinfo, 1, |bytes| {
-        let ([rows, columns], is_matrix, m) = matrix(fcinfo, 0)?;
+fn corgipile_times_toc(call: Call<'_>) -> Value {
+    with_toc(call, 1, |bytes| {
+        let ([rows, columns], is_matrix, m) = matrix(call, 0)?;
         let a = open_for(bytes, &m)?;
         let inner = if is_matrix { columns } else { rows };
         if inner != a.rows() {
@@ -159,26 +158,26 @@ fn corgipile_times_toc(fcinfo: pg_sys::FunctionCallInfo) -> Value {
         let turned = transpose(&m, [rows, columns])?;
         let mut out = zeros(a.columns(), rows)?;
         a.transposed_times_matrix(&turned, rows, &mut out, &mut Vec::new());
-        Ok(Value::of(matrix_of_doubles(a.columns(), &transpose(&out, [a.columns(), rows])?)))
+        Ok(matrix_of_doubles(a.columns(), &transpose(&out, [a.columns(), rows])?))
     })
 }
 
 /// A .* c
 #[pg_extern(sql = false)]
-fn corgipile_toc_scale(fcinfo: pg_sys::FunctionCallInfo) -> Value {
-    scale(fcinfo, 0, 1)
+fn corgipile_toc_scale(call: Call<'_>) -> Value {
+    scale(call, 0, 1)
 }
 
 /// c .* A
 #[pg_extern(sql = false)]
-fn corgipile_scale_toc(fcinfo: pg_sys::FunctionCallInfo) -> Value {
-    scale(fcinfo, 1, 0)
+fn corgipile_scale_toc(call: Call<'_>) -> Value {
+    scale(call, 1, 0)
 }
 
 /// Argument `matrix` with each element multiplied by argument `factor`.
-fn scale(fcinfo: pg_sys::FunctionCallInfo, matrix: usize, factor: usize) -> Value {
-    let factor = RowCall::new(fcinfo).double(factor).unwrap_or_default();
-    with_toc(fcinfo, matrix, |bytes| {
+fn scale(call: Call<'_>, matrix: usize, factor: usize) -> Value {
+    let factor = call.double(factor).unwrap_or_default();
+    with_toc(call, matrix, |bytes| {
         let scaled = match (0.0 * factor).to_bits() {
             0 => toc::map_values(bytes, |value| value * factor),
             // what is not there is 0, and 0 times this factor is something else: -0, or NaN
@@ -194,26 +193,26 @@ const MAX_ELEMENTS: usize = 134_217_727;
 
 /// A .+ c
 #[pg_extern(sql = false)]
-fn corgipile_toc_add(fcinfo: pg_sys::FunctionCallInfo) -> Value {
-    add(fcinfo, 0, 1)
+fn corgipile_toc_add(call: Call<'_>) -> Value {
+    add(call, 0, 1)
 }
 
 /// c .+ A
 #[pg_extern(sql = false)]
-fn corgipile_add_toc(fcinfo: pg_sys::FunctionCallInfo) -> Value {
-    add(fcinfo, 1, 0)
+fn corgipile_add_toc(call: Call<'_>) -> Value {
+    add(call, 1, 0)
 }
 
 /// Argument `matrix` with argument `summand` added to each element.
-fn add(fcinfo: pg_sys::FunctionCallInfo, matrix: usize, summand: usize) -> Value {
-    let summand = RowCall::new(fcinfo).double(summand).unwrap_or_default();
-    with_toc(fcinfo, matrix, |bytes| Bytes::new(&toc::map_entries(bytes, |entry| entry + summand).map_err(damaged)?))
+fn add(call: Call<'_>, matrix: usize, summand: usize) -> Value {
+    let summand = call.double(summand).unwrap_or_default();
+    with_toc(call, matrix, |bytes| Bytes::new(&toc::map_entries(bytes, |entry| entry + summand).map_err(damaged)?))
         .into_value()
 }
 
 /// Passes the bytes of argument `i`, a compressed mini-batch, to `f`. The function is STRICT.
-fn with_toc<T>(fcinfo: pg_sys::FunctionCallInfo, i: usize, f: impl FnOnce(&[u8]) -> Result<T>) -> T {
-    let argument = RowCall::new(fcinfo).argument(i).ok_or(ArgumentError::NullArgument("toc").into());
+fn with_toc<T>(call: Call<'_>, i: usize, f: impl FnOnce(&[u8]) -> Result<T>) -> T {
+    let argument = call.argument(i).ok_or(ArgumentError::NullArgument("toc").into());
     argument.and_then(|datum| with_bytes(datum, f)).or_raise()
 }
 
@@ -232,8 +231,8 @@ fn open_for(bytes: &[u8], numbers: &[f64]) -> Result<Box<dyn Operations<f64>>> {
 }
 
 /// Argument `i`, an array of doubles: its rows and columns, whether it has two dimensions, and its elements.
-fn matrix(fcinfo: pg_sys::FunctionCallInfo, i: usize) -> Result<([usize; 2], bool, Vec<f64>)> {
-    let array = RowCall::new(fcinfo).argument(i).ok_or(ArgumentError::NullArgument("array"))?;
+fn matrix(call: Call<'_>, i: usize) -> Result<([usize; 2], bool, Vec<f64>)> {
+    let array = call.argument(i).ok_or(ArgumentError::NullArgument("array"))?;
     read_matrix(array).map_err(|fault| match fault {
         ArrayFault::Null(i) => TocError::NotAMatrix(format!("element {i} is NULL")).into(),
         ArrayFault::Dimensions(n) => TocError::NotAMatrix(format!("{n} dimensions")).into(),
@@ -261,7 +260,7 @@ fn transpose(m: &[f64], [rows, columns]: [usize; 2]) -> Result<Vec<f64>> {
 }
 
 fn vector(values: Vec<f64>) -> Value {
-    Value::of(vector_of_doubles(&values))
+    vector_of_doubles(&values)
 }
 
 fn product(a: &dyn Operations<f64>, [rows, columns]: [usize; 2], is_matrix: bool) -> Error {

@@ -3,20 +3,19 @@
 use crate::errors::OrRaise;
 use crate::operators::sgd::{EpochRow, Training};
 use crate::options::call::TrainArguments;
-use crate::pg::call::arguments::Call;
+use crate::pg::call::function::Call;
 use crate::pg::executor::custom_scan::Flags;
-use crate::pg::executor::query::Running;
+use crate::pg::snapshot::Snapshot;
 use pgrx::prelude::*;
 
 /// Trains a model and returns a row per epoch.
 #[pg_extern(sql = false)]
-fn corgipile_train(fcinfo: pg_sys::FunctionCallInfo) {
-    let call = Call::new(fcinfo);
+fn corgipile_train(call: Call<'_>) {
     let arguments = TrainArguments::of_call(&call.arguments()).or_raise();
-    let mut training = Training::open(arguments, Running::active_snapshot(), 0, Flags::NONE).or_raise();
+    let mut training = Snapshot::with_active(|snapshot| Training::open(arguments, snapshot, 0, Flags::NONE)).or_raise();
     let mut rows = training.rows().or_raise().iter();
     call.return_rows(EpochRow::COLUMNS, |result| {
-        rows.next().map(|row| result.copy_from_slice(&row.values())).is_some()
+        rows.next().map(|row| result.clone_from_slice(&row.values())).is_some()
     })
     .or_raise();
     training.close();

@@ -1,6 +1,6 @@
 //! Classes as numbers.
 
-use crate::pg::catalog::relation::existing_base_type;
+use crate::pg::catalog::types::existing_base_type;
 use crate::pg::values::number::NumberType;
 use pgrx::pg_sys;
 
@@ -11,6 +11,6 @@ pub fn as_numbers(label_type: pg_sys::Oid, classes: &[String]) -> Option<Vec<f64
         "f" => Some(0.0),
         class => class.parse().ok(),
     };
-    NumberType::of(existing_base_type(label_type)?)?;
+    NumberType::from_oid(existing_base_type(label_type)?)?;
     classes.iter().map(number).collect()
 }

@@ -7,7 +7,7 @@ use crate::errors::{INLINE_MODEL_ID, ModelError, Result};
 use crate::models::shared::{Arrays, Shared};
 use crate::models::table::ModelRow;
 use crate::options::rows::Unseen;
-use pgrx::{FromDatum, pg_sys};
+use pgrx::{FromDatum, IntoDatum, pg_sys};
 use serde_json::Value;
 use sgd::{Activation, Hidden, ModelKind, ModelParameters, Network, Output, ParametersView, Standardizer, Task};
 use std::cell::Cell;
@@ -285,7 +285,7 @@ fn classes(kind: ModelKind, outputs: usize, row: &ModelRow) -> std::result::Resu
 /// A column's array, which has to be there.
 fn list<T>(row: &ModelRow, column: &CStr) -> std::result::Result<Vec<T>, String>
 where
-    Vec<Option<T>>: FromDatum,
+    Vec<Option<T>>: FromDatum + IntoDatum,
 {
     let name = column.to_string_lossy();
     match row.list(column) {

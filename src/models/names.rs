@@ -8,7 +8,7 @@
 
 use crate::errors::{Error, ModelError, OwnerNeeded, Result};
 use crate::models::table::{self, Key, ModelRow, ModelTable};
-use crate::pg::catalog::relation::quote_identifier;
+use crate::pg::catalog::names::quote_identifier;
 use pgrx::pg_sys;
 
 /// The right by which the current user may use a model.

@@ -7,20 +7,24 @@ use super::plan::shuffled;
 use super::scan_control::ScanControl;
 use super::source::Source;
 use super::tuple_shuffle::TupleShuffle;
-use crate::errors::{ArgumentError, DecoderError, Result, RowAt, RowFault, SourceError, TocError};
+use crate::errors::{ArgumentError, DecoderError, Error, Result, RowAt, RowFault, SourceError, TocError};
 use crate::limits::MAX_WEIGHTS;
 use crate::options::rows::Nulls;
 use crate::options::shuffling::Shuffling;
-use crate::pg::catalog::relation::place_of;
-use crate::pg::catalog::relation::{base_type, has_places, may_read_places, quote_identifier, row_at, type_name};
+use crate::pg::catalog::names::place_of;
+use crate::pg::catalog::names::quote_identifier;
+use crate::pg::catalog::relation::{has_places, may_read_places};
+use crate::pg::catalog::types::{base_type, qualified_type_name, type_name};
 use crate::pg::check_for_interrupts;
 use crate::pg::executor::custom_scan::Flags;
 use crate::pg::executor::query::{Column, Running};
+use crate::pg::snapshot::Snapshot;
 use crate::pg::tuples::row::Row;
-use crate::pg::values::array::{ArrayFault, ArrayMaker, ArrayReader};
+use crate::pg::values::array::{ArrayBuilder, ArrayFault, ArrayReader, BuiltArray};
 use crate::pg::values::number::NumberType;
 use crate::pg::values::sparse::is_index_array;
-use pgrx::pg_sys;
+use crate::pg::values::tid::row_at;
+use crate::pg::values::typed::TypedDatum;
 use toc::Rows;
 
 /// Which columns are read, and how.
@@ -53,13 +57,13 @@ impl Kind {
     /// What is wrong with them; [`SourceError::NoFeatures`], [`ArgumentError::InvalidArgument`]
     fn find(source: &Source, spec: &BatchSpec) -> Result<Kind> {
         let columns = spec.features.iter().map(|name| source.column(name)).collect::<Result<Vec<_>>>()?;
-        let reader = |column: &Column| ArrayReader::of(base_type(column.type_oid));
+        let reader = |column: &Column| ArrayReader::new(column.type_oid);
         let kind = if let [only] = columns.as_slice()
             && let Some(reader) = reader(only)
         {
             Kind::Array(reader)
         } else if let [indices, values] = columns.as_slice()
-            && is_index_array(base_type(indices.type_oid))
+            && is_index_array(indices.type_oid)
             && let (Some(indices), Some(values)) = (reader(indices), reader(values))
         {
             Kind::Sparse { indices, values }
@@ -79,6 +83,11 @@ impl Kind {
 /// The rows of a source, mini-batch by mini-batch.
 pub struct MiniBatches {
     query: Running,
+    reader: RowReader,
+}
+
+/// Reads the rows one by one, and gathers them.
+struct RowReader {
     kind: Kind,
     names: Vec<String>,
     label: Column,
@@ -86,7 +95,7 @@ pub struct MiniBatches {
     base: i64,
     /// columns of the matrices; of arrays, the length of the first; None until it is known
     dim: Option<usize>,
-    labels: ArrayMaker,
+    labels: ArrayBuilder,
     rows: Option<Rows>,
     /// of a row
     numbers: Vec<f64>,
@@ -113,12 +122,7 @@ impl MiniBatches {
     ///
     /// # Errors
     /// Whatever can be wrong with the source; [`SourceError::NoFeatures`]
-    pub fn open(
-        source: &Source,
-        spec: &BatchSpec,
-        shuffling: &Shuffling,
-        snapshot: pg_sys::Snapshot,
-    ) -> Result<MiniBatches> {
+    pub fn open(source: &Source, spec: &BatchSpec, shuffling: &Shuffling) -> Result<MiniBatches> {
         let kind = Kind::find(source, spec)?;
         let label = column(source.columns(), spec.label)?.clone();
         let wanted = std::iter::once(spec.label).chain(spec.features.iter().map(String::as_str));
@@ -128,9 +132,9 @@ impl MiniBatches {
             wanted.extend(["tableoid", "ctid"].map(str::to_owned));
         }
         let query = source.read(&wanted.join(", "))?;
-        let query = Running::start(shuffled(query, shuffling), snapshot, 0, Flags::NONE);
-        Ok(MiniBatches {
-            query,
+        let query =
+            Snapshot::with_active(|snapshot| Running::start(shuffled(query, shuffling), snapshot, 0, Flags::NONE));
+        let reader = RowReader {
             dim: match &kind {
                 Kind::Columns(types) => Some(types.len()),
                 Kind::Sparse { .. } => spec.dimensions,
@@ -138,7 +142,7 @@ impl MiniBatches {
             },
             kind,
             names: spec.features.to_vec(),
-            labels: ArrayMaker::new(label.type_oid),
+            labels: ArrayBuilder::new(label.type_oid).ok_or_else(|| no_arrays(&label))?,
             label,
             nulls: spec.nulls,
             base: spec.index_base.into(),
@@ -150,12 +154,13 @@ impl MiniBatches {
             has_place,
             read: 0,
             skipped: 0,
-        })
+        };
+        Ok(MiniBatches { query, reader })
     }
 
     /// Must all rows be read before it is known how many columns there are?
     pub fn must_count(&self) -> bool {
-        matches!(self.kind, Kind::Sparse { .. }) && self.dim.is_none()
+        matches!(self.reader.kind, Kind::Sparse { .. }) && self.reader.dim.is_none()
     }
 
     /// Reads all rows to find out how many columns there are, and starts over.
@@ -164,56 +169,56 @@ impl MiniBatches {
     /// What is wrong with the rows.
     pub fn count(&mut self) -> Result<()> {
         let mut dim = 0;
-        while self.read_row()?.is_some() {
-            dim = self.entries.last().map_or(dim, |(index, _)| dim.max(*index as usize + 1));
+        while self.read_row(false)? {
+            dim = self.reader.entries.last().map_or(dim, |(index, _)| dim.max(*index as usize + 1));
         }
-        self.dim = Some(dim);
+        self.reader.dim = Some(dim);
         self.query.rescan();
         self.query.top::<TupleShuffle>().with(|scan, node| scan.control(node, &ScanControl::epoch(FIRST_EPOCH)));
-        (self.read, self.skipped) = (0, 0);
+        (self.reader.read, self.reader.skipped) = (0, 0);
         Ok(())
     }
 
     /// Rows left out because of NULLs.
     pub fn skipped(&self) -> u64 {
-        self.skipped
+        self.reader.skipped
     }
 
     /// The column of the labels.
     pub fn label(&self) -> &Column {
-        &self.label
+        &self.reader.label
     }
 
-    /// The next `rows` rows, or what is left of them: their labels, an array to be [freed](crate::pg::values::array::free), and their
-    /// features. None at the end.
+    /// The next `rows` rows, or what is left of them: their labels, an array to be freed, and their features. None at the end.
     ///
     /// # Errors
     /// What is wrong with the rows.
-    pub fn next(&mut self, rows: usize) -> Result<Option<(pg_sys::Datum, &Rows)>> {
-        if let Some(rows) = &mut self.rows {
+    pub fn next(&mut self, rows: usize) -> Result<Option<(BuiltArray, &Rows)>> {
+        if let Some(rows) = &mut self.reader.rows {
             rows.clear();
         }
         let mut taken = 0;
         while taken < rows {
-            let Some(label) = self.read_row()? else { break };
-            self.labels.push(label);
-            let dim = *self.dim.get_or_insert(self.numbers.len());
-            let matrix = self.rows.get_or_insert_with(|| Rows::new(dim));
-            let pushed = match self.kind {
+            if !self.read_row(true)? {
+                break;
+            }
+            let dim = *self.reader.dim.get_or_insert(self.reader.numbers.len());
+            let matrix = self.reader.rows.get_or_insert_with(|| Rows::new(dim));
+            let pushed = match self.reader.kind {
                 Kind::Sparse { .. } => {
-                    self.columns.clear();
-                    self.columns.extend(self.entries.iter().map(|(index, _)| *index));
-                    self.numbers.clear();
-                    self.numbers.extend(self.entries.iter().map(|(_, value)| *value));
-                    matrix.push_sparse(&self.columns, &self.numbers)
+                    self.reader.columns.clear();
+                    self.reader.columns.extend(self.reader.entries.iter().map(|(index, _)| *index));
+                    self.reader.numbers.clear();
+                    self.reader.numbers.extend(self.reader.entries.iter().map(|(_, value)| *value));
+                    matrix.push_sparse(&self.reader.columns, &self.reader.numbers)
                 }
-                _ => matrix.push_dense(&self.numbers),
+                _ => matrix.push_dense(&self.reader.numbers),
             };
             pushed.map_err(|error| TocError::NotCompressible(error.to_string()))?;
             taken += 1;
         }
-        match &self.rows {
-            Some(matrix) if taken > 0 => Ok(Some((self.labels.take(), matrix))),
+        match &self.reader.rows {
+            Some(matrix) if taken > 0 => Ok(Some((self.reader.labels.take(), matrix))),
             _ => Ok(None),
         }
     }
@@ -223,34 +228,50 @@ impl MiniBatches {
         self.query.finish();
     }
 
-    /// Reads the next row that is not left out, and gives its label, which is valid until the next is read; its features are
-    /// in `numbers`, or, if they are sparse, in `entries`. None at the end.
-    fn read_row(&mut self) -> Result<Option<pg_sys::Datum>> {
+    /// Reads the next row that is not left out, and appends its label to the labels if they are kept; its features are in
+    /// `numbers`, or, if they are sparse, in `entries`. False at the end.
+    fn read_row(&mut self, keeps_labels: bool) -> Result<bool> {
         loop {
             check_for_interrupts();
-            let Some(row) = self.query.row().map(|slot| slot.row()) else { return Ok(None) };
-            self.read += 1;
-            match self.features(row) {
-                Ok(label) => return Ok(Some(label)),
-                Err(fault) if self.nulls == Nulls::Skip && fault.is_null() => self.skipped += 1,
-                Err(fault) => {
-                    let place = 1 + self.names.len();
-                    // of another source there are no such columns
-                    let place = if self.has_place { row.get(place).zip(row.get(place + 1)) } else { None };
-                    let at = place.map_or(RowAt::Read(self.read), |(table, row)| row_at(table, row));
-                    let fault = Box::new(fault);
-                    return Err(if fault.is_null() {
-                        DecoderError::NullInRow { place: place_of(at), fault }.into()
-                    } else {
-                        fault.at(place_of(at)).into()
-                    });
-                }
+            let Some(slot) = self.query.row() else { return Ok(false) };
+            if slot.with_row(|row| self.reader.read(row, keeps_labels))? {
+                return Ok(true);
             }
         }
     }
+}
+
+impl RowReader {
+    /// Reads a row, and appends its label if it is kept. False if the row is left out.
+    fn read(&mut self, row: Row<'_>, keeps_labels: bool) -> Result<bool> {
+        self.read += 1;
+        let fault = match self.features(row) {
+            Ok(label) => {
+                if keeps_labels {
+                    self.labels.push(label);
+                }
+                return Ok(true);
+            }
+            Err(fault) => fault,
+        };
+        if self.nulls == Nulls::Skip && fault.is_null() {
+            self.skipped += 1;
+            return Ok(false);
+        }
+        let place = 1 + self.names.len();
+        // of another source there are no such columns
+        let place = if self.has_place { row.get(place).zip(row.get(place + 1)) } else { None };
+        let at = place.map_or(RowAt::Read(self.read), |(table, row)| row_at(table, row));
+        let fault = Box::new(fault);
+        Err(if fault.is_null() {
+            DecoderError::NullInRow { place: place_of(at), fault }.into()
+        } else {
+            fault.at(place_of(at)).into()
+        })
+    }
 
     /// Reads the features of a row, and gives its label.
-    fn features(&mut self, row: Row<'_>) -> std::result::Result<pg_sys::Datum, RowFault> {
+    fn features<'r>(&mut self, row: Row<'r>) -> std::result::Result<TypedDatum<'r>, RowFault> {
         let label = row.get(0).ok_or(RowFault::NullLabel)?;
         self.numbers.clear();
         match &mut self.kind {
@@ -319,8 +340,13 @@ impl MiniBatches {
     }
 }
 
+/// A label of a type that has no arrays.
+fn no_arrays(label: &Column) -> Error {
+    TocError::LabelArray(qualified_type_name(label.type_oid)).into()
+}
+
 fn number(column: &Column) -> Result<NumberType> {
-    NumberType::of(base_type(column.type_oid)).ok_or_else(|| {
+    NumberType::from_oid(base_type(column.type_oid)).ok_or_else(|| {
         SourceError::ColumnType {
             role: "feature",
             column: column.name.clone(),
@@ -333,7 +359,7 @@ fn number(column: &Column) -> Result<NumberType> {
 
 fn read(
     reader: ArrayReader,
-    array: pg_sys::Datum,
+    array: TypedDatum<'_>,
     into: &mut Vec<f64>,
     name: &str,
 ) -> std::result::Result<(), RowFault> {

@@ -9,10 +9,11 @@ use crate::errors::{ArgumentError, Error, OrRaise, Result, SourceError};
 use crate::options::shuffling::Shuffling;
 use crate::pg::call::arguments::Arguments;
 use crate::pg::catalog::relation::Relation;
-use crate::pg::executor::custom_scan::{CustomScan, Flags, Methods, Node, Slot};
+use crate::pg::executor::custom_scan::{CustomScan, Flags, Methods, Node};
 use crate::pg::executor::explain::Explain;
 use crate::pg::executor::query::Running;
 use crate::pg::require_utf8;
+use crate::pg::snapshot::Snapshot;
 use pgrx::pg_sys;
 use std::ffi::c_int;
 
@@ -56,7 +57,7 @@ impl Shuffled {
     /// [`ArgumentError::NotARowType`], and what is wrong with the arguments.
     pub fn open(
         arguments: ShuffleArguments,
-        snapshot: pg_sys::Snapshot,
+        snapshot: Snapshot<'_>,
         instrument: c_int,
         flags: Flags,
     ) -> Result<Shuffled> {
@@ -83,9 +84,9 @@ impl Shuffled {
         &self.columns
     }
 
-    /// The next row.
-    pub fn row(&self) -> Option<Slot> {
-        self.query.row()
+    /// The query that reads them.
+    pub fn query(&self) -> &Running {
+        &self.query
     }
 
     /// Starts the same epoch again.
@@ -107,7 +108,7 @@ pub struct ShuffleScan {
     at_end: bool,
 }
 
-static METHODS: Methods = Methods::of::<ShuffleScan>(c"CorgiPileShuffle");
+static METHODS: Methods = Methods::new::<ShuffleScan>(c"CorgiPileShuffle");
 
 impl CustomScan for ShuffleScan {
     fn methods() -> &'static Methods {
@@ -127,7 +128,7 @@ impl CustomScan for ShuffleScan {
     }
 
     fn next(&mut self, node: Node) -> bool {
-        let row = self.rows.as_ref().filter(|_| !self.at_end).and_then(|rows| Some((rows.row()?, &rows.columns)));
+        let row = self.rows.as_ref().filter(|_| !self.at_end).and_then(|rows| Some((rows.query.row()?, &rows.columns)));
         match row {
             Some((row, columns)) => node.store_columns(row, columns),
             None => self.at_end = true,

@@ -4,7 +4,9 @@ use super::decoder::{Decoder, DecoderSpec, FEATURE_TYPES, column, is_category};
 use super::plan::shuffled;
 use crate::errors::{Result, SourceError};
 use crate::options::shuffling::Shuffling;
-use crate::pg::catalog::relation::{Relation, base_type, bytes, estimated_rows, is_compressed, quote_identifier};
+use crate::pg::catalog::names::quote_identifier;
+use crate::pg::catalog::relation::{Relation, bytes, estimated_rows};
+use crate::pg::catalog::types::{base_type, is_compressed};
 use crate::pg::executor::query::{Column, Planned, Query, only_select};
 use crate::pg::values::array::ArrayReader;
 use crate::pg::values::number::NumberType;
@@ -72,14 +74,14 @@ impl Source {
             return Ok(compressed);
         }
         let numbers: Vec<String> = free()
-            .filter(|c| !c.is_key && NumberType::of(base_type(c.type_oid)).is_some())
+            .filter(|c| !c.is_key && NumberType::from_oid(base_type(c.type_oid)).is_some())
             .map(|c| c.name.clone())
             .collect();
         if !numbers.is_empty() {
             return Ok(numbers);
         }
         let arrays: Vec<String> =
-            free().filter(|c| ArrayReader::of(base_type(c.type_oid)).is_some()).map(|c| c.name.clone()).collect();
+            free().filter(|c| ArrayReader::new(c.type_oid).is_some()).map(|c| c.name.clone()).collect();
         match arrays.len() {
             1 => Ok(arrays),
             0 if free().any(|c| is_category(base_type(c.type_oid))) => Err(SourceError::NoFeatures {

@@ -101,7 +101,7 @@ pub(super) unsafe fn write_file(file: pg_sys::File, from: *const c_void, bytes: 
 /// The scan is open, the page one of its table.
 pub(super) unsafe fn heap_page(scan: pg_sys::HeapScanDesc, page: u32) {
     // SAFETY: the caller's promise. What PostgreSQL 17 has no function for any more is done here: the pin of the page
-    // before is let go, and this one's taken.
+    // before is released, and this one's taken.
     unsafe {
         #[cfg(any(feature = "pg15", feature = "pg16"))]
         pg_sys::heapgetpage(scan.cast(), page);
@@ -112,7 +112,7 @@ pub(super) unsafe fn heap_page(scan: pg_sys::HeapScanDesc, page: u32) {
             if before != none {
                 pg_sys::ReleaseBuffer(before);
             }
-            super::check_for_interrupts();
+            super::interrupts::check_for_interrupts();
             (*scan).rs_cbuf = pg_sys::ReadBufferExtended(
                 (*scan).rs_base.rs_rd,
                 pg_sys::ForkNumber::MAIN_FORKNUM,
@@ -179,4 +179,15 @@ pub(super) unsafe fn next_sorted(sort: *mut pg_sys::Tuplesortstate, value: &mut 
         #[cfg(not(feature = "pg15"))]
         return pg_sys::tuplesort_getdatum(sort, true, false, value, &mut null, std::ptr::null_mut());
     }
+}
+
+/// The lock under which libraries that come late make structures in shared memory (AddinShmemInitLock).
+///
+/// # Safety
+/// In a process that is attached to shared memory.
+pub(super) unsafe fn addin_shmem_init_lock() -> *mut pg_sys::LWLock {
+    // its place among the main locks (lwlocknames.txt, lwlocklist.h), the same from 15 to 17
+    const PLACE: usize = 21;
+    // SAFETY: the caller's promise: the main locks are there.
+    unsafe { &raw mut (*pg_sys::MainLWLockArray.add(PLACE)).lock }
 }

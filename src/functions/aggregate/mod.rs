@@ -9,8 +9,7 @@ mod state;
 mod text;
 
 use crate::errors::{AggregateError, ArgumentError, OrRaise, Result};
-use crate::pg::call::aggregate::RowCall;
-use crate::pg::call::arguments::Call;
+use crate::pg::call::function::Call;
 use crate::pg::values::varlena::{Bytes, Value};
 use pgrx::prelude::*;
 use rows::{Dense, Sparse};
@@ -20,26 +19,26 @@ use std::ffi::CString;
 // ----------------------------------------------------------------------------------------------------------- the type
 
 #[pg_extern(sql = false)]
-fn corgipile_sgd_state_in(fcinfo: pg_sys::FunctionCallInfo) -> Value {
-    let text = RowCall::new(fcinfo).text().unwrap_or_default();
+fn corgipile_sgd_state_in(call: Call<'_>) -> Value {
+    let text = call.text().unwrap_or_default();
     let bytes = text::read(text.to_bytes())
         .ok_or_else(|| AggregateError::MalformedState("it is not \"sgd1:\" and base64".into()).into());
     bytes.and_then(from_outside).or_raise()
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_sgd_state_out(fcinfo: pg_sys::FunctionCallInfo) -> CString {
-    CString::new(text::write(&argument(fcinfo))).unwrap_or_default()
+fn corgipile_sgd_state_out(call: Call<'_>) -> CString {
+    CString::new(text::write(&argument(call))).unwrap_or_default()
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_sgd_state_recv(fcinfo: pg_sys::FunctionCallInfo) -> Value {
-    from_outside(RowCall::new(fcinfo).message().unwrap_or_default().to_vec()).or_raise()
+fn corgipile_sgd_state_recv(call: Call<'_>) -> Value {
+    from_outside(call.message().unwrap_or_default().to_vec()).or_raise()
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_sgd_state_send(fcinfo: pg_sys::FunctionCallInfo) -> Value {
-    Bytes::new(&argument(fcinfo)).or_raise().into_value() // a bytea is just that: the bytes
+fn corgipile_sgd_state_send(call: Call<'_>) -> Value {
+    Bytes::new(&argument(call)).or_raise().into_value() // a bytea is just that: the bytes
 }
 
 /// A state of bytes from a client or a file, which are checked.
@@ -50,16 +49,15 @@ fn from_outside(bytes: Vec<u8>) -> Result<Value> {
 }
 
 /// Argument 0 of a function that is STRICT, to be read.
-fn argument(fcinfo: pg_sys::FunctionCallInfo) -> Bytes {
-    RowCall::new(fcinfo).bytes(0).ok_or(ArgumentError::NullArgument("state").into()).or_raise()
+fn argument(call: Call<'_>) -> Bytes {
+    call.bytes(0).ok_or(ArgumentError::NullArgument("state").into()).or_raise()
 }
 
 // ------------------------------------------------------------------------------------------------------ the aggregate
 
 /// Learns from a row of (state, previous state, label, features).
 #[pg_extern(sql = false)]
-fn corgipile_sgd_transition(fcinfo: pg_sys::FunctionCallInfo) -> Value {
-    let call = RowCall::new(fcinfo);
+fn corgipile_sgd_transition(call: Call<'_>) -> Value {
     let learn = || {
         let mut bytes = state_of(call)?;
         let mut state = StateMut::of(&mut bytes)?;
@@ -71,8 +69,7 @@ fn corgipile_sgd_transition(fcinfo: pg_sys::FunctionCallInfo) -> Value {
 
 /// Learns from a row of (state, previous state, label, indices, values).
 #[pg_extern(sql = false)]
-fn corgipile_sgd_transition_sparse(fcinfo: pg_sys::FunctionCallInfo) -> Value {
-    let call = RowCall::new(fcinfo);
+fn corgipile_sgd_transition_sparse(call: Call<'_>) -> Value {
     let learn = || {
         let mut bytes = state_of(call)?;
         let mut state = StateMut::of(&mut bytes)?;
@@ -85,11 +82,11 @@ fn corgipile_sgd_transition_sparse(fcinfo: pg_sys::FunctionCallInfo) -> Value {
 
 /// The aggregate's state; before the first row the previous state, one epoch later.
 #[inline(always)]
-fn state_of(call: RowCall) -> Result<Bytes> {
+fn state_of(call: Call<'_>) -> Result<Bytes> {
     match call.state() {
         Some(state) => Ok(state),
         None => {
-            let mut previous = call.copied_bytes(1).ok_or(ArgumentError::NullArgument("state"))?;
+            let mut previous = call.bytes(1).ok_or(ArgumentError::NullArgument("state"))?;
             StateMut::of(&mut previous)?.begin_epoch()?;
             Ok(previous)
         }
@@ -98,11 +95,10 @@ fn state_of(call: RowCall) -> Result<Bytes> {
 
 /// Merges the states of two processes.
 #[pg_extern(sql = false)]
-fn corgipile_sgd_combine(fcinfo: pg_sys::FunctionCallInfo) -> Value {
-    let call = RowCall::new(fcinfo);
+fn corgipile_sgd_combine(call: Call<'_>) -> Value {
     let merge = || {
         let mut state = call.state().ok_or(ArgumentError::NullArgument("state"))?;
-        let mut other = call.copied_bytes(1).ok_or(ArgumentError::NullArgument("state"))?;
+        let mut other = call.bytes(1).ok_or(ArgumentError::NullArgument("state"))?;
         StateMut::of(&mut state)?.merge(StateMut::of(&mut other)?)?;
         Ok(state.into_value())
     };
@@ -111,9 +107,9 @@ fn corgipile_sgd_combine(fcinfo: pg_sys::FunctionCallInfo) -> Value {
 
 /// Ends the epoch. The aggregate's own state stays as it is: other aggregates of the query may share it.
 #[pg_extern(sql = false)]
-fn corgipile_sgd_final(fcinfo: pg_sys::FunctionCallInfo) -> Value {
+fn corgipile_sgd_final(call: Call<'_>) -> Value {
     let finish = || {
-        let mut state = RowCall::new(fcinfo).copied_bytes(0).ok_or(ArgumentError::NullArgument("state"))?;
+        let mut state = call.bytes(0).ok_or(ArgumentError::NullArgument("state"))?;
         StateMut::of(&mut state)?.finish_epoch()?;
         Ok(state.into_value())
     };
@@ -124,36 +120,36 @@ fn corgipile_sgd_final(fcinfo: pg_sys::FunctionCallInfo) -> Value {
 
 /// The state before the first epoch.
 #[pg_extern(sql = false)]
-fn corgipile_sgd_init(fcinfo: pg_sys::FunctionCallInfo) -> Value {
-    let make = || Bytes::new(&init::of_call(&Call::new(fcinfo).arguments())?).map(Bytes::into_value);
+fn corgipile_sgd_init(call: Call<'_>) -> Value {
+    let make = || Bytes::new(&init::of_call(&call.arguments())?).map(Bytes::into_value);
     make().or_raise()
 }
 
 /// The report of the last epoch.
 #[pg_extern(sql = false)]
-fn corgipile_sgd_report(fcinfo: pg_sys::FunctionCallInfo) -> Value {
-    let report = StateMut::of(&mut argument(fcinfo)).map(|state| state.report()).or_raise();
+fn corgipile_sgd_report(call: Call<'_>) -> Value {
+    let report = StateMut::of(&mut argument(call)).map(|state| state.report()).or_raise();
     let epoch = report.epoch;
     let known = epoch.epoch > 0;
-    Call::new(fcinfo).row(&[
-        (epoch.epoch as i32).into_datum(),
-        known.then_some(epoch.loss).into_datum(),
-        epoch.accuracy.into_datum(),
-        known.then_some(epoch.learning_rate).into_datum(),
-        (epoch.tuples as i64).into_datum(),
-        epoch.r2.into_datum(),
-        (report.skipped as i64).into_datum(),
+    call.row(&[
+        (epoch.epoch as i32).into(),
+        known.then_some(epoch.loss).into(),
+        epoch.accuracy.into(),
+        known.then_some(epoch.learning_rate).into(),
+        (epoch.tuples as i64).into(),
+        epoch.r2.into(),
+        (report.skipped as i64).into(),
     ])
 }
 
 /// The weights, output by output.
 #[pg_extern(sql = false)]
-fn corgipile_sgd_weights(fcinfo: pg_sys::FunctionCallInfo) -> Vec<f32> {
-    StateMut::of(&mut argument(fcinfo)).and_then(|mut state| state.model()).or_raise().weights
+fn corgipile_sgd_weights(call: Call<'_>) -> Vec<f32> {
+    StateMut::of(&mut argument(call)).and_then(|mut state| state.model()).or_raise().weights
 }
 
 /// The intercepts, one per output.
 #[pg_extern(sql = false)]
-fn corgipile_sgd_intercepts(fcinfo: pg_sys::FunctionCallInfo) -> Vec<f32> {
-    StateMut::of(&mut argument(fcinfo)).and_then(|mut state| state.model()).or_raise().intercepts
+fn corgipile_sgd_intercepts(call: Call<'_>) -> Vec<f32> {
+    StateMut::of(&mut argument(call)).and_then(|mut state| state.model()).or_raise().intercepts
 }

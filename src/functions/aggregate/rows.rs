@@ -2,13 +2,13 @@
 
 use super::state::{Failure, StateMut};
 use crate::errors::{AggregateError, Result, RowAt, RowFault};
-use crate::pg::call::aggregate::RowCall;
-use crate::pg::catalog::relation::place_of;
-use crate::pg::catalog::relation::{base_type, type_name};
+use crate::pg::call::function::Call;
+use crate::pg::catalog::names::place_of;
+use crate::pg::catalog::types::type_name;
 use crate::pg::values::array::{ArrayFault, ArrayReader};
 use crate::pg::values::number::NumberFault;
 use crate::pg::values::sparse::{Beyond, Quick, SparseFault, SparseReader};
-use pgrx::pg_sys::Datum;
+use crate::pg::values::typed::TypedDatum;
 use std::convert::Infallible;
 
 /// The places of the arguments.
@@ -30,9 +30,9 @@ impl Dense {
     ///
     /// # Errors
     /// [`AggregateError::FeatureType`]
-    pub fn of(call: RowCall) -> Result<Dense> {
+    pub fn of(call: Call<'_>) -> Result<Dense> {
         let given = call.type_of(FEATURES);
-        let arrays = ArrayReader::of(base_type(given)).ok_or_else(|| AggregateError::FeatureType(type_name(given)))?;
+        let arrays = ArrayReader::new(given).ok_or_else(|| AggregateError::FeatureType(type_name(given)))?;
         Ok(Dense { arrays, features: Vec::new() })
     }
 
@@ -41,7 +41,7 @@ impl Dense {
     /// # Errors
     /// [`DecoderError::Row`]; [`AggregateError::StateKind`] if the state is for sparse tuples.
     #[inline(always)]
-    pub fn learn(&mut self, state: &mut StateMut, call: RowCall) -> Result<()> {
+    pub fn learn(&mut self, state: &mut StateMut, call: Call<'_>) -> Result<()> {
         if state.is_sparse() {
             return Err(AggregateError::StateKind { sparse: true }.into());
         }
@@ -50,7 +50,7 @@ impl Dense {
     }
 
     #[inline(always)]
-    fn try_learn(&mut self, state: &mut StateMut, call: RowCall) -> Learned {
+    fn try_learn(&mut self, state: &mut StateMut, call: Call<'_>) -> Learned {
         let label = call.double(LABEL).ok_or(RowFault::NullLabel)?;
         let features = call.argument(FEATURES).ok_or(RowFault::NullFeatures)?;
         self.arrays.read(features, &mut self.features).map_err(|fault| array_fault(fault, self.features.len()))?;
@@ -70,9 +70,9 @@ impl Sparse {
     ///
     /// # Errors
     /// [`AggregateError::FeatureType`]
-    pub fn of(call: RowCall, base: u32, dim: usize) -> Result<Sparse> {
+    pub fn of(call: Call<'_>, base: u32, dim: usize) -> Result<Sparse> {
         let (indices, values) = (call.type_of(INDICES), call.type_of(VALUES));
-        let arrays = SparseReader::of(base_type(indices), base_type(values), base, dim, Beyond::Fault)
+        let arrays = SparseReader::new(indices, values, base, dim, Beyond::Fault)
             .ok_or_else(|| AggregateError::FeatureType(format!("{} and {}", type_name(indices), type_name(values))))?;
         Ok(Sparse { arrays, indices: Vec::new(), values: Vec::new() })
     }
@@ -82,7 +82,7 @@ impl Sparse {
     /// # Errors
     /// As [`Dense::learn`].
     #[inline(always)]
-    pub fn learn(&mut self, state: &mut StateMut, call: RowCall) -> Result<()> {
+    pub fn learn(&mut self, state: &mut StateMut, call: Call<'_>) -> Result<()> {
         if !state.is_sparse() {
             return Err(AggregateError::StateKind { sparse: false }.into());
         }
@@ -93,7 +93,7 @@ impl Sparse {
     }
 
     #[inline(always)]
-    fn try_learn(&mut self, state: &mut StateMut, call: RowCall) -> Learned {
+    fn try_learn(&mut self, state: &mut StateMut, call: Call<'_>) -> Learned {
         let label = call.double(LABEL).ok_or(RowFault::NullLabel)?;
         let (Some(indices), Some(values)) = (call.argument(INDICES), call.argument(VALUES)) else {
             return Err(RowFault::NullFeatures.into());
@@ -103,7 +103,7 @@ impl Sparse {
     }
 
     #[inline(always)]
-    fn read(&mut self, indices: Datum, values: Datum) -> std::result::Result<(), SparseFault> {
+    fn read(&mut self, indices: TypedDatum<'_>, values: TypedDatum<'_>) -> std::result::Result<(), SparseFault> {
         let Sparse { arrays, indices: to_indices, values: to_values } = self;
         let (room_indices, room_values) = (&mut *to_indices, &mut *to_values);
         let Ok(quick) = arrays.read_quickly(indices, values, move |len| {

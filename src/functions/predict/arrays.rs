@@ -4,22 +4,22 @@ use super::input::{FeatureInput, InputTuple};
 use crate::errors::{ArgumentError, Error, PredictError, Result};
 use crate::models::{FeatureKind, Model};
 use crate::options::rows::Unseen;
-use crate::pg::call::aggregate::RowCall;
-use crate::pg::catalog::relation::{base_type, type_name};
+use crate::pg::call::function::Call;
+use crate::pg::catalog::types::type_name;
 use crate::pg::values::array::{ArrayFault, ArrayReader};
 use crate::pg::values::number::NumberFault;
 use crate::pg::values::sparse::{Beyond, Quick, SparseFault, SparseReader};
-use pgrx::AnyArray;
-use pgrx::pg_sys::{Datum, Oid};
+use crate::pg::values::typed::TypedDatum;
+use pgrx::pg_sys::Oid;
 use std::cell::Cell;
 
 /// An array with all features, argument 1 of the call.
-pub struct DenseInput(pub RowCall);
+pub struct DenseInput<'a>(pub Call<'a>);
 
 /// An array of indices and one of values: features that are not there are 0.
-pub struct SparseInput(pub AnyArray, pub AnyArray);
+pub struct SparseInput<'a>(pub TypedDatum<'a>, pub TypedDatum<'a>);
 
-impl FeatureInput for DenseInput {
+impl FeatureInput for DenseInput<'_> {
     fn read(self, model: &Model, into: &mut InputTuple) -> Result<()> {
         refuse_categories(model)?;
         let Some(array) = self.0.argument(1) else { return Err(ArgumentError::NullArgument("features").into()) }; // STRICT
@@ -30,11 +30,11 @@ impl FeatureInput for DenseInput {
     }
 }
 
-impl FeatureInput for SparseInput {
+impl FeatureInput for SparseInput<'_> {
     fn read(self, model: &Model, into: &mut InputTuple) -> Result<()> {
         refuse_categories(model)?;
-        let reader = sparse_reader(model, self.0.oid(), self.1.oid())?;
-        read_sparse(model, reader, (self.0.datum(), self.1.datum()), into, &Names::Places)
+        let reader = sparse_reader(model, self.0.type_oid(), self.1.type_oid())?;
+        read_sparse(model, reader, (self.0, self.1), into, &Names::Places)
     }
 }
 
@@ -59,7 +59,7 @@ impl Names<'_> {
 pub fn read_dense(
     model: &Model,
     reader: ArrayReader,
-    array: Datum,
+    array: TypedDatum<'_>,
     into: &mut InputTuple,
     names: &Names,
 ) -> Result<()> {
@@ -72,7 +72,7 @@ pub fn read_dense(
 pub fn read_sparse(
     model: &Model,
     reader: SparseReader,
-    (indices, values): (Datum, Datum),
+    (indices, values): (TypedDatum<'_>, TypedDatum<'_>),
     into: &mut InputTuple,
     names: &Names,
 ) -> Result<()> {
@@ -101,7 +101,7 @@ pub fn sparse_reader(model: &Model, indices: Oid, values: Oid) -> Result<SparseR
         Unseen::Zero => Beyond::Drop,
     };
     array_reader(values)?;
-    SparseReader::of(base_type(indices), base_type(values), base, model.dim(), beyond)
+    SparseReader::new(indices, values, base, model.dim(), beyond)
         .ok_or_else(|| PredictError::IndexType(type_name(indices)).into())
 }
 
@@ -115,7 +115,7 @@ fn array_reader(array: Oid) -> Result<ArrayReader> {
     {
         return Ok(reader);
     }
-    let reader = ArrayReader::of(base_type(array)).ok_or_else(|| PredictError::Type(type_name(array)))?;
+    let reader = ArrayReader::new(array).ok_or_else(|| PredictError::Type(type_name(array)))?;
     LAST.set(Some((array, reader)));
     Ok(reader)
 }

@@ -5,14 +5,14 @@ use super::arrays::refuse_categories;
 use super::input::{FeatureInput, InputTuple};
 use crate::errors::{ArgumentError, PredictError, Result, TocError};
 use crate::models::Model;
-use crate::pg::call::aggregate::RowCall;
+use crate::pg::call::function::Call;
 use crate::pg::check_for_interrupts;
 use crate::pg::values::array::matrix_of_doubles;
 use crate::pg::values::varlena::{Value, with_bytes};
 use toc::Operations;
 
 /// A compressed mini-batch, argument 1 of the call.
-pub struct CompressedInput(pub RowCall);
+pub struct CompressedInput<'a>(pub Call<'a>);
 
 /// A row of one.
 struct MiniBatchRow<'a> {
@@ -33,7 +33,7 @@ pub fn labels(model: &Model, mini_batch: CompressedInput) -> Result<Vec<String>>
 /// As [`probabilities`](answers::probabilities): a row for each row.
 pub fn probabilities(model: &Model, mini_batch: CompressedInput) -> Result<Value> {
     let rows = each(model, &mini_batch, |row| answers::probabilities(model, row))?;
-    Ok(Value::of(matrix_of_doubles(rows.first().map_or(0, Vec::len), &rows.concat())))
+    Ok(matrix_of_doubles(rows.first().map_or(0, Vec::len), &rows.concat()))
 }
 
 fn each<T>(

@@ -9,14 +9,14 @@ mod row;
 
 use crate::errors::OrRaise;
 use crate::models;
-use crate::pg::call::aggregate::RowCall;
+use crate::pg::call::function::Call;
 use crate::pg::values::jsonb::Jsonb;
+use crate::pg::values::typed::TypedDatum;
 use crate::pg::values::varlena::Value;
 use answers::{label, probabilities, value};
 use arrays::{DenseInput, SparseInput};
 use mini_batches::CompressedInput;
 use pgrx::prelude::*;
-use pgrx::{AnyArray, AnyElement};
 use row::RowInput;
 
 /// Declares SQL functions: for each answer one for models by id, one for models by name, and one for models by value.
@@ -37,48 +37,48 @@ macro_rules! sql_functions {
             }
 
             #[pg_extern(sql = false)]
-            fn $by_value(model: AnyElement, $($argument: $kind),+) -> $result {
-                models::inline(Jsonb::of(&model)).and_then(|model| $answer(&model, $features)).or_raise()
+            fn $by_value(model: TypedDatum<'_>, $($argument: $kind),+) -> $result {
+                models::inline(Jsonb::new(model)).and_then(|model| $answer(&model, $features)).or_raise()
             }
         )+
     };
 }
 
 sql_functions! {
-    value[DenseInput(RowCall::new(call))] -> f64:
+    value[DenseInput(call)] -> f64:
         corgipile_predict, corgipile_predict_by_name, corgipile_predict_by_value
-        (call: pg_sys::FunctionCallInfo);
-    label[DenseInput(RowCall::new(call))] -> String:
+        (call: Call<'_>);
+    label[DenseInput(call)] -> String:
         corgipile_predict_label, corgipile_predict_label_by_name, corgipile_predict_label_by_value
-        (call: pg_sys::FunctionCallInfo);
-    probabilities[DenseInput(RowCall::new(call))] -> Vec<f64>:
+        (call: Call<'_>);
+    probabilities[DenseInput(call)] -> Vec<f64>:
         corgipile_predict_proba, corgipile_predict_proba_by_name, corgipile_predict_proba_by_value
-        (call: pg_sys::FunctionCallInfo);
+        (call: Call<'_>);
     value[SparseInput(indices, values)] -> f64:
         corgipile_predict_sparse, corgipile_predict_sparse_by_name, corgipile_predict_sparse_by_value
-        (indices: AnyArray, values: AnyArray);
+        (indices: TypedDatum<'_>, values: TypedDatum<'_>);
     label[SparseInput(indices, values)] -> String:
         corgipile_predict_label_sparse, corgipile_predict_label_sparse_by_name, corgipile_predict_label_sparse_by_value
-        (indices: AnyArray, values: AnyArray);
+        (indices: TypedDatum<'_>, values: TypedDatum<'_>);
     probabilities[SparseInput(indices, values)] -> Vec<f64>:
         corgipile_predict_proba_sparse, corgipile_predict_proba_sparse_by_name, corgipile_predict_proba_sparse_by_value
-        (indices: AnyArray, values: AnyArray);
-    mini_batches::values[CompressedInput(RowCall::new(call))] -> Vec<f64>:
+        (indices: TypedDatum<'_>, values: TypedDatum<'_>);
+    mini_batches::values[CompressedInput(call)] -> Vec<f64>:
         corgipile_predict_toc, corgipile_predict_toc_by_name, corgipile_predict_toc_by_value
-        (call: pg_sys::FunctionCallInfo);
-    mini_batches::labels[CompressedInput(RowCall::new(call))] -> Vec<String>:
+        (call: Call<'_>);
+    mini_batches::labels[CompressedInput(call)] -> Vec<String>:
         corgipile_predict_label_toc, corgipile_predict_label_toc_by_name, corgipile_predict_label_toc_by_value
-        (call: pg_sys::FunctionCallInfo);
-    mini_batches::probabilities[CompressedInput(RowCall::new(call))] -> Value:
+        (call: Call<'_>);
+    mini_batches::probabilities[CompressedInput(call)] -> Value:
         corgipile_predict_proba_toc, corgipile_predict_proba_toc_by_name, corgipile_predict_proba_toc_by_value
-        (call: pg_sys::FunctionCallInfo);
+        (call: Call<'_>);
     value[RowInput(row)] -> f64:
         corgipile_predict_row, corgipile_predict_row_by_name, corgipile_predict_row_by_value
-        (row: AnyElement);
+        (row: TypedDatum<'_>);
     label[RowInput(row)] -> String:
         corgipile_predict_label_row, corgipile_predict_label_row_by_name, corgipile_predict_label_row_by_value
-        (row: AnyElement);
+        (row: TypedDatum<'_>);
     probabilities[RowInput(row)] -> Vec<f64>:
         corgipile_predict_proba_row, corgipile_predict_proba_row_by_name, corgipile_predict_proba_row_by_value
-        (row: AnyElement);
+        (row: TypedDatum<'_>);
 }

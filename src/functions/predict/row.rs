@@ -5,30 +5,26 @@ use super::input::{FeatureInput, InputTuple};
 use crate::errors::{Error, PredictError, Result, SourceError, excerpt};
 use crate::models::{Categories, ColumnKind, FeatureKind, Model};
 use crate::options::rows::Unseen;
-use crate::pg::catalog::relation::{base_type, type_name};
+use crate::pg::catalog::types::{base_type, type_name};
 use crate::pg::values::array::ArrayReader;
 use crate::pg::values::number::{NumberType, narrow};
-use crate::pg::values::record::{CategoryType, Record, RecordColumn, RecordValues};
+use crate::pg::values::record::{CategoryType, Record, RecordColumn, RecordRoom, RecordValues};
 use crate::pg::values::sparse::{SparseReader, is_index_array};
-use pgrx::AnyElement;
-use pgrx::pg_sys::Datum;
+use crate::pg::values::typed::TypedDatum;
 use std::cell::RefCell;
 use std::rc::Rc;
 
 /// A row with all feature columns, among others.
-pub struct RowInput(pub AnyElement);
+pub struct RowInput<'a>(pub TypedDatum<'a>);
 
-impl FeatureInput for RowInput {
+impl FeatureInput for RowInput<'_> {
     fn read(self, model: &Model, into: &mut InputTuple) -> Result<()> {
         thread_local! {
-            static VALUES: RefCell<RecordValues> = RefCell::default();
+            static ROOM: RefCell<RecordRoom> = RefCell::default();
         }
-        let record = Record::of(self.0);
+        let record = Record::new(self.0);
         let plan = plan(model, &record)?;
-        VALUES.with_borrow_mut(|values| {
-            record.read(values);
-            plan.read(model, values, into)
-        })
+        ROOM.with_borrow_mut(|room| plan.read(model, record.read(room), into))
     }
 }
 
@@ -46,7 +42,7 @@ enum MixedType {
 }
 
 /// The plan for the model and the row's type. Those used last are remembered.
-fn plan(model: &Model, record: &Record) -> Result<Rc<Plan>> {
+fn plan(model: &Model, record: &Record<'_>) -> Result<Rc<Plan>> {
     const REMEMBERED: usize = 8;
     type PlanKey = (u64, u64);
     thread_local! {
@@ -78,7 +74,7 @@ impl Plan {
                 found.iter().map(column).collect::<Result<_>>().map(Plan::Numbers)
             }
             (FeatureKind::Sparse { .. }, [indices, values]) => {
-                if !is_index_array(base_type(indices.type_oid)) {
+                if !is_index_array(indices.type_oid) {
                     return Err(wrong_type(indices, "The model was trained on an array of integers in this column."));
                 }
                 array(values)?;
@@ -89,7 +85,7 @@ impl Plan {
         }
     }
 
-    fn read(&self, model: &Model, values: &RecordValues, into: &mut InputTuple) -> Result<()> {
+    fn read(&self, model: &Model, values: RecordValues<'_>, into: &mut InputTuple) -> Result<()> {
         let get = |attribute: usize, i: usize| {
             values.get(attribute).ok_or_else(|| PredictError::Null(model.features[i].clone()).into())
         };
@@ -114,10 +110,10 @@ impl Plan {
 }
 
 /// Reads numbers and categories: an entry for each number, 0 or not, and for the category that the row has, as in training.
-fn read_mixed(
+fn read_mixed<'a>(
     model: &Model,
     columns: &[(usize, MixedType)],
-    get: impl Fn(usize, usize) -> Result<Datum>,
+    get: impl Fn(usize, usize) -> Result<TypedDatum<'a>>,
     into: &mut InputTuple,
 ) -> Result<()> {
     let FeatureKind::Columns(kinds) = &model.feature_kind else { return Ok(()) };
@@ -141,26 +137,32 @@ fn read_mixed(
 
 /// The number in feature column `i`.
 #[inline]
-fn number(model: &Model, i: usize, number: NumberType, value: Datum) -> Result<f32> {
+fn number(model: &Model, i: usize, number: NumberType, value: TypedDatum<'_>) -> Result<f32> {
     narrow(number.read(value)).map_err(|fault| number_fault(fault, model.features[i].clone()))
 }
 
 fn number_type(column: &RecordColumn) -> Result<NumberType> {
-    NumberType::of(base_type(column.type_oid))
+    NumberType::from_oid(base_type(column.type_oid))
         .ok_or_else(|| wrong_type(column, "The model was trained on numbers or booleans in this column."))
 }
 
 fn mixed_type(kind: &ColumnKind, column: &RecordColumn) -> Result<MixedType> {
     match kind {
         ColumnKind::Number => number_type(column).map(MixedType::Number),
-        ColumnKind::Categories(_) => CategoryType::of(column.type_oid, column.collation)
+        ColumnKind::Categories(_) => CategoryType::new(column.type_oid, column.collation)
             .map(MixedType::Category)
             .ok_or_else(|| wrong_type(column, "The model was trained on text or an enum in this column.")),
     }
 }
 
 /// Which of the categories the value is; None if none of them, and the model takes that for zero.
-fn place(model: &Model, i: usize, category: CategoryType, value: Datum, known: &Categories) -> Result<Option<usize>> {
+fn place(
+    model: &Model,
+    i: usize,
+    category: CategoryType,
+    value: TypedDatum<'_>,
+    known: &Categories,
+) -> Result<Option<usize>> {
     category.with_text(value, |text| {
         let place = known.find(text).or_else(|| category.find_equal(text, known.values()));
         match (place, model.unseen) {
@@ -176,7 +178,7 @@ fn place(model: &Model, i: usize, category: CategoryType, value: Datum, known: &
 }
 
 fn array(column: &RecordColumn) -> Result<ArrayReader> {
-    ArrayReader::of(base_type(column.type_oid))
+    ArrayReader::new(column.type_oid)
         .ok_or_else(|| wrong_type(column, "The model was trained on an array of numbers in this column."))
 }
 

@@ -24,10 +24,10 @@ impl ShuffledCopy {
     pub fn make(connection: &Connection, reading: &Reading, seed: i64, sees: Sees) -> Result<ShuffledCopy> {
         let start = Instant::now();
         let name = format!("pg_temp.corgipile_uda_{:08x}", random_seed());
-        connection.run(&reading.shuffled_copy(&name, seed), &[], sees)?;
+        connection.run(&reading.shuffled_copy(&name, seed), sees)?;
         let time = start.elapsed();
         let size = format!("SELECT pg_catalog.pg_table_size('{name}'::pg_catalog.regclass)");
-        let bytes: Option<i64> = connection.run(&size, &[], sees)?.get(0, 0);
+        let bytes: Option<i64> = connection.run(&size, sees)?.get(0, 0);
         Ok(ShuffledCopy { name, time, bytes: bytes.unwrap_or_default() as u64 })
     }
 
@@ -36,6 +36,6 @@ impl ShuffledCopy {
     /// # Errors
     /// PostgreSQL's own.
     pub fn drop(self, connection: &Connection, sees: Sees) -> Result<()> {
-        connection.run(&format!("DROP TABLE {}", self.name), &[], sees).map(|_| ())
+        connection.run(&format!("DROP TABLE {}", self.name), sees).map(|_| ())
     }
 }

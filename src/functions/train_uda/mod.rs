@@ -10,19 +10,18 @@ mod training;
 
 use crate::errors::OrRaise;
 use crate::operators::sgd::EpochRow;
-use crate::pg::call::arguments::Call;
+use crate::pg::call::function::Call;
 use arguments::UdaRequest;
 use pgrx::prelude::*;
 
 /// Trains a model and returns a row per epoch.
 #[pg_extern(sql = false)]
-fn corgipile_train_uda(fcinfo: pg_sys::FunctionCallInfo) {
-    let call = Call::new(fcinfo);
+fn corgipile_train_uda(call: Call<'_>) {
     let request = UdaRequest::of_call(&call.arguments()).or_raise();
     let rows = training::train(&request).or_raise();
     let mut rows = rows.iter();
     call.return_rows(EpochRow::COLUMNS, |result| {
-        rows.next().map(|row| result.copy_from_slice(&row.values())).is_some()
+        rows.next().map(|row| result.clone_from_slice(&row.values())).is_some()
     })
     .or_raise();
 }

@@ -3,7 +3,8 @@
 //! Every name is quoted or qualified, operators too, so that neither the user's names nor the user's search_path change what is
 //! asked. The search_path itself stays, because the source may be a query of the user's.
 
-use crate::pg::catalog::relation::{base_type, qualified_type_name, quote_identifier, quote_literal};
+use crate::pg::catalog::names::{quote_identifier, quote_literal};
+use crate::pg::catalog::types::{base_type, qualified_type_name};
 use crate::pg::executor::query::Column;
 use crate::pg::values::number::NumberType;
 
@@ -37,7 +38,8 @@ pub enum Coding {
 impl Coding {
     /// For these classes in ascending order; `signs` if there are to be two.
     pub fn of(classes: &[String], signs: bool, label: &Column) -> Coding {
-        let is_number = NumberType::of(base_type(label.type_oid)).is_some_and(|number| number != NumberType::Bool);
+        let is_number =
+            NumberType::from_oid(base_type(label.type_oid)).is_some_and(|number| number != NumberType::Bool);
         let codes: Vec<String> =
             if signs { vec!["-1".into(), "1".into()] } else { (0..classes.len()).map(|c| c.to_string()).collect() };
         match classes {
@@ -72,7 +74,7 @@ impl Features<'_> {
 /// A column of numbers as a double.
 fn number(column: &Column) -> String {
     let name = quote_identifier(&column.name);
-    match NumberType::of(base_type(column.type_oid)) {
+    match NumberType::from_oid(base_type(column.type_oid)) {
         Some(NumberType::Bool) => format!("{name}::pg_catalog.int4::pg_catalog.float8"),
         _ => format!("{name}::pg_catalog.float8"),
     }

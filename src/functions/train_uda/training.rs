@@ -11,10 +11,12 @@ use crate::operators::{Buffers, Decoder, DecoderSpec, FeatureColumns, Source, pr
 use crate::options::request::Request;
 use crate::options::rows::Nulls;
 use crate::options::shuffling::Shuffling;
-use crate::pg::call::spi::{Connection, Sees, Settings};
+use crate::pg::call::spi::{Connection, Sees};
 use crate::pg::executor::custom_scan::Flags;
 use crate::pg::executor::query::Running;
 use crate::pg::process::progress::{self, Progress};
+use crate::pg::settings::Settings;
+use crate::pg::snapshot::Snapshot;
 use crate::pg::values::varlena::Bytes;
 use pgrx::pg_sys;
 use sgd::{ModelKind, ModelParameters};
@@ -43,18 +45,17 @@ pub fn train(request: &UdaRequest) -> Result<Vec<EpochRow>> {
         Some(features) => features.clone(),
         None => source.default_features(&training.label, &[])?,
     };
-    let snapshot = Running::active_snapshot();
-    let prepared = prepare(training, &source, &features, snapshot)?;
+    let prepared = prepare(training, &source, &features)?;
     let mut reading = reading(&source, training, &features, &prepared.decoder)?;
     let connection = Connection::open();
     let settings = Settings::set(settings(request.parallel));
     let (copy, sees) = if request.shuffles() {
-        let sees = Sees::AndOwn(snapshot);
+        let sees = Sees::AndOwn;
         let copy = ShuffledCopy::make(&connection, &reading, training.shuffling.seed, sees)?;
         reading.from = copy.name.clone();
         (Some(copy), sees)
     } else {
-        (None, Sees::Snapshot(snapshot))
+        (None, Sees::Statement)
     };
     let first = first_state(training, &prepared, dimensions(&connection, &reading, training, &prepared, sees)?)?;
     let coding = prepared
@@ -127,12 +128,7 @@ const AGGREGATE: &str = "corgipile.sgd_agg";
 
 /// One pass over the rows in natural order, as in corgipile_train(): which classes there are, mean and deviation if they
 /// are asked for. Whatever is wrong with a row comes to light here, with the row's place.
-fn prepare(
-    request: &Request,
-    source: &Source,
-    features: &[String],
-    snapshot: pg_sys::Snapshot,
-) -> Result<PreparedSource> {
+fn prepare(request: &Request, source: &Source, features: &[String]) -> Result<PreparedSource> {
     let start = Instant::now();
     let spec = DecoderSpec::of_request(request, features);
     let decoder = source.decoder(&spec)?;
@@ -144,7 +140,8 @@ fn prepare(
         return Err(AggregateError::NotByAggregate("features of text or enums").into());
     }
     let planned = source.plan(&spec, &Shuffling::none())?;
-    let mut buffers = Buffers::new(Running::start(planned, snapshot, 0, Flags::NONE), decoder);
+    let mut buffers =
+        Buffers::new(Snapshot::with_active(|snapshot| Running::start(planned, snapshot, 0, Flags::NONE)), decoder);
     preparation::prepare(&mut buffers, &mut Batch::dense(0), request.options.standardize)?;
     let decoder = buffers.into_decoder();
     let classes = decoder.labels().classes().map(|classes| classes.names);
@@ -181,7 +178,7 @@ fn dimensions(
     if let Some(dim) = known.or(decoder.standardizer().map(|standardizer| standardizer.scale.len())) {
         return Ok(dim);
     }
-    let largest: Option<i64> = connection.run(&reading.largest_index(), &[], sees)?.get(0, 0);
+    let largest: Option<i64> = connection.run(&reading.largest_index(), sees)?.get(0, 0);
     let base = i64::from(request.options.index_base.unwrap_or(1));
     // without any entry there is still an intercept to be learned
     Ok(largest.map_or(1, |largest| (largest - base + 1).max(1) as usize))
@@ -207,7 +204,7 @@ fn first_state(request: &Request, prepared: &PreparedSource, dim: usize) -> Resu
 /// The type corgipile.sgd_state.
 fn state_type(connection: &Connection, sees: Sees) -> Result<pg_sys::Oid> {
     let sql = "SELECT 'corgipile.sgd_state'::pg_catalog.regtype::pg_catalog.oid";
-    Ok(connection.run(sql, &[], sees)?.get(0, 0).unwrap_or(pg_sys::Oid::INVALID))
+    Ok(connection.run(sql, sees)?.get(0, 0).unwrap_or(pg_sys::Oid::INVALID))
 }
 
 /// The query of an epoch, from state to state.
@@ -220,14 +217,15 @@ struct EpochQuery {
 impl EpochQuery {
     /// Runs the query once per epoch. Gives the rows of all epochs, and the last state.
     fn repeat(&self, connection: &Connection, first: Bytes, epochs: u32) -> Result<(Vec<EpochRow>, Bytes)> {
-        let query = connection.prepare(&self.sql, &[state_type(connection, self.sees)?], self.parallel)?;
+        let state_type = state_type(connection, self.sees)?;
+        let query = connection.prepare(&self.sql, &[state_type], self.parallel)?;
         let mut state = first;
         let mut history = Vec::new();
         for epoch in 1..=epochs {
             // the blocks of this query are not counted as the training's
             progress::begin_epoch(epoch.into(), 0);
             let start = Instant::now();
-            let rows = query.run(&[Some(state.datum())], self.sees);
+            let rows = query.run(&[Some(state.typed(state_type))], self.sees);
             let next = rows.bytes(0, 0).ok_or(TrainingError::NoRows("train on"))?;
             drop(rows);
             std::mem::replace(&mut state, next).free();

@@ -88,7 +88,7 @@ impl<'a> Members<'a> {
     /// The value of a key, None if it is not there.
     pub fn read_as<T: DeserializeOwned>(&self, key: &str, what: &str) -> Result<Option<T>> {
         let Some(raw) = self.0.get(key) else { return Ok(None) };
-        serde_json::from_str(raw.get()).map(Some).map_err(|error| match Unreadable::of(&error) {
+        serde_json::from_str(raw.get()).map(Some).map_err(|error| match Unreadable::from_error(&error) {
             Some(Unreadable::TooDeep) => {
                 let hint = format!("Objects and arrays may be nested in {} levels.", Unreadable::LEVELS);
                 invalid(key, Unreadable::TooDeep.reason().to_owned(), Some(hint))

@@ -5,7 +5,7 @@ use crate::errors::{Result, excerpt};
 use crate::models::class_values::as_numbers;
 use crate::models::features::FeatureKind;
 use crate::options::rows::Unseen;
-use crate::pg::catalog::relation::existing_base_type;
+use crate::pg::catalog::types::existing_base_type;
 use crate::pg::values::jsonb;
 use crate::pg::values::number::NumberType;
 use pgrx::pg_sys;
@@ -143,7 +143,7 @@ impl Members<'_> {
             return refuse("has an element twice".to_owned());
         }
         let numbers = as_numbers(label_type, &classes);
-        let is_number = existing_base_type(label_type).and_then(NumberType::of).is_some();
+        let is_number = existing_base_type(label_type).and_then(NumberType::from_oid).is_some();
         if is_number && !numbers.is_some_and(|numbers| numbers.iter().all(|number| number.is_finite())) {
             return refuse("are not the numbers that label_type says".to_owned());
         }

@@ -6,7 +6,7 @@ use crate::errors::{ModelError, ResourceError, Result};
 use crate::limits::MAX_JSONB_BYTES;
 use crate::models::model::Model;
 use crate::models::table::{Key, ModelTable};
-use crate::pg::catalog::relation::{existing_base_type, qualified_type_name};
+use crate::pg::catalog::types::{existing_base_type, qualified_type_name};
 use crate::pg::check_for_interrupts;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -7,9 +7,11 @@ use super::state::{BlockShuffle, LeafScan, Limits, Sample};
 use crate::errors::{OrRaise, Result};
 use crate::operators::decoder::Decoder;
 use crate::pg::check_for_interrupts;
+use crate::pg::detoasted::count_so_far as detoasted;
 use crate::pg::executor::custom_scan::Node;
 use crate::pg::process::progress;
-use crate::pg::tuples::toast::detoasted;
+use crate::pg::tuples::heap::HeapRows;
+use crate::pg::tuples::spool::SpoolRows;
 use shuffle::{BlockPartition, SortKeys, block_order_pausing};
 use std::ops::Range;
 use std::time::Instant;
@@ -230,15 +232,14 @@ impl BlockShuffle {
         let start = self.timing.then(Instant::now);
         let Some(rows) = self.next_page() else { return Ok(0) };
         let loaded = self.timing.then(Instant::now);
-        self.toast.forget();
         decoder.begin_block(self.order[self.position - 1]);
         match (&mut self.pages, &mut self.layout) {
             (Some(Pages::Heap(scan)), Some(layout)) => {
-                let page = &mut HeapPage { scan, layout, toast: &mut self.toast, rows, names_table: false };
+                let page = &mut HeapPage { rows: HeapRows::new(scan, layout, &mut self.toast), names_table: false };
                 node.in_tuple_memory(|| decoder.decode_page(batch, page))?;
             }
             (Some(Pages::Spool(spool)), Some(layout)) => {
-                let page = &mut SpoolPage { spool, layout, toast: &mut self.toast, rows };
+                let page = &mut SpoolPage(SpoolRows::new(spool, layout, &mut self.toast));
                 node.in_tuple_memory(|| decoder.decode_page(batch, page))?;
             }
             (Some(Pages::PartitionedPages(tables)), _) if !self.projects => {
@@ -303,7 +304,8 @@ fn decode_through_slot(
 ) -> Result<()> {
     for i in 0..rows {
         if pages.give(i, node) && node.passes_qual() {
-            node.in_tuple_memory(|| decoder.decode_row(batch, node.project().row(), pages.at(i)))?;
+            let at = pages.at(i);
+            node.in_tuple_memory(|| node.project().with_row(|row| decoder.decode_row(batch, row, at)))?;
         }
     }
     Ok(())

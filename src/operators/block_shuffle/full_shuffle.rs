@@ -4,7 +4,7 @@
 //! sorted anew for the next epoch from whatever order it has, and the source is read once.
 
 use crate::operators::scan_control::FullShuffleCosts;
-use crate::pg::executor::custom_scan::Node;
+use crate::pg::executor::custom_scan::{Node, Slot};
 use crate::pg::tuples::sorter::{NumberedRows, SortSpace};
 use crate::pg::tuples::spool::Spool;
 use crate::pg::{check_for_interrupts, with_scans_from_the_start};
@@ -29,7 +29,7 @@ impl FullShuffleCopies {
             old => old,
         };
         let start = Instant::now();
-        let rows = self.rows.get_or_insert_with(|| NumberedRows::new(node.child_descriptor()));
+        let rows = self.rows.get_or_insert_with(|| NumberedRows::new(node.child_row_type()));
         let copied = match (old, keys) {
             (Some(old), Some(keys)) => sort_again(rows, old, keys),
             (_, Some(keys)) => sort_child(node, rows, keys),
@@ -54,7 +54,7 @@ impl FullShuffleCopies {
         self.costs = costs;
     }
 
-    /// Lets go of what PostgreSQL has to do with it.
+    /// Releases what it holds of PostgreSQL.
     pub fn end(&mut self) {
         if let Some(rows) = self.rows.take() {
             rows.end();
@@ -80,12 +80,7 @@ fn copy_child(node: Node, rows: &mut NumberedRows) -> Spool {
     spool
 }
 
-fn each_child_row(
-    node: Node,
-    rows: &mut NumberedRows,
-    key: impl Fn(u64) -> i64,
-    mut take: impl FnMut(crate::pg::executor::custom_scan::Slot),
-) {
+fn each_child_row(node: Node, rows: &mut NumberedRows, key: impl Fn(u64) -> i64, mut take: impl FnMut(Slot<'_>)) {
     with_scans_from_the_start(|| {
         let mut number = 0;
         while let Some(row) = node.child_row() {
@@ -101,8 +96,7 @@ fn sort_again(rows: &mut NumberedRows, mut old: Spool, keys: SortKeys) -> (Spool
     let mut sort = rows.sort();
     for page in 0..old.pages() {
         for i in 0..old.load(page) {
-            let (row, number) = rows.read(&mut old, i);
-            sort.push(rows.with_number(row, number, keys.key(number)));
+            sort.push(rows.with_new_key(&mut old, i, |number| keys.key(number)));
         }
     }
     rows.clear();

@@ -5,7 +5,7 @@ use super::{exec, explain};
 use crate::pg::executor::custom_scan::{CustomScan, Flags, Methods, Node};
 use crate::pg::executor::explain::Explain;
 
-static METHODS: Methods = Methods::of::<BlockShuffle>(c"CorgiPileBlockShuffle");
+static METHODS: Methods = Methods::new::<BlockShuffle>(c"CorgiPileBlockShuffle");
 
 impl CustomScan for BlockShuffle {
     fn methods() -> &'static Methods {

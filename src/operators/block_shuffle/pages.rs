@@ -28,7 +28,7 @@ impl<T: TableNode> Pages<T> {
         if let Some(leaves) = leaves {
             return Ok(Pages::PartitionedPages(PartitionedPages::open(leaves, node)?));
         }
-        let mut spool = Spool::new(node.child_descriptor());
+        let mut spool = Spool::new(node.child_row_type());
         with_scans_from_the_start(|| {
             while let Some(row) = node.child_row() {
                 check_for_interrupts();

@@ -8,21 +8,21 @@ use super::page_rows::HeapPage;
 use crate::errors::{Result, RowAt, SourceError};
 use crate::operators::decoder::Decoder;
 use crate::pg::executor::custom_scan::Node;
-use crate::pg::tuples::heap::{HeapRelation, PageScan};
+use crate::pg::tuples::heap::{HeapRelation, HeapRows, PageScan};
 use crate::pg::tuples::row::Layout;
 use crate::pg::tuples::toast::Toast;
 use std::ops::Range;
 use tuples::Batch;
 
 /// The node of one of the tables.
-pub trait TableNode: Copy {
+pub trait TableNode: Clone {
     /// The table.
-    fn relation(&self) -> Option<HeapRelation>;
+    fn relation(&self) -> Option<HeapRelation<'_>>;
     /// The attributes that are wanted, if rows can be decoded raw.
     fn raw_columns(&self) -> Option<Vec<usize>>;
     /// Does the node's work; the rows that it gives are counted for EXPLAIN ANALYZE.
     fn run<R>(&self, work: impl FnOnce(Node) -> (R, usize)) -> R;
-    /// Lets go of the row in the node's scan slot.
+    /// Empties the node's scan slot.
     fn clear_slot(&self);
 }
 
@@ -54,7 +54,7 @@ impl<T: TableNode> PartitionedPages<T> {
         let mut tables = Vec::with_capacity(nodes.len());
         for ((node, scan), relation) in nodes.iter().zip(scans).zip(&relations) {
             let layout = node.raw_columns().and_then(|columns| relation.layout(&columns));
-            tables.push(TablePages { node: *node, pages: 0..scan.pages(), scan, layout });
+            tables.push(TablePages { node: node.clone(), pages: 0..scan.pages(), scan, layout });
         }
         let mut all = PartitionedPages { tables, current: 0 };
         let pages = all.pages();
@@ -115,11 +115,11 @@ impl<T: TableNode> PartitionedPages<T> {
         self.tables.partition_point(|table| table.pages.end <= page)
     }
 
-    /// Lets go of the loaded page: as many pages as there are tables would be pinned otherwise.
+    /// Unpins the loaded page: as many pages as there are tables would be pinned otherwise.
     fn leave(&mut self) {
         let table = &mut self.tables[self.current];
         table.node.clear_slot();
-        table.scan.leave();
+        table.scan.unpin();
     }
 
     /// See [`Pages::io_concurrency`](super::pages::Pages::io_concurrency).
@@ -151,7 +151,7 @@ impl<T: TableNode> PartitionedPages<T> {
             let before = batch.len();
             let result = match layout {
                 Some(layout) => {
-                    let page = &mut HeapPage { scan, layout, toast, rows, names_table: true };
+                    let page = &mut HeapPage { rows: HeapRows::new(scan, layout, toast), names_table: true };
                     leaf.in_tuple_memory(|| decoder.decode_page(batch, page))
                 }
                 None => (0..rows).try_for_each(|i| {
@@ -160,7 +160,7 @@ impl<T: TableNode> PartitionedPages<T> {
                         return Ok(());
                     }
                     let at = scan.at_in_table(i);
-                    leaf.in_tuple_memory(|| decoder.decode_row(batch, leaf.project().row(), at))
+                    leaf.in_tuple_memory(|| leaf.project().with_row(|row| decoder.decode_row(batch, row, at)))
                 }),
             };
             (result, batch.len() - before)

@@ -86,12 +86,12 @@ pub struct Limits {
 }
 
 /// The node of a table of a partitioned source.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct LeafScan(Scan<BlockShuffle>);
 
 impl TableNode for LeafScan {
-    fn relation(&self) -> Option<HeapRelation> {
-        self.0.with(|_, node| node.relation())
+    fn relation(&self) -> Option<HeapRelation<'_>> {
+        self.0.relation()
     }
 
     fn raw_columns(&self) -> Option<Vec<usize>> {

@@ -11,7 +11,7 @@ use crate::pg::executor::query::Column;
 use crate::pg::tuples::row::Row;
 use crate::pg::values::distinct::Distinct;
 use crate::pg::values::number::{NumberType, narrow};
-use pgrx::pg_sys::Datum;
+use crate::pg::values::typed::TypedDatum;
 use sgd::Standardizer;
 
 /// Columns that are numbers or categories.
@@ -236,7 +236,7 @@ impl CategoryColumn {
 
     /// Which of the column's categories this is; None if it is to be ignored.
     #[inline]
-    fn place(&mut self, value: Datum, column: &str) -> std::result::Result<Option<u32>, MixedFault> {
+    fn place(&mut self, value: TypedDatum<'_>, column: &str) -> std::result::Result<Option<u32>, MixedFault> {
         match self.values.find(value) {
             Some(i) => Ok(Some(self.places[i])),
             None => self.unseen(value, column).map_err(|fault| MixedFault::Row(Box::new(fault))),
@@ -244,7 +244,7 @@ impl CategoryColumn {
     }
 
     #[cold]
-    fn unseen(&mut self, value: Datum, column: &str) -> std::result::Result<Option<u32>, RowFault> {
+    fn unseen(&mut self, value: TypedDatum<'_>, column: &str) -> std::result::Result<Option<u32>, RowFault> {
         if self.state == CategoryState::Model(Unseen::Zero) {
             return Ok(None);
         }
@@ -289,6 +289,6 @@ impl CategoryColumn {
     }
 }
 
-fn read_number(number: NumberType, value: Datum, name: &str) -> std::result::Result<f32, MixedFault> {
+fn read_number(number: NumberType, value: TypedDatum<'_>, name: &str) -> std::result::Result<f32, MixedFault> {
     narrow(number.read(value)).map_err(|fault| MixedFault::Row(number_fault(fault, name.to_owned())))
 }

@@ -2,10 +2,10 @@
 
 use crate::errors::{ArgumentError, Result, TrainingError, excerpt};
 use crate::options::rows::ClassWeight;
-use crate::pg::catalog::relation::type_name;
+use crate::pg::catalog::types::type_name;
 use crate::pg::executor::query::Column;
 use crate::pg::values::distinct::Distinct;
-use pgrx::pg_sys::Datum;
+use crate::pg::values::typed::TypedDatum;
 
 /// The weights of the classes that are met.
 pub struct ClassWeights {
@@ -63,7 +63,7 @@ impl ClassWeights {
     }
 
     /// The next class was met for the first time.
-    pub fn met(&mut self, label: Datum) {
+    pub fn met(&mut self, label: TypedDatum<'_>) {
         let listed = self.listed.as_mut().and_then(|listed| Some(&mut listed.entries[listed.labels.find(label)?]));
         self.weights.push(listed.map_or(1.0, |entry| {
             entry.met = true;

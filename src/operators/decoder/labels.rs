@@ -10,11 +10,11 @@ use super::class_weights::ClassWeights;
 use crate::errors::{Result, RowFault, TrainingError, excerpt};
 use crate::limits::{MAX_CLASSES, MAX_TEXT_BYTES};
 use crate::options::rows::ClassWeight;
-use crate::pg::catalog::relation::type_name;
+use crate::pg::catalog::types::type_name;
 use crate::pg::executor::query::Column;
 use crate::pg::values::distinct::Distinct;
 use crate::pg::values::number::{NumberFault, NumberType, narrow};
-use pgrx::pg_sys::Datum;
+use crate::pg::values::typed::TypedDatum;
 use serde::{Deserialize, Serialize};
 use sgd::ModelKind;
 
@@ -150,7 +150,7 @@ impl Labels {
 
     /// A row's label for the learner: -1 or +1, the number of a class, or the target. After an error no other label may be read.
     #[inline(always)]
-    pub fn read(&mut self, label: Datum) -> std::result::Result<f32, Box<RowFault>> {
+    pub fn read(&mut self, label: TypedDatum<'_>) -> std::result::Result<f32, Box<RowFault>> {
         match &mut self.meaning {
             Meaning::Class(classes) => match classes.values.find(label) {
                 Some(i) => Ok(classes.codes[i]),
@@ -254,7 +254,7 @@ impl ClassLabels {
     }
 
     #[cold]
-    fn unseen(&mut self, column: &str, label: Datum) -> std::result::Result<f32, RowFault> {
+    fn unseen(&mut self, column: &str, label: TypedDatum<'_>) -> std::result::Result<f32, RowFault> {
         if let Some(number) = self.values.number(label)
             && !number.is_finite()
         {

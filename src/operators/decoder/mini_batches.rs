@@ -5,7 +5,7 @@ use super::features::FeatureColumns;
 use super::tuple_decoder::Decoder;
 use crate::errors::{DecoderError, Result, RowAt, RowFault};
 use crate::options::rows::Nulls;
-use crate::pg::catalog::relation::place_of;
+use crate::pg::catalog::names::place_of;
 use crate::pg::tuples::row::Row;
 use crate::pg::values::array::ArrayFault;
 use crate::pg::values::varlena::with_bytes;

@@ -7,11 +7,12 @@ use super::columns::{FIRST_FEATURE, column, column_type, is_category};
 use crate::errors::{Result, RowAt, RowFault};
 use crate::limits::{MAX_GROUP_BYTES, MAX_GROUPS};
 use crate::options::row_groups::{HoldOut, RowGroupSpec};
-use crate::pg::catalog::relation::base_type;
+use crate::pg::catalog::types::base_type;
 use crate::pg::executor::query::Column;
 use crate::pg::tuples::row::Row;
 use crate::pg::values::distinct::Distinct;
 use crate::pg::values::number::NumberType;
+use crate::pg::values::typed::TypedDatum;
 use pgrx::pg_sys;
 use shuffle::SortKeys;
 
@@ -73,7 +74,7 @@ impl RowGroups {
         let mut tag = 0;
         if let Some(place) = self.flag {
             let Some(flag) = row.get(place) else { return Err(GroupFault::Null(RowFault::NullValidation)) };
-            tag = if flag.value() as u8 != 0 { HELD_OUT } else { 0 };
+            tag = if flag.is_true() { HELD_OUT } else { 0 };
         }
         if let Some(GroupColumn { column, values, place }) = &mut self.group {
             let Some(value) = row.get(*place) else { return Err(GroupFault::Null(RowFault::NullGroup)) };
@@ -135,7 +136,7 @@ pub enum GroupFault {
 }
 
 #[cold]
-fn add(column: &str, values: &mut Distinct, value: pg_sys::Datum) -> std::result::Result<u32, Box<RowFault>> {
+fn add(column: &str, values: &mut Distinct, value: TypedDatum<'_>) -> std::result::Result<u32, Box<RowFault>> {
     if values.len() == MAX_GROUPS {
         return Err(Box::new(RowFault::TooManyGroups { column: column.to_owned(), limit: MAX_GROUPS }));
     }
@@ -148,7 +149,7 @@ fn add(column: &str, values: &mut Distinct, value: pg_sys::Datum) -> std::result
 
 fn group(column: &Column, place: usize) -> Result<GroupColumn> {
     let base = base_type(column.type_oid);
-    if NumberType::of(base).is_none() && !is_category(base) {
+    if NumberType::from_oid(base).is_none() && !is_category(base) {
         return Err(column_type("group", column, "Groups are integers, numbers, booleans, text or an enum."));
     }
     let values = Distinct::new(column.type_oid, column.collation);

@@ -8,13 +8,13 @@ use super::sparse::{self, SparseError};
 use super::tuple_decoder::Decoder;
 use crate::errors::{Error, Result, RowAt, RowFault};
 use crate::options::rows::Nulls;
-use crate::pg::catalog::relation::place_of;
+use crate::pg::catalog::names::place_of;
 use crate::pg::check_for_interrupts;
 use crate::pg::tuples::fixed_layout::{Destination, Run, Uniform};
 use crate::pg::tuples::row::Row;
 use crate::pg::values::array::{ArrayFault, ArrayReader};
 use crate::pg::values::number::narrow;
-use pgrx::pg_sys::Datum;
+use crate::pg::values::typed::TypedDatum;
 use tuples::{Batch, RowsMut};
 
 /// The rows of one page.
@@ -178,13 +178,14 @@ impl Decoder {
         rows: &mut RowsMut<'_>,
     ) -> Result<usize> {
         let (labels, arrays, stride) = rows.parts_mut();
-        self.values.resize(self.values.len().max(end), Datum::null());
+        self.values.resize(self.values.len().max(end), 0);
         let run = page.copy_run(end, uniform, Destination { values: &mut self.values, arrays, stride });
         if !run.finite {
             return Ok(end); // row by row, then, to find the one at fault
         }
         for i in (run.first..end).rev() {
-            labels[i] = self.labels.read(self.values[i]).map_err(|fault| fault.at(place_of(page.at(i))))?;
+            labels[i] =
+                self.labels.read(uniform.value(self.values[i])).map_err(|fault| fault.at(place_of(page.at(i))))?;
         }
         Ok(run.first)
     }
@@ -324,7 +325,7 @@ impl Decoder {
 
     /// Label and weight of a row, which are all that is left to be read.
     #[inline(always)]
-    fn label_and_weight(&mut self, label: Datum, row: Row<'_>) -> LabelAndWeight {
+    fn label_and_weight(&mut self, label: TypedDatum<'_>, row: Row<'_>) -> LabelAndWeight {
         let weight = match &self.weight {
             None => 1.0,
             Some(weight) => match row.get(weight.place) {

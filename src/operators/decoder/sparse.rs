@@ -3,11 +3,11 @@
 use super::columns::number_fault;
 use crate::errors::RowFault;
 use crate::options::rows::Unseen;
-use crate::pg::catalog::relation::base_type;
+use crate::pg::catalog::types::base_type;
 use crate::pg::executor::query::Column;
 use crate::pg::values::array::ArrayFault;
 use crate::pg::values::sparse::{Beyond, Quick, SparseFault, SparseReader};
-use pgrx::pg_sys::Datum;
+use crate::pg::values::typed::TypedDatum;
 use tuples::{Batch, OutOfMemory};
 
 /// The two columns.
@@ -48,7 +48,7 @@ impl SparseColumns {
         let beyond = if of_model == Some(Unseen::Zero) { Beyond::Drop } else { Beyond::Fault };
         let (index_type, value_type) = (base_type(indices.type_oid), base_type(values.type_oid));
         Some(SparseColumns {
-            reader: SparseReader::of(index_type, value_type, base, dim.unwrap_or(limit), beyond)?,
+            reader: SparseReader::new(index_type, value_type, base, dim.unwrap_or(limit), beyond)?,
             indices: indices.name.clone(),
             values: values.name.clone(),
             fixed: dim.is_some(),
@@ -88,7 +88,13 @@ impl SparseColumns {
     /// # Errors
     /// [`SparseError`]; the batch is then as it was.
     #[inline]
-    pub fn read(&self, indices: Datum, values: Datum, label: f32, batch: &mut Batch) -> Result<(), SparseError> {
+    pub fn read(
+        &self,
+        indices: TypedDatum<'_>,
+        values: TypedDatum<'_>,
+        label: f32,
+        batch: &mut Batch,
+    ) -> Result<(), SparseError> {
         match self.reader.read_quickly(indices, values, |entries| batch.push_sparse(label, entries))? {
             Quick::Read => Ok(()),
             Quick::Unusual { took_room } => {
@@ -101,7 +107,13 @@ impl SparseColumns {
     }
 
     #[cold]
-    fn read_thoroughly(&self, indices: Datum, values: Datum, label: f32, batch: &mut Batch) -> Result<(), SparseError> {
+    fn read_thoroughly(
+        &self,
+        indices: TypedDatum<'_>,
+        values: TypedDatum<'_>,
+        label: f32,
+        batch: &mut Batch,
+    ) -> Result<(), SparseError> {
         let entries = self.reader.read_thoroughly(indices, values).map_err(|fault| self.explain(fault))?;
         push(batch, label, &entries)?;
         Ok(())

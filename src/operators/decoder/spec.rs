@@ -14,7 +14,7 @@ use crate::limits::MAX_WEIGHTS;
 use crate::options::request::Request;
 use crate::options::row_groups::RowGroupSpec;
 use crate::options::rows::{ClassWeight, Nulls, Unseen};
-use crate::pg::catalog::relation::{base_type, is_compressed};
+use crate::pg::catalog::types::{base_type, is_compressed};
 use crate::pg::executor::query::Column;
 use crate::pg::values::array::{AnyArray, ArrayReader};
 use crate::pg::values::number::NumberType;
@@ -136,7 +136,7 @@ impl<'a> DecoderSpec<'a> {
 
     fn labels_of(&self, label: &Column) -> Result<Labels> {
         let base = base_type(label.type_oid);
-        match (NumberType::of(base), self.known) {
+        match (NumberType::from_oid(base), self.known) {
             (Some(number), _) if !self.kind.is_classifier() => Ok(Labels::targets(&label.name, number)),
             _ if !self.kind.is_classifier() => Err(column_type("label", label, TARGET_TYPES)),
             (None, _) if !is_category(base) => Err(column_type("label", label, LABEL_TYPES)),
@@ -146,32 +146,32 @@ impl<'a> DecoderSpec<'a> {
     }
 
     fn weight(&self, weight: &Column) -> Result<Weight> {
-        let number = NumberType::of(base_type(weight.type_oid)).filter(|number| *number != NumberType::Bool);
+        let number = NumberType::from_oid(base_type(weight.type_oid)).filter(|number| *number != NumberType::Bool);
         let number = number.ok_or_else(|| column_type("weight", weight, WEIGHT_TYPES))?;
         Ok(Weight { number, place: FIRST_FEATURE + self.features.len() })
     }
 
     fn features(&self, columns_of_source: &[Column]) -> Result<FeatureColumns> {
         let columns = self.features.iter().map(|name| column(columns_of_source, name)).collect::<Result<Vec<_>>>()?;
-        let is_array = |column: &&&Column| ArrayReader::of(base_type(column.type_oid)).is_some();
+        let is_array = |column: &&&Column| ArrayReader::new(column.type_oid).is_some();
         match columns.as_slice() {
             [] => Err(SourceError::NoFeatures { hint: FEATURE_TYPES.into() }.into()),
             [only] if is_compressed(base_type(only.type_oid)) => {
                 let label = column(columns_of_source, self.label)?;
-                let labels = AnyArray::of(base_type(label.type_oid));
+                let labels = AnyArray::new(label.type_oid);
                 let labels = labels.ok_or_else(|| column_type("label", label, LABEL_ARRAYS))?;
                 let dim = self.known.map(|known| known.dim);
                 Ok(FeatureColumns::Compressed(Box::new(CompressedColumn::new(&only.name, dim, &label.name, labels))))
             }
             [only] if is_array(&only) => {
                 let dim = self.known.map(|known| known.dim);
-                let reader = ArrayReader::of(base_type(only.type_oid));
+                let reader = ArrayReader::new(only.type_oid);
                 reader
                     .map(|reader| FeatureColumns::Array { reader, dim, name: only.name.clone() })
                     .ok_or(SourceError::NoFeatures { hint: FEATURE_TYPES.into() }.into())
             }
             [indices, values] if is_array(&indices) && is_array(&values) => {
-                if !is_index_array(base_type(indices.type_oid)) {
+                if !is_index_array(indices.type_oid) {
                     return Err(column_type("index", indices, INDEX_TYPES));
                 }
                 let dim = self.known.map(|known| known.dim).or(self.dimensions);
@@ -184,9 +184,9 @@ impl<'a> DecoderSpec<'a> {
     }
 
     fn feature_columns(&self, columns: &[&Column]) -> Result<FeatureColumns> {
-        let number = |column: &Column| NumberType::of(base_type(column.type_oid));
+        let number = |column: &Column| NumberType::from_oid(base_type(column.type_oid));
         // of an array among other columns, and of what is no feature at all, the latter is the greater mistake
-        let is_array = |column: &&&Column| ArrayReader::of(base_type(column.type_oid)).is_some();
+        let is_array = |column: &&&Column| ArrayReader::new(column.type_oid).is_some();
         let (arrays, others): (Vec<&&Column>, Vec<_>) = columns.iter().partition(is_array);
         for column in others.into_iter().chain(arrays) {
             let is_category = is_category(base_type(column.type_oid));
@@ -210,7 +210,7 @@ impl<'a> DecoderSpec<'a> {
 
 /// The column as if it had what the arrays in it have.
 fn elements_of(column: &Column) -> Result<Column> {
-    let elements = AnyArray::of(base_type(column.type_oid));
+    let elements = AnyArray::new(column.type_oid);
     let type_oid = elements.ok_or_else(|| column_type("label", column, LABEL_ARRAYS))?.element();
     Ok(Column { type_oid, ..column.clone() })
 }

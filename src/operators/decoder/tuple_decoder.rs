@@ -7,7 +7,6 @@ use super::weight::Weight;
 use crate::errors::{Result, TrainingError};
 use crate::limits::MAX_WEIGHTS;
 use crate::options::rows::Nulls;
-use pgrx::pg_sys::Datum;
 use serde::{Deserialize, Serialize};
 use sgd::{Scaler, Standardizer};
 use tuples::Batch;
@@ -40,8 +39,8 @@ pub struct Decoder {
     pub(super) max_weight: f32,
     /// dimensions of sparse tuples that a preparation pass has met
     pub(super) observed_dim: usize,
-    /// labels and weights of a page
-    pub(super) values: Vec<Datum>,
+    /// bits of the labels, and weights, of a page
+    pub(super) values: Vec<u64>,
     pub(super) row_weights: Vec<f32>,
     /// None if all rows are of one group and none is held out
     pub(super) row_groups: Option<Box<RowGroups>>,

@@ -2,7 +2,7 @@
 
 use crate::errors::RowFault;
 use crate::pg::values::number::{NumberFault, NumberType, narrow};
-use pgrx::pg_sys::Datum;
+use crate::pg::values::typed::TypedDatum;
 
 /// The column of weights.
 pub struct Weight {
@@ -13,7 +13,7 @@ pub struct Weight {
 
 impl Weight {
     #[inline]
-    pub fn read(&self, value: Datum) -> std::result::Result<f32, Box<RowFault>> {
+    pub fn read(&self, value: TypedDatum<'_>) -> std::result::Result<f32, Box<RowFault>> {
         let weight = narrow(self.number.read(value)).map_err(|fault| {
             Box::new(match fault {
                 NumberFault::NotFinite(value) => RowFault::WeightNotFinite(value),

@@ -99,7 +99,7 @@ impl LoaderChoice {
 
     fn notice_refusal(&self) {
         if let Some(why) = &self.refused {
-            pg::tell(Notice::NoLoader(why.to_string()));
+            pg::report_notice(Notice::NoLoader(why.to_string()));
         }
     }
 

@@ -1,6 +1,7 @@
 //! How a filled buffer travels from the worker to the leader.
 
 use crate::pg::process::dsm::{Handle, Segment};
+use bytemuck::{AnyBitPattern, NoUninit};
 use serde::{Deserialize, Serialize};
 use tuples::{Batch, OutOfMemory, SparseParts, TupleColumns};
 
@@ -79,12 +80,12 @@ impl FilledBuffer {
     }
 }
 
-fn put<T: crate::pg::process::dsm::Plain>(segment: &mut Segment, at: usize, values: &[T]) -> usize {
+fn put<T: AnyBitPattern + NoUninit>(segment: &mut Segment, at: usize, values: &[T]) -> usize {
     segment.get_mut(at, values.len()).copy_from_slice(values);
     at + size_of_val(values)
 }
 
-fn take<'a, T: crate::pg::process::dsm::Plain>(segment: &'a Segment, at: &mut usize, len: usize) -> &'a [T] {
+fn take<'a, T: AnyBitPattern>(segment: &'a Segment, at: &mut usize, len: usize) -> &'a [T] {
     let values = segment.get(*at, len);
     *at += size_of_val(values);
     values

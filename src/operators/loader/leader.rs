@@ -8,7 +8,7 @@ use crate::operators::decoder::Decoder;
 use crate::operators::scan_control::ScanReport;
 use crate::operators::tuple_shuffle::TupleShuffle;
 use crate::pg::executor::query::Running;
-use crate::pg::process::dsm::{Handle, Segment, SegmentPool};
+use crate::pg::process::dsm::{Attachment, Handle, Segment, SegmentPool};
 use crate::pg::process::parallel::{Launch, Unavailable, Workers};
 use tuples::Batch;
 
@@ -30,8 +30,8 @@ pub struct Leader {
 /// One of the worker's buffers, mapped as long as the worker uses the same memory for it.
 #[derive(Default)]
 struct MappedBuffer {
-    rows: Option<Segment>,
-    rest: Option<Segment>,
+    rows: Option<Attachment>,
+    rest: Option<Attachment>,
 }
 
 /// What the worker has sent.
@@ -51,9 +51,16 @@ impl Leader {
     pub fn launch(request: &LoadRequest, query: &Running) -> std::result::Result<Leader, Unavailable> {
         let plan = query.plan_bytes();
         let text = serde_json::to_vec(request).expect("plain values are always JSON");
-        let data: &[&[u8]] = &[&text, &plan.plan, &plan.text];
         let snapshot = query.snapshot();
-        let launch = Launch { kind: WORKER_NAME, workers: 1, data, shared: 0, queue: QUEUE, snapshot };
+        let launch = Launch {
+            kind: WORKER_NAME,
+            workers: 1,
+            data: &[&text],
+            plan: Some(&plan),
+            gathers: false,
+            queue: QUEUE,
+            snapshot,
+        };
         Ok(Leader {
             workers: Workers::launch(&launch)?,
             segments: SegmentPool::default(),
@@ -170,11 +177,12 @@ impl Leader {
     }
 }
 
-/// The segment with this name, which is kept in `place`.
-fn keep(segments: &SegmentPool, place: &mut Option<Segment>, handle: Handle) -> Result<Segment> {
-    if place.as_ref().is_none_or(|segment| segment.handle() != handle) {
+/// The memory of the segment with this name, which stays attached by what is put into `place`.
+fn keep(segments: &SegmentPool, place: &mut Option<Attachment>, handle: Handle) -> Result<Segment> {
+    if place.as_ref().is_none_or(|attached| attached.handle() != handle) {
         *place = None;
-        *place = segments.attach(handle);
     }
-    place.as_ref().and_then(|_| segments.attach(handle)).ok_or(TrainingError::WorkerLost.into())
+    let segment = segments.attach(handle).ok_or(TrainingError::WorkerLost)?;
+    *place = Some(segment.attachment());
+    Ok(segment)
 }

@@ -10,6 +10,7 @@ use crate::pg::executor::custom_scan::Flags;
 use crate::pg::executor::query::{Planned, Running};
 use crate::pg::process::parallel::{Worker, WorkerKind, report_activity};
 use crate::pg::process::progress;
+use crate::pg::snapshot::Snapshot;
 use tuples::{Batch, TupleSource};
 
 /// Loads the buffers of a training.
@@ -17,12 +18,12 @@ pub const KIND: WorkerKind = WorkerKind { name: WORKER_NAME, main };
 
 fn main(worker: Worker) -> Result<()> {
     let request: LoadRequest = serde_json::from_slice(worker.data(0)).map_err(|_| TrainingError::WorkerLost)?;
-    let planned = Planned::of_bytes(worker.data(1), worker.data(2));
+    let planned = Planned::from_bytes(&worker.plan_bytes());
     report_activity(planned.text());
     progress::read_for(request.progress);
     let decoder = request.decoder()?;
     // permissions are checked here once more
-    let query = Running::start(planned, Running::active_snapshot(), request.instrument, Flags::NONE);
+    let query = Snapshot::with_active(|snapshot| Running::start(planned, snapshot, request.instrument, Flags::NONE));
     let mut buffers = Buffers::new(query, decoder);
     buffers.control(&request.control);
     let mut shared = WorkerBuffers::new(&worker);

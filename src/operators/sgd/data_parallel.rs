@@ -164,7 +164,7 @@ impl Exchange for Collective {
     }
 
     fn gather(&mut self, words: &[u32], take: &mut dyn FnMut(usize, &[u32])) -> Result<()> {
-        self.0.show(words, |pieces| {
+        self.0.gather(words, |pieces| {
             for (process, words) in pieces.iter().enumerate() {
                 take(process, words);
             }

@@ -1,7 +1,8 @@
 //! The row of an epoch.
 
-use pgrx::{IntoDatum, JsonB, pg_sys};
+use crate::pg::values::output::OutputValue;
 use serde::Serialize;
+use serde_json::Value;
 use sgd::EpochReport;
 use std::rc::Rc;
 use std::time::Duration;
@@ -73,25 +74,20 @@ impl EpochRow {
     }
 
     /// The row as its columns.
-    pub fn values(&self) -> [Option<pg_sys::Datum>; EpochRow::COLUMNS] {
+    pub fn values(&self) -> [OutputValue; EpochRow::COLUMNS] {
         [
-            self.model_id.into_datum(),
-            self.epoch.into_datum(),
-            self.loss.into_datum(),
-            self.accuracy.into_datum(),
-            self.learning_rate.into_datum(),
-            self.tuples.into_datum(),
-            self.seconds.into_datum(),
-            self.r2.into_datum(),
-            self.validation_loss.into_datum(),
-            self.validation_score.into_datum(),
-            self.grid_point.as_deref().and_then(json_datum),
-            self.group_value.as_deref().into_datum(),
+            self.model_id.into(),
+            self.epoch.into(),
+            self.loss.into(),
+            self.accuracy.into(),
+            self.learning_rate.into(),
+            self.tuples.into(),
+            self.seconds.into(),
+            self.r2.into(),
+            self.validation_loss.into(),
+            self.validation_score.into(),
+            self.grid_point.as_deref().and_then(|json| serde_json::from_str::<Value>(json).ok()).into(),
+            self.group_value.as_deref().into(),
         ]
     }
-}
-
-/// JSON as a jsonb.
-fn json_datum(text: &str) -> Option<pg_sys::Datum> {
-    JsonB(serde_json::from_str(text).ok()?).into_datum()
 }

@@ -36,6 +36,6 @@ fn notice_few_blocks(request: &Request, buffers: &Buffers) {
             pages_per_block > 1,
             shuffling.is_cut_to_memory(pages) || shuffling.is_a_share() && planned > buffer_blocks,
         );
-        pg::tell(Notice::FewBlocks { buffer_blocks, blocks, are_large, is_cut });
+        pg::report_notice(Notice::FewBlocks { buffer_blocks, blocks, are_large, is_cut });
     }
 }

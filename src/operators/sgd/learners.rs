@@ -277,7 +277,7 @@ impl Learner {
             Some(says) => format!("the model of grid point {}", serde_json::Value::Object(says.clone())),
             None => "the model of a group".to_owned(),
         };
-        pg::tell(Notice::OneDiverged { of, epoch: error.epoch });
+        pg::report_notice(Notice::OneDiverged { of, epoch: error.epoch });
         Ok(())
     }
 
@@ -301,7 +301,7 @@ impl Learner {
         let last = first - 1 + point.max_epochs;
         if request.options.notice {
             let of = name(self.group, self.point);
-            pg::tell(Notice::Epoch { of, epoch: row.epoch as u32, epochs: last, figures: row.figures() });
+            pg::report_notice(Notice::Epoch { of, epoch: row.epoch as u32, epochs: last, figures: row.figures() });
         }
         let epoch = row.epoch as u32;
         let improved = self.losses.add(loss, point.stopping);

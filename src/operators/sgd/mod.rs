@@ -35,7 +35,7 @@ pub struct Sgd {
     position: usize,
 }
 
-static METHODS: Methods = Methods::of::<Sgd>(c"CorgiPileSGD");
+static METHODS: Methods = Methods::new::<Sgd>(c"CorgiPileSGD");
 
 impl CustomScan for Sgd {
     fn methods() -> &'static Methods {

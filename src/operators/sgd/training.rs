@@ -20,10 +20,10 @@ use crate::options::cache::CachePlan;
 use crate::options::call::TrainArguments;
 use crate::options::request::Request;
 use crate::options::shuffling::Shuffling;
-use crate::pg::catalog::relation::base_type;
 use crate::pg::executor::custom_scan::Flags;
 use crate::pg::executor::query::{Column, Running};
 use crate::pg::process::progress::{self, Progress};
+use crate::pg::snapshot::Snapshot;
 use crate::pg::values::array::AnyArray;
 use pgrx::pg_sys;
 use sgd::{Hyperparameters, Losses, Trainer};
@@ -81,7 +81,7 @@ impl Training {
     /// Whatever can be wrong with the source; see [`Source`].
     pub fn open(
         mut arguments: TrainArguments,
-        snapshot: pg_sys::Snapshot,
+        snapshot: Snapshot<'_>,
         instrument: c_int,
         flags: Flags,
     ) -> Result<Training> {
@@ -351,7 +351,7 @@ fn new_trainer(decoder: &Decoder, resume: Option<&Resume>, hyper: Hyperparameter
 fn label_type(source: &Source, label: &str, decoder: &Decoder) -> Result<pg_sys::Oid> {
     Ok(match source.type_of(label)? {
         // an array of them for each mini-batch
-        labels if decoder.has_mini_batches() => AnyArray::of(base_type(labels)).map_or(labels, |array| array.element()),
+        labels if decoder.has_mini_batches() => AnyArray::new(labels).map_or(labels, |array| array.element()),
         label => label,
     })
 }

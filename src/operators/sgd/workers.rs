@@ -13,8 +13,9 @@ use crate::pg;
 use crate::pg::executor::custom_scan::Flags;
 use crate::pg::executor::query::{Planned, Running};
 use crate::pg::process::all_gather::AllGather;
-use crate::pg::process::parallel::{Launch, Shared, Unavailable, Worker, WorkerKind, Workers, report_activity};
+use crate::pg::process::parallel::{Launch, Unavailable, Worker, WorkerKind, Workers, report_activity};
 use crate::pg::process::progress;
+use crate::pg::snapshot::Snapshot;
 use serde::{Deserialize, Serialize};
 use sgd::{Hyperparameters, Trainer};
 use std::ffi::c_int;
@@ -87,7 +88,7 @@ impl WorkerGroup {
             Err(why) => (1, Some(why.clone())),
         };
         if let Some(why) = fewer {
-            pg::tell(Notice::FewerProcesses { asked, processes, why: why.into_owned() });
+            pg::report_notice(Notice::FewerProcesses { asked, processes, why: why.into_owned() });
         }
         Ok(launched.ok())
     }
@@ -159,8 +160,9 @@ fn start(
     let launch = Launch {
         kind: KIND.name,
         workers: wanted as usize - 1,
-        data: &[&plan.plan, &plan.text, &json(&task)],
-        shared: AllGather::bytes(wanted as usize),
+        data: &[&json(&task)],
+        plan: Some(&plan),
+        gathers: true,
         queue: QUEUE,
         snapshot: query.snapshot(),
     };
@@ -174,7 +176,7 @@ fn start(
         workers.send(worker, &json(&Rank { processes, rank: worker as u32 + 1 }));
     }
     let rank = Rank { processes, rank: 0 };
-    let replica = replica(workers.shared(), rank, &task);
+    let replica = replica(workers.all_gather(), rank, &task);
     buffers.control(&task.control(rank));
     let trainer = trainer(&task, buffers)?;
     Ok(Ok((WorkerGroup { workers, processes, wanted, replica, instrument: task.instrument }, trainer)))
@@ -182,16 +184,15 @@ fn start(
 
 /// What a worker process does.
 fn work(worker: Worker) -> Result<()> {
-    const CHUNKS: usize = 3;
     let Some(rank) = worker.receive() else { return Ok(()) };
-    let (rank, task): (Rank, TrainingTask) = (read(&rank), read(worker.data(2)));
-    let planned = Planned::of_bytes(worker.data(0), worker.data(1));
+    let (rank, task): (Rank, TrainingTask) = (read(&rank), read(worker.data(0)));
+    let planned = Planned::from_bytes(&worker.plan_bytes());
     report_activity(planned.text());
     progress::read_for(task.progress);
-    let mut replica = replica(worker.shared(CHUNKS), rank, &task);
+    let mut replica = replica(worker.all_gather(rank.processes as usize), rank, &task);
     let mut decoder = task.spec.decoder()?;
     decoder.adopt(&task.decoder_state);
-    let query = Running::start(planned, Running::active_snapshot(), task.instrument, Flags::NONE);
+    let query = Snapshot::with_active(|snapshot| Running::start(planned, snapshot, task.instrument, Flags::NONE));
     let mut buffers = Buffers::new(query, decoder);
     buffers.control(&ScanControl { epoch: Some(1), ..task.control(rank) });
     let mut trainer = trainer(&task, &buffers)?;
@@ -213,10 +214,8 @@ fn work(worker: Worker) -> Result<()> {
 }
 
 /// A process's replica of the model.
-fn replica(shared: Shared, rank: Rank, task: &TrainingTask) -> Replica {
-    let Rank { processes, rank } = rank;
-    let all_gather = AllGather::join(shared, processes as usize, rank as usize);
-    Replica::new(all_gather, rank as usize, task.hyperparameters.batch_size)
+fn replica(all_gather: AllGather, rank: Rank, task: &TrainingTask) -> Replica {
+    Replica::new(all_gather, rank.rank as usize, task.hyperparameters.batch_size)
 }
 
 /// A process's trainer.

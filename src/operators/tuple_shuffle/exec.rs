@@ -18,7 +18,7 @@ pub fn next(scan: &mut TupleShuffle, node: Node) -> bool {
     if scan.position == scan.order.len() && !scan.fill_slots(node) {
         return false;
     }
-    let Some(tuples) = &scan.tuples else { return false };
+    let Some(tuples) = &mut scan.tuples else { return false };
     tuples.store(scan.order[scan.position] as usize, node.scan_slot());
     scan.position += 1;
     true

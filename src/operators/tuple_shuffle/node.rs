@@ -5,7 +5,7 @@ use super::{exec, explain};
 use crate::pg::executor::custom_scan::{CustomScan, Flags, Methods, Node};
 use crate::pg::executor::explain::Explain;
 
-static METHODS: Methods = Methods::of::<TupleShuffle>(c"CorgiPileTupleShuffle");
+static METHODS: Methods = Methods::new::<TupleShuffle>(c"CorgiPileTupleShuffle");
 
 impl CustomScan for TupleShuffle {
     fn methods() -> &'static Methods {

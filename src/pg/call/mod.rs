@@ -1,6 +1,6 @@
-//! Calls: the arguments of our functions, aggregates and triggers, and statements of ours that PostgreSQL runs.
+//! Calls: of our functions and triggers by PostgreSQL, and statements of ours that PostgreSQL runs.
 
-pub mod aggregate;
 pub mod arguments;
+pub mod function;
 pub mod spi;
 pub mod trigger;

@@ -1,7 +1,8 @@
 //! Queries of ours that PostgreSQL runs as a function's own (SPI): as the invoking user, with everything that a query
-//! of the user's would meet, and with settings that last no longer than they do.
+//! of the user's would meet.
 
 use crate::errors::{Result, SourceError};
+use crate::pg::values::typed::TypedDatum;
 use crate::pg::values::varlena::Bytes;
 use pgrx::prelude::*;
 use std::ffi::{CStr, CString, c_char, c_int};
@@ -13,11 +14,10 @@ pub struct Connection(());
 /// A prepared statement of a connection.
 pub struct Prepared<'a> {
     plan: pg_sys::SPIPlanPtr,
+    /// of the parameters
+    types: Vec<pg_sys::Oid>,
     connection: PhantomData<&'a Connection>,
 }
-
-/// A parameter; None is NULL.
-pub type Parameter = (pg_sys::Oid, Option<pg_sys::Datum>);
 
 /// The rows that a statement gave, valid until the next one runs.
 pub struct Rows<'a> {
@@ -29,9 +29,9 @@ pub struct Rows<'a> {
 #[derive(Clone, Copy)]
 pub enum Sees {
     /// what the calling statement sees
-    Snapshot(pg_sys::Snapshot),
+    Statement,
     /// and what this session has written since; may write
-    AndOwn(pg_sys::Snapshot),
+    AndOwn,
 }
 
 impl Connection {
@@ -64,31 +64,35 @@ impl Connection {
         if plan.is_null() {
             error!("could not prepare \"{}\"", sql.to_string_lossy());
         }
-        Ok(Prepared { plan, connection: PhantomData })
+        Ok(Prepared { plan, types, connection: PhantomData })
     }
 
-    /// Prepares and runs a statement.
+    /// Prepares and runs a statement without parameters.
     ///
     /// # Errors
     /// PostgreSQL's own.
-    pub fn run(&self, sql: &str, parameters: &[Parameter], sees: Sees) -> Result<Rows<'_>> {
-        let types: Vec<pg_sys::Oid> = parameters.iter().map(|p| p.0).collect();
-        let values: Vec<_> = parameters.iter().map(|p| p.1).collect();
-        Ok(self.prepare(sql, &types, false)?.run(&values, sees))
+    pub fn run(&self, sql: &str, sees: Sees) -> Result<Rows<'_>> {
+        Ok(self.prepare(sql, &[], false)?.run(&[], sees))
     }
 }
 
 impl<'a> Prepared<'a> {
-    /// Runs the statement with these values for its parameters.
-    pub fn run(&self, values: &[Option<pg_sys::Datum>], sees: Sees) -> Rows<'a> {
-        let mut datums: Vec<pg_sys::Datum> = values.iter().map(|v| v.unwrap_or(pg_sys::Datum::null())).collect();
+    /// Runs the statement with these values for its parameters; None is NULL. An ERROR if they are not of the parameters'
+    /// types.
+    ///
+    /// # Panics
+    /// If there are not as many as parameters.
+    pub fn run(&self, values: &[Option<TypedDatum<'_>>], sees: Sees) -> Rows<'a> {
+        assert_eq!(values.len(), self.types.len());
+        let datum = |(value, type_oid): (&Option<TypedDatum>, &pg_sys::Oid)| {
+            value.map_or(pg_sys::Datum::null(), |value| value.of_type(*type_oid))
+        };
+        let mut datums: Vec<pg_sys::Datum> = values.iter().zip(&self.types).map(datum).collect();
         let nulls: Vec<c_char> = values.iter().map(|v| if v.is_some() { b' ' } else { b'n' } as c_char).collect();
-        // SAFETY: as many values as parameters; the snapshot is that of the statement that called us, still active.
+        // SAFETY: there are as many values as parameters, of their types; the snapshot is that of the statement that called
+        // us, still active.
         unsafe {
-            let (snapshot, read_only) = match sees {
-                Sees::Snapshot(snapshot) => (snapshot, true),
-                Sees::AndOwn(snapshot) => (snapshot, false),
-            };
+            let (snapshot, read_only) = (pg_sys::GetActiveSnapshot(), matches!(sees, Sees::Statement));
             let result = pg_sys::SPI_execute_snapshot(
                 self.plan,
                 datums.as_mut_ptr(),
@@ -117,28 +121,27 @@ impl Rows<'_> {
         if self.table.is_null() { 0 } else { unsafe { (*self.table).numvals as usize } }
     }
 
-    /// Column `column`, counted from 0, of row `row`.
-    pub fn value(&self, row: usize, column: usize) -> Option<pg_sys::Datum> {
+    /// Column `column`, counted from 0, of row `row`; None if it is NULL, or not there.
+    pub fn value(&self, row: usize, column: usize) -> Option<TypedDatum<'_>> {
         assert!(row < self.len());
-        // SAFETY: there is such a row; SPI_getbinval gives NULL for a column that is not there.
+        let number = column as c_int + 1;
+        // SAFETY: there is such a row; SPI_getbinval gives NULL for a column that is not there, and the others have types.
         unsafe {
-            let tuple = *(*self.table).vals.add(row);
+            let (tuple, descriptor) = (*(*self.table).vals.add(row), (*self.table).tupdesc);
             let mut null = false;
-            let value = pg_sys::SPI_getbinval(tuple, (*self.table).tupdesc, column as c_int + 1, &mut null);
-            (!null).then_some(value)
+            let value = pg_sys::SPI_getbinval(tuple, descriptor, number, &mut null);
+            (!null).then(|| TypedDatum::new(value, pg_sys::SPI_gettypeid(descriptor, number)))
         }
     }
 
-    /// As [`Rows::value`], of a type of ours: a copy in the current memory context.
+    /// As [`Rows::value`], of a type of ours: a copy in the current memory context. An ERROR of a type without bytes.
     pub fn bytes(&self, row: usize, column: usize) -> Option<Bytes> {
-        // SAFETY: the statement says that the column is such a varlena.
-        self.value(row, column).map(|value| unsafe { Bytes::copy_of(value) })
+        self.value(row, column).map(Bytes::from_typed)
     }
 
-    /// As [`Rows::value`], as a value of Rust's own.
-    pub fn get<T: FromDatum>(&self, row: usize, column: usize) -> Option<T> {
-        // SAFETY: the statement says that the column is a T.
-        self.value(row, column).and_then(|value| unsafe { T::from_datum(value, false) })
+    /// As [`Rows::value`], as a value of Rust's own. An ERROR if it has another type.
+    pub fn get<T: FromDatum + IntoDatum>(&self, row: usize, column: usize) -> Option<T> {
+        self.value(row, column).and_then(TypedDatum::to_rust)
     }
 }
 
@@ -149,37 +152,5 @@ impl Drop for Rows<'_> {
             // SAFETY: given by SPI, freed once.
             unsafe { pg_sys::SPI_freetuptable(self.table) };
         }
-    }
-}
-
-/// Settings that hold until they are [put back](Settings::restore), or until an ERROR ends the (sub)transaction.
-pub struct Settings(c_int);
-
-impl Settings {
-    /// Sets each to its value, as the user might.
-    pub fn set(settings: &[(&CStr, &CStr)]) -> Settings {
-        // SAFETY: as a function's SET clause does it.
-        unsafe {
-            let level = pg_sys::NewGUCNestLevel();
-            for (name, value) in settings {
-                pg_sys::set_config_option(
-                    name.as_ptr(),
-                    value.as_ptr(),
-                    pg_sys::GucContext::PGC_USERSET,
-                    pg_sys::GucSource::PGC_S_SESSION,
-                    pg_sys::GucAction::GUC_ACTION_SAVE,
-                    true,
-                    0,
-                    false,
-                );
-            }
-            Settings(level)
-        }
-    }
-
-    /// Puts back what was set.
-    pub fn restore(self) {
-        // SAFETY: the nest level that was begun in set().
-        unsafe { pg_sys::AtEOXact_GUC(true, self.0) };
     }
 }

@@ -1,13 +1,14 @@
-//! What a trigger function is told.
+//! What a trigger's function gets to know.
 
+use super::function::Call;
 use pgrx::prelude::*;
 use std::ffi::{CStr, c_int};
 
 /// The bigint in a column of the row that was changed or deleted. An error if no trigger for rows calls.
-pub fn old_key(fcinfo: pg_sys::FunctionCallInfo, column: &CStr) -> i64 {
+pub fn old_key(call: Call<'_>, column: &CStr) -> i64 {
     // SAFETY: the context is NULL or a node; that of a trigger has the table, and with FOR EACH ROW its row.
     unsafe {
-        let trigger = (*fcinfo).context.cast::<pg_sys::TriggerData>();
+        let trigger = (*call.info()).context.cast::<pg_sys::TriggerData>();
         if trigger.is_null() || (*trigger).type_ != pg_sys::NodeTag::T_TriggerData || (*trigger).tg_trigtuple.is_null()
         {
             ereport!(

@@ -1,5 +1,7 @@
 //! What the catalogs say of relations and types, files of relations, and tables that are made.
 
+pub mod names;
 pub mod new_table;
 pub mod relation;
 pub mod relation_files;
+pub mod types;

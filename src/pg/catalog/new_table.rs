@@ -4,11 +4,12 @@
 //! of the same name that comes first in the search_path, or that was put into its place, gets no row, and its triggers are not
 //! called.
 
-use super::relation::quote_identifier;
+use super::names::quote_identifier;
 use crate::errors::{ArgumentError, Result, SourceError};
 use crate::pg::call::spi::{Connection, Sees};
 use crate::pg::compat::parts_of_name;
-use crate::pg::executor::query::Running;
+use crate::pg::snapshot::Snapshot;
+use crate::pg::values::typed::TypedDatum;
 use pgrx::prelude::*;
 use std::ffi::{CStr, CString, c_char, c_int};
 
@@ -57,7 +58,7 @@ impl NewName {
     /// PostgreSQL's own; [`SourceError::TableReplaced`]
     pub fn create(&self, connection: &Connection, columns: &[(String, pg_sys::Oid)], sees: Sees) -> Result<NewTable> {
         let (list, types): (Vec<&str>, Vec<_>) = columns.iter().map(|(column, oid)| (column.as_str(), *oid)).unzip();
-        connection.run(&format!("CREATE TABLE {} ({})", self.name, list.join(", ")), &[], sees)?;
+        connection.run(&format!("CREATE TABLE {} ({})", self.name, list.join(", ")), sees)?;
         self.plan_insert(types)
     }
 
@@ -88,6 +89,9 @@ impl NewName {
 }
 
 /// Was the table that a query writes to made in the current subtransaction? Nobody else knows such a table.
+///
+/// # Safety
+/// `query` is an analysed statement with a result relation.
 unsafe fn is_of_this_subtransaction(query: *mut pg_sys::Query) -> bool {
     // SAFETY: the number of an entry of the range table, which is a relation's; it is locked.
     unsafe {
@@ -104,22 +108,26 @@ unsafe fn is_of_this_subtransaction(query: *mut pg_sys::Query) -> bool {
 
 impl NewTable {
     /// Inserts a row: a value for each column. Constraints and triggers hold that something else may have put on the table when
-    /// it was made.
-    pub fn insert(&self, values: &[pg_sys::Datum]) {
+    /// it was made. An ERROR if a value is none of its column.
+    ///
+    /// # Panics
+    /// If there are not as many values as columns.
+    pub fn insert(&self, values: &[TypedDatum<'_>]) {
         assert_eq!(values.len(), self.types.len());
-        // SAFETY: a plan with as many parameters as there are values. The query has the snapshot of the calling statement, which
-        // is active; its values live as long as it runs.
-        unsafe {
+        // SAFETY: a plan with as many parameters as there are values, which are of their types. The query has the snapshot of
+        // the calling statement, which is active; its values live as long as it runs.
+        Snapshot::with_active(|snapshot| unsafe {
             let parameters = pg_sys::makeParamList(values.len() as c_int);
             let of = (*parameters).params.as_mut_slice(values.len());
             for ((parameter, value), ptype) in of.iter_mut().zip(values).zip(&self.types) {
                 let pflags = pg_sys::PARAM_FLAG_CONST as u16;
-                *parameter = pg_sys::ParamExternData { value: *value, isnull: false, pflags, ptype: *ptype };
+                let value = value.of_type(*ptype);
+                *parameter = pg_sys::ParamExternData { value, isnull: false, pflags, ptype: *ptype };
             }
             let query = pg_sys::CreateQueryDesc(
                 self.insert,
                 self.text,
-                Running::active_snapshot(),
+                snapshot.as_ptr(),
                 std::ptr::null_mut(),
                 pg_sys::None_Receiver,
                 parameters,
@@ -134,7 +142,7 @@ impl NewTable {
             pg_sys::PopActiveSnapshot();
             pg_sys::FreeQueryDesc(query);
             pg_sys::pfree(parameters.cast());
-        }
+        });
     }
 
     /// Ends it: what comes later in the transaction sees the rows.

@@ -1,9 +1,11 @@
-//! Names of relations, and what the catalogs say about their columns.
+//! Relations: found by name, locked, and what the catalogs say about them.
 
-use crate::errors::{ArgumentError, Place, Result, RowAt, SourceError};
+use super::names::name_of;
+use crate::errors::{ArgumentError, Result, SourceError};
+use crate::pg::PAGE_BYTES;
 use crate::pg::compat::parts_of_name;
 use pgrx::prelude::*;
-use std::ffi::{CStr, CString, c_int};
+use std::ffi::{CStr, CString};
 
 /// A relation, locked against changes of its definition until the transaction ends.
 pub struct Relation {
@@ -122,41 +124,6 @@ pub fn is_primary_key(relation: pg_sys::Oid, column: pg_sys::AttrNumber) -> bool
     }
 }
 
-/// A relation's name, for people; its OID if it is no more.
-pub fn name_of(oid: pg_sys::Oid) -> String {
-    // SAFETY: a catalog lookup, which gives a C string or NULL.
-    unsafe {
-        let name = pg_sys::get_rel_name(oid);
-        if name.is_null() { oid.to_u32().to_string() } else { CStr::from_ptr(name).to_string_lossy().into_owned() }
-    }
-}
-
-/// A column name, quoted where SQL wants it.
-pub fn quote_identifier(name: &str) -> String {
-    let name = CString::new(name).unwrap_or_default();
-    // SAFETY: a C string in, a C string out.
-    unsafe { CStr::from_ptr(pg_sys::quote_identifier(name.as_ptr())).to_string_lossy().into_owned() }
-}
-
-/// A type's name as SQL writes it.
-pub fn type_name(oid: pg_sys::Oid) -> String {
-    // SAFETY: gives "???" or the like for an unknown OID.
-    unsafe { CStr::from_ptr(pg_sys::format_type_be(oid)).to_string_lossy().into_owned() }
-}
-
-/// The type itself, or what a domain is made of.
-pub fn base_type(oid: pg_sys::Oid) -> pg_sys::Oid {
-    // SAFETY: a catalog lookup.
-    unsafe { pg_sys::getBaseType(oid) }
-}
-
-/// As [`base_type`], None if the type is no more.
-pub fn existing_base_type(oid: pg_sys::Oid) -> Option<pg_sys::Oid> {
-    // SAFETY: a catalog lookup; NUL if there is no such type.
-    let exists = unsafe { pg_sys::get_typtype(oid) } != 0;
-    exists.then(|| base_type(oid))
-}
-
 /// Do the rows of this relation have a place in a table, ctid?
 pub fn has_places(relation: pg_sys::Oid) -> bool {
     // SAFETY: a catalog lookup.
@@ -185,8 +152,7 @@ pub fn bytes(relation: pg_sys::Oid) -> Option<u64> {
         }
         let has_file = (*(*relation).rd_rel).relkind as u8 != pg_sys::RELKIND_PARTITIONED_TABLE;
         let pages = |fork| pg_sys::RelationGetNumberOfBlocksInFork(relation, fork);
-        let bytes =
-            has_file.then(|| u64::from(pages(pg_sys::ForkNumber::MAIN_FORKNUM)) * u64::from(crate::pg::PAGE_BYTES));
+        let bytes = has_file.then(|| u64::from(pages(pg_sys::ForkNumber::MAIN_FORKNUM)) * u64::from(PAGE_BYTES));
         pg_sys::RelationClose(relation);
         bytes
     }
@@ -204,64 +170,4 @@ pub fn estimated_rows(relation: pg_sys::Oid) -> Option<f64> {
         pg_sys::RelationClose(relation);
         (rows >= 0.0).then_some(rows)
     }
-}
-
-/// The place of a row, of its columns tableoid and ctid.
-pub fn row_at(table: pg_sys::Datum, ctid: pg_sys::Datum) -> RowAt {
-    // SAFETY: a ctid is passed as a pointer to an ItemPointerData.
-    unsafe {
-        let ctid = *ctid.cast_mut_ptr::<pg_sys::ItemPointerData>();
-        let block = u32::from(ctid.ip_blkid.bi_hi) << 16 | u32::from(ctid.ip_blkid.bi_lo);
-        RowAt::CtidOf(table.value() as u32, block, ctid.ip_posid)
-    }
-}
-
-/// Is it the type of compressed mini-batches, corgipile.toc?
-pub fn is_compressed(oid: pg_sys::Oid) -> bool {
-    compressed_type().is_some_and(|compressed| compressed == oid)
-}
-
-/// The type of compressed mini-batches, corgipile.toc; None if the extension was dropped.
-pub fn compressed_type() -> Option<pg_sys::Oid> {
-    // SAFETY: catalog lookups, of names; InvalidOid if there is no such thing.
-    unsafe {
-        let schema = pg_sys::get_namespace_oid(c"corgipile".as_ptr(), true);
-        let cache = pg_sys::SysCacheIdentifier::TYPENAMENSP as c_int;
-        let column = pg_sys::Anum_pg_type_oid as pg_sys::AttrNumber;
-        let (name, schema) = (pg_sys::Datum::from(c"toc".as_ptr()), pg_sys::Datum::from(schema));
-        let zero = pg_sys::Datum::from(0usize);
-        let oid = pg_sys::GetSysCacheOid(cache, column, name, schema, zero, zero);
-        (oid != pg_sys::Oid::INVALID).then_some(oid)
-    }
-}
-
-/// Is it an enum?
-pub fn is_enum(oid: pg_sys::Oid) -> bool {
-    // SAFETY: a catalog lookup.
-    unsafe { pg_sys::type_is_enum(oid) }
-}
-
-/// A type's name, qualified and quoted, without any modifier: a cast to it keeps values as they are.
-pub fn qualified_type_name(oid: pg_sys::Oid) -> String {
-    let flags = pg_sys::FORMAT_TYPE_TYPEMOD_GIVEN | pg_sys::FORMAT_TYPE_FORCE_QUALIFY;
-    // SAFETY: gives a C string; "character" would be one of length 1, which the flags prevent.
-    unsafe {
-        CStr::from_ptr(pg_sys::format_type_extended(oid, -1, flags as pg_sys::bits16)).to_string_lossy().into_owned()
-    }
-}
-
-/// A text as SQL writes it.
-pub fn quote_literal(text: &str) -> String {
-    let text = CString::new(text).unwrap_or_default();
-    // SAFETY: a C string in, a C string out.
-    unsafe { CStr::from_ptr(pg_sys::quote_literal_cstr(text.as_ptr())).to_string_lossy().into_owned() }
-}
-
-/// Where a row stands, with the name of its table if that is needed to find it.
-pub fn place_of(at: RowAt) -> Place {
-    let table = match at {
-        RowAt::CtidOf(table, ..) => Some(name_of(table.into())),
-        _ => None,
-    };
-    Place { at, table }
 }

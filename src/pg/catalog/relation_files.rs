@@ -5,6 +5,7 @@
 
 use crate::errors::{Result, SourceError};
 use crate::pg::compat::path_of;
+use crate::pg::interrupts::check_for_interrupts;
 use pgrx::pg_sys;
 use std::ffi::CStr;
 use std::fs::File;
@@ -34,7 +35,7 @@ impl RelationFiles {
     ///
     /// # Errors
     /// [`SourceError::NoRelation`], [`SourceError::NoFiles`]
-    pub fn of(relation: pg_sys::Oid) -> Result<RelationFiles> {
+    pub fn open(relation: pg_sys::Oid) -> Result<RelationFiles> {
         // SAFETY: the relation is locked and open while it is looked at; its name and its path are C strings.
         unsafe {
             let opened = pg_sys::try_relation_open(relation, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
@@ -110,7 +111,7 @@ impl RelationFiles {
         mut f: impl FnMut(&File, u64, &mut [u8]) -> std::io::Result<()>,
     ) -> Result<()> {
         while !pages.is_empty() {
-            crate::pg::check_for_interrupts();
+            check_for_interrupts();
             let number = pages.start / pg_sys::RELSEG_SIZE;
             let first = pages.start % pg_sys::RELSEG_SIZE;
             let n = (PIECE as u64 / PAGE).min(pages.len() as u64).min((pg_sys::RELSEG_SIZE - first).into());
@@ -132,21 +133,15 @@ impl RelationFiles {
 /// Drops what the operating system has cached of a file.
 #[cfg(target_os = "linux")]
 fn forget(file: &File, start: u64, len: usize) {
+    use libc::{SYNC_FILE_RANGE_WAIT_AFTER, SYNC_FILE_RANGE_WAIT_BEFORE, SYNC_FILE_RANGE_WRITE};
     let (fd, start, len) = (file.as_raw_fd(), start as i64, len as i64);
-    let wait_write_wait = 1 | 2 | 4;
-    let dont_need = 4;
+    let wait_write_wait = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
     // SAFETY: the file is open. If one of them fails, pages stay in the cache: they are advice.
     unsafe {
-        sync_file_range(fd, start, len, wait_write_wait); // changed pages are not dropped before they are written
-        posix_fadvise(fd, start, len, dont_need);
+        libc::sync_file_range(fd, start, len, wait_write_wait); // changed pages are not dropped before they are written
+        libc::posix_fadvise(fd, start, len, libc::POSIX_FADV_DONTNEED);
     }
 }
 
 #[cfg(not(target_os = "linux"))]
 fn forget(_file: &File, _start: u64, _len: usize) {}
-
-#[cfg(target_os = "linux")]
-unsafe extern "C" {
-    fn sync_file_range(fd: i32, start: i64, len: i64, flags: u32) -> i32;
-    fn posix_fadvise(fd: i32, start: i64, len: i64, advice: i32) -> i32;
-}

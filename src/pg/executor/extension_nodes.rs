@@ -4,7 +4,7 @@
 //! ExecutorRun hook; a scan of it that is run without gives rows that the query excludes. And nobody else can know what such a
 //! scan keeps in its process, so that its plan is not sent to another one.
 
-use super::custom_scan::is_ours;
+use super::methods::is_ours;
 use pgrx::prelude::*;
 
 /// Has a finished plan a custom scan of another extension, wherever in it?
@@ -12,7 +12,7 @@ use pgrx::prelude::*;
 /// # Safety
 /// `statement` is a finished plan.
 pub unsafe fn has_extension_nodes(statement: *mut pg_sys::PlannedStmt) -> bool {
-    // SAFETY: as the caller promises; of a subplan that was not used, NULL is left.
+    // SAFETY: the caller's promise; of a subplan that was not used, NULL is left.
     unsafe {
         let subplans = pgrx::PgList::<pg_sys::Plan>::from_pg((*statement).subplans);
         in_tree((*statement).planTree) || subplans.iter_ptr().any(|plan| in_tree(plan))
@@ -20,6 +20,9 @@ pub unsafe fn has_extension_nodes(statement: *mut pg_sys::PlannedStmt) -> bool {
 }
 
 /// Is there one among a plan and what is below it? PostgreSQL walks states of plans, but has nothing that walks plans.
+///
+/// # Safety
+/// `plan` is NULL or a plan.
 unsafe fn in_tree(plan: *mut pg_sys::Plan) -> bool {
     // SAFETY: plan is NULL or a valid plan, whose type says which lists of children it has.
     unsafe {
@@ -52,7 +55,7 @@ unsafe fn in_tree(plan: *mut pg_sys::Plan) -> bool {
 /// `rel` is a base relation whose paths have been found.
 pub unsafe fn has_only_paths_of_postgres(rel: *mut pg_sys::RelOptInfo) -> bool {
     use pg_sys::NodeTag as T;
-    // SAFETY: as the caller promises; a list of paths.
+    // SAFETY: the caller's promise; a list of paths.
     unsafe {
         let paths = pgrx::PgList::<pg_sys::Path>::from_pg((*rel).pathlist);
         let is_scan =
@@ -67,7 +70,7 @@ pub unsafe fn has_only_paths_of_postgres(rel: *mut pg_sys::RelOptInfo) -> bool {
 /// # Safety
 /// The query was started to be run, and not only to be explained; it has a receiver that takes anything.
 pub unsafe fn call_run_hooks(query: *mut pg_sys::QueryDesc) {
-    // SAFETY: as the caller promises. PostgreSQL 17 wants the query's snapshot to be the active one, and extensions read
+    // SAFETY: the caller's promise. PostgreSQL 17 wants the query's snapshot to be the active one, and extensions read
     // under it.
     unsafe {
         pg_sys::PushActiveSnapshot((*query).snapshot);

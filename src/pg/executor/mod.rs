@@ -1,7 +1,20 @@
 //! Nodes of ours in plans, queries of our own, and the planner's hooks that lead to them.
 
+mod callbacks;
 pub mod custom_scan;
 pub mod explain;
-pub mod extension_nodes;
+mod extension_nodes;
+mod function_paths;
+mod hazard;
+mod methods;
+pub mod node;
+mod paths;
+mod plan;
+pub mod plan_bytes;
+mod planned;
 pub mod planner;
 pub mod query;
+mod running;
+mod scan;
+
+pub use function_paths::FunctionNode;

@@ -1,6 +1,6 @@
 //! malloc, and a reserve beside it.
 
-use super::{error_is_on_its_way, may_use_reserve};
+use super::state::{error_is_on_its_way, may_use_reserve};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::UnsafeCell;
 use std::ptr::null_mut;

@@ -5,7 +5,7 @@
 //! until PostgreSQL's stack of errors is full, which is a PANIC. The linker puts the functions of this module before the two
 //! (`--wrap`, build.rs), for the calls of this library alone. Another one keeps a panic from needing libc's memory.
 
-use super::begin;
+use super::state::begin;
 use pgrx::pg_sys;
 use pgrx::prelude::PgLogLevel;
 use std::cell::Cell;

@@ -17,25 +17,19 @@
 
 mod allocator;
 mod errors;
+mod state;
 
 use crate::errors::{Error, ResourceError};
 use pgrx::pg_sys;
 use std::alloc::Layout;
 use std::ffi::c_void;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+pub use state::check;
+use state::{begin, error_is_on_its_way};
 
 #[global_allocator]
 static ALLOCATOR: allocator::Allocator = allocator::Allocator;
-
-/// Is an error on its way, from where it is raised to the end of its transaction?
-static ERROR_ON_ITS_WAY: AtomicBool = AtomicBool::new(false);
-
-/// Bytes that malloc has refused and the reserve has given without an error yet; 0: none.
-static REFUSED: AtomicUsize = AtomicUsize::new(0);
-
-/// Bytes that the reserve gives when no error is on its way. (A node of a B-tree has eleven keys and values.)
-const SMALL: usize = 64 << 10;
 
 /// Raises PostgreSQL's error if there is hardly any memory left. Called before anything of Rust's, in a process that has just
 /// loaded the library: libc ends a process that has none for the library's thread-local variables when they are first touched.
@@ -79,43 +73,11 @@ unsafe extern "C-unwind" fn subtransaction_ends(
     }
 }
 
-/// Raises an error if malloc has refused something small since the last one.
-#[inline]
-pub fn check() {
-    let refused = REFUSED.load(Ordering::Relaxed);
-    if refused != 0 && !ERROR_ON_ITS_WAY.load(Ordering::Relaxed) {
-        begin();
-        Error::from(ResourceError::OutOfMemory(refused)).raise()
-    }
-}
-
-/// An error is raised: until [`end`] it may use the reserve.
-fn begin() {
-    ERROR_ON_ITS_WAY.store(true, Ordering::Relaxed);
-}
-
 /// The error is over, with its transaction or because it was caught.
 pub(super) fn end() {
-    REFUSED.store(0, Ordering::Relaxed);
-    if ERROR_ON_ITS_WAY.swap(false, Ordering::Relaxed) {
+    if state::was_over() {
         errors::clear();
     }
-}
-
-fn error_is_on_its_way() -> bool {
-    ERROR_ON_ITS_WAY.load(Ordering::Relaxed) || std::thread::panicking()
-}
-
-/// malloc has refused this: may it come from the reserve?
-fn may_use_reserve(bytes: usize) -> bool {
-    if error_is_on_its_way() {
-        return true;
-    }
-    let is_small = bytes <= SMALL;
-    if is_small {
-        REFUSED.store(bytes.max(1), Ordering::Relaxed);
-    }
-    is_small
 }
 
 /// Instead of aborting the process: neither malloc nor the reserve gives anything, and what asked cannot go on without.

@@ -1,6 +1,6 @@
-//! Processes that show each other numbers, all at once, as often as they like.
+//! Processes that give each other numbers, all at once, as often as they like.
 //!
-//! Each of them has two places in shared memory, which it uses by turns. It writes what it has to show, then the number of
+//! Each of them has two places in shared memory, which it uses by turns. It writes what it gives, then the number of
 //! the round; it waits until all others have written that number, and reads. Before it writes into the same place again, it
 //! has waited for everybody in the round between, who were done with reading by then. So one wait per round is enough,
 //! and nothing is locked.
@@ -8,33 +8,39 @@
 //! Waits are mostly for less than a microsecond: they spin, then let others have the processor, and sleep at last. All of
 //! them take interrupts: that is how one learns that another process has failed.
 
-use super::parallel::Shared;
-use crate::pg::check_for_interrupts;
+use crate::pg::interrupts::check_for_interrupts;
 use pgrx::pg_sys;
+use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// The way to all processes of a meeting.
+/// A process's way to all others.
+///
+/// Nobody else has its number, so that what it reads is never being written: whoever writes into a place again has waited for
+/// everybody in the round between.
 pub struct AllGather {
     start: *mut u8,
     processes: usize,
     index: usize,
     round: u64,
+    /// is the memory still there?
+    is_there: Rc<Cell<bool>>,
 }
 
-/// What a process says about what it shows.
+/// What a process says about what it gives.
 #[repr(C, align(64))]
 struct Header {
     /// the round that it was written for
     round: AtomicU64,
-    /// words that are still to be shown, in this round and those that follow
+    /// words that are still to come, in this round and those that follow
     words: AtomicU64,
 }
 
-/// Processes that may meet.
+/// Most processes.
 const MAX_PROCESSES: usize = shuffle::MAX_PROCESSES as usize;
 
-/// Words that are shown in one round.
+/// Words that are given in one round.
 const WORDS: usize = 1 << 14;
 
 /// Bytes of a place.
@@ -56,20 +62,31 @@ impl AllGather {
     }
 
     /// The way of process number `index` of `processes` into zeroed memory of that many [`bytes`](AllGather::bytes) or more.
-    pub fn join(shared: Shared, processes: usize, index: usize) -> AllGather {
-        let room = shared.bytes() >= AllGather::bytes(processes) && processes <= MAX_PROCESSES;
+    ///
+    /// # Safety
+    /// The memory is shared by these processes as long as `is_there` says so, aligned to cache lines, and used for nothing else.
+    /// Each process has another index.
+    pub(super) unsafe fn join(
+        start: *mut u8,
+        bytes: usize,
+        processes: usize,
+        index: usize,
+        is_there: Rc<Cell<bool>>,
+    ) -> AllGather {
+        let room = bytes >= AllGather::bytes(processes) && processes <= MAX_PROCESSES;
         assert!(room && index < processes, "a place for everybody");
-        AllGather { start: shared.start(), processes, index, round: 0 }
+        AllGather { start, processes, index, round: 0, is_there }
     }
 
-    /// How many processes meet.
+    /// How many processes there are.
     pub fn processes(&self) -> usize {
         self.processes
     }
 
-    /// Shows words to all, in as many rounds as it takes those who show most. In each round `take` gets what each process
-    /// shows, which may be nothing, in the processes' sequence. All processes make the same calls in the same sequence.
-    pub fn show(&mut self, words: &[u32], mut take: impl FnMut(&[&[u32]])) {
+    /// Gives words to all, in as many rounds as it takes those who give most. In each round `take` gets what each process
+    /// gives, which may be nothing, in the processes' sequence. All processes make the same calls in the same sequence: one
+    /// that does not waits for ever.
+    pub fn gather(&mut self, words: &[u32], mut take: impl FnMut(&[&[u32]])) {
         let mut rest = words;
         loop {
             self.round += 1;
@@ -84,7 +101,7 @@ impl AllGather {
         }
     }
 
-    /// Shows words, as many as everybody else, and replaces them, part by part, by what `combine` makes of those of all.
+    /// Gives words, as many as everybody else, and replaces them, part by part, by what `combine` makes of those of all.
     pub fn combine(&mut self, words: &mut [u32], mut combine: impl FnMut(&mut [u32], &[&[u32]])) {
         for part in words.chunks_mut(WORDS) {
             self.round += 1;
@@ -106,8 +123,9 @@ impl AllGather {
         unsafe { &*self.place(process).cast::<Header>() }
     }
 
-    /// Writes what this process shows in this round, of so many words that it still has to show.
+    /// Writes what this process gives in this round, of so many words that it still has to give.
     fn write(&self, now: &[u32], words: usize) {
+        assert!(self.is_there.get(), "the workers have not been finished");
         let header = self.header(self.index);
         // SAFETY: nobody reads this place: all others are at most in the round before, and read the other place.
         unsafe {
@@ -118,7 +136,7 @@ impl AllGather {
         header.round.store(self.round, Ordering::Release);
     }
 
-    /// What each process shows in this round, waited for; and how many words whoever shows most still had to show.
+    /// What each process gives in this round, waited for; and how many words whoever gives most still had to give.
     fn pieces(&self) -> ([&[u32]; MAX_PROCESSES], usize) {
         let mut pieces: [&[u32]; MAX_PROCESSES] = [&[]; _];
         let mut most = 0;
@@ -135,7 +153,7 @@ impl AllGather {
         (pieces, most)
     }
 
-    /// Waits until a process has written what it shows in this round; says how many words it still has to show.
+    /// Waits until a process has written what it gives in this round; says how many words it still has to give.
     fn wait_for(&self, process: usize) -> usize {
         let header = self.header(process);
         let has_come = || header.round.load(Ordering::Acquire) == self.round;

@@ -8,23 +8,19 @@
 //! begun in a parallel operation, and none can outlive what it has made. Who catches such an ERROR without that clean-up
 //! releases segments while holding their locks, and waits for himself, with interrupts held off.
 
+use crate::pg::memory;
+use bytemuck::{AnyBitPattern, NoUninit};
 use pgrx::PgTryBuilder;
 use pgrx::pg_sys;
 use pgrx::pg_sys::errcodes::PgSqlErrorCode;
 use pgrx::pg_sys::panic::CaughtError;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
 use tuples::{Allocator, Memory};
 
 /// The name of a segment, by which another process attaches it.
 pub type Handle = pg_sys::dsm_handle;
-
-/// Numbers that any bytes are.
-pub trait Plain: Copy + 'static {}
-impl Plain for f32 {}
-impl Plain for u32 {}
-impl Plain for usize {}
 
 /// Segments that this process has made or attached. Those that nobody uses any more go when another comes, the others
 /// with [`SegmentPool::end`].
@@ -38,17 +34,41 @@ pub struct SegmentPool {
 struct Held {
     segment: *mut pg_sys::dsm_segment,
     start: *const u8,
-    used: Rc<()>,
+    mapping: Rc<Mapping>,
 }
 
-/// A segment's memory. Its bytes are nobody else's as long as this process may touch them: leader and worker agree on that
-/// by messages.
+/// A segment is mapped as long as somebody has this.
+#[derive(Debug)]
+struct Mapping {
+    handle: Handle,
+    /// has somebody its memory?
+    in_use: Cell<bool>,
+}
+
+/// Keeps a segment mapped, without its memory.
+#[derive(Debug)]
+pub struct Attachment(Rc<Mapping>);
+
+impl Attachment {
+    /// The segment's name.
+    pub fn handle(&self) -> Handle {
+        self.0.handle
+    }
+}
+
+/// A segment's memory, which nobody else in this process has. Its bytes are no other process's either as long as this one may
+/// touch them: leader and worker agree on that by messages.
 #[derive(Debug)]
 pub struct Segment {
-    handle: Handle,
     start: *mut u8,
     bytes: usize,
-    _used: Rc<()>,
+    mapping: Rc<Mapping>,
+}
+
+impl Drop for Segment {
+    fn drop(&mut self) {
+        self.mapping.in_use.set(false);
+    }
 }
 
 impl SegmentPool {
@@ -82,7 +102,7 @@ impl SegmentPool {
         };
         // SAFETY: the mapping is pinned, that is, nobody's.
         unsafe { pg_sys::dsm_unpin_mapping(segment) };
-        Some(self.hold(segment))
+        self.hold(segment)
     }
 
     /// Why a segment was refused, if one was.
@@ -90,25 +110,27 @@ impl SegmentPool {
         self.refused.borrow().clone()
     }
 
-    /// A segment that another process has made; the same memory if it was attached before.
+    /// A segment that another process has made; the same memory if it was attached before. None if it is gone, or if somebody
+    /// here has its memory.
     pub fn attach(&self, handle: Handle) -> Option<Segment> {
         // SAFETY: finds what is attached, else attaches what there is.
         let found = unsafe { pg_sys::dsm_find_mapping(handle) };
         if !found.is_null() {
             let held = self.held.borrow();
-            return held.iter().find(|held| held.segment == found).map(Held::segment);
+            return held.iter().find(|held| held.segment == found).and_then(Held::take);
         }
         self.tidy();
-        // SAFETY: as above.
+        // SAFETY: it was not attached before, and is attached if it is still there.
         let segment = unsafe { pg_sys::dsm_attach(handle) };
-        (!segment.is_null()).then(|| self.hold(segment))
+        if segment.is_null() { None } else { self.hold(segment) }
     }
 
-    fn hold(&self, segment: *mut pg_sys::dsm_segment) -> Segment {
+    fn hold(&self, segment: *mut pg_sys::dsm_segment) -> Option<Segment> {
         // SAFETY: a mapped segment.
-        let start = unsafe { pg_sys::dsm_segment_address(segment) };
-        let held = Held { segment, start: start.cast_const().cast(), used: Rc::new(()) };
-        let memory = held.segment();
+        let (start, handle) = unsafe { (pg_sys::dsm_segment_address(segment), pg_sys::dsm_segment_handle(segment)) };
+        let mapping = Rc::new(Mapping { handle, in_use: Cell::new(false) });
+        let held = Held { segment, start: start.cast_const().cast(), mapping };
+        let memory = held.take();
         self.held.borrow_mut().push(held);
         memory
     }
@@ -116,24 +138,22 @@ impl SegmentPool {
     /// The segment that begins at this address.
     pub fn handle_at<T>(&self, start: *const T) -> Option<Handle> {
         let held = self.held.borrow();
-        let held = held.iter().find(|held| std::ptr::addr_eq(held.start, start))?;
-        // SAFETY: a mapped segment.
-        Some(unsafe { pg_sys::dsm_segment_handle(held.segment) })
+        held.iter().find(|held| std::ptr::addr_eq(held.start, start)).map(|held| held.mapping.handle)
     }
 
-    /// Lets go of segments that nobody uses.
+    /// Detaches segments that nobody uses.
     fn tidy(&self) {
         self.held.borrow_mut().retain(|held| {
-            let used = Rc::strong_count(&held.used) > 1;
+            let used = Rc::strong_count(&held.mapping) > 1;
             if !used {
-                // SAFETY: mapped, and no Segment of it is left.
+                // SAFETY: mapped, and nobody has its memory or an Attachment any more.
                 unsafe { pg_sys::dsm_detach(held.segment) }
             }
             used
         });
     }
 
-    /// Lets go of all segments, of which none is used any more.
+    /// Detaches all segments, of which none is used any more.
     pub fn end(&self) {
         self.tidy();
         assert!(self.held.borrow().is_empty(), "a segment is still used");
@@ -148,23 +168,26 @@ impl Allocator for SegmentPool {
 }
 
 impl Held {
-    fn segment(&self) -> Segment {
-        // SAFETY: a mapped segment.
-        unsafe {
-            Segment {
-                handle: pg_sys::dsm_segment_handle(self.segment),
-                start: self.start.cast_mut(),
-                bytes: pg_sys::dsm_segment_map_length(self.segment),
-                _used: Rc::clone(&self.used),
-            }
+    /// The segment's memory, unless somebody has it.
+    fn take(&self) -> Option<Segment> {
+        if self.mapping.in_use.replace(true) {
+            return None;
         }
+        // SAFETY: a mapped segment.
+        let bytes = unsafe { pg_sys::dsm_segment_map_length(self.segment) };
+        Some(Segment { start: self.start.cast_mut(), bytes, mapping: Rc::clone(&self.mapping) })
     }
 }
 
 impl Segment {
     /// Its name.
     pub fn handle(&self) -> Handle {
-        self.handle
+        self.mapping.handle
+    }
+
+    /// What keeps it mapped when its memory was given back.
+    pub fn attachment(&self) -> Attachment {
+        Attachment(Rc::clone(&self.mapping))
     }
 
     /// Its size.
@@ -172,39 +195,46 @@ impl Segment {
         self.bytes
     }
 
+    /// Where `len` numbers from byte `at` on are.
+    ///
+    /// # Panics
+    /// If they are not within the segment, or not aligned.
+    fn place<T>(&self, at: usize, len: usize) -> *mut T {
+        assert!(at.is_multiple_of(align_of::<T>()) && len <= self.bytes.saturating_sub(at) / size_of::<T>());
+        // SAFETY: within the segment.
+        unsafe { self.start.add(at).cast() }
+    }
+
     /// The `len` numbers from byte `at` on.
     ///
     /// # Panics
     /// If they are not within the segment, or not aligned.
-    pub fn get<T: Plain>(&self, at: usize, len: usize) -> &[T] {
-        assert!(at.is_multiple_of(align_of::<T>()) && len <= self.bytes.saturating_sub(at) / size_of::<T>());
-        // SAFETY: within the segment, which is mapped as long as self is used and aligned to pages; see Segment on who
-        // else writes to it.
-        unsafe { std::slice::from_raw_parts(self.start.add(at).cast_const().cast(), len) }
+    pub fn get<T: AnyBitPattern>(&self, at: usize, len: usize) -> &[T] {
+        // SAFETY: within the segment, which is mapped as long as self is there and aligned to pages; any bytes are such
+        // numbers, and nobody writes to them: see Segment.
+        unsafe { std::slice::from_raw_parts(self.place(at, len), len) }
     }
 
     /// The `len` numbers from byte `at` on, to be written.
     ///
     /// # Panics
     /// As [`get`](Segment::get).
-    pub fn get_mut<T: Plain>(&mut self, at: usize, len: usize) -> &mut [T] {
-        assert!(at.is_multiple_of(align_of::<T>()) && len <= self.bytes.saturating_sub(at) / size_of::<T>());
-        // SAFETY: as above.
-        unsafe { std::slice::from_raw_parts_mut(self.start.add(at).cast(), len) }
+    pub fn get_mut<T: AnyBitPattern + NoUninit>(&mut self, at: usize, len: usize) -> &mut [T] {
+        // SAFETY: within the segment, which is mapped as long as self is there and aligned to pages; any bytes are such
+        // numbers, and nobody else has them: see Segment.
+        unsafe { std::slice::from_raw_parts_mut(self.place(at, len), len) }
     }
 }
 
 impl Memory for Segment {
     #[inline]
     fn floats(&self) -> &[f32] {
-        // SAFETY: as in get.
-        unsafe { std::slice::from_raw_parts(self.start.cast_const().cast(), self.bytes / size_of::<f32>()) }
+        self.get(0, self.bytes / size_of::<f32>())
     }
 
     #[inline]
     fn floats_mut(&mut self) -> &mut [f32] {
-        // SAFETY: as in get.
-        unsafe { std::slice::from_raw_parts_mut(self.start.cast(), self.bytes / size_of::<f32>()) }
+        self.get_mut(0, self.bytes / size_of::<f32>())
     }
 }
 
@@ -212,10 +242,13 @@ impl Memory for Segment {
 /// whatever the SQLSTATE: PostgreSQL takes that from an errno, which a write that was cut short leaves as it was. What was asked
 /// for (a cancel, a timeout, a shutdown) is not caught.
 ///
-/// After an ERROR no lock is held, and `owner` has what there is of segments: the caller lets go of those that it knows by
+/// After an ERROR no lock is held, and `owner` has what there is of segments: the caller releases those that it knows by
 /// pointers, and deletes the owner.
-pub(in crate::pg) fn attempt<R>(owner: pg_sys::ResourceOwner, f: impl FnOnce() -> R) -> Result<R, String> {
-    // SAFETY: owner and memory context are put back on every way out that is not an ERROR.
+///
+/// # Safety
+/// `owner` is a resource owner, and `f` owns nothing that an ERROR would leave behind.
+pub(in crate::pg) unsafe fn attempt<R>(owner: pg_sys::ResourceOwner, f: impl FnOnce() -> R) -> Result<R, String> {
+    // SAFETY: the caller's promise; owner and memory context are put back on every way out that is not an ERROR.
     unsafe {
         // Every LWLock that is held counts here. There is none, as nothing of ours takes one for longer than a call; a
         // caller of PostgreSQL that we do not know keeps its own, and has the ERROR.
@@ -236,7 +269,7 @@ pub(in crate::pg) fn attempt<R>(owner: pg_sys::ResourceOwner, f: impl FnOnce() -
         pg_sys::CurrentResourceOwner = caller;
         if result.is_err() {
             clean_up();
-            crate::pg::memory::end();
+            memory::end();
         }
         result
     }
@@ -249,10 +282,13 @@ fn was_asked_for(code: PgSqlErrorCode) -> bool {
     code as i32 & CLASS == PgSqlErrorCode::ERRCODE_OPERATOR_INTERVENTION as i32 & CLASS
 }
 
-/// What AbortSubTransaction() does first, in its order, as far as it is not about the subtransaction: lets go of locks and stops
+/// What AbortSubTransaction() does first, in its order, as far as it is not about the subtransaction: releases locks and stops
 /// waiting for anything. (Its timeouts and signals are for an ERROR in a signal handler.)
+///
+/// # Safety
+/// An ERROR was caught, and no lock was held before.
 unsafe fn clean_up() {
-    // SAFETY: an ERROR was caught, which has set the reasons to wait with interrupts to 0. No LWLock is anybody else's, as
+    // SAFETY: the caller's promise: the ERROR has set the reasons to wait with interrupts to 0. No LWLock is anybody else's, as
     // attempt() has seen before.
     unsafe {
         pg_sys::InterruptHoldoffCount += 1;
@@ -266,10 +302,13 @@ unsafe fn clean_up() {
     }
 }
 
-/// Lets go of what an owner has.
+/// Releases what an owner has.
+///
+/// # Safety
+/// `owner` is a resource owner.
 unsafe fn release(owner: pg_sys::ResourceOwner) {
     use pg_sys::ResourceReleasePhase as Phase;
-    // SAFETY: all three phases, in their order, as for any owner that is given up.
+    // SAFETY: the caller's promise; all three phases, in their order, as for any owner that is given up.
     unsafe {
         let caller = pg_sys::CurrentResourceOwner;
         for phase in
@@ -282,8 +321,11 @@ unsafe fn release(owner: pg_sys::ResourceOwner) {
 }
 
 /// Deletes an owner, with what it has.
+///
+/// # Safety
+/// `owner` is a resource owner, and is not used any more.
 pub(in crate::pg) unsafe fn delete_owner(owner: pg_sys::ResourceOwner) {
-    // SAFETY: the caller's owner, deleted once.
+    // SAFETY: the caller's promise.
     unsafe {
         release(owner);
         pg_sys::ResourceOwnerDelete(owner);

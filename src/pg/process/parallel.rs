@@ -8,13 +8,17 @@
 //! worker then talk through a queue in each direction, and may share memory. Nothing can be written, no subtransaction
 //! begun, until the workers have [finished](Workers::finish).
 
+use super::all_gather::AllGather;
 use super::dsm::{attempt, delete_owner};
 use crate::errors::{OrRaise, Result};
+use crate::pg::executor::plan_bytes::PlanBytes;
+use crate::pg::snapshot::Snapshot;
 use pgrx::prelude::*;
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::null_mut;
+use std::rc::Rc;
 
 /// A kind of workers.
 pub struct WorkerKind {
@@ -40,12 +44,14 @@ pub struct Launch<'a> {
     pub workers: usize,
     /// what all of them are told
     pub data: &'a [&'a [u8]],
-    /// bytes of memory, zeroed and aligned to cache lines, that leader and workers share; may be 0
-    pub shared: usize,
+    /// the query that they read
+    pub plan: Option<&'a PlanBytes>,
+    /// are they, with the leader, to [give each other numbers](AllGather)?
+    pub gathers: bool,
     /// bytes of each queue; larger messages wait until they have been read in part
     pub queue: usize,
     /// under which they run
-    pub snapshot: pg_sys::Snapshot,
+    pub snapshot: Snapshot<'a>,
 }
 
 /// Why there are no workers.
@@ -62,6 +68,9 @@ mod key {
     pub const BUFFERS: u64 = 3;
     pub const WAL: u64 = 4;
     pub const SIZES: u64 = 5;
+    /// a query: its plan, and its text
+    pub const PLAN: u64 = 6;
+    pub const TEXT: u64 = 7;
     pub const DATA: u64 = 1 << 32;
     /// from worker to leader, and back
     pub const UP: u64 = 2 << 32;
@@ -81,26 +90,12 @@ pub struct Workers {
     owner: pg_sys::ResourceOwner,
     up: Vec<Queue>,
     down: Vec<Queue>,
-    shared: Shared,
-}
-
-/// Memory that leader and workers share, for atomics.
-#[derive(Clone, Copy)]
-pub struct Shared {
-    start: *mut u8,
-    bytes: usize,
-}
-
-impl Shared {
-    /// Where it begins: a multiple of 64. It is there as long as the workers.
-    pub fn start(self) -> *mut u8 {
-        self.start
-    }
-
-    /// Its size in bytes.
-    pub fn bytes(self) -> usize {
-        self.bytes
-    }
+    /// for an [`AllGather`]: where it begins, and its size
+    shared: *mut u8,
+    shared_bytes: usize,
+    has_joined: Cell<bool>,
+    /// is that memory still there?
+    is_there: Rc<Cell<bool>>,
 }
 
 /// Why this backend can have no workers at all, if so.
@@ -155,7 +150,7 @@ impl Workers {
     /// # Errors
     /// As [`launch`](Workers::launch).
     fn prepare(launch: &Launch) -> std::result::Result<Workers, Unavailable> {
-        // SAFETY: as in launch.
+        // SAFETY: the documented sequence of calls; every way out of it that is no ERROR destroys what was made.
         unsafe {
             let owner = pg_sys::ResourceOwnerCreate(pg_sys::CurrentResourceOwner, c"corgipile workers".as_ptr());
             pg_sys::EnterParallelMode();
@@ -166,10 +161,13 @@ impl Workers {
                 owner,
                 up: Vec::new(),
                 down: Vec::new(),
-                shared: Shared { start: null_mut(), bytes: launch.shared },
+                shared: null_mut(),
+                shared_bytes: if launch.gathers { AllGather::bytes(launch.workers.max(1) + 1) } else { 0 },
+                has_joined: Cell::new(false),
+                is_there: Rc::new(Cell::new(true)),
             };
             workers.estimate(launch);
-            pg_sys::PushActiveSnapshot(launch.snapshot);
+            pg_sys::PushActiveSnapshot(launch.snapshot.as_ptr());
             let made = attempt(owner, || pg_sys::InitializeParallelDSM(context));
             pg_sys::PopActiveSnapshot();
             let refused = match made {
@@ -194,12 +192,16 @@ impl Workers {
     }
 
     /// Asks for room in the segment.
+    ///
+    /// # Safety
+    /// The context has no segment so far.
     unsafe fn estimate(&mut self, launch: &Launch) {
         let queues = 2 * launch.workers;
         let usage = launch.workers * (size_of::<pg_sys::BufferUsage>() + size_of::<pg_sys::WalUsage>());
         let data = launch.data.iter().map(|data| data.len());
-        let chunks = [usage, launch.shared + CACHE_LINE, size_of::<u64>() * (launch.data.len() + 2), 256];
-        let sizes = data.chain(chunks).chain(std::iter::repeat_n(launch.queue, queues));
+        let plan = launch.plan.map_or([0, 0], |plan| [plan.plan(), plan.text()].map(|text| text.count_bytes() + 1));
+        let chunks = [usage, self.shared_bytes + CACHE_LINE, size_of::<u64>() * (launch.data.len() + 2), 256];
+        let sizes = data.chain(plan).chain(chunks).chain(std::iter::repeat_n(launch.queue, queues));
         // SAFETY: the estimator is the context's; each chunk takes its size rounded up, and one key.
         unsafe {
             let estimator = &mut (*self.context).estimator;
@@ -214,8 +216,11 @@ impl Workers {
     }
 
     /// Puts into the segment what the workers are told, and gives the queues.
+    ///
+    /// # Safety
+    /// The segment was made, with the room that [`Workers::estimate`] has asked for.
     unsafe fn fill(&mut self, launch: &Launch) -> Vec<(*mut pg_sys::shm_mq, *mut pg_sys::shm_mq)> {
-        // SAFETY: estimate() has asked for all this room.
+        // SAFETY: the caller's promise.
         unsafe {
             let toc = (*self.context).toc;
             let insert = |key, bytes: &[u8]| {
@@ -227,16 +232,22 @@ impl Workers {
             for (i, data) in launch.data.iter().enumerate() {
                 insert(key::DATA + i as u64, data);
             }
-            let sizes = launch.data.iter().map(|data| data.len()).chain([launch.shared]);
-            let sizes: Vec<u8> = sizes.flat_map(|size| (size as u64).to_ne_bytes()).collect();
+            // how many chunks there are, then the size of each, and of what is shared
+            let sizes = std::iter::once(launch.data.len()).chain(launch.data.iter().map(|data| data.len()));
+            let sizes: Vec<u8> =
+                sizes.chain([self.shared_bytes]).flat_map(|size| (size as u64).to_ne_bytes()).collect();
             insert(key::SIZES, &sizes);
+            if let Some(plan) = launch.plan {
+                insert(key::PLAN, plan.plan().to_bytes_with_nul());
+                insert(key::TEXT, plan.text().to_bytes_with_nul());
+            }
             insert(key::BUFFERS, &vec![0; launch.workers * size_of::<pg_sys::BufferUsage>()]);
             insert(key::WAL, &vec![0; launch.workers * size_of::<pg_sys::WalUsage>()]);
-            let shared = pg_sys::shm_toc_allocate(toc, launch.shared + CACHE_LINE).cast::<u8>();
+            let shared = pg_sys::shm_toc_allocate(toc, self.shared_bytes + CACHE_LINE).cast::<u8>();
             let shared = shared.add(shared.align_offset(CACHE_LINE));
-            std::ptr::write_bytes(shared, 0, launch.shared);
+            std::ptr::write_bytes(shared, 0, self.shared_bytes);
             pg_sys::shm_toc_insert(toc, key::SHARED, shared.cast());
-            self.shared.start = shared;
+            self.shared = shared;
             let queue = |key| {
                 let queue = pg_sys::shm_mq_create(pg_sys::shm_toc_allocate(toc, launch.queue), launch.queue);
                 pg_sys::shm_toc_insert(toc, key, queue.cast());
@@ -258,9 +269,15 @@ impl Workers {
         self.up.len()
     }
 
-    /// The memory that is shared with them.
-    pub fn shared(&self) -> Shared {
-        self.shared
+    /// The leader's way to the workers, and theirs to it: number 0 of them all. It is good until the workers are finished.
+    ///
+    /// # Panics
+    /// If it was given before, or the workers were launched without.
+    pub fn all_gather(&self) -> AllGather {
+        assert!(!self.has_joined.replace(true), "the leader has joined before");
+        // SAFETY: prepare() has made the memory for the leader and as many workers as were to be launched, or more than there
+        // are; it is zeroed and aligned. Each worker's number is its own.
+        unsafe { AllGather::join(self.shared, self.shared_bytes, self.count() + 1, 0, self.is_there.clone()) }
     }
 
     /// Waits until all of them run. PostgreSQL's own error if one cannot be started any more.
@@ -273,7 +290,7 @@ impl Workers {
     pub fn receive(&self, worker: usize) -> Option<Vec<u8>> {
         let message = self.up[worker].receive();
         if message.is_none() {
-            // SAFETY: as above; raises what the workers have reported.
+            // SAFETY: the context is there until the workers have finished; raises what they have reported.
             unsafe { pg_sys::WaitForParallelWorkersToFinish(self.context) }
         }
         message
@@ -283,7 +300,7 @@ impl Workers {
     pub fn send(&self, worker: usize, message: &[u8]) -> bool {
         let sent = self.down[worker].send(message);
         if !sent {
-            // SAFETY: as above.
+            // SAFETY: the context is there until the workers have finished; raises what they have reported.
             unsafe { pg_sys::WaitForParallelWorkersToFinish(self.context) }
         }
         sent
@@ -309,10 +326,14 @@ impl Workers {
     }
 
     /// Frees everything; workers that still run are stopped.
+    ///
+    /// # Safety
+    /// Nobody uses what was shared.
     unsafe fn destroy(self) {
         // SAFETY: the context was created in launch. It knows its segment, which is the owner's: the context goes first, or
         // it would detach what the owner has detached. The owner then has what an ERROR has kept PostgreSQL from finishing.
         unsafe {
+            self.is_there.set(false);
             pg_sys::DestroyParallelContext(self.context);
             delete_owner(self.owner);
             pg_sys::ExitParallelMode();
@@ -325,31 +346,55 @@ pub struct Worker {
     toc: *mut pg_sys::shm_toc,
     up: Queue,
     down: Queue,
+    has_joined: Cell<bool>,
 }
 
 impl Worker {
     /// Chunk `i` of what the leader has told.
+    ///
+    /// # Panics
+    /// If there are not so many.
     pub fn data(&self, i: usize) -> &[u8] {
-        // SAFETY: the leader has put it there, with its size.
+        // SAFETY: the leader has put the chunk there, with its size behind how many there are.
         unsafe {
-            let size = self.size(i);
+            let sizes = pg_sys::shm_toc_lookup(self.toc, key::SIZES, false).cast::<u64>().cast_const();
+            assert!((i as u64) < sizes.read_unaligned(), "a chunk that the leader has told");
+            let size = sizes.add(1 + i).read_unaligned() as usize;
             let data = pg_sys::shm_toc_lookup(self.toc, key::DATA + i as u64, false);
             std::slice::from_raw_parts(data.cast_const().cast(), size)
         }
     }
 
-    /// Memory that is shared with leader and other workers; `chunks` is how many chunks of data there are.
-    pub fn shared(&self, chunks: usize) -> Shared {
-        // SAFETY: as above.
+    /// The query that the leader has planned. An ERROR if it has told of none.
+    pub fn plan_bytes(&self) -> PlanBytes {
+        // SAFETY: the leader, a process of the same server, has put both there, as C strings.
         unsafe {
-            let start = pg_sys::shm_toc_lookup(self.toc, key::SHARED, false).cast();
-            Shared { start, bytes: self.size(chunks) }
+            let text = |key| CStr::from_ptr(pg_sys::shm_toc_lookup(self.toc, key, false).cast_const().cast());
+            PlanBytes::from_parts(text(key::PLAN), text(key::TEXT))
         }
     }
 
-    unsafe fn size(&self, i: usize) -> usize {
-        // SAFETY: the leader has put as many sizes there as chunks, and one more.
-        unsafe { pg_sys::shm_toc_lookup(self.toc, key::SIZES, false).cast::<u64>().add(i).read_unaligned() as usize }
+    /// This worker's number, from 1: the leader's is 0.
+    pub fn number(&self) -> usize {
+        // SAFETY: set when the process began.
+        unsafe { pg_sys::ParallelWorkerNumber as usize + 1 }
+    }
+
+    /// This worker's way to the leader and the other workers, `processes` in all: as many as the leader says.
+    ///
+    /// # Panics
+    /// If it was given before, or the workers were launched without.
+    pub fn all_gather(&self, processes: usize) -> AllGather {
+        assert!(!self.has_joined.replace(true), "this worker has joined before");
+        // SAFETY: the leader has made the memory for itself and as many workers as were to be launched, zeroed and aligned,
+        // and no process has the number of another.
+        unsafe {
+            let start = pg_sys::shm_toc_lookup(self.toc, key::SHARED, false).cast();
+            let sizes = pg_sys::shm_toc_lookup(self.toc, key::SIZES, false).cast::<u64>().cast_const();
+            let chunks = sizes.read_unaligned() as usize;
+            let bytes = sizes.add(1 + chunks).read_unaligned() as usize;
+            AllGather::join(start, bytes, processes, self.number(), Rc::new(Cell::new(true)))
+        }
     }
 
     /// The next message of the leader, waited for. None if it wants no more.
@@ -367,12 +412,17 @@ impl Worker {
 struct Queue(*mut pg_sys::shm_mq_handle);
 
 impl Queue {
+    /// This process's end of a queue.
+    ///
+    /// # Safety
+    /// The queue is in the segment, with this process as sender or receiver; `other` is NULL, or lives as long as the parallel
+    /// context.
     unsafe fn attach(
         queue: *mut pg_sys::shm_mq,
         segment: *mut pg_sys::dsm_segment,
         other: *mut pg_sys::BackgroundWorkerHandle,
     ) -> Queue {
-        // SAFETY: the queue is in the segment; the handle lives as long as the parallel context.
+        // SAFETY: the caller's promise; the end lives as long as the transaction.
         unsafe {
             let caller = pg_sys::MemoryContextSwitchTo(pg_sys::TopTransactionContext);
             let handle = pg_sys::shm_mq_attach(queue, segment, other);
@@ -422,8 +472,8 @@ pub unsafe extern "C-unwind" fn corgipile_worker_main(segment: *mut pg_sys::dsm_
         let down = pg_sys::shm_toc_lookup(toc, key::DOWN + number as u64, false).cast();
         pg_sys::shm_mq_set_sender(up, pg_sys::MyProc);
         pg_sys::shm_mq_set_receiver(down, pg_sys::MyProc);
-        let worker =
-            Worker { toc, up: Queue::attach(up, segment, null_mut()), down: Queue::attach(down, segment, null_mut()) };
+        let (up, down) = (Queue::attach(up, segment, null_mut()), Queue::attach(down, segment, null_mut()));
+        let worker = Worker { toc, up, down, has_joined: Cell::new(false) };
         let name = CStr::from_ptr(pg_sys::shm_toc_lookup(toc, key::KIND, false).cast());
         let Some(kind) = KINDS.get().iter().find(|kind| kind.name == name) else {
             error!("another version of corgipile is installed than the leader runs");

@@ -3,9 +3,12 @@
 //! It needs no preload: the server keeps 100 kB of shared memory for libraries that come late, of which this takes 8 kB.
 //! Without them, or when more trainings run than the table has places, a training is not shown, and nothing else changes.
 //!
-//! A place belongs to one process; its numbers are plain atomics. It is let go when the training's state is dropped, which
+//! A place belongs to one process; its numbers are plain atomics. It is freed when the training's state is dropped, which
 //! an ERROR does, too, and when the process exits; if that is killed, the server makes its shared memory anew.
 
+use crate::pg::compat::addin_shmem_init_lock;
+use crate::pg::memory;
+use crate::pg::values::output::OutputValue;
 use pgrx::prelude::*;
 use std::cell::Cell;
 use std::ffi::c_int;
@@ -77,9 +80,9 @@ fn table() -> Option<&'static [Place; PLACES]> {
         return known;
     }
     // SAFETY: shared memory is never unmapped. Whoever comes first finds a new structure, under the lock that serves for
-    // this, and fills it with zeros, which is a valid table of free places. An ERROR has let go of no lock.
+    // this, and fills it with zeros, which is a valid table of free places. An ERROR that is caught has released no lock.
     let table = unsafe {
-        let lock = &raw mut (*pg_sys::MainLWLockArray.add(ADDIN_SHMEM_INIT_LOCK)).lock;
+        let lock = addin_shmem_init_lock();
         pg_sys::LWLockAcquire(lock, pg_sys::LWLockMode::LW_EXCLUSIVE);
         let make = || {
             let mut found = false;
@@ -92,8 +95,8 @@ fn table() -> Option<&'static [Place; PLACES]> {
         };
         let table = pgrx::PgTryBuilder::new(AssertUnwindSafe(make))
             .catch_when(PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY, |_| {
-                crate::pg::memory::end();
-                pg_sys::InterruptHoldoffCount += 1; // an ERROR has set it to 0, and letting go of the lock takes one away
+                memory::end();
+                pg_sys::InterruptHoldoffCount += 1; // an ERROR has set it to 0, and releasing the lock takes one away
                 None
             })
             .execute();
@@ -107,10 +110,7 @@ fn table() -> Option<&'static [Place; PLACES]> {
     table
 }
 
-/// AddinShmemInitLock's place among the main locks.
-const ADDIN_SHMEM_INIT_LOCK: usize = 21;
-
-/// Lets go of this process's places, when it exits.
+/// Frees this process's places, when it exits.
 #[pg_guard]
 unsafe extern "C-unwind" fn leave(_code: c_int, _argument: pg_sys::Datum) {
     let Some(Some(table)) = TABLE.get() else { return };
@@ -226,11 +226,11 @@ pub fn loss(loss: f64) {
 pub const COLUMNS: usize = 13;
 
 /// A row for each training that runs now; of those of others, NULLs, unless the user may see all statistics.
-pub fn rows() -> Vec<[Option<pg_sys::Datum>; COLUMNS]> {
+pub fn rows() -> Vec<[OutputValue; COLUMNS]> {
     table().into_iter().flatten().filter_map(row).collect()
 }
 
-fn row(place: &Place) -> Option<[Option<pg_sys::Datum>; COLUMNS]> {
+fn row(place: &Place) -> Option<[OutputValue; COLUMNS]> {
     let pid = place.pid.load(SeqCst);
     // SAFETY: looks for a running process.
     if pid == 0 || unsafe { pg_sys::BackendPidGetProc(pid) }.is_null() {
@@ -245,8 +245,8 @@ fn row(place: &Place) -> Option<[Option<pg_sys::Datum>; COLUMNS]> {
         pg_sys::has_privs_of_role(user, pg_sys::ROLE_PG_READ_ALL_STATS.into())
             || role.is_some_and(|role| pg_sys::has_privs_of_role(user, role))
     };
-    let mut row = [None; COLUMNS];
-    (row[0], row[1]) = (pid.into_datum(), database.into_datum());
+    let mut row = [const { OutputValue::Null }; COLUMNS];
+    (row[0], row[1]) = (pid.into(), database.into());
     if visible {
         let number = |number: &AtomicU32| i64::from(number.load(Relaxed));
         let time = |time: &AtomicU64| time.load(Relaxed) as i64;
@@ -261,18 +261,18 @@ fn row(place: &Place) -> Option<[Option<pg_sys::Datum>; COLUMNS]> {
         let done = f64::from_bits(place.learned_epochs.load(Relaxed)) / (epochs + 1 - first).max(1) as f64;
         let end = (since + ((changed - since) as f64 / done) as i64).max(now());
         let loss = f64::from_bits(place.loss.load(Relaxed));
-        row[2] = role.into_datum();
-        row[3] = oid(&place.relation).into_datum();
-        row[4] = (epoch as i32).into_datum();
-        row[5] = (epochs as i32).into_datum();
-        row[6] = Some(blocks).filter(|_| all_blocks > 0).into_datum();
-        row[7] = Some(all_blocks).filter(|all| *all > 0).into_datum();
-        row[8] = Some(loss).filter(|loss| !loss.is_nan()).into_datum();
-        row[9] = tuples.into_datum();
-        row[10] = Some(learned / seconds).filter(|_| learning).into_datum();
+        row[2] = role.into();
+        row[3] = oid(&place.relation).into();
+        row[4] = (epoch as i32).into();
+        row[5] = (epochs as i32).into();
+        row[6] = Some(blocks).filter(|_| all_blocks > 0).into();
+        row[7] = Some(all_blocks).filter(|all| *all > 0).into();
+        row[8] = Some(loss).filter(|loss| !loss.is_nan()).into();
+        row[9] = tuples.into();
+        row[10] = Some(learned / seconds).filter(|_| learning).into();
         // the same bits as an i64
-        row[11] = begun.into_datum();
-        row[12] = Some(end).filter(|_| learning && done > 0.0).into_datum();
+        row[11] = begun.into();
+        row[12] = Some(end).filter(|_| learning && done > 0.0).into();
     }
     // not if the place has changed hands meanwhile
     (place.pid.load(SeqCst) == pid).then_some(row)

@@ -4,15 +4,21 @@
 //! follows from it (where the columns are, that the array has no NULLs) is not looked up again. A row that differs in any way
 //! ends the run and is left to [`Layout`](super::row::Layout) and [`ArrayReader`](crate::pg::values::array::ArrayReader).
 
+use super::attribute::fetch;
+use crate::pg::values::typed::TypedDatum;
 use pgrx::pg_sys;
 
 /// Where rows of one shape have a value of fixed length and an array of `real`s of known length.
 #[derive(Debug, Clone, Copy)]
 pub struct Uniform {
+    /// of which rows
+    pub(in crate::pg) descriptor: pg_sys::TupleDesc,
     /// attributes that a row must have
     pub(in crate::pg) attributes: usize,
     /// the value: its offset in the row's data, and its bytes
     pub(in crate::pg) value: (usize, i16),
+    /// its declared type, which is passed by value
+    pub(in crate::pg) value_type: pg_sys::Oid,
     /// the byte where the array may begin, and what it must be: the header's first, or 0 for padding
     pub(in crate::pg) start: (usize, u8),
     /// offset of the array behind its length word, the word and the bits of it that belong to the array
@@ -31,14 +37,21 @@ pub struct Run {
     pub finite: bool,
 }
 
-/// Where values and arrays go: row `i`'s to `values[i]` and, `stride` floats apart, to `arrays[i * stride..]`.
+/// Where values and arrays go: the bits of row `i`'s to `values[i]` and, `stride` floats apart, to `arrays[i * stride..]`.
 pub struct Destination<'a> {
-    pub values: &'a mut [pg_sys::Datum],
+    pub values: &'a mut [u64],
     pub arrays: &'a mut [f32],
     pub stride: usize,
 }
 
 impl Uniform {
+    /// The value that these bits are, which were copied from a row. (Any others would be a value, too.)
+    #[inline(always)]
+    pub fn value(&self, bits: u64) -> TypedDatum<'static> {
+        // SAFETY: the type is passed by value: nothing of it points anywhere.
+        unsafe { TypedDatum::new(pg_sys::Datum::from(bits), self.value_type) }
+    }
+
     /// Copies rows before `end`, from the last to the first, until one is different. `tuple` says where row `i` begins.
     ///
     /// # Safety
@@ -61,6 +74,10 @@ impl Uniform {
         }
     }
 
+    /// As [`Uniform::copy`], compiled for processors with AVX2.
+    ///
+    /// # Safety
+    /// As there, there is room for all rows, and an array has at least a chunk.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     unsafe fn copy_avx2(&self, end: usize, tuple: impl Fn(usize) -> *const u8, to: Destination<'_>) -> Run {
@@ -68,6 +85,10 @@ impl Uniform {
         unsafe { self.copy_rows(end, tuple, to, |from, to| avx2::copy_elements(from, to, self.len)) }
     }
 
+    /// As [`Uniform::copy`], with a function that copies an array's elements.
+    ///
+    /// # Safety
+    /// As there, and there is room for all rows.
     #[inline(always)]
     unsafe fn copy_rows(
         &self,
@@ -85,7 +106,7 @@ impl Uniform {
                 let Some(data) = self.data(tuple(first - 1)) else { break };
                 first -= 1;
                 let (at, len) = self.value;
-                *to.values.as_mut_ptr().add(first) = super::row::fetch(data.add(at), len);
+                *to.values.as_mut_ptr().add(first) = fetch(data.add(at), len).value() as u64;
                 let elements = data.add(self.body + size_of_val(&self.header) + LOWER_BOUND);
                 finite &= copy_elements(elements.cast(), to.arrays.as_mut_ptr().add(first * to.stride));
             }
@@ -94,6 +115,9 @@ impl Uniform {
     }
 
     /// The data of a row, if it is as we know it.
+    ///
+    /// # Safety
+    /// `tuple` is a tuple of the row type that this was made for.
     #[inline(always)]
     unsafe fn data(&self, tuple: *const u8) -> Option<*const u8> {
         let header: pg_sys::HeapTupleHeader = tuple.cast_mut().cast();
@@ -145,10 +169,10 @@ mod avx2 {
 
     pub const CHUNK: usize = 8;
 
-    /// [`copy_elements`](crate::pg::copy_elements) of a chunk or more; a tail is copied together with floats before it.
+    /// [`copy_elements`](super::copy_elements) of a chunk or more; a tail is copied together with floats before it.
     ///
     /// # Safety
-    /// As there, and `len` is at least [`CHUNK`].
+    /// There are `len` floats at `from`, and room for them at `to`; `len` is at least [`CHUNK`].
     #[inline]
     #[target_feature(enable = "avx2")]
     pub unsafe fn copy_elements(from: *const f32, to: *mut f32, len: usize) -> bool {

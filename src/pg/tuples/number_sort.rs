@@ -1,6 +1,8 @@
 //! Numbers in ascending order, however many there are: PostgreSQL's own sort, within work_mem and beyond it in temporary
 //! files.
 
+use crate::pg::compat::next_sorted;
+use crate::pg::interrupts::check_for_interrupts;
 use pgrx::pg_sys;
 
 /// Numbers on their way through a sort.
@@ -40,8 +42,8 @@ impl NumberSort {
         // SAFETY: numbers are taken after the sort and before its end, and are passed by value.
         unsafe {
             pg_sys::tuplesort_performsort(self.state);
-            while crate::pg::compat::next_sorted(self.state, &mut value) {
-                crate::pg::check_for_interrupts();
+            while next_sorted(self.state, &mut value) {
+                check_for_interrupts();
                 next(value.value() as i64);
             }
             pg_sys::tuplesort_end(self.state);

@@ -38,7 +38,7 @@ impl Line {
     /// The one with this number, from 1.
     ///
     /// # Safety
-    /// As [`Line::count`], which is not less than the number.
+    /// `page` is a page in a buffer that is pinned, with at least so many line pointers ([`Line::count`]).
     #[inline(always)]
     pub unsafe fn of(page: *const u8, number: u16) -> Line {
         // SAFETY: line pointers are behind the header.
@@ -48,7 +48,7 @@ impl Line {
     /// All line pointers of a page, and whether the tuples to which they point lie within it.
     ///
     /// # Safety
-    /// As [`Line::count`]; and the page is locked as long as the slice is used.
+    /// `page` is a page in a buffer that is pinned and locked, as long as the slice is used.
     #[inline(always)]
     pub unsafe fn all<'a>(page: *const u8) -> (&'a [Line], bool) {
         // SAFETY: line pointers are behind the header, as many as `count` says, and the lock keeps them from being changed.

@@ -4,26 +4,72 @@
 //! PostgreSQL; what it does not understand (a NULL bitmap, a row older than an ADD COLUMN) is left to
 //! heap_deform_tuple, so that the answer is always PostgreSQL's.
 
+use super::attribute::fetch;
 use super::fixed_layout::Uniform;
 use crate::pg::values::array::{ArrayReader, DATA};
+use crate::pg::values::typed::TypedDatum;
+use crate::pg::values::varlena::header;
 use pgrx::pg_sys;
+use std::marker::PhantomData;
 
 /// The wanted columns of one row.
 #[derive(Clone, Copy)]
 pub struct Row<'a> {
     values: &'a [pg_sys::Datum],
+    /// as many as values, and so are the types
     nulls: &'a [bool],
+    types: RowTypes<'a>,
+}
+
+/// The types of a row's columns: one after the other, or in the attributes of a descriptor.
+#[derive(Clone, Copy)]
+pub(in crate::pg) struct RowTypes<'a> {
+    first: *const pg_sys::Oid,
+    /// bytes from one to the next
+    stride: usize,
+    borrowed: PhantomData<&'a [pg_sys::Oid]>,
+}
+
+impl<'a> RowTypes<'a> {
+    fn of_columns(types: &'a [pg_sys::Oid]) -> RowTypes<'a> {
+        RowTypes { first: types.as_ptr(), stride: size_of::<pg_sys::Oid>(), borrowed: PhantomData }
+    }
+
+    /// The types of a descriptor's attributes.
+    ///
+    /// # Safety
+    /// The descriptor stays for `'a`.
+    pub(in crate::pg) unsafe fn of_descriptor(descriptor: pg_sys::TupleDesc) -> RowTypes<'a> {
+        // SAFETY: the caller's promise; the attributes are at the descriptor's end. One without any has no first type, and
+        // none is asked for.
+        let first = unsafe { (&raw const (*descriptor).attrs).cast::<pg_sys::FormData_pg_attribute>() };
+        let first = first.cast::<u8>().wrapping_add(std::mem::offset_of!(pg_sys::FormData_pg_attribute, atttypid));
+        RowTypes { first: first.cast(), stride: size_of::<pg_sys::FormData_pg_attribute>(), borrowed: PhantomData }
+    }
 }
 
 impl<'a> Row<'a> {
-    pub(in crate::pg) fn new(values: &'a [pg_sys::Datum], nulls: &'a [bool]) -> Row<'a> {
-        Row { values, nulls }
+    /// A row of these columns.
+    ///
+    /// # Safety
+    /// There are as many nulls and types as values, each value that is not NULL is of its type, and all stay for `'a`.
+    #[inline(always)]
+    pub(in crate::pg) unsafe fn new(values: &'a [pg_sys::Datum], nulls: &'a [bool], types: RowTypes<'a>) -> Row<'a> {
+        Row { values, nulls, types }
     }
 
     /// Column `i`, None if it is NULL.
-    #[inline]
-    pub fn get(self, i: usize) -> Option<pg_sys::Datum> {
-        (!self.nulls[i]).then_some(self.values[i])
+    ///
+    /// # Panics
+    /// If there are not so many columns.
+    #[inline(always)]
+    pub fn get(self, i: usize) -> Option<TypedDatum<'a>> {
+        let value = self.values[i];
+        // SAFETY: there are as many nulls and types as values, of which there is an i-th.
+        unsafe {
+            let is_null = *self.nulls.get_unchecked(i);
+            (!is_null).then(|| TypedDatum::new(value, *self.types.first.byte_add(i * self.types.stride)))
+        }
     }
 }
 
@@ -45,6 +91,8 @@ struct Step {
 pub struct Layout {
     descriptor: pg_sys::TupleDesc,
     columns: Vec<usize>,
+    /// the declared types of the wanted columns
+    types: Vec<pg_sys::Oid>,
     steps: Vec<Step>,
     /// which of the wanted columns are varlenas
     varlenas: Vec<usize>,
@@ -59,7 +107,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// A layout for the attributes `columns` (from 0); None if one is wanted twice.
+    /// A layout for the attributes `columns` (from 0); None if one is wanted twice, or is not there.
     ///
     /// # Safety
     /// `descriptor` outlives the layout.
@@ -67,9 +115,14 @@ impl Layout {
         let mut steps = Vec::new();
         let mut offset = Some(0);
         let attributes = columns.iter().max().map_or(0, |last| last + 1);
-        for attribute in 0..attributes {
-            // SAFETY: columns come from the descriptor's own attribute numbers.
-            let form = unsafe { &*(*descriptor).attrs.as_ptr().add(attribute) };
+        // SAFETY: the caller's promise.
+        let all = unsafe { (*descriptor).natts as usize };
+        if attributes > all {
+            return None;
+        }
+        // SAFETY: a descriptor has natts attributes.
+        let forms = unsafe { (*descriptor).attrs.as_slice(all) };
+        for (attribute, form) in forms.iter().enumerate().take(attributes) {
             let align = match form.attalign as u8 {
                 b'c' => 1,
                 b's' => 2,
@@ -92,11 +145,10 @@ impl Layout {
                 steps.push(Step { len: form.attlen, align, by_value: form.attbyval, offset: start, after, column });
             }
         }
-        // SAFETY: as above.
-        let all = unsafe { (*descriptor).natts as usize };
         Some(Layout {
             descriptor,
             columns: columns.to_vec(),
+            types: columns.iter().map(|column| forms[*column].atttypid).collect(),
             varlenas: steps.iter().filter(|step| step.len == -1).filter_map(|step| step.column).collect(),
             steps,
             attributes,
@@ -111,9 +163,9 @@ impl Layout {
     /// Where rows have the wanted columns if these are a by-value column and an array of `len` `real`s, and all before the
     /// last of them are of fixed length.
     pub fn uniform(&self, arrays: ArrayReader, len: usize) -> Option<Uniform> {
-        let header = arrays.header_of_reals(len)?;
+        let array_header = arrays.header_of_reals(len)?;
         let bytes = DATA + 4 * len;
-        let is_short = bytes < MAX_SHORT;
+        let is_short = bytes < header::MAX_SHORT;
         let (mut value, mut array, mut end) = (None, None, 0);
         for step in &self.steps {
             let unaligned = step.offset.or(step.after).unwrap_or(end);
@@ -133,11 +185,11 @@ impl Layout {
             };
         }
         let (start, at) = array.filter(|_| self.columns.len() == 2)?;
-        // The length word as in varatt.h, little-endian: a short one is the last byte before the body.
+        // A header of one byte is the last of the four before the body.
         let (body, word, bits) = if is_short {
-            (at + 1, ((bytes as u32 + 1) << 1 | 1) << 24, 0xff00_0000)
+            (at + 1, u32::from(header::short(bytes + 1)) << 24, 0xff00_0000)
         } else {
-            (at + 4, (bytes as u32 + 4) << 2, u32::MAX)
+            (at + header::WORD, header::word(bytes + header::WORD, false), u32::MAX)
         };
         let first = match (is_short, start == at) {
             (true, _) => (word >> 24) as u8,
@@ -145,31 +197,38 @@ impl Layout {
             (false, false) => 0, // padding; a short array would begin here with another byte
         };
         Some(Uniform {
+            descriptor: self.descriptor,
             attributes: self.attributes,
             value: value?,
+            value_type: self.types[0],
             start: (start, first),
             body,
             word: (word, bits),
-            header,
+            header: array_header,
             len,
         })
     }
 
-    /// The wanted columns of a tuple; valid as long as the tuple is.
+    /// The row type whose tuples these are.
+    pub(in crate::pg) fn descriptor(&self) -> pg_sys::TupleDesc {
+        self.descriptor
+    }
+
+    /// Reads the wanted columns of a tuple, for [`Layout::row`].
     ///
     /// # Safety
-    /// `header` is a tuple of the layout's row type.
+    /// `tuple` is a tuple of the layout's row type.
     #[inline(always)]
-    pub(in crate::pg) unsafe fn read(&mut self, header: pg_sys::HeapTupleHeader) -> Row<'_> {
+    pub(in crate::pg) unsafe fn read(&mut self, tuple: pg_sys::HeapTupleHeader) {
         // SAFETY: without NULLs and with enough attributes, the data is what the steps describe; every offset stays
         // within the tuple because the attributes before it do.
         unsafe {
-            let attributes = (*header).t_infomask2 as u32 & pg_sys::HEAP_NATTS_MASK;
-            let has_null = (*header).t_infomask as u32 & pg_sys::HEAP_HASNULL != 0;
+            let attributes = (*tuple).t_infomask2 as u32 & pg_sys::HEAP_NATTS_MASK;
+            let has_null = (*tuple).t_infomask as u32 & pg_sys::HEAP_HASNULL != 0;
             if has_null || (attributes as usize) < self.attributes {
-                return self.deform(header);
+                return self.deform(tuple);
             }
-            let data = header.cast::<u8>().add((*header).t_hoff as usize);
+            let data = tuple.cast::<u8>().add((*tuple).t_hoff as usize);
             let mut offset = 0;
             for step in &self.steps {
                 let end = step.after.unwrap_or(offset);
@@ -183,7 +242,7 @@ impl Layout {
                     self.values[column] = if step.by_value { fetch(at, step.len) } else { at.into() };
                 }
                 offset += match step.len {
-                    -1 => varlena_size(at),
+                    -1 => header::len_at(at),
                     -2 => std::ffi::CStr::from_ptr(at.cast()).count_bytes() + 1,
                     len => len as usize,
                 };
@@ -193,14 +252,17 @@ impl Layout {
             self.stale_nulls = false;
             self.nulls.fill(false);
         }
-        Row::new(&self.values, &self.nulls)
     }
 
+    /// As [`Layout::read`], of any tuple.
+    ///
+    /// # Safety
+    /// `tuple` is a tuple of the layout's row type.
     #[cold]
-    unsafe fn deform(&mut self, header: pg_sys::HeapTupleHeader) -> Row<'_> {
+    unsafe fn deform(&mut self, tuple: pg_sys::HeapTupleHeader) {
         // SAFETY: heap_deform_tuple reads only t_data, and fills as many values as the descriptor has attributes.
         unsafe {
-            let mut tuple = pg_sys::HeapTupleData { t_data: header, ..Default::default() };
+            let mut tuple = pg_sys::HeapTupleData { t_data: tuple, ..Default::default() };
             pg_sys::heap_deform_tuple(
                 &mut tuple,
                 self.descriptor,
@@ -213,13 +275,16 @@ impl Layout {
             self.nulls[i] = self.all_nulls[attribute];
         }
         self.stale_nulls = true;
-        Row::new(&self.values, &self.nulls)
     }
 
     /// The row that was read last.
+    ///
+    /// # Safety
+    /// A row was read, and its tuple stays where it is as long as the result is used.
     #[inline]
-    pub(in crate::pg) fn row(&self) -> Row<'_> {
-        Row::new(&self.values, &self.nulls)
+    pub(in crate::pg) unsafe fn row(&self) -> Row<'_> {
+        // SAFETY: the caller's promise: the values are what is in the tuple, of the types that its descriptor says.
+        unsafe { Row::new(&self.values, &self.nulls, RowTypes::of_columns(&self.types)) }
     }
 
     /// The wanted columns that the row that was read last has in a TOAST table, and the pointers to them.
@@ -231,45 +296,18 @@ impl Layout {
         self.varlenas.iter().filter(|column| !self.nulls[**column]).filter_map(|&column| {
             let at = self.values[column].cast_mut_ptr::<u8>().cast_const();
             // SAFETY: a varlena is there; if its first byte says that it is a pointer, the second says to what.
-            unsafe { (*at == 0x01 && u32::from(*at.add(1)) == ON_DISK).then_some((column, at)) }
+            unsafe { (header::is_external(*at) && u32::from(*at.add(1)) == ON_DISK).then_some((column, at)) }
         })
     }
 
     /// Puts a value into the row that was read last.
-    pub(in crate::pg) fn replace(&mut self, column: usize, value: pg_sys::Datum) {
+    ///
+    /// # Safety
+    /// The value is of the column's type, and stays as long as the row is used.
+    pub(in crate::pg) unsafe fn replace(&mut self, column: usize, value: pg_sys::Datum) {
         self.values[column] = value;
     }
 }
 
 /// The tag of a pointer to a value in a TOAST table.
 const ON_DISK: u32 = pg_sys::vartag_external::VARTAG_ONDISK;
-
-/// Bytes with which an array is too long for a short header (VARATT_SHORT_MAX, less the header's own).
-const MAX_SHORT: usize = 0x7f;
-
-/// fetch_att() for pass-by-value types.
-#[inline]
-pub(in crate::pg) unsafe fn fetch(at: *const u8, len: i16) -> pg_sys::Datum {
-    // SAFETY: the attribute is aligned and `len` bytes long.
-    unsafe {
-        match len {
-            1 => pg_sys::Datum::from(*at.cast::<i8>()),
-            2 => pg_sys::Datum::from(*at.cast::<i16>()),
-            4 => pg_sys::Datum::from(*at.cast::<i32>()),
-            _ => pg_sys::Datum::from(*at.cast::<i64>()),
-        }
-    }
-}
-
-/// VARSIZE_ANY(): bytes that a varlena takes in a tuple, header and all (little-endian, varatt.h).
-#[inline]
-unsafe fn varlena_size(at: *const u8) -> usize {
-    // SAFETY: a varlena begins at `at`; its header says how many bytes it has.
-    unsafe {
-        match *at {
-            0x01 => pgrx::varsize_any(at.cast()),
-            b if b & 1 == 1 => (b >> 1) as usize,
-            _ => (at.cast::<u32>().read_unaligned() >> 2) as usize,
-        }
-    }
-}

@@ -4,8 +4,9 @@
 //! added behind the rows' own: the row's number in the source, which stays with it, and the key to sort by. Whoever reads
 //! the rows by the columns of the source does not see them.
 
-use super::spool::Spool;
-use crate::pg::executor::custom_scan::Slot;
+use super::slot::Slot;
+use super::spool::{RowType, Spool};
+use crate::pg::interrupts::check_for_interrupts;
 use pgrx::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::ffi::CStr;
@@ -33,8 +34,9 @@ pub struct SortSpace {
 }
 
 impl NumberedRows {
-    /// For rows of this type, which must outlive it. Belongs to the current memory context.
-    pub fn new(source: pg_sys::TupleDesc) -> NumberedRows {
+    /// For rows of this type. Belongs to the current memory context.
+    pub fn new(source: RowType<'_>) -> NumberedRows {
+        let source = source.descriptor();
         // SAFETY: the descriptor has room for the source's columns and two more, all of which are set.
         unsafe {
             let columns = (*source).natts as usize;
@@ -64,14 +66,18 @@ impl NumberedRows {
 
     /// An empty spool for such rows. It knows them by their number.
     pub fn spool(&self) -> Spool {
-        Spool::numbered(self.descriptor, self.columns)
+        // SAFETY: the descriptor is ours.
+        Spool::numbered(unsafe { RowType::new(self.descriptor) }, self.columns)
     }
 
     /// A row of the source with its number and key. What is stored out of line is fetched: the copy is to be read without
-    /// the table.
-    pub fn with_number(&mut self, row: Slot, number: u64, key: i64) -> Slot {
-        // SAFETY: both slots have the source's columns first; the row's values outlive the formed slot's use.
+    /// the table. It stays in its slot until the next is made, and is to be used before the row is gone.
+    pub fn with_number(&mut self, row: Slot<'_>, number: u64, key: i64) -> Slot<'_> {
+        // SAFETY: both slots have the source's columns first.
         unsafe {
+            if ((*(*row.0).tts_tupleDescriptor).natts as usize) < self.columns {
+                error!("a row of another type came to the sort");
+            }
             pg_sys::slot_getallattrs(row.0);
             pg_sys::ExecClearTuple(self.formed);
             pg_sys::MemoryContextReset(self.memory);
@@ -92,26 +98,29 @@ impl NumberedRows {
                 *(*self.formed).tts_isnull.add(self.columns + i) = false;
             }
             pg_sys::ExecStoreVirtualTuple(self.formed);
-            Slot(self.formed)
+            Slot::new(self.formed)
         }
     }
 
-    /// Row `i` of the loaded page of a spool of such rows, and its number.
-    pub fn read(&mut self, spool: &mut Spool, i: usize) -> (Slot, u64) {
-        let slot = Slot(self.read);
-        spool.store(i, slot);
-        // SAFETY: the slot holds a row with all columns; the number is never NULL.
-        let number = unsafe {
+    /// Row `i` of the loaded page of a spool of such rows, with another key, which `key` makes of its number.
+    pub fn with_new_key(&mut self, spool: &mut Spool, i: usize, key: impl FnOnce(u64) -> i64) -> Slot<'_> {
+        // SAFETY: the slot is ours, and its row has all columns; the number is never NULL. The row stays in it while the
+        // other is made.
+        unsafe {
+            let row = Slot::new(self.read);
+            spool.store(i, row);
             pg_sys::slot_getallattrs(self.read);
-            (*(*self.read).tts_values.add(self.columns)).value() as u64
-        };
-        (slot, number)
+            let number = (*(*self.read).tts_values.add(self.columns)).value() as u64;
+            self.with_number(row, number, key(number))
+        }
     }
 
     /// Forgets the rows of a spool that is about to go.
     pub fn clear(&mut self) {
-        Slot(self.formed).clear();
-        Slot(self.read).clear();
+        for slot in [self.formed, self.read] {
+            // SAFETY: the slot is ours.
+            unsafe { Slot::new(slot) }.clear();
+        }
     }
 
     /// An empty sort of such rows by their keys.
@@ -131,10 +140,10 @@ impl NumberedRows {
                 pg_sys::TUPLESORT_NONE as i32,
             )
         };
-        Sorter { state }
+        Sorter { state, columns: self.columns as i32 + 2 }
     }
 
-    /// Lets go of the slots.
+    /// Gives back the slots.
     pub fn end(self) {
         // SAFETY: made in new, dropped once; they hold nothing of anybody else.
         unsafe {
@@ -148,13 +157,19 @@ impl NumberedRows {
 /// Rows on their way through a sort.
 pub struct Sorter {
     state: *mut pg_sys::Tuplesortstate,
+    columns: i32,
 }
 
 impl Sorter {
     /// Takes a copy of a row.
-    pub fn push(&mut self, row: Slot) {
-        // SAFETY: the slot holds a row of the descriptor that the sort was begun with.
-        unsafe { pg_sys::tuplesort_puttupleslot(self.state, row.0) };
+    pub fn push(&mut self, row: Slot<'_>) {
+        // SAFETY: the row has as many columns as the descriptor that the sort was begun with, and is copied.
+        unsafe {
+            if (*(*row.0).tts_tupleDescriptor).natts != self.columns {
+                error!("a row of another type came to the sort");
+            }
+            pg_sys::tuplesort_puttupleslot(self.state, row.0);
+        }
     }
 
     /// Sorts the rows and appends them to a spool.
@@ -163,13 +178,13 @@ impl Sorter {
         unsafe {
             pg_sys::tuplesort_performsort(self.state);
             while pg_sys::tuplesort_gettupleslot(self.state, true, false, rows.read, std::ptr::null_mut()) {
-                crate::pg::check_for_interrupts();
-                spool.push(Slot(rows.read));
+                check_for_interrupts();
+                spool.push(Slot::new(rows.read));
             }
             spool.finish();
             let mut used = pg_sys::TuplesortInstrumentation::default();
             pg_sys::tuplesort_get_stats(self.state, &mut used);
-            Slot(rows.read).clear();
+            Slot::new(rows.read).clear();
             pg_sys::tuplesort_end(self.state);
             let name = |text| CStr::from_ptr(text).to_string_lossy().into_owned();
             SortSpace {

@@ -5,13 +5,34 @@
 
 use super::fixed_layout::{Destination, Run, Uniform};
 use super::row::{Layout, Row};
+use super::slot::{LentRows, Slot};
 use super::toast::Toast;
 use crate::errors::RowAt;
-use crate::pg::executor::custom_scan::Slot;
+use crate::pg::interrupts::check_for_interrupts;
 use pgrx::prelude::*;
+use std::marker::PhantomData;
 
 /// Bytes of one page of the spool, unless a single tuple is larger.
 const PAGE: usize = pg_sys::BLCKSZ as usize;
+
+/// The type of rows: which columns they have.
+#[derive(Clone, Copy)]
+pub struct RowType<'a>(pg_sys::TupleDesc, PhantomData<&'a ()>);
+
+impl RowType<'_> {
+    /// The row type that a descriptor describes.
+    ///
+    /// # Safety
+    /// The descriptor stays as long as it is borrowed.
+    pub(in crate::pg) unsafe fn new<'a>(descriptor: pg_sys::TupleDesc) -> RowType<'a> {
+        RowType(descriptor, PhantomData)
+    }
+
+    /// The descriptor.
+    pub(in crate::pg) fn descriptor(self) -> pg_sys::TupleDesc {
+        self.0
+    }
+}
 
 /// Rows, once written and then read by page.
 pub struct Spool {
@@ -31,16 +52,22 @@ pub struct Spool {
     tuples: Vec<usize>,
     /// number of that page
     current: usize,
+    /// rows on the page that was read last, 0 while writing
+    loaded: usize,
     /// the column that has the row's number in the source, from 0, if the rows are in another order
     number: Option<usize>,
+    lent: LentRows,
 }
 
 impl Spool {
-    /// An empty spool for rows of this type, which must outlive it.
-    pub fn new(descriptor: pg_sys::TupleDesc) -> Spool {
+    /// An empty spool for rows of this type. It belongs to the current memory context and resource owner, those of the
+    /// running query.
+    pub fn new(row_type: RowType<'_>) -> Spool {
+        // SAFETY: the descriptor is there, and copied.
+        let (file, descriptor) =
+            unsafe { (pg_sys::BufFileCreateTemp(false), pg_sys::CreateTupleDescCopy(row_type.descriptor())) };
         Spool {
-            // SAFETY: belongs to the current resource owner and memory context, those of the running query.
-            file: unsafe { pg_sys::BufFileCreateTemp(false) },
+            file,
             descriptor,
             ends: Vec::new(),
             rows_until: Vec::new(),
@@ -49,25 +76,32 @@ impl Spool {
             used: 0,
             tuples: Vec::new(),
             current: 0,
+            loaded: 0,
             number: None,
+            lent: LentRows::default(),
         }
     }
 
     /// An empty spool for rows of this type, of which the given column has the row's number in the source, from 0.
-    pub(in crate::pg) fn numbered(descriptor: pg_sys::TupleDesc, number: usize) -> Spool {
-        Spool { number: Some(number), ..Spool::new(descriptor) }
+    pub(super) fn numbered(row_type: RowType<'_>, number: usize) -> Spool {
+        Spool { number: Some(number), ..Spool::new(row_type) }
     }
 
     /// A layout for the columns of the spooled rows.
     pub fn layout(&self, columns: &[usize]) -> Option<Layout> {
-        // SAFETY: the descriptor outlives the spool, and the layout is used with it.
+        // SAFETY: the descriptor lives as long as the query, and a layout is read with the spool only.
         unsafe { Layout::new(self.descriptor, columns) }
     }
 
-    /// Appends a row.
-    pub fn push(&mut self, row: Slot) {
-        // SAFETY: a minimal tuple begins with its length; the copy is freed as soon as its bytes are taken.
+    /// Appends a row of the spool's type. An ERROR if it has not as many columns.
+    pub fn push(&mut self, row: Slot<'_>) {
+        self.loaded = 0;
+        // SAFETY: the slot holds a row; a minimal tuple begins with its length, and the copy is freed as soon as its bytes
+        // are taken.
         unsafe {
+            if (*(*row.0).tts_tupleDescriptor).natts != (*self.descriptor).natts {
+                error!("a row of another type came to the spool");
+            }
             let mut free = false;
             let tuple = pg_sys::ExecFetchSlotMinimalTuple(row.0, &mut free);
             let len = (*tuple).t_len as usize;
@@ -116,8 +150,14 @@ impl Spool {
     }
 
     /// Reads a page and returns how many rows it has.
+    ///
+    /// # Panics
+    /// If there is no such page.
     pub fn load(&mut self, page: u32) -> usize {
-        crate::pg::check_for_interrupts();
+        check_for_interrupts();
+        // SAFETY: the query goes on.
+        unsafe { self.lent.recall() };
+        self.loaded = 0;
         self.current = page as usize;
         let start = self.current.checked_sub(1).map_or(0, |before| self.ends[before]);
         let bytes = (self.ends[self.current] - start) as usize;
@@ -127,7 +167,7 @@ impl Spool {
         // each beginning with its length.
         unsafe {
             // The file goes on in another after each gigabyte; the seek finds out in which.
-            let failed = pg_sys::BufFileSeek(self.file, 0, start as i64, SEEK_SET) != 0;
+            let failed = pg_sys::BufFileSeek(self.file, 0, start as i64, libc::SEEK_SET) != 0;
             let start = self.buffer.as_mut_ptr().cast::<u8>();
             if failed || pg_sys::BufFileRead(self.file, start.cast(), bytes) != bytes {
                 error!("could not read the spool of the training source back");
@@ -138,27 +178,8 @@ impl Spool {
                 at += (*start.add(at).cast::<pg_sys::MinimalTupleData>()).t_len.next_multiple_of(8) as usize;
             }
         }
-        self.tuples.len()
-    }
-
-    /// Row `i` of the page, decoded as far as `layout` wants, with what it has in a TOAST table: rows of a table are
-    /// spooled with pointers to it.
-    #[inline]
-    pub fn row<'a>(&mut self, i: usize, layout: &'a mut Layout, toast: &mut Toast) -> Row<'a> {
-        let (start, tuples) = (self.buffer.as_mut_ptr().cast::<u8>(), &self.tuples);
-        // SAFETY: a minimal tuple is a heap tuple without its first MINIMAL_TUPLE_OFFSET bytes, which nobody reads; it
-        // stays where it is until the next load.
-        unsafe {
-            let tuple = |i: usize| start.add(tuples[i]).wrapping_sub(MINIMAL_TUPLE_OFFSET).cast();
-            toast.row(i, tuples.len(), tuple, layout)
-        }
-    }
-
-    /// Copies rows before `end`, from the last to the first, as far as they are as `uniform` says.
-    pub fn copy_run(&self, end: usize, uniform: &Uniform, to: Destination<'_>) -> Run {
-        let (start, tuples) = (self.buffer.as_ptr().cast::<u8>(), &self.tuples[..end]);
-        // SAFETY: as in row().
-        unsafe { uniform.copy(end, |i| start.add(tuples[i]).wrapping_sub(MINIMAL_TUPLE_OFFSET), to) }
+        self.loaded = self.tuples.len();
+        self.loaded
     }
 
     /// Which row of the source this is.
@@ -170,40 +191,107 @@ impl Spool {
         RowAt::Number(number + 1)
     }
 
+    /// Where row `i` of the page would begin as a heap tuple.
+    #[inline]
+    fn heap_tuple(&self, i: usize) -> *const u8 {
+        self.buffer.as_ptr().cast::<u8>().wrapping_add(self.tuples[i]).wrapping_sub(MINIMAL_TUPLE_OFFSET)
+    }
+
     /// A column, never NULL, of row `i` of the page.
     fn column(&self, i: usize, column: usize) -> pg_sys::Datum {
-        // SAFETY: as in row(); the arrays are as long as the descriptor says.
+        assert!(i < self.loaded);
+        // SAFETY: the tuple is on the page that was loaded; a minimal tuple is a heap tuple without its first bytes, which
+        // nobody reads. The arrays are as long as the descriptor says.
         unsafe {
             let columns = (*self.descriptor).natts as usize;
             let (mut values, mut nulls) = (vec![pg_sys::Datum::null(); columns], vec![false; columns]);
-            let tuple = self.buffer.as_ptr().cast::<u8>().add(self.tuples[i]).wrapping_sub(MINIMAL_TUPLE_OFFSET);
-            let mut tuple = pg_sys::HeapTupleData { t_data: tuple.cast_mut().cast(), ..Default::default() };
+            let tuple = self.heap_tuple(i).cast_mut().cast();
+            let mut tuple = pg_sys::HeapTupleData { t_data: tuple, ..Default::default() };
             pg_sys::heap_deform_tuple(&mut tuple, self.descriptor, values.as_mut_ptr(), nulls.as_mut_ptr());
             values[column]
         }
     }
 
-    /// Puts row `i` of the page into a slot for minimal tuples.
-    pub fn store(&mut self, i: usize, slot: Slot) {
-        // SAFETY: the tuple stays until the next load, and the slot's reader is done with it by then.
-        unsafe { pg_sys::ExecStoreMinimalTuple(self.tuple(i), slot.0, false) };
+    /// Puts row `i` of the page into a slot for minimal tuples, where it stays until another page is loaded.
+    pub fn store(&mut self, i: usize, slot: Slot<'_>) {
+        assert!(i < self.loaded);
+        self.lent.lend(slot);
+        // SAFETY: load() has found the tuple in the buffer, where it stays until the next load empties the slot.
+        unsafe {
+            let tuple = self.buffer.as_mut_ptr().cast::<u8>().add(self.tuples[i]).cast();
+            pg_sys::ExecStoreMinimalTuple(tuple, slot.0, false);
+        }
     }
 
-    fn tuple(&mut self, i: usize) -> pg_sys::MinimalTuple {
-        let at = self.tuples[i];
-        // SAFETY: offsets were found by load() within the buffer.
-        unsafe { self.buffer.as_mut_ptr().cast::<u8>().add(at).cast() }
-    }
-
-    /// Deletes the file.
-    pub fn end(self) {
-        // SAFETY: opened in new, closed once.
-        unsafe { pg_sys::BufFileClose(self.file) }
+    /// Deletes the file. Slots that have one of its rows are emptied.
+    pub fn end(mut self) {
+        // SAFETY: opened in new, closed once, while the query goes on.
+        unsafe {
+            self.lent.recall();
+            pg_sys::BufFileClose(self.file);
+        }
     }
 }
 
-/// SEEK_SET, the same on every POSIX system.
-const SEEK_SET: i32 = 0;
+/// The rows of the page of a spool that was loaded last, decoded as far as a layout wants. No other page is loaded as long as
+/// they are read.
+pub struct SpoolRows<'a> {
+    spool: &'a Spool,
+    layout: &'a mut Layout,
+    toast: &'a mut Toast,
+}
+
+impl<'a> SpoolRows<'a> {
+    /// The rows of the page that was loaded last, with what they have in TOAST tables: rows of a table are spooled with
+    /// pointers to it.
+    ///
+    /// # Panics
+    /// If the layout is one for other rows.
+    pub fn new(spool: &'a Spool, layout: &'a mut Layout, toast: &'a mut Toast) -> SpoolRows<'a> {
+        assert!(layout.descriptor() == spool.descriptor, "a layout for these rows");
+        toast.forget();
+        SpoolRows { spool, layout, toast }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.spool.loaded
+    }
+
+    /// Row `i`.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    #[inline]
+    pub fn row(&mut self, i: usize) -> Row<'_> {
+        let rows = self.spool.loaded;
+        assert!(i < rows);
+        let spool = self.spool;
+        // SAFETY: the tuples lie in the spool's buffer as long as it is borrowed, and are of the layout's row type. A minimal
+        // tuple is a heap tuple without its first bytes, which nobody reads.
+        unsafe { self.toast.row(i, rows, |i| spool.heap_tuple(i).cast_mut().cast(), self.layout) }
+    }
+
+    /// The layout of the rows.
+    pub fn layout(&self) -> &Layout {
+        self.layout
+    }
+
+    /// Copies rows before `end`, from the last to the first, as far as they are as `uniform` says.
+    ///
+    /// # Panics
+    /// If `uniform` is for other rows, or there are not so many.
+    pub fn copy_run(&self, end: usize, uniform: &Uniform, to: Destination<'_>) -> Run {
+        assert!(end <= self.spool.loaded && uniform.descriptor == self.layout.descriptor());
+        // SAFETY: up to `end` these are rows of the loaded page, of the type for which `uniform` was made.
+        unsafe { uniform.copy(end, |i| self.spool.heap_tuple(i), to) }
+    }
+
+    /// Which row of the source row `i` is.
+    pub fn at(&self, i: usize) -> RowAt {
+        self.spool.at(i)
+    }
+}
 
 /// MINIMAL_TUPLE_OFFSET of htup_details.h
 const MINIMAL_TUPLE_OFFSET: usize = std::mem::offset_of!(pg_sys::HeapTupleHeaderData, t_infomask2)

@@ -5,8 +5,8 @@
 //! by the block, and would be copied through a buffer of one page, with a system call for each.
 
 use crate::errors::{ResourceError, Result};
-use crate::pg::check_for_interrupts;
 use crate::pg::compat::{read_file, write_file};
+use crate::pg::interrupts::check_for_interrupts;
 use pgrx::pg_sys;
 use pgrx::pg_sys::errcodes::PgSqlErrorCode;
 use std::panic::AssertUnwindSafe;

@@ -1,6 +1,6 @@
 //! Copies of tuples, in a memory context of their own.
 
-use crate::pg::executor::custom_scan::Slot;
+use super::slot::{LentRows, Slot};
 use pgrx::prelude::*;
 
 /// A buffer of minimal tuples.
@@ -8,6 +8,7 @@ pub struct TupleBuffer {
     context: pg_sys::MemoryContext,
     tuples: Vec<pg_sys::MinimalTuple>,
     bytes: usize,
+    lent: LentRows,
 }
 
 impl TupleBuffer {
@@ -23,7 +24,7 @@ impl TupleBuffer {
                 pg_sys::ALLOCSET_DEFAULT_MAXSIZE as usize,
             )
         };
-        TupleBuffer { context, tuples: Vec::new(), bytes: 0 }
+        TupleBuffer { context, tuples: Vec::new(), bytes: 0, lent: LentRows::default() }
     }
 
     /// How many tuples there are.
@@ -37,7 +38,7 @@ impl TupleBuffer {
     }
 
     /// Copies a row.
-    pub fn push(&mut self, row: Slot) {
+    pub fn push(&mut self, row: Slot<'_>) {
         // SAFETY: the slot holds a row; the copy lives in our context.
         unsafe {
             let caller = pg_sys::MemoryContextSwitchTo(self.context);
@@ -48,18 +49,21 @@ impl TupleBuffer {
         }
     }
 
-    /// Puts tuple `i` into a slot for minimal tuples, which must be cleared before the buffer is.
-    pub fn store(&self, i: usize, slot: Slot) {
-        // SAFETY: the tuple lives until clear().
+    /// Puts tuple `i` into a slot for minimal tuples, where it stays until tuples are removed.
+    pub fn store(&mut self, i: usize, slot: Slot<'_>) {
+        self.lent.lend(slot);
+        // SAFETY: the tuple lives until it is removed, which empties the slot.
         unsafe { pg_sys::ExecStoreMinimalTuple(self.tuples[i], slot.0, false) };
     }
 
     /// Moves tuples, one after the other, each from one place to another where it replaces what is there; then removes
-    /// those behind the first `len`. None that goes may be in a slot any more.
+    /// those behind the first `len`. Slots that have any of them are emptied.
     pub fn fill_holes(&mut self, moves: impl Iterator<Item = (u32, u32)>, len: usize) {
         if len == 0 {
             return self.clear();
         }
+        // SAFETY: the query goes on.
+        unsafe { self.lent.recall() };
         moves.for_each(|(from, to)| self.tuples.swap(from as usize, to as usize));
         for tuple in self.tuples.drain(len..) {
             // SAFETY: push() has made the tuple, and nobody else has it.
@@ -70,11 +74,14 @@ impl TupleBuffer {
         }
     }
 
-    /// Removes all tuples.
+    /// Removes all tuples. Slots that have any of them are emptied.
     pub fn clear(&mut self) {
         self.tuples.clear();
         self.bytes = 0;
-        // SAFETY: the context is ours.
-        unsafe { pg_sys::MemoryContextReset(self.context) };
+        // SAFETY: the query goes on; the context is ours, and no slot points into it any more.
+        unsafe {
+            self.lent.recall();
+            pg_sys::MemoryContextReset(self.context);
+        }
     }
 }

@@ -4,6 +4,10 @@
 //! alignment; everything else is detoasted first. The result is the same.
 
 use super::number::{NumberFault, NumberType, narrow};
+use super::typed::TypedDatum;
+use super::varlena::{Value, header};
+use crate::pg::catalog::types::base_type;
+use crate::pg::detoasted;
 use pgrx::pg_sys;
 
 /// Why an array is no feature vector. Elements count from 1.
@@ -20,6 +24,7 @@ pub enum ArrayFault {
 /// Reads arrays of one type.
 #[derive(Debug, Clone, Copy)]
 pub struct ArrayReader {
+    array: pg_sys::Oid,
     element: NumberType,
     element_oid: u32,
 }
@@ -29,14 +34,11 @@ const DIMENSIONS: usize = 12;
 pub(in crate::pg) const DATA: usize = 20;
 
 impl ArrayReader {
-    /// A reader for arrays of this type (for a domain, give its base type), if its elements are numbers.
-    pub fn of(array: pg_sys::Oid) -> Option<ArrayReader> {
-        // SAFETY: a lookup in the system cache; InvalidOid if the type is no array.
-        let element_oid = unsafe { pg_sys::get_element_type(array) };
-        // SAFETY: as above.
-        let base =
-            unsafe { if element_oid == pg_sys::Oid::INVALID { element_oid } else { pg_sys::getBaseType(element_oid) } };
-        NumberType::of(base).map(|element| ArrayReader { element, element_oid: element_oid.to_u32() })
+    /// A reader for arrays of this type, which may be a domain, if its elements are numbers.
+    pub fn new(array: pg_sys::Oid) -> Option<ArrayReader> {
+        let element_oid = element_type(array)?;
+        let element = NumberType::from_oid(base_type(element_oid))?;
+        Some(ArrayReader { array, element, element_oid: element_oid.to_u32() })
     }
 
     /// What an array of `len` elements without NULLs begins with, behind its length word, if they are `real`s.
@@ -50,10 +52,10 @@ impl ArrayReader {
     }
 
     /// How many elements the array has.
-    pub fn len(&self, datum: pg_sys::Datum) -> Result<usize, ArrayFault> {
-        // SAFETY: the datum is an array, which has ndim and, unless that is 0, a first dimension.
+    pub fn len(&self, array: TypedDatum<'_>) -> Result<usize, ArrayFault> {
+        // SAFETY: the value is an array, by its type: it has ndim and, unless that is 0, a first dimension.
         unsafe {
-            with_body(datum, |body| match body.cast::<i32>().read_unaligned() {
+            with_body(array.of_type(self.array), |body| match body.cast::<i32>().read_unaligned() {
                 0 => Ok(0),
                 1 => Ok(body.add(DIMENSIONS).cast::<i32>().read_unaligned() as usize),
                 n => Err(ArrayFault::Dimensions(n as usize)),
@@ -63,15 +65,25 @@ impl ArrayReader {
 
     /// Copies the array's elements to `out`, which is as long as the array should be.
     #[inline(always)]
-    pub fn read(&self, datum: pg_sys::Datum, out: &mut [f32]) -> Result<(), ArrayFault> {
-        // SAFETY: the datum is an array of the reader's type.
+    pub fn read(&self, array: TypedDatum<'_>, out: &mut [f32]) -> Result<(), ArrayFault> {
+        let datum = array.of_type(self.array);
+        // SAFETY: the value is an array of the reader's type, which has just been compared.
         unsafe {
             let usual = with_body(datum, |body| self.read_usual(body, out));
             if usual { Ok(()) } else { self.read_unusual(datum, out) }
         }
     }
 
+    /// The array as a datum, once its type was compared.
+    #[inline(always)]
+    pub(in crate::pg) fn datum(&self, array: TypedDatum<'_>) -> pg_sys::Datum {
+        array.of_type(self.array)
+    }
+
     /// Copies the elements if the array has one dimension, the right length, no NULLs, and nothing but finite numbers.
+    ///
+    /// # Safety
+    /// `body` is that of an array of the reader's type.
     #[inline(always)]
     pub(in crate::pg) unsafe fn read_usual(&self, body: *const u8, out: &mut [f32]) -> bool {
         // SAFETY: the header, once compared, says that there are as many elements as `out` wants.
@@ -95,10 +107,13 @@ impl ArrayReader {
     }
 
     /// Any array, element by element, to find out what is wrong with it if something is.
+    ///
+    /// # Safety
+    /// The datum is an array of the reader's type.
     #[cold]
     unsafe fn read_unusual(&self, datum: pg_sys::Datum, out: &mut [f32]) -> Result<(), ArrayFault> {
-        // SAFETY: the datum is an array of the reader's type.
-        let numbers = unsafe { elements(datum, |value| self.element.read(value))? };
+        // SAFETY: the caller's promise: the elements are numbers of this type.
+        let numbers = unsafe { elements(datum, |value| self.element.read_element(value))? };
         if numbers.len() != out.len() {
             return Err(ArrayFault::Length(numbers.len()));
         }
@@ -113,8 +128,10 @@ impl ArrayReader {
     ///
     /// # Errors
     /// [`ArrayFault::Dimensions`], [`ArrayFault::Null`]
-    pub fn read_doubles(&self, datum: pg_sys::Datum, out: &mut Vec<f64>) -> Result<(), ArrayFault> {
-        // SAFETY: the datum is an array of the reader's type.
+    pub fn read_doubles(&self, array: TypedDatum<'_>, out: &mut Vec<f64>) -> Result<(), ArrayFault> {
+        let datum = array.of_type(self.array);
+        // SAFETY: the value is an array of the reader's type, which has just been compared; it has as many elements as its
+        // header says, if that has one dimension and no bitmap of NULLs.
         unsafe {
             let quick = with_body(datum, |body| {
                 let [dimensions, data, element, len] = body.cast::<[u32; 4]>().read_unaligned();
@@ -137,7 +154,7 @@ impl ArrayReader {
                 return Ok(());
             }
             let before = out.len();
-            for (i, number) in elements(datum, |value| self.element.read(value))?.into_iter().enumerate() {
+            for (i, number) in elements(datum, |value| self.element.read_element(value))?.into_iter().enumerate() {
                 let Some(number) = number else {
                     out.truncate(before);
                     return Err(ArrayFault::Null(i + 1));
@@ -154,18 +171,24 @@ impl ArrayReader {
     }
 }
 
+/// The type of the elements of arrays of this type, which may be a domain; None if it is not one of arrays.
+fn element_type(array: pg_sys::Oid) -> Option<pg_sys::Oid> {
+    // SAFETY: a lookup in the system cache; InvalidOid if the type is no array.
+    let element = unsafe { pg_sys::get_element_type(base_type(array)) };
+    (element != pg_sys::Oid::INVALID).then_some(element)
+}
+
 /// Reads arrays of any type, element by element.
 #[derive(Debug, Clone, Copy)]
 pub struct AnyArray {
+    array: pg_sys::Oid,
     element: pg_sys::Oid,
 }
 
 impl AnyArray {
-    /// A reader for arrays of this type (for a domain, give its base type), if it is one.
-    pub fn of(array: pg_sys::Oid) -> Option<AnyArray> {
-        // SAFETY: a lookup in the system cache; InvalidOid if the type is no array.
-        let element = unsafe { pg_sys::get_element_type(array) };
-        (element != pg_sys::Oid::INVALID).then_some(AnyArray { element })
+    /// A reader for arrays of this type, which may be a domain, if it is one of arrays.
+    pub fn new(array: pg_sys::Oid) -> Option<AnyArray> {
+        Some(AnyArray { array, element: element_type(array)? })
     }
 
     /// The type of arrays of such elements, if there is one.
@@ -180,79 +203,110 @@ impl AnyArray {
         self.element
     }
 
+    /// How many dimensions an array has.
+    pub fn dimensions(&self, array: TypedDatum<'_>) -> usize {
+        // SAFETY: the value is an array, by its type, and begins with how many dimensions it has.
+        unsafe { with_body(array.of_type(self.array), |body| body.cast::<u32>().read_unaligned() as usize) }
+    }
+
     /// Shows `f` the elements; None for NULL.
     ///
     /// # Errors
     /// [`ArrayFault::Dimensions`]
     pub fn with_elements<R>(
         &self,
-        datum: pg_sys::Datum,
-        f: impl FnOnce(&[Option<pg_sys::Datum>]) -> R,
+        array: TypedDatum<'_>,
+        f: impl for<'e> FnOnce(&[Option<TypedDatum<'e>>]) -> R,
     ) -> Result<R, ArrayFault> {
-        // SAFETY: the datum is an array of the reader's type.
-        unsafe { with_elements(datum, f) }
+        // SAFETY: the value is an array, by its type, and its elements are of the type that such arrays have.
+        unsafe {
+            with_elements(array.of_type(self.array), |elements| {
+                let typed = |element: &Option<_>| element.map(|datum| TypedDatum::new(datum, self.element));
+                f(&elements.iter().map(typed).collect::<Vec<_>>())
+            })
+        }
     }
 }
 
-/// An array of values of one type that is made element by element.
-pub struct ArrayMaker {
+/// An array of values of one type that is built element by element.
+pub struct ArrayBuilder {
     state: *mut pg_sys::ArrayBuildState,
     element: pg_sys::Oid,
+    array: pg_sys::Oid,
 }
 
-impl ArrayMaker {
-    /// An empty array of such elements.
-    pub fn new(element: pg_sys::Oid) -> ArrayMaker {
-        ArrayMaker { state: std::ptr::null_mut(), element }
+/// An array that was built, in memory of its own, which is given back by [`BuiltArray::free`] or with its context.
+pub struct BuiltArray {
+    datum: pg_sys::Datum,
+    array: pg_sys::Oid,
+}
+
+impl ArrayBuilder {
+    /// An empty array of such elements; None if there are no arrays of them.
+    pub fn new(element: pg_sys::Oid) -> Option<ArrayBuilder> {
+        let array = AnyArray::of_elements(element)?;
+        Some(ArrayBuilder { state: std::ptr::null_mut(), element, array })
     }
 
     /// Appends a copy of a value.
-    pub fn push(&mut self, value: pg_sys::Datum) {
+    pub fn push(&mut self, value: TypedDatum<'_>) {
+        let datum = value.of_type(self.element);
         // SAFETY: the value is of the element's type; the state has a memory context of its own, below the current one.
         unsafe {
             let context = pg_sys::CurrentMemoryContext;
-            self.state = pg_sys::accumArrayResult(self.state, value, false, self.element, context);
+            self.state = pg_sys::accumArrayResult(self.state, datum, false, self.element, context);
         }
     }
 
-    /// The array, in the current memory context, to be freed by [`free`]; self is empty afterwards.
-    pub fn take(&mut self) -> pg_sys::Datum {
+    /// The array, in the current memory context; self is empty afterwards.
+    pub fn take(&mut self) -> BuiltArray {
         // SAFETY: a state that push() has made, whose memory goes with it; or none, for an array without elements.
-        unsafe {
+        let datum = unsafe {
             let state = std::mem::replace(&mut self.state, std::ptr::null_mut());
             if state.is_null() {
-                return pg_sys::Datum::from(pg_sys::construct_empty_array(self.element));
+                pg_sys::Datum::from(pg_sys::construct_empty_array(self.element))
+            } else {
+                pg_sys::makeArrayResult(state, pg_sys::CurrentMemoryContext)
             }
-            pg_sys::makeArrayResult(state, pg_sys::CurrentMemoryContext)
-        }
+        };
+        BuiltArray { datum, array: self.array }
     }
 }
 
-/// Frees a value that was allocated by itself.
-pub fn free(datum: pg_sys::Datum) {
-    // SAFETY: the caller has got the value from a function that says so.
-    unsafe { pg_sys::pfree(datum.cast_mut_ptr()) }
+impl BuiltArray {
+    /// The array as a value.
+    pub fn typed(&self) -> TypedDatum<'_> {
+        // SAFETY: take() has made an array of this type, which stays until it is freed.
+        unsafe { TypedDatum::new(self.datum, self.array) }
+    }
+
+    /// Frees the array.
+    pub fn free(self) {
+        // SAFETY: allocated by itself in take(), freed once.
+        unsafe { pg_sys::pfree(self.datum.cast_mut_ptr()) }
+    }
 }
 
 /// A two-dimensional array of doubles, row by row.
-pub fn matrix_of_doubles(columns: usize, values: &[f64]) -> pg_sys::Datum {
+pub fn matrix_of_doubles(columns: usize, values: &[f64]) -> Value {
     array_of_doubles(&mut [(values.len() / columns.max(1)) as i32, columns as i32], values)
 }
 
 /// An array of doubles.
-pub fn vector_of_doubles(values: &[f64]) -> pg_sys::Datum {
+pub fn vector_of_doubles(values: &[f64]) -> Value {
     array_of_doubles(&mut [values.len() as i32], values)
 }
 
-fn array_of_doubles(sizes: &mut [i32], values: &[f64]) -> pg_sys::Datum {
+fn array_of_doubles(sizes: &mut [i32], values: &[f64]) -> Value {
+    assert_eq!(sizes.iter().product::<i32>() as usize, values.len(), "rows of one length");
     // SAFETY: the array is made of as many elements as its dimensions say; one without elements has no dimensions.
-    unsafe {
+    let array = unsafe {
         if values.is_empty() {
-            return pg_sys::Datum::from(pg_sys::construct_empty_array(pg_sys::FLOAT8OID));
+            return Value(pg_sys::Datum::from(pg_sys::construct_empty_array(pg_sys::FLOAT8OID)));
         }
         let mut datums: Vec<pg_sys::Datum> = values.iter().map(|v| pg_sys::Datum::from(v.to_bits())).collect();
         let mut bounds = vec![1; sizes.len()];
-        pg_sys::Datum::from(pg_sys::construct_md_array(
+        pg_sys::construct_md_array(
             datums.as_mut_ptr(),
             std::ptr::null_mut(),
             sizes.len() as i32,
@@ -262,16 +316,19 @@ fn array_of_doubles(sizes: &mut [i32], values: &[f64]) -> pg_sys::Datum {
             size_of::<f64>() as i32,
             true,
             pg_sys::TYPALIGN_DOUBLE as std::ffi::c_char,
-        ))
-    }
+        )
+    };
+    Value(pg_sys::Datum::from(array))
 }
 
 /// A double precision array of one or two dimensions: how many rows and columns, and the elements. One dimension is a column.
 ///
 /// # Errors
 /// [`ArrayFault::Dimensions`], [`ArrayFault::Null`]
-pub fn read_matrix(datum: pg_sys::Datum) -> Result<([usize; 2], bool, Vec<f64>), ArrayFault> {
-    // SAFETY: the datum is a float8[]; its dimensions lie behind its header, its elements, without NULLs, behind these.
+pub fn read_matrix(value: TypedDatum<'_>) -> Result<([usize; 2], bool, Vec<f64>), ArrayFault> {
+    let datum = value.of_type(pg_sys::FLOAT8ARRAYOID);
+    // SAFETY: the value is a float8[], by its type; its dimensions lie behind its header, its elements, without NULLs, behind
+    // these.
     unsafe {
         let array = pg_sys::pg_detoast_datum(datum.cast_mut_ptr()).cast::<pg_sys::ArrayType>();
         let dimensions = (*array).ndim as usize;
@@ -307,15 +364,21 @@ pub fn read_matrix(datum: pg_sys::Datum) -> Result<([usize; 2], bool, Vec<f64>),
 }
 
 /// The elements of any array of at most one dimension, as `read` reads them; None for NULL.
+///
+/// # Safety
+/// The datum is an array.
 pub(in crate::pg) unsafe fn elements<T>(
     datum: pg_sys::Datum,
     mut read: impl FnMut(pg_sys::Datum) -> T,
 ) -> Result<Vec<Option<T>>, ArrayFault> {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller's promise.
     unsafe { with_elements(datum, |elements| elements.iter().map(|element| element.map(&mut read)).collect()) }
 }
 
 /// Shows `f` the elements of any array of at most one dimension, as long as it runs; None for NULL.
+///
+/// # Safety
+/// The datum is an array.
 unsafe fn with_elements<R>(
     datum: pg_sys::Datum,
     f: impl FnOnce(&[Option<pg_sys::Datum>]) -> R,
@@ -352,26 +415,29 @@ unsafe fn with_elements<R>(
 }
 
 /// Shows `f` the array behind its length word, detoasted if need be.
+///
+/// # Safety
+/// The datum is a value of variable length.
 #[inline(always)]
 pub(in crate::pg) unsafe fn with_body<R>(datum: pg_sys::Datum, f: impl FnOnce(*const u8) -> R) -> R {
     let at: *mut u8 = datum.cast_mut_ptr();
-    // SAFETY: a varlena begins with a header that tells its kind (little-endian, varatt.h).
+    // SAFETY: the caller's promise; a detoasted copy has a length word and is freed by nobody else.
     unsafe {
-        match *at {
-            b if b & 3 == 0 => f(at.add(4)),
-            b if b & 1 == 1 && b != 1 => f(at.add(1)),
-            _ => {
-                crate::pg::tuples::toast::count(1);
-                let copy = pg_sys::pg_detoast_datum_copy(at.cast());
-                let result = f(copy.cast::<u8>().add(4));
-                pg_sys::pfree(copy.cast());
-                result
-            }
+        if let Some(body) = header::body_at(at) {
+            return f(body);
         }
+        detoasted::count(1);
+        let copy = pg_sys::pg_detoast_datum_copy(at.cast());
+        let result = f(copy.cast::<u8>().add(header::WORD));
+        pg_sys::pfree(copy.cast());
+        result
     }
 }
 
 /// Copies and converts as many elements as `out` has. False if one of the results is not finite.
+///
+/// # Safety
+/// There are as many elements at `data`.
 #[inline(always)]
 unsafe fn copy<T: Copy>(data: *const u8, out: &mut [f32], convert: impl Fn(T) -> f32) -> bool {
     // SAFETY: the array has as many elements as `out`; the processor has what the first function is compiled for.

@@ -1,16 +1,17 @@
 //! Values of type jsonb as text, which is parsed here and not by pgrx: it panics at a number that JSON has and Rust has not.
 
+use super::typed::TypedDatum;
 use super::varlena::Value;
 use crate::errors::{ArgumentError, Result};
-use crate::pg::catalog::relation::existing_base_type;
-use crate::pg::require_utf8;
+use crate::pg::catalog::types::existing_base_type;
+use crate::pg::encoding::require_utf8;
+use pgrx::PgTryBuilder;
 use pgrx::prelude::*;
-use pgrx::{AnyElement, PgTryBuilder};
 use std::ffi::{CStr, CString};
 
 /// A value of type jsonb as it was passed: plain, compressed, or a pointer to where it is stored.
 #[derive(Clone, Copy)]
-pub struct Jsonb(pg_sys::Datum);
+pub struct Jsonb<'a>(TypedDatum<'a>);
 
 /// What a value is recognized by.
 #[derive(Clone, Copy)]
@@ -21,16 +22,17 @@ pub struct Identity<'a> {
     pub stored: bool,
 }
 
-impl Jsonb {
-    /// An argument of a function whose declaration says jsonb.
-    pub fn of(argument: &AnyElement) -> Jsonb {
-        Jsonb(argument.datum())
+impl<'a> Jsonb<'a> {
+    /// A value whose declared type is jsonb. An ERROR if it has another.
+    pub fn new(value: TypedDatum<'a>) -> Jsonb<'a> {
+        value.of_type(pg_sys::JSONBOID);
+        Jsonb(value)
     }
 
     /// What tells it apart from other values. None for the rare ones that are neither here nor in a TOAST table.
-    pub fn identity(&self) -> Option<Identity<'_>> {
-        let at = self.0.cast_mut_ptr::<pg_sys::varlena>();
-        // SAFETY: a varlena, which lives as long as the call, has as many bytes as its header says.
+    pub fn identity(&self) -> Option<Identity<'a>> {
+        let at = self.0.datum().cast_mut_ptr::<pg_sys::varlena>();
+        // SAFETY: a jsonb, by its type, has as many bytes as its header says, and stays for 'a.
         unsafe {
             let stored = pgrx::varatt_is_1b_e(at);
             if stored && u32::from(pgrx::vartag_1b_e(at)) != pg_sys::vartag_external::VARTAG_ONDISK {
@@ -47,10 +49,24 @@ impl Jsonb {
     /// [`ArgumentError::Encoding`], and those of `f`.
     pub fn with_text<R>(&self, f: impl FnOnce(&str) -> Result<R>) -> Result<R> {
         require_utf8()?;
-        // SAFETY: jsonb_out gives a C string of its own for any jsonb.
+        self.with_c_text(|text| text.to_str().map_err(|_| ArgumentError::Encoding.into()).and_then(f))
+    }
+
+    /// The value.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    pub fn read(&self) -> std::result::Result<serde_json::Value, Unreadable> {
+        let read = self.with_c_text(|text| serde_json::from_str(&text.to_string_lossy()));
+        read.map_err(|error| Unreadable::from_error(&error).unwrap_or(Unreadable::OutOfRange))
+    }
+
+    /// Shows `f` the value as text, in the encoding of the database.
+    pub(in crate::pg) fn with_c_text<R>(&self, f: impl FnOnce(&CStr) -> R) -> R {
+        // SAFETY: jsonb_out gives a C string of its own for any jsonb, which the value is by its type.
         unsafe {
-            let text = pg_sys::OidOutputFunctionCall(pg_sys::Oid::from(pg_sys::F_JSONB_OUT), self.0);
-            let result = CStr::from_ptr(text).to_str().map_err(|_| ArgumentError::Encoding.into()).and_then(f);
+            let text = pg_sys::OidOutputFunctionCall(pg_sys::Oid::from(pg_sys::F_JSONB_OUT), self.0.datum());
+            let result = f(CStr::from_ptr(text));
             pg_sys::pfree(text.cast());
             result
         }
@@ -70,7 +86,7 @@ impl Unreadable {
     pub const LEVELS: usize = 127;
 
     /// What a parser of JSON that PostgreSQL has written complains of, if it is not that the value has another type.
-    pub fn of(error: &serde_json::Error) -> Option<Unreadable> {
+    pub fn from_error(error: &serde_json::Error) -> Option<Unreadable> {
         // it tells its limits apart only in words
         let words = error.to_string();
         if words.starts_with("recursion limit exceeded") {
@@ -96,20 +112,6 @@ impl Unreadable {
             Unreadable::TooDeep => "are nested too deeply",
             Unreadable::OutOfRange => "have a number that is out of range for type double precision",
         }
-    }
-}
-
-/// Reads a value of type jsonb.
-///
-/// # Errors
-/// Why it cannot be read.
-pub fn read(value: pg_sys::Datum) -> std::result::Result<serde_json::Value, Unreadable> {
-    // SAFETY: jsonb_out gives a C string of its own for any jsonb.
-    unsafe {
-        let text = pg_sys::OidOutputFunctionCall(pg_sys::Oid::from(pg_sys::F_JSONB_OUT), value);
-        let result = serde_json::from_str(&CStr::from_ptr(text).to_string_lossy());
-        pg_sys::pfree(text.cast());
-        result.map_err(|error| Unreadable::of(&error).unwrap_or(Unreadable::OutOfRange))
     }
 }
 

@@ -2,9 +2,11 @@
 
 pub mod array;
 pub mod distinct;
-mod fold;
 pub mod jsonb;
 pub mod number;
+pub mod output;
 pub mod record;
 pub mod sparse;
+pub mod tid;
+pub mod typed;
 pub mod varlena;

@@ -1,5 +1,6 @@
 //! SQL's number types as Rust floats.
 
+use super::typed::TypedDatum;
 use pgrx::pg_sys;
 
 /// A type whose values are numbers to a learner.
@@ -16,7 +17,7 @@ pub enum NumberType {
 
 impl NumberType {
     /// The number type with this OID; for a domain, give its base type.
-    pub fn of(oid: pg_sys::Oid) -> Option<NumberType> {
+    pub fn from_oid(oid: pg_sys::Oid) -> Option<NumberType> {
         match oid {
             pg_sys::BOOLOID => Some(NumberType::Bool),
             pg_sys::INT2OID => Some(NumberType::Int2),
@@ -29,25 +30,56 @@ impl NumberType {
         }
     }
 
-    /// The value as a double: exact but for bigint and numeric, which are rounded; `numeric` may be NaN or infinite.
-    #[inline]
-    pub fn read(self, datum: pg_sys::Datum) -> f64 {
+    /// The value as a double: exact but for bigint and numeric, which are rounded; `numeric` may be NaN or infinite. A value
+    /// of another type gives another number, or, where a numeric is wanted, an ERROR.
+    #[inline(always)]
+    pub fn read(self, value: TypedDatum<'_>) -> f64 {
         match self {
-            NumberType::Bool => f64::from(datum.value() as u8 != 0),
-            NumberType::Int2 => datum.value() as i16 as f64,
-            NumberType::Int4 => datum.value() as i32 as f64,
-            NumberType::Int8 => datum.value() as i64 as f64,
-            NumberType::Float4 => f32::from_bits(datum.value() as u32) as f64,
-            NumberType::Float8 => f64::from_bits(datum.value() as u64),
-            NumberType::Numeric => numeric(datum),
+            NumberType::Numeric => numeric(value),
+            by_value => by_value.read_bits(value.bits()),
+        }
+    }
+
+    /// As [`NumberType::read`], of an element of an array of these numbers.
+    ///
+    /// # Safety
+    /// The datum is a value of this type.
+    pub(in crate::pg) unsafe fn read_element(self, datum: pg_sys::Datum) -> f64 {
+        match self {
+            // SAFETY: the caller's promise.
+            NumberType::Numeric => unsafe { numeric_to_double(datum) },
+            by_value => by_value.read_bits(datum.value() as u64),
+        }
+    }
+
+    /// The number that these bits are, of a type that is passed by value.
+    #[inline(always)]
+    fn read_bits(self, bits: u64) -> f64 {
+        match self {
+            NumberType::Bool => f64::from(bits as u8 != 0),
+            NumberType::Int2 => f64::from(bits as i16),
+            NumberType::Int4 => f64::from(bits as i32),
+            NumberType::Int8 => bits as i64 as f64,
+            NumberType::Float4 => f64::from(f32::from_bits(bits as u32)),
+            NumberType::Float8 | NumberType::Numeric => f64::from_bits(bits),
         }
     }
 }
 
 #[cold]
-fn numeric(datum: pg_sys::Datum) -> f64 {
-    // SAFETY: the datum is a numeric; numeric_float8_no_overflow takes any, also one with a short header or compressed,
-    // and gives infinity where numeric_float8 would raise an error without a row.
+fn numeric(value: TypedDatum<'_>) -> f64 {
+    let datum = value.of_type(pg_sys::NUMERICOID);
+    // SAFETY: the type has just been compared.
+    unsafe { numeric_to_double(datum) }
+}
+
+/// A numeric as a double.
+///
+/// # Safety
+/// The datum is a numeric.
+unsafe fn numeric_to_double(datum: pg_sys::Datum) -> f64 {
+    // SAFETY: numeric_float8_no_overflow takes any numeric, also one with a short header or compressed, and gives infinity
+    // where numeric_float8 would raise an error without a row.
     unsafe {
         let result: pg_sys::Datum =
             pg_sys::DirectFunctionCall1Coll(Some(numeric_float8_no_overflow), pg_sys::Oid::INVALID, datum);

@@ -1,12 +1,17 @@
 //! Values of composite types, whose columns are found by their names at run time.
 
-use crate::pg::catalog::relation::base_type;
-use pgrx::{AnyElement, pg_sys};
+use super::typed::TypedDatum;
+use super::varlena::with_content;
+use crate::pg::catalog::types::{base_type, is_enum};
+use pgrx::pg_sys;
+use std::cell::Cell;
 use std::ffi::CStr;
+use std::marker::PhantomData;
 
 /// A row as a value: of a table, of a subquery, of a composite type.
-pub struct Record {
+pub struct Record<'a> {
     header: pg_sys::HeapTupleHeader,
+    borrowed: PhantomData<TypedDatum<'a>>,
 }
 
 /// One column of a row type.
@@ -19,20 +24,28 @@ pub struct RecordColumn {
     pub collation: pg_sys::Oid,
 }
 
-/// The columns of one row, None where it is NULL.
+/// Room for the columns of one row, kept from row to row.
 #[derive(Default)]
-pub struct RecordValues {
+pub struct RecordRoom {
     values: Vec<pg_sys::Datum>,
     nulls: Vec<bool>,
+    types: Vec<pg_sys::Oid>,
 }
 
-impl Record {
-    /// The row that an argument of type record is.
-    pub fn of(argument: AnyElement) -> Record {
-        // SAFETY: PostgreSQL passes nothing but composite values, which are varlenas; one that is compressed or expanded
-        // is copied into the current memory context.
-        let header = unsafe { pg_sys::pg_detoast_datum(argument.datum().cast_mut_ptr()) };
-        Record { header: header.cast() }
+/// The columns of one row.
+#[derive(Clone, Copy)]
+pub struct RecordValues<'a> {
+    room: &'a RecordRoom,
+}
+
+impl<'a> Record<'a> {
+    /// The row that a value is. An ERROR if its type is not one of rows.
+    pub fn new(value: TypedDatum<'a>) -> Record<'a> {
+        check_row_type(value.type_oid());
+        // SAFETY: the value is composite, by its type; one that is compressed or expanded is copied into the current memory
+        // context, which is that of the call.
+        let header = unsafe { pg_sys::pg_detoast_datum(value.datum().cast_mut_ptr()) };
+        Record { header: header.cast(), borrowed: PhantomData }
     }
 
     /// A number for the row's type as it is defined now: it never comes again for another.
@@ -60,19 +73,22 @@ impl Record {
         })
     }
 
-    /// Takes the row apart. The values live as long as the row.
+    /// Takes the row apart.
     #[inline]
-    pub fn read(&self, into: &mut RecordValues) {
+    pub fn read<'r>(&'r self, room: &'r mut RecordRoom) -> RecordValues<'r> {
         self.with_descriptor(|descriptor| {
             // SAFETY: the descriptor is that of the row, which has a value for each attribute or is older than it.
             unsafe {
                 let attributes = (*descriptor).natts as usize;
-                into.values.resize(attributes, pg_sys::Datum::null());
-                into.nulls.resize(attributes, true);
+                room.values.resize(attributes, pg_sys::Datum::null());
+                room.nulls.resize(attributes, true);
+                room.types.clear();
+                room.types.extend((*descriptor).attrs.as_slice(attributes).iter().map(|attribute| attribute.atttypid));
                 let mut tuple = pg_sys::HeapTupleData { t_data: self.header, ..Default::default() };
-                pg_sys::heap_deform_tuple(&mut tuple, descriptor, into.values.as_mut_ptr(), into.nulls.as_mut_ptr());
+                pg_sys::heap_deform_tuple(&mut tuple, descriptor, room.values.as_mut_ptr(), room.nulls.as_mut_ptr());
             }
         });
+        RecordValues { room }
     }
 
     fn row_type(&self) -> (pg_sys::Oid, i32) {
@@ -97,60 +113,76 @@ impl Record {
     }
 }
 
-impl RecordValues {
-    /// The value of an attribute.
+impl<'a> RecordValues<'a> {
+    /// The value of an attribute; None if it is NULL.
     #[inline]
-    pub fn get(&self, attribute: usize) -> Option<pg_sys::Datum> {
-        (!self.nulls[attribute]).then(|| self.values[attribute])
+    pub fn get(self, attribute: usize) -> Option<TypedDatum<'a>> {
+        let RecordRoom { values, nulls, types } = self.room;
+        // SAFETY: heap_deform_tuple() has given a value of the attribute's type, in a row that is borrowed as long.
+        (!nulls[attribute]).then(|| unsafe { TypedDatum::new(values[attribute], types[attribute]) })
     }
+}
+
+/// An ERROR if the type is not one of rows. The last one that was looked at is remembered.
+fn check_row_type(type_oid: pg_sys::Oid) {
+    thread_local! {
+        static LAST: Cell<pg_sys::Oid> = const { Cell::new(pg_sys::Oid::INVALID) };
+    }
+    if type_oid == pg_sys::RECORDOID || LAST.get() == type_oid {
+        return;
+    }
+    // SAFETY: catalog lookups.
+    if !unsafe { pg_sys::type_is_rowtype(base_type(type_oid)) } {
+        pgrx::error!("type {} is not one of rows", type_oid.to_u32());
+    }
+    LAST.set(type_oid);
 }
 
 /// A type whose values are categories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CategoryType {
+pub struct CategoryType {
+    declared: pg_sys::Oid,
+    collation: pg_sys::Oid,
+    kind: CategoryKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CategoryKind {
     /// text, varchar
-    Text {
-        collation: pg_sys::Oid,
-    },
+    Text,
     /// char(n), whose trailing blanks mean nothing
-    Char {
-        collation: pg_sys::Oid,
-    },
+    Char,
     Enum,
 }
 
 impl CategoryType {
     /// The type with this OID, if its values are categories.
-    pub fn of(type_oid: pg_sys::Oid, collation: pg_sys::Oid) -> Option<CategoryType> {
-        match base_type(type_oid) {
-            pg_sys::TEXTOID | pg_sys::VARCHAROID => Some(CategoryType::Text { collation }),
-            pg_sys::BPCHAROID => Some(CategoryType::Char { collation }),
-            base => crate::pg::catalog::relation::is_enum(base).then_some(CategoryType::Enum),
-        }
+    pub fn new(declared: pg_sys::Oid, collation: pg_sys::Oid) -> Option<CategoryType> {
+        let kind = match base_type(declared) {
+            pg_sys::TEXTOID | pg_sys::VARCHAROID => CategoryKind::Text,
+            pg_sys::BPCHAROID => CategoryKind::Char,
+            base if is_enum(base) => CategoryKind::Enum,
+            _ => return None,
+        };
+        Some(CategoryType { declared, collation, kind })
     }
 
     /// Shows `f` the category as text.
-    pub fn with_text<R>(self, value: pg_sys::Datum, f: impl FnOnce(&[u8]) -> R) -> R {
-        // SAFETY: the value is of this type: a varlena, or an enum's OID, which enum_out turns into a C string. What had to
-        // be copied is freed again.
+    pub fn with_text<R>(self, value: TypedDatum<'_>, f: impl FnOnce(&[u8]) -> R) -> R {
+        let datum = value.of_type(self.declared);
+        // SAFETY: the value is of this type, which has just been compared: of variable length, or an enum's OID, which enum_out
+        // turns into a C string of its own.
         unsafe {
-            if self == CategoryType::Enum {
-                let text = pg_sys::OidOutputFunctionCall(pg_sys::Oid::from(pg_sys::F_ENUM_OUT), value);
-                let result = f(CStr::from_ptr(text).to_bytes());
-                pg_sys::pfree(text.cast());
-                return result;
+            match self.kind {
+                CategoryKind::Text => with_content(datum, f),
+                CategoryKind::Char => with_content(datum, |bytes| f(without_trailing_blanks(bytes))),
+                CategoryKind::Enum => {
+                    let text = pg_sys::OidOutputFunctionCall(pg_sys::Oid::from(pg_sys::F_ENUM_OUT), datum);
+                    let result = f(CStr::from_ptr(text).to_bytes());
+                    pg_sys::pfree(text.cast());
+                    result
+                }
             }
-            let packed = pg_sys::pg_detoast_datum_packed(value.cast_mut_ptr());
-            let (data, len) = (pgrx::vardata_any(packed), pgrx::varsize_any_exhdr(packed));
-            let bytes = std::slice::from_raw_parts(data.cast::<u8>(), len);
-            let result = f(match self {
-                CategoryType::Char { .. } => without_trailing_blanks(bytes),
-                CategoryType::Text { .. } | CategoryType::Enum => bytes,
-            });
-            if !std::ptr::addr_eq(packed, value.cast_mut_ptr::<u8>()) {
-                pg_sys::pfree(packed.cast());
-            }
-            result
         }
     }
 
@@ -158,7 +190,7 @@ impl CategoryType {
     /// says so.
     #[cold]
     pub fn find_equal(self, text: &[u8], among: &[String]) -> Option<usize> {
-        let (CategoryType::Text { collation } | CategoryType::Char { collation }) = self else { return None };
+        let CategoryType { collation, kind: CategoryKind::Text | CategoryKind::Char, .. } = self else { return None };
         // SAFETY: catalog lookups, and texteq with two values of type text.
         unsafe {
             if collation == pg_sys::Oid::INVALID || pg_sys::get_collation_isdeterministic(collation) {

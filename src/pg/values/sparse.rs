@@ -5,6 +5,7 @@
 
 use super::array::{ArrayFault, ArrayReader, DATA, elements, with_body};
 use super::number::{NumberFault, NumberType, narrow};
+use super::typed::TypedDatum;
 use pgrx::pg_sys::{Datum, Oid};
 
 /// Why a pair of arrays is no sparse vector. Elements count from 1; indices are as the user has them.
@@ -58,11 +59,11 @@ pub enum Quick {
 }
 
 impl SparseReader {
-    /// A reader for arrays of these types (for a domain, give its base type) if the first has integers and the second
-    /// numbers for its elements. Indices are from `base` to `base + dim - 1`.
-    pub fn of(indices: Oid, values: Oid, base: u32, dim: usize, beyond: Beyond) -> Option<SparseReader> {
-        let indices = ArrayReader::of(indices).filter(|array| is_integer(array.element()))?;
-        Some(SparseReader { indices, values: ArrayReader::of(values)?, base: i64::from(base), dim, beyond })
+    /// A reader for arrays of these types, which may be domains, if the first has integers and the second numbers for its
+    /// elements. Indices are from `base` to `base + dim - 1`.
+    pub fn new(indices: Oid, values: Oid, base: u32, dim: usize, beyond: Beyond) -> Option<SparseReader> {
+        let indices = ArrayReader::new(indices).filter(|array| is_integer(array.element()))?;
+        Some(SparseReader { indices, values: ArrayReader::new(values)?, base: i64::from(base), dim, beyond })
     }
 
     /// Dimensions that there may be.
@@ -93,11 +94,13 @@ impl SparseReader {
     #[inline(always)]
     pub fn read_quickly<'a, E>(
         &self,
-        indices: Datum,
-        values: Datum,
+        indices: TypedDatum<'_>,
+        values: TypedDatum<'_>,
         room: impl FnOnce(usize) -> Result<(&'a mut [u32], &'a mut [f32]), E>,
     ) -> Result<Quick, E> {
-        // SAFETY: the datums are arrays of the reader's types.
+        let (indices, values) = (self.indices.datum(indices), self.values.datum(values));
+        // SAFETY: the values are arrays of the reader's types, which have just been compared. `room` is as long as both, or
+        // read_usual() and the assertion find that it is not.
         unsafe {
             with_body(indices, |indices| {
                 with_body(values, |values| {
@@ -110,6 +113,7 @@ impl SparseReader {
                     if len == 0 {
                         return Ok(Quick::Read);
                     }
+                    assert_eq!(to_indices.len(), len, "room for every index");
                     let good = self.copy_indices(indices.add(DATA), to_indices);
                     let good = self.values.read_usual(values, to_values) && good;
                     Ok(if good { Quick::Read } else { Quick::Unusual { took_room: true } })
@@ -119,6 +123,9 @@ impl SparseReader {
     }
 
     /// Copies indices, and says whether they ascend within their bounds.
+    ///
+    /// # Safety
+    /// There are as many elements of the reader's type at `data` as `out` has.
     #[inline(always)]
     unsafe fn copy_indices(&self, data: *const u8, out: &mut [u32]) -> bool {
         // SAFETY: the array has as many elements as `out`, of its type.
@@ -131,6 +138,10 @@ impl SparseReader {
         }
     }
 
+    /// As [`SparseReader::copy_indices`], of one type.
+    ///
+    /// # Safety
+    /// There are as many elements of type `T` at `data` as `out` has.
     #[inline(always)]
     unsafe fn copy<T: Copy>(&self, data: *const u8, out: &mut [u32], convert: impl Fn(T) -> i64) -> bool {
         let mut before = -1;
@@ -150,8 +161,13 @@ impl SparseReader {
     /// # Errors
     /// The first fault of the arrays as such, else of the entries in their sequence.
     #[cold]
-    pub fn read_thoroughly(&self, indices: Datum, values: Datum) -> Result<Vec<(u32, f32)>, SparseFault> {
-        // SAFETY: the datums are arrays of the reader's types.
+    pub fn read_thoroughly(
+        &self,
+        indices: TypedDatum<'_>,
+        values: TypedDatum<'_>,
+    ) -> Result<Vec<(u32, f32)>, SparseFault> {
+        let (indices, values) = (self.indices.datum(indices), self.values.datum(values));
+        // SAFETY: the values are arrays of the reader's types, which have just been compared, and so are their elements.
         let (indices, values) = unsafe {
             let element = self.indices.element();
             let integer = move |datum: Datum| match element {
@@ -162,7 +178,7 @@ impl SparseReader {
             let number = self.values.element();
             (
                 elements(indices, integer).map_err(SparseFault::Indices)?,
-                elements(values, |datum| number.read(datum)).map_err(SparseFault::Values)?,
+                elements(values, |datum| number.read_element(datum)).map_err(SparseFault::Values)?,
             )
         };
         if indices.len() != values.len() {
@@ -188,9 +204,9 @@ impl SparseReader {
     }
 }
 
-/// Can an array of this type (for a domain, give its base type) be one of indices?
+/// Can an array of this type, which may be a domain, be one of indices?
 pub fn is_index_array(array: Oid) -> bool {
-    ArrayReader::of(array).is_some_and(|array| is_integer(array.element()))
+    ArrayReader::new(array).is_some_and(|array| is_integer(array.element()))
 }
 
 fn is_integer(element: NumberType) -> bool {

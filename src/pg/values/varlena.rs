@@ -1,6 +1,11 @@
-//! Values of a variable-length type of our own: bytes behind a length word, which an aggregate changes where they lie.
+//! Values of variable length: the header that tells their kind and length, and values of types of our own, which are bytes
+//! behind a length word.
+//!
+//! The headers are read as `varatt.h` writes them on little-endian machines, and nowhere else than here.
 
+use super::typed::TypedDatum;
 use crate::errors::{AggregateError, Result};
+use crate::pg::catalog::types::{is_varlena, own_type};
 use pgrx::callconv::{BoxRet, FcInfo};
 use pgrx::pg_sys;
 use pgrx::pgrx_sql_entity_graph::metadata::{
@@ -8,10 +13,94 @@ use pgrx::pgrx_sql_entity_graph::metadata::{
 };
 use std::ops::{Deref, DerefMut};
 
+#[cfg(not(target_endian = "little"))]
+compile_error!("the headers of variable-length values are read as they are on little-endian machines");
+
+/// The first byte or the length word of a value, as varatt.h has them.
+pub(in crate::pg) mod header {
+    /// Bytes of a length word.
+    pub const WORD: usize = 4;
+
+    /// Bytes, header left out, with which a value is too long for a header of one byte (VARATT_SHORT_MAX, less the header).
+    pub const MAX_SHORT: usize = 0x7f;
+
+    /// Does a value with this first byte lie behind a length word, uncompressed?
+    #[inline(always)]
+    pub fn is_plain(first: u8) -> bool {
+        first & 3 == 0
+    }
+
+    /// Does it lie behind a header of one byte?
+    #[inline(always)]
+    pub fn is_short(first: u8) -> bool {
+        first & 1 == 1 && first != 1
+    }
+
+    /// Is it a pointer to where the value is stored?
+    #[inline(always)]
+    pub fn is_external(first: u8) -> bool {
+        first == 1
+    }
+
+    /// Bytes of the whole value, by its length word.
+    #[inline(always)]
+    pub fn word_len(word: u32) -> usize {
+        (word >> 2) as usize
+    }
+
+    /// Bytes of the whole value, by its header of one byte.
+    #[inline(always)]
+    pub fn short_len(first: u8) -> usize {
+        usize::from(first >> 1)
+    }
+
+    /// The length word of a value of so many bytes, with the word.
+    pub const fn word(len: usize, compressed: bool) -> u32 {
+        (len as u32) << 2 | if compressed { 2 } else { 0 }
+    }
+
+    /// The header of one byte of a value of so many bytes, with the header.
+    pub const fn short(len: usize) -> u8 {
+        (len as u8) << 1 | 1
+    }
+
+    /// VARSIZE_ANY(): bytes that a value takes in a tuple, header and all.
+    ///
+    /// # Safety
+    /// A value of variable length begins at `at`.
+    #[inline]
+    pub unsafe fn len_at(at: *const u8) -> usize {
+        // SAFETY: the first byte tells how long the header is that says how many bytes there are.
+        unsafe {
+            match *at {
+                first if is_external(first) => pgrx::varsize_any(at.cast()),
+                first if is_short(first) => short_len(first),
+                _ => word_len(at.cast::<u32>().read_unaligned()),
+            }
+        }
+    }
+
+    /// Where the body of a value is that is neither compressed nor stored elsewhere; None of any other.
+    ///
+    /// # Safety
+    /// A value of variable length begins at `at`.
+    #[inline(always)]
+    pub unsafe fn body_at(at: *const u8) -> Option<*const u8> {
+        // SAFETY: the value has its header, and behind it the body.
+        unsafe {
+            match *at {
+                first if is_plain(first) => Some(at.add(WORD)),
+                first if is_short(first) => Some(at.add(1)),
+                _ => None,
+            }
+        }
+    }
+}
+
 /// Most bytes that a value may have: PostgreSQL's limit for any value, with its length word.
 pub const MAX_BYTES: usize = 0x3FFF_FFFF - pg_sys::VARHDRSZ;
 
-/// A value that may be changed: its bytes lie behind a length word of four bytes, uncompressed.
+/// A value that may be changed: its bytes lie behind a length word of four bytes, uncompressed, and are nobody else's.
 pub struct Bytes(*mut pg_sys::varlena);
 
 impl Bytes {
@@ -32,22 +121,41 @@ impl Bytes {
         }
     }
 
+    /// A copy of a value, in the current memory context. An ERROR if its type is not one of variable length.
+    pub fn from_typed(value: TypedDatum<'_>) -> Bytes {
+        check_varlena(value);
+        // SAFETY: the type has just been looked at.
+        unsafe { Bytes::copy_of(value.datum()) }
+    }
+
     /// A copy of a value, in the current memory context.
+    ///
+    /// # Safety
+    /// The datum is a value of variable length.
     pub(in crate::pg) unsafe fn copy_of(datum: pg_sys::Datum) -> Bytes {
-        // SAFETY: the caller says that the datum is a varlena; a detoasted copy has a length word of four bytes.
+        // SAFETY: the caller's promise; a detoasted copy has a length word of four bytes.
         unsafe { Bytes(pg_sys::pg_detoast_datum_copy(datum.cast_mut_ptr())) }
     }
 
-    /// The value itself if it can be changed where it lies, else a copy. The caller may change it.
+    /// The value itself if it can be changed where it lies, else a copy.
+    ///
+    /// # Safety
+    /// The datum is a value of variable length, and nobody else reads or changes it: it is the transition value of the
+    /// aggregate that calls.
     pub(in crate::pg) unsafe fn in_place(datum: pg_sys::Datum) -> Bytes {
         let at = datum.cast_mut_ptr::<u8>();
-        // SAFETY: a varlena begins with a header that tells its kind (little-endian, varatt.h).
-        unsafe { if *at & 3 == 0 { Bytes(at.cast()) } else { Bytes::copy_of(datum) } }
+        // SAFETY: the caller's promise: there is a header, and the value is the caller's to change.
+        unsafe { if header::is_plain(*at) { Bytes(at.cast()) } else { Bytes::copy_of(datum) } }
     }
 
-    /// The value as a parameter of a query, valid as long as self is not freed.
-    pub fn datum(&self) -> pg_sys::Datum {
-        pg_sys::Datum::from(self.0)
+    /// The value as one of a type of our own, whose values are whatever bytes. An ERROR if the type is none of those.
+    pub fn typed(&self, type_oid: pg_sys::Oid) -> TypedDatum<'_> {
+        let is_own = [c"toc", c"sgd_state"].iter().any(|name| own_type(name) == Some(type_oid));
+        if !is_own && type_oid != pg_sys::BYTEAOID {
+            pgrx::error!("type {} is not one of bytes", type_oid.to_u32());
+        }
+        // SAFETY: functions of these types take any bytes, and self keeps them where they are.
+        unsafe { TypedDatum::new(pg_sys::Datum::from(self.0), type_oid) }
     }
 
     /// Gives the memory back before its context goes.
@@ -63,9 +171,21 @@ impl Bytes {
 }
 
 /// Shows `f` the bytes of a value of one of our types, of a bytea or a text, detoasted if need be.
-pub fn with_bytes<R>(datum: pg_sys::Datum, f: impl FnOnce(&[u8]) -> R) -> R {
+pub fn with_bytes<R>(value: TypedDatum<'_>, f: impl FnOnce(&[u8]) -> R) -> R {
+    check_varlena(value);
+    // SAFETY: the type has just been looked at.
+    unsafe { with_content(value.datum(), f) }
+}
+
+/// As [`with_bytes`], of a value whose type is known.
+///
+/// # Safety
+/// The datum is a value of variable length.
+#[inline]
+pub(in crate::pg) unsafe fn with_content<R>(datum: pg_sys::Datum, f: impl FnOnce(&[u8]) -> R) -> R {
     let at = datum.cast_mut_ptr::<pg_sys::varlena>();
-    // SAFETY: the caller says that the datum is a varlena; packed, its header has one byte or four and says how many follow.
+    // SAFETY: the caller's promise. Packed, the value has a header of one byte or four that says how many follow; it stays
+    // where it is while `f` runs, and a copy is freed by nobody else.
     unsafe {
         let packed = pg_sys::pg_detoast_datum_packed(at);
         let bytes = std::slice::from_raw_parts(pgrx::vardata_any(packed).cast::<u8>(), pgrx::varsize_any_exhdr(packed));
@@ -75,6 +195,22 @@ pub fn with_bytes<R>(datum: pg_sys::Datum, f: impl FnOnce(&[u8]) -> R) -> R {
         }
         result
     }
+}
+
+/// An ERROR if the value's type is not one of variable length. The last type that was looked at is remembered.
+fn check_varlena(value: TypedDatum<'_>) {
+    thread_local! {
+        static LAST: std::cell::Cell<pg_sys::Oid> = const { std::cell::Cell::new(pg_sys::Oid::INVALID) };
+    }
+    let type_oid = value.type_oid();
+    // OIDs of types come again only when four billion have passed, and with those of the same length all is well
+    if LAST.get() == type_oid {
+        return;
+    }
+    if !is_varlena(type_oid) {
+        pgrx::error!("type {} has no values of variable length", type_oid.to_u32());
+    }
+    LAST.set(type_oid);
 }
 
 impl Deref for Bytes {
@@ -94,25 +230,20 @@ impl DerefMut for Bytes {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [u8] {
         let len = self.len();
-        // SAFETY: as above; whoever made self may change what it points to.
+        // SAFETY: the length word says how many bytes follow it, and they are nobody else's.
         unsafe { std::slice::from_raw_parts_mut(self.0.cast::<u8>().add(pg_sys::VARHDRSZ), len) }
     }
 }
 
-/// What a function returns: a value of a type that only the install script knows.
+/// What a function returns: a value of the type that its declaration in SQL says, which only the install script knows.
+///
+/// PostgreSQL trusts a function to return what it is declared to return; so does this type.
 pub struct Value(pub(in crate::pg) pg_sys::Datum);
-
-impl Value {
-    /// A value of the type that the function's declaration in SQL says.
-    pub fn of(datum: pg_sys::Datum) -> Value {
-        Value(datum)
-    }
-}
 
 // SAFETY: the datum is what the function's declaration says.
 unsafe impl BoxRet for Value {
     unsafe fn box_into<'fcx>(self, fcinfo: &mut FcInfo<'fcx>) -> pgrx::datum::Datum<'fcx> {
-        // SAFETY: as above.
+        // SAFETY: the datum is of the function's result type, and lives in the memory context of the call.
         unsafe { fcinfo.return_raw_datum(self.0) }
     }
 }

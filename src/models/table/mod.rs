@@ -1,0 +1,22 @@
+//! Table corgipile.stored_models, read and written without the current user needing any privilege on it.
+//!
+//! Whoever calls checks whether the user may use what was found: this module knows rows, not policies. Rows are seen as by a
+//! volatile function: those that the running statement sees, and what this transaction has stored and deleted since, so that a
+//! statement may use a model that it trains. What others commit meanwhile is not seen.
+#![allow(unsafe_code)]
+
+mod field;
+mod lookup;
+mod roles;
+mod row;
+mod scope;
+mod write;
+
+pub use field::{Field, FloatArray};
+pub use lookup::check_exists;
+pub use roles::{
+    current_user, has_privileges_of, is_superuser, prevent_if_read_only, role, role_as_shown, role_name, role_named,
+};
+pub use row::{Key, ModelRow, ModelTable, Version};
+pub use scope::LookupScope;
+pub use write::{Taken, ask, change, insert, lock_name};

@@ -1,0 +1,261 @@
+//! Rows of the table, as they are read.
+
+use super::field::{ARRAY_HEADER, Float};
+use super::lookup::{existing, table_oid};
+use super::scope::{GetActiveSnapshot, GetCurrentCommandId};
+use crate::errors::{Error, ModelError, ResourceError};
+use crate::models::shared;
+use crate::pg::values::array::AnyArray;
+use crate::pg::values::jsonb::{Jsonb, Unreadable};
+use crate::pg::values::tid::page_of;
+use crate::pg::values::typed::TypedDatum;
+use pgrx::prelude::*;
+use std::ffi::{CStr, c_int};
+
+/// What identifies a model.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Key {
+    Id(i64),
+    Name(String),
+}
+
+/// A version of a row: another version of it has another one, and so has a row that a rolled-back transaction wrote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Version {
+    transaction: u32,
+    command: u32,
+    block: u32,
+    offset: u16,
+}
+
+/// The table, open for reading.
+pub struct ModelTable {
+    relation: pg_sys::Relation,
+    /// registered, of all that was committed until now; None for what the running statement may see
+    latest: Option<pg_sys::Snapshot>,
+}
+
+/// A row of it.
+pub struct ModelRow<'a> {
+    table: &'a ModelTable,
+    tuple: pg_sys::HeapTuple,
+}
+
+impl ModelTable {
+    /// Opens the table.
+    pub fn open() -> ModelTable {
+        let oid = table_oid();
+        // SAFETY: closed in close(). NULL if it was dropped while the lock was waited for.
+        let relation = unsafe { pg_sys::try_relation_open(oid, pg_sys::AccessShareLock as pg_sys::LOCKMODE) };
+        if relation.is_null() {
+            Error::from(ModelError::NoModelTable("stored_models".into())).raise();
+        }
+        ModelTable { relation, latest: None }
+    }
+
+    /// Opens the table as it is now, and not as the running statement sees it; None in a parallel operation, where no
+    /// snapshot may be taken.
+    pub fn open_latest() -> Option<ModelTable> {
+        // SAFETY: in a transaction; the snapshot is released in close(), or by the end of the transaction.
+        let latest =
+            unsafe { (!pg_sys::IsInParallelMode()).then(|| pg_sys::RegisterSnapshot(pg_sys::GetLatestSnapshot())) };
+        latest.map(|latest| ModelTable { latest: Some(latest), ..ModelTable::open() })
+    }
+
+    /// Closes it; the lock goes too, as for any catalog that is looked into.
+    pub fn close(self) {
+        // SAFETY: opened in open(), closed once.
+        unsafe {
+            pg_sys::table_close(self.relation, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
+            if let Some(latest) = self.latest {
+                pg_sys::UnregisterSnapshot(latest);
+            }
+        }
+    }
+
+    /// Shows `f` the row with this key that is seen, if there is one.
+    pub fn find<R>(&self, key: &Key, f: impl FnOnce(&ModelRow) -> R) -> Option<R> {
+        let (mut f, mut result) = (Some(f), None);
+        self.each(key, |row| result = f.take().map(|f| f(row)));
+        result
+    }
+
+    /// Shows `f` the rows with this key that are seen. With a name there may be many, by their owners and
+    /// versions.
+    pub fn each(&self, key: &Key, mut f: impl FnMut(&ModelRow)) {
+        // SAFETY: an index scan on the index of the key; each tuple is valid until the next one.
+        unsafe {
+            let (index, column, function, value) = match key {
+                Key::Id(id) => (c"models_pkey", c"model_id", pg_sys::F_INT8EQ, id.into_datum()),
+                Key::Name(name) => (c"models_name_version_key", c"name", pg_sys::F_TEXTEQ, name.as_str().into_datum()),
+            };
+            let mut scan_key = pg_sys::ScanKeyData::default();
+            let attribute = pg_sys::get_attnum((*self.relation).rd_id, column.as_ptr());
+            let equal = pg_sys::BTEqualStrategyNumber as pg_sys::StrategyNumber;
+            let value = value.unwrap_or(pg_sys::Datum::null());
+            pg_sys::ScanKeyInit(&mut scan_key, attribute, equal, pg_sys::Oid::from(function), value);
+            let mut own = with_own_commands();
+            let snapshot = self.latest.unwrap_or(&raw mut own);
+            let scan = pg_sys::systable_beginscan(self.relation, existing(index), true, snapshot, 1, &mut scan_key);
+            loop {
+                let tuple = pg_sys::systable_getnext(scan);
+                if tuple.is_null() {
+                    break;
+                }
+                f(&ModelRow { table: self, tuple });
+            }
+            pg_sys::systable_endscan(scan);
+        }
+    }
+}
+
+/// The active snapshot, with what the commands of this transaction have done since it was taken. In a worker these are the
+/// commands of the transaction that it works for, none of which can come after it was started.
+fn with_own_commands() -> pg_sys::SnapshotData {
+    // SAFETY: a function is called with an active snapshot, which outlives the call, and with it the lists that the copy
+    // points to. Nobody registers the copy.
+    unsafe {
+        let active = *GetActiveSnapshot();
+        pg_sys::SnapshotData { curcid: GetCurrentCommandId(false), active_count: 0, regd_count: 0, ..active }
+    }
+}
+
+impl ModelRow<'_> {
+    /// A column's value, None if NULL. Copied out of the row.
+    /// An ERROR if the column has another type.
+    pub fn get<T: FromDatum + IntoDatum>(&self, column: &CStr) -> Option<T> {
+        self.value(column).and_then(TypedDatum::to_rust)
+    }
+
+    /// A column's floats: None if it is NULL, Some(None) if it is not an array of one dimension without NULLs.
+    /// An ERROR if the column has another type.
+    pub fn floats<T: Float>(&self, column: &CStr) -> Option<Option<Vec<T>>> {
+        let value = self.value(column)?.datum_of_type(T::OIDS.0);
+        // SAFETY: the value is an array of T, by its type; pg_detoast_datum_copy gives one that lies in memory as a whole and
+        // is ours to free. Its first dimension follows the header, its data that or a bitmap.
+        unsafe {
+            let array = pg_sys::pg_detoast_datum_copy(value.cast_mut_ptr()).cast::<pg_sys::ArrayType>();
+            let dimension = array.cast::<u8>().add(size_of::<pg_sys::ArrayType>()).cast::<i32>();
+            let floats = match (*array).ndim {
+                0 => Some(Vec::new()),
+                1 if !pg_sys::array_contains_nulls(array) => {
+                    let offset = if (*array).dataoffset == 0 { ARRAY_HEADER } else { (*array).dataoffset as usize };
+                    let data = array.cast::<u8>().add(offset).cast::<T>();
+                    Some(copy(std::slice::from_raw_parts(data, *dimension as usize)))
+                }
+                _ => None,
+            };
+            pg_sys::pfree(array.cast());
+            Some(floats)
+        }
+    }
+
+    /// A column's array: None if it is NULL, Some(None) if it is not one of one dimension without NULLs. (Read as a Vec, an
+    /// array of arrays would be taken for the elements of all of them.)
+    /// An ERROR if the column has another type.
+    pub fn list<T>(&self, column: &CStr) -> Option<Option<Vec<T>>>
+    where
+        Vec<Option<T>>: FromDatum + IntoDatum,
+    {
+        let value = self.value(column)?;
+        let Some(dimensions) = AnyArray::new(value.type_oid()).map(|array| array.dimensions(value)) else {
+            return Some(None);
+        };
+        let elements = (dimensions <= 1).then(|| value.to_rust::<Vec<Option<T>>>()).flatten();
+        Some(elements.and_then(|elements| elements.into_iter().collect()))
+    }
+
+    /// A column's value of type jsonb, None if it is NULL.
+    ///
+    /// # Errors
+    /// Why it cannot be read. (pgrx would panic.)
+    pub fn json(&self, column: &CStr) -> std::result::Result<Option<serde_json::Value>, Unreadable> {
+        self.value(column).map(|value| Jsonb::new(value).read()).transpose()
+    }
+
+    /// A column's value, None if NULL; lives as long as the row.
+    fn value(&self, column: &CStr) -> Option<TypedDatum<'_>> {
+        // SAFETY: the tuple is one of the table, which is open, and the attribute one of its attributes, with its type.
+        unsafe {
+            let relation = self.table.relation;
+            let attribute = pg_sys::get_attnum((*relation).rd_id, column.as_ptr());
+            if attribute <= 0 {
+                return None; // a column that the database has not got yet: its objects are older than the library
+            }
+            let descriptor = (*relation).rd_att;
+            let mut null = false;
+            let value = pg_sys::heap_getattr(self.tuple, c_int::from(attribute), descriptor, &mut null);
+            let columns = (*descriptor).attrs.as_slice((*descriptor).natts as usize);
+            (!null).then(|| TypedDatum::from_column(value, &columns[attribute as usize - 1]))
+        }
+    }
+
+    /// Has the transaction that wrote the row committed? (Else it is this one, or the row would not be seen.)
+    pub fn is_committed(&self) -> bool {
+        // SAFETY: the header of a heap tuple.
+        unsafe {
+            let transaction = (*(*self.tuple).t_data).t_choice.t_heap.t_xmin;
+            !pg_sys::TransactionIdIsCurrentTransactionId(transaction)
+        }
+    }
+
+    /// What shared memory knows the row by.
+    pub fn shared_key(&self, id: i64) -> shared::Key {
+        // SAFETY: the header of a heap tuple of the table, which is open.
+        unsafe {
+            let transaction = (*(*self.tuple).t_data).t_choice.t_heap.t_xmin;
+            shared_key((*self.table.relation).rd_id, id, transaction, (*self.tuple).t_self)
+        }
+    }
+
+    /// Which version of the row this is.
+    pub fn version(&self) -> Version {
+        // SAFETY: the header of a heap tuple; the raw transaction id is good enough to tell versions apart.
+        unsafe {
+            let header = &*(*self.tuple).t_data;
+            let at = (*self.tuple).t_self;
+            Version {
+                transaction: header.t_choice.t_heap.t_xmin.into_inner(),
+                command: header.t_choice.t_heap.t_field3.t_cid,
+                block: page_of(&at),
+                offset: at.ip_posid,
+            }
+        }
+    }
+}
+
+/// What shared memory knows a row by.
+pub(super) fn shared_key(
+    table: pg_sys::Oid,
+    id: i64,
+    transaction: pg_sys::TransactionId,
+    at: pg_sys::ItemPointerData,
+) -> shared::Key {
+    // SAFETY: the entry of a relation that is there; its reference is given back at once.
+    unsafe {
+        let relation = pg_sys::RelationIdGetRelation(table);
+        if relation.is_null() {
+            Error::from(ModelError::NoModelTable("stored_models".into())).raise();
+        }
+        let file = (*(*relation).rd_rel).relfilenode.to_u32();
+        pg_sys::RelationClose(relation);
+        shared::Key {
+            database: pg_sys::MyDatabaseId.to_u32(),
+            file,
+            model: id,
+            transaction: transaction.into_inner(),
+            block: page_of(&at),
+            offset: at.ip_posid.into(),
+        }
+    }
+}
+
+/// A copy, or an error where there is no memory for one: a model may have half a gigabyte.
+fn copy<T: Copy>(floats: &[T]) -> Vec<T> {
+    let mut copy = Vec::new();
+    if copy.try_reserve_exact(floats.len()).is_err() {
+        Error::from(ResourceError::OutOfMemory(size_of_val(floats))).raise();
+    }
+    copy.extend_from_slice(floats);
+    copy
+}

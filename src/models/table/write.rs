@@ -1,0 +1,144 @@
+//! What is written to the table, in the name of its owner.
+
+use super::field::Field;
+use super::lookup::table_oid;
+use super::roles::current_user;
+use super::row::shared_key;
+use crate::errors::{Error, ModelError};
+use crate::models::shared;
+use crate::pg::settings::Settings;
+use pgrx::datum::DatumWithOid;
+use pgrx::pg_sys::panic::CaughtError;
+use pgrx::prelude::*;
+use std::ffi::c_int;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::panic::AssertUnwindSafe;
+
+/// What is taken already when a model is to be stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taken {
+    /// the name and version, by a transaction that this one does not see
+    Name,
+    /// the number that the sequence gives: it lags behind the table
+    Id,
+}
+
+/// Inserts a row of the current user's and returns its model_id and version. The model is the next version of its name, and
+/// granted to the same roles as the one before.
+///
+/// # Errors
+/// What is [`Taken`].
+pub fn insert(name: Option<&str>, mut fields: Vec<Field>) -> Result<shared::Key, Taken> {
+    let user = current_user();
+    fields.push(Field::new("name", name));
+    fields.push(Field::object("owner", pg_sys::REGROLEOID, user));
+    let mut columns: Vec<&str> = fields.iter().map(|f| f.column).collect();
+    let mut values: Vec<String> = (1..=fields.len()).map(|i| format!("${i}")).collect();
+    let oid = table_oid();
+    if let Some(name) = name {
+        let (of_name, of_owner) = (fields.len() - 1, fields.len());
+        let before = format!("FROM corgipile.stored_models WHERE name = ${of_name} AND owner = ${of_owner}");
+        columns.extend(["version", "granted_to"]);
+        values.push(format!("COALESCE((SELECT max(GREATEST(version, last_version)) + 1 {before}), 1)"));
+        values.push(format!("COALESCE((SELECT granted_to {before} ORDER BY version DESC LIMIT 1), '{{}}')"));
+        lock(oid, user, name);
+    }
+    let sql = format!(
+        "INSERT INTO corgipile.stored_models ({}) VALUES ({}) RETURNING model_id, xmin, ctid",
+        columns.join(", "),
+        values.join(", ")
+    );
+    let values: Vec<DatumWithOid> = fields.into_iter().map(|f| f.value).collect();
+    let insert = || match Spi::get_three_with_args::<i64, pg_sys::TransactionId, pg_sys::ItemPointerData>(&sql, &values)
+    {
+        Ok((Some(id), Some(transaction), Some(at))) => Ok(shared_key(oid, id, transaction, at)),
+        Ok(_) => error!("corgipile.stored_models did not give a model_id"),
+        Err(e) => error!("could not write to corgipile.stored_models: {e}"),
+    };
+    as_owner(|| {
+        // Caught to be raised anew, in our own words: the transaction ends either way.
+        PgTryBuilder::new(AssertUnwindSafe(insert))
+            .catch_when(PgSqlErrorCode::ERRCODE_UNIQUE_VIOLATION, |error| match taken(&error) {
+                Some(taken) => Err(taken),
+                None => error.rethrow(),
+            })
+            .execute()
+    })
+}
+
+/// What a unique violation says is taken; None for an index that is not ours. Messages are translated, names of constraints
+/// are not, and pgrx keeps the message only.
+fn taken(error: &CaughtError) -> Option<Taken> {
+    let CaughtError::PostgresError(report) = error else { return None };
+    let names = |constraint| report.message().contains(constraint);
+    if names("models_pkey") {
+        Some(Taken::Id)
+    } else if names("models_name_version_key") {
+        Some(Taken::Name)
+    } else {
+        None
+    }
+}
+
+/// Runs a statement that changes models, and gives how many rows it changed.
+pub fn change(sql: &str, values: Vec<Field>) -> usize {
+    let values: Vec<DatumWithOid> = values.into_iter().map(|f| f.value).collect();
+    as_owner(|| {
+        let changed = Spi::connect_mut(|client| client.update(sql, None, &values).map(|rows| rows.len()));
+        changed.unwrap_or_else(|e| error!("could not change corgipile.stored_models: {e}"))
+    })
+}
+
+/// The number that a query gives in its first row.
+pub fn ask(sql: &str, values: Vec<Field>) -> Option<i64> {
+    let values: Vec<DatumWithOid> = values.into_iter().map(|f| f.value).collect();
+    let ask = || {
+        Spi::connect_mut(|client| {
+            // not as a read-only query: it is to see what was changed just before
+            let rows = client.update(sql, None, &values)?;
+            if rows.is_empty() { Ok(None) } else { rows.first().get_one::<i64>() }
+        })
+    };
+    as_owner(|| ask().unwrap_or_else(|e| error!("could not read corgipile.stored_models: {e}")))
+}
+
+/// Keeps others from giving versions to this name until the transaction ends: those who train under one name at a time wait
+/// for each other when they store their models, and each gets a version.
+pub fn lock_name(owner: pg_sys::Oid, name: &str) {
+    lock(table_oid(), owner, name);
+}
+
+fn lock(table: pg_sys::Oid, owner: pg_sys::Oid, name: &str) {
+    let mut hasher = DefaultHasher::new();
+    (owner.to_u32(), name).hash(&mut hasher);
+    // SAFETY: a lock of the kind that PostgreSQL uses for objects of catalogs, on an object of this table; of two names with
+    // one hash one waits for nothing.
+    unsafe {
+        let object = pg_sys::Oid::from(hasher.finish() as u32);
+        pg_sys::LockDatabaseObject(table, object, 0, pg_sys::ExclusiveLock as pg_sys::LOCKMODE);
+    }
+}
+
+/// Runs `f` with the privileges of the table's owner, to whom row security does not apply, and with PostgreSQL's own
+/// operators and functions only. An ERROR in `f` ends the (sub)transaction, which puts all back.
+fn as_owner<R>(f: impl FnOnce() -> R) -> R {
+    // SAFETY: the saved state is put back; the table's pg_class entry is read while it is held.
+    unsafe {
+        let relid = table_oid();
+        let cache = pg_sys::SysCacheIdentifier::RELOID as c_int;
+        let tuple = pg_sys::SearchSysCache1(cache, relid.into());
+        if tuple.is_null() {
+            Error::from(ModelError::NoModelTable("stored_models".into())).raise();
+        }
+        let owner = (*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_class>()).relowner;
+        pg_sys::ReleaseSysCache(tuple);
+        let (mut user, mut context) = (pg_sys::Oid::INVALID, 0);
+        pg_sys::GetUserIdAndSecContext(&mut user, &mut context);
+        let settings = Settings::set(&[(c"search_path", c"pg_catalog, pg_temp")]);
+        pg_sys::SetUserIdAndSecContext(owner, context | pg_sys::SECURITY_LOCAL_USERID_CHANGE as c_int);
+        let result = f();
+        pg_sys::SetUserIdAndSecContext(user, context);
+        settings.restore();
+        result
+    }
+}

@@ -1,0 +1,68 @@
+//! What the catalogs say about types.
+
+use pgrx::pg_sys;
+use std::ffi::{CStr, c_int};
+
+/// A type's name as SQL writes it.
+pub fn type_name(oid: pg_sys::Oid) -> String {
+    // SAFETY: gives a C string for any number, "???" or the like if there is no such type.
+    unsafe { CStr::from_ptr(pg_sys::format_type_be(oid)).to_string_lossy().into_owned() }
+}
+
+/// A type's name, qualified and quoted, without any modifier: a cast to it keeps values as they are.
+pub fn qualified_type_name(oid: pg_sys::Oid) -> String {
+    let flags = pg_sys::FORMAT_TYPE_TYPEMOD_GIVEN | pg_sys::FORMAT_TYPE_FORCE_QUALIFY;
+    // SAFETY: gives a C string; "character" would be one of length 1, which the flags prevent.
+    unsafe {
+        CStr::from_ptr(pg_sys::format_type_extended(oid, -1, flags as pg_sys::bits16)).to_string_lossy().into_owned()
+    }
+}
+
+/// The type itself, or what a domain is made of.
+pub fn base_type(oid: pg_sys::Oid) -> pg_sys::Oid {
+    // SAFETY: a catalog lookup.
+    unsafe { pg_sys::getBaseType(oid) }
+}
+
+/// As [`base_type`], None if the type is no more.
+pub fn existing_base_type(oid: pg_sys::Oid) -> Option<pg_sys::Oid> {
+    // SAFETY: a catalog lookup; NUL if there is no such type.
+    let exists = unsafe { pg_sys::get_typtype(oid) } != 0;
+    exists.then(|| base_type(oid))
+}
+
+/// Is it an enum?
+pub fn is_enum(oid: pg_sys::Oid) -> bool {
+    // SAFETY: a catalog lookup.
+    unsafe { pg_sys::type_is_enum(oid) }
+}
+
+/// Has the type values of variable length, with a header that tells it?
+pub fn is_varlena(oid: pg_sys::Oid) -> bool {
+    // SAFETY: a catalog lookup.
+    unsafe { pg_sys::get_typlen(oid) == -1 }
+}
+
+/// Is it the type of compressed mini-batches, corgipile.toc?
+pub fn is_compressed(oid: pg_sys::Oid) -> bool {
+    compressed_type().is_some_and(|compressed| compressed == oid)
+}
+
+/// The type of compressed mini-batches, corgipile.toc; None if the extension was dropped.
+pub fn compressed_type() -> Option<pg_sys::Oid> {
+    own_type(c"toc")
+}
+
+/// The type with this name in schema corgipile, if there is one.
+pub fn own_type(name: &CStr) -> Option<pg_sys::Oid> {
+    // SAFETY: catalog lookups, of names; InvalidOid if there is no such thing.
+    unsafe {
+        let schema = pg_sys::get_namespace_oid(c"corgipile".as_ptr(), true);
+        let cache = pg_sys::SysCacheIdentifier::TYPENAMENSP as c_int;
+        let column = pg_sys::Anum_pg_type_oid as pg_sys::AttrNumber;
+        let (name, schema) = (pg_sys::Datum::from(name.as_ptr()), pg_sys::Datum::from(schema));
+        let zero = pg_sys::Datum::from(0usize);
+        let oid = pg_sys::GetSysCacheOid(cache, column, name, schema, zero, zero);
+        (oid != pg_sys::Oid::INVALID).then_some(oid)
+    }
+}

@@ -1,0 +1,46 @@
+//! PostgreSQL's own settings, changed for a while.
+
+use pgrx::pg_sys;
+use std::ffi::{CStr, c_int};
+
+/// Settings that hold until they are [put back](Settings::restore), or until an ERROR ends the (sub)transaction.
+pub struct Settings(c_int);
+
+impl Settings {
+    /// Sets each to its value, as the user might.
+    pub fn set(settings: &[(&CStr, &CStr)]) -> Settings {
+        // SAFETY: a level of settings of its own, as functions with SET have; an ERROR undoes it with the transaction.
+        unsafe {
+            let level = pg_sys::NewGUCNestLevel();
+            for (name, value) in settings {
+                pg_sys::set_config_option(
+                    name.as_ptr(),
+                    value.as_ptr(),
+                    pg_sys::GucContext::PGC_USERSET,
+                    pg_sys::GucSource::PGC_S_SESSION,
+                    pg_sys::GucAction::GUC_ACTION_SAVE,
+                    true,
+                    0,
+                    false,
+                );
+            }
+            Settings(level)
+        }
+    }
+
+    /// Puts back what was set.
+    pub fn restore(self) {
+        // SAFETY: the nest level that was begun in set(). One that is not the innermost ends those within it.
+        unsafe { pg_sys::AtEOXact_GUC(true, self.0) };
+    }
+}
+
+/// Runs `f`, in which sequential scans that are begun read their tables from the first page on. Otherwise one of a large
+/// table would join another that is under way in the middle of it, and what depends on the rows' order would change from
+/// run to run.
+pub fn with_scans_from_the_start<R>(f: impl FnOnce() -> R) -> R {
+    let settings = Settings::set(&[(c"synchronize_seqscans", c"off")]);
+    let result = f();
+    settings.restore();
+    result
+}
