@@ -167,13 +167,9 @@ impl<'a> Reference<'a> {
             let (sign, said) = directive.lines.get(name).map_or(('+', ""), |(sign, said)| (*sign, said.as_str()));
             unused.remove(name);
             let (given_default, said) = if sign == '=' { said.split_once(": ").ok_or(said)? } else { ("", said) };
-            let known = described.map_or(String::new(), |described| {
-                if !of_train {
-                    return "as for `corgipile_train`".to_owned();
-                }
-                let range =
-                    if described.range.is_empty() { String::new() } else { format!(": {}", text(&described.range)) };
-                text(&described.description) + &range
+            let known = described.map_or(String::new(), |described| match of_train {
+                true => text(&described.description),
+                false => "as for `corgipile_train`".to_owned(),
             });
             let meaning = match (sign, known.as_str(), said) {
                 ('+', "", "") => return Err(format!("{function}: nothing is said of {name}")),
@@ -191,10 +187,18 @@ impl<'a> Reference<'a> {
                 (declared, _) if declared.starts_with("NULL") => "NULL".to_owned(),
                 (declared, _) => declared.split("::").next().unwrap_or(declared).to_owned(),
             };
-            let default = if default.is_empty() { default } else { code(&default) };
-            table_rows.push(vec![code(name), code(&short(type_name)), default, meaning]);
+            let mut cells = vec![code(name), code(&short(type_name)), value(&default)];
+            if of_train {
+                cells.push(described.map_or(String::new(), |described| range(&described.range)));
+            }
+            cells.push(meaning);
+            table_rows.push(cells);
         }
-        Ok(table(&["Argument", "Type", "Default", "Meaning"], table_rows))
+        let head: &[&str] = match function {
+            "corgipile_train" => &["Argument", "Type", "Default", "Range", "Meaning"],
+            _ => &["Argument", "Type", "Default", "Meaning"],
+        };
+        Ok(table(head, table_rows))
     }
 
     fn returns(
@@ -227,14 +231,14 @@ impl<'a> Reference<'a> {
         let row = |(option, type_name): (&Described, &str)| {
             unused.remove(&option.name);
             let more = directive.lines.get(&option.name).map_or(String::new(), |(_, more)| format!(". {more}"));
-            let default = if option.default.is_empty() { String::new() } else { code(&option.default) };
+            let default = value(&option.default);
             let models = option.applies_to.strip_prefix("all models").map(|rest| rest.trim_start_matches(", "));
             let applies = text(models.unwrap_or(&option.applies_to));
             vec![
                 code(&option.name),
                 type_name.to_owned(),
                 default,
-                text(&option.range),
+                range(&option.range),
                 applies,
                 text(&option.description) + &more,
             ]
@@ -298,6 +302,18 @@ fn table(head: &[&str], rows: Vec<Vec<String>>) -> String {
         table.push('\n');
     }
     table
+}
+
+/// A value as code, what is said in place of one as text.
+fn value(said: &str) -> String {
+    if said.is_empty() || (said.contains(' ') && !said.starts_with('[')) { text(said) } else { code(said) }
+}
+
+/// A range: a list of words as code.
+fn range(said: &str) -> String {
+    let words: Vec<&str> = said.split(", ").collect();
+    let is_list = words.len() > 1 && words.iter().all(|word| !word.contains(' '));
+    if is_list { words.into_iter().map(code).collect::<Vec<_>>().join(", ") } else { text(said) }
 }
 
 fn code(text: &str) -> String {

@@ -265,7 +265,7 @@ fn a_misspelt_word_is_told_what_was_probably_meant() {
         (r#"{"schedule": "exponental"}"#, "exponential"),
         (r#"{"nulls": "skipp"}"#, "skip"),
         (r#"{"unseen": "zeros"}"#, "zero"),
-        (r#"{"cache": "of"}"#, "off"),
+        (r#"{"cache": "autoo"}"#, "auto"),
         (r#"{"keep": "bst"}"#, "best"),
         (r#"{"class_weight": "balance"}"#, "balanced"),
         (r#"{"validation_fraction": 0.1, "validation_by": "blocks"}"#, "block"),
@@ -334,7 +334,7 @@ fn what_corgipile_options_shows_holds() {
     let record = "SELECT hyperparameters FROM corgipile.models ORDER BY model_id DESC LIMIT 1";
     db.run(&train("logistic", "{}"));
     let (expected, defaults) = (db.line(record), db.lines(defaults));
-    assert!(defaults.len() > 10, "{defaults:?}");
+    assert!(defaults.len() >= 10, "{defaults:?}");
     for row in defaults {
         let cells: Vec<&str> = row.split('|').collect();
         let value = if cells[2] == "JSON string" { format!("\"{}\"", cells[1]) } else { cells[1].to_owned() };
