@@ -51,13 +51,20 @@ impl From<Error> for Failure {
                 hint: e.hint().unwrap_or_default().to_owned(),
             },
             None => Failure {
-                code: if error.is_closed() { "closed" } else { "client" }.to_owned(),
+                code: if is_lost(&error) { "closed" } else { "client" }.to_owned(),
                 message: format!("{error:?}"),
                 detail: String::new(),
                 hint: String::new(),
             },
         }
     }
+}
+
+/// Was the connection lost? It may also be reset: if the server's process was gone before it had read the statement.
+fn is_lost(error: &Error) -> bool {
+    use std::io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    let io = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<std::io::Error>());
+    error.is_closed() || io.is_some_and(|io| [BrokenPipe, ConnectionReset, UnexpectedEof].contains(&io.kind()))
 }
 
 /// Is a text as expected, where `...` stands for any text?
