@@ -45,9 +45,14 @@ impl ModelTable {
     /// Opens the table.
     pub fn open() -> ModelTable {
         let oid = table_oid();
-        // SAFETY: closed in close(). NULL if it was dropped while the lock was waited for.
-        let relation = unsafe { pg_sys::try_relation_open(oid, pg_sys::AccessShareLock as pg_sys::LOCKMODE) };
-        if relation.is_null() {
+        // SAFETY: closed in close(). NULL if it was dropped while the lock was waited for; an open relation has its row of pg_class.
+        let (relation, is_table) = unsafe {
+            let relation = pg_sys::try_relation_open(oid, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
+            let class = relation.as_ref().map(|relation| (*relation.rd_rel).relkind as u8);
+            (relation, class == Some(pg_sys::RELKIND_RELATION))
+        };
+        // an administrator may have put something else in its place
+        if !is_table {
             Error::from(ModelError::NoModelTable("stored_models".into())).raise();
         }
         ModelTable { relation, latest: None }

@@ -145,6 +145,13 @@ pub const CASES: &[Case] = &[
         "relation corgipile.stored_models does not exist",
         "Extension corgipile was dropped meanwhile, or its table renamed.",
     ),
+    Case(
+        "ModelError::NoModelTable",
+        "ALTER TABLE corgipile.stored_models RENAME TO hidden; CREATE VIEW corgipile.stored_models AS SELECT * FROM corgipile.hidden; SELECT corgipile_predict(1, ARRAY[1, 2, 3])",
+        "42P01",
+        "relation corgipile.stored_models does not exist",
+        "Extension corgipile was dropped meanwhile, or its table renamed.",
+    ),
     // The last one: no rollback takes the number of a sequence back.
     Case(
         "ModelError::SequenceBehind",
