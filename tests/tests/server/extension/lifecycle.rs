@@ -178,9 +178,9 @@ fn the_functions_have_the_documented_signatures() {
     );
     assert_eq!(
         shuffle,
-        "source anyelement, seed bigint DEFAULT NULL::bigint, block_size text DEFAULT 'auto'::text, \
-         buffer_size text DEFAULT 'auto'::text, shuffle text DEFAULT 'corgipile'::text, \
-         epoch integer DEFAULT 1, sample double precision DEFAULT NULL::double precision|SETOF anyelement"
+        "source anyelement, seed bigint DEFAULT NULL::bigint, block_size text DEFAULT NULL::text, \
+         buffer_size text DEFAULT NULL::text, shuffle text DEFAULT NULL::text, \
+         epoch integer DEFAULT NULL::integer, sample double precision DEFAULT NULL::double precision|SETOF anyelement"
     );
     let predict = db.lines(
         "SELECT proname, pg_get_function_arguments(oid), pg_get_function_result(oid) FROM pg_proc
