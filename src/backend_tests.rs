@@ -333,3 +333,18 @@ fn test_no_failing_allocation_keeps_workers_from_being_launched_later() {
     }
     assert_eq!(in_subtransaction(rehearse), "");
 }
+
+#[pg_test]
+fn the_reserve_of_memory_gives_again_what_came_back_in_any_order() {
+    use crate::pg::memory::granules::Granules;
+    let mut granules = Granules::<2>::FREE;
+    let mut places: Vec<usize> = std::iter::from_fn(|| granules.take(4, 100)).collect();
+    assert_eq!(places, (0..25).map(|i| 4 * i).collect::<Vec<_>>(), "all below the end, and none twice");
+    assert_eq!(granules.take(1, 100), None);
+    assert_eq!(granules.take(28, 128), Some(100), "what is kept for errors");
+    // one piece stays: the others come back, the oldest first
+    let kept = places.remove(7);
+    places.into_iter().for_each(|place| granules.give_back(place, 4));
+    assert_eq!(granules.take(kept, 100), Some(0), "all before the piece that stays");
+    assert_eq!(granules.take(100 - kept - 4, 100), Some(kept + 4), "and all behind it");
+}

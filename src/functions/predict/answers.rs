@@ -3,14 +3,14 @@
 use super::input::{FeatureInput, class, decide};
 use crate::errors::{PredictError, Result};
 use crate::models::Model;
-use sgd::{ModelKind, probability};
+use sgd::probability;
 
 /// The value of `linear`; of other models the class as a number.
 ///
 /// # Errors
 /// Those of [`decide`]; [`PredictError::TextLabels`]
 pub fn value(model: &Model, features: impl FeatureInput) -> Result<f64> {
-    if model.kind == ModelKind::Linear {
+    if !model.kind.is_classifier() {
         return decide(model, features, |z| f64::from(z[0]));
     }
     let Some(values) = &model.values else { return Err(PredictError::TextLabels(model.id).into()) };
@@ -22,7 +22,7 @@ pub fn value(model: &Model, features: impl FeatureInput) -> Result<f64> {
 /// # Errors
 /// Those of [`decide`]; [`PredictError::NoLabels`]
 pub fn label(model: &Model, features: impl FeatureInput) -> Result<String> {
-    if model.kind == ModelKind::Linear {
+    if !model.kind.is_classifier() {
         return Err(PredictError::NoLabels(model.id).into());
     }
     decide(model, features, |z| model.classes[class(z)].clone())
@@ -33,16 +33,16 @@ pub fn label(model: &Model, features: impl FeatureInput) -> Result<String> {
 /// # Errors
 /// Those of [`decide`]; [`PredictError::NoProbabilities`]
 pub fn probabilities(model: &Model, features: impl FeatureInput) -> Result<Vec<f64>> {
-    match model.kind {
-        ModelKind::Svm => Err(PredictError::NoProbabilities { model_id: model.id, kind: "an SVM" }.into()),
-        ModelKind::Linear => {
-            Err(PredictError::NoProbabilities { model_id: model.id, kind: "a linear regression" }.into())
-        }
-        ModelKind::Logistic => decide(model, features, |z| vec![probability(-z[0]), probability(z[0])]),
-        ModelKind::Softmax | ModelKind::Mlp => decide(model, features, |z| {
-            let mut probabilities = vec![0.0; model.classes.len()];
-            model.linear().probabilities(z, &mut probabilities);
-            probabilities
-        }),
+    let kind = model.kind;
+    if !kind.has_probabilities() {
+        return Err(PredictError::NoProbabilities { model_id: model.id, kind: kind.description() }.into());
     }
+    if kind.is_binary() {
+        return decide(model, features, |z| vec![probability(-z[0]), probability(z[0])]);
+    }
+    decide(model, features, |z| {
+        let mut probabilities = vec![0.0; model.classes.len()];
+        model.linear().probabilities(z, &mut probabilities);
+        probabilities
+    })
 }

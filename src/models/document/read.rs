@@ -125,16 +125,17 @@ impl Members<'_> {
         const KEY: &str = "classes";
         let refuse = |reason: String| Err(invalid(KEY, reason, None));
         let classes = match (self.texts(KEY)?, kind) {
-            (None, ModelKind::Linear) => return Ok(None),
-            (Some(_), ModelKind::Linear) => {
+            (None, kind) if !kind.is_classifier() => return Ok(None),
+            (Some(_), kind) if !kind.is_classifier() => {
                 return refuse("must not be there: a linear model has no classes".to_owned());
             }
             (None, _) => return Err(missing(KEY)),
             (Some(classes), _) => classes,
         };
         match (kind, classes.len()) {
-            (ModelKind::Softmax | ModelKind::Mlp, 2..) | (_, 2) => {}
-            (ModelKind::Softmax | ModelKind::Mlp, n) => {
+            (_, 2) => {}
+            (kind, 2..) if kind.has_class_numbers() => {}
+            (kind, n) if kind.has_class_numbers() => {
                 return refuse(format!("has {n} elements, and must have 2 or more"));
             }
             (_, n) => return refuse(format!("has {n} elements, and must have 2 for model {}", kind.name())),

@@ -12,7 +12,6 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use pgrx::datum::JsonString;
 use serde_json::{Map, Value, json};
-use sgd::ModelKind;
 
 /// The JSON document of a model that the user may use.
 ///
@@ -60,7 +59,7 @@ fn described(model: &Model) -> Result<(Map<String, Value>, String)> {
         put("label", json!(model.label));
         let label_type = row.get(c"label_type").filter(|oid| existing_base_type(*oid).is_some());
         put("label_type", json!(label_type.map_or_else(|| "pg_catalog.text".to_owned(), qualified_type_name)));
-        put("classes", if model.kind == ModelKind::Linear { Value::Null } else { json!(model.classes) });
+        put("classes", if model.kind.is_classifier() { json!(model.classes) } else { Value::Null });
         put("features", json!(model.features));
         put("feature_kind", json!(model.feature_kind.name()));
         put("categories", json!(model.feature_kind.categories(&model.features)));

@@ -1,5 +1,6 @@
 //! malloc, and a reserve beside it.
 
+use super::granules::Granules;
 use super::state::{error_is_on_its_way, may_use_reserve};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::UnsafeCell;
@@ -16,6 +17,9 @@ const FOR_ERRORS: usize = 1 << 20;
 /// The system's allocator; what that refuses comes from the reserve if it is small or an error is on its way.
 pub struct Allocator;
 
+/// Bytes of the reserve that are given out together: no alignment that is asked for is larger.
+const GRANULE: usize = 64;
+
 /// The memory of the reserve.
 #[repr(align(64))]
 struct Region(UnsafeCell<[u8; RESERVE_BYTES]>);
@@ -26,45 +30,29 @@ unsafe impl Sync for Region {}
 static REGION: Region = Region(UnsafeCell::new([0; RESERVE_BYTES]));
 
 /// Which part of the region is used.
-struct Reserve {
-    /// bytes from the region's start on that were given out
-    used: usize,
-    /// allocations that were not given back. With the last one all is free again; until then, only what comes back in the
-    /// opposite order is, as what destructors make and drop does
-    live: usize,
-}
+struct Reserve(Granules<{ RESERVE_BYTES / GRANULE / 64 }>);
 
-static RESERVE: Mutex<Reserve> = Mutex::new(Reserve { used: 0, live: 0 });
+static RESERVE: Mutex<Reserve> = Mutex::new(Reserve(Granules::FREE));
 
 impl Reserve {
     /// A place for `layout`, or null.
     fn take(layout: Layout) -> *mut u8 {
         let room = if error_is_on_its_way() { RESERVE_BYTES } else { RESERVE_BYTES - FOR_ERRORS };
-        let mut reserve = RESERVE.lock().unwrap_or_else(PoisonError::into_inner);
-        let start = REGION.0.get().cast::<u8>();
-        let free = start.wrapping_add(reserve.used);
-        let padding = free.align_offset(layout.align());
-        let Some(used) = padding.checked_add(layout.size()).and_then(|more| more.checked_add(reserve.used)) else {
-            return null_mut();
-        };
-        if used > room {
+        if layout.align() > GRANULE {
             return null_mut();
         }
-        reserve.used = used;
-        reserve.live += 1;
-        free.wrapping_add(padding)
+        let mut reserve = RESERVE.lock().unwrap_or_else(PoisonError::into_inner);
+        match reserve.0.take(layout.size().div_ceil(GRANULE), room / GRANULE) {
+            Some(start) => REGION.0.get().cast::<u8>().wrapping_add(start * GRANULE),
+            None => null_mut(),
+        }
     }
 
     /// Takes back what [`take`](Reserve::take) gave for this layout.
     fn give_back(at: *mut u8, layout: Layout) {
-        let mut reserve = RESERVE.lock().unwrap_or_else(PoisonError::into_inner);
-        reserve.live -= 1;
         let start = at.addr() - REGION.0.get().addr();
-        if reserve.live == 0 {
-            reserve.used = 0;
-        } else if start + layout.size() == reserve.used {
-            reserve.used = start;
-        }
+        let mut reserve = RESERVE.lock().unwrap_or_else(PoisonError::into_inner);
+        reserve.0.give_back(start / GRANULE, layout.size().div_ceil(GRANULE));
     }
 
     fn holds(at: *mut u8) -> bool {

@@ -17,6 +17,7 @@
 
 mod allocator;
 mod errors;
+pub mod granules;
 mod state;
 
 use crate::errors::{Error, ResourceError};

@@ -116,7 +116,7 @@ fn the_other_formats_are_well_formed() {
         assert!(yaml.contains("Inner Query"), "{yaml}");
         let text = db.lines(&format!("EXPLAIN (FORMAT TEXT{analyze}) {TRAIN}"));
         line(&text, "CorgiPileBlockShuffle");
-        db.plan(analyze, TRAIN);
+        db.plan(analyze.trim_start_matches(", "), TRAIN);
     }
 }
 

@@ -289,7 +289,7 @@ pub const CALLS: &[&str] = &[
     "UPDATE corgipile.stored_models SET comment = 'updated'",
     "DELETE FROM corgipile.models",
     "SELECT * FROM corgipile.stat_models()",
-    "SELECT * FROM public.corgipile_options('mlp'), public.corgipile_options()",
+    "SELECT * FROM public.corgipile_options('mlp') AS a, public.corgipile_options() AS b",
     "SELECT * FROM corgipile.progress()",
     "SELECT public.corgipile_toc_rows(m), public.corgipile_toc_columns(m), public.corgipile_toc_encoding(m), public.corgipile_toc_bytes(m),
             public.corgipile_toc_ratio(m), public.corgipile_toc_decompress(m), public.corgipile_toc_element(m, 1, 1),
