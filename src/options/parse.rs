@@ -68,15 +68,13 @@ fn hyperparameters(keys: &Keys, kind: ModelKind, learning_rate: Option<f64>) -> 
 }
 
 fn optimizer(keys: &Keys) -> Result<Optimizer> {
-    Ok(match keys.word("optimizer")? {
-        Some("momentum") => Optimizer::Momentum { beta: keys.number_or_default("momentum")? },
-        Some("adam") => Optimizer::Adam {
-            beta1: keys.number_or_default("beta1")?,
-            beta2: keys.number_or_default("beta2")?,
-            epsilon: keys.number_or_default("epsilon")?,
-        },
-        _ => Optimizer::Sgd,
-    })
+    let mut optimizer = keys.word("optimizer")?.and_then(Optimizer::named).unwrap_or(Optimizer::Sgd);
+    // each of its numbers is an option of the same name
+    for (parameter, _) in optimizer.parameters() {
+        let value = keys.number_or_default(parameter.name)?;
+        optimizer = optimizer.with_parameter(parameter.name, value).unwrap_or(optimizer);
+    }
+    Ok(optimizer)
 }
 
 fn schedule(keys: &Keys, l2: f64, learning_rate: Option<f64>) -> Result<Schedule> {
