@@ -18,6 +18,8 @@ pub struct Base {
     pub kind: ModelKind,
     pub learning_rate: Option<f64>,
     pub max_epochs: u32,
+    /// is what is not given chosen by the tuples?
+    pub automatic: bool,
 }
 
 /// The options that all points share, and the points: one if there is no grid.
@@ -57,9 +59,9 @@ impl Base {
                 },
             }
         }
-        let (options, hyperparameters) = parse::parse(options, self.kind, learning_rate)?;
+        let (options, hyperparameters, rate) = parse::parse(options, self.kind, learning_rate, self.automatic)?;
         let stopping = options.stopping;
-        Ok((options, Point { hyperparameters, max_epochs, stopping, says }))
+        Ok((options, Point { hyperparameters, rate, max_epochs, stopping, says }))
     }
 }
 

@@ -112,6 +112,14 @@ impl Keys {
         Ok(given.unwrap_or(matches!(table::entry(key).default, Default::Boolean(true))))
     }
 
+    /// True or false, or None if it is not given.
+    ///
+    /// # Errors
+    /// [`ArgumentError::InvalidOption`]
+    pub fn optional_boolean(&self, key: &str) -> Result<Option<bool>> {
+        self.get(key, "true or false", Value::as_bool)
+    }
+
     /// The name of a column.
     ///
     /// # Errors

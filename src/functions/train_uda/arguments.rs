@@ -22,7 +22,7 @@ impl UdaRequest {
     /// Reads and checks the arguments of a call.
     ///
     /// # Errors
-    /// Those of [`Request::new`]; [`ArgumentError::InvalidArgument`] for a strategy that is no aggregate's;
+    /// Those of [`Request::without_choices`]; [`ArgumentError::InvalidArgument`] for a strategy that is no aggregate's;
     /// [`AggregateError::NotByAggregate`].
     pub fn of_call(arguments: &Arguments) -> Result<UdaRequest> {
         require_utf8()?;
@@ -41,7 +41,7 @@ impl UdaRequest {
             options,
             ..TrainArguments::default()
         };
-        let training = Request::new(arguments, None)?;
+        let training = Request::without_choices(arguments)?;
         check(&training)?;
         Ok(UdaRequest { training, parallel })
     }

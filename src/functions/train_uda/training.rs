@@ -7,9 +7,10 @@ use crate::errors::{AggregateError, Result, TrainingError};
 use crate::functions::aggregate::{NewState, StateMut};
 use crate::models::{self, NewModel};
 use crate::operators::sgd::{EpochRow, check_options, feature_kind};
+use crate::operators::preparation::Wanted;
 use crate::operators::{Buffers, Decoder, DecoderSpec, FeatureColumns, Source, preparation};
 use crate::options::request::Request;
-use crate::options::rows::Nulls;
+use crate::options::rows::{Nulls, Standardize};
 use crate::options::shuffling::Shuffling;
 use crate::pg::call::spi::{Connection, Sees};
 use crate::pg::executor::custom_scan::Flags;
@@ -142,7 +143,11 @@ fn prepare(request: &Request, source: &Source, features: &[String]) -> Result<Pr
     let planned = source.plan(&spec, &Shuffling::none())?;
     let mut buffers =
         Buffers::new(Snapshot::with_active(|snapshot| Running::start(planned, snapshot, 0, Flags::NONE)), decoder);
-    preparation::prepare(&mut buffers, &mut Batch::dense(0), request.options.standardize)?;
+    let wanted = match request.options.standardize {
+        Standardize::None => Wanted::NOTHING,
+        standardize => Wanted::of_features(standardize),
+    };
+    preparation::prepare(&mut buffers, &mut Batch::dense(0), wanted)?;
     let decoder = buffers.into_decoder();
     let classes = decoder.labels().classes().map(|classes| classes.names);
     Ok(PreparedSource { decoder, classes, time: start.elapsed() })
@@ -235,7 +240,7 @@ impl EpochQuery {
             }
             progress::tuples(report.epoch.tuples as usize);
             progress::loss(report.epoch.loss);
-            history.push(EpochRow::new(report.epoch, start.elapsed(), Duration::ZERO));
+            history.push(EpochRow::new(report.epoch, 1.0, start.elapsed(), Duration::ZERO));
         }
         Ok((history, state))
     }

@@ -7,7 +7,7 @@ use super::features::FeatureColumns;
 use super::labels::MetClasses;
 use super::tuple_decoder::Decoder;
 use serde::{Deserialize, Serialize};
-use sgd::{Scaler, Standardizer};
+use sgd::{Scaler, Standardizer, TargetScale};
 
 impl DecoderState {
     /// Without means and deviations.
@@ -35,6 +35,12 @@ pub struct DecoderState {
     /// dimensions that sparse tuples may have
     limit: Option<usize>,
     standardizer: Option<Standardizer>,
+    /// of the targets of a regression
+    #[serde(default)]
+    target: Option<TargetScale>,
+    /// the mean of |x|², if it was to be found
+    #[serde(default)]
+    mean_square: Option<f64>,
     /// is it that of a model whose training is continued?
     #[serde(default)]
     continued: bool,
@@ -57,6 +63,8 @@ impl Decoder {
                 _ => None,
             },
             standardizer: self.standardizer().cloned(),
+            target: self.target,
+            mean_square: self.mean_square,
             continued: self.continued,
         }
     }
@@ -82,6 +90,7 @@ impl Decoder {
         }
         self.observed_dim = state.observed_dim;
         self.scaler = state.standardizer.clone().map(Scaler::new);
+        (self.target, self.mean_square) = (state.target, state.mean_square);
         self.preparing = false;
         if state.continued {
             self.close_by_model();

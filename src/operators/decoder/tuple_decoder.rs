@@ -8,7 +8,7 @@ use crate::errors::{Result, TrainingError};
 use crate::limits::MAX_WEIGHTS;
 use crate::options::rows::Nulls;
 use serde::{Deserialize, Serialize};
-use sgd::{Scaler, Standardizer};
+use sgd::{Scaler, Standardizer, TargetScale};
 use tuples::Batch;
 
 /// What a decoder counts.
@@ -18,6 +18,16 @@ pub struct RowCounts {
     pub(super) skipped: u64,
     /// the largest weight that was met
     pub(super) max_weight: f32,
+}
+
+/// What a preparation pass has found, beside classes and categories.
+#[derive(Default)]
+pub struct Statistics {
+    /// of the numbers
+    pub standardizer: Option<Standardizer>,
+    pub target: Option<TargetScale>,
+    /// the mean of |x|² of the numbers, as they are learned from
+    pub mean_square: Option<f64>,
 }
 
 /// Bytes that the weights of a model and their scaling may have, to fit a row of corgipile.models.
@@ -30,6 +40,10 @@ pub struct Decoder {
     pub(super) weight: Option<Weight>,
     pub(super) nulls: Nulls,
     pub(super) scaler: Option<Scaler>,
+    /// what the targets of a regression are scaled by
+    pub(super) target: Option<TargetScale>,
+    /// the mean of |x|² of the tuples that a preparation pass has met, as they are learned from
+    pub(super) mean_square: Option<f64>,
     /// are classes or categories being found?
     pub(super) preparing: bool,
     /// are classes and categories those of a model whose training is continued?
@@ -67,6 +81,8 @@ impl Decoder {
             weight,
             nulls,
             scaler: standardizer.map(Scaler::new),
+            target: None,
+            mean_square: None,
             preparing,
             continued: false,
             skipped: 0,
@@ -109,14 +125,18 @@ impl Decoder {
         self.preparing
     }
 
-    /// All rows have been gone through: `counts` of them are of each class, in the sequence of [`Labels::class`], and
-    /// `standardizer` is what the tuples are to be standardized by from now on.
+    /// All rows have been gone through: `counts` of them are of each class, in the sequence of [`Labels::class`], and the rest was found, too:
+    /// it is what the tuples are to be scaled by from now on.
     ///
     /// # Errors
     /// [`TrainingError::OneClass`], [`TrainingError::NoSuchClass`], [`TrainingError::TooManyWeights`]
-    pub fn end_preparation(&mut self, counts: &[u64], standardizer: Option<Standardizer>) -> Result<()> {
+    pub fn end_preparation(&mut self, counts: &[u64], found: Statistics) -> Result<()> {
         self.labels.close(counts)?;
-        let mut standardizer = standardizer;
+        let mut standardizer = found.standardizer;
+        self.target = found.target;
+        // of each column of categories, a tuple has one feature of 1
+        let categories = self.features.categories().map_or(0, |columns| columns.len());
+        self.mean_square = found.mean_square.map(|numbers| numbers + categories as f64);
         if let FeatureColumns::Mixed(columns) = &mut self.features {
             columns.close();
             standardizer = standardizer.map(|numbers| columns.expand(&numbers));
@@ -131,6 +151,16 @@ impl Decoder {
         self.scaler = standardizer.map(Scaler::new);
         self.preparing = false;
         Ok(())
+    }
+
+    /// What targets are scaled by.
+    pub fn target(&self) -> Option<TargetScale> {
+        self.target
+    }
+
+    /// The mean of |x|² of the tuples, if a preparation pass was to find it.
+    pub fn mean_square(&self) -> Option<f64> {
+        self.mean_square
     }
 
     /// What tuples are standardized by.
@@ -243,6 +273,9 @@ impl Decoder {
         }
         if let Some(scaler) = &self.scaler {
             scaler.apply(batch, first..batch.len());
+        }
+        if let Some(target) = &self.target {
+            batch.labels_mut()[first..].iter_mut().for_each(|label| *label = target.apply(*label));
         }
     }
 

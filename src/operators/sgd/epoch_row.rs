@@ -42,12 +42,13 @@ impl EpochRow {
     /// Columns of the result of corgipile_train().
     pub const COLUMNS: usize = 12;
 
-    /// The row of an epoch of a model that is not stored yet. `elapsed` is without the full shuffle before it.
-    pub fn new(report: EpochReport, elapsed: Duration, shuffle: Duration) -> EpochRow {
+    /// The row of an epoch of a model that is not stored yet. A loss is to be multiplied by `unit`; `elapsed` is without the full shuffle
+    /// before it.
+    pub fn new(report: EpochReport, unit: f64, elapsed: Duration, shuffle: Duration) -> EpochRow {
         EpochRow {
             model_id: 0,
             epoch: report.epoch as i32,
-            loss: report.loss,
+            loss: report.loss * unit,
             accuracy: report.accuracy,
             learning_rate: report.learning_rate,
             tuples: report.tuples as i64,

@@ -8,6 +8,7 @@ use crate::models::{self, ColumnKind, FeatureKind, Model, StoredTraining};
 use crate::operators::decoder::{DecoderState, FeatureColumns};
 use crate::options::call::TrainArguments;
 use crate::options::request::WarmStart;
+use crate::options::rows::Standardize;
 use crate::options::warm_start::{Before, inherit};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -182,12 +183,13 @@ fn check_record(arguments: &TrainArguments, model: &Model, record: &Map<String, 
         return unsupported("several processes have trained it", hint);
     }
     let says = |key: &str| arguments.options.as_ref().and_then(|options| options.get(key));
-    let stored = record.get("standardize").and_then(Value::as_bool);
-    let given = says("standardize").and_then(Value::as_bool);
-    if given.is_some() && given != stored {
+    let stored = record.get("standardize").and_then(Standardize::read).unwrap_or(Standardize::None);
+    let given = says("standardize").and_then(Standardize::read);
+    if given.is_some_and(|given| given != stored) {
         let reason = match stored {
-            Some(true) => "it was trained on standardized features",
-            _ => "it was trained without standardized features",
+            Standardize::All => "it was trained on standardized features",
+            Standardize::Automatic => "it was trained on features of which those were standardized that need it",
+            Standardize::None => "it was trained without standardized features",
         };
         return Err(refuse(model, reason, "Leave option standardize out to continue as it was trained."));
     }

@@ -123,6 +123,9 @@ impl Store<'_> {
         if parameters.dim == 0 {
             return Err(TrainingError::NoIndices.into());
         }
+        if let (None, Some(target)) = (earlier, decoder.target()) {
+            target.unscale(&mut parameters);
+        }
         if earlier.is_none() && decoder.labels().classes().is_some_and(|classes| classes.swapped) {
             parameters.negate();
         }

@@ -4,7 +4,7 @@ use crate::limits::MAX_WEIGHTS;
 use crate::options::choices::Choice;
 use crate::options::chosen::Validation;
 use crate::options::entry::{Default, Entry, Group, Inherited, Models, Needs, Values};
-use crate::options::rows::{By, ClassWeight, Nulls, Unseen};
+use crate::options::rows::{By, ClassWeight, Nulls, Standardize, Unseen};
 use serde_json::json;
 use sgd::{ModelKind, Range};
 
@@ -82,13 +82,13 @@ pub const ENTRIES: &[Entry] = &[
         )
     },
     Entry {
-        record: Some(|call| Some(json!(call.options.standardize))),
+        record: Some(|call| Some(call.options.standardize.to_json())),
         ..Entry::option(
             "standardize",
-            Values::Boolean,
-            Default::Boolean(false),
+            Values::Other("boolean or string", Some("true, false, auto")),
+            Default::Word(Standardize::AUTO),
             "learn mean and standard deviation of each number in a first pass, and train on (value - mean) / deviation; sparse \
-             features on value / deviation",
+             features on value / deviation. auto: dense numbers but those that are 0 or 1, and the targets of model linear",
         )
     },
     Entry {

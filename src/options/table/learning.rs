@@ -1,7 +1,7 @@
 //! How a model learns, for how long, and what is kept.
 
 use crate::options::choices::Choice;
-use crate::options::chosen::Keep;
+use crate::options::chosen::{Keep, Point, Rate};
 use crate::options::defaults::learning_rate;
 use crate::options::entry::{Default, Entry, Group, Inherited, Models, Needs, Values};
 use serde_json::json;
@@ -87,16 +87,51 @@ pub const ENTRIES: &[Entry] = &[
             let from_a = matches!(call.schedule()?, Schedule::Theorem1 { a: Some(_), .. });
             call.hyper().filter(|_| !from_a).map(|hyper| json!(hyper.learning_rate))
         }),
-        explain: Some(|call, explain| {
-            call.hyper().iter().for_each(|hyper| explain.real(c"Learning Rate", hyper.learning_rate));
+        explain: Some(|call, explain| match call.point {
+            Some(Point { rate: Rate::Open, .. }) => explain.text(c"Learning Rate", "auto"),
+            Some(point) => explain.real(c"Learning Rate", point.hyperparameters.learning_rate),
+            None => {}
         }),
         ..Entry::argument(
             "learning_rate",
             "float8",
             Values::Number(Hyperparameters::LEARNING_RATES),
             Default::Depends(default_rate),
-            "step size in the first epoch",
+            "step size in the first epoch. auto: (1 - momentum) * batch_size / (mean |x|² + 1), of model svm a tenth of that, the \
+             features being standardized",
         )
+    },
+    Entry {
+        models: Models::Linear,
+        record: Some(|call| call.hyper().filter(|hyper| hyper.design.is_none()).map(|hyper| json!(hyper.bounded))),
+        explain: Some(|call, explain| {
+            if call.hyper().is_some_and(|hyper| hyper.bounded) {
+                explain.text(c"Bounded Steps", "true");
+            }
+        }),
+        ..in_grid(Entry::option(
+            "bounded_steps",
+            Values::Boolean,
+            Default::Depends(|_| "if learning_rate is auto".into()),
+            "divide a step by 1 + learning_rate * curvature * (|x|² + 1), so that it cannot diverge, whatever the tuple; not with \
+             optimizer adam",
+        ))
+    },
+    Entry {
+        models: Models::Linear,
+        record: Some(|call| call.hyper().filter(|hyper| hyper.design.is_none()).map(|hyper| json!(hyper.averaging))),
+        explain: Some(|call, explain| {
+            if call.hyper().is_some_and(|hyper| hyper.averaging) {
+                explain.text(c"Averaging", "true");
+            }
+        }),
+        ..in_grid(Entry::option(
+            "averaging",
+            Values::Boolean,
+            Default::Depends(|_| "if learning_rate is auto".into()),
+            "take for the model the mean of all iterates, weighted by the cube of the number of tuples before them; not with \
+             schedule theorem1",
+        ))
     },
     Entry {
         group: Some(Group::Schedule),
@@ -368,8 +403,8 @@ fn default_rate(model: Option<ModelKind>) -> String {
     let [sigmoid, others] = [Activation::Sigmoid, Activation::Relu].map(|units| rate(ModelKind::Mlp, Some(units)));
     match model {
         Some(ModelKind::Mlp) => format!("{sigmoid} with sigmoid units, {others} with others; {adam} with adam"),
-        Some(_) => format!("{linear}; {adam} with adam"),
-        None => format!("{linear}; of mlp {sigmoid} with sigmoid units, {others} with others; {adam} with adam"),
+        Some(_) => format!("auto; {linear} on compressed mini-batches; {adam} with adam"),
+        None => format!("auto; of mlp {sigmoid} with sigmoid units, {others} with others; {adam} with adam"),
     }
 }
 

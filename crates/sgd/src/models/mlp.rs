@@ -24,6 +24,7 @@ impl Model for Mlp {
     fn defaults() -> Defaults {
         Defaults {
             learning_rate: Activation::Sigmoid.learning_rate(),
+            automatic_rate: 1.0,
             batch_size: 250,
             design: Some(Design::default()),
         }

@@ -10,7 +10,7 @@ use super::init;
 use super::layers::{Layer, layers};
 use super::rows::Rows;
 use super::shape::Network;
-use crate::average::Theorem1;
+use crate::mean::Mean;
 use crate::bytes::Writer;
 use crate::engine::{Engine, norms};
 use crate::totals::Totals;
@@ -224,7 +224,7 @@ impl Engine for NetworkEngine {
         &mut self.totals
     }
 
-    fn add_to(&mut self, _: &mut Theorem1) {
+    fn add_to(&mut self, _: &mut Mean, _: f64) {
         unreachable!("networks have other schedules")
     }
 
