@@ -23,10 +23,10 @@ pub const ENTRIES: &[Entry] = &[
         ..Entry::argument(
             "model",
             "text",
-            Values::Words(|| ModelKind::ALL.map(ModelKind::name).to_vec()),
+            Values::Words(ModelKind::names),
             Default::Word("logistic"),
             "what is trained: a logistic regression, a support vector machine, a linear regression, a softmax regression, or a \
-             multilayer perceptron",
+             multilayer perceptron; its name, or what else it is called, in any case",
         )
     },
     Entry {

@@ -16,7 +16,7 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_train('t', 'forest')",
         "22023",
         r#"unknown model "forest""#,
-        "Known models are: logistic, svm, linear, softmax, mlp.",
+        "Known models are: logistic, svm, linear, softmax, mlp, logistic_regression, ...",
     ),
     Case(
         "ArgumentError::Unknown",
@@ -58,7 +58,7 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_train('t', 'softmx')",
         "22023",
         r#"unknown model "softmx""#,
-        "Did you mean \"softmax\"? Known models are: logistic, svm, linear, softmax, mlp.",
+        "Did you mean \"softmax\"? Known models are: logistic, svm, linear, softmax, mlp, logistic_regression, ...",
     ),
     Case(
         "ArgumentError::UnknownWord",
