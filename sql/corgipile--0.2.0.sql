@@ -329,27 +329,39 @@ AS 'MODULE_PATHNAME', 'corgipile_support_wrapper';
 COMMENT ON FUNCTION corgipile_support(internal) IS 'planner support: loads the library before a query is planned';
 
 -- NULL is the default of every argument of those functions that train and shuffle, and means "not given": what it stands for is
--- said once, in src/options/table.rs, and shown by corgipile_options(). Another default could not be told from the same value
+-- said once, in src/options/table, and shown by corgipile_options(). Another default could not be told from the same value
 -- given explicitly, which holds in a warm start too.
 CREATE FUNCTION corgipile_train(
-    source        text,
-    model         text   DEFAULT NULL,
-    label         text   DEFAULT NULL,
-    features      text[] DEFAULT NULL,
-    learning_rate float8 DEFAULT NULL,
-    max_epochs    int    DEFAULT NULL,
-    shuffle       text   DEFAULT NULL,
-    block_size    text   DEFAULT NULL,
-    buffer_size   text   DEFAULT NULL,
-    seed          bigint DEFAULT NULL,
-    name          text   DEFAULT NULL,
-    options       jsonb  DEFAULT NULL,
-    loader        text   DEFAULT NULL,
-    workers       int    DEFAULT NULL,
-    warm_start    text   DEFAULT NULL,
-    group_by      text   DEFAULT NULL,
-    grid          jsonb  DEFAULT NULL,
-    sample        float8 DEFAULT NULL
+    source              text,
+    model               text    DEFAULT NULL,
+    label               text    DEFAULT NULL,
+    features            text[]  DEFAULT NULL,
+    learning_rate       float8  DEFAULT NULL,
+    max_epochs          int     DEFAULT NULL,
+    shuffle             text    DEFAULT NULL,
+    block_size          text    DEFAULT NULL,
+    buffer_size         text    DEFAULT NULL,
+    seed                bigint  DEFAULT NULL,
+    name                text    DEFAULT NULL,
+    options             jsonb   DEFAULT NULL,
+    loader              text    DEFAULT NULL,
+    workers             int     DEFAULT NULL,
+    warm_start          text    DEFAULT NULL,
+    group_by            text    DEFAULT NULL,
+    grid                jsonb   DEFAULT NULL,
+    sample              float8  DEFAULT NULL,
+    batch_size          int     DEFAULT NULL,
+    l1                  float8  DEFAULT NULL,
+    l2                  float8  DEFAULT NULL,
+    optimizer           text    DEFAULT NULL,
+    schedule            text    DEFAULT NULL,
+    standardize         boolean DEFAULT NULL,
+    nulls               text    DEFAULT NULL,
+    class_weight        text    DEFAULT NULL,
+    hidden_layers       int[]   DEFAULT NULL,
+    validation_fraction float8  DEFAULT NULL,
+    patience            int     DEFAULT NULL,
+    notice              boolean DEFAULT NULL
 ) RETURNS TABLE (
     model_id bigint, epoch int, loss float8, accuracy float8, learning_rate float8, tuples bigint, seconds float8,
     r2 float8, validation_loss float8, validation_score float8, grid_point jsonb, group_value text
@@ -357,7 +369,8 @@ CREATE FUNCTION corgipile_train(
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 20 SUPPORT corgipile_support
 AS 'MODULE_PATHNAME', 'corgipile_train_wrapper';
 COMMENT ON FUNCTION corgipile_train(text, text, text, text[], float8, int, text, text, text, bigint, text, jsonb, text,
-                             int, text, text, jsonb, float8)
+                             int, text, text, jsonb, float8, int, float8, float8, text, text, boolean, text, text, int[],
+                             float8, int, boolean)
     IS 'trains a model with SGD and stores it; a row per epoch. NULL means the default: as in the training that warm_start names, but for max_epochs, loader and workers, or else model logistic, label label, max_epochs 20, shuffle corgipile, block_size auto, buffer_size auto, loader auto, workers 1';
 
 CREATE FUNCTION corgipile_shuffle(

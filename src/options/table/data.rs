@@ -3,20 +3,23 @@
 use crate::limits::MAX_WEIGHTS;
 use crate::options::choices::Choice;
 use crate::options::chosen::Validation;
-use crate::options::entry::{Default, Entry, Group, Inherited, Models, Needs, Values};
+use crate::options::entry::{Default, Entry, Group, Inherited, Models, Needs, Place, Values};
 use crate::options::rows::{By, ClassWeight, Nulls, Unseen};
 use serde_json::json;
 use sgd::{ModelKind, Range};
 
 pub const ENTRIES: &[Entry] = &[
-    Entry::argument(
-        "source",
-        "text",
-        Values::Other("", Some("a table, a view or a query")),
-        Default::None,
-        "what is trained on: the name of a table, view or the like, quoted and qualified as in SQL, or a query: what begins with \
-         SELECT, WITH, VALUES, TABLE or (",
-    ),
+    Entry {
+        place: Place::Only("text"),
+        ..Entry::argument(
+            "source",
+            "text",
+            Values::Other("", Some("a table, a view or a query")),
+            Default::None,
+            "what is trained on: the name of a table, view or the like, quoted and qualified as in SQL, or a query: what begins with \
+             SELECT, WITH, VALUES, TABLE or (",
+        )
+    },
     Entry {
         inherited: Inherited::Model,
         explain: Some(|call, explain| explain.text(c"Model", call.kind.name())),
@@ -59,6 +62,7 @@ pub const ENTRIES: &[Entry] = &[
         )
     },
     Entry {
+        place: Place::NamedOption("text"),
         models: Models::Classifiers,
         record: Some(|call| call.options.class_weight.as_ref().map(ClassWeight::to_json)),
         explain: Some(|call, explain| {
@@ -73,6 +77,7 @@ pub const ENTRIES: &[Entry] = &[
         )
     },
     Entry {
+        place: Place::NamedOption("text"),
         record: Some(|call| Some(json!(call.options.nulls))),
         ..Entry::option(
             "nulls",
@@ -82,6 +87,7 @@ pub const ENTRIES: &[Entry] = &[
         )
     },
     Entry {
+        place: Place::NamedOption("boolean"),
         record: Some(|call| Some(json!(call.options.standardize))),
         ..Entry::option(
             "standardize",
@@ -148,6 +154,7 @@ pub const ENTRIES: &[Entry] = &[
         )
     },
     Entry {
+        place: Place::NamedOption("float8"),
         group: Some(Group::Validation),
         record: Some(|call| match call.options.validation {
             Some(Validation::Fraction { fraction, .. }) => Some(json!(fraction)),

@@ -224,8 +224,9 @@ impl FromStr for ModelKind {
     /// By its name or an alias, in any case.
     fn from_str(name: &str) -> Result<ModelKind, UnknownModel> {
         let is_meant = |known: &str| known.eq_ignore_ascii_case(name);
-        let kind =
-            Self::ALL.into_iter().find(|kind| is_meant(kind.name()) || kind.aliases().iter().any(|alias| is_meant(alias)));
+        let kind = Self::ALL
+            .into_iter()
+            .find(|kind| is_meant(kind.name()) || kind.aliases().iter().any(|alias| is_meant(alias)));
         kind.ok_or_else(|| UnknownModel(name.to_owned()))
     }
 }

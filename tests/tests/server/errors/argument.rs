@@ -75,6 +75,13 @@ pub const CASES: &[Case] = &[
         "",
     ),
     Case(
+        "ArgumentError::GivenTwice",
+        r#"SELECT corgipile_train('t', l2 => 0.1, options => '{"l2": 0.2}')"#,
+        "22023",
+        r#""l2" is given as an argument and in options, with different values"#,
+        "Give it once.",
+    ),
+    Case(
         "ArgumentError::OptionsNotAnObject",
         "SELECT corgipile_train('t', options => '[]')",
         "22023",
