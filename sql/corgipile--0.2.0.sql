@@ -107,12 +107,26 @@ COMMENT ON COLUMN corgipile.models.activation IS 'what hidden units compute: sig
 COMMENT ON COLUMN corgipile.models.output IS 'what the last layer means: sigmoid or softmax; NULL but for mlp';
 GRANT SELECT, DELETE ON corgipile.models TO PUBLIC;
 
-CREATE VIEW corgipile.coefficients WITH (security_invoker = true) AS
+CREATE VIEW corgipile.current_models WITH (security_invoker = true) AS
+    SELECT m.model_id, m.name, m.version, m.deployed, m.owner
+      FROM corgipile.stored_models AS m
+     WHERE NOT EXISTS (SELECT FROM corgipile.stored_models AS o
+                        WHERE o.name OPERATOR(pg_catalog.=) m.name AND o.owner OPERATOR(pg_catalog.=) m.owner
+                          AND (o.deployed, o.version) OPERATOR(pg_catalog.>) (m.deployed, m.version))
+     ORDER BY m.model_id;
+COMMENT ON VIEW corgipile.current_models IS 'of each name of each owner the version that it means: the deployed one, else the latest of those that you may see; and the models without a name';
+COMMENT ON COLUMN corgipile.current_models.model_id IS 'the model';
+COMMENT ON COLUMN corgipile.current_models.name IS 'its name, perhaps NULL';
+COMMENT ON COLUMN corgipile.current_models.version IS 'its version';
+COMMENT ON COLUMN corgipile.current_models.deployed IS 'the name means this version, and not the latest';
+COMMENT ON COLUMN corgipile.current_models.owner IS 'the role that trained it';
+
+CREATE VIEW corgipile.all_coefficients WITH (security_invoker = true) AS
     SELECT m.model_id, m.name, c.class, f.feature,
            CASE WHEN f.place OPERATOR(pg_catalog.=) 0 THEN a.intercepts[c.output]
                 ELSE a.weights[((c.output OPERATOR(pg_catalog.-) 1) OPERATOR(pg_catalog.*) a.dim) OPERATOR(pg_catalog.+) f.place]
            END AS coefficient,
-           a.mean[f.place] AS mean, a.scale[f.place] AS scale, m.version
+           a.mean[f.place] AS mean, a.scale[f.place] AS scale, m.version, c.output, f.place::int AS place
       FROM corgipile.stored_models AS m
      -- Slices are copies in memory: a subscript of the stored array would read all of it for each weight.
      CROSS JOIN LATERAL (
@@ -148,7 +162,24 @@ CREATE VIEW corgipile.coefficients WITH (security_invoker = true) AS
      -- The weights of hidden layers are no coefficients of features.
      WHERE m.hidden_layers IS NULL
      ORDER BY m.model_id, c.output, f.place;
-COMMENT ON VIEW corgipile.coefficients IS 'weights of the models by feature name, of standardized features if there are a mean and a scale: a row per feature, and one for (intercept); with softmax, all that for each class; nothing of mlp, whose weights are no coefficients of features';
+COMMENT ON VIEW corgipile.all_coefficients IS 'weights of all versions of all models, as in corgipile.coefficients';
+COMMENT ON COLUMN corgipile.all_coefficients.model_id IS 'the model';
+COMMENT ON COLUMN corgipile.all_coefficients.name IS 'its name, perhaps NULL';
+COMMENT ON COLUMN corgipile.all_coefficients.class IS 'the class that the weight belongs to; NULL but for softmax';
+COMMENT ON COLUMN corgipile.all_coefficients.feature IS 'the column, or (intercept); x[1], x[2], ... of an array column x; the column of values and the index of sparse ones; column=value of categories';
+COMMENT ON COLUMN corgipile.all_coefficients.coefficient IS 'the weight, or the intercept';
+COMMENT ON COLUMN corgipile.all_coefficients.mean IS 'what is taken from the feature before it is multiplied; NULL if features were not standardized';
+COMMENT ON COLUMN corgipile.all_coefficients.scale IS 'what the feature is divided by then';
+COMMENT ON COLUMN corgipile.all_coefficients.version IS 'the model''s version';
+COMMENT ON COLUMN corgipile.all_coefficients.output IS 'the number of the class, from 1; 1 but for softmax';
+COMMENT ON COLUMN corgipile.all_coefficients.place IS 'the number of the feature, from 1; 0 for (intercept)';
+
+CREATE VIEW corgipile.coefficients WITH (security_invoker = true) AS
+    SELECT a.model_id, a.name, a.class, a.feature, a.coefficient, a.mean, a.scale, a.version
+      FROM corgipile.all_coefficients AS a
+     WHERE EXISTS (SELECT FROM corgipile.current_models AS c WHERE c.model_id OPERATOR(pg_catalog.=) a.model_id)
+     ORDER BY a.model_id, a.output, a.place;
+COMMENT ON VIEW corgipile.coefficients IS 'weights of the models that names mean, and of those without a name, by feature name, of standardized features if there are a mean and a scale: a row per feature, and one for (intercept); with softmax, all that for each class; nothing of mlp, whose weights are no coefficients of features';
 COMMENT ON COLUMN corgipile.coefficients.model_id IS 'the model';
 COMMENT ON COLUMN corgipile.coefficients.name IS 'its name, perhaps NULL';
 COMMENT ON COLUMN corgipile.coefficients.class IS 'the class that the weight belongs to; NULL but for softmax';
@@ -158,15 +189,40 @@ COMMENT ON COLUMN corgipile.coefficients.mean IS 'what is taken from the feature
 COMMENT ON COLUMN corgipile.coefficients.scale IS 'what the feature is divided by then';
 COMMENT ON COLUMN corgipile.coefficients.version IS 'the model''s version';
 
-CREATE VIEW corgipile.training_history WITH (security_invoker = true) AS
+CREATE VIEW corgipile.all_training_history WITH (security_invoker = true) AS
     SELECT m.model_id, m.name, h.epoch, h.loss, h.accuracy, h.learning_rate, h.tuples, h.seconds, h.r2, h.shuffle_seconds, m.version,
-           h.validation_loss, h.validation_score
+           h.validation_loss, h.validation_score, m.hyperparameters OPERATOR(pg_catalog.->) 'grid_point' AS grid_point,
+           m.hyperparameters OPERATOR(pg_catalog.->>) 'group' AS group_value, m.source
       FROM corgipile.stored_models AS m
      CROSS JOIN LATERAL pg_catalog.json_to_recordset(m.history)
         AS h(epoch int, loss float8, accuracy float8, learning_rate float8, tuples bigint, seconds float8, r2 float8,
              shuffle_seconds float8, validation_loss float8, validation_score float8)
      ORDER BY m.model_id, h.epoch;
-COMMENT ON VIEW corgipile.training_history IS 'what corgipile_train() returned for each epoch of each model';
+COMMENT ON VIEW corgipile.all_training_history IS 'what corgipile_train() returned for each epoch of all versions of all models';
+COMMENT ON COLUMN corgipile.all_training_history.model_id IS 'the model';
+COMMENT ON COLUMN corgipile.all_training_history.name IS 'its name, perhaps NULL';
+COMMENT ON COLUMN corgipile.all_training_history.epoch IS 'from 1';
+COMMENT ON COLUMN corgipile.all_training_history.loss IS 'mean loss of the tuples just before they were learned from, plus the penalties at the end of the epoch';
+COMMENT ON COLUMN corgipile.all_training_history.accuracy IS 'fraction of tuples classified correctly just before they were learned from; NULL for linear';
+COMMENT ON COLUMN corgipile.all_training_history.learning_rate IS 'step size in this epoch';
+COMMENT ON COLUMN corgipile.all_training_history.tuples IS 'tuples learned from';
+COMMENT ON COLUMN corgipile.all_training_history.seconds IS 'time of the epoch, without that of a full shuffle before it';
+COMMENT ON COLUMN corgipile.all_training_history.r2 IS 'R2 of the values just before they were learned from; NULL for all but linear';
+COMMENT ON COLUMN corgipile.all_training_history.shuffle_seconds IS 'time of the full shuffle before the epoch; 0 without one';
+COMMENT ON COLUMN corgipile.all_training_history.version IS 'the model''s version';
+COMMENT ON COLUMN corgipile.all_training_history.validation_loss IS 'mean loss of the rows that are held out; NULL without any';
+COMMENT ON COLUMN corgipile.all_training_history.validation_score IS 'their accuracy, or R2';
+COMMENT ON COLUMN corgipile.all_training_history.grid_point IS 'what the grid said of the model; NULL without a grid';
+COMMENT ON COLUMN corgipile.all_training_history.group_value IS 'the group of the model; NULL without group_by';
+COMMENT ON COLUMN corgipile.all_training_history.source IS 'table or query that it was trained on, as given: it tells folds apart';
+
+CREATE VIEW corgipile.training_history WITH (security_invoker = true) AS
+    SELECT a.model_id, a.name, a.epoch, a.loss, a.accuracy, a.learning_rate, a.tuples, a.seconds, a.r2, a.shuffle_seconds, a.version,
+           a.validation_loss, a.validation_score, a.grid_point, a.group_value, a.source
+      FROM corgipile.all_training_history AS a
+     WHERE EXISTS (SELECT FROM corgipile.current_models AS c WHERE c.model_id OPERATOR(pg_catalog.=) a.model_id)
+     ORDER BY a.model_id, a.epoch;
+COMMENT ON VIEW corgipile.training_history IS 'what corgipile_train() returned for each epoch of each model that a name means, or that has no name';
 COMMENT ON COLUMN corgipile.training_history.model_id IS 'the model';
 COMMENT ON COLUMN corgipile.training_history.name IS 'its name, perhaps NULL';
 COMMENT ON COLUMN corgipile.training_history.epoch IS 'from 1';
@@ -180,8 +236,12 @@ COMMENT ON COLUMN corgipile.training_history.shuffle_seconds IS 'time of the ful
 COMMENT ON COLUMN corgipile.training_history.version IS 'the model''s version';
 COMMENT ON COLUMN corgipile.training_history.validation_loss IS 'mean loss of the rows that are held out; NULL without any';
 COMMENT ON COLUMN corgipile.training_history.validation_score IS 'their accuracy, or R2';
+COMMENT ON COLUMN corgipile.training_history.grid_point IS 'what the grid said of the model; NULL without a grid';
+COMMENT ON COLUMN corgipile.training_history.group_value IS 'the group of the model; NULL without group_by';
+COMMENT ON COLUMN corgipile.training_history.source IS 'table or query that it was trained on, as given: it tells folds apart';
 
-GRANT SELECT ON corgipile.coefficients, corgipile.training_history TO PUBLIC;
+GRANT SELECT ON corgipile.current_models, corgipile.all_coefficients, corgipile.coefficients, corgipile.all_training_history,
+                corgipile.training_history TO PUBLIC;
 
 CREATE FUNCTION corgipile.forget_model() RETURNS trigger
 LANGUAGE c

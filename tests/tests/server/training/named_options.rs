@@ -72,7 +72,7 @@ fn an_option_as_an_argument_is_recorded_as_a_key_is() {
         ("svm", "standardize", "true", "true"),
         ("svm", "nulls", "'skip'", r#""skip""#),
         ("svm", "class_weight", "'balanced'", r#""balanced""#),
-        ("svm", "class_weight", r#"'{"1": 2, "-1": 3}'"#, r#"{"1": 2, "-1": 3}"#),
+        ("svm", "class_weight", r#"'{"1": 2, "0": 3}'"#, r#"{"1": 2, "0": 3}"#),
         ("mlp", "hidden_layers", "'{4,3}'", "[4, 3]"),
         ("svm", "validation_fraction", "0.25", "0.25"),
         ("svm", "patience", "2", "2"),
