@@ -531,140 +531,52 @@ GRANT SELECT ON corgipile.stat_progress_train TO PUBLIC;
 
 -- ------------------------------------------------------------------------------------------------------------- prediction
 
-CREATE FUNCTION corgipile_predict(model_id bigint, features anyarray) RETURNS float8
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+-- The types of the features decide what they are: an array, an array of indices and one of values, a row, or the features one by
+-- one, in the order in which the model has them. Not STRICT: a feature that is NULL is not the same as none.
+CREATE FUNCTION corgipile_predict(model_id bigint, VARIADIC features "any") RETURNS float8
+LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_wrapper';
-COMMENT ON FUNCTION corgipile_predict(bigint, anyarray) IS 'the label that a model gives, as a number; of a linear model, the value';
+COMMENT ON FUNCTION corgipile_predict(bigint, "any") IS 'the label that a model gives, as a number; of a linear model, the value';
 
-CREATE FUNCTION corgipile_predict(name text, features anyarray) RETURNS float8
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+CREATE FUNCTION corgipile_predict(name text, VARIADIC features "any") RETURNS float8
+LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_by_name_wrapper';
-COMMENT ON FUNCTION corgipile_predict(text, anyarray) IS 'the label that a model gives, as a number; of a linear model, the value';
+COMMENT ON FUNCTION corgipile_predict(text, "any") IS 'the label that a model gives, as a number; of a linear model, the value';
 
-CREATE FUNCTION corgipile_predict(model_id bigint, indices anyarray, "values" anycompatiblearray) RETURNS float8
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
-AS 'MODULE_PATHNAME', 'corgipile_predict_sparse_wrapper';
-COMMENT ON FUNCTION corgipile_predict(bigint, anyarray, anycompatiblearray) IS 'the label that a model gives, as a number; of a linear model, the value, for sparse features';
-
-CREATE FUNCTION corgipile_predict(name text, indices anyarray, "values" anycompatiblearray) RETURNS float8
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
-AS 'MODULE_PATHNAME', 'corgipile_predict_sparse_by_name_wrapper';
-COMMENT ON FUNCTION corgipile_predict(text, anyarray, anycompatiblearray) IS 'the label that a model gives, as a number; of a linear model, the value, for sparse features';
-
-CREATE FUNCTION corgipile_predict(model_id bigint, "row" record) RETURNS float8
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
-AS 'MODULE_PATHNAME', 'corgipile_predict_row_wrapper';
-COMMENT ON FUNCTION corgipile_predict(bigint, record) IS 'the label that a model gives, as a number; of a linear model, the value, for the columns of a row';
-
-CREATE FUNCTION corgipile_predict(name text, "row" record) RETURNS float8
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
-AS 'MODULE_PATHNAME', 'corgipile_predict_row_by_name_wrapper';
-COMMENT ON FUNCTION corgipile_predict(text, record) IS 'the label that a model gives, as a number; of a linear model, the value, for the columns of a row';
-
-CREATE FUNCTION corgipile_predict_label(model_id bigint, features anyarray) RETURNS text
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
-AS 'MODULE_PATHNAME', 'corgipile_predict_label_wrapper';
-COMMENT ON FUNCTION corgipile_predict_label(bigint, anyarray) IS 'the label that a model gives, as text';
-
-CREATE FUNCTION corgipile_predict_label(name text, features anyarray) RETURNS text
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
-AS 'MODULE_PATHNAME', 'corgipile_predict_label_by_name_wrapper';
-COMMENT ON FUNCTION corgipile_predict_label(text, anyarray) IS 'the label that a model gives, as text';
-
-CREATE FUNCTION corgipile_predict_label(model_id bigint, indices anyarray, "values" anycompatiblearray) RETURNS text
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
-AS 'MODULE_PATHNAME', 'corgipile_predict_label_sparse_wrapper';
-COMMENT ON FUNCTION corgipile_predict_label(bigint, anyarray, anycompatiblearray) IS 'the label that a model gives, as text, for sparse features';
-
-CREATE FUNCTION corgipile_predict_label(name text, indices anyarray, "values" anycompatiblearray) RETURNS text
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
-AS 'MODULE_PATHNAME', 'corgipile_predict_label_sparse_by_name_wrapper';
-COMMENT ON FUNCTION corgipile_predict_label(text, anyarray, anycompatiblearray) IS 'the label that a model gives, as text, for sparse features';
-
-CREATE FUNCTION corgipile_predict_label(model_id bigint, "row" record) RETURNS text
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
-AS 'MODULE_PATHNAME', 'corgipile_predict_label_row_wrapper';
-COMMENT ON FUNCTION corgipile_predict_label(bigint, record) IS 'the label that a model gives, as text, for the columns of a row';
-
-CREATE FUNCTION corgipile_predict_label(name text, "row" record) RETURNS text
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
-AS 'MODULE_PATHNAME', 'corgipile_predict_label_row_by_name_wrapper';
-COMMENT ON FUNCTION corgipile_predict_label(text, record) IS 'the label that a model gives, as text, for the columns of a row';
-
-CREATE FUNCTION corgipile_predict_proba(model_id bigint, features anyarray) RETURNS float8[]
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
-AS 'MODULE_PATHNAME', 'corgipile_predict_proba_wrapper';
-COMMENT ON FUNCTION corgipile_predict_proba(bigint, anyarray) IS 'the probabilities of the labels, in their ascending order';
-
-CREATE FUNCTION corgipile_predict_proba(name text, features anyarray) RETURNS float8[]
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
-AS 'MODULE_PATHNAME', 'corgipile_predict_proba_by_name_wrapper';
-COMMENT ON FUNCTION corgipile_predict_proba(text, anyarray) IS 'the probabilities of the labels, in their ascending order';
-
-CREATE FUNCTION corgipile_predict_proba(model_id bigint, indices anyarray, "values" anycompatiblearray) RETURNS float8[]
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
-AS 'MODULE_PATHNAME', 'corgipile_predict_proba_sparse_wrapper';
-COMMENT ON FUNCTION corgipile_predict_proba(bigint, anyarray, anycompatiblearray) IS 'the probabilities of the labels, in their ascending order, for sparse features';
-
-CREATE FUNCTION corgipile_predict_proba(name text, indices anyarray, "values" anycompatiblearray) RETURNS float8[]
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
-AS 'MODULE_PATHNAME', 'corgipile_predict_proba_sparse_by_name_wrapper';
-COMMENT ON FUNCTION corgipile_predict_proba(text, anyarray, anycompatiblearray) IS 'the probabilities of the labels, in their ascending order, for sparse features';
-
-CREATE FUNCTION corgipile_predict_proba(model_id bigint, "row" record) RETURNS float8[]
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
-AS 'MODULE_PATHNAME', 'corgipile_predict_proba_row_wrapper';
-COMMENT ON FUNCTION corgipile_predict_proba(bigint, record) IS 'the probabilities of the labels, in their ascending order, for the columns of a row';
-
-CREATE FUNCTION corgipile_predict_proba(name text, "row" record) RETURNS float8[]
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
-AS 'MODULE_PATHNAME', 'corgipile_predict_proba_row_by_name_wrapper';
-COMMENT ON FUNCTION corgipile_predict_proba(text, record) IS 'the probabilities of the labels, in their ascending order, for the columns of a row';
-
-CREATE FUNCTION corgipile_predict(model jsonb, features anyarray) RETURNS float8
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+CREATE FUNCTION corgipile_predict(model jsonb, VARIADIC features "any") RETURNS float8
+LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_by_value_wrapper';
-COMMENT ON FUNCTION corgipile_predict(jsonb, anyarray) IS 'the label that a model gives, as a number; of a linear model, the value';
+COMMENT ON FUNCTION corgipile_predict(jsonb, "any") IS 'the label that a model gives, as a number; of a linear model, the value';
 
-CREATE FUNCTION corgipile_predict(model jsonb, indices anyarray, "values" anycompatiblearray) RETURNS float8
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
-AS 'MODULE_PATHNAME', 'corgipile_predict_sparse_by_value_wrapper';
-COMMENT ON FUNCTION corgipile_predict(jsonb, anyarray, anycompatiblearray) IS 'the label that a model gives, as a number; of a linear model, the value, for sparse features';
+CREATE FUNCTION corgipile_predict_label(model_id bigint, VARIADIC features "any") RETURNS text
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(bigint, "any") IS 'the label that a model gives, as text';
 
-CREATE FUNCTION corgipile_predict(model jsonb, "row" record) RETURNS float8
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
-AS 'MODULE_PATHNAME', 'corgipile_predict_row_by_value_wrapper';
-COMMENT ON FUNCTION corgipile_predict(jsonb, record) IS 'the label that a model gives, as a number; of a linear model, the value, for the columns of a row';
+CREATE FUNCTION corgipile_predict_label(name text, VARIADIC features "any") RETURNS text
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(text, "any") IS 'the label that a model gives, as text';
 
-CREATE FUNCTION corgipile_predict_label(model jsonb, features anyarray) RETURNS text
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+CREATE FUNCTION corgipile_predict_label(model jsonb, VARIADIC features "any") RETURNS text
+LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_label_by_value_wrapper';
-COMMENT ON FUNCTION corgipile_predict_label(jsonb, anyarray) IS 'the label that a model gives, as text';
+COMMENT ON FUNCTION corgipile_predict_label(jsonb, "any") IS 'the label that a model gives, as text';
 
-CREATE FUNCTION corgipile_predict_label(model jsonb, indices anyarray, "values" anycompatiblearray) RETURNS text
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
-AS 'MODULE_PATHNAME', 'corgipile_predict_label_sparse_by_value_wrapper';
-COMMENT ON FUNCTION corgipile_predict_label(jsonb, anyarray, anycompatiblearray) IS 'the label that a model gives, as text, for sparse features';
+CREATE FUNCTION corgipile_predict_proba(model_id bigint, VARIADIC features "any") RETURNS float8[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(bigint, "any") IS 'the probabilities of the labels, in their ascending order';
 
-CREATE FUNCTION corgipile_predict_label(model jsonb, "row" record) RETURNS text
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
-AS 'MODULE_PATHNAME', 'corgipile_predict_label_row_by_value_wrapper';
-COMMENT ON FUNCTION corgipile_predict_label(jsonb, record) IS 'the label that a model gives, as text, for the columns of a row';
+CREATE FUNCTION corgipile_predict_proba(name text, VARIADIC features "any") RETURNS float8[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(text, "any") IS 'the probabilities of the labels, in their ascending order';
 
-CREATE FUNCTION corgipile_predict_proba(model jsonb, features anyarray) RETURNS float8[]
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+CREATE FUNCTION corgipile_predict_proba(model jsonb, VARIADIC features "any") RETURNS float8[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_proba_by_value_wrapper';
-COMMENT ON FUNCTION corgipile_predict_proba(jsonb, anyarray) IS 'the probabilities of the labels, in their ascending order';
-
-CREATE FUNCTION corgipile_predict_proba(model jsonb, indices anyarray, "values" anycompatiblearray) RETURNS float8[]
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
-AS 'MODULE_PATHNAME', 'corgipile_predict_proba_sparse_by_value_wrapper';
-COMMENT ON FUNCTION corgipile_predict_proba(jsonb, anyarray, anycompatiblearray) IS 'the probabilities of the labels, in their ascending order, for sparse features';
-
-CREATE FUNCTION corgipile_predict_proba(model jsonb, "row" record) RETURNS float8[]
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
-AS 'MODULE_PATHNAME', 'corgipile_predict_proba_row_by_value_wrapper';
-COMMENT ON FUNCTION corgipile_predict_proba(jsonb, record) IS 'the probabilities of the labels, in their ascending order, for the columns of a row';
+COMMENT ON FUNCTION corgipile_predict_proba(jsonb, "any") IS 'the probabilities of the labels, in their ascending order';
 
 -- No rows for a NULL would look like success: it is an error, as where models are trained.
 CREATE FUNCTION corgipile_evaluate(model_id bigint, source text) RETURNS TABLE (metric text, value float8)
@@ -911,6 +823,86 @@ CREATE OPERATOR * (LEFTARG = corgipile.toc, RIGHTARG = float8, FUNCTION = corgip
 CREATE OPERATOR * (LEFTARG = float8, RIGHTARG = corgipile.toc, FUNCTION = corgipile_toc_scale, COMMUTATOR = *);
 CREATE OPERATOR + (LEFTARG = corgipile.toc, RIGHTARG = float8, FUNCTION = corgipile_toc_add, COMMUTATOR = +);
 CREATE OPERATOR + (LEFTARG = float8, RIGHTARG = corgipile.toc, FUNCTION = corgipile_toc_add, COMMUTATOR = +);
+
+-- By their entries, whatever their encoding: for DISTINCT, GROUP BY, UNION, ORDER BY, joins and indexes.
+CREATE FUNCTION corgipile.toc_eq(corgipile.toc, corgipile.toc) RETURNS boolean
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_eq_wrapper';
+COMMENT ON FUNCTION corgipile.toc_eq(corgipile.toc, corgipile.toc) IS 'are all entries of two matrices equal?';
+
+CREATE FUNCTION corgipile.toc_ne(corgipile.toc, corgipile.toc) RETURNS boolean
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_ne_wrapper';
+COMMENT ON FUNCTION corgipile.toc_ne(corgipile.toc, corgipile.toc) IS 'is any entry of two matrices different?';
+
+CREATE FUNCTION corgipile.toc_lt(corgipile.toc, corgipile.toc) RETURNS boolean
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_lt_wrapper';
+COMMENT ON FUNCTION corgipile.toc_lt(corgipile.toc, corgipile.toc) IS 'order of matrices: columns, rows, entries';
+
+CREATE FUNCTION corgipile.toc_le(corgipile.toc, corgipile.toc) RETURNS boolean
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_le_wrapper';
+COMMENT ON FUNCTION corgipile.toc_le(corgipile.toc, corgipile.toc) IS 'order of matrices: columns, rows, entries';
+
+CREATE FUNCTION corgipile.toc_gt(corgipile.toc, corgipile.toc) RETURNS boolean
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_gt_wrapper';
+COMMENT ON FUNCTION corgipile.toc_gt(corgipile.toc, corgipile.toc) IS 'order of matrices: columns, rows, entries';
+
+CREATE FUNCTION corgipile.toc_ge(corgipile.toc, corgipile.toc) RETURNS boolean
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_ge_wrapper';
+COMMENT ON FUNCTION corgipile.toc_ge(corgipile.toc, corgipile.toc) IS 'order of matrices: columns, rows, entries';
+
+CREATE FUNCTION corgipile.toc_cmp(corgipile.toc, corgipile.toc) RETURNS int
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_cmp_wrapper';
+COMMENT ON FUNCTION corgipile.toc_cmp(corgipile.toc, corgipile.toc) IS 'order of matrices: columns, rows, entries';
+
+CREATE FUNCTION corgipile.toc_hash(corgipile.toc) RETURNS int
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_hash_wrapper';
+COMMENT ON FUNCTION corgipile.toc_hash(corgipile.toc) IS 'hash of a matrix';
+
+CREATE FUNCTION corgipile.toc_hash_extended(corgipile.toc, bigint) RETURNS bigint
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_hash_extended_wrapper';
+COMMENT ON FUNCTION corgipile.toc_hash_extended(corgipile.toc, bigint) IS 'hash of a matrix, with a seed';
+
+CREATE OPERATOR = (
+    LEFTARG = corgipile.toc, RIGHTARG = corgipile.toc, FUNCTION = corgipile.toc_eq, COMMUTATOR = =, NEGATOR = <>,
+    RESTRICT = pg_catalog.eqsel, JOIN = pg_catalog.eqjoinsel, HASHES, MERGES
+);
+CREATE OPERATOR <> (
+    LEFTARG = corgipile.toc, RIGHTARG = corgipile.toc, FUNCTION = corgipile.toc_ne, COMMUTATOR = <>, NEGATOR = =,
+    RESTRICT = pg_catalog.neqsel, JOIN = pg_catalog.neqjoinsel
+);
+CREATE OPERATOR < (
+    LEFTARG = corgipile.toc, RIGHTARG = corgipile.toc, FUNCTION = corgipile.toc_lt, COMMUTATOR = >, NEGATOR = >=,
+    RESTRICT = pg_catalog.scalarltsel, JOIN = pg_catalog.scalarltjoinsel
+);
+CREATE OPERATOR <= (
+    LEFTARG = corgipile.toc, RIGHTARG = corgipile.toc, FUNCTION = corgipile.toc_le, COMMUTATOR = >=, NEGATOR = >,
+    RESTRICT = pg_catalog.scalarlesel, JOIN = pg_catalog.scalarlejoinsel
+);
+CREATE OPERATOR > (
+    LEFTARG = corgipile.toc, RIGHTARG = corgipile.toc, FUNCTION = corgipile.toc_gt, COMMUTATOR = <, NEGATOR = <=,
+    RESTRICT = pg_catalog.scalargtsel, JOIN = pg_catalog.scalargtjoinsel
+);
+CREATE OPERATOR >= (
+    LEFTARG = corgipile.toc, RIGHTARG = corgipile.toc, FUNCTION = corgipile.toc_ge, COMMUTATOR = <=, NEGATOR = <,
+    RESTRICT = pg_catalog.scalargesel, JOIN = pg_catalog.scalargejoinsel
+);
+
+CREATE OPERATOR CLASS corgipile.toc_ops DEFAULT FOR TYPE corgipile.toc USING btree AS
+    OPERATOR 1 @extschema@.<, OPERATOR 2 @extschema@.<=, OPERATOR 3 @extschema@.=, OPERATOR 4 @extschema@.>=,
+    OPERATOR 5 @extschema@.>,
+    FUNCTION 1 corgipile.toc_cmp(corgipile.toc, corgipile.toc);
+CREATE OPERATOR CLASS corgipile.toc_ops DEFAULT FOR TYPE corgipile.toc USING hash AS
+    OPERATOR 1 @extschema@.=,
+    FUNCTION 1 corgipile.toc_hash(corgipile.toc),
+    FUNCTION 2 corgipile.toc_hash_extended(corgipile.toc, bigint);
 
 CREATE FUNCTION corgipile_compress(
     source      text,

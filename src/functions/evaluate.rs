@@ -89,7 +89,7 @@ fn read(model: &Model, source: &str) -> Result<Vec<Metric>> {
             curves.add(&linear, decisions, label);
         });
         if fault.is_some() {
-            return Err(PredictError::DecisionOutOfRange { model_id: model.id, row: fault }.into());
+            return Err(PredictError::DecisionOutOfRange { model: model.in_error(), row: fault }.into());
         }
     }
     let skipped = buffers.decoder.skipped();
@@ -215,7 +215,7 @@ fn check_types(model: &Model, found: &FeatureColumns, categories: &[(String, Vec
     if fits {
         Ok(())
     } else {
-        Err(PredictError::EvaluateTypes { model_id: model.id, trained_on: trained_on(model) }.into())
+        Err(PredictError::EvaluateTypes { model: model.in_error(), trained_on: trained_on(model) }.into())
     }
 }
 
