@@ -433,6 +433,48 @@ COMMENT ON FUNCTION corgipile_train(text, text, text, text[], float8, int, text,
                              float8, int, boolean)
     IS 'trains a model with SGD and stores it; a row per epoch. NULL means the default: as in the training that warm_start names, but for max_epochs, loader and workers, or else model logistic, label label, max_epochs 20, shuffle corgipile, block_size auto, buffer_size auto, loader auto, workers 1';
 
+CREATE FUNCTION corgipile_train(
+    source              regclass,
+    model               text    DEFAULT NULL,
+    label               text    DEFAULT NULL,
+    features            text[]  DEFAULT NULL,
+    learning_rate       float8  DEFAULT NULL,
+    max_epochs          int     DEFAULT NULL,
+    shuffle             text    DEFAULT NULL,
+    block_size          text    DEFAULT NULL,
+    buffer_size         text    DEFAULT NULL,
+    seed                bigint  DEFAULT NULL,
+    name                text    DEFAULT NULL,
+    options             jsonb   DEFAULT NULL,
+    loader              text    DEFAULT NULL,
+    workers             int     DEFAULT NULL,
+    warm_start          text    DEFAULT NULL,
+    group_by            text    DEFAULT NULL,
+    grid                jsonb   DEFAULT NULL,
+    sample              float8  DEFAULT NULL,
+    batch_size          int     DEFAULT NULL,
+    l1                  float8  DEFAULT NULL,
+    l2                  float8  DEFAULT NULL,
+    optimizer           text    DEFAULT NULL,
+    schedule            text    DEFAULT NULL,
+    standardize         boolean DEFAULT NULL,
+    nulls               text    DEFAULT NULL,
+    class_weight        text    DEFAULT NULL,
+    hidden_layers       int[]   DEFAULT NULL,
+    validation_fraction float8  DEFAULT NULL,
+    patience            int     DEFAULT NULL,
+    notice              boolean DEFAULT NULL
+) RETURNS TABLE (
+    model_id bigint, epoch int, loss float8, accuracy float8, learning_rate float8, tuples bigint, seconds float8,
+    r2 float8, validation_loss float8, validation_score float8, grid_point jsonb, group_value text
+)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 20 SUPPORT corgipile_support
+AS 'MODULE_PATHNAME', 'corgipile_train_wrapper';
+COMMENT ON FUNCTION corgipile_train(regclass, text, text, text[], float8, int, text, text, text, bigint, text, jsonb, text,
+                             int, text, text, jsonb, float8, int, float8, float8, text, text, boolean, text, text, int[],
+                             float8, int, boolean)
+    IS 'the same of a relation that is named by its OID';
+
 CREATE FUNCTION corgipile_shuffle(
     source      anyelement,
     seed        bigint DEFAULT NULL,
@@ -479,6 +521,18 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000
 AS 'MODULE_PATHNAME', 'corgipile_cluster_factor_wrapper';
 COMMENT ON FUNCTION corgipile_cluster_factor(text, text, text[], text, text)
     IS 'how clustered a table is: about 1 if it is shuffled, up to the tuples of a block if it is sorted. NULL means the default: label label, block_size auto, model logistic';
+
+CREATE FUNCTION corgipile_cluster_factor(
+    source     regclass,
+    label      text   DEFAULT NULL,
+    features   text[] DEFAULT NULL,
+    block_size text   DEFAULT NULL,
+    model      text   DEFAULT NULL
+) RETURNS float8
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000
+AS 'MODULE_PATHNAME', 'corgipile_cluster_factor_wrapper';
+COMMENT ON FUNCTION corgipile_cluster_factor(regclass, text, text[], text, text)
+    IS 'the same of a relation that is named by its OID';
 
 CREATE FUNCTION corgipile_io_profile(
     relation       regclass,
@@ -587,8 +641,18 @@ CREATE FUNCTION corgipile_evaluate(name text, source text) RETURNS TABLE (metric
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 4
 AS 'MODULE_PATHNAME', 'corgipile_evaluate_by_name_wrapper';
 
+CREATE FUNCTION corgipile_evaluate(model_id bigint, source regclass) RETURNS TABLE (metric text, value float8)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 4
+AS 'MODULE_PATHNAME', 'corgipile_evaluate_relation_wrapper';
+
+CREATE FUNCTION corgipile_evaluate(name text, source regclass) RETURNS TABLE (metric text, value float8)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 4
+AS 'MODULE_PATHNAME', 'corgipile_evaluate_relation_by_name_wrapper';
+
 COMMENT ON FUNCTION corgipile_evaluate(bigint, text) IS 'accuracy (R2 of a linear model) and loss of a model on other rows';
 COMMENT ON FUNCTION corgipile_evaluate(text, text) IS 'accuracy (R2 of a linear model) and loss of a model on other rows';
+COMMENT ON FUNCTION corgipile_evaluate(bigint, regclass) IS 'the same of a relation that is named by its OID';
+COMMENT ON FUNCTION corgipile_evaluate(text, regclass) IS 'the same of a relation that is named by its OID';
 
 -- -------------------------------------------------------------------------------------------------- training by aggregate
 
@@ -719,6 +783,25 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 20
 AS 'MODULE_PATHNAME', 'corgipile_train_uda_wrapper';
 COMMENT ON FUNCTION corgipile_train_uda(text, text, text, text[], float8, int, text, bigint, text, jsonb)
     IS 'trains a model by corgipile_sgd_agg(), a query per epoch, and stores it; a row per epoch. NULL means the default: model logistic, label label, max_epochs 20, shuffle no_shuffle';
+
+CREATE FUNCTION corgipile_train_uda(
+    source        regclass,
+    model         text   DEFAULT NULL,
+    label         text   DEFAULT NULL,
+    features      text[] DEFAULT NULL,
+    learning_rate float8 DEFAULT NULL,
+    max_epochs    int    DEFAULT NULL,
+    shuffle       text   DEFAULT NULL,
+    seed          bigint DEFAULT NULL,
+    name          text   DEFAULT NULL,
+    options       jsonb  DEFAULT NULL
+) RETURNS TABLE (
+    model_id bigint, epoch int, loss float8, accuracy float8, learning_rate float8, tuples bigint, seconds float8, r2 float8
+)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 20
+AS 'MODULE_PATHNAME', 'corgipile_train_uda_wrapper';
+COMMENT ON FUNCTION corgipile_train_uda(regclass, text, text, text[], float8, int, text, bigint, text, jsonb)
+    IS 'the same of a relation that is named by its OID';
 
 -- ------------------------------------------------------------------------------------------------------------ compression
 

@@ -63,7 +63,7 @@ impl TrainArguments {
         require_utf8()?;
         let json = |i, name| arguments.json(i).map_err(|e| e.about(name));
         let of_arguments = TrainArguments {
-            source: arguments.get(0),
+            source: arguments.source(0)?,
             model: arguments.get(1),
             label: arguments.get(2),
             features: arguments.get(3),

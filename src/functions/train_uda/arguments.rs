@@ -30,7 +30,7 @@ impl UdaRequest {
         let mut options = arguments.json(9).map_err(|e| e.about("options"))?;
         let parallel = take_parallel(&mut options)?;
         let arguments = TrainArguments {
-            source: arguments.get(0),
+            source: arguments.source(0)?,
             model: arguments.get(1),
             label: arguments.get(2),
             features: arguments.get(3),

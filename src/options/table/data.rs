@@ -16,7 +16,7 @@ pub const ENTRIES: &[Entry] = &[
             "text",
             Values::Other("", Some("a table, a view or a query")),
             Default::None,
-            "what is trained on: the name of a table, view or the like, quoted and qualified as in SQL, or a query: what begins with \
+            "what is trained on: the name of a table, view or the like, quoted and qualified as in SQL, a regclass, or a query: what begins with \
              SELECT, WITH, VALUES, TABLE or (",
         )
     },

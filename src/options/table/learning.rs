@@ -369,7 +369,12 @@ pub const ENTRIES: &[Entry] = &[
     Entry {
         place: Place::NamedOption("boolean"),
         inherited: Inherited::Never,
-        ..Entry::option("notice", Values::Boolean, Default::Boolean(false), "a NOTICE after each epoch")
+        ..Entry::option(
+            "notice",
+            Values::Boolean,
+            Default::Boolean(false),
+            "a NOTICE after each epoch, with loss, score, tuples per second and the time that is left",
+        )
     },
 ];
 

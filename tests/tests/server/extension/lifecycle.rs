@@ -156,7 +156,7 @@ fn the_functions_have_the_documented_signatures() {
     let mut db = Database::new();
     let train = db.line(
         "SELECT pg_get_function_arguments(oid), pg_get_function_result(oid), provolatile, proparallel
-         FROM pg_proc WHERE proname = 'corgipile_train'",
+         FROM pg_proc WHERE proname = 'corgipile_train' AND proargtypes[0] = 'text'::regtype",
     );
     assert_eq!(
         train,
