@@ -327,6 +327,15 @@ fn values(name: &str, kind: &str) -> BoxedStrategy<String> {
         (_, "text[]") => one_of(TEXT_ARRAYS),
         (_, "anyarray" | "anycompatiblearray") => one_of(ARRAYS),
         (_, "record") => one_of(ROWS),
+        // what VARIADIC "any" takes: arrays, a row, or features one by one
+        (_, "\"any\"") => prop_oneof![
+            4 => one_of(ARRAYS),
+            2 => (one_of(ARRAYS), one_of(ARRAYS)).prop_map(|(indices, values)| format!("{indices}, {values}")),
+            2 => one_of(ROWS),
+            4 => prop::collection::vec(prop_oneof![one_of(FLOATS), one_of(TEXTS), one_of(ELEMENTS)], 1..5)
+                .prop_map(|values| values.join(", ")),
+        ]
+        .boxed(),
         (_, "anyelement") => one_of(ELEMENTS),
         (_, "regclass") => one_of(&[
             "'t'",
@@ -382,7 +391,7 @@ fn call(functions: Vec<Function>) -> BoxedStrategy<String> {
                 .filter(|(_, ((given, _), _))| *given)
                 .map(|(i, ((_, value), (name, kind)))| {
                     // values of other types than the argument's are refused by the parser, which is not what is tried
-                    let polymorphic = kind.starts_with("any") || kind == "record";
+                    let polymorphic = kind.starts_with("any") || kind == "\"any\"" || kind == "record";
                     let value = if polymorphic { value.clone() } else { format!("{value}::{kind}") };
                     if i < function.required || name.is_empty() { value } else { format!("\"{name}\" => {value}") }
                 })

@@ -333,9 +333,10 @@ fn retrain(arguments: &str) -> String {
         "WITH trained AS (
              SELECT max(model_id) AS model_id FROM corgipile_train('t', features => '{{a,b,c}}', name => 'kept', seed => 1, {arguments})
          ), judged AS (
-             SELECT t.model_id, (SELECT value FROM corgipile_evaluate(t.model_id, 't') WHERE metric = 'loss') AS loss,
-                    (SELECT value FROM corgipile_evaluate(c.model_id, 't') WHERE metric = 'loss') AS before
-               FROM trained AS t LEFT JOIN corgipile.current_models AS c ON c.name = 'kept'
+             SELECT model_id, (SELECT value FROM corgipile_evaluate(model_id, 't') WHERE metric = 'loss') AS loss,
+                    (SELECT value FROM corgipile.current_models AS c, corgipile_evaluate(c.model_id, 't')
+                      WHERE c.name = 'kept' AND metric = 'loss') AS before
+               FROM trained
          )
          SELECT CASE WHEN loss >= before THEN 'dropped ' || corgipile_drop(model_id)
                      ELSE 'deployed ' || corgipile_deploy('kept', NULL) - model_id END FROM judged"
