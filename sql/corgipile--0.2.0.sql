@@ -585,52 +585,322 @@ GRANT SELECT ON corgipile.stat_progress_train TO PUBLIC;
 
 -- ------------------------------------------------------------------------------------------------------------- prediction
 
--- The types of the features decide what they are: an array, an array of indices and one of values, a row, or the features one by
--- one, in the order in which the model has them. Not STRICT: a feature that is NULL is not the same as none.
-CREATE FUNCTION corgipile_predict(model_id bigint, VARIADIC features "any") RETURNS float8
-LANGUAGE c STABLE PARALLEL SAFE COST 10
+CREATE FUNCTION corgipile_predict(model_id bigint, features anyarray) RETURNS float8
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_wrapper';
-COMMENT ON FUNCTION corgipile_predict(bigint, "any") IS 'the label that a model gives, as a number; of a linear model, the value';
+COMMENT ON FUNCTION corgipile_predict(bigint, anyarray) IS 'the label that a model gives, as a number; of a linear model, the value';
 
-CREATE FUNCTION corgipile_predict(name text, VARIADIC features "any") RETURNS float8
-LANGUAGE c STABLE PARALLEL SAFE COST 10
+CREATE FUNCTION corgipile_predict(name text, features anyarray) RETURNS float8
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_by_name_wrapper';
-COMMENT ON FUNCTION corgipile_predict(text, "any") IS 'the label that a model gives, as a number; of a linear model, the value';
+COMMENT ON FUNCTION corgipile_predict(text, anyarray) IS 'the label that a model gives, as a number; of a linear model, the value';
 
-CREATE FUNCTION corgipile_predict(model jsonb, VARIADIC features "any") RETURNS float8
-LANGUAGE c STABLE PARALLEL SAFE COST 10
-AS 'MODULE_PATHNAME', 'corgipile_predict_by_value_wrapper';
-COMMENT ON FUNCTION corgipile_predict(jsonb, "any") IS 'the label that a model gives, as a number; of a linear model, the value';
+CREATE FUNCTION corgipile_predict(model_id bigint, indices anyarray, "values" anycompatiblearray) RETURNS float8
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_sparse_wrapper';
+COMMENT ON FUNCTION corgipile_predict(bigint, anyarray, anycompatiblearray) IS 'the label that a model gives, as a number; of a linear model, the value, for sparse features';
 
-CREATE FUNCTION corgipile_predict_label(model_id bigint, VARIADIC features "any") RETURNS text
-LANGUAGE c STABLE PARALLEL SAFE COST 10
+CREATE FUNCTION corgipile_predict(name text, indices anyarray, "values" anycompatiblearray) RETURNS float8
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_sparse_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict(text, anyarray, anycompatiblearray) IS 'the label that a model gives, as a number; of a linear model, the value, for sparse features';
+
+CREATE FUNCTION corgipile_predict(model_id bigint, "row" record) RETURNS float8
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_row_wrapper';
+COMMENT ON FUNCTION corgipile_predict(bigint, record) IS 'the label that a model gives, as a number; of a linear model, the value, for the columns of a row';
+
+CREATE FUNCTION corgipile_predict(name text, "row" record) RETURNS float8
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_row_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict(text, record) IS 'the label that a model gives, as a number; of a linear model, the value, for the columns of a row';
+
+CREATE FUNCTION corgipile_predict_label(model_id bigint, features anyarray) RETURNS text
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_label_wrapper';
-COMMENT ON FUNCTION corgipile_predict_label(bigint, "any") IS 'the label that a model gives, as text';
+COMMENT ON FUNCTION corgipile_predict_label(bigint, anyarray) IS 'the label that a model gives, as text';
 
-CREATE FUNCTION corgipile_predict_label(name text, VARIADIC features "any") RETURNS text
-LANGUAGE c STABLE PARALLEL SAFE COST 10
+CREATE FUNCTION corgipile_predict_label(name text, features anyarray) RETURNS text
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_label_by_name_wrapper';
-COMMENT ON FUNCTION corgipile_predict_label(text, "any") IS 'the label that a model gives, as text';
+COMMENT ON FUNCTION corgipile_predict_label(text, anyarray) IS 'the label that a model gives, as text';
 
-CREATE FUNCTION corgipile_predict_label(model jsonb, VARIADIC features "any") RETURNS text
-LANGUAGE c STABLE PARALLEL SAFE COST 10
-AS 'MODULE_PATHNAME', 'corgipile_predict_label_by_value_wrapper';
-COMMENT ON FUNCTION corgipile_predict_label(jsonb, "any") IS 'the label that a model gives, as text';
+CREATE FUNCTION corgipile_predict_label(model_id bigint, indices anyarray, "values" anycompatiblearray) RETURNS text
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_sparse_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(bigint, anyarray, anycompatiblearray) IS 'the label that a model gives, as text, for sparse features';
 
-CREATE FUNCTION corgipile_predict_proba(model_id bigint, VARIADIC features "any") RETURNS float8[]
-LANGUAGE c STABLE PARALLEL SAFE COST 10
+CREATE FUNCTION corgipile_predict_label(name text, indices anyarray, "values" anycompatiblearray) RETURNS text
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_sparse_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(text, anyarray, anycompatiblearray) IS 'the label that a model gives, as text, for sparse features';
+
+CREATE FUNCTION corgipile_predict_label(model_id bigint, "row" record) RETURNS text
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_row_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(bigint, record) IS 'the label that a model gives, as text, for the columns of a row';
+
+CREATE FUNCTION corgipile_predict_label(name text, "row" record) RETURNS text
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_row_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(text, record) IS 'the label that a model gives, as text, for the columns of a row';
+
+CREATE FUNCTION corgipile_predict_proba(model_id bigint, features anyarray) RETURNS float8[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_proba_wrapper';
-COMMENT ON FUNCTION corgipile_predict_proba(bigint, "any") IS 'the probabilities of the labels, in their ascending order';
+COMMENT ON FUNCTION corgipile_predict_proba(bigint, anyarray) IS 'the probabilities of the labels, in their ascending order';
 
-CREATE FUNCTION corgipile_predict_proba(name text, VARIADIC features "any") RETURNS float8[]
-LANGUAGE c STABLE PARALLEL SAFE COST 10
+CREATE FUNCTION corgipile_predict_proba(name text, features anyarray) RETURNS float8[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_proba_by_name_wrapper';
-COMMENT ON FUNCTION corgipile_predict_proba(text, "any") IS 'the probabilities of the labels, in their ascending order';
+COMMENT ON FUNCTION corgipile_predict_proba(text, anyarray) IS 'the probabilities of the labels, in their ascending order';
 
-CREATE FUNCTION corgipile_predict_proba(model jsonb, VARIADIC features "any") RETURNS float8[]
-LANGUAGE c STABLE PARALLEL SAFE COST 10
+CREATE FUNCTION corgipile_predict_proba(model_id bigint, indices anyarray, "values" anycompatiblearray) RETURNS float8[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_sparse_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(bigint, anyarray, anycompatiblearray) IS 'the probabilities of the labels, in their ascending order, for sparse features';
+
+CREATE FUNCTION corgipile_predict_proba(name text, indices anyarray, "values" anycompatiblearray) RETURNS float8[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_sparse_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(text, anyarray, anycompatiblearray) IS 'the probabilities of the labels, in their ascending order, for sparse features';
+
+CREATE FUNCTION corgipile_predict_proba(model_id bigint, "row" record) RETURNS float8[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_row_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(bigint, record) IS 'the probabilities of the labels, in their ascending order, for the columns of a row';
+
+CREATE FUNCTION corgipile_predict_proba(name text, "row" record) RETURNS float8[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_row_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(text, record) IS 'the probabilities of the labels, in their ascending order, for the columns of a row';
+
+CREATE FUNCTION corgipile_predict(model jsonb, features anyarray) RETURNS float8
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict(jsonb, anyarray) IS 'the label that a model gives, as a number; of a linear model, the value';
+
+CREATE FUNCTION corgipile_predict(model jsonb, indices anyarray, "values" anycompatiblearray) RETURNS float8
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_sparse_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict(jsonb, anyarray, anycompatiblearray) IS 'the label that a model gives, as a number; of a linear model, the value, for sparse features';
+
+CREATE FUNCTION corgipile_predict(model jsonb, "row" record) RETURNS float8
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_row_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict(jsonb, record) IS 'the label that a model gives, as a number; of a linear model, the value, for the columns of a row';
+
+CREATE FUNCTION corgipile_predict_label(model jsonb, features anyarray) RETURNS text
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(jsonb, anyarray) IS 'the label that a model gives, as text';
+
+CREATE FUNCTION corgipile_predict_label(model jsonb, indices anyarray, "values" anycompatiblearray) RETURNS text
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_sparse_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(jsonb, anyarray, anycompatiblearray) IS 'the label that a model gives, as text, for sparse features';
+
+CREATE FUNCTION corgipile_predict_label(model jsonb, "row" record) RETURNS text
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_row_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(jsonb, record) IS 'the label that a model gives, as text, for the columns of a row';
+
+CREATE FUNCTION corgipile_predict_proba(model jsonb, features anyarray) RETURNS float8[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_proba_by_value_wrapper';
-COMMENT ON FUNCTION corgipile_predict_proba(jsonb, "any") IS 'the probabilities of the labels, in their ascending order';
+COMMENT ON FUNCTION corgipile_predict_proba(jsonb, anyarray) IS 'the probabilities of the labels, in their ascending order';
+
+CREATE FUNCTION corgipile_predict_proba(model jsonb, indices anyarray, "values" anycompatiblearray) RETURNS float8[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_sparse_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(jsonb, anyarray, anycompatiblearray) IS 'the probabilities of the labels, in their ascending order, for sparse features';
+
+CREATE FUNCTION corgipile_predict_proba(model jsonb, "row" record) RETURNS float8[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_row_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(jsonb, record) IS 'the probabilities of the labels, in their ascending order, for the columns of a row';
+
+-- Features one by one. Of one and of two features there are as many declarations as it takes that no call with an array, two arrays or a
+-- row fits them as well: VARIADIC "any" alone would take these, too. Not STRICT: a feature that is NULL is not the same as none.
+CREATE FUNCTION corgipile_predict(model_id bigint, feature float8) RETURNS float8
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_values_wrapper';
+COMMENT ON FUNCTION corgipile_predict(bigint, float8) IS 'the label that a model gives, as a number; of a linear model, the value, for features one by one';
+
+CREATE FUNCTION corgipile_predict(model_id bigint, feature text) RETURNS float8
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_values_wrapper';
+COMMENT ON FUNCTION corgipile_predict(bigint, text) IS 'the label that a model gives, as a number; of a linear model, the value, for features one by one';
+
+CREATE FUNCTION corgipile_predict(model_id bigint, feature_1 "any", feature_2 anycompatiblenonarray) RETURNS float8
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_values_wrapper';
+COMMENT ON FUNCTION corgipile_predict(bigint, "any", anycompatiblenonarray) IS 'the label that a model gives, as a number; of a linear model, the value, for features one by one';
+
+CREATE FUNCTION corgipile_predict(model_id bigint, feature_1 "any", feature_2 "any", VARIADIC features "any") RETURNS float8
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_values_wrapper';
+COMMENT ON FUNCTION corgipile_predict(bigint, "any", "any", "any") IS 'the label that a model gives, as a number; of a linear model, the value, for features one by one';
+
+CREATE FUNCTION corgipile_predict(name text, feature float8) RETURNS float8
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_values_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict(text, float8) IS 'the label that a model gives, as a number; of a linear model, the value, for features one by one';
+
+CREATE FUNCTION corgipile_predict(name text, feature text) RETURNS float8
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_values_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict(text, text) IS 'the label that a model gives, as a number; of a linear model, the value, for features one by one';
+
+CREATE FUNCTION corgipile_predict(name text, feature_1 "any", feature_2 anycompatiblenonarray) RETURNS float8
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_values_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict(text, "any", anycompatiblenonarray) IS 'the label that a model gives, as a number; of a linear model, the value, for features one by one';
+
+CREATE FUNCTION corgipile_predict(name text, feature_1 "any", feature_2 "any", VARIADIC features "any") RETURNS float8
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_values_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict(text, "any", "any", "any") IS 'the label that a model gives, as a number; of a linear model, the value, for features one by one';
+
+CREATE FUNCTION corgipile_predict(model jsonb, feature float8) RETURNS float8
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_values_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict(jsonb, float8) IS 'the label that a model gives, as a number; of a linear model, the value, for features one by one';
+
+CREATE FUNCTION corgipile_predict(model jsonb, feature text) RETURNS float8
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_values_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict(jsonb, text) IS 'the label that a model gives, as a number; of a linear model, the value, for features one by one';
+
+CREATE FUNCTION corgipile_predict(model jsonb, feature_1 "any", feature_2 anycompatiblenonarray) RETURNS float8
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_values_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict(jsonb, "any", anycompatiblenonarray) IS 'the label that a model gives, as a number; of a linear model, the value, for features one by one';
+
+CREATE FUNCTION corgipile_predict(model jsonb, feature_1 "any", feature_2 "any", VARIADIC features "any") RETURNS float8
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_values_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict(jsonb, "any", "any", "any") IS 'the label that a model gives, as a number; of a linear model, the value, for features one by one';
+
+CREATE FUNCTION corgipile_predict_label(model_id bigint, feature float8) RETURNS text
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_values_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(bigint, float8) IS 'the label that a model gives, as text, for features one by one';
+
+CREATE FUNCTION corgipile_predict_label(model_id bigint, feature text) RETURNS text
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_values_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(bigint, text) IS 'the label that a model gives, as text, for features one by one';
+
+CREATE FUNCTION corgipile_predict_label(model_id bigint, feature_1 "any", feature_2 anycompatiblenonarray) RETURNS text
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_values_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(bigint, "any", anycompatiblenonarray) IS 'the label that a model gives, as text, for features one by one';
+
+CREATE FUNCTION corgipile_predict_label(model_id bigint, feature_1 "any", feature_2 "any", VARIADIC features "any") RETURNS text
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_values_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(bigint, "any", "any", "any") IS 'the label that a model gives, as text, for features one by one';
+
+CREATE FUNCTION corgipile_predict_label(name text, feature float8) RETURNS text
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_values_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(text, float8) IS 'the label that a model gives, as text, for features one by one';
+
+CREATE FUNCTION corgipile_predict_label(name text, feature text) RETURNS text
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_values_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(text, text) IS 'the label that a model gives, as text, for features one by one';
+
+CREATE FUNCTION corgipile_predict_label(name text, feature_1 "any", feature_2 anycompatiblenonarray) RETURNS text
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_values_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(text, "any", anycompatiblenonarray) IS 'the label that a model gives, as text, for features one by one';
+
+CREATE FUNCTION corgipile_predict_label(name text, feature_1 "any", feature_2 "any", VARIADIC features "any") RETURNS text
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_values_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(text, "any", "any", "any") IS 'the label that a model gives, as text, for features one by one';
+
+CREATE FUNCTION corgipile_predict_label(model jsonb, feature float8) RETURNS text
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_values_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(jsonb, float8) IS 'the label that a model gives, as text, for features one by one';
+
+CREATE FUNCTION corgipile_predict_label(model jsonb, feature text) RETURNS text
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_values_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(jsonb, text) IS 'the label that a model gives, as text, for features one by one';
+
+CREATE FUNCTION corgipile_predict_label(model jsonb, feature_1 "any", feature_2 anycompatiblenonarray) RETURNS text
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_values_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(jsonb, "any", anycompatiblenonarray) IS 'the label that a model gives, as text, for features one by one';
+
+CREATE FUNCTION corgipile_predict_label(model jsonb, feature_1 "any", feature_2 "any", VARIADIC features "any") RETURNS text
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_values_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(jsonb, "any", "any", "any") IS 'the label that a model gives, as text, for features one by one';
+
+CREATE FUNCTION corgipile_predict_proba(model_id bigint, feature float8) RETURNS float8[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_values_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(bigint, float8) IS 'the probabilities of the labels, in their ascending order, for features one by one';
+
+CREATE FUNCTION corgipile_predict_proba(model_id bigint, feature text) RETURNS float8[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_values_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(bigint, text) IS 'the probabilities of the labels, in their ascending order, for features one by one';
+
+CREATE FUNCTION corgipile_predict_proba(model_id bigint, feature_1 "any", feature_2 anycompatiblenonarray) RETURNS float8[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_values_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(bigint, "any", anycompatiblenonarray) IS 'the probabilities of the labels, in their ascending order, for features one by one';
+
+CREATE FUNCTION corgipile_predict_proba(model_id bigint, feature_1 "any", feature_2 "any", VARIADIC features "any") RETURNS float8[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_values_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(bigint, "any", "any", "any") IS 'the probabilities of the labels, in their ascending order, for features one by one';
+
+CREATE FUNCTION corgipile_predict_proba(name text, feature float8) RETURNS float8[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_values_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(text, float8) IS 'the probabilities of the labels, in their ascending order, for features one by one';
+
+CREATE FUNCTION corgipile_predict_proba(name text, feature text) RETURNS float8[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_values_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(text, text) IS 'the probabilities of the labels, in their ascending order, for features one by one';
+
+CREATE FUNCTION corgipile_predict_proba(name text, feature_1 "any", feature_2 anycompatiblenonarray) RETURNS float8[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_values_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(text, "any", anycompatiblenonarray) IS 'the probabilities of the labels, in their ascending order, for features one by one';
+
+CREATE FUNCTION corgipile_predict_proba(name text, feature_1 "any", feature_2 "any", VARIADIC features "any") RETURNS float8[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_values_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(text, "any", "any", "any") IS 'the probabilities of the labels, in their ascending order, for features one by one';
+
+CREATE FUNCTION corgipile_predict_proba(model jsonb, feature float8) RETURNS float8[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_values_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(jsonb, float8) IS 'the probabilities of the labels, in their ascending order, for features one by one';
+
+CREATE FUNCTION corgipile_predict_proba(model jsonb, feature text) RETURNS float8[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_values_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(jsonb, text) IS 'the probabilities of the labels, in their ascending order, for features one by one';
+
+CREATE FUNCTION corgipile_predict_proba(model jsonb, feature_1 "any", feature_2 anycompatiblenonarray) RETURNS float8[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_values_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(jsonb, "any", anycompatiblenonarray) IS 'the probabilities of the labels, in their ascending order, for features one by one';
+
+CREATE FUNCTION corgipile_predict_proba(model jsonb, feature_1 "any", feature_2 "any", VARIADIC features "any") RETURNS float8[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_values_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(jsonb, "any", "any", "any") IS 'the probabilities of the labels, in their ascending order, for features one by one';
 
 -- No rows for a NULL would look like success: it is an error, as where models are trained.
 CREATE FUNCTION corgipile_evaluate(model_id bigint, source text) RETURNS TABLE (metric text, value float8)

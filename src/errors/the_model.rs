@@ -36,7 +36,7 @@ impl TheModel {
 
     /// The features, in a sentence for a hint.
     pub(super) fn features_in_order(&self) -> String {
-        format!("Its features, in order: {}.", self.features())
+        format!("The model's features, in order: {}.", self.features())
     }
 
     /// What stands for it in a call: its name or its id.

@@ -1,9 +1,10 @@
 //! Features as an array, and as a pair of sparse arrays.
 
 use super::input::{FeatureInput, InputTuple};
-use crate::errors::{Error, PredictError, Result};
+use crate::errors::{ArgumentError, Error, PredictError, Result};
 use crate::models::{FeatureKind, Model};
 use crate::options::rows::Unseen;
+use crate::pg::call::function::Call;
 use crate::pg::catalog::types::type_name;
 use crate::pg::values::array::{ArrayFault, ArrayReader};
 use crate::pg::values::number::NumberFault;
@@ -12,28 +13,20 @@ use crate::pg::values::typed::TypedDatum;
 use pgrx::pg_sys::Oid;
 use std::cell::Cell;
 
-/// How to read an array with all features.
-pub struct DenseReader(ArrayReader);
+/// An array with all features, argument 1 of the call.
+pub struct DenseInput<'a>(pub Call<'a>);
 
 /// An array of indices and one of values: features that are not there are 0.
 pub struct SparseInput<'a>(pub TypedDatum<'a>, pub TypedDatum<'a>);
 
-impl DenseReader {
-    /// For arrays of this type.
-    ///
-    /// # Errors
-    /// [`PredictError::Type`]
-    pub fn new(array: Oid) -> Result<DenseReader> {
-        array_reader(array).map(DenseReader)
-    }
-
-    /// Reads an array with all features.
-    ///
-    /// # Errors
-    /// Whatever is wrong with them.
-    pub fn read(&self, model: &Model, array: TypedDatum<'_>, into: &mut InputTuple) -> Result<()> {
+impl FeatureInput for DenseInput<'_> {
+    fn read(self, model: &Model, into: &mut InputTuple) -> Result<()> {
         refuse_categories(model)?;
-        read_dense(model, self.0, array, into, &Names::Places)
+        let Some(array) = self.0.argument(1) else { return Err(ArgumentError::NullArgument("features").into()) }; // STRICT
+        self.0.remembering(
+            || array_reader(self.0.type_of(1)),
+            |reader| read_dense(model, *reader, array, into, &Names::Places),
+        )
     }
 }
 

@@ -14,13 +14,6 @@ use toc::Operations;
 /// A compressed mini-batch, argument 1 of the call.
 pub struct CompressedInput<'a>(pub Call<'a>);
 
-impl CompressedInput<'_> {
-    /// Is it NULL?
-    pub fn are_null(&self) -> bool {
-        self.0.argument(1).is_none()
-    }
-}
-
 /// A row of one.
 struct MiniBatchRow<'a> {
     matrix: &'a dyn Operations<f32>,

@@ -3,10 +3,10 @@
 
 mod answers;
 mod arrays;
-mod features;
 mod input;
 mod mini_batches;
 mod row;
+mod values;
 
 use crate::errors::OrRaise;
 use crate::models;
@@ -15,48 +15,71 @@ use crate::pg::values::jsonb::Jsonb;
 use crate::pg::values::typed::TypedDatum;
 use crate::pg::values::varlena::Value;
 use answers::{label, probabilities, value};
-use features::Features;
+use arrays::{DenseInput, SparseInput};
 use mini_batches::CompressedInput;
 use pgrx::prelude::*;
+use row::RowInput;
 
-/// Declares SQL functions: for each answer one for models by id, one for models by name, and one for models by value. The answer is
-/// NULL if the model is, or what stands for all its features.
+/// Declares SQL functions: for each answer one for models by id, one for models by name, and one for models by value.
 macro_rules! sql_functions {
     ($(
-        $answer:path[$features:ident] -> $result:ty: $by_id:ident, $by_name:ident, $by_value:ident;
+        $answer:path[$features:expr] -> $result:ty:
+        $by_id:ident, $by_name:ident, $by_value:ident($($argument:ident: $kind:ty),+);
     )+) => {
         $(
             #[pg_extern(sql = false)]
-            fn $by_id(model: Option<i64>, call: Call<'_>) -> Option<$result> {
-                let (model, features) = (model?, Some($features(call)).filter(|features| !features.are_null())?);
-                Some(models::by_id(model).and_then(|model| $answer(&model, features)).or_raise())
+            fn $by_id(model: i64, $($argument: $kind),+) -> $result {
+                models::by_id(model).and_then(|model| $answer(&model, $features)).or_raise()
             }
 
             #[pg_extern(sql = false)]
-            fn $by_name(model: Option<&str>, call: Call<'_>) -> Option<$result> {
-                let (model, features) = (model?, Some($features(call)).filter(|features| !features.are_null())?);
-                Some(models::by_name(model).and_then(|model| $answer(&model, features)).or_raise())
+            fn $by_name(model: &str, $($argument: $kind),+) -> $result {
+                models::by_name(model).and_then(|model| $answer(&model, $features)).or_raise()
             }
 
             #[pg_extern(sql = false)]
-            fn $by_value(model: Option<TypedDatum<'_>>, call: Call<'_>) -> Option<$result> {
-                let (model, features) = (model?, Some($features(call)).filter(|features| !features.are_null())?);
-                Some(models::inline(Jsonb::new(model)).and_then(|model| $answer(&model, features)).or_raise())
+            fn $by_value(model: TypedDatum<'_>, $($argument: $kind),+) -> $result {
+                models::inline(Jsonb::new(model)).and_then(|model| $answer(&model, $features)).or_raise()
             }
         )+
     };
 }
 
 sql_functions! {
-    value[Features] -> f64: corgipile_predict, corgipile_predict_by_name, corgipile_predict_by_value;
-    label[Features] -> String:
-        corgipile_predict_label, corgipile_predict_label_by_name, corgipile_predict_label_by_value;
-    probabilities[Features] -> Vec<f64>:
-        corgipile_predict_proba, corgipile_predict_proba_by_name, corgipile_predict_proba_by_value;
-    mini_batches::values[CompressedInput] -> Vec<f64>:
-        corgipile_predict_toc, corgipile_predict_toc_by_name, corgipile_predict_toc_by_value;
-    mini_batches::labels[CompressedInput] -> Vec<String>:
-        corgipile_predict_label_toc, corgipile_predict_label_toc_by_name, corgipile_predict_label_toc_by_value;
-    mini_batches::probabilities[CompressedInput] -> Value:
-        corgipile_predict_proba_toc, corgipile_predict_proba_toc_by_name, corgipile_predict_proba_toc_by_value;
+    value[DenseInput(call)] -> f64:
+        corgipile_predict, corgipile_predict_by_name, corgipile_predict_by_value
+        (call: Call<'_>);
+    label[DenseInput(call)] -> String:
+        corgipile_predict_label, corgipile_predict_label_by_name, corgipile_predict_label_by_value
+        (call: Call<'_>);
+    probabilities[DenseInput(call)] -> Vec<f64>:
+        corgipile_predict_proba, corgipile_predict_proba_by_name, corgipile_predict_proba_by_value
+        (call: Call<'_>);
+    value[SparseInput(indices, values)] -> f64:
+        corgipile_predict_sparse, corgipile_predict_sparse_by_name, corgipile_predict_sparse_by_value
+        (indices: TypedDatum<'_>, values: TypedDatum<'_>);
+    label[SparseInput(indices, values)] -> String:
+        corgipile_predict_label_sparse, corgipile_predict_label_sparse_by_name, corgipile_predict_label_sparse_by_value
+        (indices: TypedDatum<'_>, values: TypedDatum<'_>);
+    probabilities[SparseInput(indices, values)] -> Vec<f64>:
+        corgipile_predict_proba_sparse, corgipile_predict_proba_sparse_by_name, corgipile_predict_proba_sparse_by_value
+        (indices: TypedDatum<'_>, values: TypedDatum<'_>);
+    mini_batches::values[CompressedInput(call)] -> Vec<f64>:
+        corgipile_predict_toc, corgipile_predict_toc_by_name, corgipile_predict_toc_by_value
+        (call: Call<'_>);
+    mini_batches::labels[CompressedInput(call)] -> Vec<String>:
+        corgipile_predict_label_toc, corgipile_predict_label_toc_by_name, corgipile_predict_label_toc_by_value
+        (call: Call<'_>);
+    mini_batches::probabilities[CompressedInput(call)] -> Value:
+        corgipile_predict_proba_toc, corgipile_predict_proba_toc_by_name, corgipile_predict_proba_toc_by_value
+        (call: Call<'_>);
+    value[RowInput(row)] -> f64:
+        corgipile_predict_row, corgipile_predict_row_by_name, corgipile_predict_row_by_value
+        (row: TypedDatum<'_>);
+    label[RowInput(row)] -> String:
+        corgipile_predict_label_row, corgipile_predict_label_row_by_name, corgipile_predict_label_row_by_value
+        (row: TypedDatum<'_>);
+    probabilities[RowInput(row)] -> Vec<f64>:
+        corgipile_predict_proba_row, corgipile_predict_proba_row_by_name, corgipile_predict_proba_row_by_value
+        (row: TypedDatum<'_>);
 }

@@ -125,7 +125,7 @@ impl<'a> Call<'a> {
 
     /// How many arguments there are.
     #[inline(always)]
-    pub fn count(self) -> usize {
+    pub fn len(self) -> usize {
         self.memory().arguments.len()
     }
 

@@ -37,18 +37,6 @@ pub fn is_enum(oid: pg_sys::Oid) -> bool {
     unsafe { pg_sys::type_is_enum(oid) }
 }
 
-/// Is it a type of arrays, or a domain over one?
-pub fn is_array(oid: pg_sys::Oid) -> bool {
-    // SAFETY: a catalog lookup; InvalidOid of what is no array.
-    unsafe { pg_sys::get_base_element_type(oid) != pg_sys::Oid::INVALID }
-}
-
-/// Is it a type of rows, or a domain over one?
-pub fn is_row_type(oid: pg_sys::Oid) -> bool {
-    // SAFETY: a catalog lookup.
-    unsafe { pg_sys::type_is_rowtype(oid) }
-}
-
 /// Has the type values of variable length, with a header that tells it?
 pub fn is_varlena(oid: pg_sys::Oid) -> bool {
     // SAFETY: a catalog lookup.

@@ -327,15 +327,9 @@ fn values(name: &str, kind: &str) -> BoxedStrategy<String> {
         (_, "text[]") => one_of(TEXT_ARRAYS),
         (_, "anyarray" | "anycompatiblearray") => one_of(ARRAYS),
         (_, "record") => one_of(ROWS),
-        // what VARIADIC "any" takes: arrays, a row, or features one by one
-        (_, "\"any\"") => prop_oneof![
-            4 => one_of(ARRAYS),
-            2 => (one_of(ARRAYS), one_of(ARRAYS)).prop_map(|(indices, values)| format!("{indices}, {values}")),
-            2 => one_of(ROWS),
-            4 => prop::collection::vec(prop_oneof![one_of(FLOATS), one_of(TEXTS), one_of(ELEMENTS)], 1..5)
-                .prop_map(|values| values.join(", ")),
-        ]
-        .boxed(),
+        (_, "\"any\"" | "anycompatiblenonarray") => {
+            prop_oneof![4 => one_of(FLOATS), 2 => one_of(TEXTS), 1 => one_of(ELEMENTS), 1 => one_of(ARRAYS)].boxed()
+        }
         (_, "anyelement") => one_of(ELEMENTS),
         (_, "regclass") => one_of(&[
             "'t'",

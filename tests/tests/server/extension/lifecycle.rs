@@ -195,7 +195,16 @@ fn the_functions_have_the_documented_signatures() {
     for (suffix, result) in [("", "double precision"), ("_label", "text"), ("_proba", "double precision[]")] {
         for model in ["model jsonb", "model_id bigint", "name text"] {
             let many = format!("{}[]", result.trim_end_matches("[]"));
-            for (features, result) in [("VARIADIC features \"any\"", result), ("features corgipile.toc", &many)] {
+            for (features, result) in [
+                (r#""row" record"#, result),
+                ("feature double precision", result),
+                ("feature text", result),
+                (r#"feature_1 "any", feature_2 "any", VARIADIC features "any""#, result),
+                (r#"feature_1 "any", feature_2 anycompatiblenonarray"#, result),
+                ("features anyarray", result),
+                ("features corgipile.toc", &many),
+                (r#"indices anyarray, "values" anycompatiblearray"#, result),
+            ] {
                 expected.push(format!("corgipile_predict{suffix}|{model}, {features}|{result}"));
             }
         }
