@@ -24,7 +24,7 @@ fn corgipile_cluster_factor(call: Call<'_>) -> Option<f64> {
 
 fn cluster_factor(arguments: &Arguments) -> Result<Option<f64>> {
     require_utf8()?;
-    let source: String = arguments.get(0).ok_or(ArgumentError::NullArgument("source"))?;
+    let source = arguments.source(0)?.ok_or(ArgumentError::NullArgument("source"))?;
     let label = call::label(arguments.get(1));
     let features: Option<Vec<Option<String>>> = arguments.get(2);
     let kind = call::model_kind(arguments.get(4))?;

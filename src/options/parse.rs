@@ -7,7 +7,7 @@ use super::keys::{Keys, invalid};
 use super::rows::{ClassWeight, Standardize};
 use crate::errors::{ArgumentError, Error, Result, did_you_mean, one_of};
 use crate::limits::MAX_WEIGHTS;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use sgd::{Activation, Design, Hidden, Hyperparameters, ModelKind, Optimizer, Output, Schedule, Stopping};
 
 /// Reads `options` for a model of this kind, together with the argument `learning_rate`. What is not given is chosen by the tuples where it
@@ -16,7 +16,7 @@ use sgd::{Activation, Design, Hidden, Hyperparameters, ModelKind, Optimizer, Out
 /// # Errors
 /// Those of [`Keys`]; [`ArgumentError::InvalidArgument`]
 pub fn parse(
-    options: Option<Value>,
+    options: Map<String, Value>,
     kind: ModelKind,
     learning_rate: Option<f64>,
     automatic: bool,

@@ -71,7 +71,7 @@ impl Request {
         let max_epochs = integer("max_epochs", arguments.max_epochs)?;
         arguments.name.as_deref().map_or(Ok(()), check_name)?;
         let workers = integer("workers", arguments.workers)?;
-        let (options, grid) = (arguments.options.take(), arguments.grid.take());
+        let (options, grid) = (std::mem::take(&mut arguments.options), arguments.grid.take());
         let base = Base { options, kind, learning_rate: arguments.learning_rate, max_epochs, automatic };
         let (options, mut points) = grid::points(base, grid)?;
         check_epochs(&points, resume)?;

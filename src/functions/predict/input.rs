@@ -67,7 +67,7 @@ pub fn decide<R>(model: &Model, features: impl FeatureInput, f: impl FnOnce(&[f3
         // a sum of products beyond real is NaN, or an infinity of either sign
         let result = match decisions.iter().all(|z| z.is_finite()) {
             true => Ok(f(decisions)),
-            false => Err(PredictError::DecisionOutOfRange { model_id: model.id, row: None }.into()),
+            false => Err(PredictError::DecisionOutOfRange { model: model.in_error(), row: None }.into()),
         };
         if scratch.bytes() > KEPT_BYTES {
             *scratch = Scratch::new();

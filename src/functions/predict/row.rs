@@ -1,6 +1,6 @@
 //! Features as a row, whose columns are found by the names of those that the model was trained on.
 
-use super::arrays::{Names, number_fault, read_dense, read_sparse, sparse_reader};
+use super::arrays::{Names, null, number_fault, read_dense, read_sparse, sparse_reader};
 use super::input::{FeatureInput, InputTuple};
 use crate::errors::{Error, PredictError, Result, SourceError, excerpt};
 use crate::models::{Categories, ColumnKind, FeatureKind, Model};
@@ -8,7 +8,7 @@ use crate::options::rows::Unseen;
 use crate::pg::catalog::types::{base_type, type_name};
 use crate::pg::values::array::ArrayReader;
 use crate::pg::values::number::{NumberType, narrow};
-use crate::pg::values::record::{CategoryType, Record, RecordColumn, RecordRoom, RecordValues};
+use crate::pg::values::record::{CategoryType, Record, RecordColumn, RecordRoom};
 use crate::pg::values::sparse::{SparseReader, is_index_array};
 use crate::pg::values::typed::TypedDatum;
 use std::cell::RefCell;
@@ -24,19 +24,22 @@ impl FeatureInput for RowInput<'_> {
         }
         let record = Record::new(self.0);
         let plan = plan(model, &record)?;
-        ROOM.with_borrow_mut(|room| plan.read(model, record.read(room), into))
+        ROOM.with_borrow_mut(|room| {
+            let values = record.read(room);
+            plan.read(model, |attribute| values.get(attribute), into)
+        })
     }
 }
 
 /// How to read the features of a model from rows of one type: which attributes of the row, and what they hold.
-enum Plan {
+pub enum Plan {
     Array(usize, ArrayReader),
     Sparse([usize; 2], SparseReader),
     Numbers(Vec<(usize, NumberType)>),
     Mixed(Vec<(usize, MixedType)>),
 }
 
-enum MixedType {
+pub enum MixedType {
     Number(NumberType),
     Category(CategoryType),
 }
@@ -85,10 +88,35 @@ impl Plan {
         }
     }
 
-    fn read(&self, model: &Model, values: RecordValues<'_>, into: &mut InputTuple) -> Result<()> {
-        let get = |attribute: usize, i: usize| {
-            values.get(attribute).ok_or_else(|| PredictError::Null(model.features[i].clone()).into())
+    /// For values that are given one by one, each of them a column.
+    ///
+    /// # Errors
+    /// [`SourceError::ColumnType`]
+    pub fn of_values(model: &Model, columns: &[RecordColumn]) -> Result<Plan> {
+        match model.feature_kind {
+            FeatureKind::Array => {
+                let column = |column: &RecordColumn| Ok((column.attribute, number_type(column)?));
+                columns.iter().map(column).collect::<Result<_>>().map(Plan::Numbers)
+            }
+            _ => Plan::new(model, columns),
+        }
+    }
+
+    /// Reads the features of a row, whose attributes `value` gives.
+    ///
+    /// # Errors
+    /// Whatever is wrong with them.
+    pub fn read<'a>(
+        &self,
+        model: &Model,
+        value: impl Fn(usize) -> Option<TypedDatum<'a>>,
+        into: &mut InputTuple,
+    ) -> Result<()> {
+        let name = |i: usize| match self {
+            Plan::Array(..) | Plan::Sparse(..) => model.features[i].clone(),
+            Plan::Numbers(_) | Plan::Mixed(_) => model.feature_name(i),
         };
+        let get = |attribute: usize, i: usize| value(attribute).ok_or_else(|| null(model, name(i)));
         match self {
             Plan::Array(attribute, reader) => {
                 read_dense(model, *reader, get(*attribute, 0)?, into, &Names::Column(&model.features[0]))
@@ -138,7 +166,7 @@ fn read_mixed<'a>(
 /// The number in feature column `i`.
 #[inline]
 fn number(model: &Model, i: usize, number: NumberType, value: TypedDatum<'_>) -> Result<f32> {
-    narrow(number.read(value)).map_err(|fault| number_fault(fault, model.features[i].clone()))
+    narrow(number.read(value)).map_err(|fault| number_fault(model, fault, model.feature_name(i)))
 }
 
 fn number_type(column: &RecordColumn) -> Result<NumberType> {
@@ -167,7 +195,7 @@ fn place(
         let place = known.find(text).or_else(|| category.find_equal(text, known.values()));
         match (place, model.unseen) {
             (None, Unseen::Error) => Err(PredictError::Category {
-                model_id: model.id,
+                model: model.in_error(),
                 column: model.features[i].clone(),
                 value: excerpt(&String::from_utf8_lossy(text)),
             }
@@ -188,7 +216,7 @@ fn column<'a>(model: &Model, name: &str, columns: &'a [RecordColumn]) -> Result<
         (Some(column), None) => Ok(column),
         (Some(_), Some(_)) => Err(PredictError::ColumnTwice(name.to_owned()).into()),
         (None, _) => Err(PredictError::NoColumn {
-            model_id: model.id,
+            model: model.in_error(),
             column: name.to_owned(),
             columns: columns.iter().map(|column| column.name.clone()).collect(),
         }

@@ -307,7 +307,8 @@ impl Learner {
         let last = first - 1 + point.max_epochs;
         if request.options.notice {
             let of = name(self.group, self.point);
-            pg::report_notice(Notice::Epoch { of, epoch: row.epoch as u32, epochs: last, figures: row.figures() });
+            let figures = format!("{}, {}", row.figures(), row.speed(last, point.stopping.is_some()));
+            pg::report_notice(Notice::Epoch { of, epoch: row.epoch as u32, epochs: last, figures });
         }
         let epoch = row.epoch as u32;
         let improved = self.losses.add(loss, point.stopping);

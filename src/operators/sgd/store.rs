@@ -139,6 +139,9 @@ impl Store<'_> {
             record.insert("group_by".into(), column.as_str().into());
             record.insert("group".into(), group.into());
         }
+        if let Some(says) = &point.says {
+            record.insert("grid_point".into(), Value::Object(says.clone()));
+        }
         record
     }
 }

@@ -3,7 +3,7 @@
 use crate::options::choices::Choice;
 use crate::options::chosen::{Keep, Point, Rate};
 use crate::options::defaults::learning_rate;
-use crate::options::entry::{Default, Entry, Group, Inherited, Models, Needs, Values};
+use crate::options::entry::{Default, Entry, Group, Inherited, Models, Needs, Place, Values};
 use serde_json::json;
 use sgd::{Activation, Hidden, Hyperparameters, ModelKind, Optimizer, Output, Schedule, Stopping};
 
@@ -62,6 +62,7 @@ pub const ENTRIES: &[Entry] = &[
         ))
     },
     Entry {
+        place: Place::NamedOption("int"),
         record: Some(|call| call.point?.stopping.map(|rule| json!(rule.patience))),
         ..in_grid(Entry::option(
             "patience",
@@ -134,6 +135,7 @@ pub const ENTRIES: &[Entry] = &[
         ))
     },
     Entry {
+        place: Place::NamedOption("text"),
         group: Some(Group::Schedule),
         record: Some(|call| call.schedule().map(|schedule| json!(schedule.name()))),
         explain: Some(|call, explain| {
@@ -217,6 +219,7 @@ pub const ENTRIES: &[Entry] = &[
         )
     },
     Entry {
+        place: Place::NamedOption("text"),
         group: Some(Group::Optimizer),
         record: Some(|call| call.optimizer().map(|optimizer| json!(optimizer.name()))),
         explain: Some(|call, explain| {
@@ -297,6 +300,7 @@ pub const ENTRIES: &[Entry] = &[
         )
     },
     Entry {
+        place: Place::NamedOption("int"),
         record: Some(|call| call.batch_size().map(|size| json!(size))),
         explain: Some(|call, explain| {
             call.batch_size()
@@ -312,6 +316,7 @@ pub const ENTRIES: &[Entry] = &[
         ))
     },
     Entry {
+        place: Place::NamedOption("float8"),
         record: Some(|call| call.hyper().map(|hyper| json!(hyper.l1))),
         explain: Some(|call, explain| {
             call.hyper().filter(|hyper| hyper.l1 > 0.0).iter().for_each(|hyper| explain.real(c"L1", hyper.l1));
@@ -324,6 +329,7 @@ pub const ENTRIES: &[Entry] = &[
         ))
     },
     Entry {
+        place: Place::NamedOption("float8"),
         record: Some(|call| call.hyper().map(|hyper| json!(hyper.l2))),
         explain: Some(|call, explain| {
             call.hyper().filter(|hyper| hyper.l2 > 0.0).iter().for_each(|hyper| explain.real(c"L2", hyper.l2));
@@ -336,6 +342,7 @@ pub const ENTRIES: &[Entry] = &[
         ))
     },
     Entry {
+        place: Place::NamedOption("int[]"),
         record: Some(|call| call.design().map(|design| json!(design.hidden))),
         ..of_networks(Entry::option(
             "hidden_layers",
@@ -383,16 +390,26 @@ pub const ENTRIES: &[Entry] = &[
         Default::None,
         "a name for the model: another version of it, if you have models of that name",
     ),
-    Entry::argument(
-        "options",
-        "jsonb",
-        Values::Other("", Some("a JSON object")),
-        Default::None,
-        "what few need: an object with options",
-    ),
     Entry {
+        place: Place::Only("jsonb"),
+        ..Entry::argument(
+            "options",
+            "jsonb",
+            Values::Other("", Some("a JSON object")),
+            Default::None,
+            "an object with options: what few need, and any other argument but source, by its name. What is given twice has to be \
+             the same",
+        )
+    },
+    Entry {
+        place: Place::NamedOption("boolean"),
         inherited: Inherited::Never,
-        ..Entry::option("notice", Values::Boolean, Default::Boolean(false), "a NOTICE after each epoch")
+        ..Entry::option(
+            "notice",
+            Values::Boolean,
+            Default::Boolean(false),
+            "a NOTICE after each epoch, with loss, score, tuples per second and the time that is left",
+        )
     },
 ];
 

@@ -123,6 +123,18 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// How many arguments there are.
+    #[inline(always)]
+    pub fn len(self) -> usize {
+        self.memory().arguments.len()
+    }
+
+    /// The collation of the call: that of its arguments.
+    pub fn collation(self) -> pg_sys::Oid {
+        // SAFETY: the information of a call.
+        unsafe { (*self.0).fncollation }
+    }
+
     /// The type of argument `i`; a domain is given as such.
     pub fn type_of(self, i: usize) -> pg_sys::Oid {
         self.memory().arguments[i].oid

@@ -30,6 +30,9 @@ pub(crate) trait Model {
     /// The name by which users know it.
     const NAME: &'static str;
 
+    /// What else users may call it.
+    const ALIASES: &'static [&'static str];
+
     /// What it is, in an error: "an SVM".
     const DESCRIPTION: &'static str;
 

@@ -27,6 +27,7 @@ impl MarginLoss for Svm {
 
 impl Model for Svm {
     const NAME: &'static str = "svm";
+    const ALIASES: &'static [&'static str] = &["support_vector_machine"];
     const DESCRIPTION: &'static str = "an SVM";
     const TASK: Task = Task::Binary;
     const HAS_PROBABILITIES: bool = false;
