@@ -43,6 +43,8 @@ pub enum PredictError {
     EvaluateTypes { model_id: i64, trained_on: String },
     #[error("category \"{value}\" of column \"{column}\" is unknown to {}", the_model(*model_id))]
     Category { model_id: i64, column: String, value: String },
+    #[error("{} was not trained with \"nulls\": \"impute\", and knows nothing to put in place of NULLs", the_model(*.0))]
+    NothingToImpute(i64),
     #[error("{} predicts text labels, which are not numbers", the_model(*.0))]
     TextLabels(i64),
     #[error("{} is a linear regression, which has no labels", the_model(*.0))]
@@ -59,6 +61,7 @@ impl Report for PredictError {
             PredictError::TextLabels(_)
             | PredictError::NoLabels(_)
             | PredictError::NeedsRow { .. }
+            | PredictError::NothingToImpute(_)
             | PredictError::NoProbabilities { .. } => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
             PredictError::NoColumn { .. } => Code::ERRCODE_UNDEFINED_COLUMN,
             PredictError::ColumnTwice(_) => Code::ERRCODE_AMBIGUOUS_COLUMN,
@@ -86,12 +89,13 @@ impl Report for PredictError {
             PredictError::Type(_) => fixed("Cast the features, for example to real[]."),
             PredictError::IndexType(_) => fixed("Cast the indices, for example to integer[]."),
             PredictError::Null(_) | PredictError::NullIndex(_) => {
-                fixed("A prediction needs all features; use coalesce() to put a number for a NULL.")
+                fixed("The model has nothing to put in its place; use coalesce(), or train with the option nulls as impute.")
             }
             PredictError::IndexBelow { .. } => fixed("Indices count as they did in training; see option index_base."),
             PredictError::IndexBeyond { .. } | PredictError::Category { .. } => {
-                fixed("Train with options => '{\"unseen\": \"zero\"}' to let the model ignore what it has not seen.")
+                fixed("With unseen => 'zero' in the call, or in the options of the training, it counts as 0.")
             }
+            PredictError::NothingToImpute(_) => fixed("Train it with the option nulls as impute, which is the default."),
             PredictError::NeedsRow { columns, .. } => {
                 Some(format!("Give a row with the columns {columns}: SELECT corgipile_predict(1, t) FROM t."))
             }

@@ -1,13 +1,13 @@
 //! The preparation pass: epoch 0, over all rows in natural order.
 //!
 //! It finds the classes of a softmax model or a network and the number of rows of each, the categories of columns of text, and, if
-//! asked, mean and deviation of the features. If none of these is needed, there is no such pass.
+//! asked, mean and deviation of the features, and the means that stand for NULLs. If none of these is needed, there is no such pass.
 
 use super::buffers::Buffers;
 use super::decoder::{FeatureColumns, HELD_OUT};
 use crate::errors::{Result, TrainingError};
 use crate::pg::check_for_interrupts;
-use sgd::{Moments, Standardizer};
+use sgd::{Moments, PresentMoments, Standardizer};
 use tuples::{Batch, TupleSource};
 
 /// Goes through all rows, here or in the worker, and ends the decoder's preparation. `batch` is empty afterwards; the next
@@ -20,11 +20,19 @@ pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, standardize: bool) -> R
         return Ok(());
     }
     let mut moments: Option<Moments> = None;
+    let mut present: Option<PresentMoments> = None;
     let mut counts: Vec<u64> = Vec::new();
     while buffers.next_batch(batch)? {
         check_for_interrupts();
         buffers.decoder.meet_dim(batch.dim());
         leave_held_out(batch);
+        if let Some(imputation) = buffers.decoder.imputation_mut()
+            && batch.dim() > 0
+        {
+            let has_missing = imputation.take_missing();
+            buffers.decoder.check_size(batch.dim(), standardize)?;
+            present.get_or_insert_with(|| PresentMoments::new(batch.dim())).add(batch, has_missing)?;
+        }
         if standardize && batch.dim() > 0 {
             buffers.decoder.check_size(batch.dim(), true)?;
             let dim = if batch.is_sparse() { 0 } else { batch.dim() };
@@ -44,9 +52,12 @@ pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, standardize: bool) -> R
     if counts.is_empty() {
         return Err(TrainingError::NoRows("train on").into());
     }
-    let standardizer = moments.map(|moments| scaling(&moments, buffers.decoder.features()));
+    let mut standardizer = moments.map(|moments| scaling(&moments, buffers.decoder.features()));
+    if let (Some(standardizer), Some(present)) = (&mut standardizer, &present) {
+        present.correct(standardizer);
+    }
     *batch = Batch::dense(0);
-    buffers.decoder.end_preparation(&counts, standardizer)
+    buffers.decoder.end_preparation(&counts, standardizer, present.map(|present| present.means()))
 }
 
 /// Removes the tuples that are held out for validation: nothing is learned from them.

@@ -24,7 +24,7 @@ pub fn parse(
     let options = Options {
         has_batch_size: keys.contains("batch_size"),
         standardize: keys.boolean("standardize")?,
-        nulls: keys.choice("nulls")?.unwrap_or_default(),
+        nulls: keys.choice("nulls")?,
         weight: keys.column("weight")?,
         class_weight: class_weight(&keys)?,
         index_base: keys.integer("index_base")?.map(|base| base as u32),

@@ -3,6 +3,7 @@
 use crate::errors::{AggregateError, ArgumentError, Result};
 use crate::options::call::TrainArguments;
 use crate::options::request::Request;
+use crate::options::rows::Nulls;
 use crate::pg::call::arguments::Arguments;
 use crate::pg::require_utf8;
 use serde_json::{Value, json};
@@ -41,8 +42,10 @@ impl UdaRequest {
             options,
             ..TrainArguments::default()
         };
-        let training = Request::new(arguments, None)?;
+        let mut training = Request::new(arguments, None)?;
         check(&training)?;
+        // an aggregate puts nothing in the place of NULLs
+        training.options.nulls.get_or_insert(Nulls::Error);
         Ok(UdaRequest { training, parallel })
     }
 
@@ -88,6 +91,7 @@ fn check(request: &Request) -> Result<()> {
         ("option cache", options.cache.is_some()),
         ("a validation part", options.validation.is_some()),
         ("early stopping", options.stopping.is_some()),
+        ("\"nulls\": \"impute\"", options.nulls == Some(Nulls::Impute)),
         ("option keep", options.keep != Default::default()),
         ("option notice", options.notice),
     ];

@@ -7,7 +7,7 @@ use crate::errors::{AggregateError, Result, TrainingError};
 use crate::functions::aggregate::{NewState, StateMut};
 use crate::models::{self, NewModel};
 use crate::operators::sgd::{EpochRow, check_options, feature_kind};
-use crate::operators::{Buffers, Decoder, DecoderSpec, FeatureColumns, Source, preparation};
+use crate::operators::{Buffers, Decoder, DecoderSpec, FeatureColumns, Source, nulls::notice_left_out, preparation};
 use crate::options::request::Request;
 use crate::options::rows::Nulls;
 use crate::options::shuffling::Shuffling;
@@ -110,7 +110,9 @@ fn store(
         hyperparameters: request.to_json(),
         linear,
         standardizer: prepared.decoder.standardizer().cloned(),
+        fill: None,
         skipped,
+        imputed: None,
         preparation: prepared.time,
         shuffle_bytes,
         training_state: None,
@@ -143,6 +145,7 @@ fn prepare(request: &Request, source: &Source, features: &[String]) -> Result<Pr
     let mut buffers =
         Buffers::new(Snapshot::with_active(|snapshot| Running::start(planned, snapshot, 0, Flags::NONE)), decoder);
     preparation::prepare(&mut buffers, &mut Batch::dense(0), request.options.standardize)?;
+    notice_left_out(&buffers.decoder, buffers.decoder.decoded());
     let decoder = buffers.into_decoder();
     let classes = decoder.labels().classes().map(|classes| classes.names);
     Ok(PreparedSource { decoder, classes, time: start.elapsed() })
@@ -195,7 +198,7 @@ fn first_state(request: &Request, prepared: &PreparedSource, dim: usize) -> Resu
         outputs: if kind == ModelKind::Softmax { decoder.labels().outputs() } else { 1 },
         sparse: matches!(decoder.features(), FeatureColumns::Sparse(_)),
         index_base: request.options.index_base.unwrap_or(1),
-        skip_nulls: request.options.nulls == Nulls::Skip,
+        skip_nulls: request.options.nulls == Some(Nulls::Skip),
         standardizer: decoder.standardizer(),
     };
     Bytes::new(&state.bytes()?)

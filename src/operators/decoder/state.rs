@@ -4,20 +4,22 @@
 //! which it meets them.
 
 use super::features::FeatureColumns;
+use super::imputation::NullCounts;
 use super::labels::MetClasses;
 use super::tuple_decoder::Decoder;
+use crate::models::CategoryNames;
 use serde::{Deserialize, Serialize};
 use sgd::{Scaler, Standardizer};
 
 impl DecoderState {
-    /// Without means and deviations.
-    pub fn without_standardizer(self) -> DecoderState {
-        DecoderState { standardizer: None, continued: false, ..self }
+    /// Without what the model keeps by feature.
+    pub fn without_features(self) -> DecoderState {
+        DecoderState { standardizer: None, fill: None, continued: false, ..self }
     }
 
-    /// With these means and deviations.
-    pub fn with_standardizer(self, standardizer: Option<Standardizer>) -> DecoderState {
-        DecoderState { standardizer, ..self }
+    /// With these means and deviations, and with what stands for NULLs.
+    pub fn with_features(self, standardizer: Option<Standardizer>, fill: Option<Vec<f32>>) -> DecoderState {
+        DecoderState { standardizer, fill, ..self }
     }
 }
 
@@ -28,13 +30,18 @@ pub struct DecoderState {
     /// elements of an array
     dim: Option<usize>,
     /// of columns of categories, in their sequence
-    categories: Vec<Vec<String>>,
+    categories: Vec<CategoryNames>,
     /// dimensions of sparse tuples that a preparation pass has met
     #[serde(default)]
     observed_dim: usize,
     /// dimensions that sparse tuples may have
     limit: Option<usize>,
     standardizer: Option<Standardizer>,
+    /// what stands for NULLs, by feature, and how many there were
+    #[serde(default)]
+    fill: Option<Vec<f32>>,
+    #[serde(default)]
+    nulls: NullCounts,
     /// is it that of a model whose training is continued?
     #[serde(default)]
     continued: bool,
@@ -57,6 +64,8 @@ impl Decoder {
                 _ => None,
             },
             standardizer: self.standardizer().cloned(),
+            fill: self.fill(),
+            nulls: self.imputation.as_ref().map(|imputation| imputation.counts().clone()).unwrap_or_default(),
             continued: self.continued,
         }
     }
@@ -81,6 +90,11 @@ impl Decoder {
             FeatureColumns::Columns { .. } => {}
         }
         self.observed_dim = state.observed_dim;
+        if let Some(imputation) = &mut self.imputation {
+            let fill = state.fill.as_deref();
+            imputation.set_values(fill.map(|fill| self.features.by_column(fill)));
+            imputation.set_counts(state.nulls.clone());
+        }
         self.scaler = state.standardizer.clone().map(Scaler::new);
         self.preparing = false;
         if state.continued {

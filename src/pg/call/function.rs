@@ -57,6 +57,12 @@ unsafe impl SqlTranslatable for Call<'_> {
 }
 
 impl<'a> Call<'a> {
+    /// How many arguments there are.
+    #[inline(always)]
+    pub fn len(self) -> usize {
+        self.memory().arguments.len()
+    }
+
     /// Argument `i`; None if it is NULL.
     ///
     /// # Panics
