@@ -200,9 +200,10 @@ impl Report for DecoderError {
         let fixed = |s: &str| Some(s.to_owned());
         match self {
             DecoderError::Row { fault, .. } => match fault.as_ref() {
-                fault if fault.is_null() => {
-                    fixed("With the option nulls as \"impute\", the mean stands for it; as \"skip\", such rows are left out and counted.")
-                }
+                fault if fault.is_null() => fixed(
+                    "With \"nulls\": \"impute\", the default, means stand for NULLs in features, and other rows with NULLs are left \
+                     out; with \"skip\", all are.",
+                ),
                 fault if fault.sqlstate() == Code::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE => {
                     fixed("Leave such rows out with a query as source, or correct them.")
                 }

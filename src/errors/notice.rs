@@ -97,9 +97,7 @@ impl Notice {
                     Some("The model predicts in the same way. Option nulls can be \"skip\" or \"error\" instead."),
                 )
             }
-            Notice::LeftOut { rows, of } => {
-                (format!("{} are left out because they have NULLs", share(rows, of)), None)
-            }
+            Notice::LeftOut { rows, of } => (format!("{} are left out because they have NULLs", share(rows, of)), None),
             Notice::Unseen { rows, of } => (
                 format!("{} have categories or indices that the model was not trained on", share(rows, of)),
                 Some("They count as none of those that it knows; with unseen => 'error' they are an error."),

@@ -88,14 +88,16 @@ impl Report for PredictError {
             }
             PredictError::Type(_) => fixed("Cast the features, for example to real[]."),
             PredictError::IndexType(_) => fixed("Cast the indices, for example to integer[]."),
-            PredictError::Null(_) | PredictError::NullIndex(_) => {
-                fixed("The model has nothing to put in its place; use coalesce(), or train with the option nulls as impute.")
-            }
+            PredictError::Null(_) | PredictError::NullIndex(_) => fixed(
+                "The model has nothing to put in its place; use coalesce(), or train with the option nulls as impute.",
+            ),
             PredictError::IndexBelow { .. } => fixed("Indices count as they did in training; see option index_base."),
             PredictError::IndexBeyond { .. } | PredictError::Category { .. } => {
                 fixed("With unseen => 'zero' in the call, or in the options of the training, it counts as 0.")
             }
-            PredictError::NothingToImpute(_) => fixed("Train it with the option nulls as impute, which is the default."),
+            PredictError::NothingToImpute(_) => {
+                fixed("Train it with the option nulls as impute, which is the default.")
+            }
             PredictError::NeedsRow { columns, .. } => {
                 Some(format!("Give a row with the columns {columns}: SELECT corgipile_predict(1, t) FROM t."))
             }

@@ -123,9 +123,7 @@ fn columns(features: &[String], categories: Option<&Value>) -> Option<Vec<Column
     }
     let kind = |name: &String| match categories.get(name) {
         None => Some(ColumnKind::Number),
-        Some(values) => {
-            Categories::new(CategoryNames::of_json(values)?).map(ColumnKind::Categories)
-        }
+        Some(values) => Categories::new(CategoryNames::of_json(values)?).map(ColumnKind::Categories),
     };
     features.iter().map(kind).collect()
 }

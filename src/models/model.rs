@@ -71,11 +71,7 @@ impl Model {
             serial: next_serial(),
             kind: document.kind,
             network: document.linear.network,
-            numbers: Numbers::Own {
-                linear: document.linear,
-                standardizer: document.standardizer,
-                fill: document.fill,
-            },
+            numbers: Numbers::Own { linear: document.linear, standardizer: document.standardizer, fill: document.fill },
             values: as_numbers(document.label_type, &classes),
             classes,
             label: document.label,

@@ -37,11 +37,9 @@ pub fn notice_unseen(decoder: &Decoder) {
 /// A feature as the user knows it, and whether it is a column of categories.
 fn named(features: &FeatureColumns, i: usize) -> (String, bool) {
     match features {
-        FeatureColumns::Mixed(columns) => columns
-            .names()
-            .nth(i)
-            .map(|(name, has_categories)| (name.to_owned(), has_categories))
-            .unwrap_or_default(),
+        FeatureColumns::Mixed(columns) => {
+            columns.names().nth(i).map(|(name, has_categories)| (name.to_owned(), has_categories)).unwrap_or_default()
+        }
         features => (features.name(i), false),
     }
 }

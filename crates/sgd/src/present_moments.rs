@@ -197,7 +197,8 @@ mod tests {
 
     #[test]
     fn a_constant_is_a_constant_however_many_are_missing() {
-        let rows: Vec<[f32; 3]> = (0..2000).map(|i| [0.1, if i % 7 == 3 { 16_777_215.0 } else { NONE }, NONE]).collect();
+        let rows: Vec<[f32; 3]> =
+            (0..2000).map(|i| [0.1, if i % 7 == 3 { 16_777_215.0 } else { NONE }, NONE]).collect();
         let present = check(&rows, &[0, 2000]);
         assert_eq!(present.means(), [0.1, 16_777_215.0, 0.0]);
         let mut scaling = Standardizer { mean: vec![0.0; 3], scale: vec![3.0; 3] };

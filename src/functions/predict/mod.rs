@@ -59,7 +59,8 @@ fn answer<M, R>(
         return None;
     }
     let asked = |model: &Model| {
-        let policies = if call.len() > arguments + 1 { policies(model, call, arguments + 1)? } else { Policies::of_model(model) };
+        let policies =
+            if call.len() > arguments + 1 { policies(model, call, arguments + 1)? } else { Policies::of_model(model) };
         answer(model, policies)
     };
     find(model).and_then(|model| asked(&model)).or_raise()

@@ -91,9 +91,7 @@ impl Plan {
         let null = |i: usize| no_answer(policies, || PredictError::Null(model.features[i].clone()).into());
         match self {
             Plan::Array(attribute, reader) => match values.get(*attribute) {
-                Some(array) => {
-                    read_dense(model, policies, *reader, array, into, &Names::Column(&model.features[0]))
-                }
+                Some(array) => read_dense(model, policies, *reader, array, into, &Names::Column(&model.features[0])),
                 None => null(0),
             },
             Plan::Sparse([indices, places], reader) => match (values.get(*indices), values.get(*places)) {

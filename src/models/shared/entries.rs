@@ -114,7 +114,12 @@ fn fill(slot: usize, arrays: Arrays) -> Option<()> {
     let floats: [&[f32]; FLOATS] = [arrays.weights, arrays.intercepts, arrays.fill];
     let doubles: [&[f64]; ARRAYS - FLOATS] = [arrays.mean, arrays.scale];
     let mut lens = [0; ARRAYS];
-    floats.iter().map(|array| array.len()).chain(doubles.iter().map(|array| array.len())).zip(&mut lens).for_each(|(len, place)| *place = len);
+    floats
+        .iter()
+        .map(|array| array.len())
+        .chain(doubles.iter().map(|array| array.len()))
+        .zip(&mut lens)
+        .for_each(|(len, place)| *place = len);
     let offsets = offsets(&lens);
     let start = exclusive(|directory| {
         let start = directory.allocate(offsets[ARRAYS])?;

@@ -325,11 +325,13 @@ impl Decoder {
                     };
                 }
             }
-            FeatureColumns::Mixed(columns) => match columns.prepare(row, FIRST_FEATURE, out, self.imputation.as_mut()) {
-                Ok(()) => {}
-                Err(MixedFault::Null(name)) => return self.null(RowFault::NullFeature(name)),
-                Err(MixedFault::Row(fault)) => return Err(fault),
-            },
+            FeatureColumns::Mixed(columns) => {
+                match columns.prepare(row, FIRST_FEATURE, out, self.imputation.as_mut()) {
+                    Ok(()) => {}
+                    Err(MixedFault::Null(name)) => return self.null(RowFault::NullFeature(name)),
+                    Err(MixedFault::Row(fault)) => return Err(fault),
+                }
+            }
             FeatureColumns::Sparse(_) | FeatureColumns::Compressed(_) => {} // never dense
         }
         let decoded = self.label_and_weight(label, row)?;

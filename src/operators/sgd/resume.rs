@@ -76,7 +76,8 @@ impl Resume {
         inherit(arguments, &Before { model: kind, label, features: &model.features, record: &record })?;
         let mut losses = header.losses;
         losses.forgive();
-        let decoder_state = header.decoder_state.with_features(model.to_standardizer(), model.fill().map(<[f32]>::to_vec));
+        let decoder_state =
+            header.decoder_state.with_features(model.to_standardizer(), model.fill().map(<[f32]>::to_vec));
         Ok(Resume { epochs: header.epochs, decoder_state, losses, history, group, trainer: trainer.to_vec(), model })
     }
 

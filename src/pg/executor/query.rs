@@ -87,9 +87,9 @@ impl Query {
             let targets = pgrx::PgList::<pg_sys::TargetEntry>::from_pg((*self.query).targetList);
             let tables = pgrx::PgList::<pg_sys::RangeTblEntry>::from_pg((*self.query).rtable);
             // behind an outer join, any column may be NULL
-            let only_table = tables.get_ptr(0).filter(|table| {
-                tables.len() == 1 && (**table).rtekind == pg_sys::RTEKind::RTE_RELATION
-            });
+            let only_table = tables
+                .get_ptr(0)
+                .filter(|table| tables.len() == 1 && (**table).rtekind == pg_sys::RTEKind::RTE_RELATION);
             let is_never_null = |target: *mut pg_sys::TargetEntry| {
                 only_table.is_some_and(|table| (*table).relid == (*target).resorigtbl)
                     && relation::is_never_null((*target).resorigtbl, (*target).resorigcol)

@@ -121,12 +121,7 @@ impl ArrayReader {
     /// # Safety
     /// The datum is an array of the reader's type.
     #[cold]
-    unsafe fn read_unusual(
-        &self,
-        datum: pg_sys::Datum,
-        out: &mut [f32],
-        null: Option<f32>,
-    ) -> Result<(), ArrayFault> {
+    unsafe fn read_unusual(&self, datum: pg_sys::Datum, out: &mut [f32], null: Option<f32>) -> Result<(), ArrayFault> {
         // SAFETY: the caller's promise: the elements are numbers of this type.
         let numbers = unsafe { elements(datum, |value| self.element.read_element(value))? };
         if numbers.len() != out.len() {
