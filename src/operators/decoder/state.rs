@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use sgd::{Scaler, Standardizer};
 
 impl DecoderState {
-    /// Without what the model keeps by feature.
+    /// Without what the model keeps by feature, and what was counted.
     pub fn without_features(self) -> DecoderState {
-        DecoderState { standardizer: None, fill: None, continued: false, ..self }
+        DecoderState { standardizer: None, fill: None, nulls: NullCounts::default(), continued: false, ..self }
     }
 
     /// With these means and deviations, and with what stands for NULLs.

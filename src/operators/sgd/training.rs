@@ -57,7 +57,7 @@ pub struct Training {
     held_out: Option<HeldOut>,
     only_group: OnlyGroup,
     /// rows in which NULLs of features were imputed; None if they are not, or before they were counted
-    imputed: Option<u64>,
+    pub(super) imputed: Option<u64>,
 }
 
 /// The number of the group that a continued model of a group learns from, once a row of it was met.

@@ -286,7 +286,7 @@ fn errors_and_skipped_rows_are_the_same_in_every_epoch() {
         }
     }
     let failing =
-        "SELECT corgipile_train('nulls', features => '{reals}', seed => 1, options => '{\"cache\": \"MODE\"}')";
+        "SELECT corgipile_train('nulls', features => '{reals}', seed => 1, options => '{\"nulls\": \"error\", \"cache\": \"MODE\"}')";
     let [on, off] = ["on", "off"].map(|mode| db.rejects(&failing.replace("MODE", mode), "22004").message);
     assert_eq!(on, off);
 }
