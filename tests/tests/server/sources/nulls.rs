@@ -175,7 +175,7 @@ fn a_null_where_nothing_can_stand_leaves_the_row_out_or_gives_no_answer() {
     db.run(
         "UPDATE t SET label = NULL WHERE id <= 10; UPDATE t SET x = NULL WHERE id BETWEEN 11 AND 15;
          ALTER TABLE t ADD k int[], ADD v real[], ADD w real;
-         UPDATE t SET k = CASE WHEN id <> 20 THEN '{1,2}'::int[] END, v = CASE WHEN id = 21 THEN '{1,NULL}' ELSE '{1,2}' END,
+         UPDATE t SET k = CASE WHEN id <> 20 THEN '{1,2}'::int[] END, v = CASE WHEN id = 21 THEN '{1,NULL}' ELSE '{1,2}' END::real[],
                       w = nullif(id, 30)",
     );
     let mut skipped = |arguments: &str| {
