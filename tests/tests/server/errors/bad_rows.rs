@@ -54,7 +54,12 @@ fn a_null_is_an_error_that_names_the_row() {
     let at = ctid(&mut db);
     rejects(&mut db, NULLS, "22004").says(&["NULL", &at]).hints(&["nulls", "skip"]);
     rejects(&mut db, "'t', options => '{\"standardize\": true, \"nulls\": \"error\"}'", "22004").says(&["NULL", &at]);
-    rejects(&mut db, "'SELECT * FROM (SELECT * FROM t OFFSET 0) s', features => '{a,b}', options => '{\"nulls\": \"error\"}'", "22004").says(&["NULL"]);
+    rejects(
+        &mut db,
+        "'SELECT * FROM (SELECT * FROM t OFFSET 0) s', features => '{a,b}', options => '{\"nulls\": \"error\"}'",
+        "22004",
+    )
+    .says(&["NULL"]);
 }
 
 #[test]

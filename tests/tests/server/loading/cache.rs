@@ -285,8 +285,7 @@ fn errors_and_skipped_rows_are_the_same_in_every_epoch() {
             assert_eq!(skipped(&mut db, &format!("\"cache\": \"{mode}\"")), expected, "{memory}, {mode}");
         }
     }
-    let failing =
-        "SELECT corgipile_train('nulls', features => '{reals}', seed => 1, options => '{\"nulls\": \"error\", \"cache\": \"MODE\"}')";
+    let failing = "SELECT corgipile_train('nulls', features => '{reals}', seed => 1, options => '{\"nulls\": \"error\", \"cache\": \"MODE\"}')";
     let [on, off] = ["on", "off"].map(|mode| db.rejects(&failing.replace("MODE", mode), "22004").message);
     assert_eq!(on, off);
 }

@@ -272,7 +272,10 @@ fn an_error_in_any_process_is_that_of_the_statement_and_nobody_stays() {
         db.run(&format!("UPDATE t SET label = NULL WHERE id = {id}"));
         let moved = db.line(&format!("SELECT ctid FROM t WHERE id = {id}"));
         db.run("SAVEPOINT s");
-        let failure = db.fails_with("SELECT * FROM corgipile_train('t', workers => 3, options => '{\"nulls\": \"error\"}')", "22004");
+        let failure = db.fails_with(
+            "SELECT * FROM corgipile_train('t', workers => 3, options => '{\"nulls\": \"error\"}')",
+            "22004",
+        );
         failure.says(&[&moved]).hints(&["nulls"]);
         db.run("ROLLBACK TO s");
         assert!(db.parallel_workers().is_empty());
