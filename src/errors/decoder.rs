@@ -200,9 +200,10 @@ impl Report for DecoderError {
         let fixed = |s: &str| Some(s.to_owned());
         match self {
             DecoderError::Row { fault, .. } => match fault.as_ref() {
-                fault if fault.is_null() => {
-                    fixed("Train with options => '{\"nulls\": \"skip\"}' to leave out rows with NULLs and count them.")
-                }
+                fault if fault.is_null() => fixed(
+                    "With \"nulls\": \"impute\", the default, means stand for NULLs in features, and other rows with NULLs are left \
+                     out; with \"skip\", all are.",
+                ),
                 fault if fault.sqlstate() == Code::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE => {
                     fixed("Leave such rows out with a query as source, or correct them.")
                 }
@@ -219,8 +220,7 @@ impl Report for DecoderError {
                 R::IndexBelow { index: ..0, .. } => fixed("Indices are not negative."),
                 R::IndexBelow { .. } => fixed("If indices count from 0, say so by index_base: 0."),
                 R::IndexBeyond { of_model: true, .. } => fixed(
-                    "The model has no weight for it. Train with options => '{\"unseen\": \"zero\"}' to ignore such indices, \
-                     or with the option dimensions.",
+                    "The model has no weight for it. With unseen => 'zero' it counts as 0; the option dimensions gives it a weight.",
                 ),
                 R::IndexBeyond { said: true, .. } => fixed("Raise dimensions, or leave it out."),
                 R::IndexBeyond { .. } => Some(format!("A model has at most {MAX_WEIGHTS} weights.")),
@@ -229,7 +229,7 @@ impl Report for DecoderError {
                     "A model that is trained on keeps its categories; leave such rows out with a query as source, or train anew.",
                 ),
                 R::UnseenCategory { .. } => fixed(
-                    "Train with options => '{\"unseen\": \"zero\"}' to ignore categories that are new in prediction.",
+                    "With unseen => 'zero' in the call, or in the options of the training, it counts as none of those that are known.",
                 ),
                 R::Appeared { .. } => {
                     fixed("The source gives other rows each time it is read; store its result in a table.")

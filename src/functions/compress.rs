@@ -7,7 +7,7 @@ use crate::operators::Source;
 use crate::operators::mini_batches::{BatchSpec, MiniBatches};
 use crate::options::parse::argument_choice;
 use crate::options::request::check_features;
-use crate::options::rows::Nulls;
+use crate::options::rows::NullRows;
 use crate::options::shuffling::Shuffling;
 use crate::pg::call::arguments::Arguments;
 use crate::pg::call::function::Call;
@@ -40,7 +40,7 @@ struct CompressRequest {
     label: String,
     features: Option<Vec<String>>,
     batch_rows: usize,
-    nulls: Nulls,
+    nulls: NullRows,
     index_base: u32,
     dimensions: Option<usize>,
     shuffling: Shuffling,

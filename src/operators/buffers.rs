@@ -60,6 +60,8 @@ impl Buffers {
                 any |= !batch.is_empty();
             }
             top.with(|scan, node| scan.control(node, &ScanControl::epoch(epoch)));
+            // these rows come once more, and are counted then
+            decoder.begin_epoch();
             if any { Ok(()) } else { Err(TrainingError::NoRows("train on").into()) }
         })
     }

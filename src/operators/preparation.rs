@@ -1,8 +1,8 @@
 //! The preparation pass: epoch 0, over all rows in natural order.
 //!
 //! It finds the classes of a softmax model or a network and the number of rows of each, the categories of columns of text, and what the
-//! choices depend on that are left to the extension: mean and deviation of the features, those of the targets of a regression, and how
-//! long rows are. If none of these is needed, there is no such pass.
+//! choices depend on that are left to the extension: mean and deviation of the features, those of the targets of a regression, the means
+//! that stand for NULLs, and how long rows are. If none of these is needed, there is no such pass.
 
 use super::buffers::Buffers;
 use super::decoder::{Decoder, FeatureColumns, HELD_OUT, Statistics};
@@ -10,7 +10,7 @@ use crate::errors::{Result, TrainingError};
 use crate::options::rows::Standardize;
 use crate::pg::check_for_interrupts;
 use serde::{Deserialize, Serialize};
-use sgd::{ModelKind, Moments, Standardizer, TargetMoments};
+use sgd::{ModelKind, Moments, PresentMoments, Standardizer, TargetMoments};
 use tuples::{Batch, TupleSource};
 
 /// What the pass is to find out beside classes and categories.
@@ -62,6 +62,7 @@ pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, wanted: Wanted) -> Resu
         return Ok(());
     }
     let (mut moments, mut targets): (Option<Moments>, _) = (None, TargetMoments::default());
+    let mut present: Option<PresentMoments> = None;
     let mut counts: Vec<u64> = Vec::new();
     while buffers.next_batch(batch)? {
         check_for_interrupts();
@@ -69,6 +70,13 @@ pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, wanted: Wanted) -> Resu
         leave_held_out(batch);
         if wanted.targets {
             batch.labels().iter().for_each(|target| targets.add(*target));
+        }
+        if let Some(imputation) = buffers.decoder.imputation_mut()
+            && batch.dim() > 0
+        {
+            let has_missing = imputation.take_missing();
+            buffers.decoder.check_size(batch.dim(), wanted.moments)?;
+            present.get_or_insert_with(|| PresentMoments::new(batch.dim())).add(batch, has_missing)?;
         }
         if wanted.moments && batch.dim() > 0 {
             buffers.decoder.check_size(batch.dim(), true)?;
@@ -89,13 +97,17 @@ pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, wanted: Wanted) -> Resu
     if counts.is_empty() {
         return Err(TrainingError::NoRows("train on").into());
     }
-    let standardizer = moments.as_ref().and_then(|moments| scaling(wanted, moments, buffers.decoder.features()));
+    let mut standardizer = moments.as_ref().and_then(|moments| scaling(wanted, moments, buffers.decoder.features()));
+    if let (Some(standardizer), Some(present)) = (&mut standardizer, &present) {
+        present.correct(standardizer);
+    }
     let mean_square = moments.as_ref().map(|moments| moments.mean_square(standardizer.as_ref()));
     *batch = Batch::dense(0);
     let target = wanted.targets.then(|| targets.finish());
     // columns of categories alone have no numbers to be measured
     let mean_square = mean_square.or(wanted.moments.then_some(0.0));
-    buffers.decoder.end_preparation(&counts, Statistics { standardizer, target, mean_square })
+    let means = present.map(|present| present.means());
+    buffers.decoder.end_preparation(&counts, Statistics { standardizer, target, mean_square, means })
 }
 
 /// Removes the tuples that are held out for validation: nothing is learned from them.

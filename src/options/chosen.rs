@@ -14,7 +14,8 @@ pub struct Options {
     pub has_batch_size: bool,
     /// which features are standardized
     pub standardize: Standardize,
-    pub nulls: Nulls,
+    /// what to do with NULLs, if it was said
+    pub nulls: Option<Nulls>,
     /// column of the rows' weights
     pub weight: Option<String>,
     pub class_weight: Option<ClassWeight>,
@@ -32,6 +33,13 @@ pub struct Options {
     pub keep: Keep,
     /// tell the client of each epoch
     pub notice: bool,
+}
+
+impl Options {
+    /// What to do with NULLs.
+    pub fn nulls(&self) -> Nulls {
+        self.nulls.unwrap_or_default()
+    }
 }
 
 /// What one model is trained with.

@@ -29,7 +29,7 @@ pub fn parse(
             true => Standardize::Automatic,
             false => Standardize::None,
         }),
-        nulls: keys.choice("nulls")?.unwrap_or_default(),
+        nulls: keys.choice("nulls")?,
         weight: keys.column("weight")?,
         class_weight: class_weight(&keys)?,
         index_base: keys.integer("index_base")?.map(|base| base as u32),

@@ -5,8 +5,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 choice! {
-    /// What to do with rows that have a NULL label, feature or weight.
+    /// What to do with NULLs.
     Nulls {
+        /// those of features are taken for the mean or for a category of their own; rows with others are left out
+        Impute = "impute",
+        /// rows with NULLs are left out
+        Skip = "skip",
+        Error = "error",
+    }
+}
+
+choice! {
+    /// What to do with rows that have NULLs where nothing stands for them.
+    NullRows {
         Error = "error",
         Skip = "skip",
     }
@@ -15,10 +26,10 @@ choice! {
 choice! {
     /// What to do, in prediction, with a category that training has not met, or an index beyond the model's.
     Unseen {
-        /// it is an error
-        Error = "error",
         /// it counts as 0
         Zero = "zero",
+        /// it is an error
+        Error = "error",
     }
 }
 

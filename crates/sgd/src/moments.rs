@@ -148,6 +148,12 @@ impl Moments {
         }
     }
 
+    /// Mean, and sum of squared deviations from it, of every feature of dense rows.
+    pub(crate) fn means_and_squares(&self) -> impl Iterator<Item = (f64, f64)> {
+        let columns = self.mean.iter().flatten().zip(self.squares.iter().flatten()).take(self.dim);
+        columns.map(|(mean, squares)| (*mean, *squares))
+    }
+
     /// Adds the rows of one block, at least one.
     fn add_block(&mut self, rows: &[Chunk]) {
         self.look_for_binary(rows);

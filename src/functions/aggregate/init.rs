@@ -43,7 +43,7 @@ pub fn of_call(arguments: &Arguments) -> Result<Vec<u8>> {
         outputs: outputs(request.kind, arguments.get(4))?,
         sparse,
         index_base: options.index_base.unwrap_or(1),
-        skip_nulls: options.nulls == Nulls::Skip,
+        skip_nulls: options.nulls == Some(Nulls::Skip),
         standardizer: None,
     };
     state.bytes()
@@ -58,6 +58,9 @@ fn check(request: &Request) -> Result<()> {
         ("class_weight", options.class_weight.is_some()),
         ("unseen", options.unseen.is_some()),
     ];
+    if options.nulls == Some(Nulls::Impute) {
+        return Err(refuse("nulls", "must be \"error\" or \"skip\": a state alone knows no means"));
+    }
     if options.dimensions.is_some() {
         return Err(refuse("dimensions", "is an argument of corgipile_sgd_init(), not an option"));
     }

@@ -7,6 +7,7 @@ use crate::errors::{AggregateError, Result, TrainingError};
 use crate::functions::aggregate::{NewState, StateMut};
 use crate::models::{self, NewModel};
 use crate::operators::sgd::{EpochRow, check_options, feature_kind};
+use crate::operators::nulls::notice_left_out;
 use crate::operators::preparation::Wanted;
 use crate::operators::{Buffers, Decoder, DecoderSpec, FeatureColumns, Source, preparation};
 use crate::options::request::Request;
@@ -111,7 +112,9 @@ fn store(
         hyperparameters: request.to_json(),
         linear,
         standardizer: prepared.decoder.standardizer().cloned(),
+        fill: None,
         skipped,
+        imputed: None,
         preparation: prepared.time,
         shuffle_bytes,
         training_state: None,
@@ -148,6 +151,7 @@ fn prepare(request: &Request, source: &Source, features: &[String]) -> Result<Pr
         standardize => Wanted::of_features(standardize),
     };
     preparation::prepare(&mut buffers, &mut Batch::dense(0), wanted)?;
+    notice_left_out(&buffers.decoder, buffers.decoder.decoded());
     let decoder = buffers.into_decoder();
     let classes = decoder.labels().classes().map(|classes| classes.names);
     Ok(PreparedSource { decoder, classes, time: start.elapsed() })
@@ -200,7 +204,7 @@ fn first_state(request: &Request, prepared: &PreparedSource, dim: usize) -> Resu
         outputs: if kind == ModelKind::Softmax { decoder.labels().outputs() } else { 1 },
         sparse: matches!(decoder.features(), FeatureColumns::Sparse(_)),
         index_base: request.options.index_base.unwrap_or(1),
-        skip_nulls: request.options.nulls == Nulls::Skip,
+        skip_nulls: request.options.nulls == Some(Nulls::Skip),
         standardizer: decoder.standardizer(),
     };
     Bytes::new(&state.bytes()?)

@@ -1,6 +1,6 @@
 //! Entries that this transaction reads, and what it has to give back.
 
-use super::directory::{DOOMED, READY, SLOTS, Slot, offsets};
+use super::directory::{ARRAYS, DOOMED, READY, SLOTS, Slot, offsets};
 use super::memory::{arena, exclusive, shared};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -14,6 +14,7 @@ pub struct Arrays<'a> {
     /// as long as one output's weights, or empty
     pub mean: &'a [f64],
     pub scale: &'a [f64],
+    pub fill: &'a [f32],
 }
 
 /// An entry that this process may read while its transaction has it pinned.
@@ -22,7 +23,7 @@ pub struct Shared {
     pub(super) slot: usize,
     generation: u64,
     start: *const u8,
-    lens: [usize; 4],
+    lens: [usize; ARRAYS],
     pub(super) counts: Rc<Counts>,
     /// the transaction that has it pinned, if it is the one that runs
     pinned_in: Cell<u64>,
@@ -114,7 +115,8 @@ impl Shared {
         unsafe {
             let floats = |i: usize| std::slice::from_raw_parts(self.start.add(offsets[i]).cast::<f32>(), self.lens[i]);
             let doubles = |i: usize| std::slice::from_raw_parts(self.start.add(offsets[i]).cast::<f64>(), self.lens[i]);
-            Arrays { weights: floats(0), intercepts: floats(1), mean: doubles(2), scale: doubles(3) }
+            let (mean, scale) = (doubles(3), doubles(4));
+            Arrays { weights: floats(0), intercepts: floats(1), fill: floats(2), mean, scale }
         }
     }
 

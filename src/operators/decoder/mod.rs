@@ -9,6 +9,7 @@ mod class_weights;
 mod columns;
 mod compressed;
 mod features;
+mod imputation;
 mod labels;
 mod mini_batches;
 mod row_groups;

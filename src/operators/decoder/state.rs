@@ -4,20 +4,22 @@
 //! which it meets them.
 
 use super::features::FeatureColumns;
+use super::imputation::NullCounts;
 use super::labels::MetClasses;
 use super::tuple_decoder::Decoder;
+use crate::models::CategoryNames;
 use serde::{Deserialize, Serialize};
 use sgd::{Scaler, Standardizer, TargetScale};
 
 impl DecoderState {
-    /// Without means and deviations.
-    pub fn without_standardizer(self) -> DecoderState {
-        DecoderState { standardizer: None, continued: false, ..self }
+    /// Without what the model keeps by feature, and what was counted.
+    pub fn without_features(self) -> DecoderState {
+        DecoderState { standardizer: None, fill: None, nulls: NullCounts::default(), continued: false, ..self }
     }
 
-    /// With these means and deviations.
-    pub fn with_standardizer(self, standardizer: Option<Standardizer>) -> DecoderState {
-        DecoderState { standardizer, ..self }
+    /// With these means and deviations, and with what stands for NULLs.
+    pub fn with_features(self, standardizer: Option<Standardizer>, fill: Option<Vec<f32>>) -> DecoderState {
+        DecoderState { standardizer, fill, ..self }
     }
 }
 
@@ -28,7 +30,7 @@ pub struct DecoderState {
     /// elements of an array
     dim: Option<usize>,
     /// of columns of categories, in their sequence
-    categories: Vec<Vec<String>>,
+    categories: Vec<CategoryNames>,
     /// dimensions of sparse tuples that a preparation pass has met
     #[serde(default)]
     observed_dim: usize,
@@ -41,6 +43,11 @@ pub struct DecoderState {
     /// the mean of |x|², if it was to be found
     #[serde(default)]
     mean_square: Option<f64>,
+    /// what stands for NULLs, by feature, and how many there were
+    #[serde(default)]
+    fill: Option<Vec<f32>>,
+    #[serde(default)]
+    nulls: NullCounts,
     /// is it that of a model whose training is continued?
     #[serde(default)]
     continued: bool,
@@ -65,6 +72,8 @@ impl Decoder {
             standardizer: self.standardizer().cloned(),
             target: self.target,
             mean_square: self.mean_square,
+            fill: self.fill(),
+            nulls: self.imputation.as_ref().map(|imputation| imputation.counts().clone()).unwrap_or_default(),
             continued: self.continued,
         }
     }
@@ -89,6 +98,11 @@ impl Decoder {
             FeatureColumns::Columns { .. } => {}
         }
         self.observed_dim = state.observed_dim;
+        if let Some(imputation) = &mut self.imputation {
+            let fill = state.fill.as_deref();
+            imputation.set_values(fill.map(|fill| self.features.by_column(fill)));
+            imputation.set_counts(state.nulls.clone());
+        }
         self.scaler = state.standardizer.clone().map(Scaler::new);
         (self.target, self.mean_square) = (state.target, state.mean_square);
         self.preparing = false;

@@ -41,7 +41,7 @@ pub fn feature_kind(features: &FeatureColumns, columns: &[String]) -> FeatureKin
         _ => {
             let categories = features.categories().unwrap_or_default();
             let of_column = |name: &String| categories.iter().find(|(column, _)| column == name);
-            let kind = |name| match of_column(name).and_then(|(_, values)| Categories::new(values.clone())) {
+            let kind = |name| match of_column(name).and_then(|(_, names)| Categories::new(names.clone())) {
                 Some(categories) => ColumnKind::Categories(categories),
                 None => ColumnKind::Number,
             };

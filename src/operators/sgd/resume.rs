@@ -43,7 +43,7 @@ const DAMAGED: &str = "It is damaged, or another version of corgipile has writte
 
 /// The state of a training that has ended, to be kept with its model.
 pub fn save(trainer: &Trainer, decoder_state: DecoderState, losses: Losses) -> Option<Vec<u8>> {
-    let header = StateHeader { decoder_state: decoder_state.without_standardizer(), losses, epochs: trainer.epoch() };
+    let header = StateHeader { decoder_state: decoder_state.without_features(), losses, epochs: trainer.epoch() };
     let header = serde_json::to_vec(&header).expect("plain values are always JSON");
     // a state that is not kept takes no memory
     let len = size_of::<u64>() + header.len() + trainer.saved_len();
@@ -76,7 +76,8 @@ impl Resume {
         inherit(arguments, &Before { model: kind, label, features: &model.features, record: &record });
         let mut losses = header.losses;
         losses.forgive();
-        let decoder_state = header.decoder_state.with_standardizer(model.to_standardizer());
+        let decoder_state =
+            header.decoder_state.with_features(model.to_standardizer(), model.fill().map(<[f32]>::to_vec));
         Ok(Resume { epochs: header.epochs, decoder_state, losses, history, group, trainer: trainer.to_vec(), model })
     }
 

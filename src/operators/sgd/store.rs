@@ -26,6 +26,8 @@ pub struct Store<'a> {
     pub features: &'a [String],
     pub label_type: pg_sys::Oid,
     pub buffers: &'a Buffers,
+    /// rows in which NULLs of features were imputed; None if they do not impute
+    pub imputed: Option<u64>,
     /// processes that have trained them
     pub processes: u32,
     /// time of the pass before the first epoch, without a full shuffle
@@ -93,7 +95,9 @@ impl Store<'_> {
             hyperparameters: Value::Object(self.record(point, group.as_deref(), report)),
             linear,
             standardizer: decoder.standardizer().cloned(),
+            fill: decoder.fill(),
             skipped: decoder.skipped(),
+            imputed: self.imputed,
             preparation: self.preparation,
             shuffle_bytes: report.full_shuffle_bytes(),
             history: as_json(before, &history),

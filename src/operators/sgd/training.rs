@@ -12,8 +12,9 @@ use super::workers::WorkerGroup;
 use crate::errors::{Notice, Result, TrainingError};
 use crate::models;
 use crate::operators::buffers::Buffers;
-use crate::operators::decoder::{Decoder, DecoderSpec, OwnedSpec, RowGroups};
+use crate::operators::decoder::{Decoder, DecoderSpec, FeatureColumns, OwnedSpec, RowGroups};
 use crate::operators::loader::{EpochTiming, LoadRequest, LoaderChoice};
+use crate::operators::nulls::{notice_imputed, notice_left_out};
 use crate::operators::preparation::{Wanted, prepare};
 use crate::operators::source::Source;
 use crate::options::cache::CachePlan;
@@ -57,6 +58,8 @@ pub struct Training {
     group_order: Option<GroupOrder>,
     held_out: Option<HeldOut>,
     only_group: OnlyGroup,
+    /// rows in which NULLs of features were imputed; None if they are not, or before they were counted
+    pub(super) imputed: Option<u64>,
 }
 
 /// The number of the group that a continued model of a group learns from, once a row of it was met.
@@ -113,6 +116,9 @@ impl Training {
         let planned = source.plan(&spec, &shuffling)?;
         let owned_spec = OwnedSpec::new(&spec, source.columns());
         fit_to_mini_batches(&mut request, &decoder)?;
+        if matches!(decoder.features(), FeatureColumns::Mixed(_) | FeatureColumns::Sparse(_)) {
+            request.options.unseen.get_or_insert_default();
+        }
         let mut buffers = Buffers::new(Running::start(planned, snapshot, instrument, flags), decoder);
         let load = LoadRequest::new(owned_spec, request.last_epoch().into(), request.shuffling.strategy.sorts());
         let unfit = no_loader_because(&request, &buffers.decoder);
@@ -120,6 +126,7 @@ impl Training {
             group_order: has_groups.then(|| GroupOrder::new(&request.shuffling)),
             held_out: request.row_groups.hold_out.is_some().then(HeldOut::new),
             only_group: OnlyGroup::default(),
+            imputed: None,
             models: 0,
             loader: LoaderChoice::new(request.loader, unfit, &mut buffers, load),
             resume,
@@ -163,6 +170,7 @@ impl Training {
         let mut shuffle = Duration::ZERO;
         if let Some(wanted) = self.prepares {
             prepare(&mut self.buffers, &mut batch, wanted)?;
+            self.count_imputed();
             // the copy of a full shuffle may have been made for this pass; its time counts as the first epoch's
             shuffle = self.buffers.report().full_shuffle_time();
         }
@@ -185,6 +193,7 @@ impl Training {
             features: &self.features,
             label_type: self.label_type,
             buffers: &self.buffers,
+            imputed: self.imputed,
             processes: self.processes.unwrap_or(1),
             preparation,
             shuffle,
@@ -263,6 +272,9 @@ impl Training {
                 check_first_epoch(&self.request, &self.buffers)?;
             }
             let report = learner.trainer.end_epoch().map_err(diverged)?;
+            if epoch == 1 {
+                notice_left_out(&self.buffers.decoder, report.tuples);
+            }
             progress::loss(report.loss * unit);
             learner.history.push(EpochRow::new(report, unit, start.elapsed(), Duration::ZERO));
             learner.judge(&self.request, 1, None, &|_, _| None)?;
@@ -297,12 +309,23 @@ impl Training {
         }
         if epoch == self.request.first_epoch() {
             check_first_epoch(&self.request, &self.buffers)?;
+            self.count_imputed();
+            notice_left_out(&self.buffers.decoder, self.buffers.decoder.decoded());
         }
         let shuffle = self.buffers.report().full_shuffle_time();
         let elapsed = start.elapsed().saturating_sub(shuffle);
         learners.end_epoch(&self.request, self.loss_unit(), elapsed, shuffle)?;
         let learn = self.compute - compute_before;
         Ok(EpochTiming { tuples, load: elapsed.saturating_sub(learn), learn })
+    }
+
+    /// Keeps and tells what was imputed in the first pass over the rows, which is the only one that decodes all of them.
+    fn count_imputed(&mut self) {
+        let decoder = &self.buffers.decoder;
+        if let (None, Some(imputation)) = (self.imputed, decoder.imputation()) {
+            self.imputed = Some(imputation.counts().rows);
+            notice_imputed(decoder);
+        }
     }
 
     /// Learns from a buffer in its order, or group by group.

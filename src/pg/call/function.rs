@@ -57,6 +57,12 @@ unsafe impl SqlTranslatable for Call<'_> {
 }
 
 impl<'a> Call<'a> {
+    /// How many arguments there are.
+    #[inline(always)]
+    pub fn len(self) -> usize {
+        self.memory().arguments.len()
+    }
+
     /// Argument `i`; None if it is NULL.
     ///
     /// # Panics
@@ -123,12 +129,6 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// How many arguments there are.
-    #[inline(always)]
-    pub fn len(self) -> usize {
-        self.memory().arguments.len()
-    }
-
     /// The collation of the call: that of its arguments.
     pub fn collation(self) -> pg_sys::Oid {
         // SAFETY: the information of a call.
@@ -146,11 +146,11 @@ impl<'a> Call<'a> {
     /// # Errors
     /// Those of `make` and `f`.
     #[inline(always)]
-    pub fn remembering<T: 'static>(
+    pub fn remembering<T: 'static, R>(
         self,
         make: impl FnOnce() -> Result<T>,
-        f: impl FnOnce(&mut T) -> Result<()>,
-    ) -> Result<()> {
+        f: impl FnOnce(&mut T) -> Result<R>,
+    ) -> Result<R> {
         let mut value = self.memory().value.borrow_mut();
         if let Some(known) = value.as_mut().and_then(|value| value.downcast_mut()) {
             return f(known);

@@ -134,6 +134,28 @@ pub fn is_primary_key(relation: pg_sys::Oid, column: pg_sys::AttrNumber) -> bool
     }
 }
 
+/// Is the column one of a plain table that says NOT NULL, so that it has none? Children of a table need not say so, and foreign
+/// tables need not obey.
+pub fn is_never_null(relation: pg_sys::Oid, column: pg_sys::AttrNumber) -> bool {
+    // SAFETY: the reference is given back; a table has as many attributes as its descriptor says.
+    unsafe {
+        let relation = if relation == pg_sys::Oid::INVALID || column <= 0 {
+            std::ptr::null_mut()
+        } else {
+            pg_sys::RelationIdGetRelation(relation)
+        };
+        if relation.is_null() {
+            return false;
+        }
+        let (class, descriptor) = (&*(*relation).rd_rel, (*relation).rd_att);
+        let is_plain = class.relkind as u8 == pg_sys::RELKIND_RELATION && !class.relhassubclass;
+        let attributes = (*descriptor).attrs.as_slice((*descriptor).natts as usize);
+        let is_never_null = is_plain && attributes[column as usize - 1].attnotnull;
+        pg_sys::RelationClose(relation);
+        is_never_null
+    }
+}
+
 /// Do the rows of this relation have a place in a table, ctid?
 pub fn has_places(relation: pg_sys::Oid) -> bool {
     // SAFETY: a catalog lookup.

@@ -23,6 +23,8 @@ pub struct Column {
     pub collation: pg_sys::Oid,
     /// is it a primary key's column, handed through as it is?
     pub is_key: bool,
+    /// may it be NULL, as far as is known? Not a column of a plain table that says so, handed through as it is
+    pub may_be_null: bool,
 }
 
 /// An analysed query.
@@ -83,6 +85,15 @@ impl Query {
         // SAFETY: the target list of an analysed query holds TargetEntry nodes with names.
         unsafe {
             let targets = pgrx::PgList::<pg_sys::TargetEntry>::from_pg((*self.query).targetList);
+            let tables = pgrx::PgList::<pg_sys::RangeTblEntry>::from_pg((*self.query).rtable);
+            // behind an outer join, any column may be NULL
+            let only_table = tables
+                .get_ptr(0)
+                .filter(|table| tables.len() == 1 && (**table).rtekind == pg_sys::RTEKind::RTE_RELATION);
+            let is_never_null = |target: *mut pg_sys::TargetEntry| {
+                only_table.is_some_and(|table| (*table).relid == (*target).resorigtbl)
+                    && relation::is_never_null((*target).resorigtbl, (*target).resorigcol)
+            };
             targets
                 .iter_ptr()
                 .filter(|target| !(**target).resjunk)
@@ -91,6 +102,7 @@ impl Query {
                     type_oid: pg_sys::exprType((*target).expr.cast()),
                     collation: pg_sys::exprCollation((*target).expr.cast()),
                     is_key: relation::is_primary_key((*target).resorigtbl, (*target).resorigcol),
+                    may_be_null: !is_never_null(target),
                 })
                 .collect()
         }

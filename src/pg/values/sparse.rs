@@ -86,6 +86,11 @@ impl SparseReader {
         self.base
     }
 
+    /// How many indices an array has.
+    pub fn count(&self, indices: TypedDatum<'_>) -> usize {
+        self.indices.len(indices).unwrap_or_default()
+    }
+
     /// Copies a pair as it usually is to where `room` says, which is asked for as many entries as there are. Indices then
     /// count from 0.
     ///

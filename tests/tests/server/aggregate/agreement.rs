@@ -102,7 +102,8 @@ fn both_paths_learn_the_same_from_sparse_tuples() {
 fn both_paths_learn_the_same_from_columns_of_numbers() {
     let mut db = Database::with_small_table(300);
     db.run("ALTER TABLE t ADD flag boolean, ADD n numeric; UPDATE t SET flag = a > b, n = round(c::numeric, 2);");
-    let arguments = "'t', features => '{a,b,c,flag,n}', max_epochs => 3, shuffle => 'no_shuffle'";
+    let arguments = "'t', features => '{a,b,c,flag,n}', max_epochs => 3, shuffle => 'no_shuffle',
+                     options => '{\"nulls\": \"error\"}'";
     let operator = train(&mut db, "corgipile_train", arguments);
     let aggregate = train(&mut db, "corgipile_train_uda", arguments);
     let (expected, given) = (parameters(&mut db, operator), parameters(&mut db, aggregate));

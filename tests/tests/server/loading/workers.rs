@@ -272,7 +272,10 @@ fn an_error_in_any_process_is_that_of_the_statement_and_nobody_stays() {
         db.run(&format!("UPDATE t SET label = NULL WHERE id = {id}"));
         let moved = db.line(&format!("SELECT ctid FROM t WHERE id = {id}"));
         db.run("SAVEPOINT s");
-        let failure = db.fails_with("SELECT * FROM corgipile_train('t', workers => 3)", "22004");
+        let failure = db.fails_with(
+            "SELECT * FROM corgipile_train('t', workers => 3, options => '{\"nulls\": \"error\"}')",
+            "22004",
+        );
         failure.says(&[&moved]).hints(&["nulls"]);
         db.run("ROLLBACK TO s");
         assert!(db.parallel_workers().is_empty());
@@ -393,7 +396,9 @@ fn all_processes_see_what_the_statement_sees_and_nothing_else() {
 fn explain_shows_the_processes() {
     let mut db = Database::new();
     clustered(&mut db, "t", 5000);
-    let sql = "SELECT * FROM corgipile_train('t', max_epochs => 2, seed => 1, workers => 3)";
+    // without a pass for means, which the leader would make alone
+    let options = "options => '{\"nulls\": \"error\"}'";
+    let sql = format!("SELECT * FROM corgipile_train('t', max_epochs => 2, seed => 1, workers => 3, {options})");
     let has = |plan: &[String], wanted: &str| plan.iter().any(|line| line.trim() == wanted);
     let plan = db.lines(&format!("EXPLAIN {sql}"));
     assert!(has(&plan, "Processes: 3") && has(&plan, "Workers Planned: 2"), "{plan:#?}");

@@ -130,8 +130,10 @@ fn predict_can_stand_anywhere_in_a_query() {
         db.line("SELECT count(*) FROM scored WHERE score = 1"),
         db.line("SELECT count(*) FROM t WHERE t.score = 1")
     );
+    // strict are those that have no arguments beside model and features
     let provolatile = db.lines(
-        "SELECT DISTINCT provolatile, proparallel, proisstrict FROM pg_proc WHERE proname LIKE 'corgipile\\_predict%'",
+        "SELECT DISTINCT provolatile, proparallel, proisstrict = (pronargdefaults = 0)
+           FROM pg_proc WHERE proname LIKE 'corgipile\\_predict%'",
     );
     assert_eq!(provolatile, ["s|s|t"]);
 }

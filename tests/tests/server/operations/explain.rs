@@ -170,7 +170,7 @@ fn the_numbers_of_analyze_agree_with_each_other_and_with_the_table() {
     ] {
         let query = format!(
             "SELECT * FROM corgipile_train('t', max_epochs => 3, shuffle => '{strategy}', block_size => '{block_size}',
-             buffer_size => '10%', seed => 1)"
+             buffer_size => '10%', seed => 1, options => '{{\"nulls\": \"error\"}}')"
         );
         let plan = db.plan("ANALYZE", &query);
         let (sgd, tuples) = (node(&plan, "CorgiPileSGD"), node(&plan, "CorgiPileTupleShuffle"));

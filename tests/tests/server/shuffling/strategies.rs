@@ -385,7 +385,7 @@ fn a_bad_row_of_a_copy_is_named_by_its_number_in_the_source() {
     clustered(&mut db, "t", 1000);
     db.run("INSERT INTO t VALUES (1001, 1, NULL)");
     for strategy in ["shuffle_once", "epoch_shuffle"] {
-        for options in ["{}", "{\"standardize\": true}"] {
+        for options in ["{\"nulls\": \"error\"}", "{\"nulls\": \"error\", \"standardize\": true}"] {
             let train = format!(
                 "SELECT corgipile_train('t', features => '{{features_v}}', shuffle => '{strategy}', options => '{options}')"
             );

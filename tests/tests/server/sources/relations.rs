@@ -207,7 +207,10 @@ fn dropped_added_and_generated_columns_are_read_right() {
     db.rejects("SELECT * FROM corgipile_train('t', features => '{\"........pg.dropped.1........\"}')", "42703");
     // Rows older than the column have no value for it, which is NULL.
     db.run("ALTER TABLE t ADD missing real");
-    db.rejects("SELECT * FROM corgipile_train('t', features => '{missing}')", "22004");
+    db.rejects(
+        "SELECT * FROM corgipile_train('t', features => '{missing}', options => '{\"nulls\": \"error\"}')",
+        "22004",
+    );
 }
 
 #[test]

@@ -71,7 +71,7 @@ fn the_defaults_are_the_documented_ones() {
                 hyperparameters->>'standardize', hyperparameters->>'nulls', hyperparameters->>'max_epochs'
          FROM corgipile.models",
     );
-    assert_eq!(stored, "logistic|label|{features_v}|corgipile|auto|0.95|0|false|error|20");
+    assert_eq!(stored, "logistic|label|{features_v}|corgipile|auto|0.95|0|false|impute|20");
 }
 
 /// Trains without a shuffle and compares every epoch and the model with the textbook's SGD.

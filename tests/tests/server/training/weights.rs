@@ -126,7 +126,7 @@ fn weights_that_are_none_are_refused() {
             let train = |options: &str| {
                 format!("SELECT * FROM corgipile_train('t', features => '{features}', options => '{options}')")
             };
-            db.rejects(&train(r#"{"weight": "w"}"#), code).says(&[words, "(0,3)"]);
+            db.rejects(&train(r#"{"weight": "w", "nulls": "error"}"#), code).says(&[words, "(0,3)"]);
             if value == "NULL" {
                 db.run(&train(r#"{"weight": "w", "nulls": "skip"}"#));
                 assert_eq!(
