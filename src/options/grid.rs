@@ -58,7 +58,8 @@ impl Base {
         }
         let (options, hyperparameters, rate) = parse::parse(options, self.kind, learning_rate, self.automatic)?;
         let stopping = options.stopping;
-        Ok((options, Point { hyperparameters, rate, max_epochs, stopping, says }))
+        let chooses_batch_size = self.automatic && hyperparameters.design.is_some() && !options.has_batch_size;
+        Ok((options, Point { hyperparameters, rate, chooses_batch_size, max_epochs, stopping, says }))
     }
 }
 

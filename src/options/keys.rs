@@ -8,7 +8,7 @@ use super::entry::{Default, Entry, Needs, Values};
 use super::table;
 use crate::errors::{ArgumentError, Error, Result};
 use serde_json::{Map, Value};
-use sgd::ModelKind;
+use sgd::{Hyperparameters, ModelKind};
 
 /// The options as given.
 pub struct Keys(Map<String, Value>);
@@ -19,7 +19,10 @@ impl Keys {
     /// # Errors
     /// [`ArgumentError::InvalidOption`]
     pub fn new(options: Map<String, Value>, kind: ModelKind) -> Result<Keys> {
-        let keys = Keys(options);
+        let mut keys = Keys(options);
+        // options of an optimizer are for that which the model has by default, too
+        let default = Hyperparameters::new(kind).optimizer.name();
+        keys.0.entry("optimizer").or_insert_with(|| default.into());
         for entry in table::options().filter(|entry| keys.0.contains_key(entry.name)) {
             keys.check_place(entry, kind)?;
         }

@@ -166,8 +166,11 @@ impl Request {
         self.points.iter().any(|point| point.rate == Rate::Open)
     }
 
-    /// Chooses the learning rates that are open, for tuples with this mean of |x|².
-    pub fn choose_rates(&mut self, mean_square: f64) {
+    /// Chooses sizes of mini-batches, for so many tuples, and learning rates that are open, for tuples with this mean of |x|².
+    pub fn choose(&mut self, tuples: u64, mean_square: f64) {
+        for point in self.points.iter_mut().filter(|point| point.chooses_batch_size) {
+            point.hyperparameters = point.hyperparameters.with_automatic_batch_size(point.max_epochs, tuples);
+        }
         for point in self.points.iter_mut().filter(|point| point.rate == Rate::Open) {
             let Hyperparameters { bounded, averaging, .. } = point.hyperparameters;
             let chosen = point.hyperparameters.with_automatic_rate(mean_square);

@@ -59,7 +59,7 @@ impl Hyperparameters {
             kind,
             learning_rate: defaults.learning_rate,
             schedule: Schedule::EXPONENTIAL,
-            optimizer: Optimizer::Sgd,
+            optimizer: defaults.optimizer,
             batch_size: defaults.batch_size,
             l1: 0.0,
             l2: 0.0,
@@ -74,6 +74,15 @@ impl Hyperparameters {
     pub fn has_automatic_rate(&self) -> bool {
         let can_bound = !matches!(self.optimizer, Optimizer::Adam { .. });
         self.design.is_none() && can_bound && !self.schedule.averages()
+    }
+
+    /// Takes the size of mini-batches that suits so many epochs of so many tuples: at least 2,000 steps, as far as there are tuples, and no more
+    /// than 32 of them in a step.
+    pub fn with_automatic_batch_size(self, epochs: u32, tuples: u64) -> Hyperparameters {
+        const STEPS: u64 = 2_000;
+        let largest = self.kind.defaults().batch_size;
+        let size = u64::from(epochs).saturating_mul(tuples) / STEPS;
+        Hyperparameters { batch_size: size.clamp(1, largest.into()) as u32, ..self }
     }
 
     /// Takes the learning rate that suits tuples of which |x|² has this mean, with bounded steps and the mean of the iterates as the model.

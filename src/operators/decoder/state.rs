@@ -43,6 +43,9 @@ pub struct DecoderState {
     /// the mean of |x|², if it was to be found
     #[serde(default)]
     mean_square: Option<f64>,
+    /// tuples that a preparation pass has met
+    #[serde(default)]
+    met: u64,
     /// what stands for NULLs, by feature, and how many there were
     #[serde(default)]
     fill: Option<Vec<f32>>,
@@ -72,6 +75,7 @@ impl Decoder {
             standardizer: self.standardizer().cloned(),
             target: self.target,
             mean_square: self.mean_square,
+            met: self.met,
             fill: self.fill(),
             nulls: self.imputation.as_ref().map(|imputation| imputation.counts().clone()).unwrap_or_default(),
             continued: self.continued,
@@ -104,7 +108,7 @@ impl Decoder {
             imputation.set_counts(state.nulls.clone());
         }
         self.scaler = state.standardizer.clone().map(Scaler::new);
-        (self.target, self.mean_square) = (state.target, state.mean_square);
+        (self.target, self.mean_square, self.met) = (state.target, state.mean_square, state.met);
         self.preparing = false;
         if state.continued {
             self.close_by_model();

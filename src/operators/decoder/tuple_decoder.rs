@@ -51,6 +51,8 @@ pub struct Decoder {
     pub(super) target: Option<TargetScale>,
     /// the mean of |x|² of the tuples that a preparation pass has met, as they are learned from
     pub(super) mean_square: Option<f64>,
+    /// how many tuples a preparation pass has met, without those that are held out
+    pub(super) met: u64,
     /// are classes or categories being found?
     pub(super) preparing: bool,
     /// are classes and categories those of a model whose training is continued?
@@ -95,6 +97,7 @@ impl Decoder {
             scaler: standardizer.map(Scaler::new),
             target: None,
             mean_square: None,
+            met: 0,
             preparing,
             continued: false,
             skipped: 0,
@@ -146,6 +149,7 @@ impl Decoder {
     /// [`TrainingError::OneClass`], [`TrainingError::NoSuchClass`], [`TrainingError::TooManyWeights`]
     pub fn end_preparation(&mut self, counts: &[u64], found: Statistics) -> Result<()> {
         self.labels.close(counts)?;
+        self.met = counts.iter().sum();
         let mut standardizer = found.standardizer;
         self.target = found.target;
         // of each column of categories, a tuple has one feature of 1
@@ -175,6 +179,11 @@ impl Decoder {
     /// What targets are scaled by.
     pub fn target(&self) -> Option<TargetScale> {
         self.target
+    }
+
+    /// How many tuples a preparation pass has met; 0 if there was none.
+    pub fn met(&self) -> u64 {
+        self.met
     }
 
     /// The mean of |x|² of the tuples, if a preparation pass was to find it.

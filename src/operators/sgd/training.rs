@@ -175,8 +175,8 @@ impl Training {
             shuffle = self.buffers.report().full_shuffle_time();
         }
         let preparation = start.elapsed().saturating_sub(shuffle);
-        if let Some(wanted) = self.prepares {
-            self.choose(wanted);
+        if self.prepares.is_some() {
+            self.choose();
             self.buffers.next_epoch()?;
         }
         let mut learners = Learners::default();
@@ -204,10 +204,10 @@ impl Training {
     }
 
     /// Makes the choices that depend on what the pass before the first epoch has found, and tells them.
-    fn choose(&mut self, wanted: Wanted) {
-        let Some(mean_square) = self.buffers.decoder.mean_square().filter(|_| wanted.anything()) else { return };
+    fn choose(&mut self) {
         let is_open = self.request.has_open_rate();
-        self.request.choose_rates(mean_square);
+        let decoder = &self.buffers.decoder;
+        self.request.choose(decoder.met(), decoder.mean_square().unwrap_or_default());
         if let ([point], true) = (self.request.points.as_slice(), is_open) {
             let rate = point.hyperparameters.learning_rate;
             let scaled = self.buffers.decoder.standardizer().map(|standardizer| {

@@ -235,7 +235,7 @@ pub const ENTRIES: &[Entry] = &[
         ..in_grid(Entry::option(
             "optimizer",
             Values::Words(|| Optimizer::NAMES.to_vec()),
-            Default::Word(Optimizer::NAMES[0]),
+            Default::Depends(default_optimizer),
             "what is done with a gradient",
         ))
     },
@@ -356,7 +356,7 @@ pub const ENTRIES: &[Entry] = &[
         ..of_networks(Entry::option(
             "activation",
             Values::Words(|| Activation::ALL.map(Activation::name).to_vec()),
-            Default::Word("sigmoid"),
+            Default::Word("relu"),
             "what hidden units compute",
         ))
     },
@@ -417,18 +417,29 @@ fn default_rate(model: Option<ModelKind>) -> String {
     let rate = |kind, activation| learning_rate(kind, false, activation);
     let adam = learning_rate(ModelKind::Logistic, true, None);
     let linear = rate(ModelKind::Logistic, None);
+    let network = learning_rate(ModelKind::Mlp, true, None);
     let [sigmoid, others] = [Activation::Sigmoid, Activation::Relu].map(|units| rate(ModelKind::Mlp, Some(units)));
     match model {
-        Some(ModelKind::Mlp) => format!("{sigmoid} with sigmoid units, {others} with others; {adam} with adam"),
+        Some(ModelKind::Mlp) => format!("{network}; with other optimizers {sigmoid} of sigmoid units, {others} of others"),
         Some(_) => format!("auto; {linear} on compressed mini-batches; {adam} with adam"),
-        None => format!("auto; of mlp {sigmoid} with sigmoid units, {others} with others; {adam} with adam"),
+        None => format!("auto; {adam} with adam; of mlp {network}, with other optimizers {sigmoid} of sigmoid units, {others} of others"),
+    }
+}
+
+fn default_optimizer(model: Option<ModelKind>) -> String {
+    let of = |kind| Hyperparameters::new(kind).optimizer.name();
+    match model {
+        Some(kind) => of(kind).to_owned(),
+        None => format!("{}; of mlp {}", of(ModelKind::Logistic), of(ModelKind::Mlp)),
     }
 }
 
 fn default_batch_size(model: Option<ModelKind>) -> String {
     let of = |kind| Hyperparameters::new(kind).batch_size;
+    let of_networks = format!("max_epochs * rows / 2000, from 1 to {}", of(ModelKind::Mlp));
     match model {
+        Some(ModelKind::Mlp) => of_networks,
         Some(kind) => of(kind).to_string(),
-        None => format!("{}; of mlp {}", of(ModelKind::Logistic), of(ModelKind::Mlp)),
+        None => format!("{}; of mlp {of_networks}", of(ModelKind::Logistic)),
     }
 }

@@ -1,6 +1,7 @@
 //! What every model says about itself.
 
 use super::objective::Objective;
+use crate::Optimizer;
 use crate::network::Design;
 
 /// What labels and decisions mean.
@@ -21,6 +22,7 @@ pub(crate) struct Defaults {
     /// that for tuples of length 1, of a rate that follows from the tuples
     pub(crate) automatic_rate: f64,
     pub(crate) batch_size: u32,
+    pub(crate) optimizer: Optimizer,
     /// What a network is made of; None for linear models.
     pub(crate) design: Option<Design>,
 }
@@ -51,7 +53,7 @@ pub(crate) trait Model {
 
     /// What it starts from unless the user says otherwise.
     fn defaults() -> Defaults {
-        Defaults { learning_rate: 0.01, automatic_rate: 1.0, batch_size: 1, design: None }
+        Defaults { learning_rate: 0.01, automatic_rate: 1.0, batch_size: 1, optimizer: Optimizer::Sgd, design: None }
     }
 }
 

@@ -4,7 +4,8 @@
 
 use super::definition::{Defaults, Model, Task};
 use crate::math::cross_entropy;
-use crate::network::{Activation, Design};
+use crate::Optimizer;
+use crate::network::Design;
 
 /// A network.
 pub(crate) struct Mlp;
@@ -24,9 +25,10 @@ impl Model for Mlp {
 
     fn defaults() -> Defaults {
         Defaults {
-            learning_rate: Activation::Sigmoid.learning_rate(),
+            learning_rate: 0.003,
             automatic_rate: 1.0,
-            batch_size: 250,
+            batch_size: 32,
+            optimizer: Optimizer::ADAM,
             design: Some(Design::default()),
         }
     }

@@ -41,11 +41,11 @@ impl Hidden {
 }
 
 impl Default for Hidden {
-    /// 200 and 50, as the papers have them.
+    /// One of 100, as scikit-learn has it.
     fn default() -> Hidden {
         let mut sizes = [0; MAX_LAYERS];
-        [sizes[0], sizes[1]] = [200, 50];
-        Hidden { len: 2, sizes }
+        sizes[0] = 100;
+        Hidden { len: 1, sizes }
     }
 }
 
@@ -68,9 +68,9 @@ impl TryFrom<Vec<u32>> for Hidden {
 #[serde(rename_all = "snake_case")]
 pub enum Activation {
     /// 1 / (1 + e^(-z)).
-    #[default]
     Sigmoid,
     /// max(0, z).
+    #[default]
     Relu,
     /// tanh z.
     Tanh,
@@ -273,13 +273,13 @@ mod tests {
 
     #[test]
     fn hidden_layers_have_sizes_and_a_limit() {
-        assert_eq!(Hidden::default().sizes(), [200, 50]);
+        assert_eq!(Hidden::default().sizes(), [100]);
         assert_eq!(Hidden::new(&[3, 1]).unwrap().sizes(), [3, 1]);
         assert_eq!(Hidden::new(&[]), None);
         assert_eq!(Hidden::new(&[3, 0]), None);
         assert!(Hidden::new(&[1; 16]).is_some());
         assert_eq!(Hidden::new(&[1; 17]), None);
-        assert_eq!(serde_json::to_string(&Hidden::default()).unwrap(), "[200,50]");
+        assert_eq!(serde_json::to_string(&Hidden::default()).unwrap(), "[100]");
         assert!(serde_json::from_str::<Hidden>("[]").is_err());
     }
 

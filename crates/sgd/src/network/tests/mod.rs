@@ -25,8 +25,10 @@ const OUTPUTS: [(Output, usize); 4] =
 
 fn hyper(hidden: &[u32], activation: Activation, output: Output) -> Hyperparameters {
     let design = Design { hidden: Hidden::new(hidden).unwrap(), activation, output: Some(output), seed: 3 };
-    let schedule = Schedule::Constant;
-    Hyperparameters { design: Some(design), schedule, ..Hyperparameters::new(ModelKind::Mlp) }
+    let (learning_rate, batch_size) = (Activation::Sigmoid.learning_rate(), 250);
+    let (schedule, optimizer) = (Schedule::Constant, Optimizer::Sgd);
+    let other = Hyperparameters::new(ModelKind::Mlp);
+    Hyperparameters { design: Some(design), learning_rate, batch_size, schedule, optimizer, ..other }
 }
 
 /// Class numbers, features of which about half are 0, and weights.
