@@ -1,4 +1,5 @@
-//! corgipile_compress(): makes a table of compressed mini-batches. corgipile_compression_report(): compares the encodings.
+//! corgipile_compress(): makes a table of compressed mini-batches. corgipile_compression_report():
+//! compares the encodings.
 
 use crate::errors::{ArgumentError, ModelError, OrRaise, Result, TocError, TrainingError};
 use crate::limits::MAX_WEIGHTS;

@@ -152,8 +152,8 @@ fn metrics(model: &Model, evaluation: &Evaluation, areas: Vec<Option<f64>>, skip
     all
 }
 
-/// A class as it stands in the name of a metric: in double quotes, doubled inside, where a comma, a bracket, a quote or a
-/// space at an end could be taken for something else, so that two pairs of classes never have one name.
+/// A class as it stands in the name of a metric: in double quotes, doubled inside, where a comma, a bracket, a quote or
+/// a space at an end could be taken for something else, so that two pairs of classes never have one name.
 fn in_brackets(class: &str) -> Cow<'_, str> {
     let plain = !class.is_empty() && class.trim() == class && !class.contains(['"', ',', '[', ']']);
     if plain { Cow::Borrowed(class) } else { Cow::Owned(format!("\"{}\"", class.replace('"', "\"\""))) }

@@ -1,7 +1,7 @@
 //! The preparation pass: epoch 0, over all rows in natural order.
 //!
-//! It finds the classes of a softmax model or a network and the number of rows of each, the categories of columns of text, and, if
-//! asked, mean and deviation of the features. If none of these is needed, there is no such pass.
+//! It finds the classes of a softmax model or a network and the number of rows of each, the categories of columns of
+//! text, and, if asked, mean and deviation of the features. If none of these is needed, there is no such pass.
 
 use super::buffers::Buffers;
 use super::decoder::{FeatureColumns, HELD_OUT};
@@ -10,11 +10,12 @@ use crate::pg::check_for_interrupts;
 use sgd::{Moments, Standardizer};
 use tuples::{Batch, TupleSource};
 
-/// Goes through all rows, here or in the worker, and ends the decoder's preparation. `batch` is empty afterwards; the next
-/// epoch is still to be begun.
+/// Goes through all rows, here or in the worker, and ends the decoder's preparation. `batch` is empty afterwards; the
+/// next epoch is still to be begun.
 ///
 /// # Errors
-/// [`TrainingError::NoRows`]; what can be wrong with the rows; those of [`Decoder::end_preparation`](super::Decoder::end_preparation).
+/// [`TrainingError::NoRows`]; what can be wrong with the rows; those of
+/// [`Decoder::end_preparation`](super::Decoder::end_preparation).
 pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, standardize: bool) -> Result<()> {
     if buffers.prepare_elsewhere()? {
         return Ok(());

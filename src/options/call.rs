@@ -9,8 +9,8 @@ use serde_json::Value;
 use sgd::ModelKind;
 use shuffle::Strategy;
 
-/// The arguments in the function's order. None is NULL: not given, or given as NULL, which is the same. What is given is never
-/// taken for the default, also if it is equal to it: a warm start has to tell them apart.
+/// The arguments in the function's order. None is NULL: not given, or given as NULL, which is the same. What is given
+/// is never taken for the default, also if it is equal to it: a warm start has to tell them apart.
 #[derive(Default)]
 pub struct TrainArguments {
     pub source: Option<String>,

@@ -1,7 +1,7 @@
 //! Compression ratios by encoding, data set and rows of a mini-batch, in file order, of full mini-batches only.
 //!
-//! `cargo run --release -p toc --example compression -- FOLDER [MOST]` writes FOLDER/compression.md and .csv; of each set at most
-//! MOST mini-batches, evenly spaced. A set that is not in
+//! `cargo run --release -p toc --example compression -- FOLDER [MOST]` writes FOLDER/compression.md and .csv; of each
+//! set at most MOST mini-batches, evenly spaced. A set that is not in
 //! CORGIPILE_DATA is left out, and named.
 
 #[path = "../benches/common/data.rs"]

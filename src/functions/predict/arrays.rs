@@ -22,7 +22,8 @@ pub struct SparseInput<'a>(pub TypedDatum<'a>, pub TypedDatum<'a>);
 impl FeatureInput for DenseInput<'_> {
     fn read(self, model: &Model, into: &mut InputTuple) -> Result<()> {
         refuse_categories(model)?;
-        let Some(array) = self.0.argument(1) else { return Err(ArgumentError::NullArgument("features").into()) }; // STRICT
+        // never NULL: the function is STRICT
+        let Some(array) = self.0.argument(1) else { return Err(ArgumentError::NullArgument("features").into()) };
         self.0.remembering(
             || array_reader(self.0.type_of(1)),
             |reader| read_dense(model, *reader, array, into, &Names::Places),
@@ -67,8 +68,8 @@ pub fn read_dense(
     reader.read(array, features).map_err(|fault| array_fault(model, fault, names))
 }
 
-/// Reads a pair of arrays. For a model that was trained on dense features it becomes a dense tuple, so that it is standardized
-/// like one.
+/// Reads a pair of arrays. For a model that was trained on dense features it becomes a dense tuple, so that it is
+/// standardized like one.
 pub fn read_sparse(
     model: &Model,
     reader: SparseReader,
@@ -92,8 +93,8 @@ pub fn read_sparse(
     Ok(())
 }
 
-/// A reader of pairs of arrays of these types, for indices as the model has them. For a model that was trained on arrays or
-/// columns, they count from 1.
+/// A reader of pairs of arrays of these types, for indices as the model has them. For a model that was trained on
+/// arrays or columns, they count from 1.
 pub fn sparse_reader(model: &Model, indices: Oid, values: Oid) -> Result<SparseReader> {
     let base = model.feature_kind.index_base().unwrap_or(1);
     let beyond = match model.unseen {

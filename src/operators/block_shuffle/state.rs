@@ -242,8 +242,8 @@ impl BlockShuffle {
         self.cache.as_mut().filter(|_| self.epoch > 0)
     }
 
-    /// How many tuples of the epochs before must stay at the beginning of the batch while the others go; None if the order
-    /// of arrival is not kept apart from the batch.
+    /// How many tuples of the epochs before must stay at the beginning of the batch while the others go; None if the
+    /// order of arrival is not kept apart from the batch.
     pub fn tuples_kept(&self) -> Option<usize> {
         self.cache().map(Cache::kept)
     }
@@ -253,8 +253,8 @@ impl BlockShuffle {
         self.cache().map(Cache::arrived)
     }
 
-    /// Pages of each table, if tables are read here, and not a copy of what another plan gives; known as soon as an epoch has
-    /// begun.
+    /// Pages of each table, if tables are read here, and not a copy of what another plan gives; known as soon as an
+    /// epoch has begun.
     fn pages_of_tables(&self, node: Node) -> Option<Vec<u32>> {
         let pages = self.pages.as_ref().filter(|_| self.reads_tables(node))?;
         Some(self.agreed_pages.clone().unwrap_or_else(|| pages.of_tables()))

@@ -167,8 +167,8 @@ impl Decoder {
         batch.retain_from(first, |label| !label.is_nan());
     }
 
-    /// Decodes rows before `end`, from the last to the first, as long as they have the usual shape and no fault; returns
-    /// the end of those that are left.
+    /// Decodes rows before `end`, from the last to the first, as long as they have the usual shape and no fault;
+    /// returns the end of those that are left.
     #[inline]
     fn decode_run(
         &mut self,

@@ -356,8 +356,8 @@ fn label_type(source: &Source, label: &str, decoder: &Decoder) -> Result<pg_sys:
     })
 }
 
-/// Checks whether the features of the source go with the request, and with the model that is continued, whose classes and
-/// categories the decoder takes over.
+/// Checks whether the features of the source go with the request, and with the model that is continued, whose classes
+/// and categories the decoder takes over.
 fn check_decoder(request: &Request, resume: Option<&Resume>, features: &[String], decoder: &mut Decoder) -> Result<()> {
     if let Some(resume) = resume {
         resume.check_mini_batches(decoder.has_mini_batches(), request.options.has_batch_size)?;

@@ -11,8 +11,8 @@ use super::weights::Weights;
 use crate::kernels::{Aligned, UNROLL, sum_all};
 use crate::models::Pointwise;
 
-/// The row that comes so many after the current one is asked for from memory, when the next one is asked for from the second
-/// level of the caches.
+/// The row that comes so many after the current one is asked for from memory, when the next one is asked for from the
+/// second level of the caches.
 const FAR: usize = 2;
 
 #[inline(always)]
@@ -52,8 +52,8 @@ pub(super) fn wide<S: Simd, L: Pointwise, W: Weights>(simd: S, learn: Learn<'_, 
 }
 
 /// Makes `step` along `previous` and returns the dot product of the weights that result and `row`, and the sum of the
-/// lanes of `tail`. Meanwhile the `next` row is asked for, and one that is `far`: by the time they are learned from, memory has
-/// answered.
+/// lanes of `tail`. Meanwhile the `next` row is asked for, and one that is `far`: by the time they are learned from,
+/// memory has answered.
 #[inline(always)]
 fn advance_and_dot<S: Simd>(
     simd: S,

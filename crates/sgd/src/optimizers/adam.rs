@@ -1,5 +1,5 @@
-//! Adam (Kingma & Ba 2015): m ← β1 m + (1 - β1) g, v ← β2 v + (1 - β2) g², w ← w - η m̂ / (√v̂ + ε), where m̂ and v̂ are m and v divided by
-//! 1 - β1^t and 1 - β2^t in step t.
+//! Adam (Kingma & Ba 2015): m ← β1 m + (1 - β1) g, v ← β2 v + (1 - β2) g², w ← w - η m̂ / (√v̂ + ε), where m̂ and v̂
+//! are m and v divided by 1 - β1^t and 1 - β2^t in step t.
 
 use std::fmt;
 

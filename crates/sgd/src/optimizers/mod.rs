@@ -1,5 +1,5 @@
-//! The optimizers, a file for each with its numbers, their checks, its step and what it does with steps that a weight has missed, and their
-//! list.
+//! The optimizers, a file for each with its numbers, their checks, its step and what it does with steps that a weight
+//! has missed, and their list.
 
 mod adam;
 mod l1;

@@ -60,8 +60,8 @@ impl Kernel for LearnDense<'_> {
     }
 }
 
-/// Rows of a mini-batch that are learned from together: at most so many, and fewer if they are longer than so many chunks
-/// together, since they are read twice.
+/// Rows of a mini-batch that are learned from together: at most so many, and fewer if they are longer than so many
+/// chunks together, since they are read twice.
 const BLOCK: usize = 64;
 const BLOCK_CHUNKS: usize = 512;
 
@@ -120,8 +120,8 @@ impl<'a> Tuples<'a> {
     }
 }
 
-/// Learns from tuples of one mini-batch, to the same bits as [`learn_row`] one by one: all their decisions and their derivatives
-/// first, then the gradient chunk by chunk, which stays in registers meanwhile.
+/// Learns from tuples of one mini-batch, to the same bits as [`learn_row`] one by one: all their decisions and their
+/// derivatives first, then the gradient chunk by chunk, which stays in registers meanwhile.
 #[inline(always)]
 fn learn_block<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays, tuples: &Tuples, range: Range<usize>) {
     let outputs = state.outputs as usize;

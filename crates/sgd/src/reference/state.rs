@@ -1,7 +1,8 @@
 //! What is known of a training beside its arrays: hyperparameters, sizes, and the numbers that change.
 //!
-//! Guarantees: a state that [`TrainerState::check`] has let pass describes a training that [`TrainerState::new`] could have made, as far as
-//! its sizes and hyperparameters go; whatever its other numbers are, computing with them is merely wrong.
+//! Guarantees: a state that [`TrainerState::check`] has let pass describes a training that [`TrainerState::new`] could
+//! have made, as far as its sizes and hyperparameters go; whatever its other numbers are,
+//! computing with them is merely wrong.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -34,11 +35,11 @@ pub(crate) struct TrainerState {
     pub(crate) capacity: u64,
     /// the learning rate now
     pub(crate) rate: f64,
-    /// weights are `scale` times what the array holds: the penalty of l2 goes here. In f64, because the factor of one step
-    /// may differ from 1 by less than f32 can tell
+    /// weights are `scale` times what the array holds: the penalty of l2 goes here. In f64, because the factor of one
+    /// step may differ from 1 by less than f32 can tell
     pub(crate) scale: f64,
-    /// what l1 has taken from every weight's magnitude so far, in units of the array, but for a [multiple](crate::optimizers::wrap)
-    /// of what every weight's last digit is
+    /// what l1 has taken from every weight's magnitude so far, in units of the array, but for a
+    /// [multiple](crate::optimizers::wrap) of what every weight's last digit is
     pub(crate) l1_applied: f64,
     /// 1 - β1^t and 1 - β2^t after t steps of adam
     pub(crate) unbiased: [f64; 2],
@@ -266,7 +267,8 @@ impl TrainerState {
         Step { share, rate: self.rate as f32, scaled_rate, cut }
     }
 
-    /// What l1 is to take from the magnitudes of the array for the steps that it has not been applied to, which are none then.
+    /// What l1 is to take from the magnitudes of the array for the steps that it has not been applied to,
+    /// which are none then.
     #[inline(always)]
     pub(crate) fn take_pending_l1(&mut self) -> f64 {
         let cut = f64::from(self.pending_l1) * self.threshold() / self.scale;

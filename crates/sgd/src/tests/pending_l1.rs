@@ -1,5 +1,5 @@
-//! Penalties that are smaller than what f32 can take from a weight at once, against training in f64 that takes each at its
-//! time.
+//! Penalties that are smaller than what f32 can take from a weight at once, against training in f64 that takes each at
+//! its time.
 
 use tuples::Batch;
 

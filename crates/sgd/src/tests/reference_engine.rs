@@ -1,5 +1,5 @@
-//! What the general code promises: the same bits however the tuples come, the same model from dense and from sparse tuples,
-//! and from features that no tuple has for long.
+//! What the general code promises: the same bits however the tuples come, the same model from dense and from sparse
+//! tuples, and from features that no tuple has for long.
 
 use proptest::prelude::*;
 use tuples::Batch;

@@ -104,8 +104,8 @@ impl Textbook {
         self.w.iter().map(dot).collect()
     }
 
-    /// Goes through the tuples and returns the loss, the fraction that is correct, that which is so near the border between
-    /// classes that it may be either, and the R².
+    /// Goes through the tuples and returns the loss, the fraction that is correct, that which is so near the border
+    /// between classes that it may be either, and the R².
     fn epoch(&mut self, tuples: &[Tuple], weighted: bool, rate: f64) -> (f64, [f64; 2], f64) {
         const NEAR: f64 = 1e-4;
         let (mut sum, mut weights, mut correct, mut near, mut residuals) = (0.0, 0.0, 0, 0, 0.0);

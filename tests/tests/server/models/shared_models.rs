@@ -21,8 +21,8 @@ fn with_model(cluster: &Cluster) -> (Session, i64) {
 const ASK: &str = "SELECT sum((corgipile_predict_proba('m', ARRAY[a, b, c]))[1]) FROM t";
 const STATS: &str = "SELECT model_id, name, version, predictions, hits FROM corgipile.stat_models ORDER BY model_id";
 
-/// A model with so many weights, made as an administrator can. A sparse one: to predict from a dense one takes a tuple as
-/// large as the model.
+/// A model with so many weights, made as an administrator can. A sparse one: to predict from a dense one takes a tuple
+/// as large as the model.
 fn big(session: &mut Session, name: &str, weights: usize, sparse: bool) -> i64 {
     let (features, kind, base) = if sparse { ("{k,v}", "sparse", "1") } else { ("{x}", "array", "NULL") };
     session.value(&format!(
