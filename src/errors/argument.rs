@@ -16,6 +16,9 @@ pub enum ArgumentError {
     InvalidArgument { argument: &'static str, reason: String, hint: Option<String> },
     #[error("option \"{key}\" {reason}")]
     InvalidOption { key: String, reason: String },
+    #[error("\"{name}\" is an argument of corgipile_train(), not an option")]
+    /// `value` as SQL, if it is a simple one
+    NotAnOption { name: &'static str, value: Option<String> },
     #[error("option \"{key}\" must be {}", one_of(known))]
     /// none of the words that it may be
     UnknownWord { key: &'static str, given: String, known: Vec<&'static str> },
@@ -35,6 +38,7 @@ impl Report for ArgumentError {
             | ArgumentError::InvalidArgument { .. }
             | ArgumentError::InvalidOption { .. }
             | ArgumentError::UnknownWord { .. }
+            | ArgumentError::NotAnOption { .. }
             | ArgumentError::OptionsNotAnObject => Code::ERRCODE_INVALID_PARAMETER_VALUE,
             ArgumentError::Encoding => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
             ArgumentError::NotARowType => Code::ERRCODE_DATATYPE_MISMATCH,
@@ -50,6 +54,10 @@ impl Report for ArgumentError {
                 Some(format!("{meant}Known {what} are: {known}."))
             }
             ArgumentError::UnknownWord { given, known, .. } => did_you_mean(given, known.iter().copied()),
+            ArgumentError::NotAnOption { name, value: Some(value) } => {
+                Some(format!("Take it out of options and write it beside them, as {name} => {value}."))
+            }
+            ArgumentError::NotAnOption { .. } => fixed("Take it out of options and write it beside them."),
             ArgumentError::InvalidArgument { hint, .. } => hint.clone(),
             ArgumentError::NotARowType => fixed("Call it as SELECT * FROM corgipile_shuffle(NULL::my_table)."),
             ArgumentError::NullArgument(_) => fixed("Give a value that is not NULL."),

@@ -6,7 +6,7 @@
 use super::choices::Choice;
 use super::entry::{Default, Entry, Needs, Values};
 use super::table;
-use crate::errors::{ArgumentError, Error, Result};
+use crate::errors::{ArgumentError, Error, Result, excerpt};
 use serde_json::{Map, Value};
 use sgd::ModelKind;
 
@@ -17,7 +17,8 @@ impl Keys {
     /// All of them known, and each with something to say: to this model, and to the other options.
     ///
     /// # Errors
-    /// [`ArgumentError::OptionsNotAnObject`], [`ArgumentError::Unknown`], [`ArgumentError::InvalidOption`]
+    /// [`ArgumentError::OptionsNotAnObject`], [`ArgumentError::NotAnOption`], [`ArgumentError::Unknown`],
+    /// [`ArgumentError::InvalidOption`]
     pub fn new(options: Option<Value>, kind: ModelKind) -> Result<Keys> {
         let options = match options {
             None => Map::new(),
@@ -25,6 +26,14 @@ impl Keys {
             Some(_) => return Err(ArgumentError::OptionsNotAnObject.into()),
         };
         if let Some(key) = options.keys().find(|key| table::options().all(|entry| entry.name != **key)) {
+            if let Some(argument) = table::entries().find(|entry| entry.name == *key) {
+                let value = match &options[key] {
+                    value @ (Value::Number(_) | Value::Bool(_)) => Some(value.to_string()),
+                    Value::String(text) => Some(format!("'{}'", excerpt(text).replace('\'', "''"))),
+                    _ => None,
+                };
+                return Err(ArgumentError::NotAnOption { name: argument.name, value }.into());
+            }
             let known = table::sorted_names(table::options()).join(", ");
             return Err(ArgumentError::Unknown { what: "options", given: key.clone(), known }.into());
         }

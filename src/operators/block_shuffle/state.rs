@@ -107,24 +107,26 @@ impl TableNode for LeafScan {
     }
 }
 
+/// Begins the plan below a node that has no table of its own. The tables of an Append, if it is one of them.
+fn begin_child(node: Node, eflags: Flags) -> Option<Vec<LeafScan>> {
+    node.begin_child(eflags);
+    let leaves: Option<Vec<LeafScan>> = node.leaves().map(|leaves| leaves.into_iter().map(LeafScan).collect());
+    match &leaves {
+        Some(leaves) => leaves.iter().for_each(|leaf| leaf.0.with(|leaf, _| leaf.is_leaf = true)),
+        None => node.use_minimal_slot(),
+    }
+    leaves
+}
+
 impl BlockShuffle {
     /// The state of a node that begins.
     pub fn new(node: Node, eflags: Flags) -> BlockShuffle {
-        let mut leaves: Option<Vec<LeafScan>> = None;
-        let decodes_raw = match node.relation() {
+        let (leaves, decodes_raw) = match node.relation() {
             Some(_) => {
                 node.use_heap_slot();
-                if node.has_qual() { None } else { node.plain_columns() }
+                (None, if node.has_qual() { None } else { node.plain_columns() })
             }
-            None => {
-                node.begin_child(eflags);
-                leaves = node.leaves().map(|leaves| leaves.into_iter().map(LeafScan).collect());
-                match &leaves {
-                    Some(leaves) => leaves.iter().for_each(|leaf| leaf.0.with(|leaf, _| leaf.is_leaf = true)),
-                    None => node.use_minimal_slot(),
-                }
-                node.plain_columns()
-            }
+            None => (begin_child(node, eflags), node.plain_columns()),
         };
         let shuffling: Shuffling = node.private();
         let kept = shuffling.cache.filter(|plan| plan.obstacle(shuffling.strategy).is_none());

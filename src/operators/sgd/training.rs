@@ -74,6 +74,16 @@ impl OnlyGroup {
     }
 }
 
+/// How the source is to be read: from epoch 0 on if there is a pass before the first one.
+fn shuffling_of(request: &Request, prepares: bool) -> Shuffling {
+    Shuffling {
+        first_epoch: if prepares { 0 } else { request.first_epoch().into() },
+        cache: Some(CachePlan { mode: request.options.cache.unwrap_or_default(), epochs: request.max_epochs }),
+        shuffled_above: !request.row_groups.is_empty(),
+        ..request.shuffling.clone()
+    }
+}
+
 impl Training {
     /// Plans and starts the read of the source. From then on its privileges are checked and its rows are fixed.
     ///
@@ -100,14 +110,7 @@ impl Training {
         let label_type = label_type(&source, &request.label, &decoder)?;
         check_decoder(&request, resume.as_ref(), &features, &mut decoder)?;
         let prepares = resume.is_none() && (request.options.standardize || decoder.needs_preparation());
-        let has_groups = !request.row_groups.is_empty();
-        let shuffling = Shuffling {
-            first_epoch: if prepares { 0 } else { request.first_epoch().into() },
-            cache: Some(CachePlan { mode: request.options.cache.unwrap_or_default(), epochs: request.max_epochs }),
-            shuffled_above: has_groups,
-            ..request.shuffling.clone()
-        };
-        let planned = source.plan(&spec, &shuffling)?;
+        let planned = source.plan(&spec, &shuffling_of(&request, prepares))?;
         let owned_spec = OwnedSpec::new(&spec, source.columns());
         if decoder.has_mini_batches() {
             // each compressed mini-batch is a step
@@ -117,7 +120,7 @@ impl Training {
         let load = LoadRequest::new(owned_spec, request.last_epoch().into(), request.shuffling.strategy.sorts());
         let unfit = no_loader_because(&request, &buffers.decoder);
         Ok(Training {
-            group_order: has_groups.then(|| GroupOrder::new(&request.shuffling)),
+            group_order: (!request.row_groups.is_empty()).then(|| GroupOrder::new(&request.shuffling)),
             held_out: request.row_groups.hold_out.is_some().then(HeldOut::new),
             only_group: OnlyGroup::default(),
             models: 0,

@@ -36,6 +36,13 @@ pub(crate) struct Tree<T, N> {
 /// Node that was written out, and so has no number.
 const NONE: u32 = u32::MAX;
 
+/// The rows, those of the smallest lengths first.
+fn ascending(lengths: &[[u32; 2]]) -> Vec<u32> {
+    let mut order: Vec<([u32; 2], u32)> = lengths.iter().copied().zip(0..).collect();
+    order.sort_unstable();
+    order.into_iter().map(|(_, row)| row).collect()
+}
+
 impl<T: Number, N: Index> Tree<T, N> {
     /// Of a tree that was checked.
     pub(crate) fn new(info: &Info, stored: Stored<'_>, nodes: Nodes) -> Tree<T, N> {
@@ -56,16 +63,12 @@ impl<T: Number, N: Index> Tree<T, N> {
         }
         let rows: Vec<&[u32]> = stored.rows().collect();
         let lengths: Vec<[u32; 2]> = rows.iter().map(|row| lengths_of(row, &written)).collect();
-        let mut order: Vec<([u32; 2], u32)> = lengths.iter().copied().zip(0..).collect();
-        order.sort_unstable();
-        let order: Vec<u32> = order.into_iter().map(|(_, row)| row).collect();
+        let order = ascending(&lengths);
         let mut places = vec![0; info.rows];
         order.iter().enumerate().for_each(|(place, row)| places[*row as usize] = place as u32);
-
         let all = |i: usize| lengths.iter().map(|lengths| lengths[i] as usize).sum();
-        let mut starts = Vec::with_capacity(info.rows + 1);
+        let (mut starts, mut end) = (Vec::with_capacity(info.rows + 1), 0);
         let (mut pairs, mut codes) = (Pairs::zeros(all(1)), Vec::with_capacity(all(0)));
-        let mut end = 0;
         starts.push([0, 0]);
         for &row in &order {
             for &code in rows[row as usize] {

@@ -54,6 +54,27 @@ pub const CASES: &[Case] = &[
         "Known options are: a, activation, ...",
     ),
     Case(
+        "ArgumentError::NotAnOption",
+        r#"SELECT corgipile_train('t', options => '{"learning_rate": 0.1}')"#,
+        "22023",
+        r#""learning_rate" is an argument of corgipile_train(), not an option"#,
+        "Take it out of options and write it beside them, as learning_rate => 0.1.",
+    ),
+    Case(
+        "ArgumentError::NotAnOption",
+        r#"SELECT corgipile_train('t', options => '{"l2": 0.1, "features": ["a", "b"]}')"#,
+        "22023",
+        r#""features" is an argument of corgipile_train(), not an option"#,
+        "Take it out of options and write it beside them.",
+    ),
+    Case(
+        "ArgumentError::NotAnOption",
+        r#"SELECT corgipile_train('t', options => '{"shuffle": "mrs"}')"#,
+        "22023",
+        r#""shuffle" is an argument of corgipile_train(), not an option"#,
+        "Take it out of options and write it beside them, as shuffle => 'mrs'.",
+    ),
+    Case(
         "ArgumentError::Unknown",
         "SELECT corgipile_train('t', 'softmx')",
         "22023",
