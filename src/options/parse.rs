@@ -41,10 +41,9 @@ pub fn parse(
 
 fn hyperparameters(keys: &Keys, kind: ModelKind, learning_rate: Option<f64>) -> Result<Hyperparameters> {
     let optimizer = optimizer(keys)?;
-    let adapts = matches!(optimizer, Optimizer::Adam { .. });
     let design = design(keys, kind)?;
     let l2 = keys.number_or_default("l2")?;
-    let default_rate = defaults::learning_rate(kind, adapts, design.map(|design| design.activation));
+    let default_rate = defaults::learning_rate(kind, optimizer, design.map(|design| design.activation));
     let default_size = Hyperparameters::new(kind).batch_size;
     let hyperparameters = Hyperparameters {
         kind,

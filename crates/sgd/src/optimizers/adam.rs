@@ -35,6 +35,7 @@ impl Adam {
 impl Method for Adam {
     const NAME: &'static str = "adam";
     const MOMENTS: usize = 2;
+    const LEARNING_RATE: Option<f64> = Some(0.001);
     const PARAMETERS: &'static [Parameter] = &[
         Parameter { name: "beta1", default: Some(Self::DEFAULT.beta1), range: UNIT },
         Parameter { name: "beta2", default: Some(Self::DEFAULT.beta2), range: UNIT },

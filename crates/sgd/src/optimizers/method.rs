@@ -17,6 +17,9 @@ pub(crate) trait Method: Copy + fmt::Display {
     /// How many numbers it remembers of each weight, at most two.
     const MOMENTS: usize;
 
+    /// Its default learning rate, if that is not the model's.
+    const LEARNING_RATE: Option<f64>;
+
     /// Its numbers.
     const PARAMETERS: &'static [Parameter];
 

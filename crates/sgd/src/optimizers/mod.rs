@@ -139,6 +139,14 @@ impl Optimizer {
         with_method!(self, method => moments(method))
     }
 
+    /// Its default learning rate, if that is not the model's.
+    pub fn learning_rate(self) -> Option<f64> {
+        fn learning_rate<M: Method>(_: M) -> Option<f64> {
+            M::LEARNING_RATE
+        }
+        with_method!(self, method => learning_rate(method))
+    }
+
     /// Its numbers: each with its value.
     pub fn parameters(self) -> impl Iterator<Item = (&'static Parameter, f64)> {
         fn parameters<M: Method>(_: M) -> &'static [Parameter] {

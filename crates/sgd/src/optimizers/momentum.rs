@@ -27,6 +27,7 @@ impl Momentum {
 impl Method for Momentum {
     const NAME: &'static str = "momentum";
     const MOMENTS: usize = 1;
+    const LEARNING_RATE: Option<f64> = None;
     const PARAMETERS: &'static [Parameter] =
         &[Parameter { name: "momentum", default: Some(Self::DEFAULT.beta), range: UNIT }];
 
