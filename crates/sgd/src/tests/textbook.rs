@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use tuples::Batch;
 
-use super::Noise;
+use super::{Noise, textbook_step};
 use crate::{Hyperparameters, ModelKind, ModelParameters, Optimizer, Schedule, Trainer};
 
 /// A tuple as everybody understands it.
@@ -153,19 +153,7 @@ impl Textbook {
                 if j < intercept {
                     *w *= 1.0 - rate * l2;
                 }
-                match optimizer {
-                    Optimizer::Sgd => *w -= rate * g,
-                    Optimizer::Momentum { beta } => {
-                        *m = beta * *m + g;
-                        *w -= rate * *m;
-                    }
-                    Optimizer::Adam { beta1, beta2, epsilon } => {
-                        *m = beta1 * *m + (1.0 - beta1) * g;
-                        *v = beta2 * *v + (1.0 - beta2) * g * g;
-                        let (m, v) = (*m / (1.0 - beta1.powi(self.t)), *v / (1.0 - beta2.powi(self.t)));
-                        *w -= rate * m / (v.sqrt() + epsilon);
-                    }
-                }
+                *w -= rate * textbook_step(optimizer, self.t, [m, v], g);
                 if j < intercept {
                     *w = w.signum() * (w.abs() - rate * l1).max(0.0);
                 }
