@@ -124,8 +124,8 @@ impl Decoder {
         Ok(())
     }
 
-    /// Decodes the rows of a page from the last to the first: PostgreSQL adds tuples to a page from its end, so that their
-    /// addresses ascend in this order. True if some are to be left out, whose labels say so.
+    /// Decodes the rows of a page from the last to the first: PostgreSQL adds tuples to a page from its end, so that
+    /// their addresses ascend in this order. True if some are to be left out, whose labels say so.
     #[inline]
     fn dense_rows(&mut self, page: &mut impl PageRows, rows: &mut RowsMut<'_>) -> Result<bool> {
         let uniform = match &self.features {
