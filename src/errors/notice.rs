@@ -6,7 +6,8 @@ use pgrx::prelude::PgLogLevel;
 
 /// What a user should know although nothing is wrong.
 pub enum Notice {
-    /// The buffer mixes too few blocks: because blocks are larger than they have to be, or because a setting cuts the buffer.
+    /// The buffer mixes too few blocks: because blocks are larger than they have to be,
+    /// or because a setting cuts the buffer.
     FewBlocks { buffer_blocks: u32, blocks: u32, are_large: bool, is_cut: bool },
     /// Not as many processes as were asked for.
     FewerProcesses { asked: u32, processes: u32, why: String },

@@ -111,16 +111,8 @@ fn read(model: &Model, source: &str, policies: Policies) -> Result<Vec<Metric>> 
     let mut batch = Batch::new(model.dim());
     while buffers.next_batch(&mut batch)? {
         check_for_interrupts();
-        let (before, mut rows, mut fault) = (evaluation.tuples(), 0, None);
-        evaluation.add_and_show(&linear, &batch, |decisions, label| {
-            rows += 1;
-            if !decisions.iter().all(|z| z.is_finite()) {
-                fault.get_or_insert(before + rows);
-            }
-            curves.add(&linear, decisions, label);
-        });
-        if fault.is_some() {
-            return Err(PredictError::DecisionOutOfRange { model: model.in_error(), row: fault }.into());
+        if let Some(row) = add_batch(&linear, &batch, &mut evaluation, &mut curves) {
+            return Err(PredictError::DecisionOutOfRange { model: model.in_error(), row: Some(row) }.into());
         }
     }
     let decoder = buffers.into_decoder();
@@ -132,6 +124,19 @@ fn read(model: &Model, source: &str, policies: Policies) -> Result<Vec<Metric>> 
         return Err(TrainingError::NoRows("evaluate on").into());
     }
     Ok(metrics(model, &evaluation, curves.areas(), skipped))
+}
+
+/// Evaluates the model on a buffer of tuples. Returns the number, from 1, of the first whose decision is not finite.
+fn add_batch(model: &ModelParameters, batch: &Batch, evaluation: &mut Evaluation, curves: &mut Curves) -> Option<u64> {
+    let (before, mut rows, mut fault) = (evaluation.tuples(), 0, None);
+    evaluation.add_and_show(model, batch, |decisions, label| {
+        rows += 1;
+        if !decisions.iter().all(|z| z.is_finite()) {
+            fault.get_or_insert(before + rows);
+        }
+        curves.add(model, decisions, label);
+    });
+    fault
 }
 
 /// A name and a value, which is None if it is not defined.
@@ -186,8 +191,8 @@ fn metrics(model: &Model, evaluation: &Evaluation, areas: Vec<Option<f64>>, skip
     all
 }
 
-/// A class as it stands in the name of a metric: in double quotes, doubled inside, where a comma, a bracket, a quote or a
-/// space at an end could be taken for something else, so that two pairs of classes never have one name.
+/// A class as it stands in the name of a metric: in double quotes, doubled inside, where a comma, a bracket, a quote or
+/// a space at an end could be taken for something else, so that two pairs of classes never have one name.
 fn in_brackets(class: &str) -> Cow<'_, str> {
     let plain = !class.is_empty() && class.trim() == class && !class.contains(['"', ',', '[', ']']);
     if plain { Cow::Borrowed(class) } else { Cow::Owned(format!("\"{}\"", class.replace('"', "\"\""))) }

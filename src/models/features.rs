@@ -34,7 +34,8 @@ impl FeatureKind {
         }
     }
 
-    /// Reads the columns of corgipile.models: feature_kind, the names of the feature columns, categories and index_base.
+    /// Reads the columns of corgipile.models: feature_kind, the names of the feature columns,
+    /// categories and index_base.
     pub fn read(kind: &str, features: &[String], categories: Option<&Value>, index_base: Option<i32>) -> Option<Self> {
         match (kind, features.len(), index_base) {
             ("array", 1, None) if categories.is_none() => Some(FeatureKind::Array),

@@ -7,8 +7,8 @@ use crate::options::model_name::check_name;
 use crate::pg::values::jsonb::Jsonb;
 use serde_json::Value;
 
-/// Stores a model that is given as a value as the current user's, and returns its id. Without a name it gets that of the value,
-/// if there is one.
+/// Stores a model that is given as a value as the current user's, and returns its id. Without a name it gets that of
+/// the value, if there is one.
 ///
 /// # Errors
 /// Those of [`ModelDocument::read`] and [`store`];

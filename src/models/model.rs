@@ -1,4 +1,5 @@
-//! A model as it is used. It is read from a row of the table, all of which is checked, because an administrator may have written it.
+//! A model as it is used. It is read from a row of the table, all of which is checked,
+//! because an administrator may have written it.
 
 use super::class_values::as_numbers;
 use super::document::ModelDocument;

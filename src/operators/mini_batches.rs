@@ -189,7 +189,8 @@ impl MiniBatches {
         &self.reader.label
     }
 
-    /// The next `rows` rows, or what is left of them: their labels, an array to be freed, and their features. None at the end.
+    /// The next `rows` rows, or what is left of them: their labels, an array to be freed, and their features.
+    /// None at the end.
     ///
     /// # Errors
     /// What is wrong with the rows.
@@ -228,8 +229,8 @@ impl MiniBatches {
         self.query.finish();
     }
 
-    /// Reads the next row that is not left out, and appends its label to the labels if they are kept; its features are in
-    /// `numbers`, or, if they are sparse, in `entries`. False at the end.
+    /// Reads the next row that is not left out, and appends its label to the labels if they are kept; its features are
+    /// in `numbers`, or, if they are sparse, in `entries`. False at the end.
     fn read_row(&mut self, keeps_labels: bool) -> Result<bool> {
         loop {
             check_for_interrupts();

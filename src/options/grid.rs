@@ -1,7 +1,7 @@
 //! Argument `grid`: the points at which models are trained side by side, from the same tuples.
 //!
-//! A point is what it says and, for the rest, what the other arguments say. It may say what makes a difference to learning
-//! only: what makes tuples is the same for all.
+//! A point is what it says and, for the rest, what the other arguments say. It may say what makes a difference to
+//! learning only: what makes tuples is the same for all.
 
 use super::chosen::{Options, Point};
 use super::{parse, table};
@@ -71,7 +71,8 @@ fn epochs(value: &Value) -> Result<u32> {
         .ok_or_else(|| invalid(&format!("max_epochs must be a whole number from {least} to {most}")))
 }
 
-/// What each point says: the product of an object's arrays, the last of its keys running fastest, or what an array lists.
+/// What each point says: the product of an object's arrays, the last of its keys running fastest,
+/// or what an array lists.
 fn all(grid: Value) -> Result<Vec<Map<String, Value>>> {
     let points = match grid {
         Value::Object(axes) => product(axes)?,

@@ -51,10 +51,9 @@ fn hyperparameters(
     automatic: bool,
 ) -> Result<(Hyperparameters, Rate)> {
     let optimizer = optimizer(keys)?;
-    let adapts = matches!(optimizer, Optimizer::Adam { .. });
     let design = design(keys, kind)?;
     let l2 = keys.number_or_default("l2")?;
-    let default_rate = defaults::learning_rate(kind, adapts, design.map(|design| design.activation));
+    let default_rate = defaults::learning_rate(kind, optimizer, design.map(|design| design.activation));
     let default_size = Hyperparameters::new(kind).batch_size;
     let hyperparameters = Hyperparameters {
         kind,

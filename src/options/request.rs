@@ -47,8 +47,8 @@ pub struct WarmStart {
 }
 
 impl Request {
-    /// Checks what can be checked without looking at the source. `resume` is what argument `warm_start` stands for; who has
-    /// found it has given the arguments what they left open.
+    /// Checks what can be checked without looking at the source. `resume` is what argument `warm_start` stands for; who
+    /// has found it has given the arguments what they left open.
     ///
     /// # Errors
     /// [`ArgumentError`], [`TrainingError`]: what is wrong with an argument or an option, and what does not go together.

@@ -1,13 +1,14 @@
 //! The weighted average of the iterates that Theorem 1 of the CorgiPile paper speaks of, and its learning rates.
 //!
-//! The theorem's rate is that of a tuple. The step of a mini-batch is the mean of its tuples' gradients, so that its rate is as
-//! many times as large: then the rates of a buffer have the sum that the theorem gives them, 6 / (mu (s + a)), whatever the size
-//! of mini-batches.
+//! The theorem's rate is that of a tuple. The step of a mini-batch is the mean of its tuples' gradients, so that its
+//! rate is as many times as large: then the rates of a buffer have the sum that the theorem gives them,
+//! 6 / (mu (s + a)), whatever the size of mini-batches.
 //!
-//! Guarantees: the average is kept in f64; a rate never turns the sign of the weights that the penalty shrinks. The step of a
-//! mini-batch is no longer than the losses of the mini-batches allow that were measured, unless one tuple alone might go as far:
-//! the tuples of a mini-batch make at one place the steps that otherwise each of them makes where the one before has led. Of rates that fulfil the theorem's
-//! condition, a >= 24 L / mu for objectives that bend by L at most, no step is shortened: their sum over a buffer is 1 / 4L at most.
+//! Guarantees: the average is kept in f64; a rate never turns the sign of the weights that the penalty shrinks. The
+//! step of a mini-batch is no longer than the losses of the mini-batches allow that were measured, unless one tuple
+//! alone might go as far: the tuples of a mini-batch make at one place the steps that otherwise each of them makes
+//! where the one before has led. Of rates that fulfil the theorem's condition, a >= 24 L / mu for objectives that bend
+//! by L at most, no step is shortened: their sum over a buffer is 1 / 4L at most.
 
 use bytemuck::{Pod, Zeroable};
 use tuples::OutOfMemory;
@@ -30,7 +31,8 @@ pub(crate) struct Theorem1 {
     rate: f64,
     /// how much the loss of a mini-batch can bend: the most that was measured so far
     curvature: f64,
-    /// tuples of the largest buffer so far: the last one of an epoch, smaller than all others, shall not make large steps
+    /// tuples of the largest buffer so far: the last one of an epoch, smaller than all others,
+    /// shall not make large steps
     tuples: usize,
     /// whether the current buffer has been learned from
     used: bool,
@@ -64,8 +66,8 @@ impl Theorem1 {
         self.mean.reserve(dim)
     }
 
-    /// Whether the next buffer's mini-batches should be measured: all of the first epoch, and now and then one later, lest
-    /// measuring takes the time of learning.
+    /// Whether the next buffer's mini-batches should be measured: all of the first epoch, and now and then one later,
+    /// lest measuring takes the time of learning.
     pub(crate) fn measures(&self, epoch: u32) -> bool {
         epoch == 1 || self.buffers.is_multiple_of(MEASURED)
     }

@@ -1,11 +1,11 @@
 //! Several processes that learn one model, each with a trainer of its own: section 6 of the CorgiPile paper.
 //!
-//! Guarantees: all trainers make the same steps at the same time, so that each of them has the whole model, and the result of a
-//! training is a function of what each process has learned from. Mini-batches are those of one trainer that learns
-//! from all the tuples: their gradients are added up before the step is made.
+//! Guarantees: all trainers make the same steps at the same time, so that each of them has the whole model, and the
+//! result of a training is a function of what each process has learned from. Mini-batches are those of one trainer that
+//! learns from all the tuples: their gradients are added up before the step is made.
 //!
-//! A tuple at a time, that would be a step for each tuple of all others: then each trainer goes its own way through a buffer, and
-//! the models are averaged after it.
+//! A tuple at a time, that would be a step for each tuple of all others: then each trainer goes its own way through a
+//! buffer, and the models are averaged after it.
 
 use std::ops::Range;
 
@@ -16,8 +16,8 @@ use crate::totals::Totals;
 use crate::{Hyperparameters, Trainer};
 
 impl Trainer {
-    /// A trainer as [`Trainer::new`] makes one, which is to learn together with those of other processes: it makes no step
-    /// of a mini-batch until [`step_synchronized`](Trainer::step_synchronized). Networks have no replicas.
+    /// A trainer as [`Trainer::new`] makes one, which is to learn together with those of other processes: it makes no
+    /// step of a mini-batch until [`step_synchronized`](Trainer::step_synchronized). Networks have no replicas.
     ///
     /// # Errors
     /// [`OutOfMemory`]
@@ -28,8 +28,8 @@ impl Trainer {
         Ok(trainer)
     }
 
-    /// Begins the next buffer, which has so many tuples in all processes, as [`begin_buffer`](Trainer::begin_buffer); this process
-    /// has those at these places.
+    /// Begins the next buffer, which has so many tuples in all processes, as [`begin_buffer`](Trainer::begin_buffer);
+    /// this process has those at these places.
     ///
     /// # Errors
     /// Those of the exchange.
@@ -65,8 +65,8 @@ impl Trainer {
         self.notice_others(tuples as usize, false)
     }
 
-    /// Makes the model, and what the optimizer remembers, the mean of those of all processes, each of which has learned from so
-    /// many of `tuples` since the last time.
+    /// Makes the model, and what the optimizer remembers, the mean of those of all processes, each of which has learned
+    /// from so many of `tuples` since the last time.
     ///
     /// # Errors
     /// Those of the exchange.

@@ -1,4 +1,5 @@
-//! What learns: the port between a trainer, which knows epochs, buffers and schedules, and an engine, which knows tuples and steps.
+//! What learns: the port between a trainer, which knows epochs, buffers and schedules, and an engine,
+//! which knows tuples and steps.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -22,7 +23,8 @@ pub(crate) trait Engine: Debug {
     /// Changes the learning rate.
     fn set_rate(&mut self, rate: f64);
 
-    /// Learns from the tuples at the places `range` of the batch's order; of [mini-batches](tuples::MiniBatch), each makes a step.
+    /// Learns from the tuples at the places `range` of the batch's order; of [mini-batches](tuples::MiniBatch),
+    /// each makes a step.
     ///
     /// # Errors
     /// [`OutOfMemory`]; then nothing was learned, or a part.
@@ -85,8 +87,8 @@ pub(crate) trait Engine: Debug {
         unreachable!("no replicas, or no mini-batches")
     }
 
-    /// Makes the model, and what the optimizer remembers, the mean of those of all processes, each with its share. There is no pending
-    /// gradient.
+    /// Makes the model, and what the optimizer remembers, the mean of those of all processes, each with its share.
+    /// There is no pending gradient.
     ///
     /// # Errors
     /// Those of the exchange.

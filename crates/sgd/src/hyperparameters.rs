@@ -52,7 +52,8 @@ impl Hyperparameters {
     /// The largest batch size.
     pub const MAX_BATCH_SIZE: u32 = 1_000_000;
 
-    /// The defaults: decay 0.95, plain SGD, no penalty, and what the model says: for linear ones learning rate 0.01 and a step per tuple.
+    /// The defaults: decay 0.95, plain SGD, no penalty, and what the model says:
+    /// for linear ones learning rate 0.01 and a step per tuple.
     pub fn new(kind: ModelKind) -> Hyperparameters {
         let defaults = kind.defaults();
         Hyperparameters {
@@ -134,8 +135,8 @@ impl Hyperparameters {
         require(self.learning_rate * self.l2 < 1.0, "l2", "times learning_rate must be less than 1")
     }
 
-    /// The step size in `epoch`, counted from 1. With [`Schedule::Theorem1`] it is another one in every buffer, and this is
-    /// only what the first should be.
+    /// The step size in `epoch`, counted from 1. With [`Schedule::Theorem1`] it is another one in every buffer, and
+    /// this is only what the first should be.
     pub fn learning_rate_at(&self, epoch: u32) -> f64 {
         self.schedule.learning_rate(self.learning_rate, epoch)
     }

@@ -1,5 +1,5 @@
-//! Linear models and feed-forward networks trained by stochastic gradient descent, a tuple or a mini-batch at a time, on dense or sparse
-//! [`tuples::Batch`]es.
+//! Linear models and feed-forward networks trained by stochastic gradient descent, a tuple or a mini-batch at a time,
+//! on dense or sparse [`tuples::Batch`]es.
 //!
 //! Guarantees: a model depends on the hyperparameters and the sequence of tuples alone, bit for bit. Neither how the
 //! sequence was cut into batches and ranges nor the vector instructions of the machine can be told from it. Swapping
@@ -10,7 +10,8 @@
 //! - [`Trainer`] learns: epochs of [`learn`](Trainer::learn) between `begin_epoch` and `end_epoch`.
 //! - Several trainers in as many processes learn one model together, by an [`Exchange`].
 //! - [`aggregate`] does the same row by row, on a state that is one piece of bytes.
-//! - [`ModelParameters`] decides, [`probability`] and [`softmax`] turn decisions into probabilities, [`Evaluation`] measures how good they are.
+//! - [`ModelParameters`] decides, [`probability`] and [`softmax`] turn decisions into probabilities, [`Evaluation`]
+//!   measures how good they are.
 //! - [`ClusterFactor`] tells how much a table needs to be shuffled.
 //! - [`Moments`] measures the columns and [`Standardizer`] brings them to mean 0 and standard deviation 1.
 

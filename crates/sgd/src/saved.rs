@@ -1,7 +1,7 @@
 //! A trainer between two epochs as bytes, and a trainer of such bytes.
 //!
-//! Guarantees: a trainer that was saved and read learns on as if nothing had happened, bit for bit; of bytes that were not
-//! saved by a trainer like it there comes no trainer, and nothing worse. Numbers are little-endian.
+//! Guarantees: a trainer that was saved and read learns on as if nothing had happened, bit for bit; of bytes that were
+//! not saved by a trainer like it there comes no trainer, and nothing worse. Numbers are little-endian.
 
 use bytemuck::{Pod, Zeroable};
 use simd::Level;

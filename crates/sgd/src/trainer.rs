@@ -28,11 +28,11 @@ pub struct Diverged {
 ///
 /// In every mini-batch of `batch_size` tuples (fewer at the end of an epoch) it computes g, the mean over the tuples of
 /// their weights times the gradients of their losses, and makes a step: the weights shrink by 1 - η l2, the
-/// [`Optimizer`] steps, and |w| is cut by η l1 towards 0. Here η is the learning rate; intercepts know no penalty. Cuts of
-/// less than η/1024 are gathered over several steps until they come to that.
+/// [`Optimizer`] steps, and |w| is cut by η l1 towards 0. Here η is the learning rate; intercepts know no penalty. Cuts
+/// of less than η/1024 are gathered over several steps until they come to that.
 ///
-/// For one tuple at a time, with features x, label y and decision z = w·x + b, plain SGD is w ← (1 - η l2) w - η l'(z) x,
-/// b ← b - η l'(z).
+/// For one tuple at a time, with features x, label y and decision z = w·x + b, plain SGD is w ← (1 - η l2) w - η l'(z)
+/// x, b ← b - η l'(z).
 #[derive(Debug)]
 pub struct Trainer {
     pub(crate) hyper: Hyperparameters,
@@ -47,9 +47,9 @@ pub struct Trainer {
 }
 
 impl Trainer {
-    /// A trainer before its first epoch, whose model is all zeros, for tuples of `dim` features; sparse ones may have more,
-    /// then it grows. `outputs` is 1, or the number of classes with softmax and networks. The hyperparameters should be
-    /// [valid](Hyperparameters::validate).
+    /// A trainer before its first epoch, whose model is all zeros, for tuples of `dim` features; sparse ones may have
+    /// more, then it grows. `outputs` is 1, or the number of classes with softmax and networks. The hyperparameters
+    /// should be [valid](Hyperparameters::validate).
     ///
     /// # Errors
     /// [`OutOfMemory`]
@@ -99,8 +99,8 @@ impl Trainer {
         }
     }
 
-    /// Begins the next buffer, of so many tuples, which are at these places of the batch's order: to be called for each buffer
-    /// before learning from it. Only [`Schedule::Theorem1`] looks at it.
+    /// Begins the next buffer, of so many tuples, which are at these places of the batch's order: to be called for each
+    /// buffer before learning from it. Only [`Schedule::Theorem1`] looks at it.
     ///
     /// # Errors
     /// [`OutOfMemory`]; then no buffer has begun.
@@ -157,17 +157,17 @@ impl Trainer {
         }
     }
 
-    /// Learns from the tuples at the places `range` of [`Batch::order`], in this order. Labels are -1 or 1 (logistic, svm),
-    /// any number (linear), or class numbers from 0 (softmax, mlp). Of [whole mini-batches](tuples::MiniBatch) each makes a step; then the batch
-    /// size is [`Hyperparameters::WHOLE_MINI_BATCHES`].
+    /// Learns from the tuples at the places `range` of [`Batch::order`], in this order. Labels are -1 or 1 (logistic,
+    /// svm), any number (linear), or class numbers from 0 (softmax, mlp). Of [whole mini-batches](tuples::MiniBatch)
+    /// each makes a step; then the batch size is [`Hyperparameters::WHOLE_MINI_BATCHES`].
     ///
     /// # Errors
     /// [`OutOfMemory`] if a sparse batch has more features than the trainer and there is no room for them; then nothing
     /// was learned.
     ///
     /// # Panics
-    /// If the batch is of the other kind, dense or sparse, or has another number of features and is dense, the range is not
-    /// within its order, no epoch has begun, or with [`Schedule::Theorem1`] no buffer.
+    /// If the batch is of the other kind, dense or sparse, or has another number of features and is dense, the range is
+    /// not within its order, no epoch has begun, or with [`Schedule::Theorem1`] no buffer.
     pub fn learn(&mut self, batch: &Batch, range: Range<usize>) -> Result<(), OutOfMemory> {
         assert!(range.start <= range.end && range.end <= batch.order().len(), "a range of places in the order");
         assert!(self.epoch > 0, "an epoch has begun");
@@ -206,14 +206,15 @@ impl Trainer {
         Ok(())
     }
 
-    /// Learns from a mini-batch whose features are a matrix, as a whole: a network makes one step, whatever the batch size.
+    /// Learns from a mini-batch whose features are a matrix, as a whole: a network makes one step,
+    /// whatever the batch size.
     ///
     /// # Errors
     /// [`OutOfMemory`]; then nothing was learned.
     ///
     /// # Panics
-    /// If the model is linear, no epoch has begun, there are not as many labels and weights as rows, or fewer columns than
-    /// features.
+    /// If the model is linear, no epoch has begun, there are not as many labels and weights as rows, or fewer columns
+    /// than features.
     pub fn learn_matrix(
         &mut self,
         features: &dyn Matrix,

@@ -1,7 +1,7 @@
 //! How far targets lie from their mean, for R².
 //!
-//! Guarantees: no cancellation unless the first target is an outlier, because all are taken relative to it; targets that
-//! are all the same have a spread of exactly 0.
+//! Guarantees: no cancellation unless the first target is an outlier, because all are taken relative to it; targets
+//! that are all the same have a spread of exactly 0.
 
 use bytemuck::{Pod, Zeroable};
 

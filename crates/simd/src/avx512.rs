@@ -31,8 +31,8 @@ impl Avx512 {
 macro_rules! avx512 {
     ($proof:expr => $($body:tt)*) => {{
         let Avx512(()) = $proof;
-        // SAFETY: there is no Avx512 on a processor without AVX2, FMA, AVX-512F and AVX-512DQ. Instructions that load and store are given
-        // a Chunk, which is exactly one register long, and need no alignment.
+        // SAFETY: there is no Avx512 on a processor without AVX2, FMA, AVX-512F and AVX-512DQ. Instructions that load
+        // and store are given a Chunk, which is exactly one register long, and need no alignment.
         unsafe { $($body)* }
     }};
 }

@@ -43,8 +43,8 @@ impl Level {
         levels
     }
 
-    /// This, or AVX2 if this is AVX-512: for loops of many small steps, which do better with three units for 256 bits than
-    /// with two for 512.
+    /// This, or AVX2 if this is AVX-512: for loops of many small steps, which do better with three units for 256 bits
+    /// than with two for 512.
     pub fn at_most_avx2(self) -> Level {
         match self.0 {
             #[cfg(target_arch = "x86_64")]

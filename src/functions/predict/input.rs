@@ -107,7 +107,8 @@ pub fn decide<R>(
 }
 
 impl InputTuple {
-    /// Makes the tuple a dense one of `dim` features, and gives these to be written, all of them: they may have old values.
+    /// Makes the tuple a dense one of `dim` features, and gives these to be written, all of them:
+    /// they may have old values.
     pub fn make_dense(&mut self, dim: usize) -> Result<&mut [f32]> {
         self.is_sparse = false;
         reserve(&mut self.dense, dim)?;

@@ -42,7 +42,8 @@ fn each<T>(
     answer: impl Fn(MiniBatchRow<'_>) -> Result<Option<T>>,
 ) -> Result<Vec<T>> {
     refuse_categories(model)?;
-    let Some(datum) = mini_batch.0.argument(1) else { return Err(ArgumentError::NullArgument("features").into()) }; // STRICT
+    // never NULL: the function is STRICT
+    let Some(datum) = mini_batch.0.argument(1) else { return Err(ArgumentError::NullArgument("features").into()) };
     with_bytes(datum, |bytes| {
         let damaged = |error: toc::Error| TocError::DamagedToc(error.to_string());
         let columns = toc::info(bytes).map_err(damaged)?.columns;

@@ -147,7 +147,8 @@ impl Plan {
     }
 }
 
-/// Reads numbers and categories: an entry for each number, 0 or not, and for the category that the row has, as in training.
+/// Reads numbers and categories: an entry for each number, 0 or not, and for the category that the row has,
+/// as in training.
 fn read_mixed<'a>(
     model: &Model,
     policies: Policies,

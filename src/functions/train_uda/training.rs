@@ -126,12 +126,12 @@ fn store(
     Ok(history)
 }
 
-/// The aggregate that learns, qualified. Where the functions are, others may create, too, and an aggregate of the same name
-/// with other argument types would be taken; not so in schema corgipile.
+/// The aggregate that learns, qualified. Where the functions are, others may create, too, and an aggregate of the same
+/// name with other argument types would be taken; not so in schema corgipile.
 const AGGREGATE: &str = "corgipile.sgd_agg";
 
-/// One pass over the rows in natural order, as in corgipile_train(): which classes there are, mean and deviation if they
-/// are asked for. Whatever is wrong with a row comes to light here, with the row's place.
+/// One pass over the rows in natural order, as in corgipile_train(): which classes there are, mean and deviation if
+/// they are asked for. Whatever is wrong with a row comes to light here, with the row's place.
 fn prepare(request: &Request, source: &Source, features: &[String]) -> Result<PreparedSource> {
     let start = Instant::now();
     let spec = DecoderSpec::of_request(request, features);

@@ -16,7 +16,8 @@ use sgd::{Hidden, ModelKind, ModelParameters, Network, Standardizer};
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
-/// Bytes that `hyperparameters` and `history` may have: they become trees in memory, where JSON takes several times its size.
+/// Bytes that `hyperparameters` and `history` may have: they become trees in memory,
+/// where JSON takes several times its size.
 const MAX_RECORD_BYTES: usize = 1 << 20;
 const MAX_HISTORY_BYTES: usize = 64 << 20;
 
@@ -44,7 +45,8 @@ pub struct ModelDocument {
     pub unseen: Unseen,
 }
 
-/// An epoch of corgipile.training_history. Other keys are refused, because they would break that view for all who see the model.
+/// An epoch of corgipile.training_history. Other keys are refused,
+/// because they would break that view for all who see the model.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EpochRecord {

@@ -7,8 +7,8 @@ use crate::pg::check_for_interrupts;
 use pgrx::pg_sys;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// How often, a millisecond each, a process waits for another that is reading the same model from the table. Not for ever:
-/// that one may wait for a lock of this one's.
+/// How often, a millisecond each, a process waits for another that is reading the same model from the table. Not for
+/// ever: that one may wait for a lock of this one's.
 const WAITS: usize = 2000;
 
 /// What to do about a model.
@@ -140,8 +140,8 @@ fn fill(slot: usize, arrays: Arrays) -> Option<()> {
     Some(())
 }
 
-/// Puts in a model that this transaction has just stored; others find it when it has committed. Does nothing if there is no
-/// room.
+/// Puts in a model that this transaction has just stored; others find it when it has committed. Does nothing if there
+/// is no room.
 pub fn announce(key: &Key, arrays: Arrays) {
     let Some(slot) = exclusive(|directory| directory.take(key, PENDING)) else { return };
     // SAFETY: reads a variable.

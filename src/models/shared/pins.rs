@@ -110,8 +110,8 @@ impl Shared {
     pub fn arrays(&self) -> Arrays<'_> {
         assert!(self.pinned_in.get() == TRANSACTION.get(), "a model that this transaction has pinned");
         let offsets = offsets(&self.lens);
-        // SAFETY: pinned by the transaction that runs, so that the bytes stay: written before the entry was found, aligned to
-        // cache lines, and never changed.
+        // SAFETY: pinned by the transaction that runs, so that the bytes stay: written before the entry was found,
+        // aligned to cache lines, and never changed.
         unsafe {
             let floats = |i: usize| std::slice::from_raw_parts(self.start.add(offsets[i]).cast::<f32>(), self.lens[i]);
             let doubles = |i: usize| std::slice::from_raw_parts(self.start.add(offsets[i]).cast::<f64>(), self.lens[i]);

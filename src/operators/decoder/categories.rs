@@ -1,7 +1,7 @@
 //! Columns of numbers and of categories, the latter one-hot: a dimension per category.
 //!
-//! The categories are found in a pass of their own, after which their dimensions follow the type's order. Rows are sparse: they
-//! have an entry per number, 0 or not, and one for each category.
+//! The categories are found in a pass of their own, after which their dimensions follow the type's order. Rows are
+//! sparse: they have an entry per number, 0 or not, and one for each category.
 
 use super::columns::number_fault;
 use super::imputation::Imputation;
@@ -71,8 +71,8 @@ pub enum MixedFault {
 }
 
 impl MixedColumns {
-    /// Columns with a number type hold numbers, the others categories. The categories are still to be found, or are those of a
-    /// model.
+    /// Columns with a number type hold numbers, the others categories. The categories are still to be found, or are
+    /// those of a model.
     pub fn new(columns: &[(&Column, Option<NumberType>)], known: Option<KnownCategories>) -> Self {
         let column = |(column, number): &(&Column, Option<NumberType>)| MixedColumn {
             name: column.name.clone(),

@@ -68,8 +68,8 @@ impl FeatureColumns {
         }
     }
 
-    /// Takes the number of features from a row, if it is not known yet: the length of the first feature array. True once it is
-    /// known.
+    /// Takes the number of features from a row, if it is not known yet: the length of the first feature array. True
+    /// once it is known.
     #[inline]
     pub fn learn_dim(&mut self, row: Row<'_>) -> bool {
         if let FeatureColumns::Array { reader, dim: dim @ None, .. } = self

@@ -1,8 +1,8 @@
 //! From rows to training tuples: (label, features, weight) as SGD wants them.
 //!
-//! Nothing that cannot be learned from gets through: NULLs, NaN, infinities, other lengths, a third class are errors that
-//! name the row, or, for NULLs and if asked, are left out and counted. Tuples are standardized and weighted when they
-//! are decoded, so that one that stays in its batch is never touched again.
+//! Nothing that cannot be learned from gets through: NULLs, NaN, infinities, other lengths, a third class are errors
+//! that name the row, or, for NULLs and if asked, are left out and counted. Tuples are standardized and weighted when
+//! they are decoded, so that one that stays in its batch is never touched again.
 
 mod categories;
 mod class_weights;

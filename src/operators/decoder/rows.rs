@@ -113,16 +113,30 @@ impl Decoder {
         self.group_tags.clear();
         self.group_tags.resize(if self.row_groups.is_some() { page.len() } else { 0 }, 0);
         let mut rows = batch.extend(page.len())?;
-        let mut skipped = false;
+        let skipped = self.dense_rows(page, &mut rows)?;
+        if let Some(row_groups) = &self.row_groups {
+            self.group_tags.iter_mut().enumerate().for_each(|(i, tag)| *tag |= row_groups.of_place(page.at(i)));
+        }
+        if skipped {
+            self.remove_skipped(batch, first);
+        }
+        self.finish(batch, first);
+        Ok(())
+    }
+
+    /// Decodes the rows of a page from the last to the first: PostgreSQL adds tuples to a page from its end, so that
+    /// their addresses ascend in this order. True if some are to be left out, whose labels say so.
+    #[inline]
+    fn dense_rows(&mut self, page: &mut impl PageRows, rows: &mut RowsMut<'_>) -> Result<bool> {
         let uniform = match &self.features {
             FeatureColumns::Array { reader, dim: Some(dim), .. } => page.uniform(*reader, *dim),
             _ => None,
         };
-        // Tuples are added to a page from its end: in this order their addresses ascend.
+        let mut skipped = false;
         let mut end = page.len();
         while end > 0 {
             if let Some(uniform) = &uniform {
-                end = self.decode_run(page, end, uniform, &mut rows)?;
+                end = self.decode_run(page, end, uniform, rows)?;
                 if end == 0 {
                     break;
                 }
@@ -144,14 +158,7 @@ impl Decoder {
                 Err(fault) => return Err(fault.at(place_of(page.at(i))).into()),
             };
         }
-        if let Some(row_groups) = &self.row_groups {
-            self.group_tags.iter_mut().enumerate().for_each(|(i, tag)| *tag |= row_groups.of_place(page.at(i)));
-        }
-        if skipped {
-            self.remove_skipped(batch, first);
-        }
-        self.finish(batch, first);
-        Ok(())
+        Ok(skipped)
     }
 
     /// Removes the rows from `first` on that are to be left out, whose labels say so.
@@ -167,8 +174,8 @@ impl Decoder {
         batch.retain_from(first, |label| !label.is_nan());
     }
 
-    /// Decodes rows before `end`, from the last to the first, as long as they have the usual shape and no fault; returns
-    /// the end of those that are left.
+    /// Decodes rows before `end`, from the last to the first, as long as they have the usual shape and no fault;
+    /// returns the end of those that are left.
     #[inline]
     fn decode_run(
         &mut self,

@@ -37,7 +37,8 @@ impl From<OutOfMemory> for SparseError {
 
 impl SparseColumns {
     /// Columns of indices from `base` and of values; None if their types are others. `dim` is how many dimensions there
-    /// are, if that is said, and `limit` how many there may be if not. Those of a model come with what to do beyond them.
+    /// are, if that is said, and `limit` how many there may be if not.
+    /// Those of a model come with what to do beyond them.
     pub fn new(
         [indices, values]: [&Column; 2],
         base: u32,

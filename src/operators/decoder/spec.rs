@@ -24,7 +24,8 @@ use crate::pg::values::sparse::is_index_array;
 use serde::{Deserialize, Serialize};
 use sgd::{ModelKind, Standardizer};
 
-/// How rows become tuples. Made by [`DecoderSpec::new`] for rows to learn from; a model adds what it [knows](ModelSchema).
+/// How rows become tuples. Made by [`DecoderSpec::new`] for rows to learn from;
+/// a model adds what it [knows](ModelSchema).
 pub struct DecoderSpec<'a> {
     pub kind: ModelKind,
     /// the label's column
@@ -106,8 +107,8 @@ impl<'a> DecoderSpec<'a> {
     /// A decoder of rows with [`columns`](DecoderSpec::columns) out of `columns`.
     ///
     /// # Errors
-    /// [`SourceError::UndefinedColumn`], [`SourceError::AmbiguousColumn`], [`SourceError::ColumnType`], [`SourceError::NoFeatures`]; those of
-    /// [`Labels`].
+    /// [`SourceError::UndefinedColumn`], [`SourceError::AmbiguousColumn`], [`SourceError::ColumnType`],
+    /// [`SourceError::NoFeatures`]; those of [`Labels`].
     pub fn decoder(&self, columns: &[Column]) -> Result<Decoder> {
         let features = self.features(columns)?;
         let labels = match &features {

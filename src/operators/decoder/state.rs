@@ -1,7 +1,7 @@
 //! The knowledge that a decoder has gained from the rows, for decoders of the same rows in other processes.
 //!
-//! All decoders must give the learner the same labels. A decoder that finds the classes by itself numbers them in the order in
-//! which it meets them.
+//! All decoders must give the learner the same labels. A decoder that finds the classes by itself numbers them in the
+//! order in which it meets them.
 
 use super::features::FeatureColumns;
 use super::imputation::NullCounts;
@@ -82,8 +82,8 @@ impl Decoder {
         }
     }
 
-    /// Takes over the knowledge of a model whose training is continued: no other classes and categories may come. False if the
-    /// label's column cannot have the model's classes.
+    /// Takes over the knowledge of a model whose training is continued: no other classes and categories may come. False
+    /// if the label's column cannot have the model's classes.
     pub fn adopt_model(&mut self, state: &DecoderState) -> bool {
         self.adopt(state);
         self.close_by_model()

@@ -235,7 +235,8 @@ impl Decoder {
         self.observed_dim = self.observed_dim.max(dim);
     }
 
-    /// Features of the tuples that a preparation pass has met, if they are sparse arrays; else 0, or less than there are.
+    /// Features of the tuples that a preparation pass has met, if they are sparse arrays; else 0,
+    /// or less than there are.
     pub fn observed_dim(&self) -> usize {
         if matches!(self.features, FeatureColumns::Sparse(_)) { self.observed_dim } else { 0 }
     }
@@ -319,8 +320,8 @@ impl Decoder {
         }
     }
 
-    /// Weighs and standardizes the tuples that were appended from `first` on. The rows' own weights are in `row_weights`,
-    /// unless there is no column of them.
+    /// Weighs and standardizes the tuples that were appended from `first` on. The rows' own weights are in
+    /// `row_weights`, unless there is no column of them.
     #[inline]
     pub(super) fn finish(&mut self, batch: &mut Batch, first: usize) {
         self.decoded += if batch.has_mini_batches() { 0 } else { (first..batch.len()).len() as u64 };

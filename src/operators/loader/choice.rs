@@ -1,8 +1,8 @@
 //! The choice between filling the buffers of a training in this process and in a worker beside it.
 //!
-//! A worker costs some milliseconds to start, and a second processor as long as it runs. With a worker, an epoch takes the
-//! longer of the times for loading and learning instead of their sum. A worker pays if both are long. So the first epoch is
-//! run in process and measured, unless the user has decided.
+//! A worker costs some milliseconds to start, and a second processor as long as it runs. With a worker, an epoch takes
+//! the longer of the times for loading and learning instead of their sum. A worker pays if both are long. So the first
+//! epoch is run in process and measured, unless the user has decided.
 
 use super::load_request::{LoadRequest, LoadStart};
 use crate::errors::Notice;
@@ -107,7 +107,8 @@ impl LoaderChoice {
         }
     }
 
-    /// After the first epoch of this training, epoch number `epoch`, when `epochs` are left: starts a worker if that pays.
+    /// After the first epoch of this training, epoch number `epoch`, when `epochs` are left:
+    /// starts a worker if that pays.
     pub fn after_first_epoch(&mut self, buffers: &mut Buffers, timing: &EpochTiming, epoch: u32, epochs: u32) {
         if let (Some(why), None) = (buffers.no_worker(), &self.refused) {
             self.refused = Some(why.clone());

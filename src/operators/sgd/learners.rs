@@ -104,8 +104,8 @@ impl Learners {
         self.learning().for_each(|learner| learner.trainer.begin_epoch());
     }
 
-    /// The models of a group learn from the tuples at these places of the batch's order. `new` makes the trainer of a point, in its
-    /// epoch, and gives the losses of the epochs before.
+    /// The models of a group learn from the tuples at these places of the batch's order. `new` makes the trainer of a
+    /// point, in its epoch, and gives the losses of the epochs before.
     ///
     /// # Errors
     /// Those of `new`, [`TrainingError::Diverged`], [`ResourceError::OutOfMemory`], [`TrainingError::TooManyModels`],
@@ -218,8 +218,8 @@ impl Learners {
         self.learning().map(|learner| Ok((learner.group, learner.trainer.model()?))).collect()
     }
 
-    /// Takes the judgement of each of the [models](Learners::models), or None if nothing is held out, and decides which of them
-    /// learn on.
+    /// Takes the judgement of each of the [models](Learners::models), or None if nothing is held out, and decides which
+    /// of them learn on.
     ///
     /// # Errors
     /// [`ResourceError::OutOfMemory`]
@@ -237,8 +237,8 @@ impl Learners {
     }
 }
 
-/// Several models learn from these places of a batch's order. All go through a few rows before the next ones come, so that
-/// the rows are in the processor's cache.
+/// Several models learn from these places of a batch's order. All go through a few rows before the next ones come, so
+/// that the rows are in the processor's cache.
 fn learn_side_by_side(learners: &mut [Learner], batch: &Batch, outputs: usize, places: Range<usize>) -> Result<()> {
     let chunk = (FLOATS_PER_CHUNK / floats_per_tuple(batch)).max(1);
     for from in places.clone().step_by(chunk) {

@@ -115,8 +115,8 @@ impl Resume {
         if fits { Ok(()) } else { Err(refuse(model, "the features are not those that it was trained on", hint)) }
     }
 
-    /// Checks whether a source of compressed mini-batches, or of rows, is such a one as the model was trained on: then its
-    /// mini-batches had a size, or none of their own.
+    /// Checks whether a source of compressed mini-batches, or of rows, is such a one as the model was trained on: then
+    /// its mini-batches had a size, or none of their own.
     ///
     /// # Errors
     /// [`TrainingError::WarmStart`]

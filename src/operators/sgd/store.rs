@@ -40,7 +40,8 @@ impl Store<'_> {
     /// Stores the models, by group and point, and returns their rows and how many models there are.
     ///
     /// # Errors
-    /// Those of [`models::store`]; [`SourceError::NoFeatures`], [`TrainingError::NoIndices`], [`ResourceError::OutOfMemory`]
+    /// Those of [`models::store`]; [`SourceError::NoFeatures`], [`TrainingError::NoIndices`],
+    /// [`ResourceError::OutOfMemory`]
     pub fn store_all(&self, learners: Learners) -> Result<(Vec<EpochRow>, usize)> {
         let row_groups = self.decoder().row_groups();
         let order = row_groups.map_or_else(|| vec![0], RowGroups::sorted);
@@ -150,8 +151,8 @@ impl Store<'_> {
     }
 }
 
-/// The part of a model's name that tells it from the others of the call: its group and the number of its point. None if there
-/// is only one model.
+/// The part of a model's name that tells it from the others of the call: its group and the number of its point. None if
+/// there is only one model.
 pub fn suffix(request: &Request, groups: Option<&[Option<String>]>, group: usize, point: usize) -> Option<String> {
     let group = groups.and_then(|groups| groups.get(group)).cloned().flatten();
     let point = request.points[point].says.as_ref().map(|_| (point + 1).to_string());

@@ -79,6 +79,16 @@ impl OnlyGroup {
     }
 }
 
+/// How the source is to be read: from epoch 0 on if there is a pass before the first one.
+fn shuffling_of(request: &Request, prepares: bool) -> Shuffling {
+    Shuffling {
+        first_epoch: if prepares { 0 } else { request.first_epoch().into() },
+        cache: Some(CachePlan { mode: request.options.cache.unwrap_or_default(), epochs: request.max_epochs }),
+        shuffled_above: !request.row_groups.is_empty(),
+        ..request.shuffling.clone()
+    }
+}
+
 impl Training {
     /// Plans and starts the read of the source. From then on its privileges are checked and its rows are fixed.
     ///
@@ -106,14 +116,7 @@ impl Training {
         check_decoder(&request, resume.as_ref(), &features, &mut decoder)?;
         let wanted = Wanted::new(request.options.standardize, request.kind, &decoder, request.has_open_rate());
         let prepares = (resume.is_none() && (wanted.anything() || decoder.needs_preparation())).then_some(wanted);
-        let has_groups = !request.row_groups.is_empty();
-        let shuffling = Shuffling {
-            first_epoch: if prepares.is_some() { 0 } else { request.first_epoch().into() },
-            cache: Some(CachePlan { mode: request.options.cache.unwrap_or_default(), epochs: request.max_epochs }),
-            shuffled_above: has_groups,
-            ..request.shuffling.clone()
-        };
-        let planned = source.plan(&spec, &shuffling)?;
+        let planned = source.plan(&spec, &shuffling_of(&request, prepares.is_some()))?;
         let owned_spec = OwnedSpec::new(&spec, source.columns());
         fit_to_mini_batches(&mut request, &decoder)?;
         if matches!(decoder.features(), FeatureColumns::Mixed(_) | FeatureColumns::Sparse(_)) {
@@ -123,7 +126,7 @@ impl Training {
         let load = LoadRequest::new(owned_spec, request.last_epoch().into(), request.shuffling.strategy.sorts());
         let unfit = no_loader_because(&request, &buffers.decoder);
         Ok(Training {
-            group_order: has_groups.then(|| GroupOrder::new(&request.shuffling)),
+            group_order: (!request.row_groups.is_empty()).then(|| GroupOrder::new(&request.shuffling)),
             held_out: request.row_groups.hold_out.is_some().then(HeldOut::new),
             only_group: OnlyGroup::default(),
             imputed: None,
@@ -421,8 +424,8 @@ fn label_type(source: &Source, label: &str, decoder: &Decoder) -> Result<pg_sys:
     })
 }
 
-/// Checks whether the features of the source go with the request, and with the model that is continued, whose classes and
-/// categories the decoder takes over.
+/// Checks whether the features of the source go with the request, and with the model that is continued, whose classes
+/// and categories the decoder takes over.
 fn check_decoder(request: &Request, resume: Option<&Resume>, features: &[String], decoder: &mut Decoder) -> Result<()> {
     if let Some(resume) = resume {
         resume.check_mini_batches(decoder.has_mini_batches(), request.options.has_batch_size)?;

@@ -4,7 +4,8 @@ use crate::options::choices::Choice;
 use crate::options::chosen::{Keep, Point, Rate};
 use crate::options::defaults::learning_rate;
 use crate::options::entry::{Default, Entry, Group, Inherited, Models, Needs, Place, Values};
-use serde_json::json;
+use crate::options::resolved::Resolved;
+use serde_json::{Value, json};
 use sgd::{Activation, Hidden, Hyperparameters, ModelKind, Optimizer, Output, Schedule, Stopping};
 
 /// Epochs that a training may take. Each leaves a row to be kept, whatever it cost.
@@ -18,6 +19,12 @@ const fn in_grid(entry: Entry) -> Entry {
 /// One that belongs to an optimizer.
 const fn of_optimizer(word: &'static str, entry: Entry) -> Entry {
     Entry { in_grid: true, group: Some(Group::Optimizer), needs: Some(Needs::Word("optimizer", word)), ..entry }
+}
+
+/// A number of the optimizer, for the record.
+fn number_of_optimizer(call: &Resolved, name: &str) -> Option<Value> {
+    let number = call.optimizer()?.parameters().find(|(parameter, _)| parameter.name == name);
+    number.map(|(_, value)| json!(value))
 }
 
 /// One that belongs to a schedule.
@@ -223,14 +230,9 @@ pub const ENTRIES: &[Entry] = &[
         group: Some(Group::Optimizer),
         record: Some(|call| call.optimizer().map(|optimizer| json!(optimizer.name()))),
         explain: Some(|call, explain| {
-            let shown = match call.optimizer() {
-                None | Some(Optimizer::Sgd) => return,
-                Some(Optimizer::Momentum { beta }) => format!("momentum {beta}"),
-                Some(Optimizer::Adam { beta1, beta2, epsilon }) => {
-                    format!("adam, beta1 {beta1}, beta2 {beta2}, epsilon {epsilon:e}")
-                }
-            };
-            explain.text(c"Optimizer", &shown);
+            if let Some(optimizer) = call.optimizer().filter(|optimizer| *optimizer != Optimizer::Sgd) {
+                explain.text(c"Optimizer", &optimizer.to_string());
+            }
         }),
         ..in_grid(Entry::option(
             "optimizer",
@@ -240,10 +242,7 @@ pub const ENTRIES: &[Entry] = &[
         ))
     },
     Entry {
-        record: Some(|call| match call.optimizer()? {
-            Optimizer::Momentum { beta } => Some(json!(beta)),
-            _ => None,
-        }),
+        record: Some(|call| number_of_optimizer(call, "momentum")),
         ..of_optimizer(
             "momentum",
             Entry::option(
@@ -255,10 +254,7 @@ pub const ENTRIES: &[Entry] = &[
         )
     },
     Entry {
-        record: Some(|call| match call.optimizer()? {
-            Optimizer::Adam { beta1, .. } => Some(json!(beta1)),
-            _ => None,
-        }),
+        record: Some(|call| number_of_optimizer(call, "beta1")),
         ..of_optimizer(
             "adam",
             Entry::option(
@@ -270,10 +266,7 @@ pub const ENTRIES: &[Entry] = &[
         )
     },
     Entry {
-        record: Some(|call| match call.optimizer()? {
-            Optimizer::Adam { beta2, .. } => Some(json!(beta2)),
-            _ => None,
-        }),
+        record: Some(|call| number_of_optimizer(call, "beta2")),
         ..of_optimizer(
             "adam",
             Entry::option(
@@ -285,10 +278,7 @@ pub const ENTRIES: &[Entry] = &[
         )
     },
     Entry {
-        record: Some(|call| match call.optimizer()? {
-            Optimizer::Adam { epsilon, .. } => Some(json!(epsilon)),
-            _ => None,
-        }),
+        record: Some(|call| number_of_optimizer(call, "epsilon")),
         ..of_optimizer(
             "adam",
             Entry::option(
@@ -414,15 +404,21 @@ pub const ENTRIES: &[Entry] = &[
 ];
 
 fn default_rate(model: Option<ModelKind>) -> String {
-    let rate = |kind, activation| learning_rate(kind, false, activation);
-    let adam = learning_rate(ModelKind::Logistic, true, None);
+    let rate = |kind, activation| learning_rate(kind, Optimizer::Sgd, activation);
+    let own =
+        |optimizer: Optimizer| optimizer.learning_rate().map(|rate| format!("; {rate} with {}", optimizer.name()));
+    let own: String = Optimizer::ALL.into_iter().filter_map(own).collect();
     let linear = rate(ModelKind::Logistic, None);
-    let network = learning_rate(ModelKind::Mlp, true, None);
+    let network = Hyperparameters::new(ModelKind::Mlp).learning_rate;
     let [sigmoid, others] = [Activation::Sigmoid, Activation::Relu].map(|units| rate(ModelKind::Mlp, Some(units)));
     match model {
-        Some(ModelKind::Mlp) => format!("{network}; with other optimizers {sigmoid} of sigmoid units, {others} of others"),
-        Some(_) => format!("auto; {linear} on compressed mini-batches; {adam} with adam"),
-        None => format!("auto; {adam} with adam; of mlp {network}, with other optimizers {sigmoid} of sigmoid units, {others} of others"),
+        Some(ModelKind::Mlp) => {
+            format!("{network}; with other optimizers {sigmoid} of sigmoid units, {others} of others")
+        }
+        Some(_) => format!("auto; {linear} on compressed mini-batches{own}"),
+        None => format!(
+            "auto{own}; of mlp {network}, with other optimizers {sigmoid} of sigmoid units, {others} of others"
+        ),
     }
 }
 

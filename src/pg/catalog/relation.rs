@@ -14,8 +14,8 @@ pub struct Relation {
 }
 
 impl Relation {
-    /// Finds and locks the relation with this name, which may be qualified and quoted, as regclass reads it. PostgreSQL's
-    /// own error if there is none.
+    /// Finds and locks the relation with this name, which may be qualified and quoted, as regclass reads it.
+    /// PostgreSQL's own error if there is none.
     pub fn lookup(name: &str) -> Result<Relation> {
         let Ok(name) = CString::new(name) else {
             return Err(ArgumentError::InvalidArgument {

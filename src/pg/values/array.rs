@@ -142,8 +142,8 @@ impl ArrayReader {
     /// [`ArrayFault::Dimensions`], [`ArrayFault::Null`]
     pub fn read_doubles(&self, array: TypedDatum<'_>, out: &mut Vec<f64>) -> Result<(), ArrayFault> {
         let datum = array.of_type(self.array);
-        // SAFETY: the value is an array of the reader's type, which has just been compared; it has as many elements as its
-        // header says, if that has one dimension and no bitmap of NULLs.
+        // SAFETY: the value is an array of the reader's type, which has just been compared; it has as many elements as
+        // its header says, if that has one dimension and no bitmap of NULLs.
         unsafe {
             let quick = with_body(datum, |body| {
                 let [dimensions, data, element, len] = body.cast::<[u32; 4]>().read_unaligned();
@@ -333,14 +333,15 @@ fn array_of_doubles(sizes: &mut [i32], values: &[f64]) -> Value {
     Value(pg_sys::Datum::from(array))
 }
 
-/// A double precision array of one or two dimensions: how many rows and columns, and the elements. One dimension is a column.
+/// A double precision array of one or two dimensions: how many rows and columns, and the elements.
+/// One dimension is a column.
 ///
 /// # Errors
 /// [`ArrayFault::Dimensions`], [`ArrayFault::Null`]
 pub fn read_matrix(value: TypedDatum<'_>) -> Result<([usize; 2], bool, Vec<f64>), ArrayFault> {
     let datum = value.of_type(pg_sys::FLOAT8ARRAYOID);
-    // SAFETY: the value is a float8[], by its type; its dimensions lie behind its header, its elements, without NULLs, behind
-    // these.
+    // SAFETY: the value is a float8[], by its type; its dimensions lie behind its header, its elements, without NULLs,
+    // behind these.
     unsafe {
         let array = pg_sys::pg_detoast_datum(datum.cast_mut_ptr()).cast::<pg_sys::ArrayType>();
         let dimensions = (*array).ndim as usize;

@@ -1,9 +1,10 @@
-//! SGD on rows of few chunks: the weights stay in registers, and the dot product of a row does not wait for the steps of
-//! the two rows before it.
+//! SGD on rows of few chunks: the weights stay in registers, and the dot product of a row does not wait for the steps
+//! of the two rows before it.
 //!
 //! Guarantees: exact SGD of batch size 1. With steps c and d along the rows p and q before row x, (w + c p + d q)·x =
 //! w·x + c (p·x) + d (q·x), and all three dot products are known before c and d are: from one tuple to the next the
-//! processor waits for one gradient and one multiplication with addition instead of a whole dot product and a whole update.
+//! processor waits for one gradient and one multiplication with addition instead of a whole dot product and a whole
+//! update.
 
 use simd::{Chunk, Simd, prefetch, prefetch_far};
 use tuples::LANES;

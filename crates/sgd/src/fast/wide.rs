@@ -11,8 +11,8 @@ use super::weights::Weights;
 use crate::kernels::{Aligned, UNROLL, sum_all};
 use crate::models::Pointwise;
 
-/// The row that comes so many after the current one is asked for from memory, when the next one is asked for from the second
-/// level of the caches.
+/// The row that comes so many after the current one is asked for from memory, when the next one is asked for from the
+/// second level of the caches.
 const FAR: usize = 2;
 
 #[inline(always)]

@@ -44,8 +44,8 @@ pub(crate) trait Model {
     /// Whether its decisions stand for probabilities.
     const HAS_PROBABILITIES: bool;
 
-    /// A bound of the second derivative of its loss by a decision. A loss with corners says how far a step may move a decision: the distance
-    /// from one margin to the other.
+    /// A bound of the second derivative of its loss by a decision. A loss with corners says how far a step may move a
+    /// decision: the distance from one margin to the other.
     const CURVATURE: f64;
 
     /// The loss of a tuple with these decisions, to the rounding of f64.

@@ -163,8 +163,8 @@ impl NetworkEngine {
         self.rows = rows;
     }
 
-    /// Makes room for sparse tuples, or matrices, of more features. Their weights are those that they would have had from
-    /// the beginning if there had been as many.
+    /// Makes room for sparse tuples, or matrices, of more features. Their weights are those that they would have had
+    /// from the beginning if there had been as many.
     ///
     /// # Errors
     /// [`OutOfMemory`]; then nothing has changed.
@@ -265,7 +265,8 @@ impl Engine for NetworkEngine {
         Ok(())
     }
 
-    /// One step. Tuples that were learned from before and wait for their mini-batch to be complete make a step of their own.
+    /// One step. Tuples that were learned from before and wait for their mini-batch to be complete make a step of their
+    /// own.
     fn learn_matrix(
         &mut self,
         features: &dyn Matrix,

@@ -107,8 +107,8 @@ impl Activation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Output {
-    /// Of two classes there is one output z, and the second has the probability 1 / (1 + e^(-z)). Of more there is one for
-    /// each, which tells its class from all others; the loss is the sum of theirs.
+    /// Of two classes there is one output z, and the second has the probability 1 / (1 + e^(-z)). Of more there is one
+    /// for each, which tells its class from all others; the loss is the sum of theirs.
     Sigmoid,
     /// An output for each class, whose probabilities are e^(z_k) / Σ e^(z_j).
     Softmax,
@@ -133,8 +133,8 @@ impl Output {
 }
 
 impl Output {
-    /// The loss of a tuple of this class with these decisions, and -ln of the class's probability, to the rounding of f64. They differ where each
-    /// of more than two classes has an output of its own.
+    /// The loss of a tuple of this class with these decisions, and -ln of the class's probability, to the rounding of
+    /// f64. They differ where each of more than two classes has an output of its own.
     pub(crate) fn losses(self, decisions: &[f32], class: usize) -> (f64, f64) {
         let binary = |(k, z): (usize, &f32)| softplus(if k == class { -f64::from(*z) } else { f64::from(*z) });
         let both = |loss| (loss, loss);
@@ -172,7 +172,8 @@ impl Design {
         Network { hidden: self.hidden, activation: self.activation, output }
     }
 
-    /// A number that tells designs apart, unless chance has it otherwise (FNV-1a); where the weights come from is no matter.
+    /// A number that tells designs apart, unless chance has it otherwise (FNV-1a);
+    /// where the weights come from is no matter.
     pub(crate) fn mark(&self) -> u32 {
         let output = self.output.map_or(0, |output| 1 + output as u32);
         let words = self.hidden.sizes().iter().copied().chain([self.activation as u32, output]);

@@ -1,5 +1,5 @@
-//! The optimizers, a file for each with its numbers, their checks, its step and what it does with steps that a weight has missed, and their
-//! list.
+//! The optimizers, a file for each with its numbers, their checks, its step and what it does with steps that a weight
+//! has missed, and their list.
 
 mod adam;
 mod l1;
@@ -137,6 +137,14 @@ impl Optimizer {
             M::MOMENTS
         }
         with_method!(self, method => moments(method))
+    }
+
+    /// Its default learning rate, if that is not the model's.
+    pub fn learning_rate(self) -> Option<f64> {
+        fn learning_rate<M: Method>(_: M) -> Option<f64> {
+            M::LEARNING_RATE
+        }
+        with_method!(self, method => learning_rate(method))
     }
 
     /// Its numbers: each with its value.

@@ -1,8 +1,8 @@
 //! Steps and averages of the replicas of one training, each of which learns from tuples of its own in another process.
 //!
-//! Guarantees: after each call all replicas are the same to the bit, but for the room that they have. What the processes
-//! give is added up in their sequence. A feature that another process has touched is brought up to date before the step,
-//! as if one of its tuples had been learned from here.
+//! Guarantees: after each call all replicas are the same to the bit, but for the room that they have. What the
+//! processes give is added up in their sequence. A feature that another process has touched is brought up to date
+//! before the step, as if one of its tuples had been learned from here.
 
 use simd::{Kernel, Simd};
 
@@ -81,7 +81,8 @@ impl ReferenceEngine {
         Ok(())
     }
 
-    /// Makes parameters and moments the mean of those of all processes, each with its share. There is no pending gradient.
+    /// Makes parameters and moments the mean of those of all processes, each with its share.
+    /// There is no pending gradient.
     pub(super) fn average_with_replicas(
         &mut self,
         shares: &[f64],

@@ -60,8 +60,8 @@ impl Kernel for LearnDense<'_> {
     }
 }
 
-/// Rows of a mini-batch that are learned from together: at most so many, and fewer if they are longer than so many chunks
-/// together, since they are read twice.
+/// Rows of a mini-batch that are learned from together: at most so many, and fewer if they are longer than so many
+/// chunks together, since they are read twice.
 const BLOCK: usize = 64;
 const BLOCK_CHUNKS: usize = 512;
 
@@ -120,8 +120,8 @@ impl<'a> Tuples<'a> {
     }
 }
 
-/// Learns from tuples of one mini-batch, to the same bits as [`learn_row`] one by one: all their decisions and their derivatives
-/// first, then the gradient chunk by chunk, which stays in registers meanwhile.
+/// Learns from tuples of one mini-batch, to the same bits as [`learn_row`] one by one: all their decisions and their
+/// derivatives first, then the gradient chunk by chunk, which stays in registers meanwhile.
 #[inline(always)]
 fn learn_block<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays, tuples: &Tuples, range: Range<usize>) {
     let outputs = state.outputs as usize;
@@ -163,6 +163,21 @@ fn learn_block<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays, 
     }
 }
 
+/// Labels and weights of the tuples at these places, at most [`BLOCK`] of them.
+#[inline(always)]
+fn labels_and_weights(tuples: &Tuples, here: &[u32]) -> ([f32; BLOCK], [f32; BLOCK]) {
+    let (mut labels, mut weights) = ([0.0; BLOCK], [1.0; BLOCK]);
+    for (label, &place) in labels.iter_mut().zip(here) {
+        *label = tuples.labels[place as usize];
+    }
+    if let Some(of_tuples) = tuples.weights {
+        for (weight, &place) in weights.iter_mut().zip(here) {
+            *weight = of_tuples[place as usize];
+        }
+    }
+    (labels, weights)
+}
+
 /// The same for one output and rows of so few chunks that weights and gradient stay in registers.
 #[inline(always)]
 fn learn_short<const N: usize, S: Simd>(
@@ -176,15 +191,7 @@ fn learn_short<const N: usize, S: Simd>(
     // at the end of the order there is nothing to ask for
     let ahead = |rows| tuples.order.get(range.start + rows..range.end + rows).unwrap_or(here);
     let (near, far) = (ahead(BLOCK), ahead(FAR));
-    let (mut out, mut labels, mut weights) = ([0.0; BLOCK], [0.0; BLOCK], [1.0; BLOCK]);
-    for (label, &place) in labels.iter_mut().zip(here) {
-        *label = tuples.labels[place as usize];
-    }
-    if let Some(of_tuples) = tuples.weights {
-        for (weight, &place) in weights.iter_mut().zip(here) {
-            *weight = of_tuples[place as usize];
-        }
-    }
+    let (mut out, (labels, weights)) = ([0.0; BLOCK], labels_and_weights(tuples, here));
     let (scale, intercept) = (state.scale as f32, arrays.intercepts.values[0]);
     let model = arrays.weights.as_chunks::<LANES>().0;
     let (threes, rest) = here.as_chunks::<3>();

@@ -1,7 +1,8 @@
 //! Learning from sparse rows, at a cost that grows with their entries.
 //!
-//! Guarantees: a feature that a tuple does not have costs nothing until a tuple has it or the epoch ends; then its weights
-//! are what they would be had every step been made ([`lazy`](super::lazy)). The penalty of l2 is a factor on all weights.
+//! Guarantees: a feature that a tuple does not have costs nothing until a tuple has it or the epoch ends; then its
+//! weights are what they would be had every step been made ([`lazy`](super::lazy)).
+//! The penalty of l2 is a factor on all weights.
 
 use std::ops::Range;
 

@@ -1,7 +1,8 @@
 //! What is known of a training beside its arrays: hyperparameters, sizes, and the numbers that change.
 //!
-//! Guarantees: a state that [`TrainerState::check`] has let pass describes a training that [`TrainerState::new`] could have made, as far as
-//! its sizes and hyperparameters go; whatever its other numbers are, computing with them is merely wrong.
+//! Guarantees: a state that [`TrainerState::check`] has let pass describes a training that [`TrainerState::new`] could
+//! have made, as far as its sizes and hyperparameters go; whatever its other numbers are,
+//! computing with them is merely wrong.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -34,11 +35,11 @@ pub(crate) struct TrainerState {
     pub(crate) capacity: u64,
     /// the learning rate now
     pub(crate) rate: f64,
-    /// weights are `scale` times what the array holds: the penalty of l2 goes here. In f64, because the factor of one step
-    /// may differ from 1 by less than f32 can tell
+    /// weights are `scale` times what the array holds: the penalty of l2 goes here. In f64, because the factor of one
+    /// step may differ from 1 by less than f32 can tell
     pub(crate) scale: f64,
-    /// what l1 has taken from every weight's magnitude so far, in units of the array, but for a [multiple](crate::optimizers::wrap)
-    /// of what every weight's last digit is
+    /// what l1 has taken from every weight's magnitude so far, in units of the array, but for a
+    /// [multiple](crate::optimizers::wrap) of what every weight's last digit is
     pub(crate) l1_applied: f64,
     /// 1 - β1^t and 1 - β2^t after t steps of adam
     pub(crate) unbiased: [f64; 2],

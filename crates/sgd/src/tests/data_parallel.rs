@@ -200,8 +200,8 @@ fn sparse_batch(dim: usize, n: usize, seed: u64) -> Batch {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
-    /// The papers' multi-process mode is mini-batch SGD on the same batches: nothing but the sequence in which f32 are added
-    /// up is another.
+    /// The papers' multi-process mode is mini-batch SGD on the same batches: nothing but the sequence in which f32 are
+    /// added up is another.
     #[test]
     fn mini_batches_are_those_of_one_trainer(
         kind in prop::sample::select(&ModelKind::LINEAR[..]),

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use tuples::Batch;
 
-use super::Noise;
+use super::{Noise, textbook_step};
 use crate::{Hyperparameters, ModelKind, ModelParameters, Optimizer, Schedule, Trainer};
 
 /// A tuple as everybody understands it.
@@ -104,8 +104,8 @@ impl Textbook {
         self.w.iter().map(dot).collect()
     }
 
-    /// Goes through the tuples and returns the loss, the fraction that is correct, that which is so near the border between
-    /// classes that it may be either, and the R².
+    /// Goes through the tuples and returns the loss, the fraction that is correct, that which is so near the border
+    /// between classes that it may be either, and the R².
     fn epoch(&mut self, tuples: &[Tuple], weighted: bool, rate: f64) -> (f64, [f64; 2], f64) {
         const NEAR: f64 = 1e-4;
         let (mut sum, mut weights, mut correct, mut near, mut residuals) = (0.0, 0.0, 0, 0, 0.0);
@@ -165,19 +165,7 @@ impl Textbook {
                 if j < intercept {
                     *w *= 1.0 - rate * l2;
                 }
-                match optimizer {
-                    Optimizer::Sgd => *w -= rate * g,
-                    Optimizer::Momentum { beta } => {
-                        *m = beta * *m + g;
-                        *w -= rate * *m;
-                    }
-                    Optimizer::Adam { beta1, beta2, epsilon } => {
-                        *m = beta1 * *m + (1.0 - beta1) * g;
-                        *v = beta2 * *v + (1.0 - beta2) * g * g;
-                        let (m, v) = (*m / (1.0 - beta1.powi(self.t)), *v / (1.0 - beta2.powi(self.t)));
-                        *w -= rate * m / (v.sqrt() + epsilon);
-                    }
-                }
+                *w -= rate * textbook_step(optimizer, self.t, [m, v], g);
                 if j < intercept {
                     *w = w.signum() * (w.abs() - rate * l1).max(0.0);
                 }

@@ -2,7 +2,8 @@
 
 use corgipile_tests::{Database, assert_close, clustered};
 
-/// Compresses table t in its own order, and compares what each kind of model learns from its mini-batches, packed and not.
+/// Compresses table t in its own order, and compares what each kind of model learns from its mini-batches,
+/// packed and not.
 fn assert_trains_alike(db: &mut Database, features: &str, label: &str, kinds: &[&str], batch: usize, rate: f64) {
     for encoding in ["auto", "toc", "csr"] {
         db.line(&format!(

@@ -155,8 +155,9 @@ pub const CASES: &[Case] = &[
         "RowFault::ThirdClass",
         "SELECT corgipile_train('SELECT i AS label, i AS a FROM generate_series(1, 9) i', features => '{a}', shuffle => 'no_shuffle')",
         "22000",
-        r#"label column "label" has more than two values (...): the third was found in row ..."#,
-        "Models logistic and svm tell exactly two classes apart; use model softmax or mlp, or a query as source that makes two of them.",
+        r#"label column "label" has more than two values (...): a third was found in row ..."#,
+        "Models logistic and svm tell exactly two classes apart. For numbers to be predicted say model => 'linear', for more classes \
+         model => 'softmax' or 'mlp'; or make two classes of them with a query as source.",
     ),
     Case(
         "RowFault::TooManyClasses",

@@ -6,8 +6,8 @@ use std::path::Path;
 /// From the first release to one that is made up.
 const FILE: &str = "corgipile--0.2.0--0.2.1test.sql";
 
-/// What a release may do: a column of the table, a view with one more, a function that gets one more argument, a new one.
-/// Privileges stay where an object is replaced.
+/// What a release may do: a column of the table, a view with one more, a function that gets one more argument, a new
+/// one. Privileges stay where an object is replaced.
 const SCRIPT: &str = r#"
 \echo Use "ALTER EXTENSION corgipile UPDATE" to load this file. \quit
 ALTER TABLE corgipile.stored_models ADD COLUMN tag text;

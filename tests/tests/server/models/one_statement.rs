@@ -1,4 +1,5 @@
-//! Models in the statement that trains them: what it has trained it may use, and what other sessions store it does not see.
+//! Models in the statement that trains them: what it has trained it may use,
+//! and what other sessions store it does not see.
 
 use corgipile_tests::{Database, Session};
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! What an ordinary user puts beside PostgreSQL's own objects, under their names, and who then runs it: nobody.
 //!
-//! Mallory may create in schema public and owns schema mal. She makes functions, operators, types, casts and views that are
-//! called like PostgreSQL's own, some with argument types that fit better, and each counts when it is used. A sequence
-//! counts, because no rollback takes its numbers back.
+//! Mallory may create in schema public and owns schema mal. She makes functions, operators, types, casts and views that
+//! are called like PostgreSQL's own, some with argument types that fit better, and each counts when it is used. A
+//! sequence counts, because no rollback takes its numbers back.
 
 use corgipile_tests::{Database, Session, log};
 use std::collections::BTreeSet;
@@ -245,8 +245,8 @@ pub const TRAININGS: &[&str] = &[
     "SELECT * FROM public.corgipile_train_uda('public.sparse', max_epochs => 2)",
 ];
 
-/// Calls of all functions of the extension, after [`TRAININGS`], that mean them and nothing else: qualified, and with the very
-/// argument types.
+/// Calls of all functions of the extension, after [`TRAININGS`], that mean them and nothing else: qualified, and with
+/// the very argument types.
 pub const CALLS: &[&str] = &[
     "SELECT * FROM public.corgipile_shuffle(NULL::public.numbers)",
     "SELECT public.corgipile_shuffle(NULL::public.words, sample => 0.5)",

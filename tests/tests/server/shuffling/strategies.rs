@@ -1,4 +1,5 @@
-//! The seven strategies: what they give, train and cost, and that `corgipile_shuffle_order()` tells the truth about them.
+//! The seven strategies: what they give, train and cost,
+//! and that `corgipile_shuffle_order()` tells the truth about them.
 
 use corgipile_tests::plan::node;
 use corgipile_tests::{Database, Session, clustered};
@@ -13,7 +14,8 @@ fn permutations() -> impl Iterator<Item = &'static str> {
     ALL.into_iter().filter(|strategy| *strategy != "mrs")
 }
 
-/// A table (id from 0, label, features_v) of `rows` rows with a page for each, so that a block of pages is one of tuples.
+/// A table (id from 0, label, features_v) of `rows` rows with a page for each,
+/// so that a block of pages is one of tuples.
 fn a_row_per_page(session: &mut Session, table: &str, rows: u32) {
     session.run(&format!(
         "CREATE TABLE {table} (id int, pad text, label int, features_v real[]);
@@ -432,8 +434,8 @@ fn windows_and_reservoirs_stay_within_the_buffers_memory() {
 #[test]
 fn the_papers_example_is_one_query() {
     let mut db = Database::new();
-    // Example 1: 1000 tuples, the first half negative, in blocks of 20, a buffer of 10 blocks. Per tenth of the epoch, how
-    // many of its 100 tuples are negative.
+    // Example 1: 1000 tuples, the first half negative, in blocks of 20, a buffer of 10 blocks. Per tenth of the epoch,
+    // how many of its 100 tuples are negative.
     let mut negative = |strategy: &str| -> Vec<i64> {
         db.column(&format!(
             "SELECT count(*) FILTER (WHERE tuple < 500) FROM corgipile_shuffle_order('{strategy}', 1000, 20, 200, 42)

@@ -1,4 +1,5 @@
-//! Sources at the ends of what PostgreSQL holds: very wide tables, very long arrays, no rows; and those that are no tables.
+//! Sources at the ends of what PostgreSQL holds: very wide tables, very long arrays, no rows;
+//! and those that are no tables.
 
 use corgipile_tests::Database;
 

@@ -2,8 +2,8 @@
 
 use corgipile_tests::{Database, Session, clustered};
 
-/// Creates `p`, partitioned by id, whose partitions have the same pages as `t`, which is sorted by label: so many in each, and the
-/// rest in the last. Between them are empty partitions.
+/// Creates `p`, partitioned by id, whose partitions have the same pages as `t`, which is sorted by label: so many in
+/// each, and the rest in the last. Between them are empty partitions.
 fn same_pages(db: &mut Database, rows: u32, pages: &[u32]) {
     clustered(db, "t", rows);
     db.run("CREATE TABLE p (LIKE t) PARTITION BY RANGE (id)");

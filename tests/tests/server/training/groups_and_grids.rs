@@ -1,5 +1,5 @@
-//! Rows that are held out for validation, models by group, and grids: whatever several models learn at once, each of them is
-//! what its own training would have made.
+//! Rows that are held out for validation, models by group, and grids: whatever several models learn at once, each of
+//! them is what its own training would have made.
 
 use corgipile_tests::{Database, Session, small};
 
