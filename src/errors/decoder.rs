@@ -176,12 +176,10 @@ impl RowFault {
         use RowFault as R;
         let fixed = |s: &str| Some(s.to_owned());
         match self {
-            fault if fault.is_null() => {
-                fixed(
-                    "With \"nulls\": \"impute\", the default, means stand for NULLs in features, and other rows with NULLs are \
+            fault if fault.is_null() => fixed(
+                "With \"nulls\": \"impute\", the default, means stand for NULLs in features, and other rows with NULLs are \
                      left out; with \"skip\", all are.",
-                )
-            }
+            ),
             fault if fault.sqlstate() == Code::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE => {
                 fixed("Leave such rows out with a query as source, or correct them.")
             }

@@ -1,4 +1,5 @@
-//! What a call does with NULLs, and with what the model has not seen: as the model says, unless the call says something else.
+//! What a call does with NULLs, and with what the model has not seen: as the model says,
+//! unless the call says something else.
 
 use super::model::Model;
 use crate::errors::{PredictError, Result};
@@ -21,7 +22,8 @@ impl Policies {
     /// Those of the arguments `nulls` and `unseen` of a call. None is as the model says.
     ///
     /// # Errors
-    /// [`ArgumentError::InvalidArgument`](crate::errors::ArgumentError::InvalidArgument); [`PredictError::NothingToImpute`]
+    /// [`ArgumentError::InvalidArgument`](crate::errors::ArgumentError::InvalidArgument);
+    /// [`PredictError::NothingToImpute`]
     pub fn of_call(model: &Model, [nulls, unseen]: [Option<&str>; 2]) -> Result<Policies> {
         let of_model = Policies::of_model(model);
         let policies = Policies {

@@ -1,8 +1,9 @@
 //! The preparation pass: epoch 0, over all rows in natural order.
 //!
-//! It finds the classes of a softmax model or a network and the number of rows of each, the categories of columns of text, and what the
-//! choices depend on that are left to the extension: mean and deviation of the features, those of the targets of a regression, the means
-//! that stand for NULLs, and how long rows are. If none of these is needed, there is no such pass.
+//! It finds the classes of a softmax model or a network and the number of rows of each, the categories of columns of
+//! text, and what the choices depend on that are left to the extension: mean and deviation of the features, those of
+//! the targets of a regression, the means that stand for NULLs, and how long rows are. If none of these is needed,
+//! there is no such pass.
 
 use super::buffers::Buffers;
 use super::decoder::{Decoder, FeatureColumns, HELD_OUT, Statistics};
@@ -52,11 +53,12 @@ impl Wanted {
     }
 }
 
-/// Goes through all rows, here or in the worker, and ends the decoder's preparation. `batch` is empty afterwards; the next
-/// epoch is still to be begun.
+/// Goes through all rows, here or in the worker, and ends the decoder's preparation. `batch` is empty afterwards; the
+/// next epoch is still to be begun.
 ///
 /// # Errors
-/// [`TrainingError::NoRows`]; what can be wrong with the rows; those of [`Decoder::end_preparation`](super::Decoder::end_preparation).
+/// [`TrainingError::NoRows`]; what can be wrong with the rows; those of
+/// [`Decoder::end_preparation`](super::Decoder::end_preparation).
 pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, wanted: Wanted) -> Result<()> {
     if buffers.prepare_elsewhere()? {
         return Ok(());
@@ -117,7 +119,8 @@ fn leave_held_out(batch: &mut Batch) {
     batch.retain(&stay);
 }
 
-/// Sparse features keep their zeros: they are divided by their deviation, but not centred, and that only if the user wants it.
+/// Sparse features keep their zeros: they are divided by their deviation, but not centred,
+/// and that only if the user wants it.
 fn scaling(wanted: Wanted, moments: &Moments, features: &FeatureColumns) -> Option<Standardizer> {
     match wanted.standardize {
         Standardize::None => None,

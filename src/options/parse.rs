@@ -10,8 +10,8 @@ use crate::limits::MAX_WEIGHTS;
 use serde_json::{Map, Value};
 use sgd::{Activation, Design, Hidden, Hyperparameters, ModelKind, Optimizer, Output, Schedule, Stopping};
 
-/// Reads `options` for a model of this kind, together with the argument `learning_rate`. What is not given is chosen by the tuples where it
-/// can be, if that is `automatic`.
+/// Reads `options` for a model of this kind, together with the argument `learning_rate`. What is not given is chosen by
+/// the tuples where it can be, if that is `automatic`.
 ///
 /// # Errors
 /// Those of [`Keys`]; [`ArgumentError::InvalidArgument`]
@@ -25,10 +25,12 @@ pub fn parse(
     let (hyperparameters, rate) = hyperparameters(&keys, kind, learning_rate, automatic)?;
     let options = Options {
         has_batch_size: keys.contains("batch_size"),
-        standardize: keys.get("standardize", "true, false or \"auto\"", Standardize::read)?.unwrap_or(match automatic {
-            true => Standardize::Automatic,
-            false => Standardize::None,
-        }),
+        standardize: keys.get("standardize", "true, false or \"auto\"", Standardize::read)?.unwrap_or(
+            match automatic {
+                true => Standardize::Automatic,
+                false => Standardize::None,
+            },
+        ),
         nulls: keys.choice("nulls")?,
         weight: keys.column("weight")?,
         class_weight: class_weight(&keys)?,

@@ -51,7 +51,8 @@ impl Request {
     /// has found it has given the arguments what they left open.
     ///
     /// # Errors
-    /// [`ArgumentError`], [`TrainingError`]: what is wrong with an argument or an option, and what does not go together.
+    /// [`ArgumentError`], [`TrainingError`]: what is wrong with an argument or an option,
+    /// and what does not go together.
     pub fn new(arguments: TrainArguments, resume: Option<WarmStart>) -> Result<Request> {
         Request::read(arguments, resume, true)
     }
@@ -166,7 +167,8 @@ impl Request {
         self.points.iter().any(|point| point.rate == Rate::Open)
     }
 
-    /// Chooses sizes of mini-batches, for so many tuples, and learning rates that are open, for tuples with this mean of |x|².
+    /// Chooses sizes of mini-batches, for so many tuples, and learning rates that are open,
+    /// for tuples with this mean of |x|².
     pub fn choose(&mut self, tuples: u64, mean_square: f64) {
         for point in self.points.iter_mut().filter(|point| point.chooses_batch_size) {
             point.hyperparameters = point.hyperparameters.with_automatic_batch_size(point.max_epochs, tuples);

@@ -111,7 +111,8 @@ impl Theorem1 {
         self.used
     }
 
-    /// Adds the engine's model, the iterate after buffer s, with weight (s + a)³, in units of the first one's, which may be beyond f64.
+    /// Adds the engine's model, the iterate after buffer s, with weight (s + a)³, in units of the first one's,
+    /// which may be beyond f64.
     pub(crate) fn add(&mut self, engine: &mut dyn Engine) {
         self.used = false;
         let a = self.a.unwrap_or(0.0);

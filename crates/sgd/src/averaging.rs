@@ -1,30 +1,32 @@
-//! Averaging with weights that grow as a power of time: Shamir and Zhang, Stochastic Gradient Descent for Non-smooth Optimization (2013),
-//! section 4, with η = 3.
+//! Averaging with weights that grow as a power of time: Shamir and Zhang, Stochastic Gradient Descent for Non-smooth
+//! Optimization (2013), section 4, with η = 3.
 //!
-//! The mean needs not know when the training ends: it can be asked for after any epoch, and goes on when the training does. Iterates are added
-//! now and then rather than after every tuple, each for the tuples since the one before it.
+//! The mean needs not know when the training ends: it can be asked for after any epoch, and goes on when the training
+//! does. Iterates are added now and then rather than after every tuple, each for the tuples since the one before it.
 //!
-//! Guarantees: when an iterate is added depends on the number of tuples alone, so that the mean does not depend on how they were cut into
-//! ranges.
+//! Guarantees: when an iterate is added depends on the number of tuples alone, so that the mean does not depend on how
+//! they were cut into ranges.
 
 use bytemuck::{Pod, Zeroable};
 use tuples::OutOfMemory;
 
+use crate::ModelParameters;
 use crate::bytes::{Reader, Writer};
 use crate::engine::Engine;
 use crate::mean::Mean;
-use crate::ModelParameters;
 
 /// The weight of the iterate after t tuples is t to this power.
 const POWER: i32 = 3;
 
-/// Iterates are so many to each time that the number of tuples has grown by a factor of e: about 13 in the twentieth epoch.
+/// Iterates are so many to each time that the number of tuples has grown by a factor of e:
+/// about 13 in the twentieth epoch.
 const PER_FOLD: u64 = 256;
 
 /// Fewer dense tuples than this are learned from faster than an iterate is added.
 const LEAST_DENSE: u64 = 16;
 
-/// The same of sparse tuples, and how many weights each of them is worth: an iterate is added in a tenth of the time, or less.
+/// The same of sparse tuples, and how many weights each of them is worth: an iterate is added in a tenth of the time,
+/// or less.
 const LEAST_SPARSE: u64 = 64;
 const WEIGHTS_PER_TUPLE: u64 = 6;
 
@@ -63,8 +65,8 @@ impl Averaging {
         self.mean.reserve(dim)
     }
 
-    /// Tuples until an iterate is to be added, which is after a step: at least one. Steps are of `batch_size` tuples, of which some are
-    /// `pending`.
+    /// Tuples until an iterate is to be added, which is after a step: at least one. Steps are of `batch_size` tuples,
+    /// of which some are `pending`.
     pub(crate) fn room(&self, batch_size: u32, pending: usize) -> usize {
         let (size, pending) = (u64::from(batch_size), pending as u64);
         let needed = self.next().saturating_sub(self.tuples).max(1);
@@ -77,7 +79,8 @@ impl Averaging {
         self.added + self.least.max(self.added / PER_FOLD)
     }
 
-    /// Takes notice that the engine, for whose features there is room, has learned from so many tuples, and adds its model if it is time.
+    /// Takes notice that the engine, for whose features there is room, has learned from so many tuples,
+    /// and adds its model if it is time.
     pub(crate) fn learned(&mut self, engine: &mut dyn Engine, tuples: u64) {
         self.tuples += tuples;
         if self.tuples >= self.next() && engine.pending() == 0 {

@@ -81,8 +81,8 @@ impl Trainer {
         self.notice_others(tuples.iter().sum(), true)
     }
 
-    /// Takes notice of so many tuples of all: features that only others have met, and a buffer of which this process may have none. The model
-    /// counts for the mean of the iterates if it is time, or if it `must`.
+    /// Takes notice of so many tuples of all: features that only others have met, and a buffer of which this process
+    /// may have none. The model counts for the mean of the iterates if it is time, or if it `must`.
     fn notice_others<E: From<OutOfMemory>>(&mut self, tuples: usize, must: bool) -> Result<(), E> {
         if let Some(averaging) = &mut self.averaging {
             averaging.reserve(self.engine.dim())?;

@@ -26,12 +26,13 @@ pub struct Hyperparameters {
     pub l1: f64,
     /// Strength of the penalty l2/2 |w|² on the weights, not on intercepts; at least 0.
     pub l2: f64,
-    /// Whether a step is divided by 1 + rate * curvature * (|x|² + 1), of a mini-batch its mean: however large the learning rate and however
-    /// long a row, a step then does not go beyond the least loss on its way. Not of networks, nor with Adam.
+    /// Whether a step is divided by 1 + rate * curvature * (|x|² + 1), of a mini-batch its mean: however large the
+    /// learning rate and however long a row, a step then does not go beyond the least loss on its way. Not of networks,
+    /// nor with Adam.
     #[serde(default)]
     pub bounded: bool,
-    /// Whether the model is the mean of the iterates, of which the one after t tuples has a weight that grows as t³. Not of networks, nor with
-    /// [`Schedule::Theorem1`], which has a mean of its own.
+    /// Whether the model is the mean of the iterates, of which the one after t tuples has a weight that grows as t³.
+    /// Not of networks, nor with [`Schedule::Theorem1`], which has a mean of its own.
     #[serde(default)]
     pub averaging: bool,
     /// What a network is made of; None for linear models.
@@ -70,15 +71,15 @@ impl Hyperparameters {
         }
     }
 
-    /// Whether there is a learning rate that follows from the tuples: for linear models by plain SGD or momentum, with a schedule whose rates
-    /// are those of epochs.
+    /// Whether there is a learning rate that follows from the tuples: for linear models by plain SGD or momentum, with
+    /// a schedule whose rates are those of epochs.
     pub fn has_automatic_rate(&self) -> bool {
         let can_bound = !matches!(self.optimizer, Optimizer::Adam { .. });
         self.design.is_none() && can_bound && !self.schedule.averages()
     }
 
-    /// Takes the size of mini-batches that suits so many epochs of so many tuples: at least 2,000 steps, as far as there are tuples, and no more
-    /// than 32 of them in a step.
+    /// Takes the size of mini-batches that suits so many epochs of so many tuples: at least 2,000 steps, as far as
+    /// there are tuples, and no more than 32 of them in a step.
     pub fn with_automatic_batch_size(self, epochs: u32, tuples: u64) -> Hyperparameters {
         const STEPS: u64 = 2_000;
         let largest = self.kind.defaults().batch_size;
@@ -86,11 +87,12 @@ impl Hyperparameters {
         Hyperparameters { batch_size: size.clamp(1, largest.into()) as u32, ..self }
     }
 
-    /// Takes the learning rate that suits tuples of which |x|² has this mean, with bounded steps and the mean of the iterates as the model.
+    /// Takes the learning rate that suits tuples of which |x|² has this mean,
+    /// with bounded steps and the mean of the iterates as the model.
     ///
-    /// A tuple's step moves its decision by rate * gradient * (|x|² + 1): with the reciprocal of the mean of that, by about the gradient. A
-    /// mini-batch may step as far as its tuples one by one, and momentum adds up 1 / (1 - β) steps. The hinge's gradient does not fade
-    /// as margins are reached, so that its rate is a tenth.
+    /// A tuple's step moves its decision by rate * gradient * (|x|² + 1): with the reciprocal of the mean of that, by
+    /// about the gradient. A mini-batch may step as far as its tuples one by one, and momentum adds up 1 / (1 - β)
+    /// steps. The hinge's gradient does not fade as margins are reached, so that its rate is a tenth.
     pub fn with_automatic_rate(self, mean_square: f64) -> Hyperparameters {
         let of_kind = self.kind.defaults().automatic_rate;
         let steps = self.optimizer.steps_in_the_end();

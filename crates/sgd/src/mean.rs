@@ -33,7 +33,8 @@ impl Mean {
         Ok(())
     }
 
-    /// Adds an iterate, whose share in the new mean is given: the weights of each output, and its intercept. There is room for them.
+    /// Adds an iterate, whose share in the new mean is given: the weights of each output, and its intercept.
+    /// There is room for them.
     pub(crate) fn add<W: Iterator<Item = f32>>(&mut self, share: f64, iterate: impl Iterator<Item = (W, f32)>) {
         let mix = |mean: &mut f64, w: f32| *mean += share * (f64::from(w) - *mean);
         for ((means, mean), (weights, intercept)) in self.weights.iter_mut().zip(&mut self.intercepts).zip(iterate) {

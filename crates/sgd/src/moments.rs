@@ -99,7 +99,8 @@ impl Moments {
         Standardizer { mean: mean.copied().collect(), scale: squares.map(deviation).collect() }
     }
 
-    /// The same, but columns of nothing but 0 and 1 stay as they are, unless they are constant. Of sparse tuples there is no scaling: None.
+    /// The same, but columns of nothing but 0 and 1 stay as they are, unless they are constant.
+    /// Of sparse tuples there is no scaling: None.
     ///
     /// That a 0/1 column is not centred leaves a row without the category it stands for without a step.
     pub fn finish_automatically(&self) -> Option<Standardizer> {

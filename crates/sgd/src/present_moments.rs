@@ -1,8 +1,9 @@
 //! Mean and standard deviation of the values that are there, where rows have missing ones.
 //!
-//! Guarantees: no cancellation, however many values are missing and wherever the first one is: each block of rows is gone
-//! through twice, and blocks are merged by the formulas of Chan, Golub and LeVeque (1983) with the counts of each column. It
-//! prevents a value that was put in place of missing ones, and taken out of the sums again, from leaving its rounding errors.
+//! Guarantees: no cancellation, however many values are missing and wherever the first one is: each block of rows is
+//! gone through twice, and blocks are merged by the formulas of Chan, Golub and LeVeque (1983) with the counts of each
+//! column. It prevents a value that was put in place of missing ones, and taken out of the sums again,
+//! from leaving its rounding errors.
 
 use tuples::{Batch, OutOfMemory};
 
@@ -106,8 +107,8 @@ impl PresentMoments {
         self.columns.iter().map(|column| column.mean as f32).collect()
     }
 
-    /// Puts means and deviations of the columns as they are once their means stand for what is missing into a scaling. That
-    /// of other columns is left as it is.
+    /// Puts means and deviations of the columns as they are once their means stand for what is missing into a scaling.
+    /// That of other columns is left as it is.
     ///
     /// # Panics
     /// If it has another number of features.

@@ -60,7 +60,8 @@ mod tests {
         [1e6, 1e6 + 2.0, 1e6 + 4.0, 1e6 + 2.0].iter().for_each(|y| moments.add(*y));
         let scale = moments.finish();
         assert_eq!((scale.mean, scale.scale), (1e6 + 2.0, 2.0_f64.sqrt()));
-        let mut model = ModelParameters { weights: vec![2.0, -1.0], intercepts: vec![0.5], ..ModelParameters::new(2, 1) };
+        let mut model =
+            ModelParameters { weights: vec![2.0, -1.0], intercepts: vec![0.5], ..ModelParameters::new(2, 1) };
         let scaled = f64::from(model.decision(&[3.0, 4.0]));
         scale.unscale(&mut model);
         let expected = scaled * scale.scale + scale.mean;

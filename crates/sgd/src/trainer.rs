@@ -197,7 +197,8 @@ impl Trainer {
         Ok(())
     }
 
-    /// Takes notice that so many tuples were learned from, for the mean of the iterates. A replica's iterate counts where it is that of all.
+    /// Takes notice that so many tuples were learned from, for the mean of the iterates.
+    /// A replica's iterate counts where it is that of all.
     fn learned(&mut self, tuples: usize) -> Result<(), OutOfMemory> {
         if let Some(averaging) = self.averaging.as_mut().filter(|_| !self.is_replica) {
             averaging.reserve(self.engine.dim())?;
@@ -254,8 +255,8 @@ impl Trainer {
         if self.engine.is_finite() { Ok(()) } else { Err(Diverged { epoch: self.epoch }) }
     }
 
-    /// The model as it is now; with [`Schedule::Theorem1`] the average of the models after each buffer, with averaging the mean of the
-    /// iterates up to the end of the last epoch.
+    /// The model as it is now; with [`Schedule::Theorem1`] the average of the models after each buffer, with averaging
+    /// the mean of the iterates up to the end of the last epoch.
     ///
     /// # Errors
     /// [`OutOfMemory`]

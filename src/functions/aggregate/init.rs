@@ -13,8 +13,8 @@ use sgd::ModelKind;
 /// The bytes of the state that the arguments describe: model, dimensions, learning_rate, options, classes, sparse.
 ///
 /// # Errors
-/// Those of [`Request::without_choices`] and [`TrainArguments::with_options`]; [`ArgumentError::NullArgument`], [`ArgumentError::InvalidArgument`], [`ArgumentError::InvalidOption`],
-/// [`AggregateError::NotByAggregate`].
+/// Those of [`Request::without_choices`] and [`TrainArguments::with_options`]; [`ArgumentError::NullArgument`],
+/// [`ArgumentError::InvalidArgument`], [`ArgumentError::InvalidOption`], [`AggregateError::NotByAggregate`].
 pub fn of_call(arguments: &Arguments) -> Result<Vec<u8>> {
     let options = arguments.json(3).map_err(|e| e.about("options"))?;
     let arguments_of_training = TrainArguments {

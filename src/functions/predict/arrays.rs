@@ -104,8 +104,8 @@ fn read_with_nulls(
     Ok(true)
 }
 
-/// Reads a pair of arrays. For a model that was trained on dense features it becomes a dense tuple, so that it is standardized
-/// like one. False if a NULL is among them because of which there is no answer.
+/// Reads a pair of arrays. For a model that was trained on dense features it becomes a dense tuple, so that it is
+/// standardized like one. False if a NULL is among them because of which there is no answer.
 pub fn read_sparse(
     model: &Model,
     policies: Policies,
@@ -136,8 +136,8 @@ pub fn read_sparse(
     Ok(true)
 }
 
-/// A reader of pairs of arrays of these types, for indices as the model has them. For a model that was trained on arrays or
-/// columns, they count from 1.
+/// A reader of pairs of arrays of these types, for indices as the model has them. For a model that was trained on
+/// arrays or columns, they count from 1.
 pub fn sparse_reader(model: &Model, policies: Policies, indices: Oid, values: Oid) -> Result<SparseReader> {
     let base = model.feature_kind.index_base().unwrap_or(1);
     let beyond = match policies.unseen {

@@ -62,7 +62,8 @@ pub fn class(decisions: &[f32]) -> usize {
     }
 }
 
-/// Passes the model's decisions for the features, which are finite, to `f`. None if there is no answer because of a NULL.
+/// Passes the model's decisions for the features, which are finite, to `f`.
+/// None if there is no answer because of a NULL.
 ///
 /// # Errors
 /// What is wrong with the features; [`PredictError::DecisionOutOfRange`]

@@ -21,8 +21,8 @@ use pgrx::prelude::*;
 use row::RowInput;
 use std::rc::Rc;
 
-/// Declares SQL functions: for each answer one for models by id, one for models by name, and one for models by value. Their
-/// features are as many arguments as the input says.
+/// Declares SQL functions: for each answer one for models by id, one for models by name, and one for models by value.
+/// Their features are as many arguments as the input says.
 macro_rules! sql_functions {
     ($($answer:path[$input:ident, $arguments:literal] -> $result:ty: $by_id:ident, $by_name:ident, $by_value:ident;)+) => {
         $(

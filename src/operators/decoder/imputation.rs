@@ -1,7 +1,7 @@
 //! What stands for NULLs in features, and how many there were.
 //!
-//! In the preparation pass that finds the means, NaN stands for a NULL among numbers: no feature can be NaN. From then on it is
-//! the mean. What is counted belongs to rows that have become tuples.
+//! In the preparation pass that finds the means, NaN stands for a NULL among numbers: no feature can be NaN. From then
+//! on it is the mean. What is counted belongs to rows that have become tuples.
 
 use crate::pg::values::array::{ArrayFault, ArrayReader};
 use crate::pg::values::typed::TypedDatum;

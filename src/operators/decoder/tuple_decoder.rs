@@ -142,8 +142,8 @@ impl Decoder {
         self.preparing
     }
 
-    /// All rows have been gone through: `counts` of them are of each class, in the sequence of [`Labels::class`], and the rest was found, too:
-    /// it is what the tuples are to be scaled by from now on.
+    /// All rows have been gone through: `counts` of them are of each class, in the sequence of [`Labels::class`], and
+    /// the rest was found, too: it is what the tuples are to be scaled by from now on.
     ///
     /// # Errors
     /// [`TrainingError::OneClass`], [`TrainingError::NoSuchClass`], [`TrainingError::TooManyWeights`]

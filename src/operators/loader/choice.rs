@@ -6,8 +6,8 @@
 
 use super::load_request::{LoadRequest, LoadStart};
 use crate::errors::Notice;
-use crate::operators::preparation::Wanted;
 use crate::operators::buffers::Buffers;
+use crate::operators::preparation::Wanted;
 use crate::operators::scan_control::{CacheControl, LoaderShown, ScanControl};
 use crate::options::loader::Loader;
 use crate::pg;
@@ -78,8 +78,8 @@ impl LoaderChoice {
         buffers.control(&ScanControl { loader, ..ScanControl::default() });
     }
 
-    /// Before anything is read: starts a worker if the user wants one. `prepares` says what a pass before the first epoch is to find out,
-    /// `resume` how many epochs were trained before.
+    /// Before anything is read: starts a worker if the user wants one. `prepares` says what a pass before the first
+    /// epoch is to find out, `resume` how many epochs were trained before.
     pub fn begin(&mut self, buffers: &mut Buffers, prepares: Option<Wanted>, resume: Option<u32>) {
         if self.loader != Loader::Worker {
             return;

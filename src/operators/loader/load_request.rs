@@ -1,8 +1,8 @@
 //! What a worker is to load.
 
 use crate::errors::Result;
-use crate::operators::preparation::Wanted;
 use crate::operators::decoder::{Decoder, DecoderState, OwnedSpec};
+use crate::operators::preparation::Wanted;
 use crate::operators::scan_control::{CacheControl, ScanControl};
 use serde::{Deserialize, Serialize};
 

@@ -274,9 +274,7 @@ impl Learner {
 
     fn diverged(&mut self, request: &Request, error: sgd::Diverged) -> Result<()> {
         if !request.trains_several() {
-            return Err(
-                TrainingError::Diverged { epoch: error.epoch, standardized: is_standardized(request) }.into()
-            );
+            return Err(TrainingError::Diverged { epoch: error.epoch, standardized: is_standardized(request) }.into());
         }
         self.state = LearnerState::Diverged;
         let of = match &request.points[self.point].says {

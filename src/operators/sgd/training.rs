@@ -322,7 +322,8 @@ impl Training {
         Ok(EpochTiming { tuples, load: elapsed.saturating_sub(learn), learn })
     }
 
-    /// Keeps and tells what was imputed in the first pass over the rows, which is the only one that decodes all of them.
+    /// Keeps and tells what was imputed in the first pass over the rows,
+    /// which is the only one that decodes all of them.
     fn count_imputed(&mut self) {
         let decoder = &self.buffers.decoder;
         if let (None, Some(imputation)) = (self.imputed, decoder.imputation()) {

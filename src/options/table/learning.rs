@@ -416,9 +416,9 @@ fn default_rate(model: Option<ModelKind>) -> String {
             format!("{network}; with other optimizers {sigmoid} of sigmoid units, {others} of others")
         }
         Some(_) => format!("auto; {linear} on compressed mini-batches{own}"),
-        None => format!(
-            "auto{own}; of mlp {network}, with other optimizers {sigmoid} of sigmoid units, {others} of others"
-        ),
+        None => {
+            format!("auto{own}; of mlp {network}, with other optimizers {sigmoid} of sigmoid units, {others} of others")
+        }
     }
 }
 

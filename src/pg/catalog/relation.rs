@@ -134,8 +134,8 @@ pub fn is_primary_key(relation: pg_sys::Oid, column: pg_sys::AttrNumber) -> bool
     }
 }
 
-/// Is the column one of a plain table that says NOT NULL, so that it has none? Children of a table need not say so, and foreign
-/// tables need not obey.
+/// Is the column one of a plain table that says NOT NULL, so that it has none? Children of a table need not say so, and
+/// foreign tables need not obey.
 pub fn is_never_null(relation: pg_sys::Oid, column: pg_sys::AttrNumber) -> bool {
     // SAFETY: the reference is given back; a table has as many attributes as its descriptor says.
     unsafe {

@@ -116,7 +116,8 @@ impl ArrayReader {
         }
     }
 
-    /// Any array, element by element, to find out what is wrong with it if something is; `null` is what stands for NULLs.
+    /// Any array, element by element, to find out what is wrong with it if something is;
+    /// `null` is what stands for NULLs.
     ///
     /// # Safety
     /// The datum is an array of the reader's type.

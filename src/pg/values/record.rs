@@ -173,8 +173,8 @@ impl CategoryType {
     /// Shows `f` the category as text.
     pub fn with_text<R>(self, value: TypedDatum<'_>, f: impl FnOnce(&[u8]) -> R) -> R {
         let datum = value.of_type(self.declared);
-        // SAFETY: the value is of this type, which has just been compared: of variable length, a C string, or an enum's OID, which
-        // enum_out turns into a C string of its own.
+        // SAFETY: the value is of this type, which has just been compared: of variable length, a C string, or an enum's
+        // OID, which enum_out turns into a C string of its own.
         unsafe {
             match self.kind {
                 CategoryKind::Text => with_content(datum, f),

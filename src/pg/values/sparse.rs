@@ -91,8 +91,8 @@ impl SparseReader {
         self.indices.len(indices).unwrap_or_default()
     }
 
-    /// Copies a pair as it usually is to where `room` says, which is asked for as many entries as there are. Indices then
-    /// count from 0.
+    /// Copies a pair as it usually is to where `room` says, which is asked for as many entries as there are. Indices
+    /// then count from 0.
     ///
     /// # Errors
     /// Those of `room`.

@@ -24,14 +24,7 @@ const FAR: usize = 256;
 /// With `PENALTY`, the intercept is kept apart from the weights, which are scaled; without, it is the weight of the
 /// constant 1. With `BOUNDED`, a tuple's step is divided by 1 + rate * curvature * (|x|² + 1).
 #[inline(always)]
-pub(super) fn narrow<
-    const N: usize,
-    const PENALTY: bool,
-    const BOUNDED: bool,
-    S: Simd,
-    L: Pointwise,
-    W: Weights,
->(
+pub(super) fn narrow<const N: usize, const PENALTY: bool, const BOUNDED: bool, S: Simd, L: Pointwise, W: Weights>(
     simd: S,
     learn: Learn<'_, L>,
     of_tuples: W,

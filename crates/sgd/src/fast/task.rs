@@ -45,9 +45,9 @@ pub(crate) struct Learn<'a, L> {
     pub(crate) range: Range<usize>,
 }
 
-/// The `step` along a row of which the `square` of the length, with the constant 1, is known. Its loss bends by curvature * square at most
-/// along it, so that a step of 1 / that does not go beyond the least loss on the way: this one never does, whatever the rate.
-/// Of a squared loss it is exactly the step of the proximal point method.
+/// The `step` along a row of which the `square` of the length, with the constant 1, is known. Its loss bends by
+/// curvature * square at most along it, so that a step of 1 / that does not go beyond the least loss on the way: this
+/// one never does, whatever the rate. Of a squared loss it is exactly the step of the proximal point method.
 #[inline(always)]
 pub(super) fn bounded(step: f32, bound: f32, square: f32) -> f32 {
     step / (1.0 + bound * square)

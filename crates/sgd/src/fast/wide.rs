@@ -16,11 +16,7 @@ use crate::models::Pointwise;
 const FAR: usize = 2;
 
 #[inline(always)]
-pub(super) fn wide<const BOUNDED: bool, S: Simd, L: Pointwise, W: Weights>(
-    simd: S,
-    learn: Learn<'_, L>,
-    of_tuples: W,
-) {
+pub(super) fn wide<const BOUNDED: bool, S: Simd, L: Pointwise, W: Weights>(simd: S, learn: Learn<'_, L>, of_tuples: W) {
     let Learn { state, loss, rates, batch, range } = learn;
     let bound = rates.bound.unwrap_or_default();
     let Some(last) = range.clone().next_back() else { return };
@@ -61,8 +57,8 @@ pub(super) fn wide<const BOUNDED: bool, S: Simd, L: Pointwise, W: Weights>(
 }
 
 /// Makes `step` along `previous` and returns the dot product of the weights that result and `row`, and the sum of the
-/// lanes of the first of `tails`; with `SQUARE`, the same of `row` with itself and the second. Meanwhile the `next` row is asked for, and one that is `far`: by the time they are learned from, memory has
-/// answered.
+/// lanes of the first of `tails`; with `SQUARE`, the same of `row` with itself and the second. Meanwhile the `next` row
+/// is asked for, and one that is `far`: by the time they are learned from, memory has answered.
 #[inline(always)]
 fn advance_and_dot<const SQUARE: bool, S: Simd>(
     simd: S,

@@ -3,8 +3,8 @@
 //! Its last layer has a loss of its own, by the design's [`Output`](crate::Output).
 
 use super::definition::{Defaults, Model, Task};
-use crate::math::cross_entropy;
 use crate::Optimizer;
+use crate::math::cross_entropy;
 use crate::network::Design;
 
 /// A network.

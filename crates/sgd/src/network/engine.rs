@@ -10,9 +10,9 @@ use super::init;
 use super::layers::{Layer, layers};
 use super::rows::Rows;
 use super::shape::Network;
-use crate::mean::Mean;
 use crate::bytes::Writer;
 use crate::engine::{Engine, norms};
+use crate::mean::Mean;
 use crate::totals::Totals;
 use crate::{Hyperparameters, ModelParameters};
 

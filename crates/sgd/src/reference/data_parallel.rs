@@ -155,8 +155,8 @@ fn reduce(exchange: &mut OpenExchange<'_>, numbers: &mut [f32], shares: &[f64]) 
     if numbers.is_empty() { Ok(()) } else { exchange.all_reduce(numbers, &mut mean(shares)) }
 }
 
-/// The pending gradient of sparse tuples, which is then 0: dimensions, the squares of the rows' lengths, intercepts, and, for each feature that was
-/// touched, its index and its gradient by each output.
+/// The pending gradient of sparse tuples, which is then 0: dimensions, the squares of the rows' lengths, intercepts,
+/// and, for each feature that was touched, its index and its gradient by each output.
 fn take_gradient(state: &mut TrainerState, arrays: &mut Arrays) -> Vec<u32> {
     let mut message = vec![u32::try_from(state.dim).unwrap_or(u32::MAX), (state.squares as f32).to_bits()];
     message.extend_from_slice(bytemuck::cast_slice(arrays.intercepts.gradient));

@@ -45,8 +45,8 @@ pub(crate) struct TrainerState {
     pub(crate) unbiased: [f64; 2],
     /// t
     pub(crate) steps: u64,
-    /// of the tuples in the pending gradient, the weights times the squares of the rows' lengths, with the constant 1; only of use if steps
-    /// are bounded
+    /// of the tuples in the pending gradient, the weights times the squares of the rows' lengths, with the constant 1;
+    /// only of use if steps are bounded
     pub(crate) squares: f64,
     /// what the epoch's tuples add up to
     pub(crate) totals: Totals,
@@ -280,8 +280,9 @@ impl TrainerState {
         Step { share, rate: self.rate as f32, scaled_rate, cut }
     }
 
-    /// What the sum of the gradients of so many tuples is to be multiplied by: 1 / tuples, or less if steps are bounded. Along the mean
-    /// gradient the loss bends by curvature * mean square at most; momentum goes 1 / (1 - β) times as far in the end.
+    /// What the sum of the gradients of so many tuples is to be multiplied by: 1 / tuples, or less if steps are
+    /// bounded. Along the mean gradient the loss bends by curvature * mean square at most;
+    /// momentum goes 1 / (1 - β) times as far in the end.
     #[inline(always)]
     pub(crate) fn bounded_share(&self, tuples: u32) -> f64 {
         let tuples = f64::from(tuples.max(1));
@@ -292,7 +293,8 @@ impl TrainerState {
         1.0 / (tuples + whole * self.kind().curvature() * self.squares)
     }
 
-    /// What l1 is to take from the magnitudes of the array for the steps that it has not been applied to, which are none then.
+    /// What l1 is to take from the magnitudes of the array for the steps that it has not been applied to,
+    /// which are none then.
     #[inline(always)]
     pub(crate) fn take_pending_l1(&mut self) -> f64 {
         let cut = f64::from(self.pending_l1) * self.threshold() / self.scale;

@@ -236,7 +236,13 @@ fn bounded_steps_agree_with_the_textbook_for_every_kind_and_length_of_rows() {
                         let outputs = outputs_of(kind);
                         let tuples = tuples(kind, dim, outputs, 130, dim as u64);
                         // hinges are 0 or 1, by the last digit of a margin
-                        assert_agree(hyper, &tuples, outputs, weighted, if kind == ModelKind::Svm { 3e-3 } else { 5e-4 });
+                        assert_agree(
+                            hyper,
+                            &tuples,
+                            outputs,
+                            weighted,
+                            if kind == ModelKind::Svm { 3e-3 } else { 5e-4 },
+                        );
                     }
                 }
             }

@@ -328,7 +328,8 @@ fn a_statement_evaluates_the_model_that_it_trains_wherever_the_evaluation_stands
     }
 }
 
-/// Trains another version of `kept`, and keeps it only if its loss is below that of the version that the name meant before.
+/// Trains another version of `kept`, and keeps it only if its loss is below that of the version that the name meant
+/// before.
 fn retrain(arguments: &str) -> String {
     format!(
         "WITH trained AS (

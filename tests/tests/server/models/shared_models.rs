@@ -35,8 +35,8 @@ fn what_stands_for_nulls_is_shared_too() {
     }
 }
 
-/// A model with so many weights, made as an administrator can. A sparse one: to predict from a dense one takes a tuple as
-/// large as the model.
+/// A model with so many weights, made as an administrator can. A sparse one: to predict from a dense one takes a tuple
+/// as large as the model.
 fn big(session: &mut Session, name: &str, weights: usize, sparse: bool) -> i64 {
     let (features, kind, base) = if sparse { ("{k,v}", "sparse", "1") } else { ("{x}", "array", "NULL") };
     session.value(&format!(

@@ -1,10 +1,10 @@
-//! NULLs: what stands for them in training, evaluation and prediction, and what is left out. The oracle is SQL: a model must be
-//! that of a source in which avg() or a category stands in place of each NULL, bit for bit.
+//! NULLs: what stands for them in training, evaluation and prediction, and what is left out. The oracle is SQL: a model
+//! must be that of a source in which avg() or a category stands in place of each NULL, bit for bit.
 
 use corgipile_tests::{Database, assert_close};
 
-/// Table `t`: means of `a` and `b` over the rows that have them are exact in `real`, 0.75 and 1.5, also among those where `held`
-/// is false.
+/// Table `t`: means of `a` and `b` over the rows that have them are exact in `real`, 0.75 and 1.5, also among those
+/// where `held` is false.
 fn table(db: &mut Database) {
     db.run(
         "CREATE TABLE t AS
