@@ -111,12 +111,26 @@ COMMENT ON COLUMN corgipile.models.activation IS 'what hidden units compute: sig
 COMMENT ON COLUMN corgipile.models.output IS 'what the last layer means: sigmoid or softmax; NULL but for mlp';
 GRANT SELECT, DELETE ON corgipile.models TO PUBLIC;
 
-CREATE VIEW corgipile.coefficients WITH (security_invoker = true) AS
+CREATE VIEW corgipile.current_models WITH (security_invoker = true) AS
+    SELECT m.model_id, m.name, m.version, m.deployed, m.owner
+      FROM corgipile.stored_models AS m
+     WHERE NOT EXISTS (SELECT FROM corgipile.stored_models AS o
+                        WHERE o.name OPERATOR(pg_catalog.=) m.name AND o.owner OPERATOR(pg_catalog.=) m.owner
+                          AND (o.deployed, o.version) OPERATOR(pg_catalog.>) (m.deployed, m.version))
+     ORDER BY m.model_id;
+COMMENT ON VIEW corgipile.current_models IS 'of each name of each owner the version that it means: the deployed one, else the latest of those that you may see; and the models without a name';
+COMMENT ON COLUMN corgipile.current_models.model_id IS 'the model';
+COMMENT ON COLUMN corgipile.current_models.name IS 'its name, perhaps NULL';
+COMMENT ON COLUMN corgipile.current_models.version IS 'its version';
+COMMENT ON COLUMN corgipile.current_models.deployed IS 'the name means this version, and not the latest';
+COMMENT ON COLUMN corgipile.current_models.owner IS 'the role that trained it';
+
+CREATE VIEW corgipile.all_coefficients WITH (security_invoker = true) AS
     SELECT m.model_id, m.name, c.class, f.feature,
            CASE WHEN f.place OPERATOR(pg_catalog.=) 0 THEN a.intercepts[c.output]
                 ELSE a.weights[((c.output OPERATOR(pg_catalog.-) 1) OPERATOR(pg_catalog.*) a.dim) OPERATOR(pg_catalog.+) f.place]
            END AS coefficient,
-           a.mean[f.place] AS mean, a.scale[f.place] AS scale, m.version
+           a.mean[f.place] AS mean, a.scale[f.place] AS scale, m.version, c.output, f.place::int AS place
       FROM corgipile.stored_models AS m
      -- Slices are copies in memory: a subscript of the stored array would read all of it for each weight.
      CROSS JOIN LATERAL (
@@ -153,7 +167,24 @@ CREATE VIEW corgipile.coefficients WITH (security_invoker = true) AS
      -- The weights of hidden layers are no coefficients of features.
      WHERE m.hidden_layers IS NULL
      ORDER BY m.model_id, c.output, f.place;
-COMMENT ON VIEW corgipile.coefficients IS 'weights of the models by feature name, of standardized features if there are a mean and a scale: a row per feature, and one for (intercept); with softmax, all that for each class; nothing of mlp, whose weights are no coefficients of features';
+COMMENT ON VIEW corgipile.all_coefficients IS 'weights of all versions of all models, as in corgipile.coefficients';
+COMMENT ON COLUMN corgipile.all_coefficients.model_id IS 'the model';
+COMMENT ON COLUMN corgipile.all_coefficients.name IS 'its name, perhaps NULL';
+COMMENT ON COLUMN corgipile.all_coefficients.class IS 'the class that the weight belongs to; NULL but for softmax';
+COMMENT ON COLUMN corgipile.all_coefficients.feature IS 'the column, or (intercept); x[1], x[2], ... of an array column x; the column of values and the index of sparse ones; column=value of categories';
+COMMENT ON COLUMN corgipile.all_coefficients.coefficient IS 'the weight, or the intercept';
+COMMENT ON COLUMN corgipile.all_coefficients.mean IS 'what is taken from the feature before it is multiplied; NULL if features were not standardized';
+COMMENT ON COLUMN corgipile.all_coefficients.scale IS 'what the feature is divided by then';
+COMMENT ON COLUMN corgipile.all_coefficients.version IS 'the model''s version';
+COMMENT ON COLUMN corgipile.all_coefficients.output IS 'the number of the class, from 1; 1 but for softmax';
+COMMENT ON COLUMN corgipile.all_coefficients.place IS 'the number of the feature, from 1; 0 for (intercept)';
+
+CREATE VIEW corgipile.coefficients WITH (security_invoker = true) AS
+    SELECT a.model_id, a.name, a.class, a.feature, a.coefficient, a.mean, a.scale, a.version
+      FROM corgipile.all_coefficients AS a
+     WHERE EXISTS (SELECT FROM corgipile.current_models AS c WHERE c.model_id OPERATOR(pg_catalog.=) a.model_id)
+     ORDER BY a.model_id, a.output, a.place;
+COMMENT ON VIEW corgipile.coefficients IS 'weights of the models that names mean, and of those without a name, by feature name, of standardized features if there are a mean and a scale: a row per feature, and one for (intercept); with softmax, all that for each class; nothing of mlp, whose weights are no coefficients of features';
 COMMENT ON COLUMN corgipile.coefficients.model_id IS 'the model';
 COMMENT ON COLUMN corgipile.coefficients.name IS 'its name, perhaps NULL';
 COMMENT ON COLUMN corgipile.coefficients.class IS 'the class that the weight belongs to; NULL but for softmax';
@@ -163,15 +194,40 @@ COMMENT ON COLUMN corgipile.coefficients.mean IS 'what is taken from the feature
 COMMENT ON COLUMN corgipile.coefficients.scale IS 'what the feature is divided by then';
 COMMENT ON COLUMN corgipile.coefficients.version IS 'the model''s version';
 
-CREATE VIEW corgipile.training_history WITH (security_invoker = true) AS
+CREATE VIEW corgipile.all_training_history WITH (security_invoker = true) AS
     SELECT m.model_id, m.name, h.epoch, h.loss, h.accuracy, h.learning_rate, h.tuples, h.seconds, h.r2, h.shuffle_seconds, m.version,
-           h.validation_loss, h.validation_score
+           h.validation_loss, h.validation_score, m.hyperparameters OPERATOR(pg_catalog.->) 'grid_point' AS grid_point,
+           m.hyperparameters OPERATOR(pg_catalog.->>) 'group' AS group_value, m.source
       FROM corgipile.stored_models AS m
      CROSS JOIN LATERAL pg_catalog.json_to_recordset(m.history)
         AS h(epoch int, loss float8, accuracy float8, learning_rate float8, tuples bigint, seconds float8, r2 float8,
              shuffle_seconds float8, validation_loss float8, validation_score float8)
      ORDER BY m.model_id, h.epoch;
-COMMENT ON VIEW corgipile.training_history IS 'what corgipile_train() returned for each epoch of each model';
+COMMENT ON VIEW corgipile.all_training_history IS 'what corgipile_train() returned for each epoch of all versions of all models';
+COMMENT ON COLUMN corgipile.all_training_history.model_id IS 'the model';
+COMMENT ON COLUMN corgipile.all_training_history.name IS 'its name, perhaps NULL';
+COMMENT ON COLUMN corgipile.all_training_history.epoch IS 'from 1';
+COMMENT ON COLUMN corgipile.all_training_history.loss IS 'mean loss of the tuples just before they were learned from, plus the penalties at the end of the epoch';
+COMMENT ON COLUMN corgipile.all_training_history.accuracy IS 'fraction of tuples classified correctly just before they were learned from; NULL for linear';
+COMMENT ON COLUMN corgipile.all_training_history.learning_rate IS 'step size in this epoch';
+COMMENT ON COLUMN corgipile.all_training_history.tuples IS 'tuples learned from';
+COMMENT ON COLUMN corgipile.all_training_history.seconds IS 'time of the epoch, without that of a full shuffle before it';
+COMMENT ON COLUMN corgipile.all_training_history.r2 IS 'R2 of the values just before they were learned from; NULL for all but linear';
+COMMENT ON COLUMN corgipile.all_training_history.shuffle_seconds IS 'time of the full shuffle before the epoch; 0 without one';
+COMMENT ON COLUMN corgipile.all_training_history.version IS 'the model''s version';
+COMMENT ON COLUMN corgipile.all_training_history.validation_loss IS 'mean loss of the rows that are held out; NULL without any';
+COMMENT ON COLUMN corgipile.all_training_history.validation_score IS 'their accuracy, or R2';
+COMMENT ON COLUMN corgipile.all_training_history.grid_point IS 'what the grid said of the model; NULL without a grid';
+COMMENT ON COLUMN corgipile.all_training_history.group_value IS 'the group of the model; NULL without group_by';
+COMMENT ON COLUMN corgipile.all_training_history.source IS 'table or query that it was trained on, as given: it tells folds apart';
+
+CREATE VIEW corgipile.training_history WITH (security_invoker = true) AS
+    SELECT a.model_id, a.name, a.epoch, a.loss, a.accuracy, a.learning_rate, a.tuples, a.seconds, a.r2, a.shuffle_seconds, a.version,
+           a.validation_loss, a.validation_score, a.grid_point, a.group_value, a.source
+      FROM corgipile.all_training_history AS a
+     WHERE EXISTS (SELECT FROM corgipile.current_models AS c WHERE c.model_id OPERATOR(pg_catalog.=) a.model_id)
+     ORDER BY a.model_id, a.epoch;
+COMMENT ON VIEW corgipile.training_history IS 'what corgipile_train() returned for each epoch of each model that a name means, or that has no name';
 COMMENT ON COLUMN corgipile.training_history.model_id IS 'the model';
 COMMENT ON COLUMN corgipile.training_history.name IS 'its name, perhaps NULL';
 COMMENT ON COLUMN corgipile.training_history.epoch IS 'from 1';
@@ -185,8 +241,12 @@ COMMENT ON COLUMN corgipile.training_history.shuffle_seconds IS 'time of the ful
 COMMENT ON COLUMN corgipile.training_history.version IS 'the model''s version';
 COMMENT ON COLUMN corgipile.training_history.validation_loss IS 'mean loss of the rows that are held out; NULL without any';
 COMMENT ON COLUMN corgipile.training_history.validation_score IS 'their accuracy, or R2';
+COMMENT ON COLUMN corgipile.training_history.grid_point IS 'what the grid said of the model; NULL without a grid';
+COMMENT ON COLUMN corgipile.training_history.group_value IS 'the group of the model; NULL without group_by';
+COMMENT ON COLUMN corgipile.training_history.source IS 'table or query that it was trained on, as given: it tells folds apart';
 
-GRANT SELECT ON corgipile.coefficients, corgipile.training_history TO PUBLIC;
+GRANT SELECT ON corgipile.current_models, corgipile.all_coefficients, corgipile.coefficients, corgipile.all_training_history,
+                corgipile.training_history TO PUBLIC;
 
 CREATE FUNCTION corgipile.forget_model() RETURNS trigger
 LANGUAGE c
@@ -334,27 +394,39 @@ AS 'MODULE_PATHNAME', 'corgipile_support_wrapper';
 COMMENT ON FUNCTION corgipile_support(internal) IS 'planner support: loads the library before a query is planned';
 
 -- NULL is the default of every argument of those functions that train and shuffle, and means "not given": what it stands for is
--- said once, in src/options/table.rs, and shown by corgipile_options(). Another default could not be told from the same value
+-- said once, in src/options/table, and shown by corgipile_options(). Another default could not be told from the same value
 -- given explicitly, which holds in a warm start too.
 CREATE FUNCTION corgipile_train(
-    source        text,
-    model         text   DEFAULT NULL,
-    label         text   DEFAULT NULL,
-    features      text[] DEFAULT NULL,
-    learning_rate float8 DEFAULT NULL,
-    max_epochs    int    DEFAULT NULL,
-    shuffle       text   DEFAULT NULL,
-    block_size    text   DEFAULT NULL,
-    buffer_size   text   DEFAULT NULL,
-    seed          bigint DEFAULT NULL,
-    name          text   DEFAULT NULL,
-    options       jsonb  DEFAULT NULL,
-    loader        text   DEFAULT NULL,
-    workers       int    DEFAULT NULL,
-    warm_start    text   DEFAULT NULL,
-    group_by      text   DEFAULT NULL,
-    grid          jsonb  DEFAULT NULL,
-    sample        float8 DEFAULT NULL
+    source              text,
+    model               text    DEFAULT NULL,
+    label               text    DEFAULT NULL,
+    features            text[]  DEFAULT NULL,
+    learning_rate       float8  DEFAULT NULL,
+    max_epochs          int     DEFAULT NULL,
+    shuffle             text    DEFAULT NULL,
+    block_size          text    DEFAULT NULL,
+    buffer_size         text    DEFAULT NULL,
+    seed                bigint  DEFAULT NULL,
+    name                text    DEFAULT NULL,
+    options             jsonb   DEFAULT NULL,
+    loader              text    DEFAULT NULL,
+    workers             int     DEFAULT NULL,
+    warm_start          text    DEFAULT NULL,
+    group_by            text    DEFAULT NULL,
+    grid                jsonb   DEFAULT NULL,
+    sample              float8  DEFAULT NULL,
+    batch_size          int     DEFAULT NULL,
+    l1                  float8  DEFAULT NULL,
+    l2                  float8  DEFAULT NULL,
+    optimizer           text    DEFAULT NULL,
+    schedule            text    DEFAULT NULL,
+    standardize         boolean DEFAULT NULL,
+    nulls               text    DEFAULT NULL,
+    class_weight        text    DEFAULT NULL,
+    hidden_layers       int[]   DEFAULT NULL,
+    validation_fraction float8  DEFAULT NULL,
+    patience            int     DEFAULT NULL,
+    notice              boolean DEFAULT NULL
 ) RETURNS TABLE (
     model_id bigint, epoch int, loss float8, accuracy float8, learning_rate float8, tuples bigint, seconds float8,
     r2 float8, validation_loss float8, validation_score float8, grid_point jsonb, group_value text
@@ -362,8 +434,51 @@ CREATE FUNCTION corgipile_train(
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 20 SUPPORT corgipile_support
 AS 'MODULE_PATHNAME', 'corgipile_train_wrapper';
 COMMENT ON FUNCTION corgipile_train(text, text, text, text[], float8, int, text, text, text, bigint, text, jsonb, text,
-                             int, text, text, jsonb, float8)
+                             int, text, text, jsonb, float8, int, float8, float8, text, text, boolean, text, text, int[],
+                             float8, int, boolean)
     IS 'trains a model with SGD and stores it; a row per epoch. NULL means the default: as in the training that warm_start names, but for max_epochs, loader and workers, or else model logistic, label label, max_epochs 20, shuffle corgipile, block_size auto, buffer_size auto, loader auto, workers 1';
+
+CREATE FUNCTION corgipile_train(
+    source              regclass,
+    model               text    DEFAULT NULL,
+    label               text    DEFAULT NULL,
+    features            text[]  DEFAULT NULL,
+    learning_rate       float8  DEFAULT NULL,
+    max_epochs          int     DEFAULT NULL,
+    shuffle             text    DEFAULT NULL,
+    block_size          text    DEFAULT NULL,
+    buffer_size         text    DEFAULT NULL,
+    seed                bigint  DEFAULT NULL,
+    name                text    DEFAULT NULL,
+    options             jsonb   DEFAULT NULL,
+    loader              text    DEFAULT NULL,
+    workers             int     DEFAULT NULL,
+    warm_start          text    DEFAULT NULL,
+    group_by            text    DEFAULT NULL,
+    grid                jsonb   DEFAULT NULL,
+    sample              float8  DEFAULT NULL,
+    batch_size          int     DEFAULT NULL,
+    l1                  float8  DEFAULT NULL,
+    l2                  float8  DEFAULT NULL,
+    optimizer           text    DEFAULT NULL,
+    schedule            text    DEFAULT NULL,
+    standardize         boolean DEFAULT NULL,
+    nulls               text    DEFAULT NULL,
+    class_weight        text    DEFAULT NULL,
+    hidden_layers       int[]   DEFAULT NULL,
+    validation_fraction float8  DEFAULT NULL,
+    patience            int     DEFAULT NULL,
+    notice              boolean DEFAULT NULL
+) RETURNS TABLE (
+    model_id bigint, epoch int, loss float8, accuracy float8, learning_rate float8, tuples bigint, seconds float8,
+    r2 float8, validation_loss float8, validation_score float8, grid_point jsonb, group_value text
+)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 20 SUPPORT corgipile_support
+AS 'MODULE_PATHNAME', 'corgipile_train_wrapper';
+COMMENT ON FUNCTION corgipile_train(regclass, text, text, text[], float8, int, text, text, text, bigint, text, jsonb, text,
+                             int, text, text, jsonb, float8, int, float8, float8, text, text, boolean, text, text, int[],
+                             float8, int, boolean)
+    IS 'the same of a relation that is named by its OID';
 
 CREATE FUNCTION corgipile_shuffle(
     source      anyelement,
@@ -411,6 +526,18 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000
 AS 'MODULE_PATHNAME', 'corgipile_cluster_factor_wrapper';
 COMMENT ON FUNCTION corgipile_cluster_factor(text, text, text[], text, text)
     IS 'how clustered a table is: about 1 if it is shuffled, up to the tuples of a block if it is sorted. NULL means the default: label label, block_size auto, model logistic';
+
+CREATE FUNCTION corgipile_cluster_factor(
+    source     regclass,
+    label      text   DEFAULT NULL,
+    features   text[] DEFAULT NULL,
+    block_size text   DEFAULT NULL,
+    model      text   DEFAULT NULL
+) RETURNS float8
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000
+AS 'MODULE_PATHNAME', 'corgipile_cluster_factor_wrapper';
+COMMENT ON FUNCTION corgipile_cluster_factor(regclass, text, text[], text, text)
+    IS 'the same of a relation that is named by its OID';
 
 CREATE FUNCTION corgipile_io_profile(
     relation       regclass,
@@ -626,6 +753,188 @@ LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_proba_row_by_value_wrapper';
 COMMENT ON FUNCTION corgipile_predict_proba(jsonb, record, text, text) IS 'the probabilities of the labels, in their ascending order, for the columns of a row';
 
+-- Features one by one. Of one and of two features there are as many declarations as it takes that no call with an array, two arrays or a
+-- row fits them as well: VARIADIC "any" alone would take these, too. Not STRICT: a feature that is NULL is not the same as none.
+CREATE FUNCTION corgipile_predict(model_id bigint, feature float8) RETURNS float8
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_values_wrapper';
+COMMENT ON FUNCTION corgipile_predict(bigint, float8) IS 'the label that a model gives, as a number; of a linear model, the value, for features one by one';
+
+CREATE FUNCTION corgipile_predict(model_id bigint, feature text) RETURNS float8
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_values_wrapper';
+COMMENT ON FUNCTION corgipile_predict(bigint, text) IS 'the label that a model gives, as a number; of a linear model, the value, for features one by one';
+
+CREATE FUNCTION corgipile_predict(model_id bigint, feature_1 "any", feature_2 anycompatiblenonarray) RETURNS float8
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_values_wrapper';
+COMMENT ON FUNCTION corgipile_predict(bigint, "any", anycompatiblenonarray) IS 'the label that a model gives, as a number; of a linear model, the value, for features one by one';
+
+CREATE FUNCTION corgipile_predict(model_id bigint, feature_1 "any", feature_2 "any", VARIADIC features "any") RETURNS float8
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_values_wrapper';
+COMMENT ON FUNCTION corgipile_predict(bigint, "any", "any", "any") IS 'the label that a model gives, as a number; of a linear model, the value, for features one by one';
+
+CREATE FUNCTION corgipile_predict(name text, feature float8) RETURNS float8
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_values_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict(text, float8) IS 'the label that a model gives, as a number; of a linear model, the value, for features one by one';
+
+CREATE FUNCTION corgipile_predict(name text, feature text) RETURNS float8
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_values_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict(text, text) IS 'the label that a model gives, as a number; of a linear model, the value, for features one by one';
+
+CREATE FUNCTION corgipile_predict(name text, feature_1 "any", feature_2 anycompatiblenonarray) RETURNS float8
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_values_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict(text, "any", anycompatiblenonarray) IS 'the label that a model gives, as a number; of a linear model, the value, for features one by one';
+
+CREATE FUNCTION corgipile_predict(name text, feature_1 "any", feature_2 "any", VARIADIC features "any") RETURNS float8
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_values_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict(text, "any", "any", "any") IS 'the label that a model gives, as a number; of a linear model, the value, for features one by one';
+
+CREATE FUNCTION corgipile_predict(model jsonb, feature float8) RETURNS float8
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_values_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict(jsonb, float8) IS 'the label that a model gives, as a number; of a linear model, the value, for features one by one';
+
+CREATE FUNCTION corgipile_predict(model jsonb, feature text) RETURNS float8
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_values_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict(jsonb, text) IS 'the label that a model gives, as a number; of a linear model, the value, for features one by one';
+
+CREATE FUNCTION corgipile_predict(model jsonb, feature_1 "any", feature_2 anycompatiblenonarray) RETURNS float8
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_values_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict(jsonb, "any", anycompatiblenonarray) IS 'the label that a model gives, as a number; of a linear model, the value, for features one by one';
+
+CREATE FUNCTION corgipile_predict(model jsonb, feature_1 "any", feature_2 "any", VARIADIC features "any") RETURNS float8
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_values_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict(jsonb, "any", "any", "any") IS 'the label that a model gives, as a number; of a linear model, the value, for features one by one';
+
+CREATE FUNCTION corgipile_predict_label(model_id bigint, feature float8) RETURNS text
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_values_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(bigint, float8) IS 'the label that a model gives, as text, for features one by one';
+
+CREATE FUNCTION corgipile_predict_label(model_id bigint, feature text) RETURNS text
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_values_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(bigint, text) IS 'the label that a model gives, as text, for features one by one';
+
+CREATE FUNCTION corgipile_predict_label(model_id bigint, feature_1 "any", feature_2 anycompatiblenonarray) RETURNS text
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_values_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(bigint, "any", anycompatiblenonarray) IS 'the label that a model gives, as text, for features one by one';
+
+CREATE FUNCTION corgipile_predict_label(model_id bigint, feature_1 "any", feature_2 "any", VARIADIC features "any") RETURNS text
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_values_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(bigint, "any", "any", "any") IS 'the label that a model gives, as text, for features one by one';
+
+CREATE FUNCTION corgipile_predict_label(name text, feature float8) RETURNS text
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_values_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(text, float8) IS 'the label that a model gives, as text, for features one by one';
+
+CREATE FUNCTION corgipile_predict_label(name text, feature text) RETURNS text
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_values_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(text, text) IS 'the label that a model gives, as text, for features one by one';
+
+CREATE FUNCTION corgipile_predict_label(name text, feature_1 "any", feature_2 anycompatiblenonarray) RETURNS text
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_values_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(text, "any", anycompatiblenonarray) IS 'the label that a model gives, as text, for features one by one';
+
+CREATE FUNCTION corgipile_predict_label(name text, feature_1 "any", feature_2 "any", VARIADIC features "any") RETURNS text
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_values_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(text, "any", "any", "any") IS 'the label that a model gives, as text, for features one by one';
+
+CREATE FUNCTION corgipile_predict_label(model jsonb, feature float8) RETURNS text
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_values_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(jsonb, float8) IS 'the label that a model gives, as text, for features one by one';
+
+CREATE FUNCTION corgipile_predict_label(model jsonb, feature text) RETURNS text
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_values_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(jsonb, text) IS 'the label that a model gives, as text, for features one by one';
+
+CREATE FUNCTION corgipile_predict_label(model jsonb, feature_1 "any", feature_2 anycompatiblenonarray) RETURNS text
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_values_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(jsonb, "any", anycompatiblenonarray) IS 'the label that a model gives, as text, for features one by one';
+
+CREATE FUNCTION corgipile_predict_label(model jsonb, feature_1 "any", feature_2 "any", VARIADIC features "any") RETURNS text
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_values_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(jsonb, "any", "any", "any") IS 'the label that a model gives, as text, for features one by one';
+
+CREATE FUNCTION corgipile_predict_proba(model_id bigint, feature float8) RETURNS float8[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_values_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(bigint, float8) IS 'the probabilities of the labels, in their ascending order, for features one by one';
+
+CREATE FUNCTION corgipile_predict_proba(model_id bigint, feature text) RETURNS float8[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_values_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(bigint, text) IS 'the probabilities of the labels, in their ascending order, for features one by one';
+
+CREATE FUNCTION corgipile_predict_proba(model_id bigint, feature_1 "any", feature_2 anycompatiblenonarray) RETURNS float8[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_values_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(bigint, "any", anycompatiblenonarray) IS 'the probabilities of the labels, in their ascending order, for features one by one';
+
+CREATE FUNCTION corgipile_predict_proba(model_id bigint, feature_1 "any", feature_2 "any", VARIADIC features "any") RETURNS float8[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_values_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(bigint, "any", "any", "any") IS 'the probabilities of the labels, in their ascending order, for features one by one';
+
+CREATE FUNCTION corgipile_predict_proba(name text, feature float8) RETURNS float8[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_values_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(text, float8) IS 'the probabilities of the labels, in their ascending order, for features one by one';
+
+CREATE FUNCTION corgipile_predict_proba(name text, feature text) RETURNS float8[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_values_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(text, text) IS 'the probabilities of the labels, in their ascending order, for features one by one';
+
+CREATE FUNCTION corgipile_predict_proba(name text, feature_1 "any", feature_2 anycompatiblenonarray) RETURNS float8[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_values_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(text, "any", anycompatiblenonarray) IS 'the probabilities of the labels, in their ascending order, for features one by one';
+
+CREATE FUNCTION corgipile_predict_proba(name text, feature_1 "any", feature_2 "any", VARIADIC features "any") RETURNS float8[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_values_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(text, "any", "any", "any") IS 'the probabilities of the labels, in their ascending order, for features one by one';
+
+CREATE FUNCTION corgipile_predict_proba(model jsonb, feature float8) RETURNS float8[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_values_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(jsonb, float8) IS 'the probabilities of the labels, in their ascending order, for features one by one';
+
+CREATE FUNCTION corgipile_predict_proba(model jsonb, feature text) RETURNS float8[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_values_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(jsonb, text) IS 'the probabilities of the labels, in their ascending order, for features one by one';
+
+CREATE FUNCTION corgipile_predict_proba(model jsonb, feature_1 "any", feature_2 anycompatiblenonarray) RETURNS float8[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_values_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(jsonb, "any", anycompatiblenonarray) IS 'the probabilities of the labels, in their ascending order, for features one by one';
+
+CREATE FUNCTION corgipile_predict_proba(model jsonb, feature_1 "any", feature_2 "any", VARIADIC features "any") RETURNS float8[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_values_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(jsonb, "any", "any", "any") IS 'the probabilities of the labels, in their ascending order, for features one by one';
+
 -- No rows for a NULL would look like success: it is an error, as where models are trained.
 CREATE FUNCTION corgipile_evaluate(model_id bigint, source text, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
 RETURNS TABLE (metric text, value float8)
@@ -637,8 +946,18 @@ RETURNS TABLE (metric text, value float8)
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 4
 AS 'MODULE_PATHNAME', 'corgipile_evaluate_by_name_wrapper';
 
+CREATE FUNCTION corgipile_evaluate(model_id bigint, source regclass, nulls text DEFAULT NULL, unseen text DEFAULT NULL) RETURNS TABLE (metric text, value float8)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 4
+AS 'MODULE_PATHNAME', 'corgipile_evaluate_relation_wrapper';
+
+CREATE FUNCTION corgipile_evaluate(name text, source regclass, nulls text DEFAULT NULL, unseen text DEFAULT NULL) RETURNS TABLE (metric text, value float8)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 4
+AS 'MODULE_PATHNAME', 'corgipile_evaluate_relation_by_name_wrapper';
+
 COMMENT ON FUNCTION corgipile_evaluate(bigint, text, text, text) IS 'accuracy (R2 of a linear model) and loss of a model on other rows';
 COMMENT ON FUNCTION corgipile_evaluate(text, text, text, text) IS 'accuracy (R2 of a linear model) and loss of a model on other rows';
+COMMENT ON FUNCTION corgipile_evaluate(bigint, regclass, text, text) IS 'the same of a relation that is named by its OID';
+COMMENT ON FUNCTION corgipile_evaluate(text, regclass, text, text) IS 'the same of a relation that is named by its OID';
 
 -- -------------------------------------------------------------------------------------------------- training by aggregate
 
@@ -770,6 +1089,25 @@ AS 'MODULE_PATHNAME', 'corgipile_train_uda_wrapper';
 COMMENT ON FUNCTION corgipile_train_uda(text, text, text, text[], float8, int, text, bigint, text, jsonb)
     IS 'trains a model by corgipile_sgd_agg(), a query per epoch, and stores it; a row per epoch. NULL means the default: model logistic, label label, max_epochs 20, shuffle no_shuffle';
 
+CREATE FUNCTION corgipile_train_uda(
+    source        regclass,
+    model         text   DEFAULT NULL,
+    label         text   DEFAULT NULL,
+    features      text[] DEFAULT NULL,
+    learning_rate float8 DEFAULT NULL,
+    max_epochs    int    DEFAULT NULL,
+    shuffle       text   DEFAULT NULL,
+    seed          bigint DEFAULT NULL,
+    name          text   DEFAULT NULL,
+    options       jsonb  DEFAULT NULL
+) RETURNS TABLE (
+    model_id bigint, epoch int, loss float8, accuracy float8, learning_rate float8, tuples bigint, seconds float8, r2 float8
+)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 20
+AS 'MODULE_PATHNAME', 'corgipile_train_uda_wrapper';
+COMMENT ON FUNCTION corgipile_train_uda(regclass, text, text, text[], float8, int, text, bigint, text, jsonb)
+    IS 'the same of a relation that is named by its OID';
+
 -- ------------------------------------------------------------------------------------------------------------ compression
 
 CREATE TYPE corgipile.toc;
@@ -873,6 +1211,86 @@ CREATE OPERATOR * (LEFTARG = corgipile.toc, RIGHTARG = float8, FUNCTION = corgip
 CREATE OPERATOR * (LEFTARG = float8, RIGHTARG = corgipile.toc, FUNCTION = corgipile_toc_scale, COMMUTATOR = *);
 CREATE OPERATOR + (LEFTARG = corgipile.toc, RIGHTARG = float8, FUNCTION = corgipile_toc_add, COMMUTATOR = +);
 CREATE OPERATOR + (LEFTARG = float8, RIGHTARG = corgipile.toc, FUNCTION = corgipile_toc_add, COMMUTATOR = +);
+
+-- By their entries, whatever their encoding: for DISTINCT, GROUP BY, UNION, ORDER BY, joins and indexes.
+CREATE FUNCTION corgipile.toc_eq(corgipile.toc, corgipile.toc) RETURNS boolean
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_eq_wrapper';
+COMMENT ON FUNCTION corgipile.toc_eq(corgipile.toc, corgipile.toc) IS 'are all entries of two matrices equal?';
+
+CREATE FUNCTION corgipile.toc_ne(corgipile.toc, corgipile.toc) RETURNS boolean
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_ne_wrapper';
+COMMENT ON FUNCTION corgipile.toc_ne(corgipile.toc, corgipile.toc) IS 'is any entry of two matrices different?';
+
+CREATE FUNCTION corgipile.toc_lt(corgipile.toc, corgipile.toc) RETURNS boolean
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_lt_wrapper';
+COMMENT ON FUNCTION corgipile.toc_lt(corgipile.toc, corgipile.toc) IS 'order of matrices: columns, rows, entries';
+
+CREATE FUNCTION corgipile.toc_le(corgipile.toc, corgipile.toc) RETURNS boolean
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_le_wrapper';
+COMMENT ON FUNCTION corgipile.toc_le(corgipile.toc, corgipile.toc) IS 'order of matrices: columns, rows, entries';
+
+CREATE FUNCTION corgipile.toc_gt(corgipile.toc, corgipile.toc) RETURNS boolean
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_gt_wrapper';
+COMMENT ON FUNCTION corgipile.toc_gt(corgipile.toc, corgipile.toc) IS 'order of matrices: columns, rows, entries';
+
+CREATE FUNCTION corgipile.toc_ge(corgipile.toc, corgipile.toc) RETURNS boolean
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_ge_wrapper';
+COMMENT ON FUNCTION corgipile.toc_ge(corgipile.toc, corgipile.toc) IS 'order of matrices: columns, rows, entries';
+
+CREATE FUNCTION corgipile.toc_cmp(corgipile.toc, corgipile.toc) RETURNS int
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_cmp_wrapper';
+COMMENT ON FUNCTION corgipile.toc_cmp(corgipile.toc, corgipile.toc) IS 'order of matrices: columns, rows, entries';
+
+CREATE FUNCTION corgipile.toc_hash(corgipile.toc) RETURNS int
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_hash_wrapper';
+COMMENT ON FUNCTION corgipile.toc_hash(corgipile.toc) IS 'hash of a matrix';
+
+CREATE FUNCTION corgipile.toc_hash_extended(corgipile.toc, bigint) RETURNS bigint
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_hash_extended_wrapper';
+COMMENT ON FUNCTION corgipile.toc_hash_extended(corgipile.toc, bigint) IS 'hash of a matrix, with a seed';
+
+CREATE OPERATOR = (
+    LEFTARG = corgipile.toc, RIGHTARG = corgipile.toc, FUNCTION = corgipile.toc_eq, COMMUTATOR = =, NEGATOR = <>,
+    RESTRICT = pg_catalog.eqsel, JOIN = pg_catalog.eqjoinsel, HASHES, MERGES
+);
+CREATE OPERATOR <> (
+    LEFTARG = corgipile.toc, RIGHTARG = corgipile.toc, FUNCTION = corgipile.toc_ne, COMMUTATOR = <>, NEGATOR = =,
+    RESTRICT = pg_catalog.neqsel, JOIN = pg_catalog.neqjoinsel
+);
+CREATE OPERATOR < (
+    LEFTARG = corgipile.toc, RIGHTARG = corgipile.toc, FUNCTION = corgipile.toc_lt, COMMUTATOR = >, NEGATOR = >=,
+    RESTRICT = pg_catalog.scalarltsel, JOIN = pg_catalog.scalarltjoinsel
+);
+CREATE OPERATOR <= (
+    LEFTARG = corgipile.toc, RIGHTARG = corgipile.toc, FUNCTION = corgipile.toc_le, COMMUTATOR = >=, NEGATOR = >,
+    RESTRICT = pg_catalog.scalarlesel, JOIN = pg_catalog.scalarlejoinsel
+);
+CREATE OPERATOR > (
+    LEFTARG = corgipile.toc, RIGHTARG = corgipile.toc, FUNCTION = corgipile.toc_gt, COMMUTATOR = <, NEGATOR = <=,
+    RESTRICT = pg_catalog.scalargtsel, JOIN = pg_catalog.scalargtjoinsel
+);
+CREATE OPERATOR >= (
+    LEFTARG = corgipile.toc, RIGHTARG = corgipile.toc, FUNCTION = corgipile.toc_ge, COMMUTATOR = <=, NEGATOR = <,
+    RESTRICT = pg_catalog.scalargesel, JOIN = pg_catalog.scalargejoinsel
+);
+
+CREATE OPERATOR CLASS corgipile.toc_ops DEFAULT FOR TYPE corgipile.toc USING btree AS
+    OPERATOR 1 @extschema@.<, OPERATOR 2 @extschema@.<=, OPERATOR 3 @extschema@.=, OPERATOR 4 @extschema@.>=,
+    OPERATOR 5 @extschema@.>,
+    FUNCTION 1 corgipile.toc_cmp(corgipile.toc, corgipile.toc);
+CREATE OPERATOR CLASS corgipile.toc_ops DEFAULT FOR TYPE corgipile.toc USING hash AS
+    OPERATOR 1 @extschema@.=,
+    FUNCTION 1 corgipile.toc_hash(corgipile.toc),
+    FUNCTION 2 corgipile.toc_hash_extended(corgipile.toc, bigint);
 
 CREATE FUNCTION corgipile_compress(
     source      text,

@@ -106,7 +106,7 @@ def train(connection, run):
             raise DivergedError from error
         raise
     history = connection.execute(
-        "SELECT loss, coalesce(accuracy, r2), seconds, coalesce(shuffle_seconds, 0) FROM corgipile.training_history"
+        "SELECT loss, coalesce(accuracy, r2), seconds, coalesce(shuffle_seconds, 0) FROM corgipile.all_training_history"
         " WHERE model_id = %s ORDER BY epoch",
         [model_id],
     )

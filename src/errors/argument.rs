@@ -19,6 +19,8 @@ pub enum ArgumentError {
     #[error("option \"{key}\" must be {}", one_of(known))]
     /// none of the words that it may be
     UnknownWord { key: &'static str, given: String, known: Vec<&'static str> },
+    #[error("\"{0}\" is given as an argument and in options, with different values")]
+    GivenTwice(String),
     #[error("options must be a JSON object")]
     OptionsNotAnObject,
     #[error("corgipile_shuffle() needs a table's row type")]
@@ -35,6 +37,7 @@ impl Report for ArgumentError {
             | ArgumentError::InvalidArgument { .. }
             | ArgumentError::InvalidOption { .. }
             | ArgumentError::UnknownWord { .. }
+            | ArgumentError::GivenTwice(_)
             | ArgumentError::OptionsNotAnObject => Code::ERRCODE_INVALID_PARAMETER_VALUE,
             ArgumentError::Encoding => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
             ArgumentError::NotARowType => Code::ERRCODE_DATATYPE_MISMATCH,
@@ -52,6 +55,7 @@ impl Report for ArgumentError {
             ArgumentError::UnknownWord { given, known, .. } => did_you_mean(given, known.iter().copied()),
             ArgumentError::InvalidArgument { hint, .. } => hint.clone(),
             ArgumentError::NotARowType => fixed("Call it as SELECT * FROM corgipile_shuffle(NULL::my_table)."),
+            ArgumentError::GivenTwice(_) => fixed("Give it once."),
             ArgumentError::NullArgument(_) => fixed("Give a value that is not NULL."),
             ArgumentError::OptionsNotAnObject => {
                 fixed("Write them as '{\"key\": value, ...}'; corgipile_options() lists the keys.")

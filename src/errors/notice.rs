@@ -14,6 +14,8 @@ pub enum Notice {
     Epoch { of: Option<String>, epoch: u32, epochs: u32, figures: String },
     /// One of several models has diverged.
     OneDiverged { of: String, epoch: u32 },
+    /// The learning rate that the tuples suggest, and how many of the features are standardized, if any may be.
+    Chosen { rate: f64, scaled: Option<(usize, usize)> },
     /// The worker that was asked for is not to be had.
     NoLoader(String),
     /// NULLs of these features were imputed in so many rows.
@@ -88,6 +90,13 @@ impl Notice {
                 format!("the model is trained by {processes} of {asked} processes: {why}"),
                 Some("With another number of workers the model differs; corgipile.models says how many there were."),
             ),
+            Notice::Chosen { rate, scaled } => {
+                let scaled = match scaled {
+                    Some((scaled, all)) => format!(", {scaled} of {all} features standardized"),
+                    None => String::new(),
+                };
+                (format!("learning rate {rate:.3e}{scaled}"), None)
+            }
             Notice::Imputed { rows, of, features } => {
                 let more = features.len().saturating_sub(NAMED);
                 let mut named: Vec<String> = features.iter().take(NAMED).map(FilledFeature::describe).collect();

@@ -2,9 +2,6 @@
 
 use std::fmt::{Display, Write};
 
-/// The `model_id` of a model that is given as a value and not stored.
-pub const INLINE_MODEL_ID: i64 = 0;
-
 /// The most bytes of a message: what a user gave may be a gigabyte, and an error that repeats it as much again, several times.
 const MAX_MESSAGE_BYTES: usize = 2000;
 
@@ -66,11 +63,6 @@ pub fn one_of(words: &[&str]) -> String {
         Some((last, before)) if !before.is_empty() => format!("{} or {last}", before.join(", ")),
         _ => quoted.concat(),
     }
-}
-
-/// What a model is called: by its id, if it has one.
-pub(super) fn the_model(id: i64) -> String {
-    if id == INLINE_MODEL_ID { "the given model".to_owned() } else { format!("model {id}") }
 }
 
 /// Some of several names.

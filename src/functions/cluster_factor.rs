@@ -1,7 +1,7 @@
 //! corgipile_cluster_factor(): how much a table needs to be shuffled.
 
 use crate::errors::{ArgumentError, OrRaise, Result, TrainingError};
-use crate::operators::preparation::prepare;
+use crate::operators::preparation::{Wanted, prepare};
 use crate::operators::{Buffers, DecoderSpec, Source};
 use crate::options::call;
 use crate::options::request::check_features;
@@ -24,7 +24,7 @@ fn corgipile_cluster_factor(call: Call<'_>) -> Option<f64> {
 
 fn cluster_factor(arguments: &Arguments) -> Result<Option<f64>> {
     require_utf8()?;
-    let source: String = arguments.get(0).ok_or(ArgumentError::NullArgument("source"))?;
+    let source = arguments.source(0)?.ok_or(ArgumentError::NullArgument("source"))?;
     let label = call::label(arguments.get(1));
     let features: Option<Vec<Option<String>>> = arguments.get(2);
     let kind = call::model_kind(arguments.get(4))?;
@@ -55,7 +55,7 @@ fn cluster_factor(arguments: &Arguments) -> Result<Option<f64>> {
     let mut buffers = Buffers::new(query, decoder);
     let mut batch = Batch::dense(0);
     if prepares {
-        prepare(&mut buffers, &mut batch, false)?;
+        prepare(&mut buffers, &mut batch, Wanted::NOTHING)?;
         buffers.next_epoch()?;
     }
     let factor = measure(&mut buffers, &mut batch, kind)?;

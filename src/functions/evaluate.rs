@@ -5,6 +5,7 @@ use crate::models::{self, CategoryNames, ColumnKind, FeatureKind, Model, Policie
 use crate::operators::nulls::{notice_imputed, notice_left_out, notice_unseen};
 use crate::operators::{Buffers, DecoderSpec, FeatureColumns, ModelSchema, Source};
 use crate::options::shuffling::Shuffling;
+use crate::pg::catalog::relation::Relation;
 use crate::pg::check_for_interrupts;
 use crate::pg::executor::custom_scan::Flags;
 use crate::pg::executor::query::Running;
@@ -34,6 +35,28 @@ fn corgipile_evaluate_by_name(
     unseen: Option<&str>,
 ) -> TableIterator<'static, (name!(metric, String), name!(value, Option<f64>))> {
     TableIterator::new(evaluate(model, "name", models::by_name, source, [nulls, unseen]).or_raise())
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_evaluate_relation(
+    model: Option<i64>,
+    source: Option<pg_sys::Oid>,
+    nulls: Option<&str>,
+    unseen: Option<&str>,
+) -> TableIterator<'static, (name!(metric, String), name!(value, Option<f64>))> {
+    let source = source.map(Relation::name_of_oid).transpose().or_raise();
+    TableIterator::new(evaluate(model, "model_id", models::by_id, source.as_deref(), [nulls, unseen]).or_raise())
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_evaluate_relation_by_name(
+    model: Option<&str>,
+    source: Option<pg_sys::Oid>,
+    nulls: Option<&str>,
+    unseen: Option<&str>,
+) -> TableIterator<'static, (name!(metric, String), name!(value, Option<f64>))> {
+    let source = source.map(Relation::name_of_oid).transpose().or_raise();
+    TableIterator::new(evaluate(model, "name", models::by_name, source.as_deref(), [nulls, unseen]).or_raise())
 }
 
 /// Evaluates the model that the argument of this name names. No rows for a NULL would look like success.
@@ -97,7 +120,7 @@ fn read(model: &Model, source: &str, policies: Policies) -> Result<Vec<Metric>> 
             curves.add(&linear, decisions, label);
         });
         if fault.is_some() {
-            return Err(PredictError::DecisionOutOfRange { model_id: model.id, row: fault }.into());
+            return Err(PredictError::DecisionOutOfRange { model: model.in_error(), row: fault }.into());
         }
     }
     let decoder = buffers.into_decoder();
@@ -226,7 +249,7 @@ fn check_types(model: &Model, found: &FeatureColumns, categories: &[(String, Cat
     if fits {
         Ok(())
     } else {
-        Err(PredictError::EvaluateTypes { model_id: model.id, trained_on: trained_on(model) }.into())
+        Err(PredictError::EvaluateTypes { model: model.in_error(), trained_on: trained_on(model) }.into())
     }
 }
 

@@ -6,6 +6,7 @@ use crate::pg::call::function::Call;
 use crate::pg::values::array::{ArrayFault, matrix_of_doubles, read_matrix, vector_of_doubles};
 use crate::pg::values::varlena::{Bytes, Value, with_bytes};
 use pgrx::prelude::*;
+use std::cmp::Ordering;
 use std::ffi::CString;
 use toc::{Encoding, Operations, Rows};
 
@@ -208,6 +209,71 @@ fn add(call: Call<'_>, matrix: usize, summand: usize) -> Value {
     let summand = call.double(summand).unwrap_or_default();
     with_toc(call, matrix, |bytes| Bytes::new(&toc::map_entries(bytes, |entry| entry + summand).map_err(damaged)?))
         .into_value()
+}
+
+// --------------------------------------------------------------------------------------------------------- comparisons
+
+#[pg_extern(sql = false)]
+fn corgipile_toc_eq(call: Call<'_>) -> bool {
+    compare(call).is_eq()
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_toc_ne(call: Call<'_>) -> bool {
+    compare(call).is_ne()
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_toc_lt(call: Call<'_>) -> bool {
+    compare(call).is_lt()
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_toc_le(call: Call<'_>) -> bool {
+    compare(call).is_le()
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_toc_gt(call: Call<'_>) -> bool {
+    compare(call).is_gt()
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_toc_ge(call: Call<'_>) -> bool {
+    compare(call).is_ge()
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_toc_cmp(call: Call<'_>) -> i32 {
+    compare(call) as i32
+}
+
+#[pg_extern(sql = false)]
+fn corgipile_toc_hash(call: Call<'_>) -> i32 {
+    hash(call, 0) as i32
+}
+
+/// The lower half of it is [`corgipile_toc_hash`], if the seed is 0: PostgreSQL wants that.
+#[pg_extern(sql = false)]
+fn corgipile_toc_hash_extended(call: Call<'_>) -> i64 {
+    hash(call, call.get::<i64>(1).unwrap_or_default() as u64) as i64
+}
+
+/// Compares two matrices by their entries.
+fn compare(call: Call<'_>) -> Ordering {
+    with_toc(call, 0, |a| {
+        let other = call.argument(1).ok_or(ArgumentError::NullArgument("toc"))?;
+        with_bytes(other, |b| {
+            if a == b {
+                return Ok(Ordering::Equal);
+            }
+            Ok(toc::decode(a).map_err(damaged)?.compare(&toc::decode(b).map_err(damaged)?))
+        })
+    })
+}
+
+fn hash(call: Call<'_>, seed: u64) -> u64 {
+    with_toc(call, 0, |bytes| Ok(toc::decode(bytes).map_err(damaged)?.hash(seed)))
 }
 
 /// Passes the bytes of argument `i`, a compressed mini-batch, to `f`. The function is STRICT.

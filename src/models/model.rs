@@ -3,7 +3,7 @@
 use super::class_values::as_numbers;
 use super::document::ModelDocument;
 use super::features::FeatureKind;
-use crate::errors::{INLINE_MODEL_ID, ModelError, Result};
+use crate::errors::{INLINE_MODEL_ID, ModelError, Result, TheModel};
 use crate::models::shared::{Arrays, Shared};
 use crate::models::table::ModelRow;
 use crate::options::choices::Choice;
@@ -17,6 +17,7 @@ use std::ffi::CStr;
 /// A trained model, ready to predict.
 pub struct Model {
     pub id: i64,
+    pub name: Option<String>,
     /// differs whenever a model is read, so that versions of a model in this backend can be told apart
     pub serial: u64,
     pub kind: ModelKind,
@@ -68,6 +69,7 @@ impl Model {
         let classes = document.classes.unwrap_or_default();
         Model {
             id: INLINE_MODEL_ID,
+            name: None,
             serial: next_serial(),
             kind: document.kind,
             network: document.linear.network,
@@ -143,6 +145,28 @@ impl Model {
         Arrays { weights, intercepts, mean, scale, fill: self.fill().unwrap_or_default() }
     }
 
+    /// What feature number `i` is called, from 0: a column, or an element of the column of arrays.
+    pub fn feature_name(&self, i: usize) -> String {
+        match &self.feature_kind {
+            FeatureKind::Columns(_) => self.features[i].clone(),
+            FeatureKind::Array => format!("{}[{}]", self.features[0], i + 1),
+            FeatureKind::Sparse { index_base } => format!("{}[{}]", self.features[1], i + *index_base as usize),
+        }
+    }
+
+    /// The model as an error speaks of it.
+    #[cold]
+    pub fn in_error(&self) -> TheModel {
+        let (listed, count) = match &self.feature_kind {
+            FeatureKind::Columns(_) | FeatureKind::Sparse { .. } => (self.features.clone(), self.features.len()),
+            FeatureKind::Array => {
+                ((0..self.dim().min(TheModel::LISTED)).map(|i| self.feature_name(i)).collect(), self.dim())
+            }
+        };
+        let listed = listed.into_iter().take(TheModel::LISTED).collect();
+        TheModel::new(self.id, self.name.as_deref(), listed, count)
+    }
+
     /// Counts a prediction, if the model is in shared memory.
     #[inline]
     pub fn count(&self) {
@@ -212,6 +236,7 @@ fn describe(id: i64, row: &ModelRow, numbers: Numbers) -> std::result::Result<Mo
     let option = |key: &str| options.as_ref().and_then(|options| options[key].as_str());
     Ok(Model {
         id,
+        name: row.get(c"name"),
         serial: next_serial(),
         kind,
         numbers,

@@ -29,7 +29,7 @@ impl Policies {
             unseen: unseen.map_or(Ok(of_model.unseen), |word| argument_choice("unseen", word))?,
         };
         if nulls.is_some() && policies.nulls == Nulls::Impute && model.nulls != Nulls::Impute {
-            return Err(PredictError::NothingToImpute(model.id).into());
+            return Err(PredictError::NothingToImpute(model.in_error()).into());
         }
         Ok(policies)
     }

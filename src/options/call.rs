@@ -1,16 +1,17 @@
-//! The arguments of corgipile_train() as they come, and those of them that are read alone.
+//! The arguments of corgipile_train() as they come, whether by their own names or in `options`, and those of them that are read alone.
 
 use super::entry::Values;
+use super::given::{Given, is_same};
 use super::table;
 use crate::errors::{ArgumentError, Error, Result};
 use crate::pg::call::arguments::Arguments;
 use crate::pg::require_utf8;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use sgd::ModelKind;
 use shuffle::Strategy;
 
-/// The arguments in the function's order. None is NULL: not given, or given as NULL, which is the same. What is given is never
-/// taken for the default, also if it is equal to it: a warm start has to tell them apart.
+/// The arguments that are no keys of `options` at the same time. None is NULL: not given, or given as NULL, which is the same. What
+/// is given is never taken for the default, also if it is equal to it: a warm start has to tell them apart.
 #[derive(Default)]
 pub struct TrainArguments {
     pub source: Option<String>,
@@ -24,7 +25,8 @@ pub struct TrainArguments {
     pub buffer_size: Option<String>,
     pub seed: Option<i64>,
     pub name: Option<String>,
-    pub options: Option<Value>,
+    /// the options, those that were given as arguments of their own among them
+    pub options: Map<String, Value>,
     pub loader: Option<String>,
     pub workers: Option<i32>,
     pub warm_start: Option<String>,
@@ -33,16 +35,35 @@ pub struct TrainArguments {
     pub sample: Option<f64>,
 }
 
+/// The options that are arguments, too, in the function's order.
+const NAMED_OPTIONS: [&str; 12] = [
+    "batch_size",
+    "l1",
+    "l2",
+    "optimizer",
+    "schedule",
+    "standardize",
+    "nulls",
+    "class_weight",
+    "hidden_layers",
+    "validation_fraction",
+    "patience",
+    "notice",
+];
+
+/// The arguments before them.
+const OTHERS: usize = 18;
+
 impl TrainArguments {
-    /// Reads the arguments of a call.
+    /// Reads the arguments of a call of corgipile_train().
     ///
     /// # Errors
-    /// [`ArgumentError::InvalidArgument`] if options cannot be read.
+    /// [`ArgumentError::InvalidArgument`] if JSON cannot be read; those of [`TrainArguments::with_options`]
     pub fn of_call(arguments: &Arguments) -> Result<TrainArguments> {
         require_utf8()?;
         let json = |i, name| arguments.json(i).map_err(|e| e.about(name));
-        Ok(TrainArguments {
-            source: arguments.get(0),
+        let of_arguments = TrainArguments {
+            source: arguments.source(0)?,
             model: arguments.get(1),
             label: arguments.get(2),
             features: arguments.get(3),
@@ -53,33 +74,96 @@ impl TrainArguments {
             buffer_size: arguments.get(8),
             seed: arguments.get(9),
             name: arguments.get(10),
-            options: json(11, "options")?,
+            options: named_options(arguments),
             loader: arguments.get(12),
             workers: arguments.get(13),
             warm_start: arguments.get(14),
             group_by: arguments.get(15),
             grid: json(16, "grid")?,
             sample: arguments.get(17),
-        })
+        };
+        let keys = table::entries().filter(|entry| entry.place.is_key()).map(|entry| entry.name).collect();
+        of_arguments.with_options(json(11, "options")?, keys)
+    }
+
+    /// Takes what argument `options` says. Its keys may be these: options, and arguments of the function.
+    ///
+    /// # Errors
+    /// [`ArgumentError::OptionsNotAnObject`], [`ArgumentError::Unknown`], [`ArgumentError::InvalidOption`],
+    /// [`ArgumentError::GivenTwice`]
+    pub fn with_options(mut self, options: Option<Value>, mut keys: Vec<&'static str>) -> Result<TrainArguments> {
+        let options = match options {
+            None => Map::new(),
+            Some(Value::Object(options)) => options,
+            Some(_) => return Err(ArgumentError::OptionsNotAnObject.into()),
+        };
+        for (key, value) in options {
+            if !keys.contains(&key.as_str()) {
+                keys.sort_unstable();
+                return Err(ArgumentError::Unknown { what: "options", given: key, known: keys.join(", ") }.into());
+            }
+            if let Some(mut argument) = self.argument(&key) {
+                argument.give(&key, &value)?;
+            } else if self.options.get(&key).is_some_and(|given| !is_same(given, &value)) {
+                return Err(ArgumentError::GivenTwice(key).into());
+            } else {
+                self.options.insert(key, value);
+            }
+        }
+        Ok(self)
     }
 
     /// Takes the value of an argument, as it is recorded with a model, where none is given.
     ///
     /// # Panics
-    /// If it is one that is not recorded: names are those that the table gives.
+    /// If it is an option: names are those that the table gives.
     pub(super) fn take_over(&mut self, name: &str, recorded: &Value) {
-        let text = || recorded.as_str().map(str::to_owned);
-        match name {
-            "learning_rate" => self.learning_rate = self.learning_rate.or(recorded.as_f64()),
-            "shuffle" => self.shuffle = self.shuffle.take().or_else(text),
-            "seed" => self.seed = self.seed.or(recorded.as_i64()),
-            "block_size" => self.block_size = self.block_size.take().or_else(text),
-            "buffer_size" => self.buffer_size = self.buffer_size.take().or_else(text),
-            "sample" => self.sample = self.sample.or(recorded.as_f64()),
-            "group_by" => self.group_by = self.group_by.take().or_else(text),
-            name => panic!("argument {name} is not recorded"),
-        }
+        self.argument(name).unwrap_or_else(|| panic!("{name} is no argument")).fill(recorded);
     }
+
+    /// The place of the argument with this name; None if it is an option.
+    fn argument(&mut self, name: &str) -> Option<Given<'_>> {
+        Some(match name {
+            "model" => Given::Text(&mut self.model),
+            "label" => Given::Text(&mut self.label),
+            "features" => Given::Names(&mut self.features),
+            "learning_rate" => Given::Number(&mut self.learning_rate),
+            "max_epochs" => Given::Integer(&mut self.max_epochs),
+            "shuffle" => Given::Text(&mut self.shuffle),
+            "block_size" => Given::Text(&mut self.block_size),
+            "buffer_size" => Given::Text(&mut self.buffer_size),
+            "seed" => Given::Seed(&mut self.seed),
+            "name" => Given::Text(&mut self.name),
+            "loader" => Given::Text(&mut self.loader),
+            "workers" => Given::Integer(&mut self.workers),
+            "warm_start" => Given::Text(&mut self.warm_start),
+            "group_by" => Given::Text(&mut self.group_by),
+            "grid" => Given::Json(&mut self.grid),
+            "sample" => Given::Number(&mut self.sample),
+            _ => return None,
+        })
+    }
+}
+
+/// The options that are given as arguments.
+fn named_options(arguments: &Arguments) -> Map<String, Value> {
+    let read = |i: usize, sql_type: &str| match sql_type {
+        "boolean" => arguments.get::<bool>(i).map(Value::from),
+        "int" => arguments.get::<i32>(i).map(Value::from),
+        "float8" => arguments.get::<f64>(i).map(Value::from),
+        "int[]" => arguments.get::<Vec<Option<i32>>>(i).map(Value::from),
+        // an object is written as JSON
+        "text" => arguments.get::<String>(i).map(|text| match serde_json::from_str(&text) {
+            Ok(Value::Object(object)) => Value::Object(object),
+            _ => Value::String(text),
+        }),
+        other => panic!("no option is of type {other}"),
+    };
+    let given = NAMED_OPTIONS.iter().enumerate().filter_map(|(i, name)| {
+        let sql_type = table::entry(name).place.sql_type().unwrap_or_else(|| panic!("{name} is no argument"));
+        Some(((*name).to_owned(), read(OTHERS + i, sql_type)?))
+    });
+    given.collect()
 }
 
 /// The model of this name, or the default.

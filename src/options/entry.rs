@@ -32,9 +32,29 @@ pub struct Entry {
 /// Where it stands in a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// an argument of this type
+    /// an argument of this type, which is taken out of `options` if it is a key there
     Argument(&'static str),
+    /// a key of `options`
     Option,
+    /// a key of `options` that is an argument of this type, too
+    NamedOption(&'static str),
+    /// an argument of this type that is no key
+    Only(&'static str),
+}
+
+impl Place {
+    /// Its type as an argument; None if it is none.
+    pub fn sql_type(self) -> Option<&'static str> {
+        match self {
+            Place::Argument(sql_type) | Place::NamedOption(sql_type) | Place::Only(sql_type) => Some(sql_type),
+            Place::Option => None,
+        }
+    }
+
+    /// May it be a key of `options`?
+    pub fn is_key(self) -> bool {
+        !matches!(self, Place::Only(_))
+    }
 }
 
 /// What it may be.
@@ -133,15 +153,15 @@ impl Entry {
         Entry { place: Place::Argument(sql_type), inherited: Inherited::Never, ..option }
     }
 
-    /// Is it a key of `options`?
+    /// Is it read as a key of `options`?
     pub fn is_option(&self) -> bool {
-        self.place == Place::Option
+        matches!(self.place, Place::Option | Place::NamedOption(_))
     }
 
-    /// Its type: SQL's of an argument, JSON's of an option.
+    /// Its type: SQL's of an argument, JSON's of what is only an option.
     pub fn type_name(&self) -> String {
-        match (self.place, self.values) {
-            (Place::Argument(sql_type), _) => sql_type.to_owned(),
+        match (self.place.sql_type(), self.values) {
+            (Some(sql_type), _) => sql_type.to_owned(),
             (_, Values::Boolean) => "JSON boolean".into(),
             (_, Values::Number(_) | Values::Integer(..)) => "JSON number".into(),
             (_, Values::Words(_) | Values::Column) => "JSON string".into(),

@@ -14,10 +14,12 @@ const MAX_POINTS: usize = 1_000;
 
 /// What is the same for all points, unless they say something else.
 pub struct Base {
-    pub options: Option<Value>,
+    pub options: Map<String, Value>,
     pub kind: ModelKind,
     pub learning_rate: Option<f64>,
     pub max_epochs: u32,
+    /// is what is not given chosen by the tuples?
+    pub automatic: bool,
 }
 
 /// The options that all points share, and the points: one if there is no grid.
@@ -51,15 +53,12 @@ impl Base {
                     learning_rate = Some(rate);
                 }
                 "max_epochs" => max_epochs = epochs(value)?,
-                _ => match options.get_or_insert_with(|| Value::Object(Map::new())) {
-                    Value::Object(options) => drop(options.insert(key.clone(), value.clone())),
-                    _ => return Err(ArgumentError::OptionsNotAnObject.into()),
-                },
+                _ => drop(options.insert(key.clone(), value.clone())),
             }
         }
-        let (options, hyperparameters) = parse::parse(options, self.kind, learning_rate)?;
+        let (options, hyperparameters, rate) = parse::parse(options, self.kind, learning_rate, self.automatic)?;
         let stopping = options.stopping;
-        Ok((options, Point { hyperparameters, max_epochs, stopping, says }))
+        Ok((options, Point { hyperparameters, rate, max_epochs, stopping, says }))
     }
 }
 

@@ -14,20 +14,11 @@ use sgd::ModelKind;
 pub struct Keys(Map<String, Value>);
 
 impl Keys {
-    /// All of them known, and each with something to say: to this model, and to the other options.
+    /// Each of them with something to say: to this model, and to the other options. All of them are known.
     ///
     /// # Errors
-    /// [`ArgumentError::OptionsNotAnObject`], [`ArgumentError::Unknown`], [`ArgumentError::InvalidOption`]
-    pub fn new(options: Option<Value>, kind: ModelKind) -> Result<Keys> {
-        let options = match options {
-            None => Map::new(),
-            Some(Value::Object(options)) => options,
-            Some(_) => return Err(ArgumentError::OptionsNotAnObject.into()),
-        };
-        if let Some(key) = options.keys().find(|key| table::options().all(|entry| entry.name != **key)) {
-            let known = table::sorted_names(table::options()).join(", ");
-            return Err(ArgumentError::Unknown { what: "options", given: key.clone(), known }.into());
-        }
+    /// [`ArgumentError::InvalidOption`]
+    pub fn new(options: Map<String, Value>, kind: ModelKind) -> Result<Keys> {
         let keys = Keys(options);
         for entry in table::options().filter(|entry| keys.0.contains_key(entry.name)) {
             keys.check_place(entry, kind)?;
@@ -110,6 +101,14 @@ impl Keys {
     pub fn boolean(&self, key: &str) -> Result<bool> {
         let given = self.get(key, "true or false", Value::as_bool)?;
         Ok(given.unwrap_or(matches!(table::entry(key).default, Default::Boolean(true))))
+    }
+
+    /// True or false, or None if it is not given.
+    ///
+    /// # Errors
+    /// [`ArgumentError::InvalidOption`]
+    pub fn optional_boolean(&self, key: &str) -> Result<Option<bool>> {
+        self.get(key, "true or false", Value::as_bool)
     }
 
     /// The name of a column.

@@ -10,6 +10,7 @@ pub mod choices;
 pub mod chosen;
 mod defaults;
 pub mod entry;
+mod given;
 pub mod grid;
 mod keys;
 pub mod loader;

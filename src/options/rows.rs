@@ -33,6 +33,41 @@ choice! {
     }
 }
 
+/// Which features are brought to mean 0 and deviation 1 before they are learned from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Standardize {
+    /// dense numbers but columns of 0 and 1; the targets of a regression
+    #[default]
+    Automatic,
+    /// all numbers; sparse features are divided by their deviation
+    All,
+    None,
+}
+
+impl Standardize {
+    /// The word beside true and false.
+    pub const AUTO: &'static str = "auto";
+
+    /// The option as it is written; None for what it cannot be.
+    pub fn read(value: &Value) -> Option<Standardize> {
+        match value {
+            Value::Bool(true) => Some(Standardize::All),
+            Value::Bool(false) => Some(Standardize::None),
+            Value::String(word) if word == Self::AUTO => Some(Standardize::Automatic),
+            _ => None,
+        }
+    }
+
+    /// The option as it is recorded.
+    pub fn to_json(self) -> Value {
+        match self {
+            Standardize::Automatic => json!(Self::AUTO),
+            Standardize::All => json!(true),
+            Standardize::None => json!(false),
+        }
+    }
+}
+
 choice! {
     /// What is drawn for validation.
     By {

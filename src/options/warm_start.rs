@@ -3,7 +3,6 @@
 use super::call::TrainArguments;
 use super::entry::{Group, Inherited};
 use super::table;
-use crate::errors::{ArgumentError, Result};
 use serde_json::{Map, Value};
 
 /// A training that goes on, as far as its arguments matter.
@@ -16,14 +15,8 @@ pub struct Before<'a> {
 }
 
 /// Gives the arguments what they leave open.
-///
-/// # Errors
-/// [`ArgumentError::OptionsNotAnObject`]
-pub fn inherit(arguments: &mut TrainArguments, before: &Before) -> Result<()> {
-    let given = match arguments.options.take().unwrap_or_else(|| Value::Object(Map::new())) {
-        Value::Object(given) => given,
-        _ => return Err(ArgumentError::OptionsNotAnObject.into()),
-    };
+pub fn inherit(arguments: &mut TrainArguments, before: &Before) {
+    let given = std::mem::take(&mut arguments.options);
     arguments.model.get_or_insert_with(|| before.model.to_owned());
     arguments.label.get_or_insert_with(|| before.label.to_owned());
     arguments.features.get_or_insert_with(|| before.features.iter().cloned().map(Some).collect());
@@ -39,8 +32,7 @@ pub fn inherit(arguments: &mut TrainArguments, before: &Before) -> Result<()> {
             arguments.take_over(argument.name, value);
         }
     }
-    arguments.options = Some(Value::Object(inherited_options(given, &decided, before.record)));
-    Ok(())
+    arguments.options = inherited_options(given, &decided, before.record);
 }
 
 /// The groups of which an option is given: the others of the group have their defaults then.

@@ -25,6 +25,16 @@ struct Described {
     description: String,
 }
 
+impl Described {
+    /// What it means, and for which models, if it is not for all.
+    fn meaning(&self) -> String {
+        match self.applies_to.strip_prefix("all models") {
+            Some(_) => self.description.clone(),
+            None => format!("{}. For {} only", self.description, self.applies_to),
+        }
+    }
+}
+
 /// What the catalog says, and what was named of it.
 pub struct Reference<'a> {
     db: &'a mut Database,
@@ -168,7 +178,7 @@ impl<'a> Reference<'a> {
             unused.remove(name);
             let (given_default, said) = if sign == '=' { said.split_once(": ").ok_or(said)? } else { ("", said) };
             let known = described.map_or(String::new(), |described| match of_train {
-                true => text(&described.description),
+                true => text(&described.meaning()),
                 false => "as for `corgipile_train`".to_owned(),
             });
             let meaning = match (sign, known.as_str(), said) {

@@ -6,9 +6,9 @@ use std::ops::Range;
 use tuples::{Batch, Matrix, OutOfMemory};
 
 use crate::ModelParameters;
-use crate::average::Theorem1;
 use crate::bytes::Writer;
 use crate::exchange::{Interrupted, OpenExchange};
+use crate::mean::Mean;
 use crate::totals::Totals;
 
 /// What learns. All of its methods but those that learn take a time proportional to the number of weights.
@@ -71,8 +71,8 @@ pub(crate) trait Engine: Debug {
     /// [`OutOfMemory`]
     fn model(&self) -> Result<ModelParameters, OutOfMemory>;
 
-    /// Adds the model to the average.
-    fn add_to(&mut self, average: &mut Theorem1);
+    /// Adds the model to a mean, of which it is to have this share.
+    fn add_to(&mut self, mean: &mut Mean, share: f64);
 
     /// Makes one step of the gradients that are pending in all processes, of so many tuples in all.
     ///

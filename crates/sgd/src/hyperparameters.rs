@@ -26,6 +26,14 @@ pub struct Hyperparameters {
     pub l1: f64,
     /// Strength of the penalty l2/2 |w|² on the weights, not on intercepts; at least 0.
     pub l2: f64,
+    /// Whether a step is divided by 1 + rate * curvature * (|x|² + 1), of a mini-batch its mean: however large the learning rate and however
+    /// long a row, a step then does not go beyond the least loss on its way. Not of networks, nor with Adam.
+    #[serde(default)]
+    pub bounded: bool,
+    /// Whether the model is the mean of the iterates, of which the one after t tuples has a weight that grows as t³. Not of networks, nor with
+    /// [`Schedule::Theorem1`], which has a mean of its own.
+    #[serde(default)]
+    pub averaging: bool,
     /// What a network is made of; None for linear models.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub design: Option<Design>,
@@ -55,8 +63,32 @@ impl Hyperparameters {
             batch_size: defaults.batch_size,
             l1: 0.0,
             l2: 0.0,
+            bounded: false,
+            averaging: false,
             design: defaults.design,
         }
+    }
+
+    /// Whether there is a learning rate that follows from the tuples: for linear models by plain SGD or momentum, with a schedule whose rates
+    /// are those of epochs.
+    pub fn has_automatic_rate(&self) -> bool {
+        let can_bound = !matches!(self.optimizer, Optimizer::Adam { .. });
+        self.design.is_none() && can_bound && !self.schedule.averages()
+    }
+
+    /// Takes the learning rate that suits tuples of which |x|² has this mean, with bounded steps and the mean of the iterates as the model.
+    ///
+    /// A tuple's step moves its decision by rate * gradient * (|x|² + 1): with the reciprocal of the mean of that, by about the gradient. A
+    /// mini-batch may step as far as its tuples one by one, and momentum adds up 1 / (1 - β) steps. The hinge's gradient does not fade
+    /// as margins are reached, so that its rate is a tenth.
+    pub fn with_automatic_rate(self, mean_square: f64) -> Hyperparameters {
+        let of_kind = self.kind.defaults().automatic_rate;
+        let steps = self.optimizer.steps_in_the_end();
+        let of_tuples = f64::from(self.batch_size) * of_kind / (steps * (mean_square + 1.0));
+        // the penalty must not turn signs, and the rate is to be a number also where the features are all but infinite
+        let longest = if self.l2 > 0.0 { 0.5 / self.l2 } else { f64::MAX };
+        let learning_rate = of_tuples.min(longest).clamp(f64::from(f32::MIN_POSITIVE), 1e6);
+        Hyperparameters { learning_rate, bounded: true, averaging: true, ..self }
     }
 
     /// Checks the ranges.
@@ -76,6 +108,14 @@ impl Hyperparameters {
             self.design.is_none() || !self.schedule.averages(),
             "schedule",
             "must not be \"theorem1\", which is about convex losses",
+        )?;
+        let is_linear = self.design.is_none();
+        let can_bound = is_linear && !matches!(self.optimizer, Optimizer::Adam { .. });
+        require(!self.bounded || can_bound, "bounded_steps", "are for linear models, with optimizer sgd or momentum")?;
+        require(
+            !self.averaging || is_linear && !self.schedule.averages(),
+            "averaging",
+            "is for linear models, and not with schedule \"theorem1\", which averages by itself",
         )?;
         let sizes = 1..=Self::MAX_BATCH_SIZE;
         let is_size = sizes.contains(&self.batch_size) || self.batch_size == Hyperparameters::WHOLE_MINI_BATCHES;
@@ -177,6 +217,8 @@ mod tests {
                 batch_size,
                 l1,
                 l2,
+                bounded: true,
+                averaging: true,
                 design: Some(Design::default()),
             };
             let json = serde_json::to_string(&hyper).unwrap();

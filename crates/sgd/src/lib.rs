@@ -18,6 +18,7 @@
 
 pub mod aggregate;
 mod average;
+mod averaging;
 mod bytes;
 mod cluster;
 mod curvature;
@@ -31,6 +32,7 @@ mod hyperparameters;
 mod invalid;
 mod kernels;
 mod math;
+mod mean;
 mod model;
 mod models;
 mod moments;
@@ -46,6 +48,7 @@ mod scaler;
 mod schedules;
 mod sparse_moments;
 mod stopping;
+mod target;
 #[cfg(test)]
 mod tests;
 mod totals;
@@ -71,4 +74,5 @@ pub use saved::Unfit;
 pub use scaler::Scaler;
 pub use schedules::Schedule;
 pub use stopping::{Losses, Stopping};
+pub use target::{TargetMoments, TargetScale};
 pub use trainer::{Diverged, Trainer};

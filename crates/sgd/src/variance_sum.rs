@@ -43,6 +43,13 @@ impl VarianceSum {
         }
     }
 
+    /// Mean and variance; 0 of no targets.
+    pub(crate) fn moments(&self) -> (f64, f64) {
+        let count = self.count.max(1) as f64;
+        let mean = self.sum / count;
+        (self.origin + mean, (self.squares / count - mean * mean).max(0.0))
+    }
+
     /// 1 - `residuals` / Σ (y - mean y)², where `residuals` is the sum of the squared errors. If all targets are the
     /// same, it is 1 if there is no error, else 0, as scikit-learn has it.
     pub(crate) fn r2(&self, residuals: f64) -> f64 {

@@ -96,6 +96,21 @@ impl Simd for Avx512 {
     }
 
     #[inline(always)]
+    fn four_sums(self, [a, b, c, d]: [__m512; 4]) -> [f32; 4] {
+        avx512! { self =>
+            // as three sums, with those of d where they have nothing
+            let ab = _mm512_add_ps(_mm512_shuffle_f32x4::<0x44>(a, b), _mm512_shuffle_f32x4::<0xEE>(a, b));
+            let cd = _mm512_add_ps(_mm512_shuffle_f32x4::<0x44>(c, d), _mm512_shuffle_f32x4::<0xEE>(c, d));
+            let four = _mm512_add_ps(_mm512_shuffle_f32x4::<0x88>(ab, cd), _mm512_shuffle_f32x4::<0xDD>(ab, cd));
+            let two = _mm512_add_ps(four, _mm512_permute_ps::<0x4E>(four));
+            let one = _mm512_add_ps(two, _mm512_movehdup_ps(two));
+            let [b, c] = [_mm512_extractf32x4_ps::<1>(one), _mm512_extractf32x4_ps::<2>(one)];
+            let d = _mm512_extractf32x4_ps::<3>(one);
+            [_mm512_cvtss_f32(one), _mm_cvtss_f32(b), _mm_cvtss_f32(c), _mm_cvtss_f32(d)]
+        }
+    }
+
+    #[inline(always)]
     fn sum(self, vector: __m512) -> f32 {
         avx512! { self => self.avx2().sum([_mm512_castps512_ps256(vector), _mm512_extractf32x8_ps::<1>(vector)]) }
     }

@@ -33,6 +33,7 @@ pub mod limits;
 mod number;
 mod opened;
 mod operations;
+mod order;
 mod rows;
 mod stored;
 mod table;

@@ -5,27 +5,28 @@ use crate::errors::{AggregateError, ArgumentError, Error, Result};
 use crate::limits::MAX_CLASSES;
 use crate::options::call::TrainArguments;
 use crate::options::request::Request;
-use crate::options::rows::Nulls;
+use crate::options::rows::{Nulls, Standardize};
+use crate::options::table;
 use crate::pg::call::arguments::Arguments;
 use sgd::ModelKind;
 
 /// The bytes of the state that the arguments describe: model, dimensions, learning_rate, options, classes, sparse.
 ///
 /// # Errors
-/// Those of [`Request::new`]; [`ArgumentError::NullArgument`], [`ArgumentError::InvalidArgument`], [`ArgumentError::InvalidOption`],
+/// Those of [`Request::without_choices`] and [`TrainArguments::with_options`]; [`ArgumentError::NullArgument`], [`ArgumentError::InvalidArgument`], [`ArgumentError::InvalidOption`],
 /// [`AggregateError::NotByAggregate`].
 pub fn of_call(arguments: &Arguments) -> Result<Vec<u8>> {
     let options = arguments.json(3).map_err(|e| e.about("options"))?;
     let arguments_of_training = TrainArguments {
         model: Some(arguments.get(0).ok_or(ArgumentError::NullArgument("model"))?),
         learning_rate: arguments.get(2),
-        options,
         // a training reads a source, a state does not; without a seed one would be drawn
         source: Some(String::new()),
         seed: Some(0),
         ..TrainArguments::default()
     };
-    let request = Request::new(arguments_of_training, None)?;
+    let keys = table::options().map(|option| option.name).chain(["learning_rate"]).collect();
+    let request = Request::without_choices(arguments_of_training.with_options(options, keys)?)?;
     check(&request)?;
     let dimensions: i32 = arguments.get(1).ok_or(ArgumentError::NullArgument("dimensions"))?;
     if dimensions < 1 {
@@ -52,7 +53,7 @@ pub fn of_call(arguments: &Arguments) -> Result<Vec<u8>> {
 fn check(request: &Request) -> Result<()> {
     let options = &request.options;
     let refused = [
-        ("standardize", options.standardize),
+        ("standardize", options.standardize != Standardize::None),
         ("weight", options.weight.is_some()),
         ("class_weight", options.class_weight.is_some()),
         ("unseen", options.unseen.is_some()),

@@ -13,7 +13,7 @@ pub fn value(model: &Model, policies: Policies, features: impl FeatureInput) -> 
     if !model.kind.is_classifier() {
         return decide(model, policies, features, |z| f64::from(z[0]));
     }
-    let Some(values) = &model.values else { return Err(PredictError::TextLabels(model.id).into()) };
+    let Some(values) = &model.values else { return Err(PredictError::TextLabels(model.in_error()).into()) };
     decide(model, policies, features, |z| values[class(z)])
 }
 
@@ -23,7 +23,7 @@ pub fn value(model: &Model, policies: Policies, features: impl FeatureInput) -> 
 /// Those of [`decide`]; [`PredictError::NoLabels`]
 pub fn label(model: &Model, policies: Policies, features: impl FeatureInput) -> Result<Option<String>> {
     if !model.kind.is_classifier() {
-        return Err(PredictError::NoLabels(model.id).into());
+        return Err(PredictError::NoLabels(model.in_error()).into());
     }
     decide(model, policies, features, |z| model.classes[class(z)].clone())
 }
@@ -35,7 +35,7 @@ pub fn label(model: &Model, policies: Policies, features: impl FeatureInput) -> 
 pub fn probabilities(model: &Model, policies: Policies, features: impl FeatureInput) -> Result<Option<Vec<f64>>> {
     let kind = model.kind;
     if !kind.has_probabilities() {
-        return Err(PredictError::NoProbabilities { model_id: model.id, kind: kind.description() }.into());
+        return Err(PredictError::NoProbabilities { model: model.in_error(), kind: kind.description() }.into());
     }
     if kind.is_binary() {
         return decide(model, policies, features, |z| vec![probability(-z[0]), probability(z[0])]);

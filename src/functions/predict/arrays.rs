@@ -48,16 +48,20 @@ impl FeatureInput for SparseInput<'_> {
 
 /// The names of features in messages.
 pub enum Names<'a> {
-    /// by their place in the array that was given
+    /// by their place in the array that was given, or as the column that the model has there
     Places,
     /// as elements of this column
     Column(&'a str),
 }
 
 impl Names<'_> {
-    fn of(&self, place: i64) -> String {
+    fn of(&self, model: &Model, place: i64) -> String {
+        let columns = matches!(model.feature_kind, FeatureKind::Columns(_)).then_some(&model.features);
         match self {
-            Names::Places => place.to_string(),
+            Names::Places => {
+                let column = columns.and_then(|columns| columns.get(usize::try_from(place).ok()?.checked_sub(1)?));
+                column.cloned().unwrap_or_else(|| place.to_string())
+            }
             Names::Column(name) => format!("{name}[{place}]"),
         }
     }
@@ -92,7 +96,7 @@ fn read_with_nulls(
     // no feature that was read is NaN
     reader.read_with_nulls(array, features, f32::NAN).map_err(|fault| array_fault(model, fault, names))?;
     for (i, feature) in features.iter_mut().enumerate().filter(|(_, feature)| feature.is_nan()) {
-        match fill(model, policies, i, || names.of(i as i64 + 1))? {
+        match fill(model, policies, i, || names.of(model, i as i64 + 1))? {
             Some(value) => *feature = value,
             None => return Ok(false),
         }
@@ -164,7 +168,7 @@ fn array_reader(array: Oid) -> Result<ArrayReader> {
 pub fn refuse_categories(model: &Model) -> Result<()> {
     match &model.feature_kind {
         FeatureKind::Columns(_) if model.feature_kind.has_categories() => {
-            Err(PredictError::NeedsRow { model_id: model.id, columns: model.features.join(", ") }.into())
+            Err(PredictError::NeedsRow(model.in_error()).into())
         }
         _ => Ok(()),
     }
@@ -172,10 +176,12 @@ pub fn refuse_categories(model: &Model) -> Result<()> {
 
 fn array_fault(model: &Model, fault: ArrayFault, names: &Names) -> Error {
     match fault {
-        ArrayFault::Length(given) => PredictError::Length { model_id: model.id, expected: model.dim(), given }.into(),
+        ArrayFault::Length(given) => {
+            PredictError::Length { model: model.in_error(), expected: model.dim(), given }.into()
+        }
         ArrayFault::Dimensions(n) => PredictError::Dimensions(n).into(),
-        ArrayFault::Null(i) => PredictError::Null(names.of(i as i64)).into(),
-        ArrayFault::Number(i, fault) => number_fault(fault, names.of(i as i64)),
+        ArrayFault::Null(i) => null(model, names.of(model, i as i64)),
+        ArrayFault::Number(i, fault) => number_fault(model, fault, names.of(model, i as i64)),
     }
 }
 
@@ -189,17 +195,23 @@ fn sparse_fault(model: &Model, fault: SparseFault, names: &Names) -> Error {
         }
         SparseFault::Beyond(index) => {
             let last = model.dim() as i64 - 1 + i64::from(model.feature_kind.index_base().unwrap_or(1));
-            PredictError::IndexBeyond { model_id: model.id, index, last }.into()
+            PredictError::IndexBeyond { model: model.in_error(), index, last }.into()
         }
         SparseFault::Twice(index) => PredictError::IndexTwice(index).into(),
-        SparseFault::Value(index, fault) => number_fault(fault, names.of(index)),
+        SparseFault::Value(index, fault) => number_fault(model, fault, names.of(model, index)),
     }
 }
 
+/// A feature is NULL.
+pub fn null(model: &Model, feature: String) -> Error {
+    PredictError::Null { model: model.in_error(), feature }.into()
+}
+
 /// What is wrong with a number that was given for a feature.
-pub fn number_fault(fault: NumberFault, feature: String) -> Error {
+pub fn number_fault(model: &Model, fault: NumberFault, feature: String) -> Error {
+    let model = model.in_error();
     match fault {
-        NumberFault::NotFinite(value) => PredictError::NotFinite { feature, value }.into(),
-        NumberFault::OutOfRange(value) => PredictError::OutOfRange { feature, value }.into(),
+        NumberFault::NotFinite(value) => PredictError::NotFinite { model, feature, value }.into(),
+        NumberFault::OutOfRange(value) => PredictError::OutOfRange { model, feature, value }.into(),
     }
 }

@@ -24,7 +24,7 @@ pub fn fill(model: &Model, policies: Policies, i: usize, name: impl FnOnce() -> 
     match (policies.nulls, model.fill()) {
         (Nulls::Skip, _) => Ok(None),
         (Nulls::Impute, Some(fill)) => Ok(Some(fill[i])),
-        _ => Err(PredictError::Null(name()).into()),
+        _ => Err(PredictError::Null { model: model.in_error(), feature: name() }.into()),
     }
 }
 
@@ -97,7 +97,7 @@ pub fn decide<R>(
         // a sum of products beyond real is NaN, or an infinity of either sign
         let result = match decisions.iter().all(|z| z.is_finite()) {
             true => Ok(Some(f(decisions))),
-            false => Err(PredictError::DecisionOutOfRange { model_id: model.id, row: None }.into()),
+            false => Err(PredictError::DecisionOutOfRange { model: model.in_error(), row: None }.into()),
         };
         if scratch.bytes() > KEPT_BYTES {
             *scratch = Scratch::new();

@@ -47,7 +47,7 @@ fn each<T>(
         let damaged = |error: toc::Error| TocError::DamagedToc(error.to_string());
         let columns = toc::info(bytes).map_err(damaged)?.columns;
         if columns != model.dim() {
-            return Err(PredictError::Length { model_id: model.id, given: columns, expected: model.dim() }.into());
+            return Err(PredictError::Length { model: model.in_error(), given: columns, expected: model.dim() }.into());
         }
         let matrix: Box<dyn Operations<f32>> = toc::open(bytes).map_err(damaged)?;
         let answer = |row| {
@@ -64,7 +64,11 @@ impl FeatureInput for MiniBatchRow<'_> {
         let mut fault = None;
         let mut check = |column: u32, value: f32| {
             if !value.is_finite() && fault.is_none() {
-                fault = Some(PredictError::NotFinite { feature: format!("[{}]", column + 1), value: value.into() });
+                fault = Some(PredictError::NotFinite {
+                    model: model.in_error(),
+                    feature: format!("[{}]", column + 1),
+                    value: value.into(),
+                });
             }
         };
         if model.feature_kind.index_base().is_some() {

@@ -1,11 +1,12 @@
 //! corgipile_predict(), corgipile_predict_label() and corgipile_predict_proba(): for models by id, by name and
-//! by value, and for features as an array, as a pair of sparse arrays, and as a row.
+//! by value, and for features as an array, as a pair of sparse arrays, as a row, and one by one.
 
 mod answers;
 mod arrays;
 mod input;
 mod mini_batches;
 mod row;
+mod values;
 
 use crate::errors::{OrRaise, Result};
 use crate::models::{self, Model, Policies};

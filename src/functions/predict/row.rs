@@ -1,6 +1,6 @@
 //! Features as a row, whose columns are found by the names of those that the model was trained on.
 
-use super::arrays::{Names, number_fault, read_dense, read_sparse, sparse_reader};
+use super::arrays::{Names, null, number_fault, read_dense, read_sparse, sparse_reader};
 use super::input::{FeatureInput, InputTuple, fill, no_answer};
 use crate::errors::{ArgumentError, Error, PredictError, Result, SourceError, excerpt};
 use crate::models::{Categories, ColumnKind, FeatureKind, Model, Policies};
@@ -9,7 +9,7 @@ use crate::pg::call::function::Call;
 use crate::pg::catalog::types::{base_type, type_name};
 use crate::pg::values::array::ArrayReader;
 use crate::pg::values::number::{NumberType, narrow};
-use crate::pg::values::record::{CategoryType, Record, RecordColumn, RecordRoom, RecordValues};
+use crate::pg::values::record::{CategoryType, Record, RecordColumn, RecordRoom};
 use crate::pg::values::sparse::{SparseReader, is_index_array};
 use crate::pg::values::typed::TypedDatum;
 use std::cell::RefCell;
@@ -26,19 +26,22 @@ impl FeatureInput for RowInput<'_> {
         let Some(row) = self.0.argument(1) else { return Err(ArgumentError::NullArgument("row").into()) };
         let record = Record::new(row);
         let plan = plan(model, policies, &record)?;
-        ROOM.with_borrow_mut(|room| plan.read(model, policies, record.read(room), into))
+        ROOM.with_borrow_mut(|room| {
+            let values = record.read(room);
+            plan.read(model, policies, |attribute| values.get(attribute), into)
+        })
     }
 }
 
 /// How to read the features of a model from rows of one type: which attributes of the row, and what they hold.
-enum Plan {
+pub enum Plan {
     Array(usize, ArrayReader),
     Sparse([usize; 2], SparseReader),
     Numbers(Vec<(usize, NumberType)>),
     Mixed(Vec<(usize, MixedType)>),
 }
 
-enum MixedType {
+pub enum MixedType {
     Number(NumberType),
     Category(CategoryType),
 }
@@ -87,14 +90,38 @@ impl Plan {
         }
     }
 
-    fn read(&self, model: &Model, policies: Policies, values: RecordValues<'_>, into: &mut InputTuple) -> Result<bool> {
-        let null = |i: usize| no_answer(policies, || PredictError::Null(model.features[i].clone()).into());
+    /// For values that are given one by one, each of them a column.
+    ///
+    /// # Errors
+    /// [`SourceError::ColumnType`]
+    pub fn of_values(model: &Model, policies: Policies, columns: &[RecordColumn]) -> Result<Plan> {
+        match model.feature_kind {
+            FeatureKind::Array => {
+                let column = |column: &RecordColumn| Ok((column.attribute, number_type(column)?));
+                columns.iter().map(column).collect::<Result<_>>().map(Plan::Numbers)
+            }
+            _ => Plan::new(model, policies, columns),
+        }
+    }
+
+    /// Reads the features of a row, whose attributes `value` gives. False if there is no answer to it.
+    ///
+    /// # Errors
+    /// Whatever is wrong with them.
+    pub fn read<'a>(
+        &self,
+        model: &Model,
+        policies: Policies,
+        value: impl Fn(usize) -> Option<TypedDatum<'a>>,
+        into: &mut InputTuple,
+    ) -> Result<bool> {
+        let null = |i: usize| no_answer(policies, || null(model, model.features[i].clone()));
         match self {
-            Plan::Array(attribute, reader) => match values.get(*attribute) {
+            Plan::Array(attribute, reader) => match value(*attribute) {
                 Some(array) => read_dense(model, policies, *reader, array, into, &Names::Column(&model.features[0])),
                 None => null(0),
             },
-            Plan::Sparse([indices, places], reader) => match (values.get(*indices), values.get(*places)) {
+            Plan::Sparse([indices, places], reader) => match (value(*indices), value(*places)) {
                 (Some(indices), Some(values)) => {
                     let pair = (indices, values);
                     read_sparse(model, policies, *reader, pair, into, &Names::Column(&model.features[1]))
@@ -105,9 +132,9 @@ impl Plan {
             Plan::Numbers(columns) => {
                 let features = into.make_dense(model.dim())?;
                 for (i, (column, feature)) in columns.iter().zip(features).enumerate() {
-                    *feature = match values.get(column.0) {
+                    *feature = match value(column.0) {
                         Some(value) => number(model, i, column.1, value)?,
-                        None => match fill(model, policies, i, || model.features[i].clone())? {
+                        None => match fill(model, policies, i, || model.feature_name(i))? {
                             Some(value) => value,
                             None => return Ok(false),
                         },
@@ -115,17 +142,17 @@ impl Plan {
                 }
                 Ok(true)
             }
-            Plan::Mixed(columns) => read_mixed(model, policies, columns, values, into),
+            Plan::Mixed(columns) => read_mixed(model, policies, columns, value, into),
         }
     }
 }
 
 /// Reads numbers and categories: an entry for each number, 0 or not, and for the category that the row has, as in training.
-fn read_mixed(
+fn read_mixed<'a>(
     model: &Model,
     policies: Policies,
     columns: &[(usize, MixedType)],
-    values: RecordValues<'_>,
+    value: impl Fn(usize) -> Option<TypedDatum<'a>>,
     into: &mut InputTuple,
 ) -> Result<bool> {
     let FeatureKind::Columns(kinds) = &model.feature_kind else { return Ok(true) };
@@ -133,7 +160,7 @@ fn read_mixed(
     let mut first = 0;
     for (i, ((attribute, mixed), kind)) in columns.iter().zip(kinds).enumerate() {
         let name = || model.features[i].clone();
-        match (mixed, kind, values.get(*attribute)) {
+        match (mixed, kind, value(*attribute)) {
             (MixedType::Number(number_type), _, Some(value)) => {
                 into.push(first, number(model, i, *number_type, value)?);
             }
@@ -151,7 +178,7 @@ fn read_mixed(
                 (Nulls::Impute, Some(place)) => into.push(first + place as u32, 1.0),
                 // training has met none: it is none of those that are known
                 (Nulls::Impute, None) if policies.unseen == Unseen::Zero => {}
-                _ => return Err(PredictError::Null(name()).into()),
+                _ => return Err(null(model, name())),
             },
             (MixedType::Category(_), ColumnKind::Number, _) => {}
         }
@@ -163,7 +190,7 @@ fn read_mixed(
 /// The number in feature column `i`.
 #[inline]
 fn number(model: &Model, i: usize, number: NumberType, value: TypedDatum<'_>) -> Result<f32> {
-    narrow(number.read(value)).map_err(|fault| number_fault(fault, model.features[i].clone()))
+    narrow(number.read(value)).map_err(|fault| number_fault(model, fault, model.feature_name(i)))
 }
 
 fn number_type(column: &RecordColumn) -> Result<NumberType> {
@@ -193,7 +220,7 @@ fn place(
         let place = known.find(text).or_else(|| category.find_equal(text, known.values()));
         match (place, policies.unseen) {
             (None, Unseen::Error) => Err(PredictError::Category {
-                model_id: model.id,
+                model: model.in_error(),
                 column: model.features[i].clone(),
                 value: excerpt(&String::from_utf8_lossy(text)),
             }
@@ -214,7 +241,7 @@ fn column<'a>(model: &Model, name: &str, columns: &'a [RecordColumn]) -> Result<
         (Some(column), None) => Ok(column),
         (Some(_), Some(_)) => Err(PredictError::ColumnTwice(name.to_owned()).into()),
         (None, _) => Err(PredictError::NoColumn {
-            model_id: model.id,
+            model: model.in_error(),
             column: name.to_owned(),
             columns: columns.iter().map(|column| column.name.clone()).collect(),
         }

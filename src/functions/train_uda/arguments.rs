@@ -4,6 +4,7 @@ use crate::errors::{AggregateError, ArgumentError, Result};
 use crate::options::call::TrainArguments;
 use crate::options::request::Request;
 use crate::options::rows::Nulls;
+use crate::options::table;
 use crate::pg::call::arguments::Arguments;
 use crate::pg::require_utf8;
 use serde_json::{Value, json};
@@ -23,26 +24,27 @@ impl UdaRequest {
     /// Reads and checks the arguments of a call.
     ///
     /// # Errors
-    /// Those of [`Request::new`]; [`ArgumentError::InvalidArgument`] for a strategy that is no aggregate's;
+    /// Those of [`Request::without_choices`]; [`ArgumentError::InvalidArgument`] for a strategy that is no aggregate's;
     /// [`AggregateError::NotByAggregate`].
     pub fn of_call(arguments: &Arguments) -> Result<UdaRequest> {
         require_utf8()?;
         let mut options = arguments.json(9).map_err(|e| e.about("options"))?;
         let parallel = take_parallel(&mut options)?;
         let arguments = TrainArguments {
-            source: arguments.get(0),
+            source: arguments.source(0)?,
             model: arguments.get(1),
             label: arguments.get(2),
             features: arguments.get(3),
             learning_rate: arguments.get(4),
             max_epochs: arguments.get(5),
-            shuffle: Some(arguments.get(6).unwrap_or_else(|| DEFAULT_SHUFFLE.to_owned())),
+            shuffle: arguments.get(6),
             seed: arguments.get(7),
             name: arguments.get(8),
-            options,
             ..TrainArguments::default()
         };
-        let mut training = Request::new(arguments, None)?;
+        let mut arguments = arguments.with_options(options, keys())?;
+        arguments.shuffle.get_or_insert_with(|| DEFAULT_SHUFFLE.to_owned());
+        let mut training = Request::without_choices(arguments)?;
         check(&training)?;
         // an aggregate puts nothing in the place of NULLs
         training.options.nulls.get_or_insert(Nulls::Error);
@@ -61,6 +63,13 @@ impl UdaRequest {
         record.insert("parallel".into(), json!(self.parallel));
         Value::Object(record)
     }
+}
+
+/// What its argument `options` may have for keys: options, and arguments that it has.
+fn keys() -> Vec<&'static str> {
+    const ARGUMENTS: [&str; 8] =
+        ["model", "label", "features", "learning_rate", "max_epochs", "shuffle", "seed", "name"];
+    table::options().map(|option| option.name).chain(ARGUMENTS).collect()
 }
 
 /// Takes the one option that is not also corgipile_train()'s.

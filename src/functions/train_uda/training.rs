@@ -6,10 +6,12 @@ use super::sql::{Coding, Features, Reading};
 use crate::errors::{AggregateError, Result, TrainingError};
 use crate::functions::aggregate::{NewState, StateMut};
 use crate::models::{self, NewModel};
+use crate::operators::nulls::notice_left_out;
+use crate::operators::preparation::Wanted;
 use crate::operators::sgd::{EpochRow, check_options, feature_kind};
-use crate::operators::{Buffers, Decoder, DecoderSpec, FeatureColumns, Source, nulls::notice_left_out, preparation};
+use crate::operators::{Buffers, Decoder, DecoderSpec, FeatureColumns, Source, preparation};
 use crate::options::request::Request;
-use crate::options::rows::Nulls;
+use crate::options::rows::{Nulls, Standardize};
 use crate::options::shuffling::Shuffling;
 use crate::pg::call::spi::{Connection, Sees};
 use crate::pg::executor::custom_scan::Flags;
@@ -144,7 +146,11 @@ fn prepare(request: &Request, source: &Source, features: &[String]) -> Result<Pr
     let planned = source.plan(&spec, &Shuffling::none())?;
     let mut buffers =
         Buffers::new(Snapshot::with_active(|snapshot| Running::start(planned, snapshot, 0, Flags::NONE)), decoder);
-    preparation::prepare(&mut buffers, &mut Batch::dense(0), request.options.standardize)?;
+    let wanted = match request.options.standardize {
+        Standardize::None => Wanted::NOTHING,
+        standardize => Wanted::of_features(standardize),
+    };
+    preparation::prepare(&mut buffers, &mut Batch::dense(0), wanted)?;
     notice_left_out(&buffers.decoder, buffers.decoder.decoded());
     let decoder = buffers.into_decoder();
     let classes = decoder.labels().classes().map(|classes| classes.names);
@@ -238,7 +244,7 @@ impl EpochQuery {
             }
             progress::tuples(report.epoch.tuples as usize);
             progress::loss(report.epoch.loss);
-            history.push(EpochRow::new(report.epoch, start.elapsed(), Duration::ZERO));
+            history.push(EpochRow::new(report.epoch, 1.0, start.elapsed(), Duration::ZERO));
         }
         Ok((history, state))
     }

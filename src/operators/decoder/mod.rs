@@ -26,4 +26,4 @@ pub use row_groups::{HELD_OUT, RowGroups};
 pub use rows::PageRows;
 pub use spec::{DecoderSpec, ModelSchema, OwnedSpec};
 pub use state::DecoderState;
-pub use tuple_decoder::{Decoder, RowCounts};
+pub use tuple_decoder::{Decoder, RowCounts, Statistics};

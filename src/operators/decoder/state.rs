@@ -9,7 +9,7 @@ use super::labels::MetClasses;
 use super::tuple_decoder::Decoder;
 use crate::models::CategoryNames;
 use serde::{Deserialize, Serialize};
-use sgd::{Scaler, Standardizer};
+use sgd::{Scaler, Standardizer, TargetScale};
 
 impl DecoderState {
     /// Without what the model keeps by feature, and what was counted.
@@ -37,6 +37,12 @@ pub struct DecoderState {
     /// dimensions that sparse tuples may have
     limit: Option<usize>,
     standardizer: Option<Standardizer>,
+    /// of the targets of a regression
+    #[serde(default)]
+    target: Option<TargetScale>,
+    /// the mean of |x|², if it was to be found
+    #[serde(default)]
+    mean_square: Option<f64>,
     /// what stands for NULLs, by feature, and how many there were
     #[serde(default)]
     fill: Option<Vec<f32>>,
@@ -64,6 +70,8 @@ impl Decoder {
                 _ => None,
             },
             standardizer: self.standardizer().cloned(),
+            target: self.target,
+            mean_square: self.mean_square,
             fill: self.fill(),
             nulls: self.imputation.as_ref().map(|imputation| imputation.counts().clone()).unwrap_or_default(),
             continued: self.continued,
@@ -96,6 +104,7 @@ impl Decoder {
             imputation.set_counts(state.nulls.clone());
         }
         self.scaler = state.standardizer.clone().map(Scaler::new);
+        (self.target, self.mean_square) = (state.target, state.mean_square);
         self.preparing = false;
         if state.continued {
             self.close_by_model();

@@ -9,7 +9,7 @@ use crate::errors::{Result, TrainingError};
 use crate::limits::MAX_WEIGHTS;
 use crate::options::rows::Nulls;
 use serde::{Deserialize, Serialize};
-use sgd::{Scaler, Standardizer};
+use sgd::{Scaler, Standardizer, TargetScale};
 use tuples::Batch;
 
 /// What a decoder counts.
@@ -21,6 +21,18 @@ pub struct RowCounts {
     pub(super) decoded: u64,
     /// the largest weight that was met
     pub(super) max_weight: f32,
+}
+
+/// What a preparation pass has found, beside classes and categories.
+#[derive(Default)]
+pub struct Statistics {
+    /// of the numbers
+    pub standardizer: Option<Standardizer>,
+    pub target: Option<TargetScale>,
+    /// the mean of |x|² of the numbers, as they are learned from
+    pub mean_square: Option<f64>,
+    /// what stands for NULLs among the numbers
+    pub means: Option<Vec<f32>>,
 }
 
 /// Bytes that the weights of a model and their scaling may have, to fit a row of corgipile.models.
@@ -35,6 +47,10 @@ pub struct Decoder {
     /// what stands for NULLs in features, if anything is to
     pub(super) imputation: Option<Imputation>,
     pub(super) scaler: Option<Scaler>,
+    /// what the targets of a regression are scaled by
+    pub(super) target: Option<TargetScale>,
+    /// the mean of |x|² of the tuples that a preparation pass has met, as they are learned from
+    pub(super) mean_square: Option<f64>,
     /// are classes or categories being found?
     pub(super) preparing: bool,
     /// are classes and categories those of a model whose training is continued?
@@ -77,6 +93,8 @@ impl Decoder {
             nulls,
             imputation,
             scaler: standardizer.map(Scaler::new),
+            target: None,
+            mean_square: None,
             preparing,
             continued: false,
             skipped: 0,
@@ -121,21 +139,19 @@ impl Decoder {
         self.preparing
     }
 
-    /// All rows have been gone through: `counts` of them are of each class, in the sequence of [`Labels::class`],
-    /// `standardizer` is what the tuples are to be standardized by from now on, and `means` is what stands for NULLs among
-    /// their numbers.
+    /// All rows have been gone through: `counts` of them are of each class, in the sequence of [`Labels::class`], and the rest was found, too:
+    /// it is what the tuples are to be scaled by from now on.
     ///
     /// # Errors
     /// [`TrainingError::OneClass`], [`TrainingError::NoSuchClass`], [`TrainingError::TooManyWeights`]
-    pub fn end_preparation(
-        &mut self,
-        counts: &[u64],
-        standardizer: Option<Standardizer>,
-        means: Option<Vec<f32>>,
-    ) -> Result<()> {
+    pub fn end_preparation(&mut self, counts: &[u64], found: Statistics) -> Result<()> {
         self.labels.close(counts)?;
-        let mut standardizer = standardizer;
-        let mut means = means;
+        let mut standardizer = found.standardizer;
+        self.target = found.target;
+        // of each column of categories, a tuple has one feature of 1
+        let categories = self.features.categories().map_or(0, |columns| columns.len());
+        self.mean_square = found.mean_square.map(|numbers| numbers + categories as f64);
+        let mut means = found.means;
         if let FeatureColumns::Mixed(columns) = &mut self.features {
             columns.close();
             standardizer = standardizer.map(|numbers| columns.expand(&numbers));
@@ -154,6 +170,16 @@ impl Decoder {
         self.scaler = standardizer.map(Scaler::new);
         self.preparing = false;
         Ok(())
+    }
+
+    /// What targets are scaled by.
+    pub fn target(&self) -> Option<TargetScale> {
+        self.target
+    }
+
+    /// The mean of |x|² of the tuples, if a preparation pass was to find it.
+    pub fn mean_square(&self) -> Option<f64> {
+        self.mean_square
     }
 
     /// What stands for NULLs in features, if anything is to.
@@ -300,6 +326,9 @@ impl Decoder {
         }
         if let Some(scaler) = &self.scaler {
             scaler.apply(batch, first..batch.len());
+        }
+        if let Some(target) = &self.target {
+            batch.labels_mut()[first..].iter_mut().for_each(|label| *label = target.apply(*label));
         }
     }
 

@@ -7,6 +7,7 @@
 use super::load_request::{LoadRequest, LoadStart};
 use crate::errors::Notice;
 use crate::operators::buffers::Buffers;
+use crate::operators::preparation::Wanted;
 use crate::operators::scan_control::{CacheControl, LoaderShown, ScanControl};
 use crate::options::loader::Loader;
 use crate::pg;
@@ -77,8 +78,9 @@ impl LoaderChoice {
         buffers.control(&ScanControl { loader, ..ScanControl::default() });
     }
 
-    /// Before anything is read: starts a worker if the user wants one. `resume`: so many epochs were trained before.
-    pub fn begin(&mut self, buffers: &mut Buffers, prepares: bool, resume: Option<u32>, standardize: bool) {
+    /// Before anything is read: starts a worker if the user wants one. `prepares` says what a pass before the first epoch is to find out,
+    /// `resume` how many epochs were trained before.
+    pub fn begin(&mut self, buffers: &mut Buffers, prepares: Option<Wanted>, resume: Option<u32>) {
         if self.loader != Loader::Worker {
             return;
         }
@@ -88,8 +90,10 @@ impl LoaderChoice {
                     let model_state = Some(Box::new(buffers.decoder.state()));
                     LoadStart::Epoch { epoch: u64::from(epochs) + 1, model_state }
                 }
-                None if prepares => LoadStart::Prepare { standardize },
-                None => LoadStart::Epoch { epoch: 1, model_state: None },
+                None => match prepares {
+                    Some(wanted) => LoadStart::Prepare { wanted },
+                    None => LoadStart::Epoch { epoch: 1, model_state: None },
+                },
             };
             self.start(buffers, start);
         }

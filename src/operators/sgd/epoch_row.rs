@@ -42,12 +42,13 @@ impl EpochRow {
     /// Columns of the result of corgipile_train().
     pub const COLUMNS: usize = 12;
 
-    /// The row of an epoch of a model that is not stored yet. `elapsed` is without the full shuffle before it.
-    pub fn new(report: EpochReport, elapsed: Duration, shuffle: Duration) -> EpochRow {
+    /// The row of an epoch of a model that is not stored yet. A loss is to be multiplied by `unit`; `elapsed` is without the full shuffle
+    /// before it.
+    pub fn new(report: EpochReport, unit: f64, elapsed: Duration, shuffle: Duration) -> EpochRow {
         EpochRow {
             model_id: 0,
             epoch: report.epoch as i32,
-            loss: report.loss,
+            loss: report.loss * unit,
             accuracy: report.accuracy,
             learning_rate: report.learning_rate,
             tuples: report.tuples as i64,
@@ -73,6 +74,21 @@ impl EpochRow {
         format!("loss {:.6}{}", self.loss, more.into_iter().flatten().collect::<String>())
     }
 
+    /// How many tuples a second were learned from, and how long the training takes if all epochs up to `last` take as long as this
+    /// one; perhaps it `may_stop` before.
+    pub fn speed(&self, last: u32, may_stop: bool) -> String {
+        let seconds = self.seconds + self.shuffle_seconds;
+        let rate = self.tuples as f64 / seconds;
+        let rate = if rate.is_finite() { format!("{rate:.0} tuples/s") } else { "no time".to_owned() };
+        match last.saturating_sub(self.epoch as u32) {
+            0 => rate,
+            epochs => {
+                let at_most = if may_stop { "at most " } else { "" };
+                format!("{rate}, {at_most}{} left", duration(seconds * f64::from(epochs)))
+            }
+        }
+    }
+
     /// The row as its columns.
     pub fn values(&self) -> [OutputValue; EpochRow::COLUMNS] {
         [
@@ -89,5 +105,16 @@ impl EpochRow {
             self.grid_point.as_deref().and_then(|json| serde_json::from_str::<Value>(json).ok()).into(),
             self.group_value.as_deref().into(),
         ]
+    }
+}
+
+/// A time as it is said: 1.5 s, 42 s, 3 min 20 s, 2 h 5 min.
+fn duration(seconds: f64) -> String {
+    let whole = seconds.round() as u64;
+    match whole {
+        0..10 => format!("{seconds:.1} s"),
+        10..60 => format!("{whole} s"),
+        60..3600 => format!("{} min {} s", whole / 60, whole % 60),
+        _ => format!("{} h {} min", whole / 3600, whole % 3600 / 60),
     }
 }

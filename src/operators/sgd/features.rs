@@ -4,6 +4,7 @@ use crate::errors::{ArgumentError, Error, Result, TrainingError};
 use crate::models::{Categories, ColumnKind, FeatureKind};
 use crate::operators::decoder::FeatureColumns;
 use crate::options::chosen::Options;
+use crate::options::rows::Standardize;
 
 /// Checks the options that apply to some kinds of features only.
 ///
@@ -19,7 +20,7 @@ pub fn check_options(options: &Options, features: &FeatureColumns) -> Result<()>
         return Err(invalid("dimensions", only_sparse));
     }
     if matches!(features, FeatureColumns::Compressed(_)) {
-        if options.standardize {
+        if options.standardize == Standardize::All {
             return Err(TrainingError::NotOnCompressed("the option standardize").into());
         }
         if options.has_batch_size {

@@ -7,6 +7,7 @@ use crate::limits::MAX_MODELS;
 use crate::limits::MAX_WEIGHTS;
 use crate::options::chosen::{Keep, Point};
 use crate::options::request::Request;
+use crate::options::rows::Standardize;
 use crate::pg;
 use crate::pg::check_for_interrupts;
 use crate::pg::process::progress;
@@ -177,17 +178,17 @@ impl Learners {
         Ok(())
     }
 
-    /// Ends an epoch that has taken so long, and a full shuffle before it.
+    /// Ends an epoch that has taken so long, and a full shuffle before it. A loss is to be multiplied by `unit`.
     ///
     /// # Errors
     /// [`TrainingError::Diverged`]
-    pub fn end_epoch(&mut self, request: &Request, elapsed: Duration, shuffle: Duration) -> Result<()> {
+    pub fn end_epoch(&mut self, request: &Request, unit: f64, elapsed: Duration, shuffle: Duration) -> Result<()> {
         let (mut least, mut ended) = (f64::INFINITY, 0);
         for learner in self.learning() {
             match learner.trainer.end_epoch() {
                 Ok(report) => {
-                    least = least.min(report.loss);
-                    learner.history.push(EpochRow::new(report, elapsed, shuffle));
+                    least = least.min(report.loss * unit);
+                    learner.history.push(EpochRow::new(report, unit, elapsed, shuffle));
                     ended += 1;
                 }
                 Err(diverged) => learner.diverged(request, diverged)?,
@@ -203,7 +204,7 @@ impl Learners {
         let all = || self.groups.iter().flatten();
         match all().map(|learner| learner.trainer.epoch()).max() {
             Some(epoch) if all().all(|learner| learner.state == LearnerState::Diverged) => {
-                Err(TrainingError::Diverged { epoch, standardized: request.options.standardize }.into())
+                Err(TrainingError::Diverged { epoch, standardized: is_standardized(request) }.into())
             }
             _ => Ok(()),
         }
@@ -249,6 +250,11 @@ fn learn_side_by_side(learners: &mut [Learner], batch: &Batch, outputs: usize, p
     Ok(())
 }
 
+/// Are features scaled, as far as the user has a say in it?
+fn is_standardized(request: &Request) -> bool {
+    request.options.standardize != Standardize::None
+}
+
 /// Refuses to keep the rows of so many epochs that there may be no memory for them.
 fn check_history(rows: usize) -> Result<()> {
     if rows > MAX_ROWS { Err(TrainingError::TooManyEpochs { limit: MAX_ROWS }.into()) } else { Ok(()) }
@@ -268,9 +274,7 @@ impl Learner {
 
     fn diverged(&mut self, request: &Request, error: sgd::Diverged) -> Result<()> {
         if !request.trains_several() {
-            return Err(
-                TrainingError::Diverged { epoch: error.epoch, standardized: request.options.standardize }.into()
-            );
+            return Err(TrainingError::Diverged { epoch: error.epoch, standardized: is_standardized(request) }.into());
         }
         self.state = LearnerState::Diverged;
         let of = match &request.points[self.point].says {
@@ -301,7 +305,8 @@ impl Learner {
         let last = first - 1 + point.max_epochs;
         if request.options.notice {
             let of = name(self.group, self.point);
-            pg::report_notice(Notice::Epoch { of, epoch: row.epoch as u32, epochs: last, figures: row.figures() });
+            let figures = format!("{}, {}", row.figures(), row.speed(last, point.stopping.is_some()));
+            pg::report_notice(Notice::Epoch { of, epoch: row.epoch as u32, epochs: last, figures });
         }
         let epoch = row.epoch as u32;
         let improved = self.losses.add(loss, point.stopping);

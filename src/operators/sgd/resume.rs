@@ -8,6 +8,7 @@ use crate::models::{self, ColumnKind, FeatureKind, Model, StoredTraining};
 use crate::operators::decoder::{DecoderState, FeatureColumns};
 use crate::options::call::TrainArguments;
 use crate::options::request::WarmStart;
+use crate::options::rows::Standardize;
 use crate::options::warm_start::{Before, inherit};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -59,8 +60,7 @@ impl Resume {
     /// Finds the model and gives the arguments what it was trained with, where they say nothing else.
     ///
     /// # Errors
-    /// Those of [`models::by_name_or_id`], [`TrainingError::WarmStart`], [`TrainingError::NotContinued`],
-    /// [`ArgumentError::OptionsNotAnObject`]
+    /// Those of [`models::by_name_or_id`], [`TrainingError::WarmStart`], [`TrainingError::NotContinued`]
     pub fn new(model: &str, arguments: &mut TrainArguments) -> Result<Resume> {
         let model = models::by_name_or_id(model)?;
         let StoredTraining { state, record, history } = models::stored_training(model.id)?;
@@ -73,7 +73,7 @@ impl Resume {
         let group = record.get("group").and_then(Value::as_str).filter(|_| arguments.group_by.is_none());
         let group = group.map(str::to_owned);
         let (kind, label) = (model.kind.name(), &model.label);
-        inherit(arguments, &Before { model: kind, label, features: &model.features, record: &record })?;
+        inherit(arguments, &Before { model: kind, label, features: &model.features, record: &record });
         let mut losses = header.losses;
         losses.forgive();
         let decoder_state =
@@ -173,7 +173,7 @@ fn read(state: &[u8]) -> Option<(StateHeader, &[u8])> {
 /// # Errors
 /// [`TrainingError::NotContinued`], [`TrainingError::WarmStart`]
 fn check_record(arguments: &TrainArguments, model: &Model, record: &Map<String, Value>) -> Result<()> {
-    if arguments.model.as_ref().is_some_and(|kind| kind != model.kind.name()) {
+    if arguments.model.as_ref().is_some_and(|kind| kind.parse() != Ok(model.kind)) {
         let hint = "Leave argument model out, or say what the model is.";
         return Err(refuse(model, &format!("it is a {} model", model.kind.name()), hint));
     }
@@ -182,13 +182,14 @@ fn check_record(arguments: &TrainArguments, model: &Model, record: &Map<String, 
         let hint = "Train it anew with more epochs, or with workers => 1 what is to be continued.";
         return unsupported("several processes have trained it", hint);
     }
-    let says = |key: &str| arguments.options.as_ref().and_then(|options| options.get(key));
-    let stored = record.get("standardize").and_then(Value::as_bool);
-    let given = says("standardize").and_then(Value::as_bool);
-    if given.is_some() && given != stored {
+    let says = |key: &str| arguments.options.get(key);
+    let stored = record.get("standardize").and_then(Standardize::read).unwrap_or(Standardize::None);
+    let given = says("standardize").and_then(Standardize::read);
+    if given.is_some_and(|given| given != stored) {
         let reason = match stored {
-            Some(true) => "it was trained on standardized features",
-            _ => "it was trained without standardized features",
+            Standardize::All => "it was trained on standardized features",
+            Standardize::Automatic => "it was trained on features of which those were standardized that need it",
+            Standardize::None => "it was trained without standardized features",
         };
         return Err(refuse(model, reason, "Leave option standardize out to continue as it was trained."));
     }

@@ -127,6 +127,9 @@ impl Store<'_> {
         if parameters.dim == 0 {
             return Err(TrainingError::NoIndices.into());
         }
+        if let (None, Some(target)) = (earlier, decoder.target()) {
+            target.unscale(&mut parameters);
+        }
         if earlier.is_none() && decoder.labels().classes().is_some_and(|classes| classes.swapped) {
             parameters.negate();
         }
@@ -139,6 +142,9 @@ impl Store<'_> {
         if let (Some(column), Some(group)) = (&self.request.row_groups.group, group) {
             record.insert("group_by".into(), column.as_str().into());
             record.insert("group".into(), group.into());
+        }
+        if let Some(says) = &point.says {
+            record.insert("grid_point".into(), Value::Object(says.clone()));
         }
         record
     }

@@ -4,23 +4,25 @@ use super::epoch_row::EpochRow;
 use super::features::check_options;
 use super::first_epoch::check_first_epoch;
 use super::group_order::GroupOrder;
-use super::learners::{Learner, Learners, check_network};
+use super::learners::{Judgement, Learner, Learners, check_network};
 use super::resume::{Resume, refuse};
 use super::store::{Store, suffix};
 use super::validation::{EndedEpoch, HeldOut, judge};
 use super::workers::WorkerGroup;
-use crate::errors::{Result, TrainingError};
+use crate::errors::{Notice, Result, TrainingError};
 use crate::models;
 use crate::operators::buffers::Buffers;
 use crate::operators::decoder::{Decoder, DecoderSpec, FeatureColumns, OwnedSpec, RowGroups};
 use crate::operators::loader::{EpochTiming, LoadRequest, LoaderChoice};
 use crate::operators::nulls::{notice_imputed, notice_left_out};
-use crate::operators::preparation::prepare;
+use crate::operators::preparation::{Wanted, prepare};
 use crate::operators::source::Source;
 use crate::options::cache::CachePlan;
 use crate::options::call::TrainArguments;
+use crate::options::chosen::Rate;
 use crate::options::request::Request;
 use crate::options::shuffling::Shuffling;
+use crate::pg;
 use crate::pg::executor::custom_scan::Flags;
 use crate::pg::executor::query::{Column, Running};
 use crate::pg::process::progress::{self, Progress};
@@ -43,8 +45,8 @@ pub struct Training {
     label_type: pg_sys::Oid,
     /// the relation that was named, if the source is no query
     relation: Option<pg_sys::Oid>,
-    /// is there a pass over the rows before the first epoch?
-    prepares: bool,
+    /// what a pass over the rows before the first epoch is to find out; None if there is none
+    prepares: Option<Wanted>,
     pub(super) buffers: Buffers,
     loader: LoaderChoice,
     pub(super) outcome: Option<Vec<EpochRow>>,
@@ -102,22 +104,20 @@ impl Training {
         let mut decoder = source.decoder(&spec)?;
         let label_type = label_type(&source, &request.label, &decoder)?;
         check_decoder(&request, resume.as_ref(), &features, &mut decoder)?;
-        let prepares = resume.is_none() && (request.options.standardize || decoder.needs_preparation());
+        let wanted = Wanted::new(request.options.standardize, request.kind, &decoder, request.has_open_rate());
+        let prepares = (resume.is_none() && (wanted.anything() || decoder.needs_preparation())).then_some(wanted);
         let has_groups = !request.row_groups.is_empty();
         let shuffling = Shuffling {
-            first_epoch: if prepares { 0 } else { request.first_epoch().into() },
+            first_epoch: if prepares.is_some() { 0 } else { request.first_epoch().into() },
             cache: Some(CachePlan { mode: request.options.cache.unwrap_or_default(), epochs: request.max_epochs }),
             shuffled_above: has_groups,
             ..request.shuffling.clone()
         };
         let planned = source.plan(&spec, &shuffling)?;
         let owned_spec = OwnedSpec::new(&spec, source.columns());
+        fit_to_mini_batches(&mut request, &decoder)?;
         if matches!(decoder.features(), FeatureColumns::Mixed(_) | FeatureColumns::Sparse(_)) {
             request.options.unseen.get_or_insert_default();
-        }
-        if decoder.has_mini_batches() {
-            // each compressed mini-batch is a step
-            request.points.iter_mut().for_each(|p| p.hyperparameters.batch_size = Hyperparameters::WHOLE_MINI_BATCHES);
         }
         let mut buffers = Buffers::new(Running::start(planned, snapshot, instrument, flags), decoder);
         let load = LoadRequest::new(owned_spec, request.last_epoch().into(), request.shuffling.strategy.sorts());
@@ -165,18 +165,18 @@ impl Training {
     fn train(&mut self) -> Result<Vec<EpochRow>> {
         let start = Instant::now();
         let mut batch = Batch::dense(0);
-        let standardize = self.request.options.standardize;
         let resume = self.resume.as_ref().map(|resume| resume.epochs);
-        self.loader.begin(&mut self.buffers, self.prepares, resume, standardize);
+        self.loader.begin(&mut self.buffers, self.prepares, resume);
         let mut shuffle = Duration::ZERO;
-        if self.prepares {
-            prepare(&mut self.buffers, &mut batch, standardize)?;
+        if let Some(wanted) = self.prepares {
+            prepare(&mut self.buffers, &mut batch, wanted)?;
             self.count_imputed();
             // the copy of a full shuffle may have been made for this pass; its time counts as the first epoch's
             shuffle = self.buffers.report().full_shuffle_time();
         }
         let preparation = start.elapsed().saturating_sub(shuffle);
-        if self.prepares {
+        if let Some(wanted) = self.prepares {
+            self.choose(wanted);
             self.buffers.next_epoch()?;
         }
         let mut learners = Learners::default();
@@ -201,6 +201,21 @@ impl Training {
         let (rows, models) = store.store_all(learners)?;
         self.models = models;
         Ok(rows)
+    }
+
+    /// Makes the choices that depend on what the pass before the first epoch has found, and tells them.
+    fn choose(&mut self, wanted: Wanted) {
+        let Some(mean_square) = self.buffers.decoder.mean_square().filter(|_| wanted.anything()) else { return };
+        let is_open = self.request.has_open_rate();
+        self.request.choose_rates(mean_square);
+        if let ([point], true) = (self.request.points.as_slice(), is_open) {
+            let rate = point.hyperparameters.learning_rate;
+            let scaled = self.buffers.decoder.standardizer().map(|standardizer| {
+                let is_scaled = |(mean, scale): &(&f64, &f64)| **mean != 0.0 || **scale != 1.0;
+                (standardizer.mean.iter().zip(&standardizer.scale).filter(is_scaled).count(), standardizer.mean.len())
+            });
+            pg::report_notice(Notice::Chosen { rate, scaled });
+        }
     }
 
     /// Starts workers that train in step with this process, if some were asked for and can be had.
@@ -241,7 +256,8 @@ impl Training {
         trainer: Trainer,
         batch: &mut Batch,
     ) -> Result<Learner> {
-        let standardized = self.request.options.standardize;
+        let standardized = self.buffers.decoder.standardizer().is_some();
+        let unit = self.loss_unit();
         let diverged = |e: sgd::Diverged| TrainingError::Diverged { epoch: e.epoch, standardized }.into();
         let mut learner = Learner::new(0, 0, trainer);
         for epoch in 1..=self.request.max_epochs {
@@ -259,13 +275,18 @@ impl Training {
             if epoch == 1 {
                 notice_left_out(&self.buffers.decoder, report.tuples);
             }
-            progress::loss(report.loss);
-            learner.history.push(EpochRow::new(report, start.elapsed(), Duration::ZERO));
+            progress::loss(report.loss * unit);
+            learner.history.push(EpochRow::new(report, unit, start.elapsed(), Duration::ZERO));
             learner.judge(&self.request, 1, None, &|_, _| None)?;
         }
         self.compute = workers.replica.compute;
         workers.finish(self.buffers.query());
         Ok(learner)
+    }
+
+    /// What a loss is to be multiplied by to be that of the targets as they are.
+    fn loss_unit(&self) -> f64 {
+        self.buffers.decoder.target().map_or(1.0, |target| target.loss_unit())
     }
 
     /// One epoch of SGD. Returns its times.
@@ -293,7 +314,7 @@ impl Training {
         }
         let shuffle = self.buffers.report().full_shuffle_time();
         let elapsed = start.elapsed().saturating_sub(shuffle);
-        learners.end_epoch(&self.request, elapsed, shuffle)?;
+        learners.end_epoch(&self.request, self.loss_unit(), elapsed, shuffle)?;
         let learn = self.compute - compute_before;
         Ok(EpochTiming { tuples, load: elapsed.saturating_sub(learn), learn })
     }
@@ -350,7 +371,9 @@ impl Training {
         };
         let groups = self.buffers.decoder.row_groups().map(RowGroups::groups);
         let name = |group: usize, point: usize| suffix(request, groups.as_deref(), group, point);
-        learners.judge(request, first, judgements.into_iter(), &name)
+        let unit = self.loss_unit();
+        let in_units = |judgement: Judgement| Judgement { loss: judgement.loss * unit, ..judgement };
+        learners.judge(request, first, judgements.into_iter().map(|judgement| judgement.map(in_units)), &name)
     }
 }
 
@@ -360,6 +383,7 @@ fn new_trainer(decoder: &Decoder, resume: Option<&Resume>, hyper: Hyperparameter
     let dim = match hyper.design {
         // the first weights of a network depend on the number of features
         Some(_) => batch.dim().max(decoder.observed_dim()),
+        None if decoder.mean_square().is_some() => batch.dim().max(decoder.observed_dim()),
         None => batch.dim(),
     };
     decoder.check_size(dim, decoder.standardizer().is_some())?;
@@ -368,6 +392,24 @@ fn new_trainer(decoder: &Decoder, resume: Option<&Resume>, hyper: Hyperparameter
         Some(resume) => resume.trainer(hyper, dim, outputs, sparse),
         None => Ok(Trainer::new(hyper, dim, outputs, sparse)?),
     }
+}
+
+/// Of compressed mini-batches each is a step, and nobody looks into it to choose a rate or to bound a step.
+///
+/// # Errors
+/// [`TrainingError::NotOnCompressed`]
+fn fit_to_mini_batches(request: &mut Request, decoder: &Decoder) -> Result<()> {
+    for point in request.points.iter_mut().filter(|_| decoder.has_mini_batches()) {
+        let hyper = &mut point.hyperparameters;
+        hyper.batch_size = Hyperparameters::WHOLE_MINI_BATCHES;
+        if point.rate == Rate::Open {
+            (point.rate, hyper.bounded, hyper.averaging) = (Rate::Given, false, false);
+        }
+        if hyper.bounded {
+            return Err(TrainingError::NotOnCompressed("the option bounded_steps").into());
+        }
+    }
+    Ok(())
 }
 
 /// The type of the labels.

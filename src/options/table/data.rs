@@ -3,30 +3,33 @@
 use crate::limits::MAX_WEIGHTS;
 use crate::options::choices::Choice;
 use crate::options::chosen::Validation;
-use crate::options::entry::{Default, Entry, Group, Inherited, Models, Needs, Values};
-use crate::options::rows::{By, ClassWeight, Nulls, Unseen};
+use crate::options::entry::{Default, Entry, Group, Inherited, Models, Needs, Place, Values};
+use crate::options::rows::{By, ClassWeight, Nulls, Standardize, Unseen};
 use serde_json::json;
 use sgd::{ModelKind, Range};
 
 pub const ENTRIES: &[Entry] = &[
-    Entry::argument(
-        "source",
-        "text",
-        Values::Other("", Some("a table, a view or a query")),
-        Default::None,
-        "what is trained on: the name of a table, view or the like, quoted and qualified as in SQL, or a query: what begins with \
-         SELECT, WITH, VALUES, TABLE or (",
-    ),
+    Entry {
+        place: Place::Only("text"),
+        ..Entry::argument(
+            "source",
+            "text",
+            Values::Other("", Some("a table, a view or a query")),
+            Default::None,
+            "what is trained on: the name of a table, view or the like, quoted and qualified as in SQL, a regclass, or a query: what begins with \
+             SELECT, WITH, VALUES, TABLE or (",
+        )
+    },
     Entry {
         inherited: Inherited::Model,
         explain: Some(|call, explain| explain.text(c"Model", call.kind.name())),
         ..Entry::argument(
             "model",
             "text",
-            Values::Words(|| ModelKind::ALL.map(ModelKind::name).to_vec()),
+            Values::Words(ModelKind::names),
             Default::Word("logistic"),
             "what is trained: a logistic regression, a support vector machine, a linear regression, a softmax regression, or a \
-             multilayer perceptron",
+             multilayer perceptron; its name, or what else it is called, in any case",
         )
     },
     Entry {
@@ -59,6 +62,7 @@ pub const ENTRIES: &[Entry] = &[
         )
     },
     Entry {
+        place: Place::NamedOption("text"),
         models: Models::Classifiers,
         record: Some(|call| call.options.class_weight.as_ref().map(ClassWeight::to_json)),
         explain: Some(|call, explain| {
@@ -73,6 +77,7 @@ pub const ENTRIES: &[Entry] = &[
         )
     },
     Entry {
+        place: Place::NamedOption("text"),
         record: Some(|call| Some(json!(call.options.nulls()))),
         ..Entry::option(
             "nulls",
@@ -85,13 +90,14 @@ pub const ENTRIES: &[Entry] = &[
         )
     },
     Entry {
-        record: Some(|call| Some(json!(call.options.standardize))),
+        place: Place::NamedOption("boolean"),
+        record: Some(|call| Some(call.options.standardize.to_json())),
         ..Entry::option(
             "standardize",
-            Values::Boolean,
-            Default::Boolean(false),
+            Values::Other("boolean or string", Some("true, false, auto")),
+            Default::Word(Standardize::AUTO),
             "learn mean and standard deviation of each number in a first pass, and train on (value - mean) / deviation; sparse \
-             features on value / deviation",
+             features on value / deviation. auto: dense numbers but those that are 0 or 1, and the targets of model linear",
         )
     },
     Entry {
@@ -151,6 +157,7 @@ pub const ENTRIES: &[Entry] = &[
         )
     },
     Entry {
+        place: Place::NamedOption("float8"),
         group: Some(Group::Validation),
         record: Some(|call| match call.options.validation {
             Some(Validation::Fraction { fraction, .. }) => Some(json!(fraction)),

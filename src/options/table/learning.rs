@@ -1,9 +1,9 @@
 //! How a model learns, for how long, and what is kept.
 
 use crate::options::choices::Choice;
-use crate::options::chosen::Keep;
+use crate::options::chosen::{Keep, Point, Rate};
 use crate::options::defaults::learning_rate;
-use crate::options::entry::{Default, Entry, Group, Inherited, Models, Needs, Values};
+use crate::options::entry::{Default, Entry, Group, Inherited, Models, Needs, Place, Values};
 use serde_json::json;
 use sgd::{Activation, Hidden, Hyperparameters, ModelKind, Optimizer, Output, Schedule, Stopping};
 
@@ -62,6 +62,7 @@ pub const ENTRIES: &[Entry] = &[
         ))
     },
     Entry {
+        place: Place::NamedOption("int"),
         record: Some(|call| call.point?.stopping.map(|rule| json!(rule.patience))),
         ..in_grid(Entry::option(
             "patience",
@@ -87,18 +88,54 @@ pub const ENTRIES: &[Entry] = &[
             let from_a = matches!(call.schedule()?, Schedule::Theorem1 { a: Some(_), .. });
             call.hyper().filter(|_| !from_a).map(|hyper| json!(hyper.learning_rate))
         }),
-        explain: Some(|call, explain| {
-            call.hyper().iter().for_each(|hyper| explain.real(c"Learning Rate", hyper.learning_rate));
+        explain: Some(|call, explain| match call.point {
+            Some(Point { rate: Rate::Open, .. }) => explain.text(c"Learning Rate", "auto"),
+            Some(point) => explain.real(c"Learning Rate", point.hyperparameters.learning_rate),
+            None => {}
         }),
         ..Entry::argument(
             "learning_rate",
             "float8",
             Values::Number(Hyperparameters::LEARNING_RATES),
             Default::Depends(default_rate),
-            "step size in the first epoch",
+            "step size in the first epoch. auto: (1 - momentum) * batch_size / (mean |x|² + 1), of model svm a tenth of that, the \
+             features being standardized",
         )
     },
     Entry {
+        models: Models::Linear,
+        record: Some(|call| call.hyper().filter(|hyper| hyper.design.is_none()).map(|hyper| json!(hyper.bounded))),
+        explain: Some(|call, explain| {
+            if call.hyper().is_some_and(|hyper| hyper.bounded) {
+                explain.text(c"Bounded Steps", "true");
+            }
+        }),
+        ..in_grid(Entry::option(
+            "bounded_steps",
+            Values::Boolean,
+            Default::Depends(|_| "if learning_rate is auto".into()),
+            "divide a step by 1 + learning_rate * curvature * (|x|² + 1), so that it cannot diverge, whatever the tuple; not with \
+             optimizer adam",
+        ))
+    },
+    Entry {
+        models: Models::Linear,
+        record: Some(|call| call.hyper().filter(|hyper| hyper.design.is_none()).map(|hyper| json!(hyper.averaging))),
+        explain: Some(|call, explain| {
+            if call.hyper().is_some_and(|hyper| hyper.averaging) {
+                explain.text(c"Averaging", "true");
+            }
+        }),
+        ..in_grid(Entry::option(
+            "averaging",
+            Values::Boolean,
+            Default::Depends(|_| "if learning_rate is auto".into()),
+            "take for the model the mean of all iterates, weighted by the cube of the number of tuples before them; not with \
+             schedule theorem1",
+        ))
+    },
+    Entry {
+        place: Place::NamedOption("text"),
         group: Some(Group::Schedule),
         record: Some(|call| call.schedule().map(|schedule| json!(schedule.name()))),
         explain: Some(|call, explain| {
@@ -182,6 +219,7 @@ pub const ENTRIES: &[Entry] = &[
         )
     },
     Entry {
+        place: Place::NamedOption("text"),
         group: Some(Group::Optimizer),
         record: Some(|call| call.optimizer().map(|optimizer| json!(optimizer.name()))),
         explain: Some(|call, explain| {
@@ -262,6 +300,7 @@ pub const ENTRIES: &[Entry] = &[
         )
     },
     Entry {
+        place: Place::NamedOption("int"),
         record: Some(|call| call.batch_size().map(|size| json!(size))),
         explain: Some(|call, explain| {
             call.batch_size()
@@ -277,6 +316,7 @@ pub const ENTRIES: &[Entry] = &[
         ))
     },
     Entry {
+        place: Place::NamedOption("float8"),
         record: Some(|call| call.hyper().map(|hyper| json!(hyper.l1))),
         explain: Some(|call, explain| {
             call.hyper().filter(|hyper| hyper.l1 > 0.0).iter().for_each(|hyper| explain.real(c"L1", hyper.l1));
@@ -289,6 +329,7 @@ pub const ENTRIES: &[Entry] = &[
         ))
     },
     Entry {
+        place: Place::NamedOption("float8"),
         record: Some(|call| call.hyper().map(|hyper| json!(hyper.l2))),
         explain: Some(|call, explain| {
             call.hyper().filter(|hyper| hyper.l2 > 0.0).iter().for_each(|hyper| explain.real(c"L2", hyper.l2));
@@ -301,6 +342,7 @@ pub const ENTRIES: &[Entry] = &[
         ))
     },
     Entry {
+        place: Place::NamedOption("int[]"),
         record: Some(|call| call.design().map(|design| json!(design.hidden))),
         ..of_networks(Entry::option(
             "hidden_layers",
@@ -348,16 +390,26 @@ pub const ENTRIES: &[Entry] = &[
         Default::None,
         "a name for the model: another version of it, if you have models of that name",
     ),
-    Entry::argument(
-        "options",
-        "jsonb",
-        Values::Other("", Some("a JSON object")),
-        Default::None,
-        "what few need: an object with options",
-    ),
     Entry {
+        place: Place::Only("jsonb"),
+        ..Entry::argument(
+            "options",
+            "jsonb",
+            Values::Other("", Some("a JSON object")),
+            Default::None,
+            "an object with options: what few need, and any other argument but source, by its name. What is given twice has to be \
+             the same",
+        )
+    },
+    Entry {
+        place: Place::NamedOption("boolean"),
         inherited: Inherited::Never,
-        ..Entry::option("notice", Values::Boolean, Default::Boolean(false), "a NOTICE after each epoch")
+        ..Entry::option(
+            "notice",
+            Values::Boolean,
+            Default::Boolean(false),
+            "a NOTICE after each epoch, with loss, score, tuples per second and the time that is left",
+        )
     },
 ];
 
@@ -368,8 +420,8 @@ fn default_rate(model: Option<ModelKind>) -> String {
     let [sigmoid, others] = [Activation::Sigmoid, Activation::Relu].map(|units| rate(ModelKind::Mlp, Some(units)));
     match model {
         Some(ModelKind::Mlp) => format!("{sigmoid} with sigmoid units, {others} with others; {adam} with adam"),
-        Some(_) => format!("{linear}; {adam} with adam"),
-        None => format!("{linear}; of mlp {sigmoid} with sigmoid units, {others} with others; {adam} with adam"),
+        Some(_) => format!("auto; {linear} on compressed mini-batches; {adam} with adam"),
+        None => format!("auto; of mlp {sigmoid} with sigmoid units, {others} with others; {adam} with adam"),
     }
 }
 

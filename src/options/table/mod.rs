@@ -12,7 +12,7 @@ pub fn entries() -> impl Iterator<Item = &'static Entry> {
     data::ENTRIES.iter().chain(learning::ENTRIES).chain(order::ENTRIES)
 }
 
-/// The options, without the arguments.
+/// What is read as a key of `options`, whether it is an argument too or not.
 pub fn options() -> impl Iterator<Item = &'static Entry> {
     entries().filter(|entry| entry.is_option())
 }

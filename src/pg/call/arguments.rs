@@ -1,6 +1,7 @@
 //! The arguments of a function of ours, whether it is called or has become a node.
 
-use crate::errors::{ArgumentError, Error};
+use crate::errors::{ArgumentError, Error, Result};
+use crate::pg::catalog::relation::Relation;
 use crate::pg::compat::may_execute;
 use crate::pg::executor::node::Node;
 use crate::pg::values::jsonb::{Jsonb, Unreadable};
@@ -55,6 +56,19 @@ impl<'a> Arguments<'a> {
     /// another type.
     pub fn get<T: FromDatum + IntoDatum>(&self, i: usize) -> Option<T> {
         self.values.get(i)?.1.and_then(TypedDatum::to_rust)
+    }
+
+    /// Argument `i`, which is a source: a text, or a relation of type regclass, whose name it is then.
+    ///
+    /// # Errors
+    /// [`SourceError::Dropped`](crate::errors::SourceError::Dropped) if there is no such relation.
+    pub fn source(&self, i: usize) -> Result<Option<String>> {
+        match self.values.get(i) {
+            Some((pg_sys::REGCLASSOID, value)) => {
+                value.and_then(TypedDatum::to_rust).map(Relation::name_of_oid).transpose()
+            }
+            _ => Ok(self.get(i)),
+        }
     }
 
     /// Argument `i`, which is jsonb; None as in [`Arguments::get`].

@@ -140,6 +140,12 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// The collation of the call: that of its arguments.
+    pub fn collation(self) -> pg_sys::Oid {
+        // SAFETY: the information of a call.
+        unsafe { (*self.0).fncollation }
+    }
+
     /// The type of argument `i`; a domain is given as such.
     pub fn type_of(self, i: usize) -> pg_sys::Oid {
         self.memory().arguments[i].oid
@@ -151,11 +157,11 @@ impl<'a> Call<'a> {
     /// # Errors
     /// Those of `make` and `f`.
     #[inline(always)]
-    pub fn remembering<T: 'static>(
+    pub fn remembering<T: 'static, R>(
         self,
         make: impl FnOnce() -> Result<T>,
-        f: impl FnOnce(&mut T) -> Result<()>,
-    ) -> Result<()> {
+        f: impl FnOnce(&mut T) -> Result<R>,
+    ) -> Result<R> {
         let mut value = self.memory().value.borrow_mut();
         if let Some(known) = value.as_mut().and_then(|value| value.downcast_mut()) {
             return f(known);

@@ -35,6 +35,16 @@ impl Relation {
         }
     }
 
+    /// The name, qualified and quoted, of the relation with this OID, as a value of type regclass has it.
+    ///
+    /// # Errors
+    /// [`SourceError::Dropped`] if there is none.
+    pub fn name_of_oid(oid: pg_sys::Oid) -> Result<String> {
+        // SAFETY: catalog lookups; whoever takes the name looks it up and locks the relation.
+        let relation = unsafe { Relation::of_oid(oid) };
+        relation.map(|relation| relation.name).ok_or_else(|| SourceError::Dropped(oid.to_u32().to_string()).into())
+    }
+
     /// The table behind a row type, locked; None if the type is not one of a table, view or the like.
     ///
     /// # Errors

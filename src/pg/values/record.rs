@@ -153,6 +153,8 @@ enum CategoryKind {
     /// char(n), whose trailing blanks mean nothing
     Char,
     Enum,
+    /// a literal without a type
+    Unknown,
 }
 
 impl CategoryType {
@@ -161,6 +163,7 @@ impl CategoryType {
         let kind = match base_type(declared) {
             pg_sys::TEXTOID | pg_sys::VARCHAROID => CategoryKind::Text,
             pg_sys::BPCHAROID => CategoryKind::Char,
+            pg_sys::UNKNOWNOID => CategoryKind::Unknown,
             base if is_enum(base) => CategoryKind::Enum,
             _ => return None,
         };
@@ -170,12 +173,13 @@ impl CategoryType {
     /// Shows `f` the category as text.
     pub fn with_text<R>(self, value: TypedDatum<'_>, f: impl FnOnce(&[u8]) -> R) -> R {
         let datum = value.of_type(self.declared);
-        // SAFETY: the value is of this type, which has just been compared: of variable length, or an enum's OID, which enum_out
-        // turns into a C string of its own.
+        // SAFETY: the value is of this type, which has just been compared: of variable length, a C string, or an enum's OID, which
+        // enum_out turns into a C string of its own.
         unsafe {
             match self.kind {
                 CategoryKind::Text => with_content(datum, f),
                 CategoryKind::Char => with_content(datum, |bytes| f(without_trailing_blanks(bytes))),
+                CategoryKind::Unknown => f(CStr::from_ptr(datum.cast_mut_ptr()).to_bytes()),
                 CategoryKind::Enum => {
                     let text = pg_sys::OidOutputFunctionCall(pg_sys::Oid::from(pg_sys::F_ENUM_OUT), datum);
                     let result = f(CStr::from_ptr(text).to_bytes());

@@ -327,6 +327,9 @@ fn values(name: &str, kind: &str) -> BoxedStrategy<String> {
         (_, "text[]") => one_of(TEXT_ARRAYS),
         (_, "anyarray" | "anycompatiblearray") => one_of(ARRAYS),
         (_, "record") => one_of(ROWS),
+        (_, "\"any\"" | "anycompatiblenonarray") => {
+            prop_oneof![4 => one_of(FLOATS), 2 => one_of(TEXTS), 1 => one_of(ELEMENTS), 1 => one_of(ARRAYS)].boxed()
+        }
         (_, "anyelement") => one_of(ELEMENTS),
         (_, "regclass") => one_of(&[
             "'t'",
@@ -382,7 +385,7 @@ fn call(functions: Vec<Function>) -> BoxedStrategy<String> {
                 .filter(|(_, ((given, _), _))| *given)
                 .map(|(i, ((_, value), (name, kind)))| {
                     // values of other types than the argument's are refused by the parser, which is not what is tried
-                    let polymorphic = kind.starts_with("any") || kind == "record";
+                    let polymorphic = kind.starts_with("any") || kind == "\"any\"" || kind == "record";
                     let value = if polymorphic { value.clone() } else { format!("{value}::{kind}") };
                     if i < function.required || name.is_empty() { value } else { format!("\"{name}\" => {value}") }
                 })

@@ -190,7 +190,7 @@ pub fn models_are_whole(session: &mut Session) {
            FROM corgipile.models m
           WHERE m.model <> 'mlp' AND cardinality(m.weights) % cardinality(m.intercepts) <> 0
              OR EXISTS (SELECT FROM unnest(m.weights || m.intercepts) w WHERE w <> w OR abs(w) = 'Infinity')
-             OR (SELECT count(*) FROM corgipile.training_history h WHERE h.model_id = m.model_id)
+             OR (SELECT count(*) FROM corgipile.all_training_history h WHERE h.model_id = m.model_id)
                 <> json_array_length(m.history)
              OR m.feature_kind = 'columns' AND m.categories IS NULL
                 AND cardinality(m.weights) <> cardinality(m.features) * cardinality(m.intercepts)",

@@ -18,6 +18,8 @@ pub enum Task {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Defaults {
     pub(crate) learning_rate: f64,
+    /// that for tuples of length 1, of a rate that follows from the tuples
+    pub(crate) automatic_rate: f64,
     pub(crate) batch_size: u32,
     /// What a network is made of; None for linear models.
     pub(crate) design: Option<Design>,
@@ -27,6 +29,9 @@ pub(crate) struct Defaults {
 pub(crate) trait Model {
     /// The name by which users know it.
     const NAME: &'static str;
+
+    /// What else users may call it.
+    const ALIASES: &'static [&'static str];
 
     /// What it is, in an error: "an SVM".
     const DESCRIPTION: &'static str;
@@ -46,7 +51,7 @@ pub(crate) trait Model {
 
     /// What it starts from unless the user says otherwise.
     fn defaults() -> Defaults {
-        Defaults { learning_rate: 0.01, batch_size: 1, design: None }
+        Defaults { learning_rate: 0.01, automatic_rate: 1.0, batch_size: 1, design: None }
     }
 }
 

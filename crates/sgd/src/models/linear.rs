@@ -45,6 +45,7 @@ impl Pointwise for Linear {
 
 impl Model for Linear {
     const NAME: &'static str = "linear";
+    const ALIASES: &'static [&'static str] = &["linear_regression"];
     const DESCRIPTION: &'static str = "a linear regression";
     const TASK: Task = Task::Regression;
     const HAS_PROBABILITIES: bool = false;

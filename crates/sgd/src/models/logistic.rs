@@ -56,6 +56,7 @@ fn line(centre: f64) -> [f32; 2] {
 
 impl Model for Logistic {
     const NAME: &'static str = "logistic";
+    const ALIASES: &'static [&'static str] = &["logistic_regression"];
     const DESCRIPTION: &'static str = "a logistic regression";
     const TASK: Task = Task::Binary;
     const HAS_PROBABILITIES: bool = true;

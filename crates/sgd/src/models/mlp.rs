@@ -11,6 +11,7 @@ pub(crate) struct Mlp;
 
 impl Model for Mlp {
     const NAME: &'static str = "mlp";
+    const ALIASES: &'static [&'static str] = &["multilayer_perceptron", "neural_network"];
     const DESCRIPTION: &'static str = "a network";
     const TASK: Task = Task::Classes;
     const HAS_PROBABILITIES: bool = true;
@@ -24,6 +25,7 @@ impl Model for Mlp {
     fn defaults() -> Defaults {
         Defaults {
             learning_rate: Activation::Sigmoid.learning_rate(),
+            automatic_rate: 1.0,
             batch_size: 250,
             design: Some(Design::default()),
         }

@@ -40,11 +40,19 @@ macro_rules! models {
             pub const ALL: [ModelKind; [$(stringify!($linear),)* $(stringify!($network),)*].len()] =
                 [$(ModelKind::$linear,)* $(ModelKind::$network,)*];
 
-            /// The name that [`FromStr`] reads.
+            /// Its own name, which is the one that is stored and shown.
             pub fn name(self) -> &'static str {
                 match self {
                     $(ModelKind::$linear => <$linear_type>::NAME,)*
                     $(ModelKind::$network => <$network_type>::NAME,)*
+                }
+            }
+
+            /// What else [`FromStr`] reads.
+            fn aliases(self) -> &'static [&'static str] {
+                match self {
+                    $(ModelKind::$linear => <$linear_type>::ALIASES,)*
+                    $(ModelKind::$network => <$network_type>::ALIASES,)*
                 }
             }
 
@@ -129,9 +137,15 @@ models! {
 }
 
 impl ModelKind {
-    /// All names, for the hint of an error: "logistic, svm, linear, softmax, mlp".
+    /// All that [`FromStr`] reads: the names first, then the aliases.
+    pub fn names() -> Vec<&'static str> {
+        let aliases = Self::ALL.into_iter().flat_map(Self::aliases).copied();
+        Self::ALL.map(Self::name).into_iter().chain(aliases).collect()
+    }
+
+    /// The [names](ModelKind::names), for the hint of an error.
     pub fn known() -> String {
-        Self::ALL.map(Self::name).join(", ")
+        Self::names().join(", ")
     }
 
     /// Whether it has no hidden layers.
@@ -207,8 +221,12 @@ pub struct UnknownModel(pub String);
 impl FromStr for ModelKind {
     type Err = UnknownModel;
 
+    /// By its name or an alias, in any case.
     fn from_str(name: &str) -> Result<ModelKind, UnknownModel> {
-        let kind = Self::ALL.into_iter().find(|kind| kind.name() == name);
+        let is_meant = |known: &str| known.eq_ignore_ascii_case(name);
+        let kind = Self::ALL
+            .into_iter()
+            .find(|kind| is_meant(kind.name()) || kind.aliases().iter().any(|alias| is_meant(alias)));
         kind.ok_or_else(|| UnknownModel(name.to_owned()))
     }
 }
@@ -224,13 +242,32 @@ mod tests {
             assert_eq!(kind.to_string(), kind.name());
             assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
         }
-        assert_eq!(ModelKind::known(), "logistic, svm, linear, softmax, mlp");
+        assert!(ModelKind::known().starts_with("logistic, svm, linear, softmax, mlp, logistic_regression, "));
+    }
+
+    #[test]
+    fn a_kind_has_aliases_and_case_does_not_matter() {
+        for (name, kind) in [
+            ("Logistic", ModelKind::Logistic),
+            ("logistic_regression", ModelKind::Logistic),
+            ("SUPPORT_VECTOR_MACHINE", ModelKind::Svm),
+            ("linear_regression", ModelKind::Linear),
+            ("softmax_regression", ModelKind::Softmax),
+            ("Multinomial_Logistic_Regression", ModelKind::Softmax),
+            ("neural_network", ModelKind::Mlp),
+            ("MultiLayer_Perceptron", ModelKind::Mlp),
+        ] {
+            assert_eq!(name.parse(), Ok(kind), "{name}");
+        }
+        let names = ModelKind::names();
+        let different: std::collections::BTreeSet<_> = names.iter().collect();
+        assert_eq!(different.len(), names.len(), "no two models share a name");
     }
 
     #[test]
     fn an_unknown_name_is_refused_and_quoted() {
-        let error = "Logistic".parse::<ModelKind>().unwrap_err();
-        assert_eq!(error, UnknownModel("Logistic".to_owned()));
-        assert_eq!(error.to_string(), "unknown model \"Logistic\"");
+        let error = "Logistics".parse::<ModelKind>().unwrap_err();
+        assert_eq!(error, UnknownModel("Logistics".to_owned()));
+        assert_eq!(error.to_string(), "unknown model \"Logistics\"");
     }
 }

@@ -13,6 +13,7 @@ pub(crate) struct Softmax;
 
 impl Model for Softmax {
     const NAME: &'static str = "softmax";
+    const ALIASES: &'static [&'static str] = &["softmax_regression", "multinomial_logistic_regression"];
     const DESCRIPTION: &'static str = "a multinomial logistic regression";
     const TASK: Task = Task::Classes;
     const HAS_PROBABILITIES: bool = true;

@@ -2,7 +2,7 @@
 
 use simd::Simd;
 
-use super::definition::{LinearModel, Model, Task};
+use super::definition::{Defaults, LinearModel, Model, Task};
 use super::objective::MarginLoss;
 
 /// max(0, 1 - m). At a margin of exactly 1 the derivative is 0.
@@ -27,6 +27,7 @@ impl MarginLoss for Svm {
 
 impl Model for Svm {
     const NAME: &'static str = "svm";
+    const ALIASES: &'static [&'static str] = &["support_vector_machine"];
     const DESCRIPTION: &'static str = "an SVM";
     const TASK: Task = Task::Binary;
     const HAS_PROBABILITIES: bool = false;
@@ -35,6 +36,10 @@ impl Model for Svm {
     fn exact_loss(decisions: &[f32], y: f32) -> f64 {
         let margin = f64::from(y * decisions[0]);
         if margin >= 1.0 { 0.0 } else { 1.0 - margin }
+    }
+
+    fn defaults() -> Defaults {
+        Defaults { learning_rate: 0.01, automatic_rate: 0.1, batch_size: 1, design: None }
     }
 }
 

@@ -10,9 +10,9 @@ use super::init;
 use super::layers::{Layer, layers};
 use super::rows::Rows;
 use super::shape::Network;
-use crate::average::Theorem1;
 use crate::bytes::Writer;
 use crate::engine::{Engine, norms};
+use crate::mean::Mean;
 use crate::totals::Totals;
 use crate::{Hyperparameters, ModelParameters};
 
@@ -224,7 +224,7 @@ impl Engine for NetworkEngine {
         &mut self.totals
     }
 
-    fn add_to(&mut self, _: &mut Theorem1) {
+    fn add_to(&mut self, _: &mut Mean, _: f64) {
         unreachable!("networks have other schedules")
     }
 

@@ -155,6 +155,14 @@ impl Optimizer {
         Optimizer::new(own, values)
     }
 
+    /// How many times its step a gradient moves the weights in the end, if it moves them at all evenly: 1 / (1 - β) with momentum.
+    pub(crate) fn steps_in_the_end(self) -> f64 {
+        match self {
+            Optimizer::Momentum { beta } => 1.0 / (1.0 - beta),
+            _ => 1.0,
+        }
+    }
+
     /// Checks the ranges of its numbers.
     pub(crate) fn validate(self) -> Result<(), InvalidHyperparameter> {
         with_method!(self, method => method.validate())

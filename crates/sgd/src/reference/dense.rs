@@ -132,6 +132,7 @@ fn learn_block<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays, 
     let following = range.end..range.end + count;
     for (i, k) in range.enumerate() {
         (rows[i], labels[i], weights[i]) = tuples.get(k);
+        add_square(simd, state, rows[i], weights[i]);
         decide(simd, state, arrays, rows[i], &mut factors[i * outputs..(i + 1) * outputs]);
     }
     let (rows, factors) = (&rows[..count], &mut factors[..count * outputs]);
@@ -202,6 +203,9 @@ fn learn_short<const N: usize, S: Simd>(
     for (&place, out) in rest.iter().zip(&mut out[here.len() - rest.len()..]) {
         *out = simd.sum(lane_products(simd, model, &rows[place as usize])) * scale + intercept;
     }
+    for (&place, &weight) in here.iter().zip(&weights) {
+        add_square(simd, state, &rows[place as usize], weight);
+    }
     let out = &mut out[..here.len()];
     losses_and_gradients(simd, state, out, &labels[..here.len()], &weights[..here.len()]);
     let gradient = &mut arrays.gradient.as_chunks_mut::<LANES>().0.as_chunks_mut::<N>().0[0];
@@ -227,6 +231,18 @@ fn decide<S: Simd>(simd: S, state: &TrainerState, arrays: &Arrays, row: &[Chunk]
     let weights = arrays.weights.as_chunks::<LANES>().0.chunks_exact(row.len());
     for ((z, w), intercept) in out.iter_mut().zip(weights).zip(&*arrays.intercepts.values) {
         *z = simd.sum(lane_products(simd, w, row)) * scale + intercept;
+    }
+}
+
+/// Adds the square of a row's length to those of the pending gradient, if it is to be known.
+#[inline(always)]
+fn add_square<S: Simd>(simd: S, state: &mut TrainerState, row: &[Chunk], weight: f32) {
+    if state.is_bounded() {
+        // the constant is 1, whether it is there or not
+        let lane = state.dim as usize;
+        let constant = row[lane / LANES][lane % LANES];
+        let square = simd.sum(lane_products(simd, row, row)) - constant * constant + 1.0;
+        state.squares += f64::from(weight) * f64::from(square);
     }
 }
 
@@ -257,6 +273,12 @@ fn learn_row<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays, ro
     decide(simd, state, arrays, row, out);
     arrays.out = out;
     loss_and_gradient(simd, state, arrays.out, y, weight);
+    add_square(simd, state, row, weight);
+    if state.batch_size == 1 && state.is_bounded() {
+        let factor = state.bounded_share(1) as f32;
+        arrays.out.iter_mut().for_each(|out| *out *= factor);
+        state.squares = 0.0;
+    }
     state.pending += 1;
     if state.batch_size > 1 {
         let gradient = arrays.gradient.as_chunks_mut::<LANES>().0.chunks_exact_mut(row.len());

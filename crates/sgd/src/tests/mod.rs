@@ -1,6 +1,7 @@
 //! Tests of the trainer against independent computations, and of what it guarantees to the bit.
 
 mod aggregate;
+mod averaging;
 mod bits;
 mod cluster;
 mod columns;

@@ -1,5 +1,6 @@
 //! Compressed mini-batches: the type, the tables of them, and training on these.
 
+mod comparisons;
 mod compress;
 mod theorem1;
 mod toc;

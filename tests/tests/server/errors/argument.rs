@@ -16,7 +16,7 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_train('t', 'forest')",
         "22023",
         r#"unknown model "forest""#,
-        "Known models are: logistic, svm, linear, softmax, mlp.",
+        "Known models are: logistic, svm, linear, softmax, mlp, logistic_regression, ...",
     ),
     Case(
         "ArgumentError::Unknown",
@@ -58,7 +58,7 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_train('t', 'softmx')",
         "22023",
         r#"unknown model "softmx""#,
-        "Did you mean \"softmax\"? Known models are: logistic, svm, linear, softmax, mlp.",
+        "Did you mean \"softmax\"? Known models are: logistic, svm, linear, softmax, mlp, logistic_regression, ...",
     ),
     Case(
         "ArgumentError::UnknownWord",
@@ -73,6 +73,13 @@ pub const CASES: &[Case] = &[
         "22023",
         r#"option "cache" must be "auto", "on" or "off""#,
         "",
+    ),
+    Case(
+        "ArgumentError::GivenTwice",
+        r#"SELECT corgipile_train('t', l2 => 0.1, options => '{"l2": 0.2}')"#,
+        "22023",
+        r#""l2" is given as an argument and in options, with different values"#,
+        "Give it once.",
     ),
     Case(
         "ArgumentError::OptionsNotAnObject",

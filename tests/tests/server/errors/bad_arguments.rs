@@ -7,7 +7,7 @@ use corgipile_tests::Database;
 fn unknown_names_are_errors_that_list_the_known() {
     let mut db = Database::with_small_table(100);
     rejects(&mut db, "'t', 'randomforest'", "22023").says(&["model", "randomforest"]).hints(&["logistic", "svm"]);
-    rejects(&mut db, "'t', 'Logistic'", "22023").says(&["Logistic"]);
+    rejects(&mut db, "'t', 'Logistics'", "22023").says(&["Logistic"]);
     rejects(&mut db, "'t', ''", "22023");
     let failure = rejects(&mut db, "'t', shuffle => 'fisher_yates'", "22023");
     failure.says(&["fisher_yates"]).hints(&["no_shuffle", "block_only", "corgipile"]);

@@ -52,7 +52,7 @@ pub const CASES: &[Case] = &[
         r#"SELECT corgipile_import(jsonb_set(corgipile_export('m')::jsonb, '{model}', '"forest"'))"#,
         "22023",
         r#"key "model" of the model is "forest", which is unknown"#,
-        "Known models are: logistic, svm, linear, softmax, mlp.",
+        "Known models are: logistic, svm, linear, softmax, mlp, logistic_regression, ...",
     ),
     Case(
         "ModelError::InvalidModel",
@@ -72,8 +72,8 @@ pub const CASES: &[Case] = &[
         "PredictError::Length",
         "UPDATE corgipile.stored_models SET weights = '{1,2}' WHERE model_id = 1; SELECT corgipile_predict(1, ARRAY[1, 2, 3])",
         "2202E",
-        "model 1 has 2 features, 3 given",
-        "Give a number for each feature, in the order in which the model was trained.",
+        "model 1 ... has 2 features, 3 given",
+        "Give each of them. The model's features, in order: ...",
     ),
     Case(
         "ModelError::OwnerNeeded",

@@ -156,7 +156,7 @@ fn the_functions_have_the_documented_signatures() {
     let mut db = Database::new();
     let train = db.line(
         "SELECT pg_get_function_arguments(oid), pg_get_function_result(oid), provolatile, proparallel
-         FROM pg_proc WHERE proname = 'corgipile_train'",
+         FROM pg_proc WHERE proname = 'corgipile_train' AND proargtypes[0] = 'text'::regtype",
     );
     assert_eq!(
         train,
@@ -168,7 +168,12 @@ fn the_functions_have_the_documented_signatures() {
          seed bigint DEFAULT NULL::bigint, name text DEFAULT NULL::text, options jsonb DEFAULT NULL::jsonb, \
          loader text DEFAULT NULL::text, workers integer DEFAULT NULL::integer, warm_start text DEFAULT NULL::text, \
          group_by text DEFAULT NULL::text, grid jsonb DEFAULT NULL::jsonb, \
-         sample double precision DEFAULT NULL::double precision|\
+         sample double precision DEFAULT NULL::double precision, batch_size integer DEFAULT NULL::integer, \
+         l1 double precision DEFAULT NULL::double precision, l2 double precision DEFAULT NULL::double precision, \
+         optimizer text DEFAULT NULL::text, schedule text DEFAULT NULL::text, standardize boolean DEFAULT NULL::boolean, \
+         nulls text DEFAULT NULL::text, class_weight text DEFAULT NULL::text, hidden_layers integer[] DEFAULT NULL::integer[], \
+         validation_fraction double precision DEFAULT NULL::double precision, patience integer DEFAULT NULL::integer, \
+         notice boolean DEFAULT NULL::boolean|\
          TABLE(model_id bigint, epoch integer, loss double precision, accuracy double precision, \
          learning_rate double precision, tuples bigint, seconds double precision, r2 double precision, validation_loss double precision, validation_score double precision, grid_point jsonb, group_value text)|v|u"
     );
@@ -192,6 +197,10 @@ fn the_functions_have_the_documented_signatures() {
             let many = format!("{}[]", result.trim_end_matches("[]"));
             for (features, result) in [
                 (r#""row" record"#, result),
+                ("feature double precision", result),
+                ("feature text", result),
+                (r#"feature_1 "any", feature_2 "any", VARIADIC features "any""#, result),
+                (r#"feature_1 "any", feature_2 anycompatiblenonarray"#, result),
                 ("features anyarray", result),
                 ("features corgipile.toc", &many),
                 (r#"indices anyarray, "values" anycompatiblearray"#, result),

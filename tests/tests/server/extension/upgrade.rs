@@ -11,9 +11,10 @@ const FILE: &str = "corgipile--0.2.0--0.2.1test.sql";
 const SCRIPT: &str = r#"
 \echo Use "ALTER EXTENSION corgipile UPDATE" to load this file. \quit
 ALTER TABLE corgipile.stored_models ADD COLUMN tag text;
-CREATE OR REPLACE VIEW corgipile.training_history WITH (security_invoker = true) AS
+CREATE OR REPLACE VIEW corgipile.all_training_history WITH (security_invoker = true) AS
     SELECT m.model_id, m.name, h.epoch, h.loss, h.accuracy, h.learning_rate, h.tuples, h.seconds, h.r2, h.shuffle_seconds, m.version,
-           h.validation_loss, h.validation_score, m.tag
+           h.validation_loss, h.validation_score, m.hyperparameters OPERATOR(pg_catalog.->) 'grid_point' AS grid_point,
+           m.hyperparameters OPERATOR(pg_catalog.->>) 'group' AS group_value, m.source, m.tag
       FROM corgipile.stored_models AS m
      CROSS JOIN LATERAL pg_catalog.json_to_recordset(m.history)
         AS h(epoch int, loss float8, accuracy float8, learning_rate float8, tuples bigint, seconds float8, r2 float8,

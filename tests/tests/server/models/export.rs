@@ -64,7 +64,7 @@ const DESCRIPTION: &str =
    FROM corgipile.models WHERE model_id = ";
 
 const HISTORY: &str = "SELECT epoch, loss, accuracy, learning_rate, tuples, seconds, r2, shuffle_seconds, validation_loss, validation_score
-   FROM corgipile.training_history WHERE model_id = ";
+   FROM corgipile.all_training_history WHERE model_id = ";
 
 #[test]
 fn every_kind_of_model_comes_back_bit_for_bit_in_another_database() {

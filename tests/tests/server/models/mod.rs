@@ -1,6 +1,7 @@
 //! Models after their training: in the table, in memory, as values, and by name.
 
 mod catalog;
+mod current_versions;
 mod export;
 mod inline_models;
 mod management;

@@ -295,3 +295,64 @@ fn what_is_there_but_not_for_the_statement_is_told_apart_from_what_is_nowhere() 
     }
     other.fails_with(&predict("'nowhere'"), "42704").hints(&["See corgipile.models"]);
 }
+
+#[test]
+fn a_statement_evaluates_the_model_that_it_trains_wherever_the_evaluation_stands() {
+    let mut db = Database::with_small_table(300);
+    let id = trained(&mut db);
+    let expected = db.line(&format!("SELECT value FROM corgipile_evaluate({id}, 't') WHERE metric = 'accuracy'"));
+    let last = format!("(SELECT max(model_id) AS model_id FROM {TRAIN}) AS m");
+    for statement in [
+        format!(
+            "WITH m AS (SELECT * FROM {TRAIN}) SELECT value FROM m, corgipile_evaluate(m.model_id, 't') WHERE epoch = 2 LIMIT 1"
+        ),
+        format!("SELECT (SELECT value FROM corgipile_evaluate(m.model_id, 't') WHERE metric = 'accuracy') FROM {last}"),
+        format!("SELECT (corgipile_evaluate(m.model_id, 't')).value FROM {last} LIMIT 1"),
+        format!("SELECT value FROM {last} CROSS JOIN LATERAL corgipile_evaluate(m.model_id, 't'::regclass) LIMIT 1"),
+        format!(
+            "SELECT avg(value) FILTER (WHERE metric = 'accuracy') FROM {last}, LATERAL corgipile_evaluate(model_id, 't')"
+        ),
+        // the source asks the model, too
+        format!(
+            "SELECT value FROM {last}, LATERAL corgipile_evaluate(m.model_id, format(
+                 'SELECT * FROM t WHERE corgipile_predict(%s, a, b, c) IS NOT NULL', m.model_id)) LIMIT 1"
+        ),
+        // by a name, where the call takes something of the training's rows
+        format!(
+            "SELECT e.value FROM {} AS m, LATERAL corgipile_evaluate(left('named', m.epoch + 3), 't') AS e WHERE m.epoch = 2 LIMIT 1",
+            TRAIN.replace("seed", "name => 'named', seed")
+        ),
+    ] {
+        assert_eq!(db.line(&statement), expected, "{statement}");
+    }
+}
+
+/// Trains another version of `kept`, and keeps it only if its loss is below that of the version that the name meant before.
+fn retrain(arguments: &str) -> String {
+    format!(
+        "WITH trained AS (
+             SELECT max(model_id) AS model_id FROM corgipile_train('t', features => '{{a,b,c}}', name => 'kept', seed => 1, {arguments})
+         ), judged AS (
+             SELECT model_id, (SELECT value FROM corgipile_evaluate(model_id, 't') WHERE metric = 'loss') AS loss,
+                    (SELECT value FROM corgipile.current_models AS c, corgipile_evaluate(c.model_id, 't')
+                      WHERE c.name = 'kept' AND metric = 'loss') AS before
+               FROM trained
+         )
+         SELECT CASE WHEN loss >= before THEN 'dropped ' || corgipile_drop(model_id)
+                     ELSE 'deployed ' || corgipile_deploy('kept', NULL) - model_id END FROM judged"
+    )
+}
+
+#[test]
+fn one_statement_trains_evaluates_and_keeps_a_version_only_if_it_is_better() {
+    let mut db = Database::with_small_table(300);
+    let versions = "SELECT string_agg(version::text, ',' ORDER BY version) FROM corgipile.models";
+    assert_eq!(db.line(&retrain("max_epochs => 3")), "deployed 0");
+    assert_eq!(db.line(&retrain("max_epochs => 1, learning_rate => 0.00001")), "dropped 1");
+    assert_eq!(db.line(versions), "1");
+    assert_eq!(db.line(&retrain("max_epochs => 50")), "deployed 0");
+    assert_eq!(db.line(versions), "1,3");
+    db.run("SELECT corgipile_deploy('kept', 3)");
+    assert_eq!(db.line(&retrain("max_epochs => 1, learning_rate => 0.00001")), "dropped 1");
+    assert_eq!(db.line("SELECT version FROM corgipile.current_models WHERE name = 'kept'"), "3");
+}

@@ -5,3 +5,4 @@ mod evaluate;
 mod metrics;
 mod named_columns;
 mod statements;
+mod values;

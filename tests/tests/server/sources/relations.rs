@@ -322,3 +322,44 @@ fn psql_scripts_train_too() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), "3\n", "{output:?}");
     assert_eq!(db.models(), 1);
 }
+
+#[test]
+fn a_source_of_type_regclass_is_the_relation_whatever_the_search_path() {
+    let mut db = Database::with_small_table(100);
+    db.run("CREATE SCHEMA \"S p\"; CREATE TABLE \"S p\".\"T-1\" AS SELECT * FROM t; SET search_path = public");
+    db.run(
+        "SELECT corgipile_train('t'::regclass, 'svm', max_epochs => 2, seed => 1, name => 'm', features => '{a,b}')",
+    );
+    db.run("SELECT corgipile_train('t', 'svm', max_epochs => 2, seed => 1, name => 'by text', features => '{a,b}')");
+    let weights = "SELECT count(DISTINCT weights), string_agg(source, ' ' ORDER BY model_id) FROM corgipile.models";
+    assert_eq!(db.line(weights), "1|public.t t");
+    let named = "SELECT count(*) FROM corgipile_train('\"S p\".\"T-1\"'::regclass, max_epochs => 3)";
+    assert_eq!(db.line(named), "3");
+    let plan = db.lines("EXPLAIN SELECT * FROM corgipile_train('t'::regclass, batch_size => 3)").join("\n");
+    assert!(plan.contains("CorgiPileSGD") && plan.contains("Batch Size: 3"), "{plan}");
+    // each of several tables that the catalog lists
+    db.run("CREATE TABLE part_1 AS SELECT * FROM t; CREATE TABLE part_2 AS SELECT * FROM t");
+    let each =
+        "SELECT count(DISTINCT model_id) FROM pg_class c, LATERAL corgipile_train(c.oid::regclass, max_epochs => 1)
+                 WHERE relname LIKE 'part\\__'";
+    assert_eq!(db.line(each), "2");
+    for (by_oid, by_text) in [
+        ("corgipile_evaluate('m', 't'::regclass)", "corgipile_evaluate('m', 't')"),
+        ("corgipile_evaluate(1, 't'::regclass)", "corgipile_evaluate(1, 't')"),
+        ("corgipile_cluster_factor('t'::regclass)", "corgipile_cluster_factor('t')"),
+        (
+            "(SELECT count(*) FROM corgipile_train_uda('t'::regclass, max_epochs => 2))",
+            "(SELECT count(*) FROM corgipile_train_uda('t', max_epochs => 2))",
+        ),
+    ] {
+        assert_eq!(db.lines(&format!("SELECT {by_oid}")), db.lines(&format!("SELECT {by_text}")), "{by_oid}");
+    }
+    // a parameter without a type is a text
+    db.run("PREPARE p AS SELECT count(*) FROM corgipile_train($1, max_epochs => 2)");
+    assert_eq!(db.line("EXECUTE p('SELECT * FROM t')"), "2");
+    db.fails_with("SELECT corgipile_train(4294967295::oid::regclass)", "42P01").says(&["4294967295"]);
+    assert_eq!(
+        db.fails_with("SELECT corgipile_train(NULL::regclass)", "22004").message,
+        "argument \"source\" must not be null"
+    );
+}

@@ -4,6 +4,7 @@ mod calls;
 mod groups_and_grids;
 mod learning;
 mod model_kinds;
+mod named_options;
 mod networks;
 mod options;
 mod real_data;

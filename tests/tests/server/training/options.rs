@@ -244,10 +244,10 @@ fn null_means_the_default_for_every_function_that_trains_or_shuffles() {
         assert_eq!(ask(&nulls), nothing, "{call}{nulls}");
         assert_eq!(ask(&format!(", {given}")), nothing, "{call}, {given}");
         let arguments: String =
-            db.value(&format!("SELECT pg_get_function_arguments(oid) FROM pg_proc WHERE proname = '{name}'"));
+            db.value(&format!("SELECT pg_get_function_arguments(oid) FROM pg_proc WHERE proname = '{name}' AND proargtypes[0] <> 'regclass'::regtype"));
         assert_eq!(arguments.matches("DEFAULT").count(), arguments.matches("DEFAULT NULL").count(), "{arguments}");
         let comment: String =
-            db.value(&format!("SELECT obj_description(oid, 'pg_proc') FROM pg_proc WHERE proname = '{name}'"));
+            db.value(&format!("SELECT obj_description(oid, 'pg_proc') FROM pg_proc WHERE proname = '{name}' AND proargtypes[0] <> 'regclass'::regtype"));
         assert!(comment.contains("NULL means the default"), "{comment}");
     }
 }
@@ -275,6 +275,8 @@ fn a_misspelt_word_is_told_what_was_probably_meant() {
     hints(&train("mlp", r#"{"activation": "rely"}"#), "relu");
     hints(&train("mlp", r#"{"output": "softmx"}"#), "softmax");
     hints(&train("logistics", "{}"), "logistic");
+    hints(&train("neural_netwrok", "{}"), "neural_network");
+    hints(&train("mlp", r#"{"max_epoch": 2}"#), "max_epochs");
     for (arguments, meant) in [
         ("shuffle => 'corgpile'", "corgipile"),
         ("loader => 'in-process'", "in_process"),
@@ -308,9 +310,9 @@ fn what_corgipile_options_shows_holds() {
         |db: &mut Database, call: &str| db.column::<String>(&format!("SELECT name FROM corgipile_options({call})"));
     let all = names(&mut db, "");
     let arguments: Vec<String> =
-        db.column("SELECT unnest(proargnames[:pronargs]) FROM pg_proc WHERE proname = 'corgipile_train'");
+        db.column("SELECT unnest(proargnames[:pronargs]) FROM pg_proc WHERE proname = 'corgipile_train' AND proargtypes[0] = 'text'::regtype");
     assert!(arguments.iter().all(|argument| all.contains(argument)), "{arguments:?} {all:?}");
-    assert_eq!(all.len(), arguments.len() + 31, "arguments and options");
+    assert_eq!(all.len(), arguments.len() + 19, "arguments and options");
     assert_eq!(names(&mut db, "NULL"), all);
     for (model, absent, present) in [
         ("logistic", &["hidden_layers", "activation", "output"][..], &["class_weight", "mu"][..]),
@@ -325,19 +327,20 @@ fn what_corgipile_options_shows_holds() {
     assert_eq!(db.line(default), "250");
     // the type of an argument is that of the declaration
     let types = "SELECT o.name FROM corgipile_options() o, pg_proc p, unnest(p.proargnames[:p.pronargs], p.proargtypes) AS a(name, type)
-                  WHERE p.proname = 'corgipile_train' AND a.name = o.name AND a.type <> o.type::regtype";
+                  WHERE p.proname = 'corgipile_train' AND proargtypes[0] = 'text'::regtype AND a.name = o.name AND a.type <> o.type::regtype";
     assert_eq!(db.lines(types), Vec::<String>::new());
     // a default that is given is the same as none
     let defaults = "SELECT name, \"default\", type FROM corgipile_options('logistic')
-                     WHERE type LIKE 'JSON %' AND applies_to = 'all models' AND \"default\" IS NOT NULL
-                       AND \"default\" !~ '[, ]' AND name NOT IN ('index_base', 'unseen')";
+                     WHERE applies_to = 'all models' AND \"default\" IS NOT NULL AND \"default\" !~ '[, ]'
+                       AND name NOT IN ('index_base', 'unseen', 'seed', 'max_epochs')";
     let record = "SELECT hyperparameters FROM corgipile.models ORDER BY model_id DESC LIMIT 1";
     db.run(&train("logistic", "{}"));
     let (expected, defaults) = (db.line(record), db.lines(defaults));
-    assert!(defaults.len() >= 10, "{defaults:?}");
+    assert!(defaults.len() >= 15, "{defaults:?}");
     for row in defaults {
         let cells: Vec<&str> = row.split('|').collect();
-        let value = if cells[2] == "JSON string" { format!("\"{}\"", cells[1]) } else { cells[1].to_owned() };
+        let value =
+            if ["JSON string", "text"].contains(&cells[2]) { format!("\"{}\"", cells[1]) } else { cells[1].to_owned() };
         db.run(&train("logistic", &format!("{{\"{}\": {value}}}", cells[0])));
         assert_eq!(db.line(record), expected, "{row}");
     }

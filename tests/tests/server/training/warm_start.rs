@@ -436,8 +436,8 @@ fn a_default_that_does_not_fit_the_model_is_refused_by_name() {
 fn the_defaults_that_the_function_does_not_declare_are_in_its_comment() {
     let mut db = Database::new();
     table(&mut db);
-    let comment = db.line("SELECT obj_description(oid, 'pg_proc') FROM pg_proc WHERE proname = 'corgipile_train'");
-    let declared = "SELECT pg_get_function_arguments(oid) FROM pg_proc WHERE proname = 'corgipile_train'";
+    let comment = db.line("SELECT obj_description(oid, 'pg_proc') FROM pg_proc WHERE proname = 'corgipile_train' AND proargtypes[0] = 'text'::regtype");
+    let declared = "SELECT pg_get_function_arguments(oid) FROM pg_proc WHERE proname = 'corgipile_train' AND proargtypes[0] = 'text'::regtype";
     assert_eq!(
         db.line(declared).matches("DEFAULT NULL").count(),
         17,

@@ -1,0 +1,141 @@
+//! Features one by one: the same answers as for an array or a row, and errors that name the model and its features.
+
+use corgipile_tests::Database;
+use corgipile_tests::stored::{DENSE, MIXED, SOFTMAX, SPARSE};
+
+#[test]
+fn features_one_by_one_give_what_an_array_gives() {
+    let mut db = Database::with_small_table(200);
+    db.run(
+        "SELECT corgipile_train('t', max_epochs => 2, seed => 1, features => '{a,b,c}', name => 'm');
+         CREATE TABLE arrays AS SELECT label, ARRAY[a, b] AS x, a, b FROM t;
+         SELECT corgipile_train('arrays', features => '{x}', max_epochs => 2, seed => 1, name => 'of array');
+         SELECT corgipile_train('t', 'linear', label => 'c', features => '{a}', max_epochs => 2, seed => 1, name => 'one')",
+    );
+    for model in ["'m'", "1", "corgipile_export('m')", "$$m$$::text", "1::bigint"] {
+        for answer in ["corgipile_predict", "corgipile_predict_label", "corgipile_predict_proba"] {
+            let different = format!(
+                "SELECT count(*) FROM t WHERE {answer}({model}, a, b, c) IS DISTINCT FROM {answer}({model}, ARRAY[a,b,c])
+                                           OR {answer}({model}, a, b, c) IS DISTINCT FROM {answer}({model}, t)"
+            );
+            assert_eq!(db.line(&different), "0", "{answer}({model})");
+        }
+    }
+    let two = "SELECT count(*) FROM arrays
+                WHERE corgipile_predict_proba('of array', a, b) IS DISTINCT FROM corgipile_predict_proba('of array', x)";
+    assert_eq!(db.line(two), "0");
+    for value in ["a", "a::float8", "a::numeric", "2", "2.5", "2::smallint"] {
+        let array = format!("ARRAY[({value})::float8]");
+        let same =
+            format!("SELECT bool_and(corgipile_predict('one', {value}) = corgipile_predict('one', {array})) FROM t");
+        assert_eq!(db.line(&same), "t", "{value}");
+    }
+}
+
+#[test]
+fn categories_one_by_one_are_text_enums_and_literals() {
+    let mut db = Database::new();
+    MIXED.store(&mut db, "mixed");
+    db.run("CREATE TYPE level AS ENUM ('low', 'mid', 'high')");
+    // 0.5 a + 20 + -3 b + 0.25, and 40 of mid
+    for (values, expected) in [
+        ("2, 'high', 1", 18.25),
+        ("2, 'high'::text, 1", 18.25),
+        ("2, 'high'::level, 1", 18.25),
+        ("2, 'high'::char(10), 1", 18.25),
+        ("2, 'mid', 1", 38.25),
+        ("2.0, 'low'::varchar, true", 8.25),
+    ] {
+        let value: f64 = db.value(&format!("SELECT corgipile_predict('mixed', {values})"));
+        assert!((value - expected).abs() < 1e-5, "{values}: {value}");
+    }
+    db.run("CREATE TABLE r (a real, level text, b numeric); INSERT INTO r VALUES (2, 'high', 1), (4, 'low', 0)");
+    assert_eq!(
+        db.line("SELECT bool_and(corgipile_predict('mixed', a, level, b) = corgipile_predict('mixed', r)) FROM r"),
+        "t"
+    );
+    // one call with several models
+    db.run("SELECT corgipile_import(corgipile_export('mixed'), 'other')");
+    let each = "SELECT count(DISTINCT corgipile_predict(m.name, a, level, b)) FROM r, corgipile.models m WHERE a = 2";
+    assert_eq!(db.line(each), "1");
+}
+
+#[test]
+fn a_null_among_features_is_an_error_and_no_model_gives_null() {
+    let mut db = Database::new();
+    MIXED.store(&mut db, "mixed");
+    for (values, feature) in
+        [("NULL::int, 'low', 1", "a"), ("1, NULL::text, 1", "level"), ("1, 'low', NULL::real", "b")]
+    {
+        db.rejects(&format!("SELECT corgipile_predict('mixed', {values})"), "22004")
+            .says(&[&format!("feature {feature} of model 1 \"mixed\" is NULL")]);
+    }
+    assert_eq!(db.line("SELECT corgipile_predict(NULL::bigint, 1, 'low', 1)"), "NULL");
+    assert_eq!(db.line("SELECT corgipile_predict(NULL::text, 1, 'low', 1)"), "NULL");
+    assert_eq!(db.line("SELECT corgipile_predict(NULL::jsonb, 1, 'low', 1)"), "NULL");
+}
+
+#[test]
+fn wrong_features_are_told_with_the_model_and_its_features_in_order() {
+    let mut db = Database::new();
+    for (name, model) in [("dense", DENSE), ("sparse", SPARSE), ("mixed", MIXED), ("it's", SOFTMAX)] {
+        model.store(&mut db, name);
+    }
+    for (call, code, message, hint) in [
+        ("corgipile_predict('dense', 1, 2)", "2202E", "model 1 \"dense\" has 3 features, 2 given", "x[1], x[2], x[3]"),
+        ("corgipile_predict('mixed', 1, 'low')", "2202E", "model 3 \"mixed\" has 3 features, 2 given", "a, level, b"),
+        ("corgipile_predict('mixed', 1, 'low', 2, 4)", "2202E", "3 features, 4 given", "a, level, b"),
+        ("corgipile_predict('mixed', 1, 2, 3)", "42804", "\"level\" has type integer", "text or an enum"),
+        ("corgipile_predict('mixed', 'x', 'low', 2)", "42804", "\"a\" has type unknown", "numbers"),
+        ("corgipile_predict('mixed', ARRAY[1], 'low', 2)", "42804", "\"a\" has type integer[]", "numbers"),
+        ("corgipile_predict('dense', 5)", "2202E", "3 features, 1 given", "x[1]"),
+        ("corgipile_predict('dense', 'five')", "2202E", "3 features, 1 given", "x[1]"),
+        ("corgipile_predict('mixed', 'low', 2)", "2202E", "3 features, 2 given", "a, level, b"),
+        ("corgipile_predict('sparse', 1, 2)", "0A000", "indices and values", "corgipile_predict('sparse', k, v)"),
+        (
+            "corgipile_predict('mixed', ARRAY[1, 2])",
+            "0A000",
+            "model 3 \"mixed\"",
+            "corgipile_predict('mixed', a, level, b)",
+        ),
+        ("corgipile_predict_label('it''s', 1)", "2202E", "model 4 \"it's\"", "x[1], x[2], x[3]"),
+        ("corgipile_predict('mixed', ROW(1, 'low', 2))", "42703", "no column \"a\"", "corgipile_predict('mixed', t)"),
+        ("corgipile_predict(3, ROW(1, 'low', 2))", "42703", "model 3 \"mixed\"", "corgipile_predict('mixed', t)"),
+        ("corgipile_predict('mixed', 1, 'tall', 2)", "22023", "\"tall\" of column \"level\"", "unseen"),
+        (
+            "corgipile_predict('mixed', 'NaN'::real, 'low', 2)",
+            "22003",
+            "feature a of model 3 \"mixed\" is NaN",
+            "Correct",
+        ),
+    ] {
+        db.fails_with(&format!("SELECT {call}"), code).says(&[message]).hints(&[hint]);
+    }
+}
+
+#[test]
+fn a_call_resolves_to_one_function_whatever_the_types_of_model_and_features() {
+    let mut db = Database::with_small_table(50);
+    db.run("SELECT corgipile_train('t', max_epochs => 1, features => '{a,b,c}', name => 'm')");
+    db.run("CREATE DOMAIN numbers AS real[]; CREATE DOMAIN id AS bigint; CREATE DOMAIN named AS text");
+    let expected = db.line("SELECT corgipile_predict('m', ARRAY[1,2,3])");
+    for call in [
+        "1, ARRAY[1,2,3]",
+        "1::id, ARRAY[1,2,3]::numbers",
+        "1::smallint, '{1,2,3}'::float8[]",
+        "'m', '{1,2,3}'::numeric[]",
+        "'m'::name, 1, 2, 3",
+        "'m'::named, 1, 2, 3",
+        "'m'::varchar, (SELECT r FROM (SELECT 1 AS a, 2 AS b, 3 AS c) r)",
+        "'m', (SELECT r FROM (SELECT 1 AS a, 2 AS b, 3 AS c) r)",
+        "'m', '{1,2,3}'::int[], '{1,2,3}'::real[]",
+        "corgipile_export('m'), 1.0, 2.0, 3.0",
+        "corgipile_export(1), ARRAY[1,2,3]",
+    ] {
+        assert_eq!(db.line(&format!("SELECT corgipile_predict({call})")), expected, "{call}");
+    }
+    let compressed = "SELECT corgipile_predict('m', corgipile_toc(ARRAY[[1,2,3],[1,2,3]]))";
+    assert_eq!(db.line(compressed), format!("{{{expected},{expected}}}"));
+    db.run("PREPARE p AS SELECT corgipile_predict($1, $2::real, $3::real, $4::real)");
+    assert_eq!(db.line("EXECUTE p('m', 1, 2, 3)"), expected);
+}
