@@ -114,6 +114,8 @@ fn predictions_and_evaluations_fill_as_the_training_did() {
     for (features, input, filled) in [
         ("{a,b,c}", "t", "f"),
         ("{a,b,c}", "ARRAY[t.a, t.b, t.c]", "ARRAY[f.a, f.b, f.c]"),
+        ("{a,b,c}", "t.a, t.b, t.c", "f.a, f.b, f.c"),
+        ("{a,colour,b}", "t.a, t.colour, t.b", "f.a, f.colour, f.b"),
         ("{x}", "t", "f"),
         ("{x}", "t.x", "f.x"),
         ("{a,colour,b}", "t", "f"),
