@@ -51,8 +51,10 @@ impl FilledFeature {
 
 /// So many of so many, and what share of them that is.
 fn share(rows: u64, of: u64) -> String {
-    let percent = 100.0 * rows as f64 / of.max(1) as f64;
-    format!("{rows} of {of} rows ({percent:.1}%)")
+    match 100.0 * rows as f64 / of.max(1) as f64 {
+        percent if percent < 0.05 => format!("{rows} of {of} rows (less than 0.1%)"),
+        percent => format!("{rows} of {of} rows ({percent:.1}%)"),
+    }
 }
 
 /// Features that a message names; of more it says how many.

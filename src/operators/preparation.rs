@@ -99,10 +99,10 @@ pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, wanted: Wanted) -> Resu
     if counts.is_empty() {
         return Err(TrainingError::NoRows("train on").into());
     }
-    let mut standardizer = moments.as_ref().and_then(|moments| scaling(wanted, moments, buffers.decoder.features()));
-    if let (Some(standardizer), Some(present)) = (&mut standardizer, &present) {
-        present.correct(standardizer);
+    if let (Some(moments), Some(present)) = (&mut moments, &present) {
+        moments.impute(present);
     }
+    let standardizer = moments.as_ref().and_then(|moments| scaling(wanted, moments, buffers.decoder.features()));
     let mean_square = moments.as_ref().map(|moments| moments.mean_square(standardizer.as_ref()));
     *batch = Batch::dense(0);
     let target = wanted.targets.then(|| targets.finish());

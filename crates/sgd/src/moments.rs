@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use simd::{Chunk, Level};
 use tuples::{Batch, LANES, OutOfMemory};
 
+use crate::PresentMoments;
 use crate::kernels::{Columns, Squares, Standardize, Sums, standardize, to_chunks};
 use crate::sparse_moments::SparseMoments;
 
@@ -146,6 +147,18 @@ impl Moments {
                     binary[lane] &= row[c][lane] == 0.0 || row[c][lane] == 1.0;
                 }
             }
+        }
+    }
+
+    /// Takes columns in which values are missing as they are once their means stand for these.
+    ///
+    /// # Panics
+    /// If the rows were sparse, or others than those of `present`.
+    pub fn impute(&mut self, present: &PresentMoments) {
+        assert!(self.sparse.is_none() && self.count == present.rows(), "the same dense rows");
+        let columns = self.mean.iter_mut().flatten().zip(self.squares.iter_mut().flatten());
+        for ((mean, squares), imputed) in columns.zip(present.means_and_squares()) {
+            (*mean, *squares) = imputed.unwrap_or((*mean, *squares));
         }
     }
 

@@ -7,7 +7,7 @@
 
 use tuples::{Batch, OutOfMemory};
 
-use crate::{Moments, Standardizer};
+use crate::Moments;
 
 /// Rows whose sums are taken together.
 const BLOCK_ROWS: usize = 512;
@@ -107,18 +107,15 @@ impl PresentMoments {
         self.columns.iter().map(|column| column.mean as f32).collect()
     }
 
-    /// Puts means and deviations of the columns as they are once their means stand for what is missing into a scaling.
-    /// That of other columns is left as it is.
-    ///
-    /// # Panics
-    /// If it has another number of features.
-    pub fn correct(&self, scaling: &mut Standardizer) {
-        assert_eq!(scaling.mean.len(), self.columns.len(), "as many features as the moments were made for");
-        for (i, column) in self.columns.iter().enumerate().filter(|(_, column)| column.count < self.rows) {
-            scaling.mean[i] = column.mean;
-            let variance = column.squares / self.rows as f64;
-            scaling.scale[i] = if variance > 0.0 { variance.sqrt() } else { 1.0 };
-        }
+    /// How many rows were added.
+    pub(crate) fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Mean, and sum of squared deviations from it, of each column in which values are missing, once its mean stands
+    /// for these; None of others.
+    pub(crate) fn means_and_squares(&self) -> impl Iterator<Item = Option<(f64, f64)>> {
+        self.columns.iter().map(|column| (column.count < self.rows).then_some((column.mean, column.squares)))
     }
 }
 
@@ -139,6 +136,7 @@ impl Present {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Standardizer;
 
     const NONE: f32 = f32::NAN;
 
@@ -171,8 +169,8 @@ mod tests {
             present.add(&mut batch, has_missing).unwrap();
             all.add(&batch).unwrap();
         }
-        let (mut found, expected) = (all.finish(), reference(rows));
-        present.correct(&mut found);
+        all.impute(&present);
+        let (found, expected) = (all.finish(), reference(rows));
         let pairs = found.mean.iter().chain(&found.scale).zip(expected.mean.iter().chain(&expected.scale));
         for (a, b) in pairs {
             assert!((a - b).abs() <= 1e-9 * b.abs(), "{found:?} {expected:?}");
@@ -202,9 +200,6 @@ mod tests {
             (0..2000).map(|i| [0.1, if i % 7 == 3 { 16_777_215.0 } else { NONE }, NONE]).collect();
         let present = check(&rows, &[0, 2000]);
         assert_eq!(present.means(), [0.1, 16_777_215.0, 0.0]);
-        let mut scaling = Standardizer { mean: vec![0.0; 3], scale: vec![3.0; 3] };
-        present.correct(&mut scaling);
-        assert_eq!(scaling.scale, [3.0, 1.0, 1.0]);
     }
 
     #[test]

@@ -56,7 +56,7 @@ fn answer<M, R>(
     answer: impl FnOnce(&Model, Policies) -> Result<Option<R>>,
 ) -> Option<R> {
     let model = model?;
-    if (1..=arguments).any(|i| call.argument(i).is_none()) {
+    if (1..=arguments).any(|i| call.is_null(i)) {
         return None;
     }
     let asked = |model: &Model| {
@@ -70,7 +70,7 @@ fn answer<M, R>(
 /// What the arguments `nulls` and `unseen`, the first of which is argument `nulls`, say beside the model.
 #[inline(always)]
 fn policies(model: &Model, call: Call<'_>, nulls: usize) -> Result<Policies> {
-    if call.argument(nulls).is_none() && call.argument(nulls + 1).is_none() {
+    if call.is_null(nulls) && call.is_null(nulls + 1) {
         return Ok(Policies::of_model(model));
     }
     Policies::of_call(model, [call.get(nulls), call.get(nulls + 1)])

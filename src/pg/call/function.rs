@@ -60,7 +60,18 @@ impl<'a> Call<'a> {
     /// How many arguments there are.
     #[inline(always)]
     pub fn len(self) -> usize {
-        self.memory().arguments.len()
+        // SAFETY: the information of a call.
+        unsafe { (*self.0).nargs as usize }
+    }
+
+    /// Is argument `i` NULL?
+    ///
+    /// # Panics
+    /// If the function has not so many.
+    #[inline(always)]
+    pub fn is_null(self, i: usize) -> bool {
+        // SAFETY: nargs says how many arguments there are.
+        unsafe { (*self.0).args.as_slice(self.len())[i].isnull }
     }
 
     /// Argument `i`; None if it is NULL.

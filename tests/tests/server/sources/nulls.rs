@@ -29,7 +29,10 @@ const FILLED: &str = "SELECT id, label, coalesce(a, 0.75) AS a, coalesce(b, 1.5)
 /// Trains on both; the models must have the same bits.
 fn same_bits(db: &mut Database, features: &str, arguments: &str) -> i64 {
     let train = |source: &str| {
-        format!("'{source}', features => '{features}', seed => 3, max_epochs => 3, learning_rate => 0.05, {arguments}")
+        format!(
+            "'{source}', features => '{features}', seed => 3, max_epochs => 3, learning_rate => 0.05,
+                 standardize => false, {arguments}"
+        )
     };
     let imputed = db.trained(&train("t"));
     let filled = db.trained(&train(FILLED));
@@ -87,11 +90,14 @@ fn means_are_those_of_the_rows_that_are_learned_from() {
 fn standardizing_takes_the_columns_as_they_are_once_they_are_filled() {
     let mut db = Database::new();
     table(&mut db);
-    let options = "options => '{\"standardize\": true}', seed => 3, max_epochs => 3, learning_rate => 0.05";
-    for features in ["{a,b,c}", "{x}", "{a,colour,b}"] {
-        let imputed = db.trained(&format!("'t', features => '{features}', {options}"));
-        let filled = db.trained(&format!("'{FILLED}', features => '{features}', {options}"));
-        assert_close(&imputed.parameters(), &filled.parameters(), 1e-5);
+    // with a rate that follows from the tuples, too, and with the choices that are made by default
+    for options in ["standardize => true, learning_rate => 0.05", "standardize => true", "l2 => 0"] {
+        for features in ["{a,b,c}", "{x}", "{a,colour,b}"] {
+            let options = format!("features => '{features}', seed => 3, max_epochs => 3, {options}");
+            let imputed = db.trained(&format!("'t', {options}"));
+            let filled = db.trained(&format!("'{FILLED}', {options}"));
+            assert_close(&imputed.parameters(), &filled.parameters(), 1e-5);
+        }
     }
     let sql = "SELECT feature_mean[1], feature_scale[1] FROM corgipile.models ORDER BY model_id LIMIT 1";
     let found = db.line(sql);
@@ -108,6 +114,8 @@ fn predictions_and_evaluations_fill_as_the_training_did() {
     for (features, input, filled) in [
         ("{a,b,c}", "t", "f"),
         ("{a,b,c}", "ARRAY[t.a, t.b, t.c]", "ARRAY[f.a, f.b, f.c]"),
+        ("{a,b,c}", "t.a, t.b, t.c", "f.a, f.b, f.c"),
+        ("{a,colour,b}", "t.a, t.colour, t.b", "f.a, f.colour, f.b"),
         ("{x}", "t", "f"),
         ("{x}", "t.x", "f.x"),
         ("{a,colour,b}", "t", "f"),
@@ -242,7 +250,9 @@ fn a_training_goes_on_with_the_means_that_it_began_with() {
     let mut db = Database::new();
     table(&mut db);
     for features in ["{a,b,c}", "{x}", "{a,colour}"] {
-        let train = |more: &str| format!("'t', features => '{features}', seed => 2, {more}");
+        let train = |more: &str| {
+            format!("'t', features => '{features}', seed => 2, learning_rate => 0.05, standardize => false, {more}")
+        };
         let whole = db.trained(&train("max_epochs => 4"));
         db.trained(&train("max_epochs => 2, name => 'half'"));
         let both = db.trained("'t', warm_start => 'half', max_epochs => 2");
@@ -264,11 +274,14 @@ fn a_pass_for_means_is_made_only_where_a_null_can_be() {
         db.trained(&format!("'{source}', max_epochs => 1, learning_rate => 0.1, {arguments}"));
         db.line("SELECT feature_fill IS NOT NULL, imputed FROM corgipile.models ORDER BY model_id DESC LIMIT 1")
     };
-    assert_eq!(knows_means("t", "features => '{a,b}'"), "f|0");
-    assert_eq!(knows_means("t", "features => '{a,b}', options => '{\"standardize\": true}'"), "t|0");
-    assert_eq!(knows_means("t", "features => '{a,c}'"), "t|0");
-    assert_eq!(knows_means("v", "features => '{a,b}'"), "t|0");
-    assert_eq!(knows_means("SELECT u.label, t.a FROM t AS u LEFT JOIN t ON false", "features => '{a}'"), "t|100");
+    assert_eq!(knows_means("t", "features => '{a,b}', standardize => false"), "f|0");
+    assert_eq!(knows_means("t", "features => '{a,b}', standardize => true"), "t|0");
+    assert_eq!(knows_means("t", "features => '{a,c}', standardize => false"), "t|0");
+    assert_eq!(knows_means("v", "features => '{a,b}', standardize => false"), "t|0");
+    assert_eq!(
+        knows_means("SELECT u.label, t.a FROM t AS u LEFT JOIN t ON false", "features => '{a}', standardize => false"),
+        "t|100"
+    );
     for word in ["skip", "error"] {
         let options = format!("features => '{{a,c}}', options => '{{\"nulls\": \"{word}\"}}'");
         assert_eq!(knows_means("t", &options), "f|NULL");
@@ -308,7 +321,7 @@ fn what_training_has_not_met_counts_as_none_of_what_it_has() {
     let mut db = Database::new();
     table(&mut db);
     db.run("CREATE TABLE known AS SELECT * FROM t WHERE colour IS NOT NULL");
-    let id = db.trained("'known', 'linear', features => '{c,colour}', seed => 1").id;
+    let id = db.trained("'known', 'linear', features => '{c,colour}', seed => 1, standardize => false").id;
     assert_eq!(
         db.line("SELECT hyperparameters->>'unseen', hyperparameters->>'nulls' FROM corgipile.models"),
         "zero|impute"
