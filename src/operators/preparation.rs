@@ -18,6 +18,8 @@ use tuples::{Batch, TupleSource};
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Wanted {
     standardize: Standardize,
+    /// are features to be scaled?
+    scales: bool,
     /// are features or targets to be measured?
     moments: bool,
     /// are targets numbers that are to be scaled?
@@ -26,7 +28,7 @@ pub struct Wanted {
 
 impl Wanted {
     /// Nothing.
-    pub const NOTHING: Wanted = Wanted { standardize: Standardize::None, moments: false, targets: false };
+    pub const NOTHING: Wanted = Wanted { standardize: Standardize::None, scales: false, moments: false, targets: false };
 
     /// For a model of this kind, of the rows of this decoder; is a learning rate left open?
     pub fn new(standardize: Standardize, kind: ModelKind, decoder: &Decoder, has_open_rate: bool) -> Wanted {
@@ -39,12 +41,12 @@ impl Wanted {
             Standardize::Automatic => !matches!(decoder.features(), FeatureColumns::Sparse(_)),
         };
         let targets = standardize != Standardize::None && !kind.is_classifier();
-        Wanted { standardize, moments: scales || targets || has_open_rate, targets }
+        Wanted { standardize, scales, moments: scales || targets || has_open_rate, targets }
     }
 
     /// What features are to be scaled by, and not their targets.
     pub const fn of_features(standardize: Standardize) -> Wanted {
-        Wanted { standardize, moments: true, targets: false }
+        Wanted { standardize, scales: true, moments: true, targets: false }
     }
 
     /// Is it to find anything?
@@ -63,28 +65,13 @@ pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, wanted: Wanted) -> Resu
     if buffers.prepare_elsewhere()? {
         return Ok(());
     }
-    let (mut moments, mut targets): (Option<Moments>, _) = (None, TargetMoments::default());
-    let mut present: Option<PresentMoments> = None;
+    let mut measured = Measured::default();
     let mut counts: Vec<u64> = Vec::new();
     while buffers.next_batch(batch)? {
         check_for_interrupts();
         buffers.decoder.meet_dim(batch.dim());
         leave_held_out(batch);
-        if wanted.targets {
-            batch.labels().iter().for_each(|target| targets.add(*target));
-        }
-        if let Some(imputation) = buffers.decoder.imputation_mut()
-            && batch.dim() > 0
-        {
-            let has_missing = imputation.take_missing();
-            buffers.decoder.check_size(batch.dim(), wanted.moments)?;
-            present.get_or_insert_with(|| PresentMoments::new(batch.dim())).add(batch, has_missing)?;
-        }
-        if wanted.moments && batch.dim() > 0 {
-            buffers.decoder.check_size(batch.dim(), true)?;
-            let dim = if batch.is_sparse() { 0 } else { batch.dim() };
-            moments.get_or_insert_with(|| Moments::new(dim)).add(batch)?;
-        }
+        measured.add(wanted, &mut buffers.decoder, batch)?;
         let labels_of_blocks =
             (0..if batch.has_mini_batches() { batch.len() } else { 0 }).flat_map(|i| batch.mini_batch(i).labels());
         let labels_of_tuples = if batch.has_mini_batches() { &[] } else { batch.labels() };
@@ -99,17 +86,63 @@ pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, wanted: Wanted) -> Resu
     if counts.is_empty() {
         return Err(TrainingError::NoRows("train on").into());
     }
-    if let (Some(moments), Some(present)) = (&mut moments, &present) {
-        moments.impute(present);
-    }
-    let standardizer = moments.as_ref().and_then(|moments| scaling(wanted, moments, buffers.decoder.features()));
-    let mean_square = moments.as_ref().map(|moments| moments.mean_square(standardizer.as_ref()));
     *batch = Batch::dense(0);
-    let target = wanted.targets.then(|| targets.finish());
-    // columns of categories alone have no numbers to be measured
-    let mean_square = mean_square.or(wanted.moments.then_some(0.0));
-    let means = present.map(|present| present.means());
-    buffers.decoder.end_preparation(&counts, Statistics { standardizer, target, mean_square, means })
+    let statistics = measured.finish(wanted, buffers.decoder.features());
+    buffers.decoder.end_preparation(&counts, statistics)
+}
+
+/// What was measured so far.
+#[derive(Default)]
+struct Measured {
+    moments: Option<Moments>,
+    present: Option<PresentMoments>,
+    targets: TargetMoments,
+    /// of sparse tuples that are not scaled: the sum of |x|², and how many there were. Nothing is kept by feature.
+    squares: f64,
+    tuples: u64,
+}
+
+impl Measured {
+    fn add(&mut self, wanted: Wanted, decoder: &mut Decoder, batch: &Batch) -> Result<()> {
+        if wanted.targets {
+            batch.labels().iter().for_each(|target| self.targets.add(*target));
+        }
+        if let Some(imputation) = decoder.imputation_mut()
+            && batch.dim() > 0
+        {
+            let has_missing = imputation.take_missing();
+            decoder.check_size(batch.dim(), wanted.scales)?;
+            self.present.get_or_insert_with(|| PresentMoments::new(batch.dim())).add(batch, has_missing)?;
+        }
+        if wanted.moments && batch.is_sparse() && !wanted.scales {
+            let square = |i: usize| batch.sparse_row(i).1.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>();
+            self.squares += (0..batch.len()).map(square).sum::<f64>();
+            self.tuples += batch.len() as u64;
+        } else if wanted.moments && batch.dim() > 0 {
+            decoder.check_size(batch.dim(), wanted.scales)?;
+            let dim = if batch.is_sparse() { 0 } else { batch.dim() };
+            self.moments.get_or_insert_with(|| Moments::new(dim)).add(batch)?;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, wanted: Wanted, features: &FeatureColumns) -> Statistics {
+        if let (Some(moments), Some(present)) = (&mut self.moments, &self.present) {
+            moments.impute(present);
+        }
+        let standardizer = self.moments.as_ref().and_then(|moments| scaling(wanted, moments, features));
+        // columns of categories alone have no numbers to be measured
+        let mean_square = wanted.moments.then(|| match &self.moments {
+            Some(moments) => moments.mean_square(standardizer.as_ref()),
+            None => self.squares / self.tuples.max(1) as f64,
+        });
+        Statistics {
+            standardizer,
+            target: wanted.targets.then(|| self.targets.finish()),
+            mean_square,
+            means: self.present.map(|present| present.means()),
+        }
+    }
 }
 
 /// Removes the tuples that are held out for validation: nothing is learned from them.

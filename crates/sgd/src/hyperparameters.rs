@@ -123,11 +123,11 @@ impl Hyperparameters {
         )?;
         let is_linear = self.design.is_none();
         let can_bound = is_linear && !matches!(self.optimizer, Optimizer::Adam { .. });
-        require(!self.bounded || can_bound, "bounded_steps", "are for linear models, with optimizer sgd or momentum")?;
+        require(!self.bounded || can_bound, "bounded_steps", "must be false with optimizer \"adam\" and for networks")?;
         require(
             !self.averaging || is_linear && !self.schedule.averages(),
             "averaging",
-            "is for linear models, and not with schedule \"theorem1\", which averages by itself",
+            "must be false for networks and with schedule \"theorem1\", which averages by itself",
         )?;
         let sizes = 1..=Self::MAX_BATCH_SIZE;
         let is_size = sizes.contains(&self.batch_size) || self.batch_size == Hyperparameters::WHOLE_MINI_BATCHES;

@@ -111,6 +111,7 @@ pub const ENTRIES: &[Entry] = &[
     },
     Entry {
         models: Models::Linear,
+        group: Some(Group::Optimizer),
         record: Some(|call| call.hyper().filter(|hyper| hyper.design.is_none()).map(|hyper| json!(hyper.bounded))),
         explain: Some(|call, explain| {
             if call.hyper().is_some_and(|hyper| hyper.bounded) {

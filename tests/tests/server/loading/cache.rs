@@ -185,7 +185,9 @@ fn the_heap_is_not_touched_after_the_first_epoch() {
     for memory in MEMORIES {
         db.run(&format!("SET corgipile.cache_memory = '{memory}'"));
         for extra in ["", ", buffer_size => '100%'", ", shuffle => 'no_shuffle'", ", shuffle => 'block_only'"] {
-            let arguments = format!("'t', features => '{{features_v}}', max_epochs => 5{extra}");
+            let arguments = format!(
+                "'t', features => '{{features_v}}', max_epochs => 5, learning_rate => 0.01, standardize => false{extra}"
+            );
             let on = cache_of(&mut db, &arguments, "\"nulls\": \"error\", \"cache\": \"on\"");
             assert!(touched(&on) < 2 * pages, "{memory}{extra}: {pages} pages, {on:#}");
             assert_eq!(on["Cached Blocks"], on["Blocks"], "{memory}{extra}");

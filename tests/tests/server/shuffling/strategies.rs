@@ -63,7 +63,7 @@ fn training_sees_the_rows_as_corgipile_shuffle_order_says_epoch_after_epoch() {
          INSERT INTO sparse SELECT id, pad, label, features_v || CASE WHEN id % 3 > 0 THEN '{0.5}' ELSE '{}'::real[] END,
              CASE WHEN id % 3 = 0 THEN '{1,7}' ELSE ARRAY[1 + id % 5, 9, 10 + id % 7] END FROM t ORDER BY id",
     );
-    let constant = "options => '{\"schedule\": \"constant\"}'";
+    let constant = "learning_rate => 0.01, standardize => false, schedule => 'constant'";
     for strategy in ALL {
         for (source, columns) in [("t", "features_v"), ("sparse", "features_k, features_v")] {
             db.run(&format!(

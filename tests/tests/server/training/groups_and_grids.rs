@@ -31,7 +31,9 @@ const WAYS: [(&str, &str, &str, &str); 5] = [
 const SIZES: &str = "max_epochs => 3, seed => 7, block_size => '16kB', buffer_size => '20%', learning_rate => 0.005";
 
 fn arguments(source: &str, (model, label, features, options): (&str, &str, &str, &str), more: &str) -> String {
-    format!("$${source}$$, '{model}', '{label}', '{features}', {SIZES}, options => '{options}'{more}")
+    // scales would be those of all rows, and not of a group's
+    let scales = if options.contains("standardize") { "" } else { ", standardize => false" };
+    format!("$${source}$$, '{model}', '{label}', '{features}', {SIZES}{scales}, options => '{options}'{more}")
 }
 
 fn with(options: &str, more: &str) -> String {

@@ -32,7 +32,7 @@ fn agrees(db: &mut Database, arguments: &str, options: &str, mut textbook: Textb
     let options = format!("{{\"schedule\": \"constant\"{options}}}");
     let epochs = db.train(&format!(
         "'t', {arguments}, features => '{{a,b,c}}', shuffle => 'no_shuffle', max_epochs => 4,
-         learning_rate => {}, options => '{options}'",
+         learning_rate => {}, standardize => false, options => '{options}'",
         textbook.rate
     ));
     for epoch in &epochs {

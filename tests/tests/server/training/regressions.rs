@@ -55,7 +55,7 @@ fn an_epoch_reads_the_table_once() {
     let mut db = Database::new();
     clustered(&mut db, "t", 2000);
     let plan: serde_json::Value =
-        db.value("EXPLAIN (ANALYZE, FORMAT JSON) SELECT * FROM corgipile_train('t', max_epochs => 4, options => '{\"nulls\": \"error\"}')");
+        db.value("EXPLAIN (ANALYZE, FORMAT JSON) SELECT * FROM corgipile_train('t', max_epochs => 4, nulls => 'error', learning_rate => 0.01, standardize => false)");
     let text = plan.to_string();
     let number = |property: &str| -> f64 {
         let rest = text.split(&format!("\"{property}\":")).nth(1).unwrap_or_else(|| panic!("no {property} in {text}"));
