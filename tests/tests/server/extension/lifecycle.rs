@@ -145,7 +145,12 @@ fn the_functions_can_live_in_another_schema() {
 #[test]
 fn renamed_functions_still_work() {
     let mut db = Database::with_small_table(100);
-    db.run("ALTER FUNCTION corgipile_train RENAME TO fit");
+    db.run(
+        "DO $$ BEGIN
+           EXECUTE format('ALTER FUNCTION %s RENAME TO fit', (SELECT oid::regprocedure FROM pg_proc
+                           WHERE proname = 'corgipile_train' AND proargtypes[0] = 'text'::regtype));
+         END $$",
+    );
     let plan = db.lines("EXPLAIN SELECT * FROM fit('t', max_epochs => 3)");
     assert!(plan[0].contains("CorgiPileSGD"), "{plan:#?}");
     assert_eq!(db.lines("SELECT * FROM fit('t', max_epochs => 3)").len(), 3);
