@@ -78,7 +78,7 @@ fn a_null_among_features_is_an_error_and_no_model_gives_null() {
 #[test]
 fn wrong_features_are_told_with_the_model_and_its_features_in_order() {
     let mut db = Database::new();
-    for (name, model) in [("dense", DENSE), ("sparse", SPARSE), ("mixed", MIXED), ("it's", SOFTMAX)] {
+    for (name, model) in [("dense", DENSE), ("sparse", SPARSE), ("mixed", MIXED), ("it''s", SOFTMAX)] {
         model.store(&mut db, name);
     }
     for (call, code, message, hint) in [
