@@ -103,7 +103,7 @@ struct Measured {
 }
 
 impl Measured {
-    fn add(&mut self, wanted: Wanted, decoder: &mut Decoder, batch: &Batch) -> Result<()> {
+    fn add(&mut self, wanted: Wanted, decoder: &mut Decoder, batch: &mut Batch) -> Result<()> {
         if wanted.targets {
             batch.labels().iter().for_each(|target| self.targets.add(*target));
         }
