@@ -28,7 +28,8 @@ pub struct Wanted {
 
 impl Wanted {
     /// Nothing.
-    pub const NOTHING: Wanted = Wanted { standardize: Standardize::None, scales: false, moments: false, targets: false };
+    pub const NOTHING: Wanted =
+        Wanted { standardize: Standardize::None, scales: false, moments: false, targets: false };
 
     /// For a model of this kind, of the rows of this decoder; is a learning rate left open?
     pub fn new(standardize: Standardize, kind: ModelKind, decoder: &Decoder, has_open_rate: bool) -> Wanted {

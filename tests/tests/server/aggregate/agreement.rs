@@ -71,7 +71,8 @@ fn paths_agree(table: &str) {
     dense_and_sparse(&mut db);
     for (model, label) in KINDS {
         let features = if table == "sparse" { "{features_k,features_v}" } else { "{features_v}" };
-        for options in OPTIONS {
+        // the aggregate scales features, and not targets
+        for options in OPTIONS.into_iter().filter(|options| model != "linear" || !options.contains("standardize")) {
             let arguments = format!(
                 "'{table}', '{model}', '{label}', '{features}', max_epochs => 4, shuffle => 'no_shuffle', options => '{options}'"
             );

@@ -156,7 +156,11 @@ fn a_diverging_loss_names_the_epoch_and_suggests_a_smaller_learning_rate() {
     let mut db = Database::with_small_table(100);
     db.run("UPDATE t SET a = a * 1e18");
     for model in ["logistic", "svm"] {
-        let failure = rejects(&mut db, &format!("'t', '{model}', learning_rate => 1e25, standardize => false, seed => 1"), "22003");
+        let failure = rejects(
+            &mut db,
+            &format!("'t', '{model}', learning_rate => 1e25, standardize => false, seed => 1"),
+            "22003",
+        );
         failure.says(&["epoch"]).hints(&["learning_rate"]);
         let number = failure.message.split_whitespace().any(|w| w.trim_end_matches(':').parse::<u32>().is_ok());
         assert!(number, "{failure:#?}");

@@ -5,15 +5,27 @@ use super::database;
 /// A notice's variant, the statements after which it comes, and what psql prints, where `...` stands for any text.
 pub const CASES: &[(&str, &[&str], &str)] = &[
     (
+        "Notice::Chosen",
+        &["SELECT FROM corgipile_train('SELECT label, a, b, (id % 3 = 0)::int AS flag FROM t', max_epochs => 1)"],
+        // of the two numbers a mean square of 1 each, and of the flag 1/3
+        "NOTICE:  learning rate 3.003e-1, 2 of 3 features standardized\n",
+    ),
+    (
+        "Notice::Chosen",
+        &["SELECT FROM corgipile_train('SELECT label, ARRAY[1, 2] AS k, ARRAY[1, 1] AS v FROM t', features => '{k,v}', model => 'svm',
+             max_epochs => 1)"],
+        "NOTICE:  learning rate 3.333e-2\n",
+    ),
+    (
         "Notice::FewBlocks",
         &["SELECT FROM corgipile_train('large', max_epochs => 1, buffer_size => '64kB')"],
-        "NOTICE:  the buffer holds only ... of ... blocks, too few to mix them well\n\
+        "...NOTICE:  the buffer holds only ... of ... blocks, too few to mix them well\n\
          HINT:  Use a larger buffer_size; '100%' shuffles a small table fully.\n",
     ),
     (
         "Notice::FewBlocks",
         &["SELECT FROM corgipile_train('large', max_epochs => 1, block_size => '64kB', buffer_size => '20%')"],
-        "NOTICE:  the buffer holds only ... of ... blocks, too few to mix them well\n\
+        "...NOTICE:  the buffer holds only ... of ... blocks, too few to mix them well\n\
          HINT:  Use a smaller block_size, or a larger buffer_size.\n",
     ),
     (
@@ -22,7 +34,7 @@ pub const CASES: &[(&str, &[&str], &str)] = &[
             "SET corgipile.max_buffer_memory = '64kB'",
             "SELECT FROM corgipile_train('large', max_epochs => 1, buffer_size => '100%')",
         ],
-        "NOTICE:  the buffer holds only ... of ... blocks, too few to mix them well\n\
+        "...NOTICE:  the buffer holds only ... of ... blocks, too few to mix them well\n\
          HINT:  Raise the setting corgipile.max_buffer_memory: it cuts the buffer below buffer_size.\n",
     ),
     (
@@ -31,14 +43,14 @@ pub const CASES: &[(&str, &[&str], &str)] = &[
             "SET corgipile.max_buffer_memory = '64kB'",
             "SELECT FROM corgipile_train('large', max_epochs => 1, block_size => '16kB', buffer_size => '100%')",
         ],
-        "NOTICE:  the buffer holds only ... of ... blocks, too few to mix them well\n\
+        "...NOTICE:  the buffer holds only ... of ... blocks, too few to mix them well\n\
          HINT:  Use a smaller block_size, or raise the setting corgipile.max_buffer_memory: it cuts the buffer below \
          buffer_size.\n",
     ),
     (
         "Notice::FewerProcesses",
         &["SET max_parallel_workers = 0", "SELECT FROM corgipile_train('large', max_epochs => 1, workers => 3)"],
-        "NOTICE:  the model is trained by 1 of 3 processes: max_parallel_workers is 0\n\
+        "...NOTICE:  the model is trained by 1 of 3 processes: max_parallel_workers is 0\n\
          HINT:  With another number of workers the model differs; corgipile.models says how many there were.\n",
     ),
     (
@@ -53,30 +65,30 @@ pub const CASES: &[(&str, &[&str], &str)] = &[
     (
         "Notice::Epoch",
         &["SELECT FROM corgipile_train('t', max_epochs => 1, options => '{\"notice\": true}')"],
-        "NOTICE:  epoch 1 of 1: loss ..., accuracy ..., ... tuples/s\n",
+        "...NOTICE:  epoch 1 of 1: loss ..., accuracy ..., ... tuples/s\n",
     ),
     (
         "Notice::Epoch",
         &["SELECT FROM corgipile_train('t', max_epochs => 2, notice => true)"],
-        "NOTICE:  epoch 1 of 2: loss ..., accuracy ..., ... tuples/s, ... s left\n\
+        "...NOTICE:  epoch 1 of 2: loss ..., accuracy ..., ... tuples/s, ... s left\n\
          NOTICE:  epoch 2 of 2: loss ..., accuracy ..., ... tuples/s\n",
     ),
     (
         "Notice::Epoch",
         &["SELECT FROM corgipile_train('t', max_epochs => 2, notice => true, patience => 5)"],
-        "NOTICE:  epoch 1 of 2: ... tuples/s, at most ... s left\nNOTICE:  epoch 2 of 2: ... tuples/s\n",
+        "...NOTICE:  epoch 1 of 2: ... tuples/s, at most ... s left\nNOTICE:  epoch 2 of 2: ... tuples/s\n",
     ),
     (
         "Notice::Imputed",
         &["SELECT FROM corgipile_train('SELECT label, nullif(id, 1)::real AS a, b FROM t', max_epochs => 1)"],
-        "NOTICE:  NULLs are imputed in 1 of 100 rows (1.0%): a (1, the mean 51)\n\
+        "...NOTICE:  NULLs are imputed in 1 of 100 rows (1.0%): a (1, the mean 51)\n\
          HINT:  The model predicts in the same way. Option nulls can be \"skip\" or \"error\" instead.\n",
     ),
     (
         "Notice::LeftOut",
         &["SELECT FROM corgipile_train('SELECT label, nullif(id, 1)::real AS a, b FROM t', max_epochs => 1,
                options => '{\"nulls\": \"skip\"}')"],
-        "NOTICE:  1 of 100 rows (1.0%) are left out because they have NULLs\n",
+        "...NOTICE:  1 of 100 rows (1.0%) are left out because they have NULLs\n",
     ),
     (
         "Notice::Unseen",
@@ -85,7 +97,7 @@ pub const CASES: &[(&str, &[&str], &str)] = &[
                name => 'red', max_epochs => 1)",
             "SELECT FROM corgipile_evaluate('red', 'SELECT id % 2 AS label, a, ''blue'' AS colour FROM t')",
         ],
-        "NOTICE:  100 of 100 rows (100.0%) have categories or indices that the model was not trained on\n\
+        "...NOTICE:  100 of 100 rows (100.0%) have categories or indices that the model was not trained on\n\
          HINT:  They count as none of those that it knows; with unseen => 'error' they are an error.\n",
     ),
     (

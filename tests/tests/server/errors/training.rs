@@ -197,7 +197,7 @@ pub const CASES: &[Case] = &[
         "TrainingError::WarmStart",
         r#"SELECT corgipile_train('t', warm_start => 'm', options => '{"optimizer": "adam"}')"#,
         "22023",
-        "model 1 cannot be continued: its training state is that of another optimizer, batch_size, l1 or schedule, or of other hidden_layers, activation or output",
+        "model 1 cannot be continued: its training state is that of another optimizer, batch_size, l1, schedule or averaging, or of other hidden_layers, activation or output",
         "Continue with the optimizer, batch_size, l1, schedule, hidden_layers, activation and output that it was trained with; leave them out to do so.",
     ),
     Case(

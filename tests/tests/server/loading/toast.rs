@@ -2,7 +2,7 @@
 
 use corgipile_tests::Database;
 
-const TRAINING: &str = "seed => 5, max_epochs => 2, learning_rate => 0.001, buffer_size => '20%'";
+const TRAINING: &str = "seed => 5, max_epochs => 2, learning_rate => 0.001, standardize => false, buffer_size => '20%'";
 
 /// Asserts that a training on a table has the bits of one on `x[:]`, a copy that PostgreSQL makes of the array: the
 /// rows lie on the same pages, and come in the same order.

@@ -192,8 +192,7 @@ fn classes_are_told_apart_whoever_meets_them_first() {
 fn fewer_processes_than_asked_for_are_noticed_and_recorded() {
     let mut db = Database::new();
     clustered(&mut db, "t", 6000);
-    let training =
-        "'t', max_epochs => 2, seed => 1, buffer_size => '50%', learning_rate => 0.01, standardize => false";
+    let training = "'t', max_epochs => 2, seed => 1, buffer_size => '50%', learning_rate => 0.01, standardize => false";
     let alone = db.trained(training).bits();
     let two = trained_by(&mut db, 2, &format!("{training}, workers => 2")).bits();
     let told = |db: &Database, setting: &str, more: &str| {

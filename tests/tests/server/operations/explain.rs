@@ -4,7 +4,8 @@ use corgipile_tests::plan::{find_node, node, number};
 use corgipile_tests::{Database, clustered};
 use serde_json::Value;
 
-const TRAIN: &str = "SELECT * FROM corgipile_train('t', max_epochs => 4, seed => 17, buffer_size => '20%', learning_rate => 0.01)";
+const TRAIN: &str =
+    "SELECT * FROM corgipile_train('t', max_epochs => 4, seed => 17, buffer_size => '20%', learning_rate => 0.01)";
 
 fn has(node: &Value, properties: &[&str]) {
     for property in properties {

@@ -242,7 +242,9 @@ fn a_query_source_is_shuffled() {
     clustered(&mut db, "t", 20_000);
     let query = "SELECT label, features_v FROM t ORDER BY label";
     let id = db.train(&format!("'{query}', seed => 1, learning_rate => 0.01, standardize => false"))[0].model_id;
-    let unshuffled = db.train(&format!("'{query}', shuffle => 'no_shuffle', learning_rate => 0.01, standardize => false"))[0].model_id;
+    let unshuffled = db
+        .train(&format!("'{query}', shuffle => 'no_shuffle', learning_rate => 0.01, standardize => false"))[0]
+        .model_id;
     let (with, without) = (db.evaluate(id, "t").accuracy, db.evaluate(unshuffled, "t").accuracy);
     assert!(with > 0.83 && without < with - 0.1, "shuffled {with}, not shuffled {without}");
     let a = db.trained(&format!("'{query}, id', seed => 9, max_epochs => 2")).bits();

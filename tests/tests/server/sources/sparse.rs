@@ -2,7 +2,8 @@
 
 use corgipile_tests::{Database, Failure, assert_close};
 
-const TRAINING: &str = "max_epochs => 3, seed => 11, learning_rate => 0.05, standardize => false, shuffle => 'no_shuffle'";
+const TRAINING: &str =
+    "max_epochs => 3, seed => 11, learning_rate => 0.05, standardize => false, shuffle => 'no_shuffle'";
 
 /// Tables with the same tuples of 40 features, about 6 of them not 0: `dense(id, label, x)` and
 /// `sparse(id, label, features_k, features_v)`, indices from 1.
@@ -287,7 +288,8 @@ fn the_number_of_dimensions_can_be_said() {
 fn standardizing_divides_sparse_features_by_their_deviation_and_keeps_their_zeros() {
     let mut db = Database::new();
     twins(&mut db);
-    let id = db.train(&format!("'sparse', {TRAINING}, options => '{{\"standardize\": true}}'"))[0].model_id;
+    let id =
+        db.train(&format!("'sparse', {}", TRAINING.replace("standardize => false", "standardize => true")))[0].model_id;
     let stored = db.line(&format!(
         "SELECT count(*), max(abs(m)), max(abs(s - d)) < 1e-6
          FROM corgipile.models, unnest(feature_mean, feature_scale) WITH ORDINALITY u(m, s, j),

@@ -158,7 +158,7 @@ fn each_model_of_a_grid_is_that_of_its_own_training() {
             let mut says = point.as_object().expect("an object").clone();
             let mut more = String::new();
             let mut own: serde_json::Map<_, _> = serde_json::from_str(options).expect("options");
-            let mut arguments = arguments("t", (model, label, features, "OPTIONS"), "");
+            let mut arguments = arguments("t", (model, label, features, options), "").replace(options, "OPTIONS");
             if let Some(rate) = says.remove("learning_rate") {
                 arguments = arguments.replace("learning_rate => 0.005", &format!("learning_rate => {rate}"));
             }

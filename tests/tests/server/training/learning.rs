@@ -11,9 +11,10 @@ fn a_clustered_table_reaches_the_accuracy_of_a_full_shuffle_and_no_shuffle_does_
     shuffled_copy(&mut db, "t", "shuffled");
     for model in ["logistic", "svm"] {
         let mut accuracy = |table: &str, shuffle: &str| {
-            let arguments =
-                format!("'{table}', '{model}', features => '{{features_v}}', shuffle => '{shuffle}', seed => 1
-                     , learning_rate => 0.01, standardize => false");
+            let arguments = format!(
+                "'{table}', '{model}', features => '{{features_v}}', shuffle => '{shuffle}', seed => 1
+                     , learning_rate => 0.01, standardize => false"
+            );
             let id = db.train(&arguments)[0].model_id;
             db.evaluate(id, "t").accuracy
         };
@@ -64,15 +65,17 @@ fn the_defaults_are_the_documented_ones() {
     clustered(&mut db, "t", 400);
     let epochs = db.train("'t'");
     assert_eq!(epochs.len(), 20);
-    assert_eq!(epochs[0].learning_rate, 0.01);
-    assert!((epochs[19].learning_rate - 0.01 * 0.95_f64.powi(19)).abs() < 1e-12);
+    // a mean square of 1 of each of five features that are standardized, and the constant 1
+    let rate = 1.0 / 6.0;
+    assert!((epochs[0].learning_rate - rate).abs() < 1e-6);
+    assert!((epochs[19].learning_rate - epochs[0].learning_rate * 0.95_f64.powi(19)).abs() < 1e-12);
     let stored = db.line(
         "SELECT model, label, features, hyperparameters->>'shuffle', hyperparameters->>'buffer_size',
                 (hyperparameters->>'decay')::float8, (hyperparameters->>'l2')::float8,
                 hyperparameters->>'standardize', hyperparameters->>'nulls', hyperparameters->>'max_epochs'
          FROM corgipile.models",
     );
-    assert_eq!(stored, "logistic|label|{features_v}|corgipile|auto|0.95|0|false|impute|20");
+    assert_eq!(stored, "logistic|label|{features_v}|corgipile|auto|0.95|0|auto|impute|20");
 }
 
 /// Trains without a shuffle and compares every epoch and the model with the textbook's SGD.

@@ -383,7 +383,7 @@ fn digits_and_particles_are_told_apart() {
             .map(|seed| {
                 let model = db.trained(&format!(
                     "'{set}_train', 'mlp', features => '{{features_v}}', max_epochs => {max_epochs}, seed => {seed},
-                     options => '{{\"standardize\": true, \"activation\": \"relu\", \"optimizer\": \"adam\"}}'"
+                     standardize => true, hidden_layers => '{{200,50}}', batch_size => 250, learning_rate => 0.001"
                 ));
                 db.evaluate(model.id, &format!("{set}_test")).accuracy
             })

@@ -339,8 +339,11 @@ fn what_corgipile_options_shows_holds() {
     assert!(defaults.len() >= 15, "{defaults:?}");
     for row in defaults {
         let cells: Vec<&str> = row.split('|').collect();
-        let value =
-            if ["JSON string", "text"].contains(&cells[2]) { format!("\"{}\"", cells[1]) } else { cells[1].to_owned() };
+        let value = if ["JSON string", "text"].contains(&cells[2]) || cells[1] == "auto" {
+            format!("\"{}\"", cells[1])
+        } else {
+            cells[1].to_owned()
+        };
         db.run(&train("logistic", &format!("{{\"{}\": {value}}}", cells[0])));
         assert_eq!(db.line(record), expected, "{row}");
     }
