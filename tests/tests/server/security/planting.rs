@@ -291,6 +291,13 @@ pub const CALLS: &[&str] = &[
     "SELECT * FROM corgipile.stat_models()",
     "SELECT * FROM public.corgipile_options('mlp') AS a, public.corgipile_options() AS b",
     "SELECT * FROM corgipile.progress()",
+    "SELECT corgipile.toc_eq(m, m), corgipile.toc_ne(m, m), corgipile.toc_lt(m, m), corgipile.toc_le(m, m), corgipile.toc_gt(m, m),
+            corgipile.toc_ge(m, m), corgipile.toc_cmp(m, m), corgipile.toc_hash(m), corgipile.toc_hash_extended(m, 1),
+            m OPERATOR(public.=) m, m OPERATOR(public.<>) m, m OPERATOR(public.<) m, m OPERATOR(public.<=) m,
+            m OPERATOR(public.>) m, m OPERATOR(public.>=) m
+       FROM (SELECT public.corgipile_toc('{{1,2},{3,4}}') AS m UNION SELECT public.corgipile_toc('{{1,2},{3,5}}') ORDER BY 1) AS s",
+    "SELECT public.corgipile_predict('plain', 1, 2), public.corgipile_predict_label(1, 1, 2), public.corgipile_predict_proba(1, 1, 2)
+       FROM (SELECT 1) AS s LIMIT 0",
     "SELECT public.corgipile_toc_rows(m), public.corgipile_toc_columns(m), public.corgipile_toc_encoding(m), public.corgipile_toc_bytes(m),
             public.corgipile_toc_ratio(m), public.corgipile_toc_decompress(m), public.corgipile_toc_element(m, 1, 1),
             public.corgipile_toc_times(m, v), public.corgipile_times_toc(v, m), public.corgipile_toc_scale(m, f),
