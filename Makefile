@@ -76,7 +76,7 @@ reference: ## Write the pages of docs/reference that come from the catalog and t
 	  env CORGIPILE_WRITE_REFERENCE=1 cargo test -q -p corgipile-tests --test server pages_of_reference
 	@scripts/reference-errors
 
-lint: ## Check formatting, the warnings of clippy, shellcheck and ruff, and the SQL with pgspot
+lint: ## Check formatting, the warnings of clippy, shellcheck and ruff, licences of crates, and the SQL with pgspot
 	@scripts/deps --study
 	@scripts/lint
 

@@ -38,7 +38,9 @@ CREATE TABLE corgipile.stored_models (
     intercepts          real[] NOT NULL,
     feature_mean        float8[],
     feature_scale       float8[],
+    feature_fill        real[],
     skipped             bigint NOT NULL,
+    imputed             bigint,
     preparation_seconds float8 NOT NULL,
     shuffle_bytes       bigint,
     history             json NOT NULL,
@@ -72,7 +74,7 @@ SELECT pg_catalog.pg_extension_config_dump('corgipile.models_model_id_seq', '');
 CREATE VIEW corgipile.models WITH (security_invoker = true) AS
     SELECT model_id, name, version, deployed, owner, granted_to, created_at, comment, model, source, label, label_type, classes,
            features, feature_kind, categories, index_base, hyperparameters, weights, intercepts, feature_mean, feature_scale,
-           skipped, preparation_seconds, shuffle_bytes, history, hidden_layers, activation, output
+           skipped, preparation_seconds, shuffle_bytes, history, hidden_layers, activation, output, feature_fill, imputed
       FROM corgipile.stored_models;
 
 COMMENT ON VIEW corgipile.models IS 'trained models; each is seen and used by its owner, by members of the owner, and by those to whom it was granted';
@@ -91,7 +93,7 @@ COMMENT ON COLUMN corgipile.models.label_type IS 'type of the label''s column';
 COMMENT ON COLUMN corgipile.models.classes IS 'label values, ascending; of two, the first is the negative class; NULL for linear';
 COMMENT ON COLUMN corgipile.models.features IS 'names of the feature columns; for sparse ones, that of the indices and that of the values';
 COMMENT ON COLUMN corgipile.models.feature_kind IS 'array: elements of one array column; columns: any number of columns; sparse: an array of indices and one of values';
-COMMENT ON COLUMN corgipile.models.categories IS 'for each column of categories, its values in the order of their weights: {"site": ["harbour", "mine"]}';
+COMMENT ON COLUMN corgipile.models.categories IS 'for each column of categories, its values in the order of their weights, null for the category of NULLs: {"site": ["harbour", "mine", null]}';
 COMMENT ON COLUMN corgipile.models.index_base IS 'the smallest index of sparse features, 0 or 1';
 COMMENT ON COLUMN corgipile.models.hyperparameters IS 'what it takes to train the model again: arguments, options and their defaults, the seed; and what sizes came to, pages_per_block and buffer_blocks';
 COMMENT ON COLUMN corgipile.models.weights IS 'one weight per feature, for standardized features if feature_mean is set; for softmax, class after class; for mlp, layer after layer, each output by output, a weight per input';
@@ -99,6 +101,8 @@ COMMENT ON COLUMN corgipile.models.intercepts IS 'the intercept; for softmax, on
 COMMENT ON COLUMN corgipile.models.feature_mean IS 'mean of each feature, if the model was trained on standardized features; 0 for sparse features and categories';
 COMMENT ON COLUMN corgipile.models.feature_scale IS 'standard deviation of each feature, 1 where it is constant and for categories';
 COMMENT ON COLUMN corgipile.models.skipped IS 'rows left out in each epoch because they have NULLs';
+COMMENT ON COLUMN corgipile.models.feature_fill IS 'for each feature what is put in place of a NULL: its mean in training, before it is standardized; 0 for categories; NULL if nothing is';
+COMMENT ON COLUMN corgipile.models.imputed IS 'rows in which NULLs of features were imputed; NULL if the model does not impute';
 COMMENT ON COLUMN corgipile.models.preparation_seconds IS 'time for the pass before the first epoch that learns mean and deviation, classes of softmax and mlp, balanced weights and categories; about 0 without one';
 COMMENT ON COLUMN corgipile.models.shuffle_bytes IS 'space that the copy of a full shuffle took; NULL without one';
 COMMENT ON COLUMN corgipile.models.history IS 'what corgipile_train() returned, an object per epoch; of a training that went on, with what it had returned before';
@@ -151,7 +155,8 @@ CREATE VIEW corgipile.all_coefficients WITH (security_invoker = true) AS
               FROM pg_catalog.generate_series(1, a.dim) AS i
              WHERE m.feature_kind OPERATOR(pg_catalog.=) 'sparse'
              UNION ALL
-            SELECT u.name OPERATOR(pg_catalog.||) COALESCE('=' OPERATOR(pg_catalog.||) v.value, ''),
+            SELECT u.name OPERATOR(pg_catalog.||) COALESCE('=' OPERATOR(pg_catalog.||) v.value,
+                                                           CASE WHEN v.j IS NULL THEN '' ELSE ' IS NULL' END),
                    pg_catalog.row_number() OVER (ORDER BY u.i, v.j)
               FROM pg_catalog.unnest(m.features) WITH ORDINALITY AS u(name, i)
               LEFT JOIN LATERAL pg_catalog.jsonb_array_elements_text(m.categories OPERATOR(pg_catalog.->) u.name)
@@ -183,7 +188,7 @@ COMMENT ON VIEW corgipile.coefficients IS 'weights of the models that names mean
 COMMENT ON COLUMN corgipile.coefficients.model_id IS 'the model';
 COMMENT ON COLUMN corgipile.coefficients.name IS 'its name, perhaps NULL';
 COMMENT ON COLUMN corgipile.coefficients.class IS 'the class that the weight belongs to; NULL but for softmax';
-COMMENT ON COLUMN corgipile.coefficients.feature IS 'the column, or (intercept); x[1], x[2], ... of an array column x; the column of values and the index of sparse ones; column=value of categories';
+COMMENT ON COLUMN corgipile.coefficients.feature IS 'the column, or (intercept); x[1], x[2], ... of an array column x; the column of values and the index of sparse ones; column=value of categories, and column IS NULL';
 COMMENT ON COLUMN corgipile.coefficients.coefficient IS 'the weight, or the intercept';
 COMMENT ON COLUMN corgipile.coefficients.mean IS 'what is taken from the feature before it is multiplied; NULL if features were not standardized';
 COMMENT ON COLUMN corgipile.coefficients.scale IS 'what the feature is divided by then';
@@ -585,140 +590,168 @@ GRANT SELECT ON corgipile.stat_progress_train TO PUBLIC;
 
 -- ------------------------------------------------------------------------------------------------------------- prediction
 
-CREATE FUNCTION corgipile_predict(model_id bigint, features anyarray) RETURNS float8
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+-- Not STRICT: nulls and unseen may be NULL. All others give NULL for NULL.
+CREATE FUNCTION corgipile_predict(model_id bigint, features anyarray, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
+RETURNS float8
+LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_wrapper';
-COMMENT ON FUNCTION corgipile_predict(bigint, anyarray) IS 'the label that a model gives, as a number; of a linear model, the value';
+COMMENT ON FUNCTION corgipile_predict(bigint, anyarray, text, text) IS 'the label that a model gives, as a number; of a linear model, the value';
 
-CREATE FUNCTION corgipile_predict(name text, features anyarray) RETURNS float8
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+CREATE FUNCTION corgipile_predict(name text, features anyarray, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
+RETURNS float8
+LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_by_name_wrapper';
-COMMENT ON FUNCTION corgipile_predict(text, anyarray) IS 'the label that a model gives, as a number; of a linear model, the value';
+COMMENT ON FUNCTION corgipile_predict(text, anyarray, text, text) IS 'the label that a model gives, as a number; of a linear model, the value';
 
-CREATE FUNCTION corgipile_predict(model_id bigint, indices anyarray, "values" anycompatiblearray) RETURNS float8
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+CREATE FUNCTION corgipile_predict(model_id bigint, indices anyarray, "values" anycompatiblearray, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
+RETURNS float8
+LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_sparse_wrapper';
-COMMENT ON FUNCTION corgipile_predict(bigint, anyarray, anycompatiblearray) IS 'the label that a model gives, as a number; of a linear model, the value, for sparse features';
+COMMENT ON FUNCTION corgipile_predict(bigint, anyarray, anycompatiblearray, text, text) IS 'the label that a model gives, as a number; of a linear model, the value, for sparse features';
 
-CREATE FUNCTION corgipile_predict(name text, indices anyarray, "values" anycompatiblearray) RETURNS float8
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+CREATE FUNCTION corgipile_predict(name text, indices anyarray, "values" anycompatiblearray, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
+RETURNS float8
+LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_sparse_by_name_wrapper';
-COMMENT ON FUNCTION corgipile_predict(text, anyarray, anycompatiblearray) IS 'the label that a model gives, as a number; of a linear model, the value, for sparse features';
+COMMENT ON FUNCTION corgipile_predict(text, anyarray, anycompatiblearray, text, text) IS 'the label that a model gives, as a number; of a linear model, the value, for sparse features';
 
-CREATE FUNCTION corgipile_predict(model_id bigint, "row" record) RETURNS float8
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+CREATE FUNCTION corgipile_predict(model_id bigint, "row" record, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
+RETURNS float8
+LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_row_wrapper';
-COMMENT ON FUNCTION corgipile_predict(bigint, record) IS 'the label that a model gives, as a number; of a linear model, the value, for the columns of a row';
+COMMENT ON FUNCTION corgipile_predict(bigint, record, text, text) IS 'the label that a model gives, as a number; of a linear model, the value, for the columns of a row';
 
-CREATE FUNCTION corgipile_predict(name text, "row" record) RETURNS float8
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+CREATE FUNCTION corgipile_predict(name text, "row" record, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
+RETURNS float8
+LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_row_by_name_wrapper';
-COMMENT ON FUNCTION corgipile_predict(text, record) IS 'the label that a model gives, as a number; of a linear model, the value, for the columns of a row';
+COMMENT ON FUNCTION corgipile_predict(text, record, text, text) IS 'the label that a model gives, as a number; of a linear model, the value, for the columns of a row';
 
-CREATE FUNCTION corgipile_predict_label(model_id bigint, features anyarray) RETURNS text
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+CREATE FUNCTION corgipile_predict_label(model_id bigint, features anyarray, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
+RETURNS text
+LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_label_wrapper';
-COMMENT ON FUNCTION corgipile_predict_label(bigint, anyarray) IS 'the label that a model gives, as text';
+COMMENT ON FUNCTION corgipile_predict_label(bigint, anyarray, text, text) IS 'the label that a model gives, as text';
 
-CREATE FUNCTION corgipile_predict_label(name text, features anyarray) RETURNS text
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+CREATE FUNCTION corgipile_predict_label(name text, features anyarray, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
+RETURNS text
+LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_label_by_name_wrapper';
-COMMENT ON FUNCTION corgipile_predict_label(text, anyarray) IS 'the label that a model gives, as text';
+COMMENT ON FUNCTION corgipile_predict_label(text, anyarray, text, text) IS 'the label that a model gives, as text';
 
-CREATE FUNCTION corgipile_predict_label(model_id bigint, indices anyarray, "values" anycompatiblearray) RETURNS text
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+CREATE FUNCTION corgipile_predict_label(model_id bigint, indices anyarray, "values" anycompatiblearray, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
+RETURNS text
+LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_label_sparse_wrapper';
-COMMENT ON FUNCTION corgipile_predict_label(bigint, anyarray, anycompatiblearray) IS 'the label that a model gives, as text, for sparse features';
+COMMENT ON FUNCTION corgipile_predict_label(bigint, anyarray, anycompatiblearray, text, text) IS 'the label that a model gives, as text, for sparse features';
 
-CREATE FUNCTION corgipile_predict_label(name text, indices anyarray, "values" anycompatiblearray) RETURNS text
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+CREATE FUNCTION corgipile_predict_label(name text, indices anyarray, "values" anycompatiblearray, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
+RETURNS text
+LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_label_sparse_by_name_wrapper';
-COMMENT ON FUNCTION corgipile_predict_label(text, anyarray, anycompatiblearray) IS 'the label that a model gives, as text, for sparse features';
+COMMENT ON FUNCTION corgipile_predict_label(text, anyarray, anycompatiblearray, text, text) IS 'the label that a model gives, as text, for sparse features';
 
-CREATE FUNCTION corgipile_predict_label(model_id bigint, "row" record) RETURNS text
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+CREATE FUNCTION corgipile_predict_label(model_id bigint, "row" record, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
+RETURNS text
+LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_label_row_wrapper';
-COMMENT ON FUNCTION corgipile_predict_label(bigint, record) IS 'the label that a model gives, as text, for the columns of a row';
+COMMENT ON FUNCTION corgipile_predict_label(bigint, record, text, text) IS 'the label that a model gives, as text, for the columns of a row';
 
-CREATE FUNCTION corgipile_predict_label(name text, "row" record) RETURNS text
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+CREATE FUNCTION corgipile_predict_label(name text, "row" record, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
+RETURNS text
+LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_label_row_by_name_wrapper';
-COMMENT ON FUNCTION corgipile_predict_label(text, record) IS 'the label that a model gives, as text, for the columns of a row';
+COMMENT ON FUNCTION corgipile_predict_label(text, record, text, text) IS 'the label that a model gives, as text, for the columns of a row';
 
-CREATE FUNCTION corgipile_predict_proba(model_id bigint, features anyarray) RETURNS float8[]
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+CREATE FUNCTION corgipile_predict_proba(model_id bigint, features anyarray, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
+RETURNS float8[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_proba_wrapper';
-COMMENT ON FUNCTION corgipile_predict_proba(bigint, anyarray) IS 'the probabilities of the labels, in their ascending order';
+COMMENT ON FUNCTION corgipile_predict_proba(bigint, anyarray, text, text) IS 'the probabilities of the labels, in their ascending order';
 
-CREATE FUNCTION corgipile_predict_proba(name text, features anyarray) RETURNS float8[]
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+CREATE FUNCTION corgipile_predict_proba(name text, features anyarray, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
+RETURNS float8[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_proba_by_name_wrapper';
-COMMENT ON FUNCTION corgipile_predict_proba(text, anyarray) IS 'the probabilities of the labels, in their ascending order';
+COMMENT ON FUNCTION corgipile_predict_proba(text, anyarray, text, text) IS 'the probabilities of the labels, in their ascending order';
 
-CREATE FUNCTION corgipile_predict_proba(model_id bigint, indices anyarray, "values" anycompatiblearray) RETURNS float8[]
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+CREATE FUNCTION corgipile_predict_proba(model_id bigint, indices anyarray, "values" anycompatiblearray, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
+RETURNS float8[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_proba_sparse_wrapper';
-COMMENT ON FUNCTION corgipile_predict_proba(bigint, anyarray, anycompatiblearray) IS 'the probabilities of the labels, in their ascending order, for sparse features';
+COMMENT ON FUNCTION corgipile_predict_proba(bigint, anyarray, anycompatiblearray, text, text) IS 'the probabilities of the labels, in their ascending order, for sparse features';
 
-CREATE FUNCTION corgipile_predict_proba(name text, indices anyarray, "values" anycompatiblearray) RETURNS float8[]
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+CREATE FUNCTION corgipile_predict_proba(name text, indices anyarray, "values" anycompatiblearray, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
+RETURNS float8[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_proba_sparse_by_name_wrapper';
-COMMENT ON FUNCTION corgipile_predict_proba(text, anyarray, anycompatiblearray) IS 'the probabilities of the labels, in their ascending order, for sparse features';
+COMMENT ON FUNCTION corgipile_predict_proba(text, anyarray, anycompatiblearray, text, text) IS 'the probabilities of the labels, in their ascending order, for sparse features';
 
-CREATE FUNCTION corgipile_predict_proba(model_id bigint, "row" record) RETURNS float8[]
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+CREATE FUNCTION corgipile_predict_proba(model_id bigint, "row" record, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
+RETURNS float8[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_proba_row_wrapper';
-COMMENT ON FUNCTION corgipile_predict_proba(bigint, record) IS 'the probabilities of the labels, in their ascending order, for the columns of a row';
+COMMENT ON FUNCTION corgipile_predict_proba(bigint, record, text, text) IS 'the probabilities of the labels, in their ascending order, for the columns of a row';
 
-CREATE FUNCTION corgipile_predict_proba(name text, "row" record) RETURNS float8[]
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+CREATE FUNCTION corgipile_predict_proba(name text, "row" record, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
+RETURNS float8[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_proba_row_by_name_wrapper';
-COMMENT ON FUNCTION corgipile_predict_proba(text, record) IS 'the probabilities of the labels, in their ascending order, for the columns of a row';
+COMMENT ON FUNCTION corgipile_predict_proba(text, record, text, text) IS 'the probabilities of the labels, in their ascending order, for the columns of a row';
 
-CREATE FUNCTION corgipile_predict(model jsonb, features anyarray) RETURNS float8
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+CREATE FUNCTION corgipile_predict(model jsonb, features anyarray, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
+RETURNS float8
+LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_by_value_wrapper';
-COMMENT ON FUNCTION corgipile_predict(jsonb, anyarray) IS 'the label that a model gives, as a number; of a linear model, the value';
+COMMENT ON FUNCTION corgipile_predict(jsonb, anyarray, text, text) IS 'the label that a model gives, as a number; of a linear model, the value';
 
-CREATE FUNCTION corgipile_predict(model jsonb, indices anyarray, "values" anycompatiblearray) RETURNS float8
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+CREATE FUNCTION corgipile_predict(model jsonb, indices anyarray, "values" anycompatiblearray, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
+RETURNS float8
+LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_sparse_by_value_wrapper';
-COMMENT ON FUNCTION corgipile_predict(jsonb, anyarray, anycompatiblearray) IS 'the label that a model gives, as a number; of a linear model, the value, for sparse features';
+COMMENT ON FUNCTION corgipile_predict(jsonb, anyarray, anycompatiblearray, text, text) IS 'the label that a model gives, as a number; of a linear model, the value, for sparse features';
 
-CREATE FUNCTION corgipile_predict(model jsonb, "row" record) RETURNS float8
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+CREATE FUNCTION corgipile_predict(model jsonb, "row" record, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
+RETURNS float8
+LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_row_by_value_wrapper';
-COMMENT ON FUNCTION corgipile_predict(jsonb, record) IS 'the label that a model gives, as a number; of a linear model, the value, for the columns of a row';
+COMMENT ON FUNCTION corgipile_predict(jsonb, record, text, text) IS 'the label that a model gives, as a number; of a linear model, the value, for the columns of a row';
 
-CREATE FUNCTION corgipile_predict_label(model jsonb, features anyarray) RETURNS text
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+CREATE FUNCTION corgipile_predict_label(model jsonb, features anyarray, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
+RETURNS text
+LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_label_by_value_wrapper';
-COMMENT ON FUNCTION corgipile_predict_label(jsonb, anyarray) IS 'the label that a model gives, as text';
+COMMENT ON FUNCTION corgipile_predict_label(jsonb, anyarray, text, text) IS 'the label that a model gives, as text';
 
-CREATE FUNCTION corgipile_predict_label(model jsonb, indices anyarray, "values" anycompatiblearray) RETURNS text
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+CREATE FUNCTION corgipile_predict_label(model jsonb, indices anyarray, "values" anycompatiblearray, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
+RETURNS text
+LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_label_sparse_by_value_wrapper';
-COMMENT ON FUNCTION corgipile_predict_label(jsonb, anyarray, anycompatiblearray) IS 'the label that a model gives, as text, for sparse features';
+COMMENT ON FUNCTION corgipile_predict_label(jsonb, anyarray, anycompatiblearray, text, text) IS 'the label that a model gives, as text, for sparse features';
 
-CREATE FUNCTION corgipile_predict_label(model jsonb, "row" record) RETURNS text
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+CREATE FUNCTION corgipile_predict_label(model jsonb, "row" record, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
+RETURNS text
+LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_label_row_by_value_wrapper';
-COMMENT ON FUNCTION corgipile_predict_label(jsonb, record) IS 'the label that a model gives, as text, for the columns of a row';
+COMMENT ON FUNCTION corgipile_predict_label(jsonb, record, text, text) IS 'the label that a model gives, as text, for the columns of a row';
 
-CREATE FUNCTION corgipile_predict_proba(model jsonb, features anyarray) RETURNS float8[]
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+CREATE FUNCTION corgipile_predict_proba(model jsonb, features anyarray, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
+RETURNS float8[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_proba_by_value_wrapper';
-COMMENT ON FUNCTION corgipile_predict_proba(jsonb, anyarray) IS 'the probabilities of the labels, in their ascending order';
+COMMENT ON FUNCTION corgipile_predict_proba(jsonb, anyarray, text, text) IS 'the probabilities of the labels, in their ascending order';
 
-CREATE FUNCTION corgipile_predict_proba(model jsonb, indices anyarray, "values" anycompatiblearray) RETURNS float8[]
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+CREATE FUNCTION corgipile_predict_proba(model jsonb, indices anyarray, "values" anycompatiblearray, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
+RETURNS float8[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_proba_sparse_by_value_wrapper';
-COMMENT ON FUNCTION corgipile_predict_proba(jsonb, anyarray, anycompatiblearray) IS 'the probabilities of the labels, in their ascending order, for sparse features';
+COMMENT ON FUNCTION corgipile_predict_proba(jsonb, anyarray, anycompatiblearray, text, text) IS 'the probabilities of the labels, in their ascending order, for sparse features';
 
-CREATE FUNCTION corgipile_predict_proba(model jsonb, "row" record) RETURNS float8[]
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+CREATE FUNCTION corgipile_predict_proba(model jsonb, "row" record, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
+RETURNS float8[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_proba_row_by_value_wrapper';
-COMMENT ON FUNCTION corgipile_predict_proba(jsonb, record) IS 'the probabilities of the labels, in their ascending order, for the columns of a row';
+COMMENT ON FUNCTION corgipile_predict_proba(jsonb, record, text, text) IS 'the probabilities of the labels, in their ascending order, for the columns of a row';
 
 -- Features one by one. Of one and of two features there are as many declarations as it takes that no call with an array, two arrays or a
 -- row fits them as well: VARIADIC "any" alone would take these, too. Not STRICT: a feature that is NULL is not the same as none.
@@ -903,26 +936,28 @@ AS 'MODULE_PATHNAME', 'corgipile_predict_proba_values_by_value_wrapper';
 COMMENT ON FUNCTION corgipile_predict_proba(jsonb, "any", "any", "any") IS 'the probabilities of the labels, in their ascending order, for features one by one';
 
 -- No rows for a NULL would look like success: it is an error, as where models are trained.
-CREATE FUNCTION corgipile_evaluate(model_id bigint, source text) RETURNS TABLE (metric text, value float8)
+CREATE FUNCTION corgipile_evaluate(model_id bigint, source text, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
+RETURNS TABLE (metric text, value float8)
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 4
 AS 'MODULE_PATHNAME', 'corgipile_evaluate_wrapper';
 
-CREATE FUNCTION corgipile_evaluate(name text, source text) RETURNS TABLE (metric text, value float8)
+CREATE FUNCTION corgipile_evaluate(name text, source text, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
+RETURNS TABLE (metric text, value float8)
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 4
 AS 'MODULE_PATHNAME', 'corgipile_evaluate_by_name_wrapper';
 
-CREATE FUNCTION corgipile_evaluate(model_id bigint, source regclass) RETURNS TABLE (metric text, value float8)
+CREATE FUNCTION corgipile_evaluate(model_id bigint, source regclass, nulls text DEFAULT NULL, unseen text DEFAULT NULL) RETURNS TABLE (metric text, value float8)
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 4
 AS 'MODULE_PATHNAME', 'corgipile_evaluate_relation_wrapper';
 
-CREATE FUNCTION corgipile_evaluate(name text, source regclass) RETURNS TABLE (metric text, value float8)
+CREATE FUNCTION corgipile_evaluate(name text, source regclass, nulls text DEFAULT NULL, unseen text DEFAULT NULL) RETURNS TABLE (metric text, value float8)
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 100000 ROWS 4
 AS 'MODULE_PATHNAME', 'corgipile_evaluate_relation_by_name_wrapper';
 
-COMMENT ON FUNCTION corgipile_evaluate(bigint, text) IS 'accuracy (R2 of a linear model) and loss of a model on other rows';
-COMMENT ON FUNCTION corgipile_evaluate(text, text) IS 'accuracy (R2 of a linear model) and loss of a model on other rows';
-COMMENT ON FUNCTION corgipile_evaluate(bigint, regclass) IS 'the same of a relation that is named by its OID';
-COMMENT ON FUNCTION corgipile_evaluate(text, regclass) IS 'the same of a relation that is named by its OID';
+COMMENT ON FUNCTION corgipile_evaluate(bigint, text, text, text) IS 'accuracy (R2 of a linear model) and loss of a model on other rows';
+COMMENT ON FUNCTION corgipile_evaluate(text, text, text, text) IS 'accuracy (R2 of a linear model) and loss of a model on other rows';
+COMMENT ON FUNCTION corgipile_evaluate(bigint, regclass, text, text) IS 'the same of a relation that is named by its OID';
+COMMENT ON FUNCTION corgipile_evaluate(text, regclass, text, text) IS 'the same of a relation that is named by its OID';
 
 -- -------------------------------------------------------------------------------------------------- training by aggregate
 

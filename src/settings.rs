@@ -63,8 +63,8 @@ static SHARED_MODELS_SIZE: MemorySetting = memory_setting!(
     "With shared_preload_libraries only. 0: none; each session keeps its own."
 );
 
-/// Makes the settings known to PostgreSQL; called once per backend. `preloading` says whether that is before the server starts:
-/// shared memory is asked for then, or not at all.
+/// Makes the settings known to PostgreSQL; called once per backend. `preloading` says whether that is before the server
+/// starts: shared memory is asked for then, or not at all.
 pub fn define(preloading: bool) {
     MAX_BUFFER_MEMORY.define();
     CACHE_MEMORY.define();

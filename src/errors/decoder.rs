@@ -85,7 +85,7 @@ pub enum RowFault {
     Dimensions(usize),
     #[error("feature array is empty")]
     Empty,
-    #[error("label column \"{column}\" has more than two values ({values}): the third was found")]
+    #[error("label column \"{column}\" has more than two values ({values}): a third was found")]
     ThirdClass { column: String, values: String },
     #[error("label column \"{column}\" has more than {limit} values: one more was found")]
     TooManyClasses { column: String, limit: usize },
@@ -171,6 +171,74 @@ impl RowFault {
         self.sqlstate() == Code::ERRCODE_NULL_VALUE_NOT_ALLOWED
     }
 
+    /// What the user can do about it.
+    fn hint(&self) -> Option<String> {
+        use RowFault as R;
+        let fixed = |s: &str| Some(s.to_owned());
+        match self {
+            fault if fault.is_null() => fixed(
+                "With \"nulls\": \"impute\", the default, means stand for NULLs in features, and other rows with NULLs are \
+                     left out; with \"skip\", all are.",
+            ),
+            fault if fault.sqlstate() == Code::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE => {
+                fixed("Leave such rows out with a query as source, or correct them.")
+            }
+            R::ThirdClass { .. } => fixed(
+                "Models logistic and svm tell exactly two classes apart. For numbers to be predicted say model => 'linear', for \
+                 more classes model => 'softmax' or 'mlp'; or make two classes of them with a query as source.",
+            ),
+            R::TooManyClasses { .. } => fixed("Use model linear for numbers that are no classes."),
+            R::UnseenCategory { continued: true, .. } => fixed(
+                "A model that is trained on keeps its categories; leave such rows out with a query as source, or train anew.",
+            ),
+            R::UnseenCategory { .. } => fixed(
+                "With unseen => 'zero' in the call, or in the options of the training, it counts as none of those that are known.",
+            ),
+            R::Appeared { .. } => {
+                fixed("The source gives other rows each time it is read; store its result in a table.")
+            }
+            R::TooManyCategories { .. } => Some(format!(
+                "A column has at most {MAX_CATEGORIES} categories of {} MB in all; leave it out, or combine its rare values.",
+                MAX_CATEGORIES_BYTES / 1_000_000
+            )),
+            R::CategoryTooLong(..) => Some(format!("Categories are at most {MAX_TEXT_BYTES} bytes long.")),
+            R::UnseenClass { known, .. } => Some(format!("The model knows the labels {known}.")),
+            R::NotASign(_) | R::NotAClass { .. } => fixed(
+                "Labels are -1 and 1 for logistic and svm, class numbers from 0 for softmax, any numbers for linear.",
+            ),
+            R::LabelCount(..) => fixed("corgipile_compress() writes tables with a label for each row."),
+            R::LabelTooLong(..) => Some(format!("Labels are at most {MAX_TEXT_BYTES} bytes long.")),
+            R::TooManyGroups { .. } => fixed("Group by a column with fewer values, or combine rare ones in a query."),
+            R::GroupTooLong(..) => {
+                Some(format!("Groups are at most {MAX_GROUP_BYTES} bytes long: they become part of the models' names."))
+            }
+            _ => self.hint_of_features(),
+        }
+    }
+
+    fn hint_of_features(&self) -> Option<String> {
+        use RowFault as R;
+        let fixed = |s: &str| Some(s.to_owned());
+        match self {
+            R::Length(..) | R::Dimensions(..) | R::Empty => {
+                fixed("All feature arrays must have one dimension and the same length.")
+            }
+            R::ColumnDimensions(..) => fixed("Arrays of labels, indices and values have one dimension."),
+            R::Lengths { .. } => fixed("Each index needs its value."),
+            R::IndexBelow { index: ..0, .. } => fixed("Indices are not negative."),
+            R::IndexBelow { .. } => fixed("If indices count from 0, say so by index_base: 0."),
+            R::IndexBeyond { of_model: true, .. } => fixed(
+                "The model has no weight for it. With unseen => 'zero' it counts as 0; the option dimensions gives it a weight.",
+            ),
+            R::IndexBeyond { said: true, .. } => fixed("Raise dimensions, or leave it out."),
+            R::IndexBeyond { .. } => Some(format!("A model has at most {MAX_WEIGHTS} weights.")),
+            R::IndexTwice { .. } => fixed("Add up the values of an index that is there twice."),
+            R::TooManyColumns { .. } => Some(format!("A model has at most {MAX_WEIGHTS} weights.")),
+            R::Compressed(..) => fixed("Make the table again with corgipile_compress()."),
+            _ => None,
+        }
+    }
+
     /// The error about the row that stands there.
     pub fn at(self: Box<RowFault>, place: Place) -> DecoderError {
         DecoderError::Row { place, fault: self }
@@ -196,66 +264,11 @@ impl Report for DecoderError {
     }
 
     fn hint(&self) -> Option<String> {
-        use RowFault as R;
-        let fixed = |s: &str| Some(s.to_owned());
         match self {
-            DecoderError::Row { fault, .. } => match fault.as_ref() {
-                fault if fault.is_null() => {
-                    fixed("Train with options => '{\"nulls\": \"skip\"}' to leave out rows with NULLs and count them.")
-                }
-                fault if fault.sqlstate() == Code::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE => {
-                    fixed("Leave such rows out with a query as source, or correct them.")
-                }
-                R::Length(..) | R::Dimensions(..) | R::Empty => {
-                    fixed("All feature arrays must have one dimension and the same length.")
-                }
-                R::ThirdClass { .. } => fixed(
-                    "Models logistic and svm tell exactly two classes apart; use model softmax or mlp, or a query as source that \
-                     makes two of them.",
-                ),
-                R::TooManyClasses { .. } => fixed("Use model linear for numbers that are no classes."),
-                R::ColumnDimensions(..) => fixed("Arrays of labels, indices and values have one dimension."),
-                R::Lengths { .. } => fixed("Each index needs its value."),
-                R::IndexBelow { index: ..0, .. } => fixed("Indices are not negative."),
-                R::IndexBelow { .. } => fixed("If indices count from 0, say so by index_base: 0."),
-                R::IndexBeyond { of_model: true, .. } => fixed(
-                    "The model has no weight for it. Train with options => '{\"unseen\": \"zero\"}' to ignore such indices, \
-                     or with the option dimensions.",
-                ),
-                R::IndexBeyond { said: true, .. } => fixed("Raise dimensions, or leave it out."),
-                R::IndexBeyond { .. } => Some(format!("A model has at most {MAX_WEIGHTS} weights.")),
-                R::IndexTwice { .. } => fixed("Add up the values of an index that is there twice."),
-                R::UnseenCategory { continued: true, .. } => fixed(
-                    "A model that is trained on keeps its categories; leave such rows out with a query as source, or train anew.",
-                ),
-                R::UnseenCategory { .. } => fixed(
-                    "Train with options => '{\"unseen\": \"zero\"}' to ignore categories that are new in prediction.",
-                ),
-                R::Appeared { .. } => {
-                    fixed("The source gives other rows each time it is read; store its result in a table.")
-                }
-                R::TooManyCategories { .. } => Some(format!(
-                    "A column has at most {MAX_CATEGORIES} categories of {} MB in all; leave it out, or combine its rare values.",
-                    MAX_CATEGORIES_BYTES / 1_000_000
-                )),
-                R::CategoryTooLong(..) => Some(format!("Categories are at most {MAX_TEXT_BYTES} bytes long.")),
-                R::UnseenClass { known, .. } => Some(format!("The model knows the labels {known}.")),
-                R::NotASign(_) | R::NotAClass { .. } => fixed(
-                    "Labels are -1 and 1 for logistic and svm, class numbers from 0 for softmax, any numbers for linear.",
-                ),
-                R::TooManyColumns { .. } => Some(format!("A model has at most {MAX_WEIGHTS} weights.")),
-                R::Compressed(..) => fixed("Make the table again with corgipile_compress()."),
-                R::LabelCount(..) => fixed("corgipile_compress() writes tables with a label for each row."),
-                R::LabelTooLong(..) => Some(format!("Labels are at most {MAX_TEXT_BYTES} bytes long.")),
-                R::TooManyGroups { .. } => {
-                    fixed("Group by a column with fewer values, or combine rare ones in a query.")
-                }
-                R::GroupTooLong(..) => Some(format!(
-                    "Groups are at most {MAX_GROUP_BYTES} bytes long: they become part of the models' names."
-                )),
-                _ => None,
-            },
-            DecoderError::NullInRow { .. } => fixed("Use nulls => 'skip' to leave out rows with NULLs and count them."),
+            DecoderError::Row { fault, .. } => fault.hint(),
+            DecoderError::NullInRow { .. } => {
+                Some("Use nulls => 'skip' to leave out rows with NULLs and count them.".into())
+            }
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Every error that corgipile raises itself, by domain.
 //!
-//! Code returns `Result<_, Error>`, and the border to PostgreSQL calls [`OrRaise::or_raise`]. Each domain has an enum with a variant
-//! for each thing that can be wrong. Its message stands at the variant, its SQLSTATE and hint in its [`Report`]. Errors that
-//! PostgreSQL itself raises pass through, as far as pgrx lets them: it raises them anew with SQLSTATE, message, detail and hint,
-//! and drops the position in the query.
+//! Code returns `Result<_, Error>`, and the border to PostgreSQL calls [`OrRaise::or_raise`]. Each domain has an enum
+//! with a variant for each thing that can be wrong. Its message stands at the variant, its SQLSTATE and hint in its
+//! [`Report`]. Errors that PostgreSQL itself raises pass through, as far as pgrx lets them: it raises them anew with
+//! SQLSTATE, message, detail and hint, and drops the position in the query.
 
 mod aggregate;
 mod argument;
@@ -25,7 +25,7 @@ pub use argument::ArgumentError;
 pub use decoder::{DecoderError, Place, RowAt, RowFault};
 pub use models::{ModelError, OwnerNeeded};
 pub use nearest::did_you_mean;
-pub use notice::Notice;
+pub use notice::{FilledFeature, Notice};
 pub use predict::PredictError;
 pub use report::{Code, Report};
 pub use resources::ResourceError;

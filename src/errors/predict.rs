@@ -52,6 +52,8 @@ pub enum PredictError {
     NoLabels(TheModel),
     #[error("{model} is {kind}, which has no probabilities")]
     NoProbabilities { model: TheModel, kind: &'static str },
+    #[error("{0} was not trained with \"nulls\": \"impute\", and knows nothing to put in place of NULLs")]
+    NothingToImpute(TheModel),
 }
 
 impl Report for PredictError {
@@ -63,6 +65,7 @@ impl Report for PredictError {
             | PredictError::NoLabels(_)
             | PredictError::NeedsRow(_)
             | PredictError::NeedsIndices { .. }
+            | PredictError::NothingToImpute(_)
             | PredictError::NoProbabilities { .. } => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
             PredictError::NoColumn { .. } => Code::ERRCODE_UNDEFINED_COLUMN,
             PredictError::ColumnTwice(_) => Code::ERRCODE_AMBIGUOUS_COLUMN,
@@ -89,12 +92,15 @@ impl Report for PredictError {
             }
             PredictError::Type(_) => fixed("Cast the features, for example to real[]."),
             PredictError::IndexType(_) => fixed("Cast the indices, for example to integer[]."),
-            PredictError::Null { .. } | PredictError::NullIndex(_) => {
-                fixed("A prediction needs all features; use coalesce() to put a number for a NULL.")
-            }
+            PredictError::Null { .. } | PredictError::NullIndex(_) => fixed(
+                "The model has nothing to put in its place; use coalesce(), or train with the option nulls as impute.",
+            ),
             PredictError::IndexBelow { .. } => fixed("Indices count as they did in training; see option index_base."),
             PredictError::IndexBeyond { .. } | PredictError::Category { .. } => {
-                fixed("Train with options => '{\"unseen\": \"zero\"}' to let the model ignore what it has not seen.")
+                fixed("With unseen => 'zero' in the call, or in the options of the training, it counts as 0.")
+            }
+            PredictError::NothingToImpute(_) => {
+                fixed("Train it with the option nulls as impute, which is the default.")
             }
             PredictError::NeedsRow(model) => Some(format!(
                 "Give a row with the columns {0}, as in SELECT corgipile_predict({1}, t) FROM t, or values in this order: \

@@ -2,7 +2,8 @@
 
 use std::fmt::{Display, Write};
 
-/// The most bytes of a message: what a user gave may be a gigabyte, and an error that repeats it as much again, several times.
+/// The most bytes of a message: what a user gave may be a gigabyte, and an error that repeats it as much again,
+/// several times.
 const MAX_MESSAGE_BYTES: usize = 2000;
 
 /// A text, of which the end is left out if it is long.

@@ -1,7 +1,7 @@
 //! corgipile_cluster_factor(): how much a table needs to be shuffled.
 
 use crate::errors::{ArgumentError, OrRaise, Result, TrainingError};
-use crate::operators::preparation::prepare;
+use crate::operators::preparation::{Wanted, prepare};
 use crate::operators::{Buffers, DecoderSpec, Source};
 use crate::options::call;
 use crate::options::request::check_features;
@@ -55,7 +55,7 @@ fn cluster_factor(arguments: &Arguments) -> Result<Option<f64>> {
     let mut buffers = Buffers::new(query, decoder);
     let mut batch = Batch::dense(0);
     if prepares {
-        prepare(&mut buffers, &mut batch, false)?;
+        prepare(&mut buffers, &mut batch, Wanted::NOTHING)?;
         buffers.next_epoch()?;
     }
     let factor = measure(&mut buffers, &mut batch, kind)?;

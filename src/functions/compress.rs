@@ -1,4 +1,5 @@
-//! corgipile_compress(): makes a table of compressed mini-batches. corgipile_compression_report(): compares the encodings.
+//! corgipile_compress(): makes a table of compressed mini-batches. corgipile_compression_report():
+//! compares the encodings.
 
 use crate::errors::{ArgumentError, ModelError, OrRaise, Result, TocError, TrainingError};
 use crate::limits::MAX_WEIGHTS;
@@ -7,7 +8,7 @@ use crate::operators::Source;
 use crate::operators::mini_batches::{BatchSpec, MiniBatches};
 use crate::options::parse::argument_choice;
 use crate::options::request::check_features;
-use crate::options::rows::Nulls;
+use crate::options::rows::NullRows;
 use crate::options::shuffling::Shuffling;
 use crate::pg::call::arguments::Arguments;
 use crate::pg::call::function::Call;
@@ -40,7 +41,7 @@ struct CompressRequest {
     label: String,
     features: Option<Vec<String>>,
     batch_rows: usize,
-    nulls: Nulls,
+    nulls: NullRows,
     index_base: u32,
     dimensions: Option<usize>,
     shuffling: Shuffling,
@@ -97,6 +98,15 @@ impl CompressRequest {
             None => source.default_features(&self.label, &[])?,
         };
         Ok((source, features))
+    }
+
+    /// The name of the column of compressed features: that of the only array of features, if there is one.
+    fn matrices_name<'a>(&self, source: &Source, features: &'a [String]) -> Result<&'a str> {
+        Ok(match features {
+            [only] if AnyArray::new(base_type(source.type_of(only)?)).is_some() => only,
+            _ if self.label == "features" => "compressed_features",
+            _ => "features",
+        })
     }
 
     fn spec<'a>(&'a self, features: &'a [String]) -> BatchSpec<'a> {
@@ -188,6 +198,13 @@ fn corgipile_compress(call: Call<'_>) -> Value {
     ])
 }
 
+/// The definition of the column of labels, and its type.
+fn labels_column(name: &str, label_type: pg_sys::Oid) -> Result<(String, pg_sys::Oid)> {
+    let type_name = qualified_type_name(label_type);
+    let definition = format!("{} {type_name}[] NOT NULL", quote_identifier(name));
+    Ok((definition, AnyArray::of_elements(label_type).ok_or(TocError::LabelArray(type_name))?))
+}
+
 /// Reads the source and writes the table.
 fn compress(arguments: &Arguments) -> Result<Written> {
     let start = Instant::now();
@@ -203,19 +220,12 @@ fn compress(arguments: &Arguments) -> Result<Written> {
         batches.count()?;
     }
     let connection = Connection::open();
-    let sees = Sees::AndOwn;
-    let name = match features.as_slice() {
-        [only] if AnyArray::new(base_type(source.type_of(only)?)).is_some() => only.as_str(),
-        _ if request.label == "features" => "compressed_features",
-        _ => "features",
-    };
-    let label_type = batches.label().type_oid;
-    let array_type =
-        AnyArray::of_elements(label_type).ok_or_else(|| TocError::LabelArray(qualified_type_name(label_type)))?;
     let toc_type = compressed_type().ok_or(ModelError::NoModelTable("corgipile.toc".into()))?;
-    let labels = format!("{} {}[] NOT NULL", quote_identifier(&request.label), qualified_type_name(label_type));
-    let matrices = format!("{} corgipile.toc NOT NULL", quote_identifier(name));
-    let table = destination.create(&connection, &[(labels, array_type), (matrices, toc_type)], sees)?;
+    let columns = [
+        labels_column(&request.label, batches.label().type_oid)?,
+        (format!("{} corgipile.toc NOT NULL", quote_identifier(request.matrices_name(&source, &features)?)), toc_type),
+    ];
+    let table = destination.create(&connection, &columns, Sees::AndOwn)?;
     let mut written = Written { seed: request.shuffling.seed, ..Written::default() };
     while let Some((labels, rows)) = batches.next(request.batch_rows)? {
         check_for_interrupts();

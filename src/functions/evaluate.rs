@@ -1,9 +1,9 @@
 //! corgipile_evaluate(): metrics of a model on other rows.
 
 use crate::errors::{ArgumentError, OrRaise, PredictError, Result, TrainingError};
-use crate::models::{self, ColumnKind, FeatureKind, Model};
+use crate::models::{self, CategoryNames, ColumnKind, FeatureKind, Model, Policies};
+use crate::operators::nulls::{notice_imputed, notice_left_out, notice_unseen};
 use crate::operators::{Buffers, DecoderSpec, FeatureColumns, ModelSchema, Source};
-use crate::options::rows::Nulls;
 use crate::options::shuffling::Shuffling;
 use crate::pg::catalog::relation::Relation;
 use crate::pg::check_for_interrupts;
@@ -21,34 +21,42 @@ use tuples::{Batch, TupleSource};
 fn corgipile_evaluate(
     model: Option<i64>,
     source: Option<&str>,
+    nulls: Option<&str>,
+    unseen: Option<&str>,
 ) -> TableIterator<'static, (name!(metric, String), name!(value, Option<f64>))> {
-    TableIterator::new(evaluate(model, "model_id", models::by_id, source).or_raise())
+    TableIterator::new(evaluate(model, "model_id", models::by_id, source, [nulls, unseen]).or_raise())
 }
 
 #[pg_extern(sql = false)]
 fn corgipile_evaluate_by_name(
     model: Option<&str>,
     source: Option<&str>,
+    nulls: Option<&str>,
+    unseen: Option<&str>,
 ) -> TableIterator<'static, (name!(metric, String), name!(value, Option<f64>))> {
-    TableIterator::new(evaluate(model, "name", models::by_name, source).or_raise())
+    TableIterator::new(evaluate(model, "name", models::by_name, source, [nulls, unseen]).or_raise())
 }
 
 #[pg_extern(sql = false)]
 fn corgipile_evaluate_relation(
     model: Option<i64>,
     source: Option<pg_sys::Oid>,
+    nulls: Option<&str>,
+    unseen: Option<&str>,
 ) -> TableIterator<'static, (name!(metric, String), name!(value, Option<f64>))> {
     let source = source.map(Relation::name_of_oid).transpose().or_raise();
-    TableIterator::new(evaluate(model, "model_id", models::by_id, source.as_deref()).or_raise())
+    TableIterator::new(evaluate(model, "model_id", models::by_id, source.as_deref(), [nulls, unseen]).or_raise())
 }
 
 #[pg_extern(sql = false)]
 fn corgipile_evaluate_relation_by_name(
     model: Option<&str>,
     source: Option<pg_sys::Oid>,
+    nulls: Option<&str>,
+    unseen: Option<&str>,
 ) -> TableIterator<'static, (name!(metric, String), name!(value, Option<f64>))> {
     let source = source.map(Relation::name_of_oid).transpose().or_raise();
-    TableIterator::new(evaluate(model, "name", models::by_name, source.as_deref()).or_raise())
+    TableIterator::new(evaluate(model, "name", models::by_name, source.as_deref(), [nulls, unseen]).or_raise())
 }
 
 /// Evaluates the model that the argument of this name names. No rows for a NULL would look like success.
@@ -57,17 +65,20 @@ fn evaluate<M>(
     argument: &'static str,
     find: impl Fn(M) -> Result<Rc<Model>>,
     source: Option<&str>,
+    policies: [Option<&str>; 2],
 ) -> Result<Vec<Metric>> {
     let model = model.ok_or(ArgumentError::NullArgument(argument))?;
     let source = source.ok_or(ArgumentError::NullArgument("source"))?;
-    read(find(model)?.as_ref(), source)
+    let model = find(model)?;
+    let policies = Policies::of_call(&model, policies)?;
+    read(&model, source, policies)
 }
 
 /// Reads label and features from `source`, by the names of the columns that the model was trained on.
 ///
 /// # Errors
 /// Whatever can be wrong with source and rows; [`PredictError::DecisionOutOfRange`]
-fn read(model: &Model, source: &str) -> Result<Vec<Metric>> {
+fn read(model: &Model, source: &str, policies: Policies) -> Result<Vec<Metric>> {
     let source = Source::resolve(source)?;
     let categories = model.feature_kind.columns_of_categories(&model.features);
     let standardizer = model.to_standardizer();
@@ -75,11 +86,12 @@ fn read(model: &Model, source: &str) -> Result<Vec<Metric>> {
         classes: &model.classes,
         dim: model.dim(),
         categories: &categories,
-        unseen: model.unseen,
+        unseen: policies.unseen,
         standardizer: standardizer.as_ref(),
+        fill: model.fill(),
     };
     let spec = DecoderSpec {
-        nulls: if model.skips_nulls { Nulls::Skip } else { Nulls::Error },
+        nulls: policies.nulls,
         index_base: model.feature_kind.index_base().unwrap_or(1),
         known: Some(known),
         ..DecoderSpec::new(model.kind, &model.label, &model.features)
@@ -99,24 +111,32 @@ fn read(model: &Model, source: &str) -> Result<Vec<Metric>> {
     let mut batch = Batch::new(model.dim());
     while buffers.next_batch(&mut batch)? {
         check_for_interrupts();
-        let (before, mut rows, mut fault) = (evaluation.tuples(), 0, None);
-        evaluation.add_and_show(&linear, &batch, |decisions, label| {
-            rows += 1;
-            if !decisions.iter().all(|z| z.is_finite()) {
-                fault.get_or_insert(before + rows);
-            }
-            curves.add(&linear, decisions, label);
-        });
-        if fault.is_some() {
-            return Err(PredictError::DecisionOutOfRange { model: model.in_error(), row: fault }.into());
+        if let Some(row) = add_batch(&linear, &batch, &mut evaluation, &mut curves) {
+            return Err(PredictError::DecisionOutOfRange { model: model.in_error(), row: Some(row) }.into());
         }
     }
-    let skipped = buffers.decoder.skipped();
-    buffers.finish();
+    let decoder = buffers.into_decoder();
+    let skipped = decoder.skipped();
+    notice_imputed(&decoder);
+    notice_left_out(&decoder, decoder.decoded());
+    notice_unseen(&decoder);
     if evaluation.tuples() == 0 {
         return Err(TrainingError::NoRows("evaluate on").into());
     }
     Ok(metrics(model, &evaluation, curves.areas(), skipped))
+}
+
+/// Evaluates the model on a buffer of tuples. Returns the number, from 1, of the first whose decision is not finite.
+fn add_batch(model: &ModelParameters, batch: &Batch, evaluation: &mut Evaluation, curves: &mut Curves) -> Option<u64> {
+    let (before, mut rows, mut fault) = (evaluation.tuples(), 0, None);
+    evaluation.add_and_show(model, batch, |decisions, label| {
+        rows += 1;
+        if !decisions.iter().all(|z| z.is_finite()) {
+            fault.get_or_insert(before + rows);
+        }
+        curves.add(model, decisions, label);
+    });
+    fault
 }
 
 /// A name and a value, which is None if it is not defined.
@@ -171,8 +191,8 @@ fn metrics(model: &Model, evaluation: &Evaluation, areas: Vec<Option<f64>>, skip
     all
 }
 
-/// A class as it stands in the name of a metric: in double quotes, doubled inside, where a comma, a bracket, a quote or a
-/// space at an end could be taken for something else, so that two pairs of classes never have one name.
+/// A class as it stands in the name of a metric: in double quotes, doubled inside, where a comma, a bracket, a quote or
+/// a space at an end could be taken for something else, so that two pairs of classes never have one name.
 fn in_brackets(class: &str) -> Cow<'_, str> {
     let plain = !class.is_empty() && class.trim() == class && !class.contains(['"', ',', '[', ']']);
     if plain { Cow::Borrowed(class) } else { Cow::Owned(format!("\"{}\"", class.replace('"', "\"\""))) }
@@ -223,7 +243,7 @@ impl Curves {
 ///
 /// # Errors
 /// [`PredictError::EvaluateTypes`]
-fn check_types(model: &Model, found: &FeatureColumns, categories: &[(String, Vec<String>)]) -> Result<()> {
+fn check_types(model: &Model, found: &FeatureColumns, categories: &[(String, CategoryNames)]) -> Result<()> {
     let fits = match (&model.feature_kind, found) {
         (FeatureKind::Array, FeatureColumns::Array { .. } | FeatureColumns::Compressed(_)) => true,
         (FeatureKind::Sparse { .. }, FeatureColumns::Sparse(_)) => true,

@@ -23,7 +23,8 @@ use crate::pg::executor::FunctionNode;
 use crate::pg::executor::custom_scan::CustomScan;
 use pgrx::prelude::*;
 
-/// The planner support function of the functions that are nodes. It supports nothing. Calling it loads this library, and with it our planner hook, before the planner looks for hooks in the first statement of a session.
+/// The planner support function of the functions that are nodes. It supports nothing. Calling it loads this library,
+/// and with it our planner hook, before the planner looks for hooks in the first statement of a session.
 #[pg_extern(sql = false)]
 fn corgipile_support(_request: i64) -> i64 {
     0 // a null pointer: no

@@ -286,8 +286,8 @@ fn open(bytes: &[u8]) -> Result<Box<dyn Operations<f64>>> {
     toc::open(bytes).map_err(damaged)
 }
 
-/// Opens a matrix to be multiplied by these numbers. 0 times NaN or infinity is NaN: then the zeros must be stored, as only
-/// some encodings do.
+/// Opens a matrix to be multiplied by these numbers. 0 times NaN or infinity is NaN: then the zeros must be stored, as
+/// only some encodings do.
 fn open_for(bytes: &[u8], numbers: &[f64]) -> Result<Box<dyn Operations<f64>>> {
     if numbers.iter().all(|number| number.is_finite()) {
         return open(bytes);

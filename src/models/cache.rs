@@ -11,7 +11,8 @@ use std::rc::{Rc, Weak};
 /// Memory that the models of a backend may take, in bytes.
 const MAX_BYTES: usize = 64 << 20;
 
-/// So many models are kept whatever memory they take: otherwise a statement that compares two large ones would read them for each row.
+/// So many models are kept whatever memory they take:
+/// otherwise a statement that compares two large ones would read them for each row.
 const MIN_MODELS: usize = 2;
 
 /// Lookups of the running statement that are remembered.

@@ -1,5 +1,6 @@
 //! The features of a model: its columns, and which weight belongs to which value.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 
@@ -33,7 +34,8 @@ impl FeatureKind {
         }
     }
 
-    /// Reads the columns of corgipile.models: feature_kind, the names of the feature columns, categories and index_base.
+    /// Reads the columns of corgipile.models: feature_kind, the names of the feature columns,
+    /// categories and index_base.
     pub fn read(kind: &str, features: &[String], categories: Option<&Value>, index_base: Option<i32>) -> Option<Self> {
         match (kind, features.len(), index_base) {
             ("array", 1, None) if categories.is_none() => Some(FeatureKind::Array),
@@ -70,11 +72,11 @@ impl FeatureKind {
     }
 
     /// The columns of categories among `features`, each with its categories in the order of their weights.
-    pub fn columns_of_categories(&self, features: &[String]) -> Vec<(String, Vec<String>)> {
+    pub fn columns_of_categories(&self, features: &[String]) -> Vec<(String, CategoryNames)> {
         let FeatureKind::Columns(columns) = self else { return Vec::new() };
         let of_column = |(name, column): (&String, &ColumnKind)| match column {
             ColumnKind::Number => None,
-            ColumnKind::Categories(categories) => Some((name.clone(), categories.values.clone())),
+            ColumnKind::Categories(categories) => Some((name.clone(), categories.names.clone())),
         };
         features.iter().zip(columns).filter_map(of_column).collect()
     }
@@ -82,7 +84,7 @@ impl FeatureKind {
     /// The categories of the columns `features`, as corgipile.models has them; None if there are none.
     pub fn categories(&self, features: &[String]) -> Option<Value> {
         let columns = self.columns_of_categories(features).into_iter();
-        let named: Map<String, Value> = columns.map(|(name, values)| (name, Value::from(values))).collect();
+        let named: Map<String, Value> = columns.map(|(name, names)| (name, names.to_json())).collect();
         (!named.is_empty()).then_some(Value::Object(named))
     }
 
@@ -98,7 +100,7 @@ impl ColumnKind {
     pub fn width(&self) -> usize {
         match self {
             ColumnKind::Number => 1,
-            ColumnKind::Categories(categories) => categories.values.len(),
+            ColumnKind::Categories(categories) => categories.names.len(),
         }
     }
 
@@ -106,8 +108,8 @@ impl ColumnKind {
         const PER_VALUE: usize = size_of::<String>() + 16 + size_of::<u32>(); // 16: the least that malloc gives
         match self {
             ColumnKind::Number => size_of::<ColumnKind>(),
-            ColumnKind::Categories(Categories { values, .. }) => {
-                size_of::<ColumnKind>() + values.iter().map(|v| v.len() + PER_VALUE).sum::<usize>()
+            ColumnKind::Categories(Categories { names, .. }) => {
+                size_of::<ColumnKind>() + names.values.iter().map(|v| v.len() + PER_VALUE).sum::<usize>()
             }
         }
     }
@@ -122,43 +124,92 @@ fn columns(features: &[String], categories: Option<&Value>) -> Option<Vec<Column
     }
     let kind = |name: &String| match categories.get(name) {
         None => Some(ColumnKind::Number),
-        Some(values) => {
-            let values: Option<Vec<String>> = values.as_array()?.iter().map(|v| Some(v.as_str()?.to_owned())).collect();
-            Categories::new(values?).map(ColumnKind::Categories)
-        }
+        Some(values) => Categories::new(CategoryNames::of_json(values)?).map(ColumnKind::Categories),
     };
     features.iter().map(kind).collect()
 }
 
-/// The values of a column of categories, as text.
+/// The categories of a column: values as text, in the order of their weights, and behind them perhaps that of NULLs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<Option<String>>", into = "Vec<Option<String>>")]
+pub struct CategoryNames {
+    pub values: Vec<String>,
+    pub has_null: bool,
+}
+
+impl CategoryNames {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.values.len() + usize::from(self.has_null)
+    }
+
+    /// The array of JSON that says them, in which null is the category of NULLs.
+    pub fn to_json(&self) -> Value {
+        Value::from(Vec::from(self.clone()))
+    }
+
+    /// What such an array says.
+    fn of_json(array: &Value) -> Option<CategoryNames> {
+        let name = |value: &Value| match value {
+            Value::Null => Some(None),
+            value => Some(Some(value.as_str()?.to_owned())),
+        };
+        let names: Option<Vec<Option<String>>> = array.as_array()?.iter().map(name).collect();
+        CategoryNames::try_from(names?).ok()
+    }
+}
+
+impl TryFrom<Vec<Option<String>>> for CategoryNames {
+    type Error = &'static str;
+
+    fn try_from(mut names: Vec<Option<String>>) -> std::result::Result<CategoryNames, &'static str> {
+        let has_null = names.pop_if(|last| last.is_none()).is_some();
+        let values: Option<Vec<String>> = names.into_iter().collect();
+        Ok(CategoryNames { values: values.ok_or("the category of NULLs is the last one")?, has_null })
+    }
+}
+
+impl From<CategoryNames> for Vec<Option<String>> {
+    fn from(names: CategoryNames) -> Vec<Option<String>> {
+        let null = names.has_null.then_some(None);
+        names.values.into_iter().map(Some).chain(null).collect()
+    }
+}
+
+/// The categories of a column, to be looked up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Categories {
-    /// in the order of their weights
-    values: Vec<String>,
-    /// places in `values`, in the order of the values' bytes
+    names: CategoryNames,
+    /// places among the values, in the order of the values' bytes
     sorted: Vec<u32>,
 }
 
 impl Categories {
-    /// Categories in the order of their weights; None if there are none, or one of them twice.
-    pub fn new(values: Vec<String>) -> Option<Categories> {
+    /// None if there are none, or one of them twice.
+    pub fn new(names: CategoryNames) -> Option<Categories> {
+        let values = &names.values;
         let distinct: HashSet<&String> = values.iter().collect();
-        if values.is_empty() || distinct.len() < values.len() {
+        if names.len() == 0 || distinct.len() < values.len() {
             return None;
         }
         let mut sorted: Vec<u32> = (0..u32::try_from(values.len()).ok()?).collect();
         sorted.sort_unstable_by(|a, b| values[*a as usize].cmp(&values[*b as usize]));
-        Some(Categories { values, sorted })
+        Some(Categories { names, sorted })
     }
 
-    /// The categories in the order of their weights.
+    /// The categories but that of NULLs, in the order of their weights.
     pub fn values(&self) -> &[String] {
-        &self.values
+        &self.names.values
+    }
+
+    /// The place of the category of NULLs, if there is one.
+    pub fn null(&self) -> Option<usize> {
+        self.names.has_null.then_some(self.names.values.len())
     }
 
     /// The category with exactly these bytes.
     pub fn find(&self, value: &[u8]) -> Option<usize> {
-        let at = self.sorted.binary_search_by(|i| self.values[*i as usize].as_bytes().cmp(value)).ok()?;
+        let at = self.sorted.binary_search_by(|i| self.names.values[*i as usize].as_bytes().cmp(value)).ok()?;
         Some(self.sorted[at] as usize)
     }
 }

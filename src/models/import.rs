@@ -7,8 +7,8 @@ use crate::options::model_name::check_name;
 use crate::pg::values::jsonb::Jsonb;
 use serde_json::Value;
 
-/// Stores a model that is given as a value as the current user's, and returns its id. Without a name it gets that of the value,
-/// if there is one.
+/// Stores a model that is given as a value as the current user's, and returns its id. Without a name it gets that of
+/// the value, if there is one.
 ///
 /// # Errors
 /// Those of [`ModelDocument::read`] and [`store`];
@@ -34,7 +34,9 @@ fn store_document(document: ModelDocument, name: Option<&str>) -> Result<i64> {
         hyperparameters: Value::Object(document.hyperparameters),
         linear: document.linear,
         standardizer: document.standardizer,
+        fill: document.fill,
         skipped: document.skipped,
+        imputed: document.imputed,
         preparation: document.preparation,
         shuffle_bytes: document.shuffle_bytes,
         history: serde_json::to_string(&document.history).expect("plain values are always JSON"),

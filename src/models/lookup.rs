@@ -24,8 +24,8 @@ pub fn by_name(name: &str) -> Result<Rc<Model>> {
     find(Key::Name(name.to_owned()))
 }
 
-/// The model that a text means, which is a name or an id. A number is an id, unless the user has a model of that name: whoever
-/// calls a model `12` must not take the place of model 12.
+/// The model that a text means, which is a name or an id. A number is an id, unless the user has a model of that name:
+/// whoever calls a model `12` must not take the place of model 12.
 ///
 /// # Errors
 /// As [`by_name`].
@@ -61,8 +61,8 @@ fn find(key: Key) -> Result<Rc<Model>> {
     })
 }
 
-/// Has another transaction stored, and committed, a model for this key that the running statement does not see but the current
-/// user may use?
+/// Has another transaction stored, and committed, a model for this key that the running statement does not see but the
+/// current user may use?
 fn is_stored_later(key: &Key) -> bool {
     let Some(table) = ModelTable::open_latest() else { return false };
     let id = id_of(&table, key);

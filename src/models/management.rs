@@ -1,4 +1,5 @@
-//! Management of models after training: names, versions, grants, comments, deletion. It is for owners and members of owners.
+//! Management of models after training: names, versions, grants, comments, deletion.
+//! It is for owners and members of owners.
 
 use super::lookup::not_found;
 use super::names::{Access, Named, resolve};
@@ -19,7 +20,8 @@ pub enum ModelSelector<'a> {
 /// Makes a name mean this version, or the latest again. Gives the id of what it means then.
 ///
 /// # Errors
-/// [`ModelError::NoModelName`], [`ModelError::NoVersion`], [`ModelError::NotOwner`], [`ModelError::AmbiguousModel`], [`ModelError::OwnerNeeded`]
+/// [`ModelError::NoModelName`], [`ModelError::NoVersion`], [`ModelError::NotOwner`], [`ModelError::AmbiguousModel`],
+/// [`ModelError::OwnerNeeded`]
 pub fn deploy(name: &str, version: Option<i32>) -> Result<i64> {
     let Named { owner, name, .. } = owned(name)?;
     let name = name.as_str();

@@ -1,4 +1,5 @@
-//! A model as it is used. It is read from a row of the table, all of which is checked, because an administrator may have written it.
+//! A model as it is used. It is read from a row of the table, all of which is checked,
+//! because an administrator may have written it.
 
 use super::class_values::as_numbers;
 use super::document::ModelDocument;
@@ -6,7 +7,8 @@ use super::features::FeatureKind;
 use crate::errors::{INLINE_MODEL_ID, ModelError, Result, TheModel};
 use crate::models::shared::{Arrays, Shared};
 use crate::models::table::ModelRow;
-use crate::options::rows::Unseen;
+use crate::options::choices::Choice;
+use crate::options::rows::{Nulls, Unseen};
 use pgrx::{FromDatum, IntoDatum, pg_sys};
 use serde_json::Value;
 use sgd::{Activation, Hidden, ModelKind, ModelParameters, Network, Output, ParametersView, Standardizer, Task};
@@ -31,7 +33,7 @@ pub struct Model {
     /// names of the feature columns
     pub features: Vec<String>,
     pub feature_kind: FeatureKind,
-    pub skips_nulls: bool,
+    pub nulls: Nulls,
     pub unseen: Unseen,
 }
 
@@ -40,6 +42,7 @@ enum Numbers {
     Own {
         linear: ModelParameters,
         standardizer: Option<Standardizer>,
+        fill: Option<Vec<f32>>,
     },
     /// in memory of all processes, pinned by the transaction that looked the model up
     Shared(Shared),
@@ -71,13 +74,13 @@ impl Model {
             serial: next_serial(),
             kind: document.kind,
             network: document.linear.network,
-            numbers: Numbers::Own { linear: document.linear, standardizer: document.standardizer },
+            numbers: Numbers::Own { linear: document.linear, standardizer: document.standardizer, fill: document.fill },
             values: as_numbers(document.label_type, &classes),
             classes,
             label: document.label,
             features: document.features,
             feature_kind: document.feature_kind,
-            skips_nulls: document.skips_nulls,
+            nulls: document.nulls,
             unseen: document.unseen,
         }
     }
@@ -122,6 +125,15 @@ impl Model {
         }
     }
 
+    /// By feature, what stands for NULLs, if the model imputes.
+    #[inline]
+    pub fn fill(&self) -> Option<&[f32]> {
+        match &self.numbers {
+            Numbers::Own { fill, .. } => fill.as_deref(),
+            Numbers::Shared(shared) => Some(shared.arrays().fill).filter(|fill| !fill.is_empty()),
+        }
+    }
+
     /// A copy of [`Model::scaling`].
     pub fn to_standardizer(&self) -> Option<Standardizer> {
         self.scaling().map(|(mean, scale)| Standardizer { mean: mean.to_vec(), scale: scale.to_vec() })
@@ -131,7 +143,7 @@ impl Model {
     pub fn arrays(&self) -> Arrays<'_> {
         let ParametersView { weights, intercepts, .. } = self.linear();
         let (mean, scale) = self.scaling().unwrap_or_default();
-        Arrays { weights, intercepts, mean, scale }
+        Arrays { weights, intercepts, mean, scale, fill: self.fill().unwrap_or_default() }
     }
 
     /// What feature number `i` is called, from 0: a column, or an element of the column of arrays.
@@ -168,8 +180,8 @@ impl Model {
     pub fn bytes(&self) -> usize {
         let (floats, doubles) = match &self.numbers {
             Numbers::Shared(_) => (0, 0),
-            Numbers::Own { linear, standardizer } => (
-                linear.weights.len() + linear.intercepts.len(),
+            Numbers::Own { linear, standardizer, fill } => (
+                linear.weights.len() + linear.intercepts.len() + fill.as_ref().map_or(0, Vec::len),
                 standardizer.as_ref().map_or(0, |s| s.mean.len() + s.scale.len()),
             ),
         };
@@ -191,8 +203,8 @@ fn view<'a>(arrays: Arrays<'a>, network: Option<&'a Network>) -> ParametersView<
 /// The model in a row, or what is wrong with the row.
 fn read(id: i64, row: &ModelRow) -> std::result::Result<Model, String> {
     let linear = weights(kind(row)?, row)?;
-    let standardizer = standardizer(linear.dim, row)?;
-    describe(id, row, Numbers::Own { linear, standardizer })
+    let (standardizer, fill) = (standardizer(linear.dim, row)?, fill(linear.dim, row)?);
+    describe(id, row, Numbers::Own { linear, standardizer, fill })
 }
 
 fn kind(row: &ModelRow) -> std::result::Result<ModelKind, &'static str> {
@@ -222,7 +234,7 @@ fn describe(id: i64, row: &ModelRow, numbers: Numbers) -> std::result::Result<Mo
     let classes = classes(kind, network.map_or(outputs, |network| network.classes(outputs).unwrap_or(0)), row)?;
     let label_type = row.get(c"label_type").unwrap_or(pg_sys::Oid::INVALID);
     let options = json(row, c"hyperparameters")?;
-    let option = |key: &str, value: &str| options.as_ref().is_some_and(|options| options[key] == value);
+    let option = |key: &str| options.as_ref().and_then(|options| options[key].as_str());
     Ok(Model {
         id,
         name: row.get(c"name"),
@@ -235,8 +247,9 @@ fn describe(id: i64, row: &ModelRow, numbers: Numbers) -> std::result::Result<Mo
         label: row.get(c"label").ok_or("label is NULL")?,
         features,
         feature_kind,
-        skips_nulls: option("nulls", "skip"),
-        unseen: if option("unseen", "zero") { Unseen::Zero } else { Unseen::Error },
+        // a model that says nothing was stored when both were errors
+        nulls: option("nulls").and_then(Nulls::named).unwrap_or(Nulls::Error),
+        unseen: option("unseen").and_then(Unseen::named).unwrap_or(Unseen::Error),
     })
 }
 
@@ -294,6 +307,13 @@ fn standardizer(dim: usize, row: &ModelRow) -> std::result::Result<Option<Standa
     } else {
         Err("feature_mean and feature_scale do not fit the weights")
     }
+}
+
+fn fill(dim: usize, row: &ModelRow) -> std::result::Result<Option<Vec<f32>>, &'static str> {
+    let Some(fill) = row.floats::<f32>(c"feature_fill") else { return Ok(None) };
+    let fill = fill.ok_or("feature_fill is not an array of one dimension without NULLs")?;
+    let fits = fill.len() == dim && fill.iter().all(|value| value.is_finite());
+    if fits { Ok(Some(fill)) } else { Err("feature_fill does not fit the weights") }
 }
 
 fn classes(kind: ModelKind, outputs: usize, row: &ModelRow) -> std::result::Result<Vec<String>, String> {

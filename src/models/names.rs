@@ -1,10 +1,11 @@
 //! The meaning of a model's name for the current user: whose model, and which version of it.
 //!
-//! Nobody takes another's name. A model of the user's own comes first, and a superuser's bare names mean nothing else. Then
-//! comes what a role gives: the user belongs to the owner, or the model was granted by name to the user or to a role of the
-//! user's. Of several owners none is chosen. A grant to public reaches everybody without being asked for, so that it counts
-//! only where no other role has a model of the name, shown to the user or not: a role that loses a grant must not use
-//! somebody else's model without notice. With its owner in front, as in `bob.gm`, a name means that owner's models and no others.
+//! Nobody takes another's name. A model of the user's own comes first, and a superuser's bare names mean nothing else.
+//! Then comes what a role gives: the user belongs to the owner, or the model was granted by name to the user or to a
+//! role of the user's. Of several owners none is chosen. A grant to public reaches everybody without being asked for,
+//! so that it counts only where no other role has a model of the name, shown to the user or not: a role that loses a
+//! grant must not use somebody else's model without notice. With its owner in front, as in `bob.gm`, a name means that
+//! owner's models and no others.
 
 use crate::errors::{Error, ModelError, OwnerNeeded, Result};
 use crate::models::table::{self, Key, ModelRow, ModelTable};
@@ -77,7 +78,8 @@ impl Access {
 /// The version that a text means to the current user, with the name of its owner or without.
 ///
 /// # Errors
-/// [`ModelError::NoModelName`], [`ModelError::ModelPermission`], [`ModelError::AmbiguousModel`], [`ModelError::OwnerNeeded`]
+/// [`ModelError::NoModelName`], [`ModelError::ModelPermission`], [`ModelError::AmbiguousModel`],
+/// [`ModelError::OwnerNeeded`]
 pub fn resolve(table: &ModelTable, text: &str) -> Result<Named> {
     let versions = versions(table, text);
     if let Some(own) = latest(&versions, |version| version.access == Some(Access::Owner)) {
@@ -182,8 +184,8 @@ fn literals(name: &str, versions: &[NamedVersion], which: impl Fn(&NamedVersion)
     owners.iter().map(|oid| format!("'{}'", format!("{}.{name}", owner(oid)).replace('\'', "''"))).collect()
 }
 
-/// Owner and name, if the text begins with the name of a role and a dot. A number is that of a role that was dropped, if it
-/// has models of that name.
+/// Owner and name, if the text begins with the name of a role and a dot. A number is that of a role that was dropped,
+/// if it has models of that name.
 fn qualified(table: &ModelTable, text: &str) -> Option<Qualified> {
     let (owner, name) = split(text)?;
     if let Some(owner) = table::role_named(&owner) {
@@ -194,8 +196,8 @@ fn qualified(table: &ModelTable, text: &str) -> Option<Qualified> {
     is_owner.then_some(Qualified { owner, name })
 }
 
-/// The two parts of `owner.name`. The owner is an identifier as in SQL: folded to lower case if it is not in double quotes.
-/// The name is taken as it is, if it is not in double quotes as a whole.
+/// The two parts of `owner.name`. The owner is an identifier as in SQL: folded to lower case if it is not in double
+/// quotes. The name is taken as it is, if it is not in double quotes as a whole.
 fn split(text: &str) -> Option<(String, String)> {
     let (owner, rest) = quoted(text).or_else(|| unquoted(text))?;
     let name = rest.strip_prefix('.')?;

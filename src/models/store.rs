@@ -26,8 +26,12 @@ pub struct NewModel<'a> {
     pub hyperparameters: Value,
     pub linear: ModelParameters,
     pub standardizer: Option<Standardizer>,
+    /// by feature, what stands for NULLs
+    pub fill: Option<Vec<f32>>,
     /// rows left out in each epoch
     pub skipped: u64,
+    /// rows in which NULLs of features were imputed; None if it does not impute
+    pub imputed: Option<u64>,
     pub preparation: Duration,
     /// space that the copy of a full shuffle took, if one was made
     pub shuffle_bytes: Option<u64>,
@@ -37,8 +41,8 @@ pub struct NewModel<'a> {
     pub training_state: Option<Vec<u8>>,
 }
 
-/// Raises PostgreSQL's own error if no model could be stored, because the transaction is read-only, before any work is done for one;
-/// and keeps the extension from being dropped until it is stored. `function` is what was called.
+/// Raises PostgreSQL's own error if no model could be stored, because the transaction is read-only, before any work is
+/// done for one; and keeps the extension from being dropped until it is stored. `function` is what was called.
 pub fn check_can_store(function: &str) {
     table::prevent_if_read_only(function);
     keep_extension();
@@ -51,7 +55,7 @@ pub fn check_can_store(function: &str) {
 /// [`ModelError::SequenceBehind`] if the number that the sequence gives is another model's.
 pub fn store(new: NewModel) -> Result<i64> {
     let (mean, scale) = new.standardizer.map(|s| (s.mean, s.scale)).unzip();
-    let announced = shared::enabled().then(|| (new.linear.clone(), mean.clone(), scale.clone()));
+    let announced = shared::enabled().then(|| (new.linear.clone(), mean.clone(), scale.clone(), new.fill.clone()));
     let (mean, scale) = (mean.map(FloatArray), scale.map(FloatArray));
     let name = new.name;
     let mut fields = vec![
@@ -69,6 +73,8 @@ pub fn store(new: NewModel) -> Result<i64> {
         Field::new("intercepts", Some(FloatArray(new.linear.intercepts))),
         Field::new("feature_mean", mean),
         Field::new("feature_scale", scale),
+        Field::new("feature_fill", new.fill.map(FloatArray)),
+        Field::new("imputed", new.imputed.map(|rows| rows as i64)),
         Field::new("skipped", Some(new.skipped as i64)),
         Field::new("preparation_seconds", Some(new.preparation.as_secs_f64())),
         Field::new("shuffle_bytes", new.shuffle_bytes.map(|bytes| bytes as i64)),
@@ -84,10 +90,10 @@ pub fn store(new: NewModel) -> Result<i64> {
         fields.push(Field::new("training_state", Some(bytes)));
     }
     let stored = table::insert(name, fields);
-    if let (Ok(key), Some((linear, mean, scale))) = (&stored, announced) {
-        let (mean, scale) = (mean.unwrap_or_default(), scale.unwrap_or_default());
+    if let (Ok(key), Some((linear, mean, scale, fill))) = (&stored, announced) {
+        let (mean, scale, fill) = (mean.unwrap_or_default(), scale.unwrap_or_default(), fill.unwrap_or_default());
         let (weights, intercepts) = (&linear.weights[..], &linear.intercepts[..]);
-        shared::announce(key, Arrays { weights, intercepts, mean: &mean, scale: &scale });
+        shared::announce(key, Arrays { weights, intercepts, mean: &mean, scale: &scale, fill: &fill });
     }
     stored.map(|key| key.model).map_err(|taken| match (taken, name.unwrap_or_default().to_owned()) {
         (Taken::Name, name) => ModelError::VersionConflict(name).into(),

@@ -42,8 +42,8 @@ impl Buffers {
         report.cloned().unwrap_or_else(|| self.query.top::<TupleShuffle>().with(|scan, node| scan.report(node)))
     }
 
-    /// Looks at the first tuples of the epoch that is about to begin, until it is known how long they are and, of two classes,
-    /// what both are. The epoch then begins anew. `batch` has the last of these tuples.
+    /// Looks at the first tuples of the epoch that is about to begin, until it is known how long they are and, of two
+    /// classes, what both are. The epoch then begins anew. `batch` has the last of these tuples.
     ///
     /// # Errors
     /// What is wrong with the rows; [`TrainingError::NoRows`]
@@ -60,6 +60,8 @@ impl Buffers {
                 any |= !batch.is_empty();
             }
             top.with(|scan, node| scan.control(node, &ScanControl::epoch(epoch)));
+            // these rows come once more, and are counted then
+            decoder.begin_epoch();
             if any { Ok(()) } else { Err(TrainingError::NoRows("train on").into()) }
         })
     }
@@ -73,8 +75,8 @@ impl Buffers {
         Ok(())
     }
 
-    /// Ends the worker, if there is one, after all epochs. `batch` has no buffer any more. The worker's measurements are added to
-    /// those of the nodes here.
+    /// Ends the worker, if there is one, after all epochs. `batch` has no buffer any more. The worker's measurements
+    /// are added to those of the nodes here.
     ///
     /// # Errors
     /// [`TrainingError::WorkerLost`]; those of the worker are raised.

@@ -9,7 +9,7 @@ use super::source::Source;
 use super::tuple_shuffle::TupleShuffle;
 use crate::errors::{ArgumentError, DecoderError, Error, Result, RowAt, RowFault, SourceError, TocError};
 use crate::limits::MAX_WEIGHTS;
-use crate::options::rows::Nulls;
+use crate::options::rows::NullRows;
 use crate::options::shuffling::Shuffling;
 use crate::pg::catalog::names::place_of;
 use crate::pg::catalog::names::quote_identifier;
@@ -31,7 +31,7 @@ use toc::Rows;
 pub struct BatchSpec<'a> {
     pub label: &'a str,
     pub features: &'a [String],
-    pub nulls: Nulls,
+    pub nulls: NullRows,
     /// what sparse features call their first dimension
     pub index_base: u32,
     /// dimensions of sparse features; None if there are as many as the rows have
@@ -91,7 +91,7 @@ struct RowReader {
     kind: Kind,
     names: Vec<String>,
     label: Column,
-    nulls: Nulls,
+    nulls: NullRows,
     base: i64,
     /// columns of the matrices; of arrays, the length of the first; None until it is known
     dim: Option<usize>,
@@ -189,7 +189,8 @@ impl MiniBatches {
         &self.reader.label
     }
 
-    /// The next `rows` rows, or what is left of them: their labels, an array to be freed, and their features. None at the end.
+    /// The next `rows` rows, or what is left of them: their labels, an array to be freed, and their features.
+    /// None at the end.
     ///
     /// # Errors
     /// What is wrong with the rows.
@@ -228,8 +229,8 @@ impl MiniBatches {
         self.query.finish();
     }
 
-    /// Reads the next row that is not left out, and appends its label to the labels if they are kept; its features are in
-    /// `numbers`, or, if they are sparse, in `entries`. False at the end.
+    /// Reads the next row that is not left out, and appends its label to the labels if they are kept; its features are
+    /// in `numbers`, or, if they are sparse, in `entries`. False at the end.
     fn read_row(&mut self, keeps_labels: bool) -> Result<bool> {
         loop {
             check_for_interrupts();
@@ -254,7 +255,7 @@ impl RowReader {
             }
             Err(fault) => fault,
         };
-        if self.nulls == Nulls::Skip && fault.is_null() {
+        if self.nulls == NullRows::Skip && fault.is_null() {
             self.skipped += 1;
             return Ok(false);
         }

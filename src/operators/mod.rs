@@ -8,6 +8,7 @@ mod buffers;
 mod decoder;
 mod loader;
 pub mod mini_batches;
+pub mod nulls;
 mod plan;
 pub mod preparation;
 pub mod scan_control;

@@ -1,35 +1,77 @@
 //! The preparation pass: epoch 0, over all rows in natural order.
 //!
-//! It finds the classes of a softmax model or a network and the number of rows of each, the categories of columns of text, and, if
-//! asked, mean and deviation of the features. If none of these is needed, there is no such pass.
+//! It finds the classes of a softmax model or a network and the number of rows of each, the categories of columns of
+//! text, and what the choices depend on that are left to the extension: mean and deviation of the features, those of
+//! the targets of a regression, the means that stand for NULLs, and how long rows are. If none of these is needed,
+//! there is no such pass.
 
 use super::buffers::Buffers;
-use super::decoder::{FeatureColumns, HELD_OUT};
+use super::decoder::{Decoder, FeatureColumns, HELD_OUT, Statistics};
 use crate::errors::{Result, TrainingError};
+use crate::options::rows::Standardize;
 use crate::pg::check_for_interrupts;
-use sgd::{Moments, Standardizer};
+use serde::{Deserialize, Serialize};
+use sgd::{ModelKind, Moments, PresentMoments, Standardizer, TargetMoments};
 use tuples::{Batch, TupleSource};
 
-/// Goes through all rows, here or in the worker, and ends the decoder's preparation. `batch` is empty afterwards; the next
-/// epoch is still to be begun.
+/// What the pass is to find out beside classes and categories.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Wanted {
+    standardize: Standardize,
+    /// are features to be scaled?
+    scales: bool,
+    /// are features or targets to be measured?
+    moments: bool,
+    /// are targets numbers that are to be scaled?
+    targets: bool,
+}
+
+impl Wanted {
+    /// Nothing.
+    pub const NOTHING: Wanted = Wanted { standardize: Standardize::None, scales: false, moments: false, targets: false };
+
+    /// For a model of this kind, of the rows of this decoder; is a learning rate left open?
+    pub fn new(standardize: Standardize, kind: ModelKind, decoder: &Decoder, has_open_rate: bool) -> Wanted {
+        if decoder.has_mini_batches() {
+            return Wanted::NOTHING;
+        }
+        let scales = match standardize {
+            Standardize::None => false,
+            Standardize::All => true,
+            Standardize::Automatic => !matches!(decoder.features(), FeatureColumns::Sparse(_)),
+        };
+        let targets = standardize != Standardize::None && !kind.is_classifier();
+        Wanted { standardize, scales, moments: scales || targets || has_open_rate, targets }
+    }
+
+    /// What features are to be scaled by, and not their targets.
+    pub const fn of_features(standardize: Standardize) -> Wanted {
+        Wanted { standardize, scales: true, moments: true, targets: false }
+    }
+
+    /// Is it to find anything?
+    pub fn anything(self) -> bool {
+        self.moments
+    }
+}
+
+/// Goes through all rows, here or in the worker, and ends the decoder's preparation. `batch` is empty afterwards; the
+/// next epoch is still to be begun.
 ///
 /// # Errors
-/// [`TrainingError::NoRows`]; what can be wrong with the rows; those of [`Decoder::end_preparation`](super::Decoder::end_preparation).
-pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, standardize: bool) -> Result<()> {
+/// [`TrainingError::NoRows`]; what can be wrong with the rows; those of
+/// [`Decoder::end_preparation`](super::Decoder::end_preparation).
+pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, wanted: Wanted) -> Result<()> {
     if buffers.prepare_elsewhere()? {
         return Ok(());
     }
-    let mut moments: Option<Moments> = None;
+    let mut measured = Measured::default();
     let mut counts: Vec<u64> = Vec::new();
     while buffers.next_batch(batch)? {
         check_for_interrupts();
         buffers.decoder.meet_dim(batch.dim());
         leave_held_out(batch);
-        if standardize && batch.dim() > 0 {
-            buffers.decoder.check_size(batch.dim(), true)?;
-            let dim = if batch.is_sparse() { 0 } else { batch.dim() };
-            moments.get_or_insert_with(|| Moments::new(dim)).add(batch)?;
-        }
+        measured.add(wanted, &mut buffers.decoder, batch)?;
         let labels_of_blocks =
             (0..if batch.has_mini_batches() { batch.len() } else { 0 }).flat_map(|i| batch.mini_batch(i).labels());
         let labels_of_tuples = if batch.has_mini_batches() { &[] } else { batch.labels() };
@@ -44,9 +86,63 @@ pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, standardize: bool) -> R
     if counts.is_empty() {
         return Err(TrainingError::NoRows("train on").into());
     }
-    let standardizer = moments.map(|moments| scaling(&moments, buffers.decoder.features()));
     *batch = Batch::dense(0);
-    buffers.decoder.end_preparation(&counts, standardizer)
+    let statistics = measured.finish(wanted, buffers.decoder.features());
+    buffers.decoder.end_preparation(&counts, statistics)
+}
+
+/// What was measured so far.
+#[derive(Default)]
+struct Measured {
+    moments: Option<Moments>,
+    present: Option<PresentMoments>,
+    targets: TargetMoments,
+    /// of sparse tuples that are not scaled: the sum of |x|², and how many there were. Nothing is kept by feature.
+    squares: f64,
+    tuples: u64,
+}
+
+impl Measured {
+    fn add(&mut self, wanted: Wanted, decoder: &mut Decoder, batch: &mut Batch) -> Result<()> {
+        if wanted.targets {
+            batch.labels().iter().for_each(|target| self.targets.add(*target));
+        }
+        if let Some(imputation) = decoder.imputation_mut()
+            && batch.dim() > 0
+        {
+            let has_missing = imputation.take_missing();
+            decoder.check_size(batch.dim(), wanted.scales)?;
+            self.present.get_or_insert_with(|| PresentMoments::new(batch.dim())).add(batch, has_missing)?;
+        }
+        if wanted.moments && batch.is_sparse() && !wanted.scales {
+            let square = |i: usize| batch.sparse_row(i).1.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>();
+            self.squares += (0..batch.len()).map(square).sum::<f64>();
+            self.tuples += batch.len() as u64;
+        } else if wanted.moments && batch.dim() > 0 {
+            decoder.check_size(batch.dim(), wanted.scales)?;
+            let dim = if batch.is_sparse() { 0 } else { batch.dim() };
+            self.moments.get_or_insert_with(|| Moments::new(dim)).add(batch)?;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, wanted: Wanted, features: &FeatureColumns) -> Statistics {
+        if let (Some(moments), Some(present)) = (&mut self.moments, &self.present) {
+            moments.impute(present);
+        }
+        let standardizer = self.moments.as_ref().and_then(|moments| scaling(wanted, moments, features));
+        // columns of categories alone have no numbers to be measured
+        let mean_square = wanted.moments.then(|| match &self.moments {
+            Some(moments) => moments.mean_square(standardizer.as_ref()),
+            None => self.squares / self.tuples.max(1) as f64,
+        });
+        Statistics {
+            standardizer,
+            target: wanted.targets.then(|| self.targets.finish()),
+            mean_square,
+            means: self.present.map(|present| present.means()),
+        }
+    }
 }
 
 /// Removes the tuples that are held out for validation: nothing is learned from them.
@@ -56,11 +152,18 @@ fn leave_held_out(batch: &mut Batch) {
     batch.retain(&stay);
 }
 
-/// Sparse features keep their zeros: they are divided by their deviation, but not centred.
-fn scaling(moments: &Moments, features: &FeatureColumns) -> Standardizer {
-    let mut standardizer = moments.finish();
-    if matches!(features, FeatureColumns::Sparse(_)) {
-        standardizer.mean.fill(0.0);
+/// Sparse features keep their zeros: they are divided by their deviation, but not centred,
+/// and that only if the user wants it.
+fn scaling(wanted: Wanted, moments: &Moments, features: &FeatureColumns) -> Option<Standardizer> {
+    match wanted.standardize {
+        Standardize::None => None,
+        Standardize::Automatic => moments.finish_automatically(),
+        Standardize::All => {
+            let mut standardizer = moments.finish();
+            if matches!(features, FeatureColumns::Sparse(_)) {
+                standardizer.mean.fill(0.0);
+            }
+            Some(standardizer)
+        }
     }
-    standardizer
 }

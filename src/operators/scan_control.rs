@@ -1,7 +1,7 @@
 //! The control that goes down to the shuffling nodes, and the report that comes back.
 //!
-//! SGD, TupleShuffle and BlockShuffle pass on one [`ScanControl`] and one [`ScanReport`]. Worker processes get and send the same
-//! two.
+//! SGD, TupleShuffle and BlockShuffle pass on one [`ScanControl`] and one [`ScanReport`]. Worker processes get and send
+//! the same two.
 
 use crate::pg::process::parallel::Unavailable;
 use crate::pg::tuples::sorter::SortSpace;

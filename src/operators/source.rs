@@ -55,8 +55,9 @@ impl Source {
         Ok(shuffled(query, shuffling))
     }
 
-    /// The features if the user has named none. These are columns features_k and features_v, or the latter alone; else all numbers
-    /// but the label, the columns that are used otherwise, and the primary key; else the only array of numbers.
+    /// The features if the user has named none. These are columns features_k and features_v, or the latter alone; else
+    /// all numbers but the label, the columns that are used otherwise, and the primary key;
+    /// else the only array of numbers.
     ///
     /// # Errors
     /// [`SourceError::NoFeatures`]
@@ -109,7 +110,8 @@ impl Source {
     /// The query that reads these columns, as SQL writes them.
     ///
     /// # Errors
-    /// PostgreSQL's own; [`SourceError::SourceChanged`] if the relation's name means another one by now: its schema is not locked.
+    /// PostgreSQL's own; [`SourceError::SourceChanged`] if the relation's name means another one by now:
+    /// its schema is not locked.
     pub fn read(&self, columns: &str) -> Result<Query> {
         let query = Query::analyze(&format!("SELECT {columns} FROM {}", self.from))?;
         match self.relation {

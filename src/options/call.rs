@@ -1,4 +1,5 @@
-//! The arguments of corgipile_train() as they come, whether by their own names or in `options`, and those of them that are read alone.
+//! The arguments of corgipile_train() as they come, whether by their own names or in `options`,
+//! and those of them that are read alone.
 
 use super::entry::Values;
 use super::given::{Given, is_same};
@@ -10,8 +11,9 @@ use serde_json::{Map, Value};
 use sgd::ModelKind;
 use shuffle::Strategy;
 
-/// The arguments that are no keys of `options` at the same time. None is NULL: not given, or given as NULL, which is the same. What
-/// is given is never taken for the default, also if it is equal to it: a warm start has to tell them apart.
+/// The arguments that are no keys of `options` at the same time. None is NULL: not given, or given as NULL, which is
+/// the same. What is given is never taken for the default, also if it is equal to it:
+/// a warm start has to tell them apart.
 #[derive(Default)]
 pub struct TrainArguments {
     pub source: Option<String>,

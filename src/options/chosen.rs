@@ -3,7 +3,7 @@
 use super::cache::CacheMode;
 use super::choices::choice;
 use super::row_groups::HoldOut;
-use super::rows::{By, ClassWeight, Nulls, Unseen};
+use super::rows::{By, ClassWeight, Nulls, Standardize, Unseen};
 use serde_json::{Map, Value};
 use sgd::{Hyperparameters, Stopping};
 
@@ -12,9 +12,10 @@ use sgd::{Hyperparameters, Stopping};
 pub struct Options {
     /// was the size of mini-batches said?
     pub has_batch_size: bool,
-    /// learn mean and deviation first, and train on standardized features
-    pub standardize: bool,
-    pub nulls: Nulls,
+    /// which features are standardized
+    pub standardize: Standardize,
+    /// what to do with NULLs, if it was said
+    pub nulls: Option<Nulls>,
     /// column of the rows' weights
     pub weight: Option<String>,
     pub class_weight: Option<ClassWeight>,
@@ -34,14 +35,36 @@ pub struct Options {
     pub notice: bool,
 }
 
+impl Options {
+    /// What to do with NULLs.
+    pub fn nulls(&self) -> Nulls {
+        self.nulls.unwrap_or_default()
+    }
+}
+
 /// What one model is trained with.
 #[derive(Debug, Clone)]
 pub struct Point {
+    /// without a meaning for the learning rate while that is to be chosen
     pub hyperparameters: Hyperparameters,
+    pub rate: Rate,
+    /// is the size of mini-batches to be chosen, or was it?
+    pub chooses_batch_size: bool,
     pub max_epochs: u32,
     pub stopping: Option<Stopping>,
     /// what the grid says of it; None without a grid
     pub says: Option<Map<String, Value>>,
+}
+
+/// Where a learning rate comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rate {
+    /// the call, or a default
+    Given,
+    /// the tuples, which are still to be measured
+    Open,
+    /// the tuples
+    Chosen,
 }
 
 /// Rows that are held out for validation.

@@ -1,12 +1,13 @@
 //! Defaults that depend on other choices.
 
-use sgd::{Activation, Hyperparameters, ModelKind};
+use sgd::{Activation, Hyperparameters, ModelKind, Optimizer};
 
-/// The learning rate of the first epoch, with Adam or another optimizer; of networks, with units of this activation.
-pub fn learning_rate(kind: ModelKind, adapts: bool, activation: Option<Activation>) -> f64 {
-    match activation {
-        _ if adapts => 0.001,
-        Some(activation) => activation.learning_rate(),
-        None => Hyperparameters::new(kind).learning_rate,
+/// The learning rate of the first epoch; of networks, with units of this activation.
+pub fn learning_rate(kind: ModelKind, optimizer: Optimizer, activation: Option<Activation>) -> f64 {
+    let of_model = Hyperparameters::new(kind);
+    if kind == ModelKind::Mlp && of_model.optimizer.name() == optimizer.name() {
+        return of_model.learning_rate;
     }
+    let of_others = || activation.map_or(of_model.learning_rate, Activation::learning_rate);
+    optimizer.learning_rate().unwrap_or_else(of_others)
 }

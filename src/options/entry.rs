@@ -123,7 +123,8 @@ pub enum Inherited {
 }
 
 impl Entry {
-    /// An option of all models that a warm start takes over from the record, and that differs from point to point of no grid.
+    /// An option of all models that a warm start takes over from the record,
+    /// and that differs from point to point of no grid.
     pub const fn option(name: &'static str, values: Values, default: Default, description: &'static str) -> Entry {
         Entry {
             name,

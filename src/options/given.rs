@@ -18,7 +18,8 @@ impl Given<'_> {
     /// Gives the argument what `options` say.
     ///
     /// # Errors
-    /// [`ArgumentError::InvalidOption`] if it is of another type, [`ArgumentError::GivenTwice`] if the argument has another value.
+    /// [`ArgumentError::InvalidOption`] if it is of another type,
+    /// [`ArgumentError::GivenTwice`] if the argument has another value.
     pub fn give(&mut self, name: &str, value: &Value) -> Result<()> {
         match self {
             Given::Text(place) => give(place, name, text(value), "a string"),

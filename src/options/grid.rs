@@ -1,7 +1,7 @@
 //! Argument `grid`: the points at which models are trained side by side, from the same tuples.
 //!
-//! A point is what it says and, for the rest, what the other arguments say. It may say what makes a difference to learning
-//! only: what makes tuples is the same for all.
+//! A point is what it says and, for the rest, what the other arguments say. It may say what makes a difference to
+//! learning only: what makes tuples is the same for all.
 
 use super::chosen::{Options, Point};
 use super::{parse, table};
@@ -18,6 +18,8 @@ pub struct Base {
     pub kind: ModelKind,
     pub learning_rate: Option<f64>,
     pub max_epochs: u32,
+    /// is what is not given chosen by the tuples?
+    pub automatic: bool,
 }
 
 /// The options that all points share, and the points: one if there is no grid.
@@ -54,9 +56,10 @@ impl Base {
                 _ => drop(options.insert(key.clone(), value.clone())),
             }
         }
-        let (options, hyperparameters) = parse::parse(options, self.kind, learning_rate)?;
+        let (options, hyperparameters, rate) = parse::parse(options, self.kind, learning_rate, self.automatic)?;
         let stopping = options.stopping;
-        Ok((options, Point { hyperparameters, max_epochs, stopping, says }))
+        let chooses_batch_size = self.automatic && hyperparameters.design.is_some() && !options.has_batch_size;
+        Ok((options, Point { hyperparameters, rate, chooses_batch_size, max_epochs, stopping, says }))
     }
 }
 
@@ -68,7 +71,8 @@ fn epochs(value: &Value) -> Result<u32> {
         .ok_or_else(|| invalid(&format!("max_epochs must be a whole number from {least} to {most}")))
 }
 
-/// What each point says: the product of an object's arrays, the last of its keys running fastest, or what an array lists.
+/// What each point says: the product of an object's arrays, the last of its keys running fastest,
+/// or what an array lists.
 fn all(grid: Value) -> Result<Vec<Map<String, Value>>> {
     let points = match grid {
         Value::Object(axes) => product(axes)?,

@@ -8,7 +8,7 @@ use super::entry::{Default, Entry, Needs, Values};
 use super::table;
 use crate::errors::{ArgumentError, Error, Result};
 use serde_json::{Map, Value};
-use sgd::ModelKind;
+use sgd::{Hyperparameters, ModelKind};
 
 /// The options as given.
 pub struct Keys(Map<String, Value>);
@@ -19,7 +19,10 @@ impl Keys {
     /// # Errors
     /// [`ArgumentError::InvalidOption`]
     pub fn new(options: Map<String, Value>, kind: ModelKind) -> Result<Keys> {
-        let keys = Keys(options);
+        let mut keys = Keys(options);
+        // options of an optimizer are for that which the model has by default, too
+        let default = Hyperparameters::new(kind).optimizer.name();
+        keys.0.entry("optimizer").or_insert_with(|| default.into());
         for entry in table::options().filter(|entry| keys.0.contains_key(entry.name)) {
             keys.check_place(entry, kind)?;
         }
@@ -101,6 +104,14 @@ impl Keys {
     pub fn boolean(&self, key: &str) -> Result<bool> {
         let given = self.get(key, "true or false", Value::as_bool)?;
         Ok(given.unwrap_or(matches!(table::entry(key).default, Default::Boolean(true))))
+    }
+
+    /// True or false, or None if it is not given.
+    ///
+    /// # Errors
+    /// [`ArgumentError::InvalidOption`]
+    pub fn optional_boolean(&self, key: &str) -> Result<Option<bool>> {
+        self.get(key, "true or false", Value::as_bool)
     }
 
     /// The name of a column.

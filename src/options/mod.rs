@@ -1,8 +1,8 @@
-//! The arguments of corgipile_train() and the keys of its argument `options`: one table, and what is read and shown by it, as values
-//! that every layer above understands.
+//! The arguments of corgipile_train() and the keys of its argument `options`: one table, and what is read and shown by
+//! it, as values that every layer above understands.
 //!
-//! It guarantees that ranges, defaults and what a warm start takes over are written once. To add an option is to add an entry to
-//! [`table`], and to use it.
+//! It guarantees that ranges, defaults and what a warm start takes over are written once. To add an option is to add an
+//! entry to [`table`], and to use it.
 
 pub mod cache;
 pub mod call;

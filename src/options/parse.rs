@@ -1,16 +1,17 @@
 //! The argument `options`, read for a model.
 
 use super::choices::Choice;
-use super::chosen::{Options, Validation};
+use super::chosen::{Options, Rate, Validation};
 use super::defaults;
 use super::keys::{Keys, invalid};
-use super::rows::ClassWeight;
+use super::rows::{ClassWeight, Standardize};
 use crate::errors::{ArgumentError, Error, Result, did_you_mean, one_of};
 use crate::limits::MAX_WEIGHTS;
 use serde_json::{Map, Value};
 use sgd::{Activation, Design, Hidden, Hyperparameters, ModelKind, Optimizer, Output, Schedule, Stopping};
 
-/// Reads `options` for a model of this kind, together with the argument `learning_rate`.
+/// Reads `options` for a model of this kind, together with the argument `learning_rate`. What is not given is chosen by
+/// the tuples where it can be, if that is `automatic`.
 ///
 /// # Errors
 /// Those of [`Keys`]; [`ArgumentError::InvalidArgument`]
@@ -18,13 +19,19 @@ pub fn parse(
     options: Map<String, Value>,
     kind: ModelKind,
     learning_rate: Option<f64>,
-) -> Result<(Options, Hyperparameters)> {
+    automatic: bool,
+) -> Result<(Options, Hyperparameters, Rate)> {
     let keys = Keys::new(options, kind)?;
-    let hyperparameters = hyperparameters(&keys, kind, learning_rate)?;
+    let (hyperparameters, rate) = hyperparameters(&keys, kind, learning_rate, automatic)?;
     let options = Options {
         has_batch_size: keys.contains("batch_size"),
-        standardize: keys.boolean("standardize")?,
-        nulls: keys.choice("nulls")?.unwrap_or_default(),
+        standardize: keys.get("standardize", "true, false or \"auto\"", Standardize::read)?.unwrap_or(
+            match automatic {
+                true => Standardize::Automatic,
+                false => Standardize::None,
+            },
+        ),
+        nulls: keys.choice("nulls")?,
         weight: keys.column("weight")?,
         class_weight: class_weight(&keys)?,
         index_base: keys.integer("index_base")?.map(|base| base as u32),
@@ -36,15 +43,19 @@ pub fn parse(
         keep: keys.choice("keep")?.unwrap_or_default(),
         notice: keys.boolean("notice")?,
     };
-    Ok((options, hyperparameters))
+    Ok((options, hyperparameters, rate))
 }
 
-fn hyperparameters(keys: &Keys, kind: ModelKind, learning_rate: Option<f64>) -> Result<Hyperparameters> {
+fn hyperparameters(
+    keys: &Keys,
+    kind: ModelKind,
+    learning_rate: Option<f64>,
+    automatic: bool,
+) -> Result<(Hyperparameters, Rate)> {
     let optimizer = optimizer(keys)?;
-    let adapts = matches!(optimizer, Optimizer::Adam { .. });
     let design = design(keys, kind)?;
     let l2 = keys.number_or_default("l2")?;
-    let default_rate = defaults::learning_rate(kind, adapts, design.map(|design| design.activation));
+    let default_rate = defaults::learning_rate(kind, optimizer, design.map(|design| design.activation));
     let default_size = Hyperparameters::new(kind).batch_size;
     let hyperparameters = Hyperparameters {
         kind,
@@ -54,7 +65,15 @@ fn hyperparameters(keys: &Keys, kind: ModelKind, learning_rate: Option<f64>) -> 
         batch_size: keys.integer("batch_size")?.map_or(default_size, |size| size as u32),
         l1: keys.number_or_default("l1")?,
         l2,
+        bounded: false,
+        averaging: false,
         design,
+    };
+    let is_open = automatic && learning_rate.is_none() && hyperparameters.has_automatic_rate();
+    let hyperparameters = Hyperparameters {
+        bounded: keys.optional_boolean("bounded_steps")?.unwrap_or(is_open),
+        averaging: keys.optional_boolean("averaging")?.unwrap_or(is_open),
+        ..hyperparameters
     };
     hyperparameters.validate().map_err(|e| match e.name {
         "learning_rate" => Error::from(ArgumentError::InvalidArgument {
@@ -64,7 +83,7 @@ fn hyperparameters(keys: &Keys, kind: ModelKind, learning_rate: Option<f64>) -> 
         }),
         name => invalid(name, &e.reason),
     })?;
-    Ok(hyperparameters)
+    Ok((hyperparameters, if is_open { Rate::Open } else { Rate::Given }))
 }
 
 fn optimizer(keys: &Keys) -> Result<Optimizer> {

@@ -2,7 +2,7 @@
 
 use super::call::{self, TrainArguments, integer, invalid, model_kind};
 use super::choices::Choice;
-use super::chosen::{Options, Point, Validation};
+use super::chosen::{Options, Point, Rate, Validation};
 use super::grid::{self, Base};
 use super::loader::Loader;
 use super::model_name::{MAX_NAME_BYTES, check_name};
@@ -13,7 +13,7 @@ use super::shuffling::Shuffling;
 use super::table;
 use crate::errors::{ArgumentError, Error, Result, TrainingError};
 use serde_json::{Map, Value, json};
-use sgd::ModelKind;
+use sgd::{Hyperparameters, ModelKind};
 use shuffle::Geometry;
 
 /// What is to be trained.
@@ -47,12 +47,25 @@ pub struct WarmStart {
 }
 
 impl Request {
-    /// Checks what can be checked without looking at the source. `resume` is what argument `warm_start` stands for; who has
-    /// found it has given the arguments what they left open.
+    /// Checks what can be checked without looking at the source. `resume` is what argument `warm_start` stands for; who
+    /// has found it has given the arguments what they left open.
     ///
     /// # Errors
-    /// [`ArgumentError`], [`TrainingError`]: what is wrong with an argument or an option, and what does not go together.
-    pub fn new(mut arguments: TrainArguments, resume: Option<WarmStart>) -> Result<Request> {
+    /// [`ArgumentError`], [`TrainingError`]: what is wrong with an argument or an option,
+    /// and what does not go together.
+    pub fn new(arguments: TrainArguments, resume: Option<WarmStart>) -> Result<Request> {
+        Request::read(arguments, resume, true)
+    }
+
+    /// The same for a training that cannot look at the tuples before: what is not given has its default.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn without_choices(arguments: TrainArguments) -> Result<Request> {
+        Request::read(arguments, None, false)
+    }
+
+    fn read(mut arguments: TrainArguments, resume: Option<WarmStart>, automatic: bool) -> Result<Request> {
         let source = arguments.source.take().ok_or(ArgumentError::NullArgument("source"))?;
         let label = call::label(arguments.label.take());
         let kind = model_kind(arguments.model.take())?;
@@ -60,7 +73,7 @@ impl Request {
         arguments.name.as_deref().map_or(Ok(()), check_name)?;
         let workers = integer("workers", arguments.workers)?;
         let (options, grid) = (std::mem::take(&mut arguments.options), arguments.grid.take());
-        let base = Base { options, kind, learning_rate: arguments.learning_rate, max_epochs };
+        let base = Base { options, kind, learning_rate: arguments.learning_rate, max_epochs, automatic };
         let (options, mut points) = grid::points(base, grid)?;
         check_epochs(&points, resume)?;
         let features = arguments.features.take().map(|features| check_features(features, &label)).transpose()?;
@@ -147,6 +160,24 @@ impl Request {
     /// May there be several models?
     pub fn trains_several(&self) -> bool {
         self.points.len() > 1 || self.row_groups.group.is_some()
+    }
+
+    /// Is a learning rate to be chosen by the tuples?
+    pub fn has_open_rate(&self) -> bool {
+        self.points.iter().any(|point| point.rate == Rate::Open)
+    }
+
+    /// Chooses sizes of mini-batches, for so many tuples, and learning rates that are open,
+    /// for tuples with this mean of |x|².
+    pub fn choose(&mut self, tuples: u64, mean_square: f64) {
+        for point in self.points.iter_mut().filter(|point| point.chooses_batch_size) {
+            point.hyperparameters = point.hyperparameters.with_automatic_batch_size(point.max_epochs, tuples);
+        }
+        for point in self.points.iter_mut().filter(|point| point.rate == Rate::Open) {
+            let Hyperparameters { bounded, averaging, .. } = point.hyperparameters;
+            let chosen = point.hyperparameters.with_automatic_rate(mean_square);
+            (point.hyperparameters, point.rate) = (Hyperparameters { bounded, averaging, ..chosen }, Rate::Chosen);
+        }
     }
 
     /// The number of the first epoch.

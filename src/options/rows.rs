@@ -5,8 +5,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 choice! {
-    /// What to do with rows that have a NULL label, feature or weight.
+    /// What to do with NULLs.
     Nulls {
+        /// those of features are taken for the mean or for a category of their own; rows with others are left out
+        Impute = "impute",
+        /// rows with NULLs are left out
+        Skip = "skip",
+        Error = "error",
+    }
+}
+
+choice! {
+    /// What to do with rows that have NULLs where nothing stands for them.
+    NullRows {
         Error = "error",
         Skip = "skip",
     }
@@ -15,10 +26,45 @@ choice! {
 choice! {
     /// What to do, in prediction, with a category that training has not met, or an index beyond the model's.
     Unseen {
-        /// it is an error
-        Error = "error",
         /// it counts as 0
         Zero = "zero",
+        /// it is an error
+        Error = "error",
+    }
+}
+
+/// Which features are brought to mean 0 and deviation 1 before they are learned from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Standardize {
+    /// dense numbers but columns of 0 and 1; the targets of a regression
+    #[default]
+    Automatic,
+    /// all numbers; sparse features are divided by their deviation
+    All,
+    None,
+}
+
+impl Standardize {
+    /// The word beside true and false.
+    pub const AUTO: &'static str = "auto";
+
+    /// The option as it is written; None for what it cannot be.
+    pub fn read(value: &Value) -> Option<Standardize> {
+        match value {
+            Value::Bool(true) => Some(Standardize::All),
+            Value::Bool(false) => Some(Standardize::None),
+            Value::String(word) if word == Self::AUTO => Some(Standardize::Automatic),
+            _ => None,
+        }
+    }
+
+    /// The option as it is recorded.
+    pub fn to_json(self) -> Value {
+        match self {
+            Standardize::Automatic => json!(Self::AUTO),
+            Standardize::All => json!(true),
+            Standardize::None => json!(false),
+        }
     }
 }
 

@@ -23,8 +23,8 @@ pub struct Shuffling {
     /// no batch has tuples of two blocks; for strategies that learn from the tuples as they come
     #[serde(default)]
     pub block_by_block: bool,
-    /// tuples in a buffer stay as they came, because the learner shuffles each group by itself. Not for strategies that keep
-    /// tuples in the buffer
+    /// tuples in a buffer stay as they came, because the learner shuffles each group by itself. Not for strategies that
+    /// keep tuples in the buffer
     #[serde(default)]
     pub shuffled_above: bool,
     /// which part of the blocks is read at all; None: all of them
@@ -119,7 +119,8 @@ impl Shuffling {
         !matches!(self.buffer_size, BufferSize::Bytes(_))
     }
 
-    /// How the pages that are read of `pages` pages fall into blocks and buffers, and, of a sample, which blocks they are.
+    /// How the pages that are read of `pages` pages fall into blocks and buffers, and, of a sample,
+    /// which blocks they are.
     ///
     /// # Errors
     /// As [`Shuffling::geometry`].

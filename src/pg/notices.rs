@@ -3,9 +3,9 @@
 use super::interrupts::hold_interrupts;
 use crate::errors::Notice;
 
-/// Sends the client a message that is no error. A cancel that arrives meanwhile takes effect afterwards: PostgreSQL looks for
-/// one while it sends, and pgrx has no barrier there, so that its ERROR would jump over our frames and drop nothing of what
-/// they own.
+/// Sends the client a message that is no error. A cancel that arrives meanwhile takes effect afterwards: PostgreSQL
+/// looks for one while it sends, and pgrx has no barrier there, so that its ERROR would jump over our frames and drop
+/// nothing of what they own.
 pub fn report_notice(notice: Notice) {
     let (report, level) = notice.into_report();
     hold_interrupts(|| report.report(level));

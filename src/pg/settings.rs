@@ -35,9 +35,9 @@ impl Settings {
     }
 }
 
-/// Runs `f`, in which sequential scans that are begun read their tables from the first page on. Otherwise one of a large
-/// table would join another that is under way in the middle of it, and what depends on the rows' order would change from
-/// run to run.
+/// Runs `f`, in which sequential scans that are begun read their tables from the first page on. Otherwise one of a
+/// large table would join another that is under way in the middle of it, and what depends on the rows' order would
+/// change from run to run.
 pub fn with_scans_from_the_start<R>(f: impl FnOnce() -> R) -> R {
     let settings = Settings::set(&[(c"synchronize_seqscans", c"off")]);
     let result = f();

@@ -17,8 +17,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A cluster with corgipile and the fixtures' functions in its database `postgres`.
 ///
 /// It lies beside the shared server's and runs in the tests' process group, so that `scripts/with-postgres` ends and
-/// deletes it even if the tests are killed. Autovacuum is off: what is pinned or locked is the test's own doing. Segments of
-/// dynamic shared memory are files of the data directory, so that those that stay can be counted.
+/// deletes it even if the tests are killed. Autovacuum is off: what is pinned or locked is the test's own doing.
+/// Segments of dynamic shared memory are files of the data directory, so that those that stay can be counted.
 pub struct Cluster {
     directory: PathBuf,
     server: Child,
@@ -45,13 +45,14 @@ impl Cluster {
         Ok((Self::start(&settings, Surroundings { environment, ..Surroundings::default() }), memory))
     }
 
-    /// A cluster whose `/dev/shm` has so many bytes, in a mount namespace of its own. None if this machine does not let us
-    /// make one.
+    /// A cluster whose `/dev/shm` has so many bytes, in a mount namespace of its own. None if this machine does not let
+    /// us make one.
     pub fn with_small_shared_memory(bytes: u64, settings: &[&str]) -> Option<Self> {
         Self::with_small(Small { bytes, place: "/dev/shm" }, "posix", settings)
     }
 
-    /// As [`Cluster::with_small_shared_memory`], but segments are files of the data directory, on a disk with so many bytes.
+    /// As [`Cluster::with_small_shared_memory`], but segments are files of the data directory,
+    /// on a disk with so many bytes.
     pub fn with_small_disk_for_segments(bytes: u64, settings: &[&str]) -> Option<Self> {
         Self::with_small(Small { bytes, place: "data/pg_dynshmem" }, "mmap", settings)
     }
@@ -204,8 +205,8 @@ impl Cluster {
         kill.status().is_ok_and(|status| status.success())
     }
 
-    /// Lets a process of the server have so many bytes of address space beyond what it has; None: as many as it likes. False if
-    /// this machine does not let us.
+    /// Lets a process of the server have so many bytes of address space beyond what it has; None: as many as it likes.
+    /// False if this machine does not let us.
     pub fn limit_memory(&self, pid: i32, room: Option<u64>) -> bool {
         let limit = room.map_or("unlimited".to_owned(), |room| (address_space(pid) + room).to_string());
         let mut prlimit = as_owner(PathBuf::from("prlimit"), &self.directory);

@@ -55,7 +55,8 @@ impl Database {
         Session::connect(&self.name, Some(role))
     }
 
-    /// What psql tells its user while it runs statements in a session of its own: notices and warnings, with their hints.
+    /// What psql tells its user while it runs statements in a session of its own: notices and warnings,
+    /// with their hints.
     pub fn notices(&self, statements: &[&str]) -> String {
         let mut psql = server::program("psql");
         psql.args(["-XqAt", "-d", &self.name]);

@@ -1,6 +1,7 @@
 //! The documents' examples, which are run.
 //!
-//! Each page, README.md and all under docs/, has a database and a folder of its own, in which its examples run in their order.
+//! Each page, README.md and all under docs/, has a database and a folder of its own,
+//! in which its examples run in their order.
 //!
 //! The convention: every fenced block says what it is.
 //! - ` ```sql `: statements, run in the order of the document, in one psql session per document; none may fail.
@@ -41,7 +42,8 @@ struct Step {
 }
 
 impl Document {
-    /// README.md, and every page under `docs/`; with `DOCUMENT` in the environment, those whose path contains its value.
+    /// README.md, and every page under `docs/`; with `DOCUMENT` in the environment,
+    /// those whose path contains its value.
     pub fn all() -> Vec<PathBuf> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the repository is there");
         let mut paths = vec![root.join("README.md")];

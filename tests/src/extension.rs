@@ -1,4 +1,5 @@
-//! Libraries in C for the server that the tests use: somebody else's extension, and an allocator that fails when it is told to.
+//! Libraries in C for the server that the tests use: somebody else's extension,
+//! and an allocator that fails when it is told to.
 
 use crate::server;
 use std::env;

@@ -14,8 +14,8 @@ pub(crate) const FUNCTIONS: &str = "
                    * (uniform(i, 4*k) + uniform(i, 4*k+1) + uniform(i, 4*k+2) + uniform(i, 4*k+3) - 2)';";
 
 /// Creates a table (id, label, features_v real[5]) of `rows` rows, physically sorted by label: first all of class 0,
-/// then as many of class 1. It is inserted into, because CREATE TABLE AS leaves empty pages behind the last since PostgreSQL
-/// 16. The classes' means differ, as do the features' means from 0, so that order matters.
+/// then as many of class 1. It is inserted into, because CREATE TABLE AS leaves empty pages behind the last since
+/// PostgreSQL 16. The classes' means differ, as do the features' means from 0, so that order matters.
 pub fn clustered(session: &mut Session, table: &str, rows: u32) {
     session.run(&format!(
         "CREATE TABLE {table} (id int, label int, features_v real[]);

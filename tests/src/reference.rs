@@ -1,10 +1,12 @@
 //! The pages of docs/reference that are written from the catalog and `corgipile_options()`.
 //!
-//! A page is made of a part, `docs/reference/parts/NAME.md.in`: prose, and directives in comments, which the catalog answers.
+//! A page is made of a part, `docs/reference/parts/NAME.md.in`: prose, and directives in comments,
+//! which the catalog answers.
 //! - `<!-- functions NAME... -->`: a table of their signatures, results and comments.
-//! - `<!-- arguments NAME`, lines `argument: meaning`, `-->`: a table of a function's arguments with types and defaults. Without a
-//!   meaning an argument has the description of the option of this name, or is as corgipile_train()'s. `argument +: more` adds to
-//!   that, `argument = default: meaning` gives a default that the catalog does not say.
+//! - `<!-- arguments NAME`, lines `argument: meaning`, `-->`: a table of a function's arguments with types and
+//!   defaults. Without a meaning an argument has the description of the option of this name, or is as
+//!   corgipile_train()'s. `argument +: more` adds to that, `argument = default:
+//!   meaning` gives a default that the catalog does not say.
 //! - `<!-- returns NAME`, lines `column: meaning`, `-->`: a table of the columns that a function returns.
 //! - `<!-- options`, lines `option +: more`, `-->`: the table of options.
 //! - `<!-- view NAME -->`: the comment of a view in schema corgipile and a table of its columns.

@@ -130,7 +130,8 @@ impl Session {
         assert!(difference.is_empty(), "{left}\ndiffers from\n{right}\nby {difference:#?}");
     }
 
-    /// Asserts that `corgipile_shuffle()` gives the rows of something that is not simply a heap table once each, or refuses it.
+    /// Asserts that `corgipile_shuffle()` gives the rows of something that is not simply a heap table once each,
+    /// or refuses it.
     pub fn assert_shuffled_or_refused(&mut self, relation: &str) {
         match self.attempt(&format!("SELECT count(*) FROM corgipile_shuffle(NULL::{relation})")) {
             Ok(_) => self.assert_same_rows(

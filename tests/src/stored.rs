@@ -36,6 +36,7 @@ impl Stored<'_> {
     pub fn store(self, db: &mut Session, name: &str) -> i64 {
         let Stored { model, label_type, classes, features, kind, categories, index_base, options, .. } = self;
         let Stored { weights, intercepts, mean, scale, .. } = self;
+        let name = name.replace('\'', "''");
         db.value(&format!(
             "INSERT INTO corgipile.models (name, owner, model, source, label, label_type, classes, features, feature_kind,
                  categories, index_base, hyperparameters, weights, intercepts, feature_mean, feature_scale, skipped,

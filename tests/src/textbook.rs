@@ -85,8 +85,8 @@ impl Textbook {
         }
     }
 
-    /// One epoch at this rate; gives the weighted mean of the losses, each before its own step, and the penalties at the
-    /// end.
+    /// One epoch at this rate; gives the weighted mean of the losses, each before its own step, and the penalties at
+    /// the end.
     pub fn epoch(&mut self, tuples: &[Tuple]) -> f64 {
         let (mut loss, mut weight, mut right) = (0.0, 0.0, 0);
         for batch in tuples.chunks(self.batch_size) {

@@ -44,7 +44,8 @@ pub fn epochs_of(rows: &[Row]) -> Vec<Epoch> {
     rows.iter().map(Epoch::from).collect()
 }
 
-/// Arguments of a training, with a buffer that holds a part of the table only: by default it would hold all of a test's.
+/// Arguments of a training, with a buffer that holds a part of the table only:
+/// by default it would hold all of a test's.
 pub fn in_several_buffers(arguments: &str) -> String {
     let buffer = if arguments.contains("buffer_size") { "" } else { ", buffer_size => '10%'" };
     format!("{arguments}{buffer}")

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Sessions that insert, update, delete and abort in a table as [`clustered`](crate::clustered) makes it, until they are stopped.
+/// Sessions that insert, update, delete and abort in a table as [`clustered`](crate::clustered) makes it,
+/// until they are stopped.
 pub struct Writers {
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<u64>>,

@@ -8,7 +8,7 @@ use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
-use sgd::{Evaluation, Hyperparameters, ModelKind, Moments, Optimizer, Trainer};
+use sgd::{Activation, Design, Evaluation, Hidden, Hyperparameters, ModelKind, Moments, Optimizer, Trainer};
 use tuples::Batch;
 
 /// Numbers that look random.
@@ -227,7 +227,17 @@ fn network(criterion: &mut Criterion) {
     let (mut dense, mut sparse) = (tuples(dim, n), sparse_tuples(dim, dim / 5, n));
     label(&mut dense);
     label(&mut sparse);
-    let mlp = Hyperparameters::new(ModelKind::Mlp);
+    let design = Design {
+        hidden: Hidden::new(&[200, 50]).expect("two layers"),
+        activation: Activation::Sigmoid,
+        ..Design::default()
+    };
+    let mlp = Hyperparameters {
+        design: Some(design),
+        optimizer: Optimizer::Sgd,
+        batch_size: 250,
+        ..Hyperparameters::new(ModelKind::Mlp)
+    };
     let adam = Hyperparameters { optimizer: Optimizer::ADAM, learning_rate: 0.001, ..mlp };
     for (name, hyper) in [("sgd", mlp), ("adam", adam)] {
         for (form, batch) in [("dense", &dense), ("sparse", &sparse)] {

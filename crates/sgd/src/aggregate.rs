@@ -1,11 +1,11 @@
-//! The state of training as one flat piece of bytes: for the user-defined aggregate, which is handed a row at a time and
-//! whose state PostgreSQL copies, sends and prints.
+//! The state of training as one flat piece of bytes: for the user-defined aggregate, which is handed a row at a time
+//! and whose state PostgreSQL copies, sends and prints.
 //!
 //! Guarantees: a state is stepped in place and allocates nothing; bytes from anywhere are checked before they are used,
 //! and whatever they say, the worst that comes of them is an error or a wrong number; the text form is exact.
 //!
-//! A state is a header of plain numbers and the memory of the reference engine, as a trainer has it; machines of the other byte
-//! order do not recognise it. It begins in epoch 1.
+//! A state is a header of plain numbers and the memory of the reference engine, as a trainer has it; machines of the
+//! other byte order do not recognise it. It begins in epoch 1.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
@@ -206,8 +206,8 @@ impl<'a> StateMut<'a> {
     /// Learns from one sparse row: ascending 0-based indices and their values.
     ///
     /// # Errors
-    /// [`StateError::Index`], [`StateError::Values`], [`StateError::OtherKind`], [`StateError::Label`]; then nothing was
-    /// learned.
+    /// [`StateError::Index`], [`StateError::Values`], [`StateError::OtherKind`], [`StateError::Label`]; then nothing
+    /// was learned.
     #[inline(always)]
     pub fn learn_sparse(&mut self, label: f32, indices: &[u32], values: &[f32], weight: f32) -> Result<(), StateError> {
         self.check_row(label, true)?;
@@ -234,8 +234,8 @@ impl<'a> StateMut<'a> {
         if known { Ok(()) } else { Err(StateError::Label(label)) }
     }
 
-    /// Ends the epoch: makes the step of a mini-batch that is not full, reports, and sets totals and learning rate to those
-    /// of the next one.
+    /// Ends the epoch: makes the step of a mini-batch that is not full, reports, and sets totals and learning rate to
+    /// those of the next one.
     ///
     /// # Errors
     /// [`StateError::Diverged`]

@@ -1,18 +1,21 @@
 //! The weighted average of the iterates that Theorem 1 of the CorgiPile paper speaks of, and its learning rates.
 //!
-//! The theorem's rate is that of a tuple. The step of a mini-batch is the mean of its tuples' gradients, so that its rate is as
-//! many times as large: then the rates of a buffer have the sum that the theorem gives them, 6 / (mu (s + a)), whatever the size
-//! of mini-batches.
+//! The theorem's rate is that of a tuple. The step of a mini-batch is the mean of its tuples' gradients, so that its
+//! rate is as many times as large: then the rates of a buffer have the sum that the theorem gives them,
+//! 6 / (mu (s + a)), whatever the size of mini-batches.
 //!
-//! Guarantees: the average is kept in f64; a rate never turns the sign of the weights that the penalty shrinks. The step of a
-//! mini-batch is no longer than the losses of the mini-batches allow that were measured, unless one tuple alone might go as far:
-//! the tuples of a mini-batch make at one place the steps that otherwise each of them makes where the one before has led. Of rates that fulfil the theorem's
-//! condition, a >= 24 L / mu for objectives that bend by L at most, no step is shortened: their sum over a buffer is 1 / 4L at most.
+//! Guarantees: the average is kept in f64; a rate never turns the sign of the weights that the penalty shrinks. The
+//! step of a mini-batch is no longer than the losses of the mini-batches allow that were measured, unless one tuple
+//! alone might go as far: the tuples of a mini-batch make at one place the steps that otherwise each of them makes
+//! where the one before has led. Of rates that fulfil the theorem's condition, a >= 24 L / mu for objectives that bend
+//! by L at most, no step is shortened: their sum over a buffer is 1 / 4L at most.
 
 use bytemuck::{Pod, Zeroable};
 use tuples::OutOfMemory;
 
 use crate::bytes::{Reader, Writer};
+use crate::engine::Engine;
+use crate::mean::Mean;
 use crate::{Hyperparameters, ModelParameters, Schedule};
 
 /// Where a run of the theorem's schedule stands.
@@ -28,15 +31,14 @@ pub(crate) struct Theorem1 {
     rate: f64,
     /// how much the loss of a mini-batch can bend: the most that was measured so far
     curvature: f64,
-    /// tuples of the largest buffer so far: the last one of an epoch, smaller than all others, shall not make large steps
+    /// tuples of the largest buffer so far: the last one of an epoch, smaller than all others,
+    /// shall not make large steps
     tuples: usize,
     /// whether the current buffer has been learned from
     used: bool,
     /// sum of the weights of the iterates
     total: f64,
-    /// output by output, each its weights
-    weights: Vec<Vec<f64>>,
-    intercepts: Vec<f64>,
+    mean: Mean,
 }
 
 impl Theorem1 {
@@ -52,27 +54,20 @@ impl Theorem1 {
             tuples: 0,
             used: false,
             total: 0.0,
-            weights: vec![Vec::new(); outputs],
-            intercepts: vec![0.0; outputs],
+            mean: Mean::new(outputs),
         }
     }
 
-    /// Makes room for so many features; new ones have an average of 0, as they had a weight of 0.
+    /// Makes room for so many features.
     ///
     /// # Errors
     /// [`OutOfMemory`]
     pub(crate) fn reserve(&mut self, dim: usize) -> Result<(), OutOfMemory> {
-        for weights in &mut self.weights {
-            let more = dim.saturating_sub(weights.len());
-            let error = OutOfMemory { bytes: dim.saturating_mul(size_of::<f64>()) };
-            weights.try_reserve_exact(more).map_err(|_| error)?;
-            weights.resize(weights.len() + more, 0.0);
-        }
-        Ok(())
+        self.mean.reserve(dim)
     }
 
-    /// Whether the next buffer's mini-batches should be measured: all of the first epoch, and now and then one later, lest
-    /// measuring takes the time of learning.
+    /// Whether the next buffer's mini-batches should be measured: all of the first epoch, and now and then one later,
+    /// lest measuring takes the time of learning.
     pub(crate) fn measures(&self, epoch: u32) -> bool {
         epoch == 1 || self.buffers.is_multiple_of(MEASURED)
     }
@@ -116,28 +111,20 @@ impl Theorem1 {
         self.used
     }
 
-    /// Adds the iterate after buffer s, with weight (s + a)³, in units of the first one's, which may be beyond f64: the
-    /// weights of each output, and its intercept.
-    pub(crate) fn add<W: Iterator<Item = f32>>(&mut self, iterate: impl Iterator<Item = (W, f32)>) {
+    /// Adds the engine's model, the iterate after buffer s, with weight (s + a)³, in units of the first one's,
+    /// which may be beyond f64.
+    pub(crate) fn add(&mut self, engine: &mut dyn Engine) {
         self.used = false;
         let a = self.a.unwrap_or(0.0);
         let weight = ((self.buffers as f64 + a) / (1.0 + a)).powi(3);
         self.total += weight;
-        let share = weight / self.total;
-        let mix = |mean: &mut f64, w: f32| *mean += share * (f64::from(w) - *mean);
-        for ((means, mean), (weights, intercept)) in self.weights.iter_mut().zip(&mut self.intercepts).zip(iterate) {
-            means.iter_mut().zip(weights).for_each(|(mean, w)| mix(mean, w));
-            mix(mean, intercept);
-        }
+        engine.add_to(&mut self.mean, weight / self.total);
     }
 
     /// Makes `model`, the current iterate, the average so far; it stays what it is if there is none.
     pub(crate) fn replace(&self, model: &mut ModelParameters) {
         if self.total > 0.0 {
-            for (weights, means) in model.weights.chunks_exact_mut(model.dim.max(1)).zip(&self.weights) {
-                weights.iter_mut().zip(means).for_each(|(w, mean)| *w = *mean as f32);
-            }
-            model.intercepts.iter_mut().zip(&self.intercepts).for_each(|(b, mean)| *b = *mean as f32);
+            self.mean.replace(model);
         }
     }
 
@@ -145,9 +132,9 @@ impl Theorem1 {
     pub(crate) fn save(&self, to: &mut Writer) {
         let Theorem1 { buffers, total, curvature, .. } = *self;
         let (a, tuples) = (self.a.unwrap_or(-1.0), self.tuples as u64);
-        let dim = self.weights.first().map_or(0, Vec::len) as u64;
+        let dim = self.mean.dim() as u64;
         to.numbers(&Saved { buffers, tuples, a, total, curvature, dim });
-        self.weights.iter().flatten().chain(&self.intercepts).for_each(|w| to.numbers(w));
+        self.mean.save(to);
     }
 
     /// The run that was saved, of a model of so many features and outputs; None if it is not one.
@@ -160,18 +147,13 @@ impl Theorem1 {
         theorem.a = theorem.a.or((saved.a.is_finite() && saved.a >= 0.0).then_some(saved.a));
         theorem.total = saved.total;
         theorem.curvature = Some(saved.curvature).filter(|curvature| curvature.is_finite() && *curvature >= 0.0)?;
-        let dim = usize::try_from(saved.dim).ok().filter(|dim| *dim <= from.left())?;
-        theorem.reserve(dim).ok()?;
-        for place in theorem.weights.iter_mut().flatten().chain(&mut theorem.intercepts) {
-            *place = from.numbers().filter(|number: &f64| number.is_finite())?;
-        }
+        theorem.mean = Mean::read(from, saved.dim, outputs)?;
         (theorem.total.is_finite() && theorem.total >= 0.0).then_some(theorem)
     }
 
     /// |w|² and |w|₁ of the average.
     pub(crate) fn norms(&self) -> (f64, f64) {
-        let weights = || self.weights.iter().flatten();
-        (weights().map(|w| w * w).sum(), weights().map(|w| w.abs()).sum())
+        self.mean.norms()
     }
 }
 

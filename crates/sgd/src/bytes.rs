@@ -1,7 +1,7 @@
 //! Bytes of a trainer: numbers, one after the other.
 //!
-//! Guarantees: numbers are as they lie in memory on a little-endian machine; reading past the end gives None. Floats are written and read
-//! with pauses, since there may be many.
+//! Guarantees: numbers are as they lie in memory on a little-endian machine; reading past the end gives None. Floats
+//! are written and read with pauses, since there may be many.
 
 use bytemuck::AnyBitPattern;
 use bytemuck::NoUninit;

@@ -3,16 +3,17 @@
 //! With the gradients `g_i` of `m` tuples in `N` blocks of `n_l`, their mean and those of the blocks,
 //!
 //! ```text
-//!     h_D = b * [sum over blocks of n_l / m * |mean_l - mean|^2] / [1 / m * sum over tuples of |g_i - mean|^2],  b = m / N
+//!     h_D = b * [sum over blocks of n_l / m * |mean_l - mean|^2] / [1 / m * sum over tuples of |g_i - mean|^2]
+//!     b = m / N
 //! ```
 //!
-//! (Xu et al., SIGMOD 2022, section 4.1, where all blocks have `b` tuples). It is about 1 if the tuples of a block are as
-//! different as any, and `b` if those of a block are all alike.
+//! (Xu et al., SIGMOD 2022, section 4.1, where all blocks have `b` tuples). It is about 1 if the tuples of a block are
+//! as different as any, and `b` if those of a block are all alike.
 //!
-//! Gradients are those of the loss, at zero weights and intercepts, and with respect to both. There all losses are told apart
-//! by one number per output, the derivative by the decision, which multiplies the tuple with a 1 behind it: `-y` up to a
-//! constant factor for logistic, svm and linear, `1 / K - [y = k]` for class k of K. So it is enough to add up tuples times
-//! labels, or the tuples of each class, and K may be found on the way. Sums are in f64.
+//! Gradients are those of the loss, at zero weights and intercepts, and with respect to both. There all losses are told
+//! apart by one number per output, the derivative by the decision, which multiplies the tuple with a 1 behind it: `-y`
+//! up to a constant factor for logistic, svm and linear, `1 / K - [y = k]` for class k of K. So it is enough to add up
+//! tuples times labels, or the tuples of each class, and K may be found on the way. Sums are in f64.
 
 use crate::ModelKind;
 use tuples::{Batch, OutOfMemory};

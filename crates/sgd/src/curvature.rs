@@ -1,7 +1,8 @@
 //! How much the loss of a mini-batch can bend, which bounds the steps that may be made along its gradient.
 //!
-//! Guarantees: the answer is a function of the tuples and their sequence, on one kind of processor bit for bit. It prevents
-//! a training that diverges because a mini-batch makes at one place the steps that its tuples would make one after the other.
+//! Guarantees: the answer is a function of the tuples and their sequence, on one kind of processor bit for bit. It
+//! prevents a training that diverges because a mini-batch makes at one place the steps that its tuples would make one
+//! after the other.
 
 use std::ops::Range;
 
@@ -15,8 +16,8 @@ use crate::ModelKind;
 /// Tuples that are looked at, if a mini-batch has more.
 const MOST_TUPLES: usize = 1024;
 
-/// Each brings the estimate nearer to the greatest eigenvalue: six of them to two thirds of it where all are alike, and much
-/// nearer where one is greater than the others, which is when it matters.
+/// Each brings the estimate nearer to the greatest eigenvalue: six of them to two thirds of it where all are alike, and
+/// much nearer where one is greater than the others, which is when it matters.
 const ITERATIONS: usize = 6;
 
 /// A mini-batch, or the beginning of a large one.
@@ -25,14 +26,14 @@ enum Sample<'a> {
     MiniBatch(&'a MiniBatch, Vec<f32>),
 }
 
-/// About the greatest eigenvalue of the second derivatives of a mini-batch's mean loss by weights and intercept, wherever these
-/// are largest: c Σ w x xᵀ / n, where x ends in a constant 1, and c bounds the second derivative of the loss by the decision.
-/// A step along the gradient at a rate of 1 / this makes that loss smaller. The hinge has corners in place of a second derivative;
-/// with c = 1 a step does not move decisions further than from one margin to the other. 0 if there are no tuples or numbers are
-/// beyond f32.
+/// About the greatest eigenvalue of the second derivatives of a mini-batch's mean loss by weights and intercept,
+/// wherever these are largest: c Σ w x xᵀ / n, where x ends in a constant 1, and c bounds the second derivative of the
+/// loss by the decision. A step along the gradient at a rate of 1 / this makes that loss smaller. The hinge has corners
+/// in place of a second derivative; with c = 1 a step does not move decisions further than from one margin to the
+/// other. 0 if there are no tuples or numbers are beyond f32.
 ///
-/// Of the tuples at these places, taken in mini-batches of `count`, it is that of the mini-batch with the longest rows, so that a
-/// few rows unlike all others are not missed. Of compressed mini-batches it is the greatest of all.
+/// Of the tuples at these places, taken in mini-batches of `count`, it is that of the mini-batch with the longest rows,
+/// so that a few rows unlike all others are not missed. Of compressed mini-batches it is the greatest of all.
 ///
 /// # Errors
 /// [`OutOfMemory`]
@@ -62,7 +63,8 @@ pub(crate) fn curvature(
     }
 }
 
-/// The greatest of all mini-batches. Of a smaller one it counts in proportion to its rows, as the rate of its step does.
+/// The greatest of all mini-batches. Of a smaller one it counts in proportion to its rows,
+/// as the rate of its step does.
 fn of_mini_batches<'a>(mini_batches: impl Iterator<Item = &'a MiniBatch>, dim: usize) -> Result<f64, OutOfMemory> {
     let (mut greatest, mut rows) = (0.0_f64, 0);
     for mini_batch in mini_batches {
@@ -103,8 +105,8 @@ fn greatest_eigenvalue(mut sample: Sample, dim: usize) -> Result<f64, OutOfMemor
     Ok(greatest)
 }
 
-/// What the power method begins with: random numbers from -1/2 to 1. They do not cancel out where all rows are alike, because
-/// their mean is not 0, nor do they point along the mean of the rows, which may be 0.
+/// What the power method begins with: random numbers from -1/2 to 1. They do not cancel out where all rows are alike,
+/// because their mean is not 0, nor do they point along the mean of the rows, which may be 0.
 fn factor(row: usize) -> f32 {
     let random = SplitMix64::seed_from_u64(row as u64).next_u64();
     (random >> 40) as f32 / (1 << 24) as f32 * 1.5 - 0.5

@@ -1,11 +1,11 @@
 //! Several processes that learn one model, each with a trainer of its own: section 6 of the CorgiPile paper.
 //!
-//! Guarantees: all trainers make the same steps at the same time, so that each of them has the whole model, and the result of a
-//! training is a function of what each process has learned from. Mini-batches are those of one trainer that learns
-//! from all the tuples: their gradients are added up before the step is made.
+//! Guarantees: all trainers make the same steps at the same time, so that each of them has the whole model, and the
+//! result of a training is a function of what each process has learned from. Mini-batches are those of one trainer that
+//! learns from all the tuples: their gradients are added up before the step is made.
 //!
-//! A tuple at a time, that would be a step for each tuple of all others: then each trainer goes its own way through a buffer, and
-//! the models are averaged after it.
+//! A tuple at a time, that would be a step for each tuple of all others: then each trainer goes its own way through a
+//! buffer, and the models are averaged after it.
 
 use std::ops::Range;
 
@@ -16,20 +16,20 @@ use crate::totals::Totals;
 use crate::{Hyperparameters, Trainer};
 
 impl Trainer {
-    /// A trainer as [`Trainer::new`] makes one, which is to learn together with those of other processes: it makes no step
-    /// of a mini-batch until [`step_synchronized`](Trainer::step_synchronized). Networks have no replicas.
+    /// A trainer as [`Trainer::new`] makes one, which is to learn together with those of other processes: it makes no
+    /// step of a mini-batch until [`step_synchronized`](Trainer::step_synchronized). Networks have no replicas.
     ///
     /// # Errors
     /// [`OutOfMemory`]
     pub fn replica(hyper: Hyperparameters, dim: usize, outputs: usize, sparse: bool) -> Result<Trainer, OutOfMemory> {
         let batch_size = if hyper.batch_size > 1 { u32::MAX } else { 1 }; // never full by itself
         let mut trainer = Trainer::new(Hyperparameters { batch_size, ..hyper }, dim, outputs, sparse)?;
-        trainer.hyper = hyper;
+        (trainer.hyper, trainer.is_replica) = (hyper, true);
         Ok(trainer)
     }
 
-    /// Begins the next buffer, which has so many tuples in all processes, as [`begin_buffer`](Trainer::begin_buffer); this process
-    /// has those at these places.
+    /// Begins the next buffer, which has so many tuples in all processes, as [`begin_buffer`](Trainer::begin_buffer);
+    /// this process has those at these places.
     ///
     /// # Errors
     /// Those of the exchange.
@@ -62,11 +62,11 @@ impl Trainer {
         assert!(self.hyper.batch_size > 1, "mini-batches");
         self.expect_step_of(tuples as usize);
         with_open(exchange, |exchange| self.engine.step_synchronized(tuples, exchange))?;
-        self.notice_others()
+        self.notice_others(tuples as usize, false)
     }
 
-    /// Makes the model, and what the optimizer remembers, the mean of those of all processes, each of which has learned from so
-    /// many of `tuples` since the last time.
+    /// Makes the model, and what the optimizer remembers, the mean of those of all processes, each of which has learned
+    /// from so many of `tuples` since the last time.
     ///
     /// # Errors
     /// Those of the exchange.
@@ -78,11 +78,19 @@ impl Trainer {
         let all = tuples.iter().sum::<usize>().max(1) as f64;
         let shares: Vec<f64> = tuples.iter().map(|n| *n as f64 / all).collect();
         with_open(exchange, |exchange| self.engine.average_synchronized(&shares, exchange))?;
-        self.notice_others()
+        self.notice_others(tuples.iter().sum(), true)
     }
 
-    /// Takes notice of others' tuples: features that only they have met, and a buffer of which this process may have none.
-    fn notice_others<E: From<OutOfMemory>>(&mut self) -> Result<(), E> {
+    /// Takes notice of so many tuples of all: features that only others have met, and a buffer of which this process
+    /// may have none. The model counts for the mean of the iterates if it is time, or if it `must`.
+    fn notice_others<E: From<OutOfMemory>>(&mut self, tuples: usize, must: bool) -> Result<(), E> {
+        if let Some(averaging) = &mut self.averaging {
+            averaging.reserve(self.engine.dim())?;
+            averaging.learned(&mut *self.engine, tuples as u64);
+            if must {
+                averaging.add(&mut *self.engine);
+            }
+        }
         if let Some(theorem) = &mut self.theorem {
             theorem.reserve(self.engine.dim())?;
             theorem.learned();

@@ -1,4 +1,5 @@
-//! What learns: the port between a trainer, which knows epochs, buffers and schedules, and an engine, which knows tuples and steps.
+//! What learns: the port between a trainer, which knows epochs, buffers and schedules, and an engine,
+//! which knows tuples and steps.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -6,9 +7,9 @@ use std::ops::Range;
 use tuples::{Batch, Matrix, OutOfMemory};
 
 use crate::ModelParameters;
-use crate::average::Theorem1;
 use crate::bytes::Writer;
 use crate::exchange::{Interrupted, OpenExchange};
+use crate::mean::Mean;
 use crate::totals::Totals;
 
 /// What learns. All of its methods but those that learn take a time proportional to the number of weights.
@@ -22,7 +23,8 @@ pub(crate) trait Engine: Debug {
     /// Changes the learning rate.
     fn set_rate(&mut self, rate: f64);
 
-    /// Learns from the tuples at the places `range` of the batch's order; of [mini-batches](tuples::MiniBatch), each makes a step.
+    /// Learns from the tuples at the places `range` of the batch's order; of [mini-batches](tuples::MiniBatch),
+    /// each makes a step.
     ///
     /// # Errors
     /// [`OutOfMemory`]; then nothing was learned, or a part.
@@ -71,8 +73,8 @@ pub(crate) trait Engine: Debug {
     /// [`OutOfMemory`]
     fn model(&self) -> Result<ModelParameters, OutOfMemory>;
 
-    /// Adds the model to the average.
-    fn add_to(&mut self, average: &mut Theorem1);
+    /// Adds the model to a mean, of which it is to have this share.
+    fn add_to(&mut self, mean: &mut Mean, share: f64);
 
     /// Makes one step of the gradients that are pending in all processes, of so many tuples in all.
     ///
@@ -85,8 +87,8 @@ pub(crate) trait Engine: Debug {
         unreachable!("no replicas, or no mini-batches")
     }
 
-    /// Makes the model, and what the optimizer remembers, the mean of those of all processes, each with its share. There is no pending
-    /// gradient.
+    /// Makes the model, and what the optimizer remembers, the mean of those of all processes, each with its share.
+    /// There is no pending gradient.
     ///
     /// # Errors
     /// Those of the exchange.

@@ -52,7 +52,8 @@ impl EngineKind {
         })
     }
 
-    /// The engine that was saved, of so many features and outputs, to go on with these hyperparameters; None if it is not one.
+    /// The engine that was saved, of so many features and outputs, to go on with these hyperparameters;
+    /// None if it is not one.
     pub(crate) fn read(
         self,
         from: &mut Reader<'_>,

@@ -70,8 +70,8 @@ impl Confusion {
         }
     }
 
-    /// Tuples of class `actual` that were put into class `predicted`; None if there were no tuples, or there are too many
-    /// classes for a matrix.
+    /// Tuples of class `actual` that were put into class `predicted`; None if there were no tuples, or there are too
+    /// many classes for a matrix.
     pub fn cell(&self, actual: usize, predicted: usize) -> Option<u64> {
         self.cells.get(actual * self.classes.len() + predicted).copied()
     }
@@ -250,8 +250,8 @@ impl Evaluation {
         self.confusion.add(actual, predicted, classes);
     }
 
-    /// The mean of -ln p of the tuples' classes: the loss, unless a network has an output of its own for each of more than
-    /// two classes.
+    /// The mean of -ln p of the tuples' classes: the loss, unless a network has an output of its own for each of more
+    /// than two classes.
     pub fn log_loss(&self) -> f64 {
         let own = self.output == Some(Output::Sigmoid) && self.confusion.classes.len() > 2;
         if own { self.mean(self.log_loss) } else { self.loss() }

@@ -5,21 +5,21 @@ use tuples::OutOfMemory;
 /// Makes, of what each process has in one part of its numbers, what is to be in its place.
 pub type Combine<'a> = dyn FnMut(&mut [f32], &[&[f32]]) + 'a;
 
-/// A way to all processes that learn together, this one among them. Each of them makes the same calls in the same sequence; a
-/// call returns when all have made it.
+/// A way to all processes that learn together, this one among them. Each of them makes the same calls in the same
+/// sequence; a call returns when all have made it.
 pub trait Exchange {
     /// Why there is no way any more.
     type Error: From<OutOfMemory>;
 
-    /// Replaces `numbers`, as many in every process, by what `combine` makes of those of all processes. `combine` gets, part
-    /// by part, the place for the result and what each process has there, in the sequence of the processes.
+    /// Replaces `numbers`, as many in every process, by what `combine` makes of those of all processes. `combine` gets,
+    /// part by part, the place for the result and what each process has there, in the sequence of the processes.
     ///
     /// # Errors
     /// If a process has gone.
     fn all_reduce(&mut self, numbers: &mut [f32], combine: &mut Combine<'_>) -> Result<(), Self::Error>;
 
-    /// Shows `words`, any number of them, to all processes, and gives `take` the number of each process and a part of its
-    /// words: those of one process come in their sequence.
+    /// Shows `words`, any number of them, to all processes, and gives `take` the number of each process and a part of
+    /// its words: those of one process come in their sequence.
     ///
     /// # Errors
     /// If a process has gone.

@@ -26,6 +26,15 @@ pub struct Hyperparameters {
     pub l1: f64,
     /// Strength of the penalty l2/2 |w|² on the weights, not on intercepts; at least 0.
     pub l2: f64,
+    /// Whether a step is divided by 1 + rate * curvature * (|x|² + 1), of a mini-batch its mean: however large the
+    /// learning rate and however long a row, a step then does not go beyond the least loss on its way. Not of networks,
+    /// nor with Adam.
+    #[serde(default)]
+    pub bounded: bool,
+    /// Whether the model is the mean of the iterates, of which the one after t tuples has a weight that grows as t³.
+    /// Not of networks, nor with [`Schedule::Theorem1`], which has a mean of its own.
+    #[serde(default)]
+    pub averaging: bool,
     /// What a network is made of; None for linear models.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub design: Option<Design>,
@@ -44,19 +53,54 @@ impl Hyperparameters {
     /// The largest batch size.
     pub const MAX_BATCH_SIZE: u32 = 1_000_000;
 
-    /// The defaults: decay 0.95, plain SGD, no penalty, and what the model says: for linear ones learning rate 0.01 and a step per tuple.
+    /// The defaults: decay 0.95, plain SGD, no penalty, and what the model says:
+    /// for linear ones learning rate 0.01 and a step per tuple.
     pub fn new(kind: ModelKind) -> Hyperparameters {
         let defaults = kind.defaults();
         Hyperparameters {
             kind,
             learning_rate: defaults.learning_rate,
             schedule: Schedule::EXPONENTIAL,
-            optimizer: Optimizer::Sgd,
+            optimizer: defaults.optimizer,
             batch_size: defaults.batch_size,
             l1: 0.0,
             l2: 0.0,
+            bounded: false,
+            averaging: false,
             design: defaults.design,
         }
+    }
+
+    /// Whether there is a learning rate that follows from the tuples: for linear models by plain SGD or momentum, with
+    /// a schedule whose rates are those of epochs.
+    pub fn has_automatic_rate(&self) -> bool {
+        let can_bound = !matches!(self.optimizer, Optimizer::Adam { .. });
+        self.design.is_none() && can_bound && !self.schedule.averages()
+    }
+
+    /// Takes the size of mini-batches that suits so many epochs of so many tuples: at least 2,000 steps, as far as
+    /// there are tuples, and no more than 32 of them in a step.
+    pub fn with_automatic_batch_size(self, epochs: u32, tuples: u64) -> Hyperparameters {
+        const STEPS: u64 = 2_000;
+        let largest = self.kind.defaults().batch_size;
+        let size = u64::from(epochs).saturating_mul(tuples) / STEPS;
+        Hyperparameters { batch_size: size.clamp(1, largest.into()) as u32, ..self }
+    }
+
+    /// Takes the learning rate that suits tuples of which |x|² has this mean,
+    /// with bounded steps and the mean of the iterates as the model.
+    ///
+    /// A tuple's step moves its decision by rate * gradient * (|x|² + 1): with the reciprocal of the mean of that, by
+    /// about the gradient. A mini-batch may step as far as its tuples one by one, and momentum adds up 1 / (1 - β)
+    /// steps. The hinge's gradient does not fade as margins are reached, so that its rate is a tenth.
+    pub fn with_automatic_rate(self, mean_square: f64) -> Hyperparameters {
+        let of_kind = self.kind.defaults().automatic_rate;
+        let steps = self.optimizer.steps_in_the_end();
+        let of_tuples = f64::from(self.batch_size) * of_kind / (steps * (mean_square + 1.0));
+        // the penalty must not turn signs, and the rate is to be a number also where the features are all but infinite
+        let longest = if self.l2 > 0.0 { 0.5 / self.l2 } else { f64::MAX };
+        let learning_rate = of_tuples.min(longest).clamp(f64::from(f32::MIN_POSITIVE), 1e6);
+        Hyperparameters { learning_rate, bounded: true, averaging: true, ..self }
     }
 
     /// Checks the ranges.
@@ -77,6 +121,14 @@ impl Hyperparameters {
             "schedule",
             "must not be \"theorem1\", which is about convex losses",
         )?;
+        let is_linear = self.design.is_none();
+        let can_bound = is_linear && !matches!(self.optimizer, Optimizer::Adam { .. });
+        require(!self.bounded || can_bound, "bounded_steps", "must be false with optimizer \"adam\" and for networks")?;
+        require(
+            !self.averaging || is_linear && !self.schedule.averages(),
+            "averaging",
+            "must be false for networks and with schedule \"theorem1\", which averages by itself",
+        )?;
         let sizes = 1..=Self::MAX_BATCH_SIZE;
         let is_size = sizes.contains(&self.batch_size) || self.batch_size == Hyperparameters::WHOLE_MINI_BATCHES;
         require(is_size, "batch_size", "must be from 1 to 1000000")?;
@@ -85,8 +137,8 @@ impl Hyperparameters {
         require(self.learning_rate * self.l2 < 1.0, "l2", "times learning_rate must be less than 1")
     }
 
-    /// The step size in `epoch`, counted from 1. With [`Schedule::Theorem1`] it is another one in every buffer, and this is
-    /// only what the first should be.
+    /// The step size in `epoch`, counted from 1. With [`Schedule::Theorem1`] it is another one in every buffer, and
+    /// this is only what the first should be.
     pub fn learning_rate_at(&self, epoch: u32) -> f64 {
         self.schedule.learning_rate(self.learning_rate, epoch)
     }
@@ -177,6 +229,8 @@ mod tests {
                 batch_size,
                 l1,
                 l2,
+                bounded: true,
+                averaging: true,
                 design: Some(Design::default()),
             };
             let json = serde_json::to_string(&hyper).unwrap();

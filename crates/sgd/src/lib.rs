@@ -1,5 +1,5 @@
-//! Linear models and feed-forward networks trained by stochastic gradient descent, a tuple or a mini-batch at a time, on dense or sparse
-//! [`tuples::Batch`]es.
+//! Linear models and feed-forward networks trained by stochastic gradient descent, a tuple or a mini-batch at a time,
+//! on dense or sparse [`tuples::Batch`]es.
 //!
 //! Guarantees: a model depends on the hyperparameters and the sequence of tuples alone, bit for bit. Neither how the
 //! sequence was cut into batches and ranges nor the vector instructions of the machine can be told from it. Swapping
@@ -10,7 +10,8 @@
 //! - [`Trainer`] learns: epochs of [`learn`](Trainer::learn) between `begin_epoch` and `end_epoch`.
 //! - Several trainers in as many processes learn one model together, by an [`Exchange`].
 //! - [`aggregate`] does the same row by row, on a state that is one piece of bytes.
-//! - [`ModelParameters`] decides, [`probability`] and [`softmax`] turn decisions into probabilities, [`Evaluation`] measures how good they are.
+//! - [`ModelParameters`] decides, [`probability`] and [`softmax`] turn decisions into probabilities, [`Evaluation`]
+//!   measures how good they are.
 //! - [`ClusterFactor`] tells how much a table needs to be shuffled.
 //! - [`Moments`] measures the columns and [`Standardizer`] brings them to mean 0 and standard deviation 1.
 
@@ -18,6 +19,7 @@
 
 pub mod aggregate;
 mod average;
+mod averaging;
 mod bytes;
 mod cluster;
 mod curvature;
@@ -31,11 +33,13 @@ mod hyperparameters;
 mod invalid;
 mod kernels;
 mod math;
+mod mean;
 mod model;
 mod models;
 mod moments;
 mod network;
 mod optimizers;
+mod present_moments;
 mod range;
 mod reference;
 mod report;
@@ -45,6 +49,7 @@ mod scaler;
 mod schedules;
 mod sparse_moments;
 mod stopping;
+mod target;
 #[cfg(test)]
 mod tests;
 mod totals;
@@ -62,6 +67,7 @@ pub use models::{ModelKind, Task, UnknownModel};
 pub use moments::{Moments, Standardizer, standardize_row};
 pub use network::{Activation, Design, Hidden, Network, Output};
 pub use optimizers::Optimizer;
+pub use present_moments::PresentMoments;
 pub use range::Range;
 pub use report::EpochReport;
 pub use roc::{RocAuc, rank_key};
@@ -69,4 +75,5 @@ pub use saved::Unfit;
 pub use scaler::Scaler;
 pub use schedules::Schedule;
 pub use stopping::{Losses, Stopping};
+pub use target::{TargetMoments, TargetScale};
 pub use trainer::{Diverged, Trainer};

@@ -1,7 +1,7 @@
 //! The functions that losses and probabilities consist of.
 //!
-//! Guarantees: functions of f32 give the same bits on every machine, which the standard library does not promise; those of f64 are within the
-//! rounding of f64.
+//! Guarantees: functions of f32 give the same bits on every machine, which the standard library does not promise; those
+//! of f64 are within the rounding of f64.
 
 /// P(positive) at the decision `z` of a logistic model: the logistic function 1 / (1 + e^(-z)), to the rounding of f64.
 pub fn probability(z: f32) -> f64 {

@@ -7,18 +7,19 @@ use crate::Network;
 use crate::kernels::{decision, sparse_decision};
 use crate::network::{Tuple, decide};
 
-/// Weights and intercepts of one output, or with softmax of one output per class; or those of a network, of which a linear
-/// model is one without hidden layers.
+/// Weights and intercepts of one output, or with softmax of one output per class; or those of a network, of which a
+/// linear model is one without hidden layers.
 ///
-/// With one output a tuple is positive if its decision is above 0, negative otherwise, also at exactly 0. With softmax it
-/// belongs to the class of the greatest decision, the first of them if there are several.
+/// With one output a tuple is positive if its decision is above 0, negative otherwise, also at exactly 0. With softmax
+/// it belongs to the class of the greatest decision, the first of them if there are several.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelParameters {
     /// Features per tuple.
     pub dim: usize,
     /// 1, or the number of classes with softmax.
     pub outputs: usize,
-    /// `outputs * dim`, output by output: one weight per feature. Of a network, that for each layer, one after the other.
+    /// `outputs * dim`, output by output: one weight per feature. Of a network, that for each layer,
+    /// one after the other.
     pub weights: Vec<f32>,
     /// One per output: the decision where all features are 0. Of a network, that for each layer.
     pub intercepts: Vec<f32>,
@@ -180,7 +181,8 @@ impl ModelParameters {
         self.intercepts.iter().chain(&self.weights).all(|w| w.is_finite())
     }
 
-    /// Swaps the classes of a linear model with one output: flips all signs, which is exact. Zeros stay as positive as training makes them.
+    /// Swaps the classes of a linear model with one output: flips all signs, which is exact.
+    /// Zeros stay as positive as training makes them.
     pub fn negate(&mut self) {
         for parameter in self.weights.iter_mut().chain(&mut self.intercepts) {
             *parameter = 0.0 - *parameter;

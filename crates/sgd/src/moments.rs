@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use simd::{Chunk, Level};
 use tuples::{Batch, LANES, OutOfMemory};
 
+use crate::PresentMoments;
 use crate::kernels::{Columns, Squares, Standardize, Sums, standardize, to_chunks};
 use crate::sparse_moments::SparseMoments;
 
@@ -30,6 +31,8 @@ pub struct Moments {
     /// the block's sums
     block: Vec<Columns>,
     origin: Vec<Columns>,
+    /// which columns had nothing but 0 and 1 so far
+    binary: Vec<[bool; LANES]>,
     /// of sparse tuples, if they are sparse
     sparse: Option<SparseMoments>,
 }
@@ -43,7 +46,8 @@ impl Moments {
     pub(crate) fn with_level(dim: usize, level: Level) -> Moments {
         let zeros = vec![[0.0; LANES]; dim / LANES + 1];
         let (mean, squares, block, origin) = (zeros.clone(), zeros.clone(), zeros.clone(), zeros);
-        Moments { dim, level, count: 0, mean, squares, block, origin, sparse: None }
+        let binary = vec![[true; LANES]; mean.len()];
+        Moments { dim, level, count: 0, mean, squares, block, origin, binary, sparse: None }
     }
 
     /// Adds all rows of `batch`, by place. Of sparse tuples, what is not stored counts as 0, and there may be more
@@ -96,8 +100,77 @@ impl Moments {
         Standardizer { mean: mean.copied().collect(), scale: squares.map(deviation).collect() }
     }
 
+    /// The same, but columns of nothing but 0 and 1 stay as they are, unless they are constant.
+    /// Of sparse tuples there is no scaling: None.
+    ///
+    /// That a 0/1 column is not centred leaves a row without the category it stands for without a step.
+    pub fn finish_automatically(&self) -> Option<Standardizer> {
+        if self.sparse.is_some() {
+            return None;
+        }
+        let mut scaling = self.finish();
+        let varies = self.squares.iter().flatten().map(|square| *square > 0.0);
+        let of_column = scaling.mean.iter_mut().zip(&mut scaling.scale);
+        for ((mean, scale), (binary, varies)) in of_column.zip(self.binary.iter().flatten().zip(varies)) {
+            if *binary && varies {
+                (*mean, *scale) = (0.0, 1.0);
+            }
+        }
+        Some(scaling)
+    }
+
+    /// The mean over the rows of |x|², the features being scaled by this, or as they are.
+    ///
+    /// # Panics
+    /// If the scaling is of fewer features.
+    pub fn mean_square(&self, scaling: Option<&Standardizer>) -> f64 {
+        let of_feature = |j: usize, mean: f64, variance: f64| match scaling {
+            Some(scaling) => (variance + (mean - scaling.mean[j]).powi(2)) / scaling.scale[j].powi(2),
+            None => variance + mean * mean,
+        };
+        if let Some(sparse) = &self.sparse {
+            return sparse.moments().enumerate().map(|(j, (mean, variance))| of_feature(j, mean, variance)).sum();
+        }
+        let count = self.count.max(1) as f64;
+        let moments = self.mean.iter().flatten().zip(self.squares.iter().flatten()).take(self.dim);
+        moments.enumerate().map(|(j, (mean, squares))| of_feature(j, *mean, squares / count)).sum()
+    }
+
+    /// Takes notice of columns that have something else than 0 and 1.
+    fn look_for_binary(&mut self, rows: &[Chunk]) {
+        for (c, binary) in self.binary.iter_mut().enumerate() {
+            if !binary.contains(&true) {
+                continue;
+            }
+            for row in rows.chunks_exact(self.mean.len()) {
+                for lane in 0..LANES {
+                    binary[lane] &= row[c][lane] == 0.0 || row[c][lane] == 1.0;
+                }
+            }
+        }
+    }
+
+    /// Takes columns in which values are missing as they are once their means stand for these.
+    ///
+    /// # Panics
+    /// If the rows were sparse, or others than those of `present`.
+    pub fn impute(&mut self, present: &PresentMoments) {
+        assert!(self.sparse.is_none() && self.count == present.rows(), "the same dense rows");
+        let columns = self.mean.iter_mut().flatten().zip(self.squares.iter_mut().flatten());
+        for ((mean, squares), imputed) in columns.zip(present.means_and_squares()) {
+            (*mean, *squares) = imputed.unwrap_or((*mean, *squares));
+        }
+    }
+
+    /// Mean, and sum of squared deviations from it, of every feature of dense rows.
+    pub(crate) fn means_and_squares(&self) -> impl Iterator<Item = (f64, f64)> {
+        let columns = self.mean.iter().flatten().zip(self.squares.iter().flatten()).take(self.dim);
+        columns.map(|(mean, squares)| (*mean, *squares))
+    }
+
     /// Adds the rows of one block, at least one.
     fn add_block(&mut self, rows: &[Chunk]) {
+        self.look_for_binary(rows);
         let count = (rows.len() / self.mean.len()) as f64;
         for (origin, first) in self.origin.iter_mut().zip(rows) {
             *origin = first.map(f64::from);

@@ -1,10 +1,10 @@
 //! The area under the ROC curve, from scores in ascending order.
 //!
-//! Guarantees: exact, ties and all: it is the fraction of the pairs of a positive and a negative tuple in which the positive
-//! one has the higher score, a tie being half a pair.
+//! Guarantees: exact, ties and all: it is the fraction of the pairs of a positive and a negative tuple in which the
+//! positive one has the higher score, a tie being half a pair.
 
-/// A score and a class in one integer, whose order is that of the scores. Of the score's 53 digits the last is given up, so
-/// that an f32 loses nothing.
+/// A score and a class in one integer, whose order is that of the scores. Of the score's 53 digits the last is given
+/// up, so that an f32 loses nothing.
 pub fn rank_key(score: f64, positive: bool) -> i64 {
     let bits = (score + 0.0).to_bits() as i64; // -0.0 is 0.0
     // negative floats ascend while their bits descend

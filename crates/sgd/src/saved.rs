@@ -1,12 +1,13 @@
 //! A trainer between two epochs as bytes, and a trainer of such bytes.
 //!
-//! Guarantees: a trainer that was saved and read learns on as if nothing had happened, bit for bit; of bytes that were not
-//! saved by a trainer like it there comes no trainer, and nothing worse. Numbers are little-endian.
+//! Guarantees: a trainer that was saved and read learns on as if nothing had happened, bit for bit; of bytes that were
+//! not saved by a trainer like it there comes no trainer, and nothing worse. Numbers are little-endian.
 
 use bytemuck::{Pod, Zeroable};
 use simd::Level;
 
 use crate::average::Theorem1;
+use crate::averaging::Averaging;
 use crate::bytes::{Reader, Writer};
 use crate::engines::EngineKind;
 use crate::{Hyperparameters, ModelKind, Trainer};
@@ -22,7 +23,7 @@ pub enum Unfit {
     Malformed,
     /// It was trained in another way.
     #[error(
-        "its training state is that of another optimizer, batch_size, l1 or schedule, or of other hidden_layers, activation or output"
+        "its training state is that of another optimizer, batch_size, l1, schedule or averaging, or of other hidden_layers, activation or output"
     )]
     OtherWay,
 }
@@ -57,6 +58,9 @@ impl Trainer {
         if let Some(theorem) = &self.theorem {
             theorem.save(&mut to);
         }
+        if let Some(averaging) = &self.averaging {
+            averaging.save(&mut to);
+        }
         to
     }
 
@@ -83,7 +87,12 @@ impl Trainer {
             true => Some(Theorem1::read(&mut from, &hyper, sizes).ok_or(Unfit::Malformed)?),
             false => None,
         };
-        let trainer = Trainer::with_engine(hyper, kind, engine, theorem, epoch);
+        let averaging = match hyper.averaging {
+            true => Some(Averaging::read(&mut from, outputs, sparse).ok_or(Unfit::Malformed)?),
+            false => None,
+        };
+        let mut trainer = Trainer::with_engine(hyper, kind, engine, theorem, epoch);
+        trainer.averaging = averaging;
         if from.left() == 0 && trainer.check().is_ok() { Ok(trainer) } else { Err(Unfit::Malformed) }
     }
 }
@@ -102,7 +111,7 @@ fn configuration(hyper: &Hyperparameters, engine: EngineKind) -> u64 {
     let optimizer = hyper.optimizer.moments() as u64;
     let kind = ModelKind::ALL.iter().position(|kind| *kind == hyper.kind).unwrap_or_default() as u64;
     let flags = match hyper.design {
-        None => [hyper.batch_size > 1, hyper.l1 > 0.0, hyper.schedule.averages()],
+        None => [hyper.batch_size > 1, hyper.l1 > 0.0, hyper.schedule.averages() || hyper.averaging],
         // neither makes a difference to what a network remembers
         Some(_) => [false; 3],
     };
@@ -193,6 +202,8 @@ mod tests {
                                 batch_size,
                                 l1,
                                 l2,
+                                bounded: false,
+                                averaging: false,
                                 design: None,
                             };
                             let (outputs, batch) =

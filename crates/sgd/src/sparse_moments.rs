@@ -49,9 +49,19 @@ impl SparseMoments {
         self.tuples
     }
 
+    /// Mean and variance of each feature, among all tuples.
+    pub(crate) fn moments(&self) -> impl Iterator<Item = (f64, f64)> {
+        let all = self.tuples.max(1) as f64;
+        self.features.iter().map(move |stored| {
+            let (mean, squares) = stored.with_zeros(self.tuples);
+            (mean, squares / all)
+        })
+    }
+
     /// The scaling that brings the features to mean 0 and standard deviation 1.
     pub(crate) fn finish(&self) -> Standardizer {
-        let (mean, scale) = self.features.iter().map(|stored| stored.with_zeros(self.tuples)).unzip();
+        let deviation = |variance: f64| if variance > 0.0 { variance.sqrt() } else { 1.0 };
+        let (mean, scale) = self.moments().map(|(mean, variance)| (mean, deviation(variance))).unzip();
         Standardizer { mean, scale }
     }
 }
@@ -65,13 +75,13 @@ impl Stored {
         self.squares += difference * (value - self.mean);
     }
 
-    /// Mean and deviation among all tuples; the deviation of a constant is 1.
+    /// Mean and sum of squared deviations from it among all tuples.
     fn with_zeros(&self, tuples: u64) -> (f64, f64) {
         let all = tuples.max(1) as f64;
         let share = self.count as f64 / all;
         let zeros = (tuples - self.count) as f64;
         let squares = self.squares + self.mean * self.mean * share * zeros;
-        (self.mean * share, if squares > 0.0 { (squares / all).sqrt() } else { 1.0 })
+        (self.mean * share, squares)
     }
 }
 

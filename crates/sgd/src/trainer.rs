@@ -10,6 +10,7 @@ use simd::Level;
 use tuples::{Batch, Matrix, OutOfMemory};
 
 use crate::average::Theorem1;
+use crate::averaging::Averaging;
 use crate::curvature::curvature;
 use crate::engine::Engine;
 use crate::engines::EngineKind;
@@ -27,11 +28,11 @@ pub struct Diverged {
 ///
 /// In every mini-batch of `batch_size` tuples (fewer at the end of an epoch) it computes g, the mean over the tuples of
 /// their weights times the gradients of their losses, and makes a step: the weights shrink by 1 - η l2, the
-/// [`Optimizer`] steps, and |w| is cut by η l1 towards 0. Here η is the learning rate; intercepts know no penalty. Cuts of
-/// less than η/1024 are gathered over several steps until they come to that.
+/// [`Optimizer`] steps, and |w| is cut by η l1 towards 0. Here η is the learning rate; intercepts know no penalty. Cuts
+/// of less than η/1024 are gathered over several steps until they come to that.
 ///
-/// For one tuple at a time, with features x, label y and decision z = w·x + b, plain SGD is w ← (1 - η l2) w - η l'(z) x,
-/// b ← b - η l'(z).
+/// For one tuple at a time, with features x, label y and decision z = w·x + b, plain SGD is w ← (1 - η l2) w - η l'(z)
+/// x, b ← b - η l'(z).
 #[derive(Debug)]
 pub struct Trainer {
     pub(crate) hyper: Hyperparameters,
@@ -40,12 +41,15 @@ pub struct Trainer {
     rate: f64,
     pub(crate) engine: Box<dyn Engine>,
     pub(crate) theorem: Option<Theorem1>,
+    pub(crate) averaging: Option<Averaging>,
+    /// whether it learns together with others
+    pub(crate) is_replica: bool,
 }
 
 impl Trainer {
-    /// A trainer before its first epoch, whose model is all zeros, for tuples of `dim` features; sparse ones may have more,
-    /// then it grows. `outputs` is 1, or the number of classes with softmax and networks. The hyperparameters should be
-    /// [valid](Hyperparameters::validate).
+    /// A trainer before its first epoch, whose model is all zeros, for tuples of `dim` features; sparse ones may have
+    /// more, then it grows. `outputs` is 1, or the number of classes with softmax and networks. The hyperparameters
+    /// should be [valid](Hyperparameters::validate).
     ///
     /// # Errors
     /// [`OutOfMemory`]
@@ -68,7 +72,8 @@ impl Trainer {
             _ => None,
         };
         theorem.as_mut().map_or(Ok(()), |theorem: &mut Theorem1| theorem.reserve(dim))?;
-        Ok(Trainer::with_engine(hyper, kind, engine, theorem, 0))
+        let averaging = hyper.averaging.then(|| Averaging::new(outputs, sparse));
+        Ok(Trainer { averaging, ..Trainer::with_engine(hyper, kind, engine, theorem, 0) })
     }
 
     /// A trainer after this epoch.
@@ -79,7 +84,7 @@ impl Trainer {
         theorem: Option<Theorem1>,
         epoch: u32,
     ) -> Trainer {
-        Trainer { hyper, kind, epoch, rate: hyper.learning_rate, engine, theorem }
+        Trainer { hyper, kind, epoch, rate: hyper.learning_rate, engine, theorem, averaging: None, is_replica: false }
     }
 
     /// Begins the next epoch, whose learning rate holds from now on.
@@ -89,10 +94,13 @@ impl Trainer {
         if self.theorem.is_none() {
             self.set_rate(self.hyper.learning_rate_at(self.epoch));
         }
+        if let Some(averaging) = &mut self.averaging {
+            averaging.begin_epoch(self.engine.dim());
+        }
     }
 
-    /// Begins the next buffer, of so many tuples, which are at these places of the batch's order: to be called for each buffer
-    /// before learning from it. Only [`Schedule::Theorem1`] looks at it.
+    /// Begins the next buffer, of so many tuples, which are at these places of the batch's order: to be called for each
+    /// buffer before learning from it. Only [`Schedule::Theorem1`] looks at it.
     ///
     /// # Errors
     /// [`OutOfMemory`]; then no buffer has begun.
@@ -145,21 +153,21 @@ impl Trainer {
     /// Takes the model after a buffer into the average.
     fn end_buffer(&mut self) {
         if let Some(theorem) = self.theorem.as_mut().filter(|theorem| theorem.is_due()) {
-            self.engine.add_to(theorem);
+            theorem.add(&mut *self.engine);
         }
     }
 
-    /// Learns from the tuples at the places `range` of [`Batch::order`], in this order. Labels are -1 or 1 (logistic, svm),
-    /// any number (linear), or class numbers from 0 (softmax, mlp). Of [whole mini-batches](tuples::MiniBatch) each makes a step; then the batch
-    /// size is [`Hyperparameters::WHOLE_MINI_BATCHES`].
+    /// Learns from the tuples at the places `range` of [`Batch::order`], in this order. Labels are -1 or 1 (logistic,
+    /// svm), any number (linear), or class numbers from 0 (softmax, mlp). Of [whole mini-batches](tuples::MiniBatch)
+    /// each makes a step; then the batch size is [`Hyperparameters::WHOLE_MINI_BATCHES`].
     ///
     /// # Errors
     /// [`OutOfMemory`] if a sparse batch has more features than the trainer and there is no room for them; then nothing
     /// was learned.
     ///
     /// # Panics
-    /// If the batch is of the other kind, dense or sparse, or has another number of features and is dense, the range is not
-    /// within its order, no epoch has begun, or with [`Schedule::Theorem1`] no buffer.
+    /// If the batch is of the other kind, dense or sparse, or has another number of features and is dense, the range is
+    /// not within its order, no epoch has begun, or with [`Schedule::Theorem1`] no buffer.
     pub fn learn(&mut self, batch: &Batch, range: Range<usize>) -> Result<(), OutOfMemory> {
         assert!(range.start <= range.end && range.end <= batch.order().len(), "a range of places in the order");
         assert!(self.epoch > 0, "an epoch has begun");
@@ -168,23 +176,46 @@ impl Trainer {
             theorem.reserve(batch.dim())?;
             theorem.learned();
         }
-        if batch.has_mini_batches() && self.theorem.is_some() {
+        if batch.has_mini_batches() {
             return range.into_iter().try_for_each(|k| {
-                self.expect_step_of(batch.mini_batch(batch.order()[k] as usize).len());
-                self.engine.learn(batch, k..k + 1)
+                let tuples = batch.mini_batch(batch.order()[k] as usize).len();
+                self.expect_step_of(tuples);
+                self.engine.learn(batch, k..k + 1)?;
+                self.learned(tuples)
             });
         }
-        self.engine.learn(batch, range)
+        let Range { mut start, end } = range;
+        while start < end {
+            let (size, pending) = (self.hyper.batch_size, self.engine.pending());
+            let averaging = self.averaging.as_ref().filter(|_| !self.is_replica);
+            let room = averaging.map_or(usize::MAX, |averaging| averaging.room(size, pending));
+            let stop = end.min(start.saturating_add(room));
+            self.engine.learn(batch, start..stop)?;
+            self.learned(stop - start)?;
+            start = stop;
+        }
+        Ok(())
     }
 
-    /// Learns from a mini-batch whose features are a matrix, as a whole: a network makes one step, whatever the batch size.
+    /// Takes notice that so many tuples were learned from, for the mean of the iterates.
+    /// A replica's iterate counts where it is that of all.
+    fn learned(&mut self, tuples: usize) -> Result<(), OutOfMemory> {
+        if let Some(averaging) = self.averaging.as_mut().filter(|_| !self.is_replica) {
+            averaging.reserve(self.engine.dim())?;
+            averaging.learned(&mut *self.engine, tuples as u64);
+        }
+        Ok(())
+    }
+
+    /// Learns from a mini-batch whose features are a matrix, as a whole: a network makes one step,
+    /// whatever the batch size.
     ///
     /// # Errors
     /// [`OutOfMemory`]; then nothing was learned.
     ///
     /// # Panics
-    /// If the model is linear, no epoch has begun, there are not as many labels and weights as rows, or fewer columns than
-    /// features.
+    /// If the model is linear, no epoch has begun, there are not as many labels and weights as rows, or fewer columns
+    /// than features.
     pub fn learn_matrix(
         &mut self,
         features: &dyn Matrix,
@@ -206,8 +237,12 @@ impl Trainer {
         self.engine.flush();
         self.check()?;
         self.end_buffer();
+        if let Some(averaging) = &mut self.averaging {
+            averaging.add(&mut *self.engine);
+        }
         let (totals, norms) = (self.engine.totals(), self.engine.norms());
         let norms = self.theorem.as_ref().map_or(norms, Theorem1::norms);
+        let norms = self.averaging.as_ref().map_or(norms, Averaging::norms);
         let report = EpochReport::new(&self.hyper, self.epoch, self.rate, &totals, norms);
         if report.loss.is_finite() { Ok(report) } else { Err(Diverged { epoch: self.epoch }) }
     }
@@ -220,7 +255,8 @@ impl Trainer {
         if self.engine.is_finite() { Ok(()) } else { Err(Diverged { epoch: self.epoch }) }
     }
 
-    /// The model as it is now; with [`Schedule::Theorem1`] the average of the models after each buffer.
+    /// The model as it is now; with [`Schedule::Theorem1`] the average of the models after each buffer, with averaging
+    /// the mean of the iterates up to the end of the last epoch.
     ///
     /// # Errors
     /// [`OutOfMemory`]
@@ -228,6 +264,9 @@ impl Trainer {
         let mut model = self.engine.model()?;
         if let Some(theorem) = &self.theorem {
             theorem.replace(&mut model);
+        }
+        if let Some(averaging) = &self.averaging {
+            averaging.replace(&mut model);
         }
         Ok(model)
     }

@@ -1,7 +1,7 @@
 //! How far targets lie from their mean, for R².
 //!
-//! Guarantees: no cancellation unless the first target is an outlier, because all are taken relative to it; targets that
-//! are all the same have a spread of exactly 0.
+//! Guarantees: no cancellation unless the first target is an outlier, because all are taken relative to it; targets
+//! that are all the same have a spread of exactly 0.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -41,6 +41,13 @@ impl VarianceSum {
             self.squares += other.squares + shift * (2.0 * other.sum + n * shift);
             self.sum += other.sum + n * shift;
         }
+    }
+
+    /// Mean and variance; 0 of no targets.
+    pub(crate) fn moments(&self) -> (f64, f64) {
+        let count = self.count.max(1) as f64;
+        let mean = self.sum / count;
+        (self.origin + mean, (self.squares / count - mean * mean).max(0.0))
     }
 
     /// 1 - `residuals` / Σ (y - mean y)², where `residuals` is the sum of the squared errors. If all targets are the

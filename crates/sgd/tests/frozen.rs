@@ -1,7 +1,8 @@
 //! Results with a seed are part of what users rely on: the bits of trained models, frozen.
 //!
-//! If one of these tests fails, do not change the expected value: change the code back. Linear models depend on no processor and no
-//! library. Networks multiply matrices with a library whose sums depend on the processor, so they are not frozen here.
+//! If one of these tests fails, do not change the expected value: change the code back. Linear models depend on no
+//! processor and no library. Networks multiply matrices with a library whose sums depend on the processor,
+//! so they are not frozen here.
 
 use sgd::{Evaluation, Hyperparameters, ModelKind, Optimizer, Schedule, Trainer};
 use tuples::Batch;

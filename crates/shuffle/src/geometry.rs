@@ -3,22 +3,23 @@
 //! It guarantees that every page is in exactly one block, that the default leaves enough blocks in the buffer to mix
 //! classes, and that an epoch does not end with a scrap of a buffer.
 //!
-//! It prevents two failures. In the authors' prototype, 10 MB blocks of a 289 MB table left two or three blocks in a 10%
-//! buffer, and the accuracy on clustered data came out anywhere between chance and a full shuffle's. And if buffers are
-//! filled to the brim, the last one holds what is left: of 642 blocks with 64 in the buffer, two. When tuples are
-//! sorted by label these are of one class, and as they are the last that SGD sees, they spoil the model of every epoch: 0.60
-//! instead of 0.89 on 400,000 x 28. So the blocks are spread evenly over as few buffers as do.
+//! It prevents two failures. In the authors' prototype, 10 MB blocks of a 289 MB table left two or three blocks in a
+//! 10% buffer, and the accuracy on clustered data came out anywhere between chance and a full shuffle's. And if buffers
+//! are filled to the brim, the last one holds what is left: of 642 blocks with 64 in the buffer, two. When tuples are
+//! sorted by label these are of one class, and as they are the last that SGD sees, they spoil the model of every epoch:
+//! 0.60 instead of 0.89 on 400,000 x 28. So the blocks are spread evenly over as few buffers as do.
 
 use crate::size::{BlockSize, BufferSize, MAX_BLOCK_BYTES, SizeError};
 use std::ops::Range;
 
 /// How many blocks the buffer holds at least if the block size is automatic and a block is more than a page.
 ///
-/// Many, because neighbours are alike in more than their label: kdd99 sorted by label has bursts of one attack after the
-/// other, of which a buffer of 256 blocks leaves a loss 0.6% above that of a full shuffle, and one of 225 blocks 1.1%, more than
-/// the study allows (docs/results, "Blocks in the buffer"). And where each block is of one class, its share in a buffer of
-/// 64 blocks scatters by 6%, which takes 0.005 from the accuracy of single trainings. Not more, because small blocks cost
-/// random reads: of 64 kB in a table of 170 MB, of 400 kB in one of 1 GB, of 4 MB in one of 10 GB.
+/// Many, because neighbours are alike in more than their label: kdd99 sorted by label has bursts of one attack after
+/// the other, of which a buffer of 256 blocks leaves a loss 0.6% above that of a full shuffle, and one of 225 blocks
+/// 1.1%, more than the study allows (docs/results, "Blocks in the buffer"). And where each block is of one class, its
+/// share in a buffer of 64 blocks scatters by 6%, which takes 0.005 from the accuracy of single trainings. Not more,
+/// because small blocks cost random reads: of 64 kB in a table of 170 MB, of 400 kB in one of 1 GB,
+/// of 4 MB in one of 10 GB.
 pub const MIN_BLOCKS_IN_BUFFER: u32 = 256;
 
 /// How many buffers an epoch takes if the size of the buffer is automatic and the table is not small: the papers' 10%.
@@ -33,16 +34,16 @@ pub struct Geometry {
     pub pages_per_block: u32,
     /// Blocks of the table; 0 only if it has no pages.
     pub blocks: u32,
-    /// Blocks that fill the buffer: at least 1, even for an empty table, and otherwise at most `blocks`. Some buffers of
-    /// an epoch may have one less.
+    /// Blocks that fill the buffer: at least 1, even for an empty table, and otherwise at most `blocks`. Some buffers
+    /// of an epoch may have one less.
     pub buffer_blocks: u32,
 }
 
 impl Geometry {
     /// The geometry of a table of `pages` pages of `page_bytes` bytes (PostgreSQL's BLCKSZ) each.
     ///
-    /// An epoch takes as few buffers as the size of the buffer allows, in whole blocks, and they are filled evenly, so that
-    /// a buffer may be smaller than asked for: 60% of a table are two buffers of 50%.
+    /// An epoch takes as few buffers as the size of the buffer allows, in whole blocks, and they are filled evenly, so
+    /// that a buffer may be smaller than asked for: 60% of a table are two buffers of 50%.
     ///
     /// # Errors
     /// [`SizeError::BlockBelowPage`] and [`SizeError::BlockAboveMaximum`]. A block larger than the table is none.
@@ -72,8 +73,8 @@ impl Geometry {
         }
     }
 
-    /// The geometry of `tuples` tuples, each of which counts as a page, in blocks of `tuples_per_block`, for a buffer that has
-    /// room for `buffer_tuples`; 0 of either counts as 1.
+    /// The geometry of `tuples` tuples, each of which counts as a page, in blocks of `tuples_per_block`, for a buffer
+    /// that has room for `buffer_tuples`; 0 of either counts as 1.
     pub fn of_tuples(tuples: u32, tuples_per_block: u32, buffer_tuples: u32) -> Geometry {
         Geometry::of_blocks(tuples, tuples_per_block.max(1), buffer_tuples.clamp(1, tuples.max(1)))
     }
@@ -86,8 +87,8 @@ impl Geometry {
         Geometry::in_buffers(pages, pages_per_block, blocks.div_ceil(room.max(1)))
     }
 
-    /// The geometry of blocks of `pages_per_block` pages in so many buffers, or fewer if there are fewer blocks. A buffer may
-    /// be larger than this part of the pages, by less than a block.
+    /// The geometry of blocks of `pages_per_block` pages in so many buffers, or fewer if there are fewer blocks. A
+    /// buffer may be larger than this part of the pages, by less than a block.
     fn in_buffers(pages: u32, pages_per_block: u32, buffers: u32) -> Geometry {
         let blocks = pages.div_ceil(pages_per_block);
         Geometry { pages, pages_per_block, blocks, buffer_blocks: blocks.div_ceil(buffers.max(1)).max(1) }

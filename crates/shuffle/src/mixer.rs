@@ -1,11 +1,11 @@
 //! In which order the tuples in the buffer are learned from, and which of them stay for later.
 //!
-//! A [`Mixer`] knows tuples by their places in the buffer only. Whoever owns the buffer fills it, says how many tuples it
-//! holds by then, learns from the places that it is told, keeps those that are to stay, and fills again. The same code
-//! decides for training, for a stream of rows, and for [`TupleOrder`](crate::TupleOrder), which shows it.
+//! A [`Mixer`] knows tuples by their places in the buffer only. Whoever owns the buffer fills it, says how many tuples
+//! it holds by then, learns from the places that it is told, keeps those that are to stay, and fills again. The same
+//! code decides for training, for a stream of rows, and for [`TupleOrder`](crate::TupleOrder), which shows it.
 //!
-//! It guarantees that an order does not depend on how the reads were cut, once the buffer was full: every tuple that comes
-//! takes its draws from one stream per epoch.
+//! It guarantees that an order does not depend on how the reads were cut, once the buffer was full: every tuple that
+//! comes takes its draws from one stream per epoch.
 
 use crate::permutation::shuffle_tuples_pausing;
 use crate::random::count;
@@ -53,8 +53,8 @@ impl Mixer {
         self.deal = deal;
     }
 
-    /// Whether the epoch before must be run first, its order thrown away: its reservoir is looped over in `epoch`. What it
-    /// keeps is a function of seed and epoch and needs no epoch before it.
+    /// Whether the epoch before must be run first, its order thrown away: its reservoir is looped over in `epoch`. What
+    /// it keeps is a function of seed and epoch and needs no epoch before it.
     pub fn needs_epoch_before(&self, epoch: u64) -> bool {
         self.retention.as_ref().is_some_and(|retention| retention.needs_epoch_before(epoch))
     }
@@ -80,15 +80,16 @@ impl Mixer {
         self.ended
     }
 
-    /// How many tuples stay in the buffer. All others are to be removed, after the [`moves`](Mixer::take_moves), before any come
-    /// in behind them.
+    /// How many tuples stay in the buffer. All others are to be removed, after the [`moves`](Mixer::take_moves), before
+    /// any come in behind them.
     pub fn kept(&self) -> usize {
         self.kept
     }
 
-    /// Pairs of places, from and to: the tuples that have to move into the places of tuples that go, one after the other,
-    /// so that those that stay are in the first places. During an epoch there are no more of them than tuples that came
-    /// last. They are to be made once, before the next tuples come; nobody is told again of those that were taken.
+    /// Pairs of places, from and to: the tuples that have to move into the places of tuples that go, one after the
+    /// other, so that those that stay are in the first places. During an epoch there are no more of them than tuples
+    /// that came last. They are to be made once, before the next tuples come;
+    /// nobody is told again of those that were taken.
     pub fn take_moves(&mut self) -> std::vec::Drain<'_, (u32, u32)> {
         self.moves.drain(..)
     }
@@ -112,9 +113,9 @@ impl Mixer {
         self.retention.as_ref().map_or(0, |retention| retention.capacity())
     }
 
-    /// Now there are `len` tuples in the buffer, those behind the ones that were kept new; `last` if no more will come in this epoch.
-    /// Writes into `order` the places to learn from, one after the other: perhaps none before the last call, perhaps one
-    /// twice.
+    /// Now there are `len` tuples in the buffer, those behind the ones that were kept new; `last` if no more will come
+    /// in this epoch. Writes into `order` the places to learn from, one after the other: perhaps none before the last
+    /// call, perhaps one twice.
     ///
     /// # Panics
     /// If `len` is less than what should have been kept, or does not fit 32 bits, or if moves were not taken.
@@ -122,7 +123,8 @@ impl Mixer {
         self.arrived_pausing(len, last, order, &mut || {});
     }
 
-    /// As [`arrived`](Mixer::arrived), with pauses where all that came is permuted at once; one of them may panic to end it.
+    /// As [`arrived`](Mixer::arrived), with pauses where all that came is permuted at once;
+    /// one of them may panic to end it.
     pub fn arrived_pausing(&mut self, len: usize, last: bool, order: &mut Vec<u32>, pause: &mut impl FnMut()) {
         let len = u32::try_from(len).expect("a buffer's places have 32 bits");
         let new = self.kept as u32..len;

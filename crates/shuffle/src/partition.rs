@@ -1,18 +1,19 @@
 //! Several processes that learn one model together: who reads which blocks, and who learns from how many tuples when.
 //!
-//! Each of k processes fills a buffer of its own with a k-th of the blocks that one process would have in its buffer, and
-//! shuffles the tuples in it. Taken in turns, a tuple of each process after the other, their tuples make one sequence.
+//! Each of k processes fills a buffer of its own with a k-th of the blocks that one process would have in its buffer,
+//! and shuffles the tuples in it. Taken in turns, a tuple of each process after the other,
+//! their tuples make one sequence.
 //!
 //! It guarantees what Theorem 3 of the CorgiPile paper (the journal version, section 6) asks for: that sequence is one
-//! that a single process with the whole buffer could have drawn. The blocks that the k processes have in their buffers at the same
-//! time are as many as one process has in its buffer, a k-th of them drawn by each; no tuple of them is missing or there
-//! twice, and none comes before those of the buffers before. So nobody may go on to the next buffer before all others are
-//! done with theirs, which [`PartitionEpoch::buffer`] lets them know.
+//! that a single process with the whole buffer could have drawn. The blocks that the k processes have in their buffers
+//! at the same time are as many as one process has in its buffer, a k-th of them drawn by each; no tuple of them is
+//! missing or there twice, and none comes before those of the buffers before. So nobody may go on to the next buffer
+//! before all others are done with theirs, which [`PartitionEpoch::buffer`] lets them know.
 //!
-//! It also guarantees that a process gets the same blocks in every epoch, so that it may keep what it has decoded, and that
-//! these are drawn at random from everywhere: processes that learn on their own for a while do not learn different things, and
-//! no period of the table puts what is alike into one process's hands. To the others' buffers a process is one more stratum: what
-//! all of them have in their buffers varies no more than each draw by itself.
+//! It also guarantees that a process gets the same blocks in every epoch, so that it may keep what it has decoded, and
+//! that these are drawn at random from everywhere: processes that learn on their own for a while do not learn different
+//! things, and no period of the table puts what is alike into one process's hands. To the others' buffers a process is
+//! one more stratum: what all of them have in their buffers varies no more than each draw by itself.
 //!
 //! Everything is a function of seed, epoch, geometry, and of how many tuples each process has: no process has to ask
 //! another what to do.
@@ -56,8 +57,8 @@ impl BlockPartition {
 
     /// The blocks that are this process's in an epoch.
     ///
-    /// Each process draws the order of its own blocks as a single process draws that of all ([`stratified`]), for as many buffers
-    /// as all of them need. In epoch 0 it is the natural one.
+    /// Each process draws the order of its own blocks as a single process draws that of all ([`stratified`]), for as
+    /// many buffers as all of them need. In epoch 0 it is the natural one.
     pub fn share(self, seed: i64, epoch: u64, geometry: &Geometry) -> PartitionEpoch {
         let buffers = self.buffers(geometry);
         let mut blocks = self.blocks(seed, geometry);
@@ -69,15 +70,16 @@ impl BlockPartition {
         PartitionEpoch { blocks, ends: (1..=buffers).map(|buffer| buffer * each + buffer.min(more)).collect() }
     }
 
-    /// How many buffers an epoch takes, at least 1: each process has room for a k-th of the blocks that one process has room for.
+    /// How many buffers an epoch takes, at least 1: each process has room for a k-th of the blocks that one process has
+    /// room for.
     fn buffers(self, geometry: &Geometry) -> u32 {
         let blocks = geometry.blocks.div_ceil(self.processes);
         let room = if geometry.buffers() == 1 { blocks } else { geometry.buffer_blocks / self.processes };
         Geometry::of_tuples(blocks, 1, room).buffers().max(1)
     }
 
-    /// The blocks that are this process's in every epoch, in natural order: as many as any other's, but for one, and the same
-    /// number from every part of the table.
+    /// The blocks that are this process's in every epoch, in natural order: as many as any other's, but for one, and
+    /// the same number from every part of the table.
     fn blocks(self, seed: i64, geometry: &Geometry) -> Vec<u32> {
         let blocks: Vec<u32> = (0..geometry.blocks).collect();
         if self.processes == 1 {
@@ -91,8 +93,8 @@ impl BlockPartition {
         ours
     }
 
-    /// What names the order of the tuples in this process's buffer number `buffer` of an epoch: no two processes draw the
-    /// same, and a process on its own draws what it would without any others.
+    /// What names the order of the tuples in this process's buffer number `buffer` of an epoch: no two processes draw
+    /// the same, and a process on its own draws what it would without any others.
     pub(crate) fn ordinal(self, buffer: u64) -> u64 {
         u64::from(self.index) << 32 | buffer
     }
@@ -124,8 +126,8 @@ impl PartitionEpoch {
     }
 }
 
-/// Who has learned from how much, while the tuples of all processes' buffers are gone through: one tuple each, the first
-/// process first, as long as it has any.
+/// Who has learned from how much, while the tuples of all processes' buffers are gone through: one tuple each, the
+/// first process first, as long as it has any.
 #[derive(Debug, Clone, Default)]
 pub struct RoundRobin {
     /// tuples that each process has left

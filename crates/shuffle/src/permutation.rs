@@ -14,8 +14,8 @@ const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The order in which `epoch` reads the blocks into `buffers` buffers: a permutation of `0..blocks`.
 ///
-/// The natural order if `strategy` does not shuffle blocks, and in epoch 0. CorgiPile's blocks are random, but the same number in each
-/// buffer comes from every part of the table: see [`stratified`](crate::stratified).
+/// The natural order if `strategy` does not shuffle blocks, and in epoch 0. CorgiPile's blocks are random, but the same
+/// number in each buffer comes from every part of the table: see [`stratified`](crate::stratified).
 pub fn block_order(strategy: Strategy, seed: i64, epoch: u64, blocks: u32, buffers: u32) -> Vec<u32> {
     block_order_pausing(strategy, seed, epoch, [blocks, buffers], &mut || {})
 }
@@ -64,9 +64,9 @@ pub(crate) fn shuffle_tuples_pausing(
 
 /// The keys by which a full shuffle sorts the tuples of a table, ascending.
 ///
-/// The key of a tuple is a function of seed, epoch and the tuple's number alone: a sorted copy can be sorted again from any
-/// order. No two tuples have the same key, because SplitMix64 gives each of 2^64 outputs once; so no order depends on
-/// what a sort makes of equal keys.
+/// The key of a tuple is a function of seed, epoch and the tuple's number alone: a sorted copy can be sorted again from
+/// any order. No two tuples have the same key, because SplitMix64 gives each of 2^64 outputs once; so no order depends
+/// on what a sort makes of equal keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SortKeys(u64);
 

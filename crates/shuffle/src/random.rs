@@ -1,14 +1,14 @@
 //! Seeded random streams, and what is drawn from them.
 //!
-//! It guarantees that no two purposes, epochs or buffers share a stream, and that shuffles are exactly uniform as far as the generator is
-//! random. It prevents the correlation of one permutation that is used again and again.
+//! It guarantees that no two purposes, epochs or buffers share a stream, and that shuffles are exactly uniform as far
+//! as the generator is random. It prevents the correlation of one permutation that is used again and again.
 //!
 //! # Streams
 //!
-//! A stream is named by four 64-bit words: purpose, seed, epoch, ordinal. They become the generator's seed one after the
-//! other, `key = splitmix64(key ^ word)` from `key = 0`, where `splitmix64` is the first output of SplitMix64 (Steele,
-//! Lea, Flood 2014) started at its argument; it is a bijection, so that words that differ in one place never meet. The
-//! last key seeds Xoshiro256++ (Blackman, Vigna 2021) through SplitMix64 as its authors recommend.
+//! A stream is named by four 64-bit words: purpose, seed, epoch, ordinal. They become the generator's seed one after
+//! the other, `key = splitmix64(key ^ word)` from `key = 0`, where `splitmix64` is the first output of SplitMix64
+//! (Steele, Lea, Flood 2014) started at its argument; it is a bijection, so that words that differ in one place never
+//! meet. The last key seeds Xoshiro256++ (Blackman, Vigna 2021) through SplitMix64 as its authors recommend.
 //!
 //! | purpose               | word        | ordinal                       |
 //! |-----------------------|-------------|-------------------------------|
@@ -21,11 +21,11 @@
 //! | keys of each sort     | `"epoch"`   | 0                             |
 //! | sample of blocks      | `"sample"`  | 0, the epoch too              |
 //!
-//! Of several processes that learn together ([`BlockPartition`](crate::BlockPartition)), each adds 2^32 times its number to the ordinals of its blocks
-//! and of its buffers.
+//! Of several processes that learn together ([`BlockPartition`](crate::BlockPartition)), each adds 2^32 times its
+//! number to the ordinals of its blocks and of its buffers.
 //!
-//! The keys of a sort are not drawn from Xoshiro256++: the last key starts SplitMix64 itself, whose first `n` outputs are
-//! those of the tuples `0..n`. They are all different (see [`SortKeys`](crate::SortKeys)).
+//! The keys of a sort are not drawn from Xoshiro256++: the last key starts SplitMix64 itself, whose first `n` outputs
+//! are those of the tuples `0..n`. They are all different (see [`SortKeys`](crate::SortKeys)).
 //!
 //! The word of a purpose is its name in ASCII, the first letter in the lowest byte. Epochs count from 1; epoch 0 is the
 //! pass that learns means and deviations, where any order serves and the natural one reads fastest.
@@ -102,8 +102,8 @@ pub(crate) fn shuffle_pausing<T>(rng: &mut Xoshiro256PlusPlus, order: &mut [T], 
 ///
 /// Brackett-Rozinsky and Lemire, "Batched Ranged Random Integer Generation" (2024): the draw, as a fraction of 2^64,
 /// times `n` has the first index as its whole part; what is left of it times `n - 1` has the second. 2^64 draws do not
-/// fall evenly on `n (n - 1)` pairs, so that a remainder of them is rejected, as in Lemire's method for one index. For a
-/// million tuples that is one draw in sixteen million at most.
+/// fall evenly on `n (n - 1)` pairs, so that a remainder of them is rejected, as in Lemire's method for one index. For
+/// a million tuples that is one draw in sixteen million at most.
 #[inline]
 fn two_below(n: u64, draw: u64) -> Option<(usize, usize)> {
     let pairs = n * (n - 1);

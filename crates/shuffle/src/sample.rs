@@ -2,8 +2,9 @@
 
 use crate::random::{SAMPLE, below, stream};
 
-/// Chooses a fraction of `blocks` blocks, rounded up, without looking at what is in them: any set of so many is as likely as any
-/// other. In ascending order; all of them if `fraction` is 1 or more, one if it is 0 or less and there is one.
+/// Chooses a fraction of `blocks` blocks, rounded up, without looking at what is in them: any set of so many is as
+/// likely as any other. In ascending order; all of them if `fraction` is 1 or more,
+/// one if it is 0 or less and there is one.
 pub fn sample_blocks(seed: i64, blocks: u32, fraction: f64) -> Vec<u32> {
     let wanted = (f64::from(blocks) * fraction).ceil().clamp(1.0, f64::from(blocks.max(1))) as usize;
     let rng = &mut stream(SAMPLE, seed, 0, 0);

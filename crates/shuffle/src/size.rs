@@ -22,8 +22,8 @@ pub enum BlockSize {
 /// How much of the table the buffer holds: the unit of the second shuffle.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum BufferSize {
-    /// A tenth of the table's pages, or as many as make [`MIN_BLOCKS_IN_BUFFER`](crate::MIN_BLOCKS_IN_BUFFER) blocks of a
-    /// page, if these are more. A table of less than twice that is a single buffer.
+    /// A tenth of the table's pages, or as many as make [`MIN_BLOCKS_IN_BUFFER`](crate::MIN_BLOCKS_IN_BUFFER) blocks of
+    /// a page, if these are more. A table of less than twice that is a single buffer.
     Auto,
     /// So many percent of the table's pages, in (0, 100].
     Percent(f64),

@@ -1,31 +1,32 @@
 //! Which blocks share a buffer: stratified sampling.
 //!
 //! The CorgiPile paper draws the blocks of a buffer simply at random. Here the table is cut into *strata*, stretches of
-//! consecutive blocks, and every buffer draws the same number of blocks from each stratum. So whatever changes slowly along the
-//! table, first of all the share of a class where tuples are sorted, is nearly the same in every buffer.
+//! consecutive blocks, and every buffer draws the same number of blocks from each stratum. So whatever changes slowly
+//! along the table, first of all the share of a class where tuples are sorted, is nearly the same in every buffer.
 //!
-//! It guarantees that each block is equally likely to be in any place of the order, at the table's ends too. It also guarantees that
-//! no order of the table, however regular, is mixed noticeably worse than by the paper's draw. Of a stratum of `w` blocks that
-//! are dealt at random, the variance of what a buffer gets is at most `w / (w - 1)` times that of a simple draw of as many
-//! blocks (Cochran, Sampling Techniques, 1977, section 5.6): the deviation grows by 5% with 10 blocks, by 3% with 16. There is no
-//! gain without that loss. The variances along the axes of all possible orders add up to the same sum for every draw that
-//! treats all blocks alike.
+//! It guarantees that each block is equally likely to be in any place of the order, at the table's ends too. It also
+//! guarantees that no order of the table, however regular, is mixed noticeably worse than by the paper's draw. Of a
+//! stratum of `w` blocks that are dealt at random, the variance of what a buffer gets is at most `w / (w - 1)` times
+//! that of a simple draw of as many blocks (Cochran, Sampling Techniques, 1977, section 5.6): the deviation grows by 5%
+//! with 10 blocks, by 3% with 16. There is no gain without that loss. The variances along the axes of all possible
+//! orders add up to the same sum for every draw that treats all blocks alike.
 //!
 //! It prevents resonance. Draws that are regular themselves, such as one block of every run of as many as there are
-//! buffers with nearly the same places from run to run, put all blocks of a kind into one buffer where classes alternate
-//! with the same period: days, weeks, loads that take turns.
+//! buffers with nearly the same places from run to run, put all blocks of a kind into one buffer where classes
+//! alternate with the same period: days, weeks, loads that take turns.
 
 use crate::random::{PER_PAUSE, below, shuffle, shuffle_pausing};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// From so many buffers on, a stratum is one block for each of them. Narrow strata mix what changes along the table best.
+/// From so many buffers on, a stratum is one block for each of them.
+/// Narrow strata mix what changes along the table best.
 const BUFFERS_OF_NARROW_STRATA: usize = 10;
 
 /// Blocks of a stratum, at least, for fewer buffers. These are larger, and have many strata all the same.
 const WIDE_STRATUM: usize = 16;
 
-/// The blocks in the order in which they are read: those of the first buffer, those of the second, and so on. The blocks must
-/// come in natural order. The first `blocks % buffers` buffers have a block more than the others.
+/// The blocks in the order in which they are read: those of the first buffer, those of the second, and so on. The
+/// blocks must come in natural order. The first `blocks % buffers` buffers have a block more than the others.
 pub(crate) fn stratified(
     rng: &mut Xoshiro256PlusPlus,
     mut blocks: Vec<u32>,

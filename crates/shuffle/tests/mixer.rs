@@ -47,8 +47,8 @@ fn mixed(strategy: Strategy, seed: i64, epochs: u64, tuples: u32, first: u32, cu
     result
 }
 
-/// TensorFlow's shuffle and Bismarck's reservoirs have to do, on the papers' example of 1000 tuples sorted by label in blocks
-/// of 20 with a buffer of 10 blocks, what the papers' Figure 3 shows of them.
+/// TensorFlow's shuffle and Bismarck's reservoirs have to do, on the papers' example of 1000 tuples sorted by label in
+/// blocks of 20 with a buffer of 10 blocks, what the papers' Figure 3 shows of them.
 #[test]
 fn the_papers_example_looks_as_in_their_figure() {
     let example = |strategy| order(strategy, (1000, 20, 200), 1, 1);
@@ -192,8 +192,9 @@ fn a_window_forgets_a_tuple_after_a_window_on_average() {
     let order = order(Strategy::SlidingWindow, (20_000, 1, 100), 3, 1);
     let delay: f64 = order.iter().zip(0..).map(|(&tuple, position)| f64::from(position) - f64::from(tuple)).sum();
     assert_eq!(delay, 0.0, "a permutation: what comes late makes room for what comes early");
-    // A tuple that came in at time t goes out at one of t + 1, t + 2, ... with probability 1/100 each time: 100 later on
-    // average. Positions run 100 behind, so it is the deviation that shows: that of the geometric distribution, nearly 100.
+    // A tuple that came in at time t goes out at one of t + 1, t + 2, ... with probability 1/100 each time: 100 later
+    // on average. Positions run 100 behind, so it is the deviation that shows: that of the geometric distribution,
+    // nearly 100.
     let middle = &order[5000..15_000];
     let square = |(&tuple, position): (&u32, u32)| (f64::from(position) - f64::from(tuple)).powi(2);
     let deviation = (middle.iter().zip(5000..).map(square).sum::<f64>() / middle.len() as f64).sqrt();

@@ -87,8 +87,8 @@ impl Process {
 /// A buffer's number, and tuples in the order in which they are learned from.
 type OfBuffer = (u64, Vec<u32>);
 
-/// What `k` processes learn from, buffer by buffer, cut into mini-batches; and how many tuples of each batch are of each
-/// process.
+/// What `k` processes learn from, buffer by buffer, cut into mini-batches; and how many tuples of each batch are of
+/// each process.
 fn together(
     table: &Table,
     k: u32,
@@ -247,8 +247,8 @@ fn processes_draw_orders_of_their_own() {
     assert_ne!(a, b);
 }
 
-/// The expected shares are printed by `orders.py`, beside this file. A change here means that nobody's stored seed gives the
-/// model it gave before.
+/// The expected shares are printed by `orders.py`, beside this file. A change here means that nobody's stored seed
+/// gives the model it gave before.
 #[test]
 fn shares_never_change() {
     #[rustfmt::skip]

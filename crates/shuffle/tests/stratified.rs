@@ -31,8 +31,8 @@ fn one_process_has_the_order_of_the_blocks() {
     }
 }
 
-/// Chi-square of how often each block was in each buffer. On average it is the number of blocks times that of the buffers
-/// less one, whatever the draw, as long as all blocks are equally likely.
+/// Chi-square of how often each block was in each buffer. On average it is the number of blocks times that of the
+/// buffers less one, whatever the draw, as long as all blocks are equally likely.
 #[test]
 fn every_block_is_equally_likely_in_every_buffer() {
     for (blocks, room) in GEOMETRIES {
@@ -105,8 +105,8 @@ impl Order {
     }
 }
 
-/// By how much each order is mixed worse than by the simple draw: the standard deviation of what a buffer gets, divided by
-/// that of the simple draw, over all buffers and seeds.
+/// By how much each order is mixed worse than by the simple draw: the standard deviation of what a buffer gets, divided
+/// by that of the simple draw, over all buffers and seeds.
 fn unevenness(orders: &[Order], (blocks, room): (u32, u32), processes: u32) -> Vec<f64> {
     let geometry = Geometry::of_tuples(blocks, 1, room);
     let mut squares = vec![(0.0, 0.0); orders.len()];

@@ -93,6 +93,24 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
+    fn four_sums(self, [a, b, c, d]: [[__m256; 2]; 4]) -> [f32; 4] {
+        avx2! { self =>
+            // the lanes that are added up are those of `sum`: i and i + 8, i and i + 4, i and i + 2, the first two
+            let eight = [a, b, c, d].map(|[low, high]| _mm256_add_ps(low, high));
+            let four = eight.map(|eight| {
+                _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps::<1>(eight))
+            });
+            let [a, b, c, d] = four;
+            let ab = _mm_add_ps(_mm_movelh_ps(a, b), _mm_movehl_ps(b, a));
+            let cd = _mm_add_ps(_mm_movelh_ps(c, d), _mm_movehl_ps(d, c));
+            let all = _mm_add_ps(_mm_shuffle_ps::<0x88>(ab, cd), _mm_shuffle_ps::<0xDD>(ab, cd));
+            let mut sums = [0.0; 4];
+            _mm_storeu_ps(sums.as_mut_ptr(), all);
+            sums
+        }
+    }
+
+    #[inline(always)]
     fn sum(self, [low, high]: [__m256; 2]) -> f32 {
         avx2! { self =>
             let eight = _mm256_add_ps(low, high);

@@ -31,8 +31,8 @@ impl Avx512 {
 macro_rules! avx512 {
     ($proof:expr => $($body:tt)*) => {{
         let Avx512(()) = $proof;
-        // SAFETY: there is no Avx512 on a processor without AVX2, FMA, AVX-512F and AVX-512DQ. Instructions that load and store are given
-        // a Chunk, which is exactly one register long, and need no alignment.
+        // SAFETY: there is no Avx512 on a processor without AVX2, FMA, AVX-512F and AVX-512DQ. Instructions that load
+        // and store are given a Chunk, which is exactly one register long, and need no alignment.
         unsafe { $($body)* }
     }};
 }
@@ -92,6 +92,21 @@ impl Simd for Avx512 {
             let one = _mm512_add_ps(two, _mm512_movehdup_ps(two));
             let [b, c] = [_mm512_extractf32x4_ps::<1>(one), _mm512_extractf32x4_ps::<2>(one)];
             [_mm512_cvtss_f32(one), _mm_cvtss_f32(b), _mm_cvtss_f32(c)]
+        }
+    }
+
+    #[inline(always)]
+    fn four_sums(self, [a, b, c, d]: [__m512; 4]) -> [f32; 4] {
+        avx512! { self =>
+            // as three sums, with those of d where they have nothing
+            let ab = _mm512_add_ps(_mm512_shuffle_f32x4::<0x44>(a, b), _mm512_shuffle_f32x4::<0xEE>(a, b));
+            let cd = _mm512_add_ps(_mm512_shuffle_f32x4::<0x44>(c, d), _mm512_shuffle_f32x4::<0xEE>(c, d));
+            let four = _mm512_add_ps(_mm512_shuffle_f32x4::<0x88>(ab, cd), _mm512_shuffle_f32x4::<0xDD>(ab, cd));
+            let two = _mm512_add_ps(four, _mm512_permute_ps::<0x4E>(four));
+            let one = _mm512_add_ps(two, _mm512_movehdup_ps(two));
+            let [b, c] = [_mm512_extractf32x4_ps::<1>(one), _mm512_extractf32x4_ps::<2>(one)];
+            let d = _mm512_extractf32x4_ps::<3>(one);
+            [_mm512_cvtss_f32(one), _mm_cvtss_f32(b), _mm_cvtss_f32(c), _mm_cvtss_f32(d)]
         }
     }
 

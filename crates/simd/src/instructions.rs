@@ -36,6 +36,12 @@ pub trait Simd: Copy {
         [self.sum(vectors[0]), self.sum(vectors[1]), self.sum(vectors[2])]
     }
 
+    /// The sums of four vectors at once, each the same as [`sum`](Simd::sum).
+    #[inline(always)]
+    fn four_sums(self, vectors: [Self::Vector; 4]) -> [f32; 4] {
+        vectors.map(|vector| self.sum(vector))
+    }
+
     /// sum + a * b, rounded twice.
     #[inline(always)]
     fn mul_add(self, a: Self::Vector, b: Self::Vector, sum: Self::Vector) -> Self::Vector {

@@ -43,8 +43,8 @@ impl Level {
         levels
     }
 
-    /// This, or AVX2 if this is AVX-512: for loops of many small steps, which do better with three units for 256 bits than
-    /// with two for 512.
+    /// This, or AVX2 if this is AVX-512: for loops of many small steps, which do better with three units for 256 bits
+    /// than with two for 512.
     pub fn at_most_avx2(self) -> Level {
         match self.0 {
             #[cfg(target_arch = "x86_64")]
@@ -91,21 +91,24 @@ mod tests {
 
     proptest! {
         #[test]
-        fn three_sums_at_once_are_those_of_each(vectors: [[f32; 16]; 3]) {
-            struct Sums([[f32; 16]; 3]);
+        fn several_sums_at_once_are_those_of_each(vectors: [[f32; 16]; 4]) {
+            struct Sums([[f32; 16]; 4]);
             impl Kernel for Sums {
-                type Output = ([f32; 3], [f32; 3]);
+                type Output = ([f32; 7], [f32; 4]);
                 fn run<S: Simd>(self, simd: S) -> Self::Output {
-                    let [a, b, c] = [simd.load(&self.0[0]), simd.load(&self.0[1]), simd.load(&self.0[2])];
-                    (simd.sums([a, b, c]), [simd.sum(a), simd.sum(b), simd.sum(c)])
+                    let all = self.0.each_ref().map(|vector| simd.load(vector));
+                    let ([a, b, c], [d, e, f, g]) = (simd.sums([all[0], all[1], all[2]]), simd.four_sums(all));
+                    ([a, b, c, d, e, f, g], all.map(|vector| simd.sum(vector)))
                 }
             }
             prop_assume!(vectors.iter().flatten().all(|x| x.is_finite()));
-            let bits = |sums: [f32; 3]| sums.map(|sum| if sum.is_nan() { 0 } else { sum.to_bits() });
-            let portable = bits(Level::PORTABLE.run(Sums(vectors)).1);
+            let bits = |sum: f32| if sum.is_nan() { 0 } else { sum.to_bits() };
+            let portable = Level::PORTABLE.run(Sums(vectors)).1.map(bits);
+            let [a, b, c, _] = portable;
             for level in Level::available() {
                 let (together, each) = level.run(Sums(vectors));
-                prop_assert_eq!([bits(together), bits(each)], [portable; 2]);
+                prop_assert_eq!(together.map(bits).to_vec(), [&[a, b, c][..], &portable].concat());
+                prop_assert_eq!(each.map(bits), portable);
             }
         }
     }

@@ -3,8 +3,9 @@
 //! Guarantees: instructions run only where the processor has them, because a value of an instruction set cannot be made
 //! before they were detected; the same operations in the same order give the same bits in all sets.
 //!
-//! It prevents loops that the compiler, left alone with arrays, takes apart into scalars. It is also the only place of the pure crates
-//! with vector instructions: `sgd` writes its kernels with [`Simd`], and `toc` has its loops compiled by [`Level::run`].
+//! It prevents loops that the compiler, left alone with arrays, takes apart into scalars. It is also the only place of
+//! the pure crates with vector instructions: `sgd` writes its kernels with [`Simd`],
+//! and `toc` has its loops compiled by [`Level::run`].
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;

@@ -57,8 +57,8 @@ impl Simd for Portable {
     }
 }
 
-/// sum + a * b, rounded once, without an instruction for it. The product is exact in f64; the sum is rounded to odd there,
-/// so that rounding to f32 goes the way that it would have gone from the exact sum.
+/// sum + a * b, rounded once, without an instruction for it. The product is exact in f64; the sum is rounded to odd
+/// there, so that rounding to f32 goes the way that it would have gone from the exact sum.
 #[cfg(not(target_arch = "aarch64"))]
 #[inline(always)]
 fn fused(a: f32, b: f32, sum: f32) -> f32 {
@@ -74,8 +74,8 @@ fn fused(a: f32, b: f32, sum: f32) -> f32 {
     f64::from_bits(if inexact && bits & 1 == 0 { neighbour } else { bits }) as f32
 }
 
-/// The same where every processor has an instruction for it, on vectors, too: there the compiler makes NEON of this file's
-/// arrays.
+/// The same where every processor has an instruction for it, on vectors, too: there the compiler makes NEON of this
+/// file's arrays.
 #[cfg(target_arch = "aarch64")]
 #[inline(always)]
 fn fused(a: f32, b: f32, sum: f32) -> f32 {

@@ -4,7 +4,8 @@
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
 
-/// Asks for the cache line of `places[i]` shortly before its use, if there is such a place: for the cache of the first level.
+/// Asks for the cache line of `places[i]` shortly before its use, if there is such a place:
+/// for the cache of the first level.
 #[inline(always)]
 pub fn prefetch<T>(places: &[T], i: usize) {
     let place: *const T = places.as_ptr().wrapping_add(i);
@@ -22,8 +23,8 @@ pub fn prefetch<T>(places: &[T], i: usize) {
     let _ = place;
 }
 
-/// The same long before its use: for the cache of the second level, to which far more lines can be under way than to the
-/// first.
+/// The same long before its use: for the cache of the second level, to which far more lines can be under way than to
+/// the first.
 #[inline(always)]
 pub fn prefetch_far<T>(places: &[T], i: usize) {
     let place: *const T = places.as_ptr().wrapping_add(i);

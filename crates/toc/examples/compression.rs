@@ -1,7 +1,7 @@
 //! Compression ratios by encoding, data set and rows of a mini-batch, in file order, of full mini-batches only.
 //!
-//! `cargo run --release -p toc --example compression -- FOLDER [MOST]` writes FOLDER/compression.md and .csv; of each set at most
-//! MOST mini-batches, evenly spaced. A set that is not in
+//! `cargo run --release -p toc --example compression -- FOLDER [MOST]` writes FOLDER/compression.md and .csv; of each
+//! set at most MOST mini-batches, evenly spaced. A set that is not in
 //! CORGIPILE_DATA is left out, and named.
 
 #[path = "../benches/common/data.rs"]
@@ -43,18 +43,57 @@ impl Sums {
     }
 }
 
+/// What the pages of results say, without heading.
+struct Tables {
+    paper: String,
+    stored: String,
+    csv: String,
+}
+
+impl Tables {
+    fn new() -> Tables {
+        let header = || {
+            let mut header = String::from("| set | rows |");
+            Encoding::ALL.iter().for_each(|encoding| write!(header, " {} |", encoding.name()).expect("memory"));
+            header
+        };
+        let line = |columns: usize| format!("\n|---|---:|{}\n", "---:|".repeat(columns));
+        Tables {
+            paper: header() + &line(Encoding::ALL.len()),
+            stored: header() + " auto | chosen |" + &line(Encoding::ALL.len() + 1).replace(":|\n", ":|---|\n"),
+            csv: "set,batch_rows,batches,encoding,paper_ratio,stored_ratio,batches_where_smallest\n".into(),
+        }
+    }
+
+    /// Adds a row: `n` mini-batches of so many rows.
+    fn add(&mut self, name: &str, batch_rows: usize, n: usize, sums: &Sums) {
+        let Tables { paper, stored, csv } = self;
+        let mut chosen = Vec::new();
+        write!(paper, "| {name} | {batch_rows} |").expect("memory");
+        write!(stored, "| {name} | {batch_rows} |").expect("memory");
+        for (i, encoding) in Encoding::ALL.into_iter().enumerate() {
+            let ratios = [sums.paper[i], sums.stored[i]].map(|bytes| sums.ratio(bytes));
+            write!(paper, " {:.3} |", ratios[0]).expect("memory");
+            write!(stored, " {:.3} |", ratios[1]).expect("memory");
+            let count = sums.chosen[i];
+            writeln!(csv, "{name},{batch_rows},{n},{encoding},{:.4},{:.4},{count}", ratios[0], ratios[1])
+                .expect("memory");
+            if count > 0 {
+                chosen.push(format!("{encoding} {:.0} %", 100.0 * count as f64 / n as f64));
+            }
+        }
+        let auto = sums.ratio(sums.smallest);
+        writeln!(csv, "{name},{batch_rows},{n},auto,,{auto:.4},").expect("memory");
+        paper.push('\n');
+        writeln!(stored, " {auto:.3} | {} |", chosen.join(", ")).expect("memory");
+        eprintln!("{name} {batch_rows}: auto {auto:.3}");
+    }
+}
+
 fn main() {
     let folder = std::env::args().nth(1).expect("the folder to write to");
     let most = std::env::args().nth(2).map_or(usize::MAX, |most| most.parse().expect("a number of mini-batches"));
-    let mut csv = String::from("set,batch_rows,batches,encoding,paper_ratio,stored_ratio,batches_where_smallest\n");
-    let header = || {
-        let mut header = String::from("| set | rows |");
-        Encoding::ALL.iter().for_each(|encoding| write!(header, " {} |", encoding.name()).expect("memory"));
-        header
-    };
-    let line = |columns: usize| format!("\n|---|---:|{}\n", "---:|".repeat(columns));
-    let mut paper = header() + &line(Encoding::ALL.len());
-    let mut stored = header() + " auto | chosen |" + &line(Encoding::ALL.len() + 1).replace(":|\n", ":|---|\n");
+    let mut tables = Tables::new();
     let mut skipped = Vec::new();
     for set in &SETS {
         for batch_rows in BATCH_ROWS {
@@ -66,31 +105,14 @@ fn main() {
             let batches: Vec<&Rows> = batches.iter().step_by(step).collect();
             let mut sums = Sums::default();
             batches.iter().for_each(|rows| sums.add(rows));
-            let mut chosen = Vec::new();
-            write!(paper, "| {} | {batch_rows} |", set.name).expect("memory");
-            write!(stored, "| {} | {batch_rows} |", set.name).expect("memory");
-            for (i, encoding) in Encoding::ALL.into_iter().enumerate() {
-                let ratios = [sums.paper[i], sums.stored[i]].map(|bytes| sums.ratio(bytes));
-                write!(paper, " {:.3} |", ratios[0]).expect("memory");
-                write!(stored, " {:.3} |", ratios[1]).expect("memory");
-                let (name, n, count) = (set.name, batches.len(), sums.chosen[i]);
-                writeln!(csv, "{name},{batch_rows},{n},{encoding},{:.4},{:.4},{count}", ratios[0], ratios[1])
-                    .expect("memory");
-                if count > 0 {
-                    chosen.push(format!("{encoding} {:.0} %", 100.0 * count as f64 / n as f64));
-                }
-            }
-            let auto = sums.ratio(sums.smallest);
-            writeln!(csv, "{},{batch_rows},{},auto,,{auto:.4},", set.name, batches.len()).expect("memory");
-            paper.push('\n');
-            writeln!(stored, " {auto:.3} | {} |", chosen.join(", ")).expect("memory");
-            eprintln!("{} {batch_rows}: auto {auto:.3}", set.name);
+            tables.add(set.name, batch_rows, batches.len(), &sums);
         }
     }
     let sample = match most {
         usize::MAX => String::new(),
         most => format!(" Of each set at most {most} mini-batches were taken, evenly spaced over the file."),
     };
+    let Tables { paper, stored, csv } = tables;
     let text = format!(
         "# Compression ratios\n\n\
          Written by `make bench PARTS=compression`. Ratios are the bytes of all entries at eight each over the bytes of all\n\

@@ -1,10 +1,11 @@
 //! Tuple-oriented compression of mini-batches (Li et al., "Tuple-oriented Compression for Large-scale Mini-batch
 //! Stochastic Gradient Descent", SIGMOD 2019), and the encodings that it is compared with.
 //!
-//! Guarantees: every bit of every value comes back, whatever the encoding; products are computed on the compressed form, and
-//! depend neither on the instructions that the processor has nor on what was computed before. Bytes may come from
-//! anywhere: those that were not written here are an [`Error`], never a panic, and ask for no more memory than a small multiple of
-//! their length, of the rows and, where all entries are held ([`limits`]), of the entries that they state.
+//! Guarantees: every bit of every value comes back, whatever the encoding; products are computed on the compressed
+//! form, and depend neither on the instructions that the processor has nor on what was computed before. Bytes may come
+//! from anywhere: those that were not written here are an [`Error`], never a panic, and ask for no more memory than a
+//! small multiple of their length, of the rows and, where all entries are held ([`limits`]),
+//! of the entries that they state.
 //!
 //! It prevents a training run from reading, in every epoch, what the rows of a table repeat again and again.
 //!

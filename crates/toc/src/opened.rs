@@ -55,8 +55,8 @@ fn visit<T: Number, V: Visitor<T>>(bytes: &[u8], visitor: V) -> Result<V::Output
     })
 }
 
-/// Makes of the bytes the form that is worked on. Of TOC that is the decode tree, which serves all operations until it is
-/// dropped; gzip and Snappy stay as they are and are unpacked by each operation, as the paper compares them.
+/// Makes of the bytes the form that is worked on. Of TOC that is the decode tree, which serves all operations until it
+/// is dropped; gzip and Snappy stay as they are and are unpacked by each operation, as the paper compares them.
 ///
 /// # Errors
 /// If the bytes are not what [`encode`](crate::encode) made, in every byte.

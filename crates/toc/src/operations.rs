@@ -9,8 +9,8 @@ use crate::Number;
 
 /// A mini-batch in the form that it is worked on: a matrix A.
 ///
-/// Other matrices lie row by row, without gaps. `scratch` is memory that callers lend, to be used again in the next call:
-/// what is in it means nothing. Results depend neither on it nor on the instructions that the processor has.
+/// Other matrices lie row by row, without gaps. `scratch` is memory that callers lend, to be used again in the next
+/// call: what is in it means nothing. Results depend neither on it nor on the instructions that the processor has.
 pub trait Operations<T: Number>: Debug {
     /// Rows, one for each tuple.
     fn rows(&self) -> usize;
@@ -39,8 +39,8 @@ pub trait Operations<T: Number>: Debug {
     /// If `m` or `out` are not as long as that.
     fn times_matrix(&self, m: &[T], width: usize, out: &mut [T], scratch: &mut Vec<T>);
 
-    /// `out` += Aᵀ M: M has a row of `width` numbers for each row of A, `out` for each column of A. With the transposes of
-    /// both this is the M·A of the paper.
+    /// `out` += Aᵀ M: M has a row of `width` numbers for each row of A, `out` for each column of A. With the transposes
+    /// of both this is the M·A of the paper.
     ///
     /// # Panics
     /// If `m` or `out` are not as long as that.
@@ -59,8 +59,8 @@ pub trait Operations<T: Number>: Debug {
     fn each_entry_of_row(&self, i: usize, f: &mut dyn FnMut(u32, T));
 }
 
-/// The same, by those who may rely on shapes that fit. All that takes time is `#[inline(always)]`, so that it is compiled
-/// for the best instructions that there are.
+/// The same, by those who may rely on shapes that fit. All that takes time is `#[inline(always)]`, so that it is
+/// compiled for the best instructions that there are.
 pub(crate) trait Form<T: Number>: Debug {
     fn rows(&self) -> usize;
     fn columns(&self) -> usize;
@@ -96,8 +96,8 @@ enum Product {
     TransposedTimesMatrix,
 }
 
-/// A call of one of them. A closure would not do in its place: nothing forces the compiler to inline that into the function
-/// that has the vector instructions, and then its loops have none.
+/// A call of one of them. A closure would not do in its place: nothing forces the compiler to inline that into the
+/// function that has the vector instructions, and then its loops have none.
 struct Call<'a, T, F> {
     form: &'a F,
     product: Product,

@@ -4,8 +4,8 @@ use crate::{Error, limits};
 
 /// The features of a mini-batch, row by row, without the zeros.
 ///
-/// An entry is a zero if its bits are those of +0.0; -0.0 and NaN are kept. Two `Rows` are equal if their entries have the
-/// same bits.
+/// An entry is a zero if its bits are those of +0.0; -0.0 and NaN are kept. Two `Rows` are equal if their entries have
+/// the same bits.
 #[derive(Debug, Clone)]
 pub struct Rows {
     columns: usize,

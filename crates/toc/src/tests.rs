@@ -309,8 +309,8 @@ fn few_bytes_cannot_claim_many_rows_or_columns() {
     rows.push_dense(&[1.0]).unwrap();
     for encoding in Encoding::ALL {
         let bytes = encode(&rows, encoding).unwrap();
-        // 2^24 + 1 rows, 2^31 + 1 columns, and 255 * 2^16 + 1 rows, which are allowed but not there: except in DVI, where
-        // entries that are all the same take no bytes
+        // 2^24 + 1 rows, 2^31 + 1 columns, and 255 * 2^16 + 1 rows, which are allowed but not there: except in DVI,
+        // where entries that are all the same take no bytes
         for (place, byte) in [(7, 1), (11, 0x80), (6, 0xFF)] {
             if encoding == Encoding::Dvi && place == 6 {
                 continue;

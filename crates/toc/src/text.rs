@@ -1,9 +1,9 @@
 //! The readable form of a compressed mini-batch.
 //!
-//! `toc 4x3: 1:1.5 3:-2; ; 2:7; 1:NaN`: the encoding, rows times columns, and behind the colon the rows, with a semicolon
-//! between one and the next, each with the columns (from 1, ascending) that have an entry other than 0, and their values: the
-//! shortest decimal numbers that give the same bits again. A NaN of other bits than usual is written with these:
-//! `NaN(7ff0000000000001)`.
+//! `toc 4x3: 1:1.5 3:-2; ; 2:7; 1:NaN`: the encoding, rows times columns, and behind the colon the rows, with a
+//! semicolon between one and the next, each with the columns (from 1, ascending) that have an entry other than 0, and
+//! their values: the shortest decimal numbers that give the same bits again. A NaN of other bits than usual is written
+//! with these: `NaN(7ff0000000000001)`.
 
 use tuples::pause::Pauses;
 

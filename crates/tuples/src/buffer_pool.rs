@@ -1,7 +1,7 @@
 //! Memory of rows that nobody uses any more, kept for whoever needs as much next.
 //!
-//! Memory that is fresh from the system costs more than what is written to it: pages are cleared, and a virtual machine may
-//! have to find them first. A process that trains again and again pays that once. What is kept is
+//! Memory that is fresh from the system costs more than what is written to it: pages are cleared, and a virtual machine
+//! may have to find them first. A process that trains again and again pays that once. What is kept is
 //! [disowned](huge_pages::disown): when the system is short of memory it takes it back.
 
 use crate::huge_pages;

@@ -45,8 +45,8 @@ pub(crate) struct Dense {
 
 #[derive(Debug)]
 enum Floats {
-    /// `offset` floats of slack, then every row slot that was ever used; never longer than its first allocation, because
-    /// moving it would move the alignment
+    /// `offset` floats of slack, then every row slot that was ever used; never longer than its first allocation,
+    /// because moving it would move the alignment
     Own(Recycled),
     /// row slots, of which the first `used` floats were used
     Foreign { memory: Box<dyn Memory>, used: usize },

@@ -1,7 +1,7 @@
 //! Advice to the system about large memory: huge pages for what is used, and that it may take back what is not.
 //!
-//! Guarantees: it is advice only; nothing depends on its being taken. Huge pages prevent what learning from rows in random
-//! order pays with small ones: nearly every row is on a page whose address the processor no longer knows.
+//! Guarantees: it is advice only; nothing depends on its being taken. Huge pages prevent what learning from rows in
+//! random order pays with small ones: nearly every row is on a page whose address the processor no longer knows.
 #![allow(unsafe_code)]
 
 /// Bytes of a huge page, on x86-64 and usually on ARM.
@@ -15,8 +15,8 @@ pub fn advise<T>(memory: &[std::mem::MaybeUninit<T>]) {
     give_advice(memory, libc::MADV_HUGEPAGE);
 }
 
-/// Tells the system that nobody needs what is in `memory`: when it is short of memory it takes pages back, until somebody
-/// writes to them. False if it cannot do that.
+/// Tells the system that nobody needs what is in `memory`: when it is short of memory it takes pages back, until
+/// somebody writes to them. False if it cannot do that.
 #[cfg(target_os = "linux")]
 pub fn disown<T>(memory: &mut [std::mem::MaybeUninit<T>]) -> bool {
     give_advice(memory, libc::MADV_FREE)

@@ -5,8 +5,8 @@ use std::fmt::Debug;
 
 /// The features of a mini-batch: a matrix A with a row for each tuple and a column for each feature.
 ///
-/// Other matrices lie row by row, without gaps. `scratch` is memory that callers lend, to be used again in the next call:
-/// what is in it means nothing.
+/// Other matrices lie row by row, without gaps. `scratch` is memory that callers lend, to be used again in the next
+/// call: what is in it means nothing.
 pub trait Matrix: Debug {
     /// Rows, one for each tuple.
     fn rows(&self) -> usize;
@@ -35,8 +35,8 @@ pub trait Matrix: Debug {
     /// If `m` or `out` are not as long as that.
     fn times_matrix(&self, m: &[f32], width: usize, out: &mut [f32], scratch: &mut Vec<f32>);
 
-    /// `out` += Aᵀ M: M has a row of `width` numbers for each row of A, `out` for each column of A. With the transposes of both
-    /// this is the M·A of the TOC paper.
+    /// `out` += Aᵀ M: M has a row of `width` numbers for each row of A, `out` for each column of A. With the transposes
+    /// of both this is the M·A of the TOC paper.
     ///
     /// # Panics
     /// If `m` or `out` are not as long as that.

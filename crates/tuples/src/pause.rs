@@ -1,8 +1,9 @@
 //! Pauses of long computations, in which their host may look whether they are still wanted.
 //!
-//! Guarantees: between two pauses lie some milliseconds' work, however large what is computed with, where its size follows from
-//! an argument or the data. The host may end a computation by unwinding out of a pause: what was computed with is then half
-//! finished, and to be thrown away. It prevents statements that neither a cancel nor a timeout reaches for seconds.
+//! Guarantees: between two pauses lie some milliseconds' work, however large what is computed with, where its size
+//! follows from an argument or the data. The host may end a computation by unwinding out of a pause: what was computed
+//! with is then half finished, and to be thrown away.
+//! It prevents statements that neither a cancel nor a timeout reaches for seconds.
 
 use std::cell::Cell;
 

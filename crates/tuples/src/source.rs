@@ -11,8 +11,8 @@ pub trait TupleSource {
     type Error;
 
     /// Fills `batch`, the same in every call, with the next buffer of tuples, to be learned from in the order that
-    /// [`Batch::order`] then holds: no tuple, or one and the same twice, may be in it, and tuples may stay in the batch from
-    /// one call to the next. Returns false, with an empty order, at the end of the epoch.
+    /// [`Batch::order`] then holds: no tuple, or one and the same twice, may be in it, and tuples may stay in the batch
+    /// from one call to the next. Returns false, with an empty order, at the end of the epoch.
     fn next_batch(&mut self, batch: &mut Batch) -> Result<bool, Self::Error>;
 
     /// Rewinds for the next epoch.

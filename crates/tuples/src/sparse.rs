@@ -1,7 +1,7 @@
 //! Compressed sparse rows: per tuple the ascending indices of its non-zero features, and their values.
 //!
-//! Guarantees: memory for the entries alone, whatever the number of features; growing either succeeds or leaves the rows
-//! as they were.
+//! Guarantees: memory for the entries alone, whatever the number of features; growing either succeeds or leaves the
+//! rows as they were.
 
 use crate::OutOfMemory;
 

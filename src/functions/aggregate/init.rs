@@ -5,7 +5,7 @@ use crate::errors::{AggregateError, ArgumentError, Error, Result};
 use crate::limits::MAX_CLASSES;
 use crate::options::call::TrainArguments;
 use crate::options::request::Request;
-use crate::options::rows::Nulls;
+use crate::options::rows::{Nulls, Standardize};
 use crate::options::table;
 use crate::pg::call::arguments::Arguments;
 use sgd::ModelKind;
@@ -13,8 +13,8 @@ use sgd::ModelKind;
 /// The bytes of the state that the arguments describe: model, dimensions, learning_rate, options, classes, sparse.
 ///
 /// # Errors
-/// Those of [`Request::new`] and [`TrainArguments::with_options`]; [`ArgumentError::NullArgument`], [`ArgumentError::InvalidArgument`], [`ArgumentError::InvalidOption`],
-/// [`AggregateError::NotByAggregate`].
+/// Those of [`Request::without_choices`] and [`TrainArguments::with_options`]; [`ArgumentError::NullArgument`],
+/// [`ArgumentError::InvalidArgument`], [`ArgumentError::InvalidOption`], [`AggregateError::NotByAggregate`].
 pub fn of_call(arguments: &Arguments) -> Result<Vec<u8>> {
     let options = arguments.json(3).map_err(|e| e.about("options"))?;
     let arguments_of_training = TrainArguments {
@@ -26,7 +26,7 @@ pub fn of_call(arguments: &Arguments) -> Result<Vec<u8>> {
         ..TrainArguments::default()
     };
     let keys = table::options().map(|option| option.name).chain(["learning_rate"]).collect();
-    let request = Request::new(arguments_of_training.with_options(options, keys)?, None)?;
+    let request = Request::without_choices(arguments_of_training.with_options(options, keys)?)?;
     check(&request)?;
     let dimensions: i32 = arguments.get(1).ok_or(ArgumentError::NullArgument("dimensions"))?;
     if dimensions < 1 {
@@ -43,7 +43,7 @@ pub fn of_call(arguments: &Arguments) -> Result<Vec<u8>> {
         outputs: outputs(request.kind, arguments.get(4))?,
         sparse,
         index_base: options.index_base.unwrap_or(1),
-        skip_nulls: options.nulls == Nulls::Skip,
+        skip_nulls: options.nulls == Some(Nulls::Skip),
         standardizer: None,
     };
     state.bytes()
@@ -53,11 +53,14 @@ pub fn of_call(arguments: &Arguments) -> Result<Vec<u8>> {
 fn check(request: &Request) -> Result<()> {
     let options = &request.options;
     let refused = [
-        ("standardize", options.standardize),
+        ("standardize", options.standardize != Standardize::None),
         ("weight", options.weight.is_some()),
         ("class_weight", options.class_weight.is_some()),
         ("unseen", options.unseen.is_some()),
     ];
+    if options.nulls == Some(Nulls::Impute) {
+        return Err(refuse("nulls", "must be \"error\" or \"skip\": a state alone knows no means"));
+    }
     if options.dimensions.is_some() {
         return Err(refuse("dimensions", "is an argument of corgipile_sgd_init(), not an option"));
     }

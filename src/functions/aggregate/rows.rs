@@ -87,7 +87,8 @@ impl Sparse {
             return Err(AggregateError::StateKind { sparse: false }.into());
         }
         if self.arrays.dim() != state.dim() || self.arrays.base() != i64::from(state.index_base()) {
-            *self = Sparse::of(call, state.index_base(), state.dim())?; // another group of a GROUP BY, with another model
+            // another group of a GROUP BY, with another model
+            *self = Sparse::of(call, state.index_base(), state.dim())?;
         }
         self.try_learn(state, call).or_else(|failure| skip_or_raise(state, failure))
     }

@@ -1,7 +1,7 @@
 //! Values of type corgipile.sgd_state: the trainer's state, and a header for the aggregate.
 //!
-//! Guarantees: bytes from a client, from another server or from a table written by hand are checked before they are used,
-//! so that they are an error and never a crash. Between epochs a state has a report of the last one.
+//! Guarantees: bytes from a client, from another server or from a table written by hand are checked before they are
+//! used, so that they are an error and never a crash. Between epochs a state has a report of the last one.
 //!
 //! The bytes: a header of little-endian numbers, mean and scale of each feature as doubles if features are to be
 //! standardized, and the state of [`sgd::aggregate`].

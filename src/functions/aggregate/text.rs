@@ -1,5 +1,5 @@
-//! The text of a state: a prefix with the version, and the bytes in base64 (RFC 4648, without padding). It is exact, and each
-//! state has only one.
+//! The text of a state: a prefix with the version, and the bytes in base64 (RFC 4648, without padding). It is exact,
+//! and each state has only one.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;

@@ -1,46 +1,46 @@
-//! What is predicted: a value, a label, or probabilities.
+//! What is predicted: a value, a label, or probabilities; nothing for features with a NULL that is skipped.
 
 use super::input::{FeatureInput, class, decide};
 use crate::errors::{PredictError, Result};
-use crate::models::Model;
+use crate::models::{Model, Policies};
 use sgd::probability;
 
 /// The value of `linear`; of other models the class as a number.
 ///
 /// # Errors
 /// Those of [`decide`]; [`PredictError::TextLabels`]
-pub fn value(model: &Model, features: impl FeatureInput) -> Result<f64> {
+pub fn value(model: &Model, policies: Policies, features: impl FeatureInput) -> Result<Option<f64>> {
     if !model.kind.is_classifier() {
-        return decide(model, features, |z| f64::from(z[0]));
+        return decide(model, policies, features, |z| f64::from(z[0]));
     }
     let Some(values) = &model.values else { return Err(PredictError::TextLabels(model.in_error()).into()) };
-    decide(model, features, |z| values[class(z)])
+    decide(model, policies, features, |z| values[class(z)])
 }
 
 /// The class as text.
 ///
 /// # Errors
 /// Those of [`decide`]; [`PredictError::NoLabels`]
-pub fn label(model: &Model, features: impl FeatureInput) -> Result<String> {
+pub fn label(model: &Model, policies: Policies, features: impl FeatureInput) -> Result<Option<String>> {
     if !model.kind.is_classifier() {
         return Err(PredictError::NoLabels(model.in_error()).into());
     }
-    decide(model, features, |z| model.classes[class(z)].clone())
+    decide(model, policies, features, |z| model.classes[class(z)].clone())
 }
 
 /// The probability of each class, in their ascending order.
 ///
 /// # Errors
 /// Those of [`decide`]; [`PredictError::NoProbabilities`]
-pub fn probabilities(model: &Model, features: impl FeatureInput) -> Result<Vec<f64>> {
+pub fn probabilities(model: &Model, policies: Policies, features: impl FeatureInput) -> Result<Option<Vec<f64>>> {
     let kind = model.kind;
     if !kind.has_probabilities() {
         return Err(PredictError::NoProbabilities { model: model.in_error(), kind: kind.description() }.into());
     }
     if kind.is_binary() {
-        return decide(model, features, |z| vec![probability(-z[0]), probability(z[0])]);
+        return decide(model, policies, features, |z| vec![probability(-z[0]), probability(z[0])]);
     }
-    decide(model, features, |z| {
+    decide(model, policies, features, |z| {
         let mut probabilities = vec![0.0; model.classes.len()];
         model.linear().probabilities(z, &mut probabilities);
         probabilities

@@ -1,8 +1,8 @@
 //! Features as an array, and as a pair of sparse arrays.
 
-use super::input::{FeatureInput, InputTuple};
+use super::input::{FeatureInput, InputTuple, fill, no_answer};
 use crate::errors::{ArgumentError, Error, PredictError, Result};
-use crate::models::{FeatureKind, Model};
+use crate::models::{FeatureKind, Model, Policies};
 use crate::options::rows::Unseen;
 use crate::pg::call::function::Call;
 use crate::pg::catalog::types::type_name;
@@ -16,25 +16,33 @@ use std::cell::Cell;
 /// An array with all features, argument 1 of the call.
 pub struct DenseInput<'a>(pub Call<'a>);
 
-/// An array of indices and one of values: features that are not there are 0.
-pub struct SparseInput<'a>(pub TypedDatum<'a>, pub TypedDatum<'a>);
+/// An array of indices and one of values, arguments 1 and 2 of the call: features that are not there are 0.
+pub struct SparseInput<'a>(pub Call<'a>);
 
 impl FeatureInput for DenseInput<'_> {
-    fn read(self, model: &Model, into: &mut InputTuple) -> Result<()> {
+    fn read(self, model: &Model, policies: Policies, into: &mut InputTuple) -> Result<bool> {
         refuse_categories(model)?;
-        let Some(array) = self.0.argument(1) else { return Err(ArgumentError::NullArgument("features").into()) }; // STRICT
+        let Some(array) = self.0.argument(1) else { return Err(ArgumentError::NullArgument("features").into()) };
+        let mut is_read = true;
         self.0.remembering(
             || array_reader(self.0.type_of(1)),
-            |reader| read_dense(model, *reader, array, into, &Names::Places),
-        )
+            |reader| {
+                is_read = read_dense(model, policies, *reader, array, into, &Names::Places)?;
+                Ok(())
+            },
+        )?;
+        Ok(is_read)
     }
 }
 
 impl FeatureInput for SparseInput<'_> {
-    fn read(self, model: &Model, into: &mut InputTuple) -> Result<()> {
+    fn read(self, model: &Model, policies: Policies, into: &mut InputTuple) -> Result<bool> {
         refuse_categories(model)?;
-        let reader = sparse_reader(model, self.0.type_oid(), self.1.type_oid())?;
-        read_sparse(model, reader, (self.0, self.1), into, &Names::Places)
+        let (Some(indices), Some(values)) = (self.0.argument(1), self.0.argument(2)) else {
+            return Err(ArgumentError::NullArgument("indices").into());
+        };
+        let reader = sparse_reader(model, policies, indices.type_oid(), values.type_oid())?;
+        read_sparse(model, policies, reader, (indices, values), into, &Names::Places)
     }
 }
 
@@ -59,29 +67,61 @@ impl Names<'_> {
     }
 }
 
-/// Reads an array with all features.
+/// Reads an array with all features. False if it has a NULL because of which there is no answer.
 pub fn read_dense(
     model: &Model,
+    policies: Policies,
     reader: ArrayReader,
     array: TypedDatum<'_>,
     into: &mut InputTuple,
     names: &Names,
-) -> Result<()> {
+) -> Result<bool> {
     let features = into.make_dense(model.dim())?;
-    reader.read(array, features).map_err(|fault| array_fault(model, fault, names))
+    match reader.read(array, features) {
+        Ok(()) => Ok(true),
+        Err(ArrayFault::Null(_)) => read_with_nulls(model, policies, (reader, array), features, names),
+        Err(fault) => Err(array_fault(model, fault, names)),
+    }
 }
 
-/// Reads a pair of arrays. For a model that was trained on dense features it becomes a dense tuple, so that it is standardized
-/// like one.
+/// As [`read_dense`], of an array that has NULLs.
+#[cold]
+fn read_with_nulls(
+    model: &Model,
+    policies: Policies,
+    (reader, array): (ArrayReader, TypedDatum<'_>),
+    features: &mut [f32],
+    names: &Names,
+) -> Result<bool> {
+    // no feature that was read is NaN
+    reader.read_with_nulls(array, features, f32::NAN).map_err(|fault| array_fault(model, fault, names))?;
+    for (i, feature) in features.iter_mut().enumerate().filter(|(_, feature)| feature.is_nan()) {
+        match fill(model, policies, i, || names.of(model, i as i64 + 1))? {
+            Some(value) => *feature = value,
+            None => return Ok(false),
+        }
+    }
+    Ok(true)
+}
+
+/// Reads a pair of arrays. For a model that was trained on dense features it becomes a dense tuple, so that it is
+/// standardized like one. False if a NULL is among them because of which there is no answer.
 pub fn read_sparse(
     model: &Model,
+    policies: Policies,
     reader: SparseReader,
     (indices, values): (TypedDatum<'_>, TypedDatum<'_>),
     into: &mut InputTuple,
     names: &Names,
-) -> Result<()> {
+) -> Result<bool> {
     if reader.read_quickly(indices, values, |len| into.make_sparse(len))? != Quick::Read {
-        let entries = reader.read_thoroughly(indices, values).map_err(|fault| sparse_fault(model, fault, names))?;
+        let entries = match reader.read_thoroughly(indices, values) {
+            Ok(entries) => entries,
+            Err(fault @ (SparseFault::Indices(ArrayFault::Null(_)) | SparseFault::Values(ArrayFault::Null(_)))) => {
+                return no_answer(policies, || sparse_fault(model, fault, names));
+            }
+            Err(fault) => return Err(sparse_fault(model, fault, names)),
+        };
         let (to_indices, to_values) = into.make_sparse(entries.len())?;
         for (i, (index, value)) in entries.into_iter().enumerate() {
             (to_indices[i], to_values[i]) = (index, value);
@@ -93,14 +133,14 @@ pub fn read_sparse(
             into.dense[*index as usize] = *value;
         }
     }
-    Ok(())
+    Ok(true)
 }
 
-/// A reader of pairs of arrays of these types, for indices as the model has them. For a model that was trained on arrays or
-/// columns, they count from 1.
-pub fn sparse_reader(model: &Model, indices: Oid, values: Oid) -> Result<SparseReader> {
+/// A reader of pairs of arrays of these types, for indices as the model has them. For a model that was trained on
+/// arrays or columns, they count from 1.
+pub fn sparse_reader(model: &Model, policies: Policies, indices: Oid, values: Oid) -> Result<SparseReader> {
     let base = model.feature_kind.index_base().unwrap_or(1);
-    let beyond = match model.unseen {
+    let beyond = match policies.unseen {
         Unseen::Error => Beyond::Fault,
         Unseen::Zero => Beyond::Drop,
     };

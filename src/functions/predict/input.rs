@@ -1,17 +1,40 @@
 //! The features of one tuple, as a call has them, and a model's decisions for them.
 
-use crate::errors::{PredictError, ResourceError, Result};
-use crate::models::Model;
+use crate::errors::{Error, PredictError, ResourceError, Result};
+use crate::models::{Model, Policies};
+use crate::options::rows::Nulls;
 use sgd::ModelParameters;
 use std::cell::RefCell;
 
 /// Features as a call has them.
 pub trait FeatureInput {
-    /// Reads them for this model.
+    /// Reads them for this model. False if they have a NULL because of which there is no answer.
     ///
     /// # Errors
     /// Whatever is wrong with them.
-    fn read(self, model: &Model, into: &mut InputTuple) -> Result<()>;
+    fn read(self, model: &Model, policies: Policies, into: &mut InputTuple) -> Result<bool>;
+}
+
+/// What stands for a NULL of feature `i`; None if there is no answer then. `name` is the feature's.
+///
+/// # Errors
+/// [`PredictError::Null`] if nothing does.
+#[cold]
+pub fn fill(model: &Model, policies: Policies, i: usize, name: impl FnOnce() -> String) -> Result<Option<f32>> {
+    match (policies.nulls, model.fill()) {
+        (Nulls::Skip, _) => Ok(None),
+        (Nulls::Impute, Some(fill)) => Ok(Some(fill[i])),
+        _ => Err(PredictError::Null { model: model.in_error(), feature: name() }.into()),
+    }
+}
+
+/// A NULL for which nothing can stand: there is no answer.
+///
+/// # Errors
+/// `error` if a NULL is one.
+#[cold]
+pub fn no_answer(policies: Policies, error: impl FnOnce() -> Error) -> Result<bool> {
+    if policies.nulls == Nulls::Error { Err(error()) } else { Ok(false) }
 }
 
 /// The features of one tuple, dense or sparse.
@@ -40,16 +63,24 @@ pub fn class(decisions: &[f32]) -> usize {
 }
 
 /// Passes the model's decisions for the features, which are finite, to `f`.
+/// None if there is no answer because of a NULL.
 ///
 /// # Errors
 /// What is wrong with the features; [`PredictError::DecisionOutOfRange`]
-pub fn decide<R>(model: &Model, features: impl FeatureInput, f: impl FnOnce(&[f32]) -> R) -> Result<R> {
+pub fn decide<R>(
+    model: &Model,
+    policies: Policies,
+    features: impl FeatureInput,
+    f: impl FnOnce(&[f32]) -> R,
+) -> Result<Option<R>> {
     thread_local! {
         static SCRATCH: RefCell<Scratch> = const { RefCell::new(Scratch::new()) };
     }
     SCRATCH.with_borrow_mut(|scratch| {
         let Scratch { tuple, decisions } = scratch;
-        features.read(model, tuple)?;
+        if !features.read(model, policies, tuple)? {
+            return Ok(None);
+        }
         model.count();
         let linear = model.linear();
         decisions.resize(linear.outputs, 0.0);
@@ -66,7 +97,7 @@ pub fn decide<R>(model: &Model, features: impl FeatureInput, f: impl FnOnce(&[f3
         }
         // a sum of products beyond real is NaN, or an infinity of either sign
         let result = match decisions.iter().all(|z| z.is_finite()) {
-            true => Ok(f(decisions)),
+            true => Ok(Some(f(decisions))),
             false => Err(PredictError::DecisionOutOfRange { model: model.in_error(), row: None }.into()),
         };
         if scratch.bytes() > KEPT_BYTES {
@@ -77,7 +108,8 @@ pub fn decide<R>(model: &Model, features: impl FeatureInput, f: impl FnOnce(&[f3
 }
 
 impl InputTuple {
-    /// Makes the tuple a dense one of `dim` features, and gives these to be written, all of them: they may have old values.
+    /// Makes the tuple a dense one of `dim` features, and gives these to be written, all of them:
+    /// they may have old values.
     pub fn make_dense(&mut self, dim: usize) -> Result<&mut [f32]> {
         self.is_sparse = false;
         reserve(&mut self.dense, dim)?;

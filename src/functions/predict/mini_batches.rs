@@ -4,7 +4,7 @@ use super::answers;
 use super::arrays::refuse_categories;
 use super::input::{FeatureInput, InputTuple};
 use crate::errors::{ArgumentError, PredictError, Result, TocError};
-use crate::models::Model;
+use crate::models::{Model, Policies};
 use crate::pg::call::function::Call;
 use crate::pg::check_for_interrupts;
 use crate::pg::values::array::matrix_of_doubles;
@@ -21,28 +21,29 @@ struct MiniBatchRow<'a> {
 }
 
 /// As [`value`](answers::value), for each row.
-pub fn values(model: &Model, mini_batch: CompressedInput) -> Result<Vec<f64>> {
-    each(model, &mini_batch, |row| answers::value(model, row))
+pub fn values(model: &Model, policies: Policies, mini_batch: CompressedInput) -> Result<Option<Vec<f64>>> {
+    each(model, &mini_batch, |row| answers::value(model, policies, row)).map(Some)
 }
 
 /// As [`label`](answers::label), for each row.
-pub fn labels(model: &Model, mini_batch: CompressedInput) -> Result<Vec<String>> {
-    each(model, &mini_batch, |row| answers::label(model, row))
+pub fn labels(model: &Model, policies: Policies, mini_batch: CompressedInput) -> Result<Option<Vec<String>>> {
+    each(model, &mini_batch, |row| answers::label(model, policies, row)).map(Some)
 }
 
 /// As [`probabilities`](answers::probabilities): a row for each row.
-pub fn probabilities(model: &Model, mini_batch: CompressedInput) -> Result<Value> {
-    let rows = each(model, &mini_batch, |row| answers::probabilities(model, row))?;
-    Ok(matrix_of_doubles(rows.first().map_or(0, Vec::len), &rows.concat()))
+pub fn probabilities(model: &Model, policies: Policies, mini_batch: CompressedInput) -> Result<Option<Value>> {
+    let rows = each(model, &mini_batch, |row| answers::probabilities(model, policies, row))?;
+    Ok(Some(matrix_of_doubles(rows.first().map_or(0, Vec::len), &rows.concat())))
 }
 
 fn each<T>(
     model: &Model,
     mini_batch: &CompressedInput,
-    answer: impl Fn(MiniBatchRow<'_>) -> Result<T>,
+    answer: impl Fn(MiniBatchRow<'_>) -> Result<Option<T>>,
 ) -> Result<Vec<T>> {
     refuse_categories(model)?;
-    let Some(datum) = mini_batch.0.argument(1) else { return Err(ArgumentError::NullArgument("features").into()) }; // STRICT
+    // never NULL: the function is STRICT
+    let Some(datum) = mini_batch.0.argument(1) else { return Err(ArgumentError::NullArgument("features").into()) };
     with_bytes(datum, |bytes| {
         let damaged = |error: toc::Error| TocError::DamagedToc(error.to_string());
         let columns = toc::info(bytes).map_err(damaged)?.columns;
@@ -52,14 +53,15 @@ fn each<T>(
         let matrix: Box<dyn Operations<f32>> = toc::open(bytes).map_err(damaged)?;
         let answer = |row| {
             check_for_interrupts();
-            answer(MiniBatchRow { matrix: &*matrix, row })
+            answer(MiniBatchRow { matrix: &*matrix, row }).transpose()
         };
-        (0..matrix.rows()).map(answer).collect()
+        // a matrix has no NULLs, so that each row has its answer
+        (0..matrix.rows()).filter_map(answer).collect()
     })
 }
 
 impl FeatureInput for MiniBatchRow<'_> {
-    fn read(self, model: &Model, into: &mut InputTuple) -> Result<()> {
+    fn read(self, model: &Model, _: Policies, into: &mut InputTuple) -> Result<bool> {
         let mut fault = None;
         let mut check = |column: u32, value: f32| {
             if !value.is_finite() && fault.is_none() {
@@ -84,6 +86,6 @@ impl FeatureInput for MiniBatchRow<'_> {
                 dense[column as usize] = value;
             });
         }
-        fault.map_or(Ok(()), |fault: PredictError| Err(fault.into()))
+        fault.map_or(Ok(true), |fault: PredictError| Err(fault.into()))
     }
 }

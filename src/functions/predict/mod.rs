@@ -8,8 +8,8 @@ mod mini_batches;
 mod row;
 mod values;
 
-use crate::errors::OrRaise;
-use crate::models;
+use crate::errors::{OrRaise, Result};
+use crate::models::{self, Model, Policies};
 use crate::pg::call::function::Call;
 use crate::pg::values::jsonb::Jsonb;
 use crate::pg::values::typed::TypedDatum;
@@ -19,67 +19,86 @@ use arrays::{DenseInput, SparseInput};
 use mini_batches::CompressedInput;
 use pgrx::prelude::*;
 use row::RowInput;
+use std::rc::Rc;
 
 /// Declares SQL functions: for each answer one for models by id, one for models by name, and one for models by value.
+/// Their features are as many arguments as the input says.
 macro_rules! sql_functions {
-    ($(
-        $answer:path[$features:expr] -> $result:ty:
-        $by_id:ident, $by_name:ident, $by_value:ident($($argument:ident: $kind:ty),+);
-    )+) => {
+    ($($answer:path[$input:ident, $arguments:literal] -> $result:ty: $by_id:ident, $by_name:ident, $by_value:ident;)+) => {
         $(
             #[pg_extern(sql = false)]
-            fn $by_id(model: i64, $($argument: $kind),+) -> $result {
-                models::by_id(model).and_then(|model| $answer(&model, $features)).or_raise()
+            fn $by_id(model: Option<i64>, call: Call<'_>) -> Option<$result> {
+                answer(model, call, $arguments, models::by_id, |model, policies| $answer(model, policies, $input(call)))
             }
 
             #[pg_extern(sql = false)]
-            fn $by_name(model: &str, $($argument: $kind),+) -> $result {
-                models::by_name(model).and_then(|model| $answer(&model, $features)).or_raise()
+            fn $by_name(model: Option<&str>, call: Call<'_>) -> Option<$result> {
+                answer(model, call, $arguments, models::by_name, |model, policies| $answer(model, policies, $input(call)))
             }
 
             #[pg_extern(sql = false)]
-            fn $by_value(model: TypedDatum<'_>, $($argument: $kind),+) -> $result {
-                models::inline(Jsonb::new(model)).and_then(|model| $answer(&model, $features)).or_raise()
+            fn $by_value(model: Option<TypedDatum<'_>>, call: Call<'_>) -> Option<$result> {
+                let find = |model| models::inline(Jsonb::new(model));
+                answer(model, call, $arguments, find, |model, policies| $answer(model, policies, $input(call)))
             }
         )+
     };
 }
 
+/// The answer of the model that is found, given so many arguments with features, behind which `nulls` and `unseen` may
+/// stand. NULL if the model or one of these arguments is.
+#[inline(always)]
+fn answer<M, R>(
+    model: Option<M>,
+    call: Call<'_>,
+    arguments: usize,
+    find: impl FnOnce(M) -> Result<Rc<Model>>,
+    answer: impl FnOnce(&Model, Policies) -> Result<Option<R>>,
+) -> Option<R> {
+    let model = model?;
+    if (1..=arguments).any(|i| call.is_null(i)) {
+        return None;
+    }
+    let asked = |model: &Model| {
+        let policies =
+            if call.len() > arguments + 1 { policies(model, call, arguments + 1)? } else { Policies::of_model(model) };
+        answer(model, policies)
+    };
+    find(model).and_then(|model| asked(&model)).or_raise()
+}
+
+/// What the arguments `nulls` and `unseen`, the first of which is argument `nulls`, say beside the model.
+#[inline(always)]
+fn policies(model: &Model, call: Call<'_>, nulls: usize) -> Result<Policies> {
+    if call.is_null(nulls) && call.is_null(nulls + 1) {
+        return Ok(Policies::of_model(model));
+    }
+    Policies::of_call(model, [call.get(nulls), call.get(nulls + 1)])
+}
+
 sql_functions! {
-    value[DenseInput(call)] -> f64:
-        corgipile_predict, corgipile_predict_by_name, corgipile_predict_by_value
-        (call: Call<'_>);
-    label[DenseInput(call)] -> String:
-        corgipile_predict_label, corgipile_predict_label_by_name, corgipile_predict_label_by_value
-        (call: Call<'_>);
-    probabilities[DenseInput(call)] -> Vec<f64>:
-        corgipile_predict_proba, corgipile_predict_proba_by_name, corgipile_predict_proba_by_value
-        (call: Call<'_>);
-    value[SparseInput(indices, values)] -> f64:
-        corgipile_predict_sparse, corgipile_predict_sparse_by_name, corgipile_predict_sparse_by_value
-        (indices: TypedDatum<'_>, values: TypedDatum<'_>);
-    label[SparseInput(indices, values)] -> String:
-        corgipile_predict_label_sparse, corgipile_predict_label_sparse_by_name, corgipile_predict_label_sparse_by_value
-        (indices: TypedDatum<'_>, values: TypedDatum<'_>);
-    probabilities[SparseInput(indices, values)] -> Vec<f64>:
-        corgipile_predict_proba_sparse, corgipile_predict_proba_sparse_by_name, corgipile_predict_proba_sparse_by_value
-        (indices: TypedDatum<'_>, values: TypedDatum<'_>);
-    mini_batches::values[CompressedInput(call)] -> Vec<f64>:
-        corgipile_predict_toc, corgipile_predict_toc_by_name, corgipile_predict_toc_by_value
-        (call: Call<'_>);
-    mini_batches::labels[CompressedInput(call)] -> Vec<String>:
-        corgipile_predict_label_toc, corgipile_predict_label_toc_by_name, corgipile_predict_label_toc_by_value
-        (call: Call<'_>);
-    mini_batches::probabilities[CompressedInput(call)] -> Value:
-        corgipile_predict_proba_toc, corgipile_predict_proba_toc_by_name, corgipile_predict_proba_toc_by_value
-        (call: Call<'_>);
-    value[RowInput(row)] -> f64:
-        corgipile_predict_row, corgipile_predict_row_by_name, corgipile_predict_row_by_value
-        (row: TypedDatum<'_>);
-    label[RowInput(row)] -> String:
-        corgipile_predict_label_row, corgipile_predict_label_row_by_name, corgipile_predict_label_row_by_value
-        (row: TypedDatum<'_>);
-    probabilities[RowInput(row)] -> Vec<f64>:
-        corgipile_predict_proba_row, corgipile_predict_proba_row_by_name, corgipile_predict_proba_row_by_value
-        (row: TypedDatum<'_>);
+    value[DenseInput, 1] -> f64:
+        corgipile_predict, corgipile_predict_by_name, corgipile_predict_by_value;
+    label[DenseInput, 1] -> String:
+        corgipile_predict_label, corgipile_predict_label_by_name, corgipile_predict_label_by_value;
+    probabilities[DenseInput, 1] -> Vec<f64>:
+        corgipile_predict_proba, corgipile_predict_proba_by_name, corgipile_predict_proba_by_value;
+    value[SparseInput, 2] -> f64:
+        corgipile_predict_sparse, corgipile_predict_sparse_by_name, corgipile_predict_sparse_by_value;
+    label[SparseInput, 2] -> String:
+        corgipile_predict_label_sparse, corgipile_predict_label_sparse_by_name, corgipile_predict_label_sparse_by_value;
+    probabilities[SparseInput, 2] -> Vec<f64>:
+        corgipile_predict_proba_sparse, corgipile_predict_proba_sparse_by_name, corgipile_predict_proba_sparse_by_value;
+    mini_batches::values[CompressedInput, 1] -> Vec<f64>:
+        corgipile_predict_toc, corgipile_predict_toc_by_name, corgipile_predict_toc_by_value;
+    mini_batches::labels[CompressedInput, 1] -> Vec<String>:
+        corgipile_predict_label_toc, corgipile_predict_label_toc_by_name, corgipile_predict_label_toc_by_value;
+    mini_batches::probabilities[CompressedInput, 1] -> Value:
+        corgipile_predict_proba_toc, corgipile_predict_proba_toc_by_name, corgipile_predict_proba_toc_by_value;
+    value[RowInput, 1] -> f64:
+        corgipile_predict_row, corgipile_predict_row_by_name, corgipile_predict_row_by_value;
+    label[RowInput, 1] -> String:
+        corgipile_predict_label_row, corgipile_predict_label_row_by_name, corgipile_predict_label_row_by_value;
+    probabilities[RowInput, 1] -> Vec<f64>:
+        corgipile_predict_proba_row, corgipile_predict_proba_row_by_name, corgipile_predict_proba_row_by_value;
 }

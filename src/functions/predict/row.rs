@@ -1,10 +1,11 @@
 //! Features as a row, whose columns are found by the names of those that the model was trained on.
 
 use super::arrays::{Names, null, number_fault, read_dense, read_sparse, sparse_reader};
-use super::input::{FeatureInput, InputTuple};
-use crate::errors::{Error, PredictError, Result, SourceError, excerpt};
-use crate::models::{Categories, ColumnKind, FeatureKind, Model};
-use crate::options::rows::Unseen;
+use super::input::{FeatureInput, InputTuple, fill, no_answer};
+use crate::errors::{ArgumentError, Error, PredictError, Result, SourceError, excerpt};
+use crate::models::{Categories, ColumnKind, FeatureKind, Model, Policies};
+use crate::options::rows::{Nulls, Unseen};
+use crate::pg::call::function::Call;
 use crate::pg::catalog::types::{base_type, type_name};
 use crate::pg::values::array::ArrayReader;
 use crate::pg::values::number::{NumberType, narrow};
@@ -14,19 +15,20 @@ use crate::pg::values::typed::TypedDatum;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// A row with all feature columns, among others.
-pub struct RowInput<'a>(pub TypedDatum<'a>);
+/// A row with all feature columns, among others: argument 1 of the call.
+pub struct RowInput<'a>(pub Call<'a>);
 
 impl FeatureInput for RowInput<'_> {
-    fn read(self, model: &Model, into: &mut InputTuple) -> Result<()> {
+    fn read(self, model: &Model, policies: Policies, into: &mut InputTuple) -> Result<bool> {
         thread_local! {
             static ROOM: RefCell<RecordRoom> = RefCell::default();
         }
-        let record = Record::new(self.0);
-        let plan = plan(model, &record)?;
+        let Some(row) = self.0.argument(1) else { return Err(ArgumentError::NullArgument("row").into()) };
+        let record = Record::new(row);
+        let plan = plan(model, policies, &record)?;
         ROOM.with_borrow_mut(|room| {
             let values = record.read(room);
-            plan.read(model, |attribute| values.get(attribute), into)
+            plan.read(model, policies, |attribute| values.get(attribute), into)
         })
     }
 }
@@ -45,18 +47,18 @@ pub enum MixedType {
 }
 
 /// The plan for the model and the row's type. Those used last are remembered.
-fn plan(model: &Model, record: &Record<'_>) -> Result<Rc<Plan>> {
+fn plan(model: &Model, policies: Policies, record: &Record<'_>) -> Result<Rc<Plan>> {
     const REMEMBERED: usize = 8;
-    type PlanKey = (u64, u64);
+    type PlanKey = (u64, u64, Unseen);
     thread_local! {
         static PLANS: RefCell<Vec<(PlanKey, Rc<Plan>)>> = const { RefCell::new(Vec::new()) };
     }
-    let key = (model.serial, record.type_identifier());
+    let key = (model.serial, record.type_identifier(), policies.unseen);
     let known = PLANS.with_borrow(|plans| plans.iter().find(|(k, _)| *k == key).map(|(_, plan)| plan.clone()));
     if let Some(plan) = known {
         return Ok(plan);
     }
-    let plan = Rc::new(Plan::new(model, &record.columns())?);
+    let plan = Rc::new(Plan::new(model, policies, &record.columns())?);
     PLANS.with_borrow_mut(|plans| {
         plans.truncate(REMEMBERED - 1);
         plans.insert(0, (key, plan.clone()));
@@ -65,7 +67,7 @@ fn plan(model: &Model, record: &Record<'_>) -> Result<Rc<Plan>> {
 }
 
 impl Plan {
-    fn new(model: &Model, columns: &[RecordColumn]) -> Result<Plan> {
+    fn new(model: &Model, policies: Policies, columns: &[RecordColumn]) -> Result<Plan> {
         let found = model.features.iter().map(|name| column(model, name, columns)).collect::<Result<Vec<_>>>()?;
         match (&model.feature_kind, found.as_slice()) {
             (FeatureKind::Columns(kinds), found) if model.feature_kind.has_categories() => {
@@ -81,7 +83,7 @@ impl Plan {
                     return Err(wrong_type(indices, "The model was trained on an array of integers in this column."));
                 }
                 array(values)?;
-                let reader = sparse_reader(model, indices.type_oid, values.type_oid)?;
+                let reader = sparse_reader(model, policies, indices.type_oid, values.type_oid)?;
                 Ok(Plan::Sparse([indices.attribute, values.attribute], reader))
             }
             (_, found) => Ok(Plan::Array(found[0].attribute, array(found[0])?)),
@@ -92,75 +94,98 @@ impl Plan {
     ///
     /// # Errors
     /// [`SourceError::ColumnType`]
-    pub fn of_values(model: &Model, columns: &[RecordColumn]) -> Result<Plan> {
+    pub fn of_values(model: &Model, policies: Policies, columns: &[RecordColumn]) -> Result<Plan> {
         match model.feature_kind {
             FeatureKind::Array => {
                 let column = |column: &RecordColumn| Ok((column.attribute, number_type(column)?));
                 columns.iter().map(column).collect::<Result<_>>().map(Plan::Numbers)
             }
-            _ => Plan::new(model, columns),
+            _ => Plan::new(model, policies, columns),
         }
     }
 
-    /// Reads the features of a row, whose attributes `value` gives.
+    /// Reads the features of a row, whose attributes `value` gives. False if there is no answer to it.
     ///
     /// # Errors
     /// Whatever is wrong with them.
     pub fn read<'a>(
         &self,
         model: &Model,
+        policies: Policies,
         value: impl Fn(usize) -> Option<TypedDatum<'a>>,
         into: &mut InputTuple,
-    ) -> Result<()> {
-        let name = |i: usize| match self {
-            Plan::Array(..) | Plan::Sparse(..) => model.features[i].clone(),
-            Plan::Numbers(_) | Plan::Mixed(_) => model.feature_name(i),
-        };
-        let get = |attribute: usize, i: usize| value(attribute).ok_or_else(|| null(model, name(i)));
+    ) -> Result<bool> {
+        let null = |i: usize| no_answer(policies, || null(model, model.features[i].clone()));
         match self {
-            Plan::Array(attribute, reader) => {
-                read_dense(model, *reader, get(*attribute, 0)?, into, &Names::Column(&model.features[0]))
-            }
-            Plan::Sparse([indices, values], reader) => {
-                let pair = (get(*indices, 0)?, get(*values, 1)?);
-                read_sparse(model, *reader, pair, into, &Names::Column(&model.features[1]))
-            }
+            Plan::Array(attribute, reader) => match value(*attribute) {
+                Some(array) => read_dense(model, policies, *reader, array, into, &Names::Column(&model.features[0])),
+                None => null(0),
+            },
+            Plan::Sparse([indices, places], reader) => match (value(*indices), value(*places)) {
+                (Some(indices), Some(values)) => {
+                    let pair = (indices, values);
+                    read_sparse(model, policies, *reader, pair, into, &Names::Column(&model.features[1]))
+                }
+                (None, _) => null(0),
+                (_, None) => null(1),
+            },
             Plan::Numbers(columns) => {
                 let features = into.make_dense(model.dim())?;
                 for (i, (column, feature)) in columns.iter().zip(features).enumerate() {
-                    *feature = number(model, i, column.1, get(column.0, i)?)?;
+                    *feature = match value(column.0) {
+                        Some(value) => number(model, i, column.1, value)?,
+                        None => match fill(model, policies, i, || model.feature_name(i))? {
+                            Some(value) => value,
+                            None => return Ok(false),
+                        },
+                    };
                 }
-                Ok(())
+                Ok(true)
             }
-            Plan::Mixed(columns) => read_mixed(model, columns, get, into),
+            Plan::Mixed(columns) => read_mixed(model, policies, columns, value, into),
         }
     }
 }
 
-/// Reads numbers and categories: an entry for each number, 0 or not, and for the category that the row has, as in training.
+/// Reads numbers and categories: an entry for each number, 0 or not, and for the category that the row has,
+/// as in training.
 fn read_mixed<'a>(
     model: &Model,
+    policies: Policies,
     columns: &[(usize, MixedType)],
-    get: impl Fn(usize, usize) -> Result<TypedDatum<'a>>,
+    value: impl Fn(usize) -> Option<TypedDatum<'a>>,
     into: &mut InputTuple,
-) -> Result<()> {
-    let FeatureKind::Columns(kinds) = &model.feature_kind else { return Ok(()) };
+) -> Result<bool> {
+    let FeatureKind::Columns(kinds) = &model.feature_kind else { return Ok(true) };
     into.make_sparse(0)?;
     let mut first = 0;
     for (i, ((attribute, mixed), kind)) in columns.iter().zip(kinds).enumerate() {
-        let value = get(*attribute, i)?;
-        match (mixed, kind) {
-            (MixedType::Number(number_type), _) => into.push(first, number(model, i, *number_type, value)?),
-            (MixedType::Category(category), ColumnKind::Categories(known)) => {
-                if let Some(place) = place(model, i, *category, value, known)? {
+        let name = || model.features[i].clone();
+        match (mixed, kind, value(*attribute)) {
+            (MixedType::Number(number_type), _, Some(value)) => {
+                into.push(first, number(model, i, *number_type, value)?);
+            }
+            (MixedType::Number(_), _, None) => match fill(model, policies, first as usize, name)? {
+                Some(value) => into.push(first, value),
+                None => return Ok(false),
+            },
+            (MixedType::Category(category), ColumnKind::Categories(known), Some(value)) => {
+                if let Some(place) = place(model, policies, i, *category, value, known)? {
                     into.push(first + place as u32, 1.0);
                 }
             }
-            (MixedType::Category(_), ColumnKind::Number) => {}
+            (MixedType::Category(_), ColumnKind::Categories(known), None) => match (policies.nulls, known.null()) {
+                (Nulls::Skip, _) => return Ok(false),
+                (Nulls::Impute, Some(place)) => into.push(first + place as u32, 1.0),
+                // training has met none: it is none of those that are known
+                (Nulls::Impute, None) if policies.unseen == Unseen::Zero => {}
+                _ => return Err(null(model, name())),
+            },
+            (MixedType::Category(_), ColumnKind::Number, _) => {}
         }
         first += kind.width() as u32;
     }
-    Ok(())
+    Ok(true)
 }
 
 /// The number in feature column `i`.
@@ -183,9 +208,10 @@ fn mixed_type(kind: &ColumnKind, column: &RecordColumn) -> Result<MixedType> {
     }
 }
 
-/// Which of the categories the value is; None if none of them, and the model takes that for zero.
+/// Which of the categories the value is; None if none of them, and that is taken for zero.
 fn place(
     model: &Model,
+    policies: Policies,
     i: usize,
     category: CategoryType,
     value: TypedDatum<'_>,
@@ -193,7 +219,7 @@ fn place(
 ) -> Result<Option<usize>> {
     category.with_text(value, |text| {
         let place = known.find(text).or_else(|| category.find_equal(text, known.values()));
-        match (place, model.unseen) {
+        match (place, policies.unseen) {
             (None, Unseen::Error) => Err(PredictError::Category {
                 model: model.in_error(),
                 column: model.features[i].clone(),

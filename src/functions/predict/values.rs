@@ -6,7 +6,7 @@ use super::answers::{label, probabilities, value};
 use super::input::{FeatureInput, InputTuple};
 use super::row::Plan;
 use crate::errors::{OrRaise, PredictError, Result};
-use crate::models::{self, FeatureKind, Model};
+use crate::models::{self, FeatureKind, Model, Policies};
 use crate::pg::call::function::Call;
 use crate::pg::values::jsonb::Jsonb;
 use crate::pg::values::record::RecordColumn;
@@ -23,22 +23,22 @@ struct PlanOfCall {
 }
 
 impl FeatureInput for Values<'_> {
-    fn read(self, model: &Model, into: &mut InputTuple) -> Result<()> {
+    fn read(self, model: &Model, policies: Policies, into: &mut InputTuple) -> Result<bool> {
         let call = self.0;
         call.remembering(
-            || PlanOfCall::new(model, call),
+            || PlanOfCall::new(model, policies, call),
             |known| {
                 if known.serial != model.serial {
-                    *known = PlanOfCall::new(model, call)?;
+                    *known = PlanOfCall::new(model, policies, call)?;
                 }
-                known.plan.read(model, |i| call.argument(i), into)
+                known.plan.read(model, policies, |i| call.argument(i), into)
             },
         )
     }
 }
 
 impl PlanOfCall {
-    fn new(model: &Model, call: Call<'_>) -> Result<PlanOfCall> {
+    fn new(model: &Model, policies: Policies, call: Call<'_>) -> Result<PlanOfCall> {
         let given = call.len() - 1;
         let expected = match &model.feature_kind {
             FeatureKind::Columns(columns) => columns.len(),
@@ -57,7 +57,7 @@ impl PlanOfCall {
             collation: call.collation(),
         };
         let columns: Vec<RecordColumn> = (0..given).map(column).collect();
-        Ok(PlanOfCall { serial: model.serial, plan: Plan::of_values(model, &columns)? })
+        Ok(PlanOfCall { serial: model.serial, plan: Plan::of_values(model, policies, &columns)? })
     }
 }
 
@@ -67,17 +67,17 @@ macro_rules! sql_functions {
         $(
             #[pg_extern(sql = false)]
             fn $by_id(model: Option<i64>, call: Call<'_>) -> Option<$result> {
-                Some(models::by_id(model?).and_then(|model| $answer(&model, Values(call))).or_raise())
+                models::by_id(model?).and_then(|model| $answer(&model, Policies::of_model(&model), Values(call))).or_raise()
             }
 
             #[pg_extern(sql = false)]
             fn $by_name(model: Option<&str>, call: Call<'_>) -> Option<$result> {
-                Some(models::by_name(model?).and_then(|model| $answer(&model, Values(call))).or_raise())
+                models::by_name(model?).and_then(|model| $answer(&model, Policies::of_model(&model), Values(call))).or_raise()
             }
 
             #[pg_extern(sql = false)]
             fn $by_value(model: Option<TypedDatum<'_>>, call: Call<'_>) -> Option<$result> {
-                Some(models::inline(Jsonb::new(model?)).and_then(|model| $answer(&model, Values(call))).or_raise())
+                models::inline(Jsonb::new(model?)).and_then(|model| $answer(&model, Policies::of_model(&model), Values(call))).or_raise()
             }
         )+
     };

@@ -3,6 +3,7 @@
 use crate::errors::{AggregateError, ArgumentError, Result};
 use crate::options::call::TrainArguments;
 use crate::options::request::Request;
+use crate::options::rows::Nulls;
 use crate::options::table;
 use crate::pg::call::arguments::Arguments;
 use crate::pg::require_utf8;
@@ -23,7 +24,7 @@ impl UdaRequest {
     /// Reads and checks the arguments of a call.
     ///
     /// # Errors
-    /// Those of [`Request::new`]; [`ArgumentError::InvalidArgument`] for a strategy that is no aggregate's;
+    /// Those of [`Request::without_choices`]; [`ArgumentError::InvalidArgument`] for a strategy that is no aggregate's;
     /// [`AggregateError::NotByAggregate`].
     pub fn of_call(arguments: &Arguments) -> Result<UdaRequest> {
         require_utf8()?;
@@ -43,8 +44,10 @@ impl UdaRequest {
         };
         let mut arguments = arguments.with_options(options, keys())?;
         arguments.shuffle.get_or_insert_with(|| DEFAULT_SHUFFLE.to_owned());
-        let training = Request::new(arguments, None)?;
+        let mut training = Request::without_choices(arguments)?;
         check(&training)?;
+        // an aggregate puts nothing in the place of NULLs
+        training.options.nulls.get_or_insert(Nulls::Error);
         Ok(UdaRequest { training, parallel })
     }
 
@@ -97,6 +100,7 @@ fn check(request: &Request) -> Result<()> {
         ("option cache", options.cache.is_some()),
         ("a validation part", options.validation.is_some()),
         ("early stopping", options.stopping.is_some()),
+        ("\"nulls\": \"impute\"", options.nulls == Some(Nulls::Impute)),
         ("option keep", options.keep != Default::default()),
         ("option notice", options.notice),
     ];

@@ -1,7 +1,7 @@
 //! corgipile_train_uda(): trains by an aggregate, a query per epoch, as MADlib and Bismarck do, for comparisons.
 //!
-//! The queries are the invoking user's own. Without a shuffle they see what the calling statement sees, epoch for epoch;
-//! a source that gives other rows each time it is asked does so here, too.
+//! The queries are the invoking user's own. Without a shuffle they see what the calling statement sees, epoch for
+//! epoch; a source that gives other rows each time it is asked does so here, too.
 
 mod arguments;
 mod copy;

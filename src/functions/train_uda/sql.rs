@@ -1,7 +1,7 @@
 //! The queries of a training by aggregate, as text.
 //!
-//! Every name is quoted or qualified, operators too, so that neither the user's names nor the user's search_path change what is
-//! asked. The search_path itself stays, because the source may be a query of the user's.
+//! Every name is quoted or qualified, operators too, so that neither the user's names nor the user's search_path change
+//! what is asked. The search_path itself stays, because the source may be a query of the user's.
 
 use crate::pg::catalog::names::{quote_identifier, quote_literal};
 use crate::pg::catalog::types::{base_type, qualified_type_name};
@@ -116,8 +116,8 @@ impl Reading<'_> {
         )
     }
 
-    /// Makes table `copy` of what is read, its rows in random order: a function of seed and original order. The session's
-    /// own random() is not affected.
+    /// Makes table `copy` of what is read, its rows in random order: a function of seed and original order. The
+    /// session's own random() is not affected.
     pub fn shuffled_copy(&self, copy: &str, seed: i64) -> String {
         let row = "pg_catalog.row_number() OVER ()";
         format!(

@@ -6,10 +6,12 @@ use super::sql::{Coding, Features, Reading};
 use crate::errors::{AggregateError, Result, TrainingError};
 use crate::functions::aggregate::{NewState, StateMut};
 use crate::models::{self, NewModel};
+use crate::operators::nulls::notice_left_out;
+use crate::operators::preparation::Wanted;
 use crate::operators::sgd::{EpochRow, check_options, feature_kind};
 use crate::operators::{Buffers, Decoder, DecoderSpec, FeatureColumns, Source, preparation};
 use crate::options::request::Request;
-use crate::options::rows::Nulls;
+use crate::options::rows::{Nulls, Standardize};
 use crate::options::shuffling::Shuffling;
 use crate::pg::call::spi::{Connection, Sees};
 use crate::pg::executor::custom_scan::Flags;
@@ -110,7 +112,9 @@ fn store(
         hyperparameters: request.to_json(),
         linear,
         standardizer: prepared.decoder.standardizer().cloned(),
+        fill: None,
         skipped,
+        imputed: None,
         preparation: prepared.time,
         shuffle_bytes,
         training_state: None,
@@ -122,12 +126,12 @@ fn store(
     Ok(history)
 }
 
-/// The aggregate that learns, qualified. Where the functions are, others may create, too, and an aggregate of the same name
-/// with other argument types would be taken; not so in schema corgipile.
+/// The aggregate that learns, qualified. Where the functions are, others may create, too, and an aggregate of the same
+/// name with other argument types would be taken; not so in schema corgipile.
 const AGGREGATE: &str = "corgipile.sgd_agg";
 
-/// One pass over the rows in natural order, as in corgipile_train(): which classes there are, mean and deviation if they
-/// are asked for. Whatever is wrong with a row comes to light here, with the row's place.
+/// One pass over the rows in natural order, as in corgipile_train(): which classes there are, mean and deviation if
+/// they are asked for. Whatever is wrong with a row comes to light here, with the row's place.
 fn prepare(request: &Request, source: &Source, features: &[String]) -> Result<PreparedSource> {
     let start = Instant::now();
     let spec = DecoderSpec::of_request(request, features);
@@ -142,7 +146,12 @@ fn prepare(request: &Request, source: &Source, features: &[String]) -> Result<Pr
     let planned = source.plan(&spec, &Shuffling::none())?;
     let mut buffers =
         Buffers::new(Snapshot::with_active(|snapshot| Running::start(planned, snapshot, 0, Flags::NONE)), decoder);
-    preparation::prepare(&mut buffers, &mut Batch::dense(0), request.options.standardize)?;
+    let wanted = match request.options.standardize {
+        Standardize::None => Wanted::NOTHING,
+        standardize => Wanted::of_features(standardize),
+    };
+    preparation::prepare(&mut buffers, &mut Batch::dense(0), wanted)?;
+    notice_left_out(&buffers.decoder, buffers.decoder.decoded());
     let decoder = buffers.into_decoder();
     let classes = decoder.labels().classes().map(|classes| classes.names);
     Ok(PreparedSource { decoder, classes, time: start.elapsed() })
@@ -195,7 +204,7 @@ fn first_state(request: &Request, prepared: &PreparedSource, dim: usize) -> Resu
         outputs: if kind == ModelKind::Softmax { decoder.labels().outputs() } else { 1 },
         sparse: matches!(decoder.features(), FeatureColumns::Sparse(_)),
         index_base: request.options.index_base.unwrap_or(1),
-        skip_nulls: request.options.nulls == Nulls::Skip,
+        skip_nulls: request.options.nulls == Some(Nulls::Skip),
         standardizer: decoder.standardizer(),
     };
     Bytes::new(&state.bytes()?)
@@ -235,7 +244,7 @@ impl EpochQuery {
             }
             progress::tuples(report.epoch.tuples as usize);
             progress::loss(report.epoch.loss);
-            history.push(EpochRow::new(report.epoch, start.elapsed(), Duration::ZERO));
+            history.push(EpochRow::new(report.epoch, 1.0, start.elapsed(), Duration::ZERO));
         }
         Ok((history, state))
     }

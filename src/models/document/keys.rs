@@ -9,6 +9,7 @@ use serde::de::{DeserializeOwned, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
+use std::marker::PhantomData;
 use std::time::Duration;
 use tuples::pause::pausing;
 
@@ -19,7 +20,7 @@ pub const VERSION: u64 = 1;
 pub const TAG: &str = "corgipile_model";
 
 /// All keys, as messages list them.
-const KEYS: [&str; 23] = [
+const KEYS: [&str; 25] = [
     TAG,
     "name",
     "model",
@@ -38,8 +39,10 @@ const KEYS: [&str; 23] = [
     "intercepts",
     "feature_mean",
     "feature_scale",
+    "feature_fill",
     "hyperparameters",
     "skipped",
+    "imputed",
     "preparation_seconds",
     "shuffle_bytes",
     "history",
@@ -122,7 +125,7 @@ impl<'a> Members<'a> {
     }
 
     pub fn texts(&self, key: &str) -> Result<Option<Vec<String>>> {
-        let texts: Option<Texts> = self.read_as(key, &format!("an array of at most {MAX_TEXTS} texts"))?;
+        let texts: Option<Texts<String>> = self.read_as(key, &format!("an array of at most {MAX_TEXTS} texts"))?;
         Ok(texts.map(|Texts(texts)| texts))
     }
 
@@ -156,19 +159,19 @@ impl<'a> Members<'a> {
 }
 
 /// An array of texts, not longer than any that training makes.
-pub struct Texts(pub Vec<String>);
+pub struct Texts<T>(pub Vec<T>);
 
-impl<'de> Deserialize<'de> for Texts {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Texts<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        struct Elements;
-        impl<'de> Visitor<'de> for Elements {
-            type Value = Texts;
+        struct Elements<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Elements<T> {
+            type Value = Texts<T>;
 
             fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
                 f.write_str("an array of texts")
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> std::result::Result<Texts, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> std::result::Result<Texts<T>, A::Error> {
                 let mut texts = Vec::new();
                 while let Some(text) = elements.next_element()? {
                     if texts.len() == MAX_TEXTS {
@@ -179,7 +182,7 @@ impl<'de> Deserialize<'de> for Texts {
                 Ok(Texts(texts))
             }
         }
-        deserializer.deserialize_seq(Elements)
+        deserializer.deserialize_seq(Elements(PhantomData))
     }
 }
 

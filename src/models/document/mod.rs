@@ -1,4 +1,5 @@
-//! A model as a JSON document, docs/reference/model-format.md: written, and read from whoever gives it, who is trusted with nothing.
+//! A model as a JSON document, docs/reference/model-format.md: written, and read from whoever gives it,
+//! who is trusted with nothing.
 
 mod keys;
 mod number;

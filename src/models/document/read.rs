@@ -1,10 +1,11 @@
 //! Reads a model's JSON document, docs/reference/model-format.md, from whoever gives it, who is trusted with nothing.
 
 use super::keys::{MAX_TEXTS, Members, Texts, invalid, missing};
-use crate::errors::{Result, excerpt};
+use crate::errors::{Result, excerpt, one_of};
 use crate::models::class_values::as_numbers;
 use crate::models::features::FeatureKind;
-use crate::options::rows::Unseen;
+use crate::options::choices::Choice;
+use crate::options::rows::{Nulls, Unseen};
 use crate::pg::catalog::types::existing_base_type;
 use crate::pg::values::jsonb;
 use crate::pg::values::number::NumberType;
@@ -15,7 +16,8 @@ use sgd::{Hidden, ModelKind, ModelParameters, Network, Standardizer};
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
-/// Bytes that `hyperparameters` and `history` may have: they become trees in memory, where JSON takes several times its size.
+/// Bytes that `hyperparameters` and `history` may have: they become trees in memory,
+/// where JSON takes several times its size.
 const MAX_RECORD_BYTES: usize = 1 << 20;
 const MAX_HISTORY_BYTES: usize = 64 << 20;
 
@@ -37,11 +39,14 @@ pub struct ModelDocument {
     pub preparation: Duration,
     pub shuffle_bytes: Option<u64>,
     pub history: Vec<EpochRecord>,
-    pub skips_nulls: bool,
+    pub fill: Option<Vec<f32>>,
+    pub imputed: Option<u64>,
+    pub nulls: Nulls,
     pub unseen: Unseen,
 }
 
-/// An epoch of corgipile.training_history. Other keys are refused, because they would break that view for all who see the model.
+/// An epoch of corgipile.training_history. Other keys are refused,
+/// because they would break that view for all who see the model.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EpochRecord {
@@ -78,11 +83,7 @@ impl ModelDocument {
         let (features, feature_kind) = keys.features(linear.dim)?;
         let hyperparameters: Map<String, Value> =
             keys.short("hyperparameters", MAX_RECORD_BYTES, "an object")?.unwrap_or_default();
-        let option = |key: &str, other: &str| match hyperparameters.get(key).map(Value::as_str) {
-            None | Some(Some("error")) => Ok(false),
-            Some(Some(word)) if word == other => Ok(true),
-            _ => Err(invalid("hyperparameters", format!("says {key}, but neither \"error\" nor \"{other}\""), None)),
-        };
+        let (nulls, unseen) = (policy(&hyperparameters, "nulls")?, policy(&hyperparameters, "unseen")?);
         Ok(ModelDocument {
             name: keys.read_as("name", "a text")?,
             source: keys.read_as("source", "a text")?.unwrap_or_default(),
@@ -93,8 +94,11 @@ impl ModelDocument {
             history: keys
                 .short("history", MAX_HISTORY_BYTES, "an array of epochs with numbers of corgipile.training_history")?
                 .unwrap_or_default(),
-            skips_nulls: option("nulls", "skip")?,
-            unseen: if option("unseen", "zero")? { Unseen::Zero } else { Unseen::Error },
+            imputed: keys.count("imputed")?,
+            fill: keys.fill(linear.dim)?,
+            // a model that says nothing was written when both were errors
+            nulls: nulls.unwrap_or(Nulls::Error),
+            unseen: unseen.unwrap_or(Unseen::Error),
             kind,
             label_type,
             label_type_name,
@@ -106,6 +110,14 @@ impl ModelDocument {
             standardizer,
         })
     }
+}
+
+/// What the record of a training says of one of the options that a model obeys.
+fn policy<T: Choice>(record: &Map<String, Value>, key: &str) -> Result<Option<T>> {
+    let Some(value) = record.get(key) else { return Ok(None) };
+    let choice = value.as_str().and_then(T::named);
+    let reason = || format!("says {key}, but not {}", one_of(&T::names()));
+    choice.map(Some).ok_or_else(|| invalid("hyperparameters", reason(), None))
 }
 
 impl Members<'_> {
@@ -213,11 +225,22 @@ impl Members<'_> {
         }
     }
 
+    fn fill(&self, dim: usize) -> Result<Option<Vec<f32>>> {
+        const KEY: &str = "feature_fill";
+        match self.floats::<f32>(KEY)? {
+            Some(fill) if fill.len() != dim => {
+                let reason = format!("has {} numbers, and the model {dim} features", fill.len());
+                Err(invalid(KEY, reason, None))
+            }
+            fill => Ok(fill),
+        }
+    }
+
     fn features(&self, dim: usize) -> Result<(Vec<String>, FeatureKind)> {
         let kind: String = self.required("feature_kind", "a text")?;
         let features = self.texts("features")?.ok_or_else(|| missing("features"))?;
-        let categories: Option<BTreeMap<String, Texts>> =
-            self.read_as("categories", &format!("an object of arrays of at most {MAX_TEXTS} texts"))?;
+        let what = format!("an object of arrays of at most {MAX_TEXTS} texts, behind which there may be a null");
+        let categories: Option<BTreeMap<String, Texts<Option<String>>>> = self.read_as("categories", &what)?;
         let categories = categories.map(|columns| {
             Value::Object(columns.into_iter().map(|(column, Texts(values))| (column, Value::from(values))).collect())
         });

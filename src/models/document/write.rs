@@ -22,7 +22,9 @@ pub fn export(model: &Model) -> Result<String> {
     let sgd::ParametersView { weights, intercepts, .. } = model.linear();
     let (mean, scale) = model.scaling().unwrap_or_default();
     let base64_len = |bytes: usize| bytes.div_ceil(3) * 4;
-    let numbers = base64_len(size_of_val(weights)) + base64_len(size_of_val(mean)) + base64_len(size_of_val(scale));
+    let fill = base64_len(model.fill().map_or(0, size_of_val));
+    let numbers =
+        base64_len(size_of_val(weights)) + base64_len(size_of_val(mean)) + base64_len(size_of_val(scale)) + fill;
     if numbers > MAX_JSONB_BYTES {
         return Err(ModelError::ModelTooLarge(numbers).into());
     }
@@ -35,6 +37,9 @@ pub fn export(model: &Model) -> Result<String> {
     if !mean.is_empty() {
         push(&mut text, "feature_mean", mean);
         push(&mut text, "feature_scale", scale);
+    }
+    if let Some(fill) = model.fill() {
+        push(&mut text, "feature_fill", fill);
     }
     text.push_str(",\"history\":");
     text.push_str(&history);
@@ -72,6 +77,7 @@ fn described(model: &Model) -> Result<(Map<String, Value>, String)> {
         // the model was read from it, so that it is readable
         put("hyperparameters", row.json(c"hyperparameters").ok().flatten().unwrap_or(Value::Null));
         put("skipped", json!(row.get::<i64>(c"skipped")));
+        put("imputed", json!(row.get::<i64>(c"imputed")));
         put("preparation_seconds", json!(row.get::<f64>(c"preparation_seconds")));
         put("shuffle_bytes", json!(row.get::<i64>(c"shuffle_bytes")));
         let history: Option<JsonString> = row.get(c"history");

@@ -8,6 +8,10 @@ pub const SLOTS: usize = 1024;
 /// Arrays start at multiples of it: a cache line.
 pub const ALIGN: usize = 64;
 
+/// Arrays of a model, and how many of them, the first ones, are of floats; the others are of doubles.
+pub const ARRAYS: usize = 5;
+pub const FLOATS: usize = 3;
+
 pub const FREE: u32 = 0;
 /// being filled by a process that has it pinned; found, but not yet read, by others
 pub const LOADING: u32 = 1;
@@ -42,7 +46,7 @@ pub struct Slot {
     pub start: usize,
     pub bytes: usize,
     /// of the arrays
-    pub lens: [usize; 4],
+    pub lens: [usize; ARRAYS],
     /// the time of the last lookup
     pub used: AtomicU64,
     pub predictions: AtomicU64,
@@ -80,7 +84,7 @@ impl Directory {
             generation: self.generation,
             start: 0,
             bytes: 0,
-            lens: [0; 4],
+            lens: [0; ARRAYS],
             used: AtomicU64::new(now),
             predictions: AtomicU64::new(0),
             hits: AtomicU64::new(0),
@@ -132,11 +136,11 @@ impl Slot {
     }
 }
 
-/// Where arrays of these lengths begin: floats, floats, doubles, doubles.
-pub fn offsets(lens: &[usize; 4]) -> [usize; 5] {
-    let mut offsets = [0; 5];
+/// Where arrays of these lengths begin, those of floats first, and where the last one ends.
+pub fn offsets(lens: &[usize; ARRAYS]) -> [usize; ARRAYS + 1] {
+    let mut offsets = [0; ARRAYS + 1];
     for (i, len) in lens.iter().enumerate() {
-        let bytes = len * if i < 2 { 4 } else { 8 };
+        let bytes = len * if i < FLOATS { 4 } else { 8 };
         offsets[i + 1] = offsets[i] + bytes.next_multiple_of(ALIGN);
     }
     offsets

@@ -1,14 +1,14 @@
 //! Entries as they come and go: found, loaded by one process while others wait, announced, forgotten.
 
-use super::directory::{Key, LOADING, PENDING, READY, offsets};
+use super::directory::{ARRAYS, FLOATS, Key, LOADING, PENDING, READY, offsets};
 use super::memory::{arena, enabled, exclusive, shared};
 use super::pins::{Arrays, HELD, Shared, unpin};
 use crate::pg::check_for_interrupts;
 use pgrx::pg_sys;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// How often, a millisecond each, a process waits for another that is reading the same model from the table. Not for ever:
-/// that one may wait for a lock of this one's.
+/// How often, a millisecond each, a process waits for another that is reading the same model from the table. Not for
+/// ever: that one may wait for a lock of this one's.
 const WAITS: usize = 2000;
 
 /// What to do about a model.
@@ -111,27 +111,37 @@ impl Drop for Loading {
 
 /// Copies the arrays into a slot that only this process uses. None if there is no room.
 fn fill(slot: usize, arrays: Arrays) -> Option<()> {
-    let lens = [arrays.weights.len(), arrays.intercepts.len(), arrays.mean.len(), arrays.scale.len()];
+    let floats: [&[f32]; FLOATS] = [arrays.weights, arrays.intercepts, arrays.fill];
+    let doubles: [&[f64]; ARRAYS - FLOATS] = [arrays.mean, arrays.scale];
+    let mut lens = [0; ARRAYS];
+    floats
+        .iter()
+        .map(|array| array.len())
+        .chain(doubles.iter().map(|array| array.len()))
+        .zip(&mut lens)
+        .for_each(|(len, place)| *place = len);
     let offsets = offsets(&lens);
     let start = exclusive(|directory| {
-        let start = directory.allocate(offsets[4])?;
+        let start = directory.allocate(offsets[ARRAYS])?;
         let slot = &mut directory.slots[slot];
-        (slot.start, slot.bytes, slot.lens) = (start, offsets[4], lens);
+        (slot.start, slot.bytes, slot.lens) = (start, offsets[ARRAYS], lens);
         Some(start)
     })?;
     // SAFETY: these bytes of the arena are this slot's, which nobody else reads yet.
     unsafe {
         let at = |i: usize| arena().add(start + offsets[i]);
-        std::ptr::copy_nonoverlapping(arrays.weights.as_ptr().cast(), at(0), 4 * lens[0]);
-        std::ptr::copy_nonoverlapping(arrays.intercepts.as_ptr().cast(), at(1), 4 * lens[1]);
-        std::ptr::copy_nonoverlapping(arrays.mean.as_ptr().cast(), at(2), 8 * lens[2]);
-        std::ptr::copy_nonoverlapping(arrays.scale.as_ptr().cast(), at(3), 8 * lens[3]);
+        for (i, array) in floats.iter().enumerate() {
+            std::ptr::copy_nonoverlapping(array.as_ptr().cast(), at(i), size_of_val(*array));
+        }
+        for (i, array) in (FLOATS..).zip(&doubles) {
+            std::ptr::copy_nonoverlapping(array.as_ptr().cast(), at(i), size_of_val(*array));
+        }
     }
     Some(())
 }
 
-/// Puts in a model that this transaction has just stored; others find it when it has committed. Does nothing if there is no
-/// room.
+/// Puts in a model that this transaction has just stored; others find it when it has committed. Does nothing if there
+/// is no room.
 pub fn announce(key: &Key, arrays: Arrays) {
     let Some(slot) = exclusive(|directory| directory.take(key, PENDING)) else { return };
     // SAFETY: reads a variable.

@@ -52,8 +52,8 @@ unsafe extern "C-unwind" fn request() {
 
 #[pg_guard]
 unsafe extern "C-unwind" fn startup() {
-    // SAFETY: called in the postmaster when it has made its shared memory, also after a crash: it is zeroed then, and all
-    // zeros are an empty directory. Processes inherit the pointer.
+    // SAFETY: called in the postmaster when it has made its shared memory, also after a crash: it is zeroed then, and
+    // all zeros are an empty directory. Processes inherit the pointer.
     unsafe {
         if let Some(previous) = PREVIOUS.with(|(_, startup)| startup.get()) {
             pg_sys::ffi::pg_guard_ffi_boundary(|| previous());

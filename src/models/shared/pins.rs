@@ -1,6 +1,6 @@
 //! Entries that this transaction reads, and what it has to give back.
 
-use super::directory::{DOOMED, READY, SLOTS, Slot, offsets};
+use super::directory::{ARRAYS, DOOMED, READY, SLOTS, Slot, offsets};
 use super::memory::{arena, exclusive, shared};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -14,6 +14,7 @@ pub struct Arrays<'a> {
     /// as long as one output's weights, or empty
     pub mean: &'a [f64],
     pub scale: &'a [f64],
+    pub fill: &'a [f32],
 }
 
 /// An entry that this process may read while its transaction has it pinned.
@@ -22,7 +23,7 @@ pub struct Shared {
     pub(super) slot: usize,
     generation: u64,
     start: *const u8,
-    lens: [usize; 4],
+    lens: [usize; ARRAYS],
     pub(super) counts: Rc<Counts>,
     /// the transaction that has it pinned, if it is the one that runs
     pinned_in: Cell<u64>,
@@ -109,12 +110,13 @@ impl Shared {
     pub fn arrays(&self) -> Arrays<'_> {
         assert!(self.pinned_in.get() == TRANSACTION.get(), "a model that this transaction has pinned");
         let offsets = offsets(&self.lens);
-        // SAFETY: pinned by the transaction that runs, so that the bytes stay: written before the entry was found, aligned to
-        // cache lines, and never changed.
+        // SAFETY: pinned by the transaction that runs, so that the bytes stay: written before the entry was found,
+        // aligned to cache lines, and never changed.
         unsafe {
             let floats = |i: usize| std::slice::from_raw_parts(self.start.add(offsets[i]).cast::<f32>(), self.lens[i]);
             let doubles = |i: usize| std::slice::from_raw_parts(self.start.add(offsets[i]).cast::<f64>(), self.lens[i]);
-            Arrays { weights: floats(0), intercepts: floats(1), mean: doubles(2), scale: doubles(3) }
+            let (mean, scale) = (doubles(3), doubles(4));
+            Arrays { weights: floats(0), intercepts: floats(1), fill: floats(2), mean, scale }
         }
     }
 

@@ -51,7 +51,8 @@ pub fn role(name: &str) -> pg_sys::Oid {
     unsafe { pg_sys::get_role_oid(name.as_ptr(), false) }
 }
 
-/// The role with this name, `public`, or what type regrole shows in their place: the number of a role that was dropped, and `-`.
+/// The role with this name, `public`, or what type regrole shows in their place: the number of a role that was dropped,
+/// and `-`.
 ///
 /// # Errors
 /// PostgreSQL's own if there is none.

@@ -45,7 +45,8 @@ impl ModelTable {
     /// Opens the table.
     pub fn open() -> ModelTable {
         let oid = table_oid();
-        // SAFETY: closed in close(). NULL if it was dropped while the lock was waited for; an open relation has its row of pg_class.
+        // SAFETY: closed in close(). NULL if it was dropped while the lock was waited for;
+        // an open relation has its row of pg_class.
         let (relation, is_table) = unsafe {
             let relation = pg_sys::try_relation_open(oid, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
             let class = relation.as_ref().map(|relation| (*relation.rd_rel).relkind as u8);
@@ -114,11 +115,11 @@ impl ModelTable {
     }
 }
 
-/// The active snapshot, with what the commands of this transaction have done since it was taken. In a worker these are the
-/// commands of the transaction that it works for, none of which can come after it was started.
+/// The active snapshot, with what the commands of this transaction have done since it was taken. In a worker these are
+/// the commands of the transaction that it works for, none of which can come after it was started.
 fn with_own_commands() -> pg_sys::SnapshotData {
-    // SAFETY: a function is called with an active snapshot, which outlives the call, and with it the lists that the copy
-    // points to. Nobody registers the copy.
+    // SAFETY: a function is called with an active snapshot, which outlives the call, and with it the lists that the
+    // copy points to. Nobody registers the copy.
     unsafe {
         let active = *GetActiveSnapshot();
         pg_sys::SnapshotData { curcid: GetCurrentCommandId(false), active_count: 0, regd_count: 0, ..active }
@@ -136,8 +137,8 @@ impl ModelRow<'_> {
     /// An ERROR if the column has another type.
     pub fn floats<T: Float>(&self, column: &CStr) -> Option<Option<Vec<T>>> {
         let value = self.value(column)?.datum_of_type(T::OIDS.0);
-        // SAFETY: the value is an array of T, by its type; pg_detoast_datum_copy gives one that lies in memory as a whole and
-        // is ours to free. Its first dimension follows the header, its data that or a bitmap.
+        // SAFETY: the value is an array of T, by its type; pg_detoast_datum_copy gives one that lies in memory as a
+        // whole and is ours to free. Its first dimension follows the header, its data that or a bitmap.
         unsafe {
             let array = pg_sys::pg_detoast_datum_copy(value.cast_mut_ptr()).cast::<pg_sys::ArrayType>();
             let dimension = array.cast::<u8>().add(size_of::<pg_sys::ArrayType>()).cast::<i32>();
@@ -155,8 +156,8 @@ impl ModelRow<'_> {
         }
     }
 
-    /// A column's array: None if it is NULL, Some(None) if it is not one of one dimension without NULLs. (Read as a Vec, an
-    /// array of arrays would be taken for the elements of all of them.)
+    /// A column's array: None if it is NULL, Some(None) if it is not one of one dimension without NULLs. (Read as a
+    /// Vec, an array of arrays would be taken for the elements of all of them.)
     /// An ERROR if the column has another type.
     pub fn list<T>(&self, column: &CStr) -> Option<Option<Vec<T>>>
     where

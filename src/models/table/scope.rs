@@ -4,8 +4,8 @@ use crate::pg::compat::transaction_of_backend;
 use pgrx::pg_sys;
 
 /// What has to stay the same for a model that was found once to be still the one that is seen: transaction, snapshot,
-/// command, subtransaction and user. The command alone would not do: a subtransaction that is rolled back takes what it has
-/// stored with it, but no command.
+/// command, subtransaction and user. The command alone would not do: a subtransaction that is rolled back takes what it
+/// has stored with it, but no command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LookupScope([u32; 8]);
 
@@ -13,7 +13,8 @@ impl LookupScope {
     /// As it is now.
     #[inline]
     pub fn now() -> LookupScope {
-        // SAFETY: a function is called with an active snapshot, in a transaction; none of these functions raises errors.
+        // SAFETY: a function is called with an active snapshot, in a transaction;
+        // none of these functions raises errors.
         unsafe {
             let snapshot = &*GetActiveSnapshot();
             LookupScope([

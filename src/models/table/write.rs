@@ -23,8 +23,8 @@ pub enum Taken {
     Id,
 }
 
-/// Inserts a row of the current user's and returns its model_id and version. The model is the next version of its name, and
-/// granted to the same roles as the one before.
+/// Inserts a row of the current user's and returns its model_id and version. The model is the next version of its name,
+/// and granted to the same roles as the one before.
 ///
 /// # Errors
 /// What is [`Taken`].
@@ -66,8 +66,8 @@ pub fn insert(name: Option<&str>, mut fields: Vec<Field>) -> Result<shared::Key,
     })
 }
 
-/// What a unique violation says is taken; None for an index that is not ours. Messages are translated, names of constraints
-/// are not, and pgrx keeps the message only.
+/// What a unique violation says is taken; None for an index that is not ours. Messages are translated, names of
+/// constraints are not, and pgrx keeps the message only.
 fn taken(error: &CaughtError) -> Option<Taken> {
     let CaughtError::PostgresError(report) = error else { return None };
     let names = |constraint| report.message().contains(constraint);
@@ -102,8 +102,8 @@ pub fn ask(sql: &str, values: Vec<Field>) -> Option<i64> {
     as_owner(|| ask().unwrap_or_else(|e| error!("could not read corgipile.stored_models: {e}")))
 }
 
-/// Keeps others from giving versions to this name until the transaction ends: those who train under one name at a time wait
-/// for each other when they store their models, and each gets a version.
+/// Keeps others from giving versions to this name until the transaction ends: those who train under one name at a time
+/// wait for each other when they store their models, and each gets a version.
 pub fn lock_name(owner: pg_sys::Oid, name: &str) {
     lock(table_oid(), owner, name);
 }
@@ -111,8 +111,8 @@ pub fn lock_name(owner: pg_sys::Oid, name: &str) {
 fn lock(table: pg_sys::Oid, owner: pg_sys::Oid, name: &str) {
     let mut hasher = DefaultHasher::new();
     (owner.to_u32(), name).hash(&mut hasher);
-    // SAFETY: a lock of the kind that PostgreSQL uses for objects of catalogs, on an object of this table; of two names with
-    // one hash one waits for nothing.
+    // SAFETY: a lock of the kind that PostgreSQL uses for objects of catalogs, on an object of this table; of two names
+    // with one hash one waits for nothing.
     unsafe {
         let object = pg_sys::Oid::from(hasher.finish() as u32);
         pg_sys::LockDatabaseObject(table, object, 0, pg_sys::ExclusiveLock as pg_sys::LOCKMODE);

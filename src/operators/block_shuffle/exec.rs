@@ -129,7 +129,8 @@ impl BlockShuffle {
     fn prefetch(&mut self) {
         let Some(pages) = &self.pages else { return };
         let per_block = self.geometry.pages_per_block.max(1);
-        // Each block is a seek away from the one before: even a disk that does one thing at a time should have the next at hand.
+        // Each block is a seek away from the one before: even a disk that does one thing at a time should have the next
+        // at hand.
         let ahead = if pages.io_concurrency() == 0 { 0 } else { pages.io_concurrency().max(PAGES_AHEAD) };
         let blocks = ahead.div_ceil(per_block) as usize;
         let until = (self.position + blocks).min(self.order.len());
@@ -149,9 +150,9 @@ impl BlockShuffle {
         }
     }
 
-    /// Decodes tuples into `batch` until `limits.blocks` more blocks were read, the buffer has `limits.bytes` bytes or more,
-    /// or the epoch is over. Rows are appended in the order of the scan, but for those that the [cache](BlockShuffle::cache)
-    /// has in memory: it says where the buffer's tuples are.
+    /// Decodes tuples into `batch` until `limits.blocks` more blocks were read, the buffer has `limits.bytes` bytes or
+    /// more, or the epoch is over. Rows are appended in the order of the scan, but for those that the
+    /// [cache](BlockShuffle::cache) has in memory: it says where the buffer's tuples are.
     pub fn fill(&mut self, node: Node, decoder: &mut Decoder, batch: &mut Batch, limits: Limits) -> Result<()> {
         self.begin_epoch(node)?;
         self.allowance = limits.blocks;
@@ -264,8 +265,9 @@ impl BlockShuffle {
         self.cache().map_or(batch.bytes(), |cache| cache.arrived().bytes) as u64
     }
 
-    /// Makes room for the rest of the buffer, as if its pages had all as many rows as the last, and for what stays of it in
-    /// later ones: a buffer that grows bit by bit is copied again and again, and takes twice its memory meanwhile.
+    /// Makes room for the rest of the buffer, as if its pages had all as many rows as the last, and for what stays of
+    /// it in later ones: a buffer that grows bit by bit is copied again and again,
+    /// and takes twice its memory meanwhile.
     fn reserve(&mut self, batch: &mut Batch, rows: usize, limits: Limits) -> Result<()> {
         let left = self.order.len() - self.position;
         let blocks = (self.allowance + limits.spare.0).min(left);
@@ -287,8 +289,8 @@ impl BlockShuffle {
     }
 }
 
-/// Decoding is dear if one row in so many has an array that was TOASTed or compressed: to get it costs some 50 times what
-/// another row costs.
+/// Decoding is dear if one row in so many has an array that was TOASTed or compressed: to get it costs some 50 times
+/// what another row costs.
 const DETOASTED_MANY: u64 = 16;
 
 /// Pages that are asked for in advance at least, unless asking is turned off (effective_io_concurrency): 512 kB.

@@ -17,7 +17,8 @@ pub enum Pages<T> {
 }
 
 impl<T: TableNode> Pages<T> {
-    /// The pages of the node's table, those of the tables of `leaves`, or those of its child's rows, which are all read now.
+    /// The pages of the node's table, those of the tables of `leaves`, or those of its child's rows,
+    /// which are all read now.
     ///
     /// # Errors
     /// As [`PartitionedPages::open`].
@@ -55,7 +56,8 @@ impl<T: TableNode> Pages<T> {
         }
     }
 
-    /// Loads a page, the one before being done with, and returns how many rows it has. `next` is the one that comes next.
+    /// Loads a page, the one before being done with, and returns how many rows it has.
+    /// `next` is the one that comes next.
     pub fn load(&mut self, page: u32, next: Option<u32>) -> usize {
         match self {
             Pages::Heap(scan) => scan.load(page, next),

@@ -1,8 +1,9 @@
-//! The tables of a partitioned or inherited table, or the arms of a UNION ALL, as if their pages were those of one table.
+//! The tables of a partitioned or inherited table, or the arms of a UNION ALL,
+//! as if their pages were those of one table.
 //!
-//! Each table has a BlockShuffle node of its own below an Append, which the planner has made: it knows where this table has
-//! the wanted columns, and what of the filter is left to be tried on its rows. These nodes are not run: whoever stands on the
-//! Append takes their tables' pages in an order of its own, in which blocks of all tables are mixed.
+//! Each table has a BlockShuffle node of its own below an Append, which the planner has made: it knows where this table
+//! has the wanted columns, and what of the filter is left to be tried on its rows. These nodes are not run: whoever
+//! stands on the Append takes their tables' pages in an order of its own, in which blocks of all tables are mixed.
 
 use super::page_rows::HeapPage;
 use crate::errors::{Result, RowAt, SourceError};

@@ -107,24 +107,26 @@ impl TableNode for LeafScan {
     }
 }
 
+/// Begins the plan below a node that has no table of its own. The tables of an Append, if it is one of them.
+fn begin_child(node: Node, eflags: Flags) -> Option<Vec<LeafScan>> {
+    node.begin_child(eflags);
+    let leaves: Option<Vec<LeafScan>> = node.leaves().map(|leaves| leaves.into_iter().map(LeafScan).collect());
+    match &leaves {
+        Some(leaves) => leaves.iter().for_each(|leaf| leaf.0.with(|leaf, _| leaf.is_leaf = true)),
+        None => node.use_minimal_slot(),
+    }
+    leaves
+}
+
 impl BlockShuffle {
     /// The state of a node that begins.
     pub fn new(node: Node, eflags: Flags) -> BlockShuffle {
-        let mut leaves: Option<Vec<LeafScan>> = None;
-        let decodes_raw = match node.relation() {
+        let (leaves, decodes_raw) = match node.relation() {
             Some(_) => {
                 node.use_heap_slot();
-                if node.has_qual() { None } else { node.plain_columns() }
+                (None, if node.has_qual() { None } else { node.plain_columns() })
             }
-            None => {
-                node.begin_child(eflags);
-                leaves = node.leaves().map(|leaves| leaves.into_iter().map(LeafScan).collect());
-                match &leaves {
-                    Some(leaves) => leaves.iter().for_each(|leaf| leaf.0.with(|leaf, _| leaf.is_leaf = true)),
-                    None => node.use_minimal_slot(),
-                }
-                node.plain_columns()
-            }
+            None => (begin_child(node, eflags), node.plain_columns()),
         };
         let shuffling: Shuffling = node.private();
         let kept = shuffling.cache.filter(|plan| plan.obstacle(shuffling.strategy).is_none());
@@ -242,8 +244,8 @@ impl BlockShuffle {
         self.cache.as_mut().filter(|_| self.epoch > 0)
     }
 
-    /// How many tuples of the epochs before must stay at the beginning of the batch while the others go; None if the order
-    /// of arrival is not kept apart from the batch.
+    /// How many tuples of the epochs before must stay at the beginning of the batch while the others go; None if the
+    /// order of arrival is not kept apart from the batch.
     pub fn tuples_kept(&self) -> Option<usize> {
         self.cache().map(Cache::kept)
     }
@@ -253,8 +255,8 @@ impl BlockShuffle {
         self.cache().map(Cache::arrived)
     }
 
-    /// Pages of each table, if tables are read here, and not a copy of what another plan gives; known as soon as an epoch has
-    /// begun.
+    /// Pages of each table, if tables are read here, and not a copy of what another plan gives; known as soon as an
+    /// epoch has begun.
     fn pages_of_tables(&self, node: Node) -> Option<Vec<u32>> {
         let pages = self.pages.as_ref().filter(|_| self.reads_tables(node))?;
         Some(self.agreed_pages.clone().unwrap_or_else(|| pages.of_tables()))

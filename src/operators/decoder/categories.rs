@@ -1,11 +1,13 @@
 //! Columns of numbers and of categories, the latter one-hot: a dimension per category.
 //!
-//! The categories are found in a pass of their own, after which their dimensions follow the type's order. Rows are sparse: they
-//! have an entry per number, 0 or not, and one for each category.
+//! The categories are found in a pass of their own, after which their dimensions follow the type's order. Rows are
+//! sparse: they have an entry per number, 0 or not, and one for each category.
 
 use super::columns::number_fault;
+use super::imputation::Imputation;
 use crate::errors::{RowFault, excerpt};
 use crate::limits::{MAX_CATEGORIES, MAX_CATEGORIES_BYTES, MAX_TEXT_BYTES};
+use crate::models::CategoryNames;
 use crate::options::rows::Unseen;
 use crate::pg::executor::query::Column;
 use crate::pg::tuples::row::Row;
@@ -19,6 +21,8 @@ pub struct MixedColumns {
     columns: Vec<MixedColumn>,
     /// entries of a row
     entries: Vec<(u32, f32)>,
+    /// does the row under way have a category that counts as none?
+    has_unseen: bool,
 }
 
 struct MixedColumn {
@@ -37,8 +41,8 @@ struct CategoryColumn {
     values: Distinct,
     /// by value, its place among the column's categories
     places: Vec<u32>,
-    /// their text, by place, once they are known
-    names: Vec<String>,
+    /// their text, by place, once they are known; and whether NULLs are one of them
+    names: CategoryNames,
     state: CategoryState,
     /// bytes of the values that were found
     bytes: usize,
@@ -57,7 +61,7 @@ enum CategoryState {
 }
 
 /// The categories of a model's columns, by column, and what to do with others.
-pub type KnownCategories<'a> = (&'a [(String, Vec<String>)], Unseen);
+pub type KnownCategories<'a> = (&'a [(String, CategoryNames)], Unseen);
 
 /// Why a row has no entries.
 pub enum MixedFault {
@@ -67,8 +71,8 @@ pub enum MixedFault {
 }
 
 impl MixedColumns {
-    /// Columns with a number type hold numbers, the others categories. The categories are still to be found, or are those of a
-    /// model.
+    /// Columns with a number type hold numbers, the others categories. The categories are still to be found, or are
+    /// those of a model.
     pub fn new(columns: &[(&Column, Option<NumberType>)], known: Option<KnownCategories>) -> Self {
         let column = |(column, number): &(&Column, Option<NumberType>)| MixedColumn {
             name: column.name.clone(),
@@ -78,7 +82,8 @@ impl MixedColumns {
                 None => MixedKind::Category(Box::new(CategoryColumn::new(column, known))),
             },
         };
-        let mut mixed = MixedColumns { columns: columns.iter().map(column).collect(), entries: Vec::new() };
+        let columns = columns.iter().map(column).collect();
+        let mut mixed = MixedColumns { columns, entries: Vec::new(), has_unseen: false };
         mixed.number();
         mixed
     }
@@ -118,7 +123,7 @@ impl MixedColumns {
     }
 
     /// Takes over the categories that were found in another process, by place, of each column that has some.
-    pub fn adopt(&mut self, categories: &[Vec<String>]) {
+    pub fn adopt(&mut self, categories: &[CategoryNames]) {
         let columns = self.columns.iter_mut().filter_map(|column| match &mut column.kind {
             MixedKind::Category(categories) => Some(categories),
             MixedKind::Number(_) => None,
@@ -140,7 +145,7 @@ impl MixedColumns {
     }
 
     /// The categories of the columns that have some, in the columns' sequence.
-    pub fn categories(&self) -> Vec<(String, Vec<String>)> {
+    pub fn categories(&self) -> Vec<(String, CategoryNames)> {
         let of_column = |column: &MixedColumn| match &column.kind {
             MixedKind::Category(categories) => Some((column.name.clone(), categories.names.clone())),
             MixedKind::Number(_) => None,
@@ -159,20 +164,66 @@ impl MixedColumns {
         all
     }
 
+    /// Of numbers by feature, those of each column; 0 for categories.
+    pub fn by_column(&self, features: &[f32]) -> Vec<f32> {
+        let of_column = |column: &MixedColumn| match column.kind {
+            MixedKind::Number(_) => features.get(column.first as usize).copied().unwrap_or_default(),
+            MixedKind::Category(_) => 0.0,
+        };
+        self.columns.iter().map(of_column).collect()
+    }
+
+    /// Expands numbers of the columns of numbers to all dimensions; 0 for categories.
+    pub fn expand_numbers(&self, numbers: &[f32]) -> Vec<f32> {
+        let mut all = vec![0.0; self.dim()];
+        let places = self.columns.iter().filter(|c| matches!(c.kind, MixedKind::Number(_))).map(|c| c.first as usize);
+        places.zip(numbers).for_each(|(place, number)| all[place] = *number);
+        all
+    }
+
+    /// Of numbers by column, those of the columns of numbers.
+    pub fn numbers_of(&self, by_column: &[f32]) -> Vec<f32> {
+        let columns = self.columns.iter().zip(by_column);
+        columns.filter(|(c, _)| matches!(c.kind, MixedKind::Number(_))).map(|(_, number)| *number).collect()
+    }
+
+    /// Each column, and whether it has categories.
+    pub fn names(&self) -> impl Iterator<Item = (&str, bool)> {
+        self.columns.iter().map(|column| (column.name.as_str(), matches!(column.kind, MixedKind::Category(_))))
+    }
+
+    /// Has the row that was read last a category that is none of those that are known?
+    #[inline]
+    pub fn has_unseen(&self) -> bool {
+        self.has_unseen
+    }
+
     /// Registers the categories of a row whose features begin with column `first`, and reads its numbers.
     ///
     /// # Errors
     /// What is wrong with the row.
-    pub fn prepare(&mut self, row: Row<'_>, first: usize, numbers: &mut [f32]) -> std::result::Result<(), MixedFault> {
+    pub fn prepare(
+        &mut self,
+        row: Row<'_>,
+        first: usize,
+        numbers: &mut [f32],
+        mut imputation: Option<&mut Imputation>,
+    ) -> std::result::Result<(), MixedFault> {
         let mut place = 0;
         for (i, column) in self.columns.iter_mut().enumerate() {
-            let Some(value) = row.get(first + i) else { return Err(MixedFault::Null(column.name.clone())) };
+            let value = row.get(first + i);
             match &mut column.kind {
                 MixedKind::Number(number) => {
-                    numbers[place] = read_number(*number, value, &column.name)?;
+                    numbers[place] = match value {
+                        Some(value) => read_number(*number, value, &column.name)?,
+                        None => null_number(imputation.as_deref_mut(), i, &column.name)?,
+                    };
                     place += 1;
                 }
-                MixedKind::Category(categories) => drop(categories.place(value, &column.name)?),
+                MixedKind::Category(categories) => match value {
+                    Some(value) => drop(categories.place(value, &column.name)?),
+                    None => drop(categories.place_of_null(imputation.as_deref_mut(), i, &column.name)?),
+                },
             }
         }
         Ok(())
@@ -182,17 +233,32 @@ impl MixedColumns {
     ///
     /// # Errors
     /// What is wrong with the row.
-    pub fn read(&mut self, row: Row<'_>, first: usize) -> std::result::Result<&[(u32, f32)], MixedFault> {
+    pub fn read(
+        &mut self,
+        row: Row<'_>,
+        first: usize,
+        mut imputation: Option<&mut Imputation>,
+    ) -> std::result::Result<&[(u32, f32)], MixedFault> {
         self.entries.clear();
+        self.has_unseen = false;
         for (i, column) in self.columns.iter_mut().enumerate() {
-            let Some(value) = row.get(first + i) else { return Err(MixedFault::Null(column.name.clone())) };
+            let value = row.get(first + i);
             match &mut column.kind {
                 MixedKind::Number(number) => {
-                    self.entries.push((column.first, read_number(*number, value, &column.name)?));
+                    let number = match value {
+                        Some(value) => read_number(*number, value, &column.name)?,
+                        None => null_number(imputation.as_deref_mut(), i, &column.name)?,
+                    };
+                    self.entries.push((column.first, number));
                 }
                 MixedKind::Category(categories) => {
-                    if let Some(place) = categories.place(value, &column.name)? {
-                        self.entries.push((column.first + place, 1.0));
+                    let place = match value {
+                        Some(value) => categories.place(value, &column.name)?,
+                        None => categories.place_of_null(imputation.as_deref_mut(), i, &column.name)?,
+                    };
+                    match place {
+                        Some(place) => self.entries.push((column.first + place, 1.0)),
+                        None => self.has_unseen = true,
                     }
                 }
             }
@@ -213,19 +279,19 @@ impl MixedColumn {
 impl CategoryColumn {
     fn new(column: &Column, known: Option<KnownCategories>) -> CategoryColumn {
         let values = Distinct::new(column.type_oid, column.collation);
-        let mut new =
-            CategoryColumn { values, places: Vec::new(), names: Vec::new(), state: CategoryState::Open, bytes: 0 };
+        let names = CategoryNames::default();
+        let mut new = CategoryColumn { values, places: Vec::new(), names, state: CategoryState::Open, bytes: 0 };
         if let Some((known, unseen)) = known {
-            let names = known.iter().find(|(name, _)| *name == column.name).map(|(_, names)| names.as_slice());
-            new.set_names(names.unwrap_or_default().to_vec());
+            let names = known.iter().find(|(name, _)| *name == column.name).map(|(_, names)| names.clone());
+            new.set_names(names.unwrap_or_default());
             new.state = CategoryState::Model(unseen);
         }
         new
     }
 
     /// Makes these the categories, by place.
-    fn set_names(&mut self, names: Vec<String>) {
-        for (place, name) in names.iter().enumerate() {
+    fn set_names(&mut self, names: CategoryNames) {
+        for (place, name) in names.values.iter().enumerate() {
             // a text that is no value of the type, such as an enum's label that was dropped, will not be met
             if let Some((_, false)) = self.values.add_text(name) {
                 self.places.push(place as u32);
@@ -241,6 +307,33 @@ impl CategoryColumn {
             Some(i) => Ok(Some(self.places[i])),
             None => self.unseen(value, column).map_err(|fault| MixedFault::Row(Box::new(fault))),
         }
+    }
+
+    /// Which of the column's categories a NULL is, in column `i`; None if it is to be ignored.
+    #[cold]
+    fn place_of_null(
+        &mut self,
+        imputation: Option<&mut Imputation>,
+        i: usize,
+        column: &str,
+    ) -> std::result::Result<Option<u32>, MixedFault> {
+        let Some(imputation) = imputation else { return Err(MixedFault::Null(column.to_owned())) };
+        self.names.has_null |= self.state == CategoryState::Open;
+        let value = || "NULL".to_owned();
+        let fault = match self.state {
+            _ if self.names.has_null => {
+                imputation.met(i);
+                return Ok(Some(self.names.values.len() as u32));
+            }
+            CategoryState::Model(Unseen::Zero) => return Ok(None),
+            CategoryState::Open | CategoryState::Prepared => RowFault::Appeared { what: "category", value: value() },
+            CategoryState::Model(_) | CategoryState::Continued => RowFault::UnseenCategory {
+                column: column.to_owned(),
+                value: value(),
+                continued: self.state == CategoryState::Continued,
+            },
+        };
+        Err(MixedFault::Row(Box::new(fault)))
     }
 
     #[cold]
@@ -283,10 +376,16 @@ impl CategoryColumn {
         let order = self.values.sorted();
         for (place, i) in order.iter().enumerate() {
             self.places[*i as usize] = place as u32;
-            self.names.push(self.values.text(*i as usize));
+            self.names.values.push(self.values.text(*i as usize));
         }
         self.state = CategoryState::Prepared;
     }
+}
+
+/// What stands for a NULL in column `i`, which has numbers.
+#[cold]
+fn null_number(imputation: Option<&mut Imputation>, i: usize, name: &str) -> std::result::Result<f32, MixedFault> {
+    imputation.and_then(|imputation| imputation.value(i)).ok_or_else(|| MixedFault::Null(name.to_owned()))
 }
 
 fn read_number(number: NumberType, value: TypedDatum<'_>, name: &str) -> std::result::Result<f32, MixedFault> {

@@ -32,7 +32,8 @@ impl ClassWeights {
     /// Weights for the values of this column.
     ///
     /// # Errors
-    /// [`TrainingError::LabelValue`] if a label cannot be one of the column's type, [`ArgumentError::InvalidOption`] if it is listed twice.
+    /// [`TrainingError::LabelValue`] if a label cannot be one of the column's type,
+    /// [`ArgumentError::InvalidOption`] if it is listed twice.
     pub fn new(class_weight: &ClassWeight, column: &Column) -> Result<ClassWeights> {
         let ClassWeight::Given(weights) = class_weight else {
             return Ok(ClassWeights { weights: Vec::new(), listed: None });

@@ -4,6 +4,7 @@ use super::categories::MixedColumns;
 use super::columns::FIRST_FEATURE;
 use super::compressed::CompressedColumn;
 use super::sparse::SparseColumns;
+use crate::models::CategoryNames;
 use crate::pg::tuples::row::Row;
 use crate::pg::values::array::ArrayReader;
 use crate::pg::values::number::NumberType;
@@ -24,10 +25,18 @@ pub enum FeatureColumns {
 
 impl FeatureColumns {
     /// The categories of the columns that have some; None if there is no such column.
-    pub fn categories(&self) -> Option<Vec<(String, Vec<String>)>> {
+    pub fn categories(&self) -> Option<Vec<(String, CategoryNames)>> {
         match self {
             FeatureColumns::Mixed(columns) => Some(columns.categories()),
             _ => None,
+        }
+    }
+
+    /// Of numbers by feature of the model, those by column if there are columns of categories.
+    pub fn by_column(&self, features: &[f32]) -> Vec<f32> {
+        match self {
+            FeatureColumns::Mixed(columns) => columns.by_column(features),
+            _ => features.to_vec(),
         }
     }
 
@@ -59,8 +68,8 @@ impl FeatureColumns {
         }
     }
 
-    /// Takes the number of features from a row, if it is not known yet: the length of the first feature array. True once it is
-    /// known.
+    /// Takes the number of features from a row, if it is not known yet: the length of the first feature array. True
+    /// once it is known.
     #[inline]
     pub fn learn_dim(&mut self, row: Row<'_>) -> bool {
         if let FeatureColumns::Array { reader, dim: dim @ None, .. } = self

@@ -1,10 +1,10 @@
 //! The label column: a target, or a class of any type whose values can be told apart.
 //!
-//! Of two classes, it is known which comes first in the type's order when both have been seen, but learning cannot wait. So
-//! the value that is met first gets the label -1, the other +1. If that is the wrong way round, the model is negated in the
-//! end: learning is symmetric in the labels, bit for bit, so that the result is the same. More than two classes are found in a
-//! pass of their own (see [`preparation`](crate::operators::preparation)), after which their numbers
-//! follow the type's order.
+//! Of two classes, it is known which comes first in the type's order when both have been seen, but learning cannot
+//! wait. So the value that is met first gets the label -1, the other +1. If that is the wrong way round, the model is
+//! negated in the end: learning is symmetric in the labels, bit for bit, so that the result is the same. More than two
+//! classes are found in a pass of their own (see [`preparation`](crate::operators::preparation)), after which their
+//! numbers follow the type's order.
 
 use super::class_weights::ClassWeights;
 use crate::errors::{Result, RowFault, TrainingError, excerpt};
@@ -148,7 +148,8 @@ impl Labels {
         matches!(&self.meaning, Meaning::Class(classes) if classes.limit == 2 && classes.values.len() < 2)
     }
 
-    /// A row's label for the learner: -1 or +1, the number of a class, or the target. After an error no other label may be read.
+    /// A row's label for the learner: -1 or +1, the number of a class, or the target.
+    /// After an error no other label may be read.
     #[inline(always)]
     pub fn read(&mut self, label: TypedDatum<'_>) -> std::result::Result<f32, Box<RowFault>> {
         match &mut self.meaning {

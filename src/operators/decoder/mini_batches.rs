@@ -54,6 +54,7 @@ impl Decoder {
         }
         self.shape_mini_batches(batch, mini_batch.matrix().columns());
         batch.push_mini_batch(Rc::new(mini_batch))?;
+        self.decoded += rows as u64;
         self.push_tag_at(at);
         Ok(())
     }
@@ -62,7 +63,7 @@ impl Decoder {
     fn leave_out_mini_batch(&mut self, fault: RowFault, tuples: u64, at: RowAt) -> Result<()> {
         match self.nulls {
             Nulls::Error => Err(DecoderError::Row { place: place_of(at), fault: Box::new(fault) }.into()),
-            Nulls::Skip => {
+            Nulls::Skip | Nulls::Impute => {
                 self.skipped += tuples;
                 Ok(())
             }

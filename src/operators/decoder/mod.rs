@@ -1,14 +1,15 @@
 //! From rows to training tuples: (label, features, weight) as SGD wants them.
 //!
-//! Nothing that cannot be learned from gets through: NULLs, NaN, infinities, other lengths, a third class are errors that
-//! name the row, or, for NULLs and if asked, are left out and counted. Tuples are standardized and weighted when they
-//! are decoded, so that one that stays in its batch is never touched again.
+//! Nothing that cannot be learned from gets through: NULLs, NaN, infinities, other lengths, a third class are errors
+//! that name the row, or, for NULLs and if asked, are left out and counted. Tuples are standardized and weighted when
+//! they are decoded, so that one that stays in its batch is never touched again.
 
 mod categories;
 mod class_weights;
 mod columns;
 mod compressed;
 mod features;
+mod imputation;
 mod labels;
 mod mini_batches;
 mod row_groups;
@@ -25,4 +26,4 @@ pub use row_groups::{HELD_OUT, RowGroups};
 pub use rows::PageRows;
 pub use spec::{DecoderSpec, ModelSchema, OwnedSpec};
 pub use state::DecoderState;
-pub use tuple_decoder::{Decoder, RowCounts};
+pub use tuple_decoder::{Decoder, RowCounts, Statistics};

@@ -1,7 +1,8 @@
 //! The group of a row, and whether the row is held out for validation.
 //!
-//! Both are in the tuple's group tag: the number of the group, and the highest bit if the tuple is held out. Whether a tuple is
-//! held out by a fraction is a function of the seed and of the place of the row or its block, so that it is the same in every epoch.
+//! Both are in the tuple's group tag: the number of the group, and the highest bit if the tuple is held out. Whether a
+//! tuple is held out by a fraction is a function of the seed and of the place of the row or its block,
+//! so that it is the same in every epoch.
 
 use super::columns::{FIRST_FEATURE, column, column_type, is_category};
 use crate::errors::{Result, RowAt, RowFault};

@@ -113,16 +113,30 @@ impl Decoder {
         self.group_tags.clear();
         self.group_tags.resize(if self.row_groups.is_some() { page.len() } else { 0 }, 0);
         let mut rows = batch.extend(page.len())?;
-        let mut skipped = false;
+        let skipped = self.dense_rows(page, &mut rows)?;
+        if let Some(row_groups) = &self.row_groups {
+            self.group_tags.iter_mut().enumerate().for_each(|(i, tag)| *tag |= row_groups.of_place(page.at(i)));
+        }
+        if skipped {
+            self.remove_skipped(batch, first);
+        }
+        self.finish(batch, first);
+        Ok(())
+    }
+
+    /// Decodes the rows of a page from the last to the first: PostgreSQL adds tuples to a page from its end, so that
+    /// their addresses ascend in this order. True if some are to be left out, whose labels say so.
+    #[inline]
+    fn dense_rows(&mut self, page: &mut impl PageRows, rows: &mut RowsMut<'_>) -> Result<bool> {
         let uniform = match &self.features {
             FeatureColumns::Array { reader, dim: Some(dim), .. } => page.uniform(*reader, *dim),
             _ => None,
         };
-        // Tuples are added to a page from its end: in this order their addresses ascend.
+        let mut skipped = false;
         let mut end = page.len();
         while end > 0 {
             if let Some(uniform) = &uniform {
-                end = self.decode_run(page, end, uniform, &mut rows)?;
+                end = self.decode_run(page, end, uniform, rows)?;
                 if end == 0 {
                     break;
                 }
@@ -144,14 +158,7 @@ impl Decoder {
                 Err(fault) => return Err(fault.at(place_of(page.at(i))).into()),
             };
         }
-        if let Some(row_groups) = &self.row_groups {
-            self.group_tags.iter_mut().enumerate().for_each(|(i, tag)| *tag |= row_groups.of_place(page.at(i)));
-        }
-        if skipped {
-            self.remove_skipped(batch, first);
-        }
-        self.finish(batch, first);
-        Ok(())
+        Ok(skipped)
     }
 
     /// Removes the rows from `first` on that are to be left out, whose labels say so.
@@ -167,8 +174,8 @@ impl Decoder {
         batch.retain_from(first, |label| !label.is_nan());
     }
 
-    /// Decodes rows before `end`, from the last to the first, as long as they have the usual shape and no fault; returns
-    /// the end of those that are left.
+    /// Decodes rows before `end`, from the last to the first, as long as they have the usual shape and no fault;
+    /// returns the end of those that are left.
     #[inline]
     fn decode_run(
         &mut self,
@@ -298,14 +305,26 @@ impl Decoder {
                     return self.array_fault(fault, 0);
                 }
                 if let Err(fault) = reader.read(array, out) {
-                    return self.array_fault(fault, out.len());
+                    let read = match (&mut self.imputation, fault) {
+                        (Some(imputation), ArrayFault::Null(_)) => imputation.read_array(*reader, array, out),
+                        (_, fault) => Err(fault),
+                    };
+                    if let Err(fault) = read {
+                        return self.array_fault(fault, out.len());
+                    }
                 }
             }
             FeatureColumns::Columns { types, names } => {
                 for (i, (number, place)) in types.iter().zip(out).enumerate() {
                     let Some(value) = row.get(FIRST_FEATURE + i) else {
-                        let name = names[i].clone();
-                        return self.null(RowFault::NullFeature(name));
+                        match self.imputation.as_mut().and_then(|imputation| imputation.value(i)) {
+                            Some(value) => *place = value,
+                            None => {
+                                let name = names[i].clone();
+                                return self.null(RowFault::NullFeature(name));
+                            }
+                        }
+                        continue;
                     };
                     *place = match narrow(number.read(value)) {
                         Ok(value) => value,
@@ -313,14 +332,28 @@ impl Decoder {
                     };
                 }
             }
-            FeatureColumns::Mixed(columns) => match columns.prepare(row, FIRST_FEATURE, out) {
-                Ok(()) => {}
-                Err(MixedFault::Null(name)) => return self.null(RowFault::NullFeature(name)),
-                Err(MixedFault::Row(fault)) => return Err(fault),
-            },
+            FeatureColumns::Mixed(columns) => {
+                match columns.prepare(row, FIRST_FEATURE, out, self.imputation.as_mut()) {
+                    Ok(()) => {}
+                    Err(MixedFault::Null(name)) => return self.null(RowFault::NullFeature(name)),
+                    Err(MixedFault::Row(fault)) => return Err(fault),
+                }
+            }
             FeatureColumns::Sparse(_) | FeatureColumns::Compressed(_) => {} // never dense
         }
-        self.label_and_weight(label, row)
+        let decoded = self.label_and_weight(label, row)?;
+        self.end_imputation(decoded.is_some());
+        Ok(decoded)
+    }
+
+    /// Counts what was imputed in the row under way.
+    #[inline(always)]
+    fn end_imputation(&mut self, is_tuple: bool) {
+        if let Some(imputation) = &mut self.imputation
+            && imputation.has_nulls()
+        {
+            imputation.end_row(is_tuple);
+        }
     }
 
     /// Label and weight of a row, which are all that is left to be read.
@@ -348,26 +381,31 @@ impl Decoder {
     fn append_sparse(&mut self, batch: &mut Batch, row: Row<'_>) -> std::result::Result<Option<f32>, AppendError> {
         let Some(label) = row.get(0) else { return self.left_out(RowFault::NullLabel) };
         let last = batch.len();
-        match &mut self.features {
+        let has_unseen = match &mut self.features {
             FeatureColumns::Sparse(columns) => {
                 let (Some(indices), Some(values)) = (row.get(FIRST_FEATURE), row.get(FIRST_FEATURE + 1)) else {
                     return self.left_out(RowFault::NullFeatures);
                 };
                 match columns.read(indices, values, 0.0, batch) {
-                    Ok(()) => {}
+                    Ok(has_dropped) => has_dropped,
                     Err(SparseError::Null(fault)) => return self.left_out(fault),
                     Err(SparseError::Row(fault)) => return Err(Box::new(fault).into()),
                     Err(SparseError::OutOfMemory(e)) => return Err(e.into()),
                 }
             }
-            FeatureColumns::Mixed(columns) => match columns.read(row, FIRST_FEATURE) {
-                Ok(entries) => sparse::push(batch, 0.0, entries)?,
+            FeatureColumns::Mixed(columns) => match columns.read(row, FIRST_FEATURE, self.imputation.as_mut()) {
+                Ok(entries) => {
+                    sparse::push(batch, 0.0, entries)?;
+                    columns.has_unseen()
+                }
                 Err(MixedFault::Null(name)) => return self.left_out(RowFault::NullFeature(name)),
                 Err(MixedFault::Row(fault)) => return Err(fault.into()),
             },
             _ => return Ok(None), // never sparse
-        }
+        };
         let decoded = self.label_and_weight(label, row)?;
+        self.end_imputation(decoded.is_some());
+        self.unseen += u64::from(has_unseen && decoded.is_some());
         Ok(settle(batch, last, decoded))
     }
 
@@ -375,7 +413,9 @@ impl Decoder {
     fn null(&mut self, fault: RowFault) -> LabelAndWeight {
         match self.nulls {
             Nulls::Error => Err(Box::new(fault)),
-            Nulls::Skip => {
+            // a mean that is not known is no reason to lose the row in silence
+            Nulls::Impute if matches!(fault, RowFault::NullFeature(_)) => Err(Box::new(fault)),
+            Nulls::Skip | Nulls::Impute => {
                 self.skipped += 1;
                 Ok(None)
             }

@@ -37,7 +37,8 @@ impl From<OutOfMemory> for SparseError {
 
 impl SparseColumns {
     /// Columns of indices from `base` and of values; None if their types are others. `dim` is how many dimensions there
-    /// are, if that is said, and `limit` how many there may be if not. Those of a model come with what to do beyond them.
+    /// are, if that is said, and `limit` how many there may be if not.
+    /// Those of a model come with what to do beyond them.
     pub fn new(
         [indices, values]: [&Column; 2],
         base: u32,
@@ -83,7 +84,7 @@ impl SparseColumns {
         self.reader.converts()
     }
 
-    /// Appends a tuple with this label to `batch`.
+    /// Appends a tuple with this label to `batch`; says whether entries beyond the model's were dropped.
     ///
     /// # Errors
     /// [`SparseError`]; the batch is then as it was.
@@ -94,9 +95,9 @@ impl SparseColumns {
         values: TypedDatum<'_>,
         label: f32,
         batch: &mut Batch,
-    ) -> Result<(), SparseError> {
+    ) -> Result<bool, SparseError> {
         match self.reader.read_quickly(indices, values, |entries| batch.push_sparse(label, entries))? {
-            Quick::Read => Ok(()),
+            Quick::Read => Ok(false),
             Quick::Unusual { took_room } => {
                 if took_room {
                     batch.pop();
@@ -113,10 +114,10 @@ impl SparseColumns {
         values: TypedDatum<'_>,
         label: f32,
         batch: &mut Batch,
-    ) -> Result<(), SparseError> {
+    ) -> Result<bool, SparseError> {
         let entries = self.reader.read_thoroughly(indices, values).map_err(|fault| self.explain(fault))?;
         push(batch, label, &entries)?;
-        Ok(())
+        Ok(entries.len() < self.reader.count(indices))
     }
 
     #[cold]

@@ -4,6 +4,7 @@ use super::categories::MixedColumns;
 use super::columns::{FEATURE_TYPES, FIRST_FEATURE, column, column_type, is_category};
 use super::compressed::CompressedColumn;
 use super::features::FeatureColumns;
+use super::imputation::Imputation;
 use super::labels::Labels;
 use super::row_groups::RowGroups;
 use super::sparse::SparseColumns;
@@ -11,6 +12,7 @@ use super::tuple_decoder::Decoder;
 use super::weight::Weight;
 use crate::errors::{Result, SourceError, TrainingError};
 use crate::limits::MAX_WEIGHTS;
+use crate::models::CategoryNames;
 use crate::options::request::Request;
 use crate::options::row_groups::RowGroupSpec;
 use crate::options::rows::{ClassWeight, Nulls, Unseen};
@@ -22,7 +24,8 @@ use crate::pg::values::sparse::is_index_array;
 use serde::{Deserialize, Serialize};
 use sgd::{ModelKind, Standardizer};
 
-/// How rows become tuples. Made by [`DecoderSpec::new`] for rows to learn from; a model adds what it [knows](ModelSchema).
+/// How rows become tuples. Made by [`DecoderSpec::new`] for rows to learn from;
+/// a model adds what it [knows](ModelSchema).
 pub struct DecoderSpec<'a> {
     pub kind: ModelKind,
     /// the label's column
@@ -51,9 +54,11 @@ pub struct ModelSchema<'a> {
     /// features, or dimensions
     pub dim: usize,
     /// of the columns that have some, in the sequence of their dimensions
-    pub categories: &'a [(String, Vec<String>)],
+    pub categories: &'a [(String, CategoryNames)],
     pub unseen: Unseen,
     pub standardizer: Option<&'a Standardizer>,
+    /// by feature, what stands for NULLs
+    pub fill: Option<&'a [f32]>,
 }
 
 const LABEL_TYPES: &str = "A label is an integer, a number, a boolean, text or an enum.";
@@ -85,7 +90,7 @@ impl<'a> DecoderSpec<'a> {
         DecoderSpec {
             weight: options.weight.as_deref(),
             class_weight: options.class_weight.as_ref(),
-            nulls: options.nulls,
+            nulls: options.nulls(),
             index_base: options.index_base.unwrap_or(1),
             dimensions: options.dimensions,
             row_groups: Some(&request.row_groups),
@@ -102,8 +107,8 @@ impl<'a> DecoderSpec<'a> {
     /// A decoder of rows with [`columns`](DecoderSpec::columns) out of `columns`.
     ///
     /// # Errors
-    /// [`SourceError::UndefinedColumn`], [`SourceError::AmbiguousColumn`], [`SourceError::ColumnType`], [`SourceError::NoFeatures`]; those of
-    /// [`Labels`].
+    /// [`SourceError::UndefinedColumn`], [`SourceError::AmbiguousColumn`], [`SourceError::ColumnType`],
+    /// [`SourceError::NoFeatures`]; those of [`Labels`].
     pub fn decoder(&self, columns: &[Column]) -> Result<Decoder> {
         let features = self.features(columns)?;
         let labels = match &features {
@@ -118,7 +123,23 @@ impl<'a> DecoderSpec<'a> {
         let row_groups = self.row_groups.filter(|spec| !spec.is_empty());
         let row_groups = row_groups.map(|spec| RowGroups::new(spec, columns, before).map(Box::new)).transpose()?;
         let standardizer = self.known.and_then(|known| known.standardizer.cloned());
-        Ok(Decoder::new(labels, features, weight, self.nulls, standardizer, row_groups))
+        let imputation = self.imputation(columns, &features)?;
+        Ok(Decoder::new(labels, features, weight, (self.nulls, imputation), standardizer, row_groups))
+    }
+
+    /// What stands for NULLs. Sparse features have nothing that does: what they do not say is 0.
+    fn imputation(&self, columns: &[Column], features: &FeatureColumns) -> Result<Option<Imputation>> {
+        if self.nulls != Nulls::Impute || matches!(features, FeatureColumns::Sparse(_) | FeatureColumns::Compressed(_))
+        {
+            return Ok(None);
+        }
+        if let Some(known) = self.known {
+            return Ok(Some(Imputation::known(known.fill.map(|fill| features.by_column(fill)))));
+        }
+        // an array that is not NULL may have elements that are
+        let is_array = matches!(features, FeatureColumns::Array { .. });
+        let columns = self.features.iter().map(|name| column(columns, name)).collect::<Result<Vec<_>>>()?;
+        Ok(Some(Imputation::to_be_found(is_array || columns.iter().any(|column| column.may_be_null))))
     }
 
     /// Looks whether compressed mini-batches will do for this.

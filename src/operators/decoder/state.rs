@@ -1,23 +1,25 @@
 //! The knowledge that a decoder has gained from the rows, for decoders of the same rows in other processes.
 //!
-//! All decoders must give the learner the same labels. A decoder that finds the classes by itself numbers them in the order in
-//! which it meets them.
+//! All decoders must give the learner the same labels. A decoder that finds the classes by itself numbers them in the
+//! order in which it meets them.
 
 use super::features::FeatureColumns;
+use super::imputation::NullCounts;
 use super::labels::MetClasses;
 use super::tuple_decoder::Decoder;
+use crate::models::CategoryNames;
 use serde::{Deserialize, Serialize};
-use sgd::{Scaler, Standardizer};
+use sgd::{Scaler, Standardizer, TargetScale};
 
 impl DecoderState {
-    /// Without means and deviations.
-    pub fn without_standardizer(self) -> DecoderState {
-        DecoderState { standardizer: None, continued: false, ..self }
+    /// Without what the model keeps by feature, and what was counted.
+    pub fn without_features(self) -> DecoderState {
+        DecoderState { standardizer: None, fill: None, nulls: NullCounts::default(), continued: false, ..self }
     }
 
-    /// With these means and deviations.
-    pub fn with_standardizer(self, standardizer: Option<Standardizer>) -> DecoderState {
-        DecoderState { standardizer, ..self }
+    /// With these means and deviations, and with what stands for NULLs.
+    pub fn with_features(self, standardizer: Option<Standardizer>, fill: Option<Vec<f32>>) -> DecoderState {
+        DecoderState { standardizer, fill, ..self }
     }
 }
 
@@ -28,13 +30,27 @@ pub struct DecoderState {
     /// elements of an array
     dim: Option<usize>,
     /// of columns of categories, in their sequence
-    categories: Vec<Vec<String>>,
+    categories: Vec<CategoryNames>,
     /// dimensions of sparse tuples that a preparation pass has met
     #[serde(default)]
     observed_dim: usize,
     /// dimensions that sparse tuples may have
     limit: Option<usize>,
     standardizer: Option<Standardizer>,
+    /// of the targets of a regression
+    #[serde(default)]
+    target: Option<TargetScale>,
+    /// the mean of |x|², if it was to be found
+    #[serde(default)]
+    mean_square: Option<f64>,
+    /// tuples that a preparation pass has met
+    #[serde(default)]
+    met: u64,
+    /// what stands for NULLs, by feature, and how many there were
+    #[serde(default)]
+    fill: Option<Vec<f32>>,
+    #[serde(default)]
+    nulls: NullCounts,
     /// is it that of a model whose training is continued?
     #[serde(default)]
     continued: bool,
@@ -57,12 +73,17 @@ impl Decoder {
                 _ => None,
             },
             standardizer: self.standardizer().cloned(),
+            target: self.target,
+            mean_square: self.mean_square,
+            met: self.met,
+            fill: self.fill(),
+            nulls: self.imputation.as_ref().map(|imputation| imputation.counts().clone()).unwrap_or_default(),
             continued: self.continued,
         }
     }
 
-    /// Takes over the knowledge of a model whose training is continued: no other classes and categories may come. False if the
-    /// label's column cannot have the model's classes.
+    /// Takes over the knowledge of a model whose training is continued: no other classes and categories may come. False
+    /// if the label's column cannot have the model's classes.
     pub fn adopt_model(&mut self, state: &DecoderState) -> bool {
         self.adopt(state);
         self.close_by_model()
@@ -81,7 +102,13 @@ impl Decoder {
             FeatureColumns::Columns { .. } => {}
         }
         self.observed_dim = state.observed_dim;
+        if let Some(imputation) = &mut self.imputation {
+            let fill = state.fill.as_deref();
+            imputation.set_values(fill.map(|fill| self.features.by_column(fill)));
+            imputation.set_counts(state.nulls.clone());
+        }
         self.scaler = state.standardizer.clone().map(Scaler::new);
+        (self.target, self.mean_square, self.met) = (state.target, state.mean_square, state.met);
         self.preparing = false;
         if state.continued {
             self.close_by_model();

@@ -1,6 +1,7 @@
 //! The decoder: its knowledge of the rows, and the weighting and scaling of the tuples that it has appended.
 
 use super::features::FeatureColumns;
+use super::imputation::{Imputation, NullCounts};
 use super::labels::Labels;
 use super::row_groups::RowGroups;
 use super::weight::Weight;
@@ -8,7 +9,7 @@ use crate::errors::{Result, TrainingError};
 use crate::limits::MAX_WEIGHTS;
 use crate::options::rows::Nulls;
 use serde::{Deserialize, Serialize};
-use sgd::{Scaler, Standardizer};
+use sgd::{Scaler, Standardizer, TargetScale};
 use tuples::Batch;
 
 /// What a decoder counts.
@@ -16,8 +17,22 @@ use tuples::Batch;
 pub struct RowCounts {
     /// rows left out since the epoch began
     pub(super) skipped: u64,
+    /// rows that have become tuples since then
+    pub(super) decoded: u64,
     /// the largest weight that was met
     pub(super) max_weight: f32,
+}
+
+/// What a preparation pass has found, beside classes and categories.
+#[derive(Default)]
+pub struct Statistics {
+    /// of the numbers
+    pub standardizer: Option<Standardizer>,
+    pub target: Option<TargetScale>,
+    /// the mean of |x|² of the numbers, as they are learned from
+    pub mean_square: Option<f64>,
+    /// what stands for NULLs among the numbers
+    pub means: Option<Vec<f32>>,
 }
 
 /// Bytes that the weights of a model and their scaling may have, to fit a row of corgipile.models.
@@ -29,12 +44,23 @@ pub struct Decoder {
     pub(super) features: FeatureColumns,
     pub(super) weight: Option<Weight>,
     pub(super) nulls: Nulls,
+    /// what stands for NULLs in features, if anything is to
+    pub(super) imputation: Option<Imputation>,
     pub(super) scaler: Option<Scaler>,
+    /// what the targets of a regression are scaled by
+    pub(super) target: Option<TargetScale>,
+    /// the mean of |x|² of the tuples that a preparation pass has met, as they are learned from
+    pub(super) mean_square: Option<f64>,
+    /// how many tuples a preparation pass has met, without those that are held out
+    pub(super) met: u64,
     /// are classes or categories being found?
     pub(super) preparing: bool,
     /// are classes and categories those of a model whose training is continued?
     pub(super) continued: bool,
     pub(super) skipped: u64,
+    /// rows that have become tuples since the epoch began, and those of them in which something is unknown to the model
+    pub(super) decoded: u64,
+    pub(super) unseen: u64,
     /// the largest weight that was met
     pub(super) max_weight: f32,
     /// dimensions of sparse tuples that a preparation pass has met
@@ -54,22 +80,29 @@ impl Decoder {
         labels: Labels,
         features: FeatureColumns,
         weight: Option<Weight>,
-        nulls: Nulls,
+        (nulls, imputation): (Nulls, Option<Imputation>),
         standardizer: Option<Standardizer>,
         row_groups: Option<Box<RowGroups>>,
     ) -> Decoder {
         let needed =
             |mixed: &FeatureColumns| matches!(mixed, FeatureColumns::Mixed(columns) if columns.need_preparation());
-        let preparing = labels.need_preparation() || needed(&features);
+        let finds_means = imputation.as_ref().is_some_and(Imputation::needs_preparation);
+        let preparing = labels.need_preparation() || needed(&features) || finds_means;
         Decoder {
             labels,
             features,
             weight,
             nulls,
+            imputation,
             scaler: standardizer.map(Scaler::new),
+            target: None,
+            mean_square: None,
+            met: 0,
             preparing,
             continued: false,
             skipped: 0,
+            decoded: 0,
+            unseen: 0,
             max_weight: 0.0,
             observed_dim: 0,
             values: Vec::new(),
@@ -110,18 +143,28 @@ impl Decoder {
     }
 
     /// All rows have been gone through: `counts` of them are of each class, in the sequence of [`Labels::class`], and
-    /// `standardizer` is what the tuples are to be standardized by from now on.
+    /// the rest was found, too: it is what the tuples are to be scaled by from now on.
     ///
     /// # Errors
     /// [`TrainingError::OneClass`], [`TrainingError::NoSuchClass`], [`TrainingError::TooManyWeights`]
-    pub fn end_preparation(&mut self, counts: &[u64], standardizer: Option<Standardizer>) -> Result<()> {
+    pub fn end_preparation(&mut self, counts: &[u64], found: Statistics) -> Result<()> {
         self.labels.close(counts)?;
-        let mut standardizer = standardizer;
+        self.met = counts.iter().sum();
+        let mut standardizer = found.standardizer;
+        self.target = found.target;
+        // of each column of categories, a tuple has one feature of 1
+        let categories = self.features.categories().map_or(0, |columns| columns.len());
+        self.mean_square = found.mean_square.map(|numbers| numbers + categories as f64);
+        let mut means = found.means;
         if let FeatureColumns::Mixed(columns) = &mut self.features {
             columns.close();
             standardizer = standardizer.map(|numbers| columns.expand(&numbers));
+            means = Some(columns.by_column(&columns.expand_numbers(&means.unwrap_or_default())));
             let dim = columns.dim();
             self.check_size(dim, standardizer.is_some())?;
+        }
+        if let Some(imputation) = &mut self.imputation {
+            imputation.set_values(means);
         }
         if let FeatureColumns::Sparse(columns) = &mut self.features {
             // a dimension that was not met has no deviation
@@ -131,6 +174,40 @@ impl Decoder {
         self.scaler = standardizer.map(Scaler::new);
         self.preparing = false;
         Ok(())
+    }
+
+    /// What targets are scaled by.
+    pub fn target(&self) -> Option<TargetScale> {
+        self.target
+    }
+
+    /// How many tuples a preparation pass has met; 0 if there was none.
+    pub fn met(&self) -> u64 {
+        self.met
+    }
+
+    /// The mean of |x|² of the tuples, if a preparation pass was to find it.
+    pub fn mean_square(&self) -> Option<f64> {
+        self.mean_square
+    }
+
+    /// What stands for NULLs in features, if anything is to.
+    pub fn imputation(&self) -> Option<&Imputation> {
+        self.imputation.as_ref()
+    }
+
+    /// As [`Decoder::imputation`], to be changed.
+    pub fn imputation_mut(&mut self) -> Option<&mut Imputation> {
+        self.imputation.as_mut()
+    }
+
+    /// By feature of the model, what stands for NULLs; 0 for categories.
+    pub fn fill(&self) -> Option<Vec<f32>> {
+        let values = self.imputation.as_ref()?.values()?;
+        Some(match &self.features {
+            FeatureColumns::Mixed(columns) => columns.expand_numbers(&columns.numbers_of(values)),
+            _ => values.to_vec(),
+        })
     }
 
     /// What tuples are standardized by.
@@ -145,7 +222,8 @@ impl Decoder {
     pub fn check_size(&self, dim: usize, standardized: bool) -> Result<()> {
         let outputs = self.labels.outputs();
         let weights = dim.saturating_mul(outputs);
-        let bytes = weights.saturating_mul(4).saturating_add(if standardized { dim.saturating_mul(16) } else { 0 });
+        let beside = if standardized { 16 } else { 0 } + if self.imputation.is_some() { 4 } else { 0 };
+        let bytes = weights.saturating_mul(4).saturating_add(dim.saturating_mul(beside));
         if weights > MAX_WEIGHTS || bytes > MAX_MODEL_BYTES {
             return Err(TrainingError::TooManyWeights { dim, outputs }.into());
         }
@@ -157,30 +235,44 @@ impl Decoder {
         self.observed_dim = self.observed_dim.max(dim);
     }
 
-    /// Features of the tuples that a preparation pass has met, if they are sparse arrays; else 0, or less than there are.
+    /// Features of the tuples that a preparation pass has met, if they are sparse arrays; else 0,
+    /// or less than there are.
     pub fn observed_dim(&self) -> usize {
         if matches!(self.features, FeatureColumns::Sparse(_)) { self.observed_dim } else { 0 }
     }
 
-    /// Forgets how many rows were left out: a new epoch begins.
+    /// Forgets how many rows there were, and how many were left out: a new epoch begins.
     pub fn begin_epoch(&mut self) {
-        self.skipped = 0;
+        (self.skipped, self.decoded, self.unseen) = (0, 0, 0);
+        if let Some(imputation) = &mut self.imputation {
+            imputation.set_counts(NullCounts::default());
+        }
     }
 
     /// What was counted so far, for another process.
     pub fn counts(&self) -> RowCounts {
-        RowCounts { skipped: self.skipped, max_weight: self.max_weight }
+        RowCounts { skipped: self.skipped, decoded: self.decoded, max_weight: self.max_weight }
     }
 
     /// Takes over what another process has counted.
     pub fn set_counts(&mut self, counts: RowCounts) {
-        self.skipped = counts.skipped;
+        (self.skipped, self.decoded) = (counts.skipped, counts.decoded);
         self.max_weight = self.max_weight.max(counts.max_weight);
     }
 
     /// Rows left out since the epoch began.
     pub fn skipped(&self) -> u64 {
         self.skipped
+    }
+
+    /// Rows that have become tuples since the epoch began.
+    pub fn decoded(&self) -> u64 {
+        self.decoded
+    }
+
+    /// Of these, rows with categories or indices that are unknown to the model.
+    pub fn unseen(&self) -> u64 {
+        self.unseen
     }
 
     /// The largest weight that was met.
@@ -228,10 +320,11 @@ impl Decoder {
         }
     }
 
-    /// Weighs and standardizes the tuples that were appended from `first` on. The rows' own weights are in `row_weights`,
-    /// unless there is no column of them.
+    /// Weighs and standardizes the tuples that were appended from `first` on. The rows' own weights are in
+    /// `row_weights`, unless there is no column of them.
     #[inline]
     pub(super) fn finish(&mut self, batch: &mut Batch, first: usize) {
+        self.decoded += if batch.has_mini_batches() { 0 } else { (first..batch.len()).len() as u64 };
         if self.row_groups.is_some() && first < batch.len() {
             batch.tags_mut()[first..].copy_from_slice(&self.group_tags);
         }
@@ -243,6 +336,9 @@ impl Decoder {
         }
         if let Some(scaler) = &self.scaler {
             scaler.apply(batch, first..batch.len());
+        }
+        if let Some(target) = &self.target {
+            batch.labels_mut()[first..].iter_mut().for_each(|label| *label = target.apply(*label));
         }
     }
 

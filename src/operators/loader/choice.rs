@@ -1,12 +1,13 @@
 //! The choice between filling the buffers of a training in this process and in a worker beside it.
 //!
-//! A worker costs some milliseconds to start, and a second processor as long as it runs. With a worker, an epoch takes the
-//! longer of the times for loading and learning instead of their sum. A worker pays if both are long. So the first epoch is
-//! run in process and measured, unless the user has decided.
+//! A worker costs some milliseconds to start, and a second processor as long as it runs. With a worker, an epoch takes
+//! the longer of the times for loading and learning instead of their sum. A worker pays if both are long. So the first
+//! epoch is run in process and measured, unless the user has decided.
 
 use super::load_request::{LoadRequest, LoadStart};
 use crate::errors::Notice;
 use crate::operators::buffers::Buffers;
+use crate::operators::preparation::Wanted;
 use crate::operators::scan_control::{CacheControl, LoaderShown, ScanControl};
 use crate::options::loader::Loader;
 use crate::pg;
@@ -77,8 +78,9 @@ impl LoaderChoice {
         buffers.control(&ScanControl { loader, ..ScanControl::default() });
     }
 
-    /// Before anything is read: starts a worker if the user wants one. `resume`: so many epochs were trained before.
-    pub fn begin(&mut self, buffers: &mut Buffers, prepares: bool, resume: Option<u32>, standardize: bool) {
+    /// Before anything is read: starts a worker if the user wants one. `prepares` says what a pass before the first
+    /// epoch is to find out, `resume` how many epochs were trained before.
+    pub fn begin(&mut self, buffers: &mut Buffers, prepares: Option<Wanted>, resume: Option<u32>) {
         if self.loader != Loader::Worker {
             return;
         }
@@ -88,8 +90,10 @@ impl LoaderChoice {
                     let model_state = Some(Box::new(buffers.decoder.state()));
                     LoadStart::Epoch { epoch: u64::from(epochs) + 1, model_state }
                 }
-                None if prepares => LoadStart::Prepare { standardize },
-                None => LoadStart::Epoch { epoch: 1, model_state: None },
+                None => match prepares {
+                    Some(wanted) => LoadStart::Prepare { wanted },
+                    None => LoadStart::Epoch { epoch: 1, model_state: None },
+                },
             };
             self.start(buffers, start);
         }
@@ -103,7 +107,8 @@ impl LoaderChoice {
         }
     }
 
-    /// After the first epoch of this training, epoch number `epoch`, when `epochs` are left: starts a worker if that pays.
+    /// After the first epoch of this training, epoch number `epoch`, when `epochs` are left:
+    /// starts a worker if that pays.
     pub fn after_first_epoch(&mut self, buffers: &mut Buffers, timing: &EpochTiming, epoch: u32, epochs: u32) {
         if let (Some(why), None) = (buffers.no_worker(), &self.refused) {
             self.refused = Some(why.clone());

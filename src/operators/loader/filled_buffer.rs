@@ -58,7 +58,8 @@ impl FilledBuffer {
         put(rest, at, batch.order());
     }
 
-    /// Makes `batch` what the worker's was. Sparse tuples are copied, of dense ones all but the rows, which lie in `rows`.
+    /// Makes `batch` what the worker's was. Sparse tuples are copied, of dense ones all but the rows,
+    /// which lie in `rows`.
     ///
     /// # Errors
     /// [`OutOfMemory`]

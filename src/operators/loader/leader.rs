@@ -170,8 +170,8 @@ impl Leader {
         Ok(filled.read(rows, &rest, batch)?)
     }
 
-    /// Waits until the worker has ended; raises its error. A buffer that is gone was that of a worker that is ending: it keeps
-    /// what the leader has not released, unless it fails.
+    /// Waits until the worker has ended; raises its error. A buffer that is gone was that of a worker that is ending:
+    /// it keeps what the leader has not released, unless it fails.
     fn wait_for_end(&self) {
         while self.workers.receive(0).is_some() {}
     }

@@ -2,6 +2,7 @@
 
 use crate::errors::Result;
 use crate::operators::decoder::{Decoder, DecoderState, OwnedSpec};
+use crate::operators::preparation::Wanted;
 use crate::operators::scan_control::{CacheControl, ScanControl};
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +27,7 @@ pub struct LoadRequest {
 #[derive(Serialize, Deserialize)]
 pub enum LoadStart {
     /// with a pass that finds out what the rows are like
-    Prepare { standardize: bool },
+    Prepare { wanted: Wanted },
     /// with an epoch that nobody has begun; classes and categories are those of a model, if its training is continued
     Epoch { epoch: u64, model_state: Option<Box<DecoderState>> },
     /// with this epoch, after the leader has run those before and found this in the rows

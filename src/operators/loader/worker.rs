@@ -35,8 +35,8 @@ fn main(worker: Worker) -> Result<()> {
 
 /// Goes through all epochs. None if the leader wants no more.
 fn load(buffers: &mut Buffers, request: &LoadRequest, shared: &mut WorkerBuffers) -> Result<Option<()>> {
-    if let LoadStart::Prepare { standardize } = request.start {
-        preparation::prepare(buffers, &mut Batch::dense(0), standardize)?;
+    if let LoadStart::Prepare { wanted } = request.start {
+        preparation::prepare(buffers, &mut Batch::dense(0), wanted)?;
         if shared.tell(&epoch_end(buffers, true)).is_none() {
             return Ok(None);
         }

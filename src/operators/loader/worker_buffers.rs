@@ -95,8 +95,8 @@ impl<'a> WorkerBuffers<'a> {
         Ok(self.tell(&message))
     }
 
-    /// Makes room in the other buffers for as much as the first one has room for: if memory is short, better now than when
-    /// the leader has begun to learn.
+    /// Makes room in the other buffers for as much as the first one has room for: if memory is short, better now than
+    /// when the leader has begun to learn.
     fn make_room(&mut self) -> Result<()> {
         let first = &self.buffers[self.next].batch;
         if first.is_sparse() {

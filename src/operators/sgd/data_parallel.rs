@@ -1,8 +1,8 @@
 //! One process's part of a training that several processes do in step.
 //!
-//! All processes fill their buffers at the same time and gather how many tuples each of them has. Their tuples take turns
-//! ([`shuffle::RoundRobin`]), so that each process knows at which of its own tuples a mini-batch ends. A process may have more
-//! tuples in a buffer than the others, or none.
+//! All processes fill their buffers at the same time and gather how many tuples each of them has. Their tuples take
+//! turns ([`shuffle::RoundRobin`]), so that each process knows at which of its own tuples a mini-batch ends. A process
+//! may have more tuples in a buffer than the others, or none.
 
 use super::learn::learn;
 use crate::errors::{Error, Result};

@@ -42,12 +42,13 @@ impl EpochRow {
     /// Columns of the result of corgipile_train().
     pub const COLUMNS: usize = 12;
 
-    /// The row of an epoch of a model that is not stored yet. `elapsed` is without the full shuffle before it.
-    pub fn new(report: EpochReport, elapsed: Duration, shuffle: Duration) -> EpochRow {
+    /// The row of an epoch of a model that is not stored yet. A loss is to be multiplied by `unit`; `elapsed` is
+    /// without the full shuffle before it.
+    pub fn new(report: EpochReport, unit: f64, elapsed: Duration, shuffle: Duration) -> EpochRow {
         EpochRow {
             model_id: 0,
             epoch: report.epoch as i32,
-            loss: report.loss,
+            loss: report.loss * unit,
             accuracy: report.accuracy,
             learning_rate: report.learning_rate,
             tuples: report.tuples as i64,
@@ -73,8 +74,8 @@ impl EpochRow {
         format!("loss {:.6}{}", self.loss, more.into_iter().flatten().collect::<String>())
     }
 
-    /// How many tuples a second were learned from, and how long the training takes if all epochs up to `last` take as long as this
-    /// one; perhaps it `may_stop` before.
+    /// How many tuples a second were learned from, and how long the training takes if all epochs up to `last` take as
+    /// long as this one; perhaps it `may_stop` before.
     pub fn speed(&self, last: u32, may_stop: bool) -> String {
         let seconds = self.seconds + self.shuffle_seconds;
         let rate = self.tuples as f64 / seconds;

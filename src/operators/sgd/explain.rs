@@ -20,6 +20,9 @@ pub fn explain(training: &Training, explain: Explain) {
         }
         explain.integer(c"Tuples", tuples);
         explain.integer(c"Skipped Tuples", training.buffers.decoder.skipped() as i64);
+        if let Some(imputed) = training.imputed.filter(|imputed| *imputed > 0) {
+            explain.integer(c"Imputed Tuples", imputed as i64);
+        }
         if !request.trains_several() {
             explain.float(c"Loss", last.loss, 6);
             last.accuracy.into_iter().for_each(|accuracy| explain.float(c"Accuracy", accuracy, 6));

@@ -4,6 +4,7 @@ use crate::errors::{ArgumentError, Error, Result, TrainingError};
 use crate::models::{Categories, ColumnKind, FeatureKind};
 use crate::operators::decoder::FeatureColumns;
 use crate::options::chosen::Options;
+use crate::options::rows::Standardize;
 
 /// Checks the options that apply to some kinds of features only.
 ///
@@ -19,7 +20,7 @@ pub fn check_options(options: &Options, features: &FeatureColumns) -> Result<()>
         return Err(invalid("dimensions", only_sparse));
     }
     if matches!(features, FeatureColumns::Compressed(_)) {
-        if options.standardize {
+        if options.standardize == Standardize::All {
             return Err(TrainingError::NotOnCompressed("the option standardize").into());
         }
         if options.has_batch_size {
@@ -40,7 +41,7 @@ pub fn feature_kind(features: &FeatureColumns, columns: &[String]) -> FeatureKin
         _ => {
             let categories = features.categories().unwrap_or_default();
             let of_column = |name: &String| categories.iter().find(|(column, _)| column == name);
-            let kind = |name| match of_column(name).and_then(|(_, values)| Categories::new(values.clone())) {
+            let kind = |name| match of_column(name).and_then(|(_, names)| Categories::new(names.clone())) {
                 Some(categories) => ColumnKind::Categories(categories),
                 None => ColumnKind::Number,
             };

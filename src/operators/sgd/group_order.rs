@@ -1,8 +1,8 @@
 //! The order of a buffer whose tuples fall into groups: which of them each model learns from, and which judge it.
 //!
-//! Guarantees: a model of a group sees its tuples in the order that they would have if the source had the same pages, but no
-//! other tuples. For that, each group's tuples in a buffer are shuffled by themselves, with the random numbers of a buffer that
-//! has no others.
+//! Guarantees: a model of a group sees its tuples in the order that they would have if the source had the same pages,
+//! but no other tuples. For that, each group's tuples in a buffer are shuffled by themselves, with the random numbers
+//! of a buffer that has no others.
 
 use crate::errors::{ResourceError, Result};
 use crate::operators::decoder::HELD_OUT;
@@ -63,8 +63,9 @@ impl GroupOrder {
         }
     }
 
-    /// Turns the order of a buffer, in which tuples stand as they came, into that in which to learn: group by group, without
-    /// what is held out. Returns the range of the order for each group that has tuples, and passes what is held out to `hold`.
+    /// Turns the order of a buffer, in which tuples stand as they came, into that in which to learn: group by group,
+    /// without what is held out. Returns the range of the order for each group that has tuples,
+    /// and passes what is held out to `hold`.
     ///
     /// # Errors
     /// [`ResourceError::OutOfMemory`]; those of `hold`, which gets a group and places in the batch

@@ -7,6 +7,7 @@ use crate::limits::MAX_MODELS;
 use crate::limits::MAX_WEIGHTS;
 use crate::options::chosen::{Keep, Point};
 use crate::options::request::Request;
+use crate::options::rows::Standardize;
 use crate::pg;
 use crate::pg::check_for_interrupts;
 use crate::pg::process::progress;
@@ -103,8 +104,8 @@ impl Learners {
         self.learning().for_each(|learner| learner.trainer.begin_epoch());
     }
 
-    /// The models of a group learn from the tuples at these places of the batch's order. `new` makes the trainer of a point, in its
-    /// epoch, and gives the losses of the epochs before.
+    /// The models of a group learn from the tuples at these places of the batch's order. `new` makes the trainer of a
+    /// point, in its epoch, and gives the losses of the epochs before.
     ///
     /// # Errors
     /// Those of `new`, [`TrainingError::Diverged`], [`ResourceError::OutOfMemory`], [`TrainingError::TooManyModels`],
@@ -177,17 +178,17 @@ impl Learners {
         Ok(())
     }
 
-    /// Ends an epoch that has taken so long, and a full shuffle before it.
+    /// Ends an epoch that has taken so long, and a full shuffle before it. A loss is to be multiplied by `unit`.
     ///
     /// # Errors
     /// [`TrainingError::Diverged`]
-    pub fn end_epoch(&mut self, request: &Request, elapsed: Duration, shuffle: Duration) -> Result<()> {
+    pub fn end_epoch(&mut self, request: &Request, unit: f64, elapsed: Duration, shuffle: Duration) -> Result<()> {
         let (mut least, mut ended) = (f64::INFINITY, 0);
         for learner in self.learning() {
             match learner.trainer.end_epoch() {
                 Ok(report) => {
-                    least = least.min(report.loss);
-                    learner.history.push(EpochRow::new(report, elapsed, shuffle));
+                    least = least.min(report.loss * unit);
+                    learner.history.push(EpochRow::new(report, unit, elapsed, shuffle));
                     ended += 1;
                 }
                 Err(diverged) => learner.diverged(request, diverged)?,
@@ -203,7 +204,7 @@ impl Learners {
         let all = || self.groups.iter().flatten();
         match all().map(|learner| learner.trainer.epoch()).max() {
             Some(epoch) if all().all(|learner| learner.state == LearnerState::Diverged) => {
-                Err(TrainingError::Diverged { epoch, standardized: request.options.standardize }.into())
+                Err(TrainingError::Diverged { epoch, standardized: is_standardized(request) }.into())
             }
             _ => Ok(()),
         }
@@ -217,8 +218,8 @@ impl Learners {
         self.learning().map(|learner| Ok((learner.group, learner.trainer.model()?))).collect()
     }
 
-    /// Takes the judgement of each of the [models](Learners::models), or None if nothing is held out, and decides which of them
-    /// learn on.
+    /// Takes the judgement of each of the [models](Learners::models), or None if nothing is held out, and decides which
+    /// of them learn on.
     ///
     /// # Errors
     /// [`ResourceError::OutOfMemory`]
@@ -236,8 +237,8 @@ impl Learners {
     }
 }
 
-/// Several models learn from these places of a batch's order. All go through a few rows before the next ones come, so that
-/// the rows are in the processor's cache.
+/// Several models learn from these places of a batch's order. All go through a few rows before the next ones come, so
+/// that the rows are in the processor's cache.
 fn learn_side_by_side(learners: &mut [Learner], batch: &Batch, outputs: usize, places: Range<usize>) -> Result<()> {
     let chunk = (FLOATS_PER_CHUNK / floats_per_tuple(batch)).max(1);
     for from in places.clone().step_by(chunk) {
@@ -247,6 +248,11 @@ fn learn_side_by_side(learners: &mut [Learner], batch: &Batch, outputs: usize, p
         check_for_interrupts();
     }
     Ok(())
+}
+
+/// Are features scaled, as far as the user has a say in it?
+fn is_standardized(request: &Request) -> bool {
+    request.options.standardize != Standardize::None
 }
 
 /// Refuses to keep the rows of so many epochs that there may be no memory for them.
@@ -268,9 +274,7 @@ impl Learner {
 
     fn diverged(&mut self, request: &Request, error: sgd::Diverged) -> Result<()> {
         if !request.trains_several() {
-            return Err(
-                TrainingError::Diverged { epoch: error.epoch, standardized: request.options.standardize }.into()
-            );
+            return Err(TrainingError::Diverged { epoch: error.epoch, standardized: is_standardized(request) }.into());
         }
         self.state = LearnerState::Diverged;
         let of = match &request.points[self.point].says {

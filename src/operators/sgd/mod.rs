@@ -1,8 +1,8 @@
 //! CorgiPileSGD: trains models, linear ones or networks, on the tuples from below.
 //!
-//! The node stands where corgipile_train() stood in FROM. On the first call it trains through all epochs, each a rescan of the
-//! plan below, and stores the model. Then it gives a row per epoch. The rows are kept: a rescan gives them again and never
-//! trains twice.
+//! The node stands where corgipile_train() stood in FROM. On the first call it trains through all epochs, each a rescan
+//! of the plan below, and stores the model. Then it gives a row per epoch. The rows are kept: a rescan gives them again
+//! and never trains twice.
 
 mod data_parallel;
 mod epoch_row;

@@ -8,6 +8,7 @@ use crate::models::{self, ColumnKind, FeatureKind, Model, StoredTraining};
 use crate::operators::decoder::{DecoderState, FeatureColumns};
 use crate::options::call::TrainArguments;
 use crate::options::request::WarmStart;
+use crate::options::rows::Standardize;
 use crate::options::warm_start::{Before, inherit};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -42,7 +43,7 @@ const DAMAGED: &str = "It is damaged, or another version of corgipile has writte
 
 /// The state of a training that has ended, to be kept with its model.
 pub fn save(trainer: &Trainer, decoder_state: DecoderState, losses: Losses) -> Option<Vec<u8>> {
-    let header = StateHeader { decoder_state: decoder_state.without_standardizer(), losses, epochs: trainer.epoch() };
+    let header = StateHeader { decoder_state: decoder_state.without_features(), losses, epochs: trainer.epoch() };
     let header = serde_json::to_vec(&header).expect("plain values are always JSON");
     // a state that is not kept takes no memory
     let len = size_of::<u64>() + header.len() + trainer.saved_len();
@@ -75,7 +76,8 @@ impl Resume {
         inherit(arguments, &Before { model: kind, label, features: &model.features, record: &record });
         let mut losses = header.losses;
         losses.forgive();
-        let decoder_state = header.decoder_state.with_standardizer(model.to_standardizer());
+        let decoder_state =
+            header.decoder_state.with_features(model.to_standardizer(), model.fill().map(<[f32]>::to_vec));
         Ok(Resume { epochs: header.epochs, decoder_state, losses, history, group, trainer: trainer.to_vec(), model })
     }
 
@@ -113,8 +115,8 @@ impl Resume {
         if fits { Ok(()) } else { Err(refuse(model, "the features are not those that it was trained on", hint)) }
     }
 
-    /// Checks whether a source of compressed mini-batches, or of rows, is such a one as the model was trained on: then its
-    /// mini-batches had a size, or none of their own.
+    /// Checks whether a source of compressed mini-batches, or of rows, is such a one as the model was trained on: then
+    /// its mini-batches had a size, or none of their own.
     ///
     /// # Errors
     /// [`TrainingError::WarmStart`]
@@ -181,12 +183,13 @@ fn check_record(arguments: &TrainArguments, model: &Model, record: &Map<String, 
         return unsupported("several processes have trained it", hint);
     }
     let says = |key: &str| arguments.options.get(key);
-    let stored = record.get("standardize").and_then(Value::as_bool);
-    let given = says("standardize").and_then(Value::as_bool);
-    if given.is_some() && given != stored {
+    let stored = record.get("standardize").and_then(Standardize::read).unwrap_or(Standardize::None);
+    let given = says("standardize").and_then(Standardize::read);
+    if given.is_some_and(|given| given != stored) {
         let reason = match stored {
-            Some(true) => "it was trained on standardized features",
-            _ => "it was trained without standardized features",
+            Standardize::All => "it was trained on standardized features",
+            Standardize::Automatic => "it was trained on features of which those were standardized that need it",
+            Standardize::None => "it was trained without standardized features",
         };
         return Err(refuse(model, reason, "Leave option standardize out to continue as it was trained."));
     }

@@ -26,6 +26,8 @@ pub struct Store<'a> {
     pub features: &'a [String],
     pub label_type: pg_sys::Oid,
     pub buffers: &'a Buffers,
+    /// rows in which NULLs of features were imputed; None if they do not impute
+    pub imputed: Option<u64>,
     /// processes that have trained them
     pub processes: u32,
     /// time of the pass before the first epoch, without a full shuffle
@@ -38,7 +40,8 @@ impl Store<'_> {
     /// Stores the models, by group and point, and returns their rows and how many models there are.
     ///
     /// # Errors
-    /// Those of [`models::store`]; [`SourceError::NoFeatures`], [`TrainingError::NoIndices`], [`ResourceError::OutOfMemory`]
+    /// Those of [`models::store`]; [`SourceError::NoFeatures`], [`TrainingError::NoIndices`],
+    /// [`ResourceError::OutOfMemory`]
     pub fn store_all(&self, learners: Learners) -> Result<(Vec<EpochRow>, usize)> {
         let row_groups = self.decoder().row_groups();
         let order = row_groups.map_or_else(|| vec![0], RowGroups::sorted);
@@ -93,7 +96,9 @@ impl Store<'_> {
             hyperparameters: Value::Object(self.record(point, group.as_deref(), report)),
             linear,
             standardizer: decoder.standardizer().cloned(),
+            fill: decoder.fill(),
             skipped: decoder.skipped(),
+            imputed: self.imputed,
             preparation: self.preparation,
             shuffle_bytes: report.full_shuffle_bytes(),
             history: as_json(before, &history),
@@ -123,6 +128,9 @@ impl Store<'_> {
         if parameters.dim == 0 {
             return Err(TrainingError::NoIndices.into());
         }
+        if let (None, Some(target)) = (earlier, decoder.target()) {
+            target.unscale(&mut parameters);
+        }
         if earlier.is_none() && decoder.labels().classes().is_some_and(|classes| classes.swapped) {
             parameters.negate();
         }
@@ -143,8 +151,8 @@ impl Store<'_> {
     }
 }
 
-/// The part of a model's name that tells it from the others of the call: its group and the number of its point. None if there
-/// is only one model.
+/// The part of a model's name that tells it from the others of the call: its group and the number of its point. None if
+/// there is only one model.
 pub fn suffix(request: &Request, groups: Option<&[Option<String>]>, group: usize, point: usize) -> Option<String> {
     let group = groups.and_then(|groups| groups.get(group)).cloned().flatten();
     let point = request.points[point].says.as_ref().map(|_| (point + 1).to_string());

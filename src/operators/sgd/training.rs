@@ -4,22 +4,25 @@ use super::epoch_row::EpochRow;
 use super::features::check_options;
 use super::first_epoch::check_first_epoch;
 use super::group_order::GroupOrder;
-use super::learners::{Learner, Learners, check_network};
+use super::learners::{Judgement, Learner, Learners, check_network};
 use super::resume::{Resume, refuse};
 use super::store::{Store, suffix};
 use super::validation::{EndedEpoch, HeldOut, judge};
 use super::workers::WorkerGroup;
-use crate::errors::{Result, TrainingError};
+use crate::errors::{Notice, Result, TrainingError};
 use crate::models;
 use crate::operators::buffers::Buffers;
-use crate::operators::decoder::{Decoder, DecoderSpec, OwnedSpec, RowGroups};
+use crate::operators::decoder::{Decoder, DecoderSpec, FeatureColumns, OwnedSpec, RowGroups};
 use crate::operators::loader::{EpochTiming, LoadRequest, LoaderChoice};
-use crate::operators::preparation::prepare;
+use crate::operators::nulls::{notice_imputed, notice_left_out};
+use crate::operators::preparation::{Wanted, prepare};
 use crate::operators::source::Source;
 use crate::options::cache::CachePlan;
 use crate::options::call::TrainArguments;
+use crate::options::chosen::Rate;
 use crate::options::request::Request;
 use crate::options::shuffling::Shuffling;
+use crate::pg;
 use crate::pg::executor::custom_scan::Flags;
 use crate::pg::executor::query::{Column, Running};
 use crate::pg::process::progress::{self, Progress};
@@ -42,8 +45,8 @@ pub struct Training {
     label_type: pg_sys::Oid,
     /// the relation that was named, if the source is no query
     relation: Option<pg_sys::Oid>,
-    /// is there a pass over the rows before the first epoch?
-    prepares: bool,
+    /// what a pass over the rows before the first epoch is to find out; None if there is none
+    prepares: Option<Wanted>,
     pub(super) buffers: Buffers,
     loader: LoaderChoice,
     pub(super) outcome: Option<Vec<EpochRow>>,
@@ -55,6 +58,8 @@ pub struct Training {
     group_order: Option<GroupOrder>,
     held_out: Option<HeldOut>,
     only_group: OnlyGroup,
+    /// rows in which NULLs of features were imputed; None if they are not, or before they were counted
+    pub(super) imputed: Option<u64>,
 }
 
 /// The number of the group that a continued model of a group learns from, once a row of it was met.
@@ -71,6 +76,16 @@ impl OnlyGroup {
             self.number = row_groups.is_named(self.seen, name).then_some(self.seen);
             self.seen += 1;
         }
+    }
+}
+
+/// How the source is to be read: from epoch 0 on if there is a pass before the first one.
+fn shuffling_of(request: &Request, prepares: bool) -> Shuffling {
+    Shuffling {
+        first_epoch: if prepares { 0 } else { request.first_epoch().into() },
+        cache: Some(CachePlan { mode: request.options.cache.unwrap_or_default(), epochs: request.max_epochs }),
+        shuffled_above: !request.row_groups.is_empty(),
+        ..request.shuffling.clone()
     }
 }
 
@@ -99,27 +114,22 @@ impl Training {
         let mut decoder = source.decoder(&spec)?;
         let label_type = label_type(&source, &request.label, &decoder)?;
         check_decoder(&request, resume.as_ref(), &features, &mut decoder)?;
-        let prepares = resume.is_none() && (request.options.standardize || decoder.needs_preparation());
-        let has_groups = !request.row_groups.is_empty();
-        let shuffling = Shuffling {
-            first_epoch: if prepares { 0 } else { request.first_epoch().into() },
-            cache: Some(CachePlan { mode: request.options.cache.unwrap_or_default(), epochs: request.max_epochs }),
-            shuffled_above: has_groups,
-            ..request.shuffling.clone()
-        };
-        let planned = source.plan(&spec, &shuffling)?;
+        let wanted = Wanted::new(request.options.standardize, request.kind, &decoder, request.has_open_rate());
+        let prepares = (resume.is_none() && (wanted.anything() || decoder.needs_preparation())).then_some(wanted);
+        let planned = source.plan(&spec, &shuffling_of(&request, prepares.is_some()))?;
         let owned_spec = OwnedSpec::new(&spec, source.columns());
-        if decoder.has_mini_batches() {
-            // each compressed mini-batch is a step
-            request.points.iter_mut().for_each(|p| p.hyperparameters.batch_size = Hyperparameters::WHOLE_MINI_BATCHES);
+        fit_to_mini_batches(&mut request, &decoder)?;
+        if matches!(decoder.features(), FeatureColumns::Mixed(_) | FeatureColumns::Sparse(_)) {
+            request.options.unseen.get_or_insert_default();
         }
         let mut buffers = Buffers::new(Running::start(planned, snapshot, instrument, flags), decoder);
         let load = LoadRequest::new(owned_spec, request.last_epoch().into(), request.shuffling.strategy.sorts());
         let unfit = no_loader_because(&request, &buffers.decoder);
         Ok(Training {
-            group_order: has_groups.then(|| GroupOrder::new(&request.shuffling)),
+            group_order: (!request.row_groups.is_empty()).then(|| GroupOrder::new(&request.shuffling)),
             held_out: request.row_groups.hold_out.is_some().then(HeldOut::new),
             only_group: OnlyGroup::default(),
+            imputed: None,
             models: 0,
             loader: LoaderChoice::new(request.loader, unfit, &mut buffers, load),
             resume,
@@ -158,17 +168,18 @@ impl Training {
     fn train(&mut self) -> Result<Vec<EpochRow>> {
         let start = Instant::now();
         let mut batch = Batch::dense(0);
-        let standardize = self.request.options.standardize;
         let resume = self.resume.as_ref().map(|resume| resume.epochs);
-        self.loader.begin(&mut self.buffers, self.prepares, resume, standardize);
+        self.loader.begin(&mut self.buffers, self.prepares, resume);
         let mut shuffle = Duration::ZERO;
-        if self.prepares {
-            prepare(&mut self.buffers, &mut batch, standardize)?;
+        if let Some(wanted) = self.prepares {
+            prepare(&mut self.buffers, &mut batch, wanted)?;
+            self.count_imputed();
             // the copy of a full shuffle may have been made for this pass; its time counts as the first epoch's
             shuffle = self.buffers.report().full_shuffle_time();
         }
         let preparation = start.elapsed().saturating_sub(shuffle);
-        if self.prepares {
+        if self.prepares.is_some() {
+            self.choose();
             self.buffers.next_epoch()?;
         }
         let mut learners = Learners::default();
@@ -185,6 +196,7 @@ impl Training {
             features: &self.features,
             label_type: self.label_type,
             buffers: &self.buffers,
+            imputed: self.imputed,
             processes: self.processes.unwrap_or(1),
             preparation,
             shuffle,
@@ -192,6 +204,21 @@ impl Training {
         let (rows, models) = store.store_all(learners)?;
         self.models = models;
         Ok(rows)
+    }
+
+    /// Makes the choices that depend on what the pass before the first epoch has found, and tells them.
+    fn choose(&mut self) {
+        let is_open = self.request.has_open_rate();
+        let decoder = &self.buffers.decoder;
+        self.request.choose(decoder.met(), decoder.mean_square().unwrap_or_default());
+        if let ([point], true) = (self.request.points.as_slice(), is_open) {
+            let rate = point.hyperparameters.learning_rate;
+            let scaled = self.buffers.decoder.standardizer().map(|standardizer| {
+                let is_scaled = |(mean, scale): &(&f64, &f64)| **mean != 0.0 || **scale != 1.0;
+                (standardizer.mean.iter().zip(&standardizer.scale).filter(is_scaled).count(), standardizer.mean.len())
+            });
+            pg::report_notice(Notice::Chosen { rate, scaled });
+        }
     }
 
     /// Starts workers that train in step with this process, if some were asked for and can be had.
@@ -232,7 +259,8 @@ impl Training {
         trainer: Trainer,
         batch: &mut Batch,
     ) -> Result<Learner> {
-        let standardized = self.request.options.standardize;
+        let standardized = self.buffers.decoder.standardizer().is_some();
+        let unit = self.loss_unit();
         let diverged = |e: sgd::Diverged| TrainingError::Diverged { epoch: e.epoch, standardized }.into();
         let mut learner = Learner::new(0, 0, trainer);
         for epoch in 1..=self.request.max_epochs {
@@ -247,13 +275,21 @@ impl Training {
                 check_first_epoch(&self.request, &self.buffers)?;
             }
             let report = learner.trainer.end_epoch().map_err(diverged)?;
-            progress::loss(report.loss);
-            learner.history.push(EpochRow::new(report, start.elapsed(), Duration::ZERO));
+            if epoch == 1 {
+                notice_left_out(&self.buffers.decoder, report.tuples);
+            }
+            progress::loss(report.loss * unit);
+            learner.history.push(EpochRow::new(report, unit, start.elapsed(), Duration::ZERO));
             learner.judge(&self.request, 1, None, &|_, _| None)?;
         }
         self.compute = workers.replica.compute;
         workers.finish(self.buffers.query());
         Ok(learner)
+    }
+
+    /// What a loss is to be multiplied by to be that of the targets as they are.
+    fn loss_unit(&self) -> f64 {
+        self.buffers.decoder.target().map_or(1.0, |target| target.loss_unit())
     }
 
     /// One epoch of SGD. Returns its times.
@@ -276,12 +312,24 @@ impl Training {
         }
         if epoch == self.request.first_epoch() {
             check_first_epoch(&self.request, &self.buffers)?;
+            self.count_imputed();
+            notice_left_out(&self.buffers.decoder, self.buffers.decoder.decoded());
         }
         let shuffle = self.buffers.report().full_shuffle_time();
         let elapsed = start.elapsed().saturating_sub(shuffle);
-        learners.end_epoch(&self.request, elapsed, shuffle)?;
+        learners.end_epoch(&self.request, self.loss_unit(), elapsed, shuffle)?;
         let learn = self.compute - compute_before;
         Ok(EpochTiming { tuples, load: elapsed.saturating_sub(learn), learn })
+    }
+
+    /// Keeps and tells what was imputed in the first pass over the rows,
+    /// which is the only one that decodes all of them.
+    fn count_imputed(&mut self) {
+        let decoder = &self.buffers.decoder;
+        if let (None, Some(imputation)) = (self.imputed, decoder.imputation()) {
+            self.imputed = Some(imputation.counts().rows);
+            notice_imputed(decoder);
+        }
     }
 
     /// Learns from a buffer in its order, or group by group.
@@ -327,7 +375,9 @@ impl Training {
         };
         let groups = self.buffers.decoder.row_groups().map(RowGroups::groups);
         let name = |group: usize, point: usize| suffix(request, groups.as_deref(), group, point);
-        learners.judge(request, first, judgements.into_iter(), &name)
+        let unit = self.loss_unit();
+        let in_units = |judgement: Judgement| Judgement { loss: judgement.loss * unit, ..judgement };
+        learners.judge(request, first, judgements.into_iter().map(|judgement| judgement.map(in_units)), &name)
     }
 }
 
@@ -337,6 +387,7 @@ fn new_trainer(decoder: &Decoder, resume: Option<&Resume>, hyper: Hyperparameter
     let dim = match hyper.design {
         // the first weights of a network depend on the number of features
         Some(_) => batch.dim().max(decoder.observed_dim()),
+        None if decoder.mean_square().is_some() => batch.dim().max(decoder.observed_dim()),
         None => batch.dim(),
     };
     decoder.check_size(dim, decoder.standardizer().is_some())?;
@@ -345,6 +396,24 @@ fn new_trainer(decoder: &Decoder, resume: Option<&Resume>, hyper: Hyperparameter
         Some(resume) => resume.trainer(hyper, dim, outputs, sparse),
         None => Ok(Trainer::new(hyper, dim, outputs, sparse)?),
     }
+}
+
+/// Of compressed mini-batches each is a step, and nobody looks into it to choose a rate or to bound a step.
+///
+/// # Errors
+/// [`TrainingError::NotOnCompressed`]
+fn fit_to_mini_batches(request: &mut Request, decoder: &Decoder) -> Result<()> {
+    for point in request.points.iter_mut().filter(|_| decoder.has_mini_batches()) {
+        let hyper = &mut point.hyperparameters;
+        hyper.batch_size = Hyperparameters::WHOLE_MINI_BATCHES;
+        if point.rate == Rate::Open {
+            (point.rate, hyper.bounded, hyper.averaging) = (Rate::Given, false, false);
+        }
+        if hyper.bounded {
+            return Err(TrainingError::NotOnCompressed("the option bounded_steps").into());
+        }
+    }
+    Ok(())
 }
 
 /// The type of the labels.
@@ -356,8 +425,8 @@ fn label_type(source: &Source, label: &str, decoder: &Decoder) -> Result<pg_sys:
     })
 }
 
-/// Checks whether the features of the source go with the request, and with the model that is continued, whose classes and
-/// categories the decoder takes over.
+/// Checks whether the features of the source go with the request, and with the model that is continued, whose classes
+/// and categories the decoder takes over.
 fn check_decoder(request: &Request, resume: Option<&Resume>, features: &[String], decoder: &mut Decoder) -> Result<()> {
     if let Some(resume) = resume {
         resume.check_mini_batches(decoder.has_mini_batches(), request.options.has_batch_size)?;

@@ -1,7 +1,7 @@
 //! Tuples that are held out, and what they say of a model.
 //!
-//! They are kept from the first epoch on, as long as they are not too many. If they are, the source is read once more after
-//! each epoch: they are the same then, whatever it costs.
+//! They are kept from the first epoch on, as long as they are not too many. If they are, the source is read once more
+//! after each epoch: they are the same then, whatever it costs.
 
 use super::group_order::GroupOrder;
 use super::learners::Judgement;
@@ -89,7 +89,8 @@ impl HeldOut {
 /// Judges models, group and model of each, at the end of an epoch, in their sequence.
 ///
 /// # Errors
-/// [`TrainingError::NoRows`] if nothing is held out; [`ResourceError::OutOfMemory`]; what is wrong with the rows, if they are read once more
+/// [`TrainingError::NoRows`] if nothing is held out; [`ResourceError::OutOfMemory`]; what is wrong with the rows,
+/// if they are read once more
 pub fn judge(
     held_out: &mut HeldOut,
     kind: ModelKind,

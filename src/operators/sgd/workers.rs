@@ -1,7 +1,8 @@
 //! The processes of a data-parallel training: the leader, which is the backend, and PostgreSQL's parallel workers.
 //!
-//! The leader looks at the first rows, so that classes have the same numbers in all processes. Then it starts the workers, sends
-//! each of them its rank, and takes part. Every process has the whole model in the end. The leader's is stored.
+//! The leader looks at the first rows, so that classes have the same numbers in all processes. Then it starts the
+//! workers, sends each of them its rank, and takes part. Every process has the whole model in the end.
+//! The leader's is stored.
 
 use super::data_parallel::Replica;
 use crate::errors::{Notice, Result};
@@ -64,8 +65,8 @@ const NOT_FREE: Unavailable = Unavailable::Borrowed("no more worker processes we
 const SPOOLED: Unavailable = Unavailable::Borrowed("the source is not a plain table");
 
 impl WorkerGroup {
-    /// Starts workers, if they are to be had, and gives the leader's trainer before the first epoch, which is the next. Reports if
-    /// there are fewer than were asked for. `batch` is empty afterwards.
+    /// Starts workers, if they are to be had, and gives the leader's trainer before the first epoch, which is the next.
+    /// Reports if there are fewer than were asked for. `batch` is empty afterwards.
     ///
     /// # Errors
     /// What is wrong with the rows that are looked at.
@@ -109,8 +110,8 @@ impl WorkerGroup {
     }
 }
 
-/// Looks at the first rows, and says what the workers are to do, and how many processes there should be; or why there can be no
-/// worker.
+/// Looks at the first rows, and says what the workers are to do, and how many processes there should be; or why there
+/// can be no worker.
 fn plan(
     request: &Request,
     spec: OwnedSpec,

@@ -32,8 +32,8 @@ trait HeldTuples {
     fn keep(&mut self, node: Node, moves: impl Iterator<Item = (u32, u32)>, len: usize);
     /// Appends tuples of the blocks below, of which an epoch has begun.
     fn fill(&mut self, node: Node, limits: Limits) -> Result<()>;
-    /// Writes into `order` the places of the tuples of the buffer as they came, if these are not simply all; says how many
-    /// bytes they have.
+    /// Writes into `order` the places of the tuples of the buffer as they came, if these are not simply all; says how
+    /// many bytes they have.
     fn arrived(&self, _node: Node, _order: &mut Vec<u32>) -> Result<Option<usize>> {
         Ok(None)
     }
@@ -130,7 +130,8 @@ impl HeldTuples for TupleBuffer {
 }
 
 impl TupleShuffle {
-    /// Decodes the next block of the epoch into `batch`, to look at it: nothing of it is counted. False at the end of the epoch.
+    /// Decodes the next block of the epoch into `batch`, to look at it: nothing of it is counted.
+    /// False at the end of the epoch.
     ///
     /// # Errors
     /// What is wrong with the rows.
@@ -138,8 +139,9 @@ impl TupleShuffle {
         blocks(node).with(|scan, below| scan.peek(below, decoder, batch))
     }
 
-    /// Fills `batch`, which must be the same in every call, with the next buffer, and sets its order to that in which to
-    /// learn. False, with an empty order, at the end of the epoch; what is in the batch by then may be wanted in the next.
+    /// Fills `batch`, which must be the same in every call, with the next buffer, and sets its order to that in which
+    /// to learn. False, with an empty order, at the end of the epoch;
+    /// what is in the batch by then may be wanted in the next.
     pub fn next_batch(&mut self, node: Node, decoder: &mut Decoder, batch: &mut Batch) -> Result<bool> {
         let mut places = std::mem::take(&mut self.places);
         self.next_order(node, &mut DecodedTuples { decoder, batch, places: &mut places })?;
@@ -204,8 +206,8 @@ impl TupleShuffle {
         self.mix(node, held, last)
     }
 
-    /// How much to read into a buffer that has `bytes` by now. If tuples stay in it, a part of its memory is left for those
-    /// that come later.
+    /// How much to read into a buffer that has `bytes` by now. If tuples stay in it, a part of its memory is left for
+    /// those that come later.
     fn limits(&self, node: Node, bytes: u64) -> Limits {
         let blocks = blocks(node).with(|scan, _| match self.shuffling.block_by_block {
             true => usize::from(scan.at_block_end()),

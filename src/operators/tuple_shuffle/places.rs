@@ -2,8 +2,8 @@
 
 use tuples::Batch;
 
-/// Where sparse tuples are in the batch that are said to be in other places: none fits the place of another, so that all
-/// close up in their sequence. Without entries every tuple is where it is said to be.
+/// Where sparse tuples are in the batch that are said to be in other places: none fits the place of another, so that
+/// all close up in their sequence. Without entries every tuple is where it is said to be.
 #[derive(Default)]
 pub struct SparsePlaces(Vec<u32>);
 

@@ -4,7 +4,7 @@ use crate::limits::MAX_WEIGHTS;
 use crate::options::choices::Choice;
 use crate::options::chosen::Validation;
 use crate::options::entry::{Default, Entry, Group, Inherited, Models, Needs, Place, Values};
-use crate::options::rows::{By, ClassWeight, Nulls, Unseen};
+use crate::options::rows::{By, ClassWeight, Nulls, Standardize, Unseen};
 use serde_json::json;
 use sgd::{ModelKind, Range};
 
@@ -78,23 +78,26 @@ pub const ENTRIES: &[Entry] = &[
     },
     Entry {
         place: Place::NamedOption("text"),
-        record: Some(|call| Some(json!(call.options.nulls))),
+        record: Some(|call| Some(json!(call.options.nulls()))),
         ..Entry::option(
             "nulls",
             Values::Words(Nulls::names),
-            Default::Word("error"),
-            "what to do with rows that have a NULL in label, features or weight: an error, or leave them out and count them",
+            Default::Word("impute"),
+            "what to do with NULLs. impute: one in a feature of numbers is taken for the mean of the feature over the rows that \
+             have it, learned in a first pass, one in a column of text or an enum is a category of its own, and rows with any \
+             other NULL are left out. skip: rows with NULLs are left out. error. What is imputed or left out is counted, and the \
+             model predicts and is evaluated in the same way",
         )
     },
     Entry {
         place: Place::NamedOption("boolean"),
-        record: Some(|call| Some(json!(call.options.standardize))),
+        record: Some(|call| Some(call.options.standardize.to_json())),
         ..Entry::option(
             "standardize",
-            Values::Boolean,
-            Default::Boolean(false),
+            Values::Other("boolean or string", Some("true, false, auto")),
+            Default::Word(Standardize::AUTO),
             "learn mean and standard deviation of each number in a first pass, and train on (value - mean) / deviation; sparse \
-             features on value / deviation",
+             features on value / deviation. auto: dense numbers but those that are 0 or 1, and the targets of model linear",
         )
     },
     Entry {
@@ -120,9 +123,9 @@ pub const ENTRIES: &[Entry] = &[
         ..Entry::option(
             "unseen",
             Values::Words(Unseen::names),
-            Default::Word("error"),
-            "what to do, when predicting, with a category that was not there in training, or a sparse index beyond the largest: \
-             an error, or take it for 0",
+            Default::Word("zero"),
+            "what to do, when predicting and evaluating, with a category that was not there in training, or a sparse index beyond \
+             the largest: take it for 0, so that it is none of those that are known, or an error",
         )
     },
     Entry {

@@ -1,10 +1,11 @@
 //! How a model learns, for how long, and what is kept.
 
 use crate::options::choices::Choice;
-use crate::options::chosen::Keep;
+use crate::options::chosen::{Keep, Point, Rate};
 use crate::options::defaults::learning_rate;
 use crate::options::entry::{Default, Entry, Group, Inherited, Models, Needs, Place, Values};
-use serde_json::json;
+use crate::options::resolved::Resolved;
+use serde_json::{Value, json};
 use sgd::{Activation, Hidden, Hyperparameters, ModelKind, Optimizer, Output, Schedule, Stopping};
 
 /// Epochs that a training may take. Each leaves a row to be kept, whatever it cost.
@@ -18,6 +19,12 @@ const fn in_grid(entry: Entry) -> Entry {
 /// One that belongs to an optimizer.
 const fn of_optimizer(word: &'static str, entry: Entry) -> Entry {
     Entry { in_grid: true, group: Some(Group::Optimizer), needs: Some(Needs::Word("optimizer", word)), ..entry }
+}
+
+/// A number of the optimizer, for the record.
+fn number_of_optimizer(call: &Resolved, name: &str) -> Option<Value> {
+    let number = call.optimizer()?.parameters().find(|(parameter, _)| parameter.name == name);
+    number.map(|(_, value)| json!(value))
 }
 
 /// One that belongs to a schedule.
@@ -88,16 +95,52 @@ pub const ENTRIES: &[Entry] = &[
             let from_a = matches!(call.schedule()?, Schedule::Theorem1 { a: Some(_), .. });
             call.hyper().filter(|_| !from_a).map(|hyper| json!(hyper.learning_rate))
         }),
-        explain: Some(|call, explain| {
-            call.hyper().iter().for_each(|hyper| explain.real(c"Learning Rate", hyper.learning_rate));
+        explain: Some(|call, explain| match call.point {
+            Some(Point { rate: Rate::Open, .. }) => explain.text(c"Learning Rate", "auto"),
+            Some(point) => explain.real(c"Learning Rate", point.hyperparameters.learning_rate),
+            None => {}
         }),
         ..Entry::argument(
             "learning_rate",
             "float8",
             Values::Number(Hyperparameters::LEARNING_RATES),
             Default::Depends(default_rate),
-            "step size in the first epoch",
+            "step size in the first epoch. auto: (1 - momentum) * batch_size / (mean |x|² + 1), of model svm a tenth of that, the \
+             features being standardized",
         )
+    },
+    Entry {
+        models: Models::Linear,
+        group: Some(Group::Optimizer),
+        record: Some(|call| call.hyper().filter(|hyper| hyper.design.is_none()).map(|hyper| json!(hyper.bounded))),
+        explain: Some(|call, explain| {
+            if call.hyper().is_some_and(|hyper| hyper.bounded) {
+                explain.text(c"Bounded Steps", "true");
+            }
+        }),
+        ..in_grid(Entry::option(
+            "bounded_steps",
+            Values::Boolean,
+            Default::Depends(|_| "if learning_rate is auto".into()),
+            "divide a step by 1 + learning_rate * curvature * (|x|² + 1), so that it cannot diverge, whatever the tuple; not with \
+             optimizer adam",
+        ))
+    },
+    Entry {
+        models: Models::Linear,
+        record: Some(|call| call.hyper().filter(|hyper| hyper.design.is_none()).map(|hyper| json!(hyper.averaging))),
+        explain: Some(|call, explain| {
+            if call.hyper().is_some_and(|hyper| hyper.averaging) {
+                explain.text(c"Averaging", "true");
+            }
+        }),
+        ..in_grid(Entry::option(
+            "averaging",
+            Values::Boolean,
+            Default::Depends(|_| "if learning_rate is auto".into()),
+            "take for the model the mean of all iterates, weighted by the cube of the number of tuples before them; not with \
+             schedule theorem1",
+        ))
     },
     Entry {
         place: Place::NamedOption("text"),
@@ -188,27 +231,19 @@ pub const ENTRIES: &[Entry] = &[
         group: Some(Group::Optimizer),
         record: Some(|call| call.optimizer().map(|optimizer| json!(optimizer.name()))),
         explain: Some(|call, explain| {
-            let shown = match call.optimizer() {
-                None | Some(Optimizer::Sgd) => return,
-                Some(Optimizer::Momentum { beta }) => format!("momentum {beta}"),
-                Some(Optimizer::Adam { beta1, beta2, epsilon }) => {
-                    format!("adam, beta1 {beta1}, beta2 {beta2}, epsilon {epsilon:e}")
-                }
-            };
-            explain.text(c"Optimizer", &shown);
+            if let Some(optimizer) = call.optimizer().filter(|optimizer| *optimizer != Optimizer::Sgd) {
+                explain.text(c"Optimizer", &optimizer.to_string());
+            }
         }),
         ..in_grid(Entry::option(
             "optimizer",
             Values::Words(|| Optimizer::NAMES.to_vec()),
-            Default::Word(Optimizer::NAMES[0]),
+            Default::Depends(default_optimizer),
             "what is done with a gradient",
         ))
     },
     Entry {
-        record: Some(|call| match call.optimizer()? {
-            Optimizer::Momentum { beta } => Some(json!(beta)),
-            _ => None,
-        }),
+        record: Some(|call| number_of_optimizer(call, "momentum")),
         ..of_optimizer(
             "momentum",
             Entry::option(
@@ -220,10 +255,7 @@ pub const ENTRIES: &[Entry] = &[
         )
     },
     Entry {
-        record: Some(|call| match call.optimizer()? {
-            Optimizer::Adam { beta1, .. } => Some(json!(beta1)),
-            _ => None,
-        }),
+        record: Some(|call| number_of_optimizer(call, "beta1")),
         ..of_optimizer(
             "adam",
             Entry::option(
@@ -235,10 +267,7 @@ pub const ENTRIES: &[Entry] = &[
         )
     },
     Entry {
-        record: Some(|call| match call.optimizer()? {
-            Optimizer::Adam { beta2, .. } => Some(json!(beta2)),
-            _ => None,
-        }),
+        record: Some(|call| number_of_optimizer(call, "beta2")),
         ..of_optimizer(
             "adam",
             Entry::option(
@@ -250,10 +279,7 @@ pub const ENTRIES: &[Entry] = &[
         )
     },
     Entry {
-        record: Some(|call| match call.optimizer()? {
-            Optimizer::Adam { epsilon, .. } => Some(json!(epsilon)),
-            _ => None,
-        }),
+        record: Some(|call| number_of_optimizer(call, "epsilon")),
         ..of_optimizer(
             "adam",
             Entry::option(
@@ -321,7 +347,7 @@ pub const ENTRIES: &[Entry] = &[
         ..of_networks(Entry::option(
             "activation",
             Values::Words(|| Activation::ALL.map(Activation::name).to_vec()),
-            Default::Word("sigmoid"),
+            Default::Word("relu"),
             "what hidden units compute",
         ))
     },
@@ -379,21 +405,38 @@ pub const ENTRIES: &[Entry] = &[
 ];
 
 fn default_rate(model: Option<ModelKind>) -> String {
-    let rate = |kind, activation| learning_rate(kind, false, activation);
-    let adam = learning_rate(ModelKind::Logistic, true, None);
+    let rate = |kind, activation| learning_rate(kind, Optimizer::Sgd, activation);
+    let own =
+        |optimizer: Optimizer| optimizer.learning_rate().map(|rate| format!("; {rate} with {}", optimizer.name()));
+    let own: String = Optimizer::ALL.into_iter().filter_map(own).collect();
     let linear = rate(ModelKind::Logistic, None);
+    let network = Hyperparameters::new(ModelKind::Mlp).learning_rate;
     let [sigmoid, others] = [Activation::Sigmoid, Activation::Relu].map(|units| rate(ModelKind::Mlp, Some(units)));
     match model {
-        Some(ModelKind::Mlp) => format!("{sigmoid} with sigmoid units, {others} with others; {adam} with adam"),
-        Some(_) => format!("{linear}; {adam} with adam"),
-        None => format!("{linear}; of mlp {sigmoid} with sigmoid units, {others} with others; {adam} with adam"),
+        Some(ModelKind::Mlp) => {
+            format!("{network}; with other optimizers {sigmoid} of sigmoid units, {others} of others")
+        }
+        Some(_) => format!("auto; {linear} on compressed mini-batches{own}"),
+        None => {
+            format!("auto{own}; of mlp {network}, with other optimizers {sigmoid} of sigmoid units, {others} of others")
+        }
+    }
+}
+
+fn default_optimizer(model: Option<ModelKind>) -> String {
+    let of = |kind| Hyperparameters::new(kind).optimizer.name();
+    match model {
+        Some(kind) => of(kind).to_owned(),
+        None => format!("{}; of mlp {}", of(ModelKind::Logistic), of(ModelKind::Mlp)),
     }
 }
 
 fn default_batch_size(model: Option<ModelKind>) -> String {
     let of = |kind| Hyperparameters::new(kind).batch_size;
+    let of_networks = format!("max_epochs * rows / 2000, from 1 to {}", of(ModelKind::Mlp));
     match model {
+        Some(ModelKind::Mlp) => of_networks,
         Some(kind) => of(kind).to_string(),
-        None => format!("{}; of mlp {}", of(ModelKind::Logistic), of(ModelKind::Mlp)),
+        None => format!("{}; of mlp {of_networks}", of(ModelKind::Logistic)),
     }
 }

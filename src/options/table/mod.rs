@@ -1,5 +1,5 @@
-//! The one table of arguments and options. Parser, grid, warm start, record, EXPLAIN, `corgipile_options()` and the reference page
-//! come from it. Its order is that of EXPLAIN.
+//! The one table of arguments and options. Parser, grid, warm start, record, EXPLAIN, `corgipile_options()` and the
+//! reference page come from it. Its order is that of EXPLAIN.
 
 mod data;
 mod learning;

@@ -23,11 +23,11 @@ impl<'a> Arguments<'a> {
         Arguments { values }
     }
 
-    /// Evaluates the arguments of the call that a node stands for, having checked that the user may execute the function:
-    /// nobody else does. An ERROR if the node stands for none.
+    /// Evaluates the arguments of the call that a node stands for, having checked that the user may execute the
+    /// function: nobody else does. An ERROR if the node stands for none.
     pub fn of_node(node: Node<'a>) -> Arguments<'a> {
-        // SAFETY: the planner has put the FuncExpr into custom_exprs, if the node stands for one. Values live in the node's
-        // memory of a tuple, or in the plan; nothing is read before the arguments are.
+        // SAFETY: the planner has put the FuncExpr into custom_exprs, if the node stands for one. Values live in the
+        // node's memory of a tuple, or in the plan; nothing is read before the arguments are.
         unsafe {
             let plan = (*node.0).ss.ps.plan.cast::<pg_sys::CustomScan>();
             if pg_sys::list_length((*plan).custom_exprs) != 1 {
@@ -52,8 +52,8 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// Argument `i`, None if NULL, or if the call has fewer: an older declaration of the function in SQL. An ERROR if it has
-    /// another type.
+    /// Argument `i`, None if NULL, or if the call has fewer: an older declaration of the function in SQL. An ERROR if
+    /// it has another type.
     pub fn get<T: FromDatum + IntoDatum>(&self, i: usize) -> Option<T> {
         self.values.get(i)?.1.and_then(TypedDatum::to_rust)
     }

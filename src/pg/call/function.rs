@@ -57,6 +57,23 @@ unsafe impl SqlTranslatable for Call<'_> {
 }
 
 impl<'a> Call<'a> {
+    /// How many arguments there are.
+    #[inline(always)]
+    pub fn len(self) -> usize {
+        // SAFETY: the information of a call.
+        unsafe { (*self.0).nargs as usize }
+    }
+
+    /// Is argument `i` NULL?
+    ///
+    /// # Panics
+    /// If the function has not so many.
+    #[inline(always)]
+    pub fn is_null(self, i: usize) -> bool {
+        // SAFETY: nargs says how many arguments there are.
+        unsafe { (*self.0).args.as_slice(self.len())[i].isnull }
+    }
+
     /// Argument `i`; None if it is NULL.
     ///
     /// # Panics
@@ -64,8 +81,8 @@ impl<'a> Call<'a> {
     #[inline(always)]
     pub fn argument(self, i: usize) -> Option<TypedDatum<'a>> {
         let type_oid = self.memory().arguments[i].oid;
-        // SAFETY: there are as many arguments as types, each of the type that its expression has, or that the function is
-        // declared with; they stay for the call.
+        // SAFETY: there are as many arguments as types, each of the type that its expression has, or that the function
+        // is declared with; they stay for the call.
         unsafe {
             let argument = (*self.0).args.as_slice((*self.0).nargs as usize)[i];
             (!argument.isnull).then(|| TypedDatum::new(argument.value, type_oid))
@@ -95,8 +112,8 @@ impl<'a> Call<'a> {
     #[inline(always)]
     pub fn state(self) -> Option<Bytes> {
         let value = self.varlena(0)?;
-        // SAFETY: the type is one of variable length. The transition value of an aggregate is its own: PostgreSQL allows its
-        // transition and combine functions to change it (xaggr, "in place").
+        // SAFETY: the type is one of variable length. The transition value of an aggregate is its own: PostgreSQL
+        // allows its transition and combine functions to change it (xaggr, "in place").
         Some(unsafe {
             if self.is_in_aggregate() { Bytes::in_place(value.datum()) } else { Bytes::copy_of(value.datum()) }
         })
@@ -111,8 +128,8 @@ impl<'a> Call<'a> {
         self.argument(i)
     }
 
-    /// Is this the call of an aggregate's transition or combine function (AggCheckCallContext, inline)? Its final function
-    /// is not to ask for the state.
+    /// Is this the call of an aggregate's transition or combine function (AggCheckCallContext, inline)? Its final
+    /// function is not to ask for the state.
     #[inline(always)]
     fn is_in_aggregate(self) -> bool {
         // SAFETY: the context, if there is one, is a node.
@@ -121,12 +138,6 @@ impl<'a> Call<'a> {
             !context.is_null()
                 && matches!((*context).type_, pg_sys::NodeTag::T_AggState | pg_sys::NodeTag::T_WindowAggState)
         }
-    }
-
-    /// How many arguments there are.
-    #[inline(always)]
-    pub fn len(self) -> usize {
-        self.memory().arguments.len()
     }
 
     /// The collation of the call: that of its arguments.
@@ -140,17 +151,17 @@ impl<'a> Call<'a> {
         self.memory().arguments[i].oid
     }
 
-    /// Shows `f` what an earlier call from the same place of the query has remembered, or what `make` makes now. A function
-    /// remembers one thing; another type of it replaces what was.
+    /// Shows `f` what an earlier call from the same place of the query has remembered, or what `make` makes now. A
+    /// function remembers one thing; another type of it replaces what was.
     ///
     /// # Errors
     /// Those of `make` and `f`.
     #[inline(always)]
-    pub fn remembering<T: 'static>(
+    pub fn remembering<T: 'static, R>(
         self,
         make: impl FnOnce() -> Result<T>,
-        f: impl FnOnce(&mut T) -> Result<()>,
-    ) -> Result<()> {
+        f: impl FnOnce(&mut T) -> Result<R>,
+    ) -> Result<R> {
         let mut value = self.memory().value.borrow_mut();
         if let Some(known) = value.as_mut().and_then(|value| value.downcast_mut()) {
             return f(known);
@@ -164,8 +175,8 @@ impl<'a> Call<'a> {
     /// What is remembered, made by the first call.
     #[inline(always)]
     fn memory(self) -> &'a Memory {
-        // SAFETY: fn_extra belongs to the function, whose only use of it this is; it is dropped with the memory context of
-        // the function's information, which outlives the call.
+        // SAFETY: fn_extra belongs to the function, whose only use of it this is; it is dropped with the memory context
+        // of the function's information, which outlives the call.
         unsafe {
             let info = (*self.0).flinfo;
             if info.is_null() || (*info).fn_extra.is_null() {
@@ -204,8 +215,8 @@ impl<'a> Call<'a> {
     pub fn message(self) -> Option<&'a [u8]> {
         let value = self.argument(0)?.of_type(pg_sys::INTERNALOID);
         let message: *mut pg_sys::StringInfoData = value.cast_mut_ptr();
-        // SAFETY: SQL cannot call a function of type internal; PostgreSQL calls that of a type with a StringInfo, and wants
-        // it to take all that is left of it.
+        // SAFETY: SQL cannot call a function of type internal; PostgreSQL calls that of a type with a StringInfo, and
+        // wants it to take all that is left of it.
         unsafe {
             let len = (*message).len - (*message).cursor;
             let bytes = pg_sys::pq_getmsgbytes(message, len);
@@ -224,10 +235,11 @@ impl<'a> Call<'a> {
         Arguments::new((0..arguments.len()).map(|i| (arguments[i].oid, self.argument(i))).collect())
     }
 
-    /// A row as the function's result, for a function with several OUT parameters. An ERROR if a value is none of its column.
+    /// A row as the function's result, for a function with several OUT parameters.
+    /// An ERROR if a value is none of its column.
     pub fn row(self, values: &[OutputValue]) -> Value {
-        // SAFETY: the declaration says which columns there are; they are counted before the row is made, and each value is
-        // made one of its column's type.
+        // SAFETY: the declaration says which columns there are; they are counted before the row is made, and each value
+        // is made one of its column's type.
         unsafe {
             let mut descriptor = std::ptr::null_mut();
             let class = pg_sys::get_call_result_type(self.0, std::ptr::null_mut(), &mut descriptor);
@@ -243,9 +255,9 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Returns rows as the function's result, all at once: what `next` writes until it says that there is no more. Each has a
-    /// value for every column of the result. An older declaration of the function in SQL may have fewer columns: it gets the
-    /// first ones. An ERROR if a value is none of its column.
+    /// Returns rows as the function's result, all at once: what `next` writes until it says that there is no more. Each
+    /// has a value for every column of the result. An older declaration of the function in SQL may have fewer columns:
+    /// it gets the first ones. An ERROR if a value is none of its column.
     ///
     /// # Errors
     /// [`ArgumentError::NotARowType`] if the caller expects rows of more than `columns` columns.

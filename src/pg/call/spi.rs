@@ -77,8 +77,8 @@ impl Connection {
 }
 
 impl<'a> Prepared<'a> {
-    /// Runs the statement with these values for its parameters; None is NULL. An ERROR if they are not of the parameters'
-    /// types.
+    /// Runs the statement with these values for its parameters; None is NULL. An ERROR if they are not of the
+    /// parameters' types.
     ///
     /// # Panics
     /// If there are not as many as parameters.
@@ -89,8 +89,8 @@ impl<'a> Prepared<'a> {
         };
         let mut datums: Vec<pg_sys::Datum> = values.iter().zip(&self.types).map(datum).collect();
         let nulls: Vec<c_char> = values.iter().map(|v| if v.is_some() { b' ' } else { b'n' } as c_char).collect();
-        // SAFETY: there are as many values as parameters, of their types; the snapshot is that of the statement that called
-        // us, still active.
+        // SAFETY: there are as many values as parameters, of their types; the snapshot is that of the statement that
+        // called us, still active.
         unsafe {
             let (snapshot, read_only) = (pg_sys::GetActiveSnapshot(), matches!(sees, Sees::Statement));
             let result = pg_sys::SPI_execute_snapshot(
@@ -125,7 +125,8 @@ impl Rows<'_> {
     pub fn value(&self, row: usize, column: usize) -> Option<TypedDatum<'_>> {
         assert!(row < self.len());
         let number = column as c_int + 1;
-        // SAFETY: there is such a row; SPI_getbinval gives NULL for a column that is not there, and the others have types.
+        // SAFETY: there is such a row; SPI_getbinval gives NULL for a column that is not there,
+        // and the others have types.
         unsafe {
             let (tuple, descriptor) = (*(*self.table).vals.add(row), (*self.table).tupdesc);
             let mut null = false;

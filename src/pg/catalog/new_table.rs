@@ -1,8 +1,8 @@
 //! A table that a function of ours makes and fills.
 //!
-//! Where its name leads is decided once, before it is made, and the statement that fills it is planned once, for the table itself: one
-//! of the same name that comes first in the search_path, or that was put into its place, gets no row, and its triggers are not
-//! called.
+//! Where its name leads is decided once, before it is made, and the statement that fills it is planned once, for the
+//! table itself: one of the same name that comes first in the search_path, or that was put into its place, gets no row,
+//! and its triggers are not called.
 
 use super::names::quote_identifier;
 use crate::errors::{ArgumentError, Result, SourceError};
@@ -67,8 +67,8 @@ impl NewName {
         let values: Vec<String> = (1..=types.len()).map(|i| format!("${i}")).collect();
         let sql = format!("INSERT INTO {} VALUES ({})", self.name, values.join(", "));
         let sql = CString::new(sql).map_err(|_| SourceError::TableReplaced(self.name.clone()))?;
-        // SAFETY: text and statement live in the current memory context; there are as many types as parameters. An analysed
-        // INSERT has a result relation, which is open and locked until the transaction ends.
+        // SAFETY: text and statement live in the current memory context; there are as many types as parameters. An
+        // analysed INSERT has a result relation, which is open and locked until the transaction ends.
         unsafe {
             let text: *const c_char = pg_sys::pstrdup(sql.as_ptr());
             let raw = pg_sys::list_nth(pg_sys::pg_parse_query(text), 0).cast();
@@ -107,15 +107,15 @@ unsafe fn is_of_this_subtransaction(query: *mut pg_sys::Query) -> bool {
 }
 
 impl NewTable {
-    /// Inserts a row: a value for each column. Constraints and triggers hold that something else may have put on the table when
-    /// it was made. An ERROR if a value is none of its column.
+    /// Inserts a row: a value for each column. Constraints and triggers hold that something else may have put on the
+    /// table when it was made. An ERROR if a value is none of its column.
     ///
     /// # Panics
     /// If there are not as many values as columns.
     pub fn insert(&self, values: &[TypedDatum<'_>]) {
         assert_eq!(values.len(), self.types.len());
-        // SAFETY: a plan with as many parameters as there are values, which are of their types. The query has the snapshot of
-        // the calling statement, which is active; its values live as long as it runs.
+        // SAFETY: a plan with as many parameters as there are values, which are of their types. The query has the
+        // snapshot of the calling statement, which is active; its values live as long as it runs.
         Snapshot::with_active(|snapshot| unsafe {
             let parameters = pg_sys::makeParamList(values.len() as c_int);
             let of = (*parameters).params.as_mut_slice(values.len());

@@ -14,8 +14,8 @@ pub struct Relation {
 }
 
 impl Relation {
-    /// Finds and locks the relation with this name, which may be qualified and quoted, as regclass reads it. PostgreSQL's
-    /// own error if there is none.
+    /// Finds and locks the relation with this name, which may be qualified and quoted, as regclass reads it.
+    /// PostgreSQL's own error if there is none.
     pub fn lookup(name: &str) -> Result<Relation> {
         let Ok(name) = CString::new(name) else {
             return Err(ArgumentError::InvalidArgument {
@@ -131,6 +131,28 @@ pub fn is_primary_key(relation: pg_sys::Oid, column: pg_sys::AttrNumber) -> bool
         pg_sys::bms_free(key);
         pg_sys::RelationClose(relation);
         is_member
+    }
+}
+
+/// Is the column one of a plain table that says NOT NULL, so that it has none? Children of a table need not say so, and
+/// foreign tables need not obey.
+pub fn is_never_null(relation: pg_sys::Oid, column: pg_sys::AttrNumber) -> bool {
+    // SAFETY: the reference is given back; a table has as many attributes as its descriptor says.
+    unsafe {
+        let relation = if relation == pg_sys::Oid::INVALID || column <= 0 {
+            std::ptr::null_mut()
+        } else {
+            pg_sys::RelationIdGetRelation(relation)
+        };
+        if relation.is_null() {
+            return false;
+        }
+        let (class, descriptor) = (&*(*relation).rd_rel, (*relation).rd_att);
+        let is_plain = class.relkind as u8 == pg_sys::RELKIND_RELATION && !class.relhassubclass;
+        let attributes = (*descriptor).attrs.as_slice((*descriptor).natts as usize);
+        let is_never_null = is_plain && attributes[column as usize - 1].attnotnull;
+        pg_sys::RelationClose(relation);
+        is_never_null
     }
 }
 

@@ -1,4 +1,5 @@
-//! The files in which a relation lies, read past PostgreSQL's buffers and, on Linux, not from the operating system's cache.
+//! The files in which a relation lies, read past PostgreSQL's buffers and, on Linux,
+//! not from the operating system's cache.
 //!
 //! Nothing is done with what is read. What the operating system has cached of the pages that are read is dropped before
 //! and stays dropped as far as they are not read again; PostgreSQL's buffers are left alone.
@@ -30,8 +31,8 @@ const PIECE: usize = 256 << 10;
 const PAGE: u64 = pg_sys::BLCKSZ as u64;
 
 impl RelationFiles {
-    /// The files of a table, materialized view or TOAST table, which is locked against changes until the transaction ends.
-    /// PostgreSQL's own error if the current user may not read the table.
+    /// The files of a table, materialized view or TOAST table, which is locked against changes until the transaction
+    /// ends. PostgreSQL's own error if the current user may not read the table.
     ///
     /// # Errors
     /// [`SourceError::NoRelation`], [`SourceError::NoFiles`]

@@ -1,8 +1,8 @@
 //! Custom scans of other extensions in queries of ours: how they are found, and how they get what they need.
 //!
-//! A custom scan may rest on its extension's executor hooks. Citus, for one, runs the subplans of a distributed plan in its
-//! ExecutorRun hook; a scan of it that is run without gives rows that the query excludes. And nobody else can know what such a
-//! scan keeps in its process, so that its plan is not sent to another one.
+//! A custom scan may rest on its extension's executor hooks. Citus, for one, runs the subplans of a distributed plan in
+//! its ExecutorRun hook; a scan of it that is run without gives rows that the query excludes. And nobody else can know
+//! what such a scan keeps in its process, so that its plan is not sent to another one.
 
 use super::methods::is_ours;
 use pgrx::prelude::*;
@@ -48,8 +48,9 @@ unsafe fn in_tree(plan: *mut pg_sys::Plan) -> bool {
     }
 }
 
-/// Does the planner know a relation only by paths of PostgreSQL's own? If it does not, another extension may have replaced them,
-/// and only its paths lead to the relation's rows: TimescaleDB keeps those of a compressed chunk in another table.
+/// Does the planner know a relation only by paths of PostgreSQL's own? If it does not, another extension may have
+/// replaced them, and only its paths lead to the relation's rows:
+/// TimescaleDB keeps those of a compressed chunk in another table.
 ///
 /// # Safety
 /// `rel` is a base relation whose paths have been found.
@@ -64,8 +65,8 @@ pub unsafe fn has_only_paths_of_postgres(rel: *mut pg_sys::RelOptInfo) -> bool {
     }
 }
 
-/// Calls the ExecutorRun hooks for a started query without asking for a row: with no direction to move in, the executor itself
-/// does nothing. (A count of 0 would mean all rows.)
+/// Calls the ExecutorRun hooks for a started query without asking for a row: with no direction to move in, the executor
+/// itself does nothing. (A count of 0 would mean all rows.)
 ///
 /// # Safety
 /// The query was started to be run, and not only to be explained; it has a receiver that takes anything.

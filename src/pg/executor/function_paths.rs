@@ -132,8 +132,8 @@ pub(super) unsafe fn row_type(call: *mut pg_sys::FuncExpr) -> Option<pg_sys::Tup
     }
 }
 
-/// Is this pg_proc entry the given function, to be called the ordinary way? With SECURITY DEFINER or SET it is not: then
-/// fmgr_info gives another address, and the ordinary call takes care of both.
+/// Is this pg_proc entry the given function, to be called the ordinary way? With SECURITY DEFINER or SET it is not:
+/// then fmgr_info gives another address, and the ordinary call takes care of both.
 ///
 /// # Safety
 /// In a transaction.

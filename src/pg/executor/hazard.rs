@@ -8,8 +8,8 @@ use std::ffi::c_void;
 pub(super) const CALLS_UNSAFE: Unavailable = Unavailable::Borrowed("the source is not parallel safe");
 pub(super) const EXTENSION_NODE: Unavailable = Unavailable::Borrowed("custom scan of another extension");
 
-/// Is there anything in a query that a worker process must not do? PostgreSQL's own answer, max_parallel_hazard(), is about
-/// parts of plans, where a subquery's result may come from the leader; here the whole query runs in one process.
+/// Is there anything in a query that a worker process must not do? PostgreSQL's own answer, max_parallel_hazard(), is
+/// about parts of plans, where a subquery's result may come from the leader; here the whole query runs in one process.
 #[pg_guard]
 pub(super) unsafe extern "C-unwind" fn is_unsafe(node: *mut pg_sys::Node, context: *mut c_void) -> bool {
     // SAFETY: called with an analysed query, and by the walkers with its nodes.
@@ -42,7 +42,8 @@ unsafe extern "C-unwind" fn is_unsafe_function(function: pg_sys::Oid, _context: 
 /// # Safety
 /// It is the range table of a finished plan.
 pub(super) unsafe fn hazard_of_relations(range_table: *mut pg_sys::List) -> Option<Unavailable> {
-    // SAFETY: the caller's promise: a range table holds RangeTblEntry nodes, those of a finished plan with all its relations.
+    // SAFETY: the caller's promise: a range table holds RangeTblEntry nodes,
+    // those of a finished plan with all its relations.
     unsafe {
         let table = pgrx::PgList::<pg_sys::RangeTblEntry>::from_pg(range_table);
         table.iter_ptr().filter(|entry| (**entry).rtekind == pg_sys::RTEKind::RTE_RELATION).find_map(|entry| {

@@ -1,7 +1,7 @@
 //! The executor's side of one of our nodes.
 //!
-//! A node is known by its pointer, and the executor is full of pointers that several own. So every method looks for itself
-//! whether what it needs is there, and none changes a slot while a row is being read
+//! A node is known by its pointer, and the executor is full of pointers that several own. So every method looks for
+//! itself whether what it needs is there, and none changes a slot while a row is being read
 //! ([`with_row`](crate::pg::tuples::slot::Slot::with_row)).
 
 use crate::pg::snapshot::Snapshot;
@@ -121,7 +121,8 @@ impl<'a> Node<'a> {
 
     /// Starts the child plan (the plan's `lefttree`), unless that has been done.
     pub fn begin_child(self, eflags: Flags) {
-        // SAFETY: the plan's child is a finished plan, or NULL; PostgreSQL ends up with its state where EXPLAIN looks for it.
+        // SAFETY: the plan's child is a finished plan, or NULL;
+        // PostgreSQL ends up with its state where EXPLAIN looks for it.
         unsafe {
             let ps = &mut (*self.0).ss.ps;
             if !ps.lefttree.is_null() {
@@ -255,8 +256,9 @@ impl<'a> Node<'a> {
     /// Runs `f` in memory that goes away with it: what functions of PostgreSQL leave behind while values are read
     /// (a numeric that had to be detoasted, say) would else stay until the query ends.
     pub fn in_tuple_memory<R>(self, f: impl FnOnce() -> R) -> R {
-        // SAFETY: the node's expression context lives as long as the node. An ERROR in f resets the current context anyway.
-        // What f gives lives on its own: values in this memory cannot be part of it, for they borrow from the row.
+        // SAFETY: the node's expression context lives as long as the node. An ERROR in f resets the current context
+        // anyway. What f gives lives on its own: values in this memory cannot be part of it,
+        // for they borrow from the row.
         unsafe {
             let memory = (*(*self.0).ss.ps.ps_ExprContext).ecxt_per_tuple_memory;
             let caller = pg_sys::MemoryContextSwitchTo(memory);
@@ -282,14 +284,14 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Takes from `inner` the values of `columns` (None: NULL, for dropped columns) as this node's scan row. They stay where they
-    /// are: the row is good until the inner plan's next one.
+    /// Takes from `inner` the values of `columns` (None: NULL, for dropped columns) as this node's scan row. They stay
+    /// where they are: the row is good until the inner plan's next one.
     ///
     /// An ERROR if there is no such column, or it cannot stand where the scan row has it.
     pub fn store_columns(self, inner: Slot<'_>, columns: &[Option<usize>]) {
         require_unread();
-        // SAFETY: columns are written only as far as the scan slot has some, and taken only if the inner row has them, of types
-        // that are the same in memory.
+        // SAFETY: columns are written only as far as the scan slot has some, and taken only if the inner row has them,
+        // of types that are the same in memory.
         unsafe {
             let slot = self.empty_virtual_slot();
             pg_sys::slot_getallattrs(inner.0);
@@ -314,11 +316,12 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Makes another row, with as many columns, this node's scan row; its values stay where they are: the row is good until the
-    /// next one of the plan that gives it.
+    /// Makes another row, with as many columns, this node's scan row; its values stay where they are: the row is good
+    /// until the next one of the plan that gives it.
     pub fn store_row(self, row: Slot<'_>) {
         require_unread();
-        // SAFETY: both slots have as many columns; the planner has made them of the same types, as the children of an Append.
+        // SAFETY: both slots have as many columns; the planner has made them of the same types,
+        // as the children of an Append.
         unsafe {
             let slot = self.empty_virtual_slot();
             pg_sys::slot_getallattrs(row.0);
@@ -332,12 +335,12 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Stores the given values as the node's scan row. An older declaration of the function in SQL may have fewer columns: it
-    /// gets the first ones. One with more gets NULLs. An ERROR if a value is none of its column.
+    /// Stores the given values as the node's scan row. An older declaration of the function in SQL may have fewer
+    /// columns: it gets the first ones. One with more gets NULLs. An ERROR if a value is none of its column.
     pub fn store_values(self, values: &[OutputValue]) {
         require_unread();
-        // SAFETY: the scan slot is virtual and has natts attributes; each value is made one of its attribute's type, in the
-        // current memory, which is that of the row.
+        // SAFETY: the scan slot is virtual and has natts attributes; each value is made one of its attribute's type, in
+        // the current memory, which is that of the row.
         unsafe {
             let slot = self.empty_virtual_slot();
             let descriptor = (*slot).tts_tupleDescriptor;

@@ -74,8 +74,8 @@ pub(super) unsafe fn put_on_top<T: CustomScan>(child: *mut pg_sys::Plan, private
     unsafe { put_on::<T>(child, None, private) }
 }
 
-/// As [`put_on_top`], for a plan that [is made of](is_made_of) nodes `B`. If a Result stands on it, the new node takes its place:
-/// it computes what that would compute.
+/// As [`put_on_top`], for a plan that [is made of](is_made_of) nodes `B`. If a Result stands on it, the new node takes
+/// its place: it computes what that would compute.
 ///
 /// # Safety
 /// `plan` is a finished plan (after setrefs.c).
@@ -124,8 +124,8 @@ unsafe fn put_on<T: CustomScan>(
     projection: Option<*mut pg_sys::List>,
     private: &str,
 ) -> *mut pg_sys::Plan {
-    // SAFETY: the caller's promise. This is what setrefs.c would have made of a custom scan without a relation: its scan tuple consists of the child's
-    // columns (OUTER_VAR), its result of those of the scan tuple (INDEX_VAR).
+    // SAFETY: the caller's promise. This is what setrefs.c would have made of a custom scan without a relation: its
+    // scan tuple consists of the child's columns (OUTER_VAR), its result of those of the scan tuple (INDEX_VAR).
     unsafe {
         let mut scan = PgBox::<pg_sys::CustomScan>::alloc_node(pg_sys::NodeTag::T_CustomScan);
         let (scan_list, targets) = columns_of(child);
@@ -147,7 +147,8 @@ unsafe fn put_on<T: CustomScan>(
     }
 }
 
-/// Is the plan a node of kind `T`, or an Append of nothing but such nodes, perhaps with a Result that computes something?
+/// Is the plan a node of kind `T`, or an Append of nothing but such nodes,
+/// perhaps with a Result that computes something?
 ///
 /// # Safety
 /// `plan` is a valid plan.

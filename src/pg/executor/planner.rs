@@ -1,7 +1,7 @@
 //! Planning: functions in FROM that become nodes, and queries of ours whose table is read by a node.
 //!
-//! Both live in one set_rel_pathlist_hook. Whatever does not fit exactly is left alone: the function is then called as any
-//! other function, and the table read as any other table.
+//! Both live in one set_rel_pathlist_hook. Whatever does not fit exactly is left alone: the function is then called as
+//! any other function, and the table read as any other table.
 
 use super::extension_nodes::has_only_paths_of_postgres;
 use super::function_paths::{self, FunctionNode};
@@ -38,8 +38,8 @@ pub fn install(functions: &'static [FunctionNode]) {
 }
 
 /// Plans `query`; if all it does is to filter and compute on one table, that table is read by a `scan` node, if one is
-/// given, with `private` as its custom_private; if it has partitions or children, each of those is. Says also whether any
-/// was: not all of the plan need be made of such nodes.
+/// given, with `private` as its custom_private; if it has partitions or children, each of those is. Says also whether
+/// any was: not all of the plan need be made of such nodes.
 ///
 /// # Safety
 /// `query` is an analysed and rewritten SELECT that nobody else plans; `text` is where it comes from.
@@ -106,8 +106,8 @@ unsafe fn plan_inner_relation(
     }
 }
 
-/// Is `rel` a plain heap table, or a member of the only table or UNION ALL in the query, and the rest of that nothing but a
-/// filter and a target list?
+/// Is `rel` a plain heap table, or a member of the only table or UNION ALL in the query, and the rest of that nothing
+/// but a filter and a target list?
 ///
 /// # Safety
 /// The planner's own structures.

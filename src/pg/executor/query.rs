@@ -23,6 +23,8 @@ pub struct Column {
     pub collation: pg_sys::Oid,
     /// is it a primary key's column, handed through as it is?
     pub is_key: bool,
+    /// may it be NULL, as far as is known? Not a column of a plain table that says so, handed through as it is
+    pub may_be_null: bool,
 }
 
 /// An analysed query.
@@ -54,8 +56,8 @@ pub fn only_select(text: &str) -> Result<&str> {
 }
 
 impl Query {
-    /// Parses and analyses one SELECT. The relations in it are locked until the transaction ends; views are expanded and
-    /// row security applied for the current user.
+    /// Parses and analyses one SELECT. The relations in it are locked until the transaction ends; views are expanded
+    /// and row security applied for the current user.
     ///
     /// # Errors
     /// [`SourceError::NotReadOnly`] if it would modify data or lock rows; PostgreSQL's own.
@@ -83,6 +85,15 @@ impl Query {
         // SAFETY: the target list of an analysed query holds TargetEntry nodes with names.
         unsafe {
             let targets = pgrx::PgList::<pg_sys::TargetEntry>::from_pg((*self.query).targetList);
+            let tables = pgrx::PgList::<pg_sys::RangeTblEntry>::from_pg((*self.query).rtable);
+            // behind an outer join, any column may be NULL
+            let only_table = tables
+                .get_ptr(0)
+                .filter(|table| tables.len() == 1 && (**table).rtekind == pg_sys::RTEKind::RTE_RELATION);
+            let is_never_null = |target: *mut pg_sys::TargetEntry| {
+                only_table.is_some_and(|table| (*table).relid == (*target).resorigtbl)
+                    && relation::is_never_null((*target).resorigtbl, (*target).resorigcol)
+            };
             targets
                 .iter_ptr()
                 .filter(|target| !(**target).resjunk)
@@ -91,6 +102,7 @@ impl Query {
                     type_oid: pg_sys::exprType((*target).expr.cast()),
                     collation: pg_sys::exprCollation((*target).expr.cast()),
                     is_key: relation::is_primary_key((*target).resorigtbl, (*target).resorigcol),
+                    may_be_null: !is_never_null(target),
                 })
                 .collect()
         }
@@ -98,8 +110,8 @@ impl Query {
 
     /// Does the query's first FROM item, as it was written, mean this relation?
     pub fn reads(&self, relation: pg_sys::Oid) -> bool {
-        // SAFETY: a range table holds RangeTblEntry nodes; a view's keeps no relid once expanded on PostgreSQL 15, but its
-        // OLD and NEW entries, which come first, are not there in a query's own range table.
+        // SAFETY: a range table holds RangeTblEntry nodes; a view's keeps no relid once expanded on PostgreSQL 15, but
+        // its OLD and NEW entries, which come first, are not there in a query's own range table.
         unsafe {
             let table = pgrx::PgList::<pg_sys::RangeTblEntry>::from_pg((*self.query).rtable);
             table
@@ -108,9 +120,9 @@ impl Query {
         }
     }
 
-    /// Plans the query so that the rows come from a node `B` under a node `T`. `B` reads the table itself if that is wanted
-    /// and the query only filters and computes on one; of a table with partitions or children, each gets a `B` of its own, below
-    /// an Append, on which the first one stands. Else it gets the whole plan as its child.
+    /// Plans the query so that the rows come from a node `B` under a node `T`. `B` reads the table itself if that is
+    /// wanted and the query only filters and computes on one; of a table with partitions or children, each gets a `B`
+    /// of its own, below an Append, on which the first one stands. Else it gets the whole plan as its child.
     pub fn plan<T: CustomScan, B: CustomScan>(self, private: &str, reads_table: bool) -> Planned {
         // SAFETY: the query was made by analyze and is planned only here.
         unsafe {
@@ -121,7 +133,8 @@ impl Query {
             let (mut statement, used) = plan_query(self.query, self.text, scan, private);
             let made = used && is_made_of::<B>((*statement).planTree);
             if used && !made {
-                // a B that is read row by row, beside a foreign table for instance, is slower than PostgreSQL's own nodes
+                // a B that is read row by row, beside a foreign table for instance,
+                // is slower than PostgreSQL's own nodes
                 (statement, _) = plan_query(copy, self.text, None, private);
             }
             let mut plan = (*statement).planTree;

@@ -114,7 +114,8 @@ impl Running {
                 let mut words = vec![0_u64; size_of::<pg_sys::Instrumentation>().div_ceil(size_of::<u64>())];
                 bytemuck::cast_slice_mut::<u64, u8>(&mut words)[..size_of::<pg_sys::Instrumentation>()]
                     .copy_from_slice(&entry[size_of::<c_int>()..]);
-                // SAFETY: there are as many bytes as an Instrumentation has, which to C is plain numbers, whatever they are.
+                // SAFETY: there are as many bytes as an Instrumentation has, which to C is plain numbers,
+                // whatever they are.
                 unsafe { pg_sys::InstrAggNode(instrument, words.as_mut_ptr().cast()) }
             }
         });
@@ -136,10 +137,11 @@ impl Running {
             .unwrap_or_else(|| error!("inner query has another top node"))
     }
 
-    /// Runs `f`, which asks the nodes for rows, in the query's own memory context, as ExecutorRun does; nodes expect that.
+    /// Runs `f`, which asks the nodes for rows, in the query's own memory context, as ExecutorRun does;
+    /// nodes expect that.
     pub fn run<R>(&self, f: impl FnOnce() -> R) -> R {
-        // SAFETY: the executor state lives as long as the query. An ERROR in f resets the current context anyway. The query
-        // was started to be run, if it lacks hooks, with a receiver that does nothing.
+        // SAFETY: the executor state lives as long as the query. An ERROR in f resets the current context anyway. The
+        // query was started to be run, if it lacks hooks, with a receiver that does nothing.
         unsafe {
             if self.lacks_hooks.replace(false) {
                 call_run_hooks(self.query);

@@ -63,8 +63,8 @@ impl<T: CustomScan> Scan<T> {
     /// # Safety
     /// `ps` is NULL or a plan state.
     pub(super) unsafe fn recognise(ps: *mut pg_sys::PlanState) -> Option<Scan<T>> {
-        // SAFETY: the caller's promise; the methods tell which of our types hangs on it. The owner keeps the Rust state as long
-        // as the plan state is there, so that another owner of it can be made.
+        // SAFETY: the caller's promise; the methods tell which of our types hangs on it. The owner keeps the Rust state
+        // as long as the plan state is there, so that another owner of it can be made.
         unsafe {
             let ours = !ps.is_null()
                 && (*ps).type_ == pg_sys::NodeTag::T_CustomScanState
@@ -80,7 +80,8 @@ impl<T: CustomScan> Scan<T> {
     pub fn run<R>(&self, f: impl FnOnce(&mut T, Node<'_>) -> (R, usize)) -> R {
         self.require_alive();
         require_unread();
-        // SAFETY: the query goes on, and so the plan state is there; its instrumentation is NULL if nothing is measured.
+        // SAFETY: the query goes on, and so the plan state is there;
+        // its instrumentation is NULL if nothing is measured.
         unsafe {
             let ps = &raw mut (*self.0.node).ss.ps;
             if !(*ps).chgParam.is_null() {

@@ -7,8 +7,8 @@ use std::cell::UnsafeCell;
 use std::ptr::null_mut;
 use std::sync::{Mutex, PoisonError};
 
-/// Bytes of the reserve: what is small and what errors of one transaction may take, their messages, copies of them and what
-/// destructors need. It is address space alone until it is used.
+/// Bytes of the reserve: what is small and what errors of one transaction may take, their messages, copies of them and
+/// what destructors need. It is address space alone until it is used.
 const RESERVE_BYTES: usize = 4 << 20;
 
 /// The part of it that is for errors alone.

@@ -1,9 +1,10 @@
 //! PostgreSQL's errors on their way through Rust, without memory.
 //!
-//! pgrx catches an ERROR where Rust has called PostgreSQL, copies it with `CopyErrorData`, unwinds, and reports it anew with
-//! `errstart` before it goes back to PostgreSQL. Both palloc in whatever context is current. If that fails, pgrx's guards nest
-//! until PostgreSQL's stack of errors is full, which is a PANIC. The linker puts the functions of this module before the two
-//! (`--wrap`, build.rs), for the calls of this library alone. Another one keeps a panic from needing libc's memory.
+//! pgrx catches an ERROR where Rust has called PostgreSQL, copies it with `CopyErrorData`, unwinds, and reports it anew
+//! with `errstart` before it goes back to PostgreSQL. Both palloc in whatever context is current. If that fails, pgrx's
+//! guards nest until PostgreSQL's stack of errors is full, which is a PANIC. The linker puts the functions of this
+//! module before the two (`--wrap`, build.rs), for the calls of this library alone.
+//! Another one keeps a panic from needing libc's memory.
 
 use super::state::begin;
 use pgrx::pg_sys;
@@ -48,7 +49,8 @@ pub fn install() {
 pub fn clear() {
     let context = CONTEXT.get();
     if !context.is_null() {
-        // SAFETY: ours; nothing of an error that is over is used any more. A context that is as it was made has nothing to free.
+        // SAFETY: ours; nothing of an error that is over is used any more.
+        // A context that is as it was made has nothing to free.
         unsafe { pg_sys::MemoryContextReset(context) };
     }
 }
@@ -72,7 +74,8 @@ unsafe fn switch() {
 /// As of `CopyErrorData`: an error has been caught.
 #[unsafe(no_mangle)]
 unsafe extern "C-unwind" fn __wrap_CopyErrorData() -> *mut pg_sys::ErrorData {
-    // SAFETY: the caller's context is put back. The copy is guarded by itself, because the caller's guard has been left.
+    // SAFETY: the caller's context is put back. The copy is guarded by itself,
+    // because the caller's guard has been left.
     unsafe {
         let caller = pg_sys::CurrentMemoryContext;
         switch();
@@ -90,7 +93,8 @@ unsafe extern "C-unwind" fn __wrap_CopyErrorData() -> *mut pg_sys::ErrorData {
     }
 }
 
-/// Begins a report. What an error's report is made of comes from our context; where it is caught, another one is current again.
+/// Begins a report. What an error's report is made of comes from our context; where it is caught,
+/// another one is current again.
 ///
 /// # Safety
 /// As of `errstart`: `errfinish` follows if it returns true.
@@ -105,8 +109,8 @@ unsafe extern "C-unwind" fn __wrap_errstart(level: c_int, domain: *const c_char)
     }
 }
 
-/// Registers no destructor of a thread's variable. The first panic brings some, and libc aborts the process if it has no memory
-/// to remember one. They would run when the process ends, and there is only one thread.
+/// Registers no destructor of a thread's variable. The first panic brings some, and libc aborts the process if it has
+/// no memory to remember one. They would run when the process ends, and there is only one thread.
 #[unsafe(no_mangle)]
 extern "C" fn __wrap___cxa_thread_atexit_impl(
     _destructor: *const c_void,

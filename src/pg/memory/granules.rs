@@ -1,7 +1,7 @@
 //! Which parts of a small region of memory are used, in granules of equal size.
 //!
-//! Guarantees: runs that are taken do not overlap, and what was given back can be taken again, in whatever order that happened. It
-//! prevents a reserve that is used up because one piece of it was kept.
+//! Guarantees: runs that are taken do not overlap, and what was given back can be taken again, in whatever order that
+//! happened. It prevents a reserve that is used up because one piece of it was kept.
 
 /// Granules of a region, a bit for each.
 pub struct Granules<const WORDS: usize>([u64; WORDS]);

@@ -1,19 +1,20 @@
 //! Memory that runs out is an error of one statement.
 //!
 //! Four parts that only work together:
-//! - Rust's collections call a *hook* when the allocator gives nothing ([`install`]). It raises an error, by a panic, as all
-//!   errors of Rust here are: it unwinds through whatever was growing, to the guard that pgrx puts before PostgreSQL's code. So
-//!   no collection of this library ends the server, however large it grows. (Without a hook the process aborts, and with it, as
-//!   PostgreSQL has it, all sessions.) Those that would take gigabytes for nothing compute their sizes first.
-//! - Small allocations do not fail there: not everything can be left halfway (Rust's own B-trees abort the process). The
-//!   [allocator] gives them from a *reserve* what malloc refuses, and the next [`check`] raises the error.
-//! - An error needs memory itself: for its message, for the panic, for what destructors do. While one is on its way ([`begin`]),
-//!   the reserve is for all.
-//! - PostgreSQL's errors are copied by pgrx on their way through Rust, with palloc, and palloc may have been what failed. So the
-//!   copies are made in a [context](errors) that has its memory ahead.
+//! - Rust's collections call a *hook* when the allocator gives nothing ([`install`]). It raises an error, by a panic,
+//!   as all errors of Rust here are: it unwinds through whatever was growing, to the guard that pgrx puts before
+//!   PostgreSQL's code. So no collection of this library ends the server, however large it grows. (Without a hook the
+//!   process aborts, and with it, as PostgreSQL has it, all sessions.) Those that would take gigabytes for nothing
+//!   compute their sizes first.
+//! - Small allocations do not fail there: not everything can be left halfway (Rust's own B-trees abort the process).
+//!   The [allocator] gives them from a *reserve* what malloc refuses, and the next [`check`] raises the error.
+//! - An error needs memory itself: for its message, for the panic, for what destructors do. While one is on its way
+//!   ([`begin`]), the reserve is for all.
+//! - PostgreSQL's errors are copied by pgrx on their way through Rust, with palloc, and palloc may have been what
+//!   failed. So the copies are made in a [context](errors) that has its memory ahead.
 //!
-//! If all that is not enough, because an error's own way takes more than the reserve, the session ends, with its locks and
-//! segments given back, and the server goes on ([`errors::end_session`]).
+//! If all that is not enough, because an error's own way takes more than the reserve, the session ends, with its locks
+//! and segments given back, and the server goes on ([`errors::end_session`]).
 
 mod allocator;
 mod errors;
@@ -32,15 +33,16 @@ use state::{begin, error_is_on_its_way};
 #[global_allocator]
 static ALLOCATOR: allocator::Allocator = allocator::Allocator;
 
-/// Raises PostgreSQL's error if there is hardly any memory left. Called before anything of Rust's, in a process that has just
-/// loaded the library: libc ends a process that has none for the library's thread-local variables when they are first touched.
+/// Raises PostgreSQL's error if there is hardly any memory left. Called before anything of Rust's, in a process that
+/// has just loaded the library: libc ends a process that has none for the library's thread-local variables when they
+/// are first touched.
 pub fn expect_some() {
     unsafe extern "C-unwind" {
         fn palloc(size: usize) -> *mut c_void;
         fn pfree(at: *mut c_void);
     }
-    // SAFETY: PostgreSQL's own functions, without pgrx's guards, which have such variables. An ERROR jumps over this frame and
-    // _PG_init's, which own nothing.
+    // SAFETY: PostgreSQL's own functions, without pgrx's guards, which have such variables. An ERROR jumps over this
+    // frame and _PG_init's, which own nothing.
     unsafe { pfree(palloc(1 << 20)) }
 }
 

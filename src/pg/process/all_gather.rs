@@ -1,12 +1,12 @@
 //! Processes that give each other numbers, all at once, as often as they like.
 //!
 //! Each of them has two places in shared memory, which it uses by turns. It writes what it gives, then the number of
-//! the round; it waits until all others have written that number, and reads. Before it writes into the same place again, it
-//! has waited for everybody in the round between, who were done with reading by then. So one wait per round is enough,
-//! and nothing is locked.
+//! the round; it waits until all others have written that number, and reads. Before it writes into the same place
+//! again, it has waited for everybody in the round between, who were done with reading by then. So one wait per round
+//! is enough, and nothing is locked.
 //!
-//! Waits are mostly for less than a microsecond: they spin, then let others have the processor, and sleep at last. All of
-//! them take interrupts: that is how one learns that another process has failed.
+//! Waits are mostly for less than a microsecond: they spin, then let others have the processor, and sleep at last. All
+//! of them take interrupts: that is how one learns that another process has failed.
 
 use crate::pg::interrupts::check_for_interrupts;
 use pgrx::pg_sys;
@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 
 /// A process's way to all others.
 ///
-/// Nobody else has its number, so that what it reads is never being written: whoever writes into a place again has waited for
-/// everybody in the round between.
+/// Nobody else has its number, so that what it reads is never being written: whoever writes into a place again has
+/// waited for everybody in the round between.
 pub struct AllGather {
     start: *mut u8,
     processes: usize,
@@ -61,11 +61,12 @@ impl AllGather {
         2 * processes * PLACE
     }
 
-    /// The way of process number `index` of `processes` into zeroed memory of that many [`bytes`](AllGather::bytes) or more.
+    /// The way of process number `index` of `processes` into zeroed memory of that many [`bytes`](AllGather::bytes) or
+    /// more.
     ///
     /// # Safety
-    /// The memory is shared by these processes as long as `is_there` says so, aligned to cache lines, and used for nothing else.
-    /// Each process has another index.
+    /// The memory is shared by these processes as long as `is_there` says so, aligned to cache lines, and used for
+    /// nothing else. Each process has another index.
     pub(super) unsafe fn join(
         start: *mut u8,
         bytes: usize,
@@ -83,9 +84,9 @@ impl AllGather {
         self.processes
     }
 
-    /// Gives words to all, in as many rounds as it takes those who give most. In each round `take` gets what each process
-    /// gives, which may be nothing, in the processes' sequence. All processes make the same calls in the same sequence: one
-    /// that does not waits for ever.
+    /// Gives words to all, in as many rounds as it takes those who give most. In each round `take` gets what each
+    /// process gives, which may be nothing, in the processes' sequence. All processes make the same calls in the same
+    /// sequence: one that does not waits for ever.
     pub fn gather(&mut self, words: &[u32], mut take: impl FnMut(&[&[u32]])) {
         let mut rest = words;
         loop {
@@ -101,7 +102,8 @@ impl AllGather {
         }
     }
 
-    /// Gives words, as many as everybody else, and replaces them, part by part, by what `combine` makes of those of all.
+    /// Gives words, as many as everybody else, and replaces them, part by part,
+    /// by what `combine` makes of those of all.
     pub fn combine(&mut self, words: &mut [u32], mut combine: impl FnMut(&mut [u32], &[&[u32]])) {
         for part in words.chunks_mut(WORDS) {
             self.round += 1;

@@ -3,10 +3,10 @@
 //! Segments belong to the resource owner under which they were made or attached, and go away with it after an ERROR;
 //! nothing happens when a Rust value is dropped.
 //!
-//! To have no room for a segment need not be the end of a statement: [`attempt`] catches what PostgreSQL raises, and does at once
-//! what otherwise the abort of a (sub)transaction would do. A subtransaction of its own is not to be had, since none can be
-//! begun in a parallel operation, and none can outlive what it has made. Who catches such an ERROR without that clean-up
-//! releases segments while holding their locks, and waits for himself, with interrupts held off.
+//! To have no room for a segment need not be the end of a statement: [`attempt`] catches what PostgreSQL raises, and
+//! does at once what otherwise the abort of a (sub)transaction would do. A subtransaction of its own is not to be had,
+//! since none can be begun in a parallel operation, and none can outlive what it has made. Who catches such an ERROR
+//! without that clean-up releases segments while holding their locks, and waits for himself, with interrupts held off.
 
 use crate::pg::memory;
 use bytemuck::{AnyBitPattern, NoUninit};
@@ -56,8 +56,8 @@ impl Attachment {
     }
 }
 
-/// A segment's memory, which nobody else in this process has. Its bytes are no other process's either as long as this one may
-/// touch them: leader and worker agree on that by messages.
+/// A segment's memory, which nobody else in this process has. Its bytes are no other process's either as long as this
+/// one may touch them: leader and worker agree on that by messages.
 #[derive(Debug)]
 pub struct Segment {
     start: *mut u8,
@@ -110,8 +110,8 @@ impl SegmentPool {
         self.refused.borrow().clone()
     }
 
-    /// A segment that another process has made; the same memory if it was attached before. None if it is gone, or if somebody
-    /// here has its memory.
+    /// A segment that another process has made; the same memory if it was attached before. None if it is gone, or if
+    /// somebody here has its memory.
     pub fn attach(&self, handle: Handle) -> Option<Segment> {
         // SAFETY: finds what is attached, else attaches what there is.
         let found = unsafe { pg_sys::dsm_find_mapping(handle) };
@@ -238,12 +238,12 @@ impl Memory for Segment {
     }
 }
 
-/// Runs `f`, a call of PostgreSQL that makes segments, which then belong to `owner`. If it raises an ERROR, gives the message,
-/// whatever the SQLSTATE: PostgreSQL takes that from an errno, which a write that was cut short leaves as it was. What was asked
-/// for (a cancel, a timeout, a shutdown) is not caught.
+/// Runs `f`, a call of PostgreSQL that makes segments, which then belong to `owner`. If it raises an ERROR, gives the
+/// message, whatever the SQLSTATE: PostgreSQL takes that from an errno, which a write that was cut short leaves as it
+/// was. What was asked for (a cancel, a timeout, a shutdown) is not caught.
 ///
-/// After an ERROR no lock is held, and `owner` has what there is of segments: the caller releases those that it knows by
-/// pointers, and deletes the owner.
+/// After an ERROR no lock is held, and `owner` has what there is of segments: the caller releases those that it knows
+/// by pointers, and deletes the owner.
 ///
 /// # Safety
 /// `owner` is a resource owner, and `f` owns nothing that an ERROR would leave behind.
@@ -282,14 +282,14 @@ fn was_asked_for(code: PgSqlErrorCode) -> bool {
     code as i32 & CLASS == PgSqlErrorCode::ERRCODE_OPERATOR_INTERVENTION as i32 & CLASS
 }
 
-/// What AbortSubTransaction() does first, in its order, as far as it is not about the subtransaction: releases locks and stops
-/// waiting for anything. (Its timeouts and signals are for an ERROR in a signal handler.)
+/// What AbortSubTransaction() does first, in its order, as far as it is not about the subtransaction: releases locks
+/// and stops waiting for anything. (Its timeouts and signals are for an ERROR in a signal handler.)
 ///
 /// # Safety
 /// An ERROR was caught, and no lock was held before.
 unsafe fn clean_up() {
-    // SAFETY: the caller's promise: the ERROR has set the reasons to wait with interrupts to 0. No LWLock is anybody else's, as
-    // attempt() has seen before.
+    // SAFETY: the caller's promise: the ERROR has set the reasons to wait with interrupts to 0. No LWLock is anybody
+    // else's, as attempt() has seen before.
     unsafe {
         pg_sys::InterruptHoldoffCount += 1;
         pg_sys::LWLockReleaseAll();

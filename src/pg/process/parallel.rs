@@ -1,12 +1,12 @@
 //! Worker processes under PostgreSQL's parallel context.
 //!
-//! A worker sees what its leader sees: snapshot, user, settings, rows that the transaction has written and not committed.
-//! What fails in it is raised in the leader, with its own text. When the leader's (sub)transaction ends by an ERROR,
-//! PostgreSQL stops the workers and frees what they share; the destructors here do nothing.
+//! A worker sees what its leader sees: snapshot, user, settings, rows that the transaction has written and not
+//! committed. What fails in it is raised in the leader, with its own text. When the leader's (sub)transaction ends by
+//! an ERROR, PostgreSQL stops the workers and frees what they share; the destructors here do nothing.
 //!
-//! The leader [launches](Workers::launch) workers of a kind, known by its name, and tells all of them the same; leader and
-//! worker then talk through a queue in each direction, and may share memory. Nothing can be written, no subtransaction
-//! begun, until the workers have [finished](Workers::finish).
+//! The leader [launches](Workers::launch) workers of a kind, known by its name, and tells all of them the same; leader
+//! and worker then talk through a queue in each direction, and may share memory. Nothing can be written, no
+//! subtransaction begun, until the workers have [finished](Workers::finish).
 
 use super::all_gather::AllGather;
 use super::dsm::{attempt, delete_owner};
@@ -269,14 +269,15 @@ impl Workers {
         self.up.len()
     }
 
-    /// The leader's way to the workers, and theirs to it: number 0 of them all. It is good until the workers are finished.
+    /// The leader's way to the workers, and theirs to it: number 0 of them all.
+    /// It is good until the workers are finished.
     ///
     /// # Panics
     /// If it was given before, or the workers were launched without.
     pub fn all_gather(&self) -> AllGather {
         assert!(!self.has_joined.replace(true), "the leader has joined before");
-        // SAFETY: prepare() has made the memory for the leader and as many workers as were to be launched, or more than there
-        // are; it is zeroed and aligned. Each worker's number is its own.
+        // SAFETY: prepare() has made the memory for the leader and as many workers as were to be launched, or more than
+        // there are; it is zeroed and aligned. Each worker's number is its own.
         unsafe { AllGather::join(self.shared, self.shared_bytes, self.count() + 1, 0, self.is_there.clone()) }
     }
 
@@ -330,8 +331,9 @@ impl Workers {
     /// # Safety
     /// Nobody uses what was shared.
     unsafe fn destroy(self) {
-        // SAFETY: the context was created in launch. It knows its segment, which is the owner's: the context goes first, or
-        // it would detach what the owner has detached. The owner then has what an ERROR has kept PostgreSQL from finishing.
+        // SAFETY: the context was created in launch. It knows its segment, which is the owner's: the context goes
+        // first, or it would detach what the owner has detached.
+        // The owner then has what an ERROR has kept PostgreSQL from finishing.
         unsafe {
             self.is_there.set(false);
             pg_sys::DestroyParallelContext(self.context);
@@ -386,8 +388,8 @@ impl Worker {
     /// If it was given before, or the workers were launched without.
     pub fn all_gather(&self, processes: usize) -> AllGather {
         assert!(!self.has_joined.replace(true), "this worker has joined before");
-        // SAFETY: the leader has made the memory for itself and as many workers as were to be launched, zeroed and aligned,
-        // and no process has the number of another.
+        // SAFETY: the leader has made the memory for itself and as many workers as were to be launched, zeroed and
+        // aligned, and no process has the number of another.
         unsafe {
             let start = pg_sys::shm_toc_lookup(self.toc, key::SHARED, false).cast();
             let sizes = pg_sys::shm_toc_lookup(self.toc, key::SIZES, false).cast::<u64>().cast_const();
@@ -415,8 +417,8 @@ impl Queue {
     /// This process's end of a queue.
     ///
     /// # Safety
-    /// The queue is in the segment, with this process as sender or receiver; `other` is NULL, or lives as long as the parallel
-    /// context.
+    /// The queue is in the segment, with this process as sender or receiver; `other` is NULL, or lives as long as the
+    /// parallel context.
     unsafe fn attach(
         queue: *mut pg_sys::shm_mq,
         segment: *mut pg_sys::dsm_segment,

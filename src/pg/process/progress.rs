@@ -1,10 +1,11 @@
 //! How far trainings have come, for other sessions to see: a small table in shared memory.
 //!
-//! It needs no preload: the server keeps 100 kB of shared memory for libraries that come late, of which this takes 8 kB.
-//! Without them, or when more trainings run than the table has places, a training is not shown, and nothing else changes.
+//! It needs no preload: the server keeps 100 kB of shared memory for libraries that come late, of which this takes 8
+//! kB. Without them, or when more trainings run than the table has places, a training is not shown,
+//! and nothing else changes.
 //!
-//! A place belongs to one process; its numbers are plain atomics. It is freed when the training's state is dropped, which
-//! an ERROR does, too, and when the process exits; if that is killed, the server makes its shared memory anew.
+//! A place belongs to one process; its numbers are plain atomics. It is freed when the training's state is dropped,
+//! which an ERROR does, too, and when the process exits; if that is killed, the server makes its shared memory anew.
 
 use crate::pg::compat::addin_shmem_init_lock;
 use crate::pg::memory;
@@ -41,7 +42,8 @@ struct Place {
     epochs_ended: AtomicU32,
     /// bits of how many epochs were read, the last in part, when the buffer was full
     read: AtomicU64,
-    /// at the time `changed`, when a buffer or epoch had been learned from: how many epochs (bits) and tuples were until then
+    /// at the time `changed`, when a buffer or epoch had been learned from:
+    /// how many epochs (bits) and tuples were until then
     learned_epochs: AtomicU64,
     learned: AtomicU64,
     changed: AtomicU64,
@@ -79,8 +81,9 @@ fn table() -> Option<&'static [Place; PLACES]> {
     if let Some(known) = TABLE.get() {
         return known;
     }
-    // SAFETY: shared memory is never unmapped. Whoever comes first finds a new structure, under the lock that serves for
-    // this, and fills it with zeros, which is a valid table of free places. An ERROR that is caught has released no lock.
+    // SAFETY: shared memory is never unmapped. Whoever comes first finds a new structure, under the lock that serves
+    // for this, and fills it with zeros, which is a valid table of free places.
+    // An ERROR that is caught has released no lock.
     let table = unsafe {
         let lock = addin_shmem_init_lock();
         pg_sys::LWLockAcquire(lock, pg_sys::LWLockMode::LW_EXCLUSIVE);

@@ -1,8 +1,9 @@
 //! Rows of a value and an array that all have their columns in the same places, copied by the run.
 //!
 //! What is the same in every such row (how many attributes, the array's header) is compared as a whole, and what
-//! follows from it (where the columns are, that the array has no NULLs) is not looked up again. A row that differs in any way
-//! ends the run and is left to [`Layout`](super::row::Layout) and [`ArrayReader`](crate::pg::values::array::ArrayReader).
+//! follows from it (where the columns are, that the array has no NULLs) is not looked up again. A row that differs in
+//! any way ends the run and is left to [`Layout`](super::row::Layout) and
+//! [`ArrayReader`](crate::pg::values::array::ArrayReader).
 
 use super::attribute::fetch;
 use crate::pg::values::typed::TypedDatum;
@@ -37,7 +38,8 @@ pub struct Run {
     pub finite: bool,
 }
 
-/// Where values and arrays go: the bits of row `i`'s to `values[i]` and, `stride` floats apart, to `arrays[i * stride..]`.
+/// Where values and arrays go: the bits of row `i`'s to `values[i]` and, `stride` floats apart,
+/// to `arrays[i * stride..]`.
 pub struct Destination<'a> {
     pub values: &'a mut [u64],
     pub arrays: &'a mut [f32],

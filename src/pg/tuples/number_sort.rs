@@ -1,5 +1,5 @@
-//! Numbers in ascending order, however many there are: PostgreSQL's own sort, within work_mem and beyond it in temporary
-//! files.
+//! Numbers in ascending order, however many there are: PostgreSQL's own sort, within work_mem and beyond it in
+//! temporary files.
 
 use crate::pg::compat::next_sorted;
 use crate::pg::interrupts::check_for_interrupts;

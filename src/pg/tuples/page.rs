@@ -1,8 +1,8 @@
 //! What a heap page says about its tuples, checked.
 //!
-//! PostgreSQL checks a page's header when it reads the page, and takes a page of zeros, as a crash or zero_damaged_pages leaves
-//! it, for an empty one. It does not check line pointers. Whoever reads tuples here without PostgreSQL's functions would follow
-//! one that is damaged out of the page, and out of shared memory.
+//! PostgreSQL checks a page's header when it reads the page, and takes a page of zeros, as a crash or
+//! zero_damaged_pages leaves it, for an empty one. It does not check line pointers. Whoever reads tuples here without
+//! PostgreSQL's functions would follow one that is damaged out of the page, and out of shared memory.
 
 use pgrx::pg_sys;
 
@@ -51,7 +51,8 @@ impl Line {
     /// `page` is a page in a buffer that is pinned and locked, as long as the slice is used.
     #[inline(always)]
     pub unsafe fn all<'a>(page: *const u8) -> (&'a [Line], bool) {
-        // SAFETY: line pointers are behind the header, as many as `count` says, and the lock keeps them from being changed.
+        // SAFETY: line pointers are behind the header, as many as `count` says,
+        // and the lock keeps them from being changed.
         let lines = unsafe { std::slice::from_raw_parts(page.add(HEADER).cast::<Line>(), Line::count(page)) };
         // a loop of its own, without branches: the compiler makes vector instructions of it
         let sound = lines.iter().fold(true, |sound, line| sound & (!line.is_normal() | line.is_within_page()));

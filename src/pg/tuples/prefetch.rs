@@ -7,7 +7,8 @@ pub(super) const PAGE_LINES: usize = pg_sys::BLCKSZ as usize / 64;
 
 /// Asks the operating system for pages that will be read soon.
 ///
-/// Asking for a cached page costs as much as reading it: while pages turn out to be cached, only one in 16 is asked for.
+/// Asking for a cached page costs as much as reading it: while pages turn out to be cached,
+/// only one in 16 is asked for.
 pub(super) struct Prefetcher {
     /// did the last page asked for have to come from disk?
     is_cold: bool,

@@ -40,8 +40,8 @@ impl<'a> RowTypes<'a> {
     /// # Safety
     /// The descriptor stays for `'a`.
     pub(in crate::pg) unsafe fn of_descriptor(descriptor: pg_sys::TupleDesc) -> RowTypes<'a> {
-        // SAFETY: the caller's promise; the attributes are at the descriptor's end. One without any has no first type, and
-        // none is asked for.
+        // SAFETY: the caller's promise; the attributes are at the descriptor's end. One without any has no first type,
+        // and none is asked for.
         let first = unsafe { (&raw const (*descriptor).attrs).cast::<pg_sys::FormData_pg_attribute>() };
         let first = first.cast::<u8>().wrapping_add(std::mem::offset_of!(pg_sys::FormData_pg_attribute, atttypid));
         RowTypes { first: first.cast(), stride: size_of::<pg_sys::FormData_pg_attribute>(), borrowed: PhantomData }
@@ -160,8 +160,8 @@ impl Layout {
         })
     }
 
-    /// Where rows have the wanted columns if these are a by-value column and an array of `len` `real`s, and all before the
-    /// last of them are of fixed length.
+    /// Where rows have the wanted columns if these are a by-value column and an array of `len` `real`s, and all before
+    /// the last of them are of fixed length.
     pub fn uniform(&self, arrays: ArrayReader, len: usize) -> Option<Uniform> {
         let array_header = arrays.header_of_reals(len)?;
         let bytes = DATA + 4 * len;

@@ -1,7 +1,8 @@
 //! Slots: where the executor has a row.
 //!
-//! A slot is known by its pointer, and several handles may mean the same one. What keeps a row in place while it is read is
-//! counted instead: as long as [`Slot::with_row`] runs, nothing may change a slot or ask the executor for a row.
+//! A slot is known by its pointer, and several handles may mean the same one. What keeps a row in place while it is
+//! read is counted instead: as long as [`Slot::with_row`] runs,
+//! nothing may change a slot or ask the executor for a row.
 
 use super::row::{Row, RowTypes};
 use pgrx::pg_sys;
@@ -77,8 +78,8 @@ impl<'a> Slot<'a> {
     #[inline]
     pub fn with_row<R>(self, f: impl FnOnce(Row<'_>) -> R) -> R {
         let _being_read = BeingRead::begin();
-        // SAFETY: the slot holds a row, whose values stay where they are while it is being read. The arrays of the slot, and the
-        // attributes of its descriptor, are as many as were deformed, or more.
+        // SAFETY: the slot holds a row, whose values stay where they are while it is being read. The arrays of the
+        // slot, and the attributes of its descriptor, are as many as were deformed, or more.
         let row = unsafe {
             if is_empty(self.0) {
                 pgrx::error!("the slot is empty");

@@ -1,8 +1,8 @@
 //! A full shuffle: rows sorted by a random key, with PostgreSQL's own sort.
 //!
-//! The sort obeys work_mem as any Sort node does, goes to temporary files beyond it, and is interruptible. Two columns are
-//! added behind the rows' own: the row's number in the source, which stays with it, and the key to sort by. Whoever reads
-//! the rows by the columns of the source does not see them.
+//! The sort obeys work_mem as any Sort node does, goes to temporary files beyond it, and is interruptible. Two columns
+//! are added behind the rows' own: the row's number in the source, which stays with it, and the key to sort by. Whoever
+//! reads the rows by the columns of the source does not see them.
 
 use super::slot::Slot;
 use super::spool::{RowType, Spool};
@@ -70,8 +70,8 @@ impl NumberedRows {
         Spool::numbered(unsafe { RowType::new(self.descriptor) }, self.columns)
     }
 
-    /// A row of the source with its number and key. What is stored out of line is fetched: the copy is to be read without
-    /// the table. It stays in its slot until the next is made, and is to be used before the row is gone.
+    /// A row of the source with its number and key. What is stored out of line is fetched: the copy is to be read
+    /// without the table. It stays in its slot until the next is made, and is to be used before the row is gone.
     pub fn with_number(&mut self, row: Slot<'_>, number: u64, key: i64) -> Slot<'_> {
         // SAFETY: both slots have the source's columns first.
         unsafe {
@@ -104,8 +104,8 @@ impl NumberedRows {
 
     /// Row `i` of the loaded page of a spool of such rows, with another key, which `key` makes of its number.
     pub fn with_new_key(&mut self, spool: &mut Spool, i: usize, key: impl FnOnce(u64) -> i64) -> Slot<'_> {
-        // SAFETY: the slot is ours, and its row has all columns; the number is never NULL. The row stays in it while the
-        // other is made.
+        // SAFETY: the slot is ours, and its row has all columns; the number is never NULL. The row stays in it while
+        // the other is made.
         unsafe {
             let row = Slot::new(self.read);
             spool.store(i, row);

@@ -96,8 +96,8 @@ impl Spool {
     /// Appends a row of the spool's type. An ERROR if it has not as many columns.
     pub fn push(&mut self, row: Slot<'_>) {
         self.loaded = 0;
-        // SAFETY: the slot holds a row; a minimal tuple begins with its length, and the copy is freed as soon as its bytes
-        // are taken.
+        // SAFETY: the slot holds a row; a minimal tuple begins with its length, and the copy is freed as soon as its
+        // bytes are taken.
         unsafe {
             if (*(*row.0).tts_tupleDescriptor).natts != (*self.descriptor).natts {
                 error!("a row of another type came to the spool");
@@ -163,8 +163,8 @@ impl Spool {
         let bytes = (self.ends[self.current] - start) as usize;
         self.buffer.resize(self.buffer.len().max(bytes.div_ceil(8)), 0);
         self.tuples.clear();
-        // SAFETY: the place was written by finish_page; the buffer has room for the page. Tuples lie one behind the other,
-        // each beginning with its length.
+        // SAFETY: the place was written by finish_page; the buffer has room for the page. Tuples lie one behind the
+        // other, each beginning with its length.
         unsafe {
             // The file goes on in another after each gigabyte; the seek finds out in which.
             let failed = pg_sys::BufFileSeek(self.file, 0, start as i64, libc::SEEK_SET) != 0;
@@ -200,8 +200,8 @@ impl Spool {
     /// A column, never NULL, of row `i` of the page.
     fn column(&self, i: usize, column: usize) -> pg_sys::Datum {
         assert!(i < self.loaded);
-        // SAFETY: the tuple is on the page that was loaded; a minimal tuple is a heap tuple without its first bytes, which
-        // nobody reads. The arrays are as long as the descriptor says.
+        // SAFETY: the tuple is on the page that was loaded; a minimal tuple is a heap tuple without its first bytes,
+        // which nobody reads. The arrays are as long as the descriptor says.
         unsafe {
             let columns = (*self.descriptor).natts as usize;
             let (mut values, mut nulls) = (vec![pg_sys::Datum::null(); columns], vec![false; columns]);
@@ -233,8 +233,8 @@ impl Spool {
     }
 }
 
-/// The rows of the page of a spool that was loaded last, decoded as far as a layout wants. No other page is loaded as long as
-/// they are read.
+/// The rows of the page of a spool that was loaded last, decoded as far as a layout wants. No other page is loaded as
+/// long as they are read.
 pub struct SpoolRows<'a> {
     spool: &'a Spool,
     layout: &'a mut Layout,
@@ -267,8 +267,8 @@ impl<'a> SpoolRows<'a> {
         let rows = self.spool.loaded;
         assert!(i < rows);
         let spool = self.spool;
-        // SAFETY: the tuples lie in the spool's buffer as long as it is borrowed, and are of the layout's row type. A minimal
-        // tuple is a heap tuple without its first bytes, which nobody reads.
+        // SAFETY: the tuples lie in the spool's buffer as long as it is borrowed, and are of the layout's row type. A
+        // minimal tuple is a heap tuple without its first bytes, which nobody reads.
         unsafe { self.toast.row(i, rows, |i| spool.heap_tuple(i).cast_mut().cast(), self.layout) }
     }
 

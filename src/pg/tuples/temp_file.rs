@@ -1,8 +1,8 @@
 //! A temporary file of 32-bit words, appended to and read anywhere.
 //!
 //! It belongs to the resource owner of the running query, with which it goes away even after an error, and counts
-//! against temp_file_limit. PostgreSQL's virtual file is used directly, not through a BufFile: what is read here is read
-//! by the block, and would be copied through a buffer of one page, with a system call for each.
+//! against temp_file_limit. PostgreSQL's virtual file is used directly, not through a BufFile: what is read here is
+//! read by the block, and would be copied through a buffer of one page, with a system call for each.
 
 use crate::errors::{ResourceError, Result};
 use crate::pg::compat::{read_file, write_file};
@@ -70,8 +70,8 @@ impl TempFile {
     /// # Errors
     /// [`ResourceError::TemporaryFile`]
     pub fn append_within_limit(&mut self, words: &[u32]) -> Result<bool> {
-        // The limit is looked at before anything is written, and nothing else in the write could raise this error: there is
-        // nothing that a subtransaction would have to undo.
+        // The limit is looked at before anything is written, and nothing else in the write could raise this error:
+        // there is nothing that a subtransaction would have to undo.
         pgrx::PgTryBuilder::new(AssertUnwindSafe(|| self.append(words).map(|()| true)))
             .catch_when(PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED, |_| {
                 crate::pg::memory::end();

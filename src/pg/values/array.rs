@@ -70,8 +70,18 @@ impl ArrayReader {
         // SAFETY: the value is an array of the reader's type, which has just been compared.
         unsafe {
             let usual = with_body(datum, |body| self.read_usual(body, out));
-            if usual { Ok(()) } else { self.read_unusual(datum, out) }
+            if usual { Ok(()) } else { self.read_unusual(datum, out, None) }
         }
+    }
+
+    /// As [`ArrayReader::read`], with a number for each NULL.
+    ///
+    /// # Errors
+    /// Those of [`ArrayReader::read`], but for [`ArrayFault::Null`].
+    pub fn read_with_nulls(&self, array: TypedDatum<'_>, out: &mut [f32], null: f32) -> Result<(), ArrayFault> {
+        let datum = array.of_type(self.array);
+        // SAFETY: the value is an array of the reader's type, which has just been compared.
+        unsafe { self.read_unusual(datum, out, Some(null)) }
     }
 
     /// The array as a datum, once its type was compared.
@@ -106,20 +116,23 @@ impl ArrayReader {
         }
     }
 
-    /// Any array, element by element, to find out what is wrong with it if something is.
+    /// Any array, element by element, to find out what is wrong with it if something is;
+    /// `null` is what stands for NULLs.
     ///
     /// # Safety
     /// The datum is an array of the reader's type.
     #[cold]
-    unsafe fn read_unusual(&self, datum: pg_sys::Datum, out: &mut [f32]) -> Result<(), ArrayFault> {
+    unsafe fn read_unusual(&self, datum: pg_sys::Datum, out: &mut [f32], null: Option<f32>) -> Result<(), ArrayFault> {
         // SAFETY: the caller's promise: the elements are numbers of this type.
         let numbers = unsafe { elements(datum, |value| self.element.read_element(value))? };
         if numbers.len() != out.len() {
             return Err(ArrayFault::Length(numbers.len()));
         }
         for (i, (place, number)) in out.iter_mut().zip(numbers).enumerate() {
-            let number = number.ok_or(ArrayFault::Null(i + 1))?;
-            *place = narrow(number).map_err(|fault| ArrayFault::Number(i + 1, fault))?;
+            *place = match number {
+                Some(number) => narrow(number).map_err(|fault| ArrayFault::Number(i + 1, fault))?,
+                None => null.ok_or(ArrayFault::Null(i + 1))?,
+            };
         }
         Ok(())
     }
@@ -130,8 +143,8 @@ impl ArrayReader {
     /// [`ArrayFault::Dimensions`], [`ArrayFault::Null`]
     pub fn read_doubles(&self, array: TypedDatum<'_>, out: &mut Vec<f64>) -> Result<(), ArrayFault> {
         let datum = array.of_type(self.array);
-        // SAFETY: the value is an array of the reader's type, which has just been compared; it has as many elements as its
-        // header says, if that has one dimension and no bitmap of NULLs.
+        // SAFETY: the value is an array of the reader's type, which has just been compared; it has as many elements as
+        // its header says, if that has one dimension and no bitmap of NULLs.
         unsafe {
             let quick = with_body(datum, |body| {
                 let [dimensions, data, element, len] = body.cast::<[u32; 4]>().read_unaligned();
@@ -321,14 +334,15 @@ fn array_of_doubles(sizes: &mut [i32], values: &[f64]) -> Value {
     Value(pg_sys::Datum::from(array))
 }
 
-/// A double precision array of one or two dimensions: how many rows and columns, and the elements. One dimension is a column.
+/// A double precision array of one or two dimensions: how many rows and columns, and the elements.
+/// One dimension is a column.
 ///
 /// # Errors
 /// [`ArrayFault::Dimensions`], [`ArrayFault::Null`]
 pub fn read_matrix(value: TypedDatum<'_>) -> Result<([usize; 2], bool, Vec<f64>), ArrayFault> {
     let datum = value.of_type(pg_sys::FLOAT8ARRAYOID);
-    // SAFETY: the value is a float8[], by its type; its dimensions lie behind its header, its elements, without NULLs, behind
-    // these.
+    // SAFETY: the value is a float8[], by its type; its dimensions lie behind its header, its elements, without NULLs,
+    // behind these.
     unsafe {
         let array = pg_sys::pg_detoast_datum(datum.cast_mut_ptr()).cast::<pg_sys::ArrayType>();
         let dimensions = (*array).ndim as usize;

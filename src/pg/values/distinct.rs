@@ -1,8 +1,8 @@
 //! The distinct values of a column, recognised quickly while rows go by.
 //!
 //! Two values are the same if the type's own equality operator says so; values with the same bytes are, without asking.
-//! -0.0 is 0.0. A few values are compared one by one, many are looked up by their bytes, and by the type's own hash only
-//! where the bytes are new: however many there are, a row costs the same.
+//! -0.0 is 0.0. A few values are compared one by one, many are looked up by their bytes, and by the type's own hash
+//! only where the bytes are new: however many there are, a row costs the same.
 
 use super::number::NumberType;
 use super::typed::TypedDatum;
@@ -225,8 +225,8 @@ impl Distinct {
         }
     }
 
-    /// Adds the value that `text` stands for, unless it is there; gives its number, and whether it was there. None if the
-    /// text stands for no value of the type: the caller then raises an error.
+    /// Adds the value that `text` stands for, unless it is there; gives its number, and whether it was there. None if
+    /// the text stands for no value of the type: the caller then raises an error.
     pub fn add_text(&mut self, text: &str) -> Option<(usize, bool)> {
         let text = std::ffi::CString::new(text).ok()?;
         // SAFETY: the type's input function gets a C string, as it expects.

@@ -1,4 +1,5 @@
-//! Values of type jsonb as text, which is parsed here and not by pgrx: it panics at a number that JSON has and Rust has not.
+//! Values of type jsonb as text, which is parsed here and not by pgrx:
+//! it panics at a number that JSON has and Rust has not.
 
 use super::typed::TypedDatum;
 use super::varlena::Value;
@@ -136,7 +137,7 @@ pub fn type_named(name: &str) -> Option<pg_sys::Oid> {
         pgrx::direct_function_call::<pg_sys::Oid>(pg_sys::to_regtype, &[Some(name)])
             .filter(|oid| existing_base_type(*oid).is_some())
     };
-    // Caught to be raised anew, in our own words: the statement ends either way. PostgreSQL 15 takes a name that cannot be
-    // one for an error.
+    // Caught to be raised anew, in our own words: the statement ends either way. PostgreSQL 15 takes a name that cannot
+    // be one for an error.
     PgTryBuilder::new(find).catch_when(PgSqlErrorCode::ERRCODE_SYNTAX_ERROR, |_| None).execute()
 }

@@ -30,8 +30,8 @@ impl NumberType {
         }
     }
 
-    /// The value as a double: exact but for bigint and numeric, which are rounded; `numeric` may be NaN or infinite. A value
-    /// of another type gives another number, or, where a numeric is wanted, an ERROR.
+    /// The value as a double: exact but for bigint and numeric, which are rounded; `numeric` may be NaN or infinite. A
+    /// value of another type gives another number, or, where a numeric is wanted, an ERROR.
     #[inline(always)]
     pub fn read(self, value: TypedDatum<'_>) -> f64 {
         match self {
@@ -78,8 +78,8 @@ fn numeric(value: TypedDatum<'_>) -> f64 {
 /// # Safety
 /// The datum is a numeric.
 unsafe fn numeric_to_double(datum: pg_sys::Datum) -> f64 {
-    // SAFETY: numeric_float8_no_overflow takes any numeric, also one with a short header or compressed, and gives infinity
-    // where numeric_float8 would raise an error without a row.
+    // SAFETY: numeric_float8_no_overflow takes any numeric, also one with a short header or compressed, and gives
+    // infinity where numeric_float8 would raise an error without a row.
     unsafe {
         let result: pg_sys::Datum =
             pg_sys::DirectFunctionCall1Coll(Some(numeric_float8_no_overflow), pg_sys::Oid::INVALID, datum);

@@ -17,8 +17,8 @@ pub enum OutputValue {
 }
 
 impl OutputValue {
-    /// The value as a datum in the current memory context, or None for NULL, for a column of type `declared`. An ERROR if it
-    /// is no value of such a column.
+    /// The value as a datum in the current memory context, or None for NULL, for a column of type `declared`. An ERROR
+    /// if it is no value of such a column.
     pub(in crate::pg) fn datum_for(&self, declared: pg_sys::Oid) -> Option<pg_sys::Datum> {
         let (datum, own) = match self {
             OutputValue::Null => return None,

@@ -42,8 +42,8 @@ impl<'a> Record<'a> {
     /// The row that a value is. An ERROR if its type is not one of rows.
     pub fn new(value: TypedDatum<'a>) -> Record<'a> {
         check_row_type(value.type_oid());
-        // SAFETY: the value is composite, by its type; one that is compressed or expanded is copied into the current memory
-        // context, which is that of the call.
+        // SAFETY: the value is composite, by its type; one that is compressed or expanded is copied into the current
+        // memory context, which is that of the call.
         let header = unsafe { pg_sys::pg_detoast_datum(value.datum().cast_mut_ptr()) };
         Record { header: header.cast(), borrowed: PhantomData }
     }
@@ -173,8 +173,8 @@ impl CategoryType {
     /// Shows `f` the category as text.
     pub fn with_text<R>(self, value: TypedDatum<'_>, f: impl FnOnce(&[u8]) -> R) -> R {
         let datum = value.of_type(self.declared);
-        // SAFETY: the value is of this type, which has just been compared: of variable length, a C string, or an enum's OID, which
-        // enum_out turns into a C string of its own.
+        // SAFETY: the value is of this type, which has just been compared: of variable length, a C string, or an enum's
+        // OID, which enum_out turns into a C string of its own.
         unsafe {
             match self.kind {
                 CategoryKind::Text => with_content(datum, f),
@@ -190,8 +190,8 @@ impl CategoryType {
         }
     }
 
-    /// Which of the texts is equal to this one although its bytes are others: there may be one if the column's collation
-    /// says so.
+    /// Which of the texts is equal to this one although its bytes are others: there may be one if the column's
+    /// collation says so.
     #[cold]
     pub fn find_equal(self, text: &[u8], among: &[String]) -> Option<usize> {
         let CategoryType { collation, kind: CategoryKind::Text | CategoryKind::Char, .. } = self else { return None };

@@ -1,7 +1,7 @@
 //! Sparse vectors as a pair of SQL arrays, indices and values.
 //!
-//! The usual pair (one dimension, no NULLs, ascending indices, finite values) is copied from where it lies. Anything else
-//! is looked at element by element: indices in another order are sorted, and what is wrong is named.
+//! The usual pair (one dimension, no NULLs, ascending indices, finite values) is copied from where it lies. Anything
+//! else is looked at element by element: indices in another order are sorted, and what is wrong is named.
 
 use super::array::{ArrayFault, ArrayReader, DATA, elements, with_body};
 use super::number::{NumberFault, NumberType, narrow};
@@ -59,8 +59,8 @@ pub enum Quick {
 }
 
 impl SparseReader {
-    /// A reader for arrays of these types, which may be domains, if the first has integers and the second numbers for its
-    /// elements. Indices are from `base` to `base + dim - 1`.
+    /// A reader for arrays of these types, which may be domains, if the first has integers and the second numbers for
+    /// its elements. Indices are from `base` to `base + dim - 1`.
     pub fn new(indices: Oid, values: Oid, base: u32, dim: usize, beyond: Beyond) -> Option<SparseReader> {
         let indices = ArrayReader::new(indices).filter(|array| is_integer(array.element()))?;
         Some(SparseReader { indices, values: ArrayReader::new(values)?, base: i64::from(base), dim, beyond })
@@ -86,8 +86,13 @@ impl SparseReader {
         self.base
     }
 
-    /// Copies a pair as it usually is to where `room` says, which is asked for as many entries as there are. Indices then
-    /// count from 0.
+    /// How many indices an array has.
+    pub fn count(&self, indices: TypedDatum<'_>) -> usize {
+        self.indices.len(indices).unwrap_or_default()
+    }
+
+    /// Copies a pair as it usually is to where `room` says, which is asked for as many entries as there are. Indices
+    /// then count from 0.
     ///
     /// # Errors
     /// Those of `room`.
@@ -99,8 +104,8 @@ impl SparseReader {
         room: impl FnOnce(usize) -> Result<(&'a mut [u32], &'a mut [f32]), E>,
     ) -> Result<Quick, E> {
         let (indices, values) = (self.indices.datum(indices), self.values.datum(values));
-        // SAFETY: the values are arrays of the reader's types, which have just been compared. `room` is as long as both, or
-        // read_usual() and the assertion find that it is not.
+        // SAFETY: the values are arrays of the reader's types, which have just been compared. `room` is as long as
+        // both, or read_usual() and the assertion find that it is not.
         unsafe {
             with_body(indices, |indices| {
                 with_body(values, |values| {
@@ -167,7 +172,8 @@ impl SparseReader {
         values: TypedDatum<'_>,
     ) -> Result<Vec<(u32, f32)>, SparseFault> {
         let (indices, values) = (self.indices.datum(indices), self.values.datum(values));
-        // SAFETY: the values are arrays of the reader's types, which have just been compared, and so are their elements.
+        // SAFETY: the values are arrays of the reader's types, which have just been compared,
+        // and so are their elements.
         let (indices, values) = unsafe {
             let element = self.indices.element();
             let integer = move |datum: Datum| match element {

@@ -1,7 +1,8 @@
 //! A value of PostgreSQL's together with its type: what makes reading it safe.
 //!
-//! A bare `Datum` is a number or a pointer, and nothing in it says which. A [`TypedDatum`] is made where the type is known (a
-//! tuple descriptor, a call's expression, a query's parameters), and whoever follows the pointer compares the type first.
+//! A bare `Datum` is a number or a pointer, and nothing in it says which. A [`TypedDatum`] is made where the type is
+//! known (a tuple descriptor, a call's expression, a query's parameters),
+//! and whoever follows the pointer compares the type first.
 
 use crate::pg::catalog::types::base_type;
 use pgrx::callconv::{Arg, ArgAbi};
@@ -40,7 +41,8 @@ impl<'a> TypedDatum<'a> {
         unsafe { TypedDatum::new(datum, attribute.atttypid) }
     }
 
-    /// The value as a datum, which only unsafe code can use. An ERROR if it has another type, see [`TypedDatum::of_type`].
+    /// The value as a datum, which only unsafe code can use. An ERROR if it has another type,
+    /// see [`TypedDatum::of_type`].
     pub fn datum_of_type(self, expected: Oid) -> Datum {
         self.of_type(expected)
     }
@@ -103,8 +105,8 @@ impl<'a> TypedDatum<'a> {
 
 /// Can values of one type stand where those of another are declared, as far as memory is concerned?
 ///
-/// They can if both are passed by value with the same length, whatever they mean, if their base types are the same, or if they
-/// are arrays of which that is true. Texts of all kinds are the same, too.
+/// They can if both are passed by value with the same length, whatever they mean, if their base types are the same, or
+/// if they are arrays of which that is true. Texts of all kinds are the same, too.
 pub fn is_same_in_memory(one: Oid, other: Oid) -> bool {
     if one == other {
         return true;

@@ -1,5 +1,5 @@
-//! Values of variable length: the header that tells their kind and length, and values of types of our own, which are bytes
-//! behind a length word.
+//! Values of variable length: the header that tells their kind and length, and values of types of our own, which are
+//! bytes behind a length word.
 //!
 //! The headers are read as `varatt.h` writes them on little-endian machines, and nowhere else than here.
 
@@ -21,7 +21,8 @@ pub(in crate::pg) mod header {
     /// Bytes of a length word.
     pub const WORD: usize = 4;
 
-    /// Bytes, header left out, with which a value is too long for a header of one byte (VARATT_SHORT_MAX, less the header).
+    /// Bytes, header left out, with which a value is too long for a header of one byte (VARATT_SHORT_MAX, less the
+    /// header).
     pub const MAX_SHORT: usize = 0x7f;
 
     /// Does a value with this first byte lie behind a length word, uncompressed?
@@ -184,8 +185,8 @@ pub fn with_bytes<R>(value: TypedDatum<'_>, f: impl FnOnce(&[u8]) -> R) -> R {
 #[inline]
 pub(in crate::pg) unsafe fn with_content<R>(datum: pg_sys::Datum, f: impl FnOnce(&[u8]) -> R) -> R {
     let at = datum.cast_mut_ptr::<pg_sys::varlena>();
-    // SAFETY: the caller's promise. Packed, the value has a header of one byte or four that says how many follow; it stays
-    // where it is while `f` runs, and a copy is freed by nobody else.
+    // SAFETY: the caller's promise. Packed, the value has a header of one byte or four that says how many follow; it
+    // stays where it is while `f` runs, and a copy is freed by nobody else.
     unsafe {
         let packed = pg_sys::pg_detoast_datum_packed(at);
         let bytes = std::slice::from_raw_parts(pgrx::vardata_any(packed).cast::<u8>(), pgrx::varsize_any_exhdr(packed));

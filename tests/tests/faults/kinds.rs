@@ -105,8 +105,8 @@ pub const KINDS: &[(&str, &str)] = &[
     ),
     (
         "compress",
-        // rolled back, since PostgreSQL itself cannot be without memory once a commit that drops something is written: CREATE TABLE
-        // and DROP TABLE under this test are a PANIC without corgipile
+        // rolled back, since PostgreSQL itself cannot be without memory once a commit that drops something is written:
+        // CREATE TABLE and DROP TABLE under this test are a PANIC without corgipile
         "BEGIN; SELECT count(*) FROM corgipile_compress('t', 'c2', features => '{x}', batch_rows => 250, seed => 1); ROLLBACK",
     ),
     (

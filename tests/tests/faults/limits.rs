@@ -1,5 +1,5 @@
-//! A limit on a process's memory, as `ulimit -v` or a strict kernel sets it: statements of all kinds, and those with which an
-//! ordinary user asks for all there is.
+//! A limit on a process's memory, as `ulimit -v` or a strict kernel sets it: statements of all kinds, and those with
+//! which an ordinary user asks for all there is.
 
 use crate::kinds::{KINDS, SETUP, Watch};
 use crate::probe::{self, Draw, complaints, leftovers, models_are_whole, report, tables};

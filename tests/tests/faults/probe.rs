@@ -96,9 +96,9 @@ fn look(cluster: &Cluster, session: &mut Session) -> Vec<String> {
     found
 }
 
-/// Segments of dynamic shared memory beyond those that PostgreSQL keeps: the one that says what others there are, one for
-/// each session that has had workers, and what the statistics of all tables and functions take. (An empty one is a file that
-/// PostgreSQL has made and left when it had no memory for the zeros to fill it with: dsm_impl_mmap.)
+/// Segments of dynamic shared memory beyond those that PostgreSQL keeps: the one that says what others there are, one
+/// for each session that has had workers, and what the statistics of all tables and functions take. (An empty one is a
+/// file that PostgreSQL has made and left when it had no memory for the zeros to fill it with: dsm_impl_mmap.)
 fn segments(cluster: &Cluster, session: &mut Session) -> Option<String> {
     let files = fs::read_dir(cluster.data().join("pg_dynshmem")).into_iter().flatten().flatten();
     let count = files.filter(|file| file.metadata().is_ok_and(|file| file.len() > 0)).count();
@@ -198,8 +198,8 @@ pub fn models_are_whole(session: &mut Session) {
     assert!(broken.is_empty(), "models that are not whole: {broken:#?}");
 }
 
-/// Asserts that all of 1MB of shared memory for models can be used, which it cannot while somebody has an entry pinned or is
-/// filling one, and that this model comes back into it. Leaves a model `full`.
+/// Asserts that all of 1MB of shared memory for models can be used, which it cannot while somebody has an entry pinned
+/// or is filling one, and that this model comes back into it. Leaves a model `full`.
 pub fn shared_models_are_free(session: &mut Session, model: &str) {
     let full = SHARED_MODELS / 4 - 16; // the intercept takes a cache line
     session.run(&format!(

@@ -1,5 +1,5 @@
-//! No room for segments of dynamic shared memory when a session starts its first worker: PostgreSQL raises an ERROR with
-//! locks taken and segments half made, which is caught to go on without a worker.
+//! No room for segments of dynamic shared memory when a session starts its first worker: PostgreSQL raises an ERROR
+//! with locks taken and segments half made, which is caught to go on without a worker.
 
 use crate::probe::{attempt_in_time, complaints, models_are_whole, report, tables, wait_for_lines};
 use corgipile_tests::{Cluster, Failure, Session, skip};
@@ -25,8 +25,8 @@ fn segments(db: &mut Session, place: &str) -> Vec<String> {
     db.lines(&format!("SELECT name FROM pg_ls_dir('{place}') name WHERE name <> 'others' ORDER BY 1"))
 }
 
-/// Asserts that a session which has run a statement without room can go on: it answers, and once there is room (`more`), can
-/// be cancelled, and trains with a worker.
+/// Asserts that a session which has run a statement without room can go on: it answers, and once there is room
+/// (`more`), can be cancelled, and trains with a worker.
 fn goes_on(mut session: Session, what: &str, more: impl FnOnce()) {
     assert_eq!(session.line("SELECT 1"), "1", "{what}");
     more();

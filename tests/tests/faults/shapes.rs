@@ -29,7 +29,8 @@ fn cursors_blocks_triggers_and_savepoints_leave_nothing() {
          CREATE FUNCTION definer(loader text) RETURNS bigint LANGUAGE sql SECURITY DEFINER AS
              'SELECT max(tuples) FROM corgipile_train(''t'', features => ''{{x}}'', max_epochs => 2, loader => loader)';
          CREATE FUNCTION guarded(source text) RETURNS text LANGUAGE plpgsql AS $$ BEGIN
-             PERFORM * FROM corgipile_train(source, features => '{{x}}', max_epochs => 2, loader => 'worker');
+             PERFORM * FROM corgipile_train(source, features => '{{x}}', max_epochs => 2, loader => 'worker',
+                                            options => '{{\"nulls\": \"error\"}}');
              RETURN 'trained';
          EXCEPTION WHEN OTHERS THEN RETURN SQLSTATE;
          END $$",

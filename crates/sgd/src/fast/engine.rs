@@ -7,10 +7,10 @@ use tuples::{Batch, OutOfMemory};
 
 use super::state::State;
 use super::task::{Learn, Rates};
-use crate::average::Theorem1;
 use crate::bytes::{Reader, Writer};
 use crate::engine::{Engine, norms};
 use crate::exchange::{Interrupted, OpenExchange, mean};
+use crate::mean::Mean;
 use crate::models::{Pointwise, PointwiseVisitor};
 use crate::totals::Totals;
 use crate::{Hyperparameters, ModelKind, ModelParameters, Optimizer};
@@ -21,6 +21,7 @@ pub(crate) struct FastEngine {
     kind: ModelKind,
     dim: usize,
     l2: f64,
+    bounded: bool,
     rate: f64,
     state: State,
     level: Level,
@@ -44,7 +45,8 @@ impl FastEngine {
     }
 
     fn with_state(hyper: Hyperparameters, dim: usize, level: Level, state: State) -> FastEngine {
-        FastEngine { kind: hyper.kind, dim, l2: hyper.l2, rate: hyper.learning_rate, state, level }
+        let Hyperparameters { kind, l2, bounded, learning_rate: rate, .. } = hyper;
+        FastEngine { kind, dim, l2, bounded, rate, state, level }
     }
 }
 
@@ -81,7 +83,7 @@ impl Engine for FastEngine {
 
     fn learn(&mut self, batch: &Batch, range: Range<usize>) -> Result<(), OutOfMemory> {
         assert!(!batch.is_sparse() && batch.dim() == self.dim, "as many features as the trainer was made for");
-        let rates = Rates::new(self.rate, self.l2);
+        let rates = Rates::new(self.rate, self.l2, self.bounded.then(|| self.kind.curvature()));
         self.kind.with_pointwise(LearnFrom { state: &mut self.state, rates, batch, range, level: self.level });
         Ok(())
     }
@@ -112,9 +114,9 @@ impl Engine for FastEngine {
         Ok(self.state.model())
     }
 
-    fn add_to(&mut self, average: &mut Theorem1) {
+    fn add_to(&mut self, mean: &mut Mean, share: f64) {
         let ModelParameters { weights, intercepts, .. } = self.state.model();
-        average.add([(weights.into_iter(), intercepts[0])].into_iter());
+        mean.add(share, [(weights.into_iter(), intercepts[0])].into_iter());
     }
 
     fn average_synchronized(&mut self, shares: &[f64], exchange: &mut OpenExchange<'_>) -> Result<(), Interrupted> {

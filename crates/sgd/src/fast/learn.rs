@@ -36,17 +36,30 @@ impl<L: Pointwise, W: Weights> Kernel for Weighted<'_, L, W> {
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        let Weighted(learn, weights) = self;
-        match (learn.state.weights.len(), learn.rates.penalty) {
-            (1, false) => narrow::<1, false, S, L, W>(simd, learn, weights),
-            (1, true) => narrow::<1, true, S, L, W>(simd, learn, weights),
-            (2, false) => narrow::<2, false, S, L, W>(simd, learn, weights),
-            (2, true) => narrow::<2, true, S, L, W>(simd, learn, weights),
-            (3, false) => narrow::<3, false, S, L, W>(simd, learn, weights),
-            (3, true) => narrow::<3, true, S, L, W>(simd, learn, weights),
-            (NARROW, false) => narrow::<NARROW, false, S, L, W>(simd, learn, weights),
-            (NARROW, true) => narrow::<NARROW, true, S, L, W>(simd, learn, weights),
-            _ => wide(simd, learn, weights),
+        match self.0.rates.bound {
+            Some(_) => self.of_length::<true, S>(simd),
+            None => self.of_length::<false, S>(simd),
+        }
+    }
+}
+
+impl<L: Pointwise, W: Weights> Weighted<'_, L, W> {
+    #[inline(always)]
+    fn of_length<const BOUNDED: bool, S: Simd>(self, simd: S) {
+        match self.0.state.weights.len() {
+            1 => self.narrow::<1, BOUNDED, S>(simd),
+            2 => self.narrow::<2, BOUNDED, S>(simd),
+            3 => self.narrow::<3, BOUNDED, S>(simd),
+            NARROW => self.narrow::<NARROW, BOUNDED, S>(simd),
+            _ => wide::<BOUNDED, S, L, W>(simd, self.0, self.1),
+        }
+    }
+
+    #[inline(always)]
+    fn narrow<const N: usize, const BOUNDED: bool, S: Simd>(self, simd: S) {
+        match self.0.rates.penalty {
+            false => narrow::<N, false, BOUNDED, S, L, W>(simd, self.0, self.1),
+            true => narrow::<N, true, BOUNDED, S, L, W>(simd, self.0, self.1),
         }
     }
 }

@@ -1,15 +1,16 @@
-//! SGD on rows of few chunks: the weights stay in registers, and the dot product of a row does not wait for the steps of
-//! the two rows before it.
+//! SGD on rows of few chunks: the weights stay in registers, and the dot product of a row does not wait for the steps
+//! of the two rows before it.
 //!
 //! Guarantees: exact SGD of batch size 1. With steps c and d along the rows p and q before row x, (w + c p + d q)·x =
 //! w·x + c (p·x) + d (q·x), and all three dot products are known before c and d are: from one tuple to the next the
-//! processor waits for one gradient and one multiplication with addition instead of a whole dot product and a whole update.
+//! processor waits for one gradient and one multiplication with addition instead of a whole dot product and a whole
+//! update.
 
 use simd::{Chunk, Simd, prefetch, prefetch_far};
 use tuples::LANES;
 
 use super::state::{Update, UpdateWindow, inverse};
-use super::task::Learn;
+use super::task::{Learn, bounded};
 use super::weights::Weights;
 use crate::kernels::products;
 use crate::models::Pointwise;
@@ -21,14 +22,15 @@ const NEAR: usize = 16;
 const FAR: usize = 256;
 
 /// With `PENALTY`, the intercept is kept apart from the weights, which are scaled; without, it is the weight of the
-/// constant 1.
+/// constant 1. With `BOUNDED`, a tuple's step is divided by 1 + rate * curvature * (|x|² + 1).
 #[inline(always)]
-pub(super) fn narrow<const N: usize, const PENALTY: bool, S: Simd, L: Pointwise, W: Weights>(
+pub(super) fn narrow<const N: usize, const PENALTY: bool, const BOUNDED: bool, S: Simd, L: Pointwise, W: Weights>(
     simd: S,
     learn: Learn<'_, L>,
     of_tuples: W,
 ) {
     let Learn { state, loss, rates, batch, mut range } = learn;
+    let bound = rates.bound.unwrap_or_default();
     let rows = batch.rows().as_chunks::<LANES>().0.as_chunks::<N>().0;
     let (labels, order) = (batch.labels(), batch.order());
     let mut mask = state.mask;
@@ -71,7 +73,14 @@ pub(super) fn narrow<const N: usize, const PENALTY: bool, S: Simd, L: Pointwise,
                 products(simd, &load(simd, before.iter()), &row),
                 products(simd, &load(simd, previous.iter()), &row),
             ];
-            let [decision, with_earlier, with_last] = simd.sums(products);
+            let (square, [decision, with_earlier, with_last]);
+            if BOUNDED {
+                let [a, b, c] = products;
+                let sums = simd.four_sums([a, b, c, self::products(simd, &row, &row)]);
+                ([decision, with_earlier, with_last], square) = ([sums[0], sums[1], sums[2]], sums[3]);
+            } else {
+                ([decision, with_earlier, with_last], square) = (simd.sums(products), 0.0);
+            }
             let made = earlier.gradient * earlier.along;
             let (now, overlap);
             if PENALTY {
@@ -115,7 +124,11 @@ pub(super) fn narrow<const N: usize, const PENALTY: bool, S: Simd, L: Pointwise,
                 }
                 (scale32, inverse_scale) = (scale as f32, inverse(scale));
             }
-            let direction = of_tuples.times(i, loss.direction(y) * rates.learning_rate);
+            let mut direction = of_tuples.times(i, loss.direction(y) * rates.learning_rate);
+            if BOUNDED {
+                let square = if PENALTY { square + 1.0 } else { square };
+                direction = bounded(direction, of_tuples.times(i, bound), square);
+            }
             let along = if PENALTY { direction * inverse_scale } else { direction };
             last = Update { gradient: loss.negative_gradient(simd, margin, y), direction, along };
         }

@@ -1,8 +1,8 @@
 //! The state of SGD between two tuples.
 //!
-//! Guarantees: the state is the same wherever the sequence of tuples is cut. Kernels need the rows before the current one,
-//! so that the state owns a copy of them, and the steps along them that are still to be made: the first tuple of a range
-//! is computed exactly as it would be in the middle of one.
+//! Guarantees: the state is the same wherever the sequence of tuples is cut. Kernels need the rows before the current
+//! one, so that the state owns a copy of them, and the steps along them that are still to be made: the first tuple of a
+//! range is computed exactly as it would be in the middle of one.
 
 use simd::Chunk;
 use tuples::LANES;

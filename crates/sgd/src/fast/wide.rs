@@ -6,18 +6,19 @@
 use simd::{Chunk, Simd, prefetch, prefetch_far};
 
 use super::state::{Update, inverse};
-use super::task::Learn;
+use super::task::{Learn, bounded};
 use super::weights::Weights;
 use crate::kernels::{Aligned, UNROLL, sum_all};
 use crate::models::Pointwise;
 
-/// The row that comes so many after the current one is asked for from memory, when the next one is asked for from the second
-/// level of the caches.
+/// The row that comes so many after the current one is asked for from memory, when the next one is asked for from the
+/// second level of the caches.
 const FAR: usize = 2;
 
 #[inline(always)]
-pub(super) fn wide<S: Simd, L: Pointwise, W: Weights>(simd: S, learn: Learn<'_, L>, of_tuples: W) {
+pub(super) fn wide<const BOUNDED: bool, S: Simd, L: Pointwise, W: Weights>(simd: S, learn: Learn<'_, L>, of_tuples: W) {
     let Learn { state, loss, rates, batch, range } = learn;
+    let bound = rates.bound.unwrap_or_default();
     let Some(last) = range.clone().next_back() else { return };
     let tuples = Tuples { rows: batch.rows(), stride: batch.stride(), labels: batch.labels(), order: batch.order() };
     let mask = simd.load(&state.mask);
@@ -35,11 +36,15 @@ pub(super) fn wide<S: Simd, L: Pointwise, W: Weights>(simd: S, learn: Learn<'_, 
         let (weights_tail, weights) = state.weights.split_last_mut().expect("rows have a chunk");
         let advanced = simd.fma(step, previous_tail, simd.load(&weights_tail.0));
         simd.store(advanced, &mut weights_tail.0);
-        let product = advance_and_dot(simd, weights, step, previous, row, ahead, simd.mul(advanced, tail));
+        let tails = [simd.mul(advanced, tail), simd.mul(tail, tail)];
+        let [product, square] = advance_and_dot::<BOUNDED, S>(simd, weights, step, previous, row, ahead, tails);
         let margin = factor * simd.fma_one(product, state.scale as f32, state.intercept);
         state.scale *= rates.shrink;
         rescale(&mut state.scale, &mut state.weights);
-        let direction = of_tuples.times(i, loss.direction(y) * rates.learning_rate);
+        let mut direction = of_tuples.times(i, loss.direction(y) * rates.learning_rate);
+        if BOUNDED {
+            direction = bounded(direction, of_tuples.times(i, bound), square + 1.0);
+        }
         let gradient = loss.negative_gradient(simd, margin, y);
         state.steps.last = Update { gradient, direction, along: direction * inverse(state.scale) };
         let out = state.accumulator.next_mut(1);
@@ -52,20 +57,22 @@ pub(super) fn wide<S: Simd, L: Pointwise, W: Weights>(simd: S, learn: Learn<'_, 
 }
 
 /// Makes `step` along `previous` and returns the dot product of the weights that result and `row`, and the sum of the
-/// lanes of `tail`. Meanwhile the `next` row is asked for, and one that is `far`: by the time they are learned from, memory has
-/// answered.
+/// lanes of the first of `tails`; with `SQUARE`, the same of `row` with itself and the second. Meanwhile the `next` row
+/// is asked for, and one that is `far`: by the time they are learned from, memory has answered.
 #[inline(always)]
-fn advance_and_dot<S: Simd>(
+fn advance_and_dot<const SQUARE: bool, S: Simd>(
     simd: S,
     weights: &mut [Aligned],
     step: S::Vector,
     previous: &[Chunk],
     row: &[Chunk],
     [next, far]: [&[Chunk]; 2],
-    tail: S::Vector,
-) -> f32 {
+    [tail, tail_square]: [S::Vector; 2],
+) -> [f32; 2] {
     let mut sums = [simd.splat(0.0); UNROLL];
+    let mut squares = sums;
     sums[UNROLL - 1] = tail;
+    squares[UNROLL - 1] = tail_square;
     let (weights, weights_rest) = weights.as_chunks_mut::<UNROLL>();
     let (previous, previous_rest) = previous.as_chunks::<UNROLL>();
     let (row, row_rest) = row.as_chunks::<UNROLL>();
@@ -74,12 +81,19 @@ fn advance_and_dot<S: Simd>(
             prefetch_far(far, block * UNROLL + i);
             prefetch(next, block * UNROLL + i);
             sums[i] = advance_chunk(simd, &mut w[i], step, &p[i], &x[i], sums[i]);
+            if SQUARE {
+                squares[i] = simd.fma(simd.load(&x[i]), simd.load(&x[i]), squares[i]);
+            }
         }
     }
-    for (((w, p), x), sum) in weights_rest.iter_mut().zip(previous_rest).zip(row_rest).zip(&mut sums) {
+    let rest = weights_rest.iter_mut().zip(previous_rest).zip(row_rest);
+    for (((w, p), x), (sum, square)) in rest.zip(sums.iter_mut().zip(&mut squares)) {
         *sum = advance_chunk(simd, w, step, p, x, *sum);
+        if SQUARE {
+            *square = simd.fma(simd.load(x), simd.load(x), *square);
+        }
     }
-    sum_all(simd, sums)
+    [sum_all(simd, sums), if SQUARE { sum_all(simd, squares) } else { 0.0 }]
 }
 
 #[inline(always)]

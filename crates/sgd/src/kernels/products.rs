@@ -6,8 +6,8 @@ use simd::{Chunk, Simd};
 
 use super::chunks::UNROLL;
 
-/// The products of the lanes of two rows, added up over their chunks: of up to four one after the other, of more in four
-/// sums.
+/// The products of the lanes of two rows, added up over their chunks: of up to four one after the other, of more in
+/// four sums.
 #[inline(always)]
 pub(crate) fn lane_products<S: Simd>(simd: S, weights: &[Chunk], row: &[Chunk]) -> S::Vector {
     match (weights, row) {

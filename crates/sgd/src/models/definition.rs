@@ -1,6 +1,7 @@
 //! What every model says about itself.
 
 use super::objective::Objective;
+use crate::Optimizer;
 use crate::network::Design;
 
 /// What labels and decisions mean.
@@ -18,7 +19,10 @@ pub enum Task {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Defaults {
     pub(crate) learning_rate: f64,
+    /// that for tuples of length 1, of a rate that follows from the tuples
+    pub(crate) automatic_rate: f64,
     pub(crate) batch_size: u32,
+    pub(crate) optimizer: Optimizer,
     /// What a network is made of; None for linear models.
     pub(crate) design: Option<Design>,
 }
@@ -40,8 +44,8 @@ pub(crate) trait Model {
     /// Whether its decisions stand for probabilities.
     const HAS_PROBABILITIES: bool;
 
-    /// A bound of the second derivative of its loss by a decision. A loss with corners says how far a step may move a decision: the distance
-    /// from one margin to the other.
+    /// A bound of the second derivative of its loss by a decision. A loss with corners says how far a step may move a
+    /// decision: the distance from one margin to the other.
     const CURVATURE: f64;
 
     /// The loss of a tuple with these decisions, to the rounding of f64.
@@ -49,7 +53,7 @@ pub(crate) trait Model {
 
     /// What it starts from unless the user says otherwise.
     fn defaults() -> Defaults {
-        Defaults { learning_rate: 0.01, batch_size: 1, design: None }
+        Defaults { learning_rate: 0.01, automatic_rate: 1.0, batch_size: 1, optimizer: Optimizer::Sgd, design: None }
     }
 }
 

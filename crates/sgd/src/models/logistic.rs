@@ -1,7 +1,7 @@
 //! Logistic regression: ln(1 + e^(-m)) of the margin m = y z.
 //!
-//! Guarantees: the derivative is within 2e-7 of the truth and relatively within 2e-6, the loss relatively within 1e-6. It prevents the call of
-//! `expf` that would otherwise be most of the time per tuple.
+//! Guarantees: the derivative is within 2e-7 of the truth and relatively within 2e-6, the loss relatively within 1e-6.
+//! It prevents the call of `expf` that would otherwise be most of the time per tuple.
 
 use std::sync::LazyLock;
 
@@ -44,8 +44,8 @@ static TABLE: LazyLock<Box<Table>> = LazyLock::new(|| {
     table
 });
 
-/// The line nearest to minus the derivative of the loss in the cell around `centre`: in place of the quadratic term stands half of
-/// what it is at the ends. What remains is below 1e-7.
+/// The line nearest to minus the derivative of the loss in the cell around `centre`: in place of the quadratic term
+/// stands half of what it is at the ends. What remains is below 1e-7.
 fn line(centre: f64) -> [f32; 2] {
     let h = 1.0 / f64::from(Logistic::UNITS);
     let s = probability_f64(-centre);

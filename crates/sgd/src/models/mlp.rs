@@ -3,8 +3,9 @@
 //! Its last layer has a loss of its own, by the design's [`Output`](crate::Output).
 
 use super::definition::{Defaults, Model, Task};
+use crate::Optimizer;
 use crate::math::cross_entropy;
-use crate::network::{Activation, Design};
+use crate::network::Design;
 
 /// A network.
 pub(crate) struct Mlp;
@@ -24,8 +25,10 @@ impl Model for Mlp {
 
     fn defaults() -> Defaults {
         Defaults {
-            learning_rate: Activation::Sigmoid.learning_rate(),
-            batch_size: 250,
+            learning_rate: 0.003,
+            automatic_rate: 1.0,
+            batch_size: 32,
+            optimizer: Optimizer::ADAM,
             design: Some(Design::default()),
         }
     }

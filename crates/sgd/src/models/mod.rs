@@ -18,7 +18,8 @@ use definition::{Defaults, LinearModel, Model};
 pub(crate) use objective::{Objective, ObjectiveVisitor, Pointwise, PointwiseVisitor, count_one};
 pub(crate) use softmax::softmax_gradient;
 
-/// Makes the list of models: the variants, in the order in which they are listed to users, and their types. The linear ones come first.
+/// Makes the list of models: the variants, in the order in which they are listed to users, and their types.
+/// The linear ones come first.
 macro_rules! models {
     (
         linear { $($(#[$linear_doc:meta])* $linear:ident = $linear_type:ty,)* }

@@ -1,7 +1,7 @@
 //! What a linear model minimises, as the engines need it.
 //!
-//! Guarantees: a loss of the margin sees a tuple only through its margin m = y z, which is what makes training symmetric under swapping the
-//! classes; a NaN margin gives a NaN loss, so that a diverged model cannot hide.
+//! Guarantees: a loss of the margin sees a tuple only through its margin m = y z, which is what makes training
+//! symmetric under swapping the classes; a NaN margin gives a NaN loss, so that a diverged model cannot hide.
 
 use simd::Simd;
 use tuples::LANES;
@@ -58,12 +58,12 @@ pub(crate) trait Objective: Copy {
     /// Whether it is [`Pointwise`].
     const POINTWISE: bool;
 
-    /// Counts a tuple with these decisions, without its loss, and replaces them by minus the derivatives of its weighted loss by each.
-    /// Returns the loss without the weight.
+    /// Counts a tuple with these decisions, without its loss, and replaces them by minus the derivatives of its
+    /// weighted loss by each. Returns the loss without the weight.
     fn loss_and_gradient<S: Simd>(self, simd: S, totals: &mut Totals, out: &mut [f32], y: f32, weight: f32) -> f32;
 
-    /// Counts tuples with one decision each, and replaces the decisions as [`loss_and_gradient`](Objective::loss_and_gradient) does, to the same
-    /// bits.
+    /// Counts tuples with one decision each, and replaces the decisions as
+    /// [`loss_and_gradient`](Objective::loss_and_gradient) does, to the same bits.
     fn losses_and_gradients<S: Simd>(
         self,
         simd: S,

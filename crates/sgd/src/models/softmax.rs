@@ -58,8 +58,9 @@ impl Objective for Softmax {
     }
 }
 
-/// Counts a tuple and replaces its decisions by minus the derivatives of its weighted loss; returns the loss without the weight.
-/// A tuple is correct if its class has a greater decision than all others: as with two classes, a tie is wrong.
+/// Counts a tuple and replaces its decisions by minus the derivatives of its weighted loss; returns the loss without
+/// the weight. A tuple is correct if its class has a greater decision than all others: as with two classes,
+/// a tie is wrong.
 #[inline(always)]
 pub(crate) fn softmax_gradient(totals: &mut Totals, out: &mut [f32], y: f32, weight: f32) -> f32 {
     let class = y as usize;

@@ -2,8 +2,9 @@
 
 use simd::Simd;
 
-use super::definition::{LinearModel, Model, Task};
+use super::definition::{Defaults, LinearModel, Model, Task};
 use super::objective::MarginLoss;
+use crate::Optimizer;
 
 /// max(0, 1 - m). At a margin of exactly 1 the derivative is 0.
 #[derive(Debug, Clone, Copy)]
@@ -36,6 +37,10 @@ impl Model for Svm {
     fn exact_loss(decisions: &[f32], y: f32) -> f64 {
         let margin = f64::from(y * decisions[0]);
         if margin >= 1.0 { 0.0 } else { 1.0 - margin }
+    }
+
+    fn defaults() -> Defaults {
+        Defaults { learning_rate: 0.01, automatic_rate: 0.1, batch_size: 1, optimizer: Optimizer::Sgd, design: None }
     }
 }
 

@@ -49,8 +49,8 @@ pub(crate) fn decide(network: &Network, model: &ParametersView<'_>, tuple: Tuple
     out.copy_from_slice(&inputs_of_layer);
 }
 
-/// The outputs of the network for each row of a matrix, row by row. They may differ from those of [`decide`] in their last
-/// digits.
+/// The outputs of the network for each row of a matrix, row by row. They may differ from those of [`decide`] in their
+/// last digits.
 pub(crate) fn decide_rows(network: &Network, model: &ParametersView<'_>, features: &dyn Matrix) -> Vec<f32> {
     let (mut weights, mut intercepts) = (model.weights, model.intercepts);
     let (rows, layers) = (features.rows(), network.hidden.sizes().len() + 1);

@@ -10,9 +10,9 @@ use super::init;
 use super::layers::{Layer, layers};
 use super::rows::Rows;
 use super::shape::Network;
-use crate::average::Theorem1;
 use crate::bytes::Writer;
 use crate::engine::{Engine, norms};
+use crate::mean::Mean;
 use crate::totals::Totals;
 use crate::{Hyperparameters, ModelParameters};
 
@@ -163,8 +163,8 @@ impl NetworkEngine {
         self.rows = rows;
     }
 
-    /// Makes room for sparse tuples, or matrices, of more features. Their weights are those that they would have had from
-    /// the beginning if there had been as many.
+    /// Makes room for sparse tuples, or matrices, of more features. Their weights are those that they would have had
+    /// from the beginning if there had been as many.
     ///
     /// # Errors
     /// [`OutOfMemory`]; then nothing has changed.
@@ -224,7 +224,7 @@ impl Engine for NetworkEngine {
         &mut self.totals
     }
 
-    fn add_to(&mut self, _: &mut Theorem1) {
+    fn add_to(&mut self, _: &mut Mean, _: f64) {
         unreachable!("networks have other schedules")
     }
 
@@ -265,7 +265,8 @@ impl Engine for NetworkEngine {
         Ok(())
     }
 
-    /// One step. Tuples that were learned from before and wait for their mini-batch to be complete make a step of their own.
+    /// One step. Tuples that were learned from before and wait for their mini-batch to be complete make a step of their
+    /// own.
     fn learn_matrix(
         &mut self,
         features: &dyn Matrix,

@@ -25,7 +25,8 @@ impl NetworkEngine {
         Ok(())
     }
 
-    /// Counts tuples and adds their gradients, with minus, to the sum. There is [room](NetworkEngine::reserve) for them.
+    /// Counts tuples and adds their gradients, with minus, to the sum.
+    /// There is [room](NetworkEngine::reserve) for them.
     pub(super) fn add_gradient(&mut self, features: &dyn Matrix, labels: &[f32], weights: Option<&[f32]>) {
         self.forward(features);
         let NetworkEngine { activations, totals, network, outputs, level, .. } = self;

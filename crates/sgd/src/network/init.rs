@@ -1,7 +1,7 @@
 //! The first weights: drawn uniformly from ±√(6 / (inputs + outputs)) of their layer (Glorot and Bengio 2010).
 //!
-//! Guarantees: those of an input are a function of seed, layer, input and the layer's size. So an input that comes later,
-//! of sparse tuples, has the weights that it would have had from the beginning, but for their unit.
+//! Guarantees: those of an input are a function of seed, layer, input and the layer's size. So an input that comes
+//! later, of sparse tuples, has the weights that it would have had from the beginning, but for their unit.
 
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};

@@ -1,8 +1,9 @@
 //! Feed-forward networks, trained by mini-batches.
 //!
-//! Guarantees: a mini-batch is learned from as a whole, or in pieces whose sizes depend on the network and the batch size
-//! alone. So a model is a function of the sequence of tuples, whatever buffers they came in; on one kind of processor bit
-//! for bit. Features are seen through [`Matrix`] only: what makes the rows, and in what form, is the business of others.
+//! Guarantees: a mini-batch is learned from as a whole, or in pieces whose sizes depend on the network and the batch
+//! size alone. So a model is a function of the sequence of tuples, whatever buffers they came in; on one kind of
+//! processor bit for bit. Features are seen through [`Matrix`] only: what makes the rows, and in what form,
+//! is the business of others.
 
 mod decide;
 mod engine;

@@ -1,7 +1,7 @@
 //! Products of dense matrices, which lie row by row without gaps.
 //!
-//! Guarantees: the same bits for the same numbers on the same processor; another one may have other vector instructions and
-//! add up in another sequence.
+//! Guarantees: the same bits for the same numbers on the same processor; another one may have other vector instructions
+//! and add up in another sequence.
 
 use ndarray::linalg::general_mat_mul;
 use ndarray::{ArrayView2, ArrayViewMut2, Axis};
@@ -28,8 +28,8 @@ pub(super) fn times_transposed(a: &[f32], b: &[f32], rows: usize, inner: usize, 
 /// Multiplications between two pauses, unless the matrices have few rows and columns.
 const AT_ONCE: usize = 1 << 24;
 
-/// Large matrices are cut at multiples of this: of the rows and columns that are added up together, so that the sums are what they
-/// would be without a cut.
+/// Large matrices are cut at multiples of this: of the rows and columns that are added up together, so that the sums
+/// are what they would be without a cut.
 const CUT: usize = 1 << 10;
 
 /// `out` = A B + `share` times `out`.

@@ -14,8 +14,8 @@ impl NetworkEngine {
         }
     }
 
-    /// The network that was saved, for so many features and classes, to go on with these hyperparameters; None if it is not
-    /// one. Nothing may come behind it.
+    /// The network that was saved, for so many features and classes, to go on with these hyperparameters; None if it is
+    /// not one. Nothing may come behind it.
     pub(crate) fn read(
         from: &mut Reader<'_>,
         hyper: Hyperparameters,

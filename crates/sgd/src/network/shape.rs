@@ -41,11 +41,11 @@ impl Hidden {
 }
 
 impl Default for Hidden {
-    /// 200 and 50, as the papers have them.
+    /// One of 100, as scikit-learn has it.
     fn default() -> Hidden {
         let mut sizes = [0; MAX_LAYERS];
-        [sizes[0], sizes[1]] = [200, 50];
-        Hidden { len: 2, sizes }
+        sizes[0] = 100;
+        Hidden { len: 1, sizes }
     }
 }
 
@@ -68,9 +68,9 @@ impl TryFrom<Vec<u32>> for Hidden {
 #[serde(rename_all = "snake_case")]
 pub enum Activation {
     /// 1 / (1 + e^(-z)).
-    #[default]
     Sigmoid,
     /// max(0, z).
+    #[default]
     Relu,
     /// tanh z.
     Tanh,
@@ -107,8 +107,8 @@ impl Activation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Output {
-    /// Of two classes there is one output z, and the second has the probability 1 / (1 + e^(-z)). Of more there is one for
-    /// each, which tells its class from all others; the loss is the sum of theirs.
+    /// Of two classes there is one output z, and the second has the probability 1 / (1 + e^(-z)). Of more there is one
+    /// for each, which tells its class from all others; the loss is the sum of theirs.
     Sigmoid,
     /// An output for each class, whose probabilities are e^(z_k) / Σ e^(z_j).
     Softmax,
@@ -133,8 +133,8 @@ impl Output {
 }
 
 impl Output {
-    /// The loss of a tuple of this class with these decisions, and -ln of the class's probability, to the rounding of f64. They differ where each
-    /// of more than two classes has an output of its own.
+    /// The loss of a tuple of this class with these decisions, and -ln of the class's probability, to the rounding of
+    /// f64. They differ where each of more than two classes has an output of its own.
     pub(crate) fn losses(self, decisions: &[f32], class: usize) -> (f64, f64) {
         let binary = |(k, z): (usize, &f32)| softplus(if k == class { -f64::from(*z) } else { f64::from(*z) });
         let both = |loss| (loss, loss);
@@ -172,7 +172,8 @@ impl Design {
         Network { hidden: self.hidden, activation: self.activation, output }
     }
 
-    /// A number that tells designs apart, unless chance has it otherwise (FNV-1a); where the weights come from is no matter.
+    /// A number that tells designs apart, unless chance has it otherwise (FNV-1a);
+    /// where the weights come from is no matter.
     pub(crate) fn mark(&self) -> u32 {
         let output = self.output.map_or(0, |output| 1 + output as u32);
         let words = self.hidden.sizes().iter().copied().chain([self.activation as u32, output]);
@@ -273,13 +274,13 @@ mod tests {
 
     #[test]
     fn hidden_layers_have_sizes_and_a_limit() {
-        assert_eq!(Hidden::default().sizes(), [200, 50]);
+        assert_eq!(Hidden::default().sizes(), [100]);
         assert_eq!(Hidden::new(&[3, 1]).unwrap().sizes(), [3, 1]);
         assert_eq!(Hidden::new(&[]), None);
         assert_eq!(Hidden::new(&[3, 0]), None);
         assert!(Hidden::new(&[1; 16]).is_some());
         assert_eq!(Hidden::new(&[1; 17]), None);
-        assert_eq!(serde_json::to_string(&Hidden::default()).unwrap(), "[200,50]");
+        assert_eq!(serde_json::to_string(&Hidden::default()).unwrap(), "[100]");
         assert!(serde_json::from_str::<Hidden>("[]").is_err());
     }
 

@@ -1,5 +1,5 @@
-//! Adam (Kingma & Ba 2015): m ← β1 m + (1 - β1) g, v ← β2 v + (1 - β2) g², w ← w - η m̂ / (√v̂ + ε), where m̂ and v̂ are m and v divided by
-//! 1 - β1^t and 1 - β2^t in step t.
+//! Adam (Kingma & Ba 2015): m ← β1 m + (1 - β1) g, v ← β2 v + (1 - β2) g², w ← w - η m̂ / (√v̂ + ε), where m̂ and v̂
+//! are m and v divided by 1 - β1^t and 1 - β2^t in step t.
 
 use std::fmt;
 
@@ -35,6 +35,7 @@ impl Adam {
 impl Method for Adam {
     const NAME: &'static str = "adam";
     const MOMENTS: usize = 2;
+    const LEARNING_RATE: Option<f64> = Some(0.001);
     const PARAMETERS: &'static [Parameter] = &[
         Parameter { name: "beta1", default: Some(Self::DEFAULT.beta1), range: UNIT },
         Parameter { name: "beta2", default: Some(Self::DEFAULT.beta2), range: UNIT },

@@ -1,8 +1,9 @@
 //! What l1 takes from the magnitudes of weights.
 //!
-//! Guarantees: what l1 takes from a weight over many steps is the sum over all of them, however little each of them does, as long as the weight
-//! keeps its order of magnitude; numbers that have become too small for f32's full precision are 0, lest a moment that decays for ever makes the
-//! processor slow; NaN stays NaN. Everything is plain arithmetic, so that the compiler may make vectors of it without changing a bit.
+//! Guarantees: what l1 takes from a weight over many steps is the sum over all of them, however little each of them
+//! does, as long as the weight keeps its order of magnitude; numbers that have become too small for f32's full
+//! precision are 0, lest a moment that decays for ever makes the processor slow; NaN stays NaN. Everything is plain
+//! arithmetic, so that the compiler may make vectors of it without changing a bit.
 
 use tuples::pause;
 
@@ -22,10 +23,10 @@ pub(crate) fn cut(w: f32, by: f32) -> f32 {
     if left <= 0.0 { 0.0 } else { left.copysign(w) }
 }
 
-/// The part of `l1_applied`, the sum of all cuts so far, that a weight like `w` can have lost: to the nearest multiple of the
-/// weight's last digit. The difference of two of them can be subtracted from the weight exactly, and many of them add up
-/// to what the cuts do, although each cut alone may be too small for the weight to notice. No weight has to remember what
-/// it has missed: that follows from the sum, which all weights share.
+/// The part of `l1_applied`, the sum of all cuts so far, that a weight like `w` can have lost: to the nearest multiple
+/// of the weight's last digit. The difference of two of them can be subtracted from the weight exactly, and many of
+/// them add up to what the cuts do, although each cut alone may be too small for the weight to notice. No weight has to
+/// remember what it has missed: that follows from the sum, which all weights share.
 #[inline(always)]
 fn applicable(w: f32, l1_applied: f32) -> f32 {
     let unit = f32::from_bits(w.to_bits() & EXPONENT);
@@ -43,7 +44,8 @@ pub(crate) fn pending_l1(w: f32, before: f64, now: f64) -> f64 {
     (((now + unit) - unit) - ((before + unit) - unit)).max(0.0)
 }
 
-/// Cuts all weights by `by`, or by what their last digits allow of it and of `l1_applied`, the sum of all cuts, which grows by as much.
+/// Cuts all weights by `by`, or by what their last digits allow of it and of `l1_applied`, the sum of all cuts,
+/// which grows by as much.
 #[inline(always)]
 pub(crate) fn cut_all(weights: &mut [f32], l1_applied: &mut f64, by: f64) {
     if by > 0.0 {

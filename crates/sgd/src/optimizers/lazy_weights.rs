@@ -1,6 +1,7 @@
 //! Weights of features that no tuple has touched for some steps.
 //!
-//! Guarantees: bringing them up to date gives what making every step with a gradient of 0 would have given, to the precision of f32.
+//! Guarantees: bringing them up to date gives what making every step with a gradient of 0 would have given,
+//! to the precision of f32.
 
 /// The numbers of the steps that features may have missed.
 #[derive(Debug, Clone, Copy)]
@@ -37,7 +38,8 @@ pub(crate) struct LazyWeights<'a> {
 }
 
 impl MissedSteps {
-    /// What l1 takes in the last `n` steps, given shrinkⁿ. Whatever is pending beyond that is of the step that the feature has made.
+    /// What l1 takes in the last `n` steps, given shrinkⁿ.
+    /// Whatever is pending beyond that is of the step that the feature has made.
     #[inline(always)]
     pub(super) fn l1_of_missed(&self, n: u32, shrunk: f64) -> f64 {
         let sum = if self.shrink < 1.0 { (1.0 - shrunk) / (1.0 - self.shrink) } else { n.into() };
@@ -46,8 +48,8 @@ impl MissedSteps {
 }
 
 impl LazyWeights<'_> {
-    /// What l1 had taken from every weight when feature `j` was last brought up to date. What it has taken since then, it takes from the feature's
-    /// weights as far as their last digits go.
+    /// What l1 had taken from every weight when feature `j` was last brought up to date. What it has taken since then,
+    /// it takes from the feature's weights as far as their last digits go.
     #[inline(always)]
     pub(super) fn l1_applied_to(&self, steps: &MissedSteps, j: usize) -> f64 {
         match self.l1_applied.get(2 * j..2 * j + 2) {

@@ -17,6 +17,9 @@ pub(crate) trait Method: Copy + fmt::Display {
     /// How many numbers it remembers of each weight, at most two.
     const MOMENTS: usize;
 
+    /// Its default learning rate, if that is not the model's.
+    const LEARNING_RATE: Option<f64>;
+
     /// Its numbers.
     const PARAMETERS: &'static [Parameter];
 
@@ -29,7 +32,8 @@ pub(crate) trait Method: Copy + fmt::Display {
     /// What it does in one step.
     type Rule: Rule;
 
-    /// One step of parameters that are stepped at `rate`, given what [`count_step`](Method::count_step) has made of [0, 0] so far.
+    /// One step of parameters that are stepped at `rate`, given what [`count_step`](Method::count_step) has made of
+    /// [0, 0] so far.
     fn rule(self, unbiased: [f64; 2], rate: f32) -> Self::Rule;
 
     /// Counts a step.
@@ -44,13 +48,15 @@ pub(crate) trait Method: Copy + fmt::Display {
 
 /// One step of an optimizer.
 pub(crate) trait Rule: Copy {
-    /// Whether a step is a multiple of the gradient: without a gradient a parameter stays as it is, and nothing is remembered.
+    /// Whether a step is a multiple of the gradient: without a gradient a parameter stays as it is,
+    /// and nothing is remembered.
     const IS_PLAIN: bool;
 
     /// The learning rate.
     fn rate(self) -> f32;
 
-    /// Steps one parameter along `gradient`, which points downhill. A moment that is not there is as if it was 0 and stayed so.
+    /// Steps one parameter along `gradient`, which points downhill.
+    /// A moment that is not there is as if it was 0 and stayed so.
     fn step_one(self, w: &mut f32, first: Option<&mut f32>, second: Option<&mut f32>, gradient: f32);
 
     /// Steps parameters along `share` times `gradient`.
@@ -60,6 +66,6 @@ pub(crate) trait Rule: Copy {
 /// The range of the factors by which moments fade.
 pub(super) const UNIT: Range = Range::from(0.0).below(1.0);
 
-/// More steps than that are not made one by one, lest factors next to 1 take for ever: what is left of the moments then, a trace of it unless
-/// beta1 is above 0.999, moves the weight no more.
+/// More steps than that are not made one by one, lest factors next to 1 take for ever: what is left of the moments
+/// then, a trace of it unless beta1 is above 0.999, moves the weight no more.
 pub(super) const CATCH_UP_STEPS: u32 = 1 << 15;

@@ -1,5 +1,5 @@
-//! The optimizers, a file for each with its numbers, their checks, its step and what it does with steps that a weight has missed, and their
-//! list.
+//! The optimizers, a file for each with its numbers, their checks, its step and what it does with steps that a weight
+//! has missed, and their list.
 
 mod adam;
 mod l1;
@@ -139,6 +139,14 @@ impl Optimizer {
         with_method!(self, method => moments(method))
     }
 
+    /// Its default learning rate, if that is not the model's.
+    pub fn learning_rate(self) -> Option<f64> {
+        fn learning_rate<M: Method>(_: M) -> Option<f64> {
+            M::LEARNING_RATE
+        }
+        with_method!(self, method => learning_rate(method))
+    }
+
     /// Its numbers: each with its value.
     pub fn parameters(self) -> impl Iterator<Item = (&'static Parameter, f64)> {
         fn parameters<M: Method>(_: M) -> &'static [Parameter] {
@@ -153,6 +161,15 @@ impl Optimizer {
         let (own, mut values) = self.place_and_values();
         values[place] = value;
         Optimizer::new(own, values)
+    }
+
+    /// How many times its step a gradient moves the weights in the end, if it moves them at all evenly:
+    /// 1 / (1 - β) with momentum.
+    pub(crate) fn steps_in_the_end(self) -> f64 {
+        match self {
+            Optimizer::Momentum { beta } => 1.0 / (1.0 - beta),
+            _ => 1.0,
+        }
     }
 
     /// Checks the ranges of its numbers.

@@ -27,6 +27,7 @@ impl Momentum {
 impl Method for Momentum {
     const NAME: &'static str = "momentum";
     const MOMENTS: usize = 1;
+    const LEARNING_RATE: Option<f64> = None;
     const PARAMETERS: &'static [Parameter] =
         &[Parameter { name: "momentum", default: Some(Self::DEFAULT.beta), range: UNIT }];
 
@@ -45,9 +46,9 @@ impl Method for Momentum {
         Step { rate, beta: self.beta as f32 }
     }
 
-    /// In n steps without a gradient a weight u (in units of the scale), with η the learning rate, σ the shrinking factor of l2 and s the scale
-    /// after them, moves by -η/s v Σ σ^(n-i) βⁱ = -η/s v β (σⁿ - βⁿ) / (σ - β), and v becomes βⁿ v. If u would change its sign on the way
-    /// where l1 stops it at 0, the steps are made one by one.
+    /// In n steps without a gradient a weight u (in units of the scale), with η the learning rate, σ the shrinking
+    /// factor of l2 and s the scale after them, moves by -η/s v Σ σ^(n-i) βⁱ = -η/s v β (σⁿ - βⁿ) / (σ - β), and v
+    /// becomes βⁿ v. If u would change its sign on the way where l1 stops it at 0, the steps are made one by one.
     #[inline(always)]
     fn catch_up(self, steps: &MissedSteps, lazy: &mut LazyWeights, features: impl Iterator<Item = usize>) {
         for j in features {

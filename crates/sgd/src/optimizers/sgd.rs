@@ -14,6 +14,7 @@ pub(crate) struct Sgd;
 impl Method for Sgd {
     const NAME: &'static str = "sgd";
     const MOMENTS: usize = 0;
+    const LEARNING_RATE: Option<f64> = None;
     const PARAMETERS: &'static [Parameter] = &[];
 
     fn validate(self) -> Result<(), InvalidHyperparameter> {

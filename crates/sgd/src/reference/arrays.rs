@@ -26,11 +26,13 @@ pub(crate) struct Arrays<'a> {
     pub(crate) out: &'a mut [f32],
     /// Dense: a row of `stride`.
     pub(crate) row: &'a mut [f32],
-    /// Sparse, per feature: the bits of [`TrainerState::l1_applied`] when it was last brought up to date, low half first.
+    /// Sparse, per feature: the bits of [`TrainerState::l1_applied`] when it was last brought up to date,
+    /// low half first.
     pub(crate) l1_applied: &'a mut [u32],
     /// Sparse, per feature: [`TrainerState::time`] when it was last brought up to date.
     pub(crate) last: &'a mut [u32],
-    /// Sparse, per feature: 0 if the pending gradient has not touched it, else 1 + the next such feature, or [`END`](super::state::END).
+    /// Sparse, per feature: 0 if the pending gradient has not touched it, else 1 + the next such feature, or
+    /// [`END`](super::state::END).
     pub(crate) next: &'a mut [u32],
 }
 
@@ -131,8 +133,8 @@ impl Layout {
         }
     }
 
-    /// Copies all arrays into the memory of a layout with more room for features: those of sparse ones are by feature, so
-    /// that each is the beginning of the longer one.
+    /// Copies all arrays into the memory of a layout with more room for features: those of sparse ones are by feature,
+    /// so that each is the beginning of the longer one.
     pub(crate) fn copy(&self, from: &[f32], to_layout: &Layout, to: &mut [f32]) {
         let (mut read, mut write) = (0, 0);
         for (length, to_length) in self.lengths.iter().zip(&to_layout.lengths) {

@@ -1,8 +1,8 @@
 //! Steps and averages of the replicas of one training, each of which learns from tuples of its own in another process.
 //!
-//! Guarantees: after each call all replicas are the same to the bit, but for the room that they have. What the processes
-//! give is added up in their sequence. A feature that another process has touched is brought up to date before the step,
-//! as if one of its tuples had been learned from here.
+//! Guarantees: after each call all replicas are the same to the bit, but for the room that they have. What the
+//! processes give is added up in their sequence. A feature that another process has touched is brought up to date
+//! before the step, as if one of its tuples had been learned from here.
 
 use simd::{Kernel, Simd};
 
@@ -39,10 +39,13 @@ impl ReferenceEngine {
         message.clear();
         message.extend_from_slice(gradient);
         message.extend_from_slice(intercepts.gradient);
+        message.push(self.state.squares as f32);
         exchange.all_reduce(&mut message, &mut sum)?;
         let (weights, rest) = message.split_at(gradient.len());
+        let (of_intercepts, squares) = rest.split_at(intercepts.gradient.len());
         gradient.copy_from_slice(weights);
-        intercepts.gradient.copy_from_slice(rest);
+        intercepts.gradient.copy_from_slice(of_intercepts);
+        self.state.squares = squares.iter().copied().map(f64::from).sum();
         self.message = message;
         Ok(())
     }
@@ -57,8 +60,10 @@ impl ReferenceEngine {
         let ReferenceEngine { state, memory, .. } = self;
         let outputs = state.outputs as usize;
         let mut arrays = arrays(state, memory.as_mut());
+        state.squares = 0.0;
         for message in &messages {
-            let (of_intercepts, entries) = message[1..].split_at(outputs);
+            let (of_intercepts, entries) = message[2..].split_at(outputs);
+            state.squares += f64::from(f32::from_bits(message[1]));
             add(arrays.intercepts.gradient, of_intercepts);
             let entries = entries.chunks_exact(1 + outputs);
             if state.is_lazy() {
@@ -76,7 +81,8 @@ impl ReferenceEngine {
         Ok(())
     }
 
-    /// Makes parameters and moments the mean of those of all processes, each with its share. There is no pending gradient.
+    /// Makes parameters and moments the mean of those of all processes, each with its share.
+    /// There is no pending gradient.
     pub(super) fn average_with_replicas(
         &mut self,
         shares: &[f64],
@@ -149,10 +155,10 @@ fn reduce(exchange: &mut OpenExchange<'_>, numbers: &mut [f32], shares: &[f64]) 
     if numbers.is_empty() { Ok(()) } else { exchange.all_reduce(numbers, &mut mean(shares)) }
 }
 
-/// The pending gradient of sparse tuples, which is then 0: dimensions, intercepts, and, for each feature that was
-/// touched, its index and its gradient by each output.
+/// The pending gradient of sparse tuples, which is then 0: dimensions, the squares of the rows' lengths, intercepts,
+/// and, for each feature that was touched, its index and its gradient by each output.
 fn take_gradient(state: &mut TrainerState, arrays: &mut Arrays) -> Vec<u32> {
-    let mut message = vec![u32::try_from(state.dim).unwrap_or(u32::MAX)];
+    let mut message = vec![u32::try_from(state.dim).unwrap_or(u32::MAX), (state.squares as f32).to_bits()];
     message.extend_from_slice(bytemuck::cast_slice(arrays.intercepts.gradient));
     arrays.intercepts.gradient.fill(0.0);
     let mut touched = std::mem::replace(&mut state.touched, END);

@@ -60,8 +60,8 @@ impl Kernel for LearnDense<'_> {
     }
 }
 
-/// Rows of a mini-batch that are learned from together: at most so many, and fewer if they are longer than so many chunks
-/// together, since they are read twice.
+/// Rows of a mini-batch that are learned from together: at most so many, and fewer if they are longer than so many
+/// chunks together, since they are read twice.
 const BLOCK: usize = 64;
 const BLOCK_CHUNKS: usize = 512;
 
@@ -120,8 +120,8 @@ impl<'a> Tuples<'a> {
     }
 }
 
-/// Learns from tuples of one mini-batch, to the same bits as [`learn_row`] one by one: all their decisions and their derivatives
-/// first, then the gradient chunk by chunk, which stays in registers meanwhile.
+/// Learns from tuples of one mini-batch, to the same bits as [`learn_row`] one by one: all their decisions and their
+/// derivatives first, then the gradient chunk by chunk, which stays in registers meanwhile.
 #[inline(always)]
 fn learn_block<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays, tuples: &Tuples, range: Range<usize>) {
     let outputs = state.outputs as usize;
@@ -132,6 +132,7 @@ fn learn_block<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays, 
     let following = range.end..range.end + count;
     for (i, k) in range.enumerate() {
         (rows[i], labels[i], weights[i]) = tuples.get(k);
+        add_square(simd, state, rows[i], weights[i]);
         decide(simd, state, arrays, rows[i], &mut factors[i * outputs..(i + 1) * outputs]);
     }
     let (rows, factors) = (&rows[..count], &mut factors[..count * outputs]);
@@ -162,6 +163,21 @@ fn learn_block<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays, 
     }
 }
 
+/// Labels and weights of the tuples at these places, at most [`BLOCK`] of them.
+#[inline(always)]
+fn labels_and_weights(tuples: &Tuples, here: &[u32]) -> ([f32; BLOCK], [f32; BLOCK]) {
+    let (mut labels, mut weights) = ([0.0; BLOCK], [1.0; BLOCK]);
+    for (label, &place) in labels.iter_mut().zip(here) {
+        *label = tuples.labels[place as usize];
+    }
+    if let Some(of_tuples) = tuples.weights {
+        for (weight, &place) in weights.iter_mut().zip(here) {
+            *weight = of_tuples[place as usize];
+        }
+    }
+    (labels, weights)
+}
+
 /// The same for one output and rows of so few chunks that weights and gradient stay in registers.
 #[inline(always)]
 fn learn_short<const N: usize, S: Simd>(
@@ -175,15 +191,7 @@ fn learn_short<const N: usize, S: Simd>(
     // at the end of the order there is nothing to ask for
     let ahead = |rows| tuples.order.get(range.start + rows..range.end + rows).unwrap_or(here);
     let (near, far) = (ahead(BLOCK), ahead(FAR));
-    let (mut out, mut labels, mut weights) = ([0.0; BLOCK], [0.0; BLOCK], [1.0; BLOCK]);
-    for (label, &place) in labels.iter_mut().zip(here) {
-        *label = tuples.labels[place as usize];
-    }
-    if let Some(of_tuples) = tuples.weights {
-        for (weight, &place) in weights.iter_mut().zip(here) {
-            *weight = of_tuples[place as usize];
-        }
-    }
+    let (mut out, (labels, weights)) = ([0.0; BLOCK], labels_and_weights(tuples, here));
     let (scale, intercept) = (state.scale as f32, arrays.intercepts.values[0]);
     let model = arrays.weights.as_chunks::<LANES>().0;
     let (threes, rest) = here.as_chunks::<3>();
@@ -201,6 +209,9 @@ fn learn_short<const N: usize, S: Simd>(
     }
     for (&place, out) in rest.iter().zip(&mut out[here.len() - rest.len()..]) {
         *out = simd.sum(lane_products(simd, model, &rows[place as usize])) * scale + intercept;
+    }
+    for (&place, &weight) in here.iter().zip(&weights) {
+        add_square(simd, state, &rows[place as usize], weight);
     }
     let out = &mut out[..here.len()];
     losses_and_gradients(simd, state, out, &labels[..here.len()], &weights[..here.len()]);
@@ -227,6 +238,18 @@ fn decide<S: Simd>(simd: S, state: &TrainerState, arrays: &Arrays, row: &[Chunk]
     let weights = arrays.weights.as_chunks::<LANES>().0.chunks_exact(row.len());
     for ((z, w), intercept) in out.iter_mut().zip(weights).zip(&*arrays.intercepts.values) {
         *z = simd.sum(lane_products(simd, w, row)) * scale + intercept;
+    }
+}
+
+/// Adds the square of a row's length to those of the pending gradient, if it is to be known.
+#[inline(always)]
+fn add_square<S: Simd>(simd: S, state: &mut TrainerState, row: &[Chunk], weight: f32) {
+    if state.is_bounded() {
+        // the constant is 1, whether it is there or not
+        let lane = state.dim as usize;
+        let constant = row[lane / LANES][lane % LANES];
+        let square = simd.sum(lane_products(simd, row, row)) - constant * constant + 1.0;
+        state.squares += f64::from(weight) * f64::from(square);
     }
 }
 
@@ -257,6 +280,12 @@ fn learn_row<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays, ro
     decide(simd, state, arrays, row, out);
     arrays.out = out;
     loss_and_gradient(simd, state, arrays.out, y, weight);
+    add_square(simd, state, row, weight);
+    if state.batch_size == 1 && state.is_bounded() {
+        let factor = state.bounded_share(1) as f32;
+        arrays.out.iter_mut().for_each(|out| *out *= factor);
+        state.squares = 0.0;
+    }
     state.pending += 1;
     if state.batch_size > 1 {
         let gradient = arrays.gradient.as_chunks_mut::<LANES>().0.chunks_exact_mut(row.len());

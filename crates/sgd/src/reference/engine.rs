@@ -10,10 +10,10 @@ use super::memory::Memory;
 use super::mini_batches::{LearnMiniBatches, Products};
 use super::state::TrainerState;
 use super::training::{self, arrays, grow, memory_size};
-use crate::average::Theorem1;
 use crate::bytes::{Reader, Writer};
 use crate::engine::Engine;
 use crate::exchange::{Interrupted, OpenExchange};
+use crate::mean::Mean;
 use crate::totals::Totals;
 use crate::{Hyperparameters, ModelParameters};
 
@@ -179,9 +179,9 @@ impl Engine for ReferenceEngine {
         training::model(&current.state, current.memory.floats())
     }
 
-    fn add_to(&mut self, average: &mut Theorem1) {
+    fn add_to(&mut self, mean: &mut Mean, share: f64) {
         self.apply_pending();
-        average.add(self.outputs());
+        mean.add(share, self.outputs());
     }
 
     fn step_synchronized(&mut self, tuples: u32, exchange: &mut OpenExchange<'_>) -> Result<(), Interrupted> {

@@ -1,7 +1,7 @@
 //! Bringing the weights of features up to date that no tuple has touched for some steps.
 //!
-//! Guarantees: the outcome is that of making every step with a gradient of 0, to the precision of f32. How an optimizer gets there is its own
-//! business ([`Method::catch_up`]).
+//! Guarantees: the outcome is that of making every step with a gradient of 0, to the precision of f32. How an optimizer
+//! gets there is its own business ([`Method::catch_up`]).
 
 use tuples::pause;
 

@@ -1,7 +1,7 @@
 //! Learning from mini-batches whose features are a matrix that is multiplied and never looked into.
 //!
-//! Guarantees: one step for each mini-batch, the same as that of a mini-batch of its rows, but for the sequence in which products
-//! are added up.
+//! Guarantees: one step for each mini-batch, the same as that of a mini-batch of its rows, but for the sequence in
+//! which products are added up.
 
 use std::ops::Range;
 

@@ -1,7 +1,8 @@
 //! The reference engine: training with any loss, optimizer, penalty and batch size, on dense or sparse tuples.
 //!
-//! Guarantees: all that there is to know of a training is its [`TrainerState`] and one slice of f32, its memory, of which
-//! [`Arrays`](arrays::Arrays) are views: an engine owns them, and an aggregate's state is their bytes; both are stepped by the same code.
+//! Guarantees: all that there is to know of a training is its [`TrainerState`] and one slice of f32, its memory, of
+//! which [`Arrays`](arrays::Arrays) are views: an engine owns them, and an aggregate's state is their bytes; both are
+//! stepped by the same code.
 
 mod arrays;
 mod data_parallel;

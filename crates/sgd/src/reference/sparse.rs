@@ -1,7 +1,8 @@
 //! Learning from sparse rows, at a cost that grows with their entries.
 //!
-//! Guarantees: a feature that a tuple does not have costs nothing until a tuple has it or the epoch ends; then its weights
-//! are what they would be had every step been made ([`lazy`](super::lazy)). The penalty of l2 is a factor on all weights.
+//! Guarantees: a feature that a tuple does not have costs nothing until a tuple has it or the epoch ends; then its
+//! weights are what they would be had every step been made ([`lazy`](super::lazy)).
+//! The penalty of l2 is a factor on all weights.
 
 use std::ops::Range;
 
@@ -129,6 +130,15 @@ fn learn_row<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays, ro
     }
     decide(state, arrays, row);
     loss_and_gradient(simd, state, arrays.out, row.label, row.weight);
+    if state.is_bounded() {
+        let square: f32 = row.values.iter().map(|x| x * x).sum();
+        state.squares += f64::from(row.weight) * (f64::from(square) + 1.0);
+    }
+    if state.batch_size == 1 && state.is_bounded() {
+        let factor = state.bounded_share(1) as f32;
+        arrays.out.iter_mut().for_each(|out| *out *= factor);
+        state.squares = 0.0;
+    }
     state.pending += 1;
     if state.batch_size > 1 {
         gather(state, arrays, row);

@@ -1,7 +1,8 @@
 //! What is known of a training beside its arrays: hyperparameters, sizes, and the numbers that change.
 //!
-//! Guarantees: a state that [`TrainerState::check`] has let pass describes a training that [`TrainerState::new`] could have made, as far as
-//! its sizes and hyperparameters go; whatever its other numbers are, computing with them is merely wrong.
+//! Guarantees: a state that [`TrainerState::check`] has let pass describes a training that [`TrainerState::new`] could
+//! have made, as far as its sizes and hyperparameters go; whatever its other numbers are,
+//! computing with them is merely wrong.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -10,7 +11,7 @@ use crate::totals::Totals;
 use crate::{EpochReport, Hyperparameters, ModelKind, Optimizer, Schedule};
 
 /// Says that bytes are a state, and of which version.
-const MAGIC: u64 = u64::from_le_bytes(*b"cgpsgd01");
+const MAGIC: u64 = u64::from_le_bytes(*b"cgpsgd02");
 
 /// More outputs than classes could be told apart in f32 labels.
 const MAX_OUTPUTS: u32 = 1 << 24;
@@ -34,16 +35,19 @@ pub(crate) struct TrainerState {
     pub(crate) capacity: u64,
     /// the learning rate now
     pub(crate) rate: f64,
-    /// weights are `scale` times what the array holds: the penalty of l2 goes here. In f64, because the factor of one step
-    /// may differ from 1 by less than f32 can tell
+    /// weights are `scale` times what the array holds: the penalty of l2 goes here. In f64, because the factor of one
+    /// step may differ from 1 by less than f32 can tell
     pub(crate) scale: f64,
-    /// what l1 has taken from every weight's magnitude so far, in units of the array, but for a [multiple](crate::optimizers::wrap)
-    /// of what every weight's last digit is
+    /// what l1 has taken from every weight's magnitude so far, in units of the array, but for a
+    /// [multiple](crate::optimizers::wrap) of what every weight's last digit is
     pub(crate) l1_applied: f64,
     /// 1 - β1^t and 1 - β2^t after t steps of adam
     pub(crate) unbiased: [f64; 2],
     /// t
     pub(crate) steps: u64,
+    /// of the tuples in the pending gradient, the weights times the squares of the rows' lengths, with the constant 1;
+    /// only of use if steps are bounded
+    pub(crate) squares: f64,
     /// what the epoch's tuples add up to
     pub(crate) totals: Totals,
     kind: u32,
@@ -61,7 +65,8 @@ pub(crate) struct TrainerState {
     pub(crate) pending_l1: u32,
     /// sparse: the first of the features that the pending gradient has touched
     pub(crate) touched: u32,
-    padding: u32,
+    /// whether steps are bounded
+    bounded: u32,
 }
 
 /// What changes between epochs, as it is saved.
@@ -84,7 +89,7 @@ const NO_NUMBER: f64 = -1.0;
 /// The numbers of one step.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Step {
-    /// by which the sum of gradients is multiplied to give their mean
+    /// by which the sum of gradients is multiplied to give their mean, or less if steps are bounded
     pub(crate) share: f32,
     /// the learning rate
     pub(crate) rate: f32,
@@ -118,6 +123,7 @@ impl TrainerState {
             outputs: u32::try_from(outputs).unwrap_or(u32::MAX),
             sparse: u32::from(sparse),
             touched: END,
+            bounded: u32::from(hyper.bounded),
             ..TrainerState::zeroed()
         }
     }
@@ -181,6 +187,8 @@ impl TrainerState {
             batch_size: self.batch_size,
             l1: self.l1,
             l2: self.l2,
+            bounded: self.bounded != 0,
+            averaging: false,
             design: None,
         })
     }
@@ -221,6 +229,11 @@ impl TrainerState {
         !self.is_sgd() || self.has_l1()
     }
 
+    #[inline(always)]
+    pub(crate) fn is_bounded(&self) -> bool {
+        self.bounded != 0
+    }
+
     /// The factor that the penalty of l2 puts on the weights with every step.
     #[inline(always)]
     pub(crate) fn shrink(&self) -> f64 {
@@ -247,8 +260,9 @@ impl TrainerState {
     /// Counts a step of the pending gradient and returns what it consists of. The scale is that after the step.
     #[inline(always)]
     pub(crate) fn begin_step(&mut self) -> Step {
-        let share = 1.0 / self.pending.max(1) as f32;
+        let share = self.bounded_share(self.pending) as f32;
         self.pending = 0;
+        self.squares = 0.0;
         self.steps = self.steps.saturating_add(1);
         self.time += u32::from(self.sparse());
         self.scale *= self.shrink();
@@ -266,7 +280,21 @@ impl TrainerState {
         Step { share, rate: self.rate as f32, scaled_rate, cut }
     }
 
-    /// What l1 is to take from the magnitudes of the array for the steps that it has not been applied to, which are none then.
+    /// What the sum of the gradients of so many tuples is to be multiplied by: 1 / tuples, or less if steps are
+    /// bounded. Along the mean gradient the loss bends by curvature * mean square at most;
+    /// momentum goes 1 / (1 - β) times as far in the end.
+    #[inline(always)]
+    pub(crate) fn bounded_share(&self, tuples: u32) -> f64 {
+        let tuples = f64::from(tuples.max(1));
+        if !self.is_bounded() {
+            return 1.0 / tuples;
+        }
+        let whole = self.rate * self.optimizer().steps_in_the_end();
+        1.0 / (tuples + whole * self.kind().curvature() * self.squares)
+    }
+
+    /// What l1 is to take from the magnitudes of the array for the steps that it has not been applied to,
+    /// which are none then.
     #[inline(always)]
     pub(crate) fn take_pending_l1(&mut self) -> f64 {
         let cut = f64::from(self.pending_l1) * self.threshold() / self.scale;

@@ -34,9 +34,9 @@ pub enum Schedule {
         /// Above 0.
         power: f64,
     },
-    /// Theorem 1 of the CorgiPile paper: in buffer s of bn tuples 6 / (bn mu (s + a)) for a tuple, and as many times that for a
-    /// mini-batch as it has tuples, if its loss allows. The model is the average of those after each buffer, weighted by
-    /// (s + a)³.
+    /// Theorem 1 of the CorgiPile paper: in buffer s of bn tuples 6 / (bn mu (s + a)) for a tuple, and as many times
+    /// that for a mini-batch as it has tuples, if its loss allows. The model is the average of those after each buffer,
+    /// weighted by (s + a)³.
     Theorem1 {
         /// Above 0: how convex the objective is.
         mu: f64,

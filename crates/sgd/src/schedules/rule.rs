@@ -4,7 +4,8 @@ use std::fmt;
 
 use crate::invalid::{InvalidHyperparameter, Parameter};
 
-/// The numbers of a schedule, in the order of its [parameters](Rule::PARAMETERS); None for one that is left open, or that there is not.
+/// The numbers of a schedule, in the order of its [parameters](Rule::PARAMETERS); None for one that is left open,
+/// or that there is not.
 pub(crate) type Values = [Option<f64>; 2];
 
 /// A schedule with its numbers.

@@ -83,9 +83,9 @@ fn blocks(n: usize, tuple: impl Fn(usize, &mut Noise) -> Tuple) -> Vec<Vec<Tuple
 
 #[test]
 fn three_tuples_in_two_blocks_are_as_computed_by_hand() {
-    // Gradients, up to a factor: (0, -1) and (-2, -1) in one block, (2, 1) in the other. Their mean is (0, -1/3), those of
-    // the blocks (-1, -1) and (2, 1): 2/3 * 13/9 + 1/3 * 52/9 = 26/9 between blocks, (4 + 40 + 52) / 27 = 32/9 between
-    // tuples, 3/2 tuples per block.
+    // Gradients, up to a factor: (0, -1) and (-2, -1) in one block, (2, 1) in the other. Their mean is (0, -1/3), those
+    // of the blocks (-1, -1) and (2, 1): 2/3 * 13/9 + 1/3 * 52/9 = 26/9 between blocks, (4 + 40 + 52) / 27 = 32/9
+    // between tuples, 3/2 tuples per block.
     let blocks = [vec![(1.0, vec![0.0]), (1.0, vec![2.0])], vec![(-1.0, vec![2.0])]];
     for kind in [ModelKind::Logistic, ModelKind::Svm, ModelKind::Linear] {
         for batch_of in [dense, sparse] {

@@ -200,8 +200,8 @@ fn sparse_batch(dim: usize, n: usize, seed: u64) -> Batch {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
-    /// The papers' multi-process mode is mini-batch SGD on the same batches: nothing but the sequence in which f32 are added
-    /// up is another.
+    /// The papers' multi-process mode is mini-batch SGD on the same batches: nothing but the sequence in which f32 are
+    /// added up is another.
     #[test]
     fn mini_batches_are_those_of_one_trainer(
         kind in prop::sample::select(&ModelKind::LINEAR[..]),
@@ -209,11 +209,13 @@ proptest! {
         l1 in prop::sample::select(&[0.0, 0.01][..]),
         l2 in prop::sample::select(&[0.0, 0.1][..]),
         sparse: bool, batch_size in 2..70_u32, processes in 2..5_usize, n in 10..200_usize, seed: u64,
+        automatic: bool,
     ) {
         let batch = if sparse { sparse_batch(19, n, seed) } else { noisy_batch(19, n, seed) };
         let batch = labelled(kind, batch, seed);
         let outputs = if kind == ModelKind::Softmax { 3 } else { 1 };
-        let hyper = Hyperparameters { optimizer, l1, l2, ..hyper(kind, batch_size) };
+        let bounded = automatic && !matches!(optimizer, Optimizer::Adam { .. });
+        let hyper = Hyperparameters { optimizer, l1, l2, bounded, averaging: automatic, ..hyper(kind, batch_size) };
         let (model, reports) = alone(hyper, &batch, outputs, 3);
         let all = train_synchronized(hyper, &batch, outputs, processes, 3);
         for (replica, of_replica) in &all {
@@ -282,6 +284,24 @@ fn replicas_agree_on_dimensions_and_averages() {
         assert_eq!(all[0].0.dim, 22);
         assert_eq!(all[0], all[1]);
         assert!(all[0].0.weights[2..].iter().all(|w| *w != 0.0), "{:?}", all[0].0);
+    }
+}
+
+/// A tuple at a time, the iterates of the mean are those after each buffer, which are the same in all processes.
+#[test]
+fn replicas_agree_on_the_mean_of_their_iterates() {
+    let batch = noisy_batch(19, 60, 5);
+    let averaged = Hyperparameters { averaging: true, bounded: true, ..hyper(ModelKind::Logistic, 1) };
+    let iterate = |epochs| {
+        let plain = Hyperparameters { averaging: false, ..averaged };
+        train_synchronized(plain, &batch, 1, 3, epochs)[0].0.clone()
+    };
+    let all = train_synchronized(averaged, &batch, 1, 3, 2);
+    assert!(all.iter().all(|replica| *replica == all[0]));
+    // after 60 and 120 tuples, whose fourth powers are as 1 to 16
+    let (first, second) = (iterate(1), iterate(2));
+    for (mean, (a, b)) in all[0].0.weights.iter().zip(first.weights.iter().zip(&second.weights)) {
+        assert!((mean - (a + 15.0 * b) / 16.0).abs() < 1e-6);
     }
 }
 

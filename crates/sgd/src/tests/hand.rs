@@ -1,4 +1,5 @@
-//! Single steps of every optimizer, penalty and schedule against numbers worked out by hand, on dense and sparse tuples.
+//! Single steps of every optimizer, penalty and schedule against numbers worked out by hand,
+//! on dense and sparse tuples.
 
 use tuples::Batch;
 
@@ -10,7 +11,8 @@ fn hyper() -> Hyperparameters {
     Hyperparameters { learning_rate: 0.5, schedule: Schedule::Constant, ..Hyperparameters::new(ModelKind::Linear) }
 }
 
-/// The models after each of the tuples (label, features), learned one call at a time in one epoch: weights and intercept.
+/// The models after each of the tuples (label, features), learned one call at a time in one epoch:
+/// weights and intercept.
 fn path(hyper: Hyperparameters, tuples: &[(f32, &[f32])], sparse: bool) -> Vec<(Vec<f32>, f32)> {
     let dim = tuples[0].1.len();
     let mut trainer = Trainer::new(hyper, dim, 1, sparse).unwrap();
@@ -71,7 +73,8 @@ fn the_first_step_of_adam_is_the_learning_rate_whatever_the_gradient_is() {
 #[test]
 fn l2_shrinks_before_the_step_and_l1_cuts_after_it_but_not_the_intercept() {
     let hyper = Hyperparameters { l1: 0.25, l2: 0.5, ..hyper() };
-    // w = 2 - 1/8; then z = 1.875 * 0 + 1, error 0: w = 1.875 * 0.75 - 0.125, though the tuple does not have the feature
+    // w = 2 - 1/8; then z = 1.875 * 0 + 1, error 0: w = 1.875 * 0.75 - 0.125,
+    // though the tuple does not have the feature
     let tuples: [(f32, &[f32]); 2] = [(2.0, &[2.0]), (1.0, &[0.0])];
     assert_path(hyper, &tuples, &[(&[1.875], 1.0), (&[1.28125], 1.0)]);
 }

@@ -1,6 +1,7 @@
 //! Tests of the trainer against independent computations, and of what it guarantees to the bit.
 
 mod aggregate;
+mod averaging;
 mod bits;
 mod cluster;
 mod columns;
@@ -13,7 +14,10 @@ mod reference;
 mod reference_engine;
 mod steps;
 mod textbook;
+mod textbook_step;
 mod theorem;
+
+pub(crate) use textbook_step::textbook_step;
 
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};

@@ -1,10 +1,10 @@
-//! Penalties that are smaller than what f32 can take from a weight at once, against training in f64 that takes each at its
-//! time.
+//! Penalties that are smaller than what f32 can take from a weight at once, against training in f64 that takes each at
+//! its time.
 
 use tuples::Batch;
 
 use super::data_parallel::train_synchronized;
-use super::{Noise, sparse_of};
+use super::{Noise, sparse_of, textbook_step};
 use crate::aggregate::{self, StateMut};
 use crate::{Hyperparameters, ModelKind, Optimizer, Schedule, Trainer};
 
@@ -41,19 +41,7 @@ fn oracle(hyper: &Hyperparameters, batch: &Batch) -> Vec<f64> {
             t += 1;
             for j in 0..=DIM {
                 let rate = hyper.learning_rate;
-                match hyper.optimizer {
-                    Optimizer::Sgd => w[j] -= rate * gradient[j],
-                    Optimizer::Momentum { beta } => {
-                        v[j] = beta * v[j] + gradient[j];
-                        w[j] -= rate * v[j];
-                    }
-                    Optimizer::Adam { beta1, beta2, epsilon } => {
-                        m[j] = beta1 * m[j] + (1.0 - beta1) * gradient[j];
-                        v[j] = beta2 * v[j] + (1.0 - beta2) * gradient[j] * gradient[j];
-                        let root: f64 = v[j] / (1.0 - beta2.powi(t));
-                        w[j] -= rate * m[j] / (1.0 - beta1.powi(t)) / (root.sqrt() + epsilon);
-                    }
-                }
+                w[j] -= rate * textbook_step(hyper.optimizer, t, [&mut m[j], &mut v[j]], gradient[j]);
                 if j < DIM {
                     w[j] = w[j].signum() * (w[j].abs() - rate * hyper.l1).max(0.0);
                 }

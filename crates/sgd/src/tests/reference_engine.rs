@@ -1,5 +1,5 @@
-//! What the general code promises: the same bits however the tuples come, the same model from dense and from sparse tuples,
-//! and from features that no tuple has for long.
+//! What the general code promises: the same bits however the tuples come, the same model from dense and from sparse
+//! tuples, and from features that no tuple has for long.
 
 use proptest::prelude::*;
 use tuples::Batch;
@@ -10,8 +10,6 @@ use crate::math::{exp, ln};
 use crate::{Diverged, EpochReport, Hyperparameters, ModelKind, ModelParameters, Optimizer, Schedule, Trainer};
 use simd::Level;
 
-const OPTIMIZERS: [Optimizer; 3] = [Optimizer::Sgd, Optimizer::MOMENTUM, Optimizer::ADAM];
-
 fn bits(model: &ModelParameters) -> Vec<u32> {
     model.weights.iter().chain(&model.intercepts).map(|p| p.to_bits()).collect()
 }
@@ -19,7 +17,7 @@ fn bits(model: &ModelParameters) -> Vec<u32> {
 /// Every kind, optimizer, batch size and penalty that matters for bits.
 fn combinations() -> impl Iterator<Item = Hyperparameters> {
     let kinds = ModelKind::LINEAR.into_iter();
-    let with_optimizers = kinds.flat_map(|kind| OPTIMIZERS.map(|optimizer| (kind, optimizer)));
+    let with_optimizers = kinds.flat_map(|kind| Optimizer::ALL.map(|optimizer| (kind, optimizer)));
     let with_batches = with_optimizers.flat_map(|(kind, optimizer)| [1, 5].map(|size| (kind, optimizer, size)));
     with_batches.flat_map(|(kind, optimizer, batch_size)| {
         [(0.0, 0.0), (0.01, 0.1)].map(|(l1, l2)| {

@@ -173,7 +173,8 @@ fn the_rates_of_a_buffer_have_the_sum_of_the_theorem_whatever_the_mini_batches()
 
 #[test]
 fn mini_batches_do_not_diverge_where_tuples_do_not() {
-    // the loss of a feature of 10 bends a hundred times as much as that of a feature of 1: 250 rates of 0.005 are too many
+    // the loss of a feature of 10 bends a hundred times as much as that of a feature of 1:
+    // 250 rates of 0.005 are too many
     let mut batch = noisy_batch(10, 2_000, 5);
     (0..batch.len()).for_each(|i| batch.features_mut(i)[0] *= 10.0);
     let mut mini_batches = mini_batches_of(&batch, 250);
@@ -194,8 +195,8 @@ fn mini_batches_do_not_diverge_where_tuples_do_not() {
     }
 }
 
-/// Rows that are all alike, an even number of them in a mini-batch; and one mini-batch of rows that are much longer than all
-/// others, which is not the first.
+/// Rows that are all alike, an even number of them in a mini-batch; and one mini-batch of rows that are much longer
+/// than all others, which is not the first.
 #[test]
 fn mini_batches_do_not_diverge_where_rows_are_alike_or_few_of_them_long() {
     let alike = |_: usize| 30.0_f32;

@@ -29,7 +29,8 @@ pub(crate) enum Sort {
     EachEpoch,
 }
 
-/// Everything that a strategy says about itself. One that says nothing else reads the table as it lies: [`Definition::NATURAL`].
+/// Everything that a strategy says about itself. One that says nothing else reads the table as it lies:
+/// [`Definition::NATURAL`].
 pub(crate) struct Definition {
     /// The name by which users know the strategy.
     pub(crate) name: &'static str,

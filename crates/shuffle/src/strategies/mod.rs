@@ -1,7 +1,7 @@
 //! The strategies by which tuples are ordered, a file for each, and their list.
 //!
-//! It guarantees that a strategy is defined in one place: what it does with blocks and with tuples, and what goes with it. It prevents a
-//! misspelt name from silently becoming a default.
+//! It guarantees that a strategy is defined in one place: what it does with blocks and with tuples, and what goes with
+//! it. It prevents a misspelt name from silently becoming a default.
 
 mod block_only;
 mod corgipile;
@@ -51,11 +51,11 @@ strategies! {
     ShuffleOnce = shuffle_once,
     /// A copy in a new random order for every epoch.
     EpochShuffle = epoch_shuffle,
-    /// The table's own order through a window of one buffer: each tuple that comes takes the place of a random one, which
-    /// goes (TensorFlow's shuffle).
+    /// The table's own order through a window of one buffer: each tuple that comes takes the place of a random one,
+    /// which goes (TensorFlow's shuffle).
     SlidingWindow = sliding_window,
-    /// Multiplexed reservoir sampling (Bismarck's): the table's own order, but for the tuples that a reservoir keeps, among
-    /// which come those of the last epoch's reservoir, again and again.
+    /// Multiplexed reservoir sampling (Bismarck's): the table's own order, but for the tuples that a reservoir keeps,
+    /// among which come those of the last epoch's reservoir, again and again.
     Mrs = mrs,
     /// Blocks in random order, the tuples within them as they lie.
     BlockOnly = block_only,
@@ -109,7 +109,8 @@ impl Strategy {
         self.definition().permutes
     }
 
-    /// Whether the rows may fall into groups, or a validation part: tuples that stay in the buffer would stay in that of another group.
+    /// Whether the rows may fall into groups, or a validation part:
+    /// tuples that stay in the buffer would stay in that of another group.
     pub fn supports_groups(self) -> bool {
         !self.keeps_tuples()
     }

@@ -1,5 +1,5 @@
-//! Multiplexed reservoir sampling (Bismarck's): the table's own order, but for the tuples that a reservoir keeps. Among them come
-//! the tuples of the last epoch's reservoir, again and again.
+//! Multiplexed reservoir sampling (Bismarck's): the table's own order, but for the tuples that a reservoir keeps. Among
+//! them come the tuples of the last epoch's reservoir, again and again.
 
 use super::definition::{Definition, chunk_of};
 use super::retention::{Arrival, Retention};
@@ -62,8 +62,8 @@ impl Retention for Reservoir {
         }
     }
 
-    /// Vitter's algorithm R: the n-th tuple stays with probability capacity / n, in the slot of a random other. After each
-    /// one that goes, one of the last epoch's follows.
+    /// Vitter's algorithm R: the n-th tuple stays with probability capacity / n, in the slot of a random other. After
+    /// each one that goes, one of the last epoch's follows.
     fn take(&mut self, [seed, epoch]: [u64; 2], new: Range<u32>, arrival: &mut Arrival, order: &mut Vec<u32>) {
         let draws = self.draws.get_or_insert_with(|| stream(MRS, seed.cast_signed(), epoch, 0));
         if self.capacity == 0 {

@@ -1,4 +1,5 @@
-//! Strategies that keep tuples in the buffer from one read to the next, and the account of what became of the tuples that came.
+//! Strategies that keep tuples in the buffer from one read to the next,
+//! and the account of what became of the tuples that came.
 
 use crate::Geometry;
 use std::fmt::Debug;
@@ -20,7 +21,8 @@ pub(crate) trait Retention: Debug {
     /// How many blocks to read next.
     fn blocks(&self, geometry: &Geometry) -> u32;
 
-    /// Takes the tuples in the places `new`: writes into `order` the places to learn from, and tells `arrival` which tuples stay and which go.
+    /// Takes the tuples in the places `new`: writes into `order` the places to learn from, and tells `arrival` which
+    /// tuples stay and which go.
     fn take(&mut self, seed_and_epoch: [u64; 2], new: Range<u32>, arrival: &mut Arrival, order: &mut Vec<u32>);
 
     /// The places of the tuples that stay, by slot.
@@ -75,8 +77,8 @@ impl Arrival {
         &self.gone
     }
 
-    /// Moves tuples that came last, and have stayed, into the places of those that have gone; returns how many stay in all.
-    /// It costs what came, however much was there before.
+    /// Moves tuples that came last, and have stayed, into the places of those that have gone; returns how many stay in
+    /// all. It costs what came, however much was there before.
     pub(crate) fn close_up(&self, slots: &mut [u32], moves: &mut Vec<(u32, u32)>) -> usize {
         let end = self.first as usize + self.slots.len();
         // no tuple makes more than one go, so that whoever has to move is one that came last

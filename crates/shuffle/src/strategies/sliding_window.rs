@@ -1,5 +1,5 @@
-//! The table's own order through a window of one buffer: each tuple that comes takes the place of a random one, which goes
-//! (TensorFlow's shuffle).
+//! The table's own order through a window of one buffer: each tuple that comes takes the place of a random one, which
+//! goes (TensorFlow's shuffle).
 
 use super::definition::{Definition, chunk_of};
 use super::retention::{Arrival, Retention};

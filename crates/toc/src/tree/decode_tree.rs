@@ -1,17 +1,17 @@
 //! The decode tree C′, and what becomes of it before anything is computed.
 //!
-//! Of the tree only those nodes are kept that save work: a sequence that less than [`WORTH`] rows have is written out into
-//! its parent and the last pair, and a sequence of one pair into the pair. So a row is a list of pairs, as in CSR, and a list of
-//! codes of nodes; and however little repeats itself, there are never more steps than in CSR. If all nodes together save next to
-//! nothing, none is kept.
+//! Of the tree only those nodes are kept that save work: a sequence that less than [`WORTH`] rows have is written out
+//! into its parent and the last pair, and a sequence of one pair into the pair. So a row is a list of pairs, as in CSR,
+//! and a list of codes of nodes; and however little repeats itself, there are never more steps than in CSR. If all
+//! nodes together save next to nothing, none is kept.
 
 use super::pairs::Pairs;
 use super::read::{Nodes, Stored};
 use crate::index::Index;
 use crate::{Info, Number};
 
-/// Uses in rows from which on a node without children is kept. With u uses it takes u + 3 steps (add parent and key, store, read
-/// u times), and 2u if it is written out.
+/// Uses in rows from which on a node without children is kept. With u uses it takes u + 3 steps (add parent and key,
+/// store, read u times), and 2u if it is written out.
 const WORTH: u32 = 4;
 
 /// C′ and D. Nodes count from 0, without the root.
@@ -22,8 +22,8 @@ pub(crate) struct Tree<T, N> {
     pub(super) keys: Pairs<T>,
     /// Parents of the others.
     pub(super) parents: Vec<N>,
-    /// The rows in the order in which they lie: by numbers of codes and pairs, so that the loops over them are mostly as long
-    /// as the loop before, which processors guess right.
+    /// The rows in the order in which they lie: by numbers of codes and pairs, so that the loops over them are mostly
+    /// as long as the loop before, which processors guess right.
     pub(super) order: Vec<u32>,
     /// Where each row is in `order`.
     pub(super) places: Vec<u32>,
@@ -35,6 +35,13 @@ pub(crate) struct Tree<T, N> {
 
 /// Node that was written out, and so has no number.
 const NONE: u32 = u32::MAX;
+
+/// The rows, those of the smallest lengths first.
+fn ascending(lengths: &[[u32; 2]]) -> Vec<u32> {
+    let mut order: Vec<([u32; 2], u32)> = lengths.iter().copied().zip(0..).collect();
+    order.sort_unstable();
+    order.into_iter().map(|(_, row)| row).collect()
+}
 
 impl<T: Number, N: Index> Tree<T, N> {
     /// Of a tree that was checked.
@@ -56,16 +63,12 @@ impl<T: Number, N: Index> Tree<T, N> {
         }
         let rows: Vec<&[u32]> = stored.rows().collect();
         let lengths: Vec<[u32; 2]> = rows.iter().map(|row| lengths_of(row, &written)).collect();
-        let mut order: Vec<([u32; 2], u32)> = lengths.iter().copied().zip(0..).collect();
-        order.sort_unstable();
-        let order: Vec<u32> = order.into_iter().map(|(_, row)| row).collect();
+        let order = ascending(&lengths);
         let mut places = vec![0; info.rows];
         order.iter().enumerate().for_each(|(place, row)| places[*row as usize] = place as u32);
-
         let all = |i: usize| lengths.iter().map(|lengths| lengths[i] as usize).sum();
-        let mut starts = Vec::with_capacity(info.rows + 1);
+        let (mut starts, mut end) = (Vec::with_capacity(info.rows + 1), 0);
         let (mut pairs, mut codes) = (Pairs::zeros(all(1)), Vec::with_capacity(all(0)));
-        let mut end = 0;
         starts.push([0, 0]);
         for &row in &order {
             for &code in rows[row as usize] {
@@ -147,8 +150,8 @@ struct Written {
     number: u32,
 }
 
-/// What all nodes are in rows. Those are kept that save work, if all of them save enough; nodes of the first layer are kept as
-/// parents only.
+/// What all nodes are in rows. Those are kept that save work, if all of them save enough; nodes of the first layer are
+/// kept as parents only.
 fn written_out(stored: &Stored<'_>, nodes: &Nodes) -> Vec<Written> {
     let first_layer = stored.columns.len();
     let mut uses = vec![0u32; first_layer + nodes.parents.len()];
@@ -168,8 +171,8 @@ fn written_out(stored: &Stored<'_>, nodes: &Nodes) -> Vec<Written> {
     let written = write_out(first_layer, nodes, &kept);
     let [codes, pairs] = lengths_of(&stored.codes, &written).map(u64::from);
     let of_nodes = 3 * kept.iter().filter(|kept| **kept).count() as u64;
-    // If they do not save an eighth of the steps, what else they take (a second loop over the rows, a cache that holds more) is
-    // more than they save.
+    // If they do not save an eighth of the steps, what else they take (a second loop over the rows, a cache that holds
+    // more) is more than they save.
     if (codes + pairs + of_nodes) * 8 > nodes.entries * 7 {
         kept.fill(false);
         return write_out(first_layer, nodes, &kept);

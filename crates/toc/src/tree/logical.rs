@@ -1,5 +1,5 @@
-//! Sparse and logical encoding: rows become sequences of pairs of column and value, and these become codes of nodes of a
-//! prefix tree that grows as the rows are read.
+//! Sparse and logical encoding: rows become sequences of pairs of column and value, and these become codes of nodes of
+//! a prefix tree that grows as the rows are read.
 
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;

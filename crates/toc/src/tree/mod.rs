@@ -1,7 +1,8 @@
 //! TOC: tuple-oriented compression.
 //!
 //! Guarantees: products are computed on the decode tree C′, on each distinct sequence of pairs once, however many rows
-//! it is in; nothing is unfolded but by [`decode`](crate::decode). Bytes that are not a tree are an error before anything is computed.
+//! it is in; nothing is unfolded but by [`decode`](crate::decode).
+//! Bytes that are not a tree are an error before anything is computed.
 
 mod decode;
 mod decode_tree;

@@ -8,8 +8,8 @@ use crate::dense::Dense;
 use crate::{MiniBatch, OutOfMemory};
 
 impl Batch {
-    /// Makes room for `more` tuples behind those that are there: exactly, or twice the old room if that is more. For sparse
-    /// tuples it assumes as many entries as those that are there have on average.
+    /// Makes room for `more` tuples behind those that are there: exactly, or twice the old room if that is more. For
+    /// sparse tuples it assumes as many entries as those that are there have on average.
     ///
     /// # Errors
     /// [`OutOfMemory`] if the allocator refuses or the number of tuples would not fit an index of 32 bits. The batch is

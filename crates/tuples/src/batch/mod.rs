@@ -1,8 +1,9 @@
-//! A growing buffer of tuples, dense or sparse or whole mini-batches of them, with labels, weights, and the order in which to learn from them.
+//! A growing buffer of tuples, dense or sparse or whole mini-batches of them, with labels, weights, and the order in
+//! which to learn from them.
 //!
 //! Guarantees: after every change to its tuples the order is the identity over them, unless somebody else
-//! [makes it](Batch::detach_order); what a tuple consists of (row, label, weight, tag) moves together; growing either succeeds or
-//! leaves the batch as it was.
+//! [makes it](Batch::detach_order); what a tuple consists of (row, label, weight, tag) moves together; growing either
+//! succeeds or leaves the batch as it was.
 
 mod columns;
 mod grow;
@@ -26,9 +27,9 @@ pub use transfer::TupleColumns;
 
 /// A buffer of training tuples, and the order in which to learn from them.
 ///
-/// Dense: row `i` has [`stride`](Batch::stride) floats: `dim` features, a constant 1 (the input of the intercept), zeros.
-/// Sparse: row `i` has the ascending 0-based indices of its entries and their values. Whole mini-batches: in place of a tuple there is a
-/// [`MiniBatch`], which has the labels and weights of its own.
+/// Dense: row `i` has [`stride`](Batch::stride) floats: `dim` features, a constant 1 (the input of the intercept),
+/// zeros. Sparse: row `i` has the ascending 0-based indices of its entries and their values. Whole mini-batches: in
+/// place of a tuple there is a [`MiniBatch`], which has the labels and weights of its own.
 #[derive(Debug)]
 pub struct Batch {
     rows: Rows,
@@ -133,8 +134,8 @@ impl Batch {
         mini_batches.get(i)
     }
 
-    /// Features per tuple. Sparse: 1 + the largest index so far, or what [`set_dim`](Batch::set_dim) said if that is more;
-    /// it never shrinks.
+    /// Features per tuple. Sparse: 1 + the largest index so far, or what [`set_dim`](Batch::set_dim) said if that is
+    /// more; it never shrinks.
     #[inline]
     pub fn dim(&self) -> usize {
         match &self.rows {
@@ -183,8 +184,8 @@ impl Batch {
         }
     }
 
-    /// Memory that one dense tuple of `dim` features without a weight takes, in bytes: its row, its label and its place in
-    /// the order.
+    /// Memory that one dense tuple of `dim` features without a weight takes, in bytes: its row, its label and its place
+    /// in the order.
     pub fn row_bytes(dim: usize) -> usize {
         Dense::row_bytes(dim).saturating_add(size_of::<f32>() + size_of::<u32>())
     }
@@ -311,7 +312,8 @@ impl Batch {
         self.columns.labels[i]
     }
 
-    /// The labels, by place, not by order: -1 or 1 (logistic, svm), the target (linear), or the class's number (softmax).
+    /// The labels, by place, not by order: -1 or 1 (logistic, svm), the target (linear),
+    /// or the class's number (softmax).
     #[inline]
     pub fn labels(&self) -> &[f32] {
         &self.columns.labels
@@ -397,14 +399,14 @@ impl Batch {
         Ok(())
     }
 
-    /// The order, to be made any sequence of places, of any length; who lengthens it reserves first. Whoever learns in an
-    /// order with a place without a tuple panics.
+    /// The order, to be made any sequence of places, of any length; who lengthens it reserves first. Whoever learns in
+    /// an order with a place without a tuple panics.
     pub fn order_vec_mut(&mut self) -> &mut Vec<u32> {
         self.order.places_mut()
     }
 
-    /// Leaves the order to the caller, who [sets](Batch::set_order) it after every change to the tuples: from now on, until
-    /// the batch is cleared, each of them empties it. So it costs nothing to take a few tuples away from many.
+    /// Leaves the order to the caller, who [sets](Batch::set_order) it after every change to the tuples: from now on,
+    /// until the batch is cleared, each of them empties it. So it costs nothing to take a few tuples away from many.
     pub fn detach_order(&mut self) {
         self.order.detach();
     }

@@ -17,14 +17,14 @@ impl Batch {
         self.order.resize(len, len);
     }
 
-    /// Takes the last tuple back, if there is one; the order becomes the identity again. Whatever indices a sparse tuple
-    /// had, they do not count for [`dim`](Batch::dim), if it was the last one to be pushed.
+    /// Takes the last tuple back, if there is one; the order becomes the identity again. Whatever indices a sparse
+    /// tuple had, they do not count for [`dim`](Batch::dim), if it was the last one to be pushed.
     pub fn pop(&mut self) {
         self.truncate(self.len.saturating_sub(1));
     }
 
-    /// Removes the tuples behind the first `first` whose label `keep` refuses; the others close up in their sequence, and
-    /// the order becomes the identity again.
+    /// Removes the tuples behind the first `first` whose label `keep` refuses; the others close up in their sequence,
+    /// and the order becomes the identity again.
     pub fn retain_from(&mut self, first: usize, keep: impl Fn(f32) -> bool) {
         let first = first.min(self.len);
         let places: Vec<u32> = (first..self.len).filter(|i| keep(self.columns.labels[*i])).map(|i| i as u32).collect();
@@ -34,8 +34,8 @@ impl Batch {
         self.truncate(first + places.len());
     }
 
-    /// Keeps the tuples at `places`, which ascend; they close up in their sequence, the others are removed, and the order
-    /// becomes the identity again.
+    /// Keeps the tuples at `places`, which ascend; they close up in their sequence, the others are removed, and the
+    /// order becomes the identity again.
     ///
     /// # Panics
     /// If the places do not ascend or there is no tuple at one of them.
@@ -46,8 +46,8 @@ impl Batch {
         self.truncate(places.len());
     }
 
-    /// Moves dense tuples or blocks, one after the other, each from one place to another where it replaces what is there; then
-    /// removes those behind the first `len`. The order becomes the identity again.
+    /// Moves dense tuples or blocks, one after the other, each from one place to another where it replaces what is
+    /// there; then removes those behind the first `len`. The order becomes the identity again.
     ///
     /// # Panics
     /// If there is no tuple at one of the places, or the batch is sparse, where a tuple may not fit another's place.

@@ -37,7 +37,8 @@ impl RowsMut<'_> {
         self.labels.is_empty()
     }
 
-    /// All labels, and all rows, [`Batch::stride`](crate::Batch::stride) floats apart, of which the first `dim` floats each are to be written.
+    /// All labels, and all rows, [`Batch::stride`](crate::Batch::stride) floats apart,
+    /// of which the first `dim` floats each are to be written.
     #[inline]
     pub fn parts_mut(&mut self) -> (&mut [f32], &mut [f32], usize) {
         (self.labels, self.rows, self.stride)

@@ -25,8 +25,8 @@ impl Batch {
     /// [`OutOfMemory`]; then the batch is empty.
     ///
     /// # Panics
-    /// If there are fewer rows than labels, or other numbers of weights than of labels, or the order has a place without
-    /// a tuple.
+    /// If there are fewer rows than labels, or other numbers of weights than of labels, or the order has a place
+    /// without a tuple.
     pub fn adopt_rows(
         &mut self,
         dim: usize,
@@ -44,8 +44,8 @@ impl Batch {
     /// [`OutOfMemory`]; then the batch is empty.
     ///
     /// # Panics
-    /// If there are not as many rows as labels and weights, or the rows do not end where the entries do, or the order has
-    /// a place without a tuple.
+    /// If there are not as many rows as labels and weights, or the rows do not end where the entries do, or the order
+    /// has a place without a tuple.
     pub fn copy_rows(&mut self, rows: &SparseParts<'_>, others: &TupleColumns<'_>) -> Result<(), OutOfMemory> {
         assert!(rows.ends.len() == others.labels.len(), "a row for each label");
         let mut sparse = match std::mem::replace(&mut self.rows, Rows::Sparse(Sparse::new())) {

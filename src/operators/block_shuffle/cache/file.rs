@@ -31,8 +31,8 @@ const HEADER: usize = 3;
 const CHUNK: usize = 1 << 16;
 
 impl TupleFile {
-    /// An empty file. If it is to be `strict`, it is an error to exceed temp_file_limit; otherwise it takes at most half
-    /// of that, so that others of the session find room, and less if they have taken more.
+    /// An empty file. If it is to be `strict`, it is an error to exceed temp_file_limit; otherwise it takes at most
+    /// half of that, so that others of the session find room, and less if they have taken more.
     pub fn create(strict: bool) -> TupleFile {
         let half = temp_file_limit().map_or(u64::MAX, |bytes| bytes / 2);
         TupleFile {

@@ -1,15 +1,15 @@
 //! Decoded tuples, kept from the first epoch for those that follow.
 //!
-//! A page of the source is in one of three places: in memory, which means that its tuples stay where they were decoded, at
-//! the beginning of the learner's batch; in a temporary file; or in none, and is read and decoded again. Pages find their
-//! places buffer by buffer, in the order in which the first epoch reads them: first the memory is filled, then the file.
-//! So of every block the first pages are in memory, then come those in the file, then the rest, and of most blocks all
-//! are in one place.
+//! A page of the source is in one of three places: in memory, which means that its tuples stay where they were decoded,
+//! at the beginning of the learner's batch; in a temporary file; or in none, and is read and decoded again. Pages find
+//! their places buffer by buffer, in the order in which the first epoch reads them: first the memory is filled, then
+//! the file. So of every block the first pages are in memory, then come those in the file, then the rest, and of most
+//! blocks all are in one place.
 //!
-//! In a later epoch a buffer is a list of places in the batch ([`Arrived`]), in the order in which the tuples would have
-//! come from the source: nothing is copied, and the order in the buffer is a permutation of the list. Tuples that are not
-//! in memory come in behind those that are. Buffers end with the same page as without a cache, so that the learner sees
-//! the same sequence.
+//! In a later epoch a buffer is a list of places in the batch ([`Arrived`]), in the order in which the tuples would
+//! have come from the source: nothing is copied, and the order in the buffer is a permutation of the list. Tuples that
+//! are not in memory come in behind those that are. Buffers end with the same page as without a cache, so that the
+//! learner sees the same sequence.
 
 mod file;
 
@@ -158,22 +158,23 @@ impl Cache {
         self.ends.last().map_or(0, |end| *end as usize)
     }
 
-    /// The pages of a block, or of what is left of it, that have to be read from the source. `first` is the block's first.
+    /// The pages of a block, or of what is left of it, that have to be read from the source.
+    /// `first` is the block's first.
     pub fn of_source(&self, block: u32, first: u32, pages: Range<u32>) -> Range<u32> {
         let kept = self.blocks.get(block as usize).map_or(0, |places| places.in_memory + self.pages_in_file(places));
         pages.start.max(first + kept).min(pages.end)..pages.end
     }
 
-    /// Pages of a block that can be read from the file: all those that were put there, or none if the file was full before
-    /// they were written.
+    /// Pages of a block that can be read from the file: all those that were put there, or none if the file was full
+    /// before they were written.
     fn pages_in_file(&self, places: &BlockPlaces) -> u32 {
         let there = self.file.as_ref().is_some_and(|file| file.has(&places.area));
         if there { places.in_file } else { 0 }
     }
 
     /// Gives the tuples of some pages at the beginning of `pages`, which is what is left of a block whose first page is
-    /// `first`, and takes these pages away. False if the next page must be read from the source. No more pages are given than
-    /// it takes to make the buffer have `limit` bytes.
+    /// `first`, and takes these pages away. False if the next page must be read from the source. No more pages are
+    /// given than it takes to make the buffer have `limit` bytes.
     ///
     /// # Errors
     /// As [`TupleFile::read_page`].
@@ -226,8 +227,8 @@ impl Cache {
         pages.start.checked_sub(1).map_or(0, end_of)..end_of(pages.end - 1)
     }
 
-    /// A page was read from the source. Pages of one block come in their sequence, if perhaps not all of them in one buffer;
-    /// in one buffer, each page's tuples follow those of the page before, or of what was given in between.
+    /// A page was read from the source. Pages of one block come in their sequence, if perhaps not all of them in one
+    /// buffer; in one buffer, each page's tuples follow those of the page before, or of what was given in between.
     pub fn decoded(&mut self, batch: &Batch, page: DecodedPage) {
         self.arrived.push(batch, page.tuples.clone());
         if matches!(self.state, CacheState::Watching | CacheState::Filling { .. }) {
@@ -260,8 +261,8 @@ impl Cache {
         }
     }
 
-    /// Puts the pages that were decoded for this buffer where they are to stay. `left` more will come in this epoch; rows are
-    /// `dear` if to decode one costs much more than to read a decoded one.
+    /// Puts the pages that were decoded for this buffer where they are to stay. `left` more will come in this epoch;
+    /// rows are `dear` if to decode one costs much more than to read a decoded one.
     ///
     /// # Errors
     /// As [`TupleFile::flush`].

@@ -1,7 +1,7 @@
 //! In which buffer of PostgreSQL's a page is: where it was before, or where it most likely is.
 //!
-//! To look a page up costs as much as to decode a dozen rows. In the epoch before it was in a certain buffer, and mostly
-//! it still is; and a table that came into memory in sequence lies in sequence there.
+//! To look a page up costs as much as to decode a dozen rows. In the epoch before it was in a certain buffer, and
+//! mostly it still is; and a table that came into memory in sequence lies in sequence there.
 
 use crate::pg::compat::{count_hit, files_of};
 use pgrx::pg_sys;
@@ -14,7 +14,8 @@ const GUESS_AGAIN: u32 = 15;
 
 /// In which buffers the pages of a relation were found.
 pub(super) struct KnownBuffers {
-    /// in which buffer each page was when it was read last, 0 if it was not; empty if there are fewer buffers than pages
+    /// in which buffer each page was when it was read last, 0 if it was not;
+    /// empty if there are fewer buffers than pages
     buffers: Vec<pg_sys::Buffer>,
     /// pages that are searched for before the next one is guessed to be in the buffer behind its predecessor's
     guess_backoff: u32,
@@ -38,8 +39,8 @@ impl KnownBuffers {
         self.buffers = Vec::new();
     }
 
-    /// Pins a page: in the buffer where it was before if it is still there, or, if it was not read yet, where it is if the
-    /// table came into memory in sequence. Otherwise with the scan's ring of buffers.
+    /// Pins a page: in the buffer where it was before if it is still there, or, if it was not read yet, where it is if
+    /// the table came into memory in sequence. Otherwise with the scan's ring of buffers.
     ///
     /// # Safety
     /// The relation is open, the page one of its pages, and the ring NULL or a ring.
@@ -55,8 +56,8 @@ impl KnownBuffers {
             Some(known) => (*known, false),
             None => (0, false),
         };
-        // SAFETY: the caller's promise; the buffer is one that existed. Buffers of temporary tables (below 0) are not asked
-        // for: ReadRecentBuffer() looked them up among the shared ones before 15.4.
+        // SAFETY: the caller's promise; the buffer is one that existed. Buffers of temporary tables (below 0) are not
+        // asked for: ReadRecentBuffer() looked them up among the shared ones before 15.4.
         unsafe {
             if known > 0 && pg_sys::ReadRecentBuffer(files_of(relation), fork, page, known) {
                 count_hit(relation);
@@ -75,7 +76,8 @@ impl KnownBuffers {
         }
     }
 
-    /// The buffer behind that of the page before this one; 0 if there is none, or guesses have turned out wrong of late.
+    /// The buffer behind that of the page before this one; 0 if there is none,
+    /// or guesses have turned out wrong of late.
     fn behind_predecessor(&mut self, page: u32) -> pg_sys::Buffer {
         if self.guess_backoff > 0 {
             self.guess_backoff -= 1;

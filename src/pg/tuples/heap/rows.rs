@@ -15,7 +15,8 @@ pub struct HeapRows<'a> {
 }
 
 impl<'a> HeapRows<'a> {
-    /// The rows of the page that `scan` has loaded last, as far as `layout` wants them, with what they have in TOAST tables.
+    /// The rows of the page that `scan` has loaded last, as far as `layout` wants them,
+    /// with what they have in TOAST tables.
     ///
     /// # Panics
     /// If the layout is one for another relation.
@@ -45,7 +46,8 @@ impl<'a> HeapRows<'a> {
         unsafe { self.toast.row(i, self.rows, |i| scan.tuple(i).cast_mut().cast(), self.layout) }
     }
 
-    /// Where rows have label and features if these are an array of `len` numbers of the same length, see [`Layout::uniform`].
+    /// Where rows have label and features if these are an array of `len` numbers of the same length,
+    /// see [`Layout::uniform`].
     pub fn layout(&self) -> &Layout {
         self.layout
     }
@@ -62,7 +64,8 @@ impl<'a> HeapRows<'a> {
             // SAFETY: `i` is below `end`, and so one of the page's visible tuples.
             unsafe { self.scan.tuple(i) }
         };
-        // SAFETY: up to `end` these are tuples of the page that is pinned, of the row type for which `uniform` was made.
+        // SAFETY: up to `end` these are tuples of the page that is pinned,
+        // of the row type for which `uniform` was made.
         unsafe { uniform.copy(end, tuple, to) }
     }
 

@@ -44,7 +44,8 @@ pub struct PageScan {
 }
 
 impl PageScan {
-    /// Starts a scan; big tables get a bulk-read ring of buffers, as a sequential scan does. It keeps the relation open.
+    /// Starts a scan; big tables get a bulk-read ring of buffers, as a sequential scan does.
+    /// It keeps the relation open.
     pub fn begin(relation: HeapRelation<'_>, snapshot: Snapshot<'_>) -> PageScan {
         let flags = pg_sys::ScanOptions::SO_TYPE_SEQSCAN
             | pg_sys::ScanOptions::SO_ALLOW_PAGEMODE
@@ -53,9 +54,9 @@ impl PageScan {
             | pg_sys::ScanOptions::SO_TEMP_SNAPSHOT;
         let io_concurrency = relation.io_concurrency();
         let relation = relation.entry();
-        // SAFETY: the relation is an open heap, and the snapshot is there; both are registered for the scan, until it or the
-        // transaction ends. The others are settings of the backend: what is left out of heapgetpage() is the rest of its
-        // condition, and the checks that only these settings turn on.
+        // SAFETY: the relation is an open heap, and the snapshot is there; both are registered for the scan, until it
+        // or the transaction ends. The others are settings of the backend: what is left out of heapgetpage() is the
+        // rest of its condition, and the checks that only these settings turn on.
         let (scan, pages, use_all_visible) = unsafe {
             let snapshot = pg_sys::RegisterSnapshot(snapshot.as_ptr());
             let none = std::ptr::null_mut();
@@ -84,7 +85,8 @@ impl PageScan {
         }
     }
 
-    /// Starts scans of relations that are read by turns, as parts of one table: if they are big together, they share a ring.
+    /// Starts scans of relations that are read by turns, as parts of one table: if they are big together,
+    /// they share a ring.
     pub fn begin_all(relations: &[HeapRelation<'_>], snapshot: Snapshot<'_>) -> Vec<PageScan> {
         let mut scans: Vec<_> = relations.iter().map(|relation| PageScan::begin(*relation, snapshot)).collect();
         let pages: u64 = scans.iter().map(|scan| u64::from(scan.pages())).sum();
@@ -93,8 +95,8 @@ impl PageScan {
             scans.iter_mut().for_each(|scan| scan.buffers.forget());
         }
         if pages > buffers / 4 && scans.len() > 1 {
-            // SAFETY: a ring of its own, if a scan has one, is not used before it is freed; the shared one lives as long as the
-            // memory context in which the scans were begun, and end() takes it away from them.
+            // SAFETY: a ring of its own, if a scan has one, is not used before it is freed; the shared one lives as
+            // long as the memory context in which the scans were begun, and end() takes it away from them.
             unsafe {
                 let ring = pg_sys::GetAccessStrategy(pg_sys::BufferAccessStrategyType::BAS_BULKREAD);
                 for scan in &mut scans {
@@ -144,8 +146,8 @@ impl PageScan {
         unsafe { (*self.scan).rs_ntuples as usize }
     }
 
-    /// Reads a page and returns how many of its tuples the snapshot sees. The page stays pinned until the next load, which
-    /// will most likely be that of `next`. Interrupts are taken here.
+    /// Reads a page and returns how many of its tuples the snapshot sees. The page stays pinned until the next load,
+    /// which will most likely be that of `next`. Interrupts are taken here.
     ///
     /// # Panics
     /// If the scan has no such pages.
@@ -201,8 +203,8 @@ impl PageScan {
     /// # Safety
     /// The page is one of the relation's.
     unsafe fn load_all_visible(&mut self, page: u32) -> bool {
-        // SAFETY: rs_cbuf is our pin, or invalid. While the page is locked nobody moves its line pointers, and as long as
-        // it is pinned those of visible tuples stay.
+        // SAFETY: rs_cbuf is our pin, or invalid. While the page is locked nobody moves its line pointers, and as long
+        // as it is pinned those of visible tuples stay.
         unsafe {
             let buffer = self
                 .take_ahead(page)
@@ -238,8 +240,8 @@ impl PageScan {
         }
     }
 
-    /// Pins the page that comes after this one, of `rows` rows. No other is pinned ahead: as long as load() looks at pages
-    /// here, it takes the pin, and while in doubt there is none.
+    /// Pins the page that comes after this one, of `rows` rows. No other is pinned ahead: as long as load() looks at
+    /// pages here, it takes the pin, and while in doubt there is none.
     ///
     /// # Safety
     /// That page is one of the relation's.
@@ -298,13 +300,13 @@ impl PageScan {
         RowAt::CtidOf(table, page, self.number(i))
     }
 
-    /// Puts visible tuple `i` of the page into a slot for heap tuples. It stays there, whatever the scan does, until the slot
-    /// is used otherwise or the scan ends.
+    /// Puts visible tuple `i` of the page into a slot for heap tuples. It stays there, whatever the scan does, until
+    /// the slot is used otherwise or the scan ends.
     pub fn store(&mut self, i: usize, slot: Slot<'_>) {
         self.lent.lend(slot);
         let number = self.number(i);
-        // SAFETY: there is such a tuple in the pinned page. The slot takes a pin of its own, and self.tuple stays where it
-        // is until end() has emptied the slot.
+        // SAFETY: there is such a tuple in the pinned page. The slot takes a pin of its own, and self.tuple stays where
+        // it is until end() has emptied the slot.
         unsafe {
             let line = Line::of(self.page, number);
             let scan = &*self.scan;

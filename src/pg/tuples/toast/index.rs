@@ -11,8 +11,8 @@ const MAX_FOREIGN: u32 = 16;
 /// Finds the chunks of the values that `sorted` names by their ids in ascending order.
 ///
 /// # Safety
-/// The scan is one of their TOAST table's index, with two keys and index tuples; `chunks` has room for all of them. To be
-/// called where an ERROR may jump over the frame: nothing here owns anything.
+/// The scan is one of their TOAST table's index, with two keys and index tuples; `chunks` has room for all of them. To
+/// be called where an ERROR may jump over the frame: nothing here owns anything.
 pub(super) unsafe fn find_chunks(
     scan: pg_sys::IndexScanDesc,
     sorted: &[usize],
@@ -64,8 +64,8 @@ pub(super) unsafe fn find_chunks(
 /// Lets an index scan begin anew, with the entries from one id to another.
 ///
 /// # Safety
-/// The scan is one of a TOAST table's index, with two keys. To be called where an ERROR may jump over the frame: nothing here
-/// owns anything.
+/// The scan is one of a TOAST table's index, with two keys. To be called where an ERROR may jump over the frame:
+/// nothing here owns anything.
 unsafe fn search(scan: pg_sys::IndexScanDesc, keys: &mut [pg_sys::ScanKeyData; 2], first: u32, last: u32) {
     let bounds = [
         (first, pg_sys::BTGreaterEqualStrategyNumber, pg_sys::F_OIDGE),

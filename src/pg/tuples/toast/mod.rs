@@ -1,9 +1,9 @@
 //! Values out of line (TOAST), fetched for many rows at once.
 //!
-//! detoast_attr() opens the TOAST table, searches its index and visits its pages for one value; the values of rows on one
-//! page mostly lie side by side. Here the index is read once for all of them, each page of the TOAST table is visited once,
-//! in ascending order, and what it has of any of them is copied. Memory is bounded: what a page refers to is fetched in
-//! groups of rows.
+//! detoast_attr() opens the TOAST table, searches its index and visits its pages for one value; the values of rows on
+//! one page mostly lie side by side. Here the index is read once for all of them, each page of the TOAST table is
+//! visited once, in ascending order, and what it has of any of them is copied. Memory is bounded: what a page refers to
+//! is fetched in groups of rows.
 //!
 //! Rows are seen as detoast_attr() sees them, under a TOAST snapshot. A value that is in any way not as it should be (a
 //! chunk is missing, or has another size), or so large that nothing is gained, is left where it is: whoever reads it
@@ -49,7 +49,8 @@ pub struct Toast {
     prefetcher: Prefetcher,
 }
 
-/// Bytes that are fetched at once, unless one row has more: they should stay in the processor's cache until they are read.
+/// Bytes that are fetched at once, unless one row has more:
+/// they should stay in the processor's cache until they are read.
 const GROUP_BYTES: usize = 256 << 10;
 
 impl Toast {
@@ -126,7 +127,8 @@ impl Toast {
         let bytes = self.bytes.as_ptr().cast::<u8>();
         for value in &self.values[self.starts[i]..self.starts[i + 1]] {
             if value.is_whole() {
-                // SAFETY: these bytes are what the column's pointer stands for, and stay until the next group is fetched.
+                // SAFETY: these bytes are what the column's pointer stands for,
+                // and stay until the next group is fetched.
                 unsafe { layout.replace(value.column, bytes.wrapping_add(value.at).into()) };
             }
         }
@@ -219,8 +221,8 @@ impl Toast {
         self.chunks.clear();
         self.chunks.reserve(chunks);
         let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
-        // SAFETY: table, index, snapshot and scan as in heap_fetch_toast_slice(). What an ERROR leaves open is closed by
-        // the resource owner; none of the frames that it jumps over owns anything.
+        // SAFETY: table, index, snapshot and scan as in heap_fetch_toast_slice(). What an ERROR leaves open is closed
+        // by the resource owner; none of the frames that it jumps over owns anything.
         unsafe {
             let relation = pg_sys::table_open(table.into(), lock);
             let mut snapshot = pg_sys::SnapshotData::default();

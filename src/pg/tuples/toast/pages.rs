@@ -10,8 +10,8 @@ use pgrx::pg_sys;
 /// Copies chunks, in ascending order of their places, to where their values are in `bytes`.
 ///
 /// # Safety
-/// The relation is the chunks' TOAST table, the snapshot one for it; `bytes` has room for the values. To be called where an
-/// ERROR may jump over the frame: nothing here owns anything.
+/// The relation is the chunks' TOAST table, the snapshot one for it; `bytes` has room for the values. To be called
+/// where an ERROR may jump over the frame: nothing here owns anything.
 pub(super) unsafe fn copy_chunks(
     relation: pg_sys::Relation,
     snapshot: pg_sys::Snapshot,
@@ -21,8 +21,8 @@ pub(super) unsafe fn copy_chunks(
     bytes: *mut u8,
 ) {
     let (fork, mode) = (pg_sys::ForkNumber::MAIN_FORKNUM, pg_sys::ReadBufferMode::RBM_NORMAL);
-    // SAFETY: while the page is locked nobody moves its line pointers; as long as it is pinned, tuples that the snapshot
-    // sees stay where they are, and never change.
+    // SAFETY: while the page is locked nobody moves its line pointers; as long as it is pinned, tuples that the
+    // snapshot sees stay where they are, and never change.
     unsafe {
         let read = |chunk: &Chunk| ReadBufferExtended(relation, fork, chunk.place.0, mode, ring);
         let Some(first) = chunks.first() else { return };
@@ -98,9 +98,9 @@ unsafe fn visible_offset(
 /// The tuple is as long as the chunk says, and `bytes` has room for the value.
 #[inline(always)]
 unsafe fn copy_chunk(tuple: *const u8, chunk: &Chunk, value: &mut Value, bytes: *mut u8) {
-    // SAFETY: the caller's promise. A tuple of a TOAST table without NULLs is a value's id, the chunk's number, and a varlena:
-    // one that is so long that these can be read, and the varlena as long as it says, lies within the page. Its value has room
-    // for a chunk of the length that is compared.
+    // SAFETY: the caller's promise. A tuple of a TOAST table without NULLs is a value's id, the chunk's number, and a
+    // varlena: one that is so long that these can be read, and the varlena as long as it says, lies within the page.
+    // Its value has room for a chunk of the length that is compared.
     unsafe {
         let tuple_header = &*tuple.cast::<pg_sys::HeapTupleHeaderData>();
         let plain = u32::from(tuple_header.t_infomask2) & pg_sys::HEAP_NATTS_MASK == 3

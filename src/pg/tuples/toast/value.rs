@@ -52,7 +52,8 @@ impl Value {
     /// # Safety
     /// Such a pointer is there: the first byte says so, and the second that the value is on disk.
     pub unsafe fn at(column: usize, pointer: *const u8) -> Value {
-        // SAFETY: the caller's promise: behind its header and its tag, a pointer of this kind is a varatt_external, at any address.
+        // SAFETY: the caller's promise: behind its header and its tag, a pointer of this kind is a varatt_external,
+        // at any address.
         let pointer = unsafe { pointer.add(2).cast::<pg_sys::varatt_external>().read_unaligned() };
         let size = (pointer.va_extinfo & 0x3fff_ffff) as usize;
         Value {

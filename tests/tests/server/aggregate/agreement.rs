@@ -34,6 +34,14 @@ pub fn train(session: &mut Session, function: &str, arguments: &str) -> i64 {
     session.column::<i64>(&format!("SELECT model_id FROM {function}({arguments})"))[0]
 }
 
+/// The arguments with what is not given as the aggregate has it: it chooses nothing by the tuples.
+fn as_aggregates_do(arguments: &str) -> String {
+    let rate = if arguments.contains("adam") { 0.001 } else { 0.01 };
+    let scales = arguments.contains("standardize");
+    let standardize = if scales { "" } else { ", standardize => false" };
+    format!("{arguments}, learning_rate => {rate}{standardize}")
+}
+
 /// Asserts that numbers differ by less than `bound` of the largest.
 fn assert_near(given: &[f64], expected: &[f64], bound: f64, what: &str) {
     assert_eq!(given.len(), expected.len(), "{what}");
@@ -68,7 +76,7 @@ fn paths_agree(table: &str) {
                 "'{table}', '{model}', '{label}', '{features}', max_epochs => 4, shuffle => 'no_shuffle', options => '{options}'"
             );
             let what = format!("{table}, {model}, {options}");
-            let operator = train(&mut db, "corgipile_train", &arguments);
+            let operator = train(&mut db, "corgipile_train", &as_aggregates_do(&arguments));
             let aggregate = train(&mut db, "corgipile_train_uda", &arguments);
             let (expected, given) = (parameters(&mut db, operator), parameters(&mut db, aggregate));
             assert_near(&given, &expected, 1e-5, &what);
@@ -102,8 +110,9 @@ fn both_paths_learn_the_same_from_sparse_tuples() {
 fn both_paths_learn_the_same_from_columns_of_numbers() {
     let mut db = Database::with_small_table(300);
     db.run("ALTER TABLE t ADD flag boolean, ADD n numeric; UPDATE t SET flag = a > b, n = round(c::numeric, 2);");
-    let arguments = "'t', features => '{a,b,c,flag,n}', max_epochs => 3, shuffle => 'no_shuffle'";
-    let operator = train(&mut db, "corgipile_train", arguments);
+    let arguments = "'t', features => '{a,b,c,flag,n}', max_epochs => 3, shuffle => 'no_shuffle',
+                     options => '{\"nulls\": \"error\"}'";
+    let operator = train(&mut db, "corgipile_train", &as_aggregates_do(arguments));
     let aggregate = train(&mut db, "corgipile_train_uda", arguments);
     let (expected, given) = (parameters(&mut db, operator), parameters(&mut db, aggregate));
     assert_eq!(given.len(), 6);
@@ -127,7 +136,7 @@ fn labels_of_any_type_are_mapped_in_their_order() {
         for model in ["logistic", "softmax"] {
             let arguments = format!("'l', '{model}', '{label}', '{{a,b,c}}', max_epochs => 2, shuffle => 'no_shuffle'");
             let aggregate = train(&mut db, "corgipile_train_uda", &arguments);
-            let operator = train(&mut db, "corgipile_train", &arguments);
+            let operator = train(&mut db, "corgipile_train", &as_aggregates_do(&arguments));
             let classes = |id| format!("SELECT classes FROM corgipile.models WHERE model_id = {id}");
             assert_eq!(db.line(&classes(aggregate)), db.line(&classes(operator)));
             let given = parameters(&mut db, aggregate);

@@ -144,8 +144,8 @@ fn partial(tuples: &[(i32, f64)]) -> String {
 #[test]
 fn combined_models_are_averaged_by_their_tuples() {
     let mut db = Database::new();
-    // Linear, rate 0.5, from w = b = 0: (y 1, x 2) gives z 0, w 1, b 0.5. In the other part (y 2, x 1) gives w 1, b 1, then
-    // (y 0, x 1) has z 2 and gives w 0, b 0. Averaged 1 : 2 this is w 1/3, b 1/6.
+    // Linear, rate 0.5, from w = b = 0: (y 1, x 2) gives z 0, w 1, b 0.5. In the other part (y 2, x 1) gives w 1, b 1,
+    // then (y 0, x 1) has z 2 and gives w 0, b 0. Averaged 1 : 2 this is w 1/3, b 1/6.
     let combined = format!("corgipile.sgd_combine({}, {})", partial(&[(1, 2.0)]), partial(&[(2, 1.0), (0, 1.0)]));
     let model = "corgipile_sgd_weights(s), corgipile_sgd_intercepts(s), (corgipile_sgd_report(s)).tuples,
                  (corgipile_sgd_report(s)).loss";

@@ -10,7 +10,7 @@ fn the_rate_of_theorem1_counts_rows_of_mini_batches() {
     let mut rates = |source: &str, more: &str| -> Vec<f64> {
         let options = format!("{{\"schedule\": \"theorem1\", \"l2\": 0.1{more}}}");
         let epochs = db.train(&format!(
-            "'{source}', shuffle => 'no_shuffle', buffer_size => '100%', max_epochs => 3, options => '{options}'"
+            "'{source}', shuffle => 'no_shuffle', buffer_size => '100%', max_epochs => 3, standardize => false, options => '{options}'"
         ));
         epochs.iter().map(|epoch| epoch.learning_rate).collect()
     };
@@ -85,7 +85,7 @@ fn theorem1_comes_to_the_optimum_whatever_the_mini_batches() {
             format!("jsonb_strip_nulls('{{\"schedule\": \"theorem1\", \"l2\": 0.01, \"batch_size\": {batch}}}')");
         let model = db.trained(&format!(
             "'{source}', features => '{{x}}', max_epochs => 100, buffer_size => '10%', seed => 1, workers => {workers},
-             options => {options}"
+             standardize => false, options => {options}"
         ));
         let w: Vec<f64> = model.weights.iter().chain(&model.intercepts).map(|w| f64::from(*w)).collect();
         let gap = newton(&rows, &w, 0.01).0 - least;

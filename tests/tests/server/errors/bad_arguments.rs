@@ -132,7 +132,7 @@ fn a_model_that_does_not_exist_is_an_error() {
 #[test]
 fn predict_refuses_what_the_model_cannot_take() {
     let mut db = Database::with_small_table(100);
-    let id = db.train("'t', max_epochs => 2")[0].model_id;
+    let id = db.train("'t', max_epochs => 2, options => '{\"nulls\": \"error\"}'")[0].model_id;
     for function in ["corgipile_predict", "corgipile_predict_label", "corgipile_predict_proba"] {
         let mut fails =
             |features: &str, code: &str| db.fails_with(&format!("SELECT {function}({id}, {features})"), code);

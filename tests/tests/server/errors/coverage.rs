@@ -33,7 +33,8 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// Every variant of the errors, as `Enum::Variant`, with its message, in which braces stand for values; and every notice.
+/// Every variant of the errors, as `Enum::Variant`, with its message, in which braces stand for values;
+/// and every notice.
 fn variants() -> BTreeMap<String, String> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../src");
     let one = source.join("error.rs");

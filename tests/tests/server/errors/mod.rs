@@ -17,8 +17,8 @@ mod training;
 
 use corgipile_tests::{Database, Failure, Session, is_like};
 
-/// A way to provoke an error: the error's variant, statements of which the last fails, SQLSTATE, message and hint, where `...`
-/// stands for any text. The statements are rolled back.
+/// A way to provoke an error: the error's variant, statements of which the last fails, SQLSTATE, message and hint,
+/// where `...` stands for any text. The statements are rolled back.
 pub struct Case(pub &'static str, pub &'static str, pub &'static str, pub &'static str, pub &'static str);
 
 /// A database with the small table `t(id, label, a, b, c)`, and what these statements make.

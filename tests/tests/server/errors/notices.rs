@@ -67,6 +67,28 @@ pub const CASES: &[(&str, &[&str], &str)] = &[
         "NOTICE:  epoch 1 of 2: ... tuples/s, at most ... s left\nNOTICE:  epoch 2 of 2: ... tuples/s\n",
     ),
     (
+        "Notice::Imputed",
+        &["SELECT FROM corgipile_train('SELECT label, nullif(id, 1)::real AS a, b FROM t', max_epochs => 1)"],
+        "NOTICE:  NULLs are imputed in 1 of 100 rows (1.0%): a (1, the mean 51)\n\
+         HINT:  The model predicts in the same way. Option nulls can be \"skip\" or \"error\" instead.\n",
+    ),
+    (
+        "Notice::LeftOut",
+        &["SELECT FROM corgipile_train('SELECT label, nullif(id, 1)::real AS a, b FROM t', max_epochs => 1,
+               options => '{\"nulls\": \"skip\"}')"],
+        "NOTICE:  1 of 100 rows (1.0%) are left out because they have NULLs\n",
+    ),
+    (
+        "Notice::Unseen",
+        &[
+            "SELECT FROM corgipile_train('SELECT id % 2 AS label, ''red'' AS colour, a FROM t', features => '{a,colour}',
+               name => 'red', max_epochs => 1)",
+            "SELECT FROM corgipile_evaluate('red', 'SELECT id % 2 AS label, a, ''blue'' AS colour FROM t')",
+        ],
+        "NOTICE:  100 of 100 rows (100.0%) have categories or indices that the model was not trained on\n\
+         HINT:  They count as none of those that it knows; with unseen => 'error' they are an error.\n",
+    ),
+    (
         "Notice::OneDiverged",
         &["SELECT FROM corgipile_train('t', 'linear', label => 'a', features => '{b,c}', max_epochs => 1,
                grid => '{\"learning_rate\": [0.001, 1e30]}')"],

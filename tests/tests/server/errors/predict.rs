@@ -25,7 +25,14 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_predict('dense', ARRAY[1, NULL, 3])",
         "22004",
         r#"feature 2 of model 1 "dense" is NULL"#,
-        "A prediction needs all features; use coalesce() to put a number for a NULL.",
+        "The model has nothing to put in its place; use coalesce(), or train with the option nulls as impute.",
+    ),
+    Case(
+        "PredictError::NothingToImpute",
+        "SELECT corgipile_predict('dense', ARRAY[1, NULL, 3], nulls => 'impute')",
+        "0A000",
+        r#"model 1 "dense" was not trained with "nulls": "impute", and knows nothing to put in place of NULLs"#,
+        "Train it with the option nulls as impute, which is the default.",
     ),
     Case(
         "PredictError::NotFinite",
@@ -95,14 +102,14 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_predict('sparse', ARRAY[1, NULL], ARRAY[1, 2])",
         "22004",
         "index 2 of the given is NULL",
-        "A prediction needs all features; use coalesce() to put a number for a NULL.",
+        "The model has nothing to put in its place; use coalesce(), or train with the option nulls as impute.",
     ),
     Case(
         "PredictError::Null",
         "SELECT corgipile_predict('sparse', ARRAY[1, 2], ARRAY[1, NULL])",
         "22004",
         r#"feature 2 of model 2 "sparse" is NULL"#,
-        "A prediction needs all features; use coalesce() to put a number for a NULL.",
+        "The model has nothing to put in its place; use coalesce(), or train with the option nulls as impute.",
     ),
     Case(
         "PredictError::IndexBelow",
@@ -116,7 +123,7 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_predict('sparse', ARRAY[4], ARRAY[1])",
         "2202E",
         r#"index 4 is beyond 3, the last of model 2 "sparse""#,
-        r#"Train with options => '{"unseen": "zero"}' to let the model ignore what it has not seen."#,
+        "With unseen => 'zero' in the call, or in the options of the training, it counts as 0.",
     ),
     Case(
         "PredictError::IndexTwice",
@@ -167,7 +174,7 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_predict('mixed', r) FROM (SELECT 1 AS a, 3 AS b, 'tall' AS level) r --)",
         "22023",
         r#"category "tall" of column "level" is unknown to model 3 "mixed""#,
-        r#"Train with options => '{"unseen": "zero"}' to let the model ignore what it has not seen."#,
+        "With unseen => 'zero' in the call, or in the options of the training, it counts as 0.",
     ),
     Case(
         "SourceError::ColumnType",

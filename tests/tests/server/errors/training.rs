@@ -97,7 +97,7 @@ pub const CASES: &[Case] = &[
     ),
     Case(
         "TrainingError::Diverged",
-        "SELECT corgipile_train('t', 'linear', label => 'a', features => '{b,c}', learning_rate => 1e30)",
+        "SELECT corgipile_train('t', 'linear', label => 'a', features => '{b,c}', learning_rate => 1e30, standardize => false)",
         "22003",
         "training diverged in epoch 1: the loss or a weight is no longer finite",
         r#"Try a smaller learning_rate, or options => '{"standardize": true}'; bring large targets of model linear nearer to 0."#,
@@ -183,7 +183,7 @@ pub const CASES: &[Case] = &[
         "TrainingError::WarmStart",
         r#"SELECT corgipile_train('t', warm_start => 'm', options => '{"standardize": true}')"#,
         "22023",
-        "model 1 cannot be continued: it was trained without standardized features",
+        "model 1 cannot be continued: it was trained on features of which those were standardized that need it",
         "Leave option standardize out to continue as it was trained.",
     ),
     Case(

@@ -185,12 +185,14 @@ fn the_heap_is_not_touched_after_the_first_epoch() {
     for memory in MEMORIES {
         db.run(&format!("SET corgipile.cache_memory = '{memory}'"));
         for extra in ["", ", buffer_size => '100%'", ", shuffle => 'no_shuffle'", ", shuffle => 'block_only'"] {
-            let arguments = format!("'t', features => '{{features_v}}', max_epochs => 5{extra}");
-            let on = cache_of(&mut db, &arguments, "\"cache\": \"on\"");
+            let arguments = format!(
+                "'t', features => '{{features_v}}', max_epochs => 5, learning_rate => 0.01, standardize => false{extra}"
+            );
+            let on = cache_of(&mut db, &arguments, "\"nulls\": \"error\", \"cache\": \"on\"");
             assert!(touched(&on) < 2 * pages, "{memory}{extra}: {pages} pages, {on:#}");
             assert_eq!(on["Cached Blocks"], on["Blocks"], "{memory}{extra}");
             assert_eq!(number(&on, "Actual Rows"), 20_000, "{memory}{extra}");
-            let off = cache_of(&mut db, &arguments, "\"cache\": \"off\"");
+            let off = cache_of(&mut db, &arguments, "\"nulls\": \"error\", \"cache\": \"off\"");
             assert!(touched(&off) >= 5 * pages, "{memory}{extra}: {pages} pages, {off:#}");
         }
     }
@@ -285,8 +287,7 @@ fn errors_and_skipped_rows_are_the_same_in_every_epoch() {
             assert_eq!(skipped(&mut db, &format!("\"cache\": \"{mode}\"")), expected, "{memory}, {mode}");
         }
     }
-    let failing =
-        "SELECT corgipile_train('nulls', features => '{reals}', seed => 1, options => '{\"cache\": \"MODE\"}')";
+    let failing = "SELECT corgipile_train('nulls', features => '{reals}', seed => 1, options => '{\"nulls\": \"error\", \"cache\": \"MODE\"}')";
     let [on, off] = ["on", "off"].map(|mode| db.rejects(&failing.replace("MODE", mode), "22004").message);
     assert_eq!(on, off);
 }

@@ -4,8 +4,8 @@ use corgipile_tests::plan::node;
 use corgipile_tests::{Database, Session, clustered, in_several_buffers};
 use serde_json::Value;
 
-/// What a training came to, to the last bit: per epoch tuples, loss, accuracy and R², the model, and what was stored of the
-/// rows.
+/// What a training came to, to the last bit: per epoch tuples, loss, accuracy and R², the model, and what was stored of
+/// the rows.
 type Outcome = (Vec<(i64, u64, Option<u64>, Option<u64>)>, Vec<u32>, String);
 
 fn outcome(session: &mut Session, arguments: &str) -> Outcome {

@@ -22,8 +22,8 @@ fn segments(db: &mut Session, pid: i32) -> BTreeSet<String> {
 }
 
 /// Asserts that a process has not kept a segment of each of so many rounds. Some more are no leak: the server keeps its
-/// statistics in such segments, too, and a process maps one when it first comes upon statistics that lie there, which may be
-/// at any time when other tests make and drop databases.
+/// statistics in such segments, too, and a process maps one when it first comes upon statistics that lie there, which
+/// may be at any time when other tests make and drop databases.
 fn no_segments_leak(db: &mut Session, pid: i32, before: &BTreeSet<String>, rounds: usize) {
     let now = segments(db, pid);
     let more: Vec<_> = now.difference(before).collect();
@@ -76,8 +76,8 @@ fn an_error_in_a_worker_is_that_of_the_statement() {
     no_complaints(&db);
 }
 
-/// Runs a training whose source is read only after its leader was stopped, as a busy machine stops any process, and which
-/// goes on when its worker has ended or waits for it; what comes of it, or its SQLSTATE.
+/// Runs a training whose source is read only after its leader was stopped, as a busy machine stops any process, and
+/// which goes on when its worker has ended or waits for it; what comes of it, or its SQLSTATE.
 fn while_the_leader_stands_still(db: &mut Database, source: &str, buffer: &str) -> String {
     let slow = format!("SELECT label, features_v FROM {source} WHERE id > 1 OR pg_sleep(2)::text = ''");
     let sql = format!(

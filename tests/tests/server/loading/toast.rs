@@ -4,8 +4,8 @@ use corgipile_tests::Database;
 
 const TRAINING: &str = "seed => 5, max_epochs => 2, learning_rate => 0.001, buffer_size => '20%'";
 
-/// Asserts that a training on a table has the bits of one on `x[:]`, a copy that PostgreSQL makes of the array: the rows
-/// lie on the same pages, and come in the same order.
+/// Asserts that a training on a table has the bits of one on `x[:]`, a copy that PostgreSQL makes of the array: the
+/// rows lie on the same pages, and come in the same order.
 fn assert_same_model(db: &mut Database, table: &str, what: &str) {
     let model = db.trained(&format!("'{table}', features => '{{x}}', {TRAINING}"));
     let oracle = db.trained(&format!("'SELECT label, x[:] AS x FROM {table}', features => '{{x}}', {TRAINING}"));

@@ -45,7 +45,8 @@ pub fn train(db: &mut Session) -> Vec<i64> {
     TRAININGS.map(train).to_vec()
 }
 
-/// What each function says of every row, or its error, for a model as an SQL expression: floats print as they are, bit for bit.
+/// What each function says of every row, or its error, for a model as an SQL expression: floats print as they are,
+/// bit for bit.
 fn predictions(db: &mut Session, model: &str, features: &str) -> Vec<Result<Vec<String>, String>> {
     let ask = |function: &str| {
         let sql = format!("SELECT {function}({model}, {features}) FROM t WHERE b IS NOT NULL ORDER BY id");

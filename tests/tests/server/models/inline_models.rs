@@ -97,7 +97,8 @@ fn a_model_as_a_value_predicts_from_wherever_it_comes() {
     assert_eq!(db.line(&sum(&quoted(&model))), alone);
 }
 
-/// A model of two numbers and a column of categories, written by hand; `feature_mean` and `feature_scale` make nothing of it.
+/// A model of two numbers and a column of categories, written by hand;
+/// `feature_mean` and `feature_scale` make nothing of it.
 const BY_HAND: &str = r#"{"corgipile_model": 1, "model": "logistic", "label": "y", "label_type": "integer", "classes": ["-1", "1"],
     "features": ["a", "level", "b"], "feature_kind": "columns", "categories": {"level": ["low", "high", "mid"]},
     "weights": [0.5, 10, 20, 40, -3], "intercepts": [0.25]}"#;

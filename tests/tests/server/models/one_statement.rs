@@ -1,4 +1,5 @@
-//! Models in the statement that trains them: what it has trained it may use, and what other sessions store it does not see.
+//! Models in the statement that trains them: what it has trained it may use,
+//! and what other sessions store it does not see.
 
 use corgipile_tests::{Database, Session};
 use std::time::Duration;
@@ -327,7 +328,8 @@ fn a_statement_evaluates_the_model_that_it_trains_wherever_the_evaluation_stands
     }
 }
 
-/// Trains another version of `kept`, and keeps it only if its loss is below that of the version that the name meant before.
+/// Trains another version of `kept`, and keeps it only if its loss is below that of the version that the name meant
+/// before.
 fn retrain(arguments: &str) -> String {
     format!(
         "WITH trained AS (

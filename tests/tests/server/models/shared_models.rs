@@ -21,8 +21,22 @@ fn with_model(cluster: &Cluster) -> (Session, i64) {
 const ASK: &str = "SELECT sum((corgipile_predict_proba('m', ARRAY[a, b, c]))[1]) FROM t";
 const STATS: &str = "SELECT model_id, name, version, predictions, hits FROM corgipile.stat_models ORDER BY model_id";
 
-/// A model with so many weights, made as an administrator can. A sparse one: to predict from a dense one takes a tuple as
-/// large as the model.
+#[test]
+fn what_stands_for_nulls_is_shared_too() {
+    let cluster = Cluster::new(&[PRELOADED]);
+    let (mut one, _) = with_model(&cluster);
+    one.run("UPDATE t SET a = NULL WHERE id % 3 = 0");
+    one.train("'t', name => 'gaps', features => '{a,b,c}', max_epochs => 2, seed => 1");
+    let mean: f32 = one.value("SELECT avg(a::float8)::real FROM t");
+    assert_eq!(one.value::<f32>("SELECT feature_fill[1] FROM corgipile.models WHERE name = 'gaps'"), mean);
+    let ask = |a: &str| format!("SELECT sum((corgipile_predict_proba('gaps', ARRAY[{a}, b, c]))[1]) FROM t");
+    for session in [&mut cluster.session(), &mut one] {
+        assert_eq!(session.line(&ask("a")), session.line(&ask(&format!("coalesce(a, {mean})"))));
+    }
+}
+
+/// A model with so many weights, made as an administrator can. A sparse one: to predict from a dense one takes a tuple
+/// as large as the model.
 fn big(session: &mut Session, name: &str, weights: usize, sparse: bool) -> i64 {
     let (features, kind, base) = if sparse { ("{k,v}", "sparse", "1") } else { ("{x}", "array", "NULL") };
     session.value(&format!(

@@ -4,7 +4,7 @@ use corgipile_tests::plan::{find_node, node, number};
 use corgipile_tests::{Database, clustered};
 use serde_json::Value;
 
-const TRAIN: &str = "SELECT * FROM corgipile_train('t', max_epochs => 4, seed => 17, buffer_size => '20%')";
+const TRAIN: &str = "SELECT * FROM corgipile_train('t', max_epochs => 4, seed => 17, buffer_size => '20%', learning_rate => 0.01)";
 
 fn has(node: &Value, properties: &[&str]) {
     for property in properties {
@@ -170,7 +170,8 @@ fn the_numbers_of_analyze_agree_with_each_other_and_with_the_table() {
     ] {
         let query = format!(
             "SELECT * FROM corgipile_train('t', max_epochs => 3, shuffle => '{strategy}', block_size => '{block_size}',
-             buffer_size => '10%', seed => 1)"
+             buffer_size => '10%', seed => 1, nulls => 'error', learning_rate => 0.01,
+             standardize => false)"
         );
         let plan = db.plan("ANALYZE", &query);
         let (sgd, tuples) = (node(&plan, "CorgiPileSGD"), node(&plan, "CorgiPileTupleShuffle"));

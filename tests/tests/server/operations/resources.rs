@@ -39,7 +39,8 @@ fn errors_in_mid_training_do_not_leak() {
     db.run("INSERT INTO t VALUES (4001, 1, '{1,2,NULL,4,5}')");
     does_not_grow(&mut db, 8.0, 200, |session, i| {
         let buffer = if i % 2 == 0 { "10%" } else { "100%" };
-        let train = format!("corgipile_train('t', buffer_size => '{buffer}', shuffle => 'no_shuffle')");
+        let options = "options => '{\"nulls\": \"error\"}'";
+        let train = format!("corgipile_train('t', buffer_size => '{buffer}', shuffle => 'no_shuffle', {options})");
         session.fails_with(&format!("SELECT * FROM {train}"), "22004");
         session.fails_with(&format!("SELECT {train}"), "22004");
         session.run(&format!(

@@ -1,4 +1,5 @@
-//! Every function that reads a source, as roles that must and must not see its rows. docs/reference/privileges.md is the table of it.
+//! Every function that reads a source, as roles that must and must not see its rows.
+//! docs/reference/privileges.md is the table of it.
 
 use corgipile_tests::{Database, Session, small};
 
@@ -98,7 +99,7 @@ fn row_security_holds_for_every_function_and_process() {
     // owners see all, unless they are forced
     let mut session = db.session_as(&owner);
     assert_eq!(session.line("SELECT count(*) FROM corgipile_shuffle(NULL::t)"), "5000");
-    session.fails_with(&format!("{train})"), "22004").says(&["label is NULL"]);
+    session.fails_with(&format!("{train}, options => '{{\"nulls\": \"error\"}}')"), "22004").says(&["label is NULL"]);
     session.run("ALTER TABLE t FORCE ROW LEVEL SECURITY");
     assert_eq!(session.line("SELECT count(*) FROM corgipile_shuffle(NULL::t)"), "0");
     session.fails_with(&format!("{train})"), "22000").says(&["no rows"]);

@@ -1,8 +1,8 @@
 //! What an ordinary user puts beside PostgreSQL's own objects, under their names, and who then runs it: nobody.
 //!
-//! Mallory may create in schema public and owns schema mal. She makes functions, operators, types, casts and views that are
-//! called like PostgreSQL's own, some with argument types that fit better, and each counts when it is used. A sequence
-//! counts, because no rollback takes its numbers back.
+//! Mallory may create in schema public and owns schema mal. She makes functions, operators, types, casts and views that
+//! are called like PostgreSQL's own, some with argument types that fit better, and each counts when it is used. A
+//! sequence counts, because no rollback takes its numbers back.
 
 use corgipile_tests::{Database, Session, log};
 use std::collections::BTreeSet;
@@ -245,8 +245,8 @@ pub const TRAININGS: &[&str] = &[
     "SELECT * FROM public.corgipile_train_uda('public.sparse', max_epochs => 2)",
 ];
 
-/// Calls of all functions of the extension, after [`TRAININGS`], that mean them and nothing else: qualified, and with the very
-/// argument types.
+/// Calls of all functions of the extension, after [`TRAININGS`], that mean them and nothing else: qualified, and with
+/// the very argument types.
 pub const CALLS: &[&str] = &[
     "SELECT * FROM public.corgipile_shuffle(NULL::public.numbers)",
     "SELECT public.corgipile_shuffle(NULL::public.words, sample => 0.5)",
@@ -292,12 +292,8 @@ pub const CALLS: &[&str] = &[
     "SELECT * FROM public.corgipile_options('mlp') AS a, public.corgipile_options() AS b",
     "SELECT * FROM corgipile.progress()",
     "SELECT corgipile.toc_eq(m, m), corgipile.toc_ne(m, m), corgipile.toc_lt(m, m), corgipile.toc_le(m, m), corgipile.toc_gt(m, m),
-            corgipile.toc_ge(m, m), corgipile.toc_cmp(m, m), corgipile.toc_hash(m), corgipile.toc_hash_extended(m, 1),
-            m OPERATOR(public.=) m, m OPERATOR(public.<>) m, m OPERATOR(public.<) m, m OPERATOR(public.<=) m,
-            m OPERATOR(public.>) m, m OPERATOR(public.>=) m
-       FROM (SELECT public.corgipile_toc('{{1,2},{3,4}}') AS m UNION SELECT public.corgipile_toc('{{1,2},{3,5}}') ORDER BY 1) AS s",
-    "SELECT public.corgipile_predict('plain', 1, 2), public.corgipile_predict_label(1, 1, 2), public.corgipile_predict_proba(1, 1, 2)
-       FROM (SELECT 1) AS s LIMIT 0",
+            corgipile.toc_ge(m, m), corgipile.toc_cmp(m, m), corgipile.toc_hash(m), corgipile.toc_hash_extended(m, 1::bigint)
+       FROM (SELECT public.corgipile_toc('{{1,2},{3,4}}') AS m) AS s",
     "SELECT public.corgipile_toc_rows(m), public.corgipile_toc_columns(m), public.corgipile_toc_encoding(m), public.corgipile_toc_bytes(m),
             public.corgipile_toc_ratio(m), public.corgipile_toc_decompress(m), public.corgipile_toc_element(m, 1, 1),
             public.corgipile_toc_times(m, v), public.corgipile_times_toc(v, m), public.corgipile_toc_scale(m, f),

@@ -1,8 +1,8 @@
 //! What an ordinary user puts beside PostgreSQL's own objects, under their names, and who then runs it: nobody.
 //!
-//! Mallory may create in schema public and owns schema mal. She makes functions, operators, types, casts and views that are
-//! called like PostgreSQL's own, some with argument types that fit better, and each counts when it is used. A sequence
-//! counts, because no rollback takes its numbers back.
+//! Mallory may create in schema public and owns schema mal. She makes functions, operators, types, casts and views that
+//! are called like PostgreSQL's own, some with argument types that fit better, and each counts when it is used. A
+//! sequence counts, because no rollback takes its numbers back.
 
 use super::planting::{CALLS, INDIRECT, TRAININGS, Trojans};
 

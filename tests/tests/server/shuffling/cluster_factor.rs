@@ -2,7 +2,8 @@
 
 use corgipile_tests::{Database, clustered};
 
-/// h_D of `table`, in blocks of `pages` pages, computed in SQL from its definition for two classes 0 and 1 and five features.
+/// h_D of `table`, in blocks of `pages` pages, computed in SQL from its definition for two classes 0 and 1 and five
+/// features.
 fn by_definition(db: &mut Database, table: &str, pages: u32) -> f64 {
     db.value(&format!(
         "WITH gradients AS (

@@ -1,4 +1,5 @@
-//! The seven strategies: what they give, train and cost, and that `corgipile_shuffle_order()` tells the truth about them.
+//! The seven strategies: what they give, train and cost,
+//! and that `corgipile_shuffle_order()` tells the truth about them.
 
 use corgipile_tests::plan::node;
 use corgipile_tests::{Database, Session, clustered};
@@ -13,7 +14,8 @@ fn permutations() -> impl Iterator<Item = &'static str> {
     ALL.into_iter().filter(|strategy| *strategy != "mrs")
 }
 
-/// A table (id from 0, label, features_v) of `rows` rows with a page for each, so that a block of pages is one of tuples.
+/// A table (id from 0, label, features_v) of `rows` rows with a page for each,
+/// so that a block of pages is one of tuples.
 fn a_row_per_page(session: &mut Session, table: &str, rows: u32) {
     session.run(&format!(
         "CREATE TABLE {table} (id int, pad text, label int, features_v real[]);
@@ -61,7 +63,7 @@ fn training_sees_the_rows_as_corgipile_shuffle_order_says_epoch_after_epoch() {
          INSERT INTO sparse SELECT id, pad, label, features_v || CASE WHEN id % 3 > 0 THEN '{0.5}' ELSE '{}'::real[] END,
              CASE WHEN id % 3 = 0 THEN '{1,7}' ELSE ARRAY[1 + id % 5, 9, 10 + id % 7] END FROM t ORDER BY id",
     );
-    let constant = "options => '{\"schedule\": \"constant\"}'";
+    let constant = "learning_rate => 0.01, standardize => false, schedule => 'constant'";
     for strategy in ALL {
         for (source, columns) in [("t", "features_v"), ("sparse", "features_k, features_v")] {
             db.run(&format!(
@@ -385,7 +387,7 @@ fn a_bad_row_of_a_copy_is_named_by_its_number_in_the_source() {
     clustered(&mut db, "t", 1000);
     db.run("INSERT INTO t VALUES (1001, 1, NULL)");
     for strategy in ["shuffle_once", "epoch_shuffle"] {
-        for options in ["{}", "{\"standardize\": true}"] {
+        for options in ["{\"nulls\": \"error\"}", "{\"nulls\": \"error\", \"standardize\": true}"] {
             let train = format!(
                 "SELECT corgipile_train('t', features => '{{features_v}}', shuffle => '{strategy}', options => '{options}')"
             );
@@ -432,8 +434,8 @@ fn windows_and_reservoirs_stay_within_the_buffers_memory() {
 #[test]
 fn the_papers_example_is_one_query() {
     let mut db = Database::new();
-    // Example 1: 1000 tuples, the first half negative, in blocks of 20, a buffer of 10 blocks. Per tenth of the epoch, how
-    // many of its 100 tuples are negative.
+    // Example 1: 1000 tuples, the first half negative, in blocks of 20, a buffer of 10 blocks. Per tenth of the epoch,
+    // how many of its 100 tuples are negative.
     let mut negative = |strategy: &str| -> Vec<i64> {
         db.column(&format!(
             "SELECT count(*) FILTER (WHERE tuple < 500) FROM corgipile_shuffle_order('{strategy}', 1000, 20, 200, 42)

@@ -154,8 +154,8 @@ fn a_table_full_of_holes_gives_its_few_rows() {
     db.assert_same_rows(SHUFFLED, ALL);
 }
 
-/// A fresh session's first statement is not among them: there PostgreSQL itself fails while it looks for the columns of the row
-/// type, as it does for jsonb_populate_recordset(NULL::t, ...).
+/// A fresh session's first statement is not among them: there PostgreSQL itself fails while it looks for the columns of
+/// the row type, as it does for jsonb_populate_recordset(NULL::t, ...).
 #[test]
 fn a_table_that_was_dropped_meanwhile_does_not_exist() {
     const CALLS: [&str; 5] = [

@@ -137,7 +137,9 @@ fn null_and_overlong_categories_are_refused() {
     let train = |source: &str, options: &str| {
         format!("SELECT * FROM corgipile_train('{source}', features => '{{colour,a}}', options => '{options}')")
     };
-    db.rejects(&train("bad", "{}"), "22004").says(&["feature colour is NULL", "(0,"]).hints(&["skip"]);
+    db.rejects(&train("bad", r#"{"nulls": "error"}"#), "22004")
+        .says(&["feature colour is NULL", "(0,"])
+        .hints(&["skip"]);
     db.run(&train("bad", r#"{"nulls": "skip"}"#));
     assert_eq!(db.line("SELECT skipped, history->0->>'tuples' FROM corgipile.models"), "1|9");
     db.run("UPDATE bad SET colour = repeat('x', 8192) WHERE id = 3");

@@ -4,6 +4,7 @@ mod categories;
 mod extremes;
 mod features;
 mod labels;
+mod nulls;
 mod other_extensions;
 mod partitions;
 mod relations;

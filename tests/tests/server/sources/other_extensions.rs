@@ -1,7 +1,7 @@
 //! Plans in which another extension has a custom scan: the rows that it gives are those that are read.
 //!
-//! `tests/extension/hooked.c` is that extension. Its scan reads tables named `hooked_...`, and gives all of their rows, and not
-//! only those that it should, if its ExecutorRun hook has not been called before.
+//! `tests/extension/hooked.c` is that extension. Its scan reads tables named `hooked_...`, and gives all of their rows,
+//! and not only those that it should, if its ExecutorRun hook has not been called before.
 
 use corgipile_tests::{Cluster, Database, Session, hooked, log, skip};
 
@@ -43,8 +43,8 @@ const SOURCES: [&str; 14] = [
     "SELECT label, a, b FROM small, LATERAL (SELECT h.id FROM hooked_t h WHERE h.id = small.id OFFSET 0) l",
 ];
 
-/// A database where the other extension is loaded before ours, and a session of it where it comes afterwards. None, and the test
-/// is skipped, where it cannot be compiled.
+/// A database where the other extension is loaded before ours, and a session of it where it comes afterwards. None, and
+/// the test is skipped, where it cannot be compiled.
 fn databases<T>(test: T) -> Option<(Database, Session)> {
     match hooked() {
         Err(reason) => {

@@ -2,8 +2,8 @@
 
 use corgipile_tests::{Database, Session, clustered};
 
-/// Creates `p`, partitioned by id, whose partitions have the same pages as `t`, which is sorted by label: so many in each, and the
-/// rest in the last. Between them are empty partitions.
+/// Creates `p`, partitioned by id, whose partitions have the same pages as `t`, which is sorted by label: so many in
+/// each, and the rest in the last. Between them are empty partitions.
 fn same_pages(db: &mut Database, rows: u32, pages: &[u32]) {
     clustered(db, "t", rows);
     db.run("CREATE TABLE p (LIKE t) PARTITION BY RANGE (id)");
@@ -165,7 +165,8 @@ fn partitions_that_the_filter_excludes_are_not_read() {
     // what is not read need not be readable
     db.run("UPDATE old SET label = NULL");
     assert_eq!(db.train("$$SELECT label, a FROM p WHERE day >= '2001-01-01'$$, max_epochs => 1")[0].tuples, 1200);
-    db.rejects("SELECT * FROM corgipile_train('SELECT label, a FROM p')", "22004").says(&["label is NULL", "of old"]);
+    db.rejects("SELECT * FROM corgipile_train('SELECT label, a FROM p', options => '{\"nulls\": \"error\"}')", "22004")
+        .says(&["label is NULL", "of old"]);
     for filter in ["false", "day IS NULL", "day > now() + interval '1 day'"] {
         let train = format!("SELECT * FROM corgipile_train($$SELECT label, a FROM p WHERE {filter}$$)");
         db.rejects(&train, "22000").says(&["no rows"]);
@@ -216,7 +217,11 @@ fn rows_of_partitions_are_named_with_their_table() {
          INSERT INTO p SELECT i % 2, i, 0 FROM generate_series(1, 200) i; UPDATE p SET a = NULL WHERE a = 51",
     );
     for source in ["p", "SELECT label, a FROM p WHERE b = 0", "SELECT label, a + 1 AS a FROM p"] {
-        db.rejects(&format!("SELECT * FROM corgipile_train('{source}')"), "22004").says(&["row (0,101) of p1"]);
+        db.rejects(
+            &format!("SELECT * FROM corgipile_train('{source}', options => '{{\"nulls\": \"error\"}}')"),
+            "22004",
+        )
+        .says(&["row (0,101) of p1"]);
     }
 }
 

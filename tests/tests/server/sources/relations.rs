@@ -207,7 +207,10 @@ fn dropped_added_and_generated_columns_are_read_right() {
     db.rejects("SELECT * FROM corgipile_train('t', features => '{\"........pg.dropped.1........\"}')", "42703");
     // Rows older than the column have no value for it, which is NULL.
     db.run("ALTER TABLE t ADD missing real");
-    db.rejects("SELECT * FROM corgipile_train('t', features => '{missing}')", "22004");
+    db.rejects(
+        "SELECT * FROM corgipile_train('t', features => '{missing}', options => '{\"nulls\": \"error\"}')",
+        "22004",
+    );
 }
 
 #[test]
@@ -238,8 +241,8 @@ fn a_query_source_is_shuffled() {
     let mut db = Database::new();
     clustered(&mut db, "t", 20_000);
     let query = "SELECT label, features_v FROM t ORDER BY label";
-    let id = db.train(&format!("'{query}', seed => 1"))[0].model_id;
-    let unshuffled = db.train(&format!("'{query}', shuffle => 'no_shuffle'"))[0].model_id;
+    let id = db.train(&format!("'{query}', seed => 1, learning_rate => 0.01, standardize => false"))[0].model_id;
+    let unshuffled = db.train(&format!("'{query}', shuffle => 'no_shuffle', learning_rate => 0.01, standardize => false"))[0].model_id;
     let (with, without) = (db.evaluate(id, "t").accuracy, db.evaluate(unshuffled, "t").accuracy);
     assert!(with > 0.83 && without < with - 0.1, "shuffled {with}, not shuffled {without}");
     let a = db.trained(&format!("'{query}, id', seed => 9, max_epochs => 2")).bits();

@@ -1,5 +1,5 @@
-//! Rows that are held out for validation, models by group, and grids: whatever several models learn at once, each of them is
-//! what its own training would have made.
+//! Rows that are held out for validation, models by group, and grids: whatever several models learn at once, each of
+//! them is what its own training would have made.
 
 use corgipile_tests::{Database, Session, small};
 
@@ -31,7 +31,9 @@ const WAYS: [(&str, &str, &str, &str); 5] = [
 const SIZES: &str = "max_epochs => 3, seed => 7, block_size => '16kB', buffer_size => '20%', learning_rate => 0.005";
 
 fn arguments(source: &str, (model, label, features, options): (&str, &str, &str, &str), more: &str) -> String {
-    format!("$${source}$$, '{model}', '{label}', '{features}', {SIZES}, options => '{options}'{more}")
+    // scales would be those of all rows, and not of a group's
+    let scales = if options.contains("standardize") { "" } else { ", standardize => false" };
+    format!("$${source}$$, '{model}', '{label}', '{features}', {SIZES}{scales}, options => '{options}'{more}")
 }
 
 fn with(options: &str, more: &str) -> String {
@@ -279,13 +281,19 @@ fn a_null_group_or_flag_is_an_error_or_left_out() {
     db.run("ALTER TABLE s ADD g int, ADD f boolean; UPDATE s SET g = id % 3, f = id % 4 = 0; UPDATE s SET g = NULL WHERE id = 7; UPDATE s SET f = NULL WHERE id = 9");
     let train =
         |more: &str| format!("SELECT * FROM corgipile_train('s', features => '{{a,b,c}}', max_epochs => 2, {more})");
-    db.fails_with(&train("group_by => 'g'"), "22004").says(&["group is NULL"]).hints(&["skip"]);
-    db.fails_with(&train(r#"options => '{"validation_column": "f"}'"#), "22004").says(&["validation"]).hints(&["skip"]);
-    let tuples: i64 = db.value(&format!(
-        "SELECT sum(tuples)::bigint FROM ({}) r WHERE epoch = 2",
-        train(r#"group_by => 'g', options => '{"nulls": "skip"}'"#)
-    ));
-    assert_eq!(tuples, 499);
+    db.fails_with(&train(r#"group_by => 'g', options => '{"nulls": "error"}'"#), "22004")
+        .says(&["group is NULL"])
+        .hints(&["skip"]);
+    db.fails_with(&train(r#"options => '{"validation_column": "f", "nulls": "error"}'"#), "22004")
+        .says(&["validation"])
+        .hints(&["skip"]);
+    for options in [r#"{"nulls": "skip"}"#, "{}"] {
+        let tuples: i64 = db.value(&format!(
+            "SELECT sum(tuples)::bigint FROM ({}) r WHERE epoch = 2",
+            train(&format!("group_by => 'g', options => '{options}'"))
+        ));
+        assert_eq!(tuples, 499, "{options}");
+    }
     // columns that mean something are no features unless they are named
     db.run(
         "SELECT FROM corgipile_train('s', max_epochs => 1, group_by => 'g', options => '{\"nulls\": \"skip\", \"validation_column\": \"f\"}')",

@@ -12,7 +12,8 @@ fn a_clustered_table_reaches_the_accuracy_of_a_full_shuffle_and_no_shuffle_does_
     for model in ["logistic", "svm"] {
         let mut accuracy = |table: &str, shuffle: &str| {
             let arguments =
-                format!("'{table}', '{model}', features => '{{features_v}}', shuffle => '{shuffle}', seed => 1");
+                format!("'{table}', '{model}', features => '{{features_v}}', shuffle => '{shuffle}', seed => 1
+                     , learning_rate => 0.01, standardize => false");
             let id = db.train(&arguments)[0].model_id;
             db.evaluate(id, "t").accuracy
         };
@@ -71,7 +72,7 @@ fn the_defaults_are_the_documented_ones() {
                 hyperparameters->>'standardize', hyperparameters->>'nulls', hyperparameters->>'max_epochs'
          FROM corgipile.models",
     );
-    assert_eq!(stored, "logistic|label|{features_v}|corgipile|auto|0.95|0|false|error|20");
+    assert_eq!(stored, "logistic|label|{features_v}|corgipile|auto|0.95|0|false|impute|20");
 }
 
 /// Trains without a shuffle and compares every epoch and the model with the textbook's SGD.
@@ -83,7 +84,7 @@ fn agrees_with_the_textbook(model: &str, objective: Objective, l2: f64, decay: f
         .map(|row| Tuple { label: row.get(0), weight: 1.0, features: row.get(1) })
         .collect();
     let epochs = db.train(&format!(
-        "'t', '{model}', learning_rate => 0.05, max_epochs => 5, shuffle => 'no_shuffle',
+        "'t', '{model}', learning_rate => 0.05, standardize => false, max_epochs => 5, shuffle => 'no_shuffle',
          options => '{{\"l2\": {l2}, \"decay\": {decay}}}'"
     ));
     let mut textbook = Textbook { l2, ..Textbook::new(objective, 3, 1, 0.05) };
@@ -123,7 +124,7 @@ fn the_decay_of_the_learning_rate_can_be_chosen() {
 #[test]
 fn evaluate_agrees_with_the_textbook() {
     let mut db = Database::with_small_table(300);
-    let trained = db.trained("'t', seed => 1, max_epochs => 3");
+    let trained = db.trained("'t', seed => 1, max_epochs => 3, standardize => false");
     let (mut loss, mut right) = (0.0, 0.0);
     for row in db.rows("SELECT label, a, b, c FROM t", &[]) {
         let y = if row.get::<_, i32>(0) == 1 { 1.0 } else { -1.0 };

@@ -26,13 +26,13 @@ fn tuples(db: &mut Session, label: &str, weight: &str) -> Vec<Tuple> {
     db.rows(&sql, &[]).iter().map(tuple).collect()
 }
 
-/// Trains on `t` as it lies, without decay unless the options say so, and compares each epoch's loss and the model in the
-/// end with the textbook's.
+/// Trains on `t` as it lies, without decay unless the options say so, and compares each epoch's loss and the model in
+/// the end with the textbook's.
 fn agrees(db: &mut Database, arguments: &str, options: &str, mut textbook: Textbook, tuples: &[Tuple]) {
     let options = format!("{{\"schedule\": \"constant\"{options}}}");
     let epochs = db.train(&format!(
         "'t', {arguments}, features => '{{a,b,c}}', shuffle => 'no_shuffle', max_epochs => 4,
-         learning_rate => {}, options => '{options}'",
+         learning_rate => {}, standardize => false, options => '{options}'",
         textbook.rate
     ));
     for epoch in &epochs {

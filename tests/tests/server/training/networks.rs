@@ -33,17 +33,17 @@ fn training_is_that_of_scikit_learn_from_the_same_weights() {
     let mut db = Database::new();
     rows(&mut db);
     for (name, label, options, rate) in [
-        ("sigmoid", "four", r#""hidden_layers": [5, 4]"#, 1.0),
+        ("sigmoid", "four", r#""hidden_layers": [5, 4], "activation": "sigmoid""#, 1.0),
         ("tanh", "four", r#""hidden_layers": [6], "activation": "tanh", "l2": 0.01"#, 0.3),
         ("relu", "two", r#""hidden_layers": [4, 3, 2], "activation": "relu""#, 0.2),
-        ("binary", "two", r#""hidden_layers": [5], "l2": 0.02"#, 1.0),
+        ("binary", "two", r#""hidden_layers": [5], "l2": 0.02, "activation": "sigmoid""#, 1.0),
     ] {
         let golden = &golden[name];
         for features in ["{x}", "{a,b,c}", "{k,v}"] {
             let mut model = |rate: f64, epochs: u32| {
                 let id = db.train(&format!(
-                    "'t', 'mlp', '{label}', '{features}', shuffle => 'no_shuffle', seed => 11, learning_rate => {rate},
-                     max_epochs => {epochs}, options => '{{\"batch_size\": 10, \"schedule\": \"constant\", {options}}}'"
+                    "'t', 'mlp', '{label}', '{features}', shuffle => 'no_shuffle', seed => 11, learning_rate => {rate}, standardize => false,
+                     max_epochs => {epochs}, options => '{{\"batch_size\": 10, \"schedule\": \"constant\", \"optimizer\": \"sgd\", {options}}}'"
                 ))[0]
                     .model_id;
                 let array = |column: &str| {
@@ -86,7 +86,7 @@ fn rings(db: &mut Session) {
     );
 }
 
-const SMALL: &str = r#""hidden_layers": [12, 6], "batch_size": 20, "activation": "tanh""#;
+const SMALL: &str = r#""hidden_layers": [12, 6], "batch_size": 20, "activation": "tanh", "standardize": false"#;
 
 #[test]
 fn what_no_linear_model_can_learn_is_learned_and_judged() {
@@ -140,7 +140,7 @@ fn dense_and_sparse_arrays_give_the_same_model() {
     for options in [r#""l2": 0.001"#, r#""optimizer": "adam", "l1": 0.0001"#, r#""optimizer": "momentum""#] {
         let mut weights = |features: &str| -> Vec<f64> {
             let id = db.train(&format!(
-                "'rings', 'mlp', 'ring', '{features}', seed => 5, max_epochs => 2, learning_rate => 0.01,
+                "'rings', 'mlp', 'ring', '{features}', seed => 5, max_epochs => 2, learning_rate => 0.01, standardize => false,
                  options => '{{{SMALL}, {options}}}'"
             ))[0]
                 .model_id;

@@ -111,7 +111,7 @@ fn what_was_chosen_is_stored() {
         ))
     };
     let defaults = "h->>'learning_rate', h->>'schedule', h->>'decay', h->>'optimizer', h->>'batch_size', h->>'l1', h->>'l2', h ? 'momentum'";
-    assert_eq!(stored(&mut db, "logistic", "{}", defaults), "0.01|exponential|0.95|sgd|1|0.0|0.0|f");
+    assert_eq!(stored(&mut db, "logistic", "{}", defaults), "0.25|exponential|0.95|sgd|1|0.0|0.0|f");
     let adam = "h->>'learning_rate', h->>'optimizer', h->>'beta1', h->>'beta2', h->>'epsilon'";
     assert_eq!(stored(&mut db, "logistic", r#"{"optimizer": "adam"}"#, adam), "0.001|adam|0.9|0.999|0.00000001");
     let momentum = "h->>'optimizer', h->>'momentum', h->>'batch_size'";
@@ -232,7 +232,7 @@ fn null_means_the_default_for_every_function_that_trains_or_shuffles() {
         (
             "corgipile_train('t', seed => 1",
             "model => 'logistic', label => 'label', max_epochs => 20, shuffle => 'corgipile', block_size => 'auto', \
-             buffer_size => 'auto', loader => 'auto', workers => 1, learning_rate => 0.01",
+             buffer_size => 'auto', loader => 'auto', workers => 1",
         ),
     ] {
         let name = call.split_once('(').expect("a call").0;
@@ -312,7 +312,7 @@ fn what_corgipile_options_shows_holds() {
     let arguments: Vec<String> =
         db.column("SELECT unnest(proargnames[:pronargs]) FROM pg_proc WHERE proname = 'corgipile_train' AND proargtypes[0] = 'text'::regtype");
     assert!(arguments.iter().all(|argument| all.contains(argument)), "{arguments:?} {all:?}");
-    assert_eq!(all.len(), arguments.len() + 19, "arguments and options");
+    assert_eq!(all.len(), arguments.len() + 21, "arguments and options");
     assert_eq!(names(&mut db, "NULL"), all);
     for (model, absent, present) in [
         ("logistic", &["hidden_layers", "activation", "output"][..], &["class_weight", "mu"][..]),
@@ -324,7 +324,7 @@ fn what_corgipile_options_shows_holds() {
         assert!(!absent.iter().any(has) && present.iter().all(has), "{model}: {names:?}");
     }
     let default = "SELECT \"default\" FROM corgipile_options('mlp') WHERE name = 'batch_size'";
-    assert_eq!(db.line(default), "250");
+    assert_eq!(db.line(default), "max_epochs * rows / 2000, from 1 to 32");
     // the type of an argument is that of the declaration
     let types = "SELECT o.name FROM corgipile_options() o, pg_proc p, unnest(p.proargnames[:p.pronargs], p.proargtypes) AS a(name, type)
                   WHERE p.proname = 'corgipile_train' AND proargtypes[0] = 'text'::regtype AND a.name = o.name AND a.type <> o.type::regtype";

@@ -3,7 +3,8 @@
 use corgipile_tests::{DataSet, Database, data_directory, generated_directory, shuffled_copy, skip};
 use std::path::Path;
 
-/// What a set has to show: the test accuracies that are promised, on average over the seeds, and the learning rate for them.
+/// What a set has to show: the test accuracies that are promised, on average over the seeds,
+/// and the learning rate for them.
 struct Promise {
     learning_rate: f64,
     logistic: f64,

@@ -55,7 +55,7 @@ fn an_epoch_reads_the_table_once() {
     let mut db = Database::new();
     clustered(&mut db, "t", 2000);
     let plan: serde_json::Value =
-        db.value("EXPLAIN (ANALYZE, FORMAT JSON) SELECT * FROM corgipile_train('t', max_epochs => 4)");
+        db.value("EXPLAIN (ANALYZE, FORMAT JSON) SELECT * FROM corgipile_train('t', max_epochs => 4, nulls => 'error', learning_rate => 0.01, standardize => false)");
     let text = plan.to_string();
     let number = |property: &str| -> f64 {
         let rest = text.split(&format!("\"{property}\":")).nth(1).unwrap_or_else(|| panic!("no {property} in {text}"));
@@ -95,7 +95,8 @@ fn odd_rows_get_an_error_or_the_right_answer() {
             "CREATE TABLE t AS SELECT label::numeric AS label, features_v FROM base; INSERT INTO t VALUES {row};
              DROP TABLE base"
         ));
-        let failure = db.rejects("SELECT * FROM corgipile_train('t', shuffle => 'no_shuffle')", code);
+        let train = "SELECT * FROM corgipile_train('t', shuffle => 'no_shuffle', options => '{\"nulls\": \"error\"}')";
+        let failure = db.rejects(train, code);
         assert!(!failure.message.is_empty(), "{what}");
         db.run("DROP TABLE t");
     }

@@ -15,7 +15,7 @@ fn table(db: &mut Database) {
 fn trained(db: &mut Database, source: &str, arguments: &str, options: &str) -> Model {
     db.trained(&format!(
         "'{source}', {arguments}, features => '{{a,b}}', shuffle => 'no_shuffle', max_epochs => 3,
-         learning_rate => 0.05, options => '{options}'"
+         learning_rate => 0.05, standardize => false, options => '{options}'"
     ))
 }
 
@@ -29,7 +29,7 @@ fn a_weight_of_2_is_a_row_that_is_there_twice() {
     for model in ["'logistic'", "'svm'", "'linear'", "'softmax'"] {
         let weighted = db.trained(&format!(
             "'t', {model}, features => '{{a,b}}', shuffle => 'no_shuffle', max_epochs => 3, learning_rate => {},
-             options => '{{\"batch_size\": 1000, \"weight\": \"w\", \"schedule\": \"constant\"}}'",
+             standardize => false, options => '{{\"batch_size\": 1000, \"weight\": \"w\", \"schedule\": \"constant\"}}'",
             0.05 * 300.0 / rows as f64
         ));
         let twice = trained(&mut db, "twice", model, r#"{"batch_size": 1000, "schedule": "constant"}"#);
@@ -126,7 +126,7 @@ fn weights_that_are_none_are_refused() {
             let train = |options: &str| {
                 format!("SELECT * FROM corgipile_train('t', features => '{features}', options => '{options}')")
             };
-            db.rejects(&train(r#"{"weight": "w"}"#), code).says(&[words, "(0,3)"]);
+            db.rejects(&train(r#"{"weight": "w", "nulls": "error"}"#), code).says(&[words, "(0,3)"]);
             if value == "NULL" {
                 db.run(&train(r#"{"weight": "w", "nulls": "skip"}"#));
                 assert_eq!(

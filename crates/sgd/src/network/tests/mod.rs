@@ -12,7 +12,7 @@ use tuples::{Batch, Matrix, MiniBatch};
 use super::rows::Rows;
 use super::*;
 use crate::engine::Engine;
-use crate::tests::{Noise, batch_of};
+use crate::tests::{Noise, batch_of, textbook_step};
 use crate::totals::Totals;
 use crate::{Hyperparameters, ModelKind, ModelParameters, Optimizer, Schedule, Trainer};
 
@@ -25,8 +25,10 @@ const OUTPUTS: [(Output, usize); 4] =
 
 fn hyper(hidden: &[u32], activation: Activation, output: Output) -> Hyperparameters {
     let design = Design { hidden: Hidden::new(hidden).unwrap(), activation, output: Some(output), seed: 3 };
-    let schedule = Schedule::Constant;
-    Hyperparameters { design: Some(design), schedule, ..Hyperparameters::new(ModelKind::Mlp) }
+    let (learning_rate, batch_size) = (Activation::Sigmoid.learning_rate(), 250);
+    let (schedule, optimizer) = (Schedule::Constant, Optimizer::Sgd);
+    let other = Hyperparameters::new(ModelKind::Mlp);
+    Hyperparameters { design: Some(design), learning_rate, batch_size, schedule, optimizer, ..other }
 }
 
 /// Class numbers, features of which about half are 0, and weights.
@@ -161,20 +163,8 @@ impl Book {
         for (i, g) in gradient.into_iter().enumerate() {
             let w = &mut self.numbers[i];
             let shrink = if i < weights { 1.0 - rate * hyper.l2 } else { 1.0 };
-            let step = match hyper.optimizer {
-                Optimizer::Sgd => g,
-                Optimizer::Momentum { beta } => {
-                    self.moments[0][i] = beta * self.moments[0][i] + g;
-                    self.moments[0][i]
-                }
-                Optimizer::Adam { beta1, beta2, epsilon } => {
-                    self.moments[0][i] = beta1 * self.moments[0][i] + (1.0 - beta1) * g;
-                    self.moments[1][i] = beta2 * self.moments[1][i] + (1.0 - beta2) * g * g;
-                    let (m, v) = (self.moments[0][i], self.moments[1][i]);
-                    let (m, v) = (m / (1.0 - beta1.powi(self.steps)), v / (1.0 - beta2.powi(self.steps)));
-                    m / (v.sqrt() + epsilon)
-                }
-            };
+            let moments = self.moments.each_mut().map(|moments| &mut moments[i]);
+            let step = textbook_step(hyper.optimizer, self.steps, moments, g);
             *w = *w * shrink - rate * step;
             if i < weights {
                 *w = w.signum() * (w.abs() - rate * hyper.l1).max(0.0);

@@ -1,0 +1,80 @@
+//! The mean of models that a training has come through, kept in f64.
+
+use tuples::OutOfMemory;
+
+use crate::ModelParameters;
+use crate::bytes::{Reader, Writer};
+
+/// A weighted mean of the iterates of a linear model.
+#[derive(Debug)]
+pub(crate) struct Mean {
+    /// output by output, each its weights
+    weights: Vec<Vec<f64>>,
+    intercepts: Vec<f64>,
+}
+
+impl Mean {
+    /// That of nothing.
+    pub(crate) fn new(outputs: usize) -> Mean {
+        Mean { weights: vec![Vec::new(); outputs], intercepts: vec![0.0; outputs] }
+    }
+
+    /// Makes room for so many features; new ones have a mean of 0, as they had a weight of 0.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]
+    pub(crate) fn reserve(&mut self, dim: usize) -> Result<(), OutOfMemory> {
+        for weights in &mut self.weights {
+            let more = dim.saturating_sub(weights.len());
+            let error = OutOfMemory { bytes: dim.saturating_mul(size_of::<f64>()) };
+            weights.try_reserve_exact(more).map_err(|_| error)?;
+            weights.resize(weights.len() + more, 0.0);
+        }
+        Ok(())
+    }
+
+    /// Adds an iterate, whose share in the new mean is given: the weights of each output, and its intercept.
+    /// There is room for them.
+    pub(crate) fn add<W: Iterator<Item = f32>>(&mut self, share: f64, iterate: impl Iterator<Item = (W, f32)>) {
+        let mix = |mean: &mut f64, w: f32| *mean += share * (f64::from(w) - *mean);
+        for ((means, mean), (weights, intercept)) in self.weights.iter_mut().zip(&mut self.intercepts).zip(iterate) {
+            means.iter_mut().zip(weights).for_each(|(mean, w)| mix(mean, w));
+            mix(mean, intercept);
+        }
+    }
+
+    /// Makes `model`, of as many features at most, the mean.
+    pub(crate) fn replace(&self, model: &mut ModelParameters) {
+        for (weights, means) in model.weights.chunks_exact_mut(model.dim.max(1)).zip(&self.weights) {
+            weights.iter_mut().zip(means).for_each(|(w, mean)| *w = *mean as f32);
+        }
+        model.intercepts.iter_mut().zip(&self.intercepts).for_each(|(b, mean)| *b = *mean as f32);
+    }
+
+    /// |w|² and |w|₁ of the mean.
+    pub(crate) fn norms(&self) -> (f64, f64) {
+        let weights = || self.weights.iter().flatten();
+        (weights().map(|w| w * w).sum(), weights().map(|w| w.abs()).sum())
+    }
+
+    /// Features that there is room for.
+    pub(crate) fn dim(&self) -> usize {
+        self.weights.first().map_or(0, Vec::len)
+    }
+
+    /// All numbers, behind which [`dim`](Mean::dim) was written.
+    pub(crate) fn save(&self, to: &mut Writer) {
+        self.weights.iter().flatten().chain(&self.intercepts).for_each(|w| to.numbers(w));
+    }
+
+    /// The mean that was saved, of so many features and outputs; None if it is not one.
+    pub(crate) fn read(from: &mut Reader<'_>, dim: u64, outputs: usize) -> Option<Mean> {
+        let dim = usize::try_from(dim).ok().filter(|dim| *dim <= from.left())?;
+        let mut mean = Mean::new(outputs);
+        mean.reserve(dim).ok()?;
+        for place in mean.weights.iter_mut().flatten().chain(&mut mean.intercepts) {
+            *place = from.numbers().filter(|number: &f64| number.is_finite())?;
+        }
+        Some(mean)
+    }
+}

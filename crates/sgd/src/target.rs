@@ -1,0 +1,80 @@
+//! Mean and deviation of the targets of a regression, and models of targets that are brought to mean 0 and deviation 1.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ModelParameters;
+use crate::variance_sum::VarianceSum;
+
+/// Mean and deviation of targets, while they arrive.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TargetMoments(VarianceSum);
+
+impl TargetMoments {
+    /// Adds a target.
+    pub fn add(&mut self, target: f32) {
+        self.0.add(target.into());
+    }
+
+    /// What the targets added so far are scaled by.
+    pub fn finish(&self) -> TargetScale {
+        let (mean, variance) = self.0.moments();
+        TargetScale { mean, scale: if variance > 0.0 { variance.sqrt() } else { 1.0 } }
+    }
+}
+
+/// Brings targets to mean 0 and standard deviation 1, and models of such targets to the units of the data.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct TargetScale {
+    /// The mean of the targets.
+    pub mean: f64,
+    /// The population standard deviation of the targets, 1 if they are all the same.
+    pub scale: f64,
+}
+
+impl TargetScale {
+    /// Scales a target.
+    #[inline]
+    pub fn apply(&self, target: f32) -> f32 {
+        ((f64::from(target) - self.mean) / self.scale) as f32
+    }
+
+    /// A squared loss of scaled targets, times this, is that of the targets.
+    pub fn loss_unit(&self) -> f64 {
+        self.scale * self.scale
+    }
+
+    /// Makes a linear model of scaled targets one of the targets.
+    pub fn unscale(&self, model: &mut ModelParameters) {
+        model.weights.iter_mut().for_each(|w| *w = (f64::from(*w) * self.scale) as f32);
+        model.intercepts.iter_mut().for_each(|b| *b = (f64::from(*b) * self.scale + self.mean) as f32);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_of_scaled_targets_predicts_targets_when_it_is_unscaled() {
+        let mut moments = TargetMoments::default();
+        [1e6, 1e6 + 2.0, 1e6 + 4.0, 1e6 + 2.0].iter().for_each(|y| moments.add(*y));
+        let scale = moments.finish();
+        assert_eq!((scale.mean, scale.scale), (1e6 + 2.0, 2.0_f64.sqrt()));
+        let mut model =
+            ModelParameters { weights: vec![2.0, -1.0], intercepts: vec![0.5], ..ModelParameters::new(2, 1) };
+        let scaled = f64::from(model.decision(&[3.0, 4.0]));
+        scale.unscale(&mut model);
+        let expected = scaled * scale.scale + scale.mean;
+        assert!((f64::from(model.decision(&[3.0, 4.0])) - expected).abs() < 0.1, "{expected}");
+        assert_eq!(scale.apply((1e6 + 2.0) as f32), 0.0);
+        assert!((scale.loss_unit() - 2.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn targets_that_are_all_the_same_are_moved_only() {
+        let mut moments = TargetMoments::default();
+        (0..5).for_each(|_| moments.add(7.0));
+        assert_eq!(moments.finish(), TargetScale { mean: 7.0, scale: 1.0 });
+        assert_eq!(TargetMoments::default().finish(), TargetScale { mean: 0.0, scale: 1.0 });
+    }
+}

@@ -1,0 +1,142 @@
+//! What stands for NULLs in features, and how many there were.
+//!
+//! In the preparation pass that finds the means, NaN stands for a NULL among numbers: no feature can be NaN. From then
+//! on it is the mean. What is counted belongs to rows that have become tuples.
+
+use crate::pg::values::array::{ArrayFault, ArrayReader};
+use crate::pg::values::typed::TypedDatum;
+use serde::{Deserialize, Serialize};
+
+/// What stands for NULLs in features that are dense, or columns of numbers and categories.
+///
+/// Features are counted from 0; where some columns have categories, it is the columns that are.
+pub struct Imputation {
+    values: Values,
+    /// rows with a NULL, and those in which each feature is one, since the epoch began
+    counts: NullCounts,
+    /// features that are NULL in the row under way
+    row: Vec<u32>,
+    /// does NaN stand somewhere since this was asked?
+    has_missing: bool,
+}
+
+enum Values {
+    /// a pass over the rows is finding them
+    Sought,
+    /// by feature
+    Known(Vec<f32>),
+    /// no NULL was expected
+    None,
+}
+
+/// Rows with a NULL, and those in which each feature is one.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct NullCounts {
+    pub rows: u64,
+    /// by feature, up to the last that was NULL
+    pub features: Vec<u64>,
+}
+
+impl Imputation {
+    /// By means that are still to be found, if a NULL can come at all.
+    pub fn to_be_found(may_be_null: bool) -> Imputation {
+        Imputation::new(if may_be_null { Values::Sought } else { Values::None })
+    }
+
+    /// By values that a model has; None if it has none.
+    pub fn known(values: Option<Vec<f32>>) -> Imputation {
+        Imputation::new(values.map_or(Values::None, Values::Known))
+    }
+
+    fn new(values: Values) -> Imputation {
+        Imputation { values, counts: NullCounts::default(), row: Vec::new(), has_missing: false }
+    }
+
+    /// Must a pass over the rows find the values before anything can be learned?
+    pub fn needs_preparation(&self) -> bool {
+        matches!(self.values, Values::Sought)
+    }
+
+    /// The values, once they are known.
+    pub fn values(&self) -> Option<&[f32]> {
+        match &self.values {
+            Values::Known(values) => Some(values),
+            _ => None,
+        }
+    }
+
+    /// Sets the values.
+    pub fn set_values(&mut self, values: Option<Vec<f32>>) {
+        self.values = values.map_or(Values::None, Values::Known);
+    }
+
+    /// What stands for a NULL of feature `i`; None if nothing does.
+    pub fn value(&mut self, i: usize) -> Option<f32> {
+        let value = match &self.values {
+            Values::Sought => {
+                self.has_missing = true;
+                f32::NAN
+            }
+            Values::Known(values) => values.get(i).copied()?,
+            Values::None => return None,
+        };
+        self.met(i);
+        Some(value)
+    }
+
+    /// Feature `i` is NULL in the row under way, and something stands for it.
+    pub fn met(&mut self, i: usize) {
+        self.row.push(i as u32);
+    }
+
+    /// Reads an array that has NULLs.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    #[cold]
+    pub fn read_array(
+        &mut self,
+        reader: ArrayReader,
+        array: TypedDatum<'_>,
+        out: &mut [f32],
+    ) -> Result<(), ArrayFault> {
+        reader.read_with_nulls(array, out, f32::NAN)?;
+        for (i, value) in out.iter_mut().enumerate().filter(|(_, value)| value.is_nan()) {
+            *value = self.value(i).ok_or(ArrayFault::Null(i + 1))?;
+        }
+        Ok(())
+    }
+
+    /// Has the row under way a NULL?
+    #[inline(always)]
+    pub fn has_nulls(&self) -> bool {
+        !self.row.is_empty()
+    }
+
+    /// The row under way has become a tuple, or was left out.
+    #[cold]
+    pub fn end_row(&mut self, is_tuple: bool) {
+        for i in self.row.drain(..).filter(|_| is_tuple) {
+            let i = i as usize;
+            let len = self.counts.features.len().max(i + 1);
+            self.counts.features.resize(len, 0);
+            self.counts.features[i] += 1;
+        }
+        self.counts.rows += u64::from(is_tuple);
+    }
+
+    /// Does NaN stand for a NULL in any row since this was asked last?
+    pub fn take_missing(&mut self) -> bool {
+        std::mem::take(&mut self.has_missing)
+    }
+
+    /// What was counted since the epoch began.
+    pub fn counts(&self) -> &NullCounts {
+        &self.counts
+    }
+
+    /// Takes over what was counted elsewhere, or nothing for a new epoch.
+    pub fn set_counts(&mut self, counts: NullCounts) {
+        self.counts = counts;
+    }
+}
