@@ -43,7 +43,7 @@ def create(connection, pages, period):
 def accuracy(connection, model, strategy, buffer, seed):
     model_id = connection.execute(
         "SELECT max(model_id) FROM corgipile_train('periods', model => %s, features => ARRAY['a', 'b'], shuffle => %s,"
-        " buffer_size => %s, seed => %s)",
+        " buffer_size => %s, seed => %s, learning_rate => 0.01, standardize => false)",
         [model, strategy, buffer, seed],
     ).fetchone()[0]
     return connection.execute(

@@ -51,9 +51,9 @@ class Set:
     @property
     def options(self):
         """Those of corgipile_train() that the set needs."""
-        options = {"standardize": True} if self.standardize else {}
+        options = {"standardize": self.standardize}
         if self.network:
-            options["activation"] = "relu"
+            options |= {"activation": "relu", "optimizer": "sgd", "hidden_layers": [200, 50]}
         if self.sparse:
             options["dimensions"] = self.dimensions
         if self.columns:

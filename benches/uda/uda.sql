@@ -27,9 +27,11 @@ BEGIN
     INSERT INTO epochs SELECT model, 'aggregate', 'no_shuffle', t.seconds
       FROM corgipile_train_uda('uda', model => model, max_epochs => epochs) t;
     INSERT INTO epochs SELECT model, 'operator', 'no_shuffle', t.seconds
-      FROM corgipile_train('uda', model => model, shuffle => 'no_shuffle', max_epochs => epochs) t;
+      FROM corgipile_train('uda', model => model, shuffle => 'no_shuffle', max_epochs => epochs,
+                           learning_rate => 0.01, standardize => false) t;
     INSERT INTO epochs SELECT model, 'operator', 'corgipile', t.seconds
-      FROM corgipile_train('uda', model => model, shuffle => 'corgipile', max_epochs => epochs, seed => seed) t;
+      FROM corgipile_train('uda', model => model, shuffle => 'corgipile', max_epochs => epochs, seed => seed,
+                           learning_rate => 0.01, standardize => false) t;
   END LOOP;
 END $$;
 

@@ -82,7 +82,7 @@ pub const CASES: &[(&str, &[&str], &str)] = &[
         "Notice::Imputed",
         &["SELECT FROM corgipile_train('SELECT label, nullif(id, 1)::real AS a, b FROM t', max_epochs => 1)"],
         "...NOTICE:  NULLs are imputed in 1 of 100 rows (1.0%): a (1, the mean 51)\n\
-         HINT:  The model predicts in the same way. Option nulls can be \"skip\" or \"error\" instead.\n",
+         HINT:  The model predicts in the same way. Option nulls can be \"skip\" or \"error\" instead.\n...",
     ),
     (
         "Notice::LeftOut",
