@@ -66,20 +66,20 @@ class Data:
         if data_set.columns:
             rows = self.california_rows(part)
             return Part(california_features(rows), np.array([row[0] for row in rows], np.float32))
-        table = self._numbers(name)
+        table = self.numbers(name)
         features, labels = table[:, 1:], table[:, 0]
         if data_set.files == "covtype_random" and data_set.models == BINARY:
             labels = labels == 2
         if data_set.files == "mnist":
             features = features / np.float32(255)
         if data_set.files == "blogfeedback":
-            largest = np.abs(logarithmic(self._numbers("blogfeedback_train")[:, 1:])).max(axis=0)
+            largest = np.abs(logarithmic(self.numbers("blogfeedback_train")[:, 1:])).max(axis=0)
             features = logarithmic(features) / np.where(largest > 0, largest, 1)
             labels = np.log1p(labels)
         is_class = data_set.models != ("linear",)
         return Part(features.astype(np.float32), labels.astype(np.int32 if is_class else np.float32))
 
-    def _numbers(self, name):
+    def numbers(self, name):
         with gzip.open(self.path(f"{name}.csv.gz")) as file:
             columns = len(file.readline().split(b","))
             text = file.read().strip().replace(b"\n", b",")

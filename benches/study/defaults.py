@@ -1,65 +1,205 @@
-"""What decay and block size do: corgipile against shuffle_once with the extension's default decay instead of the
-protocol's, and with the smallest blocks instead of the default, one tuple a step."""
+"""What a user gets who names source, model and label only: plain defaults on tables that are sorted by label, against
+scikit-learn's estimators as most people use them."""
 
-from dataclasses import replace
-from functools import partial
-from statistics import mean
+from dataclasses import dataclass
+from time import perf_counter
 
-from jobs import run_jobs
+import numpy as np
+from scipy.sparse import csr_matrix, issparse
+from sklearn import datasets
+from sklearn.datasets import load_svmlight_file
+from sklearn.linear_model import LinearRegression, LogisticRegression, SGDClassifier, SGDRegressor
+from sklearn.model_selection import train_test_split
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from data import Part, create_table
 from progress import Progress
-from rates import cells, cost, search
-from server import evaluate, forget, train
+from server import connect, reclaim
 
-SEEDS = (1, 2, 3)
-DEFAULT_DECAY = 0.95
-BLOCK_SIZES = ("auto", "8kB")
-
-
-def compare(cell, seeds, connection):
-    """Rows for defaults.csv: the rate is found for each decay, as in rates.csv."""
-    rows = []
-    for decay in (DEFAULT_DECAY, cell.decay):
-        run = replace(cell, decay=decay)
-        _, rate = search(run, connection)
-        run = replace(run, rate=rate)
-        full = average(connection, [replace(run, seed=seed) for seed in seeds])
-        for block_size in BLOCK_SIZES:
-            ours = replace(run, strategy="corgipile", block_size=block_size)
-            loss, score = average(connection, [replace(ours, seed=seed) for seed in seeds])
-            rows.append(
-                {
-                    "set": run.data_set.name,
-                    "model": run.model,
-                    "epochs": run.epochs,
-                    "decay": decay,
-                    "block_size": block_size,
-                    "learning_rate": rate,
-                    "full_loss": full[0],
-                    "loss": loss,
-                    "full_score": full[1],
-                    "score": score,
-                }
-            )
-    return rows
+SEEDS = (1, 2, 3, 4, 5)
+TABLE = "defaults_train", "defaults_test"
+LARGE = 50_000_000  # numbers in a training part, from which on one seed is tried
 
 
-def average(connection, runs):
-    """Mean loss and score on the training part."""
-    measured = []
-    for run in runs:
-        model = train(connection, run)
-        measured.append(evaluate(connection, model, run.source))
-        forget(connection, model)
-    return mean(loss for loss, _ in measured), mean(score for _, score in measured)
+@dataclass(frozen=True)
+class Task:
+    """A set, as its files have it."""
+
+    name: str
+    regression: bool = False
+    dimensions: int | None = None  # of sparse sets
+    bundled: str | None = None  # the function of scikit-learn that has it
+    positive: int | None = None  # the class against all others
+    network: bool = False  # is it tried with networks, too?
+
+    @property
+    def files(self):
+        return {"covtype_2": "covtype_random", "covtype_7": "covtype_random"}.get(self.name, self.name)
 
 
-def defaults(sets, quick, results):
-    """Writes defaults.csv, of the sets that are sorted by label but networks and mnist, which take too long."""
-    seeds = SEEDS[:1] if quick else SEEDS
-    sets = [data_set for data_set in sets if data_set.sorted_by_label and not data_set.network]
-    runs = [run for run in cells(sets, quick) if run.batch_size == 1 and run.data_set.name != "mnist"]
-    costs = [cost(run) for run in runs]
-    progress = Progress("defaults", len(runs), sum(costs))
-    jobs = [(partial(compare, run, seeds), str(run), weight) for run, weight in zip(runs, costs)]
-    rows = [row for found in run_jobs(jobs, progress) for row in found]
-    results.write("defaults", rows, replacing="set")
+TASKS = (
+    Task("a9a", dimensions=123),
+    Task("w8a", dimensions=300),
+    Task("agaricus", dimensions=127, network=True),
+    Task("rcv1_small", dimensions=47236),
+    Task("criteo10k_hashed", dimensions=1 << 20),
+    Task("kdd99_onehot", dimensions=0),
+    Task("census_income_onehot", dimensions=0),
+    Task("higgs", network=True),
+    Task("skin"),
+    Task("covtype_2", positive=2),
+    Task("covtype_7", network=True),
+    Task("mnist"),
+    Task("cifar10"),
+    Task("iris", bundled="load_iris", network=True),
+    Task("wine", bundled="load_wine", network=True),
+    Task("breast_cancer", bundled="load_breast_cancer", network=True),
+    Task("digits", bundled="load_digits", network=True),
+    Task("diabetes", bundled="load_diabetes", regression=True),
+    Task("protein", regression=True),
+    Task("blogfeedback", regression=True),
+)
+
+
+def read(data, task):
+    """Training and test part, the former sorted by label; classes are numbers from 0, -1 for those not in training."""
+    if task.bundled:
+        x, y = getattr(datasets, task.bundled)(return_X_y=True)
+        stratify = None if task.regression else y
+        x, x_test, y, y_test = train_test_split(x, y, test_size=0.3, random_state=0, stratify=stratify)
+    elif task.dimensions is not None:
+        (x, y), (x_test, y_test) = (sparse(data, task, part) for part in ("train", "test"))
+        width = task.dimensions or max(x.shape[1], x_test.shape[1])
+        x.resize(x.shape[0], width)
+        x_test.resize(x_test.shape[0], width)
+    else:
+        table, test = (data.numbers(f"{task.files}_{part}") for part in ("train", "test"))
+        x, y, x_test, y_test = table[:, 1:], table[:, 0], test[:, 1:], test[:, 0]
+    if not task.regression:
+        if task.positive is not None:
+            y, y_test = y == task.positive, y_test == task.positive
+        classes, y = np.unique(y, return_inverse=True)
+        y_test = np.where(np.isin(y_test, classes), np.searchsorted(classes, y_test), -1)
+    labels = np.float32 if task.regression else np.int32
+    train, test = Part(as_real(x), y.astype(labels)), Part(as_real(x_test), y_test.astype(labels))
+    return train.in_order(np.argsort(train.labels, kind="stable")), test
+
+
+def as_real(features):
+    return csr_matrix(features, dtype=np.float32) if issparse(features) else np.ascontiguousarray(features, np.float32)
+
+
+def sparse(data, task, part):
+    features = task.dimensions or None
+    return load_svmlight_file(data.path(f"{task.files}_{part}.libsvm.gz"), n_features=features, zero_based=False)
+
+
+def model_of(task, train):
+    if task.regression:
+        return "linear"
+    return "logistic" if len(np.unique(train.labels)) == 2 else "softmax"
+
+
+def ours(connection, model, seeds):
+    """Worst score, mean log-loss (None of a regression) and median seconds over the seeds."""
+    scores, losses, seconds = [], [], []
+    for seed in seeds:
+        begun = perf_counter()
+        model_id = connection.execute(
+            "SELECT max(model_id) FROM corgipile_train(%s, model => %s, seed => %s)", [TABLE[0], model, seed]
+        ).fetchone()[0]
+        seconds.append(perf_counter() - begun)
+        # rows of a class that training has not met are no rows to be evaluated on, but wrong they are
+        metrics = dict(
+            connection.execute(
+                "SELECT metric, value"
+                " FROM corgipile_evaluate(%s::bigint, 'SELECT * FROM defaults_test WHERE label <> -1')",
+                [model_id],
+            ).fetchall()
+        )
+        known, all_rows = connection.execute(
+            "SELECT count(*) FILTER (WHERE label <> -1), count(*) FROM defaults_test"
+        ).fetchone()
+        share = 1 if model == "linear" else known / all_rows
+        scores.append(metrics.get("r2", metrics.get("accuracy")) * share)
+        losses.append(metrics.get("log_loss"))
+        connection.execute("SELECT corgipile_drop(%s::bigint)", [model_id])
+    return min(scores), None if model == "linear" else float(np.mean(losses)), float(np.median(seconds))
+
+
+def theirs(estimator, train, test):
+    """Score, log-loss and seconds of an estimator of scikit-learn."""
+    begun = perf_counter()
+    estimator.fit(train.features, train.labels)
+    seconds = perf_counter() - begun
+    loss = None
+    if hasattr(estimator, "predict_proba"):
+        known = test.labels >= 0
+        p = estimator.predict_proba(test.features[known])[np.arange(known.sum()), test.labels[known]]
+        loss = float(-np.log(np.maximum(p, 1e-15)).mean())
+    return estimator.score(test.features, test.labels), loss, seconds
+
+
+def estimators(task, train):
+    """The exact solver, and SGD; sparse features stay as they are."""
+    iterations = 100 if train.features.size > LARGE else 1000
+    exact = LinearRegression() if task.regression else LogisticRegression(max_iter=iterations)
+    sgd = SGDRegressor(random_state=0) if task.regression else SGDClassifier(loss="log_loss", random_state=0)
+    if issparse(train.features):
+        return exact, sgd
+    return make_pipeline(StandardScaler(), exact), make_pipeline(StandardScaler(), sgd)
+
+
+def constant(task, train, test):
+    """Score and log-loss of what says the same of all rows."""
+    if task.regression:
+        return 0.0, None
+    shares = np.bincount(train.labels) / len(train)
+    known = test.labels[test.labels >= 0]
+    return float((test.labels == shares.argmax()).mean()), float(-np.log(shares[known]).mean())
+
+
+def compare(data, task, quick, connection):
+    """A row per model."""
+    train, test = read(data, task)
+    for table, rows in zip(TABLE, (train, test), strict=True):
+        create_table(connection, table, rows)
+    seeds = SEEDS[:1] if quick or train.features.size > LARGE else SEEDS
+    exact, sgd = (theirs(estimator, train, test) for estimator in estimators(task, train))
+    base = constant(task, train, test)
+    pairs = [(model_of(task, train), exact, sgd)]
+    if task.network:
+        network = MLPClassifier(random_state=0)
+        network = network if issparse(train.features) else make_pipeline(StandardScaler(), network)
+        pairs.append(("mlp", theirs(network, train, test), (None, None, None)))
+    for model, reference, other in pairs:
+        score, loss, seconds = ours(connection, model, seeds)
+        yield {
+            "set": task.name,
+            "model": model,
+            "test_rows": len(test),
+            "seeds": len(seeds),
+            "constant": base[0],
+            "constant_loss": base[1],
+            "score": score,
+            "loss": loss,
+            "seconds": seconds,
+            "reference": reference[0],
+            "reference_loss": reference[1],
+            "reference_seconds": reference[2],
+            "sgd": other[0],
+        }
+
+
+def defaults(data, quick, results):
+    """Writes defaults.csv."""
+    progress = Progress("defaults", len(TASKS), len(TASKS))
+    with connect() as connection:
+        for task in TASKS:
+            results.write("defaults", list(compare(data, task, quick, connection)), replacing="set")
+            progress.step(task.name)
+        for table in TABLE:
+            connection.execute(f"DROP TABLE {table}")
+        reclaim(connection)

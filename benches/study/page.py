@@ -5,6 +5,7 @@ import re
 
 import page_blocks
 import page_convergence
+import page_defaults
 import page_others
 import page_protocol
 import page_strategies
@@ -60,7 +61,7 @@ class Page:
 
     def write(self, all_parts):
         """Returns whether every bound holds."""
-        modules = (page_convergence, page_strategies, page_blocks, page_others, page_protocol)
+        modules = (page_convergence, page_defaults, page_strategies, page_blocks, page_others, page_protocol)
         pages = [written for module in modules for written in module.pages(self)]
         for name, title, introduction, sections in pages:
             self.save(name, page(title, introduction, sections))

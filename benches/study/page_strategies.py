@@ -15,7 +15,7 @@ def pages(page):
         ("CorgiPile against a full shuffle", full_shuffle(page)),
         ("No shuffle on sets sorted by label", last(page)),
         ("All strategies", strategies(page)),
-        ("Decay and block size", defaults(page)),
+        ("Decay and block size", decays(page)),
     ]
     return [("strategies.md", "Strategies", INTRODUCTION, sections)]
 
@@ -121,7 +121,7 @@ def different(rows):
     return [row for above, row in zip([None, *rows], rows) if above is None or row["loss"] != above["loss"]]
 
 
-def defaults(page):
+def decays(page):
     columns = {
         "set": "set",
         "model": "model",
@@ -140,4 +140,4 @@ def defaults(page):
         "`corgipile` against `shuffle_once` with the default decay 0.95 instead of the protocol's, and with blocks "
         "of one page where `auto` gives larger ones. One tuple a step, three seeds. The learning rate is found for "
         "each decay by the same rule. For information, without a bound.\n\n"
-    ) + table(columns, different(page.results.read("defaults")))
+    ) + table(columns, different(page.results.read("decays")))

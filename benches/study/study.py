@@ -15,6 +15,7 @@ from checkpoints import checkpoints
 from cluster import cluster_factors
 from convergence import converge
 from data import Data, create_tables
+from decays import decays
 from defaults import defaults
 from files import Results
 from mixing import mixing
@@ -34,6 +35,7 @@ PARTS = (
     "rates",
     "convergence",
     "checkpoints",
+    "decays",
     "defaults",
     "blocks",
     "periods",
@@ -45,7 +47,7 @@ PARTS = (
     "mixing",
     "page",
 )
-NEED_TABLES = {"rates", "convergence", "checkpoints", "defaults", "blocks", "reference", "cluster"}
+NEED_TABLES = {"rates", "convergence", "checkpoints", "decays", "blocks", "reference", "cluster"}
 QUICK_SETS = ("higgs", "a9a", "covtype7", "california", "higgs_network")
 ROWS = 1_000_000
 
@@ -121,8 +123,10 @@ class Study:
                 converge(self.sets, self.quick, self.results)
             case "checkpoints":
                 checkpoints(self.sets, self.quick, self.results)
+            case "decays":
+                decays(self.sets, self.quick, self.results)
             case "defaults":
-                defaults(self.sets, self.quick, self.results)
+                defaults(self.data, self.quick, self.results)
             case "blocks":
                 blocks_in_buffer(self.sets, self.quick, self.results)
             case "periods":

@@ -64,7 +64,8 @@ def scikit_learn(x, y):
 
 def corgipile(connection, buffer_size, loader, cache):
     """Seconds of the epochs behind the first."""
-    query = """SELECT seconds FROM corgipile_train('toasted', features => '{x}', learning_rate => 0.01, standardize => false, seed => 1,
+    query = """SELECT seconds FROM corgipile_train('toasted', features => '{x}', learning_rate => 0.01, seed => 1,
+                      standardize => false,
                       max_epochs => %s, buffer_size => %s, loader => %s,
                       options => jsonb_build_object('l2', 1e-4, 'cache', %s::text))
                 ORDER BY epoch OFFSET 1"""

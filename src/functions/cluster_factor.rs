@@ -1,7 +1,8 @@
 //! corgipile_cluster_factor(): how much a table needs to be shuffled.
 
 use crate::errors::{ArgumentError, OrRaise, Result, TrainingError};
-use crate::operators::preparation::{Wanted, prepare};
+use crate::operators::preparation::prepare;
+use crate::operators::wanted::Wanted;
 use crate::operators::{Buffers, DecoderSpec, Source};
 use crate::options::call;
 use crate::options::request::check_features;

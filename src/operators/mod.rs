@@ -16,6 +16,7 @@ pub mod sgd;
 pub mod shuffle_scan;
 mod source;
 pub mod tuple_shuffle;
+pub mod wanted;
 
 use crate::pg::executor::custom_scan::CustomScan;
 use crate::pg::process::parallel::WorkerKind;

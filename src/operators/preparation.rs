@@ -7,54 +7,12 @@
 
 use super::buffers::Buffers;
 use super::decoder::{Decoder, FeatureColumns, HELD_OUT, Statistics};
+use super::wanted::Wanted;
 use crate::errors::{Result, TrainingError};
 use crate::options::rows::Standardize;
 use crate::pg::check_for_interrupts;
-use serde::{Deserialize, Serialize};
-use sgd::{ModelKind, Moments, PresentMoments, Standardizer, TargetMoments};
+use sgd::{Moments, PresentMoments, Standardizer, TargetMoments};
 use tuples::{Batch, TupleSource};
-
-/// What the pass is to find out beside classes and categories.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct Wanted {
-    standardize: Standardize,
-    /// are features to be scaled?
-    scales: bool,
-    /// are features or targets to be measured?
-    moments: bool,
-    /// are targets numbers that are to be scaled?
-    targets: bool,
-}
-
-impl Wanted {
-    /// Nothing.
-    pub const NOTHING: Wanted =
-        Wanted { standardize: Standardize::None, scales: false, moments: false, targets: false };
-
-    /// For a model of this kind, of the rows of this decoder; is a learning rate left open?
-    pub fn new(standardize: Standardize, kind: ModelKind, decoder: &Decoder, has_open_rate: bool) -> Wanted {
-        if decoder.has_mini_batches() {
-            return Wanted::NOTHING;
-        }
-        let scales = match standardize {
-            Standardize::None => false,
-            Standardize::All => true,
-            Standardize::Automatic => !matches!(decoder.features(), FeatureColumns::Sparse(_)),
-        };
-        let targets = standardize != Standardize::None && !kind.is_classifier();
-        Wanted { standardize, scales, moments: scales || targets || has_open_rate, targets }
-    }
-
-    /// What features are to be scaled by, and not their targets.
-    pub const fn of_features(standardize: Standardize) -> Wanted {
-        Wanted { standardize, scales: true, moments: true, targets: false }
-    }
-
-    /// Is it to find anything?
-    pub fn anything(self) -> bool {
-        self.moments
-    }
-}
 
 /// Goes through all rows, here or in the worker, and ends the decoder's preparation. `batch` is empty afterwards; the
 /// next epoch is still to be begun.

@@ -7,8 +7,8 @@
 use super::load_request::{LoadRequest, LoadStart};
 use crate::errors::Notice;
 use crate::operators::buffers::Buffers;
-use crate::operators::preparation::Wanted;
 use crate::operators::scan_control::{CacheControl, LoaderShown, ScanControl};
+use crate::operators::wanted::Wanted;
 use crate::options::loader::Loader;
 use crate::pg;
 use crate::pg::process::parallel::{Unavailable, unavailable};

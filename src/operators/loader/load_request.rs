@@ -2,8 +2,8 @@
 
 use crate::errors::Result;
 use crate::operators::decoder::{Decoder, DecoderState, OwnedSpec};
-use crate::operators::preparation::Wanted;
 use crate::operators::scan_control::{CacheControl, ScanControl};
+use crate::operators::wanted::Wanted;
 use serde::{Deserialize, Serialize};
 
 /// What a worker is to load. It travels as JSON.

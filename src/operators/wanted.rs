@@ -1,0 +1,48 @@
+//! What the preparation pass is to find out.
+
+use super::decoder::{Decoder, FeatureColumns};
+use crate::options::rows::Standardize;
+use serde::{Deserialize, Serialize};
+use sgd::ModelKind;
+
+/// What the pass is to find out beside classes and categories.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Wanted {
+    pub standardize: Standardize,
+    /// are features to be scaled?
+    pub scales: bool,
+    /// are features or targets to be measured?
+    pub moments: bool,
+    /// are targets numbers that are to be scaled?
+    pub targets: bool,
+}
+
+impl Wanted {
+    /// Nothing.
+    pub const NOTHING: Wanted =
+        Wanted { standardize: Standardize::None, scales: false, moments: false, targets: false };
+
+    /// For a model of this kind, of the rows of this decoder; is a learning rate left open?
+    pub fn new(standardize: Standardize, kind: ModelKind, decoder: &Decoder, has_open_rate: bool) -> Wanted {
+        if decoder.has_mini_batches() {
+            return Wanted::NOTHING;
+        }
+        let scales = match standardize {
+            Standardize::None => false,
+            Standardize::All => true,
+            Standardize::Automatic => !matches!(decoder.features(), FeatureColumns::Sparse(_)),
+        };
+        let targets = standardize != Standardize::None && !kind.is_classifier();
+        Wanted { standardize, scales, moments: scales || targets || has_open_rate, targets }
+    }
+
+    /// What features are to be scaled by, and not their targets.
+    pub const fn of_features(standardize: Standardize) -> Wanted {
+        Wanted { standardize, scales: true, moments: true, targets: false }
+    }
+
+    /// Is it to find anything?
+    pub fn anything(self) -> bool {
+        self.moments
+    }
+}
