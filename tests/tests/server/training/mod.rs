@@ -1,6 +1,7 @@
 //! Training: what every model, optimizer and option learns, and every way to ask for it.
 
 mod calls;
+mod choices;
 mod groups_and_grids;
 mod learning;
 mod model_kinds;
