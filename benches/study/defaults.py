@@ -1,18 +1,21 @@
 """What a user gets who names source, model and label only: plain defaults on tables that are sorted by label, against
 scikit-learn's estimators as most people use them."""
 
+import csv
+import gzip
 from dataclasses import dataclass
 from time import perf_counter
 
 import numpy as np
-from scipy.sparse import csr_matrix, issparse
+from scipy.sparse import csr_matrix, hstack, issparse
 from sklearn import datasets
 from sklearn.datasets import load_svmlight_file
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression, SGDClassifier, SGDRegressor
 from sklearn.model_selection import train_test_split
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from data import Part, create_table
 from progress import Progress
@@ -33,10 +36,16 @@ class Task:
     bundled: str | None = None  # the function of scikit-learn that has it
     positive: int | None = None  # the class against all others
     network: bool = False  # is it tried with networks, too?
+    mixed: str | None = None  # the label's column, of files with columns of numbers and text and with missing values
 
     @property
     def files(self):
         return {"covtype_2": "covtype_random", "covtype_7": "covtype_random"}.get(self.name, self.name)
+
+    def file(self, part):
+        """Of a mixed set."""
+        kdd99 = {"train": "kdd99_10pct_train", "test": "kdd99_corrected_test"}
+        return kdd99[part] if self.name == "kdd99" else f"{self.name}_{part}"
 
 
 TASKS = (
@@ -60,6 +69,9 @@ TASKS = (
     Task("diabetes", bundled="load_diabetes", regression=True),
     Task("protein", regression=True),
     Task("blogfeedback", regression=True),
+    Task("california", regression=True, mixed="median_house_value"),
+    Task("census_income", mixed="income_over_50k"),
+    Task("kdd99", mixed="label"),
 )
 
 
@@ -96,19 +108,88 @@ def sparse(data, task, part):
     return load_svmlight_file(data.path(f"{task.files}_{part}.libsvm.gz"), n_features=features, zero_based=False)
 
 
+@dataclass
+class Mixed:
+    """Rows of columns of numbers (NaN where one is missing) and of text."""
+
+    numbers: dict[str, np.ndarray]
+    texts: dict[str, list[str]]
+    labels: np.ndarray
+
+    def __len__(self):
+        return len(self.labels)
+
+
+def read_mixed(data, task):
+    """Both parts, the training part sorted by label."""
+    tables = {}
+    for part in ("train", "test"):
+        with gzip.open(data.path(f"{task.file(part)}.csv.gz"), "rt") as file:
+            header, *rows = csv.reader(file)
+        tables[part] = dict(zip(header, zip(*rows, strict=True), strict=True))
+    label = task.mixed if task.mixed in tables["train"] else list(tables["train"])[-1]
+    numbers = [name for name, values in tables["train"].items() if name != label and all(map(is_number, values))]
+    parts = []
+    for table in tables.values():
+        labels = table.pop(label)
+        if task.name == "kdd99":
+            labels = [value != "normal" for value in labels]
+        labels = np.array(labels, np.float64).astype(np.float32 if task.regression else np.int32)
+        order = np.argsort(labels, kind="stable") if not parts else np.arange(len(labels))
+        columns = {name: np.array(values)[order] for name, values in table.items()}
+        as_number = {name: np.where(columns[name] == "", "nan", columns[name]).astype(np.float32) for name in numbers}
+        texts = {name: list(values) for name, values in columns.items() if name not in numbers}
+        parts.append(Mixed(as_number, texts, labels[order]))
+    return parts
+
+
+def is_number(field):
+    try:
+        return field == "" or np.isfinite(float(field))
+    except ValueError:
+        return False
+
+
+def create_mixed(connection, table, rows):
+    columns = [(name, "real") for name in rows.numbers] + [(name, "text") for name in rows.texts]
+    label = "int" if rows.labels.dtype == np.int32 else "real"
+    connection.execute(f"DROP TABLE IF EXISTS {table}")
+    connection.execute(f"CREATE TABLE {table} (label {label}, {', '.join(f'{name} {kind}' for name, kind in columns)})")
+    numbers = [[None if np.isnan(x) else float(x) for x in column] for column in rows.numbers.values()]
+    texts = [[value or None for value in column] for column in rows.texts.values()]
+    with connection.cursor().copy(f"COPY {table} FROM STDIN") as copy:
+        for row in zip(rows.labels.tolist(), *numbers, *texts, strict=True):
+            copy.write_row(row)
+    connection.execute(f"VACUUM (FREEZE, ANALYZE) {table}")
+
+
+def as_matrices(train, test):
+    """Both parts for scikit-learn: means for missing numbers, scaled, and a column for each text."""
+    numbers = make_pipeline(SimpleImputer(), StandardScaler())
+    one_hot = OneHotEncoder(handle_unknown="ignore")
+    parts = []
+    for rows in (train, test):
+        dense = np.column_stack(list(rows.numbers.values()))
+        words = np.array(list(rows.texts.values()), dtype=object).T
+        fitted = (numbers.transform, one_hot.transform) if parts else (numbers.fit_transform, one_hot.fit_transform)
+        parts.append(Part(hstack([csr_matrix(fitted[0](dense)), fitted[1](words)]).tocsr(), rows.labels))
+    return parts
+
+
 def model_of(task, train):
     if task.regression:
         return "linear"
     return "logistic" if len(np.unique(train.labels)) == 2 else "softmax"
 
 
-def ours(connection, model, seeds):
+def ours(connection, model, seeds, features=None):
     """Worst score, mean log-loss (None of a regression) and median seconds over the seeds."""
     scores, losses, seconds = [], [], []
     for seed in seeds:
         begun = perf_counter()
         model_id = connection.execute(
-            "SELECT max(model_id) FROM corgipile_train(%s, model => %s, seed => %s)", [TABLE[0], model, seed]
+            "SELECT max(model_id) FROM corgipile_train(%s, model => %s, seed => %s, features => %s)",
+            [TABLE[0], model, seed, features],
         ).fetchone()[0]
         seconds.append(perf_counter() - begun)
         # rows of a class that training has not met are no rows to be evaluated on, but wrong they are
@@ -163,9 +244,17 @@ def constant(task, train, test):
 
 def compare(data, task, quick, connection):
     """A row per model."""
-    train, test = read(data, task)
-    for table, rows in zip(TABLE, (train, test), strict=True):
-        create_table(connection, table, rows)
+    names = None
+    if task.mixed:
+        train, test = read_mixed(data, task)
+        names = [*train.numbers, *train.texts]
+        for table, rows in zip(TABLE, (train, test), strict=True):
+            create_mixed(connection, table, rows)
+        train, test = as_matrices(train, test)
+    else:
+        train, test = read(data, task)
+        for table, rows in zip(TABLE, (train, test), strict=True):
+            create_table(connection, table, rows)
     seeds = SEEDS[:1] if quick or train.features.size > LARGE else SEEDS
     exact, sgd = (theirs(estimator, train, test) for estimator in estimators(task, train))
     base = constant(task, train, test)
@@ -175,7 +264,7 @@ def compare(data, task, quick, connection):
         network = network if issparse(train.features) else make_pipeline(StandardScaler(), network)
         pairs.append(("mlp", theirs(network, train, test), (None, None, None)))
     for model, reference, other in pairs:
-        score, loss, seconds = ours(connection, model, seeds)
+        score, loss, seconds = ours(connection, model, seeds, names)
         yield {
             "set": task.name,
             "model": model,
