@@ -95,18 +95,16 @@ impl Simd for Avx2 {
     #[inline(always)]
     fn four_sums(self, [a, b, c, d]: [[__m256; 2]; 4]) -> [f32; 4] {
         avx2! { self =>
-            // the lanes that are added up are those of `sum`: i and i + 8, i and i + 4, i and i + 2, the first two
-            let eight = [a, b, c, d].map(|[low, high]| _mm256_add_ps(low, high));
-            let four = eight.map(|eight| {
-                _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps::<1>(eight))
-            });
-            let [a, b, c, d] = four;
-            let ab = _mm_add_ps(_mm_movelh_ps(a, b), _mm_movehl_ps(b, a));
-            let cd = _mm_add_ps(_mm_movelh_ps(c, d), _mm_movehl_ps(d, c));
-            let all = _mm_add_ps(_mm_shuffle_ps::<0x88>(ab, cd), _mm_shuffle_ps::<0xDD>(ab, cd));
-            let mut sums = [0.0; 4];
-            _mm_storeu_ps(sums.as_mut_ptr(), all);
-            sums
+            let [a, b, c, d] = [a, b, c, d].map(|[low, high]| _mm256_add_ps(low, high));
+            // a's four sums, then b's; c's, then d's
+            let ab = _mm256_add_ps(_mm256_permute2f128_ps::<0x20>(a, b), _mm256_permute2f128_ps::<0x31>(a, b));
+            let cd = _mm256_add_ps(_mm256_permute2f128_ps::<0x20>(c, d), _mm256_permute2f128_ps::<0x31>(c, d));
+            // two of a, two of c; two of b, two of d
+            let two = _mm256_add_ps(_mm256_shuffle_ps::<0x44>(ab, cd), _mm256_shuffle_ps::<0xEE>(ab, cd));
+            let one = _mm256_add_ps(two, _mm256_movehdup_ps(two));
+            let [ac, bd] = [_mm256_castps256_ps128(one), _mm256_extractf128_ps::<1>(one)];
+            let [c, d] = [_mm_movehl_ps(ac, ac), _mm_movehl_ps(bd, bd)];
+            [_mm_cvtss_f32(ac), _mm_cvtss_f32(bd), _mm_cvtss_f32(c), _mm_cvtss_f32(d)]
         }
     }
 
