@@ -10,7 +10,8 @@ INTRODUCTION = """What a user gets who names source, model and label, and nothin
 by label, and its features are as they are in the file. Ours is the worst score of all seeds (one seed for mnist and
 cifar10) and the mean of the log-losses. The reference is scikit-learn's exact solver, `LogisticRegression` or
 `LinearRegression`, behind a `StandardScaler` (sparse features stay as they are), for `mlp` its `MLPClassifier`. SGD is
-its `SGDClassifier` or `SGDRegressor` behind the same scaler."""
+its `SGDClassifier` or `SGDRegressor` behind the same scaler. Accuracy may be 0.01 below the reference, that of networks
+and R2 0.02; on less than 1,000 test rows, two standard errors."""
 
 
 def pages(page):
@@ -19,13 +20,10 @@ def pages(page):
 
 def bound(row):
     """By how much a score may be below the reference's."""
-    if row["model"] == "mlp":
-        return 0.02
-    if not row["constant_loss"]:
-        return 0.02
+    least = 0.02 if row["model"] in ("mlp", "linear") else 0.01
     share, rows = float(row["reference"]), int(row["test_rows"])
-    chance = 2 * sqrt(share * (1 - share) / rows) if rows < SMALL else 0.0
-    return max(0.01, chance)
+    is_small = rows < SMALL and row["model"] != "linear"
+    return max(least, 2 * sqrt(share * (1 - share) / rows) if is_small else 0.0)
 
 
 def scores(page):
