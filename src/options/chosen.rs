@@ -12,6 +12,10 @@ use sgd::{Hyperparameters, Stopping};
 pub struct Options {
     /// was the size of mini-batches said?
     pub has_batch_size: bool,
+    /// was it said that steps are bounded?
+    pub wants_bounded_steps: bool,
+    /// was it said that the model is the mean of its iterates?
+    pub wants_averaging: bool,
     /// which features are standardized
     pub standardize: Standardize,
     /// what to do with NULLs, if it was said

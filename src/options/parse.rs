@@ -25,6 +25,8 @@ pub fn parse(
     let (hyperparameters, rate) = hyperparameters(&keys, kind, learning_rate, automatic)?;
     let options = Options {
         has_batch_size: keys.contains("batch_size"),
+        wants_bounded_steps: keys.optional_boolean("bounded_steps")? == Some(true),
+        wants_averaging: keys.optional_boolean("averaging")? == Some(true),
         standardize: keys.get("standardize", "true, false or \"auto\"", Standardize::read)?.unwrap_or(
             match automatic {
                 true => Standardize::Automatic,

@@ -26,6 +26,9 @@ pub fn check_options(options: &Options, features: &FeatureColumns) -> Result<()>
         if options.has_batch_size {
             return Err(TrainingError::NotOnCompressed("the option batch_size").into());
         }
+        if options.wants_bounded_steps {
+            return Err(TrainingError::NotOnCompressed("the option bounded_steps").into());
+        }
     }
     if options.unseen.is_some() && !sparse && !matches!(features, FeatureColumns::Mixed(_)) {
         return Err(invalid("unseen", "applies only to categories and to sparse features"));

@@ -119,7 +119,7 @@ impl Training {
         let prepares = (resume.is_none() && (wanted.anything() || decoder.needs_preparation())).then_some(wanted);
         let planned = source.plan(&spec, &shuffling_of(&request, prepares.is_some()))?;
         let owned_spec = OwnedSpec::new(&spec, source.columns());
-        fit_to_mini_batches(&mut request, &decoder)?;
+        fit_to_mini_batches(&mut request, &decoder);
         if matches!(decoder.features(), FeatureColumns::Mixed(_) | FeatureColumns::Sparse(_)) {
             request.options.unseen.get_or_insert_default();
         }
@@ -400,21 +400,15 @@ fn new_trainer(decoder: &Decoder, resume: Option<&Resume>, hyper: Hyperparameter
 }
 
 /// Of compressed mini-batches each is a step, and nobody looks into it to choose a rate or to bound a step.
-///
-/// # Errors
-/// [`TrainingError::NotOnCompressed`]
-fn fit_to_mini_batches(request: &mut Request, decoder: &Decoder) -> Result<()> {
+fn fit_to_mini_batches(request: &mut Request, decoder: &Decoder) {
     for point in request.points.iter_mut().filter(|_| decoder.has_mini_batches()) {
         let hyper = &mut point.hyperparameters;
         hyper.batch_size = Hyperparameters::WHOLE_MINI_BATCHES;
         if point.rate == Rate::Open {
-            (point.rate, hyper.bounded, hyper.averaging) = (Rate::Given, false, false);
-        }
-        if hyper.bounded {
-            return Err(TrainingError::NotOnCompressed("the option bounded_steps").into());
+            (point.rate, hyper.bounded) = (Rate::Given, false);
+            hyper.averaging = request.options.wants_averaging;
         }
     }
-    Ok(())
 }
 
 /// The type of the labels.

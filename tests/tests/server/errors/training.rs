@@ -244,6 +244,13 @@ pub const CASES: &[Case] = &[
     ),
     Case(
         "TrainingError::NotOnCompressed",
+        r#"SELECT corgipile_train('packed', options => '{"bounded_steps": true}')"#,
+        "0A000",
+        "the option bounded_steps cannot be used with a compressed source",
+        "A row of it is a whole mini-batch. Train on the table that was compressed, or compress others.",
+    ),
+    Case(
+        "TrainingError::NotOnCompressed",
         r#"SELECT corgipile_train('packed', options => '{"batch_size": 7}')"#,
         "0A000",
         "the option batch_size cannot be used with a compressed source",
