@@ -1,8 +1,10 @@
-//! What is left to the extension: the learning rate, which features are scaled, and the size of a network's mini-batches.
+//! What is left to the extension: the learning rate, which features are scaled,
+//! and the size of a network's mini-batches.
 
 use corgipile_tests::{Database, assert_close, clustered};
 
-/// A table of two numbers of very different scales, a flag, a constant, and labels and targets that depend on them, sorted by label.
+/// A table of two numbers of very different scales, a flag, a constant, and labels and targets that depend on them,
+/// sorted by label.
 fn scales(db: &mut Database) {
     db.run(
         "CREATE TABLE t AS SELECT *, (z > 0)::int AS label, 5e6 + 1e5 * z + 1e4 * normal(i, 9) AS target,
