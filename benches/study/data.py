@@ -19,6 +19,7 @@ from sets import BINARY
 
 REAL, INTEGER = 700, 23  # types' OIDs
 CALIFORNIA_UNIT = 100_000  # dollars
+PAGE = 8_000  # bytes that a row may have, about
 
 COPY_HEADER = b"PGCOPY\n\xff\r\n\0" + struct.pack(">ii", 0, 0)
 COPY_TRAILER = struct.pack(">h", -1)
@@ -138,9 +139,10 @@ def create_table(connection, table, rows):
     label = "int" if rows.labels.dtype == np.int32 else "real"
     features = "features_k int[], features_v real[]" if issparse(rows.features) else "features_v real[]"
     connection.execute(f"DROP TABLE IF EXISTS {table}")
-    # the widest rows would be moved out of line, and compressed, otherwise
     connection.execute(f"CREATE TABLE {table} (label {label}, {features})")
-    connection.execute(f"ALTER TABLE {table} ALTER features_v SET STORAGE PLAIN")
+    if issparse(rows.features) or rows.features.shape[1] * 4 < PAGE:
+        # wide rows would be moved out of line, and compressed, otherwise
+        connection.execute(f"ALTER TABLE {table} ALTER features_v SET STORAGE PLAIN")
     chunks = sparse_chunks(rows) if issparse(rows.features) else dense_chunks(rows)
     with connection.cursor().copy(f"COPY {table} FROM STDIN BINARY") as copy:
         copy.write(COPY_HEADER)
