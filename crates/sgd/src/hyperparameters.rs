@@ -74,8 +74,12 @@ impl Hyperparameters {
     /// Whether there is a learning rate that follows from the tuples: for linear models by plain SGD or momentum, with
     /// a schedule whose rates are those of epochs.
     pub fn has_automatic_rate(&self) -> bool {
-        let can_bound = !matches!(self.optimizer, Optimizer::Adam { .. });
-        self.design.is_none() && can_bound && !self.schedule.averages()
+        self.can_bound() && !self.schedule.averages()
+    }
+
+    /// Whether steps can be bounded: those of Adam do not grow with the row, and a network's loss has no such bound.
+    fn can_bound(&self) -> bool {
+        self.design.is_none() && !matches!(self.optimizer, Optimizer::Adam { .. })
     }
 
     /// Takes the size of mini-batches that suits so many epochs of so many tuples: at least 2,000 steps, as far as
@@ -121,11 +125,13 @@ impl Hyperparameters {
             "schedule",
             "must not be \"theorem1\", which is about convex losses",
         )?;
-        let is_linear = self.design.is_none();
-        let can_bound = is_linear && !matches!(self.optimizer, Optimizer::Adam { .. });
-        require(!self.bounded || can_bound, "bounded_steps", "must be false with optimizer \"adam\" and for networks")?;
         require(
-            !self.averaging || is_linear && !self.schedule.averages(),
+            !self.bounded || self.can_bound(),
+            "bounded_steps",
+            "must be false with optimizer \"adam\" and for networks",
+        )?;
+        require(
+            !self.averaging || self.design.is_none() && !self.schedule.averages(),
             "averaging",
             "must be false for networks and with schedule \"theorem1\", which averages by itself",
         )?;

@@ -281,11 +281,7 @@ fn learn_row<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays, ro
     arrays.out = out;
     loss_and_gradient(simd, state, arrays.out, y, weight);
     add_square(simd, state, row, weight);
-    if state.batch_size == 1 && state.is_bounded() {
-        let factor = state.bounded_share(1) as f32;
-        arrays.out.iter_mut().for_each(|out| *out *= factor);
-        state.squares = 0.0;
-    }
+    state.bound_single(arrays.out);
     state.pending += 1;
     if state.batch_size > 1 {
         let gradient = arrays.gradient.as_chunks_mut::<LANES>().0.chunks_exact_mut(row.len());

@@ -134,11 +134,7 @@ fn learn_row<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays, ro
         let square: f32 = row.values.iter().map(|x| x * x).sum();
         state.squares += f64::from(row.weight) * (f64::from(square) + 1.0);
     }
-    if state.batch_size == 1 && state.is_bounded() {
-        let factor = state.bounded_share(1) as f32;
-        arrays.out.iter_mut().for_each(|out| *out *= factor);
-        state.squares = 0.0;
-    }
+    state.bound_single(arrays.out);
     state.pending += 1;
     if state.batch_size > 1 {
         gather(state, arrays, row);

@@ -293,6 +293,16 @@ impl TrainerState {
         1.0 / (tuples + whole * self.kind().curvature() * self.squares)
     }
 
+    /// Bounds the gradient of a tuple whose step is made alone.
+    #[inline(always)]
+    pub(crate) fn bound_single(&mut self, gradient: &mut [f32]) {
+        if self.batch_size == 1 && self.is_bounded() {
+            let factor = self.bounded_share(1) as f32;
+            gradient.iter_mut().for_each(|derivative| *derivative *= factor);
+            self.squares = 0.0;
+        }
+    }
+
     /// What l1 is to take from the magnitudes of the array for the steps that it has not been applied to,
     /// which are none then.
     #[inline(always)]
