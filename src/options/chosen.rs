@@ -52,8 +52,8 @@ pub struct Point {
     /// without a meaning for the learning rate while that is to be chosen
     pub hyperparameters: Hyperparameters,
     pub rate: Rate,
-    /// is the size of mini-batches to be chosen, or was it?
-    pub chooses_batch_size: bool,
+    /// is the size of mini-batches still to be chosen?
+    pub has_open_batch_size: bool,
     pub max_epochs: u32,
     pub stopping: Option<Stopping>,
     /// what the grid says of it; None without a grid

@@ -5,7 +5,7 @@ use sgd::{Activation, Hyperparameters, ModelKind, Optimizer};
 /// The learning rate of the first epoch; of networks, with units of this activation.
 pub fn learning_rate(kind: ModelKind, optimizer: Optimizer, activation: Option<Activation>) -> f64 {
     let of_model = Hyperparameters::new(kind);
-    if kind == ModelKind::Mlp && of_model.optimizer.name() == optimizer.name() {
+    if of_model.optimizer.name() == optimizer.name() {
         return of_model.learning_rate;
     }
     let of_others = || activation.map_or(of_model.learning_rate, Activation::learning_rate);

@@ -58,8 +58,8 @@ impl Base {
         }
         let (options, hyperparameters, rate) = parse::parse(options, self.kind, learning_rate, self.automatic)?;
         let stopping = options.stopping;
-        let chooses_batch_size = self.automatic && hyperparameters.design.is_some() && !options.has_batch_size;
-        Ok((options, Point { hyperparameters, rate, chooses_batch_size, max_epochs, stopping, says }))
+        let has_open_batch_size = self.automatic && hyperparameters.design.is_some() && !options.has_batch_size;
+        Ok((options, Point { hyperparameters, rate, has_open_batch_size, max_epochs, stopping, says }))
     }
 }
 

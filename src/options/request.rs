@@ -170,7 +170,8 @@ impl Request {
     /// Chooses sizes of mini-batches, for so many tuples, and learning rates that are open,
     /// for tuples with this mean of |x|².
     pub fn choose(&mut self, tuples: u64, mean_square: f64) {
-        for point in self.points.iter_mut().filter(|point| point.chooses_batch_size) {
+        for point in self.points.iter_mut().filter(|point| point.has_open_batch_size) {
+            point.has_open_batch_size = false;
             point.hyperparameters = point.hyperparameters.with_automatic_batch_size(point.max_epochs, tuples);
         }
         for point in self.points.iter_mut().filter(|point| point.rate == Rate::Open) {

@@ -403,7 +403,7 @@ fn new_trainer(decoder: &Decoder, resume: Option<&Resume>, hyper: Hyperparameter
 fn fit_to_mini_batches(request: &mut Request, decoder: &Decoder) {
     for point in request.points.iter_mut().filter(|_| decoder.has_mini_batches()) {
         let hyper = &mut point.hyperparameters;
-        hyper.batch_size = Hyperparameters::WHOLE_MINI_BATCHES;
+        (hyper.batch_size, point.has_open_batch_size) = (Hyperparameters::WHOLE_MINI_BATCHES, false);
         if point.rate == Rate::Open {
             (point.rate, hyper.bounded) = (Rate::Given, false);
             hyper.averaging = request.options.wants_averaging;

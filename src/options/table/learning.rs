@@ -293,11 +293,13 @@ pub const ENTRIES: &[Entry] = &[
     Entry {
         place: Place::NamedOption("int"),
         record: Some(|call| call.batch_size().map(|size| json!(size))),
-        explain: Some(|call, explain| {
-            call.batch_size()
+        explain: Some(|call, explain| match call.point {
+            Some(Point { has_open_batch_size: true, .. }) => explain.text(c"Batch Size", "auto"),
+            _ => call
+                .batch_size()
                 .filter(|size| *size > 1)
                 .iter()
-                .for_each(|size| explain.integer(c"Batch Size", (*size).into()));
+                .for_each(|size| explain.integer(c"Batch Size", (*size).into())),
         }),
         ..in_grid(Entry::option(
             "batch_size",

@@ -203,3 +203,16 @@ fn what_cannot_be_done_with_mini_batches_says_why() {
     let packed = db.train("'c', max_epochs => 1")[0].model_id;
     db.rejects(&format!("SELECT corgipile_train('t', warm_start => '{packed}')"), "22023").says(&["compressed"]);
 }
+
+/// Each compressed mini-batch is a step: there is no size to be chosen, nor one to be recorded.
+#[test]
+fn a_network_with_all_defaults_goes_on_from_a_compressed_table() {
+    let mut db = Database::new();
+    clustered(&mut db, "t", 2000);
+    db.line("SELECT corgipile_compress('t', 'c', batch_rows => 50, seed => 1)");
+    let whole = db.trained("'c', 'mlp', seed => 7, max_epochs => 3").bits();
+    let half = db.trained("'c', 'mlp', seed => 7, max_epochs => 2");
+    let record = format!("SELECT hyperparameters ? 'batch_size' FROM corgipile.models WHERE model_id = {}", half.id);
+    assert_eq!(db.line(&record), "f");
+    assert_eq!(db.trained(&format!("'c', warm_start => '{}', max_epochs => 1", half.id)).bits(), whole);
+}
