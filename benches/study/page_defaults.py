@@ -7,11 +7,11 @@ from markdown import fixed, mark, seconds, table
 SMALL = 1_000  # rows of a test part, below which chance is more than the bound
 
 INTRODUCTION = """What a user gets who names source, model and label, and nothing else. Each training part is sorted
-by label, and its features are as they are in the file. Ours is the worst score of all seeds (one seed for mnist and
-cifar10) and the mean of the log-losses. The reference is scikit-learn's exact solver, `LogisticRegression` or
-`LinearRegression`, behind a `StandardScaler` (sparse features stay as they are), for `mlp` its `MLPClassifier`. SGD is
-its `SGDClassifier` or `SGDRegressor` behind the same scaler. Accuracy may be 0.01 below the reference, that of networks
-and R2 0.02; on less than 1,000 test rows, two standard errors."""
+by label, and its features are as they are in the file. Ours is the worst score of the seeds and the mean of the
+log-losses. The reference is scikit-learn's exact solver, `LogisticRegression` or `LinearRegression`, behind a
+`StandardScaler` (sparse features stay as they are), for `mlp` its `MLPClassifier`. SGD is its `SGDClassifier` or
+`SGDRegressor` behind the same scaler. Accuracy may be 0.01 below the reference, that of networks and R2 0.02; on less
+than 1,000 test rows, two standard errors."""
 
 
 def pages(page):
@@ -55,6 +55,7 @@ def scores(page):
     columns = {
         "set": "set",
         "model": "model",
+        "seeds": "seeds",
         "constant": fixed("constant", 4),
         "ours": fixed("score", 4),
         "scikit-learn": fixed("reference", 4),
