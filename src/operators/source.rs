@@ -4,6 +4,7 @@ use super::decoder::{Decoder, DecoderSpec, FEATURE_TYPES, column, is_category};
 use super::plan::shuffled;
 use crate::errors::{Result, SourceError};
 use crate::options::shuffling::Shuffling;
+use crate::pg::call::spi::{Connection, Sees};
 use crate::pg::catalog::names::quote_identifier;
 use crate::pg::catalog::relation::{Relation, bytes, estimated_rows};
 use crate::pg::catalog::types::{base_type, is_compressed};
@@ -11,6 +12,7 @@ use crate::pg::executor::query::{Column, Planned, Query, only_select};
 use crate::pg::values::array::ArrayReader;
 use crate::pg::values::number::NumberType;
 use pgrx::pg_sys;
+use std::collections::HashSet;
 
 /// A source of rows, with its columns.
 pub struct Source {
@@ -118,6 +120,33 @@ impl Source {
             Some(relation) if !query.reads(relation) => Err(SourceError::SourceChanged.into()),
             _ => Ok(query),
         }
+    }
+
+    /// Do the first values of a column look like measurements, and not like classes? They are of type real, float8 or
+    /// numeric, and neither whole nor few. False also if there is no such column.
+    ///
+    /// # Errors
+    /// PostgreSQL's own.
+    pub fn has_continuous(&self, name: &str) -> Result<bool> {
+        const LOOK_AT: usize = 1_000;
+        const FEW: usize = 20;
+        let Ok(column) = self.column(name) else { return Ok(false) };
+        let number = match NumberType::from_oid(base_type(column.type_oid)) {
+            Some(number) if number.has_fractions() => number,
+            _ => return Ok(false),
+        };
+        let connection = Connection::open();
+        let sql = format!("SELECT {} FROM {} LIMIT {LOOK_AT}", quote_identifier(name), self.from);
+        let rows = connection.run(&sql, Sees::Statement)?;
+        let values = (0..rows.len()).filter_map(|row| rows.value(row, 0)).map(|value| number.read(value));
+        let (mut distinct, mut has_fraction) = (HashSet::new(), false);
+        for value in values.filter(|value| value.is_finite()) {
+            has_fraction |= value.fract() != 0.0;
+            distinct.insert(value.to_bits());
+        }
+        drop(rows);
+        connection.close();
+        Ok(has_fraction && distinct.len() > FEW)
     }
 
     /// A decoder of the rows of [`Source::plan`].
