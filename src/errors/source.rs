@@ -1,5 +1,6 @@
 //! What is wrong with the source of rows: a table or a query.
 
+use super::nearest::did_you_mean;
 use super::report::{Code, Report};
 
 /// What is wrong with the source of rows: a table or a query.
@@ -77,8 +78,10 @@ impl Report for SourceError {
                 fixed("Give the name of a table or view, or one SELECT, VALUES or WITH query.")
             }
             SourceError::UndefinedColumn { columns, .. } if columns.is_empty() => fixed("The source has no columns."),
-            SourceError::UndefinedColumn { columns, .. } => {
-                Some(format!("The source has the columns {}.", columns.join(", ")))
+            SourceError::UndefinedColumn { column, columns } => {
+                let nearest = did_you_mean(column, columns.iter().map(String::as_str));
+                let nearest = nearest.map(|sentence| sentence + " ").unwrap_or_default();
+                Some(format!("{nearest}The source has the columns {}.", columns.join(", ")))
             }
             SourceError::AmbiguousColumn(_) => fixed("Give the columns of the source query different names."),
             SourceError::ColumnType { hint, .. } => fixed(hint),

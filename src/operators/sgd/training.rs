@@ -13,6 +13,7 @@ use crate::errors::{Notice, Result, TrainingError};
 use crate::models;
 use crate::operators::buffers::Buffers;
 use crate::operators::decoder::{Decoder, DecoderSpec, FeatureColumns, OwnedSpec, RowGroups};
+use crate::operators::default_features::Takes;
 use crate::operators::loader::{EpochTiming, LoadRequest, LoaderChoice};
 use crate::operators::nulls::{notice_imputed, notice_left_out};
 use crate::operators::preparation::prepare;
@@ -107,10 +108,8 @@ impl Training {
         };
         let mut request = Request::new(arguments, resume.as_ref().map(Resume::warm_start))?;
         let source = Source::resolve(&request.source)?;
-        let features = match request.features.take() {
-            Some(features) => features,
-            None => source.default_features(&request.label, &request.other_columns())?,
-        };
+        let given = request.features.take();
+        let features = source.features(given.as_deref(), &request.label, &request.other_columns(), Takes::All)?;
         let spec = DecoderSpec::of_request(&request, &features);
         let mut decoder = source.decoder(&spec)?;
         let label_type = label_type(&source, &request.label, &decoder)?;

@@ -4,4 +4,5 @@ pub mod names;
 pub mod new_table;
 pub mod relation;
 pub mod relation_files;
+pub mod statistics;
 pub mod types;

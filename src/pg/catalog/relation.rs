@@ -5,7 +5,7 @@ use crate::errors::{ArgumentError, Result, SourceError};
 use crate::pg::PAGE_BYTES;
 use crate::pg::compat::parts_of_name;
 use pgrx::prelude::*;
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, c_int};
 
 /// A relation, locked against changes of its definition until the transaction ends.
 pub struct Relation {
@@ -153,6 +153,61 @@ pub fn is_never_null(relation: pg_sys::Oid, column: pg_sys::AttrNumber) -> bool 
         let is_never_null = is_plain && attributes[column as usize - 1].attnotnull;
         pg_sys::RelationClose(relation);
         is_never_null
+    }
+}
+
+/// Why no two rows of a table have the same value in a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Uniqueness {
+    /// it is an identity column
+    Identity,
+    /// a unique index has it, and no other column
+    Index,
+}
+
+/// Do the catalogs say that no two rows have the same value in the column?
+pub fn uniqueness(relation: pg_sys::Oid, column: pg_sys::AttrNumber) -> Option<Uniqueness> {
+    if column <= 0 {
+        return None;
+    }
+    // SAFETY: the references are given back; a table has as many attributes as its descriptor says, and the list has
+    // OIDs of indexes.
+    unsafe {
+        let relation = pg_sys::RelationIdGetRelation(relation);
+        if relation.is_null() {
+            return None;
+        }
+        let descriptor = (*relation).rd_att;
+        let attributes = (*descriptor).attrs.as_slice((*descriptor).natts as usize);
+        let is_identity = attributes.get(column as usize - 1).is_some_and(|attribute| attribute.attidentity != 0);
+        let indexes = pgrx::PgList::<pg_sys::Oid>::from_pg(pg_sys::RelationGetIndexList(relation));
+        let is_indexed = indexes.iter_oid().any(|index| is_unique_index_on(index, column));
+        pg_sys::RelationClose(relation);
+        match (is_identity, is_indexed) {
+            (true, _) => Some(Uniqueness::Identity),
+            (false, true) => Some(Uniqueness::Index),
+            (false, false) => None,
+        }
+    }
+}
+
+/// Is it a unique index of all rows on this column alone?
+///
+/// # Safety
+/// The index is one of a relation that is open.
+unsafe fn is_unique_index_on(index: pg_sys::Oid, column: pg_sys::AttrNumber) -> bool {
+    // SAFETY: the tuple stays until it is released; an index has one key column at least.
+    unsafe {
+        let tuple = pg_sys::SearchSysCache1(pg_sys::SysCacheIdentifier::INDEXRELID as c_int, index.into());
+        if tuple.is_null() {
+            return false;
+        }
+        let form = &*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_index>();
+        let is_partial = !pg_sys::heap_attisnull(tuple, pg_sys::Anum_pg_index_indpred as c_int, std::ptr::null_mut());
+        let has_column = form.indnkeyatts == 1 && *form.indkey.values.as_ptr() == column;
+        let is_unique = form.indisunique && form.indisvalid && has_column && !is_partial;
+        pg_sys::ReleaseSysCache(tuple);
+        is_unique
     }
 }
 

@@ -118,10 +118,10 @@ pub const CASES: &[Case] = &[
     ),
     Case(
         "SourceError::NoFeatures",
-        "SELECT corgipile_train('SELECT label, ''x''::text AS word FROM t')",
+        "SELECT corgipile_train('SELECT id, label, now() AS since FROM t')",
         "42703",
         "there are no features in the source",
-        "Columns of text and enums are features if they are named.",
+        "These columns are left out: id (primary key), since (timestamp with time zone). Features are one array of numbers, an array of indices and one of values, or any number of columns with numbers, booleans, text or enums.",
     ),
     Case(
         "SourceError::NoFeatures",
