@@ -22,6 +22,8 @@ pub enum Notice {
     /// The features that were chosen, and what to know of columns: those that are left out, with the reason; those with a
     /// feature for each category; numbers that may be something else.
     Features { chosen: String, left_out: Vec<String>, one_hot: Vec<String>, as_numbers: Vec<String> },
+    /// The targets of a linear regression are only two numbers.
+    TwoTargets { column: String, values: [f32; 2] },
     /// NULLs of these features were imputed in so many rows.
     Imputed { rows: u64, of: u64, features: Vec<FilledFeature> },
     /// So many rows are left out because they have NULLs.
@@ -120,6 +122,12 @@ impl Notice {
                     Some("The model predicts in the same way. Option nulls can be \"skip\" or \"error\" instead."),
                 )
             }
+            Notice::TwoTargets { column, values: [one, other] } => (
+                format!("label column \"{column}\" has only two values, {one} and {other}"),
+                Some(
+                    "Model linear predicts any number. For two classes and their probabilities say model => 'logistic'.",
+                ),
+            ),
             Notice::Features { chosen, left_out, one_hot, as_numbers } => {
                 let groups = [("left out", left_out), ("one-hot", one_hot), ("as numbers", as_numbers)];
                 let told = groups.iter().filter(|(_, columns)| !columns.is_empty());

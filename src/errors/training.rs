@@ -12,6 +12,8 @@ pub enum TrainingError {
     NoRows(&'static str),
     #[error("label column \"{column}\" has only one value: {value}")]
     OneClass { column: String, value: String },
+    #[error("label column \"{column}\" has {classes} different values in {rows} rows")]
+    NearlyUniqueLabel { column: String, classes: usize, rows: u64, are_numbers: bool },
     #[error("label {label} has a weight in class_weight, but no row has this label")]
     NoSuchClass { label: String, known: String },
     #[error("label column \"{column}\" has type {type_name}, which has no value {value}")]
@@ -55,6 +57,7 @@ impl Report for TrainingError {
             | TrainingError::NetworkTooLarge { .. } => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
             TrainingError::NoRows(_)
             | TrainingError::OneClass { .. }
+            | TrainingError::NearlyUniqueLabel { .. }
             | TrainingError::NoWeight
             | TrainingError::NoIndices => Code::ERRCODE_DATA_EXCEPTION,
             TrainingError::Diverged { .. } => Code::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
@@ -76,6 +79,13 @@ impl Report for TrainingError {
             }
             TrainingError::NoRows(_) => fixed("Check the source, and what is said of NULLs by nulls."),
             TrainingError::OneClass { .. } => fixed("Models that tell classes apart need rows of two classes or more."),
+            TrainingError::NearlyUniqueLabel { are_numbers: true, .. } => {
+                fixed("For numbers to be predicted say model => 'linear'; a number that identifies rows is no label.")
+            }
+            TrainingError::NearlyUniqueLabel { are_numbers: false, .. } => fixed(
+                "What identifies rows, such as a name, cannot be learned: say by label which column to predict, or combine \
+                 rare values in a query.",
+            ),
             TrainingError::NoSuchClass { known, .. } => Some(format!("The labels are {known}.")),
             TrainingError::LabelValue { .. } => fixed("Use labels of the type that the column has."),
             TrainingError::NoWeight => fixed("Give some rows a weight above 0."),

@@ -47,6 +47,21 @@ pub const CASES: &[Case] = &[
         "Models that tell classes apart need rows of two classes or more.",
     ),
     Case(
+        "TrainingError::NearlyUniqueLabel",
+        "SELECT corgipile_train('SELECT id * 10 AS label, a FROM t', 'softmax')",
+        "22000",
+        r#"label column "label" has 100 different values in 100 rows"#,
+        "For numbers to be predicted say model => 'linear'; a number that identifies rows is no label.",
+    ),
+    Case(
+        "TrainingError::NearlyUniqueLabel",
+        "SELECT corgipile_train('SELECT ''name '' || least(id, 51) AS label, a FROM t', 'mlp')",
+        "22000",
+        r#"label column "label" has 51 different values in 100 rows"#,
+        "What identifies rows, such as a name, cannot be learned: say by label which column to predict, or combine rare values in a \
+         query.",
+    ),
+    Case(
         "TrainingError::NoSuchClass",
         r#"SELECT corgipile_train('t', options => '{"class_weight": {"7": 2}}')"#,
         "22023",
