@@ -10,6 +10,8 @@ pub enum TrainingError {
     NoIndices,
     #[error("there are no rows to {0}")]
     NoRows(&'static str),
+    #[error("all {0} rows are left out because they have NULLs")]
+    AllLeftOut(u64),
     #[error("label column \"{column}\" has only one value: {value}")]
     OneClass { column: String, value: String },
     #[error("label column \"{column}\" has {classes} different values in {rows} rows")]
@@ -46,6 +48,13 @@ pub enum TrainingError {
     WorkerLost,
 }
 
+impl TrainingError {
+    /// There are no rows to do this with, perhaps because all of so many were left out.
+    pub fn no_rows(what: &'static str, left_out: u64) -> TrainingError {
+        if left_out > 0 { TrainingError::AllLeftOut(left_out) } else { TrainingError::NoRows(what) }
+    }
+}
+
 impl Report for TrainingError {
     fn sqlstate(&self) -> Code {
         match self {
@@ -56,6 +65,7 @@ impl Report for TrainingError {
             | TrainingError::TooManyEpochs { .. }
             | TrainingError::NetworkTooLarge { .. } => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
             TrainingError::NoRows(_)
+            | TrainingError::AllLeftOut(_)
             | TrainingError::OneClass { .. }
             | TrainingError::NearlyUniqueLabel { .. }
             | TrainingError::NoWeight
@@ -77,7 +87,10 @@ impl Report for TrainingError {
             TrainingError::NoIndices => {
                 fixed("Say with options => '{\"dimensions\": ...}' how many features there are.")
             }
-            TrainingError::NoRows(_) => fixed("Check the source, and what is said of NULLs by nulls."),
+            TrainingError::NoRows(_) => fixed("Check the source: its table, and what it leaves out."),
+            TrainingError::AllLeftOut(_) => fixed(
+                "A row needs a label, and a weight and a group if they are asked for; with nulls => 'impute' features may be NULL.",
+            ),
             TrainingError::OneClass { .. } => fixed("Models that tell classes apart need rows of two classes or more."),
             TrainingError::NearlyUniqueLabel { are_numbers: true, .. } => {
                 fixed("For numbers to be predicted say model => 'linear'; a number that identifies rows is no label.")

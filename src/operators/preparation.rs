@@ -43,7 +43,7 @@ pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, wanted: Wanted) -> Resu
         }
     }
     if counts.is_empty() {
-        return Err(TrainingError::NoRows("train on").into());
+        return Err(TrainingError::no_rows("train on", buffers.decoder.skipped()).into());
     }
     *batch = Batch::dense(0);
     if let FewTargets::Two(values) = measured.few {

@@ -308,7 +308,8 @@ impl Training {
             self.compute += compute.elapsed();
         }
         if learners.is_empty() || tuples == 0 {
-            return Err(TrainingError::NoRows("train on").into());
+            let left_out = if tuples == 0 { self.buffers.decoder.skipped() } else { 0 };
+            return Err(TrainingError::no_rows("train on", left_out).into());
         }
         if epoch == self.request.first_epoch() {
             check_first_epoch(&self.request, &self.buffers)?;

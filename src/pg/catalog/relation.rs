@@ -1,11 +1,11 @@
 //! Relations: found by name, locked, and what the catalogs say about them.
 
 use super::names::name_of;
+use super::nearest_table::nearest_table;
 use crate::errors::{ArgumentError, Result, SourceError};
 use crate::pg::PAGE_BYTES;
-use crate::pg::compat::parts_of_name;
 use pgrx::prelude::*;
-use std::ffi::{CStr, CString, c_int};
+use std::ffi::{CStr, CString, c_char, c_int};
 
 /// A relation, locked against changes of its definition until the transaction ends.
 pub struct Relation {
@@ -15,8 +15,11 @@ pub struct Relation {
 
 impl Relation {
     /// Finds and locks the relation with this name, which may be qualified and quoted, as regclass reads it.
-    /// PostgreSQL's own error if there is none.
+    ///
+    /// # Errors
+    /// [`SourceError::NotAName`], [`SourceError::UnknownTable`]; PostgreSQL's own of a name of many parts.
     pub fn lookup(name: &str) -> Result<Relation> {
+        let text = name;
         let Ok(name) = CString::new(name) else {
             return Err(ArgumentError::InvalidArgument {
                 argument: "source",
@@ -27,10 +30,18 @@ impl Relation {
         };
         // SAFETY: parses the name, looks it up and takes the lock that any query on it would take.
         unsafe {
-            let names = parts_of_name(&name);
+            let Some(names) = split_name(&name) else {
+                return Err(SourceError::NotAName { text: text.to_owned(), nearest: nearest_table(text)? }.into());
+            };
             let range = pg_sys::makeRangeVarFromNameList(names);
             let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
-            let oid = pg_sys::RangeVarGetRelidExtended(range, lock, 0, None, std::ptr::null_mut());
+            let if_missing = pg_sys::RVROption::RVR_MISSING_OK;
+            let oid = pg_sys::RangeVarGetRelidExtended(range, lock, if_missing, None, std::ptr::null_mut());
+            if oid == pg_sys::Oid::INVALID {
+                let name = CStr::from_ptr(pg_sys::NameListToString(names)).to_string_lossy().into_owned();
+                let nearest = nearest_table(&name)?;
+                return Err(SourceError::UnknownTable { name, nearest }.into());
+            }
             Relation::of_oid(oid).ok_or(SourceError::SourceChanged.into())
         }
     }
@@ -110,6 +121,26 @@ impl Relation {
             pg_sys::RelationClose(relation);
             columns
         }
+    }
+}
+
+/// The parts of a name, as a list of String nodes; None if it is no name.
+///
+/// # Safety
+/// In a transaction.
+unsafe fn split_name(name: &CStr) -> Option<*mut pg_sys::List> {
+    // SAFETY: the parts point into a copy of the name, which stays in the current memory context.
+    unsafe {
+        let mut parts = std::ptr::null_mut();
+        let copy = pg_sys::pstrdup(name.as_ptr());
+        if !pg_sys::SplitIdentifierString(copy, b'.' as c_char, &mut parts) || parts.is_null() {
+            return None;
+        }
+        let mut names = pgrx::PgList::<pg_sys::String>::new();
+        for part in pgrx::PgList::<c_char>::from_pg(parts).iter_ptr() {
+            names.push(pg_sys::makeString(part));
+        }
+        Some(names.into_pg())
     }
 }
 

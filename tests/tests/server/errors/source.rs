@@ -12,6 +12,21 @@ pub const CASES: &[Case] = &[
         "Give the name of a table or view, or one SELECT, VALUES or WITH query.",
     ),
     Case(
+        "SourceError::NotAName",
+        "SELECT corgipile_train('drop t')",
+        "42602",
+        r#"source "drop t" is neither the name of a table nor a query"#,
+        "A query begins with SELECT, WITH, VALUES, TABLE or (; a name with blanks or capitals is quoted: '\"My Table\"'.",
+    ),
+    Case(
+        "SourceError::UnknownTable",
+        "SELECT corgipile_train('public.arays')",
+        "42P01",
+        r#"relation "public.arays" does not exist"#,
+        "Did you mean 'arrays'? A table that is not in the search path needs its schema; a name with blanks or capitals is quoted: \
+         '\"My Table\"'.",
+    ),
+    Case(
         "SourceError::NotReadOnly",
         "SELECT corgipile_train('SELECT * FROM t FOR UPDATE')",
         "0A000",
