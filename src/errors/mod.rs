@@ -24,7 +24,7 @@ pub use aggregate::AggregateError;
 pub use argument::ArgumentError;
 pub use decoder::{DecoderError, Place, RowAt, RowFault};
 pub use models::{ModelError, OwnerNeeded};
-pub use nearest::did_you_mean;
+pub use nearest::{did_you_mean, nearest};
 pub use notice::{Figure, FilledFeature, Notice};
 pub use predict::PredictError;
 pub use report::{Code, Report};

@@ -25,6 +25,11 @@ pub enum Notice {
     SomeWorseThanConstant { models: usize, all: usize },
     /// The worker that was asked for is not to be had.
     NoLoader(String),
+    /// The features that were chosen, and what to know of columns: those that are left out, with the reason; those with a
+    /// feature for each category; numbers that may be something else.
+    Features { chosen: String, left_out: Vec<String>, one_hot: Vec<String>, as_numbers: Vec<String> },
+    /// The targets of a linear regression are only two numbers.
+    TwoTargets { column: String, values: [f32; 2] },
     /// NULLs of these features were imputed in so many rows.
     Imputed { rows: u64, of: u64, features: Vec<FilledFeature> },
     /// So many rows are left out because they have NULLs.
@@ -75,6 +80,14 @@ fn share(rows: u64, of: u64) -> String {
 
 /// Features that a message names; of more it says how many.
 const NAMED: usize = 10;
+
+/// The first of these columns, and how many more there are.
+fn some_of(columns: &[String]) -> String {
+    match columns.len().saturating_sub(NAMED) {
+        0 => columns.join(", "),
+        more => format!("{}, and {more} more", columns[..NAMED].join(", ")),
+    }
+}
 
 impl Notice {
     /// What PostgreSQL is to tell the client, and how urgent it is.
@@ -151,6 +164,21 @@ impl Notice {
                 (
                     format!("NULLs are imputed in {}: {}", share(rows, of), named.join(", ")),
                     Some("The model predicts in the same way. Option nulls can be \"skip\" or \"error\" instead."),
+                )
+            }
+            Notice::TwoTargets { column, values: [one, other] } => (
+                format!("label column \"{column}\" has only two values, {one} and {other}"),
+                Some(
+                    "Model linear predicts any number. For two classes and their probabilities say model => 'logistic'.",
+                ),
+            ),
+            Notice::Features { chosen, left_out, one_hot, as_numbers } => {
+                let groups = [("left out", left_out), ("one-hot", one_hot), ("as numbers", as_numbers)];
+                let told = groups.iter().filter(|(_, columns)| !columns.is_empty());
+                let told: String = told.map(|(group, columns)| format!("; {group}: {}", some_of(columns))).collect();
+                (
+                    format!("features: {chosen}{told}"),
+                    Some("Name the features to have others; '{*,-id}' takes every column that can be one but id."),
                 )
             }
             Notice::LeftOut { rows, of } => (format!("{} are left out because they have NULLs", share(rows, of)), None),

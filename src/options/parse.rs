@@ -82,7 +82,7 @@ fn hyperparameters(
         "learning_rate" => Error::from(ArgumentError::InvalidArgument {
             argument: "learning_rate",
             reason: e.reason.into_owned(),
-            hint: None,
+            hint: Some("Leave it out, and the rows say which is good.".into()),
         }),
         name => invalid(name, &e.reason),
     })?;

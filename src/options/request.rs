@@ -317,18 +317,27 @@ pub fn check_features(features: Vec<Option<String>>, label: &str) -> Result<Vec<
         return Err(ArgumentError::InvalidArgument {
             argument: "features",
             reason: "it is an empty array".into(),
-            hint: Some("Name the feature columns, or leave features out to use all numeric columns.".into()),
+            hint: Some("Name the feature columns, or leave features out to use all that can be.".into()),
         }
         .into());
     }
     let mut names: Vec<String> = Vec::with_capacity(features.len());
     for name in features {
         let name = name.ok_or_else(|| invalid("features", "it contains a NULL".into()))?;
+        let refuse = |reason: &str, hint: &str| ArgumentError::InvalidArgument {
+            argument: "features",
+            reason: format!("column \"{name}\" is {reason}"),
+            hint: Some(hint.to_owned()),
+        };
         if name == label {
-            return Err(invalid("features", format!("column \"{name}\" is the label")));
+            return Err(refuse(
+                "the label",
+                "A model that knows the answer learns nothing: leave it out, or say another label.",
+            )
+            .into());
         }
         if names.contains(&name) {
-            return Err(invalid("features", format!("column \"{name}\" is there twice")));
+            return Err(refuse("there twice", "Name each column once.").into());
         }
         names.push(name);
     }

@@ -14,6 +14,7 @@ use crate::errors::{Notice, Result, TrainingError};
 use crate::models;
 use crate::operators::buffers::Buffers;
 use crate::operators::decoder::{Decoder, DecoderSpec, FeatureColumns, OwnedSpec, RowGroups};
+use crate::operators::default_features::Takes;
 use crate::operators::loader::{EpochTiming, LoadRequest, LoaderChoice};
 use crate::operators::nulls::{notice_imputed, notice_left_out};
 use crate::operators::preparation::prepare;
@@ -114,10 +115,8 @@ impl Training {
             request.predict_numbers();
             pg::report_notice(Notice::Regression { label: request.label.clone() });
         }
-        let features = match request.features.take() {
-            Some(features) => features,
-            None => source.default_features(&request.label, &request.other_columns())?,
-        };
+        let given = request.features.take();
+        let features = source.features(given.as_deref(), &request.label, &request.other_columns(), Takes::All)?;
         let spec = DecoderSpec::of_request(&request, &features);
         let mut decoder = source.decoder(&spec)?;
         let label_type = label_type(&source, &request.label, &decoder)?;
@@ -318,7 +317,8 @@ impl Training {
             self.compute += compute.elapsed();
         }
         if learners.is_empty() || tuples == 0 {
-            return Err(TrainingError::NoRows("train on").into());
+            let left_out = if tuples == 0 { self.buffers.decoder.skipped() } else { 0 };
+            return Err(TrainingError::no_rows("train on", left_out).into());
         }
         if epoch == self.request.first_epoch() {
             check_first_epoch(&self.request, &self.buffers)?;

@@ -104,6 +104,18 @@ pub const CASES: &[(&str, &[&str], &str)] = &[
          HINT:  The model predicts in the same way. Option nulls can be \"skip\" or \"error\" instead.\n...",
     ),
     (
+        "Notice::Features",
+        &["SELECT FROM corgipile_train('SELECT label, a, ''red'' AS colour, now() AS since FROM t', max_epochs => 1)"],
+        "NOTICE:  features: 2 columns; left out: since (timestamp with time zone); one-hot: colour\n\
+         HINT:  Name the features to have others; '{*,-id}' takes every column that can be one but id.\n...",
+    ),
+    (
+        "Notice::TwoTargets",
+        &["SELECT FROM corgipile_train('SELECT label, a FROM t', 'linear', max_epochs => 1)"],
+        "NOTICE:  label column \"label\" has only two values, 0 and 1\n\
+         HINT:  Model linear predicts any number. For two classes and their probabilities say model => 'logistic'.\n...",
+    ),
+    (
         "Notice::LeftOut",
         &["SELECT FROM corgipile_train('SELECT label, nullif(id, 1)::real AS a, b FROM t', max_epochs => 1,
                options => '{\"nulls\": \"skip\"}')"],
