@@ -107,9 +107,10 @@ impl Training {
             None => None,
         };
         let mut request = Request::new(arguments, resume.as_ref().map(Resume::warm_start))?;
-        let source = Source::resolve(&request.source)?;
+        let mut source = Source::resolve(&request.source)?;
         let given = request.features.take();
-        let features = source.features(given.as_deref(), &request.label, &request.other_columns(), Takes::All)?;
+        let takes = Takes::All(request.options.date_parts.as_ref());
+        let features = source.features(given.as_deref(), &request.label, &request.other_columns(), takes)?;
         let spec = DecoderSpec::of_request(&request, &features);
         let mut decoder = source.decoder(&spec)?;
         let label_type = label_type(&source, &request.label, &decoder)?;
