@@ -25,9 +25,15 @@ pub enum Notice {
     SomeWorseThanConstant { models: usize, all: usize },
     /// The worker that was asked for is not to be had.
     NoLoader(String),
-    /// The features that were chosen, and what to know of columns: those that are left out, with the reason; those with a
-    /// feature for each category; numbers that may be something else.
-    Features { chosen: String, left_out: Vec<String>, one_hot: Vec<String>, as_numbers: Vec<String> },
+    /// The features that were chosen, and what to know of columns: those that are left out, with the reason; dates and
+    /// their parts; those with a feature for each category; numbers that may be something else.
+    Features {
+        chosen: String,
+        left_out: Vec<String>,
+        parts: Vec<String>,
+        one_hot: Vec<String>,
+        as_numbers: Vec<String>,
+    },
     /// The targets of a linear regression are only two numbers.
     TwoTargets { column: String, values: [f32; 2] },
     /// NULLs of these features were imputed in so many rows.
@@ -172,8 +178,9 @@ impl Notice {
                     "Model linear predicts any number. For two classes and their probabilities say model => 'logistic'.",
                 ),
             ),
-            Notice::Features { chosen, left_out, one_hot, as_numbers } => {
-                let groups = [("left out", left_out), ("one-hot", one_hot), ("as numbers", as_numbers)];
+            Notice::Features { chosen, left_out, parts, one_hot, as_numbers } => {
+                let groups =
+                    [("left out", left_out), ("parts", parts), ("one-hot", one_hot), ("as numbers", as_numbers)];
                 let told = groups.iter().filter(|(_, columns)| !columns.is_empty());
                 let told: String = told.map(|(group, columns)| format!("; {group}: {}", some_of(columns))).collect();
                 (

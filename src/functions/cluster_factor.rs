@@ -44,9 +44,9 @@ fn cluster_factor(arguments: &Arguments) -> Result<Option<f64>> {
     }
     // The buffer is that of corgipile_train() by default: the size of a block may depend on it.
     let shuffling = Shuffling::parse(Some("no_shuffle".into()), Some(0), arguments.get(3), None)?;
-    let source = Source::resolve(&source)?;
+    let mut source = Source::resolve(&source)?;
     let features = features.map(|features| check_features(features, &label)).transpose()?;
-    let features = source.features(features.as_deref(), &label, &[], Takes::All)?;
+    let features = source.features(features.as_deref(), &label, &[], Takes::All(None))?;
     let spec = DecoderSpec::new(kind, &label, &features);
     let decoder = source.decoder(&spec)?;
     if decoder.has_mini_batches() {

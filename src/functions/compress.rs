@@ -88,7 +88,7 @@ impl CompressRequest {
 
     /// The features, and the source.
     fn resolve(&mut self) -> Result<(Source, Vec<String>)> {
-        let source = Source::resolve(&self.source)?;
+        let mut source = Source::resolve(&self.source)?;
         // rows that share a mini-batch stay together for good, and a buffer of a few pages would hardly mix them
         if source.bytes().is_none_or(|bytes| bytes / 10 < MIXED) {
             self.shuffling.buffer_size = BufferSize::Bytes(MIXED);

@@ -79,7 +79,8 @@ fn evaluate<M>(
 /// # Errors
 /// Whatever can be wrong with source and rows; [`PredictError::DecisionOutOfRange`]
 fn read(model: &Model, source: &str, policies: Policies) -> Result<Vec<Metric>> {
-    let source = Source::resolve(source)?;
+    let mut source = Source::resolve(source)?;
+    source.add_parts(&model.features);
     let categories = model.feature_kind.columns_of_categories(&model.features);
     let standardizer = model.to_standardizer();
     let known = ModelSchema {

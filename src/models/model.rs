@@ -9,6 +9,7 @@ use crate::models::shared::{Arrays, Shared};
 use crate::models::table::ModelRow;
 use crate::options::choices::Choice;
 use crate::options::rows::{Nulls, Unseen};
+use crate::pg::values::date_part::DatePart;
 use pgrx::{FromDatum, IntoDatum, pg_sys};
 use serde_json::Value;
 use sgd::{Activation, Hidden, ModelKind, ModelParameters, Network, Output, ParametersView, Standardizer, Task};
@@ -155,11 +156,32 @@ impl Model {
         }
     }
 
+    /// The columns that the features are taken from, with a date once in place of its parts; None if there are no parts.
+    pub fn given_columns(&self) -> Option<Vec<&str>> {
+        let is_part = |feature: &String| DatePart::split(feature).is_some();
+        if !matches!(self.feature_kind, FeatureKind::Columns(_)) || !self.features.iter().any(is_part) {
+            return None;
+        }
+        let mut columns: Vec<&str> = Vec::new();
+        for feature in &self.features {
+            let column = DatePart::split(feature).map_or(feature.as_str(), |(column, _)| column);
+            if !columns.contains(&column) {
+                columns.push(column);
+            }
+        }
+        Some(columns)
+    }
+
     /// The model as an error speaks of it.
     #[cold]
     pub fn in_error(&self) -> TheModel {
         let (listed, count) = match &self.feature_kind {
-            FeatureKind::Columns(_) | FeatureKind::Sparse { .. } => (self.features.clone(), self.features.len()),
+            FeatureKind::Columns(_) | FeatureKind::Sparse { .. } => {
+                let columns = self.given_columns().map(|columns| columns.into_iter().map(str::to_owned).collect());
+                let columns: Vec<String> = columns.unwrap_or_else(|| self.features.clone());
+                let count = columns.len();
+                (columns, count)
+            }
             FeatureKind::Array => {
                 ((0..self.dim().min(TheModel::LISTED)).map(|i| self.feature_name(i)).collect(), self.dim())
             }

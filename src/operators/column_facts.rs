@@ -63,6 +63,8 @@ const UNIQUE_TEXTS: f64 = 100.0;
 const UNIQUE: f64 = 0.99;
 /// The same for texts, by ANALYZE. Of the first rows it has to be [`UNIQUE`]: fewer rows repeat less.
 const NEARLY_UNIQUE: f64 = 0.9;
+/// The share of distinct values below which a column does not identify rows, whatever it is called.
+const REPEATED: f64 = 0.5;
 /// Rows that are looked at for texts that ANALYZE has not seen, and the characters of each.
 const FIRST_ROWS: usize = 1000;
 const FIRST_CHARACTERS: usize = 200;
@@ -128,7 +130,8 @@ fn identity(
         return None;
     }
     let table = column.origin.map(|(table, _)| table).or(relation).map(name_of);
-    if is_name_of_identity(&column.name, table.as_deref()) {
+    let repeats = statistics.is_some_and(|known| known.rows >= 2.0 && known.distinct < REPEATED * known.rows);
+    if is_name_of_identity(&column.name, table.as_deref(), repeats) {
         return Some(Identity::Name);
     }
     if let Some(unique) = column.origin.and_then(|(table, column)| uniqueness(table, column)) {
@@ -139,10 +142,17 @@ fn identity(
     (is_whole && statistics.is_some_and(is_unique)).then_some(Identity::Statistics)
 }
 
-/// Does a column with this name identify the rows of its table?
-fn is_name_of_identity(name: &str, table: Option<&str>) -> bool {
+/// Does a column with this name identify the rows of its table, or whatever an id identifies? If its values repeat, the
+/// other names may mean something else.
+fn is_name_of_identity(name: &str, table: Option<&str>, repeats: bool) -> bool {
     let name = name.to_lowercase();
-    if ["id", "uuid", "guid", "rowid", "row_id", "index"].contains(&name.as_str()) {
+    if ["id", "uuid", "guid", "rowid", "row_id"].contains(&name.as_str()) {
+        return true;
+    }
+    if repeats {
+        return false;
+    }
+    if name == "index" {
         return true;
     }
     let (Some(stem), Some(table)) = (name.strip_suffix("_id"), table.map(str::to_lowercase)) else { return false };

@@ -8,10 +8,12 @@
 use super::column_facts::{Facts, Identity, Kind, facts_of};
 use super::decoder::{FEATURE_TYPES, column};
 use crate::errors::{ArgumentError, Notice, Result, SourceError};
+use crate::options::date_parts::DateParts;
 use crate::pg::catalog::relation::Uniqueness;
 use crate::pg::catalog::types::{base_type, is_compressed, type_name};
 use crate::pg::executor::query::Column;
 use crate::pg::report_notice;
+use crate::pg::values::date_part::{DatePart, TimeType};
 use pgrx::pg_sys;
 
 /// Names of the papers' schema: id, features_k, features_v, label.
@@ -30,13 +32,14 @@ pub struct Searched<'a> {
     pub label: &'a str,
     /// columns that are used otherwise
     pub others: &'a [&'a str],
-    pub takes: Takes,
+    pub takes: Takes<'a>,
 }
 
 /// Which columns may be features.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Takes {
-    All,
+pub enum Takes<'a> {
+    /// and in place of dates these parts, if any
+    All(Option<&'a DateParts>),
     /// numbers and booleans
     Numbers,
 }
@@ -51,7 +54,7 @@ pub fn features(given: Option<&[String]>, searched: &Searched) -> Result<Vec<Str
         None => Listed::default(),
         Some(names) => match Listed::read(names, searched.columns)? {
             Some(listed) => listed,
-            None => return Ok(names.to_vec()),
+            None => return Ok(named(names, searched)),
         },
     };
     let is_free = |column: &&Column| {
@@ -63,13 +66,46 @@ pub fn features(given: Option<&[String]>, searched: &Searched) -> Result<Vec<Str
         return Ok(names);
     }
     let facts = facts_of(&free, searched.from, searched.relation)?;
-    let candidates = free.into_iter().zip(facts).map(|(column, facts)| Candidate { column, facts, out: None });
-    let mut choice = Choice { candidates: candidates.collect(), takes_all: listed.all, takes: searched.takes };
+    let takes = searched.takes;
+    let candidates = free.into_iter().zip(facts).map(|(column, facts)| {
+        let parts = parts_of(column, takes);
+        Candidate { column, facts, parts, out: None }
+    });
+    let candidates = candidates.collect();
+    let mut choice = Choice { candidates, takes_all: listed.all, takes };
     choice.choose()?;
     if let Some(notice) = choice.notice() {
         report_notice(notice);
     }
-    Ok(choice.taken().map(|candidate| candidate.column.name.clone()).collect())
+    Ok(choice.taken().flat_map(Candidate::features).collect())
+}
+
+/// The parts of a column that are features in its place; none if it is no date, or none are asked for.
+fn parts_of(column: &Column, takes: Takes) -> Vec<DatePart> {
+    let (Takes::All(Some(parts)), Some(time)) = (takes, TimeType::from_oid(base_type(column.type_oid))) else {
+        return Vec::new();
+    };
+    parts.of_type(time)
+}
+
+/// The features that these names are, with the parts of dates in place of them, each once.
+fn named(names: &[String], searched: &Searched) -> Vec<String> {
+    let mut features: Vec<String> = Vec::new();
+    for feature in names.iter().flat_map(|name| parts_or_name(name, searched)) {
+        if !features.contains(&feature) {
+            features.push(feature);
+        }
+    }
+    features
+}
+
+/// The parts of the date that this column is, or its name.
+fn parts_or_name(name: &str, searched: &Searched) -> Vec<String> {
+    let column = searched.columns.iter().find(|column| column.name == name);
+    match column.map(|column| parts_of(column, searched.takes)) {
+        Some(parts) if !parts.is_empty() => parts.iter().map(|part| part.of_column(name)).collect(),
+        _ => vec![name.to_owned()],
+    }
 }
 
 /// A list of features that does not name them all.
@@ -130,6 +166,8 @@ fn only_compressed(free: &[&Column]) -> Option<Vec<String>> {
 struct Candidate<'a> {
     column: &'a Column,
     facts: Facts,
+    /// features in its place
+    parts: Vec<DatePart>,
     /// why it is no feature
     out: Option<LeftOut>,
 }
@@ -150,6 +188,15 @@ enum LeftOut {
 }
 
 impl Candidate<'_> {
+    /// The features that it is.
+    fn features(&self) -> Vec<String> {
+        let name = &self.column.name;
+        match self.parts.as_slice() {
+            [] => vec![name.clone()],
+            parts => parts.iter().map(|part| part.of_column(name)).collect(),
+        }
+    }
+
     fn is_number(&self) -> bool {
         matches!(self.facts.kind, Kind::Number { .. })
     }
@@ -162,7 +209,7 @@ impl Candidate<'_> {
     fn unfit(&self, takes: Takes) -> Option<LeftOut> {
         match self.facts.kind {
             Kind::Array => Some(LeftOut::Array),
-            Kind::Time => Some(LeftOut::Time),
+            Kind::Time => self.parts.is_empty().then_some(LeftOut::Time),
             Kind::Other => Some(LeftOut::Type),
             Kind::Text | Kind::Enum if takes == Takes::Numbers => Some(LeftOut::NoNumber),
             _ => None,
@@ -191,9 +238,18 @@ impl Candidate<'_> {
             LeftOut::Array => format!("{type_name}, an array beside columns"),
             LeftOut::BesideArray => format!("{type_name}, a column beside an array"),
             LeftOut::NoNumber => format!("{type_name}, no number"),
+            LeftOut::Time if TimeType::from_oid(base_type(self.column.type_oid)).is_some() => {
+                format!("{type_name}: date_parts gives its parts")
+            }
             LeftOut::Time | LeftOut::Type => type_name,
         };
         format!("{name} ({why})")
+    }
+
+    /// A date and its parts, for people; None if it is no date.
+    fn describe_parts(&self) -> Option<String> {
+        let names: Vec<&str> = self.parts.iter().map(|part| part.name()).collect();
+        (!names.is_empty()).then(|| format!("{} ({})", self.column.name, names.join(", ")))
     }
 
     /// A category and what to know of it, for people.
@@ -217,7 +273,7 @@ struct Choice<'a> {
     candidates: Vec<Candidate<'a>>,
     /// also what identifies rows
     takes_all: bool,
-    takes: Takes,
+    takes: Takes<'a>,
 }
 
 impl Choice<'_> {
@@ -297,7 +353,8 @@ impl Choice<'_> {
         let one_hot: Vec<String> =
             self.taken().filter(|candidate| candidate.is_category()).map(Candidate::describe_category).collect();
         let as_numbers: Vec<String> = self.taken().filter_map(as_number).collect();
-        if !is_special && one_hot.is_empty() && as_numbers.is_empty() {
+        let parts: Vec<String> = self.taken().filter_map(Candidate::describe_parts).collect();
+        if !is_special && one_hot.is_empty() && as_numbers.is_empty() && parts.is_empty() {
             return None;
         }
         let taken: Vec<&Candidate> = self.taken().collect();
@@ -306,7 +363,7 @@ impl Choice<'_> {
             [only] => format!("column {}", only.column.name),
             several => format!("{} columns", several.len()),
         };
-        Some(Notice::Features { chosen, left_out: self.left_out(), one_hot, as_numbers })
+        Some(Notice::Features { chosen, left_out: self.left_out(), parts, one_hot, as_numbers })
     }
 }
 

@@ -11,6 +11,7 @@ use crate::pg::catalog::names::quote_identifier;
 use crate::pg::catalog::relation::{Relation, bytes, estimated_rows};
 use crate::pg::catalog::types::base_type;
 use crate::pg::executor::query::{Column, Planned, Query, only_select};
+use crate::pg::values::date_part::{DatePart, TimeType};
 use crate::pg::values::number::NumberType;
 use pgrx::pg_sys;
 use std::collections::HashSet;
@@ -19,7 +20,10 @@ use std::collections::HashSet;
 pub struct Source {
     /// the text behind FROM
     from: String,
+    /// with those that are parts of dates, once they are asked for
     columns: Vec<Column>,
+    /// parts of dates and their expressions
+    parts: Vec<(String, String)>,
     /// None of a query
     relation: Option<pg_sys::Oid>,
 }
@@ -38,7 +42,7 @@ impl Source {
             (relation.name().to_owned(), Some(relation))
         };
         let relation = relation.map(|relation| relation.oid());
-        let source = Source { from, columns: Vec::new(), relation };
+        let source = Source { from, columns: Vec::new(), parts: Vec::new(), relation };
         Ok(Source { columns: source.read("*")?.columns(), ..source })
     }
 
@@ -60,14 +64,46 @@ impl Source {
     /// # Errors
     /// As [`default_features::features`].
     pub fn features(
-        &self,
+        &mut self,
         given: Option<&[String]>,
         label: &str,
         others: &[&str],
         takes: Takes,
     ) -> Result<Vec<String>> {
         let (columns, from, relation) = (&self.columns, &self.from, self.relation);
-        default_features::features(given, &Searched { columns, from, relation, label, others, takes })
+        let features = default_features::features(given, &Searched { columns, from, relation, label, others, takes })?;
+        self.add_parts(&features);
+        Ok(features)
+    }
+
+    /// Adds to the columns what is called like a part of one that is a date, unless a column is called so.
+    pub fn add_parts(&mut self, features: &[String]) {
+        for feature in features {
+            let is_there = self.columns.iter().any(|column| column.name == *feature);
+            let Some((name, part)) = DatePart::split(feature).filter(|_| !is_there) else { continue };
+            let Some(column) = self.columns.iter().find(|column| column.name == name) else { continue };
+            let time = TimeType::from_oid(base_type(column.type_oid)).filter(|time| time.has(part));
+            let Some(time) = time else { continue };
+            let collation = if part.is_category() { pg_sys::DEFAULT_COLLATION_OID } else { pg_sys::Oid::INVALID };
+            let part_column = Column {
+                name: feature.clone(),
+                type_oid: part.type_oid(),
+                collation,
+                is_key: false,
+                origin: None,
+                may_be_null: column.may_be_null,
+            };
+            self.parts.push((feature.clone(), part.sql(&quote_identifier(name), time)));
+            self.columns.push(part_column);
+        }
+    }
+
+    /// What a query on the source selects to get a column.
+    fn expression(&self, name: &str) -> String {
+        match self.parts.iter().find(|(part, _)| part == name) {
+            Some((_, expression)) => format!("{expression} AS {}", quote_identifier(name)),
+            None => quote_identifier(name),
+        }
     }
 
     /// Plans the read of the columns that `spec` wants, shuffled.
@@ -75,7 +111,7 @@ impl Source {
     /// # Errors
     /// PostgreSQL's own.
     pub fn plan(&self, spec: &DecoderSpec, shuffling: &Shuffling) -> Result<Planned> {
-        let columns: Vec<String> = spec.columns().map(quote_identifier).collect();
+        let columns: Vec<String> = spec.columns().map(|name| self.expression(name)).collect();
         Ok(shuffled(self.read(&columns.join(", "))?, shuffling))
     }
 

@@ -2,6 +2,7 @@
 
 use super::cache::CacheMode;
 use super::choices::choice;
+use super::date_parts::DateParts;
 use super::row_groups::HoldOut;
 use super::rows::{By, ClassWeight, Nulls, Standardize, Unseen};
 use serde_json::{Map, Value};
@@ -28,6 +29,8 @@ pub struct Options {
     /// dimensions of sparse tuples
     pub dimensions: Option<usize>,
     pub unseen: Option<Unseen>,
+    /// parts of dates and times that are features in their place
+    pub date_parts: Option<DateParts>,
     /// whether decoded tuples are kept for the next epochs
     pub cache: Option<CacheMode>,
     /// what is held out for validation

@@ -2,6 +2,7 @@
 
 use super::choices::Choice;
 use super::chosen::{Options, Rate, Validation};
+use super::date_parts::DateParts;
 use super::defaults;
 use super::keys::{Keys, invalid};
 use super::objective::Objective;
@@ -40,6 +41,7 @@ pub fn parse(
         index_base: keys.integer("index_base")?.map(|base| base as u32),
         dimensions: keys.integer("dimensions")?.map(|dimensions| dimensions as usize),
         unseen: keys.choice("unseen")?,
+        date_parts: keys.get("date_parts", DateParts::WHAT, DateParts::read)?.flatten(),
         cache: keys.choice("cache")?,
         validation: validation(&keys)?,
         stopping: stopping(&keys)?,

@@ -3,6 +3,7 @@
 
 mod answers;
 mod arrays;
+mod date_parts;
 mod input;
 mod mini_batches;
 mod row;

@@ -1,6 +1,7 @@
 //! Features as a row, whose columns are found by the names of those that the model was trained on.
 
 use super::arrays::{Names, null, number_fault, read_dense, read_sparse, sparse_reader};
+use super::date_parts::AddedParts;
 use super::input::{FeatureInput, InputTuple, fill, no_answer};
 use crate::errors::{ArgumentError, Error, PredictError, Result, SourceError, excerpt};
 use crate::models::{Categories, ColumnKind, FeatureKind, Model, Policies};
@@ -8,6 +9,7 @@ use crate::options::rows::{Nulls, Unseen};
 use crate::pg::call::function::Call;
 use crate::pg::catalog::types::{base_type, type_name};
 use crate::pg::values::array::ArrayReader;
+use crate::pg::values::date_part::DatePart;
 use crate::pg::values::number::{NumberType, narrow};
 use crate::pg::values::record::{CategoryType, Record, RecordColumn, RecordRoom};
 use crate::pg::values::sparse::{SparseReader, is_index_array};
@@ -25,10 +27,11 @@ impl FeatureInput for RowInput<'_> {
         }
         let Some(row) = self.0.argument(1) else { return Err(ArgumentError::NullArgument("row").into()) };
         let record = Record::new(row);
-        let plan = plan(model, policies, &record)?;
+        let known = plan(model, policies, &record)?;
+        let (parts, plan) = &*known;
         ROOM.with_borrow_mut(|room| {
             let values = record.read(room);
-            plan.read(model, policies, |attribute| values.get(attribute), into)
+            plan.read(model, policies, |attribute| parts.value(attribute, |i| values.get(i)), into)
         })
     }
 }
@@ -46,19 +49,24 @@ pub enum MixedType {
     Category(CategoryType),
 }
 
-/// The plan for the model and the row's type. Those used last are remembered.
-fn plan(model: &Model, policies: Policies, record: &Record<'_>) -> Result<Rc<Plan>> {
+/// A plan, and the parts of dates that it reads.
+type KnownPlan = Rc<(AddedParts, Plan)>;
+
+/// The plan for the model and the row's type, with the parts of dates that it reads. Those used last are remembered.
+fn plan(model: &Model, policies: Policies, record: &Record<'_>) -> Result<KnownPlan> {
     const REMEMBERED: usize = 8;
     type PlanKey = (u64, u64, Unseen);
     thread_local! {
-        static PLANS: RefCell<Vec<(PlanKey, Rc<Plan>)>> = const { RefCell::new(Vec::new()) };
+        static PLANS: RefCell<Vec<(PlanKey, KnownPlan)>> = const { RefCell::new(Vec::new()) };
     }
     let key = (model.serial, record.type_identifier(), policies.unseen);
     let known = PLANS.with_borrow(|plans| plans.iter().find(|(k, _)| *k == key).map(|(_, plan)| plan.clone()));
     if let Some(plan) = known {
         return Ok(plan);
     }
-    let plan = Rc::new(Plan::new(model, policies, &record.columns())?);
+    let mut columns = record.columns();
+    let parts = AddedParts::new(model, &mut columns);
+    let plan = Rc::new((parts, Plan::new(model, policies, &columns)?));
     PLANS.with_borrow_mut(|plans| {
         plans.truncate(REMEMBERED - 1);
         plans.insert(0, (key, plan.clone()));
@@ -241,15 +249,27 @@ fn column<'a>(model: &Model, name: &str, columns: &'a [RecordColumn]) -> Result<
     match (found.next(), found.next()) {
         (Some(column), None) => Ok(column),
         (Some(_), Some(_)) => Err(PredictError::ColumnTwice(name.to_owned()).into()),
-        (None, _) => Err(PredictError::NoColumn {
-            model: model.in_error(),
-            column: name.to_owned(),
-            columns: columns.iter().map(|column| column.name.clone()).collect(),
-        }
-        .into()),
+        (None, _) => Err(match date_of(name, columns) {
+            Some(column) => wrong_type(column, "The model was trained on a date or timestamp in this column."),
+            None => no_column(model, name, columns),
+        }),
     }
 }
 
+fn no_column(model: &Model, name: &str, columns: &[RecordColumn]) -> Error {
+    PredictError::NoColumn {
+        model: model.in_error(),
+        column: DatePart::split(name).map_or(name, |(column, _)| column).to_owned(),
+        columns: columns.iter().map(|column| column.name.clone()).collect(),
+    }
+    .into()
+}
+
+/// The column whose part a feature is by its name.
+fn date_of<'a>(name: &str, columns: &'a [RecordColumn]) -> Option<&'a RecordColumn> {
+    let (name, _) = DatePart::split(name)?;
+    columns.iter().find(|column| column.name == name)
+}
 fn wrong_type(column: &RecordColumn, hint: &'static str) -> Error {
     SourceError::ColumnType {
         role: "feature",

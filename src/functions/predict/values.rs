@@ -3,11 +3,14 @@
 //! The functions are not STRICT: a feature that is NULL is a matter for the model, only no model gives NULL.
 
 use super::answers::{label, probabilities, value};
+use super::date_parts::AddedParts;
 use super::input::{FeatureInput, InputTuple};
 use super::row::Plan;
 use crate::errors::{OrRaise, PredictError, Result};
 use crate::models::{self, FeatureKind, Model, Policies};
 use crate::pg::call::function::Call;
+use crate::pg::catalog::types::base_type;
+use crate::pg::values::date_part::TimeType;
 use crate::pg::values::jsonb::Jsonb;
 use crate::pg::values::record::RecordColumn;
 use crate::pg::values::typed::TypedDatum;
@@ -19,6 +22,7 @@ struct Values<'a>(Call<'a>);
 /// What a call remembers: how to read its features for the model that was asked last, by the model's serial number.
 struct PlanOfCall {
     serial: u64,
+    parts: AddedParts,
     plan: Plan,
 }
 
@@ -31,7 +35,8 @@ impl FeatureInput for Values<'_> {
                 if known.serial != model.serial {
                     *known = PlanOfCall::new(model, policies, call)?;
                 }
-                known.plan.read(model, policies, |i| call.argument(i), into)
+                let PlanOfCall { parts, plan, .. } = known;
+                plan.read(model, policies, |i| parts.value(i, |i| call.argument(i)), into)
             },
         )
     }
@@ -51,17 +56,34 @@ impl PlanOfCall {
         if given == 1 && expected > 1 && is_text(call.type_of(1)) {
             return Err(PredictError::Text(model.in_error()).into());
         }
-        if given != expected {
-            return Err(PredictError::Length { model: model.in_error(), expected, given }.into());
-        }
-        let column = |i| RecordColumn {
-            name: model.feature_name(i),
+        let names = names_of_values(model, call, expected)?;
+        let column = |(i, name): (usize, String)| RecordColumn {
+            name,
             attribute: i + 1,
             type_oid: call.type_of(i + 1),
             collation: call.collation(),
         };
-        let columns: Vec<RecordColumn> = (0..given).map(column).collect();
-        Ok(PlanOfCall { serial: model.serial, plan: Plan::of_values(model, policies, &columns)? })
+        let mut columns: Vec<RecordColumn> = names.into_iter().enumerate().map(column).collect();
+        let parts = AddedParts::new(model, &mut columns);
+        let plan = Plan::of_values(model, policies, &columns)?;
+        Ok(PlanOfCall { serial: model.serial, parts, plan })
+    }
+}
+
+/// What the values of the call are called: the model's features, or, of dates with parts among these, the dates.
+fn names_of_values(model: &Model, call: Call<'_>, expected: usize) -> Result<Vec<String>> {
+    let given = call.len() - 1;
+    let has_date = (0..given).any(|i| TimeType::from_oid(base_type(call.type_of(i + 1))).is_some());
+    match model.given_columns() {
+        // with as many dates as parts, the types tell them apart
+        Some(columns) if given == columns.len() && (given != expected || has_date) => {
+            Ok(columns.into_iter().map(str::to_owned).collect())
+        }
+        Some(columns) if given != expected => {
+            Err(PredictError::Length { model: model.in_error(), expected: columns.len(), given }.into())
+        }
+        None if given != expected => Err(PredictError::Length { model: model.in_error(), expected, given }.into()),
+        _ => Ok((0..given).map(|i| model.feature_name(i)).collect()),
     }
 }
 

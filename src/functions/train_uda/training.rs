@@ -41,7 +41,7 @@ struct PreparedSource {
 pub fn train(request: &UdaRequest) -> Result<Vec<EpochRow>> {
     let training = &request.training;
     models::check_can_store("corgipile_train_uda()");
-    let source = Source::resolve(&training.source)?;
+    let mut source = Source::resolve(&training.source)?;
     let _shown = Progress::begin(source.relation(), 1, training.max_epochs);
     let features = source.features(training.features.as_deref(), &training.label, &[], Takes::Numbers)?;
     let prepared = prepare(training, &source, &features)?;

@@ -19,6 +19,7 @@ use crate::options::rows::{ClassWeight, Nulls, Unseen};
 use crate::pg::catalog::types::{base_type, is_compressed};
 use crate::pg::executor::query::Column;
 use crate::pg::values::array::{AnyArray, ArrayReader};
+use crate::pg::values::date_part::TimeType;
 use crate::pg::values::number::NumberType;
 use crate::pg::values::sparse::is_index_array;
 use serde::{Deserialize, Serialize};
@@ -61,6 +62,8 @@ pub struct ModelSchema<'a> {
     pub fill: Option<&'a [f32]>,
 }
 
+const DATES: &str = "Parts of a date are features: options => '{\"date_parts\": true}', or features that are called like one, such as \
+     '{created.month,created.dow}'.";
 const LABEL_TYPES: &str = "A label is an integer, a number, a boolean, text or an enum.";
 const LABEL_ARRAYS: &str = "A compressed mini-batch has its labels in an array beside it.";
 const TARGET_TYPES: &str = "Model linear predicts a number: its label is a column of numbers, or a boolean. For classes say model => \
@@ -215,6 +218,7 @@ impl<'a> DecoderSpec<'a> {
             let hint = match self.known.map(|known| known.categories.iter().any(|(name, _)| *name == column.name)) {
                 None | Some(false) if number(column).is_some() => continue,
                 None | Some(true) if is_category => continue,
+                None if TimeType::from_oid(base_type(column.type_oid)).is_some() => DATES,
                 None => FEATURE_TYPES,
                 Some(false) => "The model was trained on numbers in this column.",
                 Some(true) => "The model was trained on categories in this column.",

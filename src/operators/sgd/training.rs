@@ -110,13 +110,14 @@ impl Training {
             None => None,
         };
         let mut request = Request::new(arguments, resume.as_ref().map(Resume::warm_start))?;
-        let source = Source::resolve(&request.source)?;
+        let mut source = Source::resolve(&request.source)?;
         if request.has_open_objective && !flags.explain_only() && source.has_continuous(&request.label)? {
             request.predict_numbers();
             pg::report_notice(Notice::Regression { label: request.label.clone() });
         }
         let given = request.features.take();
-        let features = source.features(given.as_deref(), &request.label, &request.other_columns(), Takes::All)?;
+        let takes = Takes::All(request.options.date_parts.as_ref());
+        let features = source.features(given.as_deref(), &request.label, &request.other_columns(), takes)?;
         let spec = DecoderSpec::of_request(&request, &features);
         let mut decoder = source.decoder(&spec)?;
         let label_type = label_type(&source, &request.label, &decoder)?;

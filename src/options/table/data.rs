@@ -3,6 +3,7 @@
 use crate::limits::MAX_WEIGHTS;
 use crate::options::choices::Choice;
 use crate::options::chosen::Validation;
+use crate::options::date_parts::DateParts;
 use crate::options::entry::{Default, Entry, Group, Inherited, Models, Needs, Place, Values};
 use crate::options::rows::{By, ClassWeight, Nulls, Standardize, Unseen};
 use serde_json::json;
@@ -51,6 +52,17 @@ pub const ENTRIES: &[Entry] = &[
              columns of numbers, booleans, text and enums but label, weight, group, validation column and what identifies rows \
              (primary key, unique index, identity column, a name such as id, or by ANALYZE); but without numbers the only column \
              of arrays. A notice tells what is left out",
+        )
+    },
+    Entry {
+        record: Some(|call| call.options.date_parts.as_ref().map(DateParts::to_json)),
+        ..Entry::option(
+            "date_parts",
+            Values::Other("boolean or array", Some("true, false, or year, month, day, dow, hour, doy, epoch")),
+            Default::Boolean(false),
+            "parts of dates and timestamps that are features in their place, as EXTRACT gives them, called column.part. true: year, \
+             month and dow, and the hour of timestamps. month, dow and hour are categories, the others numbers. Timestamps with a \
+             time zone are taken in UTC",
         )
     },
     Entry {

@@ -106,8 +106,14 @@ pub const CASES: &[(&str, &[&str], &str)] = &[
     (
         "Notice::Features",
         &["SELECT FROM corgipile_train('SELECT label, a, ''red'' AS colour, now() AS since FROM t', max_epochs => 1)"],
-        "NOTICE:  features: 2 columns; left out: since (timestamp with time zone); one-hot: colour\n\
+        "NOTICE:  features: 2 columns; left out: since (timestamp with time zone: date_parts gives its parts); one-hot: colour\n\
          HINT:  Name the features to have others; '{*,-id}' takes every column that can be one but id.\n...",
+    ),
+    (
+        "Notice::Features",
+        &["SELECT FROM corgipile_train('SELECT label, a, date ''2026-01-01'' + id AS since FROM t', max_epochs => 1,
+               options => '{\"date_parts\": true}')"],
+        "NOTICE:  features: 2 columns; parts: since (year, month, dow)\nHINT:  ...\n...",
     ),
     (
         "Notice::TwoTargets",

@@ -66,6 +66,13 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_train('SELECT label, a, now() AS x FROM t', features => '{a,x}')",
         "42804",
         r#"feature column "x" has type timestamp with time zone"#,
+        "Parts of a date are features: options => '{\"date_parts\": true}', or features that are called like one, such as '{created.month,created.dow}'.",
+    ),
+    Case(
+        "SourceError::ColumnType",
+        "SELECT corgipile_train('SELECT label, a, current_time AS x FROM t', features => '{a,x}')",
+        "42804",
+        r#"feature column "x" has type time with time zone"#,
         "Features are one array of numbers, an array of indices and one of values, or any number of columns with numbers, booleans, text or enums.",
     ),
     Case(
@@ -136,7 +143,7 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_train('SELECT id, label, now() AS since FROM t')",
         "42703",
         "there are no features in the source",
-        "These columns are left out: id (primary key), since (timestamp with time zone). Features are one array of numbers, an array of indices and one of values, or any number of columns with numbers, booleans, text or enums.",
+        "These columns are left out: id (primary key), since (timestamp with time zone: date_parts gives its parts). Features are one array of numbers, an array of indices and one of values, or any number of columns with numbers, booleans, text or enums.",
     ),
     Case(
         "SourceError::NoFeatures",

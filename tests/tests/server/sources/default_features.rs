@@ -20,9 +20,9 @@ fn shops(db: &mut Database) {
     db.run(
         "CREATE TYPE size AS ENUM ('small', 'large');
          CREATE TABLE shops (id int PRIMARY KEY, account bigint, code int UNIQUE, serial int GENERATED ALWAYS AS IDENTITY,
-                             name text, city varchar(20), zip text, size size, open boolean, shop_id int, area real,
+                             name text, city varchar(20), zip text, size size, open boolean, region_id int, area real,
                              founded date, updated timestamptz, details json, pixels real[], label int);
-         INSERT INTO shops (id, account, code, name, city, zip, size, open, shop_id, area, founded, updated, details,
+         INSERT INTO shops (id, account, code, name, city, zip, size, open, region_id, area, founded, updated, details,
                             pixels, label)
          SELECT i, 7 * i, i, 'shop ' || i, (ARRAY['Bern', 'Chur', 'Thun'])[1 + i % 3], (8000 + i % 40)::text,
                 (ARRAY['small', 'large'])[1 + i % 2]::size, i % 3 = 0, i % 7, uniform(i, 1), '2026-01-01', now(), '{}',
@@ -36,14 +36,15 @@ fn numbers_booleans_text_and_enums_are_features_and_what_identifies_rows_is_none
     let mut db = Database::new();
     shops(&mut db);
     db.run("ANALYZE shops");
-    assert_eq!(features(&mut db, "'shops'"), "{city,zip,size,open,shop_id,area}");
+    assert_eq!(features(&mut db, "'shops'"), "{city,zip,size,open,region_id,area}");
     assert_eq!(
         told(&db, "'shops'"),
         "6 columns; left out: id (primary key), account (identifies rows: unique, by ANALYZE), \
          code (identifies rows: unique index), serial (identifies rows: identity column), name (text, nearly unique), \
-         founded (date), updated (timestamp with time zone), details (json), pixels (real[], an array beside columns); \
+         founded (date: date_parts gives its parts), \
+         updated (timestamp with time zone: date_parts gives its parts), details (json), pixels (real[], an array beside columns); \
          one-hot: city (about 3 categories), zip (about 40 categories, holds numbers: cast it to a number if it is one), \
-         size; as numbers: shop_id (cast it to text if it is a code)"
+         size; as numbers: region_id (cast it to text if it is a code)"
     );
 }
 
@@ -52,7 +53,7 @@ fn without_analyze_the_first_rows_say_which_texts_are_unique_and_which_hold_numb
     let mut db = Database::new();
     shops(&mut db);
     db.run("DELETE FROM pg_statistic WHERE starelid = 'shops'::regclass");
-    assert_eq!(features(&mut db, "'shops'"), "{account,city,zip,size,open,shop_id,area}");
+    assert_eq!(features(&mut db, "'shops'"), "{account,city,zip,size,open,region_id,area}");
     let told = told(&db, "'shops'");
     assert!(told.contains("name (text, nearly unique)"), "{told}");
     assert!(told.contains("one-hot: city, zip (holds numbers: cast it to a number if it is one), size"), "{told}");
@@ -67,9 +68,12 @@ fn names_say_what_identifies_rows() {
          INSERT INTO cities SELECT i, i, i, i, i, i, i, i, i % 3, i, i % 5, uniform(i, 1), i % 2 FROM generate_series(1, 40) i",
     );
     assert_eq!(features(&mut db, "'cities'"), "{shop_id,idle,grid}");
+    // what repeats does not identify rows of this table, but an id may identify others
+    db.run("UPDATE cities SET city_id = city_id % 5, index = index % 5, id = id % 5; ANALYZE cities");
+    assert_eq!(features(&mut db, "'SELECT id, index, city_id, grid, label FROM cities'"), "{index,city_id,grid}");
     // what is measured is no name of a row
     db.run("ALTER TABLE cities ALTER id TYPE real, ALTER index TYPE numeric");
-    assert_eq!(features(&mut db, "'cities'"), "{id,index,shop_id,idle,grid}");
+    assert_eq!(features(&mut db, "'SELECT id, index, shop_id, grid, label FROM cities'"), "{id,index,shop_id,grid}");
 }
 
 #[test]
@@ -180,7 +184,7 @@ fn a_star_takes_all_and_a_minus_leaves_out() {
     let mut db = Database::new();
     shops(&mut db);
     db.run("ANALYZE shops");
-    let all = "id,account,code,serial,name,city,zip,size,open,shop_id,area";
+    let all = "id,account,code,serial,name,city,zip,size,open,region_id,area";
     let without = |left_out: &[&str]| {
         let kept: Vec<&str> = all.split(',').filter(|name| !left_out.contains(name)).collect();
         format!("{{{}}}", kept.join(","))
@@ -188,19 +192,20 @@ fn a_star_takes_all_and_a_minus_leaves_out() {
     assert_eq!(features(&mut db, "'shops', features => '{*}'"), without(&[]));
     assert_eq!(features(&mut db, "'shops', features => '{*,-id,-name}'"), without(&["id", "name"]));
     assert_eq!(features(&mut db, "'shops', features => '{-id,*}'"), without(&["id"]));
-    assert_eq!(features(&mut db, "'shops', features => '{-id,-zip}'"), "{city,size,open,shop_id,area}");
+    assert_eq!(features(&mut db, "'shops', features => '{-id,-zip}'"), "{city,size,open,region_id,area}");
 }
 
 #[test]
 fn other_columns_of_the_call_are_no_features() {
     let mut db = Database::new();
     shops(&mut db);
-    let rest = "{city,zip,size,shop_id}";
-    let arguments = "label => 'label', weight => 'area', validation_column => 'open', features => '{*,-id,-account,-code,-serial,-name}'";
+    let rest = "{city,zip,size,region_id}";
+    let arguments = "label => 'label', features => '{*,-id,-account,-code,-serial,-name}',
+         options => '{\"weight\": \"area\", \"validation_column\": \"open\"}'";
     assert_eq!(features(&mut db, &format!("'shops', {arguments}")), rest);
     assert_eq!(
         features(&mut db, "'shops', group_by => 'size', features => '{*,-name,-account,-code,-serial,-id,-zip}'"),
-        "{city,open,shop_id,area}"
+        "{city,open,region_id,area}"
     );
 }
 
@@ -243,7 +248,7 @@ fn prediction_depends_on_the_names_and_not_on_the_statistics() {
     // and a warm start takes the features of the model
     db.train(&format!("'shops', warm_start => '{id}', max_epochs => 1"));
     let lists = db.lines("SELECT DISTINCT features FROM corgipile.models");
-    assert_eq!(lists, ["{city,zip,size,open,shop_id,area}"]);
+    assert_eq!(lists, ["{city,zip,size,open,region_id,area}"]);
 }
 
 #[test]
@@ -255,7 +260,10 @@ fn what_takes_only_numbers_leaves_text_out() {
     let id = db.train("'packed', max_epochs => 1")[0].model_id;
     assert_eq!(db.line(&format!("SELECT array_length(weights, 1) FROM corgipile.models WHERE model_id = {id}")), "3");
     db.run("SELECT FROM corgipile_train_uda('shops', max_epochs => 1)");
-    assert_eq!(db.line("SELECT features FROM corgipile.models ORDER BY model_id DESC LIMIT 1"), "{open,shop_id,area}");
+    assert_eq!(
+        db.line("SELECT features FROM corgipile.models ORDER BY model_id DESC LIMIT 1"),
+        "{open,region_id,area}"
+    );
     let told = db.notices(&["SELECT FROM corgipile_compress('shops', 'packed_2')"]);
     assert!(is_like("NOTICE:  features: 3 columns; ... city (character varying, no number), ...", &told), "{told}");
     let factor: f64 = db.value("SELECT corgipile_cluster_factor('shops')");

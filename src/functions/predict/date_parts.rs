@@ -1,0 +1,70 @@
+//! Features that are parts of dates, where predictions get the dates.
+//!
+//! The columns of what is given are followed by the parts that the model needs, as if they were given, too. So whoever
+//! reads features need not know that there are such parts.
+
+use crate::models::{FeatureKind, Model};
+use crate::pg::catalog::types::base_type;
+use crate::pg::values::date_part::{DatePart, TimeType};
+use crate::pg::values::record::RecordColumn;
+use crate::pg::values::typed::TypedDatum;
+use pgrx::pg_sys;
+
+/// Parts that follow the columns of what is given.
+pub struct AddedParts {
+    /// which attribute the first of them is
+    first: usize,
+    parts: Vec<AddedPart>,
+}
+
+struct AddedPart {
+    /// the attribute that it is a part of
+    attribute: usize,
+    part: DatePart,
+    time: TimeType,
+}
+
+impl AddedParts {
+    /// Adds the parts that the model needs to the columns; a column that has a feature's name is that feature.
+    pub fn new(model: &Model, columns: &mut Vec<RecordColumn>) -> AddedParts {
+        let first = columns.iter().map(|column| column.attribute + 1).max().unwrap_or_default();
+        let mut added = AddedParts { first, parts: Vec::new() };
+        let given = columns.len();
+        for feature in model.features.iter().filter(|_| matches!(model.feature_kind, FeatureKind::Columns(_))) {
+            let is_given = columns[..given].iter().any(|column| column.name == *feature);
+            let Some((name, part)) = DatePart::split(feature).filter(|_| !is_given) else { continue };
+            let Some(column) = columns[..given].iter().find(|column| column.name == name) else { continue };
+            let Some(time) = TimeType::from_oid(base_type(column.type_oid)).filter(|time| time.has(part)) else {
+                continue;
+            };
+            let attribute = column.attribute;
+            columns.push(RecordColumn {
+                name: feature.clone(),
+                attribute: first + added.parts.len(),
+                type_oid: if part.is_category() { pg_sys::UNKNOWNOID } else { part.type_oid() },
+                collation: column.collation,
+            });
+            added.parts.push(AddedPart { attribute, part, time });
+        }
+        added
+    }
+
+    /// The value of an attribute, one of those that `value` gives, or a part of one.
+    #[inline]
+    pub fn value<'a>(
+        &self,
+        attribute: usize,
+        value: impl Fn(usize) -> Option<TypedDatum<'a>>,
+    ) -> Option<TypedDatum<'a>> {
+        match attribute.checked_sub(self.first) {
+            None => value(attribute),
+            Some(i) => self.parts[i].of(value),
+        }
+    }
+}
+
+impl AddedPart {
+    fn of<'a>(&self, value: impl Fn(usize) -> Option<TypedDatum<'a>>) -> Option<TypedDatum<'a>> {
+        value(self.attribute).map(|value| self.part.of_value(self.time, value))
+    }
+}

@@ -1,0 +1,148 @@
+//! Mistakes about models in use.
+
+use crate::errors::Case;
+
+/// Predictions, evaluations and what is done with models.
+pub const MODELS_IN_USE: &[Case] = &[
+    Case(
+        "a misspelt model to go on with",
+        "SELECT corgipile_train('passengers', warm_start => 'survivl')",
+        "42704",
+        r#"model "survivl" does not exist"#,
+        "Did you mean \"survival\"? {MODELS}",
+    ),
+    Case(
+        "a misspelt model",
+        "SELECT corgipile_predict('Survivel', p) FROM passengers p LIMIT 1",
+        "42704",
+        r#"model "Survivel" does not exist"#,
+        "Did you mean \"survival\"? {MODELS}",
+    ),
+    Case(
+        "a model that was dropped",
+        "SELECT corgipile_predict('dropped', v) FROM vectors v LIMIT 1",
+        "42704",
+        r#"model "dropped" does not exist"#,
+        "{MODELS}",
+    ),
+    Case(
+        "a model without quotes is a column to SQL",
+        "SELECT corgipile_predict(survival, p) FROM passengers p LIMIT 1",
+        "42703",
+        r#"column "survival" does not exist"#,
+        "Perhaps you meant to reference the column \"p.survived\".",
+    ),
+    Case(
+        "one of two features",
+        "SELECT corgipile_predict('survival', age) FROM passengers LIMIT 1",
+        "2202E",
+        r#"model ... "survival" has 2 features, 1 given"#,
+        "Give each of them. The model's features, in order: age, fare.",
+    ),
+    Case(
+        "an array of one of two features",
+        "SELECT corgipile_predict('survival', ARRAY[age]) FROM passengers LIMIT 1",
+        "2202E",
+        r#"model ... "survival" has 2 features, 1 given"#,
+        "Give each of them. The model's features, in order: age, fare.",
+    ),
+    Case(
+        "three features for two",
+        "SELECT corgipile_predict('survival', age, fare, sex) FROM passengers LIMIT 1",
+        "2202E",
+        r#"model ... "survival" has 2 features, 3 given"#,
+        "Give each of them. The model's features, in order: age, fare.",
+    ),
+    Case(
+        "a row without one of the features",
+        "SELECT corgipile_predict('survival', q) FROM (SELECT age FROM passengers) q LIMIT 1",
+        "42703",
+        r#"the given row has no column "fare", which is a feature of model ... "survival""#,
+        "The row has the columns age. The model's features, in order: age, fare.",
+    ),
+    Case(
+        "an array as a text",
+        "SELECT corgipile_predict('survival', '{30,7}')",
+        "42804",
+        r#"model ... "survival" has several features, and one text is given"#,
+        "Write an array as ARRAY[1, 2] or '{1,2}'::real[], or give the values one by one. The model's features, in order: age, fare.",
+    ),
+    Case(
+        "an array where there are texts",
+        "SELECT corgipile_predict('by sex', ARRAY[30, 1])",
+        "0A000",
+        r#"model ... "by sex" has categories among its features, which an array cannot hold"#,
+        "Give a row with the columns age, sex, as in SELECT corgipile_predict('by sex', t) FROM t, or values in this order: \
+         corgipile_predict('by sex', age, sex).",
+    ),
+    Case(
+        "values in the wrong order",
+        "SELECT corgipile_predict('by sex', 'male'::text, 30)",
+        "42804",
+        r#"feature column "age" has type text"#,
+        "The model was trained on numbers or booleans in this column.",
+    ),
+    Case(
+        "no features at all",
+        "SELECT corgipile_predict('survival')",
+        "42883",
+        "function corgipile_predict(unknown) does not exist",
+        "{FUNCTION}",
+    ),
+    Case(
+        "probabilities of a regression",
+        "SELECT corgipile_predict_proba('rates', p) FROM passengers p LIMIT 1",
+        "0A000",
+        r#"model ... "rates" is a linear regression, which has no probabilities"#,
+        "Use corgipile_predict(), or train model => 'logistic', 'softmax' or 'mlp'.",
+    ),
+    Case(
+        "an id that there is not",
+        "SELECT corgipile_predict(999, p) FROM passengers p LIMIT 1",
+        "42704",
+        "model 999 does not exist",
+        "{MODELS}",
+    ),
+    Case(
+        "an evaluation without the label",
+        "SELECT * FROM corgipile_evaluate('survival', 'SELECT age, fare FROM passengers')",
+        "42703",
+        r#"column "survived" does not exist in the source"#,
+        "The source has the columns age, fare.",
+    ),
+    Case(
+        "an evaluation on no rows",
+        "SELECT * FROM corgipile_evaluate('survival', 'SELECT * FROM passengers WHERE age > 100')",
+        "22000",
+        "there are no rows to evaluate on",
+        "Check the source: its table, and what it leaves out.",
+    ),
+    Case(
+        "model and table in the wrong order",
+        "SELECT * FROM corgipile_evaluate('passengers', 'survival')",
+        "42704",
+        r#"model "passengers" does not exist"#,
+        "{MODELS}",
+    ),
+    Case(
+        "a misspelt model to be dropped",
+        "SELECT corgipile_drop('survivl')",
+        "42704",
+        r#"model "survivl" does not exist"#,
+        "Did you mean \"survival\"? {MODELS}",
+    ),
+    Case(
+        "an empty name",
+        "SELECT corgipile_rename('survival', '')",
+        "22023",
+        r#"invalid value for argument "name": its 0 bytes are not in 1 to 1024"#,
+        "",
+    ),
+    Case(
+        "a table that is there already",
+        "SELECT corgipile_compress('vectors', 'passengers')",
+        "42P07",
+        r#"relation "passengers" already exists"#,
+        "",
+    ),
+];
