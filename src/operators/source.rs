@@ -1,6 +1,6 @@
 //! The source of a training, a table or a query, and its columns.
 
-use super::decoder::{Decoder, DecoderSpec, FEATURE_TYPES, column, is_category};
+use super::decoder::{Decoder, DecoderSpec, FEATURE_TYPES, column, is_category, is_vector};
 use super::plan::shuffled;
 use crate::errors::{Result, SourceError};
 use crate::options::shuffling::Shuffling;
@@ -8,7 +8,6 @@ use crate::pg::catalog::names::quote_identifier;
 use crate::pg::catalog::relation::{Relation, bytes, estimated_rows};
 use crate::pg::catalog::types::{base_type, is_compressed};
 use crate::pg::executor::query::{Column, Planned, Query, only_select};
-use crate::pg::values::array::ArrayReader;
 use crate::pg::values::number::NumberType;
 use pgrx::pg_sys;
 
@@ -57,7 +56,7 @@ impl Source {
 
     /// The features if the user has named none. These are columns features_k and features_v, or the latter alone; else
     /// all numbers but the label, the columns that are used otherwise, and the primary key;
-    /// else the only array of numbers.
+    /// else the only column of arrays or vectors, or, if there is none, of bytes.
     ///
     /// # Errors
     /// [`SourceError::NoFeatures`]
@@ -81,8 +80,11 @@ impl Source {
         if !numbers.is_empty() {
             return Ok(numbers);
         }
-        let arrays: Vec<String> =
-            free().filter(|c| ArrayReader::new(c.type_oid).is_some()).map(|c| c.name.clone()).collect();
+        let vectors: Vec<&Column> = free().filter(|column| is_vector(column)).collect();
+        let is_bytes = |column: &Column| base_type(column.type_oid) == pg_sys::BYTEAOID;
+        let only_bytes = vectors.iter().all(|column| is_bytes(column));
+        let arrays = vectors.into_iter().filter(|column| only_bytes || !is_bytes(column));
+        let arrays: Vec<String> = arrays.map(|column| column.name.clone()).collect();
         match arrays.len() {
             1 => Ok(arrays),
             0 if free().any(|c| is_category(base_type(c.type_oid))) => Err(SourceError::NoFeatures {

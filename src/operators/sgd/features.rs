@@ -11,7 +11,7 @@ use crate::options::rows::Standardize;
 /// # Errors
 /// [`ArgumentError::InvalidOption`]
 pub fn check_options(options: &Options, features: &FeatureColumns) -> Result<()> {
-    let sparse = matches!(features, FeatureColumns::Sparse(_));
+    let sparse = features.is_pair();
     let only_sparse = "applies only to sparse features: an array of indices and an array of values";
     if options.index_base.is_some() && !sparse {
         return Err(invalid("index_base", only_sparse));

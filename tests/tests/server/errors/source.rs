@@ -30,7 +30,7 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_train('SELECT FROM t')",
         "42703",
         "there are no features in the source",
-        "Features are one array of numbers, an array of indices and one of values, or any number of columns with numbers, booleans, text or enums.",
+        "Features are one column of arrays, of pgvector's vectors or of bytes, an array of indices and one of values, or any number of columns with numbers, booleans, text or enums.",
     ),
     Case(
         "SourceError::AmbiguousColumn",
@@ -51,7 +51,14 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_train('SELECT label, a, now() AS x FROM t', features => '{a,x}')",
         "42804",
         r#"feature column "x" has type timestamp with time zone"#,
-        "Features are one array of numbers, an array of indices and one of values, or any number of columns with numbers, booleans, text or enums.",
+        "Features are one column of arrays, of pgvector's vectors or of bytes, an array of indices and one of values, or any number of columns with numbers, booleans, text or enums.",
+    ),
+    Case(
+        "SourceError::ColumnType",
+        "SELECT corgipile_train('SELECT label, a, ARRAY[a, b] AS x FROM t', features => '{a,x}')",
+        "42804",
+        r#"feature column "x" has type real[]"#,
+        "A column of arrays, vectors or bytes is the only feature: name no other, or make one array of all in a query as source.",
     ),
     Case(
         "SourceError::ColumnType",
@@ -114,7 +121,7 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_train('SELECT label FROM t')",
         "42703",
         "there are no features in the source",
-        "Features are one array of numbers, an array of indices and one of values, or any number of columns with numbers, booleans, text or enums.",
+        "Features are one column of arrays, of pgvector's vectors or of bytes, an array of indices and one of values, or any number of columns with numbers, booleans, text or enums.",
     ),
     Case(
         "SourceError::NoFeatures",

@@ -9,3 +9,4 @@ mod other_extensions;
 mod partitions;
 mod relations;
 mod sparse;
+mod vectors;
