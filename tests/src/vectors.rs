@@ -22,7 +22,7 @@ const MADE_HERE: &str = "
             IF x = 0 THEN RETURN '\\x0000'; END IF;
             WHILE mantissa >= 2 LOOP mantissa := mantissa / 2; exponent := exponent + 1; END LOOP;
             WHILE mantissa < 1 LOOP mantissa := mantissa * 2; exponent := exponent - 1; END LOOP;
-            RETURN little(substr(int4send((x < 0)::int << 15 | exponent << 10 | ((mantissa - 1) * 1024)::int), 3));
+            RETURN little(substr(int4send(((x < 0)::int << 15) | (exponent << 10) | ((mantissa - 1) * 1024)::int), 3));
         END $$;
     CREATE FUNCTION vec(x real[]) RETURNS vector IMMUTABLE LANGUAGE sql
         AS $$ SELECT (little(int2send(cardinality(x)::int2)) || '\\x0000' || string_agg(little(float4send(v)), ''::bytea ORDER BY i))::vector
