@@ -91,8 +91,8 @@ COMMENT ON COLUMN corgipile.models.source IS 'table or query that it was trained
 COMMENT ON COLUMN corgipile.models.label IS 'the label''s column';
 COMMENT ON COLUMN corgipile.models.label_type IS 'type of the label''s column';
 COMMENT ON COLUMN corgipile.models.classes IS 'label values, ascending; of two, the first is the negative class; NULL for linear and mlp_regression';
-COMMENT ON COLUMN corgipile.models.features IS 'names of the feature columns; for sparse ones, that of the indices and that of the values';
-COMMENT ON COLUMN corgipile.models.feature_kind IS 'array: elements of one array column; columns: any number of columns; sparse: an array of indices and one of values';
+COMMENT ON COLUMN corgipile.models.features IS 'names of the feature columns; for sparse ones, that of the indices and that of the values, or that of the sparse vectors';
+COMMENT ON COLUMN corgipile.models.feature_kind IS 'array: elements of one column of arrays or vectors; columns: any number of columns; sparse: an array of indices and one of values, or sparse vectors';
 COMMENT ON COLUMN corgipile.models.categories IS 'for each column of categories, its values in the order of their weights, null for the category of NULLs: {"site": ["harbour", "mine", null]}';
 COMMENT ON COLUMN corgipile.models.index_base IS 'the smallest index of sparse features, 0 or 1';
 COMMENT ON COLUMN corgipile.models.hyperparameters IS 'what it takes to train the model again: arguments, options and their defaults, the seed; and what sizes came to, pages_per_block and buffer_blocks';
@@ -164,7 +164,8 @@ CREATE VIEW corgipile.all_coefficients WITH (security_invoker = true) AS
             SELECT pg_catalog.format('%s[%s]', m.features[1], i), i FROM pg_catalog.generate_series(1, a.dim) AS i
              WHERE m.feature_kind OPERATOR(pg_catalog.=) 'array'
              UNION ALL
-            SELECT pg_catalog.format('%s[%s]', m.features[2], (i OPERATOR(pg_catalog.-) 1) OPERATOR(pg_catalog.+) m.index_base), i
+            SELECT pg_catalog.format('%s[%s]', m.features[pg_catalog.cardinality(m.features)],
+                                    (i OPERATOR(pg_catalog.-) 1) OPERATOR(pg_catalog.+) m.index_base), i
               FROM pg_catalog.generate_series(1, a.dim) AS i
              WHERE m.feature_kind OPERATOR(pg_catalog.=) 'sparse'
              UNION ALL
@@ -606,6 +607,11 @@ GRANT SELECT ON corgipile.stat_progress_train TO PUBLIC;
 -- ------------------------------------------------------------------------------------------------------------- prediction
 
 -- Not STRICT: nulls and unseen may be NULL. All others give NULL for NULL.
+--
+-- A row, a value of a type that is not ours and that need not be there (pgvector's), and the only feature are all taken by the
+-- functions of anynonarray, which look at the type. For rows there are functions of record with nulls, and with unseen alone, too: with
+-- defaults for both they would fit a call with a row alone as well, and PostgreSQL would call none of them. Of one of anynonarray with nulls
+-- it would say that it is meant by a call with a number and a text.
 CREATE FUNCTION corgipile_predict(model_id bigint, features anyarray, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
 RETURNS float8
 LANGUAGE c STABLE PARALLEL SAFE COST 10
@@ -630,17 +636,37 @@ LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_sparse_by_name_wrapper';
 COMMENT ON FUNCTION corgipile_predict(text, anyarray, anycompatiblearray, text, text) IS 'the label that a model gives, as a number; of a linear model, the value, for sparse features';
 
-CREATE FUNCTION corgipile_predict(model_id bigint, "row" record, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
+CREATE FUNCTION corgipile_predict(model_id bigint, features anynonarray) RETURNS float8
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_one_wrapper';
+COMMENT ON FUNCTION corgipile_predict(bigint, anynonarray) IS 'the label that a model gives, as a number; of a linear model, the value, for the columns of a row, for a vector or bytes, or for the only feature';
+
+CREATE FUNCTION corgipile_predict(model_id bigint, features record, nulls text, unseen text DEFAULT NULL)
 RETURNS float8
 LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_row_wrapper';
 COMMENT ON FUNCTION corgipile_predict(bigint, record, text, text) IS 'the label that a model gives, as a number; of a linear model, the value, for the columns of a row';
 
-CREATE FUNCTION corgipile_predict(name text, "row" record, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
+CREATE FUNCTION corgipile_predict(model_id bigint, features record, unseen varchar) RETURNS float8
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_row_wrapper';
+COMMENT ON FUNCTION corgipile_predict(bigint, record, varchar) IS 'the same with unseen alone';
+
+CREATE FUNCTION corgipile_predict(name text, features anynonarray) RETURNS float8
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_one_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict(text, anynonarray) IS 'the label that a model gives, as a number; of a linear model, the value, for the columns of a row, for a vector or bytes, or for the only feature';
+
+CREATE FUNCTION corgipile_predict(name text, features record, nulls text, unseen text DEFAULT NULL)
 RETURNS float8
 LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_row_by_name_wrapper';
 COMMENT ON FUNCTION corgipile_predict(text, record, text, text) IS 'the label that a model gives, as a number; of a linear model, the value, for the columns of a row';
+
+CREATE FUNCTION corgipile_predict(name text, features record, unseen varchar) RETURNS float8
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_row_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict(text, record, varchar) IS 'the same with unseen alone';
 
 CREATE FUNCTION corgipile_predict_label(model_id bigint, features anyarray, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
 RETURNS text
@@ -666,17 +692,37 @@ LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_label_sparse_by_name_wrapper';
 COMMENT ON FUNCTION corgipile_predict_label(text, anyarray, anycompatiblearray, text, text) IS 'the label that a model gives, as text, for sparse features';
 
-CREATE FUNCTION corgipile_predict_label(model_id bigint, "row" record, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
+CREATE FUNCTION corgipile_predict_label(model_id bigint, features anynonarray) RETURNS text
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_one_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(bigint, anynonarray) IS 'the label that a model gives, as text, for the columns of a row, for a vector or bytes, or for the only feature';
+
+CREATE FUNCTION corgipile_predict_label(model_id bigint, features record, nulls text, unseen text DEFAULT NULL)
 RETURNS text
 LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_label_row_wrapper';
 COMMENT ON FUNCTION corgipile_predict_label(bigint, record, text, text) IS 'the label that a model gives, as text, for the columns of a row';
 
-CREATE FUNCTION corgipile_predict_label(name text, "row" record, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
+CREATE FUNCTION corgipile_predict_label(model_id bigint, features record, unseen varchar) RETURNS text
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_row_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(bigint, record, varchar) IS 'the same with unseen alone';
+
+CREATE FUNCTION corgipile_predict_label(name text, features anynonarray) RETURNS text
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_one_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(text, anynonarray) IS 'the label that a model gives, as text, for the columns of a row, for a vector or bytes, or for the only feature';
+
+CREATE FUNCTION corgipile_predict_label(name text, features record, nulls text, unseen text DEFAULT NULL)
 RETURNS text
 LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_label_row_by_name_wrapper';
 COMMENT ON FUNCTION corgipile_predict_label(text, record, text, text) IS 'the label that a model gives, as text, for the columns of a row';
+
+CREATE FUNCTION corgipile_predict_label(name text, features record, unseen varchar) RETURNS text
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_row_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(text, record, varchar) IS 'the same with unseen alone';
 
 CREATE FUNCTION corgipile_predict_proba(model_id bigint, features anyarray, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
 RETURNS float8[]
@@ -702,17 +748,37 @@ LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_proba_sparse_by_name_wrapper';
 COMMENT ON FUNCTION corgipile_predict_proba(text, anyarray, anycompatiblearray, text, text) IS 'the probabilities of the labels, in their ascending order, for sparse features';
 
-CREATE FUNCTION corgipile_predict_proba(model_id bigint, "row" record, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
+CREATE FUNCTION corgipile_predict_proba(model_id bigint, features anynonarray) RETURNS float8[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_one_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(bigint, anynonarray) IS 'the probabilities of the labels, in their ascending order, for the columns of a row, for a vector or bytes, or for the only feature';
+
+CREATE FUNCTION corgipile_predict_proba(model_id bigint, features record, nulls text, unseen text DEFAULT NULL)
 RETURNS float8[]
 LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_proba_row_wrapper';
 COMMENT ON FUNCTION corgipile_predict_proba(bigint, record, text, text) IS 'the probabilities of the labels, in their ascending order, for the columns of a row';
 
-CREATE FUNCTION corgipile_predict_proba(name text, "row" record, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
+CREATE FUNCTION corgipile_predict_proba(model_id bigint, features record, unseen varchar) RETURNS float8[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_row_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(bigint, record, varchar) IS 'the same with unseen alone';
+
+CREATE FUNCTION corgipile_predict_proba(name text, features anynonarray) RETURNS float8[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_one_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(text, anynonarray) IS 'the probabilities of the labels, in their ascending order, for the columns of a row, for a vector or bytes, or for the only feature';
+
+CREATE FUNCTION corgipile_predict_proba(name text, features record, nulls text, unseen text DEFAULT NULL)
 RETURNS float8[]
 LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_proba_row_by_name_wrapper';
 COMMENT ON FUNCTION corgipile_predict_proba(text, record, text, text) IS 'the probabilities of the labels, in their ascending order, for the columns of a row';
+
+CREATE FUNCTION corgipile_predict_proba(name text, features record, unseen varchar) RETURNS float8[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_row_by_name_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(text, record, varchar) IS 'the same with unseen alone';
 
 CREATE FUNCTION corgipile_predict(model jsonb, features anyarray, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
 RETURNS float8
@@ -726,11 +792,21 @@ LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_sparse_by_value_wrapper';
 COMMENT ON FUNCTION corgipile_predict(jsonb, anyarray, anycompatiblearray, text, text) IS 'the label that a model gives, as a number; of a linear model, the value, for sparse features';
 
-CREATE FUNCTION corgipile_predict(model jsonb, "row" record, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
+CREATE FUNCTION corgipile_predict(model jsonb, features anynonarray) RETURNS float8
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_one_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict(jsonb, anynonarray) IS 'the label that a model gives, as a number; of a linear model, the value, for the columns of a row, for a vector or bytes, or for the only feature';
+
+CREATE FUNCTION corgipile_predict(model jsonb, features record, nulls text, unseen text DEFAULT NULL)
 RETURNS float8
 LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_row_by_value_wrapper';
 COMMENT ON FUNCTION corgipile_predict(jsonb, record, text, text) IS 'the label that a model gives, as a number; of a linear model, the value, for the columns of a row';
+
+CREATE FUNCTION corgipile_predict(model jsonb, features record, unseen varchar) RETURNS float8
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_row_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict(jsonb, record, varchar) IS 'the same with unseen alone';
 
 CREATE FUNCTION corgipile_predict_label(model jsonb, features anyarray, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
 RETURNS text
@@ -744,11 +820,21 @@ LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_label_sparse_by_value_wrapper';
 COMMENT ON FUNCTION corgipile_predict_label(jsonb, anyarray, anycompatiblearray, text, text) IS 'the label that a model gives, as text, for sparse features';
 
-CREATE FUNCTION corgipile_predict_label(model jsonb, "row" record, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
+CREATE FUNCTION corgipile_predict_label(model jsonb, features anynonarray) RETURNS text
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_one_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(jsonb, anynonarray) IS 'the label that a model gives, as text, for the columns of a row, for a vector or bytes, or for the only feature';
+
+CREATE FUNCTION corgipile_predict_label(model jsonb, features record, nulls text, unseen text DEFAULT NULL)
 RETURNS text
 LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_label_row_by_value_wrapper';
 COMMENT ON FUNCTION corgipile_predict_label(jsonb, record, text, text) IS 'the label that a model gives, as text, for the columns of a row';
+
+CREATE FUNCTION corgipile_predict_label(model jsonb, features record, unseen varchar) RETURNS text
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_label_row_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_label(jsonb, record, varchar) IS 'the same with unseen alone';
 
 CREATE FUNCTION corgipile_predict_proba(model jsonb, features anyarray, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
 RETURNS float8[]
@@ -762,11 +848,21 @@ LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_proba_sparse_by_value_wrapper';
 COMMENT ON FUNCTION corgipile_predict_proba(jsonb, anyarray, anycompatiblearray, text, text) IS 'the probabilities of the labels, in their ascending order, for sparse features';
 
-CREATE FUNCTION corgipile_predict_proba(model jsonb, "row" record, nulls text DEFAULT NULL, unseen text DEFAULT NULL)
+CREATE FUNCTION corgipile_predict_proba(model jsonb, features anynonarray) RETURNS float8[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_one_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(jsonb, anynonarray) IS 'the probabilities of the labels, in their ascending order, for the columns of a row, for a vector or bytes, or for the only feature';
+
+CREATE FUNCTION corgipile_predict_proba(model jsonb, features record, nulls text, unseen text DEFAULT NULL)
 RETURNS float8[]
 LANGUAGE c STABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_predict_proba_row_by_value_wrapper';
 COMMENT ON FUNCTION corgipile_predict_proba(jsonb, record, text, text) IS 'the probabilities of the labels, in their ascending order, for the columns of a row';
+
+CREATE FUNCTION corgipile_predict_proba(model jsonb, features record, unseen varchar) RETURNS float8[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_predict_proba_row_by_value_wrapper';
+COMMENT ON FUNCTION corgipile_predict_proba(jsonb, record, varchar) IS 'the same with unseen alone';
 
 -- Features one by one. Of one and of two features there are as many declarations as it takes that no call with an array, two arrays or a
 -- row fits them as well: VARIADIC "any" alone would take these, too. Not STRICT: a feature that is NULL is not the same as none.
@@ -1020,6 +1116,11 @@ RETURNS corgipile.sgd_state
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'corgipile_sgd_transition_wrapper';
 
+CREATE FUNCTION corgipile.sgd_transition(corgipile.sgd_state, corgipile.sgd_state, float8, anynonarray)
+RETURNS corgipile.sgd_state
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'corgipile_sgd_transition_wrapper';
+
 CREATE FUNCTION corgipile.sgd_transition(corgipile.sgd_state, corgipile.sgd_state, float8, anyarray, anycompatiblearray)
 RETURNS corgipile.sgd_state
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 10
@@ -1040,6 +1141,13 @@ CREATE AGGREGATE corgipile_sgd_agg(state corgipile.sgd_state, label float8, feat
 COMMENT ON AGGREGATE corgipile_sgd_agg(corgipile.sgd_state, float8, anyarray)
     IS 'the state one epoch of SGD later, having learned from every row';
 
+CREATE AGGREGATE corgipile_sgd_agg(state corgipile.sgd_state, label float8, features anynonarray) (
+    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
+    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE corgipile_sgd_agg(corgipile.sgd_state, float8, anynonarray)
+    IS 'the state one epoch of SGD later, having learned from every vector';
+
 CREATE AGGREGATE corgipile_sgd_agg(
     state corgipile.sgd_state, label float8, indices anyarray, "values" anycompatiblearray
 ) (
@@ -1056,6 +1164,13 @@ CREATE AGGREGATE corgipile.sgd_agg(state corgipile.sgd_state, label float8, feat
     COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE corgipile.sgd_agg(corgipile.sgd_state, float8, anyarray) IS 'corgipile_sgd_agg() for corgipile_train_uda()';
+
+CREATE AGGREGATE corgipile.sgd_agg(state corgipile.sgd_state, label float8, features anynonarray) (
+    SFUNC = corgipile.sgd_transition, STYPE = corgipile.sgd_state,
+    COMBINEFUNC = corgipile.sgd_combine, FINALFUNC = corgipile.sgd_final, FINALFUNC_MODIFY = READ_ONLY, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE corgipile.sgd_agg(corgipile.sgd_state, float8, anynonarray)
+    IS 'corgipile_sgd_agg() for corgipile_train_uda()';
 
 CREATE AGGREGATE corgipile.sgd_agg(
     state corgipile.sgd_state, label float8, indices anyarray, "values" anycompatiblearray

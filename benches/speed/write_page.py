@@ -22,6 +22,12 @@ PARTS = {
         "rows in memory. `streaming` reads the table in each epoch, `cached` from the second epoch on reads the "
         "cache.",
     ),
+    "vectors": (
+        "Types of features",
+        "An epoch on pgvector's `vector` and `halfvec` and on `bytea` beside one on `real[]`, in turns: 100,000 rows x "
+        "768, most of them out of line, and 1,000,000 rows x 28, one process, all in memory. `cache` says whether "
+        "later epochs read the table (`off`) or what the first one has decoded.",
+    ),
     "epoch": (
         "An epoch against count(*)",
         "Seconds of an epoch over those of `SELECT count(*)` on the same table: 1,000,000 rows x 28 `real[]`, all in "

@@ -44,6 +44,10 @@ impl std::fmt::Display for Place {
     }
 }
 
+/// The hint about a vector that cannot be read.
+pub(super) const LAYOUTS: &str = "Read are vectors as pgvector has stored them up to version 0.8; it may be that a later version \
+     stores them otherwise: cast them to real[] in a query.";
+
 /// What is wrong with one row; [`DecoderError::Row`] adds where it stands.
 #[derive(Debug, thiserror::Error)]
 pub enum RowFault {
@@ -85,6 +89,10 @@ pub enum RowFault {
     Dimensions(usize),
     #[error("feature array is empty")]
     Empty,
+    #[error("feature vector is damaged, or has a layout that is not known,")]
+    DamagedVector,
+    #[error("feature vector has {dimensions} dimensions, more than {limit},")]
+    TooManyDimensions { dimensions: usize, limit: usize },
     #[error("label column \"{column}\" has more than two values ({values}): a third was found")]
     ThirdClass { column: String, values: String },
     #[error("label column \"{column}\" has more than {limit} values: one more was found")]
@@ -145,7 +153,7 @@ impl RowFault {
             | R::WeightNotFinite(..)
             | R::WeightOutOfRange(..)
             | R::NegativeWeight(..) => Code::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
-            R::Compressed(..) => Code::ERRCODE_DATA_CORRUPTED,
+            R::Compressed(..) | R::DamagedVector => Code::ERRCODE_DATA_CORRUPTED,
             R::LabelCount(..)
             | R::Length(..)
             | R::Dimensions(..)
@@ -161,6 +169,7 @@ impl RowFault {
             }
             R::Appeared { .. } => Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
             R::TooManyColumns { .. }
+            | R::TooManyDimensions { .. }
             | R::LabelTooLong(..)
             | R::CategoryTooLong(..)
             | R::TooManyClasses { .. }
@@ -230,7 +239,7 @@ impl RowFault {
         let fixed = |s: &str| Some(s.to_owned());
         match self {
             R::Length(..) | R::Dimensions(..) | R::Empty => {
-                fixed("All feature arrays must have one dimension and the same length.")
+                fixed("All feature arrays, vectors or byte strings have the same length, and arrays one dimension.")
             }
             R::ColumnDimensions(..) => fixed("Arrays of labels, indices and values have one dimension."),
             R::Lengths { .. } => fixed("Each index needs its value."),
@@ -242,7 +251,10 @@ impl RowFault {
             R::IndexBeyond { said: true, .. } => fixed("Raise dimensions, or leave it out."),
             R::IndexBeyond { .. } => Some(format!("A model has at most {MAX_WEIGHTS} weights.")),
             R::IndexTwice { .. } => fixed("Add up the values of an index that is there twice."),
-            R::TooManyColumns { .. } => Some(format!("A model has at most {MAX_WEIGHTS} weights.")),
+            R::DamagedVector => fixed(LAYOUTS),
+            R::TooManyColumns { .. } | R::TooManyDimensions { .. } => {
+                Some(format!("A model has at most {MAX_WEIGHTS} weights."))
+            }
             R::Compressed(..) => fixed("Make the table again with corgipile_compress()."),
             _ => None,
         }

@@ -1,5 +1,6 @@
 //! Why a model cannot answer for what it is given.
 
+use super::decoder::LAYOUTS;
 use super::report::{Code, Report};
 use super::the_model::TheModel;
 use super::words::in_words;
@@ -24,6 +25,8 @@ pub enum PredictError {
     Dimensions(usize),
     #[error("features must be an array of numbers, not of type {0}")]
     Type(String),
+    #[error("the given vector is damaged, or has a layout that is not known")]
+    DamagedVector,
     #[error("{model} was trained on indices and values, and {given} plain values are given")]
     NeedsIndices { model: TheModel, given: usize },
     #[error("indices must be an array of integers, not of type {0}")]
@@ -69,6 +72,7 @@ impl Report for PredictError {
             | PredictError::NeedsIndices { .. }
             | PredictError::NothingToImpute(_)
             | PredictError::NoProbabilities { .. } => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
+            PredictError::DamagedVector => Code::ERRCODE_DATA_CORRUPTED,
             PredictError::NoColumn { .. } => Code::ERRCODE_UNDEFINED_COLUMN,
             PredictError::ColumnTwice(_) => Code::ERRCODE_AMBIGUOUS_COLUMN,
             PredictError::Text(_)
@@ -97,6 +101,7 @@ impl Report for PredictError {
                 "Write an array as ARRAY[1, 2] or '{{1,2}}'::real[], or give the values one by one. {}",
                 model.features_in_order()
             )),
+            PredictError::DamagedVector => fixed(LAYOUTS),
             PredictError::Type(_) => fixed("Cast the features, for example to real[]."),
             PredictError::IndexType(_) => fixed("Cast the indices, for example to integer[]."),
             PredictError::Null { .. } | PredictError::NullIndex(_) => fixed(

@@ -5,7 +5,7 @@ use crate::errors::{ArgumentError, ModelError, OrRaise, Result, TocError, Traini
 use crate::limits::MAX_WEIGHTS;
 use crate::models::extension_lock::keep_extension;
 use crate::operators::mini_batches::{BatchSpec, MiniBatches};
-use crate::operators::{Source, Takes};
+use crate::operators::{Source, Takes, is_vector};
 use crate::options::parse::argument_choice;
 use crate::options::request::check_features;
 use crate::options::rows::NullRows;
@@ -15,7 +15,7 @@ use crate::pg::call::function::Call;
 use crate::pg::call::spi::{Connection, Sees};
 use crate::pg::catalog::names::quote_identifier;
 use crate::pg::catalog::new_table::NewName;
-use crate::pg::catalog::types::{base_type, compressed_type, qualified_type_name};
+use crate::pg::catalog::types::{compressed_type, qualified_type_name};
 use crate::pg::values::array::AnyArray;
 use crate::pg::values::varlena::{Bytes, Value};
 use crate::pg::{check_for_interrupts, require_utf8};
@@ -97,10 +97,10 @@ impl CompressRequest {
         Ok((source, features))
     }
 
-    /// The name of the column of compressed features: that of the only array of features, if there is one.
+    /// The name of the column of compressed features: that of the only column of vectors, if there is one.
     fn matrices_name<'a>(&self, source: &Source, features: &'a [String]) -> Result<&'a str> {
         Ok(match features {
-            [only] if AnyArray::new(base_type(source.type_of(only)?)).is_some() => only,
+            [only] if is_vector(source.column(only)?) => only,
             _ if self.label == "features" => "compressed_features",
             _ => "features",
         })

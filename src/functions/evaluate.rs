@@ -263,6 +263,9 @@ fn check_types(model: &Model, found: &FeatureColumns, categories: &[(String, Cat
 fn trained_on(model: &Model) -> String {
     match &model.feature_kind {
         FeatureKind::Array => format!("an array of numbers in column {}", model.features[0]),
+        FeatureKind::Sparse { .. } if model.features.len() == 1 => {
+            format!("sparse vectors in column {}", model.features[0])
+        }
         FeatureKind::Sparse { .. } => {
             format!("indices in column {} and values in column {}", model.features[0], model.features[1])
         }

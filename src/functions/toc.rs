@@ -303,6 +303,7 @@ fn matrix(call: Call<'_>, i: usize) -> Result<([usize; 2], bool, Vec<f64>)> {
         ArrayFault::Null(i) => TocError::NotAMatrix(format!("element {i} is NULL")).into(),
         ArrayFault::Dimensions(n) => TocError::NotAMatrix(format!("{n} dimensions")).into(),
         ArrayFault::Length(n) | ArrayFault::Number(n, _) => TocError::NotAMatrix(format!("{n} elements")).into(),
+        ArrayFault::Damaged => TocError::NotAMatrix("other bytes".into()).into(),
     })
 }
 

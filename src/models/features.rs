@@ -7,11 +7,11 @@ use std::collections::HashSet;
 /// The kind of a model's features.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FeatureKind {
-    /// the elements of one array column
+    /// the elements of one column of arrays or vectors
     Array,
     /// columns, each a number or a category; their weights follow each other in the order of the columns
     Columns(Vec<ColumnKind>),
-    /// two array columns: indices, of which `index_base` is the smallest, and values
+    /// two array columns: indices, of which `index_base` is the smallest, and values; or one column of sparse vectors
     Sparse { index_base: u32 },
 }
 
@@ -39,8 +39,9 @@ impl FeatureKind {
     pub fn read(kind: &str, features: &[String], categories: Option<&Value>, index_base: Option<i32>) -> Option<Self> {
         match (kind, features.len(), index_base) {
             ("array", 1, None) if categories.is_none() => Some(FeatureKind::Array),
-            ("sparse", 2, Some(base @ 0..=1)) if categories.is_none() => {
-                Some(FeatureKind::Sparse { index_base: base as u32 })
+            // a sparse vector that is one value has indices from 1
+            ("sparse", 1, Some(1)) | ("sparse", 2, Some(0..=1)) if categories.is_none() => {
+                index_base.map(|base| FeatureKind::Sparse { index_base: base as u32 })
             }
             ("columns", 1.., None) => columns(features, categories).map(FeatureKind::Columns),
             _ => None,

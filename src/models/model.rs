@@ -152,7 +152,10 @@ impl Model {
         match &self.feature_kind {
             FeatureKind::Columns(_) => self.features[i].clone(),
             FeatureKind::Array => format!("{}[{}]", self.features[0], i + 1),
-            FeatureKind::Sparse { index_base } => format!("{}[{}]", self.features[1], i + *index_base as usize),
+            FeatureKind::Sparse { index_base } => {
+                let values = self.features.last().map_or("", String::as_str);
+                format!("{values}[{}]", i + *index_base as usize)
+            }
         }
     }
 

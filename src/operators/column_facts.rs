@@ -1,7 +1,7 @@
 //! What is known of a source's columns before its rows are read: by the catalogs, by ANALYZE, and, of texts in a table
 //! that ANALYZE has not seen, by the first rows. Nothing here reads a table as a whole.
 
-use super::decoder::is_category;
+use super::decoder::{is_category, is_vector};
 use crate::errors::Result;
 use crate::pg::call::spi::{Connection, Sees};
 use crate::pg::catalog::names::{name_of, quote_identifier};
@@ -9,7 +9,6 @@ use crate::pg::catalog::relation::{Uniqueness, has_places, uniqueness};
 use crate::pg::catalog::statistics::{ColumnStatistics, column_statistics};
 use crate::pg::catalog::types::{base_type, is_enum};
 use crate::pg::executor::query::Column;
-use crate::pg::values::array::ArrayReader;
 use crate::pg::values::number::NumberType;
 use pgrx::pg_sys;
 use std::collections::HashSet;
@@ -76,7 +75,7 @@ const FIRST_CHARACTERS: usize = 200;
 pub fn facts_of(columns: &[&Column], from: &str, relation: Option<pg_sys::Oid>) -> Result<Vec<Facts>> {
     let analyzed = |column: &&Column| column.origin.and_then(|(table, column)| column_statistics(table, column));
     let statistics: Vec<Option<ColumnStatistics>> = columns.iter().map(analyzed).collect();
-    let kinds: Vec<Kind> = columns.iter().map(|column| kind_of(column.type_oid)).collect();
+    let kinds: Vec<Kind> = columns.iter().map(|column| kind_of(column)).collect();
     let is_unknown = |i: &usize| kinds[*i] == Kind::Text && statistics[*i].is_none();
     let unknown: Vec<usize> = (0..columns.len()).filter(is_unknown).collect();
     let mut looked = vec![None; columns.len()];
@@ -94,11 +93,11 @@ pub fn facts_of(columns: &[&Column], from: &str, relation: Option<pg_sys::Oid>) 
     Ok((0..columns.len()).map(facts).collect())
 }
 
-fn kind_of(type_oid: pg_sys::Oid) -> Kind {
-    if ArrayReader::new(type_oid).is_some() {
+fn kind_of(column: &Column) -> Kind {
+    if is_vector(column) {
         return Kind::Array;
     }
-    let base = base_type(type_oid);
+    let base = base_type(column.type_oid);
     match (NumberType::from_oid(base), base) {
         (Some(NumberType::Bool), _) => Kind::Boolean,
         (Some(NumberType::Int2 | NumberType::Int4 | NumberType::Int8), _) => Kind::Number { is_whole: true },

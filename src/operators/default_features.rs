@@ -6,7 +6,7 @@
 //! decided is recorded with the model as names, so that predictions do not depend on them.
 
 use super::column_facts::{Facts, Identity, Kind, facts_of};
-use super::decoder::{FEATURE_TYPES, column};
+use super::decoder::{FEATURE_TYPES, column, is_vector};
 use crate::errors::{ArgumentError, Notice, Result, SourceError};
 use crate::options::date_parts::DateParts;
 use crate::pg::catalog::relation::Uniqueness;
@@ -299,17 +299,20 @@ impl Choice<'_> {
         }
     }
 
-    /// Takes the only array alone, if there is one.
+    /// Takes the only array or vector alone, or, if there is none, the only column of bytes.
     fn choose_array(&mut self) -> Result<()> {
-        let is_array = |candidate: &Candidate| candidate.facts.kind == Kind::Array;
+        let arrays = || self.candidates.iter().map(|c| c.column).filter(|column| is_vector(column));
+        let is_bytes = |column: &Column| base_type(column.type_oid) == pg_sys::BYTEAOID;
+        let only_bytes = arrays().all(is_bytes);
         let arrays: Vec<&str> =
-            self.candidates.iter().filter(|c| is_array(c)).map(|c| c.column.name.as_str()).collect();
+            arrays().filter(|column| only_bytes || !is_bytes(column)).map(|column| column.name.as_str()).collect();
         match arrays.as_slice() {
             [] => Ok(()),
-            [_] => {
+            [only] => {
+                let only = (*only).to_owned();
                 for candidate in &mut self.candidates {
                     candidate.out = match candidate.out {
-                        Some(LeftOut::Array) => None,
+                        Some(LeftOut::Array) if candidate.column.name == only => None,
                         None => Some(candidate.identifies().unwrap_or(LeftOut::BesideArray)),
                         out => out,
                     };

@@ -20,11 +20,13 @@ use crate::pg::executor::custom_scan::Flags;
 use crate::pg::executor::query::{Column, Running};
 use crate::pg::snapshot::Snapshot;
 use crate::pg::tuples::row::Row;
-use crate::pg::values::array::{ArrayBuilder, ArrayFault, ArrayReader, BuiltArray};
-use crate::pg::values::number::NumberType;
-use crate::pg::values::sparse::is_index_array;
+use crate::pg::values::array::{ArrayBuilder, ArrayFault, BuiltArray};
+use crate::pg::values::number::{NumberFault, NumberType};
+use crate::pg::values::sparse::{SparseFault, is_index_array};
+use crate::pg::values::sparse_vector::SparseVectorReader;
 use crate::pg::values::tid::row_at;
 use crate::pg::values::typed::TypedDatum;
+use crate::pg::values::vector::VectorReader;
 use toc::Rows;
 
 /// Which columns are read, and how.
@@ -40,14 +42,16 @@ pub struct BatchSpec<'a> {
 
 /// Where the features are, behind the label.
 enum Kind {
-    /// one array
-    Array(ArrayReader),
+    /// one array, or another vector
+    Vector(VectorReader),
     Columns(Vec<NumberType>),
     /// arrays of indices and of values
     Sparse {
-        indices: ArrayReader,
-        values: ArrayReader,
+        indices: VectorReader,
+        values: VectorReader,
     },
+    /// one sparse vector
+    SparseVector(SparseVectorReader),
 }
 
 impl Kind {
@@ -57,14 +61,18 @@ impl Kind {
     /// What is wrong with them; [`SourceError::NoFeatures`], [`ArgumentError::InvalidArgument`]
     fn find(source: &Source, spec: &BatchSpec) -> Result<Kind> {
         let columns = spec.features.iter().map(|name| source.column(name)).collect::<Result<Vec<_>>>()?;
-        let reader = |column: &Column| ArrayReader::new(column.type_oid);
+        let reader = |column: &Column| VectorReader::new(column.type_oid);
         let kind = if let [only] = columns.as_slice()
             && let Some(reader) = reader(only)
         {
-            Kind::Array(reader)
+            Kind::Vector(reader)
+        } else if let [only] = columns.as_slice()
+            && let Some(reader) = SparseVectorReader::new(only.type_oid)
+        {
+            Kind::SparseVector(reader)
         } else if let [indices, values] = columns.as_slice()
             && is_index_array(indices.type_oid)
-            && let (Some(indices), Some(values)) = (reader(indices), reader(values))
+            && let (Some(indices), Some(values @ VectorReader::Array(_))) = (reader(indices), reader(values))
         {
             Kind::Sparse { indices, values }
         } else if columns.is_empty() {
@@ -114,8 +122,8 @@ const FIRST_EPOCH: u64 = 1;
 /// The largest number of dimensions of sparse features.
 const MAX_DIMENSIONS: usize = MAX_WEIGHTS;
 
-const FEATURES: &str =
-    "Compressed features are one array of numbers, an array of indices and one of values, or columns of numbers.";
+const FEATURES: &str = "Compressed features are one column of arrays, of pgvector's vectors or of bytes, an array of indices and one of values, or \
+     columns of numbers.";
 
 impl MiniBatches {
     /// Plans and starts the read of a source.
@@ -138,7 +146,7 @@ impl MiniBatches {
             dim: match &kind {
                 Kind::Columns(types) => Some(types.len()),
                 Kind::Sparse { .. } => spec.dimensions,
-                Kind::Array(_) => None,
+                Kind::Vector(_) | Kind::SparseVector(_) => None,
             },
             kind,
             names: spec.features.to_vec(),
@@ -206,7 +214,7 @@ impl MiniBatches {
             let dim = *self.reader.dim.get_or_insert(self.reader.numbers.len());
             let matrix = self.reader.rows.get_or_insert_with(|| Rows::new(dim));
             let pushed = match self.reader.kind {
-                Kind::Sparse { .. } => {
+                Kind::Sparse { .. } | Kind::SparseVector(_) => {
                     self.reader.columns.clear();
                     self.reader.columns.extend(self.reader.entries.iter().map(|(index, _)| *index));
                     self.reader.numbers.clear();
@@ -276,7 +284,7 @@ impl RowReader {
         let label = row.get(0).ok_or(RowFault::NullLabel)?;
         self.numbers.clear();
         match &mut self.kind {
-            Kind::Array(reader) => {
+            Kind::Vector(reader) => {
                 let array = row.get(1).ok_or(RowFault::NullFeatures)?;
                 read(*reader, array, &mut self.numbers, &self.names[0])?;
                 match (self.numbers.len(), self.dim) {
@@ -298,6 +306,10 @@ impl RowReader {
                 read(*values, arrays.1, &mut self.numbers, &self.names[1])?;
                 self.sparse()?;
             }
+            Kind::SparseVector(reader) => {
+                let reader = *reader;
+                self.sparse_vector(reader, row.get(1).ok_or(RowFault::NullFeatures)?)?;
+            }
         }
         let names = &self.names;
         match self.numbers.iter().position(|number| !number.is_finite()) {
@@ -311,6 +323,36 @@ impl RowReader {
                 self.numbers[i],
             )),
         }
+    }
+
+    /// Makes entries of a sparse vector; all have as many dimensions as the first.
+    fn sparse_vector(
+        &mut self,
+        reader: SparseVectorReader,
+        vector: TypedDatum<'_>,
+    ) -> std::result::Result<(), RowFault> {
+        let (mut indices, mut values) = (Vec::new(), Vec::new());
+        let read = reader.with(vector, |vector| {
+            let vector = vector?;
+            (indices, values) = (vec![0; vector.len()], vec![0.0; vector.len()]);
+            vector.read(&mut indices, &mut values).map(|()| vector.dimensions())
+        });
+        let found = read.map_err(|fault| match fault {
+            SparseFault::Value(index, NumberFault::NotFinite(value) | NumberFault::OutOfRange(value)) => {
+                RowFault::NotFinite(format!("{}[{index}]", self.names[0]), value)
+            }
+            _ => RowFault::DamagedVector,
+        })?;
+        if found > MAX_DIMENSIONS {
+            return Err(RowFault::TooManyDimensions { dimensions: found, limit: MAX_DIMENSIONS });
+        }
+        let dim = *self.dim.get_or_insert(found);
+        if found != dim {
+            return Err(RowFault::Length(found, dim));
+        }
+        self.entries.clear();
+        self.entries.extend(indices.into_iter().zip(values.into_iter().map(f64::from)));
+        Ok(())
     }
 
     /// Makes entries of indices and values.
@@ -359,7 +401,7 @@ fn number(column: &Column) -> Result<NumberType> {
 }
 
 fn read(
-    reader: ArrayReader,
+    reader: VectorReader,
     array: TypedDatum<'_>,
     into: &mut Vec<f64>,
     name: &str,
@@ -369,5 +411,6 @@ fn read(
         ArrayFault::Dimensions(n) => RowFault::ColumnDimensions(name.to_owned(), n),
         ArrayFault::Length(n) => RowFault::Length(n, n),
         ArrayFault::Number(i, _) => RowFault::NullElement(name.to_owned(), i),
+        ArrayFault::Damaged => RowFault::DamagedVector,
     })
 }

@@ -24,7 +24,7 @@ use crate::pg::executor::custom_scan::CustomScan;
 use crate::pg::process::parallel::WorkerKind;
 use block_shuffle::BlockShuffle;
 pub use buffers::Buffers;
-pub use decoder::{Decoder, DecoderSpec, FeatureColumns, ModelSchema};
+pub use decoder::{Decoder, DecoderSpec, FeatureColumns, ModelSchema, is_vector};
 pub use default_features::Takes;
 pub use source::Source;
 use tuple_shuffle::TupleShuffle;

@@ -11,6 +11,8 @@
 //! - ` ```psql compare `: the same, and what psql prints must be what the document says; `...` stands for anything.
 //! - ` ```text `, `sh`, `json`, `toml`, `rust`: not SQL, not run.
 //!
+//! A page that creates an extension that the server has not, such as `vector`, is left out, which is told.
+//!
 //! Any other block, and SQL in an indented block that would go untested, is an error of the document.
 
 use crate::server;
@@ -67,6 +69,15 @@ impl Document {
     /// How many blocks are run.
     pub fn examples(&self) -> usize {
         self.blocks.len()
+    }
+
+    /// The extensions that the examples create.
+    pub fn extensions(&self) -> impl Iterator<Item = &str> {
+        let steps = self.blocks.iter().flat_map(|block| &block.steps);
+        steps.flat_map(|step| {
+            let created = step.input.split("CREATE EXTENSION ").skip(1);
+            created.filter_map(|rest| rest.trim_start_matches("IF NOT EXISTS ").split([' ', ';', '\n']).next())
+        })
     }
 
     /// Runs all blocks in a database, in one session.

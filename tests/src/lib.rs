@@ -21,6 +21,7 @@ mod session;
 pub mod stored;
 mod textbook;
 mod training;
+mod vectors;
 mod waiting;
 mod writers;
 
@@ -39,5 +40,6 @@ pub use session::Session;
 pub use stored::Stored;
 pub use textbook::{Objective, Rule, Textbook, Tuple, assert_close};
 pub use training::{Epoch, Evaluation, Model, epochs_of, in_several_buffers};
+pub use vectors::made_here;
 pub use waiting::Background;
 pub use writers::Writers;

@@ -11,11 +11,13 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod halves;
 mod instructions;
 mod level;
 mod portable;
 mod prefetch;
 
+pub use halves::{widen_half, widen_halves};
 pub use instructions::{Chunk, Kernel, LANES, Simd};
 pub use level::Level;
 pub use portable::Portable;

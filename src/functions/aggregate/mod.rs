@@ -12,7 +12,7 @@ use crate::errors::{AggregateError, ArgumentError, OrRaise, Result};
 use crate::pg::call::function::Call;
 use crate::pg::values::varlena::{Bytes, Value};
 use pgrx::prelude::*;
-use rows::{Dense, Sparse};
+use rows::{Sparse, Vectors};
 pub use state::{NewState, StateMut};
 use std::ffi::CString;
 
@@ -61,7 +61,7 @@ fn corgipile_sgd_transition(call: Call<'_>) -> Value {
     let learn = || {
         let mut bytes = state_of(call)?;
         let mut state = StateMut::of(&mut bytes)?;
-        call.remembering(|| Dense::of(call), |rows| rows.learn(&mut state, call))?;
+        call.remembering(|| Vectors::of(call), |rows| rows.learn(&mut state, call))?;
         Ok(bytes.into_value())
     };
     learn().or_raise()

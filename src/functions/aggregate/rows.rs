@@ -1,14 +1,16 @@
-//! Rows of the transition functions: arrays, read into a row that is kept from call to call.
+//! Rows of the transition functions: arrays and vectors, read into a row that is kept from call to call.
 
 use super::state::{Failure, StateMut};
 use crate::errors::{AggregateError, Result, RowAt, RowFault};
 use crate::pg::call::function::Call;
 use crate::pg::catalog::names::place_of;
 use crate::pg::catalog::types::type_name;
-use crate::pg::values::array::{ArrayFault, ArrayReader};
+use crate::pg::values::array::ArrayFault;
 use crate::pg::values::number::NumberFault;
 use crate::pg::values::sparse::{Beyond, Quick, SparseFault, SparseReader};
+use crate::pg::values::sparse_vector::{INDEX_BASE, SparseVectorReader};
 use crate::pg::values::typed::TypedDatum;
+use crate::pg::values::vector::VectorReader;
 use std::convert::Infallible;
 
 /// The places of the arguments.
@@ -19,29 +21,46 @@ const VALUES: usize = 4;
 
 type Learned = std::result::Result<(), Failure>;
 
-/// Rows of a label and an array.
-pub struct Dense {
-    arrays: ArrayReader,
-    features: Vec<f32>,
+/// Rows of a label and one value.
+pub enum Vectors {
+    Dense(Dense),
+    Sparse(SparseVectors),
 }
 
-impl Dense {
+impl Vectors {
     /// For the types that this call has.
     ///
     /// # Errors
     /// [`AggregateError::FeatureType`]
-    pub fn of(call: Call<'_>) -> Result<Dense> {
+    pub fn of(call: Call<'_>) -> Result<Vectors> {
         let given = call.type_of(FEATURES);
-        let arrays = ArrayReader::new(given).ok_or_else(|| AggregateError::FeatureType(type_name(given)))?;
-        Ok(Dense { arrays, features: Vec::new() })
+        let dense = VectorReader::new(given).map(|vectors| Vectors::Dense(Dense { vectors, features: Vec::new() }));
+        let sparse = || SparseVectorReader::new(given).map(|vectors| Vectors::Sparse(SparseVectors::new(vectors)));
+        dense.or_else(sparse).ok_or_else(|| AggregateError::FeatureType(type_name(given)).into())
     }
 
     /// Learns from one row, or counts it as skipped.
     ///
     /// # Errors
-    /// [`DecoderError::Row`]; [`AggregateError::StateKind`] if the state is for sparse tuples.
+    /// [`DecoderError::Row`]; [`AggregateError::StateKind`] if the state is for tuples of the other kind.
     #[inline(always)]
     pub fn learn(&mut self, state: &mut StateMut, call: Call<'_>) -> Result<()> {
+        match self {
+            Vectors::Dense(rows) => rows.learn(state, call),
+            Vectors::Sparse(rows) => rows.learn(state, call),
+        }
+    }
+}
+
+/// Rows of a label and an array or another vector.
+pub struct Dense {
+    vectors: VectorReader,
+    features: Vec<f32>,
+}
+
+impl Dense {
+    #[inline(always)]
+    fn learn(&mut self, state: &mut StateMut, call: Call<'_>) -> Result<()> {
         if state.is_sparse() {
             return Err(AggregateError::StateKind { sparse: true }.into());
         }
@@ -53,8 +72,47 @@ impl Dense {
     fn try_learn(&mut self, state: &mut StateMut, call: Call<'_>) -> Learned {
         let label = call.double(LABEL).ok_or(RowFault::NullLabel)?;
         let features = call.argument(FEATURES).ok_or(RowFault::NullFeatures)?;
-        self.arrays.read(features, &mut self.features).map_err(|fault| array_fault(fault, self.features.len()))?;
+        self.vectors.read(features, &mut self.features).map_err(|fault| array_fault(fault, self.features.len()))?;
         state.learn_dense(label, &mut self.features)
+    }
+}
+
+/// Rows of a label and a sparse vector.
+pub struct SparseVectors {
+    vectors: SparseVectorReader,
+    indices: Vec<u32>,
+    values: Vec<f32>,
+}
+
+impl SparseVectors {
+    fn new(vectors: SparseVectorReader) -> SparseVectors {
+        SparseVectors { vectors, indices: Vec::new(), values: Vec::new() }
+    }
+
+    #[inline(always)]
+    fn learn(&mut self, state: &mut StateMut, call: Call<'_>) -> Result<()> {
+        if !state.is_sparse() {
+            return Err(AggregateError::StateKind { sparse: false }.into());
+        }
+        self.try_learn(state, call).or_else(|failure| skip_or_raise(state, failure))
+    }
+
+    #[inline(always)]
+    fn try_learn(&mut self, state: &mut StateMut, call: Call<'_>) -> Learned {
+        let label = call.double(LABEL).ok_or(RowFault::NullLabel)?;
+        let features = call.argument(FEATURES).ok_or(RowFault::NullFeatures)?;
+        let dim = state.dim();
+        let fault = |fault| sparse_fault(fault, INDEX_BASE.into(), dim);
+        self.vectors.with(features, |vector| {
+            let vector = vector.map_err(fault)?;
+            if vector.dimensions() != dim {
+                return Err(fault(SparseFault::Dimensions(vector.dimensions())));
+            }
+            self.indices.resize(vector.len(), 0);
+            self.values.resize(vector.len(), 0.0);
+            vector.read(&mut self.indices, &mut self.values).map_err(fault)
+        })?;
+        state.learn_sparse(label, &self.indices, &mut self.values)
     }
 }
 
@@ -80,7 +138,7 @@ impl Sparse {
     /// Learns from one row, or counts it as skipped.
     ///
     /// # Errors
-    /// As [`Dense::learn`].
+    /// As [`Vectors::learn`].
     #[inline(always)]
     pub fn learn(&mut self, state: &mut StateMut, call: Call<'_>) -> Result<()> {
         if !state.is_sparse() {
@@ -99,7 +157,7 @@ impl Sparse {
         let (Some(indices), Some(values)) = (call.argument(INDICES), call.argument(VALUES)) else {
             return Err(RowFault::NullFeatures.into());
         };
-        self.read(indices, values).map_err(|fault| sparse_fault(fault, &self.arrays))?;
+        self.read(indices, values).map_err(|fault| sparse_fault(fault, self.arrays.base(), self.arrays.dim()))?;
         state.learn_sparse(label, &self.indices, &mut self.values)
     }
 
@@ -143,6 +201,7 @@ fn array_fault(fault: ArrayFault, dim: usize) -> RowFault {
         ArrayFault::Dimensions(n) => RowFault::Dimensions(n),
         ArrayFault::Null(i) => RowFault::NullFeature(name(i)),
         ArrayFault::Number(i, fault) => number_fault(fault, name(i)),
+        ArrayFault::Damaged => RowFault::DamagedVector,
     }
 }
 
@@ -153,25 +212,28 @@ fn number_fault(fault: NumberFault, name: String) -> RowFault {
     }
 }
 
-fn sparse_fault(fault: SparseFault, arrays: &SparseReader) -> RowFault {
+fn sparse_fault(fault: SparseFault, base: i64, dim: usize) -> RowFault {
     let [indices, values] = ["indices", "values"].map(str::to_owned);
     let of_array = |fault, column| match fault {
         ArrayFault::Null(i) => RowFault::NullElement(column, i),
         ArrayFault::Dimensions(n) => RowFault::ColumnDimensions(column, n),
         ArrayFault::Length(n) => RowFault::Length(n, n),
         ArrayFault::Number(i, fault) => number_fault(fault, format!("number {i}")),
+        ArrayFault::Damaged => RowFault::DamagedVector,
     };
     let column = indices.clone();
     match fault {
         SparseFault::Indices(fault) => of_array(fault, indices),
         SparseFault::Values(fault) => of_array(fault, values),
         SparseFault::Lengths(n, m) => RowFault::Lengths { columns: [indices, values], lengths: [n, m] },
-        SparseFault::Below(index) => RowFault::IndexBelow { column, index, base: arrays.base() },
+        SparseFault::Below(index) => RowFault::IndexBelow { column, index, base },
         SparseFault::Beyond(index) => {
-            let last = arrays.base() + arrays.dim() as i64 - 1;
+            let last = base + dim as i64 - 1;
             RowFault::IndexBeyond { column, index, last, said: true, of_model: false }
         }
         SparseFault::Twice(index) => RowFault::IndexTwice { column, index },
         SparseFault::Value(index, fault) => number_fault(fault, format!("with index {index}")),
+        SparseFault::Damaged => RowFault::DamagedVector,
+        SparseFault::Dimensions(given) => RowFault::Length(given, dim),
     }
 }

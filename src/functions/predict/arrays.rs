@@ -1,4 +1,4 @@
-//! Features as an array, and as a pair of sparse arrays.
+//! Features as an array or another vector, as a pair of sparse arrays, and as a sparse vector.
 
 use super::input::{FeatureInput, InputTuple, fill, no_answer};
 use crate::errors::{ArgumentError, Error, PredictError, Result};
@@ -9,11 +9,13 @@ use crate::pg::catalog::types::type_name;
 use crate::pg::values::array::{ArrayFault, ArrayReader};
 use crate::pg::values::number::NumberFault;
 use crate::pg::values::sparse::{Beyond, Quick, SparseFault, SparseReader};
+use crate::pg::values::sparse_vector::SparseVectorReader;
 use crate::pg::values::typed::TypedDatum;
+use crate::pg::values::vector::VectorReader;
 use pgrx::pg_sys::Oid;
 use std::cell::Cell;
 
-/// An array with all features, argument 1 of the call.
+/// An array or another vector with all features, argument 1 of the call.
 pub struct DenseInput<'a>(pub Call<'a>);
 
 /// An array of indices and one of values, arguments 1 and 2 of the call: features that are not there are 0.
@@ -25,7 +27,7 @@ impl FeatureInput for DenseInput<'_> {
         let Some(array) = self.0.argument(1) else { return Err(ArgumentError::NullArgument("features").into()) };
         let mut is_read = true;
         self.0.remembering(
-            || array_reader(self.0.type_of(1)),
+            || vector_reader(self.0.type_of(1)),
             |reader| {
                 is_read = read_dense(model, policies, *reader, array, into, &Names::Places)?;
                 Ok(())
@@ -71,7 +73,7 @@ impl Names<'_> {
 pub fn read_dense(
     model: &Model,
     policies: Policies,
-    reader: ArrayReader,
+    reader: VectorReader,
     array: TypedDatum<'_>,
     into: &mut InputTuple,
     names: &Names,
@@ -89,7 +91,7 @@ pub fn read_dense(
 fn read_with_nulls(
     model: &Model,
     policies: Policies,
-    (reader, array): (ArrayReader, TypedDatum<'_>),
+    (reader, array): (VectorReader, TypedDatum<'_>),
     features: &mut [f32],
     names: &Names,
 ) -> Result<bool> {
@@ -127,13 +129,39 @@ pub fn read_sparse(
             (to_indices[i], to_values[i]) = (index, value);
         }
     }
+    spread(model, into)?;
+    Ok(true)
+}
+
+/// Makes a sparse tuple a dense one if the model was trained on dense features.
+fn spread(model: &Model, into: &mut InputTuple) -> Result<()> {
     if model.feature_kind.index_base().is_none() {
         into.make_dense(model.dim())?.fill(0.0);
         for (index, value) in into.indices.iter().zip(&into.values) {
             into.dense[*index as usize] = *value;
         }
     }
-    Ok(true)
+    Ok(())
+}
+
+/// Reads a sparse vector that is one value, as [`read_sparse`] does a pair.
+pub fn read_sparse_vector(
+    model: &Model,
+    reader: SparseVectorReader,
+    vector: TypedDatum<'_>,
+    into: &mut InputTuple,
+    names: &Names,
+) -> Result<()> {
+    reader.with(vector, |vector| {
+        let fault = |fault| sparse_fault(model, fault, names);
+        let vector = vector.map_err(fault)?;
+        if vector.dimensions() != model.dim() {
+            return Err(fault(SparseFault::Dimensions(vector.dimensions())));
+        }
+        let (indices, values) = into.make_sparse(vector.len())?;
+        vector.read(indices, values).map_err(fault)
+    })?;
+    spread(model, into)
 }
 
 /// A reader of pairs of arrays of these types, for indices as the model has them. For a model that was trained on
@@ -144,23 +172,24 @@ pub fn sparse_reader(model: &Model, policies: Policies, indices: Oid, values: Oi
         Unseen::Error => Beyond::Fault,
         Unseen::Zero => Beyond::Drop,
     };
-    array_reader(values)?;
-    SparseReader::new(indices, values, base, model.dim(), beyond)
-        .ok_or_else(|| PredictError::IndexType(type_name(indices)).into())
+    SparseReader::new(indices, values, base, model.dim(), beyond).ok_or_else(|| match ArrayReader::new(values) {
+        Some(_) => PredictError::IndexType(type_name(indices)).into(),
+        None => PredictError::Type(type_name(values)).into(),
+    })
 }
 
-/// A reader for arrays of this type; the last one is remembered.
-fn array_reader(array: Oid) -> Result<ArrayReader> {
+/// A reader for vectors of this type; the last one is remembered.
+fn vector_reader(vector: Oid) -> Result<VectorReader> {
     thread_local! {
-        static LAST: Cell<Option<(Oid, ArrayReader)>> = const { Cell::new(None) };
+        static LAST: Cell<Option<(Oid, VectorReader)>> = const { Cell::new(None) };
     }
     if let Some((oid, reader)) = LAST.get()
-        && oid == array
+        && oid == vector
     {
         return Ok(reader);
     }
-    let reader = ArrayReader::new(array).ok_or_else(|| PredictError::Type(type_name(array)))?;
-    LAST.set(Some((array, reader)));
+    let reader = VectorReader::new(vector).ok_or_else(|| PredictError::Type(type_name(vector)))?;
+    LAST.set(Some((vector, reader)));
     Ok(reader)
 }
 
@@ -182,6 +211,7 @@ fn array_fault(model: &Model, fault: ArrayFault, names: &Names) -> Error {
         ArrayFault::Dimensions(n) => PredictError::Dimensions(n).into(),
         ArrayFault::Null(i) => null(model, names.of(model, i as i64)),
         ArrayFault::Number(i, fault) => number_fault(model, fault, names.of(model, i as i64)),
+        ArrayFault::Damaged => PredictError::DamagedVector.into(),
     }
 }
 
@@ -199,6 +229,8 @@ fn sparse_fault(model: &Model, fault: SparseFault, names: &Names) -> Error {
         }
         SparseFault::Twice(index) => PredictError::IndexTwice(index).into(),
         SparseFault::Value(index, fault) => number_fault(model, fault, names.of(model, index)),
+        SparseFault::Damaged => PredictError::DamagedVector.into(),
+        SparseFault::Dimensions(given) => array_fault(model, ArrayFault::Length(given), names),
     }
 }
 

@@ -1,11 +1,12 @@
 //! corgipile_predict(), corgipile_predict_label() and corgipile_predict_proba(): for models by id, by name and
-//! by value, and for features as an array, as a pair of sparse arrays, as a row, and one by one.
+//! by value, and for features as an array or another vector, as a pair of sparse arrays, as a row, and one by one.
 
 mod answers;
 mod arrays;
 mod date_parts;
 mod input;
 mod mini_batches;
+mod one;
 mod row;
 mod values;
 
@@ -47,7 +48,7 @@ macro_rules! sql_functions {
 }
 
 /// The answer of the model that is found, given so many arguments with features, behind which `nulls` and `unseen` may
-/// stand. NULL if the model or one of these arguments is.
+/// stand, or `unseen` alone. NULL if the model or one of these arguments is.
 #[inline(always)]
 fn answer<M, R>(
     model: Option<M>,
@@ -68,13 +69,14 @@ fn answer<M, R>(
     find(model).and_then(|model| asked(&model)).or_raise()
 }
 
-/// What the arguments `nulls` and `unseen`, the first of which is argument `nulls`, say beside the model.
+/// What the arguments from `first` on say beside the model: `nulls` and `unseen`, or the latter alone.
 #[inline(always)]
-fn policies(model: &Model, call: Call<'_>, nulls: usize) -> Result<Policies> {
-    if call.is_null(nulls) && call.is_null(nulls + 1) {
+fn policies(model: &Model, call: Call<'_>, first: usize) -> Result<Policies> {
+    if (first..call.len()).all(|i| call.is_null(i)) {
         return Ok(Policies::of_model(model));
     }
-    Policies::of_call(model, [call.get(nulls), call.get(nulls + 1)])
+    let unseen = call.len() - 1;
+    Policies::of_call(model, [if first < unseen { call.get(first) } else { None }, call.get(unseen)])
 }
 
 sql_functions! {

@@ -1,6 +1,6 @@
 //! Features as a row, whose columns are found by the names of those that the model was trained on.
 
-use super::arrays::{Names, null, number_fault, read_dense, read_sparse, sparse_reader};
+use super::arrays::{Names, null, number_fault, read_dense, read_sparse, read_sparse_vector, sparse_reader};
 use super::date_parts::AddedParts;
 use super::input::{FeatureInput, InputTuple, fill, no_answer};
 use crate::errors::{ArgumentError, Error, PredictError, Result, SourceError, excerpt};
@@ -13,7 +13,9 @@ use crate::pg::values::date_part::DatePart;
 use crate::pg::values::number::{NumberType, narrow};
 use crate::pg::values::record::{CategoryType, Record, RecordColumn, RecordRoom};
 use crate::pg::values::sparse::{SparseReader, is_index_array};
+use crate::pg::values::sparse_vector::SparseVectorReader;
 use crate::pg::values::typed::TypedDatum;
+use crate::pg::values::vector::VectorReader;
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -38,11 +40,14 @@ impl FeatureInput for RowInput<'_> {
 
 /// How to read the features of a model from rows of one type: which attributes of the row, and what they hold.
 pub enum Plan {
-    Array(usize, ArrayReader),
+    Vector(usize, VectorReader),
     Sparse([usize; 2], SparseReader),
+    SparseVector(usize, SparseVectorReader),
     Numbers(Vec<(usize, NumberType)>),
     Mixed(Vec<(usize, MixedType)>),
 }
+
+const NUMBERS: &str = "The model was trained on an array of numbers in this column.";
 
 pub enum MixedType {
     Number(NumberType),
@@ -90,11 +95,19 @@ impl Plan {
                 if !is_index_array(indices.type_oid) {
                     return Err(wrong_type(indices, "The model was trained on an array of integers in this column."));
                 }
-                array(values)?;
+                ArrayReader::new(values.type_oid).ok_or_else(|| wrong_type(values, NUMBERS))?;
                 let reader = sparse_reader(model, policies, indices.type_oid, values.type_oid)?;
                 Ok(Plan::Sparse([indices.attribute, values.attribute], reader))
             }
-            (_, found) => Ok(Plan::Array(found[0].attribute, array(found[0])?)),
+            (FeatureKind::Sparse { .. }, found) => {
+                let reader = SparseVectorReader::new(found[0].type_oid);
+                let wrong = || wrong_type(found[0], "The model was trained on sparse vectors in this column.");
+                Ok(Plan::SparseVector(found[0].attribute, reader.ok_or_else(wrong)?))
+            }
+            (FeatureKind::Array, found) => {
+                let reader = VectorReader::new(found[0].type_oid).ok_or_else(|| wrong_type(found[0], NUMBERS))?;
+                Ok(Plan::Vector(found[0].attribute, reader))
+            }
         }
     }
 
@@ -125,8 +138,14 @@ impl Plan {
     ) -> Result<bool> {
         let null = |i: usize| no_answer(policies, || null(model, model.features[i].clone()));
         match self {
-            Plan::Array(attribute, reader) => match value(*attribute) {
+            Plan::Vector(attribute, reader) => match value(*attribute) {
                 Some(array) => read_dense(model, policies, *reader, array, into, &Names::Column(&model.features[0])),
+                None => null(0),
+            },
+            Plan::SparseVector(attribute, reader) => match value(*attribute) {
+                Some(vector) => {
+                    read_sparse_vector(model, *reader, vector, into, &Names::Column(&model.features[0])).map(|()| true)
+                }
                 None => null(0),
             },
             Plan::Sparse([indices, places], reader) => match (value(*indices), value(*places)) {
@@ -237,11 +256,6 @@ fn place(
             (place, _) => Ok(place),
         }
     })
-}
-
-fn array(column: &RecordColumn) -> Result<ArrayReader> {
-    ArrayReader::new(column.type_oid)
-        .ok_or_else(|| wrong_type(column, "The model was trained on an array of numbers in this column."))
 }
 
 fn column<'a>(model: &Model, name: &str, columns: &'a [RecordColumn]) -> Result<&'a RecordColumn> {

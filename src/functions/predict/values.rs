@@ -1,10 +1,12 @@
-//! Features one by one, as the arguments of the call behind the model, in the order in which the model has them.
+//! Features one by one, as the arguments of the call behind the model, in the order in which the model has them; and the
+//! functions that take one argument of any type, which may also be a row or a vector.
 //!
 //! The functions are not STRICT: a feature that is NULL is a matter for the model, only no model gives NULL.
 
 use super::answers::{label, probabilities, value};
 use super::date_parts::AddedParts;
 use super::input::{FeatureInput, InputTuple};
+use super::one::OneInput;
 use super::row::Plan;
 use crate::errors::{OrRaise, PredictError, Result};
 use crate::models::{self, FeatureKind, Model, Policies};
@@ -17,7 +19,7 @@ use crate::pg::values::typed::TypedDatum;
 use pgrx::prelude::*;
 
 /// All arguments of the call behind the first.
-struct Values<'a>(Call<'a>);
+pub struct Values<'a>(pub Call<'a>);
 
 /// What a call remembers: how to read its features for the model that was asked last, by the model's serial number.
 struct PlanOfCall {
@@ -89,30 +91,35 @@ fn names_of_values(model: &Model, call: Call<'_>, expected: usize) -> Result<Vec
 
 /// Declares SQL functions: for each answer one for models by id, one for models by name, and one for models by value.
 macro_rules! sql_functions {
-    ($($answer:path => $result:ty: $by_id:ident, $by_name:ident, $by_value:ident;)+) => {
+    ($($answer:path[$input:ident] => $result:ty: $by_id:ident, $by_name:ident, $by_value:ident;)+) => {
         $(
             #[pg_extern(sql = false)]
             fn $by_id(model: Option<i64>, call: Call<'_>) -> Option<$result> {
-                models::by_id(model?).and_then(|model| $answer(&model, Policies::of_model(&model), Values(call))).or_raise()
+                models::by_id(model?).and_then(|model| $answer(&model, Policies::of_model(&model), $input(call))).or_raise()
             }
 
             #[pg_extern(sql = false)]
             fn $by_name(model: Option<&str>, call: Call<'_>) -> Option<$result> {
-                models::by_name(model?).and_then(|model| $answer(&model, Policies::of_model(&model), Values(call))).or_raise()
+                models::by_name(model?).and_then(|model| $answer(&model, Policies::of_model(&model), $input(call))).or_raise()
             }
 
             #[pg_extern(sql = false)]
             fn $by_value(model: Option<TypedDatum<'_>>, call: Call<'_>) -> Option<$result> {
-                models::inline(Jsonb::new(model?)).and_then(|model| $answer(&model, Policies::of_model(&model), Values(call))).or_raise()
+                models::inline(Jsonb::new(model?)).and_then(|model| $answer(&model, Policies::of_model(&model), $input(call))).or_raise()
             }
         )+
     };
 }
 
 sql_functions! {
-    value => f64: corgipile_predict_values, corgipile_predict_values_by_name, corgipile_predict_values_by_value;
-    label => String:
+    value[Values] => f64: corgipile_predict_values, corgipile_predict_values_by_name, corgipile_predict_values_by_value;
+    label[Values] => String:
         corgipile_predict_label_values, corgipile_predict_label_values_by_name, corgipile_predict_label_values_by_value;
-    probabilities => Vec<f64>:
+    probabilities[Values] => Vec<f64>:
         corgipile_predict_proba_values, corgipile_predict_proba_values_by_name, corgipile_predict_proba_values_by_value;
+    value[OneInput] => f64: corgipile_predict_one, corgipile_predict_one_by_name, corgipile_predict_one_by_value;
+    label[OneInput] => String:
+        corgipile_predict_label_one, corgipile_predict_label_one_by_name, corgipile_predict_label_one_by_value;
+    probabilities[OneInput] => Vec<f64>:
+        corgipile_predict_proba_one, corgipile_predict_proba_one_by_name, corgipile_predict_proba_one_by_value;
 }

@@ -18,7 +18,8 @@ pub struct Reading<'a> {
 
 /// The columns of the features.
 pub enum Features<'a> {
-    Array(&'a Column),
+    /// arrays, or vectors of another type
+    Vectors(&'a Column),
     /// numbers
     Columns(Vec<&'a Column>),
     /// indices and values
@@ -54,7 +55,7 @@ impl Features<'_> {
     /// The columns one by one.
     pub fn columns(&self) -> Vec<&Column> {
         match self {
-            Features::Array(column) => vec![column],
+            Features::Vectors(column) => vec![column],
             Features::Columns(columns) => columns.clone(),
             Features::Sparse(indices, values) => vec![indices, values],
         }

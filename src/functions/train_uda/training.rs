@@ -158,7 +158,7 @@ fn prepare(request: &Request, source: &Source, features: &[String]) -> Result<Pr
 fn reading<'a>(source: &'a Source, request: &Request, features: &[String], decoder: &Decoder) -> Result<Reading<'a>> {
     let columns = features.iter().map(|name| source.column(name)).collect::<Result<Vec<_>>>()?;
     let features = match (decoder.features(), columns.as_slice()) {
-        (FeatureColumns::Array { .. }, [array]) => Features::Array(array),
+        (FeatureColumns::Array { .. } | FeatureColumns::Sparse(_), [vectors]) => Features::Vectors(vectors),
         (FeatureColumns::Sparse(_), [indices, values]) => Features::Sparse(indices, values),
         _ => Features::Columns(columns),
     };
@@ -180,7 +180,8 @@ fn dimensions(
     sees: Sees,
 ) -> Result<usize> {
     let decoder = &prepared.decoder;
-    let known = decoder.features().dense_dim().or(request.options.dimensions);
+    let of_vectors = Some(decoder.features().sparse_dim()).filter(|dim| *dim > 0);
+    let known = decoder.features().dense_dim().or(request.options.dimensions).or(of_vectors);
     if let Some(dim) = known.or(decoder.standardizer().map(|standardizer| standardizer.scale.len())) {
         return Ok(dim);
     }

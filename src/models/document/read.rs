@@ -250,8 +250,8 @@ impl Members<'_> {
         });
         let index_base: Option<i32> = self.read_as("index_base", "0 or 1")?;
         let feature_kind = FeatureKind::read(&kind, &features, categories.as_ref(), index_base).ok_or_else(|| {
-            let hint = "\"array\" goes with one column, \"sparse\" with two and with index_base 0 or 1, \"columns\" with one or \
-                        more, and with categories of these columns, each of them once.";
+            let hint = "\"array\" goes with one column, \"sparse\" with two and with index_base 0 or 1, or with one and 1, \
+                        \"columns\" with one or more, and with categories of these columns, each of them once.";
             let reason = format!("is \"{}\", which does not fit features, categories and index_base", excerpt(&kind));
             invalid("feature_kind", reason, Some(hint.to_owned()))
         })?;

@@ -6,7 +6,7 @@ use crate::pg::tuples::fixed_layout::{Destination, Run, Uniform};
 use crate::pg::tuples::heap::HeapRows;
 use crate::pg::tuples::row::Row;
 use crate::pg::tuples::spool::SpoolRows;
-use crate::pg::values::array::ArrayReader;
+use crate::pg::values::vector::VectorReader;
 
 /// A page of the heap whose rows are read raw.
 pub struct HeapPage<'a> {
@@ -30,8 +30,8 @@ impl PageRows for HeapPage<'_> {
         self.rows.at(i, self.names_table)
     }
 
-    fn uniform(&self, arrays: ArrayReader, len: usize) -> Option<Uniform> {
-        self.rows.layout().uniform(arrays, len)
+    fn uniform(&self, vectors: VectorReader, len: usize) -> Option<Uniform> {
+        self.rows.layout().uniform(vectors, len)
     }
 
     #[inline]
@@ -61,8 +61,8 @@ impl PageRows for SpoolPage<'_> {
         self.0.at(i)
     }
 
-    fn uniform(&self, arrays: ArrayReader, len: usize) -> Option<Uniform> {
-        self.0.layout().uniform(arrays, len)
+    fn uniform(&self, vectors: VectorReader, len: usize) -> Option<Uniform> {
+        self.0.layout().uniform(vectors, len)
     }
 
     fn copy_run(&mut self, end: usize, uniform: &Uniform, to: Destination<'_>) -> Run {

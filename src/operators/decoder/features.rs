@@ -6,18 +6,18 @@ use super::compressed::CompressedColumn;
 use super::sparse::SparseColumns;
 use crate::models::CategoryNames;
 use crate::pg::tuples::row::Row;
-use crate::pg::values::array::ArrayReader;
 use crate::pg::values::number::NumberType;
+use crate::pg::values::vector::VectorReader;
 
 /// The columns that are the features.
 pub enum FeatureColumns {
-    /// one column with arrays of numbers, all of the same length, which is `dim` once it is known
-    Array { reader: ArrayReader, dim: Option<usize>, name: String },
+    /// one column with arrays or other vectors of numbers, all of the same length, which is `dim` once it is known
+    Array { reader: VectorReader, dim: Option<usize>, name: String },
     /// one column of numbers per feature
     Columns { types: Vec<NumberType>, names: Vec<String> },
     /// columns of numbers and categories
     Mixed(Box<MixedColumns>),
-    /// a column of indices and a column of values
+    /// a column of indices and a column of values, or one of sparse vectors
     Sparse(SparseColumns),
     /// a column of compressed mini-batches
     Compressed(Box<CompressedColumn>),
@@ -40,7 +40,7 @@ impl FeatureColumns {
         }
     }
 
-    /// What sparse tuples call dimension 0; None unless they are arrays of indices and values.
+    /// What sparse tuples call dimension 0; None unless they are sparse.
     pub fn index_base(&self) -> Option<u32> {
         match self {
             FeatureColumns::Sparse(columns) => Some(columns.base() as u32),
@@ -61,23 +61,36 @@ impl FeatureColumns {
     /// Are they of types that take long to be made into `real`s?
     pub fn convert(&self) -> bool {
         match self {
-            FeatureColumns::Array { reader, .. } => reader.element() != NumberType::Float4,
+            FeatureColumns::Array { reader, .. } => reader.converts(),
             FeatureColumns::Columns { types, .. } => types.contains(&NumberType::Numeric),
             FeatureColumns::Mixed(_) | FeatureColumns::Compressed(_) => true,
             FeatureColumns::Sparse(columns) => columns.convert(),
         }
     }
 
-    /// Takes the number of features from a row, if it is not known yet: the length of the first feature array. True
+    /// Takes the number of features from a row, if it is not known yet: the length of the first feature vector. True
     /// once it is known.
     #[inline]
     pub fn learn_dim(&mut self, row: Row<'_>) -> bool {
-        if let FeatureColumns::Array { reader, dim: dim @ None, .. } = self
-            && let Some(array) = row.get(FIRST_FEATURE)
-        {
-            *dim = reader.len(array).ok().filter(|len| *len > 0);
+        match self {
+            FeatureColumns::Array { reader, dim: dim @ None, .. } => {
+                *dim = row.get(FIRST_FEATURE).and_then(|array| reader.len(array).ok()).filter(|len| *len > 0);
+            }
+            FeatureColumns::Sparse(columns) => return columns.learn_dim(row),
+            _ => {}
         }
         self.dense_dim().is_some()
+    }
+
+    /// Does a sparse vector have to say how many features there are, and none has yet?
+    #[inline]
+    pub fn lack_dim(&self) -> bool {
+        matches!(self, FeatureColumns::Sparse(columns) if columns.lack_dim())
+    }
+
+    /// Are they an array of indices and one of values?
+    pub fn is_pair(&self) -> bool {
+        matches!(self, FeatureColumns::Sparse(columns) if columns.is_pair())
     }
 
     /// Dimensions of sparse rows, as far as they are known before the first row.

@@ -3,8 +3,9 @@
 //! In the preparation pass that finds the means, NaN stands for a NULL among numbers: no feature can be NaN. From then
 //! on it is the mean. What is counted belongs to rows that have become tuples.
 
-use crate::pg::values::array::{ArrayFault, ArrayReader};
+use crate::pg::values::array::ArrayFault;
 use crate::pg::values::typed::TypedDatum;
+use crate::pg::values::vector::VectorReader;
 use serde::{Deserialize, Serialize};
 
 /// What stands for NULLs in features that are dense, or columns of numbers and categories.
@@ -96,7 +97,7 @@ impl Imputation {
     #[cold]
     pub fn read_array(
         &mut self,
-        reader: ArrayReader,
+        reader: VectorReader,
         array: TypedDatum<'_>,
         out: &mut [f32],
     ) -> Result<(), ArrayFault> {

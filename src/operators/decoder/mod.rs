@@ -24,6 +24,6 @@ pub use columns::{FEATURE_TYPES, column, is_category};
 pub use features::FeatureColumns;
 pub use row_groups::{HELD_OUT, RowGroups};
 pub use rows::PageRows;
-pub use spec::{DecoderSpec, ModelSchema, OwnedSpec};
+pub use spec::{DecoderSpec, ModelSchema, OwnedSpec, is_vector};
 pub use state::DecoderState;
 pub use tuple_decoder::{Decoder, RowCounts, Statistics};

@@ -12,9 +12,10 @@ use crate::pg::catalog::names::place_of;
 use crate::pg::check_for_interrupts;
 use crate::pg::tuples::fixed_layout::{Destination, Run, Uniform};
 use crate::pg::tuples::row::Row;
-use crate::pg::values::array::{ArrayFault, ArrayReader};
+use crate::pg::values::array::ArrayFault;
 use crate::pg::values::number::narrow;
 use crate::pg::values::typed::TypedDatum;
+use crate::pg::values::vector::VectorReader;
 use tuples::{Batch, RowsMut};
 
 /// The rows of one page.
@@ -24,8 +25,8 @@ pub trait PageRows {
     fn row(&mut self, i: usize) -> Row<'_>;
     /// Where row `i` stands.
     fn at(&self, i: usize) -> RowAt;
-    /// Where rows have label and features if these are an array of `len` `real`s, and no columns are in their way.
-    fn uniform(&self, arrays: ArrayReader, len: usize) -> Option<Uniform>;
+    /// Where rows have label and features if these are a vector of `len` `real`s, and no columns are in their way.
+    fn uniform(&self, vectors: VectorReader, len: usize) -> Option<Uniform>;
     /// Copies labels and features of the rows before `end`, from the last to the first, until one is not as `uniform`
     /// says.
     fn copy_run(&mut self, end: usize, uniform: &Uniform, to: Destination<'_>) -> Run;
@@ -77,6 +78,9 @@ impl Decoder {
     }
 
     fn sparse_page(&mut self, batch: &mut Batch, page: &mut impl PageRows) -> Result<()> {
+        if self.features.lack_dim() {
+            (0..page.len()).any(|i| self.features.learn_dim(page.row(i)));
+        }
         self.shape_sparse(batch);
         let first = batch.len();
         self.row_weights.clear();
@@ -184,9 +188,9 @@ impl Decoder {
         uniform: &Uniform,
         rows: &mut RowsMut<'_>,
     ) -> Result<usize> {
-        let (labels, arrays, stride) = rows.parts_mut();
+        let (labels, vectors, stride) = rows.parts_mut();
         self.values.resize(self.values.len().max(end), 0);
-        let run = page.copy_run(end, uniform, Destination { values: &mut self.values, arrays, stride });
+        let run = page.copy_run(end, uniform, Destination { values: &mut self.values, vectors, stride });
         if !run.finite {
             return Ok(end); // row by row, then, to find the one at fault
         }
@@ -208,6 +212,7 @@ impl Decoder {
             return Ok(());
         }
         let appended = if self.is_sparse() {
+            self.features.learn_dim(row);
             self.shape_sparse(batch);
             self.append_sparse(batch, row)
         } else {
@@ -271,6 +276,8 @@ impl Decoder {
         if batch.is_empty() && (!batch.is_sparse() || !self.fits_others(batch)) {
             batch.become_sparse(self.features.sparse_dim());
             self.shape_others(batch);
+        } else if let FeatureColumns::Sparse(columns) = &self.features {
+            batch.set_dim(columns.fixed_dim().unwrap_or_default());
         }
     }
 
@@ -382,17 +389,12 @@ impl Decoder {
         let Some(label) = row.get(0) else { return self.left_out(RowFault::NullLabel) };
         let last = batch.len();
         let has_unseen = match &mut self.features {
-            FeatureColumns::Sparse(columns) => {
-                let (Some(indices), Some(values)) = (row.get(FIRST_FEATURE), row.get(FIRST_FEATURE + 1)) else {
-                    return self.left_out(RowFault::NullFeatures);
-                };
-                match columns.read(indices, values, 0.0, batch) {
-                    Ok(has_dropped) => has_dropped,
-                    Err(SparseError::Null(fault)) => return self.left_out(fault),
-                    Err(SparseError::Row(fault)) => return Err(Box::new(fault).into()),
-                    Err(SparseError::OutOfMemory(e)) => return Err(e.into()),
-                }
-            }
+            FeatureColumns::Sparse(columns) => match columns.read(row, 0.0, batch) {
+                Ok(has_dropped) => has_dropped,
+                Err(SparseError::Null(fault)) => return self.left_out(fault),
+                Err(SparseError::Row(fault)) => return Err(Box::new(fault).into()),
+                Err(SparseError::OutOfMemory(e)) => return Err(e.into()),
+            },
             FeatureColumns::Mixed(columns) => match columns.read(row, FIRST_FEATURE, self.imputation.as_mut()) {
                 Ok(entries) => {
                     sparse::push(batch, 0.0, entries)?;
@@ -435,6 +437,7 @@ impl Decoder {
             ArrayFault::Length(0) => Box::new(RowFault::Empty),
             ArrayFault::Length(found) => Box::new(RowFault::Length(found, expected)),
             ArrayFault::Dimensions(n) => Box::new(RowFault::Dimensions(n)),
+            ArrayFault::Damaged => Box::new(RowFault::DamagedVector),
         })
     }
 }

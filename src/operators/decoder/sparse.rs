@@ -1,24 +1,34 @@
-//! Features as a column of indices and a column of values.
+//! Features as a column of indices and a column of values, or as a column of sparse vectors, which have both.
 
-use super::columns::number_fault;
+use super::columns::{FIRST_FEATURE, number_fault};
 use crate::errors::RowFault;
+use crate::limits::MAX_WEIGHTS;
 use crate::options::rows::Unseen;
 use crate::pg::catalog::types::base_type;
 use crate::pg::executor::query::Column;
+use crate::pg::tuples::row::Row;
 use crate::pg::values::array::ArrayFault;
 use crate::pg::values::sparse::{Beyond, Quick, SparseFault, SparseReader};
+use crate::pg::values::sparse_vector::{INDEX_BASE, SparseVectorReader};
 use crate::pg::values::typed::TypedDatum;
 use tuples::{Batch, OutOfMemory};
 
-/// The two columns.
+/// The columns.
 pub struct SparseColumns {
-    reader: SparseReader,
-    indices: String,
-    values: String,
-    /// may there be no other dimensions than the reader's?
+    source: SparseSource,
+    /// how many dimensions there may be
+    dim: usize,
+    /// may there be no others?
     fixed: bool,
     /// are these a model's?
     of_model: bool,
+}
+
+enum SparseSource {
+    /// columns of indices and of values
+    Pair { reader: SparseReader, indices: String, values: String },
+    /// a column of sparse vectors
+    Vectors { reader: SparseVectorReader, column: String },
 }
 
 /// Why a row has not become a tuple.
@@ -48,40 +58,77 @@ impl SparseColumns {
     ) -> Option<SparseColumns> {
         let beyond = if of_model == Some(Unseen::Zero) { Beyond::Drop } else { Beyond::Fault };
         let (index_type, value_type) = (base_type(indices.type_oid), base_type(values.type_oid));
-        Some(SparseColumns {
-            reader: SparseReader::new(index_type, value_type, base, dim.unwrap_or(limit), beyond)?,
-            indices: indices.name.clone(),
-            values: values.name.clone(),
-            fixed: dim.is_some(),
-            of_model: of_model.is_some(),
-        })
+        let (fixed, dim) = (dim.is_some(), dim.unwrap_or(limit));
+        let reader = SparseReader::new(index_type, value_type, base, dim, beyond)?;
+        let source = SparseSource::Pair { reader, indices: indices.name.clone(), values: values.name.clone() };
+        Some(SparseColumns { source, dim, fixed, of_model: of_model.is_some() })
+    }
+
+    /// A column of sparse vectors, of so many dimensions if a model says it; else of as many as the first that is met.
+    pub fn of_vectors(reader: SparseVectorReader, column: String, of_model: Option<usize>) -> SparseColumns {
+        let source = SparseSource::Vectors { reader, column };
+        let is_known = of_model.is_some();
+        SparseColumns { source, dim: of_model.unwrap_or(MAX_WEIGHTS), fixed: is_known, of_model: is_known }
+    }
+
+    /// Are there indices in one column, and values in another?
+    pub fn is_pair(&self) -> bool {
+        matches!(self.source, SparseSource::Pair { .. })
+    }
+
+    /// Does a vector have to say how many dimensions there are, and none has yet?
+    #[inline]
+    pub fn lack_dim(&self) -> bool {
+        !self.fixed && !self.is_pair()
+    }
+
+    /// Takes the number of dimensions from a row, if a vector says it and it is not known yet. True if no row can say
+    /// more.
+    #[inline]
+    pub fn learn_dim(&mut self, row: Row<'_>) -> bool {
+        if let (SparseSource::Vectors { reader, .. }, false) = (&self.source, self.fixed) {
+            let found = row.get(FIRST_FEATURE).and_then(|vector| reader.dimensions(vector).ok());
+            self.fix_dim(found.filter(|found| *found <= self.dim));
+        }
+        !self.lack_dim()
+    }
+
+    /// Says how many dimensions there are, if it is known.
+    pub fn fix_dim(&mut self, dim: Option<usize>) {
+        (self.dim, self.fixed) = (dim.unwrap_or(self.dim), self.fixed || dim.is_some());
     }
 
     /// Dimensions, if they were said.
     pub fn fixed_dim(&self) -> Option<usize> {
-        self.fixed.then(|| self.reader.dim())
+        self.fixed.then_some(self.dim)
     }
 
     /// Sets how many dimensions there may be, if they were not said.
     pub fn set_limit(&mut self, limit: usize) {
         if !self.fixed {
-            self.reader.set_dim(limit);
+            self.dim = limit;
+            if let SparseSource::Pair { reader, .. } = &mut self.source {
+                reader.set_dim(limit);
+            }
         }
     }
 
     /// How many dimensions there may be.
     pub fn limit(&self) -> usize {
-        self.reader.dim()
+        self.dim
     }
 
     /// What the user calls dimension 0.
     pub fn base(&self) -> i64 {
-        self.reader.base()
+        match &self.source {
+            SparseSource::Pair { reader, .. } => reader.base(),
+            SparseSource::Vectors { .. } => INDEX_BASE.into(),
+        }
     }
 
     /// Are the values of a type that takes long to be made into `real`s?
     pub fn convert(&self) -> bool {
-        self.reader.converts()
+        matches!(&self.source, SparseSource::Pair { reader, .. } if reader.converts())
     }
 
     /// Appends a tuple with this label to `batch`; says whether entries beyond the model's were dropped.
@@ -89,63 +136,97 @@ impl SparseColumns {
     /// # Errors
     /// [`SparseError`]; the batch is then as it was.
     #[inline]
-    pub fn read(
-        &self,
-        indices: TypedDatum<'_>,
-        values: TypedDatum<'_>,
-        label: f32,
-        batch: &mut Batch,
-    ) -> Result<bool, SparseError> {
-        match self.reader.read_quickly(indices, values, |entries| batch.push_sparse(label, entries))? {
-            Quick::Read => Ok(false),
-            Quick::Unusual { took_room } => {
-                if took_room {
-                    batch.pop();
+    pub fn read(&self, row: Row<'_>, label: f32, batch: &mut Batch) -> Result<bool, SparseError> {
+        let null = || SparseError::Null(RowFault::NullFeatures);
+        let first = row.get(FIRST_FEATURE).ok_or_else(null)?;
+        match &self.source {
+            SparseSource::Pair { reader, .. } => {
+                let values = row.get(FIRST_FEATURE + 1).ok_or_else(null)?;
+                match reader.read_quickly(first, values, |entries| batch.push_sparse(label, entries))? {
+                    Quick::Read => Ok(false),
+                    Quick::Unusual { took_room } => {
+                        if took_room {
+                            batch.pop();
+                        }
+                        self.read_thoroughly(reader, (first, values), label, batch)
+                    }
                 }
-                self.read_thoroughly(indices, values, label, batch)
+            }
+            SparseSource::Vectors { reader, .. } => {
+                self.read_vector(reader, first, label, batch)?;
+                Ok(false)
             }
         }
+    }
+
+    /// Appends the tuple that a sparse vector is.
+    #[inline]
+    fn read_vector(
+        &self,
+        reader: &SparseVectorReader,
+        vector: TypedDatum<'_>,
+        label: f32,
+        batch: &mut Batch,
+    ) -> Result<(), SparseError> {
+        reader.with(vector, |vector| {
+            let vector = vector.map_err(|fault| self.explain(fault))?;
+            if !self.fixed || vector.dimensions() != self.dim {
+                return Err(self.explain(SparseFault::Dimensions(vector.dimensions())));
+            }
+            let (indices, values) = batch.push_sparse(label, vector.len())?;
+            vector.read(indices, values).map_err(|fault| {
+                batch.pop();
+                self.explain(fault)
+            })
+        })
     }
 
     #[cold]
     fn read_thoroughly(
         &self,
-        indices: TypedDatum<'_>,
-        values: TypedDatum<'_>,
+        reader: &SparseReader,
+        (indices, values): (TypedDatum<'_>, TypedDatum<'_>),
         label: f32,
         batch: &mut Batch,
     ) -> Result<bool, SparseError> {
-        let entries = self.reader.read_thoroughly(indices, values).map_err(|fault| self.explain(fault))?;
+        let entries = reader.read_thoroughly(indices, values).map_err(|fault| self.explain(fault))?;
         push(batch, label, &entries)?;
-        Ok(entries.len() < self.reader.count(indices))
+        Ok(entries.len() < reader.count(indices))
     }
 
     #[cold]
     fn explain(&self, fault: SparseFault) -> SparseError {
+        let (column, values) = match &self.source {
+            SparseSource::Pair { indices, values, .. } => (indices.clone(), values),
+            SparseSource::Vectors { column, .. } => (column.clone(), column),
+        };
         let of_array = |column: &String, fault| match fault {
             ArrayFault::Null(i) => SparseError::Null(RowFault::NullElement(column.clone(), i)),
             ArrayFault::Dimensions(n) => SparseError::Row(RowFault::ColumnDimensions(column.clone(), n)),
-            // neither is found by looking at elements
+            // none of these is found by looking at elements
             ArrayFault::Length(n) => SparseError::Row(RowFault::Length(n, n)),
-            ArrayFault::Number(i, fault) => SparseError::Row(*number_fault(fault, format!("{}[{i}]", self.values))),
+            ArrayFault::Number(i, fault) => SparseError::Row(*number_fault(fault, format!("{values}[{i}]"))),
+            ArrayFault::Damaged => SparseError::Row(RowFault::DamagedVector),
         };
-        let column = self.indices.clone();
         SparseError::Row(match fault {
-            SparseFault::Indices(fault) => return of_array(&self.indices, fault),
-            SparseFault::Values(fault) => return of_array(&self.values, fault),
-            SparseFault::Lengths(indices, values) => {
-                RowFault::Lengths { columns: [column, self.values.clone()], lengths: [indices, values] }
+            SparseFault::Indices(fault) => return of_array(&column, fault),
+            SparseFault::Values(fault) => return of_array(values, fault),
+            SparseFault::Lengths(of_indices, of_values) => {
+                RowFault::Lengths { columns: [column, values.clone()], lengths: [of_indices, of_values] }
             }
             SparseFault::Below(index) => RowFault::IndexBelow { column, index, base: self.base() },
             SparseFault::Beyond(index) => RowFault::IndexBeyond {
                 column,
                 index,
-                last: self.base() + self.reader.dim() as i64 - 1,
+                last: self.base() + self.dim as i64 - 1,
                 said: self.fixed,
                 of_model: self.of_model,
             },
             SparseFault::Twice(index) => RowFault::IndexTwice { column, index },
-            SparseFault::Value(index, fault) => *number_fault(fault, format!("{}[{index}]", self.values)),
+            SparseFault::Value(index, fault) => *number_fault(fault, format!("{values}[{index}]")),
+            SparseFault::Damaged => RowFault::DamagedVector,
+            SparseFault::Dimensions(found) if self.fixed => RowFault::Length(found, self.dim),
+            SparseFault::Dimensions(dimensions) => RowFault::TooManyDimensions { dimensions, limit: self.dim },
         })
     }
 }

@@ -22,6 +22,8 @@ use crate::pg::values::array::{AnyArray, ArrayReader};
 use crate::pg::values::date_part::TimeType;
 use crate::pg::values::number::NumberType;
 use crate::pg::values::sparse::is_index_array;
+use crate::pg::values::sparse_vector::SparseVectorReader;
+use crate::pg::values::vector::VectorReader;
 use serde::{Deserialize, Serialize};
 use sgd::{ModelKind, Standardizer};
 
@@ -31,7 +33,7 @@ pub struct DecoderSpec<'a> {
     pub kind: ModelKind,
     /// the label's column
     pub label: &'a str,
-    /// columns of features: one array, two arrays (indices and values), or any number of numbers and categories
+    /// columns of features: one of vectors, two of arrays (indices and values), or any number of numbers and categories
     pub features: &'a [String],
     /// the column of the rows' weights
     pub weight: Option<&'a str>,
@@ -71,6 +73,8 @@ const TARGET_TYPES: &str = "Model linear predicts a number: its label is a colum
 const WEIGHT_TYPES: &str = "A weight is a number.";
 const INDEX_TYPES: &str =
     "Of two arrays, the first has integers, which are indices, and the second numbers, which are values.";
+const ALONE: &str = "A column of arrays, vectors or bytes is the only feature: name no other, or make one array of all in a \
+                     query as source.";
 impl<'a> DecoderSpec<'a> {
     /// Rows with nothing unusual about them, to learn a model of this kind from.
     pub fn new(kind: ModelKind, label: &'a str, features: &'a [String]) -> DecoderSpec<'a> {
@@ -188,12 +192,9 @@ impl<'a> DecoderSpec<'a> {
                 let dim = self.known.map(|known| known.dim);
                 Ok(FeatureColumns::Compressed(Box::new(CompressedColumn::new(&only.name, dim, &label.name, labels))))
             }
-            [only] if is_array(&only) => {
-                let dim = self.known.map(|known| known.dim);
-                let reader = ArrayReader::new(only.type_oid);
-                reader
-                    .map(|reader| FeatureColumns::Array { reader, dim, name: only.name.clone() })
-                    .ok_or(SourceError::NoFeatures { hint: FEATURE_TYPES.into() }.into())
+            [only] if is_vector(only) => {
+                let vectors = self.vectors(only);
+                vectors.ok_or(SourceError::NoFeatures { hint: FEATURE_TYPES.into() }.into())
             }
             [indices, values] if is_array(&indices) && is_array(&values) => {
                 if !is_index_array(indices.type_oid) {
@@ -208,17 +209,27 @@ impl<'a> DecoderSpec<'a> {
         }
     }
 
+    /// The only column, if it is one of vectors.
+    fn vectors(&self, column: &Column) -> Option<FeatureColumns> {
+        let (dim, name) = (self.known.map(|known| known.dim), column.name.clone());
+        let sparse = || SparseVectorReader::new(column.type_oid);
+        match VectorReader::new(column.type_oid) {
+            Some(reader) => Some(FeatureColumns::Array { reader, dim, name }),
+            None => sparse().map(|reader| FeatureColumns::Sparse(SparseColumns::of_vectors(reader, name, dim))),
+        }
+    }
+
     fn feature_columns(&self, columns: &[&Column]) -> Result<FeatureColumns> {
         let number = |column: &Column| NumberType::from_oid(base_type(column.type_oid));
-        // of an array among other columns, and of what is no feature at all, the latter is the greater mistake
-        let is_array = |column: &&&Column| ArrayReader::new(column.type_oid).is_some();
-        let (arrays, others): (Vec<&&Column>, Vec<_>) = columns.iter().partition(is_array);
-        for column in others.into_iter().chain(arrays) {
+        // of a vector among other columns, and of what is no feature at all, the latter is the greater mistake
+        let (vectors, others): (Vec<&&Column>, Vec<_>) = columns.iter().partition(|column| is_vector(column));
+        for column in others.into_iter().chain(vectors) {
             let is_category = is_category(base_type(column.type_oid));
             let hint = match self.known.map(|known| known.categories.iter().any(|(name, _)| *name == column.name)) {
                 None | Some(false) if number(column).is_some() => continue,
                 None | Some(true) if is_category => continue,
                 None if TimeType::from_oid(base_type(column.type_oid)).is_some() => DATES,
+                None if is_vector(column) => ALONE,
                 None => FEATURE_TYPES,
                 Some(false) => "The model was trained on numbers in this column.",
                 Some(true) => "The model was trained on categories in this column.",
@@ -232,6 +243,11 @@ impl<'a> DecoderSpec<'a> {
         let known = self.known.map(|known| (known.categories, known.unseen));
         Ok(FeatureColumns::Mixed(Box::new(MixedColumns::new(&columns, known))))
     }
+}
+
+/// Is it a column of which each value has all features of a row?
+pub fn is_vector(column: &Column) -> bool {
+    VectorReader::new(column.type_oid).is_some() || SparseVectorReader::new(column.type_oid).is_some()
 }
 
 /// The column as if it had what the arrays in it have.

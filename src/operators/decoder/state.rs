@@ -27,7 +27,7 @@ impl DecoderState {
 #[derive(Serialize, Deserialize)]
 pub struct DecoderState {
     classes: Option<MetClasses>,
-    /// elements of an array
+    /// numbers of a vector
     dim: Option<usize>,
     /// of columns of categories, in their sequence
     categories: Vec<CategoryNames>,
@@ -64,6 +64,7 @@ impl Decoder {
             dim: match &self.features {
                 FeatureColumns::Array { dim, .. } => *dim,
                 FeatureColumns::Compressed(column) => column.dim(),
+                FeatureColumns::Sparse(columns) => columns.fixed_dim(),
                 _ => None,
             },
             categories: self.features.categories().into_iter().flatten().map(|(_, names)| names).collect(),
@@ -98,7 +99,10 @@ impl Decoder {
             FeatureColumns::Array { dim, .. } => *dim = state.dim,
             FeatureColumns::Compressed(column) => column.set_dim(state.dim),
             FeatureColumns::Mixed(columns) => columns.adopt(&state.categories),
-            FeatureColumns::Sparse(columns) => state.limit.into_iter().for_each(|limit| columns.set_limit(limit)),
+            FeatureColumns::Sparse(columns) => {
+                columns.fix_dim(state.dim.filter(|_| !columns.is_pair()));
+                state.limit.into_iter().for_each(|limit| columns.set_limit(limit));
+            }
             FeatureColumns::Columns { .. } => {}
         }
         self.observed_dim = state.observed_dim;

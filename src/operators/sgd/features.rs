@@ -11,12 +11,12 @@ use crate::options::rows::Standardize;
 /// # Errors
 /// [`ArgumentError::InvalidOption`]
 pub fn check_options(options: &Options, features: &FeatureColumns) -> Result<()> {
-    let sparse = matches!(features, FeatureColumns::Sparse(_));
+    let pair = features.is_pair();
     let only_sparse = "applies only to sparse features: an array of indices and an array of values";
-    if options.index_base.is_some() && !sparse {
+    if options.index_base.is_some() && !pair {
         return Err(invalid("index_base", only_sparse));
     }
-    if options.dimensions.is_some() && !sparse {
+    if options.dimensions.is_some() && !pair {
         return Err(invalid("dimensions", only_sparse));
     }
     if matches!(features, FeatureColumns::Compressed(_)) {
@@ -30,7 +30,7 @@ pub fn check_options(options: &Options, features: &FeatureColumns) -> Result<()>
             return Err(TrainingError::NotOnCompressed("the option bounded_steps").into());
         }
     }
-    if options.unseen.is_some() && !sparse && !matches!(features, FeatureColumns::Mixed(_)) {
+    if options.unseen.is_some() && !matches!(features, FeatureColumns::Mixed(_) | FeatureColumns::Sparse(_)) {
         return Err(invalid("unseen", "applies only to categories and to sparse features"));
     }
     Ok(())

@@ -37,6 +37,12 @@ pub fn is_enum(oid: pg_sys::Oid) -> bool {
     unsafe { pg_sys::type_is_enum(oid) }
 }
 
+/// Are its values rows? So are those of a domain of rows.
+pub fn is_row_type(oid: pg_sys::Oid) -> bool {
+    // SAFETY: a catalog lookup.
+    unsafe { pg_sys::type_is_rowtype(oid) }
+}
+
 /// Has the type values of variable length, with a header that tells it?
 pub fn is_varlena(oid: pg_sys::Oid) -> bool {
     // SAFETY: a catalog lookup.
@@ -64,5 +70,30 @@ pub fn own_type(name: &CStr) -> Option<pg_sys::Oid> {
         let zero = pg_sys::Datum::from(0usize);
         let oid = pg_sys::GetSysCacheOid(cache, column, name, schema, zero, zero);
         (oid != pg_sys::Oid::INVALID).then_some(oid)
+    }
+}
+
+/// The name of a base type of variable length that is one of an extension's own; None of any other type.
+///
+/// Who may create a type can give it any name, and the owner of an extension can add his types to it. But base types
+/// are made by superusers only, so that an enum or a row type with such a name is none.
+pub fn base_type_of_extension(oid: pg_sys::Oid, extension: &CStr) -> Option<String> {
+    if oid.to_u32() < pg_sys::FirstNormalObjectId {
+        return None;
+    }
+    // SAFETY: the syscache tuple is read while it is held; the extension's name is a palloced C string, or NULL.
+    unsafe {
+        let tuple = pg_sys::SearchSysCache1(pg_sys::SysCacheIdentifier::TYPEOID as c_int, oid.into());
+        if tuple.is_null() {
+            return None;
+        }
+        let form = &*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_type>();
+        let is_array = form.typelem != pg_sys::Oid::INVALID;
+        let is_base = form.typtype as u8 == pg_sys::TYPTYPE_BASE && form.typlen == -1 && !is_array;
+        let name = is_base.then(|| CStr::from_ptr(form.typname.data.as_ptr()).to_string_lossy().into_owned());
+        pg_sys::ReleaseSysCache(tuple);
+        let owner = pg_sys::getExtensionOfObject(pg_sys::TypeRelationId, oid);
+        let owner = pg_sys::get_extension_name(owner);
+        name.filter(|_| !owner.is_null() && CStr::from_ptr(owner) == extension)
     }
 }

@@ -1,15 +1,16 @@
-//! Rows of a value and an array that all have their columns in the same places, copied by the run.
+//! Rows of a value and a vector that all have their columns in the same places, copied by the run.
 //!
-//! What is the same in every such row (how many attributes, the array's header) is compared as a whole, and what
-//! follows from it (where the columns are, that the array has no NULLs) is not looked up again. A row that differs in
+//! What is the same in every such row (how many attributes, the vector's header) is compared as a whole, and what
+//! follows from it (where the columns are, that an array has no NULLs) is not looked up again. A row that differs in
 //! any way ends the run and is left to [`Layout`](super::row::Layout) and
-//! [`ArrayReader`](crate::pg::values::array::ArrayReader).
+//! [`VectorReader`](crate::pg::values::vector::VectorReader).
 
 use super::attribute::fetch;
+use crate::pg::values::array::Prefix;
 use crate::pg::values::typed::TypedDatum;
 use pgrx::pg_sys;
 
-/// Where rows of one shape have a value of fixed length and an array of `real`s of known length.
+/// Where rows of one shape have a value of fixed length and a vector of `real`s of known length.
 #[derive(Debug, Clone, Copy)]
 pub struct Uniform {
     /// of which rows
@@ -20,13 +21,13 @@ pub struct Uniform {
     pub(in crate::pg) value: (usize, i16),
     /// its declared type, which is passed by value
     pub(in crate::pg) value_type: pg_sys::Oid,
-    /// the byte where the array may begin, and what it must be: the header's first, or 0 for padding
+    /// the byte where the vector may begin, and what it must be: the header's first, or 0 for padding
     pub(in crate::pg) start: (usize, u8),
-    /// offset of the array behind its length word, the word and the bits of it that belong to the array
+    /// offset of the vector behind its length word, the word and the bits of it that belong to the vector
     pub(in crate::pg) body: usize,
     pub(in crate::pg) word: (u32, u32),
-    /// the array's own header, and how many elements it has
-    pub(in crate::pg) header: [u32; 4],
+    /// the vector's own header, and how many numbers it has
+    pub(in crate::pg) prefix: Prefix,
     pub(in crate::pg) len: usize,
 }
 
@@ -34,15 +35,15 @@ pub struct Uniform {
 pub struct Run {
     /// the first of them; one before it, if there is one, is different
     pub first: usize,
-    /// were all elements finite?
+    /// were all numbers finite?
     pub finite: bool,
 }
 
-/// Where values and arrays go: the bits of row `i`'s to `values[i]` and, `stride` floats apart,
-/// to `arrays[i * stride..]`.
+/// Where values and vectors go: the bits of row `i`'s to `values[i]` and, `stride` floats apart,
+/// to `vectors[i * stride..]`.
 pub struct Destination<'a> {
     pub values: &'a mut [u64],
-    pub arrays: &'a mut [f32],
+    pub vectors: &'a mut [f32],
     pub stride: usize,
 }
 
@@ -65,7 +66,7 @@ impl Uniform {
         tuple: impl Fn(usize) -> *const u8,
         to: Destination<'_>,
     ) -> Run {
-        assert!(end <= to.values.len() && end * to.stride <= to.arrays.len() && self.len <= to.stride);
+        assert!(end <= to.values.len() && end * to.stride <= to.vectors.len() && self.len <= to.stride);
         // SAFETY: the caller's promise, the assertion, and for the first function the processor's.
         unsafe {
             #[cfg(target_arch = "x86_64")]
@@ -79,7 +80,7 @@ impl Uniform {
     /// As [`Uniform::copy`], compiled for processors with AVX2.
     ///
     /// # Safety
-    /// As there, there is room for all rows, and an array has at least a chunk.
+    /// As there, there is room for all rows, and a vector has at least a chunk.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     unsafe fn copy_avx2(&self, end: usize, tuple: impl Fn(usize) -> *const u8, to: Destination<'_>) -> Run {
@@ -87,7 +88,7 @@ impl Uniform {
         unsafe { self.copy_rows(end, tuple, to, |from, to| avx2::copy_elements(from, to, self.len)) }
     }
 
-    /// As [`Uniform::copy`], with a function that copies an array's elements.
+    /// As [`Uniform::copy`], with a function that copies a vector's numbers.
     ///
     /// # Safety
     /// As there, and there is room for all rows.
@@ -109,8 +110,8 @@ impl Uniform {
                 first -= 1;
                 let (at, len) = self.value;
                 *to.values.as_mut_ptr().add(first) = fetch(data.add(at), len).value() as u64;
-                let elements = data.add(self.body + size_of_val(&self.header) + LOWER_BOUND);
-                finite &= copy_elements(elements.cast(), to.arrays.as_mut_ptr().add(first * to.stride));
+                let elements = data.add(self.body + self.prefix.len);
+                finite &= copy_elements(elements.cast(), to.vectors.as_mut_ptr().add(first * to.stride));
             }
         }
         Run { first, finite }
@@ -123,8 +124,9 @@ impl Uniform {
     #[inline(always)]
     unsafe fn data(&self, tuple: *const u8) -> Option<*const u8> {
         let header: pg_sys::HeapTupleHeader = tuple.cast_mut().cast();
-        // SAFETY: a row without NULLs and with enough attributes reaches to the array's first byte; if that is not
-        // padding it is the array, whose header is compared from its beginning.
+        // SAFETY: a row without NULLs and with enough attributes reaches to the vector's first byte; if that is not
+        // padding it is the vector, whose header is compared from its beginning. By its length word it has the bytes
+        // that are compared.
         unsafe {
             let attributes = (*header).t_infomask2 as u32 & pg_sys::HEAP_NATTS_MASK;
             let has_null = (*header).t_infomask as u32 & pg_sys::HEAP_HASNULL != 0;
@@ -137,14 +139,11 @@ impl Uniform {
             let body = data.add(self.body);
             let alike = *data.add(at) == byte
                 && body.sub(4).cast::<u32>().read_unaligned() & bits == word
-                && body.cast::<[u32; 4]>().read_unaligned() == self.header;
+                && body.cast::<u128>().read_unaligned() & self.prefix.mask == self.prefix.header;
             alike.then_some(data)
         }
     }
 }
-
-/// Bytes of a lower bound, between header and elements.
-const LOWER_BOUND: usize = 4;
 
 /// Copies `len` floats, from any address; says whether they are finite.
 ///

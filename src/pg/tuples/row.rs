@@ -6,9 +6,9 @@
 
 use super::attribute::fetch;
 use super::fixed_layout::Uniform;
-use crate::pg::values::array::{ArrayReader, DATA};
 use crate::pg::values::typed::TypedDatum;
 use crate::pg::values::varlena::header;
+use crate::pg::values::vector::VectorReader;
 use pgrx::pg_sys;
 use std::marker::PhantomData;
 
@@ -160,19 +160,19 @@ impl Layout {
         })
     }
 
-    /// Where rows have the wanted columns if these are a by-value column and an array of `len` `real`s, and all before
+    /// Where rows have the wanted columns if these are a by-value column and a vector of `len` `real`s, and all before
     /// the last of them are of fixed length.
-    pub fn uniform(&self, arrays: ArrayReader, len: usize) -> Option<Uniform> {
-        let array_header = arrays.header_of_reals(len)?;
-        let bytes = DATA + 4 * len;
+    pub fn uniform(&self, vectors: VectorReader, len: usize) -> Option<Uniform> {
+        let prefix = vectors.prefix_of_reals(len)?;
+        let bytes = prefix.len + 4 * len;
         let is_short = bytes < header::MAX_SHORT;
-        let (mut value, mut array, mut end) = (None, None, 0);
+        let (mut value, mut vector, mut end) = (None, None, 0);
         for step in &self.steps {
             let unaligned = step.offset.or(step.after).unwrap_or(end);
             let at = unaligned.next_multiple_of(if step.len == -1 && is_short { 1 } else { step.align });
             end = match (step.column, step.len) {
                 (Some(1), -1) => {
-                    array = Some((unaligned, at));
+                    vector = Some((unaligned, at));
                     at + bytes + if is_short { 1 } else { 4 }
                 }
                 (_, ..0) => return None,
@@ -184,7 +184,7 @@ impl Layout {
                 }
             };
         }
-        let (start, at) = array.filter(|_| self.columns.len() == 2)?;
+        let (start, at) = vector.filter(|_| self.columns.len() == 2)?;
         // A header of one byte is the last of the four before the body.
         let (body, word, bits) = if is_short {
             (at + 1, u32::from(header::short(bytes + 1)) << 24, 0xff00_0000)
@@ -194,7 +194,7 @@ impl Layout {
         let first = match (is_short, start == at) {
             (true, _) => (word >> 24) as u8,
             (false, true) => word as u8,
-            (false, false) => 0, // padding; a short array would begin here with another byte
+            (false, false) => 0, // padding; a short vector would begin here with another byte
         };
         Some(Uniform {
             descriptor: self.descriptor,
@@ -204,7 +204,7 @@ impl Layout {
             start: (start, first),
             body,
             word: (word, bits),
-            header: array_header,
+            prefix,
             len,
         })
     }

@@ -19,6 +19,18 @@ pub enum ArrayFault {
     Dimensions(usize),
     Null(usize),
     Number(usize, NumberFault),
+    /// bytes that are no value of the type: of a vector that is no array
+    Damaged,
+}
+
+/// What all values with as many numbers begin with, behind their length word: their first sixteen bytes, once those
+/// are masked that differ.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::pg) struct Prefix {
+    pub header: u128,
+    pub mask: u128,
+    /// bytes before the numbers
+    pub len: usize,
 }
 
 /// Reads arrays of one type.
@@ -42,8 +54,9 @@ impl ArrayReader {
     }
 
     /// What an array of `len` elements without NULLs begins with, behind its length word, if they are `real`s.
-    pub(in crate::pg) fn header_of_reals(&self, len: usize) -> Option<[u32; 4]> {
-        (self.element == NumberType::Float4).then_some(self.header(len))
+    pub(in crate::pg) fn prefix_of_reals(&self, len: usize) -> Option<Prefix> {
+        let header = self.header(len).iter().rev().fold(0, |header, word| header << 32 | u128::from(*word));
+        (self.element == NumberType::Float4).then_some(Prefix { header, mask: u128::MAX, len: DATA })
     }
 
     #[inline(always)]
@@ -453,7 +466,7 @@ pub(in crate::pg) unsafe fn with_body<R>(datum: pg_sys::Datum, f: impl FnOnce(*c
 /// # Safety
 /// There are as many elements at `data`.
 #[inline(always)]
-unsafe fn copy<T: Copy>(data: *const u8, out: &mut [f32], convert: impl Fn(T) -> f32) -> bool {
+pub(super) unsafe fn copy<T: Copy>(data: *const u8, out: &mut [f32], convert: impl Fn(T) -> f32) -> bool {
     // SAFETY: the array has as many elements as `out`; the processor has what the first function is compiled for.
     unsafe {
         #[cfg(target_arch = "x86_64")]

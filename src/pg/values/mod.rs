@@ -8,6 +8,8 @@ pub mod number;
 pub mod output;
 pub mod record;
 pub mod sparse;
+pub mod sparse_vector;
 pub mod tid;
 pub mod typed;
 pub mod varlena;
+pub mod vector;

@@ -8,7 +8,7 @@ use super::number::{NumberFault, NumberType, narrow};
 use super::typed::TypedDatum;
 use pgrx::pg_sys::{Datum, Oid};
 
-/// Why a pair of arrays is no sparse vector. Elements count from 1; indices are as the user has them.
+/// Why a pair of arrays, or a value of its own, is no sparse vector. Elements count from 1; indices are as the user has them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SparseFault {
     /// what is wrong with the array of indices as such
@@ -25,6 +25,10 @@ pub enum SparseFault {
     Twice(i64),
     /// the value with this index
     Value(i64, NumberFault),
+    /// bytes that are no value of the type: of a value of its own
+    Damaged,
+    /// another number of dimensions, of such a value
+    Dimensions(usize),
 }
 
 /// What to do with an index beyond the last dimension.

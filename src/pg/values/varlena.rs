@@ -96,6 +96,23 @@ pub(in crate::pg) mod header {
             }
         }
     }
+
+    /// The bytes behind the header of such a value; None of any other.
+    ///
+    /// # Safety
+    /// A value of variable length begins at `at`, and stays as it is for `'a`.
+    #[inline(always)]
+    pub unsafe fn content_at<'a>(at: *const u8) -> Option<&'a [u8]> {
+        // SAFETY: the header says how many bytes there are with it, which is as many as it has itself at least.
+        unsafe {
+            let (header, len) = match *at {
+                first if is_plain(first) => (WORD, word_len(at.cast::<u32>().read_unaligned())),
+                first if is_short(first) => (1, short_len(first)),
+                _ => return None,
+            };
+            Some(std::slice::from_raw_parts(at.add(header), len.saturating_sub(header)))
+        }
+    }
 }
 
 /// Most bytes that a value may have: PostgreSQL's limit for any value, with its length word.

@@ -1,11 +1,18 @@
 //! What a prediction or an evaluation cannot be made of.
 
 use super::{Case, check, database};
-use corgipile_tests::Stored;
 use corgipile_tests::stored::{DENSE, MIXED, SOFTMAX, SPARSE};
+use corgipile_tests::{Stored, made_here};
 
 /// The errors.
 pub const CASES: &[Case] = &[
+    Case(
+        "PredictError::DamagedVector",
+        r"SELECT corgipile_predict('dense', '\x03000000'::bytea::vector)",
+        "XX001",
+        "the given vector is damaged, or has a layout that is not known",
+        "Read are vectors as pgvector has stored them up to version 0.8; it may be that a later version stores them otherwise: cast them to real[] in a query.",
+    ),
     Case(
         "PredictError::Length",
         "SELECT corgipile_predict('dense', ARRAY[1, 2])",
@@ -265,6 +272,7 @@ pub const CASES: &[Case] = &[
 #[test]
 fn errors_of_predictions_name_model_and_feature() {
     let mut db = database(&[]);
+    db.run(&made_here());
     let svm = Stored { model: "svm", ..DENSE };
     for (name, model) in [("dense", DENSE), ("sparse", SPARSE), ("mixed", MIXED), ("softmax", SOFTMAX), ("svm", svm)] {
         model.store(&mut db, name);

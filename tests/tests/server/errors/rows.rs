@@ -1,6 +1,7 @@
 //! What is wrong with a row of the source.
 
 use super::{Case, check, database};
+use corgipile_tests::made_here;
 
 /// The errors.
 pub const CASES: &[Case] = &[
@@ -135,21 +136,21 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_train('SELECT label, CASE id WHEN 1 THEN ARRAY[a, b] ELSE ARRAY[a] END AS x FROM t')",
         "2202E",
         "1 features instead of 2 in row (0,2)",
-        "All feature arrays must have one dimension and the same length.",
+        "All feature arrays, vectors or byte strings have the same length, and arrays one dimension.",
     ),
     Case(
         "RowFault::Dimensions",
         "SELECT corgipile_train('SELECT label, ARRAY[[a, b]] AS x FROM t')",
         "2202E",
         "feature array has 2 dimensions in row (0,1)",
-        "All feature arrays must have one dimension and the same length.",
+        "All feature arrays, vectors or byte strings have the same length, and arrays one dimension.",
     ),
     Case(
         "RowFault::Empty",
         "SELECT corgipile_train('SELECT label, ARRAY[]::real[] AS x FROM t')",
         "2202E",
         "feature array is empty in row (0,1)",
-        "All feature arrays must have one dimension and the same length.",
+        "All feature arrays, vectors or byte strings have the same length, and arrays one dimension.",
     ),
     Case(
         "RowFault::ThirdClass",
@@ -342,6 +343,20 @@ pub const CASES: &[Case] = &[
         "Make the table again with corgipile_compress().",
     ),
     Case(
+        "RowFault::DamagedVector",
+        r"SELECT corgipile_train('SELECT label, ''\x03000000''::bytea::vector AS v FROM t')",
+        "XX001",
+        "feature vector is damaged, or has a layout that is not known, in row (0,1)",
+        "Read are vectors as pgvector has stored them up to version 0.8; it may be that a later version stores them otherwise: cast them to real[] in a query.",
+    ),
+    Case(
+        "RowFault::TooManyDimensions",
+        r"SELECT corgipile_train('SELECT label, ''\x00ca9a3b0000000000000000''::bytea::sparsevec AS v FROM t')",
+        "54000",
+        "feature vector has 1000000000 dimensions, more than 134217727, in row (0,1)",
+        "A model has at most 134217727 weights.",
+    ),
+    Case(
         "DecoderError::Row",
         "SELECT corgipile_train('halves', shuffle => 'no_shuffle')",
         "22003",
@@ -366,5 +381,7 @@ const SETUP: &[&str] = &[
 
 #[test]
 fn errors_of_rows_say_where_these_stand() {
-    check(&mut database(SETUP), CASES, &[]);
+    let mut db = database(SETUP);
+    db.run(&made_here());
+    check(&mut db, CASES, &[]);
 }

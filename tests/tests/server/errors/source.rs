@@ -45,7 +45,7 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_train('SELECT FROM t')",
         "42703",
         "there are no features in the source",
-        "Features are one array of numbers, an array of indices and one of values, or any number of columns with numbers, booleans, text or enums.",
+        "Features are one column of arrays, of pgvector's vectors or of bytes, an array of indices and one of values, or any number of columns with numbers, booleans, text or enums.",
     ),
     Case(
         "SourceError::AmbiguousColumn",
@@ -73,7 +73,14 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_train('SELECT label, a, current_time AS x FROM t', features => '{a,x}')",
         "42804",
         r#"feature column "x" has type time with time zone"#,
-        "Features are one array of numbers, an array of indices and one of values, or any number of columns with numbers, booleans, text or enums.",
+        "Features are one column of arrays, of pgvector's vectors or of bytes, an array of indices and one of values, or any number of columns with numbers, booleans, text or enums.",
+    ),
+    Case(
+        "SourceError::ColumnType",
+        "SELECT corgipile_train('SELECT label, a, ARRAY[a, b] AS x FROM t', features => '{a,x}')",
+        "42804",
+        r#"feature column "x" has type real[]"#,
+        "A column of arrays, vectors or bytes is the only feature: name no other, or make one array of all in a query as source.",
     ),
     Case(
         "SourceError::ColumnType",
@@ -136,7 +143,7 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_train('SELECT label FROM t')",
         "42703",
         "there are no features in the source",
-        "Features are one array of numbers, an array of indices and one of values, or any number of columns with numbers, booleans, text or enums.",
+        "Features are one column of arrays, of pgvector's vectors or of bytes, an array of indices and one of values, or any number of columns with numbers, booleans, text or enums.",
     ),
     Case(
         "SourceError::NoFeatures",

@@ -1,0 +1,69 @@
+//! One argument behind the model, of any type that is no array: a row, a vector, or the only feature.
+
+use super::arrays::{DenseInput, Names, read_sparse_vector, refuse_categories};
+use super::input::{FeatureInput, InputTuple};
+use super::row::RowInput;
+use super::values::Values;
+use crate::errors::Result;
+use crate::models::{Model, Policies};
+use crate::pg::call::function::Call;
+use crate::pg::catalog::types::is_row_type;
+use crate::pg::values::sparse_vector::SparseVectorReader;
+use crate::pg::values::vector::VectorReader;
+use pgrx::pg_sys::Oid;
+use std::cell::Cell;
+
+/// Argument 1 of the call.
+pub struct OneInput<'a>(pub Call<'a>);
+
+/// What it is, by its type.
+#[derive(Clone, Copy)]
+enum Kind {
+    Row,
+    Vector,
+    SparseVector(SparseVectorReader),
+    Value,
+}
+
+impl Kind {
+    fn of(type_oid: Oid) -> Kind {
+        if is_row_type(type_oid) {
+            Kind::Row
+        } else if VectorReader::new(type_oid).is_some() {
+            Kind::Vector
+        } else {
+            SparseVectorReader::new(type_oid).map_or(Kind::Value, Kind::SparseVector)
+        }
+    }
+
+    /// As [`Kind::of`]; the last type is remembered.
+    fn known(type_oid: Oid) -> Kind {
+        thread_local! {
+            static LAST: Cell<Option<(Oid, Kind)>> = const { Cell::new(None) };
+        }
+        match LAST.get() {
+            Some((oid, kind)) if oid == type_oid => kind,
+            _ => {
+                let kind = Kind::of(type_oid);
+                LAST.set(Some((type_oid, kind)));
+                kind
+            }
+        }
+    }
+}
+
+impl FeatureInput for OneInput<'_> {
+    fn read(self, model: &Model, policies: Policies, into: &mut InputTuple) -> Result<bool> {
+        let OneInput(call) = self;
+        match (Kind::known(call.type_of(1)), call.argument(1)) {
+            (Kind::Value, _) => Values(call).read(model, policies, into),
+            (_, None) => Ok(false),
+            (Kind::Row, _) => RowInput(call).read(model, policies, into),
+            (Kind::Vector, _) => DenseInput(call).read(model, policies, into),
+            (Kind::SparseVector(reader), Some(vector)) => {
+                refuse_categories(model)?;
+                read_sparse_vector(model, reader, vector, into, &Names::Places).map(|()| true)
+            }
+        }
+    }
+}
