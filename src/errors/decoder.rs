@@ -89,9 +89,7 @@ pub enum RowFault {
     ThirdClass { column: String, values: String },
     #[error("label column \"{column}\" has more than {limit} values: one more was found")]
     TooManyClasses { column: String, limit: usize },
-    #[error(
-        "label column \"{column}\" has more than {few} values that are not all whole, such as {value}: one more was found"
-    )]
+    #[error("label column \"{column}\" has more than {few} values, not all whole ({value}): one more was found")]
     ContinuousLabel { column: String, few: usize, value: f64 },
     #[error("label {value}, which the model was not trained on,")]
     UnseenClass { value: String, known: String },
@@ -192,10 +190,10 @@ impl RowFault {
                  more classes model => 'softmax' or 'mlp'; or make two classes of them with a query as source.",
             ),
             R::ContinuousLabel { .. } => fixed(
-                "For numbers to be predicted say model => 'linear'. If they are classes, cast them to text in a query.",
+                "For numbers to be predicted say model => 'linear' or 'mlp_regression'. If they are classes, cast them to text in a query.",
             ),
             R::TooManyClasses { .. } => fixed(
-                "For numbers to be predicted say model => 'linear'; what differs from row to row, such as a name, is no label.",
+                "For numbers to be predicted say model => 'linear' or 'mlp_regression'; what differs from row to row, such as a name, is no label.",
             ),
             R::UnseenCategory { continued: true, .. } => fixed(
                 "A model that is trained on keeps its categories; leave such rows out with a query as source, or train anew.",

@@ -17,6 +17,12 @@ pub enum Notice {
     OneDiverged { of: String, epoch: u32 },
     /// The learning rate that the tuples suggest, and how many of the features are standardized, if any may be.
     Chosen { rate: f64, scaled: Option<(usize, usize)> },
+    /// A network learns to predict this label as a number, because its values are neither whole nor few.
+    Regression { label: String },
+    /// The model is worse than the best that always says the same.
+    WorseThanConstant(Figure),
+    /// So many of all models are worse than the best that always says the same.
+    SomeWorseThanConstant { models: usize, all: usize },
     /// The worker that was asked for is not to be had.
     NoLoader(String),
     /// The features that were chosen, and what to know of columns: those that are left out, with the reason; dates and
@@ -36,6 +42,16 @@ pub enum Notice {
     LeftOut { rows: u64, of: u64 },
     /// In so many rows there is something that the model has not seen.
     Unseen { rows: u64, of: u64 },
+}
+
+/// What a model is judged by.
+pub enum Figure {
+    /// its loss, and that of the best constant
+    Loss {
+        model: f64,
+        constant: f64,
+    },
+    R2(f64),
 }
 
 /// A feature with NULLs that were imputed.
@@ -82,7 +98,12 @@ fn some_of(columns: &[String]) -> String {
 impl Notice {
     /// What PostgreSQL is to tell the client, and how urgent it is.
     pub fn into_report(self) -> (ErrorReport, PgLogLevel) {
-        let level = if matches!(self, Notice::OneDiverged { .. }) { PgLogLevel::WARNING } else { PgLogLevel::NOTICE };
+        let level = match self {
+            Notice::OneDiverged { .. } | Notice::WorseThanConstant(_) | Notice::SomeWorseThanConstant { .. } => {
+                PgLogLevel::WARNING
+            }
+            _ => PgLogLevel::NOTICE,
+        };
         let (message, hint) = match self {
             Notice::Epoch { of, epoch, epochs, figures } => {
                 let of = of.map_or(String::new(), |of| format!(" of {of}"));
@@ -117,6 +138,29 @@ impl Notice {
                 };
                 (format!("learning rate {rate:.3e}{scaled}"), None)
             }
+            Notice::Regression { label } => (
+                format!("the network predicts numbers: the values of label \"{label}\" are neither whole nor few"),
+                Some("If each value is a class, cast the label to text in a query."),
+            ),
+            Notice::WorseThanConstant(figure) => {
+                let figure = match figure {
+                    Figure::Loss { model, constant } => {
+                        format!("its loss is {model:.4}, that of the best constant {constant:.4}")
+                    }
+                    Figure::R2(r2) => format!("its R2 is {r2:.4}"),
+                };
+                (
+                    format!("the model is worse than one that always says the same: {figure}"),
+                    Some(
+                        "Leave out learning_rate, standardize and shuffle, or try a smaller learning_rate and more epochs; look for \
+                         features that say something about the label.",
+                    ),
+                )
+            }
+            Notice::SomeWorseThanConstant { models, all } => (
+                format!("{models} of {all} models are worse than one that always says the same"),
+                Some("corgipile.training_history has the loss of each."),
+            ),
             Notice::Imputed { rows, of, features } => {
                 let more = features.len().saturating_sub(NAMED);
                 let mut named: Vec<String> = features.iter().take(NAMED).map(FilledFeature::describe).collect();

@@ -29,11 +29,16 @@ fn cluster_factor(arguments: &Arguments) -> Result<Option<f64>> {
     let label = call::label(arguments.get(1));
     let features: Option<Vec<Option<String>>> = arguments.get(2);
     let kind = call::model_kind(arguments.get(4))?;
-    if kind == ModelKind::Mlp {
+    if !kind.is_linear() {
+        let linear = if kind.is_classifier() {
+            "'softmax': how blocks differ in their classes"
+        } else {
+            "'linear': how blocks differ in their targets"
+        };
         return Err(ArgumentError::InvalidArgument {
             argument: "model",
             reason: "the gradients of a network depend on its random weights".to_owned(),
-            hint: Some("Use 'softmax': how blocks differ in their classes matters to both.".to_owned()),
+            hint: Some(format!("Use {linear} matters to both.")),
         }
         .into());
     }

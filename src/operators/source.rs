@@ -4,13 +4,17 @@ use super::decoder::{Decoder, DecoderSpec, column};
 use super::default_features::{self, Searched, Takes};
 use super::plan::shuffled;
 use crate::errors::{Result, SourceError};
+use crate::limits::FEW_CLASSES;
 use crate::options::shuffling::Shuffling;
+use crate::pg::call::spi::{Connection, Sees};
 use crate::pg::catalog::names::quote_identifier;
 use crate::pg::catalog::relation::{Relation, bytes, estimated_rows};
 use crate::pg::catalog::types::base_type;
 use crate::pg::executor::query::{Column, Planned, Query, only_select};
 use crate::pg::values::date_part::{DatePart, TimeType};
+use crate::pg::values::number::NumberType;
 use pgrx::pg_sys;
+use std::collections::HashSet;
 
 /// A source of rows, with its columns.
 pub struct Source {
@@ -122,6 +126,32 @@ impl Source {
             Some(relation) if !query.reads(relation) => Err(SourceError::SourceChanged.into()),
             _ => Ok(query),
         }
+    }
+
+    /// Do the first values of a column look like measurements, and not like classes? They are of type real, float8 or
+    /// numeric, and neither whole nor few. False also if there is no such column.
+    ///
+    /// # Errors
+    /// PostgreSQL's own.
+    pub fn has_continuous(&self, name: &str) -> Result<bool> {
+        const LOOK_AT: usize = 1_000;
+        let Ok(column) = self.column(name) else { return Ok(false) };
+        let number = match NumberType::from_oid(base_type(column.type_oid)) {
+            Some(number) if number.has_fractions() => number,
+            _ => return Ok(false),
+        };
+        let connection = Connection::open();
+        let sql = format!("SELECT {} FROM {} LIMIT {LOOK_AT}", quote_identifier(name), self.from);
+        let rows = connection.run(&sql, Sees::Statement)?;
+        let values = (0..rows.len()).filter_map(|row| rows.value(row, 0)).map(|value| number.read(value));
+        let (mut distinct, mut has_fraction) = (HashSet::new(), false);
+        for value in values.filter(|value| value.is_finite()) {
+            has_fraction |= value.fract() != 0.0;
+            distinct.insert(value.to_bits());
+        }
+        drop(rows);
+        connection.close();
+        Ok(has_fraction && distinct.len() > FEW_CLASSES)
     }
 
     /// A decoder of the rows of [`Source::plan`].

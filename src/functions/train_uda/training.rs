@@ -134,11 +134,11 @@ fn prepare(request: &Request, source: &Source, features: &[String]) -> Result<Pr
     let spec = DecoderSpec::of_request(request, features);
     let decoder = source.decoder(&spec)?;
     if decoder.has_mini_batches() {
-        return Err(AggregateError::NotByAggregate("a compressed source").into());
+        return Err(AggregateError::NotByAggregate("a compressed source".into()).into());
     }
     check_options(&request.options, decoder.features())?;
     if decoder.features().categories().is_some() {
-        return Err(AggregateError::NotByAggregate("features of text or enums").into());
+        return Err(AggregateError::NotByAggregate("features of text or enums".into()).into());
     }
     let planned = source.plan(&spec, &Shuffling::none())?;
     let mut buffers =

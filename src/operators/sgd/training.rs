@@ -1,5 +1,6 @@
 //! Training, from the first look at the source to the stored model.
 
+use super::constant::{ClassShares, warn_of_useless};
 use super::epoch_row::EpochRow;
 use super::features::check_options;
 use super::first_epoch::check_first_epoch;
@@ -60,6 +61,8 @@ pub struct Training {
     group_order: Option<GroupOrder>,
     held_out: Option<HeldOut>,
     only_group: OnlyGroup,
+    /// what models learn from in the first epoch
+    class_shares: ClassShares,
     /// rows in which NULLs of features were imputed; None if they are not, or before they were counted
     pub(super) imputed: Option<u64>,
 }
@@ -108,6 +111,10 @@ impl Training {
         };
         let mut request = Request::new(arguments, resume.as_ref().map(Resume::warm_start))?;
         let mut source = Source::resolve(&request.source)?;
+        if request.has_open_objective && !flags.explain_only() && source.has_continuous(&request.label)? {
+            request.predict_numbers();
+            pg::report_notice(Notice::Regression { label: request.label.clone() });
+        }
         let given = request.features.take();
         let takes = Takes::All(request.options.date_parts.as_ref());
         let features = source.features(given.as_deref(), &request.label, &request.other_columns(), takes)?;
@@ -130,6 +137,7 @@ impl Training {
             group_order: (!request.row_groups.is_empty()).then(|| GroupOrder::new(&request.shuffling)),
             held_out: request.row_groups.hold_out.is_some().then(HeldOut::new),
             only_group: OnlyGroup::default(),
+            class_shares: ClassShares::default(),
             imputed: None,
             models: 0,
             loader: LoaderChoice::new(request.loader, unfit, &mut buffers, load),
@@ -191,6 +199,7 @@ impl Training {
         if learners.is_empty() {
             return Err(TrainingError::NoRows("train on").into());
         }
+        warn_of_useless(&self.request, &self.class_shares, &learners);
         let store = Store {
             request: &self.request,
             resume: self.resume.as_ref(),
@@ -355,6 +364,9 @@ impl Training {
         }
         let only = self.only_group.number;
         for group in groups.into_iter().filter(|(group, _)| group_of_model.is_none() || only == Some(*group)) {
+            if epoch == first && self.request.kind.is_classifier() {
+                self.class_shares.add(decoder, batch, group.0, group.1.clone());
+            }
             learners.learn(&self.request, outputs, batch, group, |point| {
                 let mut trainer = new_trainer(decoder, resume, point.hyperparameters, batch)?;
                 trainer.begin_epoch();
