@@ -97,9 +97,7 @@ pub enum RowFault {
     ThirdClass { column: String, values: String },
     #[error("label column \"{column}\" has more than {limit} values: one more was found")]
     TooManyClasses { column: String, limit: usize },
-    #[error(
-        "label column \"{column}\" has more than {few} values that are not all whole, such as {value}: one more was found"
-    )]
+    #[error("label column \"{column}\" has more than {few} values, not all whole ({value}): one more was found")]
     ContinuousLabel { column: String, few: usize, value: f64 },
     #[error("label {value}, which the model was not trained on,")]
     UnseenClass { value: String, known: String },

@@ -9,6 +9,7 @@ use crate::pg::catalog::relation::{Uniqueness, has_places, uniqueness};
 use crate::pg::catalog::statistics::{ColumnStatistics, column_statistics};
 use crate::pg::catalog::types::{base_type, is_enum};
 use crate::pg::executor::query::Column;
+use crate::pg::settings::with_scans_from_the_start;
 use crate::pg::values::number::NumberType;
 use pgrx::pg_sys;
 use std::collections::HashSet;
@@ -178,7 +179,7 @@ fn look(names: &[&str], from: &str) -> Result<Vec<Texts>> {
     let beginnings: Vec<String> = names.iter().map(beginning).collect();
     let connection = Connection::open();
     let sql = format!("SELECT {} FROM {from} LIMIT {FIRST_ROWS}", beginnings.join(", "));
-    let rows = connection.run(&sql, Sees::Statement)?;
+    let rows = with_scans_from_the_start(|| connection.run(&sql, Sees::Statement))?;
     let texts_of_column = |column: usize| {
         let texts: Vec<String> = (0..rows.len()).filter_map(|row| rows.get(row, column)).collect();
         let distinct: HashSet<&str> = texts.iter().map(String::as_str).collect();

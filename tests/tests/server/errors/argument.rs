@@ -16,7 +16,7 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_train('t', 'forest')",
         "22023",
         r#"unknown model "forest""#,
-        "The column to predict is named by label => '...'. Known models are: logistic, svm, linear, softmax, mlp, logistic_regression, ...",
+        "The column to predict is named by label => '...'. Known models are: logistic, svm, linear, softmax, mlp, mlp_regression, logistic_regression, ...",
     ),
     Case(
         "ArgumentError::Unknown",
@@ -58,7 +58,7 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_train('t', 'softmx')",
         "22023",
         r#"unknown model "softmx""#,
-        "Did you mean \"softmax\"? Known models are: logistic, svm, linear, softmax, mlp, logistic_regression, ...",
+        "Did you mean \"softmax\"? Known models are: logistic, svm, linear, softmax, mlp, mlp_regression, logistic_regression, ...",
     ),
     Case(
         "ArgumentError::UnknownWord",

@@ -48,10 +48,10 @@ fn a_training_that_has_ended_or_failed_is_not_shown() {
     let mine = "SELECT * FROM corgipile.stat_progress_train WHERE pid = pg_backend_pid()";
     db.train("'t', features => '{features_v}', max_epochs => 2");
     assert!(db.lines(mine).is_empty());
-    db.rejects("SELECT * FROM corgipile_train('SELECT 1 AS label, id FROM t')", "22000");
+    db.rejects("SELECT * FROM corgipile_train('SELECT 1 AS label, id AS x FROM t')", "22000");
     assert!(db.lines(mine).is_empty());
     db.run("BEGIN; SAVEPOINT s");
-    db.fails_with("SELECT corgipile_train('SELECT 1 AS label, id FROM t')", "22000").says(&["only one value"]);
+    db.fails_with("SELECT corgipile_train('SELECT 1 AS label, id AS x FROM t')", "22000").says(&["only one value"]);
     db.run("ROLLBACK TO s");
     assert!(db.lines(mine).is_empty());
     db.run("COMMIT");

@@ -125,7 +125,7 @@ fn temporary_tables_of_other_sessions_cannot_be_read() {
     other.run("CREATE TEMP TABLE secret AS SELECT i AS id, i % 2 AS label FROM generate_series(1, 10) i");
     let schema = other.line("SELECT pg_my_temp_schema()::regnamespace");
     db.fails_with(&format!("SELECT * FROM corgipile_shuffle(NULL::{schema}.secret)"), "0A000");
-    db.rejects(&format!("SELECT * FROM corgipile_train('{schema}.secret')"), "0A000");
+    db.rejects(&format!("SELECT * FROM corgipile_train('{schema}.secret', features => '{{id}}')"), "0A000");
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn a_table_of_another_access_method_is_shuffled_or_refused() {
          INSERT INTO t SELECT i, i % 2 FROM generate_series(1, 1000) i",
     );
     db.assert_shuffled_or_refused("t");
-    assert_eq!(db.train("'t', max_epochs => 2")[1].tuples, 1000);
+    assert_eq!(db.train("'t', features => '{id}', max_epochs => 2")[1].tuples, 1000);
 }
 
 #[test]

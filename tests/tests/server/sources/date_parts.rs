@@ -155,8 +155,7 @@ fn prediction_computes_every_part_as_postgresql_does() {
             // features are real
             let wrong = db.lines(&format!(
                 "SELECT d, corgipile_predict({id}, t), date_part('{part}', {utc}) FROM {table} t
-                 WHERE corgipile_predict({id}, t) IS DISTINCT FROM date_part('{part}', {utc})::real::float8
-                    OR corgipile_predict({id}, d) IS DISTINCT FROM corgipile_predict({id}, t) LIMIT 5"
+                 WHERE corgipile_predict({id}, t) IS DISTINCT FROM date_part('{part}', {utc})::real::float8 LIMIT 5"
             ));
             assert!(wrong.is_empty(), "{part} of {table}: {wrong:#?}");
         }
@@ -185,9 +184,11 @@ fn an_infinity_is_an_error_that_names_the_row_or_a_category_of_its_own() {
     );
     assert_eq!(db.line(&same), "t");
     let year = model_of(&mut db, "year");
-    db.fails_with(&format!("SELECT corgipile_predict({year}, 'infinity'::date)"), "22003")
-        .says(&["d.year", "Infinity"]);
-    db.fails_with(&format!("SELECT corgipile_predict({year}, '-infinity'::timestamp)"), "22003").says(&["-Infinity"]);
+    let mut fails = |value: &str| {
+        db.fails_with(&format!("SELECT corgipile_predict({year}, q) FROM (SELECT {value} AS d) q"), "22003")
+    };
+    fails("'infinity'::date").says(&["d.year", "is Infinity"]);
+    fails("'-infinity'::timestamp").says(&["d.year", "is -Infinity"]);
 }
 
 #[test]

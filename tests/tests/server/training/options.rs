@@ -293,14 +293,15 @@ fn a_misspelt_word_is_told_what_was_probably_meant() {
     // what is near to nothing is not guessed at, and what is known but not to be varied is not misspelt
     for sql in [
         train("forest", "{}"),
-        train("logistic", r#"{"lr": 1}"#),
+        train("logistic", r#"{"zz": 1}"#),
         train("logistic", r#"{"schedule": "linear"}"#),
         "SELECT corgipile_train('t', grid => '{\"weight\": [\"a\"]}')".to_owned(),
     ] {
         let failure = db.rejects(&sql, "22023");
         assert!(!failure.hint.contains("Did you mean"), "{failure:#?}");
     }
-    rejects(&mut db, "logistic", r#"{"lr": 1}"#).hints(&["Known options are: a, activation,"]);
+    rejects(&mut db, "logistic", r#"{"lr": 1}"#)
+        .hints(&["Did you mean \"learning_rate\"?", "Known options are: a, activation,"]);
 }
 
 #[test]
@@ -312,7 +313,7 @@ fn what_corgipile_options_shows_holds() {
     let arguments: Vec<String> =
         db.column("SELECT unnest(proargnames[:pronargs]) FROM pg_proc WHERE proname = 'corgipile_train' AND proargtypes[0] = 'text'::regtype");
     assert!(arguments.iter().all(|argument| all.contains(argument)), "{arguments:?} {all:?}");
-    assert_eq!(all.len(), arguments.len() + 21, "arguments and options");
+    assert_eq!(all.len(), arguments.len() + 23, "arguments and options");
     assert_eq!(names(&mut db, "NULL"), all);
     for (model, absent, present) in [
         ("logistic", &["hidden_layers", "activation", "output"][..], &["class_weight", "mu"][..]),

@@ -160,7 +160,7 @@ pub const LABELS: &[Case] = &[
         "a measured number for a classifier",
         "SELECT corgipile_train('passengers', label => 'rate', features => '{age}', model => 'softmax')",
         "22000",
-        r#"label column "rate" has more than 20 values that are not all whole, such as ...: one more was found in row ..."#,
+        r#"label column "rate" has more than 20 values, not all whole (...): one more was found in row ..."#,
         "For numbers to be predicted say model => 'linear' or 'mlp_regression'. If they are classes, cast them to text in a query.",
     ),
     Case(
