@@ -5,7 +5,7 @@ use crate::errors::{ArgumentError, ModelError, OrRaise, Result, TocError, Traini
 use crate::limits::MAX_WEIGHTS;
 use crate::models::extension_lock::keep_extension;
 use crate::operators::mini_batches::{BatchSpec, MiniBatches};
-use crate::operators::{Source, is_vector};
+use crate::operators::{Source, Takes, is_vector};
 use crate::options::parse::argument_choice;
 use crate::options::request::check_features;
 use crate::options::rows::NullRows;
@@ -93,17 +93,14 @@ impl CompressRequest {
         if source.bytes().is_none_or(|bytes| bytes / 10 < MIXED) {
             self.shuffling.buffer_size = BufferSize::Bytes(MIXED);
         }
-        let features = match &self.features {
-            Some(features) => features.clone(),
-            None => source.default_features(&self.label, &[])?,
-        };
+        let features = source.features(self.features.as_deref(), &self.label, &[], Takes::Numbers)?;
         Ok((source, features))
     }
 
     /// The name of the column of compressed features: that of the only column of vectors, if there is one.
     fn matrices_name<'a>(&self, source: &Source, features: &'a [String]) -> Result<&'a str> {
         Ok(match features {
-            [only] if is_vector(source.column(only)?) => only,
+            [only] if is_vector(source.type_of(only)?) => only,
             _ if self.label == "features" => "compressed_features",
             _ => "features",
         })

@@ -23,6 +23,7 @@ use crate::pg::values::number::NumberType;
 use crate::pg::values::sparse::is_index_array;
 use crate::pg::values::sparse_vector::SparseVectorReader;
 use crate::pg::values::vector::VectorReader;
+use pgrx::pg_sys::Oid;
 use serde::{Deserialize, Serialize};
 use sgd::{ModelKind, Standardizer};
 
@@ -65,7 +66,8 @@ pub struct ModelSchema<'a> {
 
 const LABEL_TYPES: &str = "A label is an integer, a number, a boolean, text or an enum.";
 const LABEL_ARRAYS: &str = "A compressed mini-batch has its labels in an array beside it.";
-const TARGET_TYPES: &str = "Model linear predicts a number: its label is a column of numbers, or a boolean.";
+const TARGET_TYPES: &str = "Model linear predicts a number: its label is a column of numbers, or a boolean. For classes say model => \
+     'logistic', 'softmax' or 'mlp'.";
 const WEIGHT_TYPES: &str = "A weight is a number.";
 const INDEX_TYPES: &str =
     "Of two arrays, the first has integers, which are indices, and the second numbers, which are values.";
@@ -188,7 +190,7 @@ impl<'a> DecoderSpec<'a> {
                 let dim = self.known.map(|known| known.dim);
                 Ok(FeatureColumns::Compressed(Box::new(CompressedColumn::new(&only.name, dim, &label.name, labels))))
             }
-            [only] if is_vector(only) => {
+            [only] if is_vector(only.type_oid) => {
                 let vectors = self.vectors(only);
                 vectors.ok_or(SourceError::NoFeatures { hint: FEATURE_TYPES.into() }.into())
             }
@@ -218,13 +220,13 @@ impl<'a> DecoderSpec<'a> {
     fn feature_columns(&self, columns: &[&Column]) -> Result<FeatureColumns> {
         let number = |column: &Column| NumberType::from_oid(base_type(column.type_oid));
         // of a vector among other columns, and of what is no feature at all, the latter is the greater mistake
-        let (vectors, others): (Vec<&&Column>, Vec<_>) = columns.iter().partition(|column| is_vector(column));
+        let (vectors, others): (Vec<&&Column>, Vec<_>) = columns.iter().partition(|column| is_vector(column.type_oid));
         for column in others.into_iter().chain(vectors) {
             let is_category = is_category(base_type(column.type_oid));
             let hint = match self.known.map(|known| known.categories.iter().any(|(name, _)| *name == column.name)) {
                 None | Some(false) if number(column).is_some() => continue,
                 None | Some(true) if is_category => continue,
-                None if is_vector(column) => ALONE,
+                None if is_vector(column.type_oid) => ALONE,
                 None => FEATURE_TYPES,
                 Some(false) => "The model was trained on numbers in this column.",
                 Some(true) => "The model was trained on categories in this column.",
@@ -240,9 +242,9 @@ impl<'a> DecoderSpec<'a> {
     }
 }
 
-/// Is it a column of which each value has all features of a row?
-pub fn is_vector(column: &Column) -> bool {
-    VectorReader::new(column.type_oid).is_some() || SparseVectorReader::new(column.type_oid).is_some()
+/// Is it the type of a column of which each value has all features of a row?
+pub fn is_vector(type_oid: Oid) -> bool {
+    VectorReader::new(type_oid).is_some() || SparseVectorReader::new(type_oid).is_some()
 }
 
 /// The column as if it had what the arrays in it have.

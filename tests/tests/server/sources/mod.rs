@@ -22,6 +22,7 @@ macro_rules! with_both {
 }
 
 mod categories;
+mod default_features;
 mod extremes;
 mod features;
 mod labels;
