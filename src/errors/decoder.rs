@@ -248,7 +248,8 @@ impl RowFault {
             R::IndexBeyond { .. } => Some(format!("A model has at most {MAX_WEIGHTS} weights.")),
             R::IndexTwice { .. } => fixed("Add up the values of an index that is there twice."),
             R::DamagedVector => fixed(
-                "Vectors are read as pgvector has stored them up to version 0.8; those of a later one are to be cast to real[] in a query.",
+                "Vectors are read as pgvector has stored them up to version 0.8; those of a later one are to be cast \
+                 to real[] in a query.",
             ),
             R::TooManyColumns { .. } | R::TooManyDimensions { .. } => {
                 Some(format!("A model has at most {MAX_WEIGHTS} weights."))
