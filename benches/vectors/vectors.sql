@@ -6,7 +6,7 @@
 CREATE EXTENSION corgipile;
 CREATE EXTENSION vector;
 SET max_parallel_workers_per_gather = 0;
-SET client_min_messages = warning;
+SET client_min_messages = error;
 
 -- Rows are sums of three out of 500 random vectors, made side by side for each type.
 

@@ -1,9 +1,9 @@
 //! Which columns of a source are features, where the call does not name them all.
 //!
 //! By default these are the papers' columns, or the only compressed one; else all numbers, booleans, texts and enums
-//! but what identifies rows; or, without numbers, the only column of arrays or vectors. A model is never trained on an id because nothing
-//! else was looked for, and whatever is left out, or more than a number, is told in one notice. What statistics have
-//! decided is recorded with the model as names, so that predictions do not depend on them.
+//! but what identifies rows; or, without numbers, the only column of vectors. A model is never trained on an id because
+//! nothing else was looked for, and whatever is left out, or more than a number, is told in one notice. What statistics
+//! have decided is recorded with the model as names, so that predictions do not depend on them.
 
 use super::column_facts::{Facts, Identity, Kind, facts_of};
 use super::decoder::{FEATURE_TYPES, column};

@@ -159,7 +159,7 @@ fn rows_with_nulls_are_left_out_as_arrays_are(mut db: Database) {
     }
     // no vector at all
     let none = "SELECT corgipile_train('SELECT label, v FROM t WHERE v IS NULL', features => '{v}')";
-    db.rejects(none, "22000").says(&["there are no rows to train on"]);
+    db.rejects(none, "22000").says(&["all 85 rows are left out because they have NULLs"]);
 }
 
 /// The answers of a model for `features` in every row, in each way.
