@@ -44,10 +44,6 @@ impl std::fmt::Display for Place {
     }
 }
 
-/// The hint about a vector that cannot be read.
-pub(super) const LAYOUTS: &str = "Read are vectors as pgvector has stored them up to version 0.8; it may be that a later version \
-     stores them otherwise: cast them to real[] in a query.";
-
 /// What is wrong with one row; [`DecoderError::Row`] adds where it stands.
 #[derive(Debug, thiserror::Error)]
 pub enum RowFault {
@@ -249,7 +245,10 @@ impl RowFault {
             R::IndexBeyond { said: true, .. } => fixed("Raise dimensions, or leave it out."),
             R::IndexBeyond { .. } => Some(format!("A model has at most {MAX_WEIGHTS} weights.")),
             R::IndexTwice { .. } => fixed("Add up the values of an index that is there twice."),
-            R::DamagedVector => fixed(LAYOUTS),
+            R::DamagedVector => fixed(
+                "Vectors are read as pgvector has stored them up to version 0.8; those of a later one are to be cast \
+                 to real[] in a query.",
+            ),
             R::TooManyColumns { .. } | R::TooManyDimensions { .. } => {
                 Some(format!("A model has at most {MAX_WEIGHTS} weights."))
             }

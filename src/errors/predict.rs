@@ -1,6 +1,5 @@
 //! Why a model cannot answer for what it is given.
 
-use super::decoder::LAYOUTS;
 use super::report::{Code, Report};
 use super::the_model::TheModel;
 use super::words::in_words;
@@ -97,11 +96,13 @@ impl Report for PredictError {
             PredictError::DecisionOutOfRange { .. } => {
                 fixed("The features are too large for the model's weights; correct such rows, or leave them out.")
             }
+            PredictError::DamagedVector => fixed(
+                "Vectors are read as pgvector has stored them up to version 0.8; those of a later one are to be cast to real[].",
+            ),
             PredictError::Text(model) => Some(format!(
                 "Write an array as ARRAY[1, 2] or '{{1,2}}'::real[], or give the values one by one. {}",
                 model.features_in_order()
             )),
-            PredictError::DamagedVector => fixed(LAYOUTS),
             PredictError::Type(_) => fixed("Cast the features, for example to real[]."),
             PredictError::IndexType(_) => fixed("Cast the indices, for example to integer[]."),
             PredictError::Null { .. } | PredictError::NullIndex(_) => fixed(

@@ -100,7 +100,7 @@ impl CompressRequest {
     /// The name of the column of compressed features: that of the only column of vectors, if there is one.
     fn matrices_name<'a>(&self, source: &Source, features: &'a [String]) -> Result<&'a str> {
         Ok(match features {
-            [only] if is_vector(source.column(only)?) => only,
+            [only] if is_vector(source.type_of(only)?) => only,
             _ if self.label == "features" => "compressed_features",
             _ => "features",
         })

@@ -31,7 +31,10 @@ pub enum Kind {
     Boolean,
     Text,
     Enum,
+    /// or another vector
     Array,
+    /// which are numbers if there is no other vector
+    Bytes,
     /// a point in time, or a stretch of it
     Time,
     Other,
@@ -76,7 +79,7 @@ const FIRST_CHARACTERS: usize = 200;
 pub fn facts_of(columns: &[&Column], from: &str, relation: Option<pg_sys::Oid>) -> Result<Vec<Facts>> {
     let analyzed = |column: &&Column| column.origin.and_then(|(table, column)| column_statistics(table, column));
     let statistics: Vec<Option<ColumnStatistics>> = columns.iter().map(analyzed).collect();
-    let kinds: Vec<Kind> = columns.iter().map(|column| kind_of(column)).collect();
+    let kinds: Vec<Kind> = columns.iter().map(|column| kind_of(column.type_oid)).collect();
     let is_unknown = |i: &usize| kinds[*i] == Kind::Text && statistics[*i].is_none();
     let unknown: Vec<usize> = (0..columns.len()).filter(is_unknown).collect();
     let mut looked = vec![None; columns.len()];
@@ -94,11 +97,11 @@ pub fn facts_of(columns: &[&Column], from: &str, relation: Option<pg_sys::Oid>) 
     Ok((0..columns.len()).map(facts).collect())
 }
 
-fn kind_of(column: &Column) -> Kind {
-    if is_vector(column) {
-        return Kind::Array;
+fn kind_of(type_oid: pg_sys::Oid) -> Kind {
+    let base = base_type(type_oid);
+    if is_vector(type_oid) {
+        return if base == pg_sys::BYTEAOID { Kind::Bytes } else { Kind::Array };
     }
-    let base = base_type(column.type_oid);
     match (NumberType::from_oid(base), base) {
         (Some(NumberType::Bool), _) => Kind::Boolean,
         (Some(NumberType::Int2 | NumberType::Int4 | NumberType::Int8), _) => Kind::Number { is_whole: true },

@@ -1,12 +1,12 @@
 //! Which columns of a source are features, where the call does not name them all.
 //!
 //! By default these are the papers' columns, or the only compressed one; else all numbers, booleans, texts and enums
-//! but what identifies rows; or, without numbers, the only array. A model is never trained on an id because nothing
-//! else was looked for, and whatever is left out, or more than a number, is told in one notice. What statistics have
-//! decided is recorded with the model as names, so that predictions do not depend on them.
+//! but what identifies rows; or, without numbers, the only column of vectors. A model is never trained on an id because
+//! nothing else was looked for, and whatever is left out, or more than a number, is told in one notice. What statistics
+//! have decided is recorded with the model as names, so that predictions do not depend on them.
 
 use super::column_facts::{Facts, Identity, Kind, facts_of};
-use super::decoder::{FEATURE_TYPES, column, is_vector};
+use super::decoder::{FEATURE_TYPES, column};
 use crate::errors::{ArgumentError, Notice, Result, SourceError};
 use crate::options::date_parts::DateParts;
 use crate::pg::catalog::relation::Uniqueness;
@@ -210,7 +210,7 @@ impl Candidate<'_> {
         match self.facts.kind {
             Kind::Array => Some(LeftOut::Array),
             Kind::Time => self.parts.is_empty().then_some(LeftOut::Time),
-            Kind::Other => Some(LeftOut::Type),
+            Kind::Bytes | Kind::Other => Some(LeftOut::Type),
             Kind::Text | Kind::Enum if takes == Takes::Numbers => Some(LeftOut::NoNumber),
             _ => None,
         }
@@ -301,18 +301,17 @@ impl Choice<'_> {
 
     /// Takes the only array or vector alone, or, if there is none, the only column of bytes.
     fn choose_array(&mut self) -> Result<()> {
-        let arrays = || self.candidates.iter().map(|c| c.column).filter(|column| is_vector(column));
-        let is_bytes = |column: &Column| base_type(column.type_oid) == pg_sys::BYTEAOID;
-        let only_bytes = arrays().all(is_bytes);
+        let has_arrays = self.candidates.iter().any(|candidate| candidate.facts.kind == Kind::Array);
+        let wanted = if has_arrays { Kind::Array } else { Kind::Bytes };
+        let is_array = |candidate: &Candidate| candidate.facts.kind == wanted;
         let arrays: Vec<&str> =
-            arrays().filter(|column| only_bytes || !is_bytes(column)).map(|column| column.name.as_str()).collect();
+            self.candidates.iter().filter(|c| is_array(c)).map(|c| c.column.name.as_str()).collect();
         match arrays.as_slice() {
             [] => Ok(()),
-            [only] => {
-                let only = (*only).to_owned();
+            [_] => {
                 for candidate in &mut self.candidates {
                     candidate.out = match candidate.out {
-                        Some(LeftOut::Array) if candidate.column.name == only => None,
+                        _ if candidate.facts.kind == wanted => None,
                         None => Some(candidate.identifies().unwrap_or(LeftOut::BesideArray)),
                         out => out,
                     };
@@ -362,7 +361,7 @@ impl Choice<'_> {
         }
         let taken: Vec<&Candidate> = self.taken().collect();
         let chosen = match taken.as_slice() {
-            [only] if only.facts.kind == Kind::Array => format!("array {}", only.column.name),
+            [only] if matches!(only.facts.kind, Kind::Array | Kind::Bytes) => format!("array {}", only.column.name),
             [only] => format!("column {}", only.column.name),
             several => format!("{} columns", several.len()),
         };

@@ -1,16 +1,20 @@
 //! One argument behind the model, of any type that is no array: a row, a vector, or the only feature.
 
+use super::answers::{label, probabilities, value};
 use super::arrays::{DenseInput, Names, read_sparse_vector, refuse_categories};
 use super::input::{FeatureInput, InputTuple};
 use super::row::RowInput;
-use super::values::Values;
-use crate::errors::Result;
-use crate::models::{Model, Policies};
+use super::values::{Values, functions_of_features};
+use crate::errors::{OrRaise, Result};
+use crate::models::{self, Model, Policies};
 use crate::pg::call::function::Call;
 use crate::pg::catalog::types::is_row_type;
+use crate::pg::values::jsonb::Jsonb;
 use crate::pg::values::sparse_vector::SparseVectorReader;
+use crate::pg::values::typed::TypedDatum;
 use crate::pg::values::vector::VectorReader;
 use pgrx::pg_sys::Oid;
+use pgrx::prelude::*;
 use std::cell::Cell;
 
 /// Argument 1 of the call.
@@ -66,4 +70,12 @@ impl FeatureInput for OneInput<'_> {
             }
         }
     }
+}
+
+functions_of_features! {
+    value[OneInput] => f64: corgipile_predict_one, corgipile_predict_one_by_name, corgipile_predict_one_by_value;
+    label[OneInput] => String:
+        corgipile_predict_label_one, corgipile_predict_label_one_by_name, corgipile_predict_label_one_by_value;
+    probabilities[OneInput] => Vec<f64>:
+        corgipile_predict_proba_one, corgipile_predict_proba_one_by_name, corgipile_predict_proba_one_by_value;
 }

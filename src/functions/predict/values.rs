@@ -1,12 +1,10 @@
-//! Features one by one, as the arguments of the call behind the model, in the order in which the model has them; and the
-//! functions that take one argument of any type, which may also be a row or a vector.
+//! Features one by one, as the arguments of the call behind the model, in the order in which the model has them.
 //!
 //! The functions are not STRICT: a feature that is NULL is a matter for the model, only no model gives NULL.
 
 use super::answers::{label, probabilities, value};
 use super::date_parts::AddedParts;
 use super::input::{FeatureInput, InputTuple};
-use super::one::OneInput;
 use super::row::Plan;
 use crate::errors::{OrRaise, PredictError, Result};
 use crate::models::{self, FeatureKind, Model, Policies};
@@ -90,7 +88,8 @@ fn names_of_values(model: &Model, call: Call<'_>, expected: usize) -> Result<Vec
 }
 
 /// Declares SQL functions: for each answer one for models by id, one for models by name, and one for models by value.
-macro_rules! sql_functions {
+/// They know no arguments but features, and do with these as the model does.
+macro_rules! functions_of_features {
     ($($answer:path[$input:ident] => $result:ty: $by_id:ident, $by_name:ident, $by_value:ident;)+) => {
         $(
             #[pg_extern(sql = false)]
@@ -111,15 +110,12 @@ macro_rules! sql_functions {
     };
 }
 
-sql_functions! {
+pub(super) use functions_of_features;
+
+functions_of_features! {
     value[Values] => f64: corgipile_predict_values, corgipile_predict_values_by_name, corgipile_predict_values_by_value;
     label[Values] => String:
         corgipile_predict_label_values, corgipile_predict_label_values_by_name, corgipile_predict_label_values_by_value;
     probabilities[Values] => Vec<f64>:
         corgipile_predict_proba_values, corgipile_predict_proba_values_by_name, corgipile_predict_proba_values_by_value;
-    value[OneInput] => f64: corgipile_predict_one, corgipile_predict_one_by_name, corgipile_predict_one_by_value;
-    label[OneInput] => String:
-        corgipile_predict_label_one, corgipile_predict_label_one_by_name, corgipile_predict_label_one_by_value;
-    probabilities[OneInput] => Vec<f64>:
-        corgipile_predict_proba_one, corgipile_predict_proba_one_by_name, corgipile_predict_proba_one_by_value;
 }

@@ -24,6 +24,7 @@ use crate::pg::values::number::NumberType;
 use crate::pg::values::sparse::is_index_array;
 use crate::pg::values::sparse_vector::SparseVectorReader;
 use crate::pg::values::vector::VectorReader;
+use pgrx::pg_sys::Oid;
 use serde::{Deserialize, Serialize};
 use sgd::{ModelKind, Standardizer};
 
@@ -192,7 +193,7 @@ impl<'a> DecoderSpec<'a> {
                 let dim = self.known.map(|known| known.dim);
                 Ok(FeatureColumns::Compressed(Box::new(CompressedColumn::new(&only.name, dim, &label.name, labels))))
             }
-            [only] if is_vector(only) => {
+            [only] if is_vector(only.type_oid) => {
                 let vectors = self.vectors(only);
                 vectors.ok_or(SourceError::NoFeatures { hint: FEATURE_TYPES.into() }.into())
             }
@@ -222,14 +223,14 @@ impl<'a> DecoderSpec<'a> {
     fn feature_columns(&self, columns: &[&Column]) -> Result<FeatureColumns> {
         let number = |column: &Column| NumberType::from_oid(base_type(column.type_oid));
         // of a vector among other columns, and of what is no feature at all, the latter is the greater mistake
-        let (vectors, others): (Vec<&&Column>, Vec<_>) = columns.iter().partition(|column| is_vector(column));
+        let (vectors, others): (Vec<&&Column>, Vec<_>) = columns.iter().partition(|column| is_vector(column.type_oid));
         for column in others.into_iter().chain(vectors) {
             let is_category = is_category(base_type(column.type_oid));
             let hint = match self.known.map(|known| known.categories.iter().any(|(name, _)| *name == column.name)) {
                 None | Some(false) if number(column).is_some() => continue,
                 None | Some(true) if is_category => continue,
                 None if TimeType::from_oid(base_type(column.type_oid)).is_some() => DATES,
-                None if is_vector(column) => ALONE,
+                None if is_vector(column.type_oid) => ALONE,
                 None => FEATURE_TYPES,
                 Some(false) => "The model was trained on numbers in this column.",
                 Some(true) => "The model was trained on categories in this column.",
@@ -245,9 +246,9 @@ impl<'a> DecoderSpec<'a> {
     }
 }
 
-/// Is it a column of which each value has all features of a row?
-pub fn is_vector(column: &Column) -> bool {
-    VectorReader::new(column.type_oid).is_some() || SparseVectorReader::new(column.type_oid).is_some()
+/// Is it the type of a column of which each value has all features of a row?
+pub fn is_vector(type_oid: Oid) -> bool {
+    VectorReader::new(type_oid).is_some() || SparseVectorReader::new(type_oid).is_some()
 }
 
 /// The column as if it had what the arrays in it have.

@@ -8,7 +8,8 @@ use super::number::{NumberFault, NumberType, narrow};
 use super::typed::TypedDatum;
 use pgrx::pg_sys::{Datum, Oid};
 
-/// Why a pair of arrays, or a value of its own, is no sparse vector. Elements count from 1; indices are as the user has them.
+/// Why a pair of arrays, or a value of its own, is no sparse vector. Elements count from 1; indices are as the user has
+/// them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SparseFault {
     /// what is wrong with the array of indices as such

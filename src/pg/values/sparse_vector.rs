@@ -47,7 +47,8 @@ impl SparseVectorReader {
 }
 
 impl<'a> SparseVector<'a> {
-    /// The vector that these bytes are: the number of dimensions, that of entries, a word of 0, then indices and values.
+    /// The vector that these bytes are: the number of dimensions, that of entries, a word of 0, then indices and
+    /// values.
     #[inline(always)]
     fn of(bytes: &'a [u8]) -> Option<SparseVector<'a>> {
         let (words, []) = bytes.as_chunks::<4>() else { return None };
@@ -65,7 +66,6 @@ impl<'a> SparseVector<'a> {
     }
 
     /// How many entries there are.
-    #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
     pub fn len(&self) -> usize {
         self.indices.len()
     }

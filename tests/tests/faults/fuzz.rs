@@ -327,6 +327,10 @@ fn values(name: &str, kind: &str) -> BoxedStrategy<String> {
         (_, "text[]") => one_of(TEXT_ARRAYS),
         (_, "anyarray" | "anycompatiblearray") => one_of(ARRAYS),
         (_, "record") => one_of(ROWS),
+        (_, "anynonarray") => {
+            prop_oneof![2 => one_of(ROWS), 2 => values(name, "bytea"), 1 => one_of(FLOATS), 1 => one_of(ELEMENTS)]
+                .boxed()
+        }
         (_, "\"any\"" | "anycompatiblenonarray") => {
             prop_oneof![4 => one_of(FLOATS), 2 => one_of(TEXTS), 1 => one_of(ELEMENTS), 1 => one_of(ARRAYS)].boxed()
         }

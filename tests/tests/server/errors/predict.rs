@@ -11,7 +11,7 @@ pub const CASES: &[Case] = &[
         r"SELECT corgipile_predict('dense', '\x03000000'::bytea::vector)",
         "XX001",
         "the given vector is damaged, or has a layout that is not known",
-        "Read are vectors as pgvector has stored them up to version 0.8; it may be that a later version stores them otherwise: cast them to real[] in a query.",
+        "Vectors are read as pgvector has stored them up to version 0.8; those of a later one are to be cast to real[].",
     ),
     Case(
         "PredictError::Length",

@@ -347,7 +347,7 @@ pub const CASES: &[Case] = &[
         r"SELECT corgipile_train('SELECT label, ''\x03000000''::bytea::vector AS v FROM t')",
         "XX001",
         "feature vector is damaged, or has a layout that is not known, in row (0,1)",
-        "Read are vectors as pgvector has stored them up to version 0.8; it may be that a later version stores them otherwise: cast them to real[] in a query.",
+        "Vectors are read as pgvector has stored them up to version 0.8; those of a later one are to be cast to real[] in a query.",
     ),
     Case(
         "RowFault::TooManyDimensions",

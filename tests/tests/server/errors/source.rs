@@ -150,7 +150,7 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_train('SELECT id, label, now() AS since FROM t')",
         "42703",
         "there are no features in the source",
-        "These columns are left out: id (primary key), since (timestamp with time zone: date_parts gives its parts). Features are one array of numbers, an array of indices and one of values, or any number of columns with numbers, booleans, text or enums.",
+        "These columns are left out: id (primary key), since (timestamp with time zone: date_parts gives its parts). Features are one column of arrays, of pgvector's vectors or of bytes, an array of indices and one of values, or any number of columns with numbers, booleans, text or enums.",
     ),
     Case(
         "SourceError::NoFeatures",

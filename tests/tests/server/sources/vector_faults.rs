@@ -1,5 +1,5 @@
-//! What is refused of vectors that are no SQL arrays: other lengths, other columns beside them, bytes that are none, and types
-//! that only have the name of one.
+//! What is refused of vectors that are no SQL arrays: other lengths, other columns beside them, bytes that are none,
+//! and types that only have the name of one.
 
 use super::vectors::table;
 use corgipile_tests::{Database, Session};

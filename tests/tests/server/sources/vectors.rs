@@ -1,5 +1,5 @@
-//! Vectors that are no SQL arrays: pgvector's `vector`, `halfvec` and `sparsevec`, and `bytea`. The oracle is the same rows as
-//! `real[]`, in the same table, so that they come in the same order: the models have the same bits.
+//! Vectors that are no SQL arrays: pgvector's `vector`, `halfvec` and `sparsevec`, and `bytea`. The oracle is the same
+//! rows as `real[]`, in the same table, so that they come in the same order: the models have the same bits.
 
 use corgipile_tests::{Database, Session, in_several_buffers};
 
@@ -19,8 +19,8 @@ with_both! {
     plans_views_and_coefficients_show_vectors
 }
 
-/// Makes a table `t` of so many rows: `x` is an array, `v`, `h`, `s` and `k, w` are the same numbers as vectors, `n` as numerics;
-/// `b` are bytes, and `bx` the same as an array. A half has each number exactly.
+/// Makes a table `t` of so many rows: `x` is an array, `v`, `h`, `s` and `k, w` are the same numbers as vectors, `n` as
+/// numerics; `b` are bytes, and `bx` the same as an array. A half has each number exactly.
 pub fn table(db: &mut Session, rows: usize, dim: usize) {
     db.run(&format!(
         "CREATE TABLE t (id int, label smallint, target real, class text, g text,
@@ -159,7 +159,7 @@ fn rows_with_nulls_are_left_out_as_arrays_are(mut db: Database) {
     }
     // no vector at all
     let none = "SELECT corgipile_train('SELECT label, v FROM t WHERE v IS NULL', features => '{v}')";
-    db.rejects(none, "22000").says(&["there are no rows to train on"]);
+    db.rejects(none, "22000").says(&["all 85 rows are left out because they have NULLs"]);
 }
 
 /// The answers of a model for `features` in every row, in each way.

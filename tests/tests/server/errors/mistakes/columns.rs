@@ -279,7 +279,7 @@ pub const FEATURES: &[Case] = &[
         "SELECT corgipile_train('vectors', features => '{-x}')",
         "42703",
         "there are no features in the source",
-        "Features are one array of numbers, ...",
+        "Features are one column of arrays, ...",
     ),
     Case(
         "a star and a name",
