@@ -17,6 +17,8 @@ pub enum Notice {
     OneDiverged { of: String, epoch: u32 },
     /// The learning rate that the tuples suggest, and how many of the features are standardized, if any may be.
     Chosen { rate: f64, scaled: Option<(usize, usize)> },
+    /// These columns of text have more categories than so many, and are hashed.
+    Hashed { columns: Vec<String>, buckets: u32, categories: usize },
     /// The worker that was asked for is not to be had.
     NoLoader(String),
     /// NULLs of these features were imputed in so many rows.
@@ -59,6 +61,15 @@ fn share(rows: u64, of: u64) -> String {
 
 /// Features that a message names; of more it says how many.
 const NAMED: usize = 10;
+
+/// The first of the names, and how many more there are.
+fn some(names: &[String]) -> String {
+    let named = names.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(NAMED) {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
+}
 
 impl Notice {
     /// What PostgreSQL is to tell the client, and how urgent it is.
@@ -113,6 +124,13 @@ impl Notice {
             Notice::Unseen { rows, of } => (
                 format!("{} have categories or indices that the model was not trained on", share(rows, of)),
                 Some("They count as none of those that it knows; with unseen => 'error' they are an error."),
+            ),
+            Notice::Hashed { columns, buckets, categories } => (
+                format!(
+                    "columns of more than {categories} categories are hashed into {buckets} buckets: {}",
+                    some(&columns)
+                ),
+                Some("Option hash can be another number of buckets, or \"off\" for a weight for each category."),
             ),
             Notice::NoLoader(why) => (format!("the loader runs in process, without a worker: {why}"), None),
         };

@@ -62,7 +62,9 @@ impl Model {
     /// # Errors
     /// [`ModelError::CorruptModel`]
     pub fn read_around(id: i64, row: &ModelRow, shared: Shared) -> Result<Model> {
-        describe(id, row, Numbers::Shared(shared)).map_err(|what| ModelError::CorruptModel(id, what).into())
+        features(row)
+            .and_then(|features| describe(id, row, Numbers::Shared(shared), features))
+            .map_err(|what| ModelError::CorruptModel(id, what).into())
     }
 
     /// A model that is given as a value, and is in no table.
@@ -203,8 +205,21 @@ fn view<'a>(arrays: Arrays<'a>, network: Option<&'a Network>) -> ParametersView<
 /// The model in a row, or what is wrong with the row.
 fn read(id: i64, row: &ModelRow) -> std::result::Result<Model, String> {
     let linear = weights(kind(row)?, row)?;
-    let (standardizer, fill) = (standardizer(linear.dim, row)?, fill(linear.dim, row)?);
-    describe(id, row, Numbers::Own { linear, standardizer, fill })
+    let features = features(row)?;
+    // buckets are neither scaled nor filled
+    let dim = linear.dim.saturating_sub(features.1.buckets());
+    let (standardizer, fill) = (standardizer(dim, row)?, fill(dim, row)?);
+    describe(id, row, Numbers::Own { linear, standardizer, fill }, features)
+}
+
+/// The names of the feature columns, and what they are.
+fn features(row: &ModelRow) -> std::result::Result<(Vec<String>, FeatureKind), String> {
+    let features: Vec<String> = list(row, c"features")?;
+    let feature_kind: String = row.get(c"feature_kind").ok_or("feature_kind is NULL")?;
+    let categories = json(row, c"categories")?;
+    let feature_kind = FeatureKind::read(&feature_kind, &features, categories.as_ref(), row.get(c"index_base"))
+        .ok_or("features, feature_kind, categories and index_base do not fit each other")?;
+    Ok((features, feature_kind))
 }
 
 fn kind(row: &ModelRow) -> std::result::Result<ModelKind, &'static str> {
@@ -212,8 +227,13 @@ fn kind(row: &ModelRow) -> std::result::Result<ModelKind, &'static str> {
     kind.parse().map_err(|_| "unknown kind of model")
 }
 
-/// All of the model in a row but its numbers.
-fn describe(id: i64, row: &ModelRow, numbers: Numbers) -> std::result::Result<Model, String> {
+/// The model in a row, with these numbers and features.
+fn describe(
+    id: i64,
+    row: &ModelRow,
+    numbers: Numbers,
+    (features, feature_kind): (Vec<String>, FeatureKind),
+) -> std::result::Result<Model, String> {
     let kind = kind(row)?;
     let network = network(kind, row)?;
     let (dim, outputs) = match &numbers {
@@ -223,11 +243,6 @@ fn describe(id: i64, row: &ModelRow, numbers: Numbers) -> std::result::Result<Mo
             (dim, outputs)
         }
     };
-    let features: Vec<String> = list(row, c"features")?;
-    let feature_kind: String = row.get(c"feature_kind").ok_or("feature_kind is NULL")?;
-    let categories = json(row, c"categories")?;
-    let feature_kind = FeatureKind::read(&feature_kind, &features, categories.as_ref(), row.get(c"index_base"))
-        .ok_or("features, feature_kind, categories and index_base do not fit each other")?;
     if feature_kind.dim().is_some_and(|known| known != dim) {
         return Err("features do not fit the weights".into());
     }

@@ -3,7 +3,7 @@
 use super::cache::CacheMode;
 use super::choices::choice;
 use super::row_groups::HoldOut;
-use super::rows::{By, ClassWeight, Nulls, Standardize, Unseen};
+use super::rows::{By, ClassWeight, Hashing, Nulls, Standardize, Unseen};
 use serde_json::{Map, Value};
 use sgd::{Hyperparameters, Stopping};
 
@@ -28,6 +28,8 @@ pub struct Options {
     /// dimensions of sparse tuples
     pub dimensions: Option<usize>,
     pub unseen: Option<Unseen>,
+    /// which columns of text are hashed, if it was said or chosen
+    pub hash: Option<Hashing>,
     /// whether decoded tuples are kept for the next epochs
     pub cache: Option<CacheMode>,
     /// what is held out for validation

@@ -4,7 +4,7 @@ use super::choices::Choice;
 use super::chosen::{Options, Rate, Validation};
 use super::defaults;
 use super::keys::{Keys, invalid};
-use super::rows::{ClassWeight, Standardize};
+use super::rows::{ClassWeight, Hashing, Standardize};
 use crate::errors::{ArgumentError, Error, Result, did_you_mean, one_of};
 use crate::limits::MAX_WEIGHTS;
 use serde_json::{Map, Value};
@@ -39,6 +39,7 @@ pub fn parse(
         index_base: keys.integer("index_base")?.map(|base| base as u32),
         dimensions: keys.integer("dimensions")?.map(|dimensions| dimensions as usize),
         unseen: keys.choice("unseen")?,
+        hash: keys.get("hash", &Hashing::what(), Hashing::read)?,
         cache: keys.choice("cache")?,
         validation: validation(&keys)?,
         stopping: stopping(&keys)?,

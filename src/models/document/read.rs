@@ -1,6 +1,6 @@
 //! Reads a model's JSON document, docs/reference/model-format.md, from whoever gives it, who is trusted with nothing.
 
-use super::keys::{MAX_TEXTS, Members, Texts, invalid, missing};
+use super::keys::{MAX_TEXTS, Members, TextsOrBuckets, invalid, missing};
 use crate::errors::{Result, excerpt, one_of};
 use crate::models::class_values::as_numbers;
 use crate::models::features::FeatureKind;
@@ -11,7 +11,7 @@ use crate::pg::values::jsonb;
 use crate::pg::values::number::NumberType;
 use pgrx::pg_sys;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use sgd::{Hidden, ModelKind, ModelParameters, Network, Standardizer};
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
@@ -79,8 +79,10 @@ impl ModelDocument {
         let (label_type_name, label_type) = keys.label_type()?;
         let classes = keys.classes(kind, label_type)?;
         let linear = keys.linear(kind, classes.as_deref())?;
-        let standardizer = keys.standardizer(linear.dim)?;
         let (features, feature_kind) = keys.features(linear.dim)?;
+        // buckets are neither scaled nor filled
+        let dim = linear.dim.saturating_sub(feature_kind.buckets());
+        let standardizer = keys.standardizer(dim)?;
         let hyperparameters: Map<String, Value> =
             keys.short("hyperparameters", MAX_RECORD_BYTES, "an object")?.unwrap_or_default();
         let (nulls, unseen) = (policy(&hyperparameters, "nulls")?, policy(&hyperparameters, "unseen")?);
@@ -95,7 +97,7 @@ impl ModelDocument {
                 .short("history", MAX_HISTORY_BYTES, "an array of epochs with numbers of corgipile.training_history")?
                 .unwrap_or_default(),
             imputed: keys.count("imputed")?,
-            fill: keys.fill(linear.dim)?,
+            fill: keys.fill(dim)?,
             // a model that says nothing was written when both were errors
             nulls: nulls.unwrap_or(Nulls::Error),
             unseen: unseen.unwrap_or(Unseen::Error),
@@ -239,15 +241,21 @@ impl Members<'_> {
     fn features(&self, dim: usize) -> Result<(Vec<String>, FeatureKind)> {
         let kind: String = self.required("feature_kind", "a text")?;
         let features = self.texts("features")?.ok_or_else(|| missing("features"))?;
-        let what = format!("an object of arrays of at most {MAX_TEXTS} texts, behind which there may be a null");
-        let categories: Option<BTreeMap<String, Texts<Option<String>>>> = self.read_as("categories", &what)?;
+        let what = format!(
+            "an object of arrays of at most {MAX_TEXTS} texts, behind which there may be a null, or of {{\"buckets\": number}}"
+        );
+        let categories: Option<BTreeMap<String, TextsOrBuckets>> = self.read_as("categories", &what)?;
         let categories = categories.map(|columns| {
-            Value::Object(columns.into_iter().map(|(column, Texts(values))| (column, Value::from(values))).collect())
+            let json = |coding| match coding {
+                TextsOrBuckets::Texts(values) => Value::from(values),
+                TextsOrBuckets::Buckets(buckets) => json!(buckets),
+            };
+            Value::Object(columns.into_iter().map(|(column, coding)| (column, json(coding))).collect())
         });
         let index_base: Option<i32> = self.read_as("index_base", "0 or 1")?;
         let feature_kind = FeatureKind::read(&kind, &features, categories.as_ref(), index_base).ok_or_else(|| {
             let hint = "\"array\" goes with one column, \"sparse\" with two and with index_base 0 or 1, \"columns\" with one or \
-                        more, and with categories of these columns, each of them once.";
+                        more, and with categories of these columns, each of them once, or the same number of buckets.";
             let reason = format!("is \"{}\", which does not fit features, categories and index_base", excerpt(&kind));
             invalid("feature_kind", reason, Some(hint.to_owned()))
         })?;

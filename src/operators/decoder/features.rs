@@ -4,7 +4,7 @@ use super::categories::MixedColumns;
 use super::columns::FIRST_FEATURE;
 use super::compressed::CompressedColumn;
 use super::sparse::SparseColumns;
-use crate::models::CategoryNames;
+use crate::models::Coding;
 use crate::pg::tuples::row::Row;
 use crate::pg::values::array::ArrayReader;
 use crate::pg::values::number::NumberType;
@@ -25,7 +25,7 @@ pub enum FeatureColumns {
 
 impl FeatureColumns {
     /// The categories of the columns that have some; None if there is no such column.
-    pub fn categories(&self) -> Option<Vec<(String, CategoryNames)>> {
+    pub fn categories(&self) -> Option<Vec<(String, Coding)>> {
         match self {
             FeatureColumns::Mixed(columns) => Some(columns.categories()),
             _ => None,

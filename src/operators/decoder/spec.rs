@@ -4,6 +4,7 @@ use super::categories::MixedColumns;
 use super::columns::{FEATURE_TYPES, FIRST_FEATURE, column, column_type, is_category};
 use super::compressed::CompressedColumn;
 use super::features::FeatureColumns;
+use super::hashed::HashRule;
 use super::imputation::Imputation;
 use super::labels::Labels;
 use super::row_groups::RowGroups;
@@ -12,10 +13,10 @@ use super::tuple_decoder::Decoder;
 use super::weight::Weight;
 use crate::errors::{Result, SourceError, TrainingError};
 use crate::limits::MAX_WEIGHTS;
-use crate::models::CategoryNames;
+use crate::models::Coding;
 use crate::options::request::Request;
 use crate::options::row_groups::RowGroupSpec;
-use crate::options::rows::{ClassWeight, Nulls, Unseen};
+use crate::options::rows::{ClassWeight, Hashing, Nulls, Unseen};
 use crate::pg::catalog::types::{base_type, is_compressed};
 use crate::pg::executor::query::Column;
 use crate::pg::values::array::{AnyArray, ArrayReader};
@@ -40,6 +41,8 @@ pub struct DecoderSpec<'a> {
     pub index_base: u32,
     /// dimensions of sparse tuples, if there may be no others
     pub dimensions: Option<usize>,
+    /// which columns of text are hashed, if it was said
+    pub hash: Option<&'a Hashing>,
     /// the groups that rows fall into, and what is held out
     pub row_groups: Option<&'a RowGroupSpec>,
     /// what a model knows of labels and features; without a model, it is found in the rows
@@ -54,7 +57,7 @@ pub struct ModelSchema<'a> {
     /// features, or dimensions
     pub dim: usize,
     /// of the columns that have some, in the sequence of their dimensions
-    pub categories: &'a [(String, CategoryNames)],
+    pub categories: &'a [(String, Coding)],
     pub unseen: Unseen,
     pub standardizer: Option<&'a Standardizer>,
     /// by feature, what stands for NULLs
@@ -79,6 +82,7 @@ impl<'a> DecoderSpec<'a> {
             nulls: Nulls::Error,
             index_base: 1,
             dimensions: None,
+            hash: None,
             row_groups: None,
             known: None,
         }
@@ -93,6 +97,7 @@ impl<'a> DecoderSpec<'a> {
             nulls: options.nulls(),
             index_base: options.index_base.unwrap_or(1),
             dimensions: options.dimensions,
+            hash: options.hash.as_ref(),
             row_groups: Some(&request.row_groups),
             ..DecoderSpec::new(request.kind, &request.label, features)
         }
@@ -225,7 +230,9 @@ impl<'a> DecoderSpec<'a> {
         }
         let columns: Vec<_> = columns.iter().map(|column| (*column, number(column))).collect();
         let known = self.known.map(|known| (known.categories, known.unseen));
-        Ok(FeatureColumns::Mixed(Box::new(MixedColumns::new(&columns, known))))
+        let automatic = Hashing::default();
+        let rule = HashRule { kind: self.kind, hashing: self.hash.unwrap_or(&automatic) };
+        Ok(FeatureColumns::Mixed(Box::new(MixedColumns::new(&columns, known, rule))))
     }
 }
 
@@ -247,6 +254,7 @@ pub struct OwnedSpec {
     nulls: Nulls,
     index_base: u32,
     dimensions: Option<usize>,
+    hash: Option<Hashing>,
     columns: Vec<Column>,
 }
 
@@ -262,6 +270,7 @@ impl OwnedSpec {
             nulls: spec.nulls,
             index_base: spec.index_base,
             dimensions: spec.dimensions,
+            hash: spec.hash.cloned(),
             columns: columns.to_vec(),
         }
     }
@@ -277,6 +286,7 @@ impl OwnedSpec {
             nulls: self.nulls,
             index_base: self.index_base,
             dimensions: self.dimensions,
+            hash: self.hash.as_ref(),
             ..DecoderSpec::new(self.kind, &self.label, &self.features)
         };
         spec.decoder(&self.columns)

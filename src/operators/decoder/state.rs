@@ -7,7 +7,7 @@ use super::features::FeatureColumns;
 use super::imputation::NullCounts;
 use super::labels::MetClasses;
 use super::tuple_decoder::Decoder;
-use crate::models::CategoryNames;
+use crate::models::Coding;
 use serde::{Deserialize, Serialize};
 use sgd::{Scaler, Standardizer, TargetScale};
 
@@ -30,7 +30,7 @@ pub struct DecoderState {
     /// elements of an array
     dim: Option<usize>,
     /// of columns of categories, in their sequence
-    categories: Vec<CategoryNames>,
+    categories: Vec<Coding>,
     /// dimensions of sparse tuples that a preparation pass has met
     #[serde(default)]
     observed_dim: usize,
@@ -66,7 +66,7 @@ impl Decoder {
                 FeatureColumns::Compressed(column) => column.dim(),
                 _ => None,
             },
-            categories: self.features.categories().into_iter().flatten().map(|(_, names)| names).collect(),
+            categories: self.features.categories().into_iter().flatten().map(|(_, coding)| coding).collect(),
             observed_dim: self.observed_dim,
             limit: match &self.features {
                 FeatureColumns::Sparse(columns) => Some(columns.limit()),

@@ -157,7 +157,7 @@ impl Decoder {
         self.mean_square = found.mean_square.map(|numbers| numbers + categories as f64);
         let mut means = found.means;
         if let FeatureColumns::Mixed(columns) = &mut self.features {
-            columns.close();
+            columns.close(self.labels.outputs());
             standardizer = standardizer.map(|numbers| columns.expand(&numbers));
             means = Some(columns.by_column(&columns.expand_numbers(&means.unwrap_or_default())));
             let dim = columns.dim();
@@ -205,6 +205,7 @@ impl Decoder {
     pub fn fill(&self) -> Option<Vec<f32>> {
         let values = self.imputation.as_ref()?.values()?;
         Some(match &self.features {
+            FeatureColumns::Mixed(columns) if columns.own_dim() == 0 => return None,
             FeatureColumns::Mixed(columns) => columns.expand_numbers(&columns.numbers_of(values)),
             _ => values.to_vec(),
         })

@@ -12,7 +12,7 @@ use super::workers::WorkerGroup;
 use crate::errors::{Notice, Result, TrainingError};
 use crate::models;
 use crate::operators::buffers::Buffers;
-use crate::operators::decoder::{Decoder, DecoderSpec, FeatureColumns, OwnedSpec, RowGroups};
+use crate::operators::decoder::{Decoder, DecoderSpec, FeatureColumns, OwnedSpec, RowGroups, one_hot_categories};
 use crate::operators::loader::{EpochTiming, LoadRequest, LoaderChoice};
 use crate::operators::nulls::{notice_imputed, notice_left_out};
 use crate::operators::preparation::prepare;
@@ -22,6 +22,7 @@ use crate::options::cache::CachePlan;
 use crate::options::call::TrainArguments;
 use crate::options::chosen::Rate;
 use crate::options::request::Request;
+use crate::options::rows::ToHash;
 use crate::options::shuffling::Shuffling;
 use crate::pg;
 use crate::pg::executor::custom_scan::Flags;
@@ -182,6 +183,8 @@ impl Training {
         if self.prepares.is_some() {
             self.choose();
             self.buffers.next_epoch()?;
+        } else {
+            self.choose_hashed();
         }
         let mut learners = Learners::default();
         match self.launch_workers(&mut batch)? {
@@ -209,6 +212,7 @@ impl Training {
 
     /// Makes the choices that depend on what the pass before the first epoch has found, and tells them.
     fn choose(&mut self) {
+        self.choose_hashed();
         let is_open = self.request.has_open_rate();
         let decoder = &self.buffers.decoder;
         self.request.choose(decoder.met(), decoder.mean_square().unwrap_or_default());
@@ -220,6 +224,18 @@ impl Training {
             });
             pg::report_notice(Notice::Chosen { rate, scaled });
         }
+    }
+
+    /// Records which columns of text are hashed, and tells of those that nobody has named.
+    fn choose_hashed(&mut self) {
+        let FeatureColumns::Mixed(columns) = self.buffers.decoder.features() else { return };
+        let chosen = columns.hashing();
+        let was_open = self.request.options.hash.as_ref().is_none_or(|hashing| hashing.columns == ToHash::Large);
+        if let (true, Some(buckets), ToHash::These(columns)) = (was_open, chosen.buckets, &chosen.columns) {
+            let categories = one_hot_categories(self.request.kind);
+            pg::report_notice(Notice::Hashed { columns: columns.clone(), buckets, categories });
+        }
+        self.request.options.hash = Some(chosen);
     }
 
     /// Starts workers that train in step with this process, if some were asked for and can be had.

@@ -3,6 +3,7 @@
 mod categories;
 mod extremes;
 mod features;
+mod hashing;
 mod labels;
 mod nulls;
 mod other_extensions;
