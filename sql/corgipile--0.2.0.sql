@@ -86,18 +86,18 @@ COMMENT ON COLUMN corgipile.models.owner IS 'the role that trained it';
 COMMENT ON COLUMN corgipile.models.granted_to IS 'roles that may see and use the model; - is everybody';
 COMMENT ON COLUMN corgipile.models.created_at IS 'start of the transaction that trained it';
 COMMENT ON COLUMN corgipile.models.comment IS 'what corgipile_comment() said of it';
-COMMENT ON COLUMN corgipile.models.model IS 'logistic, svm, linear, softmax or mlp';
+COMMENT ON COLUMN corgipile.models.model IS 'logistic, svm, linear, softmax, mlp or mlp_regression';
 COMMENT ON COLUMN corgipile.models.source IS 'table or query that it was trained on, as given';
 COMMENT ON COLUMN corgipile.models.label IS 'the label''s column';
 COMMENT ON COLUMN corgipile.models.label_type IS 'type of the label''s column';
-COMMENT ON COLUMN corgipile.models.classes IS 'label values, ascending; of two, the first is the negative class; NULL for linear';
+COMMENT ON COLUMN corgipile.models.classes IS 'label values, ascending; of two, the first is the negative class; NULL for linear and mlp_regression';
 COMMENT ON COLUMN corgipile.models.features IS 'names of the feature columns; for sparse ones, that of the indices and that of the values';
 COMMENT ON COLUMN corgipile.models.feature_kind IS 'array: elements of one array column; columns: any number of columns; sparse: an array of indices and one of values';
 COMMENT ON COLUMN corgipile.models.categories IS 'for each column of categories, its values in the order of their weights, null for the category of NULLs: {"site": ["harbour", "mine", null]}; or, of hashed columns, the number of buckets that they share: {"url": {"buckets": 262144}}';
 COMMENT ON COLUMN corgipile.models.index_base IS 'the smallest index of sparse features, 0 or 1';
 COMMENT ON COLUMN corgipile.models.hyperparameters IS 'what it takes to train the model again: arguments, options and their defaults, the seed; and what sizes came to, pages_per_block and buffer_blocks';
-COMMENT ON COLUMN corgipile.models.weights IS 'one weight per feature, for standardized features if feature_mean is set; for softmax, class after class; for mlp, layer after layer, each output by output, a weight per input';
-COMMENT ON COLUMN corgipile.models.intercepts IS 'the intercept; for softmax, one per class; for mlp, one per unit, layer after layer';
+COMMENT ON COLUMN corgipile.models.weights IS 'one weight per feature, for standardized features if feature_mean is set; for softmax, class after class; for networks, layer after layer, each output by output, a weight per input';
+COMMENT ON COLUMN corgipile.models.intercepts IS 'the intercept; for softmax, one per class; for networks, one per unit, layer after layer';
 COMMENT ON COLUMN corgipile.models.feature_mean IS 'mean of each feature, if the model was trained on standardized features; 0 for sparse features and categories; none for buckets';
 COMMENT ON COLUMN corgipile.models.feature_scale IS 'standard deviation of each feature, 1 where it is constant and for categories; none for buckets';
 COMMENT ON COLUMN corgipile.models.skipped IS 'rows left out in each epoch because they have NULLs';
@@ -106,9 +106,9 @@ COMMENT ON COLUMN corgipile.models.imputed IS 'rows in which NULLs of features w
 COMMENT ON COLUMN corgipile.models.preparation_seconds IS 'time for the pass before the first epoch that learns mean and deviation, classes of softmax and mlp, balanced weights and categories; about 0 without one';
 COMMENT ON COLUMN corgipile.models.shuffle_bytes IS 'space that the copy of a full shuffle took; NULL without one';
 COMMENT ON COLUMN corgipile.models.history IS 'what corgipile_train() returned, an object per epoch; of a training that went on, with what it had returned before';
-COMMENT ON COLUMN corgipile.models.hidden_layers IS 'units of the hidden layers of mlp; NULL for all others';
-COMMENT ON COLUMN corgipile.models.activation IS 'what hidden units compute: sigmoid, relu or tanh; NULL but for mlp';
-COMMENT ON COLUMN corgipile.models.output IS 'what the last layer means: sigmoid or softmax; NULL but for mlp';
+COMMENT ON COLUMN corgipile.models.hidden_layers IS 'units of the hidden layers of networks; NULL for all others';
+COMMENT ON COLUMN corgipile.models.activation IS 'what hidden units compute: sigmoid, relu or tanh; NULL but for networks';
+COMMENT ON COLUMN corgipile.models.output IS 'what the last layer means: sigmoid or softmax, of mlp_regression identity; NULL but for networks';
 GRANT SELECT, DELETE ON corgipile.models TO PUBLIC;
 
 CREATE VIEW corgipile.current_models WITH (security_invoker = true) AS
@@ -130,7 +130,12 @@ CREATE VIEW corgipile.all_coefficients WITH (security_invoker = true) AS
            CASE WHEN f.place OPERATOR(pg_catalog.=) 0 THEN a.intercepts[c.output]
                 ELSE a.weights[((c.output OPERATOR(pg_catalog.-) 1) OPERATOR(pg_catalog.*) a.dim) OPERATOR(pg_catalog.+) f.place]
            END AS coefficient,
-           a.mean[f.place] AS mean, a.scale[f.place] AS scale, m.version, c.output, f.place::int AS place
+           a.mean[f.place] AS mean, a.scale[f.place] AS scale, m.version, c.output, f.place::int AS place,
+           CASE WHEN f.place OPERATOR(pg_catalog.=) 0
+                THEN a.intercepts[c.output]::pg_catalog.float8 OPERATOR(pg_catalog.-) COALESCE(s.at_zero, 0)
+                ELSE a.weights[((c.output OPERATOR(pg_catalog.-) 1) OPERATOR(pg_catalog.*) a.dim) OPERATOR(pg_catalog.+) f.place]
+                     OPERATOR(pg_catalog./) COALESCE(a.scale[f.place], 1)
+           END AS per_unit
       FROM corgipile.stored_models AS m
      -- Slices are copies in memory: a subscript of the stored array would read all of it for each weight.
      CROSS JOIN LATERAL (
@@ -145,6 +150,14 @@ CREATE VIEW corgipile.all_coefficients WITH (security_invoker = true) AS
             SELECT u.class, u.output FROM pg_catalog.unnest(m.classes) WITH ORDINALITY AS u(class, output)
              WHERE m.model OPERATOR(pg_catalog.=) 'softmax'
             ) AS c(class, output)
+     -- What the features' means add to the decision: where a feature is 0, it is not where the standardized one is.
+     CROSS JOIN LATERAL (
+            SELECT pg_catalog.sum(a.weights[((c.output OPERATOR(pg_catalog.-) 1) OPERATOR(pg_catalog.*) a.dim) OPERATOR(pg_catalog.+) i]
+                                  OPERATOR(pg_catalog.*) a.mean[i] OPERATOR(pg_catalog./) a.scale[i]) AS at_zero
+              FROM pg_catalog.generate_series(1, a.dim) AS i
+             WHERE a.mean IS NOT NULL
+            OFFSET 0
+            ) AS s
      CROSS JOIN LATERAL (
             SELECT '(intercept)', 0
              UNION ALL
@@ -188,13 +201,14 @@ COMMENT ON COLUMN corgipile.all_coefficients.scale IS 'what the feature is divid
 COMMENT ON COLUMN corgipile.all_coefficients.version IS 'the model''s version';
 COMMENT ON COLUMN corgipile.all_coefficients.output IS 'the number of the class, from 1; 1 but for softmax';
 COMMENT ON COLUMN corgipile.all_coefficients.place IS 'the number of the feature, from 1; 0 for (intercept)';
+COMMENT ON COLUMN corgipile.all_coefficients.per_unit IS 'the same in the units of the data';
 
 CREATE VIEW corgipile.coefficients WITH (security_invoker = true) AS
-    SELECT a.model_id, a.name, a.class, a.feature, a.coefficient, a.mean, a.scale, a.version
+    SELECT a.model_id, a.name, a.class, a.feature, a.coefficient, a.mean, a.scale, a.version, a.per_unit
       FROM corgipile.all_coefficients AS a
      WHERE EXISTS (SELECT FROM corgipile.current_models AS c WHERE c.model_id OPERATOR(pg_catalog.=) a.model_id)
      ORDER BY a.model_id, a.output, a.place;
-COMMENT ON VIEW corgipile.coefficients IS 'weights of the models that names mean, and of those without a name, by feature name, of standardized features if there are a mean and a scale: a row per feature, and one for (intercept); with softmax, all that for each class; nothing of mlp, whose weights are no coefficients of features';
+COMMENT ON VIEW corgipile.coefficients IS 'weights of the models that names mean, and of those without a name, by feature name, of standardized features if there are a mean and a scale: a row per feature, and one for (intercept); with softmax, all that for each class; nothing of networks, whose weights are no coefficients of features';
 COMMENT ON COLUMN corgipile.coefficients.model_id IS 'the model';
 COMMENT ON COLUMN corgipile.coefficients.name IS 'its name, perhaps NULL';
 COMMENT ON COLUMN corgipile.coefficients.class IS 'the class that the weight belongs to; NULL but for softmax';
@@ -203,6 +217,7 @@ COMMENT ON COLUMN corgipile.coefficients.coefficient IS 'the weight, or the inte
 COMMENT ON COLUMN corgipile.coefficients.mean IS 'what is taken from the feature before it is multiplied; NULL if features were not standardized';
 COMMENT ON COLUMN corgipile.coefficients.scale IS 'what the feature is divided by then';
 COMMENT ON COLUMN corgipile.coefficients.version IS 'the model''s version';
+COMMENT ON COLUMN corgipile.coefficients.per_unit IS 'the same in the units of the data: what the decision gains with each unit of the feature; of (intercept), the decision where all features are 0';
 
 CREATE VIEW corgipile.all_training_history WITH (security_invoker = true) AS
     SELECT m.model_id, m.name, h.epoch, h.loss, h.accuracy, h.learning_rate, h.tuples, h.seconds, h.r2, h.shuffle_seconds, m.version,
@@ -218,7 +233,7 @@ COMMENT ON COLUMN corgipile.all_training_history.model_id IS 'the model';
 COMMENT ON COLUMN corgipile.all_training_history.name IS 'its name, perhaps NULL';
 COMMENT ON COLUMN corgipile.all_training_history.epoch IS 'from 1';
 COMMENT ON COLUMN corgipile.all_training_history.loss IS 'mean loss of the tuples just before they were learned from, plus the penalties at the end of the epoch';
-COMMENT ON COLUMN corgipile.all_training_history.accuracy IS 'fraction of tuples classified correctly just before they were learned from; NULL for linear';
+COMMENT ON COLUMN corgipile.all_training_history.accuracy IS 'fraction of tuples classified correctly just before they were learned from; NULL for linear and mlp_regression';
 COMMENT ON COLUMN corgipile.all_training_history.learning_rate IS 'step size in this epoch';
 COMMENT ON COLUMN corgipile.all_training_history.tuples IS 'tuples learned from';
 COMMENT ON COLUMN corgipile.all_training_history.seconds IS 'time of the epoch, without that of a full shuffle before it';
@@ -242,7 +257,7 @@ COMMENT ON COLUMN corgipile.training_history.model_id IS 'the model';
 COMMENT ON COLUMN corgipile.training_history.name IS 'its name, perhaps NULL';
 COMMENT ON COLUMN corgipile.training_history.epoch IS 'from 1';
 COMMENT ON COLUMN corgipile.training_history.loss IS 'mean loss of the tuples just before they were learned from, plus the penalties at the end of the epoch';
-COMMENT ON COLUMN corgipile.training_history.accuracy IS 'fraction of tuples classified correctly just before they were learned from; NULL for linear';
+COMMENT ON COLUMN corgipile.training_history.accuracy IS 'fraction of tuples classified correctly just before they were learned from; NULL for linear and mlp_regression';
 COMMENT ON COLUMN corgipile.training_history.learning_rate IS 'step size in this epoch';
 COMMENT ON COLUMN corgipile.training_history.tuples IS 'tuples learned from';
 COMMENT ON COLUMN corgipile.training_history.seconds IS 'time of the epoch, without that of a full shuffle before it';

@@ -128,7 +128,7 @@ within {verdicts.ACCURACY_BOUND} of `shuffle_once` with the same seed.
 The default buffer holds all of 500 pages. Of 2560 pages it holds 256, its smallest size. The last column has the worst
 difference with `buffer_size => '{SHARE}'`, which is 50 of 500 pages, each of one class: the share of a class is half,
 give or take 7% with any draw. Of 100 other seeds, 0 to 6 are beyond the bound; of a table whose pages have random
-classes, 3 to 5. That is why the default buffer has at least 256 pages.
+classes, 3 to 5. That is why the default buffer holds all of a small table.
 
 """
 

@@ -1,6 +1,7 @@
 //! What is wrong with a state of the aggregate, or what it is given.
 
 use super::report::{Code, Report};
+use std::borrow::Cow;
 
 /// What is wrong with a state of the aggregate, or what it is given.
 #[derive(Debug, thiserror::Error)]
@@ -20,7 +21,7 @@ pub enum AggregateError {
     #[error("features must be arrays of numbers, not of type {0}")]
     FeatureType(String),
     #[error("{0} cannot be had with an aggregate")]
-    NotByAggregate(&'static str),
+    NotByAggregate(Cow<'static, str>),
 }
 
 impl Report for AggregateError {

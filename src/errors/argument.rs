@@ -49,7 +49,12 @@ impl Report for ArgumentError {
         match self {
             ArgumentError::Encoding => fixed("Use corgipile in a database with the encoding UTF8."),
             ArgumentError::Unknown { what, given, known } => {
-                let meant = did_you_mean(given, known.split(", ")).map_or(String::new(), |meant| meant + " ");
+                let meant = meant_elsewhere(what, given).filter(|meant| known.split(", ").any(|known| known == *meant));
+                let meant = meant.map(|meant| format!("Did you mean \"{meant}\"?"));
+                let meant = meant.or_else(|| did_you_mean(given, known.split(", ")));
+                // the second argument is taken for the model
+                let none = || if *what == "models" { "The column to predict is named by label => '...'. " } else { "" };
+                let meant = meant.map_or_else(|| none().to_owned(), |meant| meant + " ");
                 Some(format!("{meant}Known {what} are: {known}."))
             }
             ArgumentError::UnknownWord { given, known, .. } => did_you_mean(given, known.iter().copied()),
@@ -63,4 +68,26 @@ impl Report for ArgumentError {
             _ => None,
         }
     }
+}
+
+/// Options that are called otherwise elsewhere.
+const ELSEWHERE: [(&str, &[&str]); 8] = [
+    (
+        "max_epochs",
+        &["epochs", "n_epochs", "num_epochs", "epoch", "iterations", "max_iter", "max_iterations", "n_iter"],
+    ),
+    ("learning_rate", &["lr", "eta", "eta0", "step_size", "stepsize", "learn_rate", "learning_rate_init"]),
+    ("label", &["target", "y", "dependent", "input_label_cols", "response"]),
+    ("l2", &["alpha", "lambda", "weight_decay", "l2_reg", "regularization"]),
+    ("batch_size", &["minibatch_size", "mini_batch_size"]),
+    ("seed", &["random_state", "random_seed"]),
+    ("hidden_layers", &["hidden_layer_sizes", "hidden_units", "layers"]),
+    ("validation_fraction", &["validation_split", "test_size", "eval_fraction"]),
+];
+
+/// The option that others call so.
+fn meant_elsewhere(what: &str, given: &str) -> Option<&'static str> {
+    let given = given.to_lowercase();
+    let is_called = |(_, names): &&(&str, &[&str])| names.contains(&given.as_str());
+    ELSEWHERE.iter().find(is_called).filter(|_| what == "options").map(|(option, _)| *option)
 }

@@ -89,6 +89,10 @@ pub enum RowFault {
     ThirdClass { column: String, values: String },
     #[error("label column \"{column}\" has more than {limit} values: one more was found")]
     TooManyClasses { column: String, limit: usize },
+    #[error(
+        "label column \"{column}\" has more than {few} values that are not all whole, such as {value}: one more was found"
+    )]
+    ContinuousLabel { column: String, few: usize, value: f64 },
     #[error("label {value}, which the model was not trained on,")]
     UnseenClass { value: String, known: String },
     #[error("category {value} of column \"{column}\", which the model was not trained on,")]
@@ -151,7 +155,7 @@ impl RowFault {
             | R::IndexBelow { .. }
             | R::IndexBeyond { .. }
             | R::IndexTwice { .. } => Code::ERRCODE_ARRAY_ELEMENT_ERROR,
-            R::ThirdClass { .. } => Code::ERRCODE_DATA_EXCEPTION,
+            R::ThirdClass { .. } | R::ContinuousLabel { .. } => Code::ERRCODE_DATA_EXCEPTION,
             R::UnseenClass { .. } | R::UnseenCategory { .. } | R::NotASign(_) | R::NotAClass { .. } => {
                 Code::ERRCODE_INVALID_PARAMETER_VALUE
             }
@@ -187,7 +191,12 @@ impl RowFault {
                 "Models logistic and svm tell exactly two classes apart. For numbers to be predicted say model => 'linear', for \
                  more classes model => 'softmax' or 'mlp'; or make two classes of them with a query as source.",
             ),
-            R::TooManyClasses { .. } => fixed("Use model linear for numbers that are no classes."),
+            R::ContinuousLabel { .. } => fixed(
+                "For numbers to be predicted say model => 'linear'. If they are classes, cast them to text in a query.",
+            ),
+            R::TooManyClasses { .. } => fixed(
+                "For numbers to be predicted say model => 'linear'; what differs from row to row, such as a name, is no label.",
+            ),
             R::UnseenCategory { continued: true, .. } => fixed(
                 "A model that is trained on keeps its categories; leave such rows out with a query as source, or train anew.",
             ),

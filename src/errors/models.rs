@@ -10,7 +10,8 @@ pub enum ModelError {
     #[error("model {0} does not exist")]
     NoModelId(i64),
     #[error("model \"{0}\" does not exist")]
-    NoModelName(String),
+    /// with the sentence that offers the nearest name
+    NoModelName(String, Option<String>),
     #[error("permission denied for model {0}")]
     ModelPermission(i64),
     #[error("a model named \"{0}\" exists already")]
@@ -45,7 +46,7 @@ impl Report for ModelError {
     fn sqlstate(&self) -> Code {
         match self {
             ModelError::InvalidModel { .. } => Code::ERRCODE_INVALID_PARAMETER_VALUE,
-            ModelError::NoModelId(_) | ModelError::NoModelName(_) | ModelError::LaterModel(_) => {
+            ModelError::NoModelId(_) | ModelError::NoModelName(..) | ModelError::LaterModel(_) => {
                 Code::ERRCODE_UNDEFINED_OBJECT
             }
             ModelError::ModelPermission(_) | ModelError::NotOwner => Code::ERRCODE_INSUFFICIENT_PRIVILEGE,
@@ -69,7 +70,10 @@ impl Report for ModelError {
                 "There may be {} MB; take it to another server with pg_dump or COPY.",
                 MAX_JSONB_BYTES.div_ceil(1 << 20)
             )),
-            ModelError::NoModelId(_) | ModelError::NoModelName(_) => {
+            ModelError::NoModelName(_, Some(nearest)) => {
+                Some(format!("{nearest} See corgipile.models for the models that you may use."))
+            }
+            ModelError::NoModelId(_) | ModelError::NoModelName(_, None) => {
                 fixed("See corgipile.models for the models that you may use.")
             }
             ModelError::ModelPermission(_) => fixed(

@@ -19,14 +19,35 @@ pub enum Notice {
     Chosen { rate: f64, scaled: Option<(usize, usize)> },
     /// These columns of text have more categories than so many, and are hashed.
     Hashed { columns: Vec<String>, buckets: u32, categories: usize },
+    /// A network learns to predict this label as a number, because its values are neither whole nor few.
+    Regression { label: String },
+    /// The model is worse than the best that always says the same.
+    WorseThanConstant(Figure),
+    /// So many of all models are worse than the best that always says the same.
+    SomeWorseThanConstant { models: usize, all: usize },
     /// The worker that was asked for is not to be had.
     NoLoader(String),
+    /// The features that were chosen, and what to know of columns: those that are left out, with the reason; those with a
+    /// feature for each category; numbers that may be something else.
+    Features { chosen: String, left_out: Vec<String>, one_hot: Vec<String>, as_numbers: Vec<String> },
+    /// The targets of a linear regression are only two numbers.
+    TwoTargets { column: String, values: [f32; 2] },
     /// NULLs of these features were imputed in so many rows.
     Imputed { rows: u64, of: u64, features: Vec<FilledFeature> },
     /// So many rows are left out because they have NULLs.
     LeftOut { rows: u64, of: u64 },
     /// In so many rows there is something that the model has not seen.
     Unseen { rows: u64, of: u64 },
+}
+
+/// What a model is judged by.
+pub enum Figure {
+    /// its loss, and that of the best constant
+    Loss {
+        model: f64,
+        constant: f64,
+    },
+    R2(f64),
 }
 
 /// A feature with NULLs that were imputed.
@@ -62,19 +83,23 @@ fn share(rows: u64, of: u64) -> String {
 /// Features that a message names; of more it says how many.
 const NAMED: usize = 10;
 
-/// The first of the names, and how many more there are.
-fn some(names: &[String]) -> String {
-    let named = names.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
-    match names.len().saturating_sub(NAMED) {
-        0 => named,
-        more => format!("{named} and {more} more"),
+/// The first of these columns, and how many more there are.
+fn some_of(columns: &[String]) -> String {
+    match columns.len().saturating_sub(NAMED) {
+        0 => columns.join(", "),
+        more => format!("{}, and {more} more", columns[..NAMED].join(", ")),
     }
 }
 
 impl Notice {
     /// What PostgreSQL is to tell the client, and how urgent it is.
     pub fn into_report(self) -> (ErrorReport, PgLogLevel) {
-        let level = if matches!(self, Notice::OneDiverged { .. }) { PgLogLevel::WARNING } else { PgLogLevel::NOTICE };
+        let level = match self {
+            Notice::OneDiverged { .. } | Notice::WorseThanConstant(_) | Notice::SomeWorseThanConstant { .. } => {
+                PgLogLevel::WARNING
+            }
+            _ => PgLogLevel::NOTICE,
+        };
         let (message, hint) = match self {
             Notice::Epoch { of, epoch, epochs, figures } => {
                 let of = of.map_or(String::new(), |of| format!(" of {of}"));
@@ -109,6 +134,29 @@ impl Notice {
                 };
                 (format!("learning rate {rate:.3e}{scaled}"), None)
             }
+            Notice::Regression { label } => (
+                format!("the network predicts numbers: the values of label \"{label}\" are neither whole nor few"),
+                Some("Say objective => 'classification' in options if each value is a class."),
+            ),
+            Notice::WorseThanConstant(figure) => {
+                let figure = match figure {
+                    Figure::Loss { model, constant } => {
+                        format!("its loss is {model:.4}, that of the best constant {constant:.4}")
+                    }
+                    Figure::R2(r2) => format!("its R2 is {r2:.4}"),
+                };
+                (
+                    format!("the model is worse than one that always says the same: {figure}"),
+                    Some(
+                        "Leave out learning_rate, standardize and shuffle, or try a smaller learning_rate and more epochs; look for \
+                         features that say something about the label.",
+                    ),
+                )
+            }
+            Notice::SomeWorseThanConstant { models, all } => (
+                format!("{models} of {all} models are worse than one that always says the same"),
+                Some("corgipile.training_history has the loss of each."),
+            ),
             Notice::Imputed { rows, of, features } => {
                 let more = features.len().saturating_sub(NAMED);
                 let mut named: Vec<String> = features.iter().take(NAMED).map(FilledFeature::describe).collect();
@@ -120,6 +168,21 @@ impl Notice {
                     Some("The model predicts in the same way. Option nulls can be \"skip\" or \"error\" instead."),
                 )
             }
+            Notice::TwoTargets { column, values: [one, other] } => (
+                format!("label column \"{column}\" has only two values, {one} and {other}"),
+                Some(
+                    "Model linear predicts any number. For two classes and their probabilities say model => 'logistic'.",
+                ),
+            ),
+            Notice::Features { chosen, left_out, one_hot, as_numbers } => {
+                let groups = [("left out", left_out), ("one-hot", one_hot), ("as numbers", as_numbers)];
+                let told = groups.iter().filter(|(_, columns)| !columns.is_empty());
+                let told: String = told.map(|(group, columns)| format!("; {group}: {}", some_of(columns))).collect();
+                (
+                    format!("features: {chosen}{told}"),
+                    Some("Name the features to have others; '{*,-id}' takes every column that can be one but id."),
+                )
+            }
             Notice::LeftOut { rows, of } => (format!("{} are left out because they have NULLs", share(rows, of)), None),
             Notice::Unseen { rows, of } => (
                 format!("{} have categories or indices that the model was not trained on", share(rows, of)),
@@ -128,7 +191,7 @@ impl Notice {
             Notice::Hashed { columns, buckets, categories } => (
                 format!(
                     "columns of more than {categories} categories are hashed into {buckets} buckets: {}",
-                    some(&columns)
+                    some_of(&columns)
                 ),
                 Some("Option hash can be another number of buckets, or \"off\" for a weight for each category."),
             ),

@@ -18,6 +18,8 @@ pub enum PredictError {
     #[error("a decision of {}{} is out of range for type real", model, row.map_or(String::new(), |row| format!(" for row number {row} of those evaluated")))]
     /// `row` if several are asked for
     DecisionOutOfRange { model: TheModel, row: Option<u64> },
+    #[error("{0} has several features, and one text is given")]
+    Text(TheModel),
     #[error("feature array has {0} dimensions")]
     Dimensions(usize),
     #[error("features must be an array of numbers, not of type {0}")]
@@ -69,9 +71,10 @@ impl Report for PredictError {
             | PredictError::NoProbabilities { .. } => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
             PredictError::NoColumn { .. } => Code::ERRCODE_UNDEFINED_COLUMN,
             PredictError::ColumnTwice(_) => Code::ERRCODE_AMBIGUOUS_COLUMN,
-            PredictError::Type(_) | PredictError::IndexType(_) | PredictError::EvaluateTypes { .. } => {
-                Code::ERRCODE_DATATYPE_MISMATCH
-            }
+            PredictError::Text(_)
+            | PredictError::Type(_)
+            | PredictError::IndexType(_)
+            | PredictError::EvaluateTypes { .. } => Code::ERRCODE_DATATYPE_MISMATCH,
             PredictError::NotFinite { .. }
             | PredictError::OutOfRange { .. }
             | PredictError::DecisionOutOfRange { .. } => Code::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
@@ -90,6 +93,10 @@ impl Report for PredictError {
             PredictError::DecisionOutOfRange { .. } => {
                 fixed("The features are too large for the model's weights; correct such rows, or leave them out.")
             }
+            PredictError::Text(model) => Some(format!(
+                "Write an array as ARRAY[1, 2] or '{{1,2}}'::real[], or give the values one by one. {}",
+                model.features_in_order()
+            )),
             PredictError::Type(_) => fixed("Cast the features, for example to real[]."),
             PredictError::IndexType(_) => fixed("Cast the indices, for example to integer[]."),
             PredictError::Null { .. } | PredictError::NullIndex(_) => fixed(

@@ -1,12 +1,19 @@
 //! What is wrong with the source of rows: a table or a query.
 
+use super::nearest::did_you_mean;
 use super::report::{Code, Report};
+use super::words::excerpt;
 
 /// What is wrong with the source of rows: a table or a query.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     #[error("source must be a table or exactly one SELECT")]
     NotOneSelect,
+    #[error("source \"{}\" is neither the name of a table nor a query", excerpt(text))]
+    /// `nearest` is a sentence
+    NotAName { text: String, nearest: Option<String> },
+    #[error("relation \"{name}\" does not exist")]
+    UnknownTable { name: String, nearest: Option<String> },
     #[error("source must not modify data or lock rows")]
     NotReadOnly,
     #[error("column \"{column}\" does not exist in the source")]
@@ -46,7 +53,8 @@ pub enum SourceError {
 impl Report for SourceError {
     fn sqlstate(&self) -> Code {
         match self {
-            SourceError::NoRelation(_) => Code::ERRCODE_UNDEFINED_TABLE,
+            SourceError::NoRelation(_) | SourceError::UnknownTable { .. } => Code::ERRCODE_UNDEFINED_TABLE,
+            SourceError::NotAName { .. } => Code::ERRCODE_INVALID_NAME,
             SourceError::NoFiles { .. } => Code::ERRCODE_WRONG_OBJECT_TYPE,
             SourceError::TooFewPages { .. } => Code::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
             SourceError::File(..) => Code::ERRCODE_IO_ERROR,
@@ -65,6 +73,14 @@ impl Report for SourceError {
     fn hint(&self) -> Option<String> {
         let fixed = |s: &str| Some(s.to_owned());
         match self {
+            SourceError::NotAName { nearest, .. } => Some(after(
+                nearest,
+                "A query begins with SELECT, WITH, VALUES, TABLE or (; a name with blanks or capitals is quoted: '\"My Table\"'.",
+            )),
+            SourceError::UnknownTable { nearest, .. } => Some(after(
+                nearest,
+                "A table that is not in the search path needs its schema; a name with blanks or capitals is quoted: '\"My Table\"'.",
+            )),
             SourceError::Dropped(_) => fixed("It was dropped while the statement waited for it."),
             SourceError::DroppedRowType => fixed("It was dropped; prepare the statement anew, or run DISCARD PLANS."),
             SourceError::NoFiles { partitioned: true, .. } => fixed("Measure one of its partitions."),
@@ -77,8 +93,9 @@ impl Report for SourceError {
                 fixed("Give the name of a table or view, or one SELECT, VALUES or WITH query.")
             }
             SourceError::UndefinedColumn { columns, .. } if columns.is_empty() => fixed("The source has no columns."),
-            SourceError::UndefinedColumn { columns, .. } => {
-                Some(format!("The source has the columns {}.", columns.join(", ")))
+            SourceError::UndefinedColumn { column, columns } => {
+                let help = help_with_column(column, columns);
+                Some(after(&help, &format!("The source has the columns {}.", columns.join(", "))))
             }
             SourceError::AmbiguousColumn(_) => fixed("Give the columns of the source query different names."),
             SourceError::ColumnType { hint, .. } => fixed(hint),
@@ -96,4 +113,20 @@ impl Report for SourceError {
             _ => None,
         }
     }
+}
+
+/// A sentence after another one, if there is that.
+fn after(first: &Option<String>, then: &str) -> String {
+    first.iter().map(|first| format!("{first} ")).chain([then.to_owned()]).collect()
+}
+
+/// What the user probably meant by a column that is not there.
+fn help_with_column(column: &str, columns: &[String]) -> Option<String> {
+    let parts: Vec<&str> = column.split(',').map(str::trim).collect();
+    if parts.len() > 1 && parts.iter().all(|part| columns.iter().any(|column| column == part)) {
+        return Some(format!("Give each name by itself: '{{{}}}'.", parts.join(",")));
+    }
+    let nearest = did_you_mean(column, columns.iter().map(String::as_str));
+    let is_default = column == "label";
+    nearest.or(is_default.then(|| "Say which column to predict: label => '...'.".to_owned()))
 }

@@ -10,8 +10,12 @@ pub enum TrainingError {
     NoIndices,
     #[error("there are no rows to {0}")]
     NoRows(&'static str),
+    #[error("all {0} rows are left out because they have NULLs")]
+    AllLeftOut(u64),
     #[error("label column \"{column}\" has only one value: {value}")]
     OneClass { column: String, value: String },
+    #[error("label column \"{column}\" has {classes} different values in {rows} rows")]
+    NearlyUniqueLabel { column: String, classes: usize, rows: u64, are_numbers: bool },
     #[error("label {label} has a weight in class_weight, but no row has this label")]
     NoSuchClass { label: String, known: String },
     #[error("label column \"{column}\" has type {type_name}, which has no value {value}")]
@@ -44,6 +48,13 @@ pub enum TrainingError {
     WorkerLost,
 }
 
+impl TrainingError {
+    /// There are no rows to do this with, perhaps because all of so many were left out.
+    pub fn no_rows(what: &'static str, left_out: u64) -> TrainingError {
+        if left_out > 0 { TrainingError::AllLeftOut(left_out) } else { TrainingError::NoRows(what) }
+    }
+}
+
 impl Report for TrainingError {
     fn sqlstate(&self) -> Code {
         match self {
@@ -54,7 +65,9 @@ impl Report for TrainingError {
             | TrainingError::TooManyEpochs { .. }
             | TrainingError::NetworkTooLarge { .. } => Code::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
             TrainingError::NoRows(_)
+            | TrainingError::AllLeftOut(_)
             | TrainingError::OneClass { .. }
+            | TrainingError::NearlyUniqueLabel { .. }
             | TrainingError::NoWeight
             | TrainingError::NoIndices => Code::ERRCODE_DATA_EXCEPTION,
             TrainingError::Diverged { .. } => Code::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
@@ -74,8 +87,18 @@ impl Report for TrainingError {
             TrainingError::NoIndices => {
                 fixed("Say with options => '{\"dimensions\": ...}' how many features there are.")
             }
-            TrainingError::NoRows(_) => fixed("Check the source, and what is said of NULLs by nulls."),
+            TrainingError::NoRows(_) => fixed("Check the source: its table, and what it leaves out."),
+            TrainingError::AllLeftOut(_) => fixed(
+                "A row needs a label, and a weight and a group if they are asked for; with nulls => 'impute' features may be NULL.",
+            ),
             TrainingError::OneClass { .. } => fixed("Models that tell classes apart need rows of two classes or more."),
+            TrainingError::NearlyUniqueLabel { are_numbers: true, .. } => {
+                fixed("For numbers to be predicted say model => 'linear'; a number that identifies rows is no label.")
+            }
+            TrainingError::NearlyUniqueLabel { are_numbers: false, .. } => fixed(
+                "What identifies rows, such as a name, cannot be learned: say by label which column to predict, or combine \
+                 rare values in a query.",
+            ),
             TrainingError::NoSuchClass { known, .. } => Some(format!("The labels are {known}.")),
             TrainingError::LabelValue { .. } => fixed("Use labels of the type that the column has."),
             TrainingError::NoWeight => fixed("Give some rows a weight above 0."),

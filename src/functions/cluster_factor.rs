@@ -3,7 +3,7 @@
 use crate::errors::{ArgumentError, OrRaise, Result, TrainingError};
 use crate::operators::preparation::prepare;
 use crate::operators::wanted::Wanted;
-use crate::operators::{Buffers, DecoderSpec, Source};
+use crate::operators::{Buffers, DecoderSpec, Source, Takes};
 use crate::options::call;
 use crate::options::request::check_features;
 use crate::options::shuffling::Shuffling;
@@ -29,21 +29,24 @@ fn cluster_factor(arguments: &Arguments) -> Result<Option<f64>> {
     let label = call::label(arguments.get(1));
     let features: Option<Vec<Option<String>>> = arguments.get(2);
     let kind = call::model_kind(arguments.get(4))?;
-    if kind == ModelKind::Mlp {
+    if !kind.is_linear() {
+        let linear = if kind.is_classifier() {
+            "'softmax': how blocks differ in their classes"
+        } else {
+            "'linear': how blocks differ in their targets"
+        };
         return Err(ArgumentError::InvalidArgument {
             argument: "model",
             reason: "the gradients of a network depend on its random weights".to_owned(),
-            hint: Some("Use 'softmax': how blocks differ in their classes matters to both.".to_owned()),
+            hint: Some(format!("Use {linear} matters to both.")),
         }
         .into());
     }
     // The buffer is that of corgipile_train() by default: the size of a block may depend on it.
     let shuffling = Shuffling::parse(Some("no_shuffle".into()), Some(0), arguments.get(3), None)?;
     let source = Source::resolve(&source)?;
-    let features = match features {
-        Some(features) => check_features(features, &label)?,
-        None => source.default_features(&label, &[])?,
-    };
+    let features = features.map(|features| check_features(features, &label)).transpose()?;
+    let features = source.features(features.as_deref(), &label, &[], Takes::All)?;
     let spec = DecoderSpec::new(kind, &label, &features);
     let decoder = source.decoder(&spec)?;
     if decoder.has_mini_batches() {

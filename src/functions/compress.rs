@@ -4,8 +4,8 @@
 use crate::errors::{ArgumentError, ModelError, OrRaise, Result, TocError, TrainingError};
 use crate::limits::MAX_WEIGHTS;
 use crate::models::extension_lock::keep_extension;
-use crate::operators::Source;
 use crate::operators::mini_batches::{BatchSpec, MiniBatches};
+use crate::operators::{Source, Takes};
 use crate::options::parse::argument_choice;
 use crate::options::request::check_features;
 use crate::options::rows::NullRows;
@@ -93,10 +93,7 @@ impl CompressRequest {
         if source.bytes().is_none_or(|bytes| bytes / 10 < MIXED) {
             self.shuffling.buffer_size = BufferSize::Bytes(MIXED);
         }
-        let features = match &self.features {
-            Some(features) => features.clone(),
-            None => source.default_features(&self.label, &[])?,
-        };
+        let features = source.features(self.features.as_deref(), &self.label, &[], Takes::Numbers)?;
         Ok((source, features))
     }
 

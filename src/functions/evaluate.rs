@@ -121,7 +121,7 @@ fn read(model: &Model, source: &str, policies: Policies) -> Result<Vec<Metric>> 
     notice_left_out(&decoder, decoder.decoded());
     notice_unseen(&decoder);
     if evaluation.tuples() == 0 {
-        return Err(TrainingError::NoRows("evaluate on").into());
+        return Err(TrainingError::no_rows("evaluate on", skipped).into());
     }
     Ok(metrics(model, &evaluation, curves.areas(), skipped))
 }

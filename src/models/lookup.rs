@@ -51,7 +51,7 @@ fn find(key: Key) -> Result<Rc<Model>> {
         });
         table.close();
         match found {
-            Err(Error::Model(ModelError::NoModelId(_)) | Error::Model(ModelError::NoModelName(_)))
+            Err(Error::Model(ModelError::NoModelId(_)) | Error::Model(ModelError::NoModelName(..)))
                 if is_stored_later(key) =>
             {
                 Err(ModelError::LaterModel(not_found(key).to_string()).into())
@@ -102,7 +102,7 @@ fn load(id: i64, row: &ModelRow) -> Result<Model> {
 pub fn not_found(key: &Key) -> Error {
     match key {
         Key::Id(id) => ModelError::NoModelId(*id).into(),
-        Key::Name(name) => ModelError::NoModelName(name.clone()).into(),
+        Key::Name(name) => ModelError::NoModelName(name.clone(), None).into(),
     }
 }
 

@@ -47,7 +47,7 @@ pub fn deploy(name: &str, version: Option<i32>) -> Result<i64> {
     }
     let meant = "SELECT model_id FROM corgipile.stored_models WHERE name = $1 AND owner = $2
                   ORDER BY deployed DESC, version DESC LIMIT 1";
-    table::ask(meant, key()).ok_or_else(|| ModelError::NoModelName(name.to_owned()).into())
+    table::ask(meant, key()).ok_or_else(|| ModelError::NoModelName(name.to_owned(), None).into())
 }
 
 /// Gives one model, or all versions of a name, another name. One model becomes the latest version of the name.
@@ -169,7 +169,7 @@ fn owner_field(owner: pg_sys::Oid) -> Field {
 fn gone(which: ModelSelector) -> Error {
     match which {
         ModelSelector::Id(id) => ModelError::NoModelId(id).into(),
-        ModelSelector::Name(name) => ModelError::NoModelName(name.to_owned()).into(),
+        ModelSelector::Name(name) => ModelError::NoModelName(name.to_owned(), None).into(),
     }
 }
 

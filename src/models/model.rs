@@ -297,7 +297,7 @@ fn weights(kind: ModelKind, row: &ModelRow) -> std::result::Result<ModelParamete
 
 /// The hidden layers of a network.
 fn network(kind: ModelKind, row: &ModelRow) -> std::result::Result<Option<Network>, String> {
-    if kind != ModelKind::Mlp {
+    if kind.is_linear() {
         return Ok(None);
     }
     let sizes: Vec<i32> = list(row, c"hidden_layers")?;
@@ -306,6 +306,9 @@ fn network(kind: ModelKind, row: &ModelRow) -> std::result::Result<Option<Networ
     let word = |column: &CStr| row.get::<String>(column);
     let activation = word(c"activation").and_then(|name| Activation::named(&name)).ok_or("unknown activation")?;
     let output = word(c"output").and_then(|name| Output::named(&name)).ok_or("unknown output")?;
+    if output.has_classes() != kind.is_classifier() {
+        return Err("the output is not one of such a model".into());
+    }
     Ok(Some(Network { hidden, activation, output }))
 }
 

@@ -7,7 +7,7 @@
 //! grant must not use somebody else's model without notice. With its owner in front, as in `bob.gm`, a name means that
 //! owner's models and no others.
 
-use crate::errors::{Error, ModelError, OwnerNeeded, Result};
+use crate::errors::{Error, ModelError, OwnerNeeded, Result, did_you_mean};
 use crate::models::table::{self, Key, ModelRow, ModelTable};
 use crate::pg::catalog::names::quote_identifier;
 use pgrx::pg_sys;
@@ -87,6 +87,7 @@ pub fn resolve(table: &ModelTable, text: &str) -> Result<Named> {
     }
     match qualified(table, text) {
         Some(qualified) => of_owner(table, &qualified, text, &versions),
+        None if versions.is_empty() => Err(no_model(table, text)),
         None => of_bare_name(text, &versions),
     }
 }
@@ -106,7 +107,7 @@ fn of_owner(table: &ModelTable, meant: &Qualified, text: &str, same: &[NamedVers
             Some(forbidden) => Err(ModelError::ModelPermission(forbidden.id).into()),
             // A model of another role whose name looks like this one must not stand in for it.
             None => match literals(text, same, |version| version.access.is_some()) {
-                candidates if candidates.is_empty() => Err(ModelError::NoModelName(text.to_owned()).into()),
+                candidates if candidates.is_empty() => Err(no_model(table, text)),
                 candidates => Err(owner_needed(text, OwnerNeeded::BeginsWithRole, candidates)),
             },
         },
@@ -115,7 +116,7 @@ fn of_owner(table: &ModelTable, meant: &Qualified, text: &str, same: &[NamedVers
 
 /// The version that a bare name means if the current user has no model of that name.
 fn of_bare_name(name: &str, versions: &[NamedVersion]) -> Result<Named> {
-    let Some(first) = versions.first() else { return Err(ModelError::NoModelName(name.to_owned()).into()) };
+    let Some(first) = versions.first() else { return Err(ModelError::NoModelName(name.to_owned(), None).into()) };
     if table::is_superuser() {
         return Err(owner_needed(name, OwnerNeeded::Superuser, literals(name, versions, |_| true)));
     }
@@ -134,6 +135,17 @@ fn of_bare_name(name: &str, versions: &[NamedVersion]) -> Result<Named> {
         Some(version) if versions.iter().all(|other| other.owner == version.owner) => Ok(version.named(name)),
         Some(_) => Err(owner_needed(name, OwnerNeeded::Public, literals(name, versions, public))),
     }
+}
+
+/// The error about a name that nobody's models have, with the nearest name of a model of the current user's.
+fn no_model(table: &ModelTable, name: &str) -> Error {
+    let mut names: Vec<String> = Vec::new();
+    table.each_row(|row| {
+        if Access::of(row) == Some(Access::Owner) {
+            names.extend(row.get::<String>(c"name"));
+        }
+    });
+    ModelError::NoModelName(name.to_owned(), did_you_mean(name, names.iter().map(String::as_str))).into()
 }
 
 fn owner_needed(name: &str, why: OwnerNeeded, candidates: Vec<String>) -> Error {

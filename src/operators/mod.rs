@@ -5,7 +5,9 @@
 
 pub mod block_shuffle;
 mod buffers;
+mod column_facts;
 mod decoder;
+mod default_features;
 mod loader;
 pub mod mini_batches;
 pub mod nulls;
@@ -23,6 +25,7 @@ use crate::pg::process::parallel::WorkerKind;
 use block_shuffle::BlockShuffle;
 pub use buffers::Buffers;
 pub use decoder::{Decoder, DecoderSpec, FeatureColumns, ModelSchema};
+pub use default_features::Takes;
 pub use source::Source;
 use tuple_shuffle::TupleShuffle;
 

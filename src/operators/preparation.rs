@@ -8,9 +8,9 @@
 use super::buffers::Buffers;
 use super::decoder::{Decoder, FeatureColumns, HELD_OUT, Statistics};
 use super::wanted::Wanted;
-use crate::errors::{Result, TrainingError};
+use crate::errors::{Notice, Result, TrainingError};
 use crate::options::rows::Standardize;
-use crate::pg::check_for_interrupts;
+use crate::pg::{check_for_interrupts, report_notice};
 use sgd::{Moments, PresentMoments, Standardizer, TargetMoments};
 use tuples::{Batch, TupleSource};
 
@@ -43,9 +43,12 @@ pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, wanted: Wanted) -> Resu
         }
     }
     if counts.is_empty() {
-        return Err(TrainingError::NoRows("train on").into());
+        return Err(TrainingError::no_rows("train on", buffers.decoder.skipped()).into());
     }
     *batch = Batch::dense(0);
+    if let FewTargets::Two(values) = measured.few {
+        report_notice(Notice::TwoTargets { column: buffers.decoder.labels().column().to_owned(), values });
+    }
     let statistics = measured.finish(wanted, buffers.decoder.features());
     buffers.decoder.end_preparation(&counts, statistics)
 }
@@ -56,6 +59,7 @@ struct Measured {
     moments: Option<Moments>,
     present: Option<PresentMoments>,
     targets: TargetMoments,
+    few: FewTargets,
     /// of sparse tuples that are not scaled: the sum of |x|², and how many there were. Nothing is kept by feature.
     squares: f64,
     tuples: u64,
@@ -65,6 +69,7 @@ impl Measured {
     fn add(&mut self, wanted: Wanted, decoder: &mut Decoder, batch: &mut Batch) -> Result<()> {
         if wanted.targets {
             batch.labels().iter().for_each(|target| self.targets.add(*target));
+            self.few.add(batch.labels());
         }
         if let Some(imputation) = decoder.imputation_mut()
             && batch.dim() > 0
@@ -100,6 +105,31 @@ impl Measured {
             target: wanted.targets.then(|| self.targets.finish()),
             mean_square,
             means: self.present.map(|present| present.means()),
+        }
+    }
+}
+
+/// The distinct targets met so far, while they are few.
+#[derive(Default, Clone, Copy)]
+enum FewTargets {
+    #[default]
+    None,
+    One(f32),
+    /// ascending
+    Two([f32; 2]),
+    More,
+}
+
+impl FewTargets {
+    fn add(&mut self, targets: &[f32]) {
+        for target in targets.iter().copied() {
+            *self = match *self {
+                FewTargets::More => return,
+                FewTargets::None => FewTargets::One(target),
+                FewTargets::One(one) if one != target => FewTargets::Two([one.min(target), one.max(target)]),
+                FewTargets::Two(two) if !two.contains(&target) => FewTargets::More,
+                same => same,
+            };
         }
     }
 }

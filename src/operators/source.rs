@@ -1,16 +1,16 @@
 //! The source of a training, a table or a query, and its columns.
 
-use super::decoder::{Decoder, DecoderSpec, FEATURE_TYPES, column, is_category};
+use super::decoder::{Decoder, DecoderSpec, column};
+use super::default_features::{self, Searched, Takes};
 use super::plan::shuffled;
 use crate::errors::{Result, SourceError};
 use crate::options::shuffling::Shuffling;
+use crate::pg::call::spi::{Connection, Sees};
 use crate::pg::catalog::names::quote_identifier;
 use crate::pg::catalog::relation::{Relation, bytes, estimated_rows};
-use crate::pg::catalog::types::{base_type, is_compressed};
 use crate::pg::executor::query::{Column, Planned, Query, only_select};
-use crate::pg::values::array::ArrayReader;
-use crate::pg::values::number::NumberType;
 use pgrx::pg_sys;
+use std::collections::HashSet;
 
 /// A source of rows, with its columns.
 pub struct Source {
@@ -20,10 +20,6 @@ pub struct Source {
     /// None of a query
     relation: Option<pg_sys::Oid>,
 }
-
-/// Names of the papers' schema: id, features_k, features_v, label.
-const PAPERS_VALUES: &str = "features_v";
-const PAPERS_INDICES: &str = "features_k";
 
 impl Source {
     /// Reads `source`: a query if it begins like one, else the name of a relation, as regclass reads it.
@@ -55,47 +51,20 @@ impl Source {
         Ok(shuffled(query, shuffling))
     }
 
-    /// The features if the user has named none. These are columns features_k and features_v, or the latter alone; else
-    /// all numbers but the label, the columns that are used otherwise, and the primary key;
-    /// else the only array of numbers.
+    /// The features that a call with this label names, or those that the source has; `others` are columns that it uses
+    /// otherwise.
     ///
     /// # Errors
-    /// [`SourceError::NoFeatures`]
-    pub fn default_features(&self, label: &str, others: &[&str]) -> Result<Vec<String>> {
-        let is_free = |name: &str| name != label && !others.contains(&name);
-        let has = |name: &str| is_free(name) && self.columns.iter().any(|c| c.name == name);
-        if has(PAPERS_VALUES) {
-            let names = if has(PAPERS_INDICES) { &[PAPERS_INDICES, PAPERS_VALUES][..] } else { &[PAPERS_VALUES] };
-            return Ok(names.iter().map(|name| (*name).to_owned()).collect());
-        }
-        let free = || self.columns.iter().filter(|c| is_free(&c.name));
-        let compressed = |c: &&Column| is_compressed(base_type(c.type_oid));
-        let compressed: Vec<String> = free().filter(compressed).map(|c| c.name.clone()).collect();
-        if compressed.len() == 1 {
-            return Ok(compressed);
-        }
-        let numbers: Vec<String> = free()
-            .filter(|c| !c.is_key && NumberType::from_oid(base_type(c.type_oid)).is_some())
-            .map(|c| c.name.clone())
-            .collect();
-        if !numbers.is_empty() {
-            return Ok(numbers);
-        }
-        let arrays: Vec<String> =
-            free().filter(|c| ArrayReader::new(c.type_oid).is_some()).map(|c| c.name.clone()).collect();
-        match arrays.len() {
-            1 => Ok(arrays),
-            0 if free().any(|c| is_category(base_type(c.type_oid))) => Err(SourceError::NoFeatures {
-                hint: "Columns of text and enums are features if they are named.".into(),
-            }
-            .into()),
-            0 => Err(SourceError::NoFeatures { hint: FEATURE_TYPES.into() }.into()),
-            _ => {
-                let arrays = arrays.join(", ");
-                Err(SourceError::NoFeatures { hint: format!("Name one of the array columns {arrays} in features.") }
-                    .into())
-            }
-        }
+    /// As [`default_features::features`].
+    pub fn features(
+        &self,
+        given: Option<&[String]>,
+        label: &str,
+        others: &[&str],
+        takes: Takes,
+    ) -> Result<Vec<String>> {
+        let (columns, from, relation) = (&self.columns, &self.from, self.relation);
+        default_features::features(given, &Searched { columns, from, relation, label, others, takes })
     }
 
     /// Plans the read of the columns that `spec` wants, shuffled.
@@ -118,6 +87,33 @@ impl Source {
             Some(relation) if !query.reads(relation) => Err(SourceError::SourceChanged.into()),
             _ => Ok(query),
         }
+    }
+
+    /// Do the first values of a column look like measurements, and not like classes? They are of type real, float8 or
+    /// numeric, and neither whole nor few. False also if there is no such column.
+    ///
+    /// # Errors
+    /// PostgreSQL's own.
+    pub fn has_continuous(&self, name: &str) -> Result<bool> {
+        const LOOK_AT: usize = 1_000;
+        const FEW: usize = 20;
+        let Ok(column) = self.column(name) else { return Ok(false) };
+        let number = match NumberType::from_oid(base_type(column.type_oid)) {
+            Some(number) if number.has_fractions() => number,
+            _ => return Ok(false),
+        };
+        let connection = Connection::open();
+        let sql = format!("SELECT {} FROM {} LIMIT {LOOK_AT}", quote_identifier(name), self.from);
+        let rows = connection.run(&sql, Sees::Statement)?;
+        let values = (0..rows.len()).filter_map(|row| rows.value(row, 0)).map(|value| number.read(value));
+        let (mut distinct, mut has_fraction) = (HashSet::new(), false);
+        for value in values.filter(|value| value.is_finite()) {
+            has_fraction |= value.fract() != 0.0;
+            distinct.insert(value.to_bits());
+        }
+        drop(rows);
+        connection.close();
+        Ok(has_fraction && distinct.len() > FEW)
     }
 
     /// A decoder of the rows of [`Source::plan`].

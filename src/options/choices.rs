@@ -10,6 +10,14 @@ pub trait Choice: Copy + Default + 'static {
         Self::ALL.iter().map(|(name, _)| *name).collect()
     }
 
+    /// Its name.
+    fn name(self) -> &'static str
+    where
+        Self: PartialEq,
+    {
+        Self::ALL.iter().find(|(_, choice)| *choice == self).map_or("", |(name, _)| name)
+    }
+
     /// That of this name.
     fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, choice)| *choice)

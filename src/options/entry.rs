@@ -219,8 +219,8 @@ impl Models {
         match self {
             Models::All => true,
             Models::Classifiers => kind.is_classifier(),
-            Models::Linear => kind != ModelKind::Mlp,
-            Models::Networks => kind == ModelKind::Mlp,
+            Models::Linear => kind.is_linear(),
+            Models::Networks => !kind.is_linear(),
         }
     }
 
@@ -228,7 +228,7 @@ impl Models {
     pub fn refusal(self) -> Option<&'static str> {
         match self {
             Models::All | Models::Linear => None,
-            Models::Classifiers => Some("applies to classes, and model linear has none"),
+            Models::Classifiers => Some("applies to classes, and the model predicts numbers"),
             Models::Networks => Some("applies only to model mlp"),
         }
     }

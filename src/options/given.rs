@@ -1,6 +1,6 @@
 //! A value of an argument that is given by its own name, or as a key of `options`.
 
-use super::keys::invalid;
+use super::keys::not;
 use crate::errors::{ArgumentError, Result};
 use serde_json::Value;
 
@@ -22,12 +22,12 @@ impl Given<'_> {
     /// [`ArgumentError::GivenTwice`] if the argument has another value.
     pub fn give(&mut self, name: &str, value: &Value) -> Result<()> {
         match self {
-            Given::Text(place) => give(place, name, text(value), "a string"),
-            Given::Number(place) => give(place, name, value.as_f64(), "a number"),
-            Given::Integer(place) => give(place, name, integer(value), "a whole number of type int"),
-            Given::Seed(place) => give(place, name, value.as_i64(), "a whole number of type bigint"),
-            Given::Names(place) => give(place, name, names(value), "an array of strings"),
-            Given::Json(place) => give(place, name, Some(value.clone()), "JSON"),
+            Given::Text(place) => give(place, name, text(value), "a string", value),
+            Given::Number(place) => give(place, name, value.as_f64(), "a number", value),
+            Given::Integer(place) => give(place, name, integer(value), "a whole number of type int", value),
+            Given::Seed(place) => give(place, name, value.as_i64(), "a whole number of type bigint", value),
+            Given::Names(place) => give(place, name, names(value), "an array of strings", value),
+            Given::Json(place) => give(place, name, Some(value.clone()), "JSON", value),
         }
     }
 
@@ -44,8 +44,8 @@ impl Given<'_> {
     }
 }
 
-fn give<T: PartialEq>(place: &mut Option<T>, name: &str, value: Option<T>, what: &str) -> Result<()> {
-    let value = value.ok_or_else(|| invalid(name, &format!("must be {what}")))?;
+fn give<T: PartialEq>(place: &mut Option<T>, name: &str, value: Option<T>, what: &str, given: &Value) -> Result<()> {
+    let value = value.ok_or_else(|| not(name, what, given))?;
     if place.as_ref().is_some_and(|given| *given != value) {
         return Err(ArgumentError::GivenTwice(name.to_owned()).into());
     }

@@ -128,5 +128,6 @@ fn product(axes: Map<String, Value>) -> Result<Vec<Map<String, Value>>> {
 }
 
 fn invalid(reason: &str) -> Error {
-    ArgumentError::InvalidArgument { argument: "grid", reason: reason.to_owned(), hint: None }.into()
+    const FORMS: &str = r#"Write a grid as '{"l2": [0, 0.01]}', or as '[{"l2": 0}, {"l2": 0.01}]'."#;
+    ArgumentError::InvalidArgument { argument: "grid", reason: reason.to_owned(), hint: Some(FORMS.into()) }.into()
 }

@@ -6,7 +6,7 @@
 use super::choices::Choice;
 use super::entry::{Default, Entry, Needs, Values};
 use super::table;
-use crate::errors::{ArgumentError, Error, Result};
+use crate::errors::{ArgumentError, Error, Result, excerpt};
 use serde_json::{Map, Value};
 use sgd::{Hyperparameters, ModelKind};
 
@@ -60,7 +60,7 @@ impl Keys {
     /// [`ArgumentError::InvalidOption`]
     pub fn get<T>(&self, key: &str, what: &str, read: impl FnOnce(&Value) -> Option<T>) -> Result<Option<T>> {
         let Some(value) = self.0.get(key) else { return Ok(None) };
-        read(value).map(Some).ok_or_else(|| invalid(key, &format!("must be {what}")))
+        read(value).map(Some).ok_or_else(|| not(key, what, value))
     }
 
     /// A number in its range, or None if it is not given.
@@ -71,7 +71,9 @@ impl Keys {
         let Values::Number(range) = table::entry(key).values else { panic!("{key} is no number") };
         let number = self.get(key, "a number", Value::as_f64)?;
         match number {
-            Some(number) if !range.contains(number) => Err(invalid(key, &format!("must be {}", range.words()))),
+            Some(number) if !range.contains(number) => {
+                Err(not(key, &range.words(), self.0.get(key).unwrap_or(&Value::Null)))
+            }
             number => Ok(number),
         }
     }
@@ -151,6 +153,11 @@ impl Keys {
         }
         Ok(self.word(key)?.and_then(T::named))
     }
+}
+
+/// The error about an option that must be something else than what is given.
+pub fn not(key: &str, what: &str, given: &Value) -> Error {
+    invalid(key, &format!("must be {what}, not {}", excerpt(&given.to_string())))
 }
 
 /// The error about an option.

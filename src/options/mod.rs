@@ -15,6 +15,7 @@ pub mod grid;
 mod keys;
 pub mod loader;
 pub mod model_name;
+pub mod objective;
 pub mod parse;
 pub mod request;
 pub mod resolved;

@@ -4,6 +4,7 @@ use super::choices::Choice;
 use super::chosen::{Options, Rate, Validation};
 use super::defaults;
 use super::keys::{Keys, invalid};
+use super::objective::Objective;
 use super::rows::{ClassWeight, Hashing, Standardize};
 use crate::errors::{ArgumentError, Error, Result, did_you_mean, one_of};
 use crate::limits::MAX_WEIGHTS;
@@ -82,7 +83,7 @@ fn hyperparameters(
         "learning_rate" => Error::from(ArgumentError::InvalidArgument {
             argument: "learning_rate",
             reason: e.reason.into_owned(),
-            hint: None,
+            hint: Some("Leave it out, and the rows say which is good.".into()),
         }),
         name => invalid(name, &e.reason),
     })?;
@@ -121,9 +122,10 @@ fn theorem1(keys: &Keys, l2: f64, learning_rate: Option<f64>) -> Result<Schedule
 
 /// What a network is made of; None for other models. The seed is an argument of its own.
 fn design(keys: &Keys, kind: ModelKind) -> Result<Option<Design>> {
-    if kind != ModelKind::Mlp {
+    if kind.is_linear() {
         return Ok(None);
     }
+    check_objective(keys, kind)?;
     // with more units, not even one feature would make a model that can be stored
     let what = format!("an array of one to {} whole numbers from 1 to {MAX_WEIGHTS}", Hidden::MAX_LAYERS);
     let hidden = keys.get("hidden_layers", &what, |value| {
@@ -135,8 +137,39 @@ fn design(keys: &Keys, kind: ModelKind) -> Result<Option<Design>> {
         Hidden::new(&sizes?)
     })?;
     let activation = keys.word("activation")?.and_then(Activation::named).unwrap_or_default();
-    let output = keys.word("output")?.and_then(Output::named);
+    let output = output(keys, kind)?;
     Ok(Some(Design { hidden: hidden.unwrap_or_default(), activation, output, seed: 0 }))
+}
+
+/// The kind of network that the option `objective` makes of this kind, if it is one and the option is there.
+pub fn with_objective(kind: ModelKind, options: &Map<String, Value>) -> ModelKind {
+    match options.get("objective").and_then(Value::as_str).and_then(Objective::named) {
+        Some(objective) if kind == ModelKind::Mlp => objective.network(),
+        _ => kind,
+    }
+}
+
+/// The option `objective` has made the kind of network, unless the kind was named.
+fn check_objective(keys: &Keys, kind: ModelKind) -> Result<()> {
+    match keys.choice::<Objective>("objective")? {
+        Some(objective) if objective.network() != kind => {
+            Err(invalid("objective", &format!("must be \"{}\" for model {kind}", Objective::of(kind).name())))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What the last layer means, if it does not follow from the classes.
+fn output(keys: &Keys, kind: ModelKind) -> Result<Option<Output>> {
+    let given = keys.word("output")?.and_then(Output::named);
+    match given {
+        Some(output) if output.has_classes() != kind.is_classifier() => {
+            let (output, objective) = (output.name(), Objective::of(kind).name());
+            Err(invalid("output", &format!("\"{output}\" does not go with objective \"{objective}\"")))
+        }
+        None if !kind.is_classifier() => Ok(Some(Output::Identity)),
+        given => Ok(given),
+    }
 }
 
 fn class_weight(keys: &Keys) -> Result<Option<ClassWeight>> {

@@ -6,14 +6,15 @@ use super::chosen::{Options, Point, Rate, Validation};
 use super::grid::{self, Base};
 use super::loader::Loader;
 use super::model_name::{MAX_NAME_BYTES, check_name};
+use super::objective::Objective;
 use super::resolved::Resolved;
 use super::row_groups::RowGroupSpec;
 use super::rows::By;
 use super::shuffling::Shuffling;
-use super::table;
+use super::{parse, table};
 use crate::errors::{ArgumentError, Error, Result, TrainingError};
 use serde_json::{Map, Value, json};
-use sgd::{Hyperparameters, ModelKind};
+use sgd::{Hyperparameters, ModelKind, Output};
 use shuffle::Geometry;
 
 /// What is to be trained.
@@ -23,6 +24,8 @@ pub struct Request {
     /// None: to be found in the source
     pub features: Option<Vec<String>>,
     pub kind: ModelKind,
+    /// do the labels decide whether the network predicts a class or a number?
+    pub has_open_objective: bool,
     /// what is to be trained with: at least one point
     pub points: Vec<Point>,
     /// the most that one of them takes
@@ -73,6 +76,9 @@ impl Request {
         arguments.name.as_deref().map_or(Ok(()), check_name)?;
         let workers = integer("workers", arguments.workers)?;
         let (options, grid) = (std::mem::take(&mut arguments.options), arguments.grid.take());
+        let has_open_objective =
+            kind == ModelKind::Mlp && resume.is_none() && !decides_objective(&options, grid.as_ref());
+        let kind = parse::with_objective(kind, &options);
         let base = Base { options, kind, learning_rate: arguments.learning_rate, max_epochs, automatic };
         let (options, mut points) = grid::points(base, grid)?;
         check_epochs(&points, resume)?;
@@ -90,6 +96,7 @@ impl Request {
             label,
             features,
             kind,
+            has_open_objective,
             max_epochs: points.iter().map(|point| point.max_epochs).max().unwrap_or_default(),
             points,
             row_groups: RowGroupSpec { group: arguments.group_by, hold_out },
@@ -114,7 +121,7 @@ impl Request {
             return Err(TrainingError::NotByWorkers(self.shuffling.strategy.name()).into());
         }
         let together = [
-            ("hidden layers", self.kind == ModelKind::Mlp),
+            ("hidden layers", !self.kind.is_linear()),
             ("a warm start", self.resume.is_some()),
             ("a grid", self.points.len() > 1),
             ("groups", self.row_groups.group.is_some()),
@@ -167,6 +174,15 @@ impl Request {
         self.points.iter().any(|point| point.rate == Rate::Open)
     }
 
+    /// The network predicts numbers.
+    pub fn predict_numbers(&mut self) {
+        (self.kind, self.has_open_objective) = (Objective::Regression.network(), false);
+        for Hyperparameters { kind, design, .. } in self.points.iter_mut().map(|point| &mut point.hyperparameters) {
+            *kind = self.kind;
+            design.iter_mut().for_each(|design| design.output = Some(Output::Identity));
+        }
+    }
+
     /// Chooses sizes of mini-batches, for so many tuples, and learning rates that are open,
     /// for tuples with this mean of |x|².
     pub fn choose(&mut self, tuples: u64, mean_square: f64) {
@@ -200,6 +216,7 @@ impl Request {
     pub fn resolved<'a>(&'a self, point: Option<&'a Point>, features: &'a str) -> Resolved<'a> {
         Resolved {
             kind: self.kind,
+            has_open_objective: self.has_open_objective,
             label: &self.label,
             features,
             options: &self.options,
@@ -232,6 +249,17 @@ impl Request {
         record.insert("buffer_blocks".into(), json!(geometry.buffer_blocks));
         record
     }
+}
+
+/// Do the options say what a network predicts? What is about classes does.
+fn decides_objective(options: &Map<String, Value>, grid: Option<&Value>) -> bool {
+    let says = ["objective", "output", "class_weight"].into_iter().any(|key| options.contains_key(key));
+    let in_grid = match grid {
+        Some(Value::Object(axes)) => axes.contains_key("output"),
+        Some(Value::Array(points)) => points.iter().any(|point| point.get("output").is_some()),
+        _ => false,
+    };
+    says || in_grid
 }
 
 /// What the table records of a call.
@@ -289,18 +317,27 @@ pub fn check_features(features: Vec<Option<String>>, label: &str) -> Result<Vec<
         return Err(ArgumentError::InvalidArgument {
             argument: "features",
             reason: "it is an empty array".into(),
-            hint: Some("Name the feature columns, or leave features out to use all numeric columns.".into()),
+            hint: Some("Name the feature columns, or leave features out to use all that can be.".into()),
         }
         .into());
     }
     let mut names: Vec<String> = Vec::with_capacity(features.len());
     for name in features {
         let name = name.ok_or_else(|| invalid("features", "it contains a NULL".into()))?;
+        let refuse = |reason: &str, hint: &str| ArgumentError::InvalidArgument {
+            argument: "features",
+            reason: format!("column \"{name}\" is {reason}"),
+            hint: Some(hint.to_owned()),
+        };
         if name == label {
-            return Err(invalid("features", format!("column \"{name}\" is the label")));
+            return Err(refuse(
+                "the label",
+                "A model that knows the answer learns nothing: leave it out, or say another label.",
+            )
+            .into());
         }
         if names.contains(&name) {
-            return Err(invalid("features", format!("column \"{name}\" is there twice")));
+            return Err(refuse("there twice", "Name each column once.").into());
         }
         names.push(name);
     }

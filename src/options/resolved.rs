@@ -8,6 +8,8 @@ use shuffle::{BlockSize, BufferSize, Strategy};
 /// A call in which nothing is open.
 pub struct Resolved<'a> {
     pub kind: ModelKind,
+    /// do the labels decide what the network predicts?
+    pub has_open_objective: bool,
     pub label: &'a str,
     /// the feature columns, as they are shown
     pub features: &'a str,

@@ -26,7 +26,7 @@ pub struct Evaluation {
     tuples: u64,
     in_range: bool,
     targets: VarianceSum,
-    /// of the absolute errors; linear only
+    /// of the absolute errors of a regression
     absolute: f64,
     confusion: Confusion,
     /// of a batch, output by output
@@ -230,12 +230,12 @@ impl Evaluation {
         self.in_range &= decisions.iter().all(|z| z.is_finite());
         let z = decisions[0];
         self.loss += match self.output {
-            None => self.kind.exact_loss(decisions, y),
-            Some(output) => {
+            Some(output) if output.has_classes() => {
                 let (loss, log_loss) = output.losses(decisions, y as usize);
                 self.log_loss += log_loss;
                 loss
             }
+            _ => self.kind.exact_loss(decisions, y),
         };
         if !self.kind.is_classifier() {
             self.targets.add(y.into());
@@ -263,27 +263,27 @@ impl Evaluation {
     }
 
     /// The fraction of tuples in their class, 0 of none: positive if the decision is above 0, negative otherwise; with
-    /// softmax the class of the greatest decision. None for linear.
+    /// softmax the class of the greatest decision. None of a regression.
     pub fn accuracy(&self) -> Option<f64> {
         self.kind.is_classifier().then(|| self.mean(self.correct as f64))
     }
 
-    /// 1 - Σ (y - z)² / Σ (y - mean y)², for linear only. If all targets are the same it is 1 if they were met, else 0.
+    /// 1 - Σ (y - z)² / Σ (y - mean y)², of a regression only. If all targets are the same it is 1 if they were met, else 0.
     pub fn r2(&self) -> Option<f64> {
         (!self.kind.is_classifier()).then(|| self.targets.r2(2.0 * self.loss))
     }
 
-    /// The root of the mean squared error, for linear only.
+    /// The root of the mean squared error, of a regression only.
     pub fn rmse(&self) -> Option<f64> {
         (!self.kind.is_classifier()).then(|| self.mean(2.0 * self.loss).sqrt())
     }
 
-    /// The mean absolute error, for linear only.
+    /// The mean absolute error, of a regression only.
     pub fn mae(&self) -> Option<f64> {
         (!self.kind.is_classifier()).then(|| self.mean(self.absolute))
     }
 
-    /// Which tuples were put into which class: nothing for linear. Of two classes, class 1 is the positive one.
+    /// Which tuples were put into which class: nothing of a regression. Of two classes, class 1 is the positive one.
     pub fn confusion(&self) -> &Confusion {
         &self.confusion
     }

@@ -75,6 +75,11 @@ fn greatest(decisions: &[f32]) -> f64 {
     decisions.iter().copied().fold(f32::NEG_INFINITY, f32::max).into()
 }
 
+/// -Σ p ln p.
+pub(crate) fn entropy(shares: &[f64]) -> f64 {
+    -shares.iter().filter(|p| **p > 0.0).map(|p| p * p.ln()).sum::<f64>()
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -131,7 +131,7 @@ mod tests {
         let mut batch = if sparse { Batch::sparse() } else { Batch::dense(dim) };
         for i in 0..97usize {
             let label = match kind {
-                ModelKind::Mlp => unreachable!("no linear model"),
+                ModelKind::Mlp | ModelKind::MlpRegression => unreachable!("no linear model"),
                 ModelKind::Softmax => (i * 7 % 3) as f32,
                 ModelKind::Linear => (i * 31 % 17) as f32 / 8.0 - 1.0,
                 _ => {

@@ -43,16 +43,21 @@ impl TargetScale {
         self.scale * self.scale
     }
 
-    /// Makes a linear model of scaled targets one of the targets.
+    /// Makes a model of scaled targets, linear or a network, one of the targets: its last layer is scaled.
     pub fn unscale(&self, model: &mut ModelParameters) {
-        model.weights.iter_mut().for_each(|w| *w = (f64::from(*w) * self.scale) as f32);
-        model.intercepts.iter_mut().for_each(|b| *b = (f64::from(*b) * self.scale + self.mean) as f32);
+        let inputs = model.network.and_then(|network| network.hidden.sizes().last().copied());
+        let inputs = inputs.map_or(model.dim, |units| units as usize);
+        let weights = model.weights.len().saturating_sub(inputs * model.outputs);
+        let intercepts = model.intercepts.len().saturating_sub(model.outputs);
+        model.weights[weights..].iter_mut().for_each(|w| *w = (f64::from(*w) * self.scale) as f32);
+        model.intercepts[intercepts..].iter_mut().for_each(|b| *b = (f64::from(*b) * self.scale + self.mean) as f32);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Design, Hidden, Output};
 
     #[test]
     fn a_model_of_scaled_targets_predicts_targets_when_it_is_unscaled() {
@@ -68,6 +73,23 @@ mod tests {
         assert!((f64::from(model.decision(&[3.0, 4.0])) - expected).abs() < 0.1, "{expected}");
         assert_eq!(scale.apply((1e6 + 2.0) as f32), 0.0);
         assert!((scale.loss_unit() - 2.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn of_a_network_the_last_layer_is_unscaled() {
+        let network =
+            Design { output: Some(Output::Identity), hidden: Hidden::new(&[2]).unwrap(), ..Design::default() };
+        let mut model = ModelParameters {
+            dim: 1,
+            outputs: 1,
+            weights: vec![1.0, -1.0, 3.0, 5.0],
+            intercepts: vec![0.0, 0.25, 0.5],
+            network: Some(network.network(1)),
+        };
+        // relu: 3 * 2 + 0.5 and 5 * 2.25 + 0.5
+        assert_eq!((model.decision(&[2.0]), model.decision(&[-2.0])), (6.5, 11.75));
+        TargetScale { mean: 100.0, scale: 4.0 }.unscale(&mut model);
+        assert_eq!((model.decision(&[2.0]), model.decision(&[-2.0])), (126.0, 147.0));
     }
 
     #[test]

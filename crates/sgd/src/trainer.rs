@@ -158,7 +158,7 @@ impl Trainer {
     }
 
     /// Learns from the tuples at the places `range` of [`Batch::order`], in this order. Labels are -1 or 1 (logistic,
-    /// svm), any number (linear), or class numbers from 0 (softmax, mlp). Of [whole mini-batches](tuples::MiniBatch)
+    /// svm), any number (linear, mlp_regression), or class numbers from 0 (softmax, mlp). Of [whole mini-batches](tuples::MiniBatch)
     /// each makes a step; then the batch size is [`Hyperparameters::WHOLE_MINI_BATCHES`].
     ///
     /// # Errors

@@ -9,7 +9,7 @@
 //! sorted by label these are of one class, and as they are the last that SGD sees, they spoil the model of every epoch:
 //! 0.60 instead of 0.89 on 400,000 x 28. So the blocks are spread evenly over as few buffers as do.
 
-use crate::size::{BlockSize, BufferSize, MAX_BLOCK_BYTES, SizeError};
+use crate::size::{BlockSize, BufferSize, MAX_BLOCK_BYTES, SizeError, WHOLE_TABLE_BYTES};
 use std::ops::Range;
 
 /// How many blocks the buffer holds at least if the block size is automatic and a block is more than a page.
@@ -53,7 +53,7 @@ impl Geometry {
     pub fn new(pages: u32, page_bytes: u32, block: BlockSize, buffer: BufferSize) -> Result<Geometry, SizeError> {
         let buffer_pages = buffer.pages(pages, page_bytes);
         let of_blocks = |pages_per_block| match buffer {
-            BufferSize::Auto => Geometry::in_buffers(pages, pages_per_block, BufferSize::buffers(pages)),
+            BufferSize::Auto => Geometry::in_buffers(pages, pages_per_block, BufferSize::buffers(pages, page_bytes)),
             _ => Geometry::of_blocks(pages, pages_per_block, buffer_pages),
         };
         match block {
@@ -125,7 +125,7 @@ impl BufferSize {
     /// If `page_bytes` is 0.
     pub fn pages(self, pages: u32, page_bytes: u32) -> u32 {
         match self {
-            BufferSize::Auto => pages.div_ceil(BufferSize::buffers(pages)),
+            BufferSize::Auto => pages.div_ceil(BufferSize::buffers(pages, page_bytes)),
             // a part of a page more than asked for is one buffer less: 10% are ten buffers, not eleven
             BufferSize::Percent(percent) => (f64::from(pages) * percent / 100.0).ceil() as u32,
             BufferSize::Bytes(bytes) => u32::try_from(bytes / u64::from(page_bytes)).unwrap_or(u32::MAX),
@@ -134,7 +134,10 @@ impl BufferSize {
     }
 
     /// How many automatic buffers a table of `pages` pages takes.
-    fn buffers(pages: u32) -> u32 {
+    fn buffers(pages: u32, page_bytes: u32) -> u32 {
+        if u64::from(pages) * u64::from(page_bytes) <= WHOLE_TABLE_BYTES {
+            return 1;
+        }
         (pages / MIN_BLOCKS_IN_BUFFER).clamp(1, BUFFERS)
     }
 }

@@ -9,6 +9,9 @@ use std::str::FromStr;
 /// The largest block, in bytes: 10 MB, the papers' block size. Larger ones gain nothing on any disk.
 pub const MAX_BLOCK_BYTES: u64 = 10 << 20;
 
+/// The largest table that an automatic buffer holds as a whole, in bytes of heap: then all tuples are shuffled fully.
+pub const WHOLE_TABLE_BYTES: u64 = 64 << 20;
+
 /// How large a block is: a run of contiguous heap pages, the unit of the first shuffle.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum BlockSize {
@@ -22,8 +25,8 @@ pub enum BlockSize {
 /// How much of the table the buffer holds: the unit of the second shuffle.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum BufferSize {
-    /// A tenth of the table's pages, or as many as make [`MIN_BLOCKS_IN_BUFFER`](crate::MIN_BLOCKS_IN_BUFFER) blocks of
-    /// a page, if these are more. A table of less than twice that is a single buffer.
+    /// The whole table, if that has at most [`WHOLE_TABLE_BYTES`]; else a tenth of its pages, or as many as make
+    /// [`MIN_BLOCKS_IN_BUFFER`](crate::MIN_BLOCKS_IN_BUFFER) blocks of a page, if these are more.
     Auto,
     /// So many percent of the table's pages, in (0, 100].
     Percent(f64),

@@ -96,7 +96,7 @@ proptest! {
         prop_assert!(buffer_blocks == 1 || buffers(blocks, buffer_blocks - 1) > buffers(blocks, room));
     }
 
-    /// Ten buffers, but each has at least 256 pages, or the whole table.
+    /// Ten buffers, but of a table of up to 64 MB one, and each has at least 256 pages.
     #[test]
     fn an_automatic_buffer_is_a_tenth_of_all_but_small_tables(
         page_bytes in page_bytes(), pages in prop_oneof![0..3000_u32, 0..5_000_000_u32]
@@ -104,7 +104,12 @@ proptest! {
         let geometry = Geometry::new(pages, page_bytes, BlockSize::Auto, BufferSize::Auto).unwrap();
         let (smallest, asked) = (geometry.blocks / geometry.buffers().max(1), BufferSize::Auto.pages(pages, page_bytes));
         prop_assert!(smallest >= (MIN_BLOCKS_IN_BUFFER - 1).min(pages), "{geometry:?}");
-        prop_assert!(pages < 2560 || geometry.buffers() == 10, "{geometry:?}");
+        let is_small = u64::from(pages) * u64::from(page_bytes) <= 64 << 20;
+        if is_small {
+            prop_assert!(asked == pages && geometry.buffers() <= 1, "{geometry:?}");
+        } else {
+            prop_assert!(pages < 2560 || geometry.buffers() == 10, "{geometry:?}");
+        }
         let is_least = (MIN_BLOCKS_IN_BUFFER..2 * MIN_BLOCKS_IN_BUFFER).contains(&asked);
         prop_assert!(asked == pages || is_least || asked == pages.div_ceil(10));
         // by less than a block

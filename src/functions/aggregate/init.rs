@@ -74,7 +74,7 @@ fn check(request: &Request) -> Result<()> {
 /// The number of the model's outputs.
 fn outputs(kind: ModelKind, classes: Option<i32>) -> Result<usize> {
     match (kind, classes) {
-        (ModelKind::Mlp, _) => Err(AggregateError::NotByAggregate("model mlp").into()),
+        (kind, _) if !kind.is_linear() => Err(AggregateError::NotByAggregate(format!("model {kind}").into()).into()),
         (ModelKind::Softmax, None) => Err(ArgumentError::NullArgument("classes").into()),
         (ModelKind::Softmax, Some(classes)) if (2..=MAX_CLASSES as i32).contains(&classes) => Ok(classes as usize),
         (ModelKind::Softmax, Some(classes)) => {

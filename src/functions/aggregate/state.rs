@@ -390,7 +390,7 @@ fn malformed(reason: &str) -> Error {
 #[cold]
 fn trouble(error: StateError) -> Error {
     match error {
-        StateError::NoBuffers => AggregateError::NotByAggregate("schedule \"theorem1\"").into(),
+        StateError::NoBuffers => AggregateError::NotByAggregate("schedule \"theorem1\"".into()).into(),
         StateError::Different => AggregateError::OtherState.into(),
         StateError::OutOfMemory(e) => e.into(),
         e => AggregateError::MalformedState(e.to_string()).into(),

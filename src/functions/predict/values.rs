@@ -47,6 +47,10 @@ impl PlanOfCall {
                 return Err(PredictError::NeedsIndices { model: model.in_error(), given }.into());
             }
         };
+        let is_text = |type_oid| [pg_sys::UNKNOWNOID, pg_sys::TEXTOID, pg_sys::VARCHAROID].contains(&type_oid);
+        if given == 1 && expected > 1 && is_text(call.type_of(1)) {
+            return Err(PredictError::Text(model.in_error()).into());
+        }
         if given != expected {
             return Err(PredictError::Length { model: model.in_error(), expected, given }.into());
         }

@@ -8,7 +8,6 @@ use crate::options::table;
 use crate::pg::call::arguments::Arguments;
 use crate::pg::require_utf8;
 use serde_json::{Value, json};
-use sgd::ModelKind;
 
 /// An aggregate has no buffer in which rows could be mixed.
 const DEFAULT_SHUFFLE: &str = "no_shuffle";
@@ -93,8 +92,10 @@ fn check(request: &Request) -> Result<()> {
         .into());
     }
     let options = &request.options;
+    if !request.kind.is_linear() {
+        return Err(AggregateError::NotByAggregate(format!("model {}", request.kind).into()).into());
+    }
     let given = [
-        ("model mlp", request.kind == ModelKind::Mlp),
         ("option weight", options.weight.is_some()),
         ("option class_weight", options.class_weight.is_some()),
         ("option cache", options.cache.is_some()),
@@ -105,7 +106,7 @@ fn check(request: &Request) -> Result<()> {
         ("option notice", options.notice),
     ];
     match given.into_iter().find(|(_, given)| *given) {
-        Some((what, _)) => Err(AggregateError::NotByAggregate(what).into()),
+        Some((what, _)) => Err(AggregateError::NotByAggregate(what.into()).into()),
         None => Ok(()),
     }
 }

@@ -9,7 +9,7 @@ use crate::models::{self, NewModel};
 use crate::operators::nulls::notice_left_out;
 use crate::operators::sgd::{EpochRow, check_options, feature_kind};
 use crate::operators::wanted::Wanted;
-use crate::operators::{Buffers, Decoder, DecoderSpec, FeatureColumns, Source, preparation};
+use crate::operators::{Buffers, Decoder, DecoderSpec, FeatureColumns, Source, Takes, preparation};
 use crate::options::request::Request;
 use crate::options::rows::{Nulls, Standardize};
 use crate::options::shuffling::Shuffling;
@@ -43,10 +43,7 @@ pub fn train(request: &UdaRequest) -> Result<Vec<EpochRow>> {
     models::check_can_store("corgipile_train_uda()");
     let source = Source::resolve(&training.source)?;
     let _shown = Progress::begin(source.relation(), 1, training.max_epochs);
-    let features = match &training.features {
-        Some(features) => features.clone(),
-        None => source.default_features(&training.label, &[])?,
-    };
+    let features = source.features(training.features.as_deref(), &training.label, &[], Takes::Numbers)?;
     let prepared = prepare(training, &source, &features)?;
     let mut reading = reading(&source, training, &features, &prepared.decoder)?;
     let connection = Connection::open();
@@ -137,11 +134,11 @@ fn prepare(request: &Request, source: &Source, features: &[String]) -> Result<Pr
     let spec = DecoderSpec::of_request(request, features);
     let decoder = source.decoder(&spec)?;
     if decoder.has_mini_batches() {
-        return Err(AggregateError::NotByAggregate("a compressed source").into());
+        return Err(AggregateError::NotByAggregate("a compressed source".into()).into());
     }
     check_options(&request.options, decoder.features())?;
     if decoder.features().categories().is_some() {
-        return Err(AggregateError::NotByAggregate("features of text or enums").into());
+        return Err(AggregateError::NotByAggregate("features of text or enums".into()).into());
     }
     let planned = source.plan(&spec, &Shuffling::none())?;
     let mut buffers =

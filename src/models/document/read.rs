@@ -12,7 +12,7 @@ use crate::pg::values::number::NumberType;
 use pgrx::pg_sys;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use sgd::{Hidden, ModelKind, ModelParameters, Network, Standardizer};
+use sgd::{Hidden, ModelKind, ModelParameters, Network, Output, Standardizer};
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
@@ -141,7 +141,7 @@ impl Members<'_> {
         let classes = match (self.texts(KEY)?, kind) {
             (None, kind) if !kind.is_classifier() => return Ok(None),
             (Some(_), kind) if !kind.is_classifier() => {
-                return refuse("must not be there: a linear model has no classes".to_owned());
+                return refuse("must not be there: the model predicts numbers".to_owned());
             }
             (None, _) => return Err(missing(KEY)),
             (Some(classes), _) => classes,
@@ -166,12 +166,12 @@ impl Members<'_> {
     }
 
     fn linear(&self, kind: ModelKind, classes: Option<&[String]>) -> Result<ModelParameters> {
-        let outputs = if kind == ModelKind::Softmax { classes.map_or(0, <[String]>::len) } else { 1 };
+        let outputs = if kind.has_class_numbers() { classes.map_or(0, <[String]>::len) } else { 1 };
         let network = self.network(kind)?;
         let intercepts: Vec<f32> = self.floats("intercepts")?.ok_or_else(|| missing("intercepts"))?;
         let weights: Vec<f32> = self.floats("weights")?.ok_or_else(|| missing("weights"))?;
         if let Some(network) = network {
-            return of_network(network, classes.map_or(0, <[String]>::len), weights, intercepts);
+            return of_network(network, outputs, weights, intercepts);
         }
         if intercepts.len() != outputs {
             let reason = format!("has {} numbers, and must have {outputs}", intercepts.len());
@@ -190,9 +190,9 @@ impl Members<'_> {
     /// The layers of a network; None for other models.
     fn network(&self, kind: ModelKind) -> Result<Option<Network>> {
         const KEYS: [&str; 3] = ["hidden_layers", "activation", "output"];
-        if kind != ModelKind::Mlp {
+        if kind.is_linear() {
             return match KEYS.into_iter().find(|key| self.has(key)) {
-                Some(key) => Err(invalid(key, "must not be there: it belongs to model mlp".to_owned(), None)),
+                Some(key) => Err(invalid(key, "must not be there: it belongs to networks".to_owned(), None)),
                 None => Ok(None),
             };
         }
@@ -202,7 +202,11 @@ impl Members<'_> {
             return Err(invalid("hidden_layers", "has a size that is too large".to_owned(), None));
         }
         let activation = self.required("activation", "\"sigmoid\", \"relu\" or \"tanh\"")?;
-        let output = self.required("output", "\"sigmoid\" or \"softmax\"")?;
+        let known = if kind.is_classifier() { "\"sigmoid\" or \"softmax\"" } else { "\"identity\"" };
+        let output: Output = self.required("output", known)?;
+        if output.has_classes() != kind.is_classifier() {
+            return Err(invalid("output", format!("must be {known} for model {}", kind.name()), None));
+        }
         Ok(Some(Network { hidden, activation, output }))
     }
 

@@ -88,8 +88,8 @@ impl ModelTable {
 
     /// Shows `f` the rows with this key that are seen. With a name there may be many, by their owners and
     /// versions.
-    pub fn each(&self, key: &Key, mut f: impl FnMut(&ModelRow)) {
-        // SAFETY: an index scan on the index of the key; each tuple is valid until the next one.
+    pub fn each(&self, key: &Key, f: impl FnMut(&ModelRow)) {
+        // SAFETY: an index scan on the index of the key.
         unsafe {
             let (index, column, function, value) = match key {
                 Key::Id(id) => (c"models_pkey", c"model_id", pg_sys::F_INT8EQ, id.into_datum()),
@@ -100,9 +100,31 @@ impl ModelTable {
             let equal = pg_sys::BTEqualStrategyNumber as pg_sys::StrategyNumber;
             let value = value.unwrap_or(pg_sys::Datum::null());
             pg_sys::ScanKeyInit(&mut scan_key, attribute, equal, pg_sys::Oid::from(function), value);
+            self.scan(Some((existing(index), scan_key)), f);
+        }
+    }
+
+    /// Shows `f` all rows that are seen.
+    pub fn each_row(&self, f: impl FnMut(&ModelRow)) {
+        // SAFETY: a scan without an index.
+        unsafe { self.scan(None, f) }
+    }
+
+    /// Shows `f` the rows that a scan finds: by an index and its key, or all.
+    ///
+    /// # Safety
+    /// The index is one of the table, and the key one of the index.
+    unsafe fn scan(&self, key: Option<(pg_sys::Oid, pg_sys::ScanKeyData)>, mut f: impl FnMut(&ModelRow)) {
+        // SAFETY: the caller's promise; each tuple is valid until the next one.
+        unsafe {
             let mut own = with_own_commands();
             let snapshot = self.latest.unwrap_or(&raw mut own);
-            let scan = pg_sys::systable_beginscan(self.relation, existing(index), true, snapshot, 1, &mut scan_key);
+            let (index, mut keys): (_, Vec<pg_sys::ScanKeyData>) = match key {
+                Some((index, key)) => (index, vec![key]),
+                None => (pg_sys::Oid::INVALID, Vec::new()),
+            };
+            let count = keys.len() as c_int;
+            let scan = pg_sys::systable_beginscan(self.relation, index, count > 0, snapshot, count, keys.as_mut_ptr());
             loop {
                 let tuple = pg_sys::systable_getnext(scan);
                 if tuple.is_null() {

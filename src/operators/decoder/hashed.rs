@@ -59,14 +59,14 @@ impl HashRule<'_> {
 
 /// How many categories a column of a model of this kind may have before it is hashed.
 pub fn one_hot_categories(kind: ModelKind) -> usize {
-    if kind == ModelKind::Mlp { ONE_HOT_CATEGORIES_OF_NETWORKS } else { ONE_HOT_CATEGORIES }
+    if kind.is_linear() { ONE_HOT_CATEGORIES } else { ONE_HOT_CATEGORIES_OF_NETWORKS }
 }
 
 /// How many buckets suit a model of this kind with so many outputs.
 pub fn suitable_buckets(kind: ModelKind, outputs: usize) -> u32 {
-    let buckets = match kind {
-        ModelKind::Mlp => BUCKETS_OF_NETWORKS,
-        _ => (BUCKET_WEIGHTS / outputs.next_power_of_two()).clamp(MIN_BUCKETS, BUCKETS),
+    let buckets = match kind.is_linear() {
+        true => (BUCKET_WEIGHTS / outputs.next_power_of_two()).clamp(MIN_BUCKETS, BUCKETS),
+        false => BUCKETS_OF_NETWORKS,
     };
     buckets as u32
 }

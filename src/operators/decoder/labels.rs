@@ -36,10 +36,15 @@ struct ClassLabels {
     codes: Vec<f32>,
     /// the largest number of classes
     limit: usize,
+    /// a value that is no whole number, if one was met
+    fraction: Option<f64>,
     /// why no more classes may come along
     closed: Option<Closed>,
     weights: Option<ClassWeights>,
 }
+
+/// So many classes are taken for what they are said to be.
+const FEW_CLASSES: usize = 20;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Closed {
@@ -85,7 +90,7 @@ impl Labels {
         let values = Distinct::new(column.type_oid, column.collation);
         let weights = weights.map(|weights| ClassWeights::new(weights, column)).transpose()?;
         let limit = if kind.has_class_numbers() { MAX_CLASSES } else { 2 };
-        let classes = ClassLabels { values, codes: Vec::new(), limit, closed: None, weights };
+        let classes = ClassLabels { values, codes: Vec::new(), limit, fraction: None, closed: None, weights };
         Ok(Labels { column: column.name.clone(), meaning: Meaning::Class(Box::new(classes)) })
     }
 
@@ -143,6 +148,11 @@ impl Labels {
         classes.values.len() == classes.codes.len()
     }
 
+    /// The name of the column.
+    pub fn column(&self) -> &str {
+        &self.column
+    }
+
     /// Is a class still to be met, of two?
     pub fn lack_class(&self) -> bool {
         matches!(&self.meaning, Meaning::Class(classes) if classes.limit == 2 && classes.values.len() < 2)
@@ -171,10 +181,11 @@ impl Labels {
     /// All rows have been read: the classes are those that were met. `counts` has the rows of each.
     ///
     /// # Errors
-    /// [`TrainingError::OneClass`], [`TrainingError::NoSuchClass`]
+    /// [`TrainingError::OneClass`], [`TrainingError::NoSuchClass`], [`TrainingError::NearlyUniqueLabel`]
     pub fn close(&mut self, counts: &[u64]) -> Result<()> {
         self.check()?;
         let Meaning::Class(classes) = &mut self.meaning else { return Ok(()) };
+        classes.check_repeated(&self.column, counts.iter().sum())?;
         let mut order: Vec<u32> = (0..classes.values.len() as u32).collect();
         if classes.limit > 2 {
             order = classes.values.sorted();
@@ -280,11 +291,33 @@ impl ClassLabels {
             let values: Vec<String> = (0..=class).map(text).collect();
             return Err(RowFault::ThirdClass { column, values: values.join(", ") });
         }
+        self.check_whole(column, label)?;
         if let Some(weights) = &mut self.weights {
             weights.met(label);
         }
         self.codes.push(code(self.limit, class));
         Ok(self.codes[class])
+    }
+
+    /// Refuses a label whose values are measured: many of them, and not all whole. Ratings such as 1.0, 1.5, ... are few.
+    fn check_whole(&mut self, column: &str, label: TypedDatum<'_>) -> std::result::Result<(), RowFault> {
+        self.fraction = self.fraction.or(self.values.number(label).filter(|number| number.fract() != 0.0));
+        match self.fraction {
+            Some(value) if self.values.len() > FEW_CLASSES => {
+                Err(RowFault::ContinuousLabel { column: column.to_owned(), few: FEW_CLASSES, value })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses a label that is another one in nearly each row: no class could be learned.
+    fn check_repeated(&self, column: &str, rows: u64) -> Result<()> {
+        let classes = self.values.len();
+        if classes <= FEW_CLASSES || 2 * classes as u64 <= rows {
+            return Ok(());
+        }
+        let are_numbers = self.values.are_numbers();
+        Err(TrainingError::NearlyUniqueLabel { column: column.to_owned(), classes, rows, are_numbers }.into())
     }
 
     /// The classes, for a message: the first few.

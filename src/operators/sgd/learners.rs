@@ -75,6 +75,11 @@ impl Learners {
         self.groups.iter_mut().flatten()
     }
 
+    /// Those of them that are to be stored.
+    pub fn trained(&self) -> impl Iterator<Item = &Learner> {
+        self.groups.iter().flatten().filter(|learner| learner.state != LearnerState::Diverged)
+    }
+
     /// The models to be stored.
     pub fn into_trained(self) -> impl Iterator<Item = Learner> {
         self.groups.into_iter().flatten().filter(|learner| learner.state != LearnerState::Diverged)

@@ -4,6 +4,7 @@
 //! of the plan below, and stores the model. Then it gives a row per epoch. The rows are kept: a rescan gives them again
 //! and never trains twice.
 
+mod constant;
 mod data_parallel;
 mod epoch_row;
 mod explain;

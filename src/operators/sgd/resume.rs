@@ -145,7 +145,8 @@ impl Resume {
         let trainer = trainer.map_err(|unfit| {
             refuse(model, &unfit.to_string(), if unfit == Unfit::Malformed { DAMAGED } else { hint })
         })?;
-        let expected = if model.kind == ModelKind::Mlp { model.classes.len() } else { model.linear().outputs };
+        // a trainer of a network for two classes says two, though its model has one output
+        let expected = if model.kind.has_class_numbers() { model.classes.len() } else { 1 };
         let fits =
             outputs == expected && if sparse { trainer.dim() <= dim.max(model.dim()) } else { trainer.dim() == dim };
         let hint = "Give a source with as many features as the model was trained on.";
@@ -173,7 +174,12 @@ fn read(state: &[u8]) -> Option<(StateHeader, &[u8])> {
 /// # Errors
 /// [`TrainingError::NotContinued`], [`TrainingError::WarmStart`]
 fn check_record(arguments: &TrainArguments, model: &Model, record: &Map<String, Value>) -> Result<()> {
-    if arguments.model.as_ref().is_some_and(|kind| kind.parse() != Ok(model.kind)) {
+    let is_other = |given: &String| match given.parse::<ModelKind>() {
+        // what a network predicts may have been decided by the labels
+        Ok(given) => given != model.kind && (given != ModelKind::Mlp || model.kind.is_linear()),
+        Err(_) => true,
+    };
+    if arguments.model.as_ref().is_some_and(is_other) {
         let hint = "Leave argument model out, or say what the model is.";
         return Err(refuse(model, &format!("it is a {} model", model.kind.name()), hint));
     }

@@ -1,5 +1,6 @@
 //! Training, from the first look at the source to the stored model.
 
+use super::constant::{ClassShares, warn_of_useless};
 use super::epoch_row::EpochRow;
 use super::features::check_options;
 use super::first_epoch::check_first_epoch;
@@ -13,6 +14,7 @@ use crate::errors::{Notice, Result, TrainingError};
 use crate::models;
 use crate::operators::buffers::Buffers;
 use crate::operators::decoder::{Decoder, DecoderSpec, FeatureColumns, OwnedSpec, RowGroups, one_hot_categories};
+use crate::operators::default_features::Takes;
 use crate::operators::loader::{EpochTiming, LoadRequest, LoaderChoice};
 use crate::operators::nulls::{notice_imputed, notice_left_out};
 use crate::operators::preparation::prepare;
@@ -60,6 +62,8 @@ pub struct Training {
     group_order: Option<GroupOrder>,
     held_out: Option<HeldOut>,
     only_group: OnlyGroup,
+    /// what models learn from in the first epoch
+    class_shares: ClassShares,
     /// rows in which NULLs of features were imputed; None if they are not, or before they were counted
     pub(super) imputed: Option<u64>,
 }
@@ -108,10 +112,12 @@ impl Training {
         };
         let mut request = Request::new(arguments, resume.as_ref().map(Resume::warm_start))?;
         let source = Source::resolve(&request.source)?;
-        let features = match request.features.take() {
-            Some(features) => features,
-            None => source.default_features(&request.label, &request.other_columns())?,
-        };
+        if request.has_open_objective && !flags.explain_only() && source.has_continuous(&request.label)? {
+            request.predict_numbers();
+            pg::report_notice(Notice::Regression { label: request.label.clone() });
+        }
+        let given = request.features.take();
+        let features = source.features(given.as_deref(), &request.label, &request.other_columns(), Takes::All)?;
         let spec = DecoderSpec::of_request(&request, &features);
         let mut decoder = source.decoder(&spec)?;
         let label_type = label_type(&source, &request.label, &decoder)?;
@@ -131,6 +137,7 @@ impl Training {
             group_order: (!request.row_groups.is_empty()).then(|| GroupOrder::new(&request.shuffling)),
             held_out: request.row_groups.hold_out.is_some().then(HeldOut::new),
             only_group: OnlyGroup::default(),
+            class_shares: ClassShares::default(),
             imputed: None,
             models: 0,
             loader: LoaderChoice::new(request.loader, unfit, &mut buffers, load),
@@ -194,6 +201,7 @@ impl Training {
         if learners.is_empty() {
             return Err(TrainingError::NoRows("train on").into());
         }
+        warn_of_useless(&self.request, &self.class_shares, &learners);
         let store = Store {
             request: &self.request,
             resume: self.resume.as_ref(),
@@ -325,7 +333,8 @@ impl Training {
             self.compute += compute.elapsed();
         }
         if learners.is_empty() || tuples == 0 {
-            return Err(TrainingError::NoRows("train on").into());
+            let left_out = if tuples == 0 { self.buffers.decoder.skipped() } else { 0 };
+            return Err(TrainingError::no_rows("train on", left_out).into());
         }
         if epoch == self.request.first_epoch() {
             check_first_epoch(&self.request, &self.buffers)?;
@@ -370,6 +379,9 @@ impl Training {
         }
         let only = self.only_group.number;
         for group in groups.into_iter().filter(|(group, _)| group_of_model.is_none() || only == Some(*group)) {
+            if epoch == first && self.request.kind.is_classifier() {
+                self.class_shares.add(decoder, batch, group.0, group.1.clone());
+            }
             learners.learn(&self.request, outputs, batch, group, |point| {
                 let mut trainer = new_trainer(decoder, resume, point.hyperparameters, batch)?;
                 trainer.begin_epoch();

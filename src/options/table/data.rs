@@ -46,9 +46,11 @@ pub const ENTRIES: &[Entry] = &[
             Values::Other("", Some("names of columns")),
             Default::Depends(|_| "columns that the source has".into()),
             "one column of arrays; or two: indices and values of sparse features; or any number of columns of numbers, text and \
-             enums. By default columns features_k and features_v if both are there, or features_v alone; else all columns of \
-             numbers and booleans but label, weight and primary key (of a table, or of a query on it that hands the key through as \
-             it is; the key of a view is a number like any other); else the only column of arrays",
+             enums. {*}: all columns that can be features; {*,-a,-b}: all but these; {-a}: the default without it. By default \
+             columns features_k and features_v if both are there, or features_v alone; else the only compressed one; else all \
+             columns of numbers, booleans, text and enums but label, weight, group, validation column and what identifies rows \
+             (primary key, unique index, identity column, a name such as id, or by ANALYZE); but without numbers the only column \
+             of arrays. A notice tells what is left out",
         )
     },
     Entry {
@@ -135,7 +137,7 @@ pub const ENTRIES: &[Entry] = &[
             Values::Other("string, number or object", Some("auto, off, a number of buckets, or buckets and columns")),
             Default::Word(Hashing::AUTO),
             "columns of text that are hashed: their values share a number of features, the buckets, instead of having one each. \
-             auto: columns with more than 10,000 categories (1,000 with model mlp), into 262,144 buckets (4,096; fewer with more \
+             auto: columns with more than 10,000 categories (1,000 with networks), into 262,144 buckets (4,096; fewer with more \
              than 16 classes). A number: the same columns, into so many buckets. An object: its columns and no others, as in \
              {\"buckets\": 65536, \"columns\": [\"url\"]}. off, or 0: none",
         )

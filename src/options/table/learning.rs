@@ -4,6 +4,7 @@ use crate::options::choices::Choice;
 use crate::options::chosen::{Keep, Point, Rate};
 use crate::options::defaults::learning_rate;
 use crate::options::entry::{Default, Entry, Group, Inherited, Models, Needs, Place, Values};
+use crate::options::objective::Objective;
 use crate::options::resolved::Resolved;
 use serde_json::{Value, json};
 use sgd::{Activation, Hidden, Hyperparameters, ModelKind, Optimizer, Output, Schedule, Stopping};
@@ -335,6 +336,22 @@ pub const ENTRIES: &[Entry] = &[
         ))
     },
     Entry {
+        record: Some(|call| call.design().map(|_| json!(Objective::of(call.kind).name()))),
+        explain: Some(|call, explain| {
+            if call.has_open_objective {
+                explain.text(c"Objective", "auto");
+            }
+        }),
+        models: Models::Networks,
+        ..Entry::option(
+            "objective",
+            Values::Words(Objective::names),
+            Default::Depends(|_| "by the label".into()),
+            "predict a class or a number; by default a number if the label is of type real, float8 or numeric and its first \
+             values are neither whole nor few",
+        )
+    },
+    Entry {
         place: Place::NamedOption("int[]"),
         record: Some(|call| call.design().map(|design| json!(design.hidden))),
         ..of_networks(Entry::option(
@@ -358,8 +375,8 @@ pub const ENTRIES: &[Entry] = &[
         ..of_networks(Entry::option(
             "output",
             Values::Words(|| Output::ALL.map(Output::name).to_vec()),
-            Default::Depends(|_| "by the classes".into()),
-            "what the last layer means; by default sigmoid for two classes, softmax for more",
+            Default::Depends(|_| "by objective and classes".into()),
+            "what the last layer means; by default sigmoid for two classes, softmax for more, identity for numbers",
         ))
     },
     Entry {
@@ -415,7 +432,7 @@ fn default_rate(model: Option<ModelKind>) -> String {
     let network = Hyperparameters::new(ModelKind::Mlp).learning_rate;
     let [sigmoid, others] = [Activation::Sigmoid, Activation::Relu].map(|units| rate(ModelKind::Mlp, Some(units)));
     match model {
-        Some(ModelKind::Mlp) => {
+        Some(kind) if !kind.is_linear() => {
             format!("{network}; with other optimizers {sigmoid} of sigmoid units, {others} of others")
         }
         Some(_) => format!("auto; {linear} on compressed mini-batches{own}"),
@@ -437,7 +454,7 @@ fn default_batch_size(model: Option<ModelKind>) -> String {
     let of = |kind| Hyperparameters::new(kind).batch_size;
     let of_networks = format!("max_epochs * rows / 2000, from 1 to {}", of(ModelKind::Mlp));
     match model {
-        Some(ModelKind::Mlp) => of_networks,
+        Some(kind) if !kind.is_linear() => of_networks,
         Some(kind) => of(kind).to_string(),
         None => format!("{}; of mlp {of_networks}", of(ModelKind::Logistic)),
     }

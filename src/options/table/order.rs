@@ -70,8 +70,8 @@ pub const ENTRIES: &[Entry] = &[
             "text",
             Values::Other("", Some("auto, a share such as 25%, or a size")),
             Default::Word("auto"),
-            "how much of the table is held in the buffer in which tuples are mixed. auto: 10% of the table's pages, but at least \
-             256 pages. For all strategies alike; at most corgipile.max_buffer_memory",
+            "how much of the table is held in the buffer in which tuples are mixed. auto: all of a table of \
+             up to 64MB, else 10% of its pages. For all strategies alike; at most corgipile.max_buffer_memory",
         )
     },
     Entry {

@@ -1,11 +1,11 @@
 //! Relations: found by name, locked, and what the catalogs say about them.
 
 use super::names::name_of;
+use super::nearest_table::nearest_table;
 use crate::errors::{ArgumentError, Result, SourceError};
 use crate::pg::PAGE_BYTES;
-use crate::pg::compat::parts_of_name;
 use pgrx::prelude::*;
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, c_char, c_int};
 
 /// A relation, locked against changes of its definition until the transaction ends.
 pub struct Relation {
@@ -15,8 +15,11 @@ pub struct Relation {
 
 impl Relation {
     /// Finds and locks the relation with this name, which may be qualified and quoted, as regclass reads it.
-    /// PostgreSQL's own error if there is none.
+    ///
+    /// # Errors
+    /// [`SourceError::NotAName`], [`SourceError::UnknownTable`]; PostgreSQL's own of a name of many parts.
     pub fn lookup(name: &str) -> Result<Relation> {
+        let text = name;
         let Ok(name) = CString::new(name) else {
             return Err(ArgumentError::InvalidArgument {
                 argument: "source",
@@ -27,10 +30,18 @@ impl Relation {
         };
         // SAFETY: parses the name, looks it up and takes the lock that any query on it would take.
         unsafe {
-            let names = parts_of_name(&name);
+            let Some(names) = split_name(&name) else {
+                return Err(SourceError::NotAName { text: text.to_owned(), nearest: nearest_table(text)? }.into());
+            };
             let range = pg_sys::makeRangeVarFromNameList(names);
             let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
-            let oid = pg_sys::RangeVarGetRelidExtended(range, lock, 0, None, std::ptr::null_mut());
+            let if_missing = pg_sys::RVROption::RVR_MISSING_OK;
+            let oid = pg_sys::RangeVarGetRelidExtended(range, lock, if_missing, None, std::ptr::null_mut());
+            if oid == pg_sys::Oid::INVALID {
+                let name = CStr::from_ptr(pg_sys::NameListToString(names)).to_string_lossy().into_owned();
+                let nearest = nearest_table(&name)?;
+                return Err(SourceError::UnknownTable { name, nearest }.into());
+            }
             Relation::of_oid(oid).ok_or(SourceError::SourceChanged.into())
         }
     }
@@ -113,6 +124,26 @@ impl Relation {
     }
 }
 
+/// The parts of a name, as a list of String nodes; None if it is no name.
+///
+/// # Safety
+/// In a transaction.
+unsafe fn split_name(name: &CStr) -> Option<*mut pg_sys::List> {
+    // SAFETY: the parts point into a copy of the name, which stays in the current memory context.
+    unsafe {
+        let mut parts = std::ptr::null_mut();
+        let copy = pg_sys::pstrdup(name.as_ptr());
+        if !pg_sys::SplitIdentifierString(copy, b'.' as c_char, &mut parts) || parts.is_null() {
+            return None;
+        }
+        let mut names = pgrx::PgList::<pg_sys::String>::new();
+        for part in pgrx::PgList::<c_char>::from_pg(parts).iter_ptr() {
+            names.push(pg_sys::makeString(part));
+        }
+        Some(names.into_pg())
+    }
+}
+
 /// Is the column one of those of its table's primary key?
 pub fn is_primary_key(relation: pg_sys::Oid, column: pg_sys::AttrNumber) -> bool {
     // SAFETY: the bitmap is ours to free; views and foreign tables have no indexes.
@@ -153,6 +184,61 @@ pub fn is_never_null(relation: pg_sys::Oid, column: pg_sys::AttrNumber) -> bool 
         let is_never_null = is_plain && attributes[column as usize - 1].attnotnull;
         pg_sys::RelationClose(relation);
         is_never_null
+    }
+}
+
+/// Why no two rows of a table have the same value in a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Uniqueness {
+    /// it is an identity column
+    Identity,
+    /// a unique index has it, and no other column
+    Index,
+}
+
+/// Do the catalogs say that no two rows have the same value in the column?
+pub fn uniqueness(relation: pg_sys::Oid, column: pg_sys::AttrNumber) -> Option<Uniqueness> {
+    if column <= 0 {
+        return None;
+    }
+    // SAFETY: the references are given back; a table has as many attributes as its descriptor says, and the list has
+    // OIDs of indexes.
+    unsafe {
+        let relation = pg_sys::RelationIdGetRelation(relation);
+        if relation.is_null() {
+            return None;
+        }
+        let descriptor = (*relation).rd_att;
+        let attributes = (*descriptor).attrs.as_slice((*descriptor).natts as usize);
+        let is_identity = attributes.get(column as usize - 1).is_some_and(|attribute| attribute.attidentity != 0);
+        let indexes = pgrx::PgList::<pg_sys::Oid>::from_pg(pg_sys::RelationGetIndexList(relation));
+        let is_indexed = indexes.iter_oid().any(|index| is_unique_index_on(index, column));
+        pg_sys::RelationClose(relation);
+        match (is_identity, is_indexed) {
+            (true, _) => Some(Uniqueness::Identity),
+            (false, true) => Some(Uniqueness::Index),
+            (false, false) => None,
+        }
+    }
+}
+
+/// Is it a unique index of all rows on this column alone?
+///
+/// # Safety
+/// The index is one of a relation that is open.
+unsafe fn is_unique_index_on(index: pg_sys::Oid, column: pg_sys::AttrNumber) -> bool {
+    // SAFETY: the tuple stays until it is released; an index has one key column at least.
+    unsafe {
+        let tuple = pg_sys::SearchSysCache1(pg_sys::SysCacheIdentifier::INDEXRELID as c_int, index.into());
+        if tuple.is_null() {
+            return false;
+        }
+        let form = &*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_index>();
+        let is_partial = !pg_sys::heap_attisnull(tuple, pg_sys::Anum_pg_index_indpred as c_int, std::ptr::null_mut());
+        let has_column = form.indnkeyatts == 1 && *form.indkey.values.as_ptr() == column;
+        let is_unique = form.indisunique && form.indisvalid && has_column && !is_partial;
+        pg_sys::ReleaseSysCache(tuple);
+        is_unique
     }
 }
 

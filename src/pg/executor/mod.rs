@@ -8,6 +8,7 @@ mod function_paths;
 mod hazard;
 mod methods;
 pub mod node;
+mod origin;
 mod paths;
 mod plan;
 pub mod plan_bytes;

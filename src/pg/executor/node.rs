@@ -22,6 +22,11 @@ pub struct Flags(pub(in crate::pg) c_int);
 impl Flags {
     /// Start to run.
     pub const NONE: Flags = Flags(0);
+
+    /// Is the query to be explained only?
+    pub fn explain_only(self) -> bool {
+        self.0 & pg_sys::EXEC_FLAG_EXPLAIN_ONLY as c_int != 0
+    }
 }
 
 /// The executor's side of one of our nodes, for the time of a callback or while its state is looked at.

@@ -4,6 +4,7 @@
 use super::custom_scan::CustomScan;
 use super::extension_nodes::has_extension_nodes;
 use super::hazard::{CALLS_UNSAFE, EXTENSION_NODE, hazard_of_relations, is_unsafe};
+use super::origin::origin;
 use super::plan::{is_made_of, is_node, put_on_parts, put_on_top};
 pub use super::planned::Planned;
 use super::planner::plan_query;
@@ -23,6 +24,8 @@ pub struct Column {
     pub collation: pg_sys::Oid,
     /// is it a primary key's column, handed through as it is?
     pub is_key: bool,
+    /// the table and its column that is handed through as it is, in subqueries and views, too
+    pub origin: Option<(pg_sys::Oid, pg_sys::AttrNumber)>,
     /// may it be NULL, as far as is known? Not a column of a plain table that says so, handed through as it is
     pub may_be_null: bool,
 }
@@ -97,12 +100,16 @@ impl Query {
             targets
                 .iter_ptr()
                 .filter(|target| !(**target).resjunk)
-                .map(|target| Column {
-                    name: CStr::from_ptr((*target).resname).to_string_lossy().into_owned(),
-                    type_oid: pg_sys::exprType((*target).expr.cast()),
-                    collation: pg_sys::exprCollation((*target).expr.cast()),
-                    is_key: relation::is_primary_key((*target).resorigtbl, (*target).resorigcol),
-                    may_be_null: !is_never_null(target),
+                .map(|target| {
+                    let origin = origin(self.query, target);
+                    Column {
+                        name: CStr::from_ptr((*target).resname).to_string_lossy().into_owned(),
+                        type_oid: pg_sys::exprType((*target).expr.cast()),
+                        collation: pg_sys::exprCollation((*target).expr.cast()),
+                        is_key: origin.is_some_and(|(table, column)| relation::is_primary_key(table, column)),
+                        origin,
+                        may_be_null: !is_never_null(target),
+                    }
                 })
                 .collect()
         }

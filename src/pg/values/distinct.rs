@@ -269,6 +269,11 @@ impl Distinct {
         self.number.map(|number| number.read(value))
     }
 
+    /// Has the type numbers?
+    pub fn are_numbers(&self) -> bool {
+        self.number.is_some()
+    }
+
     /// The numbers of all values in the type's order.
     pub fn sorted(&self) -> Vec<u32> {
         let mut order: Vec<u32> = (0..self.values.len() as u32).collect();

@@ -30,6 +30,11 @@ impl NumberType {
         }
     }
 
+    /// Can its values have fractions?
+    pub fn has_fractions(self) -> bool {
+        matches!(self, NumberType::Float4 | NumberType::Float8 | NumberType::Numeric)
+    }
+
     /// The value as a double: exact but for bigint and numeric, which are rounded; `numeric` may be NaN or infinite. A
     /// value of another type gives another number, or, where a numeric is wanted, an ERROR.
     #[inline(always)]

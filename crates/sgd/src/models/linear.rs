@@ -54,6 +54,10 @@ impl Model for Linear {
     fn exact_loss(decisions: &[f32], y: f32) -> f64 {
         (f64::from(decisions[0]) - f64::from(y)).powi(2) / 2.0
     }
+
+    fn constant_loss(_: &[f64]) -> Option<f64> {
+        None
+    }
 }
 
 impl LinearModel for Linear {

@@ -9,7 +9,7 @@ use simd::Simd;
 
 use super::definition::{LinearModel, Model, Task};
 use super::objective::MarginLoss;
-use crate::math::{exp, probability_f64, softplus};
+use crate::math::{entropy, exp, probability_f64, softplus};
 
 /// ln(1 + e^(-m)); its derivative by a table of lines.
 #[derive(Debug, Clone, Copy)]
@@ -64,6 +64,10 @@ impl Model for Logistic {
 
     fn exact_loss(decisions: &[f32], y: f32) -> f64 {
         softplus(-f64::from(y * decisions[0]))
+    }
+
+    fn constant_loss(shares: &[f64]) -> Option<f64> {
+        Some(entropy(shares))
     }
 }
 

@@ -4,7 +4,7 @@
 
 use super::definition::{Defaults, Model, Task};
 use crate::Optimizer;
-use crate::math::cross_entropy;
+use crate::math::{cross_entropy, entropy};
 use crate::network::Design;
 
 /// A network.
@@ -21,6 +21,10 @@ impl Model for Mlp {
     /// That of softmax outputs.
     fn exact_loss(decisions: &[f32], y: f32) -> f64 {
         cross_entropy(decisions, y as usize)
+    }
+
+    fn constant_loss(shares: &[f64]) -> Option<f64> {
+        Some(entropy(shares))
     }
 
     fn defaults() -> Defaults {

@@ -4,6 +4,7 @@ mod definition;
 mod linear;
 mod logistic;
 mod mlp;
+mod mlp_regression;
 mod objective;
 mod softmax;
 mod svm;
@@ -105,6 +106,15 @@ macro_rules! models {
                 }
             }
 
+            /// The least mean loss of a model that says the same of every tuple, if classes have these shares of the
+            /// tuples, which add up to 1; None of a model without classes.
+            pub fn constant_loss(self, shares: &[f64]) -> Option<f64> {
+                match self {
+                    $(ModelKind::$linear => <$linear_type>::constant_loss(shares),)*
+                    $(ModelKind::$network => <$network_type>::constant_loss(shares),)*
+                }
+            }
+
             /// Hands what a linear model minimises to the visitor.
             ///
             /// # Panics
@@ -134,6 +144,8 @@ models! {
     networks {
         /// Feed-forward network of a [`Design`](crate::Design): the cross entropy of its outputs, y = 0, 1, ...
         Mlp = mlp::Mlp,
+        /// Feed-forward network whose one output is a number: (z - y)²/2, y any number.
+        MlpRegression = mlp_regression::MlpRegression,
     }
 }
 
@@ -243,7 +255,10 @@ mod tests {
             assert_eq!(kind.to_string(), kind.name());
             assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
         }
-        assert!(ModelKind::known().starts_with("logistic, svm, linear, softmax, mlp, logistic_regression, "));
+        assert!(
+            ModelKind::known()
+                .starts_with("logistic, svm, linear, softmax, mlp, mlp_regression, logistic_regression, ")
+        );
     }
 
     #[test]
@@ -263,6 +278,23 @@ mod tests {
         let names = ModelKind::names();
         let different: std::collections::BTreeSet<_> = names.iter().collect();
         assert_eq!(different.len(), names.len(), "no two models share a name");
+    }
+
+    #[test]
+    fn no_constant_has_less_loss_than_the_best_one() {
+        let shares = [0.2, 0.8];
+        for kind in [ModelKind::Logistic, ModelKind::Svm] {
+            let loss = |z: f32| 0.2 * kind.exact_loss(&[z], -1.0) + 0.8 * kind.exact_loss(&[z], 1.0);
+            let least = (-400..=400).map(|z| loss(z as f32 / 100.0)).fold(f64::INFINITY, f64::min);
+            let best = kind.constant_loss(&shares).unwrap();
+            assert!((least - best).abs() < 1e-4, "{kind}: {least} {best}");
+        }
+        let shares = [0.5, 0.25, 0.25, 0.0];
+        let entropy = 1.5 * std::f64::consts::LN_2;
+        for kind in [ModelKind::Softmax, ModelKind::Mlp] {
+            assert!((kind.constant_loss(&shares).unwrap() - entropy).abs() < 1e-12);
+        }
+        assert_eq!(ModelKind::Linear.constant_loss(&[]), None);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use simd::Simd;
 
 use super::definition::{LinearModel, Model, Task};
 use super::objective::{Objective, PointwiseVisitor, count_one};
-use crate::math::{cross_entropy, exp, ln};
+use crate::math::{cross_entropy, entropy, exp, ln};
 use crate::totals::Totals;
 
 /// The cross entropy of several outputs.
@@ -21,6 +21,10 @@ impl Model for Softmax {
 
     fn exact_loss(decisions: &[f32], y: f32) -> f64 {
         cross_entropy(decisions, y as usize)
+    }
+
+    fn constant_loss(shares: &[f64]) -> Option<f64> {
+        Some(entropy(shares))
     }
 }
 

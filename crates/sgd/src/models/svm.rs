@@ -39,6 +39,11 @@ impl Model for Svm {
         if margin >= 1.0 { 0.0 } else { 1.0 - margin }
     }
 
+    /// At a decision of 1 or -1, whichever class is rarer has the loss 2.
+    fn constant_loss(shares: &[f64]) -> Option<f64> {
+        Some(2.0 * shares.iter().copied().fold(1.0, f64::min))
+    }
+
     fn defaults() -> Defaults {
         Defaults { learning_rate: 0.01, automatic_rate: 0.1, batch_size: 1, optimizer: Optimizer::Sgd, design: None }
     }

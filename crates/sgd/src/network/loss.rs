@@ -14,7 +14,7 @@ pub(super) struct LossAndGradient<'a> {
     pub(super) totals: &'a mut Totals,
     /// a row for each tuple
     pub(super) numbers: &'a mut [f32],
-    /// class numbers
+    /// class numbers, or targets
     pub(super) labels: &'a [f32],
     /// None: all are 1
     pub(super) weights: Option<&'a [f32]>,
@@ -29,6 +29,7 @@ impl Kernel for LossAndGradient<'_> {
         for (i, (out, &y)) in numbers.chunks_exact_mut(outputs).zip(labels).enumerate() {
             let weight = weights.map_or(1.0, |weights| weights[i]);
             let loss = match (output, outputs) {
+                (Output::Identity, _) => squared(totals, &mut out[0], y, weight),
                 (Output::Softmax, _) => softmax_gradient(totals, out, y, weight),
                 (Output::Sigmoid, 1) => {
                     let of = if y > 0.0 { out[0] } else { -out[0] };
@@ -50,6 +51,16 @@ fn each(totals: &mut Totals, out: &mut [f32], class: usize, weight: f32) -> f32 
     let own = out[class];
     totals.correct += u64::from(out.iter().filter(|z| **z >= own).count() == 1);
     out.iter_mut().enumerate().map(|(k, z)| binary(z, k == class, weight)).sum()
+}
+
+/// The loss of a prediction, which minus the derivative of the weighted loss replaces.
+#[inline(always)]
+fn squared(totals: &mut Totals, z: &mut f32, y: f32, weight: f32) -> f32 {
+    let error = y - *z;
+    totals.residuals += f64::from(error) * f64::from(error);
+    totals.targets.add(y.into());
+    *z = weight * error;
+    0.5 * (error * error)
 }
 
 /// The loss of one output; minus its derivative, weighted, takes the place of the number.

@@ -112,17 +112,28 @@ pub enum Output {
     Sigmoid,
     /// An output for each class, whose probabilities are e^(z_k) / Σ e^(z_j).
     Softmax,
+    /// One output, which is the prediction: there are no classes, and the loss is (z - y)²/2.
+    Identity,
 }
 
 impl Output {
-    /// Both of them.
-    pub const ALL: [Output; 2] = [Output::Sigmoid, Output::Softmax];
+    /// All of them.
+    pub const ALL: [Output; 3] = [Output::Sigmoid, Output::Softmax, Output::Identity];
+
+    /// Those of classes.
+    pub const OF_CLASSES: [Output; 2] = [Output::Sigmoid, Output::Softmax];
+
+    /// Whether its numbers stand for classes.
+    pub fn has_classes(self) -> bool {
+        Output::OF_CLASSES.contains(&self)
+    }
 
     /// The name that the option `output` has.
     pub fn name(self) -> &'static str {
         match self {
             Output::Sigmoid => "sigmoid",
             Output::Softmax => "softmax",
+            Output::Identity => "identity",
         }
     }
 
@@ -135,10 +146,14 @@ impl Output {
 impl Output {
     /// The loss of a tuple of this class with these decisions, and -ln of the class's probability, to the rounding of
     /// f64. They differ where each of more than two classes has an output of its own.
+    ///
+    /// # Panics
+    /// If there are no classes.
     pub(crate) fn losses(self, decisions: &[f32], class: usize) -> (f64, f64) {
         let binary = |(k, z): (usize, &f32)| softplus(if k == class { -f64::from(*z) } else { f64::from(*z) });
         let both = |loss| (loss, loss);
         match (self, decisions) {
+            (Output::Identity, _) => panic!("a number has no class"),
             (_, [z]) => both(binary((1, z))),
             (Output::Sigmoid, many) => {
                 // of the probabilities p, made to add up to 1: those of Network::probabilities
@@ -159,14 +174,14 @@ pub struct Design {
     pub hidden: Hidden,
     /// What hidden units compute.
     pub activation: Activation,
-    /// None: sigmoid for two classes, softmax for more.
+    /// None: sigmoid for two classes, softmax for more. A regression says that it is the identity.
     pub output: Option<Output>,
     /// What the first weights are drawn by.
     pub seed: i64,
 }
 
 impl Design {
-    /// The network for so many classes.
+    /// The network for so many classes; of a regression it is the same for any number.
     pub fn network(&self, classes: usize) -> Network {
         let output = self.output.unwrap_or(if classes == 2 { Output::Sigmoid } else { Output::Softmax });
         Network { hidden: self.hidden, activation: self.activation, output }
@@ -202,14 +217,19 @@ pub struct Network {
 impl Network {
     /// Outputs for so many classes.
     pub fn outputs(&self, classes: usize) -> usize {
-        if classes == 2 && self.output == Output::Sigmoid { 1 } else { classes }
+        match self.output {
+            Output::Sigmoid if classes == 2 => 1,
+            Output::Identity => 1,
+            Output::Sigmoid | Output::Softmax => classes,
+        }
     }
 
-    /// Classes that so many outputs tell apart; None if that cannot be.
+    /// Classes that so many outputs tell apart, 0 of a regression; None if that cannot be.
     pub fn classes(&self, outputs: usize) -> Option<usize> {
         match (self.output, outputs) {
             (Output::Sigmoid, 1) => Some(2),
             (Output::Sigmoid, 3..) | (Output::Softmax, 2..) => Some(outputs),
+            (Output::Identity, 1) => Some(0),
             _ => None,
         }
     }
@@ -246,7 +266,7 @@ impl Network {
     /// The probabilities of the classes, from the decisions; their sum is 1.
     ///
     /// # Panics
-    /// If there are not as many places as classes.
+    /// If there are not as many places as classes, or no classes.
     pub fn probabilities(&self, decisions: &[f32], out: &mut [f64]) {
         match (self.output, decisions) {
             (Output::Sigmoid, [z]) => out.copy_from_slice(&[crate::probability(-z), crate::probability(*z)]),
@@ -260,6 +280,7 @@ impl Network {
                 out.iter_mut().for_each(|p| *p /= sum);
             }
             (Output::Softmax, many) => crate::softmax(many, out),
+            (Output::Identity, _) => panic!("a number has no probability"),
         }
     }
 }
@@ -286,9 +307,12 @@ mod tests {
 
     #[test]
     fn sizes_follow_from_how_many_numbers_there_are() {
-        for (hidden, output, outputs) in
-            [(&[4, 3][..], Output::Softmax, 5), (&[4], Output::Sigmoid, 1), (&[1, 2, 3], Output::Sigmoid, 7)]
-        {
+        for (hidden, output, outputs) in [
+            (&[4, 3][..], Output::Softmax, 5),
+            (&[4], Output::Sigmoid, 1),
+            (&[1, 2, 3], Output::Sigmoid, 7),
+            (&[2, 5], Output::Identity, 1),
+        ] {
             let network = network(hidden, output);
             let (weights, intercepts) = (network.weights(9, outputs), network.intercepts(outputs));
             assert_eq!(network.sizes(weights, intercepts), Some((9, outputs)));
@@ -308,6 +332,8 @@ mod tests {
         let outputs = |output, classes| network(&[1], output).outputs(classes);
         assert_eq!((outputs(Output::Sigmoid, 2), outputs(Output::Softmax, 2), outputs(Output::Sigmoid, 3)), (1, 2, 3));
         assert_eq!(network(&[1], Output::Sigmoid).classes(2), None);
+        assert_eq!([0, 1, 2].map(|outputs| network(&[1], Output::Identity).classes(outputs)), [None, Some(0), None]);
+        assert_eq!((outputs(Output::Identity, 1), outputs(Output::Identity, 2)), (1, 1));
     }
 
     #[test]

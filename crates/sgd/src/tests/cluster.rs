@@ -47,7 +47,7 @@ fn gradient(kind: ModelKind, classes: usize, (label, features): &Tuple) -> Vec<f
         ModelKind::Logistic => vec![-y / (1.0 + 0_f64.exp())],
         ModelKind::Svm => vec![-y],
         ModelKind::Linear => vec![0.0 - y],
-        ModelKind::Mlp => unreachable!("no linear model"),
+        ModelKind::Mlp | ModelKind::MlpRegression => unreachable!("no linear model"),
         ModelKind::Softmax => (0..classes).map(|k| 1.0 / classes as f64 - f64::from(u8::from(k as f64 == y))).collect(),
     };
     let inputs = || features.iter().map(|x| f64::from(*x)).chain([1.0]);

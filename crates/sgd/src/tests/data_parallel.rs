@@ -175,7 +175,7 @@ fn labelled(kind: ModelKind, mut batch: Batch, seed: u64) -> Batch {
     let mut noise = Noise::new(seed);
     for i in 0..batch.len() {
         let label = match kind {
-            ModelKind::Mlp => unreachable!("no linear model"),
+            ModelKind::Mlp | ModelKind::MlpRegression => unreachable!("no linear model"),
             ModelKind::Softmax => ((noise.next() + 1.0) * 1.499) as u32 as f32,
             ModelKind::Linear => 3.0 * noise.next(),
             _ => continue,

@@ -219,7 +219,7 @@ fn steps_are_minus_the_learning_rate_times_the_gradient_by_finite_differences() 
                             ModelKind::Logistic => (-y * z[0]).exp().ln_1p(),
                             ModelKind::Svm => (1.0 - y * z[0]).max(0.0),
                             ModelKind::Linear => (z[0] - y).powi(2) / 2.0,
-                            ModelKind::Mlp => unreachable!("no linear model"),
+                            ModelKind::Mlp | ModelKind::MlpRegression => unreachable!("no linear model"),
                             ModelKind::Softmax => z.iter().map(|z| z.exp()).sum::<f64>().ln() - z[y as usize],
                         }
                 };

@@ -32,7 +32,7 @@ pub(super) fn tuples(kind: ModelKind, dim: usize, outputs: usize, n: usize, seed
                 }
             }
             ModelKind::Linear => z[0],
-            ModelKind::Mlp => unreachable!("no linear model"),
+            ModelKind::Mlp | ModelKind::MlpRegression => unreachable!("no linear model"),
             ModelKind::Softmax => ModelParameters::class_of(&z) as f32,
         };
         Tuple { features, label, weight: 1.5 + noise.next() }
@@ -84,7 +84,7 @@ fn loss(kind: ModelKind, z: &[f64], y: f64) -> (f64, Vec<f64>) {
         ModelKind::Logistic => ((-y * z[0]).exp().ln_1p(), vec![-y / (1.0 + (y * z[0]).exp())]),
         ModelKind::Svm => ((1.0 - y * z[0]).max(0.0), vec![if y * z[0] < 1.0 { -y } else { 0.0 }]),
         ModelKind::Linear => ((z[0] - y).powi(2) / 2.0, vec![z[0] - y]),
-        ModelKind::Mlp => unreachable!("no linear model"),
+        ModelKind::Mlp | ModelKind::MlpRegression => unreachable!("no linear model"),
         ModelKind::Softmax => {
             let sum: f64 = z.iter().map(|z| z.exp()).sum();
             let slopes = z.iter().enumerate().map(|(k, z)| z.exp() / sum - f64::from(u8::from(k == y as usize)));
@@ -120,7 +120,7 @@ impl Textbook {
                 weights += weight;
                 residuals += (z[0] - y).powi(2);
                 correct += usize::from(match self.hyper.kind {
-                    ModelKind::Mlp => unreachable!("no linear model"),
+                    ModelKind::Mlp | ModelKind::MlpRegression => unreachable!("no linear model"),
                     ModelKind::Softmax => z.iter().filter(|&&other| other >= z[y as usize]).count() == 1,
                     _ => y * z[0] > 0.0,
                 });

@@ -16,7 +16,7 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_train('t', 'forest')",
         "22023",
         r#"unknown model "forest""#,
-        "Known models are: logistic, svm, linear, softmax, mlp, logistic_regression, ...",
+        "The column to predict is named by label => '...'. Known models are: logistic, svm, linear, softmax, mlp, logistic_regression, ...",
     ),
     Case(
         "ArgumentError::Unknown",
@@ -43,7 +43,7 @@ pub const CASES: &[Case] = &[
         "ArgumentError::InvalidOption",
         r#"SELECT corgipile_train('t', options => '{"l2": -1}')"#,
         "22023",
-        r#"option "l2" must be finite and at least 0"#,
+        r#"option "l2" must be finite and at least 0, not -1"#,
         "",
     ),
     Case(

@@ -17,6 +17,25 @@ pub const CASES: &[(&str, &[&str], &str)] = &[
         "NOTICE:  learning rate 3.333e-2\n",
     ),
     (
+        "Notice::Regression",
+        &["SELECT FROM corgipile_train('t', 'mlp', 'a', '{b}', max_epochs => 1)"],
+        "NOTICE:  the network predicts numbers: the values of label \"a\" are neither whole nor few\n\
+         HINT:  Say objective => 'classification' in options if each value is a class.\n...",
+    ),
+    (
+        "Notice::WorseThanConstant",
+        &["SELECT FROM corgipile_train('t', features => '{c}', learning_rate => 9, standardize => false, seed => 1)"],
+        "...WARNING:  the model is worse than one that always says the same: its loss is ..., that of the best constant 0...\n\
+         HINT:  Leave out learning_rate, standardize and shuffle, or try a smaller learning_rate and more epochs; look for \
+         features that say something about the label.\n",
+    ),
+    (
+        "Notice::SomeWorseThanConstant",
+        &["SELECT FROM corgipile_train('t', features => '{c}', standardize => false, seed => 1, grid => '{\"learning_rate\": [1e-4, 9]}')"],
+        "...WARNING:  1 of 2 models are worse than one that always says the same\n\
+         HINT:  corgipile.training_history has the loss of each.\n",
+    ),
+    (
         "Notice::FewBlocks",
         &["SELECT FROM corgipile_train('large', max_epochs => 1, buffer_size => '64kB')"],
         "...NOTICE:  the buffer holds only ... of ... blocks, too few to mix them well\n\
@@ -83,6 +102,18 @@ pub const CASES: &[(&str, &[&str], &str)] = &[
         &["SELECT FROM corgipile_train('SELECT label, nullif(id, 1)::real AS a, b FROM t', max_epochs => 1)"],
         "...NOTICE:  NULLs are imputed in 1 of 100 rows (1.0%): a (1, the mean 51)\n\
          HINT:  The model predicts in the same way. Option nulls can be \"skip\" or \"error\" instead.\n...",
+    ),
+    (
+        "Notice::Features",
+        &["SELECT FROM corgipile_train('SELECT label, a, ''red'' AS colour, now() AS since FROM t', max_epochs => 1)"],
+        "NOTICE:  features: 2 columns; left out: since (timestamp with time zone); one-hot: colour\n\
+         HINT:  Name the features to have others; '{*,-id}' takes every column that can be one but id.\n...",
+    ),
+    (
+        "Notice::TwoTargets",
+        &["SELECT FROM corgipile_train('SELECT label, a FROM t', 'linear', max_epochs => 1)"],
+        "NOTICE:  label column \"label\" has only two values, 0 and 1\n\
+         HINT:  Model linear predicts any number. For two classes and their probabilities say model => 'logistic'.\n...",
     ),
     (
         "Notice::LeftOut",

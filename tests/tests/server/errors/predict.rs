@@ -70,6 +70,13 @@ pub const CASES: &[Case] = &[
         "The features are too large for the model's weights; correct such rows, or leave them out.",
     ),
     Case(
+        "PredictError::Text",
+        "SELECT corgipile_predict('dense', '{1,2,3}')",
+        "42804",
+        r#"model 1 "dense" has several features, and one text is given"#,
+        "Write an array as ARRAY[1, 2] or '{1,2}'::real[], or give the values one by one. The model's features, in order: ...",
+    ),
+    Case(
         "PredictError::Dimensions",
         "SELECT corgipile_predict('dense', ARRAY[[1, 2, 3]])",
         "2202E",

@@ -164,7 +164,21 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_train('SELECT i AS label, i AS a FROM generate_series(1, 10001) i', 'softmax', features => '{a}')",
         "54000",
         r#"label column "label" has more than 10000 values: one more was found in row number ... of the source"#,
-        "Use model linear for numbers that are no classes.",
+        "For numbers to be predicted say model => 'linear'; what differs from row to row, such as a name, is no label.",
+    ),
+    Case(
+        "RowFault::ContinuousLabel",
+        "SELECT corgipile_train('SELECT i + 0.25 AS label, i AS a FROM generate_series(1, 100) i', 'softmax', features => '{a}')",
+        "22000",
+        r#"label column "label" has more than 20 values that are not all whole, such as 1.25: one more was found in row number 21 of the source"#,
+        "For numbers to be predicted say model => 'linear'. If they are classes, cast them to text in a query.",
+    ),
+    Case(
+        "RowFault::ContinuousLabel",
+        "SELECT corgipile_train('SELECT i / 8::real AS label, i AS a FROM generate_series(0, 100) i', 'mlp', features => '{a}')",
+        "22000",
+        r#"label column "label" has more than 20 values that are not all whole, such as 0.125: one more was found in row number 21 of the source"#,
+        "For numbers to be predicted say model => 'linear'. If they are classes, cast them to text in a query.",
     ),
     Case(
         "RowFault::UnseenClass",

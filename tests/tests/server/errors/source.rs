@@ -12,6 +12,21 @@ pub const CASES: &[Case] = &[
         "Give the name of a table or view, or one SELECT, VALUES or WITH query.",
     ),
     Case(
+        "SourceError::NotAName",
+        "SELECT corgipile_train('drop t')",
+        "42602",
+        r#"source "drop t" is neither the name of a table nor a query"#,
+        "A query begins with SELECT, WITH, VALUES, TABLE or (; a name with blanks or capitals is quoted: '\"My Table\"'.",
+    ),
+    Case(
+        "SourceError::UnknownTable",
+        "SELECT corgipile_train('public.arays')",
+        "42P01",
+        r#"relation "public.arays" does not exist"#,
+        "Did you mean 'arrays'? A table that is not in the search path needs its schema; a name with blanks or capitals is quoted: \
+         '\"My Table\"'.",
+    ),
+    Case(
         "SourceError::NotReadOnly",
         "SELECT corgipile_train('SELECT * FROM t FOR UPDATE')",
         "0A000",
@@ -44,7 +59,7 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_train('SELECT now() AS label, a FROM t', 'linear')",
         "42804",
         r#"label column "label" has type timestamp with time zone"#,
-        "Model linear predicts a number: its label is a column of numbers, or a boolean.",
+        "Model linear predicts a number: its label is a column of numbers, or a boolean. For classes say model => 'logistic', 'softmax' or 'mlp'.",
     ),
     Case(
         "SourceError::ColumnType",
@@ -118,10 +133,10 @@ pub const CASES: &[Case] = &[
     ),
     Case(
         "SourceError::NoFeatures",
-        "SELECT corgipile_train('SELECT label, ''x''::text AS word FROM t')",
+        "SELECT corgipile_train('SELECT id, label, now() AS since FROM t')",
         "42703",
         "there are no features in the source",
-        "Columns of text and enums are features if they are named.",
+        "These columns are left out: id (primary key), since (timestamp with time zone). Features are one array of numbers, an array of indices and one of values, or any number of columns with numbers, booleans, text or enums.",
     ),
     Case(
         "SourceError::NoFeatures",

@@ -65,6 +65,36 @@ fn coefficients_have_the_names_of_their_features() {
 }
 
 #[test]
+fn coefficients_per_unit_are_those_of_the_features_as_they_are() {
+    let mut db = Database::with_small_table(400);
+    for (model, label, more) in [
+        ("linear", "a", ""),
+        ("softmax", "label", ""),
+        ("logistic", "label", ", standardize => false"),
+        ("svm", "label", ""),
+    ] {
+        db.run("TRUNCATE corgipile.stored_models");
+        db.train(&format!(
+            "'SELECT label, 100 + 30 * a AS a, 1e-3 * b AS b FROM t', '{model}', '{label}',
+                            '{{{}b}}', seed => 1{more}",
+            if label == "a" { "" } else { "a," }
+        ));
+        let features = if label == "a" { "ARRAY[1e-3 * b]" } else { "ARRAY[100 + 30 * a, 1e-3 * b]" };
+        let names = if label == "a" { "ARRAY['b']" } else { "ARRAY['a', 'b']" };
+        // the decision, from weights of standardized features and from those per unit
+        let differ: f64 = db.value(&format!(
+            "SELECT max(abs(standardized - per_unit)) FROM (
+               SELECT t.id, c.class, sum(coefficient * CASE feature WHEN '(intercept)' THEN 1
+                                         ELSE (x[array_position(names, feature)] - coalesce(mean, 0)) / coalesce(scale, 1) END) AS standardized,
+                      sum(per_unit * CASE feature WHEN '(intercept)' THEN 1 ELSE x[array_position(names, feature)] END) AS per_unit
+                 FROM corgipile.coefficients AS c, (SELECT id, {features}::float8[] AS x, {names} AS names FROM t) AS t
+                GROUP BY t.id, c.class) AS decisions"
+        ));
+        assert!(differ < 1e-4, "{model}: {differ}");
+    }
+}
+
+#[test]
 fn coefficients_of_an_array_have_a_row_per_element() {
     let mut db = Database::new();
     clustered(&mut db, "t", 200);

@@ -80,7 +80,7 @@ fn the_default_is_features_v_even_beside_other_numbers() {
 }
 
 #[test]
-fn the_default_is_else_every_numeric_and_boolean_column_but_label_and_primary_key() {
+fn the_default_is_else_every_number_boolean_and_text_but_label_and_primary_key() {
     let mut db = Database::new();
     db.run(
         "CREATE TABLE t (note text, k1 int, label smallint, a smallint, b int, c bigint, d real, e float8,
@@ -91,7 +91,7 @@ fn the_default_is_else_every_numeric_and_boolean_column_but_label_and_primary_ke
          FROM generate_series(1, 100) i",
     );
     db.train("'t'");
-    assert_eq!(db.line("SELECT features FROM corgipile.models"), "{a,b,c,d,e,f,g}");
+    assert_eq!(db.line("SELECT features FROM corgipile.models"), "{note,a,b,c,d,e,f,g}");
 }
 
 #[test]
@@ -110,12 +110,13 @@ fn the_default_is_else_the_only_numeric_array() {
 fn no_features_or_too_many_arrays_are_an_error_that_says_what_to_do() {
     let mut db = Database::new();
     db.run(
-        "CREATE TABLE none (id int PRIMARY KEY, label int, note text);
-         INSERT INTO none VALUES (1, 0, ''), (2, 1, '');
+        "CREATE TABLE none (id int PRIMARY KEY, label int, note json);
+         INSERT INTO none VALUES (1, 0, '1'), (2, 1, '1');
          CREATE TABLE two (label int, x real[], y real[]);
          INSERT INTO two VALUES (0, '{1}', '{1}'), (1, '{2}', '{2}')",
     );
-    db.rejects("SELECT * FROM corgipile_train('none')", "42703");
+    let failure = db.rejects("SELECT * FROM corgipile_train('none')", "42703");
+    failure.hints(&["id (primary key), note (json)"]);
     let failure = db.rejects("SELECT * FROM corgipile_train('two')", "42703");
     failure.hints(&["features"]);
 }

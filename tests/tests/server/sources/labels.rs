@@ -223,3 +223,53 @@ fn long_labels_that_differ_at_the_end_are_two_classes() {
     let id = db.train("'t', learning_rate => 0.5")[0].model_id;
     assert_eq!(db.evaluate(id, "t").accuracy, 1.0);
 }
+
+#[test]
+fn ratings_and_whole_numbers_stay_classes_and_what_is_measured_is_none() {
+    let mut db = Database::with_small_table(200);
+    let classes = |db: &mut Database, label: &str| {
+        let id = db.train(&format!("'SELECT {label} AS label, a FROM t', 'softmax', max_epochs => 1"))[0].model_id;
+        db.line(&format!("SELECT array_length(classes, 1) FROM corgipile.models WHERE model_id = {id}"))
+    };
+    assert_eq!(classes(&mut db, "1 + (id % 9) / 2::real"), "9", "1.0, 1.5, ... 5.0");
+    assert_eq!(classes(&mut db, "(id % 20) / 2::numeric"), "20");
+    assert_eq!(classes(&mut db, "(id % 60)::float8"), "60", "whole numbers");
+    assert_eq!(classes(&mut db, "((id % 60) / 2::real)::text"), "60", "texts");
+    // a fraction that comes late is found, too
+    let mut fails = |label: &str| {
+        db.fails_with(&format!("SELECT corgipile_train('SELECT {label} AS label, a FROM t', 'softmax')"), "22000")
+    };
+    fails("CASE WHEN id < 200 THEN id % 30 ELSE 0.5 END").says(&["such as 0.5"]);
+    fails("(id % 21) / 2::numeric").says(&["\"label\"", "more than 20"]);
+    // two values are two classes, whatever they are
+    db.train("'SELECT CASE WHEN a > 0 THEN 0.25 ELSE 0.75 END AS label, b FROM t', max_epochs => 1");
+}
+
+#[test]
+fn each_class_needs_two_rows_if_there_are_many() {
+    let mut db = Database::with_small_table(200);
+    db.train("'SELECT id / 10 AS label, a FROM t', 'softmax', max_epochs => 1");
+    // few classes are what they are said to be: a table may be small
+    db.train("'SELECT id AS label, a FROM t WHERE id <= 20', 'softmax', max_epochs => 1");
+    db.train("'SELECT least(id, 100) AS label, a FROM t', 'softmax', max_epochs => 1");
+    db.rejects("SELECT corgipile_train('SELECT least(id, 101) AS label, a FROM t', 'softmax')", "22000");
+}
+
+#[test]
+fn a_linear_regression_of_two_values_is_made_and_remarked_upon_once() {
+    let db = Database::with_small_table(200);
+    let told = |label: &str, more: &str| {
+        let call = format!(
+            "SELECT FROM corgipile_train('SELECT {label} AS label, a FROM t', 'linear', max_epochs => 2{more})"
+        );
+        db.notices(&[&call]).matches("has only two values").count()
+    };
+    assert_eq!(told("label", ""), 1);
+    assert_eq!(told("label = 1", ""), 1);
+    assert_eq!(told("7 - 3 * label", ", workers => 2"), 1);
+    assert_eq!(told("label", ", loader => ''worker''".replace("''", "'").as_str()), 1);
+    assert_eq!(told("id % 3", ""), 0);
+    assert_eq!(told("5", ""), 0);
+    // nobody measures the targets
+    assert_eq!(told("label", ", standardize => false"), 0);
+}

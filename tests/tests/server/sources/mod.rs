@@ -1,6 +1,7 @@
 //! What can be trained on: relations, queries, and columns of every type.
 
 mod categories;
+mod default_features;
 mod extremes;
 mod features;
 mod hashing;

@@ -130,6 +130,71 @@ fn a_regression_is_in_the_units_of_its_label() {
 }
 
 #[test]
+fn a_model_worse_than_a_constant_is_warned_of() {
+    let mut db = Database::new();
+    scales(&mut db);
+    db.run("CREATE TABLE noise AS SELECT (uniform(i, 1) < 0.2)::int AS label, normal(i, 2) AS a, normal(i, 3) AS b, normal(i, 4) AS y
+              FROM generate_series(1, 3000) AS i");
+    let warnings = |db: &Database, arguments: &str| -> Vec<String> {
+        let all = db.notices(&[&format!("SELECT FROM corgipile_train({arguments})")]);
+        all.lines().filter(|line| line.starts_with("WARNING")).map(str::to_owned).collect()
+    };
+    let bad = "standardize => false, learning_rate => 3, decay => 1, seed => 1";
+    for (arguments, figure) in [
+        (format!("'noise', 'logistic', features => '{{a,b}}', {bad}"), "its loss is "),
+        (format!("'noise', 'svm', features => '{{a,b}}', {bad}"), ", that of the best constant 0.4"),
+        (format!("'noise', 'softmax', features => '{{a,b}}', {bad}"), ", that of the best constant 0.5"),
+        ("'noise', 'mlp_regression', 'y', features => '{a,b}', learning_rate => 1, seed => 1".into(), "its R2 is -"),
+    ] {
+        let arguments = arguments.replace("decay => 1, ", "options => '{\"decay\": 1}', ");
+        let warned = warnings(&db, &arguments);
+        let start = "WARNING:  the model is worse than one that always says the same: ";
+        assert!(
+            warned.len() == 1 && warned[0].starts_with(start) && warned[0].contains(figure),
+            "{arguments}: {warned:?}"
+        );
+    }
+    let grid =
+        "'noise', features => '{a,b}', standardize => false, grid => '{\"learning_rate\": [0.001, 3, 4]}', seed => 1";
+    let several = "WARNING:  2 of 3 models are worse than one that always says the same";
+    assert_eq!(warnings(&db, grid), [several]);
+    // labels that nothing tells of are no reason to warn, nor is a first epoch
+    for (model, label) in
+        [("logistic", "label"), ("svm", "label"), ("softmax", "label"), ("linear", "y"), ("mlp", "label"), ("mlp", "y")]
+    {
+        for seed in 1..4 {
+            let arguments = format!("'noise', '{model}', '{label}', '{{a,b}}', seed => {seed}");
+            assert!(warnings(&db, &arguments).is_empty(), "{arguments}");
+        }
+        assert!(warnings(&db, &format!("'t', '{model}', 'label', '{{large,small}}', max_epochs => 1")).is_empty());
+    }
+}
+
+#[test]
+fn a_small_table_is_shuffled_as_a_whole_and_a_large_one_by_tenths() {
+    let mut db = Database::new();
+    clustered(&mut db, "small", 20_000);
+    // few rows on many pages: 70 MB
+    db.run(
+        "CREATE TABLE large (label int, x real, filler text);
+         ALTER TABLE large ALTER COLUMN filler SET STORAGE PLAIN;
+         INSERT INTO large SELECT i % 2, i, repeat('x', 7000) FROM generate_series(1, 9000) AS i;
+         VACUUM ANALYZE large",
+    );
+    for (source, features, buffers) in [("small", "{features_v}", 1), ("large", "{x}", 10)] {
+        let id = db.train(&format!("'{source}', features => '{features}', max_epochs => 1"))[0].model_id;
+        let expected: i64 = db.value(&format!(
+            "SELECT ceil(pg_relation_size('{source}') / 8192.0 / (hyperparameters->>'pages_per_block')::int / {buffers})::int8
+               FROM corgipile.models WHERE model_id = {id}"
+        ));
+        let blocks: i64 = db.value(&format!(
+            "SELECT (hyperparameters->>'buffer_blocks')::int8 FROM corgipile.models WHERE model_id = {id}"
+        ));
+        assert_eq!(blocks, expected, "{source}");
+    }
+}
+
+#[test]
 fn a_training_goes_on_as_if_it_had_not_ended() {
     let mut db = Database::new();
     scales(&mut db);

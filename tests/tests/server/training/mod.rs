@@ -9,6 +9,7 @@ mod named_options;
 mod networks;
 mod options;
 mod real_data;
+mod regression_networks;
 mod regressions;
 mod sample;
 mod warm_start;

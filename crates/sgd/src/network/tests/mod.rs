@@ -19,25 +19,26 @@ use crate::{Hyperparameters, ModelKind, ModelParameters, Optimizer, Schedule, Tr
 const OPTIMIZERS: [Optimizer; 3] =
     [Optimizer::Sgd, Optimizer::Momentum { beta: 0.8 }, Optimizer::Adam { beta1: 0.9, beta2: 0.99, epsilon: 1e-3 }];
 
-/// Both outputs, with classes that they make a difference for.
-const OUTPUTS: [(Output, usize); 4] =
-    [(Output::Sigmoid, 2), (Output::Sigmoid, 4), (Output::Softmax, 2), (Output::Softmax, 5)];
+/// The outputs, with classes that they make a difference for; 1 stands for targets that are numbers.
+const OUTPUTS: [(Output, usize); 5] =
+    [(Output::Sigmoid, 2), (Output::Sigmoid, 4), (Output::Softmax, 2), (Output::Softmax, 5), (Output::Identity, 1)];
 
 fn hyper(hidden: &[u32], activation: Activation, output: Output) -> Hyperparameters {
     let design = Design { hidden: Hidden::new(hidden).unwrap(), activation, output: Some(output), seed: 3 };
     let (learning_rate, batch_size) = (Activation::Sigmoid.learning_rate(), 250);
     let (schedule, optimizer) = (Schedule::Constant, Optimizer::Sgd);
-    let other = Hyperparameters::new(ModelKind::Mlp);
+    let other = Hyperparameters::new(if output.has_classes() { ModelKind::Mlp } else { ModelKind::MlpRegression });
     Hyperparameters { design: Some(design), learning_rate, batch_size, schedule, optimizer, ..other }
 }
 
-/// Class numbers, features of which about half are 0, and weights.
+/// Class numbers or targets, features of which about half are 0, and weights.
 fn tuples(n: usize, dim: usize, classes: usize, seed: u64) -> Vec<(f32, Vec<f32>, f32)> {
     let mut noise = Noise::new(seed);
     let mut tuple = || {
         let features = (0..dim).map(|_| if noise.next() > 0.0 { noise.next() } else { 0.0 }).collect();
         let class = ((noise.next() + 1.0) / 2.0 * classes as f32) as usize;
-        (class.min(classes - 1) as f32, features, 1.0 + noise.next())
+        let label = if classes > 1 { class.min(classes - 1) as f32 } else { 3.0 * noise.next() };
+        (label, features, 1.0 + noise.next())
     };
     (0..n).map(|_| tuple()).collect()
 }
@@ -134,6 +135,7 @@ impl Book {
             (Output::Sigmoid, [z]) => binary(*z, y == 1.0),
             (Output::Sigmoid, many) => many.iter().enumerate().map(|(k, &z)| binary(z, k == y as usize)).sum(),
             (Output::Softmax, many) => many.iter().map(|z| z.exp()).sum::<f64>().ln() - many[y as usize],
+            (Output::Identity, z) => (z[0] - f64::from(y)).powi(2) / 2.0,
         }
     }
 

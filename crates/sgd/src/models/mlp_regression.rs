@@ -1,0 +1,31 @@
+//! Feed-forward network of a [`Design`] that predicts a number: (z - y)²/2, y any number.
+
+use super::definition::{Defaults, Model, Task};
+use super::linear::Linear;
+use super::mlp::Mlp;
+use crate::Output;
+use crate::network::Design;
+
+/// A network for regression.
+pub(crate) struct MlpRegression;
+
+impl Model for MlpRegression {
+    const NAME: &'static str = "mlp_regression";
+    const ALIASES: &'static [&'static str] = &["mlp_regressor", "neural_network_regression"];
+    const DESCRIPTION: &'static str = "a network for regression";
+    const TASK: Task = Task::Regression;
+    const HAS_PROBABILITIES: bool = false;
+    const CURVATURE: f64 = 1.0;
+
+    fn exact_loss(decisions: &[f32], y: f32) -> f64 {
+        Linear::exact_loss(decisions, y)
+    }
+
+    fn constant_loss(_: &[f64]) -> Option<f64> {
+        None
+    }
+
+    fn defaults() -> Defaults {
+        Defaults { design: Some(Design { output: Some(Output::Identity), ..Design::default() }), ..Mlp::defaults() }
+    }
+}

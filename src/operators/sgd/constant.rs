@@ -1,0 +1,91 @@
+//! Is a model worse than one that says the same of every row?
+
+use super::epoch_row::EpochRow;
+use super::learners::{Learner, Learners};
+use crate::errors::{Figure, Notice};
+use crate::operators::decoder::Decoder;
+use crate::options::chosen::Keep;
+use crate::options::request::Request;
+use crate::pg;
+use sgd::{ModelKind, Output};
+use std::ops::Range;
+use tuples::Batch;
+
+/// A model may be so much worse before it is said: the loss of an epoch is that of models that were still learning.
+const SLACK: f64 = 0.1;
+
+/// The weights of the classes in what models learn from, by group.
+#[derive(Default)]
+pub struct ClassShares(Vec<Vec<f64>>);
+
+impl ClassShares {
+    /// Adds the tuples of a group at these places of a batch's order.
+    pub fn add(&mut self, decoder: &Decoder, batch: &Batch, group: usize, places: Range<usize>) {
+        if self.0.len() <= group {
+            self.0.resize_with(group + 1, Vec::new);
+        }
+        let classes = &mut self.0[group];
+        let mut add = |label: f32, weight: f32| {
+            let class = decoder.labels().class(label);
+            if classes.len() <= class {
+                classes.resize(class + 1, 0.0);
+            }
+            classes[class] += f64::from(weight);
+        };
+        for &place in &batch.order()[places] {
+            let place = place as usize;
+            if batch.has_mini_batches() {
+                batch.mini_batch(place).labels().iter().for_each(|label| add(*label, 1.0));
+            } else {
+                add(batch.labels()[place], batch.weights().map_or(1.0, |weights| weights[place]));
+            }
+        }
+    }
+
+    fn classes(&self, group: usize) -> usize {
+        self.0.get(group).map_or(0, Vec::len)
+    }
+
+    fn constant_loss(&self, kind: ModelKind, group: usize) -> Option<f64> {
+        let classes = self.0.get(group)?;
+        let all: f64 = classes.iter().sum();
+        let shares: Vec<f64> = classes.iter().map(|weight| weight / all).collect();
+        if all > 0.0 { kind.constant_loss(&shares) } else { None }
+    }
+}
+
+/// Warns of models that are worse than a constant.
+pub fn warn_of_useless(request: &Request, shares: &ClassShares, learners: &Learners) {
+    let all = learners.trained().count();
+    let mut useless = learners.trained().filter_map(|learner| useless(request, shares, learner));
+    if let Some(first) = useless.next() {
+        let models = 1 + useless.count();
+        pg::report_notice(match request.trains_several() {
+            true => Notice::SomeWorseThanConstant { models, all },
+            false => Notice::WorseThanConstant(first),
+        });
+    }
+}
+
+/// What a model is judged by, if it is worse.
+fn useless(request: &Request, shares: &ClassShares, learner: &Learner) -> Option<Figure> {
+    // the loss of the first epoch is that of models that knew next to nothing
+    let known = learner.history.get(1..)?;
+    let loss = |row: &&EpochRow| row.validation_loss.unwrap_or(row.loss);
+    let row = match request.options.keep {
+        Keep::Last => known.last(),
+        Keep::Best => known.iter().min_by(|a, b| loss(a).total_cmp(&loss(b))),
+    }?;
+    let kind = request.kind;
+    if !kind.is_classifier() {
+        let r2 = row.validation_score.or(row.r2)?;
+        return (r2 < -SLACK).then_some(Figure::R2(r2));
+    }
+    // where each of several classes has an output of its own, the loss is a sum over all of them
+    let design = request.points[learner.point].hyperparameters.design;
+    if design.is_some_and(|design| design.output == Some(Output::Sigmoid)) && shares.classes(learner.group) > 2 {
+        return None;
+    }
+    let (model, constant) = (loss(&row), shares.constant_loss(kind, learner.group)?);
+    (model > (1.0 + SLACK) * constant).then_some(Figure::Loss { model, constant })
+}

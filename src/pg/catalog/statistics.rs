@@ -1,0 +1,93 @@
+//! What ANALYZE knows of a column: no more than the view pg_stats would show to the current user.
+
+use pgrx::pg_sys;
+use std::ffi::{CStr, c_int};
+
+/// What ANALYZE has found in a column.
+pub struct ColumnStatistics {
+    /// rows of the table in which it is not NULL
+    pub rows: f64,
+    /// its distinct values
+    pub distinct: f64,
+    /// some of its values, if they are texts
+    pub texts: Vec<String>,
+}
+
+/// What ANALYZE has found in a column of a table; None if it has not been there, or if the user may not see it.
+pub fn column_statistics(table: pg_sys::Oid, column: pg_sys::AttrNumber) -> Option<ColumnStatistics> {
+    let all_rows = super::relation::estimated_rows(table)?;
+    if !may_see(table, column) {
+        return None;
+    }
+    // SAFETY: the tuple is one of pg_statistic, which stays until it is released.
+    unsafe {
+        let tuple = find(table, column)?;
+        let form = &*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_statistic>();
+        let distinct = f64::from(form.stadistinct);
+        let found = ColumnStatistics {
+            rows: all_rows * (1.0 - f64::from(form.stanullfrac)),
+            // below 0 it is a share of the rows
+            distinct: if distinct < 0.0 { -distinct * all_rows } else { distinct },
+            texts: [pg_sys::STATISTIC_KIND_MCV, pg_sys::STATISTIC_KIND_HISTOGRAM]
+                .into_iter()
+                .flat_map(|kind| texts(tuple, kind))
+                .collect(),
+        };
+        pg_sys::ReleaseSysCache(tuple);
+        // 0 is not known
+        (found.distinct > 0.0).then_some(found)
+    }
+}
+
+/// May the current user read the column in all rows, as pg_stats asks?
+fn may_see(table: pg_sys::Oid, column: pg_sys::AttrNumber) -> bool {
+    // SAFETY: catalog lookups.
+    unsafe {
+        let (user, select) = (pg_sys::GetUserId(), pg_sys::ACL_SELECT as pg_sys::AclMode);
+        let allowed = pg_sys::AclResult::ACLCHECK_OK;
+        let may_read = pg_sys::pg_class_aclcheck(table, user, select) == allowed
+            || pg_sys::pg_attribute_aclcheck(table, column, user, select) == allowed;
+        let secured = pg_sys::check_enable_rls(table, pg_sys::Oid::INVALID, true);
+        may_read && secured != pg_sys::CheckEnableRlsResult::RLS_ENABLED as c_int
+    }
+}
+
+/// The column's row of pg_statistic, of a table with children that about all of them together.
+///
+/// # Safety
+/// The caller releases it.
+unsafe fn find(table: pg_sys::Oid, column: pg_sys::AttrNumber) -> Option<pg_sys::HeapTuple> {
+    let cache = pg_sys::SysCacheIdentifier::STATRELATTINH as c_int;
+    let of = |inherited: bool| {
+        // SAFETY: a catalog lookup; NULL if there is none.
+        unsafe { pg_sys::SearchSysCache3(cache, table.into(), column.into(), inherited.into()) }
+    };
+    [true, false].into_iter().map(of).find(|tuple| !tuple.is_null())
+}
+
+/// The texts among the values of this kind; none if the values are of another type.
+///
+/// # Safety
+/// The tuple is one of pg_statistic.
+unsafe fn texts(tuple: pg_sys::HeapTuple, kind: u32) -> Vec<String> {
+    let mut slot = pg_sys::AttStatsSlot::default();
+    // SAFETY: the caller's promise; the slot has as many values as it says, of the type that it says, and is freed.
+    unsafe {
+        let values = pg_sys::ATTSTATSSLOT_VALUES as c_int;
+        if !pg_sys::get_attstatsslot(&mut slot, tuple, kind as c_int, pg_sys::Oid::INVALID, values) {
+            return Vec::new();
+        }
+        let are_texts = [pg_sys::TEXTOID, pg_sys::VARCHAROID, pg_sys::BPCHAROID].contains(&slot.valuetype);
+        let found = match are_texts && !slot.values.is_null() {
+            true => std::slice::from_raw_parts(slot.values, slot.nvalues as usize)
+                .iter()
+                .map(|value| {
+                    CStr::from_ptr(pg_sys::text_to_cstring(value.cast_mut_ptr())).to_string_lossy().into_owned()
+                })
+                .collect(),
+            false => Vec::new(),
+        };
+        pg_sys::free_attstatsslot(&mut slot);
+        found
+    }
+}

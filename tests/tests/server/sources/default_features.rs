@@ -1,0 +1,263 @@
+//! Which columns are features where the call does not name them all, and what is told of the others.
+
+use corgipile_tests::{Database, is_like};
+
+/// The features of a training, as it recorded them.
+fn features(db: &mut Database, arguments: &str) -> String {
+    db.train(&format!("{arguments}, max_epochs => 1, seed => 1"));
+    db.line("SELECT features FROM corgipile.models ORDER BY model_id DESC LIMIT 1")
+}
+
+/// What a training tells of its features, without the hint.
+fn told(db: &Database, arguments: &str) -> String {
+    let told = db.notices(&[&format!("SELECT FROM corgipile_train({arguments}, max_epochs => 1, seed => 1)")]);
+    let line = told.lines().find_map(|line| line.strip_prefix("NOTICE:  features: "));
+    line.unwrap_or_default().to_owned()
+}
+
+/// A table of 2000 rows with a column of each kind.
+fn shops(db: &mut Database) {
+    db.run(
+        "CREATE TYPE size AS ENUM ('small', 'large');
+         CREATE TABLE shops (id int PRIMARY KEY, account bigint, code int UNIQUE, serial int GENERATED ALWAYS AS IDENTITY,
+                             name text, city varchar(20), zip text, size size, open boolean, shop_id int, area real,
+                             founded date, updated timestamptz, details json, pixels real[], label int);
+         INSERT INTO shops (id, account, code, name, city, zip, size, open, shop_id, area, founded, updated, details,
+                            pixels, label)
+         SELECT i, 7 * i, i, 'shop ' || i, (ARRAY['Bern', 'Chur', 'Thun'])[1 + i % 3], (8000 + i % 40)::text,
+                (ARRAY['small', 'large'])[1 + i % 2]::size, i % 3 = 0, i % 7, uniform(i, 1), '2026-01-01', now(), '{}',
+                '{1,2}', i % 2
+         FROM generate_series(1, 2000) i",
+    );
+}
+
+#[test]
+fn numbers_booleans_text_and_enums_are_features_and_what_identifies_rows_is_none() {
+    let mut db = Database::new();
+    shops(&mut db);
+    db.run("ANALYZE shops");
+    assert_eq!(features(&mut db, "'shops'"), "{city,zip,size,open,shop_id,area}");
+    assert_eq!(
+        told(&db, "'shops'"),
+        "6 columns; left out: id (primary key), account (identifies rows: unique, by ANALYZE), \
+         code (identifies rows: unique index), serial (identifies rows: identity column), name (text, nearly unique), \
+         founded (date), updated (timestamp with time zone), details (json), pixels (real[], an array beside columns); \
+         one-hot: city (about 3 categories), zip (about 40 categories, holds numbers: cast it to a number if it is one), \
+         size; as numbers: shop_id (cast it to text if it is a code)"
+    );
+}
+
+#[test]
+fn without_analyze_the_first_rows_say_which_texts_are_unique_and_which_hold_numbers() {
+    let mut db = Database::new();
+    shops(&mut db);
+    db.run("DELETE FROM pg_statistic WHERE starelid = 'shops'::regclass");
+    assert_eq!(features(&mut db, "'shops'"), "{account,city,zip,size,open,shop_id,area}");
+    let told = told(&db, "'shops'");
+    assert!(told.contains("name (text, nearly unique)"), "{told}");
+    assert!(told.contains("one-hot: city, zip (holds numbers: cast it to a number if it is one), size"), "{told}");
+}
+
+#[test]
+fn names_say_what_identifies_rows() {
+    let mut db = Database::new();
+    db.run(
+        "CREATE TABLE cities (id int, uuid text, guid text, rowid bigint, row_id int, index int, city_id int,
+                              cities_id int, shop_id int, \"ID\" smallint, idle int, grid real, label int);
+         INSERT INTO cities SELECT i, i, i, i, i, i, i, i, i % 3, i, i % 5, uniform(i, 1), i % 2 FROM generate_series(1, 40) i",
+    );
+    assert_eq!(features(&mut db, "'cities'"), "{shop_id,idle,grid}");
+    // what is measured is no name of a row
+    db.run("ALTER TABLE cities ALTER id TYPE real, ALTER index TYPE numeric");
+    assert_eq!(features(&mut db, "'cities'"), "{id,index,shop_id,idle,grid}");
+}
+
+#[test]
+fn keys_and_statistics_are_known_through_views_queries_and_joins() {
+    let mut db = Database::new();
+    shops(&mut db);
+    db.run(
+        "ANALYZE shops;
+         CREATE VIEW renamed AS SELECT id AS number, account AS account_number, area, label FROM shops;
+         CREATE VIEW above AS SELECT number, account_number, area + 1 AS area, label FROM renamed WHERE number > 0;
+         CREATE VIEW both_parts AS SELECT number, area, label FROM renamed UNION ALL SELECT number, area, label FROM renamed",
+    );
+    for source in [
+        "renamed",
+        "above",
+        "SELECT * FROM above",
+        "WITH a AS (SELECT number, account_number, area, label FROM renamed) SELECT * FROM a",
+        "SELECT a.number, b.account_number, b.area, b.label FROM renamed a JOIN above b USING (number)",
+    ] {
+        assert_eq!(features(&mut db, &format!("'{source}'")), "{area}", "{source}");
+    }
+    // of a union nothing is known, and what is computed is none of the table's columns
+    assert_eq!(features(&mut db, "'both_parts'"), "{number,area}");
+    assert_eq!(features(&mut db, "'SELECT account + 0 AS account, area, label FROM shops'"), "{account,area}");
+}
+
+#[test]
+fn statistics_are_no_more_than_the_user_may_see() {
+    let mut db = Database::new();
+    shops(&mut db);
+    let role = db.role("reader");
+    db.run(&format!(
+        "ANALYZE shops;
+         CREATE VIEW accounts AS SELECT account, area, label FROM shops;
+         GRANT USAGE ON SCHEMA public TO {role}; GRANT SELECT ON accounts TO {role}"
+    ));
+    let mut reader = db.session_as(&role);
+    let features = |session: &mut corgipile_tests::Session| {
+        session.train("'accounts', max_epochs => 1");
+        session.line("SELECT features FROM corgipile.models ORDER BY model_id DESC LIMIT 1")
+    };
+    assert_eq!(features(&mut reader), "{account,area}");
+    db.run(&format!("GRANT SELECT (account) ON shops TO {role}"));
+    assert_eq!(features(&mut reader), "{area}");
+    // with row security, pg_stats says nothing
+    db.run("ALTER TABLE shops ENABLE ROW LEVEL SECURITY");
+    assert_eq!(features(&mut reader), "{account,area}");
+}
+
+#[test]
+fn partitions_are_analyzed_together() {
+    let mut db = Database::new();
+    db.run(
+        "CREATE TABLE parts (account int, area real, note text, label int) PARTITION BY RANGE (account);
+         CREATE TABLE part_1 PARTITION OF parts FOR VALUES FROM (0) TO (1000);
+         CREATE TABLE part_2 PARTITION OF parts FOR VALUES FROM (1000) TO (5000);
+         INSERT INTO parts SELECT i, uniform(i, 1), 'note ' || i, i % 2 FROM generate_series(1, 3000) i;
+         ANALYZE parts",
+    );
+    assert_eq!(features(&mut db, "'parts'"), "{area}");
+}
+
+#[test]
+fn the_only_array_comes_before_an_id_and_a_text() {
+    let mut db = Database::new();
+    db.run(
+        "CREATE TABLE pictures (id int, title text, is_new boolean, pixels real[], label int);
+         INSERT INTO pictures SELECT i, 'title ' || i % 3, i % 2 = 0, ARRAY[uniform(i, 1), uniform(i, 2)], i % 2
+         FROM generate_series(1, 50) i",
+    );
+    assert_eq!(features(&mut db, "'pictures'"), "{pixels}");
+    assert_eq!(
+        told(&db, "'pictures'"),
+        "array pixels; left out: id (identifies rows, by its name), title (text, a column beside an array), \
+         is_new (boolean, a column beside an array)"
+    );
+    assert_eq!(features(&mut db, "'pictures', features => '{*}'"), "{pixels}");
+    assert_eq!(features(&mut db, "'pictures', features => '{-pixels}'"), "{title,is_new}");
+    db.run("ALTER TABLE pictures ADD size real DEFAULT 1");
+    assert_eq!(features(&mut db, "'pictures'"), "{title,is_new,size}");
+}
+
+#[test]
+fn nothing_is_told_of_numbers_and_a_primary_key() {
+    let db = Database::with_small_table(100);
+    assert_eq!(told(&db, "'t'"), "");
+    assert_eq!(told(&db, "'SELECT id, label, ARRAY[a, b] AS x FROM t'"), "");
+    assert_eq!(told(&db, "'t', features => '{a,b}'"), "");
+    // of several columns of a key each may mean something
+    db.notices(&["CREATE TABLE pairs (a int, b int, x real, label int, PRIMARY KEY (a, b));
+                  INSERT INTO pairs SELECT i, i % 7, i % 5, i % 2 FROM generate_series(1, 50) i"]);
+    assert_eq!(told(&db, "'pairs'"), "column x; left out: a (primary key), b (primary key)");
+}
+
+#[test]
+fn numbers_that_are_unique_by_statistics_alone_are_better_than_nothing() {
+    let mut db = Database::new();
+    db.run(
+        "CREATE TABLE line (x int, label real); INSERT INTO line SELECT i, 2 * i FROM generate_series(1, 2000) i;
+         ANALYZE line",
+    );
+    assert_eq!(features(&mut db, "'line', 'linear'"), "{x}");
+    assert_eq!(told(&db, "'line', 'linear'"), "column x; as numbers: x (unique, by ANALYZE)");
+}
+
+#[test]
+fn a_star_takes_all_and_a_minus_leaves_out() {
+    let mut db = Database::new();
+    shops(&mut db);
+    db.run("ANALYZE shops");
+    let all = "id,account,code,serial,name,city,zip,size,open,shop_id,area";
+    let without = |left_out: &[&str]| {
+        let kept: Vec<&str> = all.split(',').filter(|name| !left_out.contains(name)).collect();
+        format!("{{{}}}", kept.join(","))
+    };
+    assert_eq!(features(&mut db, "'shops', features => '{*}'"), without(&[]));
+    assert_eq!(features(&mut db, "'shops', features => '{*,-id,-name}'"), without(&["id", "name"]));
+    assert_eq!(features(&mut db, "'shops', features => '{-id,*}'"), without(&["id"]));
+    assert_eq!(features(&mut db, "'shops', features => '{-id,-zip}'"), "{city,size,open,shop_id,area}");
+}
+
+#[test]
+fn other_columns_of_the_call_are_no_features() {
+    let mut db = Database::new();
+    shops(&mut db);
+    let rest = "{city,zip,size,shop_id}";
+    let arguments = "label => 'label', weight => 'area', validation_column => 'open', features => '{*,-id,-account,-code,-serial,-name}'";
+    assert_eq!(features(&mut db, &format!("'shops', {arguments}")), rest);
+    assert_eq!(
+        features(&mut db, "'shops', group_by => 'size', features => '{*,-name,-account,-code,-serial,-id,-zip}'"),
+        "{city,open,shop_id,area}"
+    );
+}
+
+#[test]
+fn a_column_that_is_called_like_a_sign_is_meant_by_its_name() {
+    let mut db = Database::new();
+    db.run(
+        "CREATE TABLE signs (\"*\" real, \"-x\" real, x real, label int);
+         INSERT INTO signs SELECT i % 3, i % 5, i % 7, i % 2 FROM generate_series(1, 50) i",
+    );
+    assert_eq!(features(&mut db, "'signs', features => '{*}'"), "{*}");
+    assert_eq!(features(&mut db, "'signs', features => '{-x}'"), "{-x}");
+    assert_eq!(features(&mut db, "'signs'"), "{*,-x,x}");
+}
+
+#[test]
+fn lists_with_signs_that_make_no_sense_are_refused() {
+    let mut db = Database::with_small_table(100);
+    let missing = db.rejects("SELECT corgipile_train('t', features => '{*,-aa}')", "42703");
+    missing.says(&["\"aa\""]);
+    let near = db.rejects("SELECT corgipile_train('t', features => '{-lable}')", "42703");
+    near.hints(&["Did you mean \"label\"?"]);
+    let mixed = db.rejects("SELECT corgipile_train('t', features => '{*,a}')", "22023");
+    assert_eq!(mixed.message, "invalid value for argument \"features\": \"a\" does not go with \"*\"");
+    mixed.hints(&["'{*,-id}'", "'{-id}'"]);
+    let none = db.rejects("SELECT corgipile_train('t', features => '{-a,-b,-c}')", "42703");
+    none.hints(&["id (primary key)"]);
+}
+
+#[test]
+fn prediction_depends_on_the_names_and_not_on_the_statistics() {
+    let mut db = Database::new();
+    shops(&mut db);
+    db.run("ANALYZE shops");
+    let id = db.train("'shops', max_epochs => 1")[0].model_id;
+    let before = db.lines(&format!("SELECT corgipile_predict_proba({id}, s) FROM shops s ORDER BY s.id LIMIT 20"));
+    db.run("DELETE FROM pg_statistic WHERE starelid = 'shops'::regclass; ALTER TABLE shops DROP CONSTRAINT shops_pkey");
+    let after = db.lines(&format!("SELECT corgipile_predict_proba({id}, s) FROM shops s ORDER BY s.id LIMIT 20"));
+    assert_eq!(before, after);
+    // and a warm start takes the features of the model
+    db.train(&format!("'shops', warm_start => '{id}', max_epochs => 1"));
+    let lists = db.lines("SELECT DISTINCT features FROM corgipile.models");
+    assert_eq!(lists, ["{city,zip,size,open,shop_id,area}"]);
+}
+
+#[test]
+fn what_takes_only_numbers_leaves_text_out() {
+    let mut db = Database::new();
+    shops(&mut db);
+    db.run("ANALYZE shops");
+    db.run("SELECT FROM corgipile_compress('shops', 'packed')");
+    let id = db.train("'packed', max_epochs => 1")[0].model_id;
+    assert_eq!(db.line(&format!("SELECT array_length(weights, 1) FROM corgipile.models WHERE model_id = {id}")), "3");
+    db.run("SELECT FROM corgipile_train_uda('shops', max_epochs => 1)");
+    assert_eq!(db.line("SELECT features FROM corgipile.models ORDER BY model_id DESC LIMIT 1"), "{open,shop_id,area}");
+    let told = db.notices(&["SELECT FROM corgipile_compress('shops', 'packed_2')"]);
+    assert!(is_like("NOTICE:  features: 3 columns; ... city (character varying, no number), ...", &told), "{told}");
+    let factor: f64 = db.value("SELECT corgipile_cluster_factor('shops')");
+    assert!(factor.is_finite() && factor > 0.0, "{factor}");
+}
