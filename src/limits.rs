@@ -48,3 +48,6 @@ pub const MAX_GROUP_BYTES: usize = 512;
 
 /// Bytes of the elements of a jsonb array or object, as PostgreSQL stores them.
 pub const MAX_JSONB_BYTES: usize = 0x0FFF_FFFF;
+
+/// So many classes are taken for what they are said to be.
+pub const FEW_CLASSES: usize = 20;

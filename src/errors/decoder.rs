@@ -192,10 +192,10 @@ impl RowFault {
                  more classes model => 'softmax' or 'mlp'; or make two classes of them with a query as source.",
             ),
             R::ContinuousLabel { .. } => fixed(
-                "For numbers to be predicted say model => 'linear'. If they are classes, cast them to text in a query.",
+                "For numbers to be predicted say model => 'linear' or 'mlp_regression'. If they are classes, cast them to text in a query.",
             ),
             R::TooManyClasses { .. } => fixed(
-                "For numbers to be predicted say model => 'linear'; what differs from row to row, such as a name, is no label.",
+                "For numbers to be predicted say model => 'linear' or 'mlp_regression'; what differs from row to row, such as a name, is no label.",
             ),
             R::UnseenCategory { continued: true, .. } => fixed(
                 "A model that is trained on keeps its categories; leave such rows out with a query as source, or train anew.",

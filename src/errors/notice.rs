@@ -136,7 +136,7 @@ impl Notice {
             }
             Notice::Regression { label } => (
                 format!("the network predicts numbers: the values of label \"{label}\" are neither whole nor few"),
-                Some("Say objective => 'classification' in options if each value is a class."),
+                Some("If each value is a class, cast the label to text in a query."),
             ),
             Notice::WorseThanConstant(figure) => {
                 let figure = match figure {

@@ -4,11 +4,14 @@ use super::decoder::{Decoder, DecoderSpec, column};
 use super::default_features::{self, Searched, Takes};
 use super::plan::shuffled;
 use crate::errors::{Result, SourceError};
+use crate::limits::FEW_CLASSES;
 use crate::options::shuffling::Shuffling;
 use crate::pg::call::spi::{Connection, Sees};
 use crate::pg::catalog::names::quote_identifier;
 use crate::pg::catalog::relation::{Relation, bytes, estimated_rows};
+use crate::pg::catalog::types::base_type;
 use crate::pg::executor::query::{Column, Planned, Query, only_select};
+use crate::pg::values::number::NumberType;
 use pgrx::pg_sys;
 use std::collections::HashSet;
 
@@ -96,7 +99,6 @@ impl Source {
     /// PostgreSQL's own.
     pub fn has_continuous(&self, name: &str) -> Result<bool> {
         const LOOK_AT: usize = 1_000;
-        const FEW: usize = 20;
         let Ok(column) = self.column(name) else { return Ok(false) };
         let number = match NumberType::from_oid(base_type(column.type_oid)) {
             Some(number) if number.has_fractions() => number,
@@ -113,7 +115,7 @@ impl Source {
         }
         drop(rows);
         connection.close();
-        Ok(has_fraction && distinct.len() > FEW)
+        Ok(has_fraction && distinct.len() > FEW_CLASSES)
     }
 
     /// A decoder of the rows of [`Source::plan`].

@@ -8,7 +8,7 @@
 
 use super::class_weights::ClassWeights;
 use crate::errors::{Result, RowFault, TrainingError, excerpt};
-use crate::limits::{MAX_CLASSES, MAX_TEXT_BYTES};
+use crate::limits::{FEW_CLASSES, MAX_CLASSES, MAX_TEXT_BYTES};
 use crate::options::rows::ClassWeight;
 use crate::pg::catalog::types::type_name;
 use crate::pg::executor::query::Column;
@@ -42,9 +42,6 @@ struct ClassLabels {
     closed: Option<Closed>,
     weights: Option<ClassWeights>,
 }
-
-/// So many classes are taken for what they are said to be.
-const FEW_CLASSES: usize = 20;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Closed {

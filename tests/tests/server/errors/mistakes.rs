@@ -189,7 +189,7 @@ const LABELS: &[Case] = &[
         "SELECT corgipile_train('passengers', label => 'rate', features => '{age}', model => 'softmax')",
         "22000",
         r#"label column "rate" has more than 20 values that are not all whole, such as ...: one more was found in row ..."#,
-        "For numbers to be predicted say model => 'linear'. If they are classes, cast them to text in a query.",
+        "For numbers to be predicted say model => 'linear' or 'mlp_regression'. If they are classes, cast them to text in a query.",
     ),
     Case(
         "an id as the label",

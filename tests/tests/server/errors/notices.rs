@@ -20,7 +20,7 @@ pub const CASES: &[(&str, &[&str], &str)] = &[
         "Notice::Regression",
         &["SELECT FROM corgipile_train('t', 'mlp', 'a', '{b}', max_epochs => 1)"],
         "NOTICE:  the network predicts numbers: the values of label \"a\" are neither whole nor few\n\
-         HINT:  Say objective => 'classification' in options if each value is a class.\n...",
+         HINT:  If each value is a class, cast the label to text in a query.\n...",
     ),
     (
         "Notice::WorseThanConstant",
