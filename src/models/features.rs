@@ -1,8 +1,10 @@
 //! The features of a model: its columns, and which weight belongs to which value.
 
 use crate::limits::MAX_WEIGHTS;
+use crate::options::rows::Transform;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use sgd::LogTransform;
 use std::collections::HashSet;
 
 /// The kind of a model's features.
@@ -75,6 +77,32 @@ impl FeatureKind {
         let buckets =
             |column: &ColumnKind| if let ColumnKind::Hashed(buckets) = column { Some(*buckets) } else { None };
         columns.iter().find_map(buckets).unwrap_or_default() as usize
+    }
+
+    /// Which of the features are taken by their logarithms, if any are. The error is that there are no such columns.
+    pub fn logs(&self, features: &[String], transform: &Transform) -> Result<Option<LogTransform>, ()> {
+        let is_chosen = |name: &String| match transform {
+            Transform::These(columns) => columns.contains(name),
+            _ => true,
+        };
+        match (self, transform) {
+            (_, Transform::Automatic | Transform::None) => Ok(None),
+            (FeatureKind::Columns(columns), _) => {
+                let mut first = 0;
+                let mut chosen = Vec::new();
+                for (name, column) in features.iter().zip(columns) {
+                    if matches!(column, ColumnKind::Number) && is_chosen(name) {
+                        chosen.push(first);
+                    }
+                    first += column.width() as u32;
+                }
+                let is_known = |columns: &Vec<String>| columns.len() == chosen.len();
+                let fits = if let Transform::These(columns) = transform { is_known(columns) } else { true };
+                fits.then_some(Some(LogTransform::Features(chosen))).ok_or(())
+            }
+            (_, Transform::Log) => Ok(Some(LogTransform::All)),
+            (_, Transform::These(_)) => Err(()),
+        }
     }
 
     /// Are there columns of categories?

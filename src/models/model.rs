@@ -8,10 +8,12 @@ use crate::errors::{INLINE_MODEL_ID, ModelError, Result, TheModel};
 use crate::models::shared::{Arrays, Shared};
 use crate::models::table::ModelRow;
 use crate::options::choices::Choice;
-use crate::options::rows::{Nulls, Unseen};
+use crate::options::rows::{Nulls, Transform, Unseen};
 use pgrx::{FromDatum, IntoDatum, pg_sys};
 use serde_json::Value;
-use sgd::{Activation, Hidden, ModelKind, ModelParameters, Network, Output, ParametersView, Standardizer, Task};
+use sgd::{
+    Activation, Hidden, LogTransform, ModelKind, ModelParameters, Network, Output, ParametersView, Standardizer, Task,
+};
 use std::cell::Cell;
 use std::ffi::CStr;
 
@@ -35,6 +37,9 @@ pub struct Model {
     pub feature_kind: FeatureKind,
     pub nulls: Nulls,
     pub unseen: Unseen,
+    /// which numbers are taken by their logarithms, and which features these are
+    pub transform: Transform,
+    pub logs: Option<LogTransform>,
 }
 
 /// The numbers of a model, in memory of this process or of all.
@@ -84,6 +89,8 @@ impl Model {
             feature_kind: document.feature_kind,
             nulls: document.nulls,
             unseen: document.unseen,
+            transform: document.transform,
+            logs: document.logs,
         }
     }
 
@@ -250,6 +257,9 @@ fn describe(
     let label_type = row.get(c"label_type").unwrap_or(pg_sys::Oid::INVALID);
     let options = json(row, c"hyperparameters")?;
     let option = |key: &str| options.as_ref().and_then(|options| options[key].as_str());
+    let transform = options.as_ref().and_then(|options| options.get("transform"));
+    let transform = transform.map_or(Some(Transform::None), Transform::read).ok_or(TRANSFORM)?;
+    let logs = feature_kind.logs(&features, &transform).map_err(|()| TRANSFORM)?;
     Ok(Model {
         id,
         name: row.get(c"name"),
@@ -265,8 +275,12 @@ fn describe(
         // a model that says nothing was stored when both were errors
         nulls: option("nulls").and_then(Nulls::named).unwrap_or(Nulls::Error),
         unseen: option("unseen").and_then(Unseen::named).unwrap_or(Unseen::Error),
+        transform,
+        logs,
     })
 }
+
+const TRANSFORM: &str = "transform in hyperparameters does not fit the features";
 
 fn next_serial() -> u64 {
     thread_local! {

@@ -3,7 +3,7 @@
 use super::cache::CacheMode;
 use super::choices::choice;
 use super::row_groups::HoldOut;
-use super::rows::{By, ClassWeight, Hashing, Nulls, Standardize, Unseen};
+use super::rows::{By, ClassWeight, Hashing, Nulls, Standardize, Transform, Unseen};
 use serde_json::{Map, Value};
 use sgd::{Hyperparameters, Stopping};
 
@@ -18,6 +18,8 @@ pub struct Options {
     pub wants_averaging: bool,
     /// which features are standardized
     pub standardize: Standardize,
+    /// which numbers are taken by their logarithms, if it was said or is to be chosen
+    pub transform: Option<Transform>,
     /// what to do with NULLs, if it was said
     pub nulls: Option<Nulls>,
     /// column of the rows' weights

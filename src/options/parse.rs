@@ -5,7 +5,7 @@ use super::chosen::{Options, Rate, Validation};
 use super::defaults;
 use super::keys::{Keys, invalid};
 use super::objective::Objective;
-use super::rows::{ClassWeight, Hashing, Standardize};
+use super::rows::{ClassWeight, Hashing, Standardize, Transform};
 use crate::errors::{ArgumentError, Error, Result, did_you_mean, one_of};
 use crate::limits::MAX_WEIGHTS;
 use serde_json::{Map, Value};
@@ -34,6 +34,9 @@ pub fn parse(
                 false => Standardize::None,
             },
         ),
+        transform: keys
+            .get("transform", Transform::WHAT, Transform::read)?
+            .or(automatic.then_some(Transform::Automatic)),
         nulls: keys.choice("nulls")?,
         weight: keys.column("weight")?,
         class_weight: class_weight(&keys)?,

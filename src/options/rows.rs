@@ -69,6 +69,54 @@ impl Standardize {
     }
 }
 
+/// Which numbers are taken by sign and logarithm, sign(x) ln(1 + |x|).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Transform {
+    /// columns whose values span decades, where `standardize` is automatic, too
+    #[default]
+    Automatic,
+    None,
+    /// all numbers
+    Log,
+    /// these columns
+    These(Vec<String>),
+}
+
+impl Transform {
+    pub const AUTO: &'static str = "auto";
+    const NONE: &'static str = "none";
+    const LOG: &'static str = "log";
+
+    /// What it may be, in words.
+    pub const WHAT: &'static str = "\"auto\", \"none\", \"log\", or an array of columns";
+
+    /// The option as it is written; None for what it cannot be.
+    pub fn read(value: &Value) -> Option<Transform> {
+        let columns = |names: &Value| {
+            let names: Option<Vec<String>> =
+                names.as_array()?.iter().map(|name| name.as_str().map(str::to_owned)).collect();
+            names.filter(|names| !names.is_empty()).map(Transform::These)
+        };
+        match value {
+            Value::String(word) if word == Self::AUTO => Some(Transform::Automatic),
+            Value::String(word) if word == Self::NONE => Some(Transform::None),
+            Value::String(word) if word == Self::LOG => Some(Transform::Log),
+            Value::Object(object) if object.len() == 1 => columns(object.get(Self::LOG)?),
+            names => columns(names),
+        }
+    }
+
+    /// The option as it is recorded.
+    pub fn to_json(&self) -> Value {
+        match self {
+            Transform::Automatic => json!(Self::AUTO),
+            Transform::None => json!(Self::NONE),
+            Transform::Log => json!(Self::LOG),
+            Transform::These(columns) => json!({ "log": columns }),
+        }
+    }
+}
+
 /// Which columns of text are hashed, and into how many buckets.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Hashing {

@@ -88,11 +88,17 @@ pub fn decide<R>(
         let linear = model.linear();
         decisions.resize(linear.outputs, 0.0);
         if tuple.is_sparse {
+            if let Some(logs) = &model.logs {
+                logs.apply_sparse(&tuple.indices, &mut tuple.values);
+            }
             if let Some(scaling) = model.scaling() {
                 standardize(scaling, &tuple.indices, &mut tuple.values);
             }
             linear.decisions_sparse(&tuple.indices, &tuple.values, decisions);
         } else {
+            if let Some(logs) = &model.logs {
+                logs.apply_dense(&mut tuple.dense);
+            }
             if let Some((mean, scale)) = model.scaling() {
                 sgd::standardize_row(mean, scale, &mut tuple.dense);
             }

@@ -5,14 +5,14 @@ use crate::errors::{Result, excerpt, one_of};
 use crate::models::class_values::as_numbers;
 use crate::models::features::FeatureKind;
 use crate::options::choices::Choice;
-use crate::options::rows::{Nulls, Unseen};
+use crate::options::rows::{Nulls, Transform, Unseen};
 use crate::pg::catalog::types::existing_base_type;
 use crate::pg::values::jsonb;
 use crate::pg::values::number::NumberType;
 use pgrx::pg_sys;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use sgd::{Hidden, ModelKind, ModelParameters, Network, Output, Standardizer};
+use sgd::{Hidden, LogTransform, ModelKind, ModelParameters, Network, Output, Standardizer};
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
@@ -43,6 +43,8 @@ pub struct ModelDocument {
     pub imputed: Option<u64>,
     pub nulls: Nulls,
     pub unseen: Unseen,
+    pub transform: Transform,
+    pub logs: Option<LogTransform>,
 }
 
 /// An epoch of corgipile.training_history. Other keys are refused,
@@ -86,6 +88,12 @@ impl ModelDocument {
         let hyperparameters: Map<String, Value> =
             keys.short("hyperparameters", MAX_RECORD_BYTES, "an object")?.unwrap_or_default();
         let (nulls, unseen) = (policy(&hyperparameters, "nulls")?, policy(&hyperparameters, "unseen")?);
+        let transform = hyperparameters.get("transform").map_or(Some(Transform::None), Transform::read);
+        let says = || invalid("hyperparameters", format!("says transform, but not {}", Transform::WHAT), None);
+        let transform = transform.ok_or_else(says)?;
+        let no_columns =
+            |()| invalid("hyperparameters", "says transform of what is no feature of numbers".into(), None);
+        let logs = feature_kind.logs(&features, &transform).map_err(no_columns)?;
         Ok(ModelDocument {
             name: keys.read_as("name", "a text")?,
             source: keys.read_as("source", "a text")?.unwrap_or_default(),
@@ -101,6 +109,8 @@ impl ModelDocument {
             // a model that says nothing was written when both were errors
             nulls: nulls.unwrap_or(Nulls::Error),
             unseen: unseen.unwrap_or(Unseen::Error),
+            transform,
+            logs,
             kind,
             label_type,
             label_type_name,

@@ -230,6 +230,16 @@ impl MixedColumns {
         columns.filter(|(c, _)| matches!(c.kind, MixedKind::Number(_))).map(|(_, number)| *number).collect()
     }
 
+    /// The columns of numbers.
+    pub fn number_names(&self) -> impl Iterator<Item = &str> {
+        self.columns.iter().filter(|c| matches!(c.kind, MixedKind::Number(_))).map(|c| c.name.as_str())
+    }
+
+    /// The dimensions of the columns of numbers.
+    pub fn number_places(&self) -> impl Iterator<Item = u32> {
+        self.columns.iter().filter(|c| matches!(c.kind, MixedKind::Number(_))).map(|c| c.first)
+    }
+
     /// Each column, and whether it has categories.
     pub fn names(&self) -> impl Iterator<Item = (&str, bool)> {
         self.columns.iter().map(|column| (column.name.as_str(), !matches!(column.kind, MixedKind::Number(_))))

@@ -32,6 +32,15 @@ impl FeatureColumns {
         }
     }
 
+    /// The columns of numbers, if features are columns.
+    pub fn number_names(&self) -> Option<Vec<&str>> {
+        match self {
+            FeatureColumns::Columns { names, .. } => Some(names.iter().map(String::as_str).collect()),
+            FeatureColumns::Mixed(columns) => Some(columns.number_names().collect()),
+            _ => None,
+        }
+    }
+
     /// Of numbers by feature of the model, those by column if there are columns of categories.
     pub fn by_column(&self, features: &[f32]) -> Vec<f32> {
         match self {

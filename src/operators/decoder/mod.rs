@@ -19,6 +19,7 @@ mod rows;
 mod sparse;
 mod spec;
 mod state;
+mod transformed;
 mod tuple_decoder;
 mod weight;
 

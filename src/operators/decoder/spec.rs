@@ -9,6 +9,7 @@ use super::imputation::Imputation;
 use super::labels::Labels;
 use super::row_groups::RowGroups;
 use super::sparse::SparseColumns;
+use super::transformed::Transformed;
 use super::tuple_decoder::Decoder;
 use super::weight::Weight;
 use crate::errors::{Result, SourceError, TrainingError};
@@ -16,7 +17,7 @@ use crate::limits::MAX_WEIGHTS;
 use crate::models::Coding;
 use crate::options::request::Request;
 use crate::options::row_groups::RowGroupSpec;
-use crate::options::rows::{ClassWeight, Hashing, Nulls, Unseen};
+use crate::options::rows::{ClassWeight, Hashing, Nulls, Transform, Unseen};
 use crate::pg::catalog::types::{base_type, is_compressed};
 use crate::pg::executor::query::Column;
 use crate::pg::values::array::{AnyArray, ArrayReader};
@@ -43,6 +44,8 @@ pub struct DecoderSpec<'a> {
     pub dimensions: Option<usize>,
     /// which columns of text are hashed, if it was said
     pub hash: Option<&'a Hashing>,
+    /// which numbers are taken by their logarithms, if it was said
+    pub transform: Option<&'a Transform>,
     /// the groups that rows fall into, and what is held out
     pub row_groups: Option<&'a RowGroupSpec>,
     /// what a model knows of labels and features; without a model, it is found in the rows
@@ -84,6 +87,7 @@ impl<'a> DecoderSpec<'a> {
             index_base: 1,
             dimensions: None,
             hash: None,
+            transform: None,
             row_groups: None,
             known: None,
         }
@@ -99,6 +103,7 @@ impl<'a> DecoderSpec<'a> {
             index_base: options.index_base.unwrap_or(1),
             dimensions: options.dimensions,
             hash: options.hash.as_ref(),
+            transform: options.transform.as_ref(),
             row_groups: Some(&request.row_groups),
             ..DecoderSpec::new(request.kind, &request.label, features)
         }
@@ -130,7 +135,9 @@ impl<'a> DecoderSpec<'a> {
         let row_groups = row_groups.map(|spec| RowGroups::new(spec, columns, before).map(Box::new)).transpose()?;
         let standardizer = self.known.and_then(|known| known.standardizer.cloned());
         let imputation = self.imputation(columns, &features)?;
-        Ok(Decoder::new(labels, features, weight, (self.nulls, imputation), standardizer, row_groups))
+        let transformed = Transformed::new(self.transform, &features)?;
+        let decoder = Decoder::new(labels, features, weight, (self.nulls, imputation), standardizer, row_groups);
+        Ok(decoder.with_transformed(transformed))
     }
 
     /// What stands for NULLs. Sparse features have nothing that does: what they do not say is 0.
@@ -256,6 +263,7 @@ pub struct OwnedSpec {
     index_base: u32,
     dimensions: Option<usize>,
     hash: Option<Hashing>,
+    transform: Option<Transform>,
     columns: Vec<Column>,
 }
 
@@ -272,6 +280,7 @@ impl OwnedSpec {
             index_base: spec.index_base,
             dimensions: spec.dimensions,
             hash: spec.hash.cloned(),
+            transform: spec.transform.cloned(),
             columns: columns.to_vec(),
         }
     }
@@ -288,6 +297,7 @@ impl OwnedSpec {
             index_base: self.index_base,
             dimensions: self.dimensions,
             hash: self.hash.as_ref(),
+            transform: self.transform.as_ref(),
             ..DecoderSpec::new(self.kind, &self.label, &self.features)
         };
         spec.decoder(&self.columns)

@@ -6,6 +6,7 @@
 use super::features::FeatureColumns;
 use super::imputation::NullCounts;
 use super::labels::MetClasses;
+use super::transformed::Transformed;
 use super::tuple_decoder::Decoder;
 use crate::models::Coding;
 use serde::{Deserialize, Serialize};
@@ -46,6 +47,9 @@ pub struct DecoderState {
     /// tuples that a preparation pass has met
     #[serde(default)]
     met: u64,
+    /// which numbers are taken by their logarithms
+    #[serde(default)]
+    transformed: Transformed,
     /// what stands for NULLs, by feature, and how many there were
     #[serde(default)]
     fill: Option<Vec<f32>>,
@@ -76,6 +80,7 @@ impl Decoder {
             target: self.target,
             mean_square: self.mean_square,
             met: self.met,
+            transformed: self.transformed.clone(),
             fill: self.fill(),
             nulls: self.imputation.as_ref().map(|imputation| imputation.counts().clone()).unwrap_or_default(),
             continued: self.continued,
@@ -101,6 +106,7 @@ impl Decoder {
             FeatureColumns::Sparse(columns) => state.limit.into_iter().for_each(|limit| columns.set_limit(limit)),
             FeatureColumns::Columns { .. } => {}
         }
+        self.set_transformed(state.transformed.clone());
         self.observed_dim = state.observed_dim;
         if let Some(imputation) = &mut self.imputation {
             let fill = state.fill.as_deref();

@@ -4,7 +4,7 @@ use crate::limits::MAX_WEIGHTS;
 use crate::options::choices::Choice;
 use crate::options::chosen::Validation;
 use crate::options::entry::{Default, Entry, Group, Inherited, Models, Needs, Place, Values};
-use crate::options::rows::{By, ClassWeight, Hashing, Nulls, Standardize, Unseen};
+use crate::options::rows::{By, ClassWeight, Hashing, Nulls, Standardize, Transform, Unseen};
 use serde_json::json;
 use sgd::{ModelKind, Range};
 
@@ -100,6 +100,18 @@ pub const ENTRIES: &[Entry] = &[
             Default::Word(Standardize::AUTO),
             "learn mean and standard deviation of each number in a first pass, and train on (value - mean) / deviation; sparse \
              features on value / deviation. auto: dense numbers but those that are 0 or 1, and the targets of model linear",
+        )
+    },
+    Entry {
+        record: Some(|call| call.options.transform.as_ref().map(Transform::to_json)),
+        ..Entry::option(
+            "transform",
+            Values::Other("string, array or object", Some("auto, none, log, or an array of columns")),
+            Default::Word(Transform::AUTO),
+            "numbers that are taken by sign and logarithm, sign(x) * ln(1 + |x|), before they are standardized. auto: columns \
+             whose values span decades, with a skewness beyond 6 or -6, of which little remains then; not with another \
+             standardize than auto, and not in arrays. log: all numbers, those in arrays, too. An array, or {\"log\": an array}: \
+             these columns",
         )
     },
     Entry {

@@ -11,3 +11,4 @@ mod other_extensions;
 mod partitions;
 mod relations;
 mod sparse;
+mod transforms;
