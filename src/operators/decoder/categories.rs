@@ -6,7 +6,7 @@
 //! entry per number, 0 or not, one for each category, and one for each bucket. Buckets come last, and all hashed
 //! columns share them.
 
-use super::category_column::{CategoryColumn, CategoryState};
+use super::category_column::{CategoryColumn, CategoryState, KnownCategories, MixedFault};
 use super::columns::number_fault;
 use super::hashed::{HashRule, HashedText, suitable_buckets};
 use super::imputation::Imputation;
@@ -47,16 +47,6 @@ enum MixedKind {
     Number(NumberType),
     Category(HashedText, Box<CategoryColumn>),
     Hashed(HashedText),
-}
-
-/// What a model knows of its columns of categories, and what to do with others.
-pub type KnownCategories<'a> = (&'a [(String, Coding)], Unseen);
-
-/// Why a row has no entries.
-pub enum MixedFault {
-    /// this column is NULL
-    Null(String),
-    Row(Box<RowFault>),
 }
 
 impl MixedColumns {

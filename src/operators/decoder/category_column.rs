@@ -1,6 +1,5 @@
 //! A column of which each category is a feature, as long as there are not too many of them.
 
-use super::categories::{KnownCategories, MixedFault};
 use super::imputation::Imputation;
 use crate::errors::{RowFault, excerpt};
 use crate::limits::{MAX_CATEGORIES, MAX_CATEGORIES_BYTES, MAX_TEXT_BYTES, ONE_HOT_BYTES};
@@ -9,6 +8,16 @@ use crate::options::rows::Unseen;
 use crate::pg::executor::query::Column;
 use crate::pg::values::distinct::Distinct;
 use crate::pg::values::typed::TypedDatum;
+
+/// What a model knows of its columns of categories, and what to do with others.
+pub type KnownCategories<'a> = (&'a [(String, Coding)], Unseen);
+
+/// Why a row has no entries.
+pub enum MixedFault {
+    /// this column is NULL
+    Null(String),
+    Row(Box<RowFault>),
+}
 
 /// A column of categories.
 pub struct CategoryColumn {
