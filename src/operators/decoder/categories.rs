@@ -10,9 +10,8 @@ use super::category_column::{CategoryColumn, CategoryState, KnownCategories, Mix
 use super::columns::number_fault;
 use super::hashed::{HashRule, HashedText, suitable_buckets};
 use super::imputation::Imputation;
-use crate::errors::RowFault;
 use crate::models::{Buckets, Coding};
-use crate::options::rows::{Hashing, ToHash, Unseen};
+use crate::options::rows::{Hashing, ToHash};
 use crate::pg::executor::query::Column;
 use crate::pg::tuples::row::Row;
 use crate::pg::values::number::{NumberType, narrow};
