@@ -24,6 +24,7 @@ pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, wanted: Wanted) -> Resu
     if buffers.prepare_elsewhere()? {
         return Ok(());
     }
+    buffers.decoder.begin_preparation();
     let mut measured = Measured::default();
     let mut counts: Vec<u64> = Vec::new();
     while buffers.next_batch(batch)? {

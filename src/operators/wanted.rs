@@ -1,6 +1,7 @@
 //! What the preparation pass is to find out.
 
 use super::decoder::{Decoder, FeatureColumns};
+use crate::options::chosen::Options;
 use crate::options::rows::{Standardize, Transform};
 use serde::{Deserialize, Serialize};
 use sgd::ModelKind;
@@ -25,12 +26,8 @@ impl Wanted {
         Wanted { standardize: Standardize::None, scales: false, moments: false, targets: false, shapes: false };
 
     /// For a model of this kind, of the rows of this decoder; is a learning rate left open?
-    pub fn new(
-        (standardize, transform): (Standardize, Option<&Transform>),
-        kind: ModelKind,
-        decoder: &Decoder,
-        has_open_rate: bool,
-    ) -> Wanted {
+    pub fn new(options: &Options, kind: ModelKind, decoder: &Decoder, has_open_rate: bool) -> Wanted {
+        let standardize = options.standardize;
         if decoder.has_mini_batches() {
             return Wanted::NOTHING;
         }
@@ -40,7 +37,7 @@ impl Wanted {
             Standardize::Automatic => !matches!(decoder.features(), FeatureColumns::Sparse(_)),
         };
         let targets = standardize != Standardize::None && !kind.is_classifier();
-        let is_open = transform == Some(&Transform::Automatic) && standardize == Standardize::Automatic;
+        let is_open = options.transform == Some(Transform::Automatic) && standardize == Standardize::Automatic;
         let shapes = (is_open && decoder.features().number_names().is_some()) || decoder.columns_of_logs().is_some();
         Wanted { standardize, scales, moments: scales || targets || has_open_rate, targets, shapes }
     }

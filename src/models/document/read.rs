@@ -88,12 +88,7 @@ impl ModelDocument {
         let hyperparameters: Map<String, Value> =
             keys.short("hyperparameters", MAX_RECORD_BYTES, "an object")?.unwrap_or_default();
         let (nulls, unseen) = (policy(&hyperparameters, "nulls")?, policy(&hyperparameters, "unseen")?);
-        let transform = hyperparameters.get("transform").map_or(Some(Transform::None), Transform::read);
-        let says = || invalid("hyperparameters", format!("says transform, but not {}", Transform::WHAT), None);
-        let transform = transform.ok_or_else(says)?;
-        let no_columns =
-            |()| invalid("hyperparameters", "says transform of what is no feature of numbers".into(), None);
-        let logs = feature_kind.logs(&features, &transform).map_err(no_columns)?;
+        let (transform, logs) = transform(&hyperparameters, &features, &feature_kind)?;
         Ok(ModelDocument {
             name: keys.read_as("name", "a text")?,
             source: keys.read_as("source", "a text")?.unwrap_or_default(),
@@ -122,6 +117,20 @@ impl ModelDocument {
             standardizer,
         })
     }
+}
+
+/// Which numbers are taken by their logarithms, as the record of a training says it, and which features these are.
+fn transform(
+    record: &Map<String, Value>,
+    features: &[String],
+    kind: &FeatureKind,
+) -> Result<(Transform, Option<LogTransform>)> {
+    let refuse = |reason: String| invalid("hyperparameters", reason, None);
+    let transform = record.get("transform").map_or(Some(Transform::None), Transform::read);
+    let transform = transform.ok_or_else(|| refuse(format!("says transform, but not {}", Transform::WHAT)))?;
+    let logs = kind.logs(features, &transform);
+    let logs = logs.map_err(|()| refuse("says transform of what is no feature of numbers".to_owned()))?;
+    Ok((transform, logs))
 }
 
 /// What the record of a training says of one of the options that a model obeys.

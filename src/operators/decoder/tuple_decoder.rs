@@ -177,6 +177,11 @@ impl Decoder {
         self.preparing
     }
 
+    /// All rows are gone through before anything is learned: what is to be measured must not be transformed before that.
+    pub fn begin_preparation(&mut self) {
+        self.logs = None;
+    }
+
     /// All rows have been gone through: `counts` of them are of each class, in the sequence of [`Labels::class`], and
     /// the rest was found, too: it is what the tuples are to be scaled by from now on.
     ///

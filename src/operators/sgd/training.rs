@@ -122,12 +122,7 @@ impl Training {
         let mut decoder = source.decoder(&spec)?;
         let label_type = label_type(&source, &request.label, &decoder)?;
         check_decoder(&request, resume.as_ref(), &features, &mut decoder)?;
-        let wanted = Wanted::new(
-            (request.options.standardize, request.options.transform.as_ref()),
-            request.kind,
-            &decoder,
-            request.has_open_rate(),
-        );
+        let wanted = Wanted::new(&request.options, request.kind, &decoder, request.has_open_rate());
         let prepares = (resume.is_none() && (wanted.anything() || decoder.needs_preparation())).then_some(wanted);
         let planned = source.plan(&spec, &shuffling_of(&request, prepares.is_some()))?;
         let owned_spec = OwnedSpec::new(&spec, source.columns());

@@ -121,11 +121,12 @@ fn predictions_evaluations_exports_and_warm_starts_hash_the_same() {
     )
     .hints(&["option hash"]);
     // what training has not met has a bucket, too: it is no unseen category
-    let unmet = "SELECT corgipile_predict_proba('m', NULL::text, 0.5, 'never met', unseen => 'error') IS NOT NULL";
-    assert!(db.value::<bool>(unmet));
-    let null = "SELECT corgipile_predict_proba('m', NULL::text, 0.5, 'x', nulls";
-    assert!(db.value::<bool>(&format!("{null} => 'skip') IS NULL")));
-    db.fails_with(&format!("{null} => 'error')"), "22004").says(&["who"]);
+    let of_row = |row: &str, policy: &str| {
+        format!("SELECT corgipile_predict_proba('m', r, {policy}) IS NULL FROM (SELECT {row}) AS r(who, a, site)")
+    };
+    assert!(!db.value::<bool>(&of_row("NULL::text, 0.5, 'never met'", "unseen => 'error'")));
+    assert!(db.value::<bool>(&of_row("NULL::text, 0.5, 'x'", "nulls => 'skip'")));
+    db.fails_with(&of_row("NULL::text, 0.5, 'x'", "nulls => 'error'"), "22004").says(&["who"]);
 }
 
 #[test]
