@@ -217,7 +217,7 @@ COMMENT ON COLUMN corgipile.coefficients.coefficient IS 'the weight, or the inte
 COMMENT ON COLUMN corgipile.coefficients.mean IS 'what is taken from the feature before it is multiplied; NULL if features were not standardized';
 COMMENT ON COLUMN corgipile.coefficients.scale IS 'what the feature is divided by then';
 COMMENT ON COLUMN corgipile.coefficients.version IS 'the model''s version';
-COMMENT ON COLUMN corgipile.coefficients.per_unit IS 'the same in the units of the data: what the decision gains with each unit of the feature; of (intercept), the decision where all features are 0';
+COMMENT ON COLUMN corgipile.coefficients.per_unit IS 'the same in the units of the data: what the decision gains with each unit of the feature, or of its logarithm if it is taken by that; of (intercept), the decision where all features are 0';
 
 CREATE VIEW corgipile.all_training_history WITH (security_invoker = true) AS
     SELECT m.model_id, m.name, h.epoch, h.loss, h.accuracy, h.learning_rate, h.tuples, h.seconds, h.r2, h.shuffle_seconds, m.version,
