@@ -93,15 +93,15 @@ COMMENT ON COLUMN corgipile.models.label_type IS 'type of the label''s column';
 COMMENT ON COLUMN corgipile.models.classes IS 'label values, ascending; of two, the first is the negative class; NULL for linear and mlp_regression';
 COMMENT ON COLUMN corgipile.models.features IS 'names of the feature columns; for sparse ones, that of the indices and that of the values, or that of the sparse vectors';
 COMMENT ON COLUMN corgipile.models.feature_kind IS 'array: elements of one column of arrays or vectors; columns: any number of columns; sparse: an array of indices and one of values, or sparse vectors';
-COMMENT ON COLUMN corgipile.models.categories IS 'for each column of categories, its values in the order of their weights, null for the category of NULLs: {"site": ["harbour", "mine", null]}';
+COMMENT ON COLUMN corgipile.models.categories IS 'for each column of categories, its values in the order of their weights, null for the category of NULLs: {"site": ["harbour", "mine", null]}; or, of hashed columns, the number of buckets that they share: {"url": {"buckets": 262144}}';
 COMMENT ON COLUMN corgipile.models.index_base IS 'the smallest index of sparse features, 0 or 1';
 COMMENT ON COLUMN corgipile.models.hyperparameters IS 'what it takes to train the model again: arguments, options and their defaults, the seed; and what sizes came to, pages_per_block and buffer_blocks';
 COMMENT ON COLUMN corgipile.models.weights IS 'one weight per feature, for standardized features if feature_mean is set; for softmax, class after class; for networks, layer after layer, each output by output, a weight per input';
 COMMENT ON COLUMN corgipile.models.intercepts IS 'the intercept; for softmax, one per class; for networks, one per unit, layer after layer';
-COMMENT ON COLUMN corgipile.models.feature_mean IS 'mean of each feature, if the model was trained on standardized features; 0 for sparse features and categories';
-COMMENT ON COLUMN corgipile.models.feature_scale IS 'standard deviation of each feature, 1 where it is constant and for categories';
+COMMENT ON COLUMN corgipile.models.feature_mean IS 'mean of each feature, if the model was trained on standardized features; 0 for sparse features and categories; none for buckets';
+COMMENT ON COLUMN corgipile.models.feature_scale IS 'standard deviation of each feature, 1 where it is constant and for categories; none for buckets';
 COMMENT ON COLUMN corgipile.models.skipped IS 'rows left out in each epoch because they have NULLs';
-COMMENT ON COLUMN corgipile.models.feature_fill IS 'for each feature what is put in place of a NULL: its mean in training, before it is standardized; 0 for categories; NULL if nothing is';
+COMMENT ON COLUMN corgipile.models.feature_fill IS 'for each feature what is put in place of a NULL: its mean in training, before it is transformed and standardized; 0 for categories; none for buckets; NULL if nothing is';
 COMMENT ON COLUMN corgipile.models.imputed IS 'rows in which NULLs of features were imputed; NULL if the model does not impute';
 COMMENT ON COLUMN corgipile.models.preparation_seconds IS 'time for the pass before the first epoch that learns mean and deviation, classes of softmax and mlp, balanced weights and categories; about 0 without one';
 COMMENT ON COLUMN corgipile.models.shuffle_bytes IS 'space that the copy of a full shuffle took; NULL without one';
@@ -173,10 +173,20 @@ CREATE VIEW corgipile.all_coefficients WITH (security_invoker = true) AS
                                                            CASE WHEN v.j IS NULL THEN '' ELSE ' IS NULL' END),
                    pg_catalog.row_number() OVER (ORDER BY u.i, v.j)
               FROM pg_catalog.unnest(m.features) WITH ORDINALITY AS u(name, i)
-              LEFT JOIN LATERAL pg_catalog.jsonb_array_elements_text(m.categories OPERATOR(pg_catalog.->) u.name)
+              LEFT JOIN LATERAL pg_catalog.jsonb_array_elements_text(
+                        CASE pg_catalog.jsonb_typeof(m.categories OPERATOR(pg_catalog.->) u.name)
+                        WHEN 'array' THEN m.categories OPERATOR(pg_catalog.->) u.name END)
                    WITH ORDINALITY AS v(value, j)
                 ON true
              WHERE m.feature_kind OPERATOR(pg_catalog.=) 'columns'
+               AND COALESCE(pg_catalog.jsonb_typeof(m.categories OPERATOR(pg_catalog.->) u.name), 'number') OPERATOR(pg_catalog.<>) 'object'
+             UNION ALL
+            -- the buckets of hashed columns come last
+            SELECT pg_catalog.format('hash[%s]', i OPERATOR(pg_catalog.-) 1), (a.dim OPERATOR(pg_catalog.-) h.buckets) OPERATOR(pg_catalog.+) i
+              FROM (SELECT pg_catalog.max((c.value OPERATOR(pg_catalog.->>) 'buckets')::int) AS buckets
+                      FROM pg_catalog.jsonb_each(m.categories) AS c(name, value)
+                     WHERE pg_catalog.jsonb_typeof(c.value) OPERATOR(pg_catalog.=) 'object') AS h,
+                   LATERAL pg_catalog.generate_series(1, h.buckets) AS i
             ) AS f(feature, place)
      -- The weights of hidden layers are no coefficients of features.
      WHERE m.hidden_layers IS NULL
@@ -185,7 +195,7 @@ COMMENT ON VIEW corgipile.all_coefficients IS 'weights of all versions of all mo
 COMMENT ON COLUMN corgipile.all_coefficients.model_id IS 'the model';
 COMMENT ON COLUMN corgipile.all_coefficients.name IS 'its name, perhaps NULL';
 COMMENT ON COLUMN corgipile.all_coefficients.class IS 'the class that the weight belongs to; NULL but for softmax';
-COMMENT ON COLUMN corgipile.all_coefficients.feature IS 'the column, or (intercept); x[1], x[2], ... of an array column x; the column of values and the index of sparse ones; column=value of categories';
+COMMENT ON COLUMN corgipile.all_coefficients.feature IS 'the column, or (intercept); x[1], x[2], ... of an array column x; the column of values and the index of sparse ones; column=value of categories; hash[0], hash[1], ... of the buckets of hashed columns';
 COMMENT ON COLUMN corgipile.all_coefficients.coefficient IS 'the weight, or the intercept';
 COMMENT ON COLUMN corgipile.all_coefficients.mean IS 'what is taken from the feature before it is multiplied; NULL if features were not standardized';
 COMMENT ON COLUMN corgipile.all_coefficients.scale IS 'what the feature is divided by then';
@@ -203,12 +213,12 @@ COMMENT ON VIEW corgipile.coefficients IS 'weights of the models that names mean
 COMMENT ON COLUMN corgipile.coefficients.model_id IS 'the model';
 COMMENT ON COLUMN corgipile.coefficients.name IS 'its name, perhaps NULL';
 COMMENT ON COLUMN corgipile.coefficients.class IS 'the class that the weight belongs to; NULL but for softmax';
-COMMENT ON COLUMN corgipile.coefficients.feature IS 'the column, or (intercept); x[1], x[2], ... of an array column x; the column of values and the index of sparse ones; column=value of categories, and column IS NULL';
+COMMENT ON COLUMN corgipile.coefficients.feature IS 'the column, or (intercept); x[1], x[2], ... of an array column x; the column of values and the index of sparse ones; column=value of categories, and column IS NULL; hash[0], hash[1], ... of the buckets of hashed columns';
 COMMENT ON COLUMN corgipile.coefficients.coefficient IS 'the weight, or the intercept';
 COMMENT ON COLUMN corgipile.coefficients.mean IS 'what is taken from the feature before it is multiplied; NULL if features were not standardized';
 COMMENT ON COLUMN corgipile.coefficients.scale IS 'what the feature is divided by then';
 COMMENT ON COLUMN corgipile.coefficients.version IS 'the model''s version';
-COMMENT ON COLUMN corgipile.coefficients.per_unit IS 'the same in the units of the data: what the decision gains with each unit of the feature; of (intercept), the decision where all features are 0';
+COMMENT ON COLUMN corgipile.coefficients.per_unit IS 'the same in the units of the data: what the decision gains with each unit of the feature, or of its logarithm if it is taken by that; of (intercept), the decision where all features are 0';
 
 CREATE VIEW corgipile.all_training_history WITH (security_invoker = true) AS
     SELECT m.model_id, m.name, h.epoch, h.loss, h.accuracy, h.learning_rate, h.tuples, h.seconds, h.r2, h.shuffle_seconds, m.version,

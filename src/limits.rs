@@ -18,6 +18,28 @@ pub const MAX_CATEGORIES: usize = 1_000_000;
 /// Bytes of all categories of a column.
 pub const MAX_CATEGORIES_BYTES: usize = 100_000_000;
 
+/// Categories that a column has one-hot, unless the call says otherwise; one with more is hashed. As many as in 26
+/// columns are as many as buckets.
+pub const ONE_HOT_CATEGORIES: usize = 10_000;
+
+/// The same with networks, which have a weight for each hidden unit, all of which move at each step of Adam's.
+pub const ONE_HOT_CATEGORIES_OF_NETWORKS: usize = 1_000;
+
+/// Bytes of all categories of a column that are one-hot, unless the call says otherwise.
+pub const ONE_HOT_BYTES: usize = 10_000_000;
+
+/// Buckets of hashed columns, unless the call says otherwise.
+pub const BUCKETS: usize = 1 << 18;
+
+/// The same with networks.
+pub const BUCKETS_OF_NETWORKS: usize = 1 << 12;
+
+/// Weights of the buckets of all classes, as far as [`MIN_BUCKETS`] allow it.
+pub const BUCKET_WEIGHTS: usize = 1 << 22;
+
+/// The least that many classes leave of [`BUCKETS`].
+pub const MIN_BUCKETS: usize = 1 << 10;
+
 /// Groups of a call.
 pub const MAX_GROUPS: usize = 10_000;
 

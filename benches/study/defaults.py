@@ -73,6 +73,7 @@ TASKS = (
     Task("california", regression=True, mixed="median_house_value", network=True),
     Task("census_income", mixed="income_over_50k"),
     Task("kdd99", mixed="label"),
+    Task("criteo10k", mixed="label"),
     Task("mnist"),
     Task("cifar10"),
 )
@@ -129,6 +130,7 @@ def read_mixed(data, task):
     for part in ("train", "test"):
         with gzip.open(data.path(f"{task.file(part)}.csv.gz"), "rt") as file:
             header, *rows = csv.reader(file)
+            header = [name.lower() for name in header]  # as SQL reads them
         tables[part] = dict(zip(header, zip(*rows, strict=True), strict=True))
     label = task.mixed if task.mixed in tables["train"] else list(tables["train"])[-1]
     numbers = [name for name, values in tables["train"].items() if name != label and all(map(is_number, values))]

@@ -210,10 +210,12 @@ impl RowFault {
                 fixed("The source gives other rows each time it is read; store its result in a table.")
             }
             R::TooManyCategories { .. } => Some(format!(
-                "A column has at most {MAX_CATEGORIES} categories of {} MB in all; leave it out, or combine its rare values.",
+                "A column has at most {MAX_CATEGORIES} categories of {} MB in all; with option hash their number does not matter.",
                 MAX_CATEGORIES_BYTES / 1_000_000
             )),
-            R::CategoryTooLong(..) => Some(format!("Categories are at most {MAX_TEXT_BYTES} bytes long.")),
+            R::CategoryTooLong(..) => Some(format!(
+                "Categories are at most {MAX_TEXT_BYTES} bytes long, unless the column is hashed: option hash."
+            )),
             R::UnseenClass { known, .. } => Some(format!("The model knows the labels {known}.")),
             R::NotASign(_) | R::NotAClass { .. } => fixed(
                 "Labels are -1 and 1 for logistic and svm, class numbers from 0 for softmax, any numbers for linear.",

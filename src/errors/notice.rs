@@ -17,6 +17,10 @@ pub enum Notice {
     OneDiverged { of: String, epoch: u32 },
     /// The learning rate that the tuples suggest, and how many of the features are standardized, if any may be.
     Chosen { rate: f64, scaled: Option<(usize, usize)> },
+    /// The values of these columns span decades, and are taken by their logarithms.
+    Transformed { columns: Vec<String> },
+    /// These columns of text have more categories than so many, and are hashed.
+    Hashed { columns: Vec<String>, buckets: u32, categories: usize },
     /// A network learns to predict this label as a number, because its values are neither whole nor few.
     Regression { label: String },
     /// The model is worse than the best that always says the same.
@@ -192,6 +196,17 @@ impl Notice {
             Notice::Unseen { rows, of } => (
                 format!("{} have categories or indices that the model was not trained on", share(rows, of)),
                 Some("They count as none of those that it knows; with unseen => 'error' they are an error."),
+            ),
+            Notice::Transformed { columns } => (
+                format!("numbers that span decades are taken as sign(x) * ln(1 + |x|): {}", some_of(&columns)),
+                Some("Option transform can name the columns instead, or be \"none\"."),
+            ),
+            Notice::Hashed { columns, buckets, categories } => (
+                format!(
+                    "columns of more than {categories} categories are hashed into {buckets} buckets: {}",
+                    some_of(&columns)
+                ),
+                Some("Option hash can be another number of buckets, or \"off\" for a weight for each category."),
             ),
             Notice::NoLoader(why) => (format!("the loader runs in process, without a worker: {why}"), None),
         };

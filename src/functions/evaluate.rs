@@ -1,7 +1,7 @@
 //! corgipile_evaluate(): metrics of a model on other rows.
 
 use crate::errors::{ArgumentError, OrRaise, PredictError, Result, TrainingError};
-use crate::models::{self, CategoryNames, ColumnKind, FeatureKind, Model, Policies};
+use crate::models::{self, Coding, ColumnKind, FeatureKind, Model, Policies};
 use crate::operators::nulls::{notice_imputed, notice_left_out, notice_unseen};
 use crate::operators::{Buffers, DecoderSpec, FeatureColumns, ModelSchema, Source};
 use crate::options::shuffling::Shuffling;
@@ -94,6 +94,7 @@ fn read(model: &Model, source: &str, policies: Policies) -> Result<Vec<Metric>> 
     let spec = DecoderSpec {
         nulls: policies.nulls,
         index_base: model.feature_kind.index_base().unwrap_or(1),
+        transform: Some(&model.transform),
         known: Some(known),
         ..DecoderSpec::new(model.kind, &model.label, &model.features)
     };
@@ -244,7 +245,7 @@ impl Curves {
 ///
 /// # Errors
 /// [`PredictError::EvaluateTypes`]
-fn check_types(model: &Model, found: &FeatureColumns, categories: &[(String, CategoryNames)]) -> Result<()> {
+fn check_types(model: &Model, found: &FeatureColumns, categories: &[(String, Coding)]) -> Result<()> {
     let fits = match (&model.feature_kind, found) {
         (FeatureKind::Array, FeatureColumns::Array { .. } | FeatureColumns::Compressed(_)) => true,
         (FeatureKind::Sparse { .. }, FeatureColumns::Sparse(_)) => true,
@@ -272,7 +273,7 @@ fn trained_on(model: &Model) -> String {
         FeatureKind::Columns(kinds) => {
             let kind = |kind: &ColumnKind| match kind {
                 ColumnKind::Number => "numbers",
-                ColumnKind::Categories(_) => "categories",
+                ColumnKind::Categories(_) | ColumnKind::Hashed(_) => "categories",
             };
             let columns = model.features.iter().zip(kinds).map(|(name, k)| format!("{} in column {name}", kind(k)));
             columns.collect::<Vec<_>>().join(", ")

@@ -1,7 +1,10 @@
 //! The features of a model: its columns, and which weight belongs to which value.
 
+use crate::limits::MAX_WEIGHTS;
+use crate::options::rows::Transform;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+use sgd::LogTransform;
 use std::collections::HashSet;
 
 /// The kind of a model's features.
@@ -9,7 +12,8 @@ use std::collections::HashSet;
 pub enum FeatureKind {
     /// the elements of one column of arrays or vectors
     Array,
-    /// columns, each a number or a category; their weights follow each other in the order of the columns
+    /// columns, each a number or a category; their weights follow each other in the order of the columns, and behind
+    /// them are those of the buckets that all hashed columns share
     Columns(Vec<ColumnKind>),
     /// two array columns: indices, of which `index_base` is the smallest, and values; or one column of sparse vectors
     Sparse { index_base: u32 },
@@ -22,6 +26,8 @@ pub enum ColumnKind {
     Number,
     /// a weight for each category, of which one is 1 and all others are 0
     Categories(Categories),
+    /// a weight for each of so many buckets, as many as all hashed columns of the model have together
+    Hashed(u32),
 }
 
 impl FeatureKind {
@@ -51,7 +57,9 @@ impl FeatureKind {
     /// The number of features, if it follows from the columns alone.
     pub fn dim(&self) -> Option<usize> {
         match self {
-            FeatureKind::Columns(columns) => Some(columns.iter().map(ColumnKind::width).sum()),
+            FeatureKind::Columns(columns) => {
+                Some(columns.iter().map(ColumnKind::width).sum::<usize>() + self.buckets())
+            }
             FeatureKind::Array | FeatureKind::Sparse { .. } => None,
         }
     }
@@ -64,20 +72,55 @@ impl FeatureKind {
         }
     }
 
+    /// Features behind all others that hashed columns share.
+    pub fn buckets(&self) -> usize {
+        let FeatureKind::Columns(columns) = self else { return 0 };
+        let buckets =
+            |column: &ColumnKind| if let ColumnKind::Hashed(buckets) = column { Some(*buckets) } else { None };
+        columns.iter().find_map(buckets).unwrap_or_default() as usize
+    }
+
+    /// Which of the features are taken by their logarithms, if any are. The error is that there are no such columns.
+    pub fn logs(&self, features: &[String], transform: &Transform) -> Result<Option<LogTransform>, ()> {
+        let is_chosen = |name: &String| match transform {
+            Transform::These(columns) => columns.contains(name),
+            _ => true,
+        };
+        match (self, transform) {
+            (_, Transform::Automatic | Transform::None) => Ok(None),
+            (FeatureKind::Columns(columns), _) => {
+                let mut first = 0;
+                let mut chosen = Vec::new();
+                for (name, column) in features.iter().zip(columns) {
+                    if matches!(column, ColumnKind::Number) && is_chosen(name) {
+                        chosen.push(first);
+                    }
+                    first += column.width() as u32;
+                }
+                let is_known = |columns: &Vec<String>| columns.len() == chosen.len();
+                let fits = if let Transform::These(columns) = transform { is_known(columns) } else { true };
+                fits.then_some(Some(LogTransform::Features(chosen))).ok_or(())
+            }
+            (_, Transform::Log) => Ok(Some(LogTransform::All)),
+            (_, Transform::These(_)) => Err(()),
+        }
+    }
+
     /// Are there columns of categories?
     pub fn has_categories(&self) -> bool {
         match self {
-            FeatureKind::Columns(columns) => columns.iter().any(|c| matches!(c, ColumnKind::Categories(_))),
+            FeatureKind::Columns(columns) => columns.iter().any(|c| !matches!(c, ColumnKind::Number)),
             FeatureKind::Array | FeatureKind::Sparse { .. } => false,
         }
     }
 
-    /// The columns of categories among `features`, each with its categories in the order of their weights.
-    pub fn columns_of_categories(&self, features: &[String]) -> Vec<(String, CategoryNames)> {
+    /// The columns of categories among `features`.
+    pub fn columns_of_categories(&self, features: &[String]) -> Vec<(String, Coding)> {
         let FeatureKind::Columns(columns) = self else { return Vec::new() };
         let of_column = |(name, column): (&String, &ColumnKind)| match column {
             ColumnKind::Number => None,
-            ColumnKind::Categories(categories) => Some((name.clone(), categories.names.clone())),
+            ColumnKind::Categories(categories) => Some((name.clone(), Coding::OneHot(categories.names.clone()))),
+            ColumnKind::Hashed(buckets) => Some((name.clone(), Coding::Hashed(Buckets { buckets: *buckets }))),
         };
         features.iter().zip(columns).filter_map(of_column).collect()
     }
@@ -85,7 +128,7 @@ impl FeatureKind {
     /// The categories of the columns `features`, as corgipile.models has them; None if there are none.
     pub fn categories(&self, features: &[String]) -> Option<Value> {
         let columns = self.columns_of_categories(features).into_iter();
-        let named: Map<String, Value> = columns.map(|(name, names)| (name, names.to_json())).collect();
+        let named: Map<String, Value> = columns.map(|(name, coding)| (name, coding.to_json())).collect();
         (!named.is_empty()).then_some(Value::Object(named))
     }
 
@@ -97,18 +140,19 @@ impl FeatureKind {
 }
 
 impl ColumnKind {
-    /// The number of weights of the column.
+    /// The number of weights that are the column's own.
     pub fn width(&self) -> usize {
         match self {
             ColumnKind::Number => 1,
             ColumnKind::Categories(categories) => categories.names.len(),
+            ColumnKind::Hashed(_) => 0,
         }
     }
 
     fn bytes(&self) -> usize {
         const PER_VALUE: usize = size_of::<String>() + 16 + size_of::<u32>(); // 16: the least that malloc gives
         match self {
-            ColumnKind::Number => size_of::<ColumnKind>(),
+            ColumnKind::Number | ColumnKind::Hashed(_) => size_of::<ColumnKind>(),
             ColumnKind::Categories(Categories { names, .. }) => {
                 size_of::<ColumnKind>() + names.values.iter().map(|v| v.len() + PER_VALUE).sum::<usize>()
             }
@@ -125,9 +169,46 @@ fn columns(features: &[String], categories: Option<&Value>) -> Option<Vec<Column
     }
     let kind = |name: &String| match categories.get(name) {
         None => Some(ColumnKind::Number),
-        Some(values) => Categories::new(CategoryNames::of_json(values)?).map(ColumnKind::Categories),
+        Some(values @ Value::Array(_)) => Categories::new(CategoryNames::of_json(values)?).map(ColumnKind::Categories),
+        Some(buckets) => Buckets::deserialize(buckets).ok()?.checked().map(ColumnKind::Hashed),
     };
-    features.iter().map(kind).collect()
+    let columns: Vec<ColumnKind> = features.iter().map(kind).collect::<Option<_>>()?;
+    let mut buckets = columns.iter().filter(|column| matches!(column, ColumnKind::Hashed(_)));
+    let is_one = buckets.next().is_none_or(|first| buckets.all(|others| others == first));
+    is_one.then_some(columns)
+}
+
+/// How the values of a column of categories become features. As JSON it is what corgipile.models says of the column.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Coding {
+    /// a feature for each
+    OneHot(CategoryNames),
+    /// those of the hashed columns
+    Hashed(Buckets),
+}
+
+/// How many features hashed columns share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Buckets {
+    pub buckets: u32,
+}
+
+impl Coding {
+    fn to_json(&self) -> Value {
+        match self {
+            Coding::OneHot(names) => Value::from(Vec::from(names.clone())),
+            Coding::Hashed(Buckets { buckets }) => json!({ "buckets": buckets }),
+        }
+    }
+}
+
+impl Buckets {
+    /// How many, if there may be so many.
+    fn checked(self) -> Option<u32> {
+        (1..=MAX_WEIGHTS).contains(&(self.buckets as usize)).then_some(self.buckets)
+    }
 }
 
 /// The categories of a column: values as text, in the order of their weights, and behind them perhaps that of NULLs.
@@ -144,12 +225,7 @@ impl CategoryNames {
         self.values.len() + usize::from(self.has_null)
     }
 
-    /// The array of JSON that says them, in which null is the category of NULLs.
-    pub fn to_json(&self) -> Value {
-        Value::from(Vec::from(self.clone()))
-    }
-
-    /// What such an array says.
+    /// What an array of JSON says, in which null is the category of NULLs.
     fn of_json(array: &Value) -> Option<CategoryNames> {
         let name = |value: &Value| match value {
             Value::Null => Some(None),

@@ -21,7 +21,7 @@ mod stored_training;
 pub mod table;
 
 pub use document::export;
-pub use features::{Categories, CategoryNames, ColumnKind, FeatureKind};
+pub use features::{Buckets, Categories, CategoryNames, Coding, ColumnKind, FeatureKind};
 pub use import::import;
 pub use inline::inline;
 pub use lookup::{by_id, by_name, by_name_or_id, forget, stats};

@@ -8,11 +8,13 @@ use crate::errors::{INLINE_MODEL_ID, ModelError, Result, TheModel};
 use crate::models::shared::{Arrays, Shared};
 use crate::models::table::ModelRow;
 use crate::options::choices::Choice;
-use crate::options::rows::{Nulls, Unseen};
+use crate::options::rows::{Nulls, Transform, Unseen};
 use crate::pg::values::date_part::DatePart;
 use pgrx::{FromDatum, IntoDatum, pg_sys};
 use serde_json::Value;
-use sgd::{Activation, Hidden, ModelKind, ModelParameters, Network, Output, ParametersView, Standardizer, Task};
+use sgd::{
+    Activation, Hidden, LogTransform, ModelKind, ModelParameters, Network, Output, ParametersView, Standardizer, Task,
+};
 use std::cell::Cell;
 use std::ffi::CStr;
 
@@ -36,6 +38,9 @@ pub struct Model {
     pub feature_kind: FeatureKind,
     pub nulls: Nulls,
     pub unseen: Unseen,
+    /// which numbers are taken by their logarithms, and which features these are
+    pub transform: Transform,
+    pub logs: Option<LogTransform>,
 }
 
 /// The numbers of a model, in memory of this process or of all.
@@ -63,7 +68,9 @@ impl Model {
     /// # Errors
     /// [`ModelError::CorruptModel`]
     pub fn read_around(id: i64, row: &ModelRow, shared: Shared) -> Result<Model> {
-        describe(id, row, Numbers::Shared(shared)).map_err(|what| ModelError::CorruptModel(id, what).into())
+        features(row)
+            .and_then(|features| describe(id, row, Numbers::Shared(shared), features))
+            .map_err(|what| ModelError::CorruptModel(id, what).into())
     }
 
     /// A model that is given as a value, and is in no table.
@@ -83,6 +90,8 @@ impl Model {
             feature_kind: document.feature_kind,
             nulls: document.nulls,
             unseen: document.unseen,
+            transform: document.transform,
+            logs: document.logs,
         }
     }
 
@@ -228,8 +237,21 @@ fn view<'a>(arrays: Arrays<'a>, network: Option<&'a Network>) -> ParametersView<
 /// The model in a row, or what is wrong with the row.
 fn read(id: i64, row: &ModelRow) -> std::result::Result<Model, String> {
     let linear = weights(kind(row)?, row)?;
-    let (standardizer, fill) = (standardizer(linear.dim, row)?, fill(linear.dim, row)?);
-    describe(id, row, Numbers::Own { linear, standardizer, fill })
+    let features = features(row)?;
+    // buckets are neither scaled nor filled
+    let dim = linear.dim.saturating_sub(features.1.buckets());
+    let (standardizer, fill) = (standardizer(dim, row)?, fill(dim, row)?);
+    describe(id, row, Numbers::Own { linear, standardizer, fill }, features)
+}
+
+/// The names of the feature columns, and what they are.
+fn features(row: &ModelRow) -> std::result::Result<(Vec<String>, FeatureKind), String> {
+    let features: Vec<String> = list(row, c"features")?;
+    let feature_kind: String = row.get(c"feature_kind").ok_or("feature_kind is NULL")?;
+    let categories = json(row, c"categories")?;
+    let feature_kind = FeatureKind::read(&feature_kind, &features, categories.as_ref(), row.get(c"index_base"))
+        .ok_or("features, feature_kind, categories and index_base do not fit each other")?;
+    Ok((features, feature_kind))
 }
 
 fn kind(row: &ModelRow) -> std::result::Result<ModelKind, &'static str> {
@@ -237,8 +259,13 @@ fn kind(row: &ModelRow) -> std::result::Result<ModelKind, &'static str> {
     kind.parse().map_err(|_| "unknown kind of model")
 }
 
-/// All of the model in a row but its numbers.
-fn describe(id: i64, row: &ModelRow, numbers: Numbers) -> std::result::Result<Model, String> {
+/// The model in a row, with these numbers and features.
+fn describe(
+    id: i64,
+    row: &ModelRow,
+    numbers: Numbers,
+    (features, feature_kind): (Vec<String>, FeatureKind),
+) -> std::result::Result<Model, String> {
     let kind = kind(row)?;
     let network = network(kind, row)?;
     let (dim, outputs) = match &numbers {
@@ -248,11 +275,6 @@ fn describe(id: i64, row: &ModelRow, numbers: Numbers) -> std::result::Result<Mo
             (dim, outputs)
         }
     };
-    let features: Vec<String> = list(row, c"features")?;
-    let feature_kind: String = row.get(c"feature_kind").ok_or("feature_kind is NULL")?;
-    let categories = json(row, c"categories")?;
-    let feature_kind = FeatureKind::read(&feature_kind, &features, categories.as_ref(), row.get(c"index_base"))
-        .ok_or("features, feature_kind, categories and index_base do not fit each other")?;
     if feature_kind.dim().is_some_and(|known| known != dim) {
         return Err("features do not fit the weights".into());
     }
@@ -260,6 +282,9 @@ fn describe(id: i64, row: &ModelRow, numbers: Numbers) -> std::result::Result<Mo
     let label_type = row.get(c"label_type").unwrap_or(pg_sys::Oid::INVALID);
     let options = json(row, c"hyperparameters")?;
     let option = |key: &str| options.as_ref().and_then(|options| options[key].as_str());
+    let transform = options.as_ref().and_then(|options| options.get("transform"));
+    let transform = transform.map_or(Some(Transform::None), Transform::read).ok_or(TRANSFORM)?;
+    let logs = feature_kind.logs(&features, &transform).map_err(|()| TRANSFORM)?;
     Ok(Model {
         id,
         name: row.get(c"name"),
@@ -275,8 +300,12 @@ fn describe(id: i64, row: &ModelRow, numbers: Numbers) -> std::result::Result<Mo
         // a model that says nothing was stored when both were errors
         nulls: option("nulls").and_then(Nulls::named).unwrap_or(Nulls::Error),
         unseen: option("unseen").and_then(Unseen::named).unwrap_or(Unseen::Error),
+        transform,
+        logs,
     })
 }
+
+const TRANSFORM: &str = "transform in hyperparameters does not fit the features";
 
 fn next_serial() -> u64 {
     thread_local! {

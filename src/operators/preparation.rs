@@ -11,7 +11,7 @@ use super::wanted::Wanted;
 use crate::errors::{Notice, Result, TrainingError};
 use crate::options::rows::Standardize;
 use crate::pg::{check_for_interrupts, report_notice};
-use sgd::{Moments, PresentMoments, Standardizer, TargetMoments};
+use sgd::{LogTransform, Moments, PresentMoments, Shapes, Standardizer, TargetMoments, inverse_signed_log};
 use tuples::{Batch, TupleSource};
 
 /// Goes through all rows, here or in the worker, and ends the decoder's preparation. `batch` is empty afterwards; the
@@ -24,6 +24,7 @@ pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, wanted: Wanted) -> Resu
     if buffers.prepare_elsewhere()? {
         return Ok(());
     }
+    buffers.decoder.begin_preparation();
     let mut measured = Measured::default();
     let mut counts: Vec<u64> = Vec::new();
     while buffers.next_batch(batch)? {
@@ -49,7 +50,7 @@ pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, wanted: Wanted) -> Resu
     if let FewTargets::Two(values) = measured.few {
         report_notice(Notice::TwoTargets { column: buffers.decoder.labels().column().to_owned(), values });
     }
-    let statistics = measured.finish(wanted, buffers.decoder.features());
+    let statistics = measured.finish(wanted, &buffers.decoder);
     buffers.decoder.end_preparation(&counts, statistics)
 }
 
@@ -58,6 +59,7 @@ pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, wanted: Wanted) -> Resu
 struct Measured {
     moments: Option<Moments>,
     present: Option<PresentMoments>,
+    shapes: Option<Shapes>,
     targets: TargetMoments,
     few: FewTargets,
     /// of sparse tuples that are not scaled: the sum of |x|², and how many there were. Nothing is kept by feature.
@@ -70,6 +72,12 @@ impl Measured {
         if wanted.targets {
             batch.labels().iter().for_each(|target| self.targets.add(*target));
             self.few.add(batch.labels());
+        }
+        if let Some(logs) = decoder.logs_of_arrays() {
+            logs.apply(batch, 0..batch.len());
+        }
+        if wanted.shapes && batch.dim() > 0 {
+            self.shapes.get_or_insert_with(|| Shapes::new(batch.dim())).add(batch);
         }
         if let Some(imputation) = decoder.imputation_mut()
             && batch.dim() > 0
@@ -90,10 +98,25 @@ impl Measured {
         Ok(())
     }
 
-    fn finish(mut self, wanted: Wanted, features: &FeatureColumns) -> Statistics {
+    fn finish(mut self, wanted: Wanted, decoder: &Decoder) -> Statistics {
         if let (Some(moments), Some(present)) = (&mut self.moments, &self.present) {
             moments.impute(present);
         }
+        let said = decoder.columns_of_logs();
+        let spanning_decades = match &self.shapes {
+            Some(shapes) if said.is_none() => shapes.spanning_decades(),
+            _ => Vec::new(),
+        };
+        let by_logs = said.as_ref().unwrap_or(&spanning_decades);
+        let mut means = self.present.as_ref().map(PresentMoments::means);
+        if let (Some(means), Some(logs)) = (&mut means, decoder.logs_of_arrays()) {
+            means_of_logs(means, &logs);
+        }
+        if let Some(shapes) = &self.shapes {
+            self.moments.iter_mut().for_each(|moments| shapes.replace(by_logs, moments));
+            means.iter_mut().for_each(|means| by_logs.iter().for_each(|i| means[*i as usize] = shapes.mean(*i)));
+        }
+        let features = decoder.features();
         let standardizer = self.moments.as_ref().and_then(|moments| scaling(wanted, moments, features));
         // columns of categories alone have no numbers to be measured
         let mean_square = wanted.moments.then(|| match &self.moments {
@@ -104,7 +127,8 @@ impl Measured {
             standardizer,
             target: wanted.targets.then(|| self.targets.finish()),
             mean_square,
-            means: self.present.map(|present| present.means()),
+            means,
+            spanning_decades,
         }
     }
 }
@@ -132,6 +156,12 @@ impl FewTargets {
             };
         }
     }
+}
+
+/// What stands for a NULL is a number of the data: that of which the mean of the logarithms is the logarithm.
+fn means_of_logs(means: &mut [f32], logs: &LogTransform) {
+    let of_logs = means.iter_mut().enumerate().filter(|(i, _)| logs.contains(*i));
+    of_logs.for_each(|(_, mean)| *mean = inverse_signed_log((*mean).into()));
 }
 
 /// Removes the tuples that are held out for validation: nothing is learned from them.

@@ -1,7 +1,8 @@
 //! What the preparation pass is to find out.
 
 use super::decoder::{Decoder, FeatureColumns};
-use crate::options::rows::Standardize;
+use crate::options::chosen::Options;
+use crate::options::rows::{Standardize, Transform};
 use serde::{Deserialize, Serialize};
 use sgd::ModelKind;
 
@@ -15,15 +16,18 @@ pub struct Wanted {
     pub moments: bool,
     /// are targets numbers that are to be scaled?
     pub targets: bool,
+    /// are columns of numbers measured by their logarithms, too?
+    pub shapes: bool,
 }
 
 impl Wanted {
     /// Nothing.
     pub const NOTHING: Wanted =
-        Wanted { standardize: Standardize::None, scales: false, moments: false, targets: false };
+        Wanted { standardize: Standardize::None, scales: false, moments: false, targets: false, shapes: false };
 
     /// For a model of this kind, of the rows of this decoder; is a learning rate left open?
-    pub fn new(standardize: Standardize, kind: ModelKind, decoder: &Decoder, has_open_rate: bool) -> Wanted {
+    pub fn new(options: &Options, kind: ModelKind, decoder: &Decoder, has_open_rate: bool) -> Wanted {
+        let standardize = options.standardize;
         if decoder.has_mini_batches() {
             return Wanted::NOTHING;
         }
@@ -33,12 +37,14 @@ impl Wanted {
             Standardize::Automatic => !matches!(decoder.features(), FeatureColumns::Sparse(_)),
         };
         let targets = standardize != Standardize::None && !kind.is_classifier();
-        Wanted { standardize, scales, moments: scales || targets || has_open_rate, targets }
+        let is_open = options.transform == Some(Transform::Automatic) && standardize == Standardize::Automatic;
+        let shapes = (is_open && decoder.features().number_names().is_some()) || decoder.columns_of_logs().is_some();
+        Wanted { standardize, scales, moments: scales || targets || has_open_rate, targets, shapes }
     }
 
     /// What features are to be scaled by, and not their targets.
     pub const fn of_features(standardize: Standardize) -> Wanted {
-        Wanted { standardize, scales: true, moments: true, targets: false }
+        Wanted { standardize, scales: true, moments: true, targets: false, shapes: false }
     }
 
     /// Is it to find anything?

@@ -4,7 +4,7 @@ use super::cache::CacheMode;
 use super::choices::choice;
 use super::date_parts::DateParts;
 use super::row_groups::HoldOut;
-use super::rows::{By, ClassWeight, Nulls, Standardize, Unseen};
+use super::rows::{By, ClassWeight, Hashing, Nulls, Standardize, Transform, Unseen};
 use serde_json::{Map, Value};
 use sgd::{Hyperparameters, Stopping};
 
@@ -19,6 +19,8 @@ pub struct Options {
     pub wants_averaging: bool,
     /// which features are standardized
     pub standardize: Standardize,
+    /// which numbers are taken by their logarithms, if it was said or is to be chosen
+    pub transform: Option<Transform>,
     /// what to do with NULLs, if it was said
     pub nulls: Option<Nulls>,
     /// column of the rows' weights
@@ -31,6 +33,8 @@ pub struct Options {
     pub unseen: Option<Unseen>,
     /// parts of dates and times that are features in their place
     pub date_parts: Option<DateParts>,
+    /// which columns of text are hashed, if it was said or chosen
+    pub hash: Option<Hashing>,
     /// whether decoded tuples are kept for the next epochs
     pub cache: Option<CacheMode>,
     /// what is held out for validation

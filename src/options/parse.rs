@@ -6,7 +6,7 @@ use super::date_parts::DateParts;
 use super::defaults;
 use super::keys::{Keys, invalid};
 use super::objective::Objective;
-use super::rows::{ClassWeight, Standardize};
+use super::rows::{ClassWeight, Hashing, Standardize, Transform};
 use crate::errors::{ArgumentError, Error, Result, did_you_mean, one_of};
 use crate::limits::MAX_WEIGHTS;
 use serde_json::{Map, Value};
@@ -35,6 +35,9 @@ pub fn parse(
                 false => Standardize::None,
             },
         ),
+        transform: keys
+            .get("transform", Transform::WHAT, Transform::read)?
+            .or(automatic.then_some(Transform::Automatic)),
         nulls: keys.choice("nulls")?,
         weight: keys.column("weight")?,
         class_weight: class_weight(&keys)?,
@@ -42,6 +45,7 @@ pub fn parse(
         dimensions: keys.integer("dimensions")?.map(|dimensions| dimensions as usize),
         unseen: keys.choice("unseen")?,
         date_parts: keys.get("date_parts", DateParts::WHAT, DateParts::read)?.flatten(),
+        hash: keys.get("hash", &Hashing::what(), Hashing::read)?,
         cache: keys.choice("cache")?,
         validation: validation(&keys)?,
         stopping: stopping(&keys)?,

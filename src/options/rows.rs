@@ -1,6 +1,7 @@
 //! Options that say which rows are learned from, and how much each counts.
 
 use super::choices::choice;
+use crate::limits::MAX_WEIGHTS;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -66,6 +67,122 @@ impl Standardize {
             Standardize::None => json!(false),
         }
     }
+}
+
+/// Which numbers are taken by sign and logarithm, sign(x) ln(1 + |x|).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Transform {
+    /// columns whose values span decades, where `standardize` is automatic, too
+    #[default]
+    Automatic,
+    None,
+    /// all numbers
+    Log,
+    /// these columns
+    These(Vec<String>),
+}
+
+impl Transform {
+    pub const AUTO: &'static str = "auto";
+    const NONE: &'static str = "none";
+    const LOG: &'static str = "log";
+
+    /// What it may be, in words.
+    pub const WHAT: &'static str = "\"auto\", \"none\", \"log\", or an array of columns";
+
+    /// The option as it is written; None for what it cannot be.
+    pub fn read(value: &Value) -> Option<Transform> {
+        let columns = |names: &Value| {
+            let names: Option<Vec<String>> =
+                names.as_array()?.iter().map(|name| name.as_str().map(str::to_owned)).collect();
+            names.filter(|names| !names.is_empty()).map(Transform::These)
+        };
+        match value {
+            Value::String(word) if word == Self::AUTO => Some(Transform::Automatic),
+            Value::String(word) if word == Self::NONE => Some(Transform::None),
+            Value::String(word) if word == Self::LOG => Some(Transform::Log),
+            Value::Object(object) if object.len() == 1 => columns(object.get(Self::LOG)?),
+            names => columns(names),
+        }
+    }
+
+    /// The option as it is recorded.
+    pub fn to_json(&self) -> Value {
+        match self {
+            Transform::Automatic => json!(Self::AUTO),
+            Transform::None => json!(Self::NONE),
+            Transform::Log => json!(Self::LOG),
+            Transform::These(columns) => json!({ "log": columns }),
+        }
+    }
+}
+
+/// Which columns of text are hashed, and into how many buckets.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Hashing {
+    /// None: as many as suit the model
+    pub buckets: Option<u32>,
+    pub columns: ToHash,
+}
+
+/// Which columns are hashed.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum ToHash {
+    /// those with more categories than suit the model
+    #[default]
+    Large,
+    Nothing,
+    These(Vec<String>),
+}
+
+impl Hashing {
+    pub const AUTO: &'static str = "auto";
+    pub const OFF: &'static str = "off";
+
+    /// What it may be, in words.
+    pub fn what() -> String {
+        format!(
+            "\"auto\", \"off\", a number of buckets from 1 to {MAX_WEIGHTS}, or an object of buckets and an array of columns"
+        )
+    }
+
+    /// The option as it is written; None for what it cannot be.
+    pub fn read(value: &Value) -> Option<Hashing> {
+        let automatic = Hashing::default();
+        match value {
+            Value::String(word) if word == Self::AUTO => Some(automatic),
+            Value::String(word) if word == Self::OFF => Some(Hashing { columns: ToHash::Nothing, ..automatic }),
+            Value::Number(number) if number.as_f64() == Some(0.0) => {
+                Some(Hashing { columns: ToHash::Nothing, ..automatic })
+            }
+            Value::Number(_) => Some(Hashing { buckets: Some(read_buckets(value)?), ..automatic }),
+            Value::Object(keys) if keys.keys().all(|key| ["buckets", "columns"].contains(&key.as_str())) => {
+                let buckets = keys.get("buckets").map_or(Some(None), |buckets| read_buckets(buckets).map(Some))?;
+                let column = |name: &Value| name.as_str().map(str::to_owned);
+                let columns: Vec<String> =
+                    keys.get("columns")?.as_array()?.iter().map(column).collect::<Option<_>>()?;
+                (!columns.is_empty()).then_some(Hashing { buckets, columns: ToHash::These(columns) })
+            }
+            _ => None,
+        }
+    }
+
+    /// The option as it is recorded.
+    pub fn to_json(&self) -> Value {
+        match (&self.columns, self.buckets) {
+            (ToHash::Nothing, _) => json!(Self::OFF),
+            (ToHash::Large, None) => json!(Self::AUTO),
+            (ToHash::Large, Some(buckets)) => json!(buckets),
+            (ToHash::These(columns), None) => json!({ "columns": columns }),
+            (ToHash::These(columns), Some(buckets)) => json!({ "buckets": buckets, "columns": columns }),
+        }
+    }
+}
+
+/// A number of buckets.
+fn read_buckets(value: &Value) -> Option<u32> {
+    let number = value.as_f64().filter(|number| number.fract() == 0.0)?;
+    (1.0..=MAX_WEIGHTS as f64).contains(&number).then_some(number as u32)
 }
 
 choice! {

@@ -162,6 +162,13 @@ impl Moments {
         }
     }
 
+    /// Takes these as mean, and sum of squared deviations from it, of feature `j` of dense rows.
+    pub(crate) fn replace(&mut self, j: usize, mean: f64, squares: f64) {
+        let (chunk, lane) = (j / LANES, j % LANES);
+        (self.mean[chunk][lane], self.squares[chunk][lane]) = (mean, squares);
+        self.binary[chunk][lane] = false;
+    }
+
     /// Mean, and sum of squared deviations from it, of every feature of dense rows.
     pub(crate) fn means_and_squares(&self) -> impl Iterator<Item = (f64, f64)> {
         let columns = self.mean.iter().flatten().zip(self.squares.iter().flatten()).take(self.dim);

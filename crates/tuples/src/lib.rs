@@ -11,6 +11,7 @@
 mod batch;
 mod buffer_pool;
 mod dense;
+mod hashing;
 mod huge_pages;
 mod matrix;
 mod mini_batches;
@@ -20,6 +21,7 @@ mod sparse;
 
 pub use batch::{Batch, RowsMut, TupleColumns};
 pub use dense::{Allocator, LANES, Memory};
+pub use hashing::{HashedColumn, count_buckets};
 pub use huge_pages::advise as advise_huge_pages;
 pub use matrix::Matrix;
 pub use mini_batches::MiniBatch;

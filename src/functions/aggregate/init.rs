@@ -57,6 +57,8 @@ fn check(request: &Request) -> Result<()> {
         ("weight", options.weight.is_some()),
         ("class_weight", options.class_weight.is_some()),
         ("unseen", options.unseen.is_some()),
+        ("hash", options.hash.is_some()),
+        ("transform", options.transform.is_some()),
     ];
     if options.nulls == Some(Nulls::Impute) {
         return Err(refuse("nulls", "must be \"error\" or \"skip\": a state alone knows no means"));

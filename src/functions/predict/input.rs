@@ -5,6 +5,7 @@ use crate::models::{Model, Policies};
 use crate::options::rows::Nulls;
 use sgd::ModelParameters;
 use std::cell::RefCell;
+use tuples::count_buckets;
 
 /// Features as a call has them.
 pub trait FeatureInput {
@@ -43,6 +44,8 @@ pub struct InputTuple {
     pub dense: Vec<f32>,
     pub indices: Vec<u32>,
     pub values: Vec<f32>,
+    /// of hashed columns, while a row is read
+    pub buckets: Vec<u32>,
 }
 
 /// Memory that is kept from one call to the next.
@@ -85,11 +88,17 @@ pub fn decide<R>(
         let linear = model.linear();
         decisions.resize(linear.outputs, 0.0);
         if tuple.is_sparse {
+            if let Some(logs) = &model.logs {
+                logs.apply_sparse(&tuple.indices, &mut tuple.values);
+            }
             if let Some(scaling) = model.scaling() {
                 standardize(scaling, &tuple.indices, &mut tuple.values);
             }
             linear.decisions_sparse(&tuple.indices, &tuple.values, decisions);
         } else {
+            if let Some(logs) = &model.logs {
+                logs.apply_dense(&mut tuple.dense);
+            }
             if let Some((mean, scale)) = model.scaling() {
                 sgd::standardize_row(mean, scale, &mut tuple.dense);
             }
@@ -127,6 +136,15 @@ impl InputTuple {
         Ok((&mut self.indices, &mut self.values))
     }
 
+    /// Adds the entries of the buckets of a row, which begin at index `first`.
+    pub fn push_buckets(&mut self, first: u32) {
+        let InputTuple { indices, values, buckets, .. } = self;
+        count_buckets(buckets, |bucket, count| {
+            indices.push(first + bucket);
+            values.push(count);
+        });
+    }
+
     /// Adds an entry to a sparse tuple, with an index above all others.
     pub fn push(&mut self, index: u32, value: f32) {
         self.indices.push(index);
@@ -136,7 +154,13 @@ impl InputTuple {
 
 impl Scratch {
     const fn new() -> Scratch {
-        let tuple = InputTuple { is_sparse: false, dense: Vec::new(), indices: Vec::new(), values: Vec::new() };
+        let tuple = InputTuple {
+            is_sparse: false,
+            dense: Vec::new(),
+            indices: Vec::new(),
+            values: Vec::new(),
+            buckets: Vec::new(),
+        };
         Scratch { tuple, decisions: Vec::new() }
     }
 
@@ -146,11 +170,12 @@ impl Scratch {
     }
 }
 
-/// Scales the entries of a sparse tuple, as in training; what is not there stays 0.
+/// Scales the entries of a sparse tuple, as in training; what is not there stays 0, and buckets as they are.
 fn standardize((mean, scale): (&[f64], &[f64]), indices: &[u32], values: &mut [f32]) {
     for (index, value) in indices.iter().zip(values) {
-        let i = *index as usize;
-        *value = ((f64::from(*value) - mean[i]) * scale[i].recip()) as f32;
+        if let (Some(mean), Some(scale)) = (mean.get(*index as usize), scale.get(*index as usize)) {
+            *value = ((f64::from(*value) - mean) * scale.recip()) as f32;
+        }
     }
 }
 

@@ -18,6 +18,7 @@ use crate::pg::values::typed::TypedDatum;
 use crate::pg::values::vector::VectorReader;
 use std::cell::RefCell;
 use std::rc::Rc;
+use tuples::HashedColumn;
 
 /// A row with all feature columns, among others: argument 1 of the call.
 pub struct RowInput<'a>(pub Call<'a>);
@@ -52,6 +53,7 @@ const NUMBERS: &str = "The model was trained on an array of numbers in this colu
 pub enum MixedType {
     Number(NumberType),
     Category(CategoryType),
+    Hashed(CategoryType, HashedColumn),
 }
 
 /// A plan, and the parts of dates that it reads.
@@ -174,8 +176,8 @@ impl Plan {
     }
 }
 
-/// Reads numbers and categories: an entry for each number, 0 or not, and for the category that the row has,
-/// as in training.
+/// Reads numbers and categories: an entry for each number, 0 or not, for the category that the row has, and for the
+/// buckets of hashed columns, as in training.
 fn read_mixed<'a>(
     model: &Model,
     policies: Policies,
@@ -185,6 +187,8 @@ fn read_mixed<'a>(
 ) -> Result<bool> {
     let FeatureKind::Columns(kinds) = &model.feature_kind else { return Ok(true) };
     into.make_sparse(0)?;
+    into.buckets.clear();
+    let buckets = model.feature_kind.buckets() as u32;
     let mut first = 0;
     for (i, ((attribute, mixed), kind)) in columns.iter().zip(kinds).enumerate() {
         let name = || model.features[i].clone();
@@ -208,10 +212,19 @@ fn read_mixed<'a>(
                 (Nulls::Impute, None) if policies.unseen == Unseen::Zero => {}
                 _ => return Err(null(model, name())),
             },
-            (MixedType::Category(_), ColumnKind::Number, _) => {}
+            (MixedType::Hashed(category, hashed), _, Some(value)) => {
+                into.buckets.push(category.with_text(value, |text| hashed.bucket(Some(text), buckets)));
+            }
+            (MixedType::Hashed(_, hashed), _, None) => match policies.nulls {
+                Nulls::Skip => return Ok(false),
+                Nulls::Impute => into.buckets.push(hashed.bucket(None, buckets)),
+                Nulls::Error => return Err(null(model, name())),
+            },
+            (MixedType::Category(_), ColumnKind::Number | ColumnKind::Hashed(_), _) => {}
         }
         first += kind.width() as u32;
     }
+    into.push_buckets(first);
     Ok(true)
 }
 
@@ -227,11 +240,16 @@ fn number_type(column: &RecordColumn) -> Result<NumberType> {
 }
 
 fn mixed_type(kind: &ColumnKind, column: &RecordColumn) -> Result<MixedType> {
+    let category = || {
+        CategoryType::new(column.type_oid, column.collation)
+            .ok_or_else(|| wrong_type(column, "The model was trained on text or an enum in this column."))
+    };
     match kind {
         ColumnKind::Number => number_type(column).map(MixedType::Number),
-        ColumnKind::Categories(_) => CategoryType::new(column.type_oid, column.collation)
-            .map(MixedType::Category)
-            .ok_or_else(|| wrong_type(column, "The model was trained on text or an enum in this column.")),
+        ColumnKind::Categories(_) => category().map(MixedType::Category),
+        ColumnKind::Hashed(_) => {
+            category().map(|category| MixedType::Hashed(category, HashedColumn::new(&column.name)))
+        }
     }
 }
 

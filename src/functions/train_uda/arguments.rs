@@ -99,6 +99,7 @@ fn check(request: &Request) -> Result<()> {
         ("option weight", options.weight.is_some()),
         ("option class_weight", options.class_weight.is_some()),
         ("option date_parts", options.date_parts.is_some()),
+        ("option transform", options.transform.is_some()),
         ("option cache", options.cache.is_some()),
         ("a validation part", options.validation.is_some()),
         ("early stopping", options.stopping.is_some()),

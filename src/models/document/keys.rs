@@ -2,10 +2,12 @@
 
 use super::number::Number;
 use crate::errors::{ArgumentError, Error, ModelError, Result, excerpt};
+use crate::models::features::Buckets;
 use crate::pg::values::jsonb::Unreadable;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde::de::{DeserializeOwned, SeqAccess, Visitor};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{DeserializeOwned, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -183,6 +185,35 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Texts<T> {
             }
         }
         deserializer.deserialize_seq(Elements(PhantomData))
+    }
+}
+
+/// What is said of a column of categories: values, or a number of buckets.
+pub enum TextsOrBuckets {
+    Texts(Vec<Option<String>>),
+    Buckets(Buckets),
+}
+
+impl<'de> Deserialize<'de> for TextsOrBuckets {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = TextsOrBuckets;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+                f.write_str("an array of texts, or an object")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, elements: A) -> std::result::Result<TextsOrBuckets, A::Error> {
+                let texts = Texts::deserialize(SeqAccessDeserializer::new(elements));
+                texts.map(|Texts(texts)| TextsOrBuckets::Texts(texts))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, keys: A) -> std::result::Result<TextsOrBuckets, A::Error> {
+                Buckets::deserialize(MapAccessDeserializer::new(keys)).map(TextsOrBuckets::Buckets)
+            }
+        }
+        deserializer.deserialize_any(Either)
     }
 }
 

@@ -1,18 +1,18 @@
 //! Reads a model's JSON document, docs/reference/model-format.md, from whoever gives it, who is trusted with nothing.
 
-use super::keys::{MAX_TEXTS, Members, Texts, invalid, missing};
+use super::keys::{MAX_TEXTS, Members, TextsOrBuckets, invalid, missing};
 use crate::errors::{Result, excerpt, one_of};
 use crate::models::class_values::as_numbers;
 use crate::models::features::FeatureKind;
 use crate::options::choices::Choice;
-use crate::options::rows::{Nulls, Unseen};
+use crate::options::rows::{Nulls, Transform, Unseen};
 use crate::pg::catalog::types::existing_base_type;
 use crate::pg::values::jsonb;
 use crate::pg::values::number::NumberType;
 use pgrx::pg_sys;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
-use sgd::{Hidden, ModelKind, ModelParameters, Network, Output, Standardizer};
+use serde_json::{Map, Value, json};
+use sgd::{Hidden, LogTransform, ModelKind, ModelParameters, Network, Output, Standardizer};
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
@@ -43,6 +43,8 @@ pub struct ModelDocument {
     pub imputed: Option<u64>,
     pub nulls: Nulls,
     pub unseen: Unseen,
+    pub transform: Transform,
+    pub logs: Option<LogTransform>,
 }
 
 /// An epoch of corgipile.training_history. Other keys are refused,
@@ -79,11 +81,14 @@ impl ModelDocument {
         let (label_type_name, label_type) = keys.label_type()?;
         let classes = keys.classes(kind, label_type)?;
         let linear = keys.linear(kind, classes.as_deref())?;
-        let standardizer = keys.standardizer(linear.dim)?;
         let (features, feature_kind) = keys.features(linear.dim)?;
+        // buckets are neither scaled nor filled
+        let dim = linear.dim.saturating_sub(feature_kind.buckets());
+        let standardizer = keys.standardizer(dim)?;
         let hyperparameters: Map<String, Value> =
             keys.short("hyperparameters", MAX_RECORD_BYTES, "an object")?.unwrap_or_default();
         let (nulls, unseen) = (policy(&hyperparameters, "nulls")?, policy(&hyperparameters, "unseen")?);
+        let (transform, logs) = transform(&hyperparameters, &features, &feature_kind)?;
         Ok(ModelDocument {
             name: keys.read_as("name", "a text")?,
             source: keys.read_as("source", "a text")?.unwrap_or_default(),
@@ -95,10 +100,12 @@ impl ModelDocument {
                 .short("history", MAX_HISTORY_BYTES, "an array of epochs with numbers of corgipile.training_history")?
                 .unwrap_or_default(),
             imputed: keys.count("imputed")?,
-            fill: keys.fill(linear.dim)?,
+            fill: keys.fill(dim)?,
             // a model that says nothing was written when both were errors
             nulls: nulls.unwrap_or(Nulls::Error),
             unseen: unseen.unwrap_or(Unseen::Error),
+            transform,
+            logs,
             kind,
             label_type,
             label_type_name,
@@ -110,6 +117,20 @@ impl ModelDocument {
             standardizer,
         })
     }
+}
+
+/// Which numbers are taken by their logarithms, as the record of a training says it, and which features these are.
+fn transform(
+    record: &Map<String, Value>,
+    features: &[String],
+    kind: &FeatureKind,
+) -> Result<(Transform, Option<LogTransform>)> {
+    let refuse = |reason: String| invalid("hyperparameters", reason, None);
+    let transform = record.get("transform").map_or(Some(Transform::None), Transform::read);
+    let transform = transform.ok_or_else(|| refuse(format!("says transform, but not {}", Transform::WHAT)))?;
+    let logs = kind.logs(features, &transform);
+    let logs = logs.map_err(|()| refuse("says transform of what is no feature of numbers".to_owned()))?;
+    Ok((transform, logs))
 }
 
 /// What the record of a training says of one of the options that a model obeys.
@@ -243,15 +264,22 @@ impl Members<'_> {
     fn features(&self, dim: usize) -> Result<(Vec<String>, FeatureKind)> {
         let kind: String = self.required("feature_kind", "a text")?;
         let features = self.texts("features")?.ok_or_else(|| missing("features"))?;
-        let what = format!("an object of arrays of at most {MAX_TEXTS} texts, behind which there may be a null");
-        let categories: Option<BTreeMap<String, Texts<Option<String>>>> = self.read_as("categories", &what)?;
+        let what = format!(
+            "an object of arrays of at most {MAX_TEXTS} texts, behind which there may be a null, or of {{\"buckets\": number}}"
+        );
+        let categories: Option<BTreeMap<String, TextsOrBuckets>> = self.read_as("categories", &what)?;
         let categories = categories.map(|columns| {
-            Value::Object(columns.into_iter().map(|(column, Texts(values))| (column, Value::from(values))).collect())
+            let json = |coding| match coding {
+                TextsOrBuckets::Texts(values) => Value::from(values),
+                TextsOrBuckets::Buckets(buckets) => json!(buckets),
+            };
+            Value::Object(columns.into_iter().map(|(column, coding)| (column, json(coding))).collect())
         });
         let index_base: Option<i32> = self.read_as("index_base", "0 or 1")?;
         let feature_kind = FeatureKind::read(&kind, &features, categories.as_ref(), index_base).ok_or_else(|| {
             let hint = "\"array\" goes with one column, \"sparse\" with two and with index_base 0 or 1, or with one and 1, \
-                        \"columns\" with one or more, and with categories of these columns, each of them once.";
+                        \"columns\" with one or more, and with categories of these columns, each of them once, or the same number of \
+                        buckets.";
             let reason = format!("is \"{}\", which does not fit features, categories and index_base", excerpt(&kind));
             invalid("feature_kind", reason, Some(hint.to_owned()))
         })?;

@@ -1,26 +1,36 @@
-//! Columns of numbers and of categories, the latter one-hot: a dimension per category.
+//! Columns of numbers and of categories: the latter one-hot, a dimension per category, or hashed.
 //!
-//! The categories are found in a pass of their own, after which their dimensions follow the type's order. Rows are
-//! sparse: they have an entry per number, 0 or not, and one for each category.
+//! The categories are found in a pass of their own, after which their dimensions follow the type's order. A column with
+//! too many of them is hashed from then on, and those that were found are forgotten: memory stays bounded. Nothing else
+//! that the pass measures depends on categories, whose dimensions it does not know yet. Rows are sparse: they have an
+//! entry per number, 0 or not, one for each category, and one for each bucket. Buckets come last, and all hashed
+//! columns share them.
 
+use super::category_column::{CategoryColumn, CategoryState, KnownCategories, MixedFault};
 use super::columns::number_fault;
+use super::hashed::{HashRule, HashedText, suitable_buckets};
 use super::imputation::Imputation;
-use crate::errors::{RowFault, excerpt};
-use crate::limits::{MAX_CATEGORIES, MAX_CATEGORIES_BYTES, MAX_TEXT_BYTES};
-use crate::models::CategoryNames;
-use crate::options::rows::Unseen;
+use crate::models::{Buckets, Coding};
+use crate::options::rows::{Hashing, ToHash};
 use crate::pg::executor::query::Column;
 use crate::pg::tuples::row::Row;
-use crate::pg::values::distinct::Distinct;
 use crate::pg::values::number::{NumberType, narrow};
 use crate::pg::values::typed::TypedDatum;
-use sgd::Standardizer;
+use sgd::{ModelKind, Standardizer};
+use tuples::count_buckets;
 
 /// Columns that are numbers or categories.
 pub struct MixedColumns {
     columns: Vec<MixedColumn>,
-    /// entries of a row
+    /// dimensions of all columns, without buckets
+    own_dim: u32,
+    /// that hashed columns share, if there are some
+    buckets: u32,
+    /// the kind of the model whose buckets are to suit it
+    chooses_for: Option<ModelKind>,
+    /// entries of a row, and its buckets
     entries: Vec<(u32, f32)>,
+    row_buckets: Vec<u32>,
     /// does the row under way have a category that counts as none?
     has_unseen: bool,
 }
@@ -34,56 +44,45 @@ struct MixedColumn {
 
 enum MixedKind {
     Number(NumberType),
-    Category(Box<CategoryColumn>),
-}
-
-struct CategoryColumn {
-    values: Distinct,
-    /// by value, its place among the column's categories
-    places: Vec<u32>,
-    /// their text, by place, once they are known; and whether NULLs are one of them
-    names: CategoryNames,
-    state: CategoryState,
-    /// bytes of the values that were found
-    bytes: usize,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum CategoryState {
-    /// they are being found
-    Open,
-    /// a pass over the same rows has found them all
-    Prepared,
-    /// they are those of a model that predicts; what to do with others
-    Model(Unseen),
-    /// they are those of a model whose training is continued
-    Continued,
-}
-
-/// The categories of a model's columns, by column, and what to do with others.
-pub type KnownCategories<'a> = (&'a [(String, CategoryNames)], Unseen);
-
-/// Why a row has no entries.
-pub enum MixedFault {
-    /// this column is NULL
-    Null(String),
-    Row(Box<RowFault>),
+    Category(HashedText, Box<CategoryColumn>),
+    Hashed(HashedText),
 }
 
 impl MixedColumns {
     /// Columns with a number type hold numbers, the others categories. The categories are still to be found, or are
-    /// those of a model.
-    pub fn new(columns: &[(&Column, Option<NumberType>)], known: Option<KnownCategories>) -> Self {
+    /// those of a model, which knows what it has hashed.
+    pub fn new(
+        columns: &[(&Column, Option<NumberType>)],
+        known: Option<KnownCategories>,
+        rule: HashRule,
+    ) -> MixedColumns {
+        let hashed_by_model = |name: &str| {
+            let coding = known.and_then(|(known, _)| known.iter().find(|(column, _)| column == name));
+            coding.and_then(|(_, coding)| if let Coding::Hashed(hashed) = coding { Some(hashed.buckets) } else { None })
+        };
+        let limit = rule.limit();
+        let kind = |column: &Column, number: Option<NumberType>| match number {
+            Some(number) => MixedKind::Number(number),
+            None if hashed_by_model(&column.name).is_some() || (known.is_none() && rule.names(&column.name)) => {
+                MixedKind::Hashed(HashedText::new(column))
+            }
+            None => MixedKind::Category(HashedText::new(column), Box::new(CategoryColumn::new(column, known, limit))),
+        };
+        let buckets = columns.iter().find_map(|(column, _)| hashed_by_model(&column.name));
         let column = |(column, number): &(&Column, Option<NumberType>)| MixedColumn {
             name: column.name.clone(),
             first: 0,
-            kind: match number {
-                Some(number) => MixedKind::Number(*number),
-                None => MixedKind::Category(Box::new(CategoryColumn::new(column, known))),
-            },
+            kind: kind(column, *number),
         };
-        let columns = columns.iter().map(column).collect();
-        let mut mixed = MixedColumns { columns, entries: Vec::new(), has_unseen: false };
+        let mut mixed = MixedColumns {
+            columns: columns.iter().map(column).collect(),
+            own_dim: 0,
+            buckets: buckets.or(rule.hashing.buckets).unwrap_or_else(|| suitable_buckets(rule.kind, 1)),
+            chooses_for: rule.hashing.buckets.is_none().then_some(rule.kind),
+            entries: Vec::new(),
+            row_buckets: Vec::new(),
+            has_unseen: false,
+        };
         mixed.number();
         mixed
     }
@@ -95,11 +94,31 @@ impl MixedColumns {
             column.first = first;
             first += column.dim() as u32;
         }
+        self.own_dim = first;
     }
 
     /// Dimensions of all columns.
     pub fn dim(&self) -> usize {
-        self.columns.iter().map(MixedColumn::dim).sum()
+        self.own_dim() + if self.hashed().next().is_some() { self.buckets as usize } else { 0 }
+    }
+
+    /// The same without buckets, which are neither scaled nor filled.
+    pub fn own_dim(&self) -> usize {
+        self.own_dim as usize
+    }
+
+    /// The hashed columns.
+    fn hashed(&self) -> impl Iterator<Item = &MixedColumn> {
+        self.columns.iter().filter(|column| matches!(column.kind, MixedKind::Hashed(_)))
+    }
+
+    /// Which columns are hashed, and into how many buckets, as option `hash` says it.
+    pub fn hashing(&self) -> Hashing {
+        let columns: Vec<String> = self.hashed().map(|column| column.name.clone()).collect();
+        match columns.is_empty() {
+            true => Hashing { buckets: None, columns: ToHash::Nothing },
+            false => Hashing { buckets: Some(self.buckets), columns: ToHash::These(columns) },
+        }
     }
 
     /// Columns of numbers.
@@ -109,28 +128,37 @@ impl MixedColumns {
 
     /// Must categories be found before anything can be learned?
     pub fn need_preparation(&self) -> bool {
-        self.columns.iter().any(|c| matches!(&c.kind, MixedKind::Category(c) if c.state == CategoryState::Open))
+        self.columns.iter().any(|c| matches!(&c.kind, MixedKind::Category(_, c) if c.state == CategoryState::Open))
     }
 
-    /// All rows have been read: no other categories will come.
-    pub fn close(&mut self) {
+    /// All rows have been read: no other categories will come. The model has so many outputs.
+    pub fn close(&mut self, outputs: usize) {
         for column in &mut self.columns {
-            if let MixedKind::Category(categories) = &mut column.kind {
+            if let MixedKind::Category(_, categories) = &mut column.kind {
                 categories.close();
             }
+        }
+        if let Some(kind) = self.chooses_for {
+            self.buckets = suitable_buckets(kind, outputs);
         }
         self.number();
     }
 
-    /// Takes over the categories that were found in another process, by place, of each column that has some.
-    pub fn adopt(&mut self, categories: &[CategoryNames]) {
-        let columns = self.columns.iter_mut().filter_map(|column| match &mut column.kind {
-            MixedKind::Category(categories) => Some(categories),
-            MixedKind::Number(_) => None,
-        });
-        for (categories, names) in columns.zip(categories) {
-            categories.set_names(names.clone());
-            categories.state = CategoryState::Prepared;
+    /// Takes over what was found in another process, of each column of categories.
+    pub fn adopt(&mut self, codings: &[Coding]) {
+        let columns = self.columns.iter_mut().filter(|column| !matches!(column.kind, MixedKind::Number(_)));
+        for (column, coding) in columns.zip(codings) {
+            match (&mut column.kind, coding) {
+                (MixedKind::Category(_, categories), Coding::OneHot(names)) => {
+                    categories.set_names(names.clone());
+                    categories.state = CategoryState::Prepared;
+                }
+                (_, Coding::Hashed(Buckets { buckets })) => {
+                    column.hash();
+                    self.buckets = *buckets;
+                }
+                (MixedKind::Number(_) | MixedKind::Hashed(_), Coding::OneHot(_)) => {}
+            }
         }
         self.number();
     }
@@ -138,24 +166,28 @@ impl MixedColumns {
     /// The categories that were adopted are those of a model whose training is continued.
     pub fn close_by_model(&mut self) {
         for column in &mut self.columns {
-            if let MixedKind::Category(categories) = &mut column.kind {
+            if let MixedKind::Category(_, categories) = &mut column.kind {
                 categories.state = CategoryState::Continued;
             }
         }
     }
 
     /// The categories of the columns that have some, in the columns' sequence.
-    pub fn categories(&self) -> Vec<(String, CategoryNames)> {
-        let of_column = |column: &MixedColumn| match &column.kind {
-            MixedKind::Category(categories) => Some((column.name.clone(), categories.names.clone())),
-            MixedKind::Number(_) => None,
+    pub fn categories(&self) -> Vec<(String, Coding)> {
+        let of_column = |column: &MixedColumn| {
+            let coding = match &column.kind {
+                MixedKind::Category(_, categories) => Coding::OneHot(categories.names.clone()),
+                MixedKind::Hashed(_) => Coding::Hashed(Buckets { buckets: self.buckets }),
+                MixedKind::Number(_) => return None,
+            };
+            Some((column.name.clone(), coding))
         };
         self.columns.iter().filter_map(of_column).collect()
     }
 
-    /// Expands a scaling of the columns of numbers to all dimensions. Categories stay as they are.
+    /// Expands a scaling of the columns of numbers to all dimensions but buckets. Categories stay as they are.
     pub fn expand(&self, numbers: &Standardizer) -> Standardizer {
-        let mut all = Standardizer { mean: vec![0.0; self.dim()], scale: vec![1.0; self.dim()] };
+        let mut all = Standardizer { mean: vec![0.0; self.own_dim()], scale: vec![1.0; self.own_dim()] };
         let places = self.columns.iter().filter(|c| matches!(c.kind, MixedKind::Number(_))).map(|c| c.first as usize);
         for (i, place) in places.enumerate() {
             all.mean[place] = numbers.mean[i];
@@ -168,14 +200,14 @@ impl MixedColumns {
     pub fn by_column(&self, features: &[f32]) -> Vec<f32> {
         let of_column = |column: &MixedColumn| match column.kind {
             MixedKind::Number(_) => features.get(column.first as usize).copied().unwrap_or_default(),
-            MixedKind::Category(_) => 0.0,
+            MixedKind::Category(..) | MixedKind::Hashed(_) => 0.0,
         };
         self.columns.iter().map(of_column).collect()
     }
 
-    /// Expands numbers of the columns of numbers to all dimensions; 0 for categories.
+    /// Expands numbers of the columns of numbers to all dimensions but buckets; 0 for categories.
     pub fn expand_numbers(&self, numbers: &[f32]) -> Vec<f32> {
-        let mut all = vec![0.0; self.dim()];
+        let mut all = vec![0.0; self.own_dim()];
         let places = self.columns.iter().filter(|c| matches!(c.kind, MixedKind::Number(_))).map(|c| c.first as usize);
         places.zip(numbers).for_each(|(place, number)| all[place] = *number);
         all
@@ -187,9 +219,19 @@ impl MixedColumns {
         columns.filter(|(c, _)| matches!(c.kind, MixedKind::Number(_))).map(|(_, number)| *number).collect()
     }
 
+    /// The columns of numbers.
+    pub fn number_names(&self) -> impl Iterator<Item = &str> {
+        self.columns.iter().filter(|c| matches!(c.kind, MixedKind::Number(_))).map(|c| c.name.as_str())
+    }
+
+    /// The dimensions of the columns of numbers.
+    pub fn number_places(&self) -> impl Iterator<Item = u32> {
+        self.columns.iter().filter(|c| matches!(c.kind, MixedKind::Number(_))).map(|c| c.first)
+    }
+
     /// Each column, and whether it has categories.
     pub fn names(&self) -> impl Iterator<Item = (&str, bool)> {
-        self.columns.iter().map(|column| (column.name.as_str(), matches!(column.kind, MixedKind::Category(_))))
+        self.columns.iter().map(|column| (column.name.as_str(), !matches!(column.kind, MixedKind::Number(_))))
     }
 
     /// Has the row that was read last a category that is none of those that are known?
@@ -198,7 +240,8 @@ impl MixedColumns {
         self.has_unseen
     }
 
-    /// Registers the categories of a row whose features begin with column `first`, and reads its numbers.
+    /// Registers the categories of a row whose features begin with column `first`, and reads its numbers. A column that
+    /// has too many categories then is hashed.
     ///
     /// # Errors
     /// What is wrong with the row.
@@ -220,10 +263,17 @@ impl MixedColumns {
                     };
                     place += 1;
                 }
-                MixedKind::Category(categories) => match value {
-                    Some(value) => drop(categories.place(value, &column.name)?),
-                    None => drop(categories.place_of_null(imputation.as_deref_mut(), i, &column.name)?),
-                },
+                MixedKind::Category(_, categories) => {
+                    match value {
+                        Some(value) => drop(categories.place(value, &column.name)?),
+                        None => drop(categories.place_of_null(imputation.as_deref_mut(), i, &column.name)?),
+                    }
+                    if categories.has_too_many() {
+                        column.hash();
+                    }
+                }
+                MixedKind::Hashed(_) if value.is_none() => meet_null(imputation.as_deref_mut(), i, &column.name)?,
+                MixedKind::Hashed(_) => {}
             }
         }
         Ok(())
@@ -240,6 +290,7 @@ impl MixedColumns {
         mut imputation: Option<&mut Imputation>,
     ) -> std::result::Result<&[(u32, f32)], MixedFault> {
         self.entries.clear();
+        self.row_buckets.clear();
         self.has_unseen = false;
         for (i, column) in self.columns.iter_mut().enumerate() {
             let value = row.get(first + i);
@@ -251,7 +302,13 @@ impl MixedColumns {
                     };
                     self.entries.push((column.first, number));
                 }
-                MixedKind::Category(categories) => {
+                MixedKind::Hashed(text) => {
+                    if value.is_none() {
+                        meet_null(imputation.as_deref_mut(), i, &column.name)?;
+                    }
+                    self.row_buckets.push(text.bucket(value, self.buckets));
+                }
+                MixedKind::Category(_, categories) => {
                     let place = match value {
                         Some(value) => categories.place(value, &column.name)?,
                         None => categories.place_of_null(imputation.as_deref_mut(), i, &column.name)?,
@@ -263,6 +320,8 @@ impl MixedColumns {
                 }
             }
         }
+        let MixedColumns { entries, row_buckets, own_dim, .. } = self;
+        count_buckets(row_buckets, |bucket, count| entries.push((*own_dim + bucket, count)));
         Ok(&self.entries)
     }
 }
@@ -271,114 +330,17 @@ impl MixedColumn {
     fn dim(&self) -> usize {
         match &self.kind {
             MixedKind::Number(_) => 1,
-            MixedKind::Category(categories) => categories.names.len(),
-        }
-    }
-}
-
-impl CategoryColumn {
-    fn new(column: &Column, known: Option<KnownCategories>) -> CategoryColumn {
-        let values = Distinct::new(column.type_oid, column.collation);
-        let names = CategoryNames::default();
-        let mut new = CategoryColumn { values, places: Vec::new(), names, state: CategoryState::Open, bytes: 0 };
-        if let Some((known, unseen)) = known {
-            let names = known.iter().find(|(name, _)| *name == column.name).map(|(_, names)| names.clone());
-            new.set_names(names.unwrap_or_default());
-            new.state = CategoryState::Model(unseen);
-        }
-        new
-    }
-
-    /// Makes these the categories, by place.
-    fn set_names(&mut self, names: CategoryNames) {
-        for (place, name) in names.values.iter().enumerate() {
-            // a text that is no value of the type, such as an enum's label that was dropped, will not be met
-            if let Some((_, false)) = self.values.add_text(name) {
-                self.places.push(place as u32);
-            }
-        }
-        self.names = names;
-    }
-
-    /// Which of the column's categories this is; None if it is to be ignored.
-    #[inline]
-    fn place(&mut self, value: TypedDatum<'_>, column: &str) -> std::result::Result<Option<u32>, MixedFault> {
-        match self.values.find(value) {
-            Some(i) => Ok(Some(self.places[i])),
-            None => self.unseen(value, column).map_err(|fault| MixedFault::Row(Box::new(fault))),
+            MixedKind::Category(_, categories) => categories.names.len(),
+            MixedKind::Hashed(_) => 0,
         }
     }
 
-    /// Which of the column's categories a NULL is, in column `i`; None if it is to be ignored.
+    /// Makes a column of categories one that is hashed.
     #[cold]
-    fn place_of_null(
-        &mut self,
-        imputation: Option<&mut Imputation>,
-        i: usize,
-        column: &str,
-    ) -> std::result::Result<Option<u32>, MixedFault> {
-        let Some(imputation) = imputation else { return Err(MixedFault::Null(column.to_owned())) };
-        self.names.has_null |= self.state == CategoryState::Open;
-        let value = || "NULL".to_owned();
-        let fault = match self.state {
-            _ if self.names.has_null => {
-                imputation.met(i);
-                return Ok(Some(self.names.values.len() as u32));
-            }
-            CategoryState::Model(Unseen::Zero) => return Ok(None),
-            CategoryState::Open | CategoryState::Prepared => RowFault::Appeared { what: "category", value: value() },
-            CategoryState::Model(_) | CategoryState::Continued => RowFault::UnseenCategory {
-                column: column.to_owned(),
-                value: value(),
-                continued: self.state == CategoryState::Continued,
-            },
-        };
-        Err(MixedFault::Row(Box::new(fault)))
-    }
-
-    #[cold]
-    fn unseen(&mut self, value: TypedDatum<'_>, column: &str) -> std::result::Result<Option<u32>, RowFault> {
-        if self.state == CategoryState::Model(Unseen::Zero) {
-            return Ok(None);
+    fn hash(&mut self) {
+        if let MixedKind::Category(text, _) = self.kind {
+            self.kind = MixedKind::Hashed(text);
         }
-        let i = self.values.add(value);
-        match self.state {
-            CategoryState::Open => self.check_new(i, column),
-            CategoryState::Prepared => {
-                Err(RowFault::Appeared { what: "category", value: excerpt(&self.values.text(i)) })
-            }
-            CategoryState::Model(_) | CategoryState::Continued => Err(RowFault::UnseenCategory {
-                column: column.to_owned(),
-                value: excerpt(&self.values.text(i)),
-                continued: self.state == CategoryState::Continued,
-            }),
-        }
-    }
-
-    /// A new category, whose place is still provisional.
-    fn check_new(&mut self, i: usize, column: &str) -> std::result::Result<Option<u32>, RowFault> {
-        let size = self.values.size(i);
-        self.bytes += size;
-        if size > MAX_TEXT_BYTES {
-            return Err(RowFault::CategoryTooLong(column.to_owned(), size));
-        }
-        if i == MAX_CATEGORIES || self.bytes > MAX_CATEGORIES_BYTES {
-            return Err(RowFault::TooManyCategories { column: column.to_owned(), categories: i });
-        }
-        self.places.push(i as u32);
-        Ok(Some(i as u32))
-    }
-
-    fn close(&mut self) {
-        if self.state != CategoryState::Open {
-            return;
-        }
-        let order = self.values.sorted();
-        for (place, i) in order.iter().enumerate() {
-            self.places[*i as usize] = place as u32;
-            self.names.values.push(self.values.text(*i as usize));
-        }
-        self.state = CategoryState::Prepared;
     }
 }
 
@@ -386,6 +348,12 @@ impl CategoryColumn {
 #[cold]
 fn null_number(imputation: Option<&mut Imputation>, i: usize, name: &str) -> std::result::Result<f32, MixedFault> {
     imputation.and_then(|imputation| imputation.value(i)).ok_or_else(|| MixedFault::Null(name.to_owned()))
+}
+
+/// Column `i`, which is hashed, is NULL: a value of its own.
+#[cold]
+fn meet_null(imputation: Option<&mut Imputation>, i: usize, name: &str) -> std::result::Result<(), MixedFault> {
+    imputation.map(|imputation| imputation.met(i)).ok_or_else(|| MixedFault::Null(name.to_owned()))
 }
 
 fn read_number(number: NumberType, value: TypedDatum<'_>, name: &str) -> std::result::Result<f32, MixedFault> {

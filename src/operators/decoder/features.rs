@@ -4,7 +4,7 @@ use super::categories::MixedColumns;
 use super::columns::FIRST_FEATURE;
 use super::compressed::CompressedColumn;
 use super::sparse::SparseColumns;
-use crate::models::CategoryNames;
+use crate::models::Coding;
 use crate::pg::tuples::row::Row;
 use crate::pg::values::number::NumberType;
 use crate::pg::values::vector::VectorReader;
@@ -25,9 +25,18 @@ pub enum FeatureColumns {
 
 impl FeatureColumns {
     /// The categories of the columns that have some; None if there is no such column.
-    pub fn categories(&self) -> Option<Vec<(String, CategoryNames)>> {
+    pub fn categories(&self) -> Option<Vec<(String, Coding)>> {
         match self {
             FeatureColumns::Mixed(columns) => Some(columns.categories()),
+            _ => None,
+        }
+    }
+
+    /// The columns of numbers, if features are columns.
+    pub fn number_names(&self) -> Option<Vec<&str>> {
+        match self {
+            FeatureColumns::Columns { names, .. } => Some(names.iter().map(String::as_str).collect()),
+            FeatureColumns::Mixed(columns) => Some(columns.number_names().collect()),
             _ => None,
         }
     }

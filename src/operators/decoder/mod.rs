@@ -5,10 +5,12 @@
 //! they are decoded, so that one that stays in its batch is never touched again.
 
 mod categories;
+mod category_column;
 mod class_weights;
 mod columns;
 mod compressed;
 mod features;
+mod hashed;
 mod imputation;
 mod labels;
 mod mini_batches;
@@ -17,11 +19,13 @@ mod rows;
 mod sparse;
 mod spec;
 mod state;
+mod transformed;
 mod tuple_decoder;
 mod weight;
 
 pub use columns::{FEATURE_TYPES, column, is_category};
 pub use features::FeatureColumns;
+pub use hashed::one_hot_categories;
 pub use row_groups::{HELD_OUT, RowGroups};
 pub use rows::PageRows;
 pub use spec::{DecoderSpec, ModelSchema, OwnedSpec, is_vector};

@@ -1,6 +1,6 @@
 //! How rows become tuples: page by page, the usual rows fast, and with a reason for each row that becomes no tuple.
 
-use super::categories::MixedFault;
+use super::category_column::MixedFault;
 use super::columns::{FIRST_FEATURE, number_fault};
 use super::features::FeatureColumns;
 use super::row_groups::GroupFault;

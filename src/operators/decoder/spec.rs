@@ -4,18 +4,20 @@ use super::categories::MixedColumns;
 use super::columns::{FEATURE_TYPES, FIRST_FEATURE, column, column_type, is_category};
 use super::compressed::CompressedColumn;
 use super::features::FeatureColumns;
+use super::hashed::HashRule;
 use super::imputation::Imputation;
 use super::labels::Labels;
 use super::row_groups::RowGroups;
 use super::sparse::SparseColumns;
+use super::transformed::Transformed;
 use super::tuple_decoder::Decoder;
 use super::weight::Weight;
 use crate::errors::{Result, SourceError, TrainingError};
 use crate::limits::MAX_WEIGHTS;
-use crate::models::CategoryNames;
+use crate::models::Coding;
 use crate::options::request::Request;
 use crate::options::row_groups::RowGroupSpec;
-use crate::options::rows::{ClassWeight, Nulls, Unseen};
+use crate::options::rows::{ClassWeight, Hashing, Nulls, Transform, Unseen};
 use crate::pg::catalog::types::{base_type, is_compressed};
 use crate::pg::executor::query::Column;
 use crate::pg::values::array::{AnyArray, ArrayReader};
@@ -44,6 +46,10 @@ pub struct DecoderSpec<'a> {
     pub index_base: u32,
     /// dimensions of sparse tuples, if there may be no others
     pub dimensions: Option<usize>,
+    /// which columns of text are hashed, if it was said
+    pub hash: Option<&'a Hashing>,
+    /// which numbers are taken by their logarithms, if it was said
+    pub transform: Option<&'a Transform>,
     /// the groups that rows fall into, and what is held out
     pub row_groups: Option<&'a RowGroupSpec>,
     /// what a model knows of labels and features; without a model, it is found in the rows
@@ -58,7 +64,7 @@ pub struct ModelSchema<'a> {
     /// features, or dimensions
     pub dim: usize,
     /// of the columns that have some, in the sequence of their dimensions
-    pub categories: &'a [(String, CategoryNames)],
+    pub categories: &'a [(String, Coding)],
     pub unseen: Unseen,
     pub standardizer: Option<&'a Standardizer>,
     /// by feature, what stands for NULLs
@@ -88,6 +94,8 @@ impl<'a> DecoderSpec<'a> {
             nulls: Nulls::Error,
             index_base: 1,
             dimensions: None,
+            hash: None,
+            transform: None,
             row_groups: None,
             known: None,
         }
@@ -102,6 +110,8 @@ impl<'a> DecoderSpec<'a> {
             nulls: options.nulls(),
             index_base: options.index_base.unwrap_or(1),
             dimensions: options.dimensions,
+            hash: options.hash.as_ref(),
+            transform: options.transform.as_ref(),
             row_groups: Some(&request.row_groups),
             ..DecoderSpec::new(request.kind, &request.label, features)
         }
@@ -133,7 +143,9 @@ impl<'a> DecoderSpec<'a> {
         let row_groups = row_groups.map(|spec| RowGroups::new(spec, columns, before).map(Box::new)).transpose()?;
         let standardizer = self.known.and_then(|known| known.standardizer.cloned());
         let imputation = self.imputation(columns, &features)?;
-        Ok(Decoder::new(labels, features, weight, (self.nulls, imputation), standardizer, row_groups))
+        let transformed = Transformed::new(self.transform, &features)?;
+        let decoder = Decoder::new(labels, features, weight, (self.nulls, imputation), standardizer, row_groups);
+        Ok(decoder.with_transformed(transformed))
     }
 
     /// What stands for NULLs. Sparse features have nothing that does: what they do not say is 0.
@@ -242,7 +254,9 @@ impl<'a> DecoderSpec<'a> {
         }
         let columns: Vec<_> = columns.iter().map(|column| (*column, number(column))).collect();
         let known = self.known.map(|known| (known.categories, known.unseen));
-        Ok(FeatureColumns::Mixed(Box::new(MixedColumns::new(&columns, known))))
+        let automatic = Hashing::default();
+        let rule = HashRule { kind: self.kind, hashing: self.hash.unwrap_or(&automatic) };
+        Ok(FeatureColumns::Mixed(Box::new(MixedColumns::new(&columns, known, rule))))
     }
 }
 
@@ -269,6 +283,8 @@ pub struct OwnedSpec {
     nulls: Nulls,
     index_base: u32,
     dimensions: Option<usize>,
+    hash: Option<Hashing>,
+    transform: Option<Transform>,
     columns: Vec<Column>,
 }
 
@@ -284,6 +300,8 @@ impl OwnedSpec {
             nulls: spec.nulls,
             index_base: spec.index_base,
             dimensions: spec.dimensions,
+            hash: spec.hash.cloned(),
+            transform: spec.transform.cloned(),
             columns: columns.to_vec(),
         }
     }
@@ -299,6 +317,8 @@ impl OwnedSpec {
             nulls: self.nulls,
             index_base: self.index_base,
             dimensions: self.dimensions,
+            hash: self.hash.as_ref(),
+            transform: self.transform.as_ref(),
             ..DecoderSpec::new(self.kind, &self.label, &self.features)
         };
         spec.decoder(&self.columns)

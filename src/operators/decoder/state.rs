@@ -6,8 +6,9 @@
 use super::features::FeatureColumns;
 use super::imputation::NullCounts;
 use super::labels::MetClasses;
+use super::transformed::Transformed;
 use super::tuple_decoder::Decoder;
-use crate::models::CategoryNames;
+use crate::models::Coding;
 use serde::{Deserialize, Serialize};
 use sgd::{Scaler, Standardizer, TargetScale};
 
@@ -30,7 +31,7 @@ pub struct DecoderState {
     /// numbers of a vector
     dim: Option<usize>,
     /// of columns of categories, in their sequence
-    categories: Vec<CategoryNames>,
+    categories: Vec<Coding>,
     /// dimensions of sparse tuples that a preparation pass has met
     #[serde(default)]
     observed_dim: usize,
@@ -46,6 +47,9 @@ pub struct DecoderState {
     /// tuples that a preparation pass has met
     #[serde(default)]
     met: u64,
+    /// which numbers are taken by their logarithms
+    #[serde(default)]
+    transformed: Transformed,
     /// what stands for NULLs, by feature, and how many there were
     #[serde(default)]
     fill: Option<Vec<f32>>,
@@ -67,7 +71,7 @@ impl Decoder {
                 FeatureColumns::Sparse(columns) => columns.fixed_dim(),
                 _ => None,
             },
-            categories: self.features.categories().into_iter().flatten().map(|(_, names)| names).collect(),
+            categories: self.features.categories().into_iter().flatten().map(|(_, coding)| coding).collect(),
             observed_dim: self.observed_dim,
             limit: match &self.features {
                 FeatureColumns::Sparse(columns) => Some(columns.limit()),
@@ -77,6 +81,7 @@ impl Decoder {
             target: self.target,
             mean_square: self.mean_square,
             met: self.met,
+            transformed: self.transformed.clone(),
             fill: self.fill(),
             nulls: self.imputation.as_ref().map(|imputation| imputation.counts().clone()).unwrap_or_default(),
             continued: self.continued,
@@ -105,6 +110,7 @@ impl Decoder {
             }
             FeatureColumns::Columns { .. } => {}
         }
+        self.set_transformed(state.transformed.clone());
         self.observed_dim = state.observed_dim;
         if let Some(imputation) = &mut self.imputation {
             let fill = state.fill.as_deref();

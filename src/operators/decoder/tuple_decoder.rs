@@ -4,12 +4,13 @@ use super::features::FeatureColumns;
 use super::imputation::{Imputation, NullCounts};
 use super::labels::Labels;
 use super::row_groups::RowGroups;
+use super::transformed::Transformed;
 use super::weight::Weight;
 use crate::errors::{Result, TrainingError};
 use crate::limits::MAX_WEIGHTS;
-use crate::options::rows::Nulls;
+use crate::options::rows::{Nulls, Transform};
 use serde::{Deserialize, Serialize};
-use sgd::{Scaler, Standardizer, TargetScale};
+use sgd::{LogTransform, Scaler, Standardizer, TargetScale};
 use tuples::Batch;
 
 /// What a decoder counts.
@@ -33,6 +34,8 @@ pub struct Statistics {
     pub mean_square: Option<f64>,
     /// what stands for NULLs among the numbers
     pub means: Option<Vec<f32>>,
+    /// columns of numbers that are to be taken by their logarithms, beside those that were said
+    pub spanning_decades: Vec<u32>,
 }
 
 /// Bytes that the weights of a model and their scaling may have, to fit a row of corgipile.models.
@@ -46,6 +49,9 @@ pub struct Decoder {
     pub(super) nulls: Nulls,
     /// what stands for NULLs in features, if anything is to
     pub(super) imputation: Option<Imputation>,
+    pub(super) transformed: Transformed,
+    /// the same of the features of tuples
+    pub(super) logs: Option<LogTransform>,
     pub(super) scaler: Option<Scaler>,
     /// what the targets of a regression are scaled by
     pub(super) target: Option<TargetScale>,
@@ -94,6 +100,8 @@ impl Decoder {
             weight,
             nulls,
             imputation,
+            transformed: Transformed::Nothing,
+            logs: None,
             scaler: standardizer.map(Scaler::new),
             target: None,
             mean_square: None,
@@ -111,6 +119,33 @@ impl Decoder {
             group_tag: 0,
             group_tags: Vec::new(),
         }
+    }
+
+    /// The same decoder, which takes these numbers by their logarithms.
+    pub(super) fn with_transformed(mut self, transformed: Transformed) -> Decoder {
+        self.set_transformed(transformed);
+        self
+    }
+
+    pub(super) fn set_transformed(&mut self, transformed: Transformed) {
+        self.logs = transformed.of_tuples(&self.features);
+        self.transformed = transformed;
+    }
+
+    /// The columns of numbers, counted among themselves, of which it was said that they are taken by their logarithms.
+    pub fn columns_of_logs(&self) -> Option<Vec<u32>> {
+        self.transformed.said_of(&self.features)
+    }
+
+    /// What is done in a preparation pass to arrays whose numbers are to be taken by their logarithms. Columns are
+    /// measured both ways, whether it was said of them or is to be chosen, lest the model depend on that.
+    pub fn logs_of_arrays(&self) -> Option<LogTransform> {
+        self.transformed.of_numbers().filter(|_| self.features.number_names().is_none())
+    }
+
+    /// Which numbers are taken by their logarithms.
+    pub fn transform(&self) -> Transform {
+        self.transformed.to_option(&self.features)
     }
 
     /// The labels met so far.
@@ -142,6 +177,11 @@ impl Decoder {
         self.preparing
     }
 
+    /// All rows are gone through before anything is learned: what is to be measured must not be transformed before that.
+    pub fn begin_preparation(&mut self) {
+        self.logs = None;
+    }
+
     /// All rows have been gone through: `counts` of them are of each class, in the sequence of [`Labels::class`], and
     /// the rest was found, too: it is what the tuples are to be scaled by from now on.
     ///
@@ -157,7 +197,7 @@ impl Decoder {
         self.mean_square = found.mean_square.map(|numbers| numbers + categories as f64);
         let mut means = found.means;
         if let FeatureColumns::Mixed(columns) = &mut self.features {
-            columns.close();
+            columns.close(self.labels.outputs());
             standardizer = standardizer.map(|numbers| columns.expand(&numbers));
             means = Some(columns.by_column(&columns.expand_numbers(&means.unwrap_or_default())));
             let dim = columns.dim();
@@ -166,6 +206,11 @@ impl Decoder {
         if let Some(imputation) = &mut self.imputation {
             imputation.set_values(means);
         }
+        let transformed = match found.spanning_decades.is_empty() {
+            true => std::mem::take(&mut self.transformed),
+            false => Transformed::Numbers(found.spanning_decades),
+        };
+        self.set_transformed(transformed);
         if let FeatureColumns::Sparse(columns) = &mut self.features {
             // a dimension that was not met has no deviation
             let met = standardizer.as_ref().map(|standardizer| standardizer.scale.len());
@@ -205,6 +250,7 @@ impl Decoder {
     pub fn fill(&self) -> Option<Vec<f32>> {
         let values = self.imputation.as_ref()?.values()?;
         Some(match &self.features {
+            FeatureColumns::Mixed(columns) if columns.own_dim() == 0 => return None,
             FeatureColumns::Mixed(columns) => columns.expand_numbers(&columns.numbers_of(values)),
             _ => values.to_vec(),
         })
@@ -333,6 +379,9 @@ impl Decoder {
         }
         if self.is_weighted() {
             self.weigh(batch, first);
+        }
+        if let Some(logs) = &self.logs {
+            logs.apply(batch, first..batch.len());
         }
         if let Some(scaler) = &self.scaler {
             scaler.apply(batch, first..batch.len());

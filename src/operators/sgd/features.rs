@@ -1,10 +1,10 @@
 //! What a training checks of its features, and what a model keeps of them.
 
 use crate::errors::{ArgumentError, Error, Result, TrainingError};
-use crate::models::{Categories, ColumnKind, FeatureKind};
+use crate::models::{Buckets, Categories, Coding, ColumnKind, FeatureKind};
 use crate::operators::decoder::FeatureColumns;
 use crate::options::chosen::Options;
-use crate::options::rows::Standardize;
+use crate::options::rows::{Hashing, Standardize, ToHash};
 
 /// Checks the options that apply to some kinds of features only.
 ///
@@ -33,7 +33,23 @@ pub fn check_options(options: &Options, features: &FeatureColumns) -> Result<()>
     if options.unseen.is_some() && !matches!(features, FeatureColumns::Mixed(_) | FeatureColumns::Sparse(_)) {
         return Err(invalid("unseen", "applies only to categories and to sparse features"));
     }
-    Ok(())
+    match &options.hash {
+        None => Ok(()),
+        Some(hashing) => check_hash(hashing, features),
+    }
+}
+
+/// Checks option `hash`: without columns of text it says nothing, and the columns that it names are such.
+fn check_hash(hashing: &Hashing, features: &FeatureColumns) -> Result<()> {
+    let FeatureColumns::Mixed(columns) = features else {
+        return Err(invalid("hash", "applies only to features of text and enums"));
+    };
+    let ToHash::These(named) = &hashing.columns else { return Ok(()) };
+    let is_category = |name: &String| columns.names().any(|(column, has_categories)| has_categories && column == name);
+    match named.iter().find(|name| !is_category(name)) {
+        Some(name) => Err(invalid("hash", &format!("names column \"{name}\", which is no feature of text or an enum"))),
+        None => Ok(()),
+    }
 }
 
 /// What the model keeps of its features.
@@ -44,8 +60,11 @@ pub fn feature_kind(features: &FeatureColumns, columns: &[String]) -> FeatureKin
         _ => {
             let categories = features.categories().unwrap_or_default();
             let of_column = |name: &String| categories.iter().find(|(column, _)| column == name);
-            let kind = |name| match of_column(name).and_then(|(_, names)| Categories::new(names.clone())) {
-                Some(categories) => ColumnKind::Categories(categories),
+            let kind = |name| match of_column(name) {
+                Some((_, Coding::Hashed(Buckets { buckets }))) => ColumnKind::Hashed(*buckets),
+                Some((_, Coding::OneHot(names))) => {
+                    Categories::new(names.clone()).map_or(ColumnKind::Number, ColumnKind::Categories)
+                }
                 None => ColumnKind::Number,
             };
             FeatureKind::Columns(columns.iter().map(kind).collect())

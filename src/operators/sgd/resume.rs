@@ -8,7 +8,7 @@ use crate::models::{self, ColumnKind, FeatureKind, Model, StoredTraining};
 use crate::operators::decoder::{DecoderState, FeatureColumns};
 use crate::options::call::TrainArguments;
 use crate::options::request::WarmStart;
-use crate::options::rows::Standardize;
+use crate::options::rows::{Hashing, Standardize, Transform};
 use crate::options::warm_start::{Before, inherit};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -198,6 +198,16 @@ fn check_record(arguments: &TrainArguments, model: &Model, record: &Map<String, 
             Standardize::None => "it was trained without standardized features",
         };
         return Err(refuse(model, reason, "Leave option standardize out to continue as it was trained."));
+    }
+    let was_transformed = record.get("transform").and_then(Transform::read).unwrap_or(Transform::None);
+    if says("transform").and_then(Transform::read).is_some_and(|given| given != was_transformed) {
+        let hint = "Leave option transform out to continue as it was trained.";
+        return Err(refuse(model, "other numbers were taken by their logarithms in its training", hint));
+    }
+    let hashed_otherwise = |given: Hashing| record.get("hash").and_then(Hashing::read).is_some_and(|was| was != given);
+    if says("hash").and_then(Hashing::read).is_some_and(hashed_otherwise) {
+        let hint = "Leave option hash out to continue as it was trained.";
+        return Err(refuse(model, "its columns of text were hashed in another way", hint));
     }
     if let FeatureKind::Sparse { index_base } = model.feature_kind
         && let Some(given) = says("index_base").and_then(Value::as_f64)

@@ -13,7 +13,7 @@ use super::workers::WorkerGroup;
 use crate::errors::{Notice, Result, TrainingError};
 use crate::models;
 use crate::operators::buffers::Buffers;
-use crate::operators::decoder::{Decoder, DecoderSpec, FeatureColumns, OwnedSpec, RowGroups};
+use crate::operators::decoder::{Decoder, DecoderSpec, FeatureColumns, OwnedSpec, RowGroups, one_hot_categories};
 use crate::operators::default_features::Takes;
 use crate::operators::loader::{EpochTiming, LoadRequest, LoaderChoice};
 use crate::operators::nulls::{notice_imputed, notice_left_out};
@@ -24,6 +24,7 @@ use crate::options::cache::CachePlan;
 use crate::options::call::TrainArguments;
 use crate::options::chosen::Rate;
 use crate::options::request::Request;
+use crate::options::rows::{ToHash, Transform};
 use crate::options::shuffling::Shuffling;
 use crate::pg;
 use crate::pg::executor::custom_scan::Flags;
@@ -122,7 +123,7 @@ impl Training {
         let mut decoder = source.decoder(&spec)?;
         let label_type = label_type(&source, &request.label, &decoder)?;
         check_decoder(&request, resume.as_ref(), &features, &mut decoder)?;
-        let wanted = Wanted::new(request.options.standardize, request.kind, &decoder, request.has_open_rate());
+        let wanted = Wanted::new(&request.options, request.kind, &decoder, request.has_open_rate());
         let prepares = (resume.is_none() && (wanted.anything() || decoder.needs_preparation())).then_some(wanted);
         let planned = source.plan(&spec, &shuffling_of(&request, prepares.is_some()))?;
         let owned_spec = OwnedSpec::new(&spec, source.columns());
@@ -190,6 +191,8 @@ impl Training {
         if self.prepares.is_some() {
             self.choose();
             self.buffers.next_epoch()?;
+        } else {
+            self.choose_features();
         }
         let mut learners = Learners::default();
         match self.launch_workers(&mut batch)? {
@@ -218,6 +221,7 @@ impl Training {
 
     /// Makes the choices that depend on what the pass before the first epoch has found, and tells them.
     fn choose(&mut self) {
+        self.choose_features();
         let is_open = self.request.has_open_rate();
         let decoder = &self.buffers.decoder;
         self.request.choose(decoder.met(), decoder.mean_square().unwrap_or_default());
@@ -229,6 +233,24 @@ impl Training {
             });
             pg::report_notice(Notice::Chosen { rate, scaled });
         }
+    }
+
+    /// Records which numbers are taken by their logarithms and which columns of text are hashed, and tells of those that
+    /// nobody has named.
+    fn choose_features(&mut self) {
+        let chosen = self.buffers.decoder.transform();
+        if let (Some(Transform::Automatic), Transform::These(columns)) = (&self.request.options.transform, &chosen) {
+            pg::report_notice(Notice::Transformed { columns: columns.clone() });
+        }
+        self.request.options.transform = Some(chosen);
+        let FeatureColumns::Mixed(columns) = self.buffers.decoder.features() else { return };
+        let chosen = columns.hashing();
+        let was_open = self.request.options.hash.as_ref().is_none_or(|hashing| hashing.columns == ToHash::Large);
+        if let (true, Some(buckets), ToHash::These(columns)) = (was_open, chosen.buckets, &chosen.columns) {
+            let categories = one_hot_categories(self.request.kind);
+            pg::report_notice(Notice::Hashed { columns: columns.clone(), buckets, categories });
+        }
+        self.request.options.hash = Some(chosen);
     }
 
     /// Starts workers that train in step with this process, if some were asked for and can be had.

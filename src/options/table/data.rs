@@ -5,7 +5,7 @@ use crate::options::choices::Choice;
 use crate::options::chosen::Validation;
 use crate::options::date_parts::DateParts;
 use crate::options::entry::{Default, Entry, Group, Inherited, Models, Needs, Place, Values};
-use crate::options::rows::{By, ClassWeight, Nulls, Standardize, Unseen};
+use crate::options::rows::{By, ClassWeight, Hashing, Nulls, Standardize, Transform, Unseen};
 use serde_json::json;
 use sgd::{ModelKind, Range};
 
@@ -115,6 +115,18 @@ pub const ENTRIES: &[Entry] = &[
         )
     },
     Entry {
+        record: Some(|call| call.options.transform.as_ref().map(Transform::to_json)),
+        ..Entry::option(
+            "transform",
+            Values::Other("string, array or object", Some("auto, none, log, or an array of columns")),
+            Default::Word(Transform::AUTO),
+            "numbers that are taken by sign and logarithm, sign(x) * ln(1 + |x|), before they are standardized. auto: columns \
+             whose values span decades, with a skewness beyond 6 or -6, of which little remains then; not with another \
+             standardize than auto, and not in arrays. log: all numbers, those in arrays, too. An array, or {\"log\": an array}: \
+             these columns",
+        )
+    },
+    Entry {
         record: Some(|call| call.options.index_base.map(|base| json!(base))),
         ..Entry::option(
             "index_base",
@@ -140,6 +152,18 @@ pub const ENTRIES: &[Entry] = &[
             Default::Word("zero"),
             "what to do, when predicting and evaluating, with a category that was not there in training, or a sparse index beyond \
              the largest: take it for 0, so that it is none of those that are known, or an error",
+        )
+    },
+    Entry {
+        record: Some(|call| call.options.hash.as_ref().map(Hashing::to_json)),
+        ..Entry::option(
+            "hash",
+            Values::Other("string, number or object", Some("auto, off, a number of buckets, or buckets and columns")),
+            Default::Word(Hashing::AUTO),
+            "columns of text that are hashed: their values share a number of features, the buckets, instead of having one each. \
+             auto: columns with more than 10,000 categories (1,000 with networks), into 262,144 buckets (4,096; fewer with more \
+             than 16 classes). A number: the same columns, into so many buckets. An object: its columns and no others, as in \
+             {\"buckets\": 65536, \"columns\": [\"url\"]}. off, or 0: none",
         )
     },
     Entry {

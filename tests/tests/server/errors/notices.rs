@@ -17,6 +17,19 @@ pub const CASES: &[(&str, &[&str], &str)] = &[
         "NOTICE:  learning rate 3.333e-2\n",
     ),
     (
+        "Notice::Hashed",
+        &["SELECT FROM corgipile_train('SELECT i % 2 AS label, i::text AS c FROM generate_series(1, 10001) i', features => '{c}', \
+           max_epochs => 1)"],
+        "NOTICE:  columns of more than 10000 categories are hashed into 262144 buckets: c\n\
+         HINT:  Option hash can be another number of buckets, or \"off\" for a weight for each category.\n...",
+    ),
+    (
+        "Notice::Transformed",
+        &["SELECT FROM corgipile_train('SELECT i % 2 AS label, exp(i / 20::float8) AS a FROM generate_series(1, 1000) i', max_epochs => 1)"],
+        "...NOTICE:  numbers that span decades are taken as sign(x) * ln(1 + |x|): a\n\
+         HINT:  Option transform can name the columns instead, or be \"none\".\n...",
+    ),
+    (
         "Notice::Regression",
         &["SELECT FROM corgipile_train('t', 'mlp', 'a', '{b}', max_epochs => 1)"],
         "NOTICE:  the network predicts numbers: the values of label \"a\" are neither whole nor few\n\

@@ -118,18 +118,6 @@ fn categories_alone_are_features_and_every_strategy_learns_from_them() {
 }
 
 #[test]
-fn a_hundred_thousand_categories_train() {
-    let mut db = Database::new();
-    db.run("CREATE TABLE t AS SELECT i % 2 AS label, 'user ' || i AS who, 'w' || i % 10 AS week FROM generate_series(1, 100000) i");
-    let epochs = db.train("'t', features => '{who,week}', max_epochs => 2, seed => 1");
-    assert_eq!(epochs[1].tuples, 100_000);
-    assert_eq!(
-        db.line("SELECT cardinality(weights), categories->'who'->>0, categories->'week'->>9 FROM corgipile.models"),
-        "100010|user 1|w9"
-    );
-}
-
-#[test]
 fn null_and_overlong_categories_are_refused() {
     let mut db = Database::new();
     table(&mut db);
@@ -143,7 +131,7 @@ fn null_and_overlong_categories_are_refused() {
     db.run(&train("bad", r#"{"nulls": "skip"}"#));
     assert_eq!(db.line("SELECT skipped, history->0->>'tuples' FROM corgipile.models"), "1|9");
     db.run("UPDATE bad SET colour = repeat('x', 8192) WHERE id = 3");
-    db.rejects(&train("bad", "{}"), "54000").says(&["colour", "8192 bytes", "(0,"]);
+    db.rejects(&train("bad", r#"{"hash": "off"}"#), "54000").says(&["colour", "8192 bytes", "(0,"]);
     db.rejects(&train("SELECT label, colour, ''NaN''::real AS a FROM t", "{}"), "22003").says(&[
         "feature a",
         "NaN",

@@ -22,6 +22,7 @@ fn an_unknown_key_is_refused_and_all_keys_are_listed() {
         "decay",
         "dimensions",
         "epsilon",
+        "hash",
         "index_base",
         "l1",
         "l2",
@@ -32,6 +33,7 @@ fn an_unknown_key_is_refused_and_all_keys_are_listed() {
         "power",
         "schedule",
         "standardize",
+        "transform",
         "unseen",
         "weight",
     ];
@@ -45,6 +47,8 @@ fn values_out_of_range_and_of_wrong_types_name_their_key() {
         ("standardize", &["1", "\"true\"", "null"][..]),
         ("nulls", &["\"ignore\"", "true"]),
         ("unseen", &["\"skip\"", "0"]),
+        ("hash", &["true", "\"on\""]),
+        ("transform", &["true", "\"ln\""]),
         ("l1", &["-1", "\"a\"", "null"]),
         ("l2", &["-1", "100", "[]"]),
         ("batch_size", &["0", "-1", "1.5", "1000001", "\"a\"", "1e30"]),
@@ -93,6 +97,7 @@ fn keys_that_have_nothing_to_say_to_the_other_choices_are_refused() {
         (r#"{"index_base": 0}"#, ["\"index_base\"", "sparse"]),
         (r#"{"dimensions": 10}"#, ["\"dimensions\"", "sparse"]),
         (r#"{"unseen": "zero"}"#, ["\"unseen\"", "categories"]),
+        (r#"{"hash": 8}"#, ["\"hash\"", "text"]),
     ] {
         rejects(&mut db, "logistic", options).says(&words);
     }
@@ -313,7 +318,7 @@ fn what_corgipile_options_shows_holds() {
     let arguments: Vec<String> =
         db.column("SELECT unnest(proargnames[:pronargs]) FROM pg_proc WHERE proname = 'corgipile_train' AND proargtypes[0] = 'text'::regtype");
     assert!(arguments.iter().all(|argument| all.contains(argument)), "{arguments:?} {all:?}");
-    assert_eq!(all.len(), arguments.len() + 23, "arguments and options");
+    assert_eq!(all.len(), arguments.len() + 25, "arguments and options");
     assert_eq!(names(&mut db, "NULL"), all);
     for (model, absent, present) in [
         ("logistic", &["hidden_layers", "activation", "output"][..], &["class_weight", "mu"][..]),
@@ -333,7 +338,7 @@ fn what_corgipile_options_shows_holds() {
     // a default that is given is the same as none
     let defaults = "SELECT name, \"default\", type FROM corgipile_options('logistic')
                      WHERE applies_to = 'all models' AND \"default\" IS NOT NULL AND \"default\" !~ '[, ]'
-                       AND name NOT IN ('index_base', 'unseen', 'seed', 'max_epochs')";
+                       AND name NOT IN ('index_base', 'unseen', 'hash', 'seed', 'max_epochs')";
     let record = "SELECT hyperparameters FROM corgipile.models ORDER BY model_id DESC LIMIT 1";
     db.run(&train("logistic", "{}"));
     let (expected, defaults) = (db.line(record), db.lines(defaults));
