@@ -11,7 +11,7 @@ use super::layers::{Layer, layers};
 use super::rows::Rows;
 use super::shape::Network;
 use super::small::Small;
-use super::step::Steps;
+use super::steps::Steps;
 use crate::bytes::Writer;
 use crate::engine::{Engine, norms};
 use crate::mean::Mean;

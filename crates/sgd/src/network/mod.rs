@@ -18,6 +18,7 @@ mod saved;
 mod shape;
 mod small;
 mod step;
+mod steps;
 #[cfg(test)]
 mod tests;
 mod units;

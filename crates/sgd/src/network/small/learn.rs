@@ -6,10 +6,10 @@ use simd::{Chunk, Kernel, LANES, Simd, prefetch};
 use tuples::Batch;
 use tuples::pause::Pauses;
 
-use super::BLOCK;
+use super::panels::BLOCK;
 use super::pass::{Block, Gradients, Pass};
 use crate::Hyperparameters;
-use crate::network::step::Steps;
+use crate::network::steps::Steps;
 use crate::optimizers::{Method, Rule};
 
 /// The row that comes so many after the first one of a block is asked for.

@@ -11,8 +11,10 @@ use std::ops::Range;
 
 use simd::{Chunk, LANES};
 
-use super::BLOCK;
 use crate::network::layers::Layer;
+
+/// Tuples that are gone through together.
+pub(super) const BLOCK: usize = 4;
 
 /// Where one layer's numbers lie, in chunks.
 #[derive(Debug, Clone)]
