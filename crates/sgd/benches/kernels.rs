@@ -8,7 +8,7 @@ use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
-use sgd::{Activation, Design, Evaluation, Hidden, Hyperparameters, ModelKind, Moments, Optimizer, Trainer};
+use sgd::{Activation, Design, Evaluation, Hidden, Hyperparameters, ModelKind, Moments, Optimizer, Output, Trainer};
 use tuples::Batch;
 
 /// Numbers that look random.
@@ -252,6 +252,29 @@ fn network(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// A network of 16 hidden units on 28 features, as it is by default but for its sizes, and with plain SGD.
+fn small_network(criterion: &mut Criterion) {
+    let (dim, n) = (28, 8_000);
+    let mut group = criterion.benchmark_group("network_28_16_2");
+    let mut batch = tuples(dim, n);
+    batch.labels_mut().iter_mut().for_each(|label| *label = label.max(0.0));
+    shuffle(&mut batch);
+    let hidden = Hidden::new(&[16]).expect("a layer");
+    for (name, optimizer) in [("sgd", Optimizer::Sgd), ("adam", Optimizer::ADAM)] {
+        for activation in [Activation::Relu, Activation::Sigmoid] {
+            let design = Design { hidden, activation, output: Some(Output::Softmax), ..Design::default() };
+            for batch_size in [1, 8, 32, 250] {
+                let (design, learning_rate) = (Some(design), 0.001);
+                let mlp = Hyperparameters::new(ModelKind::Mlp);
+                let hyper = Hyperparameters { design, optimizer, batch_size, learning_rate, ..mlp };
+                let id = BenchmarkId::new(format!("{name}_{}", activation.name()), batch_size);
+                bench_learn(&mut group, id, hyper, &batch, (dim, 2));
+            }
+        }
+    }
+    group.finish();
+}
+
 fn evaluate(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("evaluate");
     for (dim, n) in [(28, 200_000), (2000, 3_000)] {
@@ -273,6 +296,6 @@ criterion_group! {
     name = kernels;
     config = Criterion::default().sample_size(20).measurement_time(std::time::Duration::from_secs(1))
         .warm_up_time(std::time::Duration::from_millis(300));
-    targets = read, learn, learn_generally, learn_sparse, network, columns, evaluate
+    targets = read, learn, learn_generally, learn_sparse, network, small_network, columns, evaluate
 }
 criterion_main!(kernels);

@@ -33,6 +33,8 @@ macro_rules! avx2 {
 impl Simd for Avx2 {
     type Vector = [__m256; 2];
 
+    const REGISTERS: usize = 8;
+
     #[inline(always)]
     fn load(self, chunk: &Chunk) -> [__m256; 2] {
         avx2! { self => [_mm256_loadu_ps(chunk.as_ptr()), _mm256_loadu_ps(chunk[8..].as_ptr())] }

@@ -40,6 +40,8 @@ macro_rules! avx512 {
 impl Simd for Avx512 {
     type Vector = __m512;
 
+    const REGISTERS: usize = 32;
+
     #[inline(always)]
     fn load(self, chunk: &Chunk) -> __m512 {
         avx512! { self => _mm512_loadu_ps(chunk.as_ptr()) }

@@ -11,6 +11,9 @@ pub trait Simd: Copy {
     /// A chunk in registers.
     type Vector: Copy;
 
+    /// How many chunks its registers hold.
+    const REGISTERS: usize;
+
     /// The chunk, in registers.
     fn load(self, chunk: &Chunk) -> Self::Vector;
     /// The chunk, in memory.

@@ -9,6 +9,8 @@ pub struct Portable;
 impl Simd for Portable {
     type Vector = Chunk;
 
+    const REGISTERS: usize = 8;
+
     #[inline(always)]
     fn load(self, chunk: &Chunk) -> Chunk {
         *chunk

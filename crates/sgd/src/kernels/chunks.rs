@@ -1,11 +1,12 @@
 //! Chunks of floats.
 
+use bytemuck::{Pod, Zeroable};
 use simd::{Chunk, Simd};
 use tuples::LANES;
 
 /// A chunk of weights, in one cache line.
-#[derive(Debug, Clone, Copy)]
-#[repr(align(64))]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C, align(64))]
 pub(crate) struct Aligned(pub(crate) Chunk);
 
 /// Independent sums in a dot product over many chunks, to hide the latency of addition.

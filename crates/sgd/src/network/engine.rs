@@ -10,6 +10,8 @@ use super::init;
 use super::layers::{Layer, layers};
 use super::rows::Rows;
 use super::shape::Network;
+use super::small::Small;
+use super::steps::Steps;
 use crate::bytes::Writer;
 use crate::engine::{Engine, norms};
 use crate::mean::Mean;
@@ -37,21 +39,14 @@ pub(crate) struct NetworkEngine {
     pub(super) dim: usize,
     pub(super) outputs: usize,
     pub(super) layers: Vec<Layer>,
-    /// of the layers; weights are `scale` times what is here
+    /// of the layers; weights are the steps' scale times what is here
     pub(super) numbers: Vec<f32>,
     /// as the numbers, each or none: the first moment or velocity, the second moment
     pub(super) first: Vec<f32>,
     pub(super) second: Vec<f32>,
     /// as the numbers: the sum of the tuples' gradients, with minus
     pub(super) gradient: Vec<f32>,
-    pub(super) scale: f64,
-    pub(super) rate: f64,
-    /// 1 - β1^t and 1 - β2^t after t steps of adam
-    pub(super) unbiased: [f64; 2],
-    /// steps whose l1 has not been applied to the weights yet
-    pub(super) pending_l1: u32,
-    /// what l1 has taken from every weight's magnitude so far, as [`cut_all`](crate::optimizers::cut_all) has it
-    pub(super) l1_applied: f64,
+    pub(super) steps: Steps,
     pub(super) totals: Totals,
     /// tuples in the gradient
     pub(super) pending: usize,
@@ -59,6 +54,8 @@ pub(crate) struct NetworkEngine {
     pub(super) rows: Rows,
     /// how many of them there may be
     pub(super) piece: usize,
+    /// None if the network is not, or its tuples are sparse
+    pub(super) small: Option<Small>,
     /// features of the first layer whose gradient is not 0, if all others are; None if any may be
     pub(super) touched: Option<Vec<u32>>,
     pub(super) is_touched: Vec<bool>,
@@ -109,22 +106,20 @@ impl NetworkEngine {
         let moments = hyper.optimizer.moments();
         let features = if sparse { 1 } else { dim.max(1) };
         let piece = (WORK / weights.max(1)).min(FEATURES / features).clamp(FEW, PIECE);
+        let small = if sparse { None } else { Small::new(&layers, &hyper)? };
         Ok(NetworkEngine {
             numbers: floats(total)?,
             first: floats(if moments > 0 { total } else { 0 })?,
             second: floats(if moments > 1 { total } else { 0 })?,
             gradient: floats(total)?,
             activations: vec![Vec::new(); layers.len()],
+            layers,
             seed: design.seed,
             network,
             dim,
             outputs,
-            layers,
-            scale: 1.0,
-            rate: hyper.learning_rate,
-            unbiased: [0.0; 2],
-            pending_l1: 0,
-            l1_applied: 0.0,
+            small,
+            steps: Steps::new(hyper.learning_rate),
             totals: Totals::default(),
             pending: 0,
             rows: Rows::new(sparse, dim, level),
@@ -179,16 +174,18 @@ impl NetworkEngine {
         }
         let layers = layers(&self.network, dim, self.outputs).ok_or(OutOfMemory { bytes: usize::MAX })?;
         let (old, new) = (self.layers[0].weights.end, layers[0].weights.end);
+        let small = if self.small.is_some() { Small::new(&layers, &self.hyper)? } else { None };
         let error = OutOfMemory { bytes: new.saturating_mul(size_of::<f32>()) };
         let arrays = [&mut self.numbers, &mut self.first, &mut self.second, &mut self.gradient];
         for array in arrays.into_iter().filter(|array| !array.is_empty()) {
             array.try_reserve_exact(new - old).map_err(|_| error)?;
         }
+        self.small = small;
         let arrays = [&mut self.numbers, &mut self.first, &mut self.second, &mut self.gradient];
         for array in arrays.into_iter().filter(|array| !array.is_empty()) {
             array.splice(old..old, std::iter::repeat_n(0.0, new - old));
         }
-        let bound = init::bound(dim, layers[0].outputs) / self.scale;
+        let bound = init::bound(dim, layers[0].outputs) / self.steps.scale;
         for (input, weights) in (self.dim..).zip(self.numbers[old..new].chunks_exact_mut(layers[0].outputs)) {
             init::draw(weights, self.seed, 0, input, bound);
         }
@@ -209,7 +206,7 @@ impl Engine for NetworkEngine {
     }
 
     fn piece(&self) -> Option<usize> {
-        Some(self.piece)
+        Some(self.small.as_ref().map_or(self.piece, Small::piece))
     }
 
     fn pending(&self) -> usize {
@@ -234,10 +231,11 @@ impl Engine for NetworkEngine {
     }
 
     fn set_rate(&mut self, rate: f64) {
-        if rate != self.rate {
-            self.apply_l1();
+        if rate != self.steps.rate {
+            let weights = self.weights();
+            self.steps.apply_l1(self.hyper.l1, &mut self.numbers[..weights]);
         }
-        self.rate = rate;
+        self.steps.rate = rate;
     }
 
     fn learn(&mut self, batch: &Batch, range: Range<usize>) -> Result<(), OutOfMemory> {
@@ -250,6 +248,10 @@ impl Engine for NetworkEngine {
         assert_eq!(batch.is_sparse(), self.rows.is_sparse(), "dense or sparse as the trainer");
         assert!(batch.is_sparse() || batch.dim() == self.dim, "as many features as the trainer was made for");
         self.grow(batch.dim())?;
+        if self.small.is_some() {
+            self.learn_small(batch, range);
+            return Ok(());
+        }
         let size = self.hyper.batch_size as usize;
         self.reserve(self.piece.min(size))?;
         for &place in &batch.order()[range] {
@@ -289,8 +291,7 @@ impl Engine for NetworkEngine {
 
     fn flush(&mut self) {
         self.finish_batch();
-        self.apply_l1();
-        self.fold_scale();
+        self.settle();
     }
 
     fn is_finite(&self) -> bool {
@@ -302,7 +303,7 @@ impl Engine for NetworkEngine {
 
     fn norms(&self) -> (f64, f64) {
         let weights = pause::parts(&self.numbers[..self.weights()]).flatten();
-        let weights = weights.map(|&u| self.scale * f64::from(u));
+        let weights = weights.map(|&u| self.steps.scale * f64::from(u));
         norms(weights)
     }
 
@@ -310,7 +311,7 @@ impl Engine for NetworkEngine {
         let mut weights = Vec::new();
         let error = OutOfMemory { bytes: self.weights() * size_of::<f32>() };
         weights.try_reserve_exact(self.weights()).map_err(|_| error)?;
-        let scale = self.scale as f32;
+        let scale = self.steps.scale as f32;
         let mut pauses = Pauses::default();
         for layer in &self.layers {
             let stored = &self.numbers[layer.weights.clone()];

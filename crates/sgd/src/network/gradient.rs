@@ -50,7 +50,7 @@ impl NetworkEngine {
                 Some(inputs) => products::times(inputs, weights, rows, layer.outputs, numbers),
             }
             let activation = (i + 1 < self.layers.len()).then_some(self.network.activation);
-            let (scale, intercepts) = (self.scale as f32, &self.numbers[layer.intercepts.clone()]);
+            let (scale, intercepts) = (self.steps.scale as f32, &self.numbers[layer.intercepts.clone()]);
             let run = |(numbers, intercepts): (&mut [f32], &[f32])| {
                 self.level.run(Activate { activation, numbers, scale, intercepts });
                 pause();
@@ -84,11 +84,10 @@ impl NetworkEngine {
             fill_up(&mut self.gradients, rows * layer.inputs);
             let weights = &self.numbers[layer.weights.clone()];
             products::times_transposed(own, weights, rows, layer.outputs, &mut self.gradients);
-            let (activation, scale) = (self.network.activation, self.scale as f32);
-            for (gradients, activations) in pause::parts_mut(&mut self.gradients).zip(pause::parts(inputs)) {
+            let (activation, scale) = (self.network.activation, self.steps.scale as f32);
+            for (gradients, activations) in pause::parts(&self.gradients).zip(pause::parts_mut(inputs)) {
                 self.level.run(Derive { activation, gradients, activations, scale });
             }
-            std::mem::swap(inputs, &mut self.gradients);
         }
     }
 }

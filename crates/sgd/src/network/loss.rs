@@ -27,22 +27,27 @@ impl Kernel for LossAndGradient<'_> {
     fn run<S: Simd>(self, _: S) {
         let LossAndGradient { output, outputs, totals, numbers, labels, weights } = self;
         for (i, (out, &y)) in numbers.chunks_exact_mut(outputs).zip(labels).enumerate() {
-            let weight = weights.map_or(1.0, |weights| weights[i]);
-            let loss = match (output, outputs) {
-                (Output::Identity, _) => squared(totals, &mut out[0], y, weight),
-                (Output::Softmax, _) => softmax_gradient(totals, out, y, weight),
-                (Output::Sigmoid, 1) => {
-                    let of = if y > 0.0 { out[0] } else { -out[0] };
-                    totals.correct += u64::from(of > 0.0);
-                    binary(&mut out[0], y > 0.0, weight)
-                }
-                (Output::Sigmoid, _) => each(totals, out, y as usize, weight),
-            };
-            totals.loss += f64::from(weight) * f64::from(loss);
-            totals.weight += f64::from(weight);
-            totals.tuples += 1;
+            loss_and_gradient(output, totals, out, y, weights.map_or(1.0, |weights| weights[i]));
         }
     }
+}
+
+/// The same of one tuple.
+#[inline(always)]
+pub(super) fn loss_and_gradient(output: Output, totals: &mut Totals, out: &mut [f32], y: f32, weight: f32) {
+    let loss = match (output, out) {
+        (Output::Identity, out) => squared(totals, &mut out[0], y, weight),
+        (Output::Softmax, out) => softmax_gradient(totals, out, y, weight),
+        (Output::Sigmoid, [z]) => {
+            let of = if y > 0.0 { *z } else { -*z };
+            totals.correct += u64::from(of > 0.0);
+            binary(z, y > 0.0, weight)
+        }
+        (Output::Sigmoid, out) => each(totals, out, y as usize, weight),
+    };
+    totals.loss += f64::from(weight) * f64::from(loss);
+    totals.weight += f64::from(weight);
+    totals.tuples += 1;
 }
 
 /// An output for each class. A tuple is correct if that of its class is greater than all others.

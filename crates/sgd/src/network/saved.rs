@@ -8,7 +8,7 @@ use simd::Level;
 impl NetworkEngine {
     /// Writes everything that learning goes on from, of a network that is flushed.
     pub(super) fn write(&self, to: &mut Writer) {
-        to.numbers(&[self.unbiased[0], self.unbiased[1], self.l1_applied]);
+        to.numbers(&[self.steps.unbiased[0], self.steps.unbiased[1], self.steps.l1_applied]);
         for array in [&self.numbers, &self.first, &self.second] {
             to.floats(array.iter().copied());
         }
@@ -33,7 +33,7 @@ impl NetworkEngine {
             return None;
         }
         let mut engine = NetworkEngine::zeros(hyper, dim, classes, sparse, level).ok()?;
-        (engine.unbiased, engine.l1_applied) = ([first, second], l1_applied);
+        (engine.steps.unbiased, engine.steps.l1_applied) = ([first, second], l1_applied);
         let NetworkEngine { numbers, first, second, .. } = &mut engine;
         for array in [numbers, first, second] {
             from.floats_into(array.iter_mut())?;

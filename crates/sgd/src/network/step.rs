@@ -3,41 +3,27 @@
 use std::ops::Range;
 
 use super::engine::NetworkEngine;
-use crate::optimizers::{Method, Rule, cut_all, with_method};
-use crate::reference::MIN_L1_STEP;
+use crate::optimizers::{Method, Rule, with_method};
 use simd::{Kernel, Simd};
-use tuples::pause::{self, PER_PAUSE, pause};
-
-/// A smaller scale is multiplied into the weights, lest these become too large for f32.
-const LEAST_SCALE: f64 = 1.0 / (1 << 20) as f64;
+use tuples::pause::{PER_PAUSE, pause};
 
 impl NetworkEngine {
     /// Makes the step of the gradient, which is 0 afterwards.
     pub(super) fn step(&mut self) {
         let share = 1.0 / self.pending.max(1) as f32;
         self.pending = 0;
-        self.scale *= 1.0 - self.rate * self.hyper.l2;
-        self.unbiased = self.hyper.optimizer.count_step(self.unbiased);
         with_method!(self.hyper.optimizer, method => self.step_by(method, share));
         if self.touched.is_none() {
             let touched = Vec::new();
             self.is_touched.fill(false);
             self.touched = Some(touched);
         }
-        if self.hyper.l1 > 0.0 {
-            self.pending_l1 += 1;
-            if f64::from(self.pending_l1) * self.hyper.l1 > MIN_L1_STEP {
-                self.apply_l1();
-            }
-        }
-        if self.scale < LEAST_SCALE {
-            self.fold_scale();
-        }
+        let weights = self.weights();
+        self.steps.end(self.hyper.l1, &mut self.numbers[..weights]);
     }
 
     fn step_by<M: Method>(&mut self, method: M, share: f32) {
-        let rule = |rate: f64| method.rule(self.unbiased, rate as f32);
-        let (of_weights, of_intercepts) = (rule(self.rate / self.scale), rule(self.rate));
+        let [of_weights, of_intercepts] = self.steps.begin(method, self.hyper.l2);
         let (first_layer, weights, all) = (self.layers[0].weights.clone(), self.weights(), self.numbers.len());
         // without a gradient, only a plain weight stays as it is
         match self.touched.take().filter(|_| M::Rule::IS_PLAIN) {
@@ -79,23 +65,11 @@ impl NetworkEngine {
         }
     }
 
-    /// Applies l1 to the weights for the steps that it has not been applied to.
-    pub(super) fn apply_l1(&mut self) {
-        let cut = f64::from(self.pending_l1) * self.rate * self.hyper.l1 / self.scale;
-        self.pending_l1 = 0;
+    /// Brings all weights up to date.
+    pub(super) fn settle(&mut self) {
         let weights = self.weights();
-        cut_all(&mut self.numbers[..weights], &mut self.l1_applied, cut);
-    }
-
-    /// Makes the scale 1.
-    pub(super) fn fold_scale(&mut self) {
-        if self.scale == 1.0 {
-            return;
-        }
-        let (scale, weights) = (self.scale as f32, self.weights());
-        pause::parts_mut(&mut self.numbers[..weights]).flatten().for_each(|w| *w *= scale);
-        self.l1_applied *= self.scale;
-        self.scale = 1.0;
+        self.steps.apply_l1(self.hyper.l1, &mut self.numbers[..weights]);
+        self.steps.fold_scale(&mut self.numbers[..weights]);
     }
 }
 

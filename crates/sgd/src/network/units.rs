@@ -4,7 +4,7 @@
 
 use super::shape::Activation;
 use crate::math::exp;
-use simd::{Kernel, Simd};
+use simd::{Chunk, Kernel, Simd};
 
 /// Makes products with weights in units of 1 / `scale` into what the units say.
 pub(super) struct Activate<'a> {
@@ -32,6 +32,23 @@ impl Kernel for Activate<'_> {
     }
 }
 
+/// The same for chunks of one tuple's units, and of their intercepts.
+#[inline(always)]
+pub(super) fn activate_chunks(activation: Activation, numbers: &mut [Chunk], scale: f32, intercepts: &[Chunk]) {
+    match activation {
+        Activation::Sigmoid => each_chunk(numbers, intercepts, scale, sigmoid),
+        Activation::Relu => each_chunk(numbers, intercepts, scale, relu),
+        Activation::Tanh => each_chunk(numbers, intercepts, scale, tanh),
+    }
+}
+
+#[inline(always)]
+fn each_chunk(numbers: &mut [Chunk], intercepts: &[Chunk], scale: f32, f: impl Fn(f32) -> f32) {
+    for (numbers, intercepts) in numbers.iter_mut().zip(intercepts) {
+        numbers.iter_mut().zip(intercepts).for_each(|(z, b)| *z = f(*z * scale + b));
+    }
+}
+
 #[inline(always)]
 fn each(numbers: &mut [f32], intercepts: &[f32], scale: f32, f: impl Fn(f32) -> f32) {
     for row in numbers.chunks_exact_mut(intercepts.len()) {
@@ -39,11 +56,12 @@ fn each(numbers: &mut [f32], intercepts: &[f32], scale: f32, f: impl Fn(f32) -> 
     }
 }
 
-/// Multiplies the derivatives by what hidden units say, in units of 1 / `scale`, by those of what they say.
+/// Replaces what hidden units say by the derivatives by what they are given, from the derivatives by what they say, in
+/// units of 1 / `scale`.
 pub(super) struct Derive<'a> {
     pub(super) activation: Activation,
-    pub(super) gradients: &'a mut [f32],
-    pub(super) activations: &'a [f32],
+    pub(super) gradients: &'a [f32],
+    pub(super) activations: &'a mut [f32],
     pub(super) scale: f32,
 }
 
@@ -52,15 +70,25 @@ impl Kernel for Derive<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self, _: S) {
-        let scale = self.scale;
-        let each = self.gradients.iter_mut().zip(self.activations);
-        match self.activation {
-            Activation::Sigmoid => each.for_each(|(gradient, a)| *gradient *= scale * (a * (1.0 - a))),
-            Activation::Relu => {
-                each.for_each(|(gradient, a)| *gradient = if *a > 0.0 { *gradient * scale } else { 0.0 })
-            }
-            Activation::Tanh => each.for_each(|(gradient, a)| *gradient *= scale * (1.0 - a * a)),
-        }
+        derive(self.activation, self.gradients, self.activations, self.scale);
+    }
+}
+
+#[inline(always)]
+fn derive(activation: Activation, gradients: &[f32], activations: &mut [f32], scale: f32) {
+    let each = activations.iter_mut().zip(gradients);
+    match activation {
+        Activation::Sigmoid => each.for_each(|(a, gradient)| *a = gradient * (scale * (*a * (1.0 - *a)))),
+        Activation::Relu => each.for_each(|(a, gradient)| *a = if *a > 0.0 { gradient * scale } else { 0.0 }),
+        Activation::Tanh => each.for_each(|(a, gradient)| *a = gradient * (scale * (1.0 - *a * *a))),
+    }
+}
+
+/// The same for chunks.
+#[inline(always)]
+pub(super) fn derive_chunks(activation: Activation, gradients: &[Chunk], activations: &mut [Chunk], scale: f32) {
+    for (activations, gradients) in activations.iter_mut().zip(gradients) {
+        derive(activation, gradients, activations, scale);
     }
 }
 

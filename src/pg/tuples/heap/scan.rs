@@ -2,6 +2,7 @@
 
 use super::buffers::{KnownBuffers, NO_BUFFER, all_buffers};
 use super::relation::HeapRelation;
+use super::visibility::{Page, Visibility};
 use crate::errors::{Error, RowAt, SourceError};
 use crate::pg::catalog::names::name_of;
 use crate::pg::compat::{heap_page, snapshots_expire};
@@ -12,10 +13,6 @@ use crate::pg::tuples::prefetch::{PAGE_LINES, Prefetcher, fetch_line};
 use crate::pg::tuples::slot::{LentRows, Slot};
 use pgrx::prelude::*;
 use std::ops::Range;
-
-/// Pages that are left to heapgetpage() after one with tuples that not everybody sees: to find out costs a second look
-/// for the buffer.
-const PAGES_IN_DOUBT: u32 = 15;
 
 /// A heap scan that is told page by page where to go.
 pub struct PageScan {
@@ -28,10 +25,9 @@ pub struct PageScan {
     lent: LentRows,
     io_concurrency: u32,
     prefetcher: Prefetcher,
-    /// may a page's own word be taken for it that everybody sees all its tuples?
-    use_all_visible: bool,
-    /// pages that are left to heapgetpage() before the next one is looked at here
-    recheck_after: u32,
+    /// may pages be read here, and their own word be taken for it that everybody sees all their tuples?
+    reads_here: bool,
+    visibility: Visibility,
     /// the page that will be loaded next, pinned, and its number
     ahead: Option<(u32, pg_sys::Buffer)>,
     /// where that page lies; this page if it is not known
@@ -57,15 +53,15 @@ impl PageScan {
         // SAFETY: the relation is an open heap, and the snapshot is there; both are registered for the scan, until it
         // or the transaction ends. The others are settings of the backend: what is left out of heapgetpage() is the
         // rest of its condition, and the checks that only these settings turn on.
-        let (scan, pages, use_all_visible) = unsafe {
+        let (scan, pages, reads_here, visibility) = unsafe {
             let snapshot = pg_sys::RegisterSnapshot(snapshot.as_ptr());
             let none = std::ptr::null_mut();
             let scan: pg_sys::HeapScanDesc =
                 pg_sys::heap_beginscan(relation, snapshot, 0, none, std::ptr::null_mut(), flags).cast();
-            let use_all_visible = !(*snapshot).takenDuringRecovery
+            let reads_here = !(*snapshot).takenDuringRecovery
                 && pg_sys::XactIsoLevel != pg_sys::XACT_SERIALIZABLE as i32
                 && !snapshots_expire();
-            (scan, (*scan).rs_nblocks, use_all_visible)
+            (scan, (*scan).rs_nblocks, reads_here, Visibility::new(snapshot, (*relation).rd_id))
         };
         PageScan {
             relation,
@@ -75,8 +71,8 @@ impl PageScan {
             lent: LentRows::default(),
             io_concurrency,
             prefetcher: Prefetcher::new(),
-            use_all_visible,
-            recheck_after: 0,
+            reads_here,
+            visibility,
             ahead: None,
             ahead_page: std::ptr::null(),
             lines_per_row: 0,
@@ -157,12 +153,9 @@ impl PageScan {
         assert!(page < self.pages() && next.is_none_or(|next| next < self.pages()), "pages of the scan");
         // SAFETY: the scan is open and in page mode, and the page one of its own; rs_cbuf is pinned from here on.
         unsafe {
-            if self.recheck_after > 0 {
-                self.recheck_after -= 1;
-                self.load_visible(page);
-            } else if !(self.use_all_visible && self.load_all_visible(page)) {
-                self.recheck_after = PAGES_IN_DOUBT;
-                self.load_visible(page);
+            match self.reads_here {
+                true => self.load_here(page),
+                false => self.load_visible(page),
             }
             self.page = pg_sys::BufferGetPage((*self.scan).rs_cbuf).cast();
             let rows = (*self.scan).rs_ntuples as usize;
@@ -198,11 +191,11 @@ impl PageScan {
         }
     }
 
-    /// heapgetpage() for a page that says that everybody sees all its tuples; false if it does not say so.
+    /// What heapgetpage() does, where neither conflicts nor the age of the snapshot are to be looked for.
     ///
     /// # Safety
     /// The page is one of the relation's.
-    unsafe fn load_all_visible(&mut self, page: u32) -> bool {
+    unsafe fn load_here(&mut self, page: u32) {
         // SAFETY: rs_cbuf is our pin, or invalid. While the page is locked nobody moves its line pointers, and as long
         // as it is pinned those of visible tuples stay.
         unsafe {
@@ -215,39 +208,38 @@ impl PageScan {
                 pg_sys::ReleaseBuffer(before);
             }
             scan.rs_cblock = page;
-            pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
             let start: *const u8 = pg_sys::BufferGetPage(buffer).cast();
             let header = start.cast::<pg_sys::PageHeaderData>();
-            let all_visible = u32::from((*header).pd_flags) & pg_sys::PD_ALL_VISIBLE != 0;
-            let mut sound = true;
-            if all_visible {
-                let (lines, within_page) = Line::all(start);
-                // more than there is room for in a page are damaged, too
-                sound = within_page & (lines.len() <= scan.rs_vistuples.len());
-                let mut tuples = 0;
-                for (number, line) in (1..).zip(lines).take(scan.rs_vistuples.len()) {
-                    // always written, and left there if it points to a tuple: lines that do not are rare, but anywhere
-                    scan.rs_vistuples[tuples] = number;
-                    tuples += usize::from(line.is_normal());
-                }
-                scan.rs_ntuples = tuples as i32;
+            if !all_visible(header) && (*header).pd_prune_xid != pg_sys::InvalidTransactionId {
+                pg_sys::heap_page_prune_opt(self.relation, buffer);
             }
+            pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
+            let (lines, within_page) = Line::all(start);
+            // more than there is room for in a page are damaged, too
+            let sound = within_page & (lines.len() <= scan.rs_vistuples.len());
+            let tuples = match (sound, all_visible(header)) {
+                (false, _) => 0,
+                (_, true) => tuples_of(lines, &mut scan.rs_vistuples),
+                (_, false) => {
+                    let page = Page { number: page, buffer, start };
+                    self.visibility.of_page(page, lines, &mut scan.rs_vistuples)
+                }
+            };
+            scan.rs_ntuples = tuples as i32;
             pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32);
             if !sound {
                 self.raise_damaged();
             }
-            all_visible
         }
     }
 
-    /// Pins the page that comes after this one, of `rows` rows. No other is pinned ahead: as long as load() looks at
-    /// pages here, it takes the pin, and while in doubt there is none.
+    /// Pins the page that comes after this one, of `rows` rows, if load() reads pages here, where it takes the pin.
     ///
     /// # Safety
     /// That page is one of the relation's.
     unsafe fn pin_ahead(&mut self, next: Option<u32>, rows: usize) {
         self.lines_per_row = 0;
-        if let (Some(next), 0) = (next.filter(|_| self.use_all_visible), self.recheck_after) {
+        if let Some(next) = next.filter(|_| self.reads_here) {
             // SAFETY: the caller's promise; the page is pinned until it is taken or unpinned.
             unsafe {
                 let buffer = self.buffers.read(self.relation, next, (*self.scan).rs_strategy);
@@ -358,4 +350,25 @@ impl PageScan {
             pg_sys::heap_endscan(self.scan.cast());
         }
     }
+}
+
+/// Does the page say that everybody sees all its tuples?
+///
+/// # Safety
+/// It is a page in a buffer that is pinned.
+unsafe fn all_visible(page: *const pg_sys::PageHeaderData) -> bool {
+    // SAFETY: the caller's promise; others may change the page at the same time.
+    unsafe { u32::from((&raw const (*page).pd_flags).read_volatile()) & pg_sys::PD_ALL_VISIBLE != 0 }
+}
+
+/// Puts the numbers of all lines that point to tuples to the front of `tuples`, which has room for them, and says how
+/// many there are.
+fn tuples_of(lines: &[Line], tuples: &mut [pg_sys::OffsetNumber]) -> usize {
+    let mut count = 0;
+    for (number, line) in (1..).zip(lines).take(tuples.len()) {
+        // always written, and left there if it points to a tuple: lines that do not are rare, but anywhere
+        tuples[count] = number;
+        count += usize::from(line.is_normal());
+    }
+    count
 }

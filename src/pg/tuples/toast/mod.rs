@@ -9,7 +9,7 @@
 //! chunk is missing, or has another size), or so large that nothing is gained, is left where it is: whoever reads it
 //! calls detoast_attr(), with its errors.
 
-mod guardless;
+pub(super) mod guardless;
 mod index;
 mod pages;
 mod value;

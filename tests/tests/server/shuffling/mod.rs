@@ -6,3 +6,4 @@ mod queries;
 mod rows;
 mod strategies;
 mod tables;
+mod visibility;

@@ -2,6 +2,7 @@
 
 mod evaluation;
 mod pauses;
+mod small;
 
 use std::rc::Rc;
 
@@ -80,6 +81,15 @@ fn train(trainer: &mut Trainer, batch: &Batch, epochs: u32) -> Vec<f64> {
         trainer.end_epoch().unwrap().loss
     };
     (0..epochs).map(epoch).collect()
+}
+
+/// A trainer for dense tuples, as of a small network or not.
+fn trainer(hyper: Hyperparameters, dim: usize, classes: usize, small: bool) -> Trainer {
+    let mut trainer = Trainer::new(hyper, dim, classes, false).unwrap();
+    let mut engine = NetworkEngine::new(hyper, dim, classes, false, Level::detect()).unwrap();
+    engine.small = engine.small.take().filter(|_| small);
+    trainer.engine = Box::new(engine);
+    trainer
 }
 
 fn assert_close(a: &ModelParameters, b: &ModelParameters, tolerance: f32) {
@@ -179,11 +189,12 @@ impl Book {
 fn gradients_are_those_of_finite_differences() {
     for activation in Activation::ALL {
         for (output, classes) in OUTPUTS {
-            for hidden in [&[4][..], &[5, 3], &[2, 3, 2]] {
+            for (hidden, small) in [(&[4][..], true), (&[5, 3], true), (&[2, 3, 2], false), (&[5, 3], false)] {
                 let tuples = tuples(7, 6, classes, 1 + classes as u64);
                 let hyper = Hyperparameters { batch_size: 100, ..hyper(hidden, activation, output) };
                 let mut engine = NetworkEngine::new(hyper, 6, classes, false, Level::detect()).unwrap();
                 let expected = Book::new(&engine.model().unwrap()).gradient(&tuples);
+                engine.small = engine.small.take().filter(|_| small);
                 let batch = dense(&tuples);
                 engine.learn(&batch, 0..7).unwrap();
                 engine.take_rows();
@@ -224,35 +235,36 @@ fn training_agrees_with_the_book() {
     for (output, classes) in OUTPUTS {
         for optimizer in OPTIMIZERS {
             for (l1, l2) in [(0.0, 0.0), (0.0, 0.05), (0.002, 0.01)] {
-                let tuples = tuples(13, 4, classes, 5);
-                let hyper = Hyperparameters {
-                    optimizer,
-                    l1,
-                    l2,
-                    batch_size: 5,
-                    learning_rate: 0.05,
-                    ..hyper(&[4, 3], Activation::Tanh, output)
-                };
-                let mut trainer = Trainer::new(hyper, 4, classes, false).unwrap();
-                let mut book = Book::new(&trainer.model().unwrap());
-                for _ in 0..3 {
-                    let mut expected = 0.0;
-                    for batch in tuples.chunks(5) {
-                        expected += batch.iter().map(|(y, x, w)| f64::from(*w) * book.loss(x, *y)).sum::<f64>();
-                        book.step(batch, &hyper);
-                    }
-                    expected /= tuples.iter().map(|tuple| f64::from(tuple.2)).sum::<f64>();
-                    let weights = &book.numbers[..book.network.weights(4, book.outputs)];
-                    expected += weights.iter().map(|w| l2 / 2.0 * w * w + l1 * w.abs()).sum::<f64>();
-                    let loss = train(&mut trainer, &dense(&tuples), 1)[0];
-                    assert!((loss - expected).abs() < 1e-4, "{loss} {expected} {hyper:?}");
-                }
-                let model = trainer.model().unwrap();
-                for (found, expected) in model.weights.iter().chain(&model.intercepts).zip(book.numbers) {
-                    assert!((f64::from(*found) - expected).abs() < 2e-4, "{found} {expected} {hyper:?}");
+                for (batch_size, small) in [(1, true), (5, true), (5, false)] {
+                    let (learning_rate, other) = (0.05, hyper(&[4, 3], Activation::Tanh, output));
+                    let hyper = Hyperparameters { optimizer, l1, l2, batch_size, learning_rate, ..other };
+                    agrees_with_the_book(hyper, classes, small);
                 }
             }
         }
+    }
+}
+
+/// Asserts that three epochs are those of the book, as of a small network or not.
+fn agrees_with_the_book(hyper: Hyperparameters, classes: usize, small: bool) {
+    let tuples = tuples(13, 4, classes, 5);
+    let mut trainer = trainer(hyper, 4, classes, small);
+    let mut book = Book::new(&trainer.model().unwrap());
+    for _ in 0..3 {
+        let mut expected = 0.0;
+        for batch in tuples.chunks(hyper.batch_size as usize) {
+            expected += batch.iter().map(|(y, x, w)| f64::from(*w) * book.loss(x, *y)).sum::<f64>();
+            book.step(batch, &hyper);
+        }
+        expected /= tuples.iter().map(|tuple| f64::from(tuple.2)).sum::<f64>();
+        let weights = &book.numbers[..book.network.weights(4, book.outputs)];
+        expected += weights.iter().map(|w| hyper.l2 / 2.0 * w * w + hyper.l1 * w.abs()).sum::<f64>();
+        let loss = train(&mut trainer, &dense(&tuples), 1)[0];
+        assert!((loss - expected).abs() < 1e-4, "{loss} {expected} {hyper:?}");
+    }
+    let model = trainer.model().unwrap();
+    for (found, expected) in model.weights.iter().chain(&model.intercepts).zip(book.numbers) {
+        assert!((f64::from(*found) - expected).abs() < 2e-4, "{found} {expected} {hyper:?}");
     }
 }
 
@@ -331,15 +343,16 @@ fn products_with_sparse_rows_are_those_with_dense_ones() {
 proptest! {
     #[test]
     fn how_the_sequence_is_cut_changes_no_bit(
-        batch_size in 1u32..700, cuts in prop::collection::vec(0usize..700, 0..6), is_sparse: bool, adam: bool
+        batch_size in 1u32..700, cuts in prop::collection::vec(0usize..700, 0..6), is_sparse: bool, adam: bool,
+        small: bool
     ) {
         let tuples = tuples(700, 9, 2, 2);
         let optimizer = if adam { Optimizer::ADAM } else { Optimizer::Sgd };
         let hyper = Hyperparameters { batch_size, optimizer, ..hyper(&[5], Activation::Relu, Output::Sigmoid) };
         let batch = if is_sparse { sparse(&tuples) } else { dense(&tuples) };
-        let mut whole = Trainer::new(hyper, 9, 2, is_sparse).unwrap();
+        let new = || if is_sparse { Trainer::new(hyper, 9, 2, true).unwrap() } else { trainer(hyper, 9, 2, small) };
+        let (mut whole, mut cut) = (new(), new());
         train(&mut whole, &batch, 2);
-        let mut cut = Trainer::new(hyper, 9, 2, is_sparse).unwrap();
         let mut ends = [cuts, vec![0, 700]].concat();
         ends.sort_unstable();
         for _ in 0..2 {
