@@ -168,7 +168,8 @@ impl Model {
         }
     }
 
-    /// The columns that the features are taken from, with a date once in place of its parts; None if there are no parts.
+    /// The columns that the features are taken from, with a date once in place of its parts;
+    /// None if there are no parts.
     pub fn given_columns(&self) -> Option<Vec<&str>> {
         let is_part = |feature: &String| DatePart::split(feature).is_some();
         if !matches!(self.feature_kind, FeatureKind::Columns(_)) || !self.features.iter().any(is_part) {

@@ -72,7 +72,8 @@ const REPEATED: f64 = 0.5;
 const FIRST_ROWS: usize = 1000;
 const FIRST_CHARACTERS: usize = 200;
 
-/// What is known of these columns of a source: of what stands behind FROM, and of the relation that it is, if it is one.
+/// What is known of these columns of a source: of what stands behind FROM, and of the relation that it is,
+/// if it is one.
 ///
 /// # Errors
 /// PostgreSQL's own.

@@ -13,6 +13,7 @@ use crate::pg::catalog::types::base_type;
 use crate::pg::executor::query::{Column, Planned, Query, only_select};
 use crate::pg::values::date_part::{DatePart, TimeType};
 use crate::pg::values::number::NumberType;
+use crate::pg::with_scans_from_the_start;
 use pgrx::pg_sys;
 use std::collections::HashSet;
 
@@ -142,7 +143,7 @@ impl Source {
         };
         let connection = Connection::open();
         let sql = format!("SELECT {} FROM {} LIMIT {LOOK_AT}", quote_identifier(name), self.from);
-        let rows = connection.run(&sql, Sees::Statement)?;
+        let rows = with_scans_from_the_start(|| connection.run(&sql, Sees::Statement))?;
         let values = (0..rows.len()).filter_map(|row| rows.value(row, 0)).map(|value| number.read(value));
         let (mut distinct, mut has_fraction) = (HashSet::new(), false);
         for value in values.filter(|value| value.is_finite()) {

@@ -228,7 +228,7 @@ impl Models {
     pub fn refusal(self) -> Option<&'static str> {
         match self {
             Models::All | Models::Linear => None,
-            Models::Classifiers => Some("applies to classes, and the model predicts numbers"),
+            Models::Classifiers => Some("applies to classes, and models linear and mlp_regression have none"),
             Models::Networks => Some("applies only to model mlp"),
         }
     }

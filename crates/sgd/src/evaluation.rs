@@ -268,7 +268,8 @@ impl Evaluation {
         self.kind.is_classifier().then(|| self.mean(self.correct as f64))
     }
 
-    /// 1 - Σ (y - z)² / Σ (y - mean y)², of a regression only. If all targets are the same it is 1 if they were met, else 0.
+    /// 1 - Σ (y - z)² / Σ (y - mean y)², of a regression only. If all targets are the same it is 1 if they were met,
+    /// else 0.
     pub fn r2(&self) -> Option<f64> {
         (!self.kind.is_classifier()).then(|| self.targets.r2(2.0 * self.loss))
     }

@@ -3,8 +3,8 @@
 //! A column is taken by its logarithm if its values span decades and their logarithms do not: if its skewness is beyond
 //! ±6, as that of a lognormal distribution of deviation 1 is, and that of the logarithms is small. It may be 1.5 in the
 //! same direction, which is what remains of values around 1, but not beyond 1 in the other: then there is a heap at 0
-//! that stands out. Of columns that are skewed but have no such shape, most of which are 0 for the most part, nothing is
-//! gained, and of those of a moderate skewness a linear model loses as often as it gains.
+//! that stands out. Of columns that are skewed but have no such shape, most of which are 0 for the most part, nothing
+//! is gained, and of those of a moderate skewness a linear model loses as often as it gains.
 //!
 //! Guarantees: no cancellation, as in [`Moments`]; what is missing does not count.
 

@@ -158,8 +158,9 @@ impl Trainer {
     }
 
     /// Learns from the tuples at the places `range` of [`Batch::order`], in this order. Labels are -1 or 1 (logistic,
-    /// svm), any number (linear, mlp_regression), or class numbers from 0 (softmax, mlp). Of [whole mini-batches](tuples::MiniBatch)
-    /// each makes a step; then the batch size is [`Hyperparameters::WHOLE_MINI_BATCHES`].
+    /// svm), any number (linear, mlp_regression), or class numbers from 0 (softmax, mlp). Of [whole
+    /// mini-batches](tuples::MiniBatch) each makes a step; then the batch size is
+    /// [`Hyperparameters::WHOLE_MINI_BATCHES`].
     ///
     /// # Errors
     /// [`OutOfMemory`] if a sparse batch has more features than the trainer and there is no room for them; then nothing

@@ -160,7 +160,7 @@ impl Members<'_> {
         let classes = match (self.texts(KEY)?, kind) {
             (None, kind) if !kind.is_classifier() => return Ok(None),
             (Some(_), kind) if !kind.is_classifier() => {
-                return refuse("must not be there: the model predicts numbers".to_owned());
+                return refuse("must not be there: models linear and mlp_regression have none".to_owned());
             }
             (None, _) => return Err(missing(KEY)),
             (Some(classes), _) => classes,
@@ -211,7 +211,9 @@ impl Members<'_> {
         const KEYS: [&str; 3] = ["hidden_layers", "activation", "output"];
         if kind.is_linear() {
             return match KEYS.into_iter().find(|key| self.has(key)) {
-                Some(key) => Err(invalid(key, "must not be there: it belongs to networks".to_owned(), None)),
+                Some(key) => {
+                    Err(invalid(key, "must not be there: it belongs to models mlp and mlp_regression".to_owned(), None))
+                }
                 None => Ok(None),
             };
         }

@@ -296,7 +296,8 @@ impl ClassLabels {
         Ok(self.codes[class])
     }
 
-    /// Refuses a label whose values are measured: many of them, and not all whole. Ratings such as 1.0, 1.5, ... are few.
+    /// Refuses a label whose values are measured: many of them, and not all whole. Ratings such as 1.0, 1.5, ...
+    /// are few.
     fn check_whole(&mut self, column: &str, label: TypedDatum<'_>) -> std::result::Result<(), RowFault> {
         self.fraction = self.fraction.or(self.values.number(label).filter(|number| number.fract() != 0.0));
         match self.fraction {

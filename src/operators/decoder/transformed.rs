@@ -1,7 +1,7 @@
 //! Which numbers of a row are taken by their logarithms.
 //!
-//! Columns of numbers are counted among themselves, because the dimensions of columns of categories are known only after
-//! the preparation pass, whose rows have nothing but the numbers.
+//! Columns of numbers are counted among themselves, because the dimensions of columns of categories are known only
+//! after the preparation pass, whose rows have nothing but the numbers.
 
 use super::features::FeatureColumns;
 use crate::errors::{ArgumentError, Result, TrainingError};

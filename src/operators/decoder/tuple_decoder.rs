@@ -177,7 +177,8 @@ impl Decoder {
         self.preparing
     }
 
-    /// All rows are gone through before anything is learned: what is to be measured must not be transformed before that.
+    /// All rows are gone through before anything is learned:
+    /// what is to be measured must not be transformed before that.
     pub fn begin_preparation(&mut self) {
         self.logs = None;
     }

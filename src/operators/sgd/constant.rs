@@ -76,14 +76,18 @@ fn useless(request: &Request, shares: &ClassShares, learner: &Learner) -> Option
         Keep::Last => known.last(),
         Keep::Best => known.iter().min_by(|a, b| loss(a).total_cmp(&loss(b))),
     }?;
+    let hyper = &request.points[learner.point].hyperparameters;
+    // the loss of an epoch is that of the iterates, and the model is their mean
+    if hyper.averaging && row.validation_loss.is_none() {
+        return None;
+    }
     let kind = request.kind;
     if !kind.is_classifier() {
         let r2 = row.validation_score.or(row.r2)?;
         return (r2 < -SLACK).then_some(Figure::R2(r2));
     }
     // where each of several classes has an output of its own, the loss is a sum over all of them
-    let design = request.points[learner.point].hyperparameters.design;
-    if design.is_some_and(|design| design.output == Some(Output::Sigmoid)) && shares.classes(learner.group) > 2 {
+    if hyper.design.is_some_and(|design| design.output == Some(Output::Sigmoid)) && shares.classes(learner.group) > 2 {
         return None;
     }
     let (model, constant) = (loss(&row), shares.constant_loss(kind, learner.group)?);

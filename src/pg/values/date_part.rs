@@ -1,8 +1,8 @@
 //! Parts of dates and times: what EXTRACT gives, as numbers and as categories.
 //!
-//! A part of column `created` is a feature called `created.month`. In training PostgreSQL computes it, in the query that
-//! reads the source; in prediction it is computed here, and has to be the same. Times with a time zone are taken in UTC,
-//! whatever the session's zone is: a model must not depend on who asks.
+//! A part of column `created` is a feature called `created.month`. In training PostgreSQL computes it, in the query
+//! that reads the source; in prediction it is computed here, and has to be the same. Times with a time zone are taken
+//! in UTC, whatever the session's zone is: a model must not depend on who asks.
 
 use super::typed::TypedDatum;
 use pgrx::pg_sys;
@@ -93,8 +93,8 @@ impl DatePart {
         Self::ALL.into_iter().find(|part| part.name() == name)
     }
 
-    /// Is each value a category? Parts that go round in a few steps are: December stands beside January, and no straight
-    /// line fits a week.
+    /// Is each value a category? Parts that go round in a few steps are: December stands beside January, and no
+    /// straight line fits a week.
     pub fn is_category(self) -> bool {
         matches!(self, DatePart::Month | DatePart::Dow | DatePart::Hour)
     }
@@ -115,8 +115,8 @@ impl DatePart {
         Some((column, DatePart::named(part)?))
     }
 
-    /// The expression of a column of this type, which is written as SQL writes it. An infinity is a category of its own,
-    /// and no finite number.
+    /// The expression of a column of this type, which is written as SQL writes it. An infinity is a category of its
+    /// own, and no finite number.
     pub fn sql(self, column: &str, time: TimeType) -> String {
         let at = match time {
             TimeType::TimestampTz => format!("pg_catalog.timezone('UTC', {column})"),
@@ -182,8 +182,8 @@ impl DatePart {
     }
 }
 
-/// Year, month and day of a day since 1970-01-01 in the Gregorian calendar. Years are counted from March on, so that a leap
-/// day is the last of its year; 400 of them have the same days each time.
+/// Year, month and day of a day since 1970-01-01 in the Gregorian calendar. Years are counted from March on, so that a
+/// leap day is the last of its year; 400 of them have the same days each time.
 fn civil(days: i64) -> (i64, i64, i64) {
     let since_0 = days + 719_468; // from 0000-03-01
     let (era, day_of_era) = (since_0.div_euclid(146_097), since_0.rem_euclid(146_097));

@@ -51,8 +51,8 @@ pub(crate) trait Model {
     /// The loss of a tuple with these decisions, to the rounding of f64.
     fn exact_loss(decisions: &[f32], y: f32) -> f64;
 
-    /// The least mean loss of a model that says the same of every tuple, if classes have these shares of the tuples, which
-    /// add up to 1; None of a model without classes.
+    /// The least mean loss of a model that says the same of every tuple, if classes have these shares of the tuples,
+    /// which add up to 1; None of a model without classes.
     fn constant_loss(shares: &[f64]) -> Option<f64>;
 
     /// What it starts from unless the user says otherwise.

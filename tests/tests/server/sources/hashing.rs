@@ -1,5 +1,5 @@
-//! Hashed columns of text. The oracle of buckets is another implementation of the hash, Python's xxhash: `xxh3_64` of the
-//! value, seeded by that of the column's name, modulo the number of buckets.
+//! Hashed columns of text. The oracle of buckets is another implementation of the hash, Python's xxhash: `xxh3_64` of
+//! the value, seeded by that of the column's name, modulo the number of buckets.
 
 use corgipile_tests::{Database, assert_close};
 
