@@ -174,8 +174,8 @@ CREATE VIEW corgipile.all_coefficients WITH (security_invoker = true) AS
                    pg_catalog.row_number() OVER (ORDER BY u.i, v.j)
               FROM pg_catalog.unnest(m.features) WITH ORDINALITY AS u(name, i)
               LEFT JOIN LATERAL pg_catalog.jsonb_array_elements_text(
-                        CASE pg_catalog.jsonb_typeof(m.categories OPERATOR(pg_catalog.->) u.name)
-                        WHEN 'array' THEN m.categories OPERATOR(pg_catalog.->) u.name END)
+                        CASE WHEN pg_catalog.jsonb_typeof(m.categories OPERATOR(pg_catalog.->) u.name) OPERATOR(pg_catalog.=) 'array'
+                            THEN m.categories OPERATOR(pg_catalog.->) u.name END)
                    WITH ORDINALITY AS v(value, j)
                 ON true
              WHERE m.feature_kind OPERATOR(pg_catalog.=) 'columns'

@@ -7,8 +7,8 @@ from markdown import fixed, mark, seconds, table
 LEAST = {"criteo10k": 0.77}  # what is asked of a set, whatever the reference
 SMALL = 1_000  # rows of a test part, below which chance is more than the bound
 
-INTRODUCTION = """What a user gets who names source, model and label, and nothing else. Each training part is sorted by label,
-and its features are as they are in the file. Ours is the worst score of the seeds and the mean of the
+INTRODUCTION = """What a user gets who names source, model and label, and nothing else. Each training part is sorted by
+label, and its features are as they are in the file. Ours is the worst score of the seeds and the mean of the
 log-losses. The reference is scikit-learn's exact solver, `LogisticRegression` or `LinearRegression`, behind a
 `StandardScaler` (sparse features stay as they are), for networks its `MLPClassifier` or `MLPRegressor`. SGD
 is its `SGDClassifier` or `SGDRegressor` behind the same scaler. Grid is the best of eight points on a fifth
