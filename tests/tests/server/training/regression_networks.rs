@@ -63,7 +63,7 @@ fn classes_stay_classes_and_what_is_said_holds() {
     let mut db = Database::new();
     bowl(&mut db);
     for (model, label, more, expected) in [
-        ("mlp", "rating", "", "mlp|softmax|{1,1.5,2,2.5,3,3.5,4,4.5,5}|classification"),
+        ("mlp", "rating", "", "mlp|softmax|{1,1.5,2,2.5,3,3.5,4,4.5}|classification"),
         ("mlp", "part", "", "mlp|sigmoid|{0,1}|classification"),
         ("mlp", "part", ", options => '{\"objective\": \"regression\"}'", "mlp_regression|identity|NULL|regression"),
         ("mlp", "rating", ", options => '{\"objective\": \"regression\"}'", "mlp_regression|identity|NULL|regression"),
@@ -84,7 +84,7 @@ fn classes_stay_classes_and_what_is_said_holds() {
         (train("mlp_regression", "y", r#"{"objective": "classification"}"#), "22023", &["objective", "regression"]),
         (train("mlp", "part", r#"{"output": "identity"}"#), "22023", &["identity", "classification"]),
         (train("mlp_regression", "y", r#"{"class_weight": "balanced"}"#), "22023", &["class_weight", "mlp_regression"]),
-        (train("mlp", "part", r#"{"objective": "clustering"}"#), "22023", &["clustering"]),
+        (train("mlp", "part", r#"{"objective": "clustering"}"#), "22023", &["objective", "regression"]),
         ("SELECT corgipile_sgd_init('mlp_regression', 3)".into(), "0A000", &["model mlp_regression"]),
         ("SELECT corgipile_cluster_factor('bowl', 'y', '{x}', 'mlp_regression')".into(), "22023", &["network"]),
     ];
@@ -137,7 +137,7 @@ fn groups_grids_and_validation_are_those_of_every_model() {
     let rows = db.rows(
         &format!(
             "SELECT group_value, grid_point::text, r2, validation_score FROM corgipile_train('bowl', 'mlp', 'y', '{{x}}', seed => 1,
-               group_by => 'side', validation_column => 'test', grid => '{grid}') WHERE epoch = 20"
+               group_by => 'side', options => '{{\"validation_column\": \"test\"}}', grid => '{grid}') WHERE epoch = 20"
         ),
         &[],
     );
