@@ -143,6 +143,8 @@ impl CategoryColumn {
         let size = self.values.size(i);
         self.bytes += size;
         match self.limit {
+            // even to hash it takes several copies
+            _ if size > ONE_HOT_BYTES => return Err(RowFault::CategoryTooLong(column.to_owned(), size)),
             Some(limit) => self.has_too_many |= i >= limit || self.bytes > ONE_HOT_BYTES || size > MAX_TEXT_BYTES,
             None if size > MAX_TEXT_BYTES => return Err(RowFault::CategoryTooLong(column.to_owned(), size)),
             None if i == MAX_CATEGORIES || self.bytes > MAX_CATEGORIES_BYTES => {
