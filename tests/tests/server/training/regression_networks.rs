@@ -86,7 +86,11 @@ fn classes_stay_classes_and_what_is_said_holds() {
         (train("mlp_regression", "y", r#"{"class_weight": "balanced"}"#), "22023", &["class_weight", "mlp_regression"]),
         (train("mlp", "part", r#"{"objective": "clustering"}"#), "22023", &["objective", "regression"]),
         ("SELECT corgipile_sgd_init('mlp_regression', 3)".into(), "0A000", &["model mlp_regression"]),
-        ("SELECT corgipile_cluster_factor('bowl', 'y', '{x}', model => 'mlp_regression')".into(), "22023", &["network"]),
+        (
+            "SELECT corgipile_cluster_factor('bowl', 'y', '{x}', model => 'mlp_regression')".into(),
+            "22023",
+            &["network"],
+        ),
     ];
     for (sql, code, words) in refused {
         db.fails_with(&sql, code).says(words);
