@@ -3,6 +3,7 @@
 use crate::{FailingMemory, Session, fixtures, server};
 use postgres::{Config, NoTls};
 use std::fs::{self, OpenOptions};
+use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -234,8 +235,18 @@ impl Cluster {
 
     /// All that the server has logged.
     pub fn log(&self) -> String {
-        let log = fs::read(self.directory.join("log")).unwrap_or_default();
-        String::from_utf8_lossy(&log).into_owned()
+        self.log_after(0).0
+    }
+
+    /// The lines that the server has logged after so many bytes of its log, and where in the log they end.
+    pub fn log_after(&self, bytes: u64) -> (String, u64) {
+        let mut news = Vec::new();
+        if let Ok(mut log) = fs::File::open(self.directory.join("log")) {
+            let _ = log.seek(SeekFrom::Start(bytes)).and_then(|_| log.read_to_end(&mut news));
+        }
+        // a line that is being written comes with the next ones
+        news.truncate(news.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1));
+        (String::from_utf8_lossy(&news).into_owned(), bytes + news.len() as u64)
     }
 }
 

@@ -170,30 +170,27 @@ mod tests {
     }
 
     #[test]
-    fn the_default_buffer_of_a_small_table_has_as_many_blocks_as_that_of_a_large_one() {
-        // pages; buffers, pages of a block and blocks in each
-        for (pages, buffers, pages_per_block, blocks) in [
-            (1, 1, 1, 1),
-            (256, 1, 1, 256),
-            (510, 1, 1, 510),
-            (511, 1, 2, 256),
-            (512, 2, 1, 256),
-            (767, 2, 1, 384),
-            (768, 3, 1, 256),
-            (2559, 9, 1, 285),
-            (2560, 10, 1, 256),
+    fn the_default_buffer_holds_a_small_table_and_has_hundreds_of_blocks_of_any_other() {
+        // pages, bytes of a page; buffers, pages of a block and blocks in each
+        for (pages, page, buffers, pages_per_block, blocks) in [
+            (1, PAGE, 1, 1, 1),
+            (510, PAGE, 1, 1, 510),
+            (511, PAGE, 1, 2, 256),
+            (8192, PAGE, 1, 32, 256),
+            (8193, PAGE, 10, 3, 274),
+            (2048, 4 * PAGE, 1, 8, 256),
+            (2049, 4 * PAGE, 8, 1, 257),
+            (2560, 4 * PAGE, 10, 1, 256),
         ] {
-            let g = geometry(pages, "auto", "auto");
-            assert_eq!(
-                (g.buffers(), g.pages_per_block, g.buffer_blocks),
-                (buffers, pages_per_block, blocks),
-                "{pages}"
-            );
+            let g = Geometry::new(pages, page, BlockSize::Auto, BufferSize::Auto).unwrap();
+            let found = (g.buffers(), g.pages_per_block, g.buffer_blocks);
+            assert_eq!(found, (buffers, pages_per_block, blocks), "{pages} pages of {page} bytes");
         }
         // blocks that were asked for are as large as that, and the buffer is for as many pages
         let g = geometry(600, "64kB", "auto");
-        assert_eq!((g.pages_per_block, g.blocks, g.buffer_blocks), (8, 75, 38));
-        assert_eq!(geometry(511, "1MB", "auto").buffers(), 1);
+        assert_eq!((g.pages_per_block, g.blocks, g.buffer_blocks), (8, 75, 75));
+        let g = geometry(16_384, "64kB", "auto");
+        assert_eq!((g.pages_per_block, g.blocks, g.buffer_blocks), (8, 2048, 205));
     }
 
     #[test]

@@ -167,7 +167,7 @@ const GREEDY: &[&str] = &[
     "SELECT corgipile_sgd_init('logistic', 134217727)",
     "SELECT corgipile_sgd_init('softmax', 13000000, classes => 10)",
     "SELECT corgipile_train('SELECT id AS label, x FROM generate_series(1, 3000000) id, (SELECT x FROM t LIMIT 1) t', 'softmax', features => '{x}', max_epochs => 1)",
-    "SELECT corgipile_train('SELECT md5(id::text) || repeat(''x'', 300) AS c, id % 2 AS label FROM generate_series(1, 3000000) id', features => '{c}', max_epochs => 1)",
+    "SELECT corgipile_train('SELECT md5(id::text) || repeat(''x'', 300) AS c, id % 2 AS label FROM generate_series(1, 3000000) id', features => '{c}', max_epochs => 1, options => '{\"hash\": \"off\"}')",
     "SELECT corgipile_train('SELECT id % 2 AS label, id AS g, x FROM generate_series(1, 3000000) id, (SELECT x FROM t LIMIT 1) t', features => '{x}', group_by => 'g', max_epochs => 1)",
     // a model of somebody's making
     "SELECT corgipile_import(jsonb_set(corgipile_export('tiny'), '{weights}', to_jsonb(array_fill(1, ARRAY[20000000]))), 'huge')",

@@ -1,7 +1,7 @@
 //! No memory: each call of malloc, mmap and posix_fallocate fails in turn, alone or with all that follow.
 
 use crate::kinds::{KINDS, SETUP, Watch};
-use crate::probe::{self, Draw, complaints, leftovers, models_are_whole, report, tables};
+use crate::probe::{self, Draw, complaints, complaints_in, leftovers, models_are_whole, report, tables};
 use corgipile_tests::{Cluster, FailingMemory, Fails, Failure, Session, Whose, has_backend_tests, skip};
 
 /// What came of the failures of one kind of statement.
@@ -23,6 +23,9 @@ struct Sweep<'a> {
     memory: &'a mut FailingMemory,
     db: Session,
     watch: Watch,
+    /// Bytes of the server's log that have been looked at: each failure dumps the memory contexts, and a log of hundreds
+    /// of megabytes is not read anew each time.
+    read: u64,
 }
 
 impl Sweep<'_> {
@@ -73,11 +76,7 @@ impl Sweep<'_> {
                 outcome.errors += 1;
                 let Failure { code, message, detail, .. } = &failure;
                 let message = format!("{name}, {fails:?} {site:x}: {code} {message} {detail}");
-                let complaints = complaints(self.cluster);
-                assert!(complaints.is_empty(), "{message}\n{complaints:#?}\n{}", tail(self.cluster));
-                // a process that ends with another code than 0 or 1 makes PostgreSQL end all
-                let restarted = self.cluster.log().contains("reinitializing");
-                assert!(!restarted, "the server was restarted after {message}\n{}", tail(self.cluster));
+                self.read_log(&message);
                 if let Err(after) = self.db.attempt("ROLLBACK; RESET ALL") {
                     outcome.ended.push(format!("{message}, then {} {}", after.code, after.message));
                     self.db = self.cluster.session();
@@ -91,9 +90,20 @@ impl Sweep<'_> {
         }
     }
 
+    /// Asserts that the server has logged nothing bad since this was asked last.
+    fn read_log(&mut self, what: &str) {
+        let (news, read) = self.cluster.log_after(self.read);
+        self.read = read;
+        let complaints = complaints_in(&news);
+        assert!(complaints.is_empty(), "{what}\n{complaints:#?}\n{}", tail(self.cluster));
+        // a process that ends with another code than 0 or 1 makes PostgreSQL end all
+        assert!(!news.contains("reinitializing"), "the server was restarted after {what}\n{}", tail(self.cluster));
+    }
+
     /// Nothing is left, and the server is as it was.
     fn look(&mut self, name: &str) {
         assert!(self.cluster.is_running(), "{name}: the server has ended\n{}", tail(self.cluster));
+        self.read_log(name);
         self.db.run(
             "DROP TABLE IF EXISTS c2; DELETE FROM corgipile.models WHERE name IS NULL OR name IN ('again', 'other')",
         );
@@ -128,7 +138,7 @@ fn every_call_for_memory_may_fail() {
     let most = if all { usize::MAX } else { probe::moments() as usize / 6 };
     let mut draw = Draw::new(probe::seed(), "memory");
     let watch = Watch::over(&cluster);
-    let mut sweep = Sweep { cluster: &mut cluster, memory: &mut memory, db, watch };
+    let mut sweep = Sweep { cluster: &mut cluster, memory: &mut memory, db, watch, read: 0 };
     let only = std::env::var("CORGIPILE_KIND").unwrap_or_default();
     let (mut failures, mut ended) = (0, Vec::new());
     for (name, sql) in KINDS.iter().filter(|(name, _)| name.contains(&only)) {

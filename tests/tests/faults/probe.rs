@@ -112,12 +112,17 @@ const STATISTICS: usize = 3;
 
 /// What the log has that it may not have, other than processes that the test itself has killed.
 pub fn complaints(cluster: &Cluster) -> Vec<String> {
+    complaints_in(&cluster.log())
+}
+
+/// What this part of a log has that it may not have.
+pub fn complaints_in(log: &str) -> Vec<String> {
     let bad = |line: &&str| {
         let killed = line.contains("was terminated by signal") && !line.contains("signal 9");
         let words = ["PANIC:", "TRAP:", "panicked", "leak", "still active", "XX000", "corrupt"];
         killed || words.iter().any(|word| line.contains(word))
     };
-    cluster.log().lines().filter(bad).map(str::to_owned).collect()
+    log.lines().filter(bad).map(str::to_owned).collect()
 }
 
 /// Waits until these lines are there again.
