@@ -453,7 +453,7 @@ fn the_defaults_that_the_function_does_not_declare_are_in_its_comment() {
     let [one, other] = ["", arguments].map(|arguments| {
         let comma = if arguments.is_empty() { "" } else { ", " };
         let epochs = db.train(&format!("'t', features => '{{x}}', seed => 3{comma}{arguments}"));
-        assert_eq!(epochs.len(), 20);
+        assert_eq!(epochs.len(), 100);
         let id = epochs[0].model_id;
         (db.model(id).bits(), db.line(&format!("SELECT hyperparameters FROM corgipile.models WHERE model_id = {id}")))
     });
