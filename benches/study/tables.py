@@ -34,7 +34,7 @@ def read_all():
             header, *rows = csv.reader(io.TextIOWrapper(files.extractfile(member), "latin-1", newline=""))
             if len(rows) in ROWS and len(header) > 2:
                 seen.add(path.stem)
-                yield f"{path.parts[-3]}.{path.stem}", header[1:], [row[1:] for row in rows]
+                yield f"{path.parts[-2]}.{path.stem}", header[1:], [row[1:] for row in rows]
 
 
 def tasks():
@@ -104,17 +104,35 @@ def is_whole(values):
 
 
 def compare(connection, train, test, is_target):
-    """Scores and log-losses of the constant, of ours and of scikit-learn's exact solver, which has the same columns."""
+    """Scores of the constant, of ours and of scikit-learn's exact solver, which has the columns that ours has chosen."""
     whole = {name for name in train.numbers if is_whole(np.append(train.numbers[name], test.numbers[name]))}
     for table, rows in zip(TABLE, (train, test), strict=True):
         create(connection, table, rows, whole)
     model = "linear" if is_target else "logistic" if train.labels.max() == 1 else "softmax"
     score, loss, _ = ours(connection, model, SEEDS)
-    x, x_test = as_matrices(train, test)
+    features = default_features(connection, model)
+    x, x_test = as_matrices(*(only(rows, features) for rows in (train, test)))
     solver = (LinearRegression() if is_target else LogisticRegression(max_iter=1000)).fit(x.features, x.labels)
     reference = solver.score(x_test.features, x_test.labels)
     base = constant_score(is_target, train, test)
-    return {"model": model, "constant": base, "score": score, "loss": loss, "reference": reference}
+    columns = {"columns": len(train.numbers) + len(train.texts), "features": len(features)}
+    return columns | {"model": model, "constant": base, "score": score, "loss": loss, "reference": reference}
+
+
+def default_features(connection, model):
+    """The columns that a training takes which is not told any."""
+    row = connection.execute(
+        "SELECT m.model_id, m.features FROM corgipile_train(%s, model => %s, max_epochs => 1) t"
+        " JOIN corgipile.models m USING (model_id)",
+        [TABLE[0], model],
+    ).fetchone()
+    connection.execute("SELECT corgipile_drop(%s::bigint)", row[:1])
+    return set(row[1])
+
+
+def only(rows, names):
+    of_names = ({name: column for name, column in kind.items() if name in names} for kind in (rows.numbers, rows.texts))
+    return Mixed(*of_names, rows.labels)
 
 
 def constant_score(is_target, train, test):
