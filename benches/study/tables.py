@@ -104,7 +104,7 @@ def is_whole(values):
 
 
 def compare(connection, train, test, is_target):
-    """Scores of the constant, of ours and of scikit-learn's exact solver, which has the columns that ours has chosen."""
+    """Scores of the constant, of ours and of scikit-learn's exact solver, on the columns that ours has chosen."""
     whole = {name for name in train.numbers if is_whole(np.append(train.numbers[name], test.numbers[name]))}
     for table, rows in zip(TABLE, (train, test), strict=True):
         create(connection, table, rows, whole)
@@ -121,13 +121,11 @@ def compare(connection, train, test, is_target):
 
 def default_features(connection, model):
     """The columns that a training takes which is not told any."""
-    row = connection.execute(
-        "SELECT m.model_id, m.features FROM corgipile_train(%s, model => %s, max_epochs => 1) t"
-        " JOIN corgipile.models m USING (model_id)",
-        [TABLE[0], model],
-    ).fetchone()
-    connection.execute("SELECT corgipile_drop(%s::bigint)", row[:1])
-    return set(row[1])
+    training = "SELECT model_id FROM corgipile_train(%s, model => %s, max_epochs => 1)"
+    model_id = connection.execute(training, [TABLE[0], model]).fetchone()
+    stored = connection.execute("SELECT features FROM corgipile.models WHERE model_id = %s", model_id).fetchone()
+    connection.execute("SELECT corgipile_drop(%s::bigint)", model_id)
+    return set(stored[0])
 
 
 def only(rows, names):
