@@ -8,5 +8,6 @@ mod management;
 mod names;
 mod one_statement;
 mod shared_models;
+mod stored_bytes;
 mod survival;
 mod transactions;
