@@ -5,7 +5,7 @@
 
 use bytemuck::AnyBitPattern;
 use bytemuck::NoUninit;
-use tuples::pause::pausing;
+use tuples::pause::{self, pausing};
 
 use crate::packed::Packer;
 
@@ -40,11 +40,13 @@ impl Writer {
         }
     }
 
-    /// Appends doubles.
-    pub(crate) fn doubles<'a>(&mut self, numbers: impl Iterator<Item = &'a f64>) {
+    /// Appends many numbers that lie together.
+    pub(crate) fn slice<T: NoUninit>(&mut self, numbers: &[T]) {
         match self {
-            Writer::Packed(packer) => pausing(numbers).for_each(|number| packer.put(&number.to_le_bytes())),
-            Writer::Counted(len) => *len += numbers.count() * size_of::<f64>(),
+            Writer::Packed(packer) => {
+                pause::parts(numbers).for_each(|part| packer.put(bytemuck::cast_slice(part)));
+            }
+            Writer::Counted(len) => *len += size_of_val(numbers),
         }
     }
 }

@@ -59,9 +59,23 @@ impl Packer {
     /// # Panics
     /// If the last word is not whole.
     pub(crate) fn put(&mut self, some: &[u8]) {
-        let (words, rest) = some.as_chunks::<WORD>();
+        let (mut words, rest) = some.as_chunks::<WORD>();
         assert!(rest.is_empty(), "a trainer has whole words");
-        words.iter().for_each(|word| self.word(*word));
+        while !words.is_empty() {
+            let zeros = zeros_of(words);
+            if zeros > 0 && !self.others.is_empty() {
+                self.end_run();
+            }
+            self.zeros += zeros as u64;
+            words = &words[zeros..];
+            let room = &words[..words.len().min(MAX_RUN - self.others.len() / WORD)];
+            let others = room.iter().position(|word| *word == [0; WORD]).unwrap_or(room.len());
+            self.others.extend_from_slice(words[..others].as_flattened());
+            words = &words[others..];
+            if self.others.len() == MAX_RUN * WORD {
+                self.end_run();
+            }
+        }
     }
 
     /// Packs a word.
@@ -96,6 +110,17 @@ impl Packer {
         self.to
     }
 }
+
+/// How many words at the beginning are zero.
+fn zeros_of(words: &[[u8; WORD]]) -> usize {
+    // in a form that the compiler makes vectors of
+    let is_zero = |words: &&[[u8; WORD]]| words.iter().fold(0, |bits, word| bits | u32::from_ne_bytes(*word)) == 0;
+    let whole = AT_ONCE * words.chunks_exact(AT_ONCE).take_while(is_zero).count();
+    whole + words[whole..].iter().take_while(|word| **word == [0; WORD]).count()
+}
+
+/// Words that are looked at together.
+const AT_ONCE: usize = 64;
 
 /// What was packed.
 pub(crate) fn unpack(packed: &[u8]) -> Option<Vec<u8>> {
@@ -147,9 +172,18 @@ mod tests {
     use proptest::prelude::*;
 
     fn packed(words: &[u32]) -> Vec<u8> {
+        let packed = packed_in_one_way(words, true);
+        assert_eq!(packed, packed_in_one_way(words, false));
+        packed
+    }
+
+    fn packed_in_one_way(words: &[u32], at_once: bool) -> Vec<u8> {
         let pack = |to| {
             let mut packer = Packer::new(to, words.len() * WORD);
-            words.iter().for_each(|word| packer.put(&word.to_le_bytes()));
+            match at_once {
+                true => packer.put(&bytes_of(words)),
+                false => words.iter().for_each(|word| packer.word(word.to_le_bytes())),
+            }
             packer.finish()
         };
         let (Packed::Bytes(bytes), Packed::Counted(len)) = (pack(Packed::Bytes(Vec::new())), pack(Packed::Counted(0)))

@@ -12,13 +12,13 @@ fn train(session: &mut Session, arguments: &str) -> i64 {
 #[test]
 fn the_latest_versions_are_kept_and_older_ones_go() {
     let mut db = Database::with_small_table(100);
-    assert_eq!(db.line("SHOW corgipile.keep_versions"), "50");
     db.run("SET corgipile.keep_versions = 2");
     for _ in 0..4 {
         train(&mut db, "'t', name => 'm'");
         train(&mut db, "'t', name => 'other'");
     }
     assert_eq!(db.lines(MODELS), ["m|3", "other|3", "m|4", "other|4"]);
+    assert_eq!(db.line("SELECT boot_val FROM pg_settings WHERE name = 'corgipile.keep_versions'"), "50");
     train(&mut db, r#"'t', name => 'm', options => '{"keep_versions": 0}'"#);
     assert_eq!(db.lines(MODELS), ["m|3", "other|3", "m|4", "other|4", "m|5"], "0: all");
     train(&mut db, r#"'t', name => 'm', options => '{"keep_versions": 1}'"#);

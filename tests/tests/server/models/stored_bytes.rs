@@ -101,7 +101,7 @@ fn models_are_compressed_by_the_fastest_method_that_the_server_has() {
         "CREATE TABLE words AS SELECT i % 2 AS label, 'a category that has a long name and the number ' || i AS word
            FROM generate_series(1, 2000) i",
     );
-    let id = db.train("'words', max_epochs => 1")[0].model_id;
+    let id = db.train("'words', features => '{word}', max_epochs => 1")[0].model_id;
     let sizes = format!(
         "SELECT pg_column_compression(training_state), pg_column_size(training_state) < octet_length(training_state) / 2
            FROM corgipile.stored_models WHERE model_id = {id}"
