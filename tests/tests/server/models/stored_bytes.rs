@@ -17,7 +17,8 @@ const OLD_DENSE: (&str, &str, [f64; 4]) = (
     [0.014547078, -0.07085051, -0.0046957694, -0.15228648],
 );
 const OLD_SPARSE: (&str, &str, [f64; 8]) = (
-    "features => '{k,v}', seed => 7",
+    "features => '{k,v}', seed => 7, learning_rate => 0.125,
+     options => '{\"averaging\": true, \"bounded_steps\": true, \"decay\": 0.95}'",
     "fAEAAAAAAAB7ImRlY29kZXJfc3RhdGUiOnsiY2xhc3NlcyI6eyJ2YWx1ZXMiOlsiMCIsIjEiXSwiY29kZXMiOlstMS4wLDEuMF0sIndlaWdodHMi\
      Om51bGwsIm1ldCI6W10sInByZXBhcmVkIjp0cnVlfSwiZGltIjpudWxsLCJjYXRlZ29yaWVzIjpbXSwib2JzZXJ2ZWRfZGltIjo3LCJsaW1pdCI6\
      MTM0MjE3NzI3LCJzdGFuZGFyZGl6ZXIiOm51bGwsInRhcmdldCI6bnVsbCwibWVhbl9zcXVhcmUiOjcuMCwibWV0IjoyMDAsInRyYW5zZm9ybWVk\
