@@ -111,7 +111,7 @@ def main():
         figure(f"first epoch / count(*), new sessions, {name}, processor time", first[1] / processor, bound)
     again = medians["count(*), again"]
     first = medians["by default: first epoch"]
-    figure("first epoch by default / count(*) of a session that has counted before, processor time", first[1] / again[1])
+    figure("first epoch by default / count(*) of a session that has counted before, processor", first[1] / again[1])
     second = medians["by default, again: first epoch"]
     figure("first epoch of a session's second training / count(*) of such a session", second[1] / again[1])
     headline(

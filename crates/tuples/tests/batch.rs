@@ -44,9 +44,8 @@ fn rows_in_memory_that_others_have_used_have_their_constant_and_padding() {
     after.reserve(60_000).unwrap();
     assert_eq!(after.rows().as_ptr(), place);
     for tuple in 0..60_000 {
-        let features = features_of(tuple, 28);
-        after.push(0.0).unwrap().copy_from_slice(&features);
-        assert_eq!(after.row(tuple as usize), expected_row(&features, 32));
+        after.push(0.0).unwrap().copy_from_slice(&features_of(tuple, 28));
+        assert_eq!(after.row(tuple as usize), expected_row(&features_of(tuple, 28), 32));
     }
 }
 
