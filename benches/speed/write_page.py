@@ -37,8 +37,8 @@ PARTS = {
     "first": (
         "The first epoch of a session",
         "A new session's memory is fresh from the system: its pages are cleared, and a virtual machine may have to "
-        "find them first. Each line is of a session of its own, in turns, with the processor time of its backend beside "
-        "elapsed time; `again` follows in the same session.",
+        "find them first. Each line is of a session of its own, in turns, with the processor time of its backend "
+        "beside elapsed time; `again` follows in the same session.",
     ),
     "uda": ("Operators against the aggregate", "Both paths learn from the same rows in the same order."),
     "cold": (
