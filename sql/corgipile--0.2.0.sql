@@ -47,11 +47,9 @@ CREATE TABLE corgipile.stored_models (
     hidden_layers       int[],
     activation          text,
     output              text,
-    -- what a training goes on from: numbers that hardly compress
     training_state      bytea,
     CONSTRAINT models_name_version_key UNIQUE (name, owner, version)
 );
-ALTER TABLE corgipile.stored_models ALTER COLUMN training_state SET STORAGE EXTERNAL;
 CREATE UNIQUE INDEX models_deployed_key ON corgipile.stored_models (name, owner) WHERE deployed;
 
 COMMENT ON TABLE corgipile.stored_models IS 'trained models; see corgipile.models';

@@ -44,6 +44,8 @@ pub enum Notice {
     Imputed { rows: u64, of: u64, features: Vec<FilledFeature> },
     /// So many rows are left out because they have NULLs.
     LeftOut { rows: u64, of: u64 },
+    /// These models were deleted, because newer ones have replaced them.
+    Replaced { models: Vec<String> },
     /// In so many rows there is something that the model has not seen.
     Unseen { rows: u64, of: u64 },
 }
@@ -197,6 +199,18 @@ impl Notice {
             Notice::Unseen { rows, of } => (
                 format!("{} have categories or indices that the model was not trained on", share(rows, of)),
                 Some("They count as none of those that it knows; with unseen => 'error' they are an error."),
+            ),
+            Notice::Replaced { models } => (
+                format!(
+                    "deleted {} model{} that newer ones have replaced: {}",
+                    models.len(),
+                    if models.len() == 1 { "" } else { "s" },
+                    some_of(&models)
+                ),
+                Some(
+                    "Option keep_versions, or setting corgipile.keep_versions, says how many are kept; 0 keeps all. What is deployed \
+                     or has a comment is kept.",
+                ),
             ),
             Notice::Transformed { columns } => (
                 format!("numbers that span decades are taken as sign(x) * ln(1 + |x|): {}", some_of(&columns)),

@@ -44,6 +44,8 @@ pub struct Options {
     /// when to stop before the last epoch
     pub stopping: Option<Stopping>,
     pub keep: Keep,
+    /// how many versions of the model are kept, if it was said; 0 for all
+    pub keep_versions: Option<u32>,
     /// tell the client of each epoch
     pub notice: bool,
 }

@@ -51,6 +51,7 @@ pub fn parse(
         validation: validation(&keys)?,
         stopping: stopping(&keys)?,
         keep: keys.choice("keep")?.unwrap_or_default(),
+        keep_versions: keys.integer("keep_versions")?.map(|versions| versions as u32),
         notice: keys.boolean("notice")?,
     };
     Ok((options, hyperparameters, rate))

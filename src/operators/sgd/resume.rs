@@ -45,12 +45,13 @@ const DAMAGED: &str = "It is damaged, or another version of corgipile has writte
 pub fn save(trainer: &Trainer, decoder_state: DecoderState, losses: Losses) -> Option<Vec<u8>> {
     let header = StateHeader { decoder_state: decoder_state.without_features(), losses, epochs: trainer.epoch() };
     let header = serde_json::to_vec(&header).expect("plain values are always JSON");
-    // a state that is not kept takes no memory
-    let len = size_of::<u64>() + header.len() + trainer.saved_len();
-    if len > models::MAX_STATE_BYTES {
+    let room = models::MAX_STATE_BYTES.checked_sub(size_of::<u64>() + header.len())?;
+    let unpacked = trainer.unpacked_len();
+    // a state that is not kept takes no memory; one that is small anyhow need not be measured
+    if unpacked > sgd::MAX_UNPACKED || (unpacked > room && trainer.saved_len() > room) {
         return None;
     }
-    let mut state = Vec::with_capacity(len);
+    let mut state = Vec::new();
     state.extend((header.len() as u64).to_le_bytes());
     state.extend(header);
     Some(trainer.save(state))

@@ -6,6 +6,7 @@ use super::features::check_options;
 use super::first_epoch::check_first_epoch;
 use super::group_order::GroupOrder;
 use super::learners::{Judgement, Learner, Learners, check_network};
+use super::phases::{Phase, Phases};
 use super::resume::{Resume, refuse};
 use super::store::{Store, suffix};
 use super::validation::{EndedEpoch, HeldOut, judge};
@@ -55,6 +56,7 @@ pub struct Training {
     loader: LoaderChoice,
     pub(super) outcome: Option<Vec<EpochRow>>,
     pub(super) compute: Duration,
+    pub(super) phases: Phases,
     /// processes that have trained the model, if several were asked for and it was trained
     pub(super) processes: Option<u32>,
     /// models that were stored
@@ -106,6 +108,7 @@ impl Training {
         instrument: c_int,
         flags: Flags,
     ) -> Result<Training> {
+        let mut phases = Phases::begin();
         let resume = match arguments.warm_start.take() {
             Some(model) => Some(Resume::new(&model, &mut arguments)?),
             None => None,
@@ -135,6 +138,8 @@ impl Training {
         let (last_epoch, waits) = (request.last_epoch().into(), request.shuffling.strategy.sorts());
         let load = LoadRequest::new(owned_spec, last_epoch, request.has_open_epochs(), waits);
         let unfit = no_loader_because(&request, &buffers.decoder);
+        let loader = LoaderChoice::new(request.loader, unfit, &mut buffers, load);
+        phases.end(Phase::Opening);
         Ok(Training {
             group_order: (!request.row_groups.is_empty()).then(|| GroupOrder::new(&request.shuffling)),
             held_out: request.row_groups.hold_out.is_some().then(HeldOut::new),
@@ -142,7 +147,8 @@ impl Training {
             class_shares: ClassShares::default(),
             imputed: None,
             models: 0,
-            loader: LoaderChoice::new(request.loader, unfit, &mut buffers, load),
+            loader,
+            phases,
             resume,
             request,
             features,
@@ -177,6 +183,7 @@ impl Training {
     }
 
     fn train(&mut self) -> Result<Vec<EpochRow>> {
+        self.phases.resume();
         let start = Instant::now();
         let mut batch = Batch::dense(0);
         let resume = self.resume.as_ref().map(|resume| resume.epochs);
@@ -195,6 +202,7 @@ impl Training {
         } else {
             self.choose_features();
         }
+        self.phases.end(Phase::Preparation);
         let mut learners = Learners::default();
         match self.launch_workers(&mut batch)? {
             Some((workers, trainer)) => learners.add(self.epochs_synchronized(workers, trainer, &mut batch)?),
@@ -204,6 +212,7 @@ impl Training {
             return Err(TrainingError::NoRows("train on").into());
         }
         warn_of_useless(&self.request, &self.class_shares, &learners);
+        self.phases.end(Phase::Epochs);
         let store = Store {
             request: &self.request,
             resume: self.resume.as_ref(),
@@ -217,6 +226,7 @@ impl Training {
         };
         let (rows, models) = store.store_all(learners)?;
         self.models = models;
+        self.phases.end(Phase::Storing);
         Ok(rows)
     }
 

@@ -405,6 +405,17 @@ pub const ENTRIES: &[Entry] = &[
         "a name for the model: another version of it, if you have models of that name",
     ),
     Entry {
+        inherited: Inherited::Never,
+        ..Entry::option(
+            "keep_versions",
+            Values::Integer(0, 1_000_000),
+            Default::Depends(|_| "setting corgipile.keep_versions".into()),
+            "how many versions of the model are kept; 0: all. Older ones are deleted, and a notice names them. Never the \
+             deployed one, one with a comment, and one that is being used or continued. Of models without a name, those of \
+             older trainings of the same source, label and kind are deleted",
+        )
+    },
+    Entry {
         place: Place::Only("jsonb"),
         ..Entry::argument(
             "options",

@@ -151,6 +151,17 @@ pub const CASES: &[(&str, &[&str], &str)] = &[
          HINT:  They count as none of those that it knows; with unseen => 'error' they are an error.\n",
     ),
     (
+        "Notice::Replaced",
+        &[
+            "SET corgipile.keep_versions = 1",
+            "SELECT FROM corgipile_train('t', name => 'nightly', features => '{a}', learning_rate => 0.1, max_epochs => 1)",
+            "SELECT FROM corgipile_train('t', name => 'nightly', features => '{a}', learning_rate => 0.1, max_epochs => 1)",
+        ],
+        "...NOTICE:  deleted 1 model that newer ones have replaced: version 1 of \"nightly\"\n\
+         HINT:  Option keep_versions, or setting corgipile.keep_versions, says how many are kept; 0 keeps all. What is deployed \
+         or has a comment is kept.\n",
+    ),
+    (
         "Notice::OneDiverged",
         &["SELECT FROM corgipile_train('t', 'linear', label => 'a', features => '{b,c}', max_epochs => 1,
                grid => '{\"learning_rate\": [0.001, 1e30]}')"],
