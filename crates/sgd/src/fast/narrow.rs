@@ -133,7 +133,7 @@ pub(super) fn narrow<const N: usize, const PENALTY: bool, const BOUNDED: bool, S
             let along = if PENALTY { direction * inverse_scale } else { direction };
             last = Update { gradient: loss.negative_gradient(simd, margin, y), direction, along };
         }
-        state.accumulator.written(loss, of_tuples, here.len());
+        state.accumulator.written(simd, loss, of_tuples, here.len());
         range.start = stop;
     }
     for (weights, stored) in weights.into_iter().zip(&mut state.weights) {
