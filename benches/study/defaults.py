@@ -174,10 +174,13 @@ def as_matrices(train, test):
     one_hot = OneHotEncoder(handle_unknown="ignore")
     parts = []
     for rows in (train, test):
-        dense = np.column_stack(list(rows.numbers.values()))
-        words = np.array(list(rows.texts.values()), dtype=object).T
         fitted = (numbers.transform, one_hot.transform) if parts else (numbers.fit_transform, one_hot.fit_transform)
-        parts.append(Part(hstack([csr_matrix(fitted[0](dense)), fitted[1](words)]).tocsr(), rows.labels))
+        blocks = []
+        if rows.numbers:
+            blocks.append(csr_matrix(fitted[0](np.column_stack(list(rows.numbers.values())))))
+        if rows.texts:
+            blocks.append(fitted[1](np.array(list(rows.texts.values()), dtype=object).T))
+        parts.append(Part(hstack(blocks).tocsr(), rows.labels))
     return parts
 
 

@@ -15,8 +15,8 @@ pub enum Notice {
     Epoch { of: Option<String>, epoch: u32, epochs: u32, figures: String },
     /// One of several models has diverged.
     OneDiverged { of: String, epoch: u32 },
-    /// The learning rate that the tuples suggest, and how many of the features are standardized, if any may be.
-    Chosen { rate: f64, scaled: Option<(usize, usize)> },
+    /// The epochs, if they were left open, and the learning rate that the tuples suggest, and how many of the features are standardized, if any may be.
+    Chosen { epochs: Option<u32>, rate: f64, scaled: Option<(usize, usize)> },
     /// The values of these columns span decades, and are taken by their logarithms.
     Transformed { columns: Vec<String> },
     /// These columns of text have more categories than so many, and are hashed.
@@ -135,12 +135,13 @@ impl Notice {
                 format!("the model is trained by {processes} of {asked} processes: {why}"),
                 Some("With another number of workers the model differs; corgipile.models says how many there were."),
             ),
-            Notice::Chosen { rate, scaled } => {
+            Notice::Chosen { epochs, rate, scaled } => {
+                let epochs = epochs.map_or(String::new(), |epochs| format!("{epochs} epochs, "));
                 let scaled = match scaled {
                     Some((scaled, all)) => format!(", {scaled} of {all} features standardized"),
                     None => String::new(),
                 };
-                (format!("learning rate {rate:.3e}{scaled}"), None)
+                (format!("{epochs}learning rate {rate:.3e}{scaled}"), None)
             }
             Notice::Regression { label } => (
                 format!("the network predicts numbers: the values of label \"{label}\" are neither whole nor few"),

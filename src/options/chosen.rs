@@ -6,13 +6,15 @@ use super::date_parts::DateParts;
 use super::row_groups::HoldOut;
 use super::rows::{By, ClassWeight, Hashing, Nulls, Standardize, Transform, Unseen};
 use serde_json::{Map, Value};
-use sgd::{Hyperparameters, Stopping};
+use sgd::{Hyperparameters, Schedule, Stopping};
 
 /// What `options` say beyond the hyperparameters.
 #[derive(Default)]
 pub struct Options {
     /// was the size of mini-batches said?
     pub has_batch_size: bool,
+    /// was the factor of the learning rate from epoch to epoch said?
+    pub has_decay: bool,
     /// was it said that steps are bounded?
     pub wants_bounded_steps: bool,
     /// was it said that the model is the mean of its iterates?
@@ -61,6 +63,8 @@ pub struct Point {
     pub rate: Rate,
     /// is the size of mini-batches still to be chosen?
     pub has_open_batch_size: bool,
+    /// are the epochs to be chosen together with the learning rate?
+    pub has_open_epochs: bool,
     pub max_epochs: u32,
     pub stopping: Option<Stopping>,
     /// what the grid says of it; None without a grid
@@ -83,6 +87,22 @@ pub enum Rate {
 pub enum Validation {
     Fraction { fraction: f64, by: By },
     Column(String),
+}
+
+impl Point {
+    /// Chooses the learning rate for so many tuples, with this mean of |x|², and what else is open with it.
+    pub fn choose_rate(&mut self, tuples: u64, mean_square: f64, has_decay: bool) {
+        let Hyperparameters { bounded, averaging, schedule, .. } = self.hyperparameters;
+        let chosen = self.hyperparameters.with_automatic_rate(mean_square);
+        (self.hyperparameters, self.rate) = (Hyperparameters { bounded, averaging, ..chosen }, Rate::Chosen);
+        if self.has_open_epochs {
+            self.max_epochs = Hyperparameters::automatic_epochs(tuples);
+            self.has_open_epochs = false;
+        }
+        if matches!(schedule, Schedule::Exponential { .. }) && !has_decay {
+            self.hyperparameters = self.hyperparameters.with_automatic_decay(tuples);
+        }
+    }
 }
 
 impl Validation {

@@ -27,6 +27,7 @@ pub fn parse(
     let (hyperparameters, rate) = hyperparameters(&keys, kind, learning_rate, automatic)?;
     let options = Options {
         has_batch_size: keys.contains("batch_size"),
+        has_decay: keys.contains("decay"),
         wants_bounded_steps: keys.optional_boolean("bounded_steps")? == Some(true),
         wants_averaging: keys.optional_boolean("averaging")? == Some(true),
         standardize: keys.get("standardize", "true, false or \"auto\"", Standardize::read)?.unwrap_or(
@@ -110,7 +111,7 @@ fn schedule(keys: &Keys, l2: f64, learning_rate: Option<f64>) -> Result<Schedule
         Some("constant") => Schedule::Constant,
         Some("inverse_scaling") => Schedule::InverseScaling { power: keys.number_or_default("power")? },
         Some("theorem1") => return theorem1(keys, l2, learning_rate),
-        _ => Schedule::Exponential { decay: keys.number_or_default("decay")? },
+        _ => Schedule::Exponential { decay: keys.number("decay")?.unwrap_or(Schedule::DECAY) },
     })
 }
 

@@ -132,7 +132,8 @@ impl Training {
             request.options.unseen.get_or_insert_default();
         }
         let mut buffers = Buffers::new(Running::start(planned, snapshot, instrument, flags), decoder);
-        let load = LoadRequest::new(owned_spec, request.last_epoch().into(), request.shuffling.strategy.sorts());
+        let (last_epoch, waits) = (request.last_epoch().into(), request.shuffling.strategy.sorts());
+        let load = LoadRequest::new(owned_spec, last_epoch, request.has_open_epochs(), waits);
         let unfit = no_loader_because(&request, &buffers.decoder);
         Ok(Training {
             group_order: (!request.row_groups.is_empty()).then(|| GroupOrder::new(&request.shuffling)),
@@ -222,16 +223,17 @@ impl Training {
     /// Makes the choices that depend on what the pass before the first epoch has found, and tells them.
     fn choose(&mut self) {
         self.choose_features();
-        let is_open = self.request.has_open_rate();
+        let (is_open, has_open_epochs) = (self.request.has_open_rate(), self.request.has_open_epochs());
         let decoder = &self.buffers.decoder;
         self.request.choose(decoder.met(), decoder.mean_square().unwrap_or_default());
+        progress::epochs(self.request.last_epoch());
         if let ([point], true) = (self.request.points.as_slice(), is_open) {
             let rate = point.hyperparameters.learning_rate;
             let scaled = self.buffers.decoder.standardizer().map(|standardizer| {
                 let is_scaled = |(mean, scale): &(&f64, &f64)| **mean != 0.0 || **scale != 1.0;
                 (standardizer.mean.iter().zip(&standardizer.scale).filter(is_scaled).count(), standardizer.mean.len())
             });
-            pg::report_notice(Notice::Chosen { rate, scaled });
+            pg::report_notice(Notice::Chosen { epochs: has_open_epochs.then_some(point.max_epochs), rate, scaled });
         }
     }
 
@@ -440,7 +442,7 @@ fn fit_to_mini_batches(request: &mut Request, decoder: &Decoder) {
         let hyper = &mut point.hyperparameters;
         (hyper.batch_size, point.has_open_batch_size) = (Hyperparameters::WHOLE_MINI_BATCHES, false);
         if point.rate == Rate::Open {
-            (point.rate, hyper.bounded) = (Rate::Given, false);
+            (point.rate, point.has_open_epochs, hyper.bounded) = (Rate::Given, false, false);
             hyper.averaging = request.options.wants_averaging;
         }
     }

@@ -45,13 +45,16 @@ pub const ENTRIES: &[Entry] = &[
             let before = call.continues.map_or(0, |(_, epochs)| epochs);
             call.point.map(|point| json!(before.saturating_add(point.max_epochs)))
         }),
-        explain: Some(|call, explain| explain.integer(c"Epochs", call.max_epochs.into())),
+        explain: Some(|call, explain| match call.has_open_epochs {
+            true => explain.text(c"Epochs", "auto"),
+            false => explain.integer(c"Epochs", call.max_epochs.into()),
+        }),
         ..Entry::argument(
             "max_epochs",
             "int",
             Values::Integer(1, MAX_EPOCHS),
-            Default::Integer(20),
-            "how often each tuple is learned from",
+            Default::Depends(default_epochs),
+            "how often each tuple is learned from. auto, with a learning_rate that is auto: 1,000,000 / rows, from 20 to 100",
         )
     },
     Entry {
@@ -175,8 +178,9 @@ pub const ENTRIES: &[Entry] = &[
             Entry::option(
                 "decay",
                 Values::Number(Schedule::DECAYS),
-                Default::Number(Schedule::DECAY),
-                "factor of the learning rate from epoch to epoch",
+                Default::Depends(default_decay),
+                "factor of the learning rate from epoch to epoch. auto, with a learning_rate that is auto: what makes it a hundredth \
+                 over the epochs that are auto",
             ),
         )
     },
@@ -439,6 +443,23 @@ fn default_rate(model: Option<ModelKind>) -> String {
         None => {
             format!("auto{own}; of mlp {network}, with other optimizers {sigmoid} of sigmoid units, {others} of others")
         }
+    }
+}
+
+fn default_epochs(model: Option<ModelKind>) -> String {
+    of_linear("auto", &Hyperparameters::EPOCHS.to_string(), model)
+}
+
+fn default_decay(model: Option<ModelKind>) -> String {
+    of_linear("auto", &Schedule::DECAY.to_string(), model)
+}
+
+/// A default of linear models that the tuples decide, and that of networks.
+fn of_linear(linear: &str, networks: &str, model: Option<ModelKind>) -> String {
+    match model {
+        Some(kind) if kind.is_linear() => format!("{linear}; {networks} on compressed mini-batches"),
+        Some(_) => networks.to_owned(),
+        None => format!("{linear}; of mlp {networks}"),
     }
 }
 
