@@ -353,6 +353,19 @@ fn an_order_that_is_left_to_others_is_empty_until_they_set_it() {
 }
 
 #[test]
+fn an_order_is_taken_whoever_makes_it_and_only_of_places_that_there_are() {
+    let mut batch = filled(3, 6);
+    let mut places = vec![5, 0];
+    batch.take_order(&mut places).unwrap();
+    assert_eq!((batch.order(), &places[..]), (&[5, 0][..], &[5, 0][..]), "its own order is a copy");
+    batch.detach_order();
+    batch.take_order(&mut places).unwrap();
+    assert_eq!((batch.order(), &places[..]), (&[5, 0][..], &[][..]), "one that is left to others is exchanged");
+    let beyond = std::panic::catch_unwind(move || batch.take_order(&mut vec![6]));
+    assert!(beyond.is_err(), "there is no tuple 6");
+}
+
+#[test]
 fn bytes_of_some_tuples_add_up_to_all() {
     let mut batch = filled(5, 9);
     assert_eq!(batch.bytes_of(0..4) + batch.bytes_of(4..9), batch.bytes());
