@@ -44,6 +44,8 @@ pub enum Notice {
     Imputed { rows: u64, of: u64, features: Vec<FilledFeature> },
     /// So many rows are left out because they have NULLs.
     LeftOut { rows: u64, of: u64 },
+    /// So many values of features, of so many rows, are cut off at so many deviations.
+    Clipped { deviations: f32, values: u64, rows: u64 },
     /// In so many rows there is something that the model has not seen.
     Unseen { rows: u64, of: u64 },
 }
@@ -201,6 +203,13 @@ impl Notice {
             Notice::Transformed { columns } => (
                 format!("numbers that span decades are taken as sign(x) * ln(1 + |x|): {}", some_of(&columns)),
                 Some("Option transform can name the columns instead, or be \"none\"."),
+            ),
+            Notice::Clipped { deviations, values, rows } => (
+                format!(
+                    "values beyond {deviations} standard deviations from the mean of their feature are cut off: {values} in \
+                     {rows} rows"
+                ),
+                Some("The model predicts in the same way. Option clip can be another number of them, or \"none\"."),
             ),
             Notice::Hashed { columns, buckets, categories } => (
                 format!(
