@@ -46,6 +46,8 @@ pub enum Notice {
     LeftOut { rows: u64, of: u64 },
     /// These models were deleted, because newer ones have replaced them.
     Replaced { models: Vec<String> },
+    /// So many values of features, of so many rows, are cut off at so many deviations.
+    Clipped { deviations: f32, values: u64, rows: u64 },
     /// In so many rows there is something that the model has not seen.
     Unseen { rows: u64, of: u64 },
 }
@@ -215,6 +217,13 @@ impl Notice {
             Notice::Transformed { columns } => (
                 format!("numbers that span decades are taken as sign(x) * ln(1 + |x|): {}", some_of(&columns)),
                 Some("Option transform can name the columns instead, or be \"none\"."),
+            ),
+            Notice::Clipped { deviations, values, rows } => (
+                format!(
+                    "values beyond {deviations} standard deviations from the mean of their feature are cut off: {values} in \
+                     {rows} rows"
+                ),
+                Some("The model predicts in the same way. Option clip can be another number of them, or \"none\"."),
             ),
             Notice::Hashed { columns, buckets, categories } => (
                 format!(

@@ -4,17 +4,15 @@ use super::cache::CacheMode;
 use super::choices::choice;
 use super::date_parts::DateParts;
 use super::row_groups::HoldOut;
-use super::rows::{By, ClassWeight, Hashing, Nulls, Standardize, Transform, Unseen};
+use super::rows::{By, ClassWeight, Clip, Hashing, Nulls, Standardize, Transform, Unseen};
 use serde_json::{Map, Value};
-use sgd::{Hyperparameters, Schedule, Stopping};
+use sgd::{Hyperparameters, ModelKind, Schedule, Stopping};
 
 /// What `options` say beyond the hyperparameters.
 #[derive(Default)]
 pub struct Options {
     /// was the size of mini-batches said?
     pub has_batch_size: bool,
-    /// was the factor of the learning rate from epoch to epoch said?
-    pub has_decay: bool,
     /// was it said that steps are bounded?
     pub wants_bounded_steps: bool,
     /// was it said that the model is the mean of its iterates?
@@ -23,6 +21,8 @@ pub struct Options {
     pub standardize: Standardize,
     /// which numbers are taken by their logarithms, if it was said or is to be chosen
     pub transform: Option<Transform>,
+    /// where standardized features are cut off, if it was said or is settled
+    pub clip: Option<Clip>,
     /// what to do with NULLs, if it was said
     pub nulls: Option<Nulls>,
     /// column of the rows' weights
@@ -55,6 +55,12 @@ impl Options {
     pub fn nulls(&self) -> Nulls {
         self.nulls.unwrap_or_default()
     }
+
+    /// Where standardized features of a model of this kind are cut off, unless there is nothing to decide.
+    pub fn clip(&self, kind: ModelKind) -> Option<Clip> {
+        let is_default = kind == ModelKind::MlpRegression && self.standardize == Standardize::Automatic;
+        self.clip.or(is_default.then_some(Clip::DEFAULT))
+    }
 }
 
 /// What one model is trained with.
@@ -65,6 +71,8 @@ pub struct Point {
     pub rate: Rate,
     /// is the size of mini-batches still to be chosen?
     pub has_open_batch_size: bool,
+    /// is the decay of the learning rate the default of the model, or to be chosen together with it?
+    pub has_open_decay: bool,
     /// are the epochs to be chosen together with the learning rate?
     pub has_open_epochs: bool,
     pub max_epochs: u32,
@@ -93,7 +101,7 @@ pub enum Validation {
 
 impl Point {
     /// Chooses the learning rate for so many tuples, with this mean of |x|², and what else is open with it.
-    pub fn choose_rate(&mut self, tuples: u64, mean_square: f64, has_decay: bool) {
+    pub fn choose_rate(&mut self, tuples: u64, mean_square: f64) {
         let Hyperparameters { bounded, averaging, schedule, .. } = self.hyperparameters;
         let chosen = self.hyperparameters.with_automatic_rate(mean_square);
         (self.hyperparameters, self.rate) = (Hyperparameters { bounded, averaging, ..chosen }, Rate::Chosen);
@@ -101,7 +109,7 @@ impl Point {
             self.max_epochs = Hyperparameters::automatic_epochs(tuples);
             self.has_open_epochs = false;
         }
-        if matches!(schedule, Schedule::Exponential { .. }) && !has_decay {
+        if matches!(schedule, Schedule::Exponential { .. }) && self.has_open_decay {
             self.hyperparameters = self.hyperparameters.with_automatic_decay(tuples);
         }
     }

@@ -56,12 +56,22 @@ impl Base {
                 _ => drop(options.insert(key.clone(), value.clone())),
             }
         }
+        let has_open_decay = !options.contains_key("decay");
         let (options, hyperparameters, rate) = parse::parse(options, self.kind, learning_rate, self.automatic)?;
         let stopping = options.stopping;
         let has_open_batch_size = self.automatic && hyperparameters.design.is_some() && !options.has_batch_size;
         let has_open_epochs = rate == Rate::Open && max_epochs.is_none();
         let max_epochs = max_epochs.unwrap_or(Hyperparameters::EPOCHS);
-        let point = Point { hyperparameters, rate, has_open_batch_size, has_open_epochs, max_epochs, stopping, says };
+        let point = Point {
+            hyperparameters,
+            rate,
+            has_open_batch_size,
+            has_open_decay,
+            has_open_epochs,
+            max_epochs,
+            stopping,
+            says,
+        };
         Ok((options, point))
     }
 }

@@ -11,10 +11,10 @@ use super::resolved::Resolved;
 use super::row_groups::RowGroupSpec;
 use super::rows::By;
 use super::shuffling::Shuffling;
-use super::{parse, table};
+use super::{defaults, parse, table};
 use crate::errors::{ArgumentError, Error, Result, TrainingError};
 use serde_json::{Map, Value, json};
-use sgd::{Hyperparameters, ModelKind, Output};
+use sgd::{Hyperparameters, ModelKind, Output, Schedule};
 use shuffle::Geometry;
 
 /// What is to be trained.
@@ -178,9 +178,13 @@ impl Request {
     /// The network predicts numbers.
     pub fn predict_numbers(&mut self) {
         (self.kind, self.has_open_objective) = (Objective::Regression.network(), false);
-        for Hyperparameters { kind, design, .. } in self.points.iter_mut().map(|point| &mut point.hyperparameters) {
+        for point in &mut self.points {
+            let Hyperparameters { kind, design, schedule, .. } = &mut point.hyperparameters;
             *kind = self.kind;
             design.iter_mut().for_each(|design| design.output = Some(Output::Identity));
+            if let (Schedule::Exponential { decay }, true) = (schedule, point.has_open_decay) {
+                *decay = defaults::decay(self.kind);
+            }
         }
     }
 
@@ -191,9 +195,8 @@ impl Request {
             point.has_open_batch_size = false;
             point.hyperparameters = point.hyperparameters.with_automatic_batch_size(point.max_epochs, tuples);
         }
-        let has_decay = self.options.has_decay;
         for point in self.points.iter_mut().filter(|point| point.rate == Rate::Open) {
-            point.choose_rate(tuples, mean_square, has_decay);
+            point.choose_rate(tuples, mean_square);
         }
         self.max_epochs = most_epochs(&self.points);
     }

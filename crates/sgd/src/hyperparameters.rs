@@ -53,14 +53,14 @@ impl Hyperparameters {
     /// The largest batch size.
     pub const MAX_BATCH_SIZE: u32 = 1_000_000;
 
-    /// The defaults: decay 0.95, plain SGD, no penalty, and what the model says:
-    /// for linear ones learning rate 0.01 and a step per tuple.
+    /// The defaults: plain SGD, no penalty, and what the model says:
+    /// for linear ones learning rate 0.01, decay 0.95 and a step per tuple.
     pub fn new(kind: ModelKind) -> Hyperparameters {
         let defaults = kind.defaults();
         Hyperparameters {
             kind,
             learning_rate: defaults.learning_rate,
-            schedule: Schedule::EXPONENTIAL,
+            schedule: Schedule::Exponential { decay: defaults.decay },
             optimizer: defaults.optimizer,
             batch_size: defaults.batch_size,
             l1: 0.0,

@@ -8,7 +8,7 @@ use crate::models::{self, ColumnKind, FeatureKind, Model, StoredTraining};
 use crate::operators::decoder::{DecoderState, FeatureColumns};
 use crate::options::call::TrainArguments;
 use crate::options::request::WarmStart;
-use crate::options::rows::{Hashing, Standardize, Transform};
+use crate::options::rows::{Clip, Hashing, Standardize, Transform};
 use crate::options::warm_start::{Before, inherit};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -204,6 +204,11 @@ fn check_record(arguments: &TrainArguments, model: &Model, record: &Map<String, 
     if says("transform").and_then(Transform::read).is_some_and(|given| given != was_transformed) {
         let hint = "Leave option transform out to continue as it was trained.";
         return Err(refuse(model, "other numbers were taken by their logarithms in its training", hint));
+    }
+    let was_cut = record.get("clip").and_then(Clip::read).flatten();
+    if says("clip").and_then(Clip::read).is_some_and(|given| given != was_cut) {
+        let hint = "Leave option clip out to continue as it was trained.";
+        return Err(refuse(model, "its features were cut off elsewhere in its training", hint));
     }
     let hashed_otherwise = |given: Hashing| record.get("hash").and_then(Hashing::read).is_some_and(|was| was != given);
     if says("hash").and_then(Hashing::read).is_some_and(hashed_otherwise) {

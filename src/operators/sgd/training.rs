@@ -17,7 +17,7 @@ use crate::operators::buffers::Buffers;
 use crate::operators::decoder::{Decoder, DecoderSpec, FeatureColumns, OwnedSpec, RowGroups, one_hot_categories};
 use crate::operators::default_features::Takes;
 use crate::operators::loader::{EpochTiming, LoadRequest, LoaderChoice};
-use crate::operators::nulls::{notice_imputed, notice_left_out};
+use crate::operators::nulls::{notice_clipped, notice_imputed, notice_left_out};
 use crate::operators::preparation::prepare;
 use crate::operators::source::Source;
 use crate::operators::wanted::Wanted;
@@ -247,14 +247,17 @@ impl Training {
         }
     }
 
-    /// Records which numbers are taken by their logarithms and which columns of text are hashed, and tells of those
-    /// that nobody has named.
+    /// Records which numbers are taken by their logarithms, where they are cut off and which columns of text are hashed,
+    /// and tells of columns that nobody has named.
     fn choose_features(&mut self) {
         let chosen = self.buffers.decoder.transform();
         if let (Some(Transform::Automatic), Transform::These(columns)) = (&self.request.options.transform, &chosen) {
             pg::report_notice(Notice::Transformed { columns: columns.clone() });
         }
         self.request.options.transform = Some(chosen);
+        if self.buffers.decoder.clip().is_some() {
+            self.request.options.clip = self.request.options.clip(self.request.kind);
+        }
         let FeatureColumns::Mixed(columns) = self.buffers.decoder.features() else { return };
         let chosen = columns.hashing();
         let was_open = self.request.options.hash.as_ref().is_none_or(|hashing| hashing.columns == ToHash::Large);
@@ -359,6 +362,7 @@ impl Training {
             check_first_epoch(&self.request, &self.buffers)?;
             self.count_imputed();
             notice_left_out(&self.buffers.decoder, self.buffers.decoder.decoded());
+            notice_clipped(&self.buffers.decoder);
         }
         let shuffle = self.buffers.report().full_shuffle_time();
         let elapsed = start.elapsed().saturating_sub(shuffle);

@@ -5,7 +5,7 @@ use crate::options::choices::Choice;
 use crate::options::chosen::Validation;
 use crate::options::date_parts::DateParts;
 use crate::options::entry::{Default, Entry, Group, Inherited, Models, Needs, Place, Values};
-use crate::options::rows::{By, ClassWeight, Hashing, Nulls, Standardize, Transform, Unseen};
+use crate::options::rows::{By, ClassWeight, Clip, Hashing, Nulls, Standardize, Transform, Unseen};
 use serde_json::json;
 use sgd::{ModelKind, Range};
 
@@ -124,6 +124,18 @@ pub const ENTRIES: &[Entry] = &[
              whose values span decades, with a skewness beyond 6 or -6, of which little remains then; not with another \
              standardize than auto, and not in arrays. log: all numbers, those in arrays, too. An array, or {\"log\": an array}: \
              these columns",
+        )
+    },
+    Entry {
+        models: Models::Networks,
+        record: Some(|call| call.options.clip.map(Clip::to_json)),
+        ..Entry::option(
+            "clip",
+            Values::Other("number or string", Some("a number above 0, auto, none")),
+            Default::Word(Clip::AUTO),
+            "cut standardized features off at so many deviations from their mean, in prediction and evaluation, too, so that a \
+             few values far out do not decide over a network. auto: 5 if the network predicts numbers and standardize is auto, \
+             else none",
         )
     },
     Entry {

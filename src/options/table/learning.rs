@@ -2,7 +2,7 @@
 
 use crate::options::choices::Choice;
 use crate::options::chosen::{Keep, Point, Rate};
-use crate::options::defaults::learning_rate;
+use crate::options::defaults::{self, learning_rate};
 use crate::options::entry::{Default, Entry, Group, Inherited, Models, Needs, Place, Values};
 use crate::options::objective::Objective;
 use crate::options::resolved::Resolved;
@@ -152,7 +152,8 @@ pub const ENTRIES: &[Entry] = &[
         record: Some(|call| call.schedule().map(|schedule| json!(schedule.name()))),
         explain: Some(|call, explain| {
             let shown = match call.schedule() {
-                None | Some(Schedule::EXPONENTIAL) => return,
+                None => return,
+                Some(Schedule::Exponential { decay }) if decay == defaults::decay(call.kind) => return,
                 Some(Schedule::Exponential { decay }) => format!("exponential, decay {decay}"),
                 Some(Schedule::Constant) => "constant".to_owned(),
                 Some(Schedule::InverseScaling { power }) => format!("inverse_scaling, power {power}"),
@@ -462,7 +463,14 @@ fn default_epochs(model: Option<ModelKind>) -> String {
 }
 
 fn default_decay(model: Option<ModelKind>) -> String {
-    of_linear("auto", &Schedule::DECAY.to_string(), model)
+    let of = |kind| defaults::decay(kind).to_string();
+    match model {
+        Some(kind) => of_linear("auto", &of(kind), model),
+        None => {
+            let numbers = ModelKind::MlpRegression;
+            of_linear("auto", &format!("{}, of {numbers} {}", of(ModelKind::Mlp), of(numbers)), None)
+        }
+    }
 }
 
 /// A default of linear models that the tuples decide, and that of networks.

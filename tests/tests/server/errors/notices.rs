@@ -24,6 +24,14 @@ pub const CASES: &[(&str, &[&str], &str)] = &[
          HINT:  Option hash can be another number of buckets, or \"off\" for a weight for each category.\n...",
     ),
     (
+        "Notice::Clipped",
+        &["SELECT FROM corgipile_train('SELECT i / 7.0::real AS label, ARRAY[(i = 5)::int * 9 + i % 2] AS x FROM generate_series(1, 1000) i', \
+           'mlp_regression', max_epochs => 1)"],
+        // of a feature that is 0 or 1 but once
+        "...NOTICE:  values beyond 5 standard deviations from the mean of their feature are cut off: 1 in 1000 rows\n\
+         HINT:  The model predicts in the same way. Option clip can be another number of them, or \"none\".\n...",
+    ),
+    (
         "Notice::Transformed",
         &["SELECT FROM corgipile_train('SELECT i % 2 AS label, exp(i / 20::float8) AS a FROM generate_series(1, 1000) i', max_epochs => 1)"],
         "...NOTICE:  numbers that span decades are taken as sign(x) * ln(1 + |x|): a\n\
