@@ -47,11 +47,9 @@ CREATE TABLE corgipile.stored_models (
     hidden_layers       int[],
     activation          text,
     output              text,
-    -- what a training goes on from: numbers that hardly compress
     training_state      bytea,
     CONSTRAINT models_name_version_key UNIQUE (name, owner, version)
 );
-ALTER TABLE corgipile.stored_models ALTER COLUMN training_state SET STORAGE EXTERNAL;
 CREATE UNIQUE INDEX models_deployed_key ON corgipile.stored_models (name, owner) WHERE deployed;
 
 COMMENT ON TABLE corgipile.stored_models IS 'trained models; see corgipile.models';
@@ -462,7 +460,7 @@ AS 'MODULE_PATHNAME', 'corgipile_train_wrapper';
 COMMENT ON FUNCTION corgipile_train(text, text, text, text[], float8, int, text, text, text, bigint, text, jsonb, text,
                              int, text, text, jsonb, float8, int, float8, float8, text, text, boolean, text, text, int[],
                              float8, int, boolean)
-    IS 'trains a model with SGD and stores it; a row per epoch. NULL means the default: as in the training that warm_start names, but for max_epochs, loader and workers, or else model logistic, label label, max_epochs 20, shuffle corgipile, block_size auto, buffer_size auto, loader auto, workers 1';
+    IS 'trains a model with SGD and stores it; a row per epoch. NULL means the default: as in the training that warm_start names, but for max_epochs, loader and workers, or else model logistic, label label, max_epochs auto, shuffle corgipile, block_size auto, buffer_size auto, loader auto, workers 1';
 
 CREATE FUNCTION corgipile_train(
     source              regclass,

@@ -422,3 +422,17 @@ fn the_reserve_of_memory_gives_again_what_came_back_in_any_order() {
     assert_eq!(granules.take(kept, 100), Some(0), "all before the piece that stays");
     assert_eq!(granules.take(100 - kept - 4, 100), Some(kept + 4), "and all behind it");
 }
+
+#[pg_test]
+fn a_setting_that_a_server_refuses_stays_as_it_is() {
+    use crate::pg::settings::Settings;
+    let shown = || Spi::get_one::<String>("SHOW default_toast_compression").unwrap().unwrap();
+    let before = shown();
+    let refused = Settings::try_set(c"default_toast_compression", c"a method of a later version");
+    assert_eq!(shown(), before, "and nothing was raised");
+    refused.restore();
+    let other = Settings::try_set(c"default_toast_compression", c"pglz");
+    assert_eq!(shown(), "pglz");
+    other.restore();
+    assert_eq!(shown(), before);
+}

@@ -3,24 +3,26 @@
 use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
 use std::ffi::CStr;
 
-/// A setting of memory, in kB.
-struct MemorySetting {
+/// A setting of a number.
+struct IntegerSetting {
     name: &'static CStr,
     /// holds the default until somebody sets it
     value: GucSetting<i32>,
     least: i32,
+    unit: GucFlags,
     context: fn() -> GucContext,
     about: &'static CStr,
     more: &'static CStr,
 }
 
-/// A setting of memory, whose range is part of what is told of it.
+/// A setting of memory, in kB, whose range is part of what is told of it.
 macro_rules! memory_setting {
     ($name:literal, default $default:expr, from $least:literal, $context:ident, $about:literal, $more:literal) => {
-        MemorySetting {
+        IntegerSetting {
             name: c_str(concat!($name, "\0")),
             value: GucSetting::<i32>::new($default),
             least: $least,
+            unit: GucFlags::UNIT_KB,
             context: || GucContext::$context,
             about: c_str(concat!($about, "\0")),
             // i32::MAX, the most that a setting can be
@@ -36,7 +38,7 @@ const fn c_str(text: &'static str) -> &'static CStr {
     }
 }
 
-static MAX_BUFFER_MEMORY: MemorySetting = memory_setting!(
+static MAX_BUFFER_MEMORY: IntegerSetting = memory_setting!(
     "corgipile.max_buffer_memory",
     default 1024 * 1024,
     from 64,
@@ -45,7 +47,7 @@ static MAX_BUFFER_MEMORY: MemorySetting = memory_setting!(
     "A buffer_size that asks for more is cut to this; EXPLAIN shows the buffer really used."
 );
 
-static CACHE_MEMORY: MemorySetting = memory_setting!(
+static CACHE_MEMORY: IntegerSetting = memory_setting!(
     "corgipile.cache_memory",
     default 256 * 1024,
     from 0,
@@ -54,7 +56,7 @@ static CACHE_MEMORY: MemorySetting = memory_setting!(
     "Beside the memory of the buffer; a table that fits the buffer needs none."
 );
 
-static SHARED_MODELS_SIZE: MemorySetting = memory_setting!(
+static SHARED_MODELS_SIZE: IntegerSetting = memory_setting!(
     "corgipile.shared_models_size",
     default 64 * 1024,
     from 0,
@@ -63,25 +65,42 @@ static SHARED_MODELS_SIZE: MemorySetting = memory_setting!(
     "With shared_preload_libraries only. 0: none; each session keeps its own."
 );
 
+static KEEP_VERSIONS: IntegerSetting = IntegerSetting {
+    name: c"corgipile.keep_versions",
+    value: GucSetting::<i32>::new(50),
+    least: 0,
+    unit: GucFlags::empty(),
+    context: || GucContext::Userset,
+    about: c"Sets how many versions of a model are kept when a training stores another.",
+    more: c"Older ones are deleted, but for the deployed one and those with a comment; of models without a name, those of \
+            older trainings of the same source, label and kind. 0: all are kept. Valid range 0..2147483647.",
+};
+
 /// Makes the settings known to PostgreSQL; called once per backend. `preloading` says whether that is before the server
 /// starts: shared memory is asked for then, or not at all.
 pub fn define(preloading: bool) {
     MAX_BUFFER_MEMORY.define();
     CACHE_MEMORY.define();
+    KEEP_VERSIONS.define();
     if preloading {
         SHARED_MODELS_SIZE.define();
     }
 }
 
-impl MemorySetting {
+impl IntegerSetting {
     fn define(&'static self) {
-        let MemorySetting { name, value, least, context, about, more } = self;
-        GucRegistry::define_int_guc(name, about, more, value, *least, i32::MAX, context(), GucFlags::UNIT_KB);
+        let IntegerSetting { name, value, least, unit, context, about, more } = self;
+        GucRegistry::define_int_guc(name, about, more, value, *least, i32::MAX, context(), *unit);
     }
 
     fn bytes(&self) -> u64 {
         self.value.get() as u64 * 1024
     }
+}
+
+/// How many versions of a model are kept; 0 for all.
+pub fn keep_versions() -> u32 {
+    KEEP_VERSIONS.value.get() as u32
 }
 
 /// Shared memory for models, in bytes.

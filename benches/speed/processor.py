@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from time import perf_counter, process_time
 
 from server import connect
+from timing import processor_seconds
 
 
 @dataclass
@@ -12,12 +13,6 @@ class Times:
 
     elapsed: list = field(default_factory=list)
     processor: list = field(default_factory=list)
-
-
-def processor_seconds(pid):
-    """Processor time of a process's first thread; a backend has no other."""
-    with open(f"/proc/{pid}/schedstat") as file:
-        return int(file.read().split()[0]) / 1e9
 
 
 class Backend:

@@ -45,6 +45,12 @@ PARTS = {
         "memory, one process. By default the first epoch fills a cache, from which later epochs read. `not "
         "all-visible`: the table was changed after its last VACUUM, so that each row's visibility is looked at.",
     ),
+    "first": (
+        "The first epoch of a session",
+        "A new session's memory is fresh from the system: its pages are cleared, and a virtual machine may have to "
+        "find them first. Each line is of a session of its own, in turns, with the processor time of its backend "
+        "beside elapsed time; `again` follows in the same session.",
+    ),
     "uda": ("Operators against the aggregate", "Both paths learn from the same rows in the same order."),
     "cold": (
         "Tables on disk",

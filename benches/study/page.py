@@ -9,6 +9,7 @@ import page_defaults
 import page_others
 import page_protocol
 import page_strategies
+import page_tables
 from markdown import figure, page, seconds, table
 
 OUTCOME = """Does CorgiPile learn as well as training on shuffled data, and how fast? These pages answer with what was
@@ -61,7 +62,15 @@ class Page:
 
     def write(self, all_parts):
         """Returns whether every bound holds."""
-        modules = (page_convergence, page_defaults, page_strategies, page_blocks, page_others, page_protocol)
+        modules = (
+            page_convergence,
+            page_defaults,
+            page_tables,
+            page_strategies,
+            page_blocks,
+            page_others,
+            page_protocol,
+        )
         pages = [written for module in modules for written in module.pages(self)]
         for name, title, introduction, sections in pages:
             self.save(name, page(title, introduction, sections))

@@ -4,7 +4,12 @@ from math import sqrt
 
 from markdown import fixed, mark, seconds, table
 
-LEAST = {"criteo10k": 0.77}  # what is asked of a set, whatever the reference
+# what is asked whatever the reference, which a network of scikit-learn on targets that are not scaled is not
+LEAST = {
+    ("criteo10k", "logistic"): 0.77,
+    ("california", "mlp_regression"): 0.75,
+    ("blogfeedback", "mlp_regression"): 0.0,
+}
 SMALL = 1_000  # rows of a test part, below which chance is more than the bound
 
 INTRODUCTION = """What a user gets who names source, model and label, and nothing else. Each training part is sorted by
@@ -12,18 +17,29 @@ label, and its features are as they are in the file. Ours is the worst score of 
 log-losses. The reference is scikit-learn's exact solver, `LogisticRegression` or `LinearRegression`, behind a
 `StandardScaler` (sparse features stay as they are), for networks its `MLPClassifier` or `MLPRegressor`. SGD
 is its `SGDClassifier` or `SGDRegressor` behind the same scaler. Grid is the best of eight points on a fifth
-of the training part that is held out. Accuracy may be 0.01 below the reference, that of networks and R2 0.02;
+of the training part that is held out, of networks on sets of up to 5 million numbers. What scikit-learn has not
+ended in the processor time that is named there is not compared; its `LogisticRegression` has 1,000 iterations, on more
+than 25 million numbers 100. Accuracy may be 0.01 below the reference, that of networks and R2 0.02;
 on less than 1,000 test rows, two standard errors. Raw criteo, numbers and text with their NULLs, has to reach
-0.77 besides."""
+0.77 besides, the network on california 0.75 and that on blogfeedback more than a constant."""
 
 
 def pages(page):
     return [("defaults.md", "Plain defaults", INTRODUCTION, [("Test scores", scores(page))])]
 
 
+def is_network(row):
+    return row["model"].startswith("mlp")
+
+
+def ended(key, field, otherwise="no end in {} s"):
+    """The field of what has ended, and of the rest what is said of the limit."""
+    return lambda row: field(row) if row[key] else otherwise.format(row["limit"])
+
+
 def bound(row):
     """By how much a score may be below the reference's."""
-    least = 0.02 if row["model"] in ("mlp", "mlp_regression", "linear") else 0.01
+    least = 0.02 if is_network(row) or row["model"] == "linear" else 0.01
     share, rows = float(row["reference"]), int(row["test_rows"])
     is_small = rows < SMALL and row["model"] not in ("linear", "mlp_regression")
     return max(least, 2 * sqrt(share * (1 - share) / rows) if is_small else 0.0)
@@ -32,8 +48,10 @@ def bound(row):
 def scores(page):
     rows = page.results.read("defaults")
     for row in rows:
-        row["difference"] = float(row["score"]) - float(row["reference"])
-        row["passed"] = row["difference"] >= -bound(row) and float(row["score"]) >= LEAST.get(row["set"], float("-inf"))
+        row["passed"] = None
+        if row["reference"]:
+            least = max(float(row["reference"]) - bound(row), LEAST.get((row["set"], row["model"]), float("-inf")))
+            row["passed"] = float(row["score"]) >= least
         row["sane"] = not row["constant_loss"] or float(row["loss"]) <= float(row["constant_loss"])
     page.verdict(
         "plain",
@@ -46,7 +64,8 @@ def scores(page):
     judged = [
         {**row, "passed": row["sane"]}
         for row in rows
-        if row["constant_loss"] and float(row["reference_loss"]) <= float(row["constant_loss"])
+        if row["constant_loss"] and row["reference_loss"]
+        if float(row["reference_loss"]) <= float(row["constant_loss"])
     ]
     page.verdict(
         "sane",
@@ -61,14 +80,14 @@ def scores(page):
         "seeds": "seeds",
         "constant": fixed("constant", 4),
         "ours": fixed("score", 4),
-        "scikit-learn": fixed("reference", 4),
+        "scikit-learn": ended("reference", fixed("reference", 4)),
         "": mark,
         "grid": fixed("grid", 4),
-        "its SGD": fixed("sgd", 4),
+        "its SGD": lambda row: "" if is_network(row) else ended("sgd", fixed("sgd", 4))(row),
         "log-loss: constant": fixed("constant_loss", 3),
         "ours ": fixed("loss", 3),
         "scikit-learn ": fixed("reference_loss", 3),
         "seconds: ours": lambda row: seconds(row["seconds"]),
-        "scikit-learn  ": lambda row: seconds(row["reference_seconds"]),
+        "scikit-learn  ": ended("reference", lambda row: seconds(row["reference_seconds"]), ""),
     }
     return table(columns, rows)

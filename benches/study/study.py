@@ -29,6 +29,7 @@ from reference import reference
 from server import connect, reclaim
 from sets import SETS
 from sparse import sparse
+from tables import tables
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 PARTS = (
@@ -37,6 +38,7 @@ PARTS = (
     "checkpoints",
     "decays",
     "defaults",
+    "tables",
     "blocks",
     "periods",
     "orders",
@@ -127,6 +129,8 @@ class Study:
                 decays(self.sets, self.quick, self.results)
             case "defaults":
                 defaults(self.data, self.quick, self.results)
+            case "tables":
+                tables(self.quick, self.results)
             case "blocks":
                 blocks_in_buffer(self.sets, self.quick, self.results)
             case "periods":

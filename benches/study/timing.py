@@ -27,6 +27,18 @@ def memory(pid, key):
     raise KeyError(key)
 
 
+def processor_seconds(pid):
+    """Time that a process has had a processor."""
+    with open(f"/proc/{pid}/schedstat") as file:
+        return int(file.read().split()[0]) / 1e9
+
+
+def page_faults(pid):
+    """Pages that a process has touched for the first time, each huge one as one."""
+    with open(f"/proc/{pid}/stat") as file:
+        return int(file.read().rsplit(")", 1)[1].split()[7])
+
+
 class MemoryPeak:
     """The most anonymous memory of a backend while the block runs, sampled, and the most of all its resident memory.
 

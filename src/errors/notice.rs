@@ -15,8 +15,8 @@ pub enum Notice {
     Epoch { of: Option<String>, epoch: u32, epochs: u32, figures: String },
     /// One of several models has diverged.
     OneDiverged { of: String, epoch: u32 },
-    /// The learning rate that the tuples suggest, and how many of the features are standardized, if any may be.
-    Chosen { rate: f64, scaled: Option<(usize, usize)> },
+    /// The epochs, if they were left open, and the learning rate that the tuples suggest, and how many of the features are standardized, if any may be.
+    Chosen { epochs: Option<u32>, rate: f64, scaled: Option<(usize, usize)> },
     /// The values of these columns span decades, and are taken by their logarithms.
     Transformed { columns: Vec<String> },
     /// These columns of text have more categories than so many, and are hashed.
@@ -44,6 +44,10 @@ pub enum Notice {
     Imputed { rows: u64, of: u64, features: Vec<FilledFeature> },
     /// So many rows are left out because they have NULLs.
     LeftOut { rows: u64, of: u64 },
+    /// These models were deleted, because newer ones have replaced them.
+    Replaced { models: Vec<String> },
+    /// So many values of features, of so many rows, are cut off at so many deviations.
+    Clipped { deviations: f32, values: u64, rows: u64 },
     /// In so many rows there is something that the model has not seen.
     Unseen { rows: u64, of: u64 },
 }
@@ -135,12 +139,13 @@ impl Notice {
                 format!("the model is trained by {processes} of {asked} processes: {why}"),
                 Some("With another number of workers the model differs; corgipile.models says how many there were."),
             ),
-            Notice::Chosen { rate, scaled } => {
+            Notice::Chosen { epochs, rate, scaled } => {
+                let epochs = epochs.map_or(String::new(), |epochs| format!("{epochs} epochs, "));
                 let scaled = match scaled {
                     Some((scaled, all)) => format!(", {scaled} of {all} features standardized"),
                     None => String::new(),
                 };
-                (format!("learning rate {rate:.3e}{scaled}"), None)
+                (format!("{epochs}learning rate {rate:.3e}{scaled}"), None)
             }
             Notice::Regression { label } => (
                 format!("the network predicts numbers: the values of label \"{label}\" are neither whole nor few"),
@@ -197,9 +202,28 @@ impl Notice {
                 format!("{} have categories or indices that the model was not trained on", share(rows, of)),
                 Some("They count as none of those that it knows; with unseen => 'error' they are an error."),
             ),
+            Notice::Replaced { models } => (
+                format!(
+                    "deleted {} model{} that newer ones have replaced: {}",
+                    models.len(),
+                    if models.len() == 1 { "" } else { "s" },
+                    some_of(&models)
+                ),
+                Some(
+                    "Option keep_versions, or setting corgipile.keep_versions, says how many are kept; 0 keeps all. What is deployed \
+                     or has a comment is kept.",
+                ),
+            ),
             Notice::Transformed { columns } => (
                 format!("numbers that span decades are taken as sign(x) * ln(1 + |x|): {}", some_of(&columns)),
                 Some("Option transform can name the columns instead, or be \"none\"."),
+            ),
+            Notice::Clipped { deviations, values, rows } => (
+                format!(
+                    "values beyond {deviations} standard deviations from the mean of their feature are cut off: {values} in \
+                     {rows} rows"
+                ),
+                Some("The model predicts in the same way. Option clip can be another number of them, or \"none\"."),
             ),
             Notice::Hashed { columns, buckets, categories } => (
                 format!(

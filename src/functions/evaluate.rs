@@ -95,6 +95,7 @@ fn read(model: &Model, source: &str, policies: Policies) -> Result<Vec<Metric>> 
         nulls: policies.nulls,
         index_base: model.feature_kind.index_base().unwrap_or(1),
         transform: Some(&model.transform),
+        clip: model.clip,
         known: Some(known),
         ..DecoderSpec::new(model.kind, &model.label, &model.features)
     };

@@ -8,7 +8,7 @@ use crate::errors::{INLINE_MODEL_ID, ModelError, Result, TheModel};
 use crate::models::shared::{Arrays, Shared};
 use crate::models::table::ModelRow;
 use crate::options::choices::Choice;
-use crate::options::rows::{Nulls, Transform, Unseen};
+use crate::options::rows::{Clip, Nulls, Transform, Unseen};
 use crate::pg::values::date_part::DatePart;
 use pgrx::{FromDatum, IntoDatum, pg_sys};
 use serde_json::Value;
@@ -41,6 +41,8 @@ pub struct Model {
     /// which numbers are taken by their logarithms, and which features these are
     pub transform: Transform,
     pub logs: Option<LogTransform>,
+    /// at how many deviations standardized features are cut off, if they are
+    pub clip: Option<f32>,
 }
 
 /// The numbers of a model, in memory of this process or of all.
@@ -92,6 +94,7 @@ impl Model {
             unseen: document.unseen,
             transform: document.transform,
             logs: document.logs,
+            clip: document.clip,
         }
     }
 
@@ -286,6 +289,8 @@ fn describe(
     let transform = options.as_ref().and_then(|options| options.get("transform"));
     let transform = transform.map_or(Some(Transform::None), Transform::read).ok_or(TRANSFORM)?;
     let logs = feature_kind.logs(&features, &transform).map_err(|()| TRANSFORM)?;
+    let clip = Clip::of_record(options.as_ref().and_then(|options| options.get("clip")));
+    let clip = clip.ok_or("clip in hyperparameters is no number above 0")?;
     Ok(Model {
         id,
         name: row.get(c"name"),
@@ -303,6 +308,7 @@ fn describe(
         unseen: option("unseen").and_then(Unseen::named).unwrap_or(Unseen::Error),
         transform,
         logs,
+        clip,
     })
 }
 

@@ -45,7 +45,7 @@ pub enum Kind {
 pub enum Identity {
     Name,
     Catalog(Uniqueness),
-    /// ANALYZE has met hardly a value twice
+    /// ANALYZE has met hardly a value twice, and at about even distances
     Statistics,
 }
 
@@ -66,6 +66,9 @@ const UNIQUE_TEXTS: f64 = 100.0;
 const UNIQUE: f64 = 0.99;
 /// The same for texts, by ANALYZE. Of the first rows it has to be [`UNIQUE`]: fewer rows repeat less.
 const NEARLY_UNIQUE: f64 = 0.9;
+/// How far the distribution of unique numbers may be from that of numbers at even distances, at any of them: numbers that
+/// were counted up are even, but for gaps, and random ones, too; amounts are not.
+const EVEN: f64 = 0.15;
 /// The share of distinct values below which a column does not identify rows, whatever it is called.
 const REPEATED: f64 = 0.5;
 /// Rows that are looked at for texts that ANALYZE has not seen, and the characters of each.
@@ -142,8 +145,18 @@ fn identity(
         return Some(Identity::Catalog(unique));
     }
     let enough = if column.name.to_lowercase().ends_with("id") { 2.0 } else { UNIQUE_NUMBERS };
-    let is_unique = |known: &ColumnStatistics| known.rows >= enough && known.distinct >= UNIQUE * known.rows;
+    let is_unique = |known: &ColumnStatistics| {
+        known.rows >= enough && known.distinct >= UNIQUE * known.rows && are_even(&known.bounds)
+    };
     (is_whole && statistics.is_some_and(is_unique)).then_some(Identity::Statistics)
+}
+
+/// Are values, of which as many rows lie between each two, at about even distances?
+fn are_even(bounds: &[f64]) -> bool {
+    let [first, .., last] = bounds else { return true };
+    let steps = (bounds.len() - 1) as f64;
+    let away = |(i, bound): (usize, &f64)| ((bound - first) / (last - first) - i as f64 / steps).abs();
+    bounds.iter().enumerate().map(away).all(|away| away <= EVEN)
 }
 
 /// Does a column with this name identify the rows of its table, or whatever an id identifies? If its values repeat, the
@@ -168,7 +181,7 @@ fn is_name_of_identity(name: &str, table: Option<&str>, repeats: bool) -> bool {
 }
 
 fn texts_of_statistics(statistics: &ColumnStatistics) -> Texts {
-    let ColumnStatistics { rows, distinct, texts } = statistics;
+    let ColumnStatistics { rows, distinct, texts, .. } = statistics;
     Texts {
         are_nearly_unique: *rows >= UNIQUE_TEXTS && *distinct >= NEARLY_UNIQUE * rows,
         are_numbers: are_numbers(texts.iter().map(String::as_str)),

@@ -1,4 +1,4 @@
-//! What is told of rows with NULLs, and of what a model has not seen.
+//! What is told of rows with NULLs, of values far out, and of what a model has not seen.
 
 use super::decoder::{Decoder, FeatureColumns};
 use crate::errors::{FilledFeature, Notice};
@@ -24,6 +24,13 @@ pub fn notice_left_out(decoder: &Decoder, others: u64) {
     let left_out = decoder.skipped();
     if left_out > 0 {
         report_notice(Notice::LeftOut { rows: left_out, of: left_out + others });
+    }
+}
+
+/// Tells how many values were cut off in the rows that were read since the epoch began, if any were.
+pub fn notice_clipped(decoder: &Decoder) {
+    if let (Some(deviations), values @ 1..) = (decoder.clip(), decoder.clipped()) {
+        report_notice(Notice::Clipped { deviations, values, rows: decoder.decoded() });
     }
 }
 

@@ -192,13 +192,12 @@ pub fn strategy(given: String) -> Result<Strategy> {
         .map_err(|_| ArgumentError::Unknown { what: "shuffle strategies", given, known: Strategy::known() }.into())
 }
 
-/// An argument of whole numbers in its range, or its default.
+/// An argument of whole numbers, in its range.
 ///
 /// # Errors
 /// [`ArgumentError::InvalidArgument`]
-pub fn integer(argument: &'static str, given: Option<i32>) -> Result<u32> {
+pub fn integer(argument: &'static str, given: i32) -> Result<u32> {
     let (least, most) = table::limits(argument);
-    let Some(given) = given else { return Ok(table::default_integer(argument) as u32) };
     let number = u32::try_from(given).ok().filter(|number| (least..=most).contains(&u64::from(*number)));
     number.ok_or_else(|| invalid(argument, format!("{given} is not in {least} to {most}")))
 }

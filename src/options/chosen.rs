@@ -4,9 +4,9 @@ use super::cache::CacheMode;
 use super::choices::choice;
 use super::date_parts::DateParts;
 use super::row_groups::HoldOut;
-use super::rows::{By, ClassWeight, Hashing, Nulls, Standardize, Transform, Unseen};
+use super::rows::{By, ClassWeight, Clip, Hashing, Nulls, Standardize, Transform, Unseen};
 use serde_json::{Map, Value};
-use sgd::{Hyperparameters, Stopping};
+use sgd::{Hyperparameters, ModelKind, Schedule, Stopping};
 
 /// What `options` say beyond the hyperparameters.
 #[derive(Default)]
@@ -21,6 +21,8 @@ pub struct Options {
     pub standardize: Standardize,
     /// which numbers are taken by their logarithms, if it was said or is to be chosen
     pub transform: Option<Transform>,
+    /// where standardized features are cut off, if it was said or is settled
+    pub clip: Option<Clip>,
     /// what to do with NULLs, if it was said
     pub nulls: Option<Nulls>,
     /// column of the rows' weights
@@ -42,6 +44,8 @@ pub struct Options {
     /// when to stop before the last epoch
     pub stopping: Option<Stopping>,
     pub keep: Keep,
+    /// how many versions of the model are kept, if it was said; 0 for all
+    pub keep_versions: Option<u32>,
     /// tell the client of each epoch
     pub notice: bool,
 }
@@ -50,6 +54,12 @@ impl Options {
     /// What to do with NULLs.
     pub fn nulls(&self) -> Nulls {
         self.nulls.unwrap_or_default()
+    }
+
+    /// Where standardized features of a model of this kind are cut off, unless there is nothing to decide.
+    pub fn clip(&self, kind: ModelKind) -> Option<Clip> {
+        let is_default = kind == ModelKind::MlpRegression && self.standardize == Standardize::Automatic;
+        self.clip.or(is_default.then_some(Clip::DEFAULT))
     }
 }
 
@@ -61,6 +71,10 @@ pub struct Point {
     pub rate: Rate,
     /// is the size of mini-batches still to be chosen?
     pub has_open_batch_size: bool,
+    /// is the decay of the learning rate the default of the model, or to be chosen together with it?
+    pub has_open_decay: bool,
+    /// are the epochs to be chosen together with the learning rate?
+    pub has_open_epochs: bool,
     pub max_epochs: u32,
     pub stopping: Option<Stopping>,
     /// what the grid says of it; None without a grid
@@ -83,6 +97,22 @@ pub enum Rate {
 pub enum Validation {
     Fraction { fraction: f64, by: By },
     Column(String),
+}
+
+impl Point {
+    /// Chooses the learning rate for so many tuples, with this mean of |x|², and what else is open with it.
+    pub fn choose_rate(&mut self, tuples: u64, mean_square: f64) {
+        let Hyperparameters { bounded, averaging, schedule, .. } = self.hyperparameters;
+        let chosen = self.hyperparameters.with_automatic_rate(mean_square);
+        (self.hyperparameters, self.rate) = (Hyperparameters { bounded, averaging, ..chosen }, Rate::Chosen);
+        if self.has_open_epochs {
+            self.max_epochs = Hyperparameters::automatic_epochs(tuples);
+            self.has_open_epochs = false;
+        }
+        if matches!(schedule, Schedule::Exponential { .. }) && self.has_open_decay {
+            self.hyperparameters = self.hyperparameters.with_automatic_decay(tuples);
+        }
+    }
 }
 
 impl Validation {

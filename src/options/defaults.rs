@@ -1,6 +1,14 @@
 //! Defaults that depend on other choices.
 
-use sgd::{Activation, Hyperparameters, ModelKind, Optimizer};
+use sgd::{Activation, Hyperparameters, ModelKind, Optimizer, Schedule};
+
+/// The factor of the learning rate from epoch to epoch.
+pub fn decay(kind: ModelKind) -> f64 {
+    match Hyperparameters::new(kind).schedule {
+        Schedule::Exponential { decay } => decay,
+        _ => Schedule::DECAY,
+    }
+}
 
 /// The learning rate of the first epoch; of networks, with units of this activation.
 pub fn learning_rate(kind: ModelKind, optimizer: Optimizer, activation: Option<Activation>) -> f64 {

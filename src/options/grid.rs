@@ -3,11 +3,11 @@
 //! A point is what it says and, for the rest, what the other arguments say. It may say what makes a difference to
 //! learning only: what makes tuples is the same for all.
 
-use super::chosen::{Options, Point};
+use super::chosen::{Options, Point, Rate};
 use super::{parse, table};
 use crate::errors::{ArgumentError, Error, Result, did_you_mean};
 use serde_json::{Map, Value};
-use sgd::ModelKind;
+use sgd::{Hyperparameters, ModelKind};
 
 /// More points than this are no grid.
 const MAX_POINTS: usize = 1_000;
@@ -17,7 +17,7 @@ pub struct Base {
     pub options: Map<String, Value>,
     pub kind: ModelKind,
     pub learning_rate: Option<f64>,
-    pub max_epochs: u32,
+    pub max_epochs: Option<u32>,
     /// is what is not given chosen by the tuples?
     pub automatic: bool,
 }
@@ -52,14 +52,27 @@ impl Base {
                     let rate = value.as_f64().ok_or_else(|| invalid("learning_rate must be a number"))?;
                     learning_rate = Some(rate);
                 }
-                "max_epochs" => max_epochs = epochs(value)?,
+                "max_epochs" => max_epochs = Some(epochs(value)?),
                 _ => drop(options.insert(key.clone(), value.clone())),
             }
         }
+        let has_open_decay = !options.contains_key("decay");
         let (options, hyperparameters, rate) = parse::parse(options, self.kind, learning_rate, self.automatic)?;
         let stopping = options.stopping;
         let has_open_batch_size = self.automatic && hyperparameters.design.is_some() && !options.has_batch_size;
-        Ok((options, Point { hyperparameters, rate, has_open_batch_size, max_epochs, stopping, says }))
+        let has_open_epochs = rate == Rate::Open && max_epochs.is_none();
+        let max_epochs = max_epochs.unwrap_or(Hyperparameters::EPOCHS);
+        let point = Point {
+            hyperparameters,
+            rate,
+            has_open_batch_size,
+            has_open_decay,
+            has_open_epochs,
+            max_epochs,
+            stopping,
+            says,
+        };
+        Ok((options, point))
     }
 }
 

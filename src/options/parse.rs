@@ -6,7 +6,7 @@ use super::date_parts::DateParts;
 use super::defaults;
 use super::keys::{Keys, invalid};
 use super::objective::Objective;
-use super::rows::{ClassWeight, Hashing, Standardize, Transform};
+use super::rows::{ClassWeight, Clip, Hashing, Standardize, Transform};
 use crate::errors::{ArgumentError, Error, Result, did_you_mean, one_of};
 use crate::limits::MAX_WEIGHTS;
 use serde_json::{Map, Value};
@@ -38,6 +38,7 @@ pub fn parse(
         transform: keys
             .get("transform", Transform::WHAT, Transform::read)?
             .or(automatic.then_some(Transform::Automatic)),
+        clip: keys.get("clip", Clip::WHAT, Clip::read)?.flatten(),
         nulls: keys.choice("nulls")?,
         weight: keys.column("weight")?,
         class_weight: class_weight(&keys)?,
@@ -50,6 +51,7 @@ pub fn parse(
         validation: validation(&keys)?,
         stopping: stopping(&keys)?,
         keep: keys.choice("keep")?.unwrap_or_default(),
+        keep_versions: keys.integer("keep_versions")?.map(|versions| versions as u32),
         notice: keys.boolean("notice")?,
     };
     Ok((options, hyperparameters, rate))
@@ -69,7 +71,7 @@ fn hyperparameters(
     let hyperparameters = Hyperparameters {
         kind,
         learning_rate: learning_rate.unwrap_or(default_rate),
-        schedule: schedule(keys, l2, learning_rate)?,
+        schedule: schedule(keys, kind, l2, learning_rate)?,
         optimizer,
         batch_size: keys.integer("batch_size")?.map_or(default_size, |size| size as u32),
         l1: keys.number_or_default("l1")?,
@@ -105,12 +107,12 @@ fn optimizer(keys: &Keys) -> Result<Optimizer> {
     Ok(optimizer)
 }
 
-fn schedule(keys: &Keys, l2: f64, learning_rate: Option<f64>) -> Result<Schedule> {
+fn schedule(keys: &Keys, kind: ModelKind, l2: f64, learning_rate: Option<f64>) -> Result<Schedule> {
     Ok(match keys.word("schedule")? {
         Some("constant") => Schedule::Constant,
         Some("inverse_scaling") => Schedule::InverseScaling { power: keys.number_or_default("power")? },
         Some("theorem1") => return theorem1(keys, l2, learning_rate),
-        _ => Schedule::Exponential { decay: keys.number_or_default("decay")? },
+        _ => Schedule::Exponential { decay: keys.number("decay")?.unwrap_or_else(|| defaults::decay(kind)) },
     })
 }
 

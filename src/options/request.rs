@@ -11,10 +11,10 @@ use super::resolved::Resolved;
 use super::row_groups::RowGroupSpec;
 use super::rows::By;
 use super::shuffling::Shuffling;
-use super::{parse, table};
+use super::{defaults, parse, table};
 use crate::errors::{ArgumentError, Error, Result, TrainingError};
 use serde_json::{Map, Value, json};
-use sgd::{Hyperparameters, ModelKind, Output};
+use sgd::{Hyperparameters, ModelKind, Output, Schedule};
 use shuffle::Geometry;
 
 /// What is to be trained.
@@ -72,9 +72,10 @@ impl Request {
         let source = arguments.source.take().ok_or(ArgumentError::NullArgument("source"))?;
         let label = call::label(arguments.label.take());
         let kind = model_kind(arguments.model.take())?;
-        let max_epochs = integer("max_epochs", arguments.max_epochs)?;
+        let max_epochs = arguments.max_epochs.map(|given| integer("max_epochs", given)).transpose()?;
         arguments.name.as_deref().map_or(Ok(()), check_name)?;
-        let workers = integer("workers", arguments.workers)?;
+        let workers = arguments.workers.map(|given| integer("workers", given)).transpose()?;
+        let workers = workers.unwrap_or(table::default_integer("workers") as u32);
         let (options, grid) = (std::mem::take(&mut arguments.options), arguments.grid.take());
         let has_open_objective =
             kind == ModelKind::Mlp && resume.is_none() && !decides_objective(&options, grid.as_ref());
@@ -97,7 +98,7 @@ impl Request {
             features,
             kind,
             has_open_objective,
-            max_epochs: points.iter().map(|point| point.max_epochs).max().unwrap_or_default(),
+            max_epochs: most_epochs(&points),
             points,
             row_groups: RowGroupSpec { group: arguments.group_by, hold_out },
             shuffling,
@@ -177,13 +178,17 @@ impl Request {
     /// The network predicts numbers.
     pub fn predict_numbers(&mut self) {
         (self.kind, self.has_open_objective) = (Objective::Regression.network(), false);
-        for Hyperparameters { kind, design, .. } in self.points.iter_mut().map(|point| &mut point.hyperparameters) {
+        for point in &mut self.points {
+            let Hyperparameters { kind, design, schedule, .. } = &mut point.hyperparameters;
             *kind = self.kind;
             design.iter_mut().for_each(|design| design.output = Some(Output::Identity));
+            if let (Schedule::Exponential { decay }, true) = (schedule, point.has_open_decay) {
+                *decay = defaults::decay(self.kind);
+            }
         }
     }
 
-    /// Chooses sizes of mini-batches, for so many tuples, and learning rates that are open,
+    /// Chooses sizes of mini-batches, for so many tuples, and learning rates and epochs that are open,
     /// for tuples with this mean of |x|².
     pub fn choose(&mut self, tuples: u64, mean_square: f64) {
         for point in self.points.iter_mut().filter(|point| point.has_open_batch_size) {
@@ -191,10 +196,14 @@ impl Request {
             point.hyperparameters = point.hyperparameters.with_automatic_batch_size(point.max_epochs, tuples);
         }
         for point in self.points.iter_mut().filter(|point| point.rate == Rate::Open) {
-            let Hyperparameters { bounded, averaging, .. } = point.hyperparameters;
-            let chosen = point.hyperparameters.with_automatic_rate(mean_square);
-            (point.hyperparameters, point.rate) = (Hyperparameters { bounded, averaging, ..chosen }, Rate::Chosen);
+            point.choose_rate(tuples, mean_square);
         }
+        self.max_epochs = most_epochs(&self.points);
+    }
+
+    /// Are epochs to be chosen by the tuples?
+    pub fn has_open_epochs(&self) -> bool {
+        self.points.iter().any(|point| point.has_open_epochs)
     }
 
     /// The number of the first epoch.
@@ -224,6 +233,7 @@ impl Request {
             point,
             points: self.points.len(),
             max_epochs: self.max_epochs,
+            has_open_epochs: self.has_open_epochs(),
             continues: self.resume.map(|resume| (resume.model_id, resume.epochs)),
             strategy: self.shuffling.strategy,
             seed: self.shuffling.seed,
@@ -260,6 +270,11 @@ fn decides_objective(options: &Map<String, Value>, grid: Option<&Value>) -> bool
         _ => false,
     };
     says || in_grid
+}
+
+/// The most epochs that a point takes.
+fn most_epochs(points: &[Point]) -> u32 {
+    points.iter().map(|point| point.max_epochs).max().unwrap_or_default()
 }
 
 /// What the table records of a call.

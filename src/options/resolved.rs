@@ -21,6 +21,8 @@ pub struct Resolved<'a> {
     pub points: usize,
     /// the most that one of them takes
     pub max_epochs: u32,
+    /// are the epochs still to be chosen by the tuples?
+    pub has_open_epochs: bool,
     /// the model that is trained on, and its epochs
     pub continues: Option<(i64, u32)>,
     pub strategy: Strategy,

@@ -69,6 +69,59 @@ impl Standardize {
     }
 }
 
+/// Where standardized features are cut off, in deviations from the mean.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub enum Clip {
+    None,
+    At(f64),
+}
+
+impl Clip {
+    pub const AUTO: &'static str = "auto";
+    const NONE: &'static str = "none";
+
+    /// Of networks that predict numbers, if it is not said.
+    pub const DEFAULT: Clip = Clip::At(5.0);
+
+    /// What it may be, in words.
+    pub const WHAT: &'static str = "\"auto\", \"none\" or a number above 0";
+
+    /// The option as it is written: that it is automatic, or what it is; None for what it cannot be.
+    pub fn read(value: &Value) -> Option<Option<Clip>> {
+        match value {
+            Value::String(word) if word == Self::AUTO => Some(None),
+            Value::String(word) if word == Self::NONE => Some(Some(Clip::None)),
+            number => {
+                let number = number.as_f64()?;
+                let deviations = Clip::At(number).deviations()?;
+                (deviations > 0.0 && deviations.is_finite()).then_some(Some(Clip::At(number)))
+            }
+        }
+    }
+
+    /// The option as it is recorded.
+    pub fn to_json(self) -> Value {
+        match self {
+            Clip::None => json!(Self::NONE),
+            Clip::At(deviations) => json!(deviations),
+        }
+    }
+
+    /// At how many deviations they are cut off, if they are.
+    pub fn deviations(self) -> Option<f32> {
+        match self {
+            Clip::None => None,
+            Clip::At(deviations) => Some(deviations as f32),
+        }
+    }
+
+    /// What a model obeys, as the record of its training says it; None for what cannot be.
+    pub fn of_record(recorded: Option<&Value>) -> Option<Option<f32>> {
+        let read = recorded.map_or(Some(None), Clip::read)?;
+        Some(read.and_then(Clip::deviations))
+    }
+}
+
 /// Which numbers are taken by sign and logarithm, sign(x) ln(1 + |x|).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Transform {

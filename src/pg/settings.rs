@@ -28,6 +28,25 @@ impl Settings {
         }
     }
 
+    /// Sets one that a server may not have, or not with this value; then it stays as it is.
+    pub fn try_set(name: &CStr, value: &CStr) -> Settings {
+        // SAFETY: as in set(). What is said about a value that is refused is for developers.
+        unsafe {
+            let level = pg_sys::NewGUCNestLevel();
+            pg_sys::set_config_option(
+                name.as_ptr(),
+                value.as_ptr(),
+                pg_sys::GucContext::PGC_USERSET,
+                pg_sys::GucSource::PGC_S_SESSION,
+                pg_sys::GucAction::GUC_ACTION_SAVE,
+                true,
+                pg_sys::DEBUG5 as c_int,
+                false,
+            );
+            Settings(level)
+        }
+    }
+
     /// Puts back what was set.
     pub fn restore(self) {
         // SAFETY: the nest level that was begun in set(). One that is not the innermost ends those within it.

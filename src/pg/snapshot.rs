@@ -3,6 +3,12 @@
 use pgrx::pg_sys;
 use std::marker::PhantomData;
 
+/// Do all statements of the transaction see the same rows, so that it fails where others have changed one?
+pub fn is_of_transaction() -> bool {
+    // SAFETY: reads a variable.
+    unsafe { pg_sys::XactIsoLevel >= pg_sys::XACT_REPEATABLE_READ as i32 }
+}
+
 /// A snapshot that is active or registered for as long as it is borrowed.
 #[derive(Clone, Copy)]
 pub struct Snapshot<'a>(pg_sys::Snapshot, PhantomData<&'a ()>);

@@ -278,7 +278,8 @@ impl<'a> Reference<'a> {
 
     fn settings(&mut self) -> String {
         let rows = self.preloaded.lines(
-            "SELECT name || '@@' || pg_size_pretty(boot_val::bigint * 1024) || '@@' || short_desc || ' ' || extra_desc
+            "SELECT name || '@@' || CASE unit WHEN 'kB' THEN pg_size_pretty(boot_val::bigint * 1024) ELSE boot_val END
+                        || '@@' || short_desc || ' ' || extra_desc
                         || CASE context WHEN 'user' THEN ' Any user may set it.' ELSE '' END
                FROM pg_settings WHERE name LIKE 'corgipile.%' ORDER BY name",
         );

@@ -5,14 +5,16 @@
 
 use bytemuck::AnyBitPattern;
 use bytemuck::NoUninit;
-use tuples::pause::pausing;
+use tuples::pause::{self, pausing};
+
+use crate::packed::Packer;
 
 #[cfg(target_endian = "big")]
 compile_error!("the bytes of a trainer are those of a little-endian machine");
 
-/// What numbers are written to: bytes, or nothing, to know how many they would be.
+/// What numbers are written to: something that packs them, or nothing, to know how many bytes they are.
 pub(crate) enum Writer {
-    Bytes(Vec<u8>),
+    Packed(Packer),
     Counted(usize),
 }
 
@@ -20,7 +22,7 @@ impl Writer {
     /// Appends bytes.
     pub(crate) fn put(&mut self, some: &[u8]) {
         match self {
-            Writer::Bytes(bytes) => bytes.extend_from_slice(some),
+            Writer::Packed(packer) => packer.put(some),
             Writer::Counted(len) => *len += some.len(),
         }
     }
@@ -33,10 +35,18 @@ impl Writer {
     /// Appends floats.
     pub(crate) fn floats(&mut self, numbers: impl Iterator<Item = f32>) {
         match self {
-            Writer::Bytes(bytes) => {
-                pausing(numbers).for_each(|number| bytes.extend_from_slice(&number.to_le_bytes()));
+            Writer::Packed(packer) => pausing(numbers).for_each(|number| packer.word(number.to_le_bytes())),
+            Writer::Counted(len) => *len += numbers.count() * size_of::<f32>(),
+        }
+    }
+
+    /// Appends many numbers that lie together.
+    pub(crate) fn slice<T: NoUninit>(&mut self, numbers: &[T]) {
+        match self {
+            Writer::Packed(packer) => {
+                pause::parts(numbers).for_each(|part| packer.put(bytemuck::cast_slice(part)));
             }
-            Writer::Counted(len) => *len += pausing(numbers).count() * size_of::<f32>(),
+            Writer::Counted(len) => *len += size_of_val(numbers),
         }
     }
 }

@@ -53,14 +53,14 @@ impl Hyperparameters {
     /// The largest batch size.
     pub const MAX_BATCH_SIZE: u32 = 1_000_000;
 
-    /// The defaults: decay 0.95, plain SGD, no penalty, and what the model says:
-    /// for linear ones learning rate 0.01 and a step per tuple.
+    /// The defaults: plain SGD, no penalty, and what the model says:
+    /// for linear ones learning rate 0.01, decay 0.95 and a step per tuple.
     pub fn new(kind: ModelKind) -> Hyperparameters {
         let defaults = kind.defaults();
         Hyperparameters {
             kind,
             learning_rate: defaults.learning_rate,
-            schedule: Schedule::EXPONENTIAL,
+            schedule: Schedule::Exponential { decay: defaults.decay },
             optimizer: defaults.optimizer,
             batch_size: defaults.batch_size,
             l1: 0.0,
@@ -89,6 +89,28 @@ impl Hyperparameters {
         let largest = self.kind.defaults().batch_size;
         let size = u64::from(epochs).saturating_mul(tuples) / STEPS;
         Hyperparameters { batch_size: size.clamp(1, largest.into()) as u32, ..self }
+    }
+
+    /// The epochs of a training that nobody has given any, and before which nobody has counted the tuples.
+    pub const EPOCHS: u32 = 20;
+
+    /// The epochs of linear models that suit so many tuples: as many as make a million steps, from 20 to 100. Features
+    /// that go together are told apart by many small steps, which a small table has in many epochs only.
+    pub fn automatic_epochs(tuples: u64) -> u32 {
+        const STEPS: u64 = 1_000_000;
+        const MOST: u64 = 100;
+        STEPS.div_ceil(tuples.max(1)).clamp(Self::EPOCHS.into(), MOST) as u32
+    }
+
+    /// Takes the decay with which the learning rate falls to a hundredth over the epochs that suit so many tuples. It
+    /// is a matter of the tuples, and not of the epochs that were asked for, so that a training that goes on goes on as
+    /// if it had never stopped. Bounded steps give long rows less weight, the less the lower the rate: while it is high,
+    /// the model is not that of the least loss.
+    pub fn with_automatic_decay(self, tuples: u64) -> Hyperparameters {
+        let decay = 0.01_f64.powf(1.0 / f64::from(Self::automatic_epochs(tuples)));
+        // as many digits as a reader takes in, and the same on every machine
+        let decay = (decay * 1e4).round() / 1e4;
+        Hyperparameters { schedule: Schedule::Exponential { decay }, ..self }
     }
 
     /// Takes the learning rate that suits tuples of which |x|² has this mean,
@@ -216,6 +238,26 @@ mod tests {
         assert_eq!(rates(Schedule::InverseScaling { power: 0.5 }), [0.8, 0.8 / 2f64.sqrt(), 0.4]);
         let decaying = Hyperparameters { schedule: Schedule::Exponential { decay: 0.5 }, ..valid };
         assert_eq!(decaying.learning_rate_at(u32::MAX), 0.0);
+    }
+
+    #[test]
+    fn small_tables_get_more_epochs_and_the_rate_falls_to_a_hundredth_over_them() {
+        for (tuples, epochs, decay) in [
+            (0, 100, 0.955),
+            (1, 100, 0.955),
+            (10_000, 100, 0.955),
+            (16_000, 63, 0.9295),
+            (40_000, 25, 0.8318),
+            (50_000, 20, 0.7943),
+            (u64::MAX, 20, 0.7943),
+        ] {
+            assert_eq!(Hyperparameters::automatic_epochs(tuples), epochs, "{tuples} tuples");
+            let hyper = Hyperparameters::new(ModelKind::Linear).with_automatic_decay(tuples);
+            assert_eq!(hyper.schedule, Schedule::Exponential { decay });
+            // it is the rate of the epoch after the last that is a hundredth
+            let fallen = hyper.learning_rate_at(epochs + 1) / hyper.learning_rate;
+            assert!((0.0099..0.0101).contains(&fallen), "{tuples} tuples: {fallen}");
+        }
     }
 
     #[test]

@@ -64,7 +64,7 @@ impl Mean {
 
     /// All numbers, behind which [`dim`](Mean::dim) was written.
     pub(crate) fn save(&self, to: &mut Writer) {
-        self.weights.iter().flatten().chain(&self.intercepts).for_each(|w| to.numbers(w));
+        self.weights.iter().chain([&self.intercepts]).for_each(|numbers| to.slice(numbers));
     }
 
     /// The mean that was saved, of so many features and outputs; None if it is not one.

@@ -10,7 +10,7 @@ use simd::{Chunk, Level};
 use tuples::{Batch, LANES, OutOfMemory};
 
 use crate::PresentMoments;
-use crate::kernels::{Columns, Squares, Standardize, Sums, standardize, to_chunks};
+use crate::kernels::{Columns, Squares, Standardize, Sums, clip_all, standardize, to_chunks};
 use crate::sparse_moments::SparseMoments;
 
 /// Bytes of rows in a block: a part of the first-level cache.
@@ -205,10 +205,26 @@ impl Moments {
     }
 }
 
-/// Scales one row by means and deviations that lie elsewhere, as [`Standardizer::apply`].
-pub fn standardize_row(mean: &[f64], scale: &[f64], features: &mut [f32]) {
+/// Scales one row by means and deviations that lie elsewhere, and cuts it off at ±`clip`, as a
+/// [`Scaler`](crate::Scaler) does.
+pub fn standardize_row((mean, scale): (&[f64], &[f64]), clip: Option<f32>, features: &mut [f32]) {
     for ((feature, mean), scale) in features.iter_mut().zip(mean).zip(scale) {
         *feature = ((f64::from(*feature) - mean) * scale.recip()) as f32;
+    }
+    if let Some(clip) = clip {
+        clip_all(features, clip);
+    }
+}
+
+/// As [`standardize_row`], the entries of a sparse row. A feature without a scale stays as it is.
+pub fn standardize_entries((mean, scale): (&[f64], &[f64]), clip: Option<f32>, indices: &[u32], values: &mut [f32]) {
+    for (index, value) in indices.iter().zip(values) {
+        if let (Some(mean), Some(scale)) = (mean.get(*index as usize), scale.get(*index as usize)) {
+            *value = ((f64::from(*value) - mean) * scale.recip()) as f32;
+            if let Some(clip) = clip {
+                clip_all(std::slice::from_mut(value), clip);
+            }
+        }
     }
 }
 
@@ -238,7 +254,7 @@ impl Standardizer {
     pub fn apply_batch(&self, batch: &mut Batch) {
         assert_eq!(batch.dim(), self.mean.len(), "as many features as were standardized");
         let (mean, factor) = (&self.mean[..], &self.factor()[..]);
-        Level::detect().run(Standardize { rows: batch.rows_mut(), mean, factor });
+        Level::detect().run(Standardize { rows: batch.rows_mut(), mean, factor, clip: None });
     }
 
     /// To multiply by instead of dividing, which is slower.

@@ -1,7 +1,10 @@
 //! A trainer between two epochs as bytes, and a trainer of such bytes.
 //!
 //! Guarantees: a trainer that was saved and read learns on as if nothing had happened, bit for bit; of bytes that were
-//! not saved by a trainer like it there comes no trainer, and nothing worse. Numbers are little-endian.
+//! not saved by a trainer like it there comes no trainer, and nothing worse. Numbers are little-endian, and
+//! [packed](crate::packed); those that an earlier version has written as they are can be read, too.
+
+use std::borrow::Cow;
 
 use bytemuck::{Pod, Zeroable};
 use simd::Level;
@@ -10,10 +13,14 @@ use crate::average::Theorem1;
 use crate::averaging::Averaging;
 use crate::bytes::{Reader, Writer};
 use crate::engines::EngineKind;
+use crate::packed::{Packed, Packer, unpack};
 use crate::{Hyperparameters, ModelKind, Trainer};
 
-/// Says that bytes are a trainer, and of which version.
-const MAGIC: &[u8] = b"cgptrn01";
+/// Says that bytes are a trainer, whose numbers are packed.
+const MAGIC: &[u8] = b"cgptrn02";
+
+/// The same of one whose numbers are as they are.
+const MAGIC_UNPACKED: &[u8] = b"cgptrn01";
 
 /// Why bytes are no trainer that goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -30,25 +37,38 @@ pub enum Unfit {
 
 impl Trainer {
     /// Everything that learning goes on from, between two epochs: behind what `bytes` has already.
-    ///
-    /// It takes [`saved_len`](Trainer::saved_len) bytes: with room for them, `bytes` does not grow.
-    pub fn save(&self, bytes: Vec<u8>) -> Vec<u8> {
-        match self.written(Writer::Bytes(bytes)) {
-            Writer::Bytes(bytes) => bytes,
+    pub fn save(&self, mut bytes: Vec<u8>) -> Vec<u8> {
+        bytes.extend_from_slice(MAGIC);
+        match self.packed(Packed::Bytes(bytes)) {
+            Packed::Bytes(bytes) => bytes,
+            Packed::Counted(_) => unreachable!("what packs stays what it is"),
+        }
+    }
+
+    /// How many bytes [`save`](Trainer::save) writes, which takes about as long.
+    pub fn saved_len(&self) -> usize {
+        match self.packed(Packed::Counted(MAGIC.len())) {
+            Packed::Counted(len) => len,
+            Packed::Bytes(_) => unreachable!("what packs stays what it is"),
+        }
+    }
+
+    /// How many bytes [`resume`](Trainer::resume) makes of them: more of them, but for a few.
+    pub fn unpacked_len(&self) -> usize {
+        match self.written(Writer::Counted(0)) {
+            Writer::Counted(len) => len,
+            Writer::Packed(_) => unreachable!("a writer stays what it is"),
+        }
+    }
+
+    fn packed(&self, to: Packed) -> Packed {
+        match self.written(Writer::Packed(Packer::new(to, self.unpacked_len()))) {
+            Writer::Packed(packer) => packer.finish(),
             Writer::Counted(_) => unreachable!("a writer stays what it is"),
         }
     }
 
-    /// How many bytes [`save`](Trainer::save) writes.
-    pub fn saved_len(&self) -> usize {
-        match self.written(Writer::Counted(0)) {
-            Writer::Counted(len) => len,
-            Writer::Bytes(_) => unreachable!("a writer stays what it is"),
-        }
-    }
-
     fn written(&self, mut to: Writer) -> Writer {
-        to.put(MAGIC);
         to.numbers(&Header {
             configuration: configuration(&self.hyper, self.kind),
             dim: self.dim() as u64,
@@ -69,12 +89,16 @@ impl Trainer {
     /// # Errors
     /// [`Unfit`]
     pub fn resume(hyper: Hyperparameters, outputs: usize, sparse: bool, saved: &[u8]) -> Result<Trainer, Unfit> {
-        let mut from = Reader(saved.strip_prefix(MAGIC).ok_or(Unfit::Malformed)?);
+        let numbers = match saved.strip_prefix(MAGIC_UNPACKED) {
+            Some(numbers) => Cow::Borrowed(numbers),
+            None => saved.strip_prefix(MAGIC).and_then(unpack).ok_or(Unfit::Malformed)?.into(),
+        };
+        let mut from = Reader(&numbers);
         let header: Header = from.numbers().ok_or(Unfit::Malformed)?;
         let dim = usize::try_from(header.dim).map_err(|_| Unfit::Malformed)?;
         let epoch = u32::try_from(header.epoch).map_err(|_| Unfit::Malformed)?;
         // a dimension that the bytes cannot have takes no memory
-        if dim > saved.len() {
+        if dim > numbers.len() {
             return Err(Unfit::Malformed);
         }
         let kind = EngineKind::new(&hyper, sparse);
@@ -225,6 +249,42 @@ mod tests {
         }
     }
 
+    /// What version 01 has written: the numbers as they are.
+    fn unpacked(saved: &[u8]) -> Vec<u8> {
+        [MAGIC_UNPACKED, &unpack(&saved[MAGIC.len()..]).unwrap()].concat()
+    }
+
+    #[test]
+    fn features_that_no_row_has_take_no_bytes() {
+        let hyper = Hyperparameters { averaging: true, ..Hyperparameters::new(ModelKind::Logistic) };
+        let batch = batch(ModelKind::Logistic, 33, true);
+        let mut trainer = Trainer::new(hyper, 1_000_000, 1, true).unwrap();
+        epochs(&mut trainer, &batch, 1);
+        assert!(trainer.unpacked_len() > 12_000_000, "weights, and their means");
+        assert!(saved_of(&trainer).len() < 1000);
+        let mut again = Trainer::resume(hyper, 1, true, &saved_of(&trainer)).unwrap();
+        assert_eq!(epochs(&mut again, &batch, 1), epochs(&mut trainer, &batch, 1));
+        assert_eq!(bits(&again), bits(&trainer));
+    }
+
+    #[test]
+    fn what_the_version_before_has_written_goes_on() {
+        for (dim, sparse) in [(20, false), (33, true)] {
+            let hyper = Hyperparameters { averaging: true, ..Hyperparameters::new(ModelKind::Logistic) };
+            let batch = batch(ModelKind::Logistic, dim, sparse);
+            let mut trainer = Trainer::new(hyper, dim, 1, sparse).unwrap();
+            epochs(&mut trainer, &batch, 2);
+            let before = unpacked(&saved_of(&trainer));
+            assert_eq!(before.len(), MAGIC.len() + trainer.unpacked_len());
+            let mut again = Trainer::resume(hyper, 1, sparse, &before).unwrap();
+            assert_eq!(epochs(&mut again, &batch, 2), epochs(&mut trainer, &batch, 2));
+            assert_eq!(bits(&again), bits(&trainer));
+            let malformed = |bytes: &[u8]| Trainer::resume(hyper, 1, sparse, bytes).map(|_| ()).unwrap_err();
+            assert_eq!(malformed(&before[..before.len() - 1]), Unfit::Malformed);
+            assert_eq!(malformed(&[&before[..], &[0]].concat()), Unfit::Malformed);
+        }
+    }
+
     #[test]
     fn another_way_of_training_is_told_apart_from_nonsense() {
         let hyper = Hyperparameters::new(ModelKind::Logistic);
@@ -241,13 +301,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn forged_bytes_do_no_harm(place in 0usize..2000, byte in any::<u8>(), sparse in any::<bool>(), general in any::<bool>()) {
+        fn forged_bytes_do_no_harm(place in 0usize..2000, byte in any::<u8>(), sparse in any::<bool>(), general in any::<bool>(), old in any::<bool>()) {
             let optimizer = if general { Optimizer::ADAM } else { Optimizer::Sgd };
             let hyper = Hyperparameters { optimizer, ..Hyperparameters::new(ModelKind::Logistic) };
             let batch = batch(ModelKind::Logistic, 5, sparse);
             let mut trainer = Trainer::new(hyper, 5, 1, sparse).unwrap();
             epochs(&mut trainer, &batch, 1);
             let mut saved = saved_of(&trainer);
+            if old {
+                saved = unpacked(&saved);
+            }
             let place = place % saved.len();
             saved[place] = byte;
             if let Ok(mut forged) = Trainer::resume(hyper, 1, sparse, &saved)

@@ -32,6 +32,7 @@
 
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
+use simd::prefetch;
 
 pub(crate) const BLOCKS: u64 = u64::from_le_bytes(*b"blocks\0\0");
 pub(crate) const RANKS: u64 = u64::from_le_bytes(*b"ranks\0\0\0");
@@ -88,13 +89,34 @@ pub(crate) fn shuffle_pausing<T>(rng: &mut Xoshiro256PlusPlus, order: &mut [T], 
     while left >= 2 {
         let until = left.saturating_sub(PER_PAUSE).max(1);
         while left > until {
-            let Some((last, second_last)) = two_below(left as u64, rng.next_u64()) else { continue };
-            order.swap(left - 1, last);
-            order.swap(left - 2, second_last);
-            left -= 2;
+            left = swap_some(rng, order, left, until);
         }
         pause();
     }
+}
+
+/// Pairs of places that are drawn before the first of them are swapped. Memory has been asked for all of them by then: of
+/// a million places and more, each is in memory that the processor's caches have not.
+const DRAWN_AHEAD: usize = 32;
+
+/// Swaps the last of the first `left` places with earlier ones, until `until` are left or enough has been drawn, and says
+/// how many are left.
+#[inline]
+fn swap_some<T>(rng: &mut Xoshiro256PlusPlus, order: &mut [T], mut left: usize, until: usize) -> usize {
+    let (mut drawn, mut pairs, mut then_left) = ([(0, 0); DRAWN_AHEAD], 0, left);
+    while pairs < DRAWN_AHEAD && then_left > until {
+        let Some((last, second_last)) = two_below(then_left as u64, rng.next_u64()) else { continue };
+        prefetch(order, last);
+        prefetch(order, second_last);
+        drawn[pairs] = (last, second_last);
+        (pairs, then_left) = (pairs + 1, then_left - 2);
+    }
+    for &(last, second_last) in &drawn[..pairs] {
+        order.swap(left - 1, last);
+        order.swap(left - 2, second_last);
+        left -= 2;
+    }
+    left
 }
 
 /// The index below `n` and the independent one below `n - 1` that a draw of 64 bits stands for, or None if it is one of

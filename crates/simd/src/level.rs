@@ -36,15 +36,14 @@ impl Level {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
             levels.push(Level(Set::Avx2));
-            if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
+            if has_avx512() {
                 levels.push(Level(Set::Avx512));
             }
         }
         levels
     }
 
-    /// This, or AVX2 if this is AVX-512: for loops of many small steps, which do better with three units for 256 bits
-    /// than with two for 512.
+    /// This, or AVX2 if this is AVX-512.
     pub fn at_most_avx2(self) -> Level {
         match self.0 {
             #[cfg(target_arch = "x86_64")]
@@ -66,11 +65,41 @@ impl Level {
             Set::Avx512 => unsafe { avx512(kernel) },
         }
     }
+
+    /// Runs `kernel` as compiled for registers of 256 bits at most: for loops of many small steps, which do better with
+    /// three units for 256 bits than with two for 512. Of a set with wider ones there are 32 such registers instead of
+    /// 16, so that such a loop need not keep half of its numbers in memory.
+    #[inline]
+    pub fn run_short<K: Kernel>(self, kernel: K) -> K::Output {
+        match self.0 {
+            Set::Portable => kernel.run(Portable),
+            // SAFETY: only available() makes this Level, and it has detected what avx2() enables.
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx2 => unsafe { avx2(kernel) },
+            // SAFETY: only available() makes this Level, and it has detected what avx2_of_32() enables.
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 => unsafe { avx2_of_32(kernel) },
+        }
+    }
+}
+
+/// Whether the processor has all that Avx512 stands for, and its instructions for narrower registers, too.
+#[cfg(target_arch = "x86_64")]
+fn has_avx512() -> bool {
+    is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") && is_x86_feature_detected!("avx512vl")
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 fn avx2<K: Kernel>(kernel: K) -> K::Output {
+    // SAFETY: this function runs only where its features are enabled.
+    kernel.run(unsafe { Avx2::new() })
+}
+
+/// The same with 32 registers.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,avx512f,avx512dq,avx512vl")]
+fn avx2_of_32<K: Kernel>(kernel: K) -> K::Output {
     // SAFETY: this function runs only where its features are enabled.
     kernel.run(unsafe { Avx2::new() })
 }
@@ -106,9 +135,10 @@ mod tests {
             let portable = Level::PORTABLE.run(Sums(vectors)).1.map(bits);
             let [a, b, c, _] = portable;
             for level in Level::available() {
-                let (together, each) = level.run(Sums(vectors));
-                prop_assert_eq!(together.map(bits).to_vec(), [&[a, b, c][..], &portable].concat());
-                prop_assert_eq!(each.map(bits), portable);
+                for (together, each) in [level.run(Sums(vectors)), level.run_short(Sums(vectors))] {
+                    prop_assert_eq!(together.map(bits).to_vec(), [&[a, b, c][..], &portable].concat());
+                    prop_assert_eq!(each.map(bits), portable);
+                }
             }
         }
     }

@@ -3,8 +3,13 @@
 //! Memory that is fresh from the system costs more than what is written to it: pages are cleared, and a virtual machine
 //! may have to find them first. A process that trains again and again pays that once. What is kept is
 //! [disowned](huge_pages::disown): when the system is short of memory it takes it back.
+//!
+//! Guarantees: memory that is given has numbers in it, zeros or what rows before have left, and none of it was written to
+//! for that: to clear what the system has just cleared would cost as much as to fill it.
+#![allow(unsafe_code)]
 
 use crate::huge_pages;
+use std::alloc::{Layout, alloc_zeroed};
 use std::cell::RefCell;
 
 /// Fewer floats are not worth it: the allocator keeps small memory by itself.
@@ -17,24 +22,35 @@ thread_local! {
     static SPARE: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Floats whose memory is kept when they are dropped.
+/// Floats whose memory is kept when they are dropped: as many as there is memory for.
 #[derive(Debug)]
 pub(crate) struct Recycled(pub(crate) Vec<f32>);
 
 impl Recycled {
-    /// Empty, with memory for at least so many floats; None if there is none to be had.
-    pub(crate) fn with_capacity(floats: usize) -> Option<Recycled> {
+    /// At least so many floats, of any values; None if there is no memory for them.
+    pub(crate) fn of_any_values(floats: usize) -> Option<Recycled> {
         let buffer_pool = SPARE.try_with(|buffer_pool| {
             let fits = floats >= LEAST && floats <= buffer_pool.borrow().capacity();
             fits.then(|| buffer_pool.take())
         });
-        if let Ok(Some(buffer_pool)) = buffer_pool {
-            return Some(Recycled(buffer_pool));
+        if let Ok(Some(mut spare)) = buffer_pool {
+            // SAFETY: all of it was floats when it was dropped; where the system has taken pages back, they are zeros.
+            unsafe { spare.set_len(spare.capacity()) };
+            return Some(Recycled(spare));
         }
-        let mut fresh = Vec::new();
-        fresh.try_reserve_exact(floats).ok()?;
-        huge_pages::advise(fresh.spare_capacity_mut());
+        let fresh = zeros(floats)?;
+        huge_pages::advise(&fresh);
         Some(Recycled(fresh))
+    }
+}
+
+/// Zeros that nobody has written: large memory comes from the system as that.
+fn zeros(floats: usize) -> Option<Vec<f32>> {
+    let layout = Layout::array::<f32>(floats).ok().filter(|layout| layout.size() > 0)?;
+    // SAFETY: the layout is not empty, and that by which a Vec of so many floats is freed; zero bytes are floats.
+    unsafe {
+        let start = alloc_zeroed(layout).cast::<f32>();
+        (!start.is_null()).then(|| Vec::from_raw_parts(start, floats, floats))
     }
 }
 
@@ -63,25 +79,29 @@ mod tests {
 
     #[test]
     fn memory_is_used_again() {
-        let first = Recycled::with_capacity(FLOATS).unwrap();
+        let mut first = Recycled::of_any_values(FLOATS).unwrap();
+        assert!(first.0.iter().all(|x| *x == 0.0));
+        first.0.fill(f32::NAN);
         let at = first.0.as_ptr();
         drop(first);
-        let smaller = Recycled::with_capacity(FLOATS - 1000).unwrap();
-        assert_eq!((smaller.0.as_ptr(), smaller.0.len()), (at, 0));
-        assert_ne!(Recycled::with_capacity(FLOATS).unwrap().0.as_ptr(), at, "it is in use");
+        let smaller = Recycled::of_any_values(FLOATS - 1000).unwrap();
+        assert_eq!((smaller.0.as_ptr(), smaller.0.len()), (at, FLOATS));
+        assert_ne!(Recycled::of_any_values(FLOATS).unwrap().0.as_ptr(), at, "it is in use");
         drop(smaller);
-        assert_ne!(Recycled::with_capacity(2 * FLOATS).unwrap().0.as_ptr(), at, "it does not suffice");
+        assert_ne!(Recycled::of_any_values(2 * FLOATS).unwrap().0.as_ptr(), at, "it does not suffice");
     }
 
     #[test]
     fn neither_little_nor_too_much_is_kept() {
-        drop(Recycled::with_capacity(1000).unwrap());
-        drop(Recycled::with_capacity(MOST + 1).unwrap());
+        drop(Recycled::of_any_values(1000).unwrap());
+        drop(Recycled::of_any_values(MOST + 1).unwrap());
         assert_eq!(SPARE.with_borrow(Vec::capacity), 0);
     }
 
     #[test]
     fn impossible_memory_is_refused() {
-        assert!(Recycled::with_capacity(usize::MAX / size_of::<f32>()).is_none());
+        assert!(Recycled::of_any_values(usize::MAX).is_none());
+        assert!(Recycled::of_any_values(isize::MAX as usize / size_of::<f32>()).is_none());
+        assert!(Recycled::of_any_values(0).is_none());
     }
 }

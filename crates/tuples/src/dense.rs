@@ -38,6 +38,8 @@ pub(crate) struct Dense {
     pub(crate) stride: usize,
     floats: Floats,
     offset: usize,
+    /// floats before the first row slot that was never used
+    used: usize,
     /// row slots that `floats` has memory for
     pub(crate) capacity: usize,
     pub(crate) allocator: Option<Rc<dyn Allocator>>,
@@ -45,11 +47,10 @@ pub(crate) struct Dense {
 
 #[derive(Debug)]
 enum Floats {
-    /// `offset` floats of slack, then every row slot that was ever used; never longer than its first allocation,
-    /// because moving it would move the alignment
+    /// `offset` floats of slack, then row slots
     Own(Recycled),
-    /// row slots, of which the first `used` floats were used
-    Foreign { memory: Box<dyn Memory>, used: usize },
+    /// row slots
+    Foreign(Box<dyn Memory>),
 }
 
 impl Floats {
@@ -57,7 +58,7 @@ impl Floats {
     fn get(&self) -> &[f32] {
         match self {
             Floats::Own(floats) => &floats.0,
-            Floats::Foreign { memory, .. } => memory.floats(),
+            Floats::Foreign(memory) => memory.floats(),
         }
     }
 
@@ -65,16 +66,7 @@ impl Floats {
     fn get_mut(&mut self) -> &mut [f32] {
         match self {
             Floats::Own(floats) => &mut floats.0,
-            Floats::Foreign { memory, .. } => memory.floats_mut(),
-        }
-    }
-
-    /// Floats that belong to row slots which are prepared, or to the slack before them.
-    #[inline]
-    fn used(&self) -> usize {
-        match self {
-            Floats::Own(floats) => floats.0.len(),
-            Floats::Foreign { used, .. } => *used,
+            Floats::Foreign(memory) => memory.floats_mut(),
         }
     }
 }
@@ -86,6 +78,7 @@ impl Dense {
             stride: stride_of(dim),
             floats: Floats::Own(Recycled(Vec::new())),
             offset: 0,
+            used: 0,
             capacity: 0,
             allocator: None,
         }
@@ -98,8 +91,9 @@ impl Dense {
         Dense {
             dim,
             stride,
-            floats: Floats::Foreign { memory, used },
+            floats: Floats::Foreign(memory),
             offset: 0,
+            used,
             capacity: used / stride,
             allocator: None,
         }
@@ -109,7 +103,7 @@ impl Dense {
     pub(crate) fn memory(&self) -> Option<&dyn Memory> {
         match &self.floats {
             Floats::Own(_) => None,
-            Floats::Foreign { memory, .. } => Some(memory.as_ref()),
+            Floats::Foreign(memory) => Some(memory.as_ref()),
         }
     }
 
@@ -153,7 +147,7 @@ impl Dense {
     /// Makes sure that the row slots up to `len`, for which there is memory, are prepared.
     #[inline]
     pub(crate) fn use_up_to(&mut self, len: usize) {
-        if self.offset + len * self.stride > self.floats.used() {
+        if self.offset + len * self.stride > self.used {
             self.prepare(len);
         }
     }
@@ -161,14 +155,13 @@ impl Dense {
     /// Writes padding and constant 1 into the row slots up to `len` that were never used.
     #[cold]
     fn prepare(&mut self, len: usize) {
-        let (first, end) = (self.floats.used(), self.offset + len * self.stride);
-        match &mut self.floats {
-            Floats::Own(floats) => floats.0.resize(end, 0.0),
-            Floats::Foreign { used, .. } => *used = end, // zeroed when it was allocated
-        }
+        let (first, end) = (self.used, self.offset + len * self.stride);
         for row in self.floats.get_mut()[first..end].chunks_exact_mut(self.stride) {
-            row[self.dim] = 1.0;
+            let (_, behind) = row.split_at_mut(self.dim);
+            behind.fill(0.0);
+            behind[0] = 1.0;
         }
+        self.used = end;
     }
 
     /// Moves the first `len` rows to a new allocation for `wanted` rows.
@@ -178,18 +171,17 @@ impl Dense {
             let mut memory = allocator.allocate(floats).ok_or(error)?;
             let used = len * self.stride;
             memory.floats_mut()[..used].copy_from_slice(self.rows(len));
-            self.floats = Floats::Foreign { memory, used };
-            self.offset = 0;
-            self.capacity = wanted;
+            self.floats = Floats::Foreign(memory);
+            (self.offset, self.used, self.capacity) = (0, used, wanted);
             return Ok(());
         }
-        let mut moved = Recycled::with_capacity(floats).ok_or(error)?;
+        let mut moved = Recycled::of_any_values(floats).ok_or(error)?;
         // align_offset may decline to answer, by usize::MAX; then rows are merely unaligned
         let offset = moved.0.as_ptr().align_offset(ALIGNMENT).min(LANES);
-        moved.0.resize(offset, 0.0);
-        moved.0.extend_from_slice(self.rows(len));
-        self.offset = offset;
-        self.capacity = (moved.0.capacity() - LANES) / self.stride;
+        let used = offset + len * self.stride;
+        moved.0[offset..used].copy_from_slice(self.rows(len));
+        (self.offset, self.used) = (offset, used);
+        self.capacity = (moved.0.len() - LANES) / self.stride;
         self.floats = Floats::Own(moved);
         Ok(())
     }

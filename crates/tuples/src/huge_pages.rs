@@ -8,9 +8,9 @@
 #[cfg(target_os = "linux")]
 const HUGE: usize = 1 << 21;
 
-/// Advises the system to put huge pages behind what `memory` has allocated, as far as they fit within.
+/// Advises the system to put huge pages behind `memory`, as far as they fit within.
 #[cfg(target_os = "linux")]
-pub fn advise<T>(memory: &[std::mem::MaybeUninit<T>]) {
+pub fn advise<T>(memory: &[T]) {
     // If it is refused, pages stay small.
     give_advice(memory, libc::MADV_HUGEPAGE);
 }
@@ -24,7 +24,7 @@ pub fn disown<T>(memory: &mut [std::mem::MaybeUninit<T>]) -> bool {
 
 /// For the huge pages that fit within. False if there are none, or the advice is refused.
 #[cfg(target_os = "linux")]
-fn give_advice<T>(memory: &[std::mem::MaybeUninit<T>], advice: libc::c_int) -> bool {
+fn give_advice<T>(memory: &[T], advice: libc::c_int) -> bool {
     let start = memory.as_ptr().addr();
     let first = start.next_multiple_of(HUGE);
     let bytes = (start + size_of_val(memory)).saturating_sub(first) / HUGE * HUGE;
@@ -36,7 +36,7 @@ fn give_advice<T>(memory: &[std::mem::MaybeUninit<T>], advice: libc::c_int) -> b
 
 /// Elsewhere there is nothing to ask.
 #[cfg(not(target_os = "linux"))]
-pub fn advise<T>(_: &[std::mem::MaybeUninit<T>]) {}
+pub fn advise<T>(_: &[T]) {}
 
 /// Elsewhere nobody is told.
 #[cfg(not(target_os = "linux"))]

@@ -33,6 +33,23 @@ fn a_new_batch_allocates_nothing() {
 }
 
 #[test]
+fn rows_in_memory_that_others_have_used_have_their_constant_and_padding() {
+    // as much as is kept for the next batch
+    let mut before = Batch::new(63);
+    before.reserve(40_000).unwrap();
+    let place = before.rows().as_ptr();
+    (0..40_000).for_each(|_| before.push(0.0).unwrap().fill(f32::NAN));
+    drop(before);
+    let mut after = Batch::new(28);
+    after.reserve(60_000).unwrap();
+    assert_eq!(after.rows().as_ptr(), place);
+    for tuple in 0..60_000 {
+        after.push(0.0).unwrap().copy_from_slice(&features_of(tuple, 28));
+        assert_eq!(after.row(tuple as usize), expected_row(&features_of(tuple, 28), 32));
+    }
+}
+
+#[test]
 fn the_stride_has_room_for_the_constant_input() {
     for (dim, stride) in [(0, 16), (1, 16), (15, 16), (16, 32), (28, 32), (31, 32), (32, 48), (2000, 2016)] {
         assert_eq!(Batch::new(dim).stride(), stride, "{dim} features");
@@ -333,6 +350,21 @@ fn an_order_that_is_left_to_others_is_empty_until_they_set_it() {
     batch.clear();
     batch.extend(3).unwrap();
     assert_eq!(batch.order(), [0, 1, 2], "from a clear on the batch makes its order itself");
+}
+
+#[test]
+fn an_order_is_taken_whoever_makes_it_and_only_of_places_that_there_are() {
+    let mut batch = filled(3, 6);
+    let mut places = vec![5, 0];
+    batch.take_order(&mut places).unwrap();
+    assert_eq!((batch.order(), &places[..]), (&[5, 0][..], &[5, 0][..]), "its own order is a copy");
+    batch.detach_order();
+    batch.take_order(&mut places).unwrap();
+    assert_eq!((batch.order(), &places[..]), (&[5, 0][..], &[][..]), "one that is left to others is exchanged");
+    // nobody looks at the batch any more
+    let take = std::panic::AssertUnwindSafe(move || batch.take_order(&mut vec![6]));
+    let beyond = std::panic::catch_unwind(take);
+    assert!(beyond.is_err(), "there is no tuple 6");
 }
 
 #[test]

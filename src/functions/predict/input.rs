@@ -92,15 +92,15 @@ pub fn decide<R>(
                 logs.apply_sparse(&tuple.indices, &mut tuple.values);
             }
             if let Some(scaling) = model.scaling() {
-                standardize(scaling, &tuple.indices, &mut tuple.values);
+                sgd::standardize_entries(scaling, model.clip, &tuple.indices, &mut tuple.values);
             }
             linear.decisions_sparse(&tuple.indices, &tuple.values, decisions);
         } else {
             if let Some(logs) = &model.logs {
                 logs.apply_dense(&mut tuple.dense);
             }
-            if let Some((mean, scale)) = model.scaling() {
-                sgd::standardize_row(mean, scale, &mut tuple.dense);
+            if let Some(scaling) = model.scaling() {
+                sgd::standardize_row(scaling, model.clip, &mut tuple.dense);
             }
             linear.decisions(&tuple.dense, decisions);
         }
@@ -167,15 +167,6 @@ impl Scratch {
     fn bytes(&self) -> usize {
         let InputTuple { dense, indices, values, .. } = &self.tuple;
         4 * (dense.capacity() + indices.capacity() + values.capacity() + self.decisions.capacity())
-    }
-}
-
-/// Scales the entries of a sparse tuple, as in training; what is not there stays 0, and buckets as they are.
-fn standardize((mean, scale): (&[f64], &[f64]), indices: &[u32], values: &mut [f32]) {
-    for (index, value) in indices.iter().zip(values) {
-        if let (Some(mean), Some(scale)) = (mean.get(*index as usize), scale.get(*index as usize)) {
-            *value = ((f64::from(*value) - mean) * scale.recip()) as f32;
-        }
     }
 }
 

@@ -120,6 +120,10 @@ fn store(
     for row in &mut history {
         row.model_id = model_id;
     }
+    let names: Vec<String> = training.name.iter().cloned().collect();
+    let Request { kind, source, label, options, .. } = training;
+    let newer = models::Newer { has_unnamed: names.is_empty(), names, kind: *kind, source, label, continued: None };
+    models::delete_replaced(newer, options.keep_versions);
     Ok(history)
 }
 

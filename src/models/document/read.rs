@@ -5,7 +5,7 @@ use crate::errors::{Result, excerpt, one_of};
 use crate::models::class_values::as_numbers;
 use crate::models::features::FeatureKind;
 use crate::options::choices::Choice;
-use crate::options::rows::{Nulls, Transform, Unseen};
+use crate::options::rows::{Clip, Nulls, Transform, Unseen};
 use crate::pg::catalog::types::existing_base_type;
 use crate::pg::values::jsonb;
 use crate::pg::values::number::NumberType;
@@ -45,6 +45,7 @@ pub struct ModelDocument {
     pub unseen: Unseen,
     pub transform: Transform,
     pub logs: Option<LogTransform>,
+    pub clip: Option<f32>,
 }
 
 /// An epoch of corgipile.training_history. Other keys are refused,
@@ -89,6 +90,9 @@ impl ModelDocument {
             keys.short("hyperparameters", MAX_RECORD_BYTES, "an object")?.unwrap_or_default();
         let (nulls, unseen) = (policy(&hyperparameters, "nulls")?, policy(&hyperparameters, "unseen")?);
         let (transform, logs) = transform(&hyperparameters, &features, &feature_kind)?;
+        let clip = Clip::of_record(hyperparameters.get("clip"));
+        let clip =
+            clip.ok_or_else(|| invalid("hyperparameters", format!("says clip, but not {}", Clip::WHAT), None))?;
         Ok(ModelDocument {
             name: keys.read_as("name", "a text")?,
             source: keys.read_as("source", "a text")?.unwrap_or_default(),
@@ -106,6 +110,7 @@ impl ModelDocument {
             unseen: unseen.unwrap_or(Unseen::Error),
             transform,
             logs,
+            clip,
             kind,
             label_type,
             label_type_name,

@@ -1,6 +1,6 @@
 //! Entries as they come and go: found, loaded by one process while others wait, announced, forgotten.
 
-use super::directory::{ARRAYS, FLOATS, Key, LOADING, PENDING, READY, offsets};
+use super::directory::{ARRAYS, FLOATS, FREE, Key, LOADING, PENDING, READY, Slot, offsets};
 use super::memory::{arena, enabled, exclusive, shared};
 use super::pins::{Arrays, HELD, Shared, unpin};
 use crate::pg::check_for_interrupts;
@@ -185,5 +185,18 @@ pub fn stats() -> Vec<Stat> {
             hits: slot.hits.load(Relaxed) as i64,
         })
         .collect()
+    })
+}
+
+/// The models of this database that transactions are using, this one among them.
+pub fn pinned() -> Vec<i64> {
+    if !enabled() {
+        return Vec::new();
+    }
+    // SAFETY: reads a variable.
+    let database = unsafe { pg_sys::MyDatabaseId }.to_u32();
+    shared(|directory| {
+        let used = |slot: &&Slot| slot.state != FREE && slot.key.database == database && slot.pins.load(Relaxed) > 0;
+        directory.slots.iter().filter(used).map(|slot| slot.key.model).collect()
     })
 }

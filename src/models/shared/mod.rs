@@ -19,7 +19,7 @@ mod transactions;
 
 pub use directory::Key;
 pub use entries::Stat;
-pub use entries::{Claim, announce, claim, forget, stats};
+pub use entries::{Claim, announce, claim, forget, pinned, stats};
 pub use memory::enabled;
 pub use pins::{Arrays, Shared};
 

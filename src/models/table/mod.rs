@@ -19,4 +19,4 @@ pub use roles::{
 };
 pub use row::{Key, ModelRow, ModelTable, Version};
 pub use scope::LookupScope;
-pub use write::{Taken, ask, change, insert, lock_name};
+pub use write::{Taken, ask, change, insert, lock_name, rows};

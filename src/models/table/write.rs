@@ -10,6 +10,7 @@ use crate::pg::settings::Settings;
 use pgrx::datum::DatumWithOid;
 use pgrx::pg_sys::panic::CaughtError;
 use pgrx::prelude::*;
+use pgrx::spi::{SpiHeapTupleData, SpiResult};
 use std::ffi::c_int;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::panic::AssertUnwindSafe;
@@ -56,13 +57,17 @@ pub fn insert(name: Option<&str>, mut fields: Vec<Field>) -> Result<shared::Key,
         Err(e) => error!("could not write to corgipile.stored_models: {e}"),
     };
     as_owner(|| {
+        // Several times as fast as pglz. Not every server is built with it, and one that was may not be any more.
+        let compression = Settings::try_set(c"default_toast_compression", c"lz4");
         // Caught to be raised anew, in our own words: the transaction ends either way.
-        PgTryBuilder::new(AssertUnwindSafe(insert))
+        let inserted = PgTryBuilder::new(AssertUnwindSafe(insert))
             .catch_when(PgSqlErrorCode::ERRCODE_UNIQUE_VIOLATION, |error| match taken(&error) {
                 Some(taken) => Err(taken),
                 None => error.rethrow(),
             })
-            .execute()
+            .execute();
+        compression.restore();
+        inserted
     })
 }
 
@@ -100,6 +105,19 @@ pub fn ask(sql: &str, values: Vec<Field>) -> Option<i64> {
         })
     };
     as_owner(|| ask().unwrap_or_else(|e| error!("could not read corgipile.stored_models: {e}")))
+}
+
+/// The model, its name and its version, of each row that a statement gives.
+pub fn rows(sql: &str, values: Vec<Field>) -> Vec<(i64, Option<String>, i32)> {
+    let values: Vec<DatumWithOid> = values.into_iter().map(|f| f.value).collect();
+    let ask = || {
+        Spi::connect_mut(|client| {
+            let rows = client.update(sql, None, &values)?;
+            let row = |row: SpiHeapTupleData| Ok((row.get(1)?.unwrap_or(0), row.get(2)?, row.get(3)?.unwrap_or(0)));
+            rows.map(row).collect::<SpiResult<Vec<_>>>()
+        })
+    };
+    as_owner(|| ask().unwrap_or_else(|e| error!("could not change corgipile.stored_models: {e}")))
 }
 
 /// Keeps others from giving versions to this name until the transaction ends: those who train under one name at a time

@@ -128,6 +128,9 @@ impl BlockShuffle {
     /// Asks for the next block, or for several if blocks are small or the tablespace can fetch more at once.
     fn prefetch(&mut self) {
         let Some(pages) = &self.pages else { return };
+        if self.cache().is_some_and(|cache| cache.has_all_in_memory(&self.geometry)) {
+            return;
+        }
         let per_block = self.geometry.pages_per_block.max(1);
         // Each block is a seek away from the one before: even a disk that does one thing at a time should have the next
         // at hand.
@@ -180,6 +183,9 @@ impl BlockShuffle {
             if self.buffer_bytes(batch) >= limits.bytes {
                 break;
             }
+        }
+        if !self.cache().is_some_and(Cache::has_decoded) {
+            return Ok(());
         }
         let (pages_left, raw) = (self.pages_left(), self.reads_raw());
         if let Some(cache) = self.cache_mut() {

@@ -17,7 +17,7 @@ use crate::limits::MAX_WEIGHTS;
 use crate::models::Coding;
 use crate::options::request::Request;
 use crate::options::row_groups::RowGroupSpec;
-use crate::options::rows::{ClassWeight, Hashing, Nulls, Transform, Unseen};
+use crate::options::rows::{ClassWeight, Clip, Hashing, Nulls, Transform, Unseen};
 use crate::pg::catalog::types::{base_type, is_compressed};
 use crate::pg::executor::query::Column;
 use crate::pg::values::array::{AnyArray, ArrayReader};
@@ -50,6 +50,8 @@ pub struct DecoderSpec<'a> {
     pub hash: Option<&'a Hashing>,
     /// which numbers are taken by their logarithms, if it was said
     pub transform: Option<&'a Transform>,
+    /// at how many deviations standardized features are cut off, if they are
+    pub clip: Option<f32>,
     /// the groups that rows fall into, and what is held out
     pub row_groups: Option<&'a RowGroupSpec>,
     /// what a model knows of labels and features; without a model, it is found in the rows
@@ -96,6 +98,7 @@ impl<'a> DecoderSpec<'a> {
             dimensions: None,
             hash: None,
             transform: None,
+            clip: None,
             row_groups: None,
             known: None,
         }
@@ -112,6 +115,7 @@ impl<'a> DecoderSpec<'a> {
             dimensions: options.dimensions,
             hash: options.hash.as_ref(),
             transform: options.transform.as_ref(),
+            clip: options.clip(request.kind).and_then(Clip::deviations),
             row_groups: Some(&request.row_groups),
             ..DecoderSpec::new(request.kind, &request.label, features)
         }
@@ -144,7 +148,8 @@ impl<'a> DecoderSpec<'a> {
         let standardizer = self.known.and_then(|known| known.standardizer.cloned());
         let imputation = self.imputation(columns, &features)?;
         let transformed = Transformed::new(self.transform, &features)?;
-        let decoder = Decoder::new(labels, features, weight, (self.nulls, imputation), standardizer, row_groups);
+        let scaling = (standardizer, self.clip);
+        let decoder = Decoder::new(labels, features, weight, (self.nulls, imputation), scaling, row_groups);
         Ok(decoder.with_transformed(transformed))
     }
 
@@ -167,6 +172,9 @@ impl<'a> DecoderSpec<'a> {
     fn check_compressed(&self) -> Result<()> {
         if self.weight.is_some() {
             return Err(TrainingError::NotOnCompressed("the option weight").into());
+        }
+        if self.clip.is_some() && self.known.is_some_and(|known| known.standardizer.is_some()) {
+            return Err(TrainingError::NotOnCompressed("a model whose features are cut off (option clip)").into());
         }
         match self.row_groups {
             Some(row_groups) if row_groups.columns().next().is_some() => {
@@ -285,6 +293,7 @@ pub struct OwnedSpec {
     dimensions: Option<usize>,
     hash: Option<Hashing>,
     transform: Option<Transform>,
+    clip: Option<f32>,
     columns: Vec<Column>,
 }
 
@@ -302,6 +311,7 @@ impl OwnedSpec {
             dimensions: spec.dimensions,
             hash: spec.hash.cloned(),
             transform: spec.transform.cloned(),
+            clip: spec.clip,
             columns: columns.to_vec(),
         }
     }
@@ -319,6 +329,7 @@ impl OwnedSpec {
             dimensions: self.dimensions,
             hash: self.hash.as_ref(),
             transform: self.transform.as_ref(),
+            clip: self.clip,
             ..DecoderSpec::new(self.kind, &self.label, &self.features)
         };
         spec.decoder(&self.columns)

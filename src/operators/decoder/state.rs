@@ -10,7 +10,7 @@ use super::transformed::Transformed;
 use super::tuple_decoder::Decoder;
 use crate::models::Coding;
 use serde::{Deserialize, Serialize};
-use sgd::{Scaler, Standardizer, TargetScale};
+use sgd::{Standardizer, TargetScale};
 
 impl DecoderState {
     /// Without what the model keeps by feature, and what was counted.
@@ -117,7 +117,7 @@ impl Decoder {
             imputation.set_values(fill.map(|fill| self.features.by_column(fill)));
             imputation.set_counts(state.nulls.clone());
         }
-        self.scaler = state.standardizer.clone().map(Scaler::new);
+        self.set_standardizer(state.standardizer.clone());
         (self.target, self.mean_square, self.met) = (state.target, state.mean_square, state.met);
         self.preparing = false;
         if state.continued {

@@ -20,6 +20,8 @@ pub struct RowCounts {
     pub(super) skipped: u64,
     /// rows that have become tuples since then
     pub(super) decoded: u64,
+    /// numbers that were cut off since then
+    pub(super) clipped: u64,
     /// the largest weight that was met
     pub(super) max_weight: f32,
 }
@@ -53,6 +55,9 @@ pub struct Decoder {
     /// the same of the features of tuples
     pub(super) logs: Option<LogTransform>,
     pub(super) scaler: Option<Scaler>,
+    /// at how many deviations what is scaled is cut off, and numbers that were since the epoch began
+    pub(super) clip: Option<f32>,
+    pub(super) clipped: u64,
     /// what the targets of a regression are scaled by
     pub(super) target: Option<TargetScale>,
     /// the mean of |x|² of the tuples that a preparation pass has met, as they are learned from
@@ -87,7 +92,7 @@ impl Decoder {
         features: FeatureColumns,
         weight: Option<Weight>,
         (nulls, imputation): (Nulls, Option<Imputation>),
-        standardizer: Option<Standardizer>,
+        (standardizer, clip): (Option<Standardizer>, Option<f32>),
         row_groups: Option<Box<RowGroups>>,
     ) -> Decoder {
         let needed =
@@ -102,7 +107,9 @@ impl Decoder {
             imputation,
             transformed: Transformed::Nothing,
             logs: None,
-            scaler: standardizer.map(Scaler::new),
+            scaler: standardizer.map(|standardizer| Scaler::new(standardizer, clip)),
+            clip,
+            clipped: 0,
             target: None,
             mean_square: None,
             met: 0,
@@ -217,7 +224,7 @@ impl Decoder {
             let met = standardizer.as_ref().map(|standardizer| standardizer.scale.len());
             columns.set_limit(met.unwrap_or(MAX_WEIGHTS / self.labels.outputs().max(1)));
         }
-        self.scaler = standardizer.map(Scaler::new);
+        self.set_standardizer(standardizer);
         self.preparing = false;
         Ok(())
     }
@@ -257,6 +264,20 @@ impl Decoder {
         })
     }
 
+    pub(super) fn set_standardizer(&mut self, standardizer: Option<Standardizer>) {
+        self.scaler = standardizer.map(|standardizer| Scaler::new(standardizer, self.clip));
+    }
+
+    /// At how many deviations standardized features are cut off, if they are.
+    pub fn clip(&self) -> Option<f32> {
+        self.clip.filter(|_| self.scaler.is_some())
+    }
+
+    /// Numbers that were cut off since the epoch began.
+    pub fn clipped(&self) -> u64 {
+        self.clipped
+    }
+
     /// What tuples are standardized by.
     pub fn standardizer(&self) -> Option<&Standardizer> {
         self.scaler.as_ref().map(Scaler::standardizer)
@@ -290,7 +311,7 @@ impl Decoder {
 
     /// Forgets how many rows there were, and how many were left out: a new epoch begins.
     pub fn begin_epoch(&mut self) {
-        (self.skipped, self.decoded, self.unseen) = (0, 0, 0);
+        (self.skipped, self.decoded, self.unseen, self.clipped) = (0, 0, 0, 0);
         if let Some(imputation) = &mut self.imputation {
             imputation.set_counts(NullCounts::default());
         }
@@ -298,12 +319,13 @@ impl Decoder {
 
     /// What was counted so far, for another process.
     pub fn counts(&self) -> RowCounts {
-        RowCounts { skipped: self.skipped, decoded: self.decoded, max_weight: self.max_weight }
+        let Decoder { skipped, decoded, clipped, max_weight, .. } = *self;
+        RowCounts { skipped, decoded, clipped, max_weight }
     }
 
     /// Takes over what another process has counted.
     pub fn set_counts(&mut self, counts: RowCounts) {
-        (self.skipped, self.decoded) = (counts.skipped, counts.decoded);
+        (self.skipped, self.decoded, self.clipped) = (counts.skipped, counts.decoded, counts.clipped);
         self.max_weight = self.max_weight.max(counts.max_weight);
     }
 
@@ -385,7 +407,7 @@ impl Decoder {
             logs.apply(batch, first..batch.len());
         }
         if let Some(scaler) = &self.scaler {
-            scaler.apply(batch, first..batch.len());
+            self.clipped += scaler.apply(batch, first..batch.len());
         }
         if let Some(target) = &self.target {
             batch.labels_mut()[first..].iter_mut().for_each(|label| *label = target.apply(*label));

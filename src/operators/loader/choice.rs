@@ -125,6 +125,7 @@ impl LoaderChoice {
             Some(_) if keeps_all => Some(Unavailable::Borrowed("all tuples are cached")),
             Some(_) if !timing.is_worth_a_worker(epochs) => Some(Unavailable::Borrowed("a worker would not pay")),
             Some(pages) => {
+                (self.request.last_epoch, self.request.has_open_epochs) = (u64::from(epoch) + u64::from(epochs), false);
                 let epoch = u64::from(epoch) + 1;
                 self.request.control.epoch = Some(epoch);
                 self.request.control.pages_of_tables = Some(pages);

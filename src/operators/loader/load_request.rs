@@ -5,6 +5,7 @@ use crate::operators::decoder::{Decoder, DecoderState, OwnedSpec};
 use crate::operators::scan_control::{CacheControl, ScanControl};
 use crate::operators::wanted::Wanted;
 use serde::{Deserialize, Serialize};
+use sgd::Hyperparameters;
 
 /// What a worker is to load. It travels as JSON.
 #[derive(Serialize, Deserialize)]
@@ -15,8 +16,10 @@ pub struct LoadRequest {
     pub start: LoadStart,
     /// what the nodes are told before they are read
     pub control: ScanControl,
-    /// the number of the last epoch
+    /// the number of the last epoch, as far as it is known
     pub last_epoch: u64,
+    /// is it to be chosen by the tuples?
+    pub has_open_epochs: bool,
     /// number of the training in the view of its progress
     pub progress: Option<u32>,
     /// begin no epoch before the leader has ended the one before
@@ -36,7 +39,7 @@ pub enum LoadStart {
 
 impl LoadRequest {
     /// To load all epochs of a source whose rows become tuples so, and to wait, or not, for the leader before each.
-    pub fn new(spec: OwnedSpec, last_epoch: u64, waits: bool) -> LoadRequest {
+    pub fn new(spec: OwnedSpec, last_epoch: u64, has_open_epochs: bool, waits: bool) -> LoadRequest {
         LoadRequest {
             spec,
             instrument: 0,
@@ -44,9 +47,16 @@ impl LoadRequest {
             // tuples that stayed in the batch would be seen by the leader
             control: ScanControl { cache: Some(CacheControl::FileOnly), ..ScanControl::default() },
             last_epoch,
+            has_open_epochs,
             progress: None,
             waits,
         }
+    }
+
+    /// The number of the last epoch of a source of so many tuples.
+    pub fn last_epoch(&self, tuples: u64) -> u64 {
+        let chosen = if self.has_open_epochs { Hyperparameters::automatic_epochs(tuples) } else { 0 };
+        self.last_epoch.max(chosen.into())
     }
 
     /// The decoder that the leader has.

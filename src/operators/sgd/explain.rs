@@ -1,5 +1,6 @@
 //! EXPLAIN.
 
+use super::phases::Phase;
 use super::training::Training;
 use crate::operators::decoder::FeatureColumns;
 use crate::options::resolved::Resolved;
@@ -31,6 +32,13 @@ pub fn explain(training: &Training, explain: Explain) {
         }
     }
     if explain.timing() {
+        let phases = [
+            (c"Opening Time", Phase::Opening),
+            (c"Preparation Time", Phase::Preparation),
+            (c"Epochs Time", Phase::Epochs),
+            (c"Storing Time", Phase::Storing),
+        ];
+        phases.iter().for_each(|(name, phase)| explain.milliseconds(name, training.phases.seconds(*phase)));
         explain.milliseconds(c"Compute Time", training.compute.as_secs_f64());
     }
     explain.inner_query(training.buffers.query());

@@ -4,7 +4,7 @@ use crate::errors::{ArgumentError, Error, Result, TrainingError};
 use crate::models::{Buckets, Categories, Coding, ColumnKind, FeatureKind};
 use crate::operators::decoder::FeatureColumns;
 use crate::options::chosen::Options;
-use crate::options::rows::{Hashing, Standardize, ToHash};
+use crate::options::rows::{Clip, Hashing, Standardize, ToHash};
 
 /// Checks the options that apply to some kinds of features only.
 ///
@@ -30,12 +30,26 @@ pub fn check_options(options: &Options, features: &FeatureColumns) -> Result<()>
             return Err(TrainingError::NotOnCompressed("the option bounded_steps").into());
         }
     }
+    if matches!(options.clip, Some(Clip::At(_))) {
+        check_clip(options.standardize, features)?;
+    }
     if options.unseen.is_some() && !matches!(features, FeatureColumns::Mixed(_) | FeatureColumns::Sparse(_)) {
         return Err(invalid("unseen", "applies only to categories and to sparse features"));
     }
     match &options.hash {
         None => Ok(()),
         Some(hashing) => check_hash(hashing, features),
+    }
+}
+
+/// Checks option `clip`: what is not standardized has no deviations to be counted.
+fn check_clip(standardize: Standardize, features: &FeatureColumns) -> Result<()> {
+    match (features, standardize) {
+        (FeatureColumns::Compressed(_), _) => Err(TrainingError::NotOnCompressed("the option clip").into()),
+        (_, Standardize::None) | (FeatureColumns::Sparse(_), Standardize::Automatic) => {
+            Err(invalid("clip", "applies only to features that are standardized"))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -8,7 +8,7 @@ use crate::models::{self, ColumnKind, FeatureKind, Model, StoredTraining};
 use crate::operators::decoder::{DecoderState, FeatureColumns};
 use crate::options::call::TrainArguments;
 use crate::options::request::WarmStart;
-use crate::options::rows::{Hashing, Standardize, Transform};
+use crate::options::rows::{Clip, Hashing, Standardize, Transform};
 use crate::options::warm_start::{Before, inherit};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -45,12 +45,13 @@ const DAMAGED: &str = "It is damaged, or another version of corgipile has writte
 pub fn save(trainer: &Trainer, decoder_state: DecoderState, losses: Losses) -> Option<Vec<u8>> {
     let header = StateHeader { decoder_state: decoder_state.without_features(), losses, epochs: trainer.epoch() };
     let header = serde_json::to_vec(&header).expect("plain values are always JSON");
-    // a state that is not kept takes no memory
-    let len = size_of::<u64>() + header.len() + trainer.saved_len();
-    if len > models::MAX_STATE_BYTES {
+    let room = models::MAX_STATE_BYTES.checked_sub(size_of::<u64>() + header.len())?;
+    let unpacked = trainer.unpacked_len();
+    // a state that is not kept takes no memory; one that is small anyhow need not be measured
+    if unpacked > sgd::MAX_UNPACKED || (unpacked > room && trainer.saved_len() > room) {
         return None;
     }
-    let mut state = Vec::with_capacity(len);
+    let mut state = Vec::new();
     state.extend((header.len() as u64).to_le_bytes());
     state.extend(header);
     Some(trainer.save(state))
@@ -203,6 +204,11 @@ fn check_record(arguments: &TrainArguments, model: &Model, record: &Map<String, 
     if says("transform").and_then(Transform::read).is_some_and(|given| given != was_transformed) {
         let hint = "Leave option transform out to continue as it was trained.";
         return Err(refuse(model, "other numbers were taken by their logarithms in its training", hint));
+    }
+    let was_cut = record.get("clip").and_then(Clip::read).flatten();
+    if says("clip").and_then(Clip::read).is_some_and(|given| given != was_cut) {
+        let hint = "Leave option clip out to continue as it was trained.";
+        return Err(refuse(model, "its features were cut off elsewhere in its training", hint));
     }
     let hashed_otherwise = |given: Hashing| record.get("hash").and_then(Hashing::read).is_some_and(|was| was != given);
     if says("hash").and_then(Hashing::read).is_some_and(hashed_otherwise) {

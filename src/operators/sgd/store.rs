@@ -52,14 +52,33 @@ impl Store<'_> {
         trained.sort_by_key(|learner| (rank[learner.group], learner.point));
         let report = self.buffers.report();
         let models = trained.len();
-        let mut rows = Vec::new();
+        let (mut rows, mut names) = (Vec::new(), Vec::new());
         for mut learner in trained {
             if let Some(first) = learner.history.first_mut() {
                 first.shuffle_seconds += self.shuffle.as_secs_f64();
             }
-            rows.extend(self.store(learner, groups.as_deref(), &report)?);
+            let name = self.name(&learner, groups.as_deref());
+            rows.extend(self.store(learner, name.as_deref(), groups.as_deref(), &report)?);
+            names.extend(name);
         }
+        self.delete_replaced(names);
         Ok((rows, models))
+    }
+
+    /// Deletes older models, now that there are newer ones of these names, or without one.
+    fn delete_replaced(&self, names: Vec<String>) {
+        let Request { kind, source, label, options, .. } = self.request;
+        let (has_unnamed, continued) = (names.is_empty(), self.resume.map(|resume| resume.model.id));
+        let newer = models::Newer { names, has_unnamed, kind: *kind, source, label, continued };
+        models::delete_replaced(newer, options.keep_versions);
+    }
+
+    /// The name of a model: that of the call, and what tells the model from others of the call.
+    fn name(&self, learner: &Learner, groups: Option<&[Option<String>]>) -> Option<String> {
+        match (&self.request.name, suffix(self.request, groups, learner.group, learner.point)) {
+            (Some(name), Some(suffix)) => Some(format!("{name}/{suffix}")),
+            (name, _) => name.clone(),
+        }
     }
 
     fn decoder(&self) -> &Decoder {
@@ -70,6 +89,7 @@ impl Store<'_> {
     fn store(
         &self,
         mut learner: Learner,
+        name: Option<&str>,
         groups: Option<&[Option<String>]>,
         report: &ScanReport,
     ) -> Result<Vec<EpochRow>> {
@@ -77,15 +97,11 @@ impl Store<'_> {
         let linear = self.parameters(&mut learner)?;
         let point = &request.points[learner.point];
         let group = groups.and_then(|groups| groups[learner.group].clone());
-        let name = match (&request.name, suffix(request, groups, learner.group, learner.point)) {
-            (Some(name), Some(suffix)) => Some(format!("{name}/{suffix}")),
-            (name, _) => name.clone(),
-        };
         let training_state = resume::save(&learner.trainer, decoder.state(), learner.losses);
         let mut history = learner.history;
         let before = self.resume.map_or(&[][..], |resume| &resume.history);
         let model_id = models::store(NewModel {
-            name: name.as_deref(),
+            name,
             kind: request.kind,
             source: &request.source,
             label: &request.label,

@@ -6,6 +6,7 @@ use super::features::check_options;
 use super::first_epoch::check_first_epoch;
 use super::group_order::GroupOrder;
 use super::learners::{Judgement, Learner, Learners, check_network};
+use super::phases::{Phase, Phases};
 use super::resume::{Resume, refuse};
 use super::store::{Store, suffix};
 use super::validation::{EndedEpoch, HeldOut, judge};
@@ -16,7 +17,7 @@ use crate::operators::buffers::Buffers;
 use crate::operators::decoder::{Decoder, DecoderSpec, FeatureColumns, OwnedSpec, RowGroups, one_hot_categories};
 use crate::operators::default_features::Takes;
 use crate::operators::loader::{EpochTiming, LoadRequest, LoaderChoice};
-use crate::operators::nulls::{notice_imputed, notice_left_out};
+use crate::operators::nulls::{notice_clipped, notice_imputed, notice_left_out};
 use crate::operators::preparation::prepare;
 use crate::operators::source::Source;
 use crate::operators::wanted::Wanted;
@@ -55,6 +56,7 @@ pub struct Training {
     loader: LoaderChoice,
     pub(super) outcome: Option<Vec<EpochRow>>,
     pub(super) compute: Duration,
+    pub(super) phases: Phases,
     /// processes that have trained the model, if several were asked for and it was trained
     pub(super) processes: Option<u32>,
     /// models that were stored
@@ -106,6 +108,7 @@ impl Training {
         instrument: c_int,
         flags: Flags,
     ) -> Result<Training> {
+        let mut phases = Phases::begin();
         let resume = match arguments.warm_start.take() {
             Some(model) => Some(Resume::new(&model, &mut arguments)?),
             None => None,
@@ -132,8 +135,11 @@ impl Training {
             request.options.unseen.get_or_insert_default();
         }
         let mut buffers = Buffers::new(Running::start(planned, snapshot, instrument, flags), decoder);
-        let load = LoadRequest::new(owned_spec, request.last_epoch().into(), request.shuffling.strategy.sorts());
+        let (last_epoch, waits) = (request.last_epoch().into(), request.shuffling.strategy.sorts());
+        let load = LoadRequest::new(owned_spec, last_epoch, request.has_open_epochs(), waits);
         let unfit = no_loader_because(&request, &buffers.decoder);
+        let loader = LoaderChoice::new(request.loader, unfit, &mut buffers, load);
+        phases.end(Phase::Opening);
         Ok(Training {
             group_order: (!request.row_groups.is_empty()).then(|| GroupOrder::new(&request.shuffling)),
             held_out: request.row_groups.hold_out.is_some().then(HeldOut::new),
@@ -141,7 +147,8 @@ impl Training {
             class_shares: ClassShares::default(),
             imputed: None,
             models: 0,
-            loader: LoaderChoice::new(request.loader, unfit, &mut buffers, load),
+            loader,
+            phases,
             resume,
             request,
             features,
@@ -176,6 +183,7 @@ impl Training {
     }
 
     fn train(&mut self) -> Result<Vec<EpochRow>> {
+        self.phases.resume();
         let start = Instant::now();
         let mut batch = Batch::dense(0);
         let resume = self.resume.as_ref().map(|resume| resume.epochs);
@@ -194,6 +202,7 @@ impl Training {
         } else {
             self.choose_features();
         }
+        self.phases.end(Phase::Preparation);
         let mut learners = Learners::default();
         match self.launch_workers(&mut batch)? {
             Some((workers, trainer)) => learners.add(self.epochs_synchronized(workers, trainer, &mut batch)?),
@@ -203,6 +212,7 @@ impl Training {
             return Err(TrainingError::NoRows("train on").into());
         }
         warn_of_useless(&self.request, &self.class_shares, &learners);
+        self.phases.end(Phase::Epochs);
         let store = Store {
             request: &self.request,
             resume: self.resume.as_ref(),
@@ -216,33 +226,38 @@ impl Training {
         };
         let (rows, models) = store.store_all(learners)?;
         self.models = models;
+        self.phases.end(Phase::Storing);
         Ok(rows)
     }
 
     /// Makes the choices that depend on what the pass before the first epoch has found, and tells them.
     fn choose(&mut self) {
         self.choose_features();
-        let is_open = self.request.has_open_rate();
+        let (is_open, has_open_epochs) = (self.request.has_open_rate(), self.request.has_open_epochs());
         let decoder = &self.buffers.decoder;
         self.request.choose(decoder.met(), decoder.mean_square().unwrap_or_default());
+        progress::epochs(self.request.last_epoch());
         if let ([point], true) = (self.request.points.as_slice(), is_open) {
             let rate = point.hyperparameters.learning_rate;
             let scaled = self.buffers.decoder.standardizer().map(|standardizer| {
                 let is_scaled = |(mean, scale): &(&f64, &f64)| **mean != 0.0 || **scale != 1.0;
                 (standardizer.mean.iter().zip(&standardizer.scale).filter(is_scaled).count(), standardizer.mean.len())
             });
-            pg::report_notice(Notice::Chosen { rate, scaled });
+            pg::report_notice(Notice::Chosen { epochs: has_open_epochs.then_some(point.max_epochs), rate, scaled });
         }
     }
 
-    /// Records which numbers are taken by their logarithms and which columns of text are hashed, and tells of those
-    /// that nobody has named.
+    /// Records which numbers are taken by their logarithms, where they are cut off and which columns of text are hashed,
+    /// and tells of columns that nobody has named.
     fn choose_features(&mut self) {
         let chosen = self.buffers.decoder.transform();
         if let (Some(Transform::Automatic), Transform::These(columns)) = (&self.request.options.transform, &chosen) {
             pg::report_notice(Notice::Transformed { columns: columns.clone() });
         }
         self.request.options.transform = Some(chosen);
+        if self.buffers.decoder.clip().is_some() {
+            self.request.options.clip = self.request.options.clip(self.request.kind);
+        }
         let FeatureColumns::Mixed(columns) = self.buffers.decoder.features() else { return };
         let chosen = columns.hashing();
         let was_open = self.request.options.hash.as_ref().is_none_or(|hashing| hashing.columns == ToHash::Large);
@@ -347,6 +362,7 @@ impl Training {
             check_first_epoch(&self.request, &self.buffers)?;
             self.count_imputed();
             notice_left_out(&self.buffers.decoder, self.buffers.decoder.decoded());
+            notice_clipped(&self.buffers.decoder);
         }
         let shuffle = self.buffers.report().full_shuffle_time();
         let elapsed = start.elapsed().saturating_sub(shuffle);
@@ -440,7 +456,7 @@ fn fit_to_mini_batches(request: &mut Request, decoder: &Decoder) {
         let hyper = &mut point.hyperparameters;
         (hyper.batch_size, point.has_open_batch_size) = (Hyperparameters::WHOLE_MINI_BATCHES, false);
         if point.rate == Rate::Open {
-            (point.rate, hyper.bounded) = (Rate::Given, false);
+            (point.rate, point.has_open_epochs, hyper.bounded) = (Rate::Given, false, false);
             hyper.averaging = request.options.wants_averaging;
         }
     }

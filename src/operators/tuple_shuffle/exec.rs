@@ -147,8 +147,9 @@ impl TupleShuffle {
         self.next_order(node, &mut DecodedTuples { decoder, batch, places: &mut places })?;
         places.translate(&mut self.order);
         self.places = places;
-        batch.set_order(&self.order)?;
-        Ok(!self.order.is_empty())
+        let any = !self.order.is_empty();
+        batch.take_order(&mut self.order)?;
+        Ok(any)
     }
 
     /// Fills the buffer of tuples and mixes them. False at the end of the epoch.

@@ -5,7 +5,7 @@ use crate::options::choices::Choice;
 use crate::options::chosen::Validation;
 use crate::options::date_parts::DateParts;
 use crate::options::entry::{Default, Entry, Group, Inherited, Models, Needs, Place, Values};
-use crate::options::rows::{By, ClassWeight, Hashing, Nulls, Standardize, Transform, Unseen};
+use crate::options::rows::{By, ClassWeight, Clip, Hashing, Nulls, Standardize, Transform, Unseen};
 use serde_json::json;
 use sgd::{ModelKind, Range};
 
@@ -127,6 +127,18 @@ pub const ENTRIES: &[Entry] = &[
         )
     },
     Entry {
+        models: Models::Networks,
+        record: Some(|call| call.options.clip.map(Clip::to_json)),
+        ..Entry::option(
+            "clip",
+            Values::Other("number or string", Some("a number above 0, auto, none")),
+            Default::Word(Clip::AUTO),
+            "cut standardized features off at so many deviations from their mean, in prediction and evaluation, too, so that a \
+             few values far out do not decide over a network. auto: 5 if the network predicts numbers and standardize is auto, \
+             else none",
+        )
+    },
+    Entry {
         record: Some(|call| call.options.index_base.map(|base| json!(base))),
         ..Entry::option(
             "index_base",
@@ -179,7 +191,8 @@ pub const ENTRIES: &[Entry] = &[
             Values::Other("", Some("name or id of a model")),
             Default::None,
             "the model whose training goes on; a number is an id unless you have a model of that name. max_epochs are those to \
-             come. What is not given is as in that training, but for max_epochs, loader, workers, name, cache and notice",
+             come. What is not given is as in that training, but for max_epochs, loader, workers, name, keep_versions, cache \
+             and notice",
         )
     },
     Entry {

@@ -2,7 +2,7 @@
 
 use crate::options::choices::Choice;
 use crate::options::chosen::{Keep, Point, Rate};
-use crate::options::defaults::learning_rate;
+use crate::options::defaults::{self, learning_rate};
 use crate::options::entry::{Default, Entry, Group, Inherited, Models, Needs, Place, Values};
 use crate::options::objective::Objective;
 use crate::options::resolved::Resolved;
@@ -45,13 +45,16 @@ pub const ENTRIES: &[Entry] = &[
             let before = call.continues.map_or(0, |(_, epochs)| epochs);
             call.point.map(|point| json!(before.saturating_add(point.max_epochs)))
         }),
-        explain: Some(|call, explain| explain.integer(c"Epochs", call.max_epochs.into())),
+        explain: Some(|call, explain| match call.has_open_epochs {
+            true => explain.text(c"Epochs", "auto"),
+            false => explain.integer(c"Epochs", call.max_epochs.into()),
+        }),
         ..Entry::argument(
             "max_epochs",
             "int",
             Values::Integer(1, MAX_EPOCHS),
-            Default::Integer(20),
-            "how often each tuple is learned from",
+            Default::Depends(default_epochs),
+            "how often each tuple is learned from. auto, with a learning_rate that is auto: 1,000,000 / rows, from 20 to 100",
         )
     },
     Entry {
@@ -149,7 +152,8 @@ pub const ENTRIES: &[Entry] = &[
         record: Some(|call| call.schedule().map(|schedule| json!(schedule.name()))),
         explain: Some(|call, explain| {
             let shown = match call.schedule() {
-                None | Some(Schedule::EXPONENTIAL) => return,
+                None => return,
+                Some(Schedule::Exponential { decay }) if decay == defaults::decay(call.kind) => return,
                 Some(Schedule::Exponential { decay }) => format!("exponential, decay {decay}"),
                 Some(Schedule::Constant) => "constant".to_owned(),
                 Some(Schedule::InverseScaling { power }) => format!("inverse_scaling, power {power}"),
@@ -175,8 +179,9 @@ pub const ENTRIES: &[Entry] = &[
             Entry::option(
                 "decay",
                 Values::Number(Schedule::DECAYS),
-                Default::Number(Schedule::DECAY),
-                "factor of the learning rate from epoch to epoch",
+                Default::Depends(default_decay),
+                "factor of the learning rate from epoch to epoch. auto, with a learning_rate that is auto: what makes it a hundredth \
+                 over the epochs that are auto",
             ),
         )
     },
@@ -401,6 +406,17 @@ pub const ENTRIES: &[Entry] = &[
         "a name for the model: another version of it, if you have models of that name",
     ),
     Entry {
+        inherited: Inherited::Never,
+        ..Entry::option(
+            "keep_versions",
+            Values::Integer(0, 1_000_000),
+            Default::Depends(|_| "setting corgipile.keep_versions".into()),
+            "how many versions of the model are kept; 0: all. Older ones are deleted, and a notice names them. Never the \
+             deployed one, one with a comment, and one that is being used or continued. Of models without a name, those of \
+             older trainings of the same source, label and kind are deleted",
+        )
+    },
+    Entry {
         place: Place::Only("jsonb"),
         ..Entry::argument(
             "options",
@@ -439,6 +455,30 @@ fn default_rate(model: Option<ModelKind>) -> String {
         None => {
             format!("auto{own}; of mlp {network}, with other optimizers {sigmoid} of sigmoid units, {others} of others")
         }
+    }
+}
+
+fn default_epochs(model: Option<ModelKind>) -> String {
+    of_linear("auto", &Hyperparameters::EPOCHS.to_string(), model)
+}
+
+fn default_decay(model: Option<ModelKind>) -> String {
+    let of = |kind| defaults::decay(kind).to_string();
+    match model {
+        Some(kind) => of_linear("auto", &of(kind), model),
+        None => {
+            let numbers = ModelKind::MlpRegression;
+            of_linear("auto", &format!("{}, of {numbers} {}", of(ModelKind::Mlp), of(numbers)), None)
+        }
+    }
+}
+
+/// A default of linear models that the tuples decide, and that of networks.
+fn of_linear(linear: &str, networks: &str, model: Option<ModelKind>) -> String {
+    match model {
+        Some(kind) if kind.is_linear() => format!("{linear}; {networks} on compressed mini-batches"),
+        Some(_) => networks.to_owned(),
+        None => format!("{linear}; of mlp {networks}"),
     }
 }
 

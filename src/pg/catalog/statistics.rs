@@ -11,6 +11,8 @@ pub struct ColumnStatistics {
     pub distinct: f64,
     /// some of its values, if they are texts
     pub texts: Vec<String>,
+    /// values in ascending order with as many rows between each two, if they are whole numbers
+    pub bounds: Vec<f64>,
 }
 
 /// What ANALYZE has found in a column of a table; None if it has not been there, or if the user may not see it.
@@ -30,8 +32,9 @@ pub fn column_statistics(table: pg_sys::Oid, column: pg_sys::AttrNumber) -> Opti
             distinct: if distinct < 0.0 { -distinct * all_rows } else { distinct },
             texts: [pg_sys::STATISTIC_KIND_MCV, pg_sys::STATISTIC_KIND_HISTOGRAM]
                 .into_iter()
-                .flat_map(|kind| texts(tuple, kind))
+                .flat_map(|kind| values(tuple, kind, text))
                 .collect(),
+            bounds: values(tuple, pg_sys::STATISTIC_KIND_HISTOGRAM, whole_number),
         };
         pg_sys::ReleaseSysCache(tuple);
         // 0 is not known
@@ -65,11 +68,15 @@ unsafe fn find(table: pg_sys::Oid, column: pg_sys::AttrNumber) -> Option<pg_sys:
     [true, false].into_iter().map(of).find(|tuple| !tuple.is_null())
 }
 
-/// The texts among the values of this kind; none if the values are of another type.
+/// The values of this kind that `read` can read, given the type of all of them.
 ///
 /// # Safety
 /// The tuple is one of pg_statistic.
-unsafe fn texts(tuple: pg_sys::HeapTuple, kind: u32) -> Vec<String> {
+unsafe fn values<T>(
+    tuple: pg_sys::HeapTuple,
+    kind: u32,
+    read: impl Fn(pg_sys::Oid, pg_sys::Datum) -> Option<T>,
+) -> Vec<T> {
     let mut slot = pg_sys::AttStatsSlot::default();
     // SAFETY: the caller's promise; the slot has as many values as it says, of the type that it says, and is freed.
     unsafe {
@@ -77,17 +84,31 @@ unsafe fn texts(tuple: pg_sys::HeapTuple, kind: u32) -> Vec<String> {
         if !pg_sys::get_attstatsslot(&mut slot, tuple, kind as c_int, pg_sys::Oid::INVALID, values) {
             return Vec::new();
         }
-        let are_texts = [pg_sys::TEXTOID, pg_sys::VARCHAROID, pg_sys::BPCHAROID].contains(&slot.valuetype);
-        let found = match are_texts && !slot.values.is_null() {
-            true => std::slice::from_raw_parts(slot.values, slot.nvalues as usize)
+        let found = match slot.values.is_null() {
+            true => Vec::new(),
+            false => std::slice::from_raw_parts(slot.values, slot.nvalues as usize)
                 .iter()
-                .map(|value| {
-                    CStr::from_ptr(pg_sys::text_to_cstring(value.cast_mut_ptr())).to_string_lossy().into_owned()
-                })
+                .filter_map(|value| read(slot.valuetype, *value))
                 .collect(),
-            false => Vec::new(),
         };
         pg_sys::free_attstatsslot(&mut slot);
         found
+    }
+}
+
+/// A value of pg_statistic as a text; None if it is of another type.
+fn text(type_oid: pg_sys::Oid, value: pg_sys::Datum) -> Option<String> {
+    let is_text = [pg_sys::TEXTOID, pg_sys::VARCHAROID, pg_sys::BPCHAROID].contains(&type_oid);
+    // SAFETY: a value of pg_statistic is of the type that its slot says.
+    is_text.then(|| unsafe { CStr::from_ptr(pg_sys::text_to_cstring(value.cast_mut_ptr())).to_string_lossy().into() })
+}
+
+/// A value of pg_statistic as a number; None if it is not whole by its type.
+fn whole_number(type_oid: pg_sys::Oid, value: pg_sys::Datum) -> Option<f64> {
+    match type_oid {
+        pg_sys::INT2OID => Some(f64::from(value.value() as i16)),
+        pg_sys::INT4OID => Some(f64::from(value.value() as i32)),
+        pg_sys::INT8OID => Some(value.value() as i64 as f64),
+        _ => None,
     }
 }

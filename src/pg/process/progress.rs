@@ -192,6 +192,13 @@ pub fn read_for(number: Option<u32>) {
     CURRENT.set(number.and_then(|number| table()?.get(number as usize)));
 }
 
+/// The last epoch is this one, as it turns out.
+pub fn epochs(last: u32) {
+    if let Some(place) = CURRENT.get() {
+        place.epochs.store(last, Relaxed);
+    }
+}
+
 /// An epoch, from 1, of so many blocks begins; 0 is a preparation pass.
 pub fn begin_epoch(epoch: u64, blocks: usize) {
     let Some(place) = CURRENT.get() else { return };

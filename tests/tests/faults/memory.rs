@@ -23,8 +23,8 @@ struct Sweep<'a> {
     memory: &'a mut FailingMemory,
     db: Session,
     watch: Watch,
-    /// Bytes of the server's log that have been looked at: each failure dumps the memory contexts, and a log of hundreds
-    /// of megabytes is not read anew each time.
+    /// Bytes of the server's log that have been looked at. Each failure dumps the memory contexts, and a log of
+    /// hundreds of megabytes is not read anew each time.
     read: u64,
 }
 

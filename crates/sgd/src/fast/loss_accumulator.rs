@@ -3,6 +3,7 @@
 //! Guarantees: the same sums wherever the sequence of tuples is cut, because tuples wait here until there are
 //! [`WAITING`] of them. It prevents that counting a tuple takes as long as learning from it.
 
+use simd::Simd;
 use tuples::LANES;
 
 use super::weights::Weights;
@@ -67,34 +68,35 @@ impl LossAccumulator {
 
     /// Takes note that `count` tuples were written, up to the end at most.
     #[inline(always)]
-    pub(super) fn written<L: Pointwise, W: Weights>(&mut self, loss: L, _: W, count: usize) {
+    pub(super) fn written<S: Simd, L: Pointwise, W: Weights>(&mut self, simd: S, loss: L, _: W, count: usize) {
         self.waiting += count;
         self.totals.tuples += count as u64;
         if self.waiting == WAITING {
-            self.count(loss, W::WEIGHTED);
+            self.count(simd, loss, W::WEIGHTED);
         }
     }
 
     /// Counts as many as can wait: each lane by itself at first. Eight losses added up in f32 lose nothing to speak of.
+    ///
+    /// The losses are found in a loop of their own, which the compiler makes one of whole registers.
     #[inline(always)]
-    fn count<L: Pointwise>(&mut self, loss: L, weighted: bool) {
-        let mut sums = [0.0f32; LANES];
-        let (margins, labels) = (self.margins.as_chunks::<LANES>().0, self.labels.as_chunks::<LANES>().0);
+    fn count<S: Simd, L: Pointwise>(&mut self, simd: S, loss: L, weighted: bool) {
+        let mut losses = [0.0f32; WAITING];
+        for ((lost, &m), &y) in losses.iter_mut().zip(&self.margins).zip(&self.labels) {
+            *lost = loss.loss(m, y);
+        }
         if weighted {
-            for ((m, y), w) in margins.iter().zip(labels).zip(self.weights.as_chunks::<LANES>().0) {
-                for lane in 0..LANES {
-                    sums[lane] += w[lane] * loss.loss(m[lane], y[lane]);
-                }
-            }
+            losses.iter_mut().zip(&self.weights).for_each(|(lost, w)| *lost *= w);
             self.totals.weight += self.weights.iter().map(|&w| f64::from(w)).sum::<f64>();
         } else {
-            for (m, y) in margins.iter().zip(labels) {
-                for lane in 0..LANES {
-                    sums[lane] += loss.loss(m[lane], y[lane]);
-                }
-            }
             self.totals.weight += WAITING as f64;
         }
+        let mut sum = simd.splat(0.0);
+        for chunk in losses.as_chunks().0 {
+            sum = simd.add(sum, simd.load(chunk));
+        }
+        let mut sums = [0.0; LANES];
+        simd.store(sum, &mut sums);
         self.totals.loss += fold(sums);
         loss.count(&mut self.totals, &self.margins, &self.labels);
         self.waiting = 0;

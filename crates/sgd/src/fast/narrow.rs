@@ -32,7 +32,8 @@ pub(super) fn narrow<const N: usize, const PENALTY: bool, const BOUNDED: bool, S
     let Learn { state, loss, rates, batch, mut range } = learn;
     let bound = rates.bound.unwrap_or_default();
     let rows = batch.rows().as_chunks::<LANES>().0.as_chunks::<N>().0;
-    let (labels, order) = (batch.labels(), batch.order());
+    // as many as there are rows, so that a place is compared once
+    let (labels, order) = (&batch.labels()[..rows.len()], batch.order());
     let mut mask = state.mask;
     if !PENALTY {
         state.set_weight_of_constant();
@@ -132,7 +133,7 @@ pub(super) fn narrow<const N: usize, const PENALTY: bool, const BOUNDED: bool, S
             let along = if PENALTY { direction * inverse_scale } else { direction };
             last = Update { gradient: loss.negative_gradient(simd, margin, y), direction, along };
         }
-        state.accumulator.written(loss, of_tuples, here.len());
+        state.accumulator.written(simd, loss, of_tuples, here.len());
         range.start = stop;
     }
     for (weights, stored) in weights.into_iter().zip(&mut state.weights) {

@@ -49,7 +49,7 @@ pub(super) fn wide<const BOUNDED: bool, S: Simd, L: Pointwise, W: Weights>(simd:
         state.steps.last = Update { gradient, direction, along: direction * inverse(state.scale) };
         let out = state.accumulator.next_mut(1);
         (out.margins[0], out.labels[0], out.weights[0]) = (margin, y, of_tuples.times(i, 1.0));
-        state.accumulator.written(loss, of_tuples, 1);
+        state.accumulator.written(simd, loss, of_tuples, 1);
         (previous, previous_tail) = (row, tail);
     }
     state.previous[1].copy_from_slice(tuples.get(last).0);

@@ -59,7 +59,8 @@ fn fold(rows: &[Chunk], origin: &[Columns], sums: &mut [Columns], term: impl Fn(
     }
 }
 
-/// Subtracts `mean` from and multiplies `factor` to every row.
+/// Subtracts `mean` from and multiplies `factor` to every row, and cuts what comes out off at ±`clip`.
+/// Gives how many numbers were cut.
 pub(crate) struct Standardize<'a> {
     /// The rows.
     pub(crate) rows: RowsMut<'a>,
@@ -67,18 +68,36 @@ pub(crate) struct Standardize<'a> {
     pub(crate) mean: &'a [f64],
     /// One for every feature.
     pub(crate) factor: &'a [f64],
+    /// Above 0.
+    pub(crate) clip: Option<f32>,
 }
 
 impl Kernel for Standardize<'_> {
-    type Output = ();
+    type Output = u64;
 
     #[inline(always)]
-    fn run<S: Simd>(mut self, _: S) {
+    fn run<S: Simd>(mut self, _: S) -> u64 {
+        let mut cut = 0;
         for i in 0..self.rows.len() {
             let (_, features) = self.rows.row_mut(i);
             standardize(features, self.mean, self.factor);
+            if let Some(clip) = self.clip {
+                cut += clip_all(features, clip);
+            }
         }
+        cut
     }
+}
+
+/// Cuts numbers off at ±`clip`. Gives how many were beyond. NaN stays what it is.
+#[inline(always)]
+pub(crate) fn clip_all(features: &mut [f32], clip: f32) -> u64 {
+    let mut cut = 0;
+    for x in features {
+        cut += u32::from(x.abs() > clip);
+        *x = x.clamp(-clip, clip);
+    }
+    cut.into()
 }
 
 /// (x - mean) * factor in f64, feature by feature.

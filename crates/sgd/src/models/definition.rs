@@ -1,8 +1,8 @@
 //! What every model says about itself.
 
 use super::objective::Objective;
-use crate::Optimizer;
 use crate::network::Design;
+use crate::{Optimizer, Schedule};
 
 /// What labels and decisions mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,12 +19,26 @@ pub enum Task {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Defaults {
     pub(crate) learning_rate: f64,
+    /// of the rate from epoch to epoch
+    pub(crate) decay: f64,
     /// that for tuples of length 1, of a rate that follows from the tuples
     pub(crate) automatic_rate: f64,
     pub(crate) batch_size: u32,
     pub(crate) optimizer: Optimizer,
     /// What a network is made of; None for linear models.
     pub(crate) design: Option<Design>,
+}
+
+impl Defaults {
+    /// Those of a linear model.
+    pub(crate) const LINEAR: Defaults = Defaults {
+        learning_rate: 0.01,
+        decay: Schedule::DECAY,
+        automatic_rate: 1.0,
+        batch_size: 1,
+        optimizer: Optimizer::Sgd,
+        design: None,
+    };
 }
 
 /// A model.
@@ -57,7 +71,7 @@ pub(crate) trait Model {
 
     /// What it starts from unless the user says otherwise.
     fn defaults() -> Defaults {
-        Defaults { learning_rate: 0.01, automatic_rate: 1.0, batch_size: 1, optimizer: Optimizer::Sgd, design: None }
+        Defaults::LINEAR
     }
 }
 

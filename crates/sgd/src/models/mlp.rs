@@ -3,9 +3,9 @@
 //! Its last layer has a loss of its own, by the design's [`Output`](crate::Output).
 
 use super::definition::{Defaults, Model, Task};
-use crate::Optimizer;
 use crate::math::{cross_entropy, entropy};
 use crate::network::Design;
+use crate::{Optimizer, Schedule};
 
 /// A network.
 pub(crate) struct Mlp;
@@ -30,6 +30,7 @@ impl Model for Mlp {
     fn defaults() -> Defaults {
         Defaults {
             learning_rate: 0.003,
+            decay: Schedule::DECAY,
             automatic_rate: 1.0,
             batch_size: 32,
             optimizer: Optimizer::ADAM,

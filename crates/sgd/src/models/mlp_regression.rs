@@ -26,6 +26,8 @@ impl Model for MlpRegression {
     }
 
     fn defaults() -> Defaults {
-        Defaults { design: Some(Design { output: Some(Output::Identity), ..Design::default() }), ..Mlp::defaults() }
+        let design = Design { output: Some(Output::Identity), ..Design::default() };
+        // the squared error feels the noise of the last steps, which hardly moves a class
+        Defaults { decay: 0.9, design: Some(design), ..Mlp::defaults() }
     }
 }

@@ -190,14 +190,6 @@ impl<L: MarginLoss> Pointwise for L {
 
     #[inline(always)]
     fn count(self, totals: &mut Totals, margins: &[f32], _: &[f32]) {
-        let (chunks, rest) = margins.as_chunks::<16>();
-        let mut correct = [0u32; 16];
-        for chunk in chunks {
-            for lane in 0..16 {
-                correct[lane] += u32::from(chunk[lane] > 0.0);
-            }
-        }
-        totals.correct +=
-            u64::from(correct.iter().sum::<u32>() + rest.iter().map(|&m| u32::from(m > 0.0)).sum::<u32>());
+        totals.correct += u64::from(margins.iter().map(|&m| u32::from(m > 0.0)).sum::<u32>());
     }
 }

@@ -4,7 +4,6 @@ use simd::Simd;
 
 use super::definition::{Defaults, LinearModel, Model, Task};
 use super::objective::MarginLoss;
-use crate::Optimizer;
 
 /// max(0, 1 - m). At a margin of exactly 1 the derivative is 0.
 #[derive(Debug, Clone, Copy)]
@@ -45,7 +44,7 @@ impl Model for Svm {
     }
 
     fn defaults() -> Defaults {
-        Defaults { learning_rate: 0.01, automatic_rate: 0.1, batch_size: 1, optimizer: Optimizer::Sgd, design: None }
+        Defaults { automatic_rate: 0.1, ..Defaults::LINEAR }
     }
 }
 

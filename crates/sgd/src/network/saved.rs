@@ -10,7 +10,7 @@ impl NetworkEngine {
     pub(super) fn write(&self, to: &mut Writer) {
         to.numbers(&[self.steps.unbiased[0], self.steps.unbiased[1], self.steps.l1_applied]);
         for array in [&self.numbers, &self.first, &self.second] {
-            to.floats(array.iter().copied());
+            to.slice(array);
         }
     }
 

@@ -199,6 +199,6 @@ impl Engine for ReferenceEngine {
 
     fn save(&self, to: &mut Writer) {
         self.state.save(to);
-        to.floats(self.memory.floats().iter().copied());
+        to.slice(self.memory.floats());
     }
 }

@@ -39,10 +39,12 @@ fn hyper(kind: ModelKind, l2: f64) -> Hyperparameters {
 fn every_instruction_set_gives_the_same_bits() {
     for dim in DIMS {
         let batch = noisy_batch(dim, 500, 1);
-        for (kind, l2) in BINARY.into_iter().flat_map(|kind| [(kind, 0.0), (kind, 0.5)]) {
-            let mut results = Level::available().into_iter().map(|level| train(hyper(kind, l2), level, &batch, &[]));
+        let penalties = BINARY.into_iter().flat_map(|kind| [(kind, 0.0), (kind, 0.5)]);
+        for (kind, l2, bounded) in penalties.flat_map(|(kind, l2)| [(kind, l2, false), (kind, l2, true)]) {
+            let hyper = Hyperparameters { bounded, ..hyper(kind, l2) };
+            let mut results = Level::available().into_iter().map(|level| train(hyper, level, &batch, &[]));
             let portable = results.next().unwrap();
-            assert!(results.all(|result| result == portable), "{kind} {dim}");
+            assert!(results.all(|result| result == portable), "{kind} {dim} {bounded}");
         }
     }
 }

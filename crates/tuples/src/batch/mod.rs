@@ -386,17 +386,36 @@ impl Batch {
     /// # Panics
     /// If there is no tuple at one of the places.
     pub fn set_order(&mut self, places: &[u32]) -> Result<(), OutOfMemory> {
-        // the greatest, because that is found many places at a time
-        assert!(
-            places.iter().max().is_none_or(|&place| (place as usize) < self.len),
-            "no tuple at a place of the order"
-        );
+        self.assert_places(places);
         let order = self.order.places_mut();
         let more = places.len().saturating_sub(order.len());
         order.try_reserve(more).map_err(|_| OutOfMemory { bytes: size_of_val(places) })?;
         order.clear();
         order.extend_from_slice(places);
         Ok(())
+    }
+
+    /// The same, without a copy of the places if the order is [detached](Batch::detach_order): the batch then has those
+    /// of `places`, which has the ones before.
+    ///
+    /// # Errors
+    /// As [`set_order`](Batch::set_order).
+    ///
+    /// # Panics
+    /// As there.
+    pub fn take_order(&mut self, places: &mut Vec<u32>) -> Result<(), OutOfMemory> {
+        if !self.order.is_detached() {
+            return self.set_order(places);
+        }
+        self.assert_places(places);
+        std::mem::swap(self.order.places_mut(), places);
+        Ok(())
+    }
+
+    /// The greatest is compared, because that is found many places at a time.
+    fn assert_places(&self, places: &[u32]) {
+        let greatest = places.iter().max();
+        assert!(greatest.is_none_or(|&place| (place as usize) < self.len), "no tuple at a place of the order");
     }
 
     /// The order, to be made any sequence of places, of any length; who lengthens it reserves first. Whoever learns in

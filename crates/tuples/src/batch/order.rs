@@ -76,6 +76,11 @@ impl Order {
         &mut self.places
     }
 
+    /// Whether it is left to somebody else.
+    pub(super) fn is_detached(&self) -> bool {
+        self.state == OrderState::Detached
+    }
+
     /// Leaves the order to somebody else.
     pub(super) fn detach(&mut self) {
         self.places.clear();

@@ -261,6 +261,16 @@ impl Cache {
         }
     }
 
+    /// Whether all pages of the source are in memory.
+    pub fn has_all_in_memory(&self, geometry: &Geometry) -> bool {
+        self.ends.len() == geometry.pages as usize
+    }
+
+    /// Whether there are pages that were decoded for this buffer, and may be kept.
+    pub fn has_decoded(&self) -> bool {
+        !self.decoded.is_empty()
+    }
+
     /// Puts the pages that were decoded for this buffer where they are to stay. `left` more will come in this epoch;
     /// rows are `dear` if to decode one costs much more than to read a decoded one.
     ///

@@ -87,7 +87,7 @@ fn a_null_argument_is_named_unless_null_is_its_default() {
         "model => NULL, label => NULL, features => NULL, learning_rate => NULL, max_epochs => NULL, shuffle => NULL,
                block_size => NULL, buffer_size => NULL, seed => NULL, name => NULL, options => NULL, loader => NULL,
                workers => NULL, warm_start => NULL, group_by => NULL, grid => NULL, sample => NULL";
-    assert_eq!(db.train(&format!("'t', {all}")).len(), 20);
+    assert_eq!(db.train(&format!("'t', {all}")).len(), 100);
 }
 
 #[test]

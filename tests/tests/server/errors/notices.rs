@@ -24,6 +24,14 @@ pub const CASES: &[(&str, &[&str], &str)] = &[
          HINT:  Option hash can be another number of buckets, or \"off\" for a weight for each category.\n...",
     ),
     (
+        "Notice::Clipped",
+        &["SELECT FROM corgipile_train('SELECT i / 7.0::real AS label, ARRAY[(i = 5)::int * 9 + i % 2] AS x FROM generate_series(1, 1000) i', \
+           'mlp_regression', max_epochs => 1)"],
+        // of a feature that is 0 or 1 but once
+        "...NOTICE:  values beyond 5 standard deviations from the mean of their feature are cut off: 1 in 1000 rows\n\
+         HINT:  The model predicts in the same way. Option clip can be another number of them, or \"none\".\n...",
+    ),
+    (
         "Notice::Transformed",
         &["SELECT FROM corgipile_train('SELECT i % 2 AS label, exp(i / 20::float8) AS a FROM generate_series(1, 1000) i', max_epochs => 1)"],
         "...NOTICE:  numbers that span decades are taken as sign(x) * ln(1 + |x|): a\n\
@@ -149,6 +157,17 @@ pub const CASES: &[(&str, &[&str], &str)] = &[
         ],
         "...NOTICE:  100 of 100 rows (100.0%) have categories or indices that the model was not trained on\n\
          HINT:  They count as none of those that it knows; with unseen => 'error' they are an error.\n",
+    ),
+    (
+        "Notice::Replaced",
+        &[
+            "SET corgipile.keep_versions = 1",
+            "SELECT FROM corgipile_train('t', name => 'nightly', features => '{a}', learning_rate => 0.1, max_epochs => 1)",
+            "SELECT FROM corgipile_train('t', name => 'nightly', features => '{a}', learning_rate => 0.1, max_epochs => 1)",
+        ],
+        "...NOTICE:  deleted 1 model that newer ones have replaced: version 1 of \"nightly\"\n\
+         HINT:  Option keep_versions, or setting corgipile.keep_versions, says how many are kept; 0 keeps all. What is deployed \
+         or has a comment is kept.\n",
     ),
     (
         "Notice::OneDiverged",

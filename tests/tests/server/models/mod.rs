@@ -7,6 +7,8 @@ mod inline_models;
 mod management;
 mod names;
 mod one_statement;
+mod replaced;
 mod shared_models;
+mod stored_bytes;
 mod survival;
 mod transactions;

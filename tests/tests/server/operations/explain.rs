@@ -70,6 +70,10 @@ fn analyze_adds_what_happened_and_times_only_with_timing() {
         "Loss: ",
         "Accuracy: ",
         "Skipped Tuples: 0",
+        "Opening Time: ",
+        "Preparation Time: ",
+        "Epochs Time: ",
+        "Storing Time: ",
         "Compute Time: ",
         "Buffers Filled: ",
         "Shuffle Time: ",
@@ -205,6 +209,12 @@ fn the_numbers_of_analyze_agree_with_each_other_and_with_the_table() {
             + number(blocks, "Scan Time")
             + number(blocks, "Decode Time");
         assert!(parts <= total * 1.01 + 1.0, "the parts take {parts} ms of {total} ms: {plan:#}");
+        let [opening, preparation, epochs, storing] =
+            ["Opening Time", "Preparation Time", "Epochs Time", "Storing Time"].map(|phase| number(sgd, phase));
+        assert!(epochs >= number(sgd, "Compute Time") && storing > 0.0 && opening > 0.0, "{plan:#}");
+        // the node's own time is without opening
+        let phases = preparation + epochs + storing;
+        assert!(phases <= total * 1.01 && phases >= total * 0.8 - 5.0, "{phases} ms of {total} ms: {plan:#}");
     }
 }
 

@@ -180,6 +180,22 @@ fn numbers_that_are_unique_by_statistics_alone_are_better_than_nothing() {
 }
 
 #[test]
+fn amounts_that_are_unique_are_features_and_what_was_counted_up_or_drawn_is_not() {
+    let mut db = Database::new();
+    db.run(
+        "CREATE TABLE sales AS
+         SELECT 1000000 + i + (i > 3000)::int * 1000 AS number, (1e15 * uniform(i, 1))::bigint AS ticket,
+                (1e6 * exp(normal(i, 2)))::bigint AS cents, (1e7 + 1e6 * normal(i, 3))::int AS grams,
+                round(1e6 * normal(i, 4) ^ 2 + 1e9)::bigint AS since, i % 2 AS label
+         FROM generate_series(1, 5000) i;
+         ANALYZE sales",
+    );
+    let distinct = "SELECT attname FROM pg_stats WHERE tablename = 'sales' AND n_distinct < -0.99 ORDER BY 1";
+    assert_eq!(db.lines(distinct), ["cents", "grams", "number", "since", "ticket"], "all are unique");
+    assert_eq!(features(&mut db, "'sales'"), "{cents,grams,since}");
+}
+
+#[test]
 fn a_star_takes_all_and_a_minus_leaves_out() {
     let mut db = Database::new();
     shops(&mut db);

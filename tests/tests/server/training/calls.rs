@@ -29,8 +29,8 @@ fn where_and_order_by_apply_to_the_epochs() {
     let mut db = Database::new();
     clustered(&mut db, "t", 500);
     let epochs: Vec<i32> =
-        db.column("SELECT epoch FROM corgipile_train('t') WHERE epoch % 5 = 0 AND loss > 0 ORDER BY epoch DESC");
-    assert_eq!(epochs, [20, 15, 10, 5]);
+        db.column("SELECT epoch FROM corgipile_train('t') WHERE epoch % 25 = 0 AND loss > 0 ORDER BY epoch DESC");
+    assert_eq!(epochs, [100, 75, 50, 25]);
     assert_eq!(db.lines("SELECT epoch FROM corgipile_train('t') WHERE false").len(), 0);
 }
 

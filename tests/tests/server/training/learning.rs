@@ -64,18 +64,48 @@ fn the_defaults_are_the_documented_ones() {
     let mut db = Database::new();
     clustered(&mut db, "t", 400);
     let epochs = db.train("'t'");
-    assert_eq!(epochs.len(), 20);
+    assert_eq!(epochs.len(), 100, "the most, since a million steps are more");
     // a mean square of 1 of each of five features that are standardized, and the constant 1
     let rate = 1.0 / 6.0;
     assert!((epochs[0].learning_rate - rate).abs() < 1e-6);
-    assert!((epochs[19].learning_rate - epochs[0].learning_rate * 0.95_f64.powi(19)).abs() < 1e-12);
+    let fallen = epochs[99].learning_rate / epochs[0].learning_rate;
+    assert!((fallen - 0.955_f64.powi(99)).abs() < 1e-9 && (0.0095..0.0115).contains(&fallen), "{fallen}");
     let stored = db.line(
         "SELECT model, label, features, hyperparameters->>'shuffle', hyperparameters->>'buffer_size',
                 (hyperparameters->>'decay')::float8, (hyperparameters->>'l2')::float8,
                 hyperparameters->>'standardize', hyperparameters->>'nulls', hyperparameters->>'max_epochs'
          FROM corgipile.models",
     );
-    assert_eq!(stored, "logistic|label|{features_v}|corgipile|auto|0.95|0|auto|impute|20");
+    assert_eq!(stored, "logistic|label|{features_v}|corgipile|auto|0.955|0|auto|impute|100");
+}
+
+#[test]
+fn epochs_and_decay_are_chosen_together_with_the_rate_only() {
+    let mut db = Database::new();
+    clustered(&mut db, "t", 25_000);
+    let mut chosen = |arguments: &str| {
+        let epochs = db.train(&format!("'t', seed => 1{arguments}"));
+        let stored = db.line(
+            "SELECT hyperparameters->>'max_epochs', hyperparameters->>'decay' FROM corgipile.models ORDER BY model_id DESC LIMIT 1",
+        );
+        (epochs.len(), stored)
+    };
+    let found = |epochs: usize, decay: &str| (epochs, format!("{epochs}|{decay}"));
+    // a million steps are 40 epochs, and 0.8913 to the power of 40 is a hundredth
+    assert_eq!(chosen(""), found(40, "0.8913"));
+    assert_eq!(chosen(", loader => 'worker'"), found(40, "0.8913"));
+    assert_eq!(chosen(", workers => 2"), found(40, "0.8913"));
+    assert_eq!(chosen(", model => 'svm', max_epochs => 3"), found(3, "0.8913"));
+    assert_eq!(chosen(", options => '{\"decay\": 0.5}'"), found(40, "0.5"));
+    assert_eq!(chosen(", learning_rate => 0.1"), found(20, "0.95"));
+    assert_eq!(chosen(", optimizer => 'adam'"), found(20, "0.95"));
+    assert_eq!(chosen(", model => 'mlp', hidden_layers => '{2}'"), found(20, "0.95"));
+    let points = "SELECT grid_point->>'max_epochs', max(epoch)
+                    FROM corgipile_train('t', seed => 1, grid => '[{\"max_epochs\": 2}, {\"l2\": 0.1}, {\"learning_rate\": 0.1}]')
+                   GROUP BY grid_point ORDER BY 2";
+    assert_eq!(db.lines(points), ["2|2", "NULL|20", "NULL|40"]);
+    let explained = db.lines("EXPLAIN SELECT * FROM corgipile_train('t')").join("\n");
+    assert!(explained.contains("Epochs: auto") && explained.contains("Learning Rate: auto"), "{explained}");
 }
 
 /// Trains without a shuffle and compares every epoch and the model with the textbook's SGD.

@@ -2,6 +2,7 @@
 
 mod calls;
 mod choices;
+mod clipping;
 mod groups_and_grids;
 mod learning;
 mod model_kinds;

@@ -116,7 +116,7 @@ fn what_was_chosen_is_stored() {
         ))
     };
     let defaults = "h->>'learning_rate', h->>'schedule', h->>'decay', h->>'optimizer', h->>'batch_size', h->>'l1', h->>'l2', h ? 'momentum'";
-    assert_eq!(stored(&mut db, "logistic", "{}", defaults), "0.25|exponential|0.95|sgd|1|0.0|0.0|f");
+    assert_eq!(stored(&mut db, "logistic", "{}", defaults), "0.25|exponential|0.955|sgd|1|0.0|0.0|f");
     let adam = "h->>'learning_rate', h->>'optimizer', h->>'beta1', h->>'beta2', h->>'epsilon'";
     assert_eq!(stored(&mut db, "logistic", r#"{"optimizer": "adam"}"#, adam), "0.001|adam|0.9|0.999|0.00000001");
     let momentum = "h->>'optimizer', h->>'momentum', h->>'batch_size'";
@@ -236,7 +236,7 @@ fn null_means_the_default_for_every_function_that_trains_or_shuffles() {
         ("corgipile_sgd_init('svm', 3", "learning_rate => 0.01, options => '{}', sparse => false"),
         (
             "corgipile_train('t', seed => 1",
-            "model => 'logistic', label => 'label', max_epochs => 20, shuffle => 'corgipile', block_size => 'auto', \
+            "model => 'logistic', label => 'label', max_epochs => 100, shuffle => 'corgipile', block_size => 'auto', \
              buffer_size => 'auto', loader => 'auto', workers => 1",
         ),
     ] {
@@ -318,7 +318,7 @@ fn what_corgipile_options_shows_holds() {
     let arguments: Vec<String> =
         db.column("SELECT unnest(proargnames[:pronargs]) FROM pg_proc WHERE proname = 'corgipile_train' AND proargtypes[0] = 'text'::regtype");
     assert!(arguments.iter().all(|argument| all.contains(argument)), "{arguments:?} {all:?}");
-    assert_eq!(all.len(), arguments.len() + 25, "arguments and options");
+    assert_eq!(all.len(), arguments.len() + 26, "arguments and options");
     assert_eq!(names(&mut db, "NULL"), all);
     for (model, absent, present) in [
         ("logistic", &["hidden_layers", "activation", "output"][..], &["class_weight", "mu"][..]),

@@ -49,7 +49,8 @@ fn a9a(directory: &Path, tolerance: f64) {
     for model in ["logistic", "svm"] {
         let mut accuracy = |table: &str, shuffle: &str| {
             let epochs = db.train(&format!(
-                "'{table}', '{model}', shuffle => '{shuffle}', seed => 1, features => '{{features_v}}'"
+                "'{table}', '{model}', shuffle => '{shuffle}', seed => 1, features => '{{features_v}}',
+                 learning_rate => 0.01"
             ));
             assert_eq!(epochs[19].tuples, train.len() as i64);
             db.evaluate(epochs[0].model_id, "train").accuracy

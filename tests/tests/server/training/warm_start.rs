@@ -444,7 +444,7 @@ fn the_defaults_that_the_function_does_not_declare_are_in_its_comment() {
         "all but source, whose values could not be told apart"
     );
     // what a training with the arguments of the comment is, one without them is, too
-    let arguments = "model => 'logistic', label => 'label', max_epochs => 20, shuffle => 'corgipile', block_size => 'auto', \
+    let arguments = "model => 'logistic', label => 'label', shuffle => 'corgipile', block_size => 'auto', \
                      buffer_size => 'auto', loader => 'auto', workers => 1";
     for argument in arguments.split(", ").map(|argument| argument.trim().replace(" => ", " ").replace('\'', "")) {
         assert!(comment.contains(&argument), "{argument} in {comment}");
@@ -453,7 +453,7 @@ fn the_defaults_that_the_function_does_not_declare_are_in_its_comment() {
     let [one, other] = ["", arguments].map(|arguments| {
         let comma = if arguments.is_empty() { "" } else { ", " };
         let epochs = db.train(&format!("'t', features => '{{x}}', seed => 3{comma}{arguments}"));
-        assert_eq!(epochs.len(), 20);
+        assert_eq!(epochs.len(), 100);
         let id = epochs[0].model_id;
         (db.model(id).bits(), db.line(&format!("SELECT hyperparameters FROM corgipile.models WHERE model_id = {id}")))
     });
