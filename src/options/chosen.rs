@@ -6,7 +6,7 @@ use super::date_parts::DateParts;
 use super::row_groups::HoldOut;
 use super::rows::{By, ClassWeight, Clip, Hashing, Nulls, Standardize, Transform, Unseen};
 use serde_json::{Map, Value};
-use sgd::{Hyperparameters, ModelKind, Schedule, Stopping};
+use sgd::{Extent, Hyperparameters, ModelKind, Schedule, Stopping};
 
 /// What `options` say beyond the hyperparameters.
 #[derive(Default)]
@@ -100,17 +100,17 @@ pub enum Validation {
 }
 
 impl Point {
-    /// Chooses the learning rate for so many tuples, with this mean of |x|², and what else is open with it.
-    pub fn choose_rate(&mut self, tuples: u64, mean_square: f64) {
+    /// Chooses the learning rate for such data, with this mean of |x|², and what else is open with it.
+    pub fn choose_rate(&mut self, data: Extent, mean_square: f64) {
         let Hyperparameters { bounded, averaging, schedule, .. } = self.hyperparameters;
         let chosen = self.hyperparameters.with_automatic_rate(mean_square);
         (self.hyperparameters, self.rate) = (Hyperparameters { bounded, averaging, ..chosen }, Rate::Chosen);
         if self.has_open_epochs {
-            self.max_epochs = Hyperparameters::automatic_epochs(tuples);
+            self.max_epochs = Hyperparameters::automatic_epochs(data);
             self.has_open_epochs = false;
         }
         if matches!(schedule, Schedule::Exponential { .. }) && self.has_open_decay {
-            self.hyperparameters = self.hyperparameters.with_automatic_decay(tuples);
+            self.hyperparameters = self.hyperparameters.with_automatic_decay(data);
         }
     }
 }

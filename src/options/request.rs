@@ -14,7 +14,7 @@ use super::shuffling::Shuffling;
 use super::{defaults, parse, table};
 use crate::errors::{ArgumentError, Error, Result, TrainingError};
 use serde_json::{Map, Value, json};
-use sgd::{Hyperparameters, ModelKind, Output, Schedule};
+use sgd::{Extent, Hyperparameters, ModelKind, Output, Schedule};
 use shuffle::Geometry;
 
 /// What is to be trained.
@@ -188,15 +188,15 @@ impl Request {
         }
     }
 
-    /// Chooses sizes of mini-batches, for so many tuples, and learning rates and epochs that are open,
-    /// for tuples with this mean of |x|².
-    pub fn choose(&mut self, tuples: u64, mean_square: f64) {
+    /// Chooses sizes of mini-batches, and learning rates and epochs that are open, for such data
+    /// with this mean of |x|².
+    pub fn choose(&mut self, data: Extent, mean_square: f64) {
         for point in self.points.iter_mut().filter(|point| point.has_open_batch_size) {
             point.has_open_batch_size = false;
-            point.hyperparameters = point.hyperparameters.with_automatic_batch_size(point.max_epochs, tuples);
+            point.hyperparameters = point.hyperparameters.with_automatic_batch_size(point.max_epochs, data.tuples);
         }
         for point in self.points.iter_mut().filter(|point| point.rate == Rate::Open) {
-            point.choose_rate(tuples, mean_square);
+            point.choose_rate(data, mean_square);
         }
         self.max_epochs = most_epochs(&self.points);
     }

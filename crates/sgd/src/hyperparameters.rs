@@ -9,6 +9,15 @@ use crate::invalid::{InvalidHyperparameter, require, within};
 use crate::range::Range;
 use crate::{Design, ModelKind, Optimizer, Schedule};
 
+/// How much data there is to learn from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// how many rows
+    pub tuples: u64,
+    /// how many features each of them has, zeros included
+    pub features: usize,
+}
+
 /// How a model is trained.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Hyperparameters {
@@ -94,20 +103,24 @@ impl Hyperparameters {
     /// The epochs of a training that nobody has given any, and before which nobody has counted the tuples.
     pub const EPOCHS: u32 = 20;
 
-    /// The epochs of linear models that suit so many tuples: as many as make a million steps, from 20 to 100. Features
-    /// that go together are told apart by many small steps, which a small table has in many epochs only.
-    pub fn automatic_epochs(tuples: u64) -> u32 {
+    /// The epochs of linear models that suit such data: as many as make a million steps, from 20 to 100. Features that go
+    /// together are told apart by many small steps, which a small table has in many epochs only. With as many features
+    /// as tuples, or more, it is 20: there more steps learn the tuples by heart.
+    pub fn automatic_epochs(data: Extent) -> u32 {
         const STEPS: u64 = 1_000_000;
         const MOST: u64 = 100;
-        STEPS.div_ceil(tuples.max(1)).clamp(Self::EPOCHS.into(), MOST) as u32
+        if data.features as u64 >= data.tuples {
+            return Self::EPOCHS;
+        }
+        STEPS.div_ceil(data.tuples).clamp(Self::EPOCHS.into(), MOST) as u32
     }
 
-    /// Takes the decay with which the learning rate falls to a hundredth over the epochs that suit so many tuples. It
-    /// is a matter of the tuples, and not of the epochs that were asked for, so that a training that goes on goes on as
+    /// Takes the decay with which the learning rate falls to a hundredth over the epochs that suit such data. It
+    /// is a matter of the data, and not of the epochs that were asked for, so that a training that goes on goes on as
     /// if it had never stopped. Bounded steps give long rows less weight, the less the lower the rate: while it is high,
     /// the model is not that of the least loss.
-    pub fn with_automatic_decay(self, tuples: u64) -> Hyperparameters {
-        let decay = 0.01_f64.powf(1.0 / f64::from(Self::automatic_epochs(tuples)));
+    pub fn with_automatic_decay(self, data: Extent) -> Hyperparameters {
+        let decay = 0.01_f64.powf(1.0 / f64::from(Self::automatic_epochs(data)));
         // as many digits as a reader takes in, and the same on every machine
         let decay = (decay * 1e4).round() / 1e4;
         Hyperparameters { schedule: Schedule::Exponential { decay }, ..self }
@@ -242,21 +255,23 @@ mod tests {
 
     #[test]
     fn small_tables_get_more_epochs_and_the_rate_falls_to_a_hundredth_over_them() {
-        for (tuples, epochs, decay) in [
-            (0, 100, 0.955),
-            (1, 100, 0.955),
-            (10_000, 100, 0.955),
-            (16_000, 63, 0.9295),
-            (40_000, 25, 0.8318),
-            (50_000, 20, 0.7943),
-            (u64::MAX, 20, 0.7943),
+        for (tuples, features, epochs, decay) in [
+            (0, 0, 20, 0.7943),
+            (2, 1, 100, 0.955),
+            (10_000, 9_999, 100, 0.955),
+            (10_000, 10_000, 20, 0.7943),
+            (16_000, 1, 63, 0.9295),
+            (40_000, 1, 25, 0.8318),
+            (50_000, 1, 20, 0.7943),
+            (u64::MAX, usize::MAX, 20, 0.7943),
         ] {
-            assert_eq!(Hyperparameters::automatic_epochs(tuples), epochs, "{tuples} tuples");
-            let hyper = Hyperparameters::new(ModelKind::Linear).with_automatic_decay(tuples);
+            let data = Extent { tuples, features };
+            assert_eq!(Hyperparameters::automatic_epochs(data), epochs, "{data:?}");
+            let hyper = Hyperparameters::new(ModelKind::Linear).with_automatic_decay(data);
             assert_eq!(hyper.schedule, Schedule::Exponential { decay });
             // it is the rate of the epoch after the last that is a hundredth
             let fallen = hyper.learning_rate_at(epochs + 1) / hyper.learning_rate;
-            assert!((0.0099..0.0101).contains(&fallen), "{tuples} tuples: {fallen}");
+            assert!((0.0099..0.0101).contains(&fallen), "{data:?}: {fallen}");
         }
     }
 

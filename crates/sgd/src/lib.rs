@@ -62,7 +62,7 @@ mod variance_sum;
 pub use cluster::ClusterFactor;
 pub use evaluation::{Confusion, Evaluation, Retrieval};
 pub use exchange::{Combine, Exchange};
-pub use hyperparameters::Hyperparameters;
+pub use hyperparameters::{Extent, Hyperparameters};
 pub use invalid::{InvalidHyperparameter, Parameter};
 pub use logarithm::{LogTransform, inverse_signed_log};
 pub use math::{probability, softmax};

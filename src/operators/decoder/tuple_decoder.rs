@@ -10,7 +10,7 @@ use crate::errors::{Result, TrainingError};
 use crate::limits::MAX_WEIGHTS;
 use crate::options::rows::{Nulls, Transform};
 use serde::{Deserialize, Serialize};
-use sgd::{LogTransform, Scaler, Standardizer, TargetScale};
+use sgd::{Extent, LogTransform, Scaler, Standardizer, TargetScale};
 use tuples::Batch;
 
 /// What a decoder counts.
@@ -237,6 +237,18 @@ impl Decoder {
     /// How many tuples a preparation pass has met; 0 if there was none.
     pub fn met(&self) -> u64 {
         self.met
+    }
+
+    /// How many tuples a preparation pass has met, and features; those of compressed mini-batches are not counted.
+    pub fn extent(&self) -> Extent {
+        let features = match &self.features {
+            FeatureColumns::Array { dim, .. } => dim.unwrap_or_default(),
+            FeatureColumns::Columns { types, .. } => types.len(),
+            FeatureColumns::Mixed(columns) => columns.dim(),
+            FeatureColumns::Sparse(_) => self.observed_dim,
+            FeatureColumns::Compressed(_) => 0,
+        };
+        Extent { tuples: self.met, features }
     }
 
     /// The mean of |x|² of the tuples, if a preparation pass was to find it.

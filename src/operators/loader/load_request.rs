@@ -5,7 +5,7 @@ use crate::operators::decoder::{Decoder, DecoderState, OwnedSpec};
 use crate::operators::scan_control::{CacheControl, ScanControl};
 use crate::operators::wanted::Wanted;
 use serde::{Deserialize, Serialize};
-use sgd::Hyperparameters;
+use sgd::{Extent, Hyperparameters};
 
 /// What a worker is to load. It travels as JSON.
 #[derive(Serialize, Deserialize)]
@@ -53,9 +53,9 @@ impl LoadRequest {
         }
     }
 
-    /// The number of the last epoch of a source of so many tuples.
-    pub fn last_epoch(&self, tuples: u64) -> u64 {
-        let chosen = if self.has_open_epochs { Hyperparameters::automatic_epochs(tuples) } else { 0 };
+    /// The number of the last epoch of a source of such data.
+    pub fn last_epoch(&self, data: Extent) -> u64 {
+        let chosen = if self.has_open_epochs { Hyperparameters::automatic_epochs(data) } else { 0 };
         self.last_epoch.max(chosen.into())
     }
 

@@ -42,7 +42,7 @@ fn load(buffers: &mut Buffers, request: &LoadRequest, shared: &mut WorkerBuffers
         }
     }
     let first = request.first_epoch().max(1);
-    for epoch in first..=request.last_epoch(buffers.decoder.met()) {
+    for epoch in first..=request.last_epoch(buffers.decoder.extent()) {
         if epoch > request.first_epoch() {
             if request.waits && shared.wait_for_epoch().is_none() {
                 return Ok(None);

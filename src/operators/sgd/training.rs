@@ -235,7 +235,7 @@ impl Training {
         self.choose_features();
         let (is_open, has_open_epochs) = (self.request.has_open_rate(), self.request.has_open_epochs());
         let decoder = &self.buffers.decoder;
-        self.request.choose(decoder.met(), decoder.mean_square().unwrap_or_default());
+        self.request.choose(decoder.extent(), decoder.mean_square().unwrap_or_default());
         progress::epochs(self.request.last_epoch());
         if let ([point], true) = (self.request.points.as_slice(), is_open) {
             let rate = point.hyperparameters.learning_rate;
