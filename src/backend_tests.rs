@@ -55,9 +55,14 @@ fn run(sql: &str) {
 
 /// Opens columns label and x of a source under a snapshot.
 fn open(source: &str, strategy: Strategy, snapshot: pg_sys::Snapshot) -> Buffers {
+    open_features(source, &["x"], strategy, snapshot)
+}
+
+/// Opens column label and these features of a source under a snapshot.
+fn open_features(source: &str, features: &[&str], strategy: Strategy, snapshot: pg_sys::Snapshot) -> Buffers {
     let shuffling = Shuffling { strategy, seed: 1, first_epoch: 1, ..Shuffling::none() };
     let source = Source::resolve(source).unwrap();
-    let features = ["x".to_owned()];
+    let features: Vec<String> = features.iter().map(|feature| (*feature).to_owned()).collect();
     let spec = DecoderSpec { nulls: Nulls::Skip, ..DecoderSpec::new(ModelKind::Logistic, "label", &features) };
     let decoder = source.decoder(&spec).unwrap();
     let planned = source.plan(&spec, &shuffling).unwrap();
@@ -206,6 +211,75 @@ fn test_raw_tuples_are_decoded_as_the_executor_deforms_them() {
         assert!(epoch(&mut raw) == expected, "{table}: raw tuples differ");
         assert!(epoch(&mut spool) == expected, "{table}: spooled tuples differ");
         [raw, slots, spool].into_iter().for_each(Buffers::finish);
+    }
+    // SAFETY: registered above.
+    unsafe { pg_sys::UnregisterSnapshot(snapshot) };
+}
+
+/// Tables of numbers of every type, in columns and arrays.
+fn make_tables_of_numbers() {
+    // columns back to back and with others in between, at the table's beginning and behind a text, NULLs here and there
+    run(
+        "CREATE TABLE fixed (a real, b real, label smallint, c float8, d float8, skipped int, e int, f int, g smallint,
+             h bigint, i bool, j real)",
+    );
+    run(
+        "INSERT INTO fixed SELECT sin(n), cos(n) * 1e30, n % 2, sin(n) / 3, exp(n / 10.0), n, n * 1000003, -n, n - 200,
+             n * 9007199254740993, n % 3 = 0, CASE WHEN n % 9 > 0 THEN n / 7.0 END FROM generate_series(1, 400) n",
+    );
+    run("UPDATE fixed SET d = NULL WHERE e % 17 = 0");
+    run("UPDATE fixed SET skipped = NULL WHERE e % 13 = 0");
+    run("CREATE TABLE behind AS SELECT repeat('x', e % 200) AS before, fixed.* FROM fixed");
+    run("ALTER TABLE fixed ADD later real DEFAULT 3");
+    run("CREATE TABLE numbers AS SELECT n % 2 AS label, k, ARRAY[k, -k, trunc(k), n] AS x
+           FROM (SELECT n, round((sin(n) * 10 ^ (n % 40 - 19))::numeric, n % 50 - 20) AS k
+                   FROM generate_series(1, 600) n) AS numbers");
+    run("INSERT INTO numbers SELECT n % 2, k, ARRAY[k, 0, 1, 2] FROM
+             unnest('{0, 0.00, 1, 10000, 100000000, 0.0001, 0.00010001, 9007199254740991, 9007199254740993, -1.5,
+                      12345678901234567890, 0.1234567890123456789, 1e30, 1e-30, 99999999999999999999,
+                      340282346638528859811704183484516925440}'::numeric[])
+             WITH ORDINALITY AS k(k, n)");
+    run("CREATE TABLE arrays AS SELECT label, ARRAY[c, d, c * d, e, f]::float8[] AS doubles,
+             ARRAY[e, f, g, 7] AS integers, ARRAY[h, e, f] AS longs,
+             ARRAY[g, 1, 2, 3, 4, 5, 6, 7, 8]::smallint[] AS shorts, ARRAY[i, true, false] AS bools
+           FROM fixed WHERE d IS NOT NULL");
+}
+
+#[pg_test]
+fn test_numbers_of_every_type_are_those_that_postgresql_casts_to_double_precision() {
+    make_tables_of_numbers();
+    let columns = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
+    let cast = |column: &str| match column {
+        "i" => format!("{column}::int::float8 AS {column}"),
+        _ => format!("{column}::float8 AS {column}"),
+    };
+    let casts = columns.map(cast).join(", ");
+    // SAFETY: a registered snapshot, released below.
+    let snapshot = unsafe { pg_sys::RegisterSnapshot(pg_sys::GetLatestSnapshot()) };
+    let decoded = |source: &str, features: &[&str]| {
+        let mut buffers = open_features(source, features, Strategy::CorgiPile, snapshot);
+        let tuples = epoch(&mut buffers);
+        buffers.finish();
+        tuples
+    };
+    for table in ["fixed", "behind"] {
+        let expected = decoded(&format!("SELECT label, {casts} FROM {table}"), &columns);
+        assert!((300..400).contains(&expected.len()));
+        assert!(decoded(table, &columns) == expected, "{table}");
+        assert!(
+            decoded(&format!("SELECT * FROM {table} WHERE random() < 2"), &columns) == expected,
+            "{table}, spooled"
+        );
+    }
+    let arrays = ["doubles", "integers", "longs", "shorts"].map(|x| (x, format!("{x}::float8[]")));
+    for (x, cast) in arrays.into_iter().chain([("bools", "bools::int[]::float8[]".to_owned())]) {
+        let expected = decoded(&format!("SELECT label, {cast} AS {x} FROM arrays"), &[x]);
+        assert!(!expected.is_empty() && decoded("arrays", &[x]) == expected, "{x}");
+    }
+    for (x, cast) in [("k", "k::float8"), ("x", "x::float8[]")] {
+        let expected = decoded(&format!("SELECT label, {cast} AS {x} FROM numbers"), &[x]);
+        assert_eq!(expected.len(), 616);
+        assert!(decoded("numbers", &[x]) == expected, "numeric {x}");
     }
     // SAFETY: registered above.
     unsafe { pg_sys::UnregisterSnapshot(snapshot) };

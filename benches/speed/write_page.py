@@ -16,6 +16,17 @@ PARTS = {
         "An epoch of `corgipile_train` against one of scikit-learn's `SGDClassifier.partial_fit`, which has the rows "
         "in memory as float32, and of the SQL aggregate `corgipile_train_uda`, all in turns.",
     ),
+    "sparse": (
+        "Sparse rows",
+        "Processor time per value of an epoch on two real sets of sparse rows, many times over, beside scikit-learn's "
+        "`SGDClassifier` with the rows in memory and Vowpal Wabbit reading its cache, all in turns. `cached` reads the "
+        "rows that the first epoch has kept, `uncached` the table's pages.",
+    ),
+    "types": (
+        "What a type costs",
+        "Processor time per row of an epoch that reads 28 features from the table's pages, by their type, and where "
+        "the time goes by `EXPLAIN ANALYZE`; and per value of rows out of line.",
+    ),
     "toast": (
         "Rows out of line",
         "20,000 rows x 2,000 features, which PostgreSQL stores out of line (TOAST), against scikit-learn with the "
@@ -23,7 +34,7 @@ PARTS = {
         "cache.",
     ),
     "vectors": (
-        "Types of features",
+        "Vectors of pgvector and bytes",
         "An epoch on pgvector's `vector` and `halfvec` and on `bytea` beside one on `real[]`, in turns: 100,000 rows x "
         "768, most of them out of line, and 1,000,000 rows x 28, one process, all in memory. `cache` says whether "
         "later epochs read the table (`off`) or what the first one has decoded.",

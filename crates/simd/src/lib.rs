@@ -3,6 +3,8 @@
 //! Guarantees: instructions run only where the processor has them, because a value of an instruction set cannot be made
 //! before they were detected; the same operations in the same order give the same bits in all sets.
 //!
+//! Entries of sparse rows are multiplied and added here, too, because their indices are checked once for a row.
+//!
 //! It prevents loops that the compiler, left alone with arrays, takes apart into scalars. It is also the only place of
 //! the pure crates with vector instructions: `sgd` writes its kernels with [`Simd`],
 //! and `toc` has its loops compiled by [`Level::run`].
@@ -11,12 +13,14 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod entries;
 mod halves;
 mod instructions;
 mod level;
 mod portable;
 mod prefetch;
 
+pub use entries::{Entries, square};
 pub use halves::{widen_half, widen_halves};
 pub use instructions::{Chunk, Kernel, LANES, Simd};
 pub use level::Level;

@@ -3,7 +3,7 @@
 //! Guarantees: memory for the entries alone, whatever the number of features; growing either succeeds or leaves the
 //! rows as they were.
 
-use crate::OutOfMemory;
+use crate::{OutOfMemory, huge_pages};
 
 /// Sparse rows, back to back, as [`Batch::sparse_parts`](crate::Batch::sparse_parts) gives them.
 #[derive(Debug, Clone, Copy)]
@@ -18,15 +18,51 @@ pub struct SparseParts<'a> {
     pub values: &'a [f32],
 }
 
+impl<'a> SparseParts<'a> {
+    /// Where row `i` begins.
+    ///
+    /// # Panics
+    /// If there is no row before it.
+    #[inline(always)]
+    pub fn start(&self, i: usize) -> usize {
+        if i == 0 { 0 } else { self.ends[i - 1] }
+    }
+
+    /// Indices and values of row `i`.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[inline(always)]
+    pub fn row(&self, i: usize) -> (&'a [u32], &'a [f32]) {
+        let entries = self.start(i)..self.ends[i];
+        (&self.indices[entries.clone()], &self.values[entries])
+    }
+}
+
 /// Rows of entries, back to back.
 #[derive(Debug)]
 pub(crate) struct Sparse {
     /// where each row ends
     ends: Vec<usize>,
+    /// those of all rows, and behind them places that were used before, or will be: nothing is made zero twice
     indices: Vec<u32>,
+    /// as many
     values: Vec<f32>,
     /// 1 + the largest index of all rows so far but the last, whose indices may not be written yet
     counted: usize,
+}
+
+/// Entries that are made zero at once at least: what a cache of the first level holds of both arrays.
+const ZEROED: usize = 1 << 11;
+
+/// Reserves memory for more numbers, which come from places all over it.
+fn reserve_in<T>(numbers: &mut Vec<T>, more: usize) -> Result<(), std::collections::TryReserveError> {
+    let before = numbers.capacity();
+    numbers.try_reserve(more)?;
+    if numbers.capacity() != before {
+        huge_pages::advise(numbers.spare_capacity_mut());
+    }
+    Ok(())
 }
 
 /// Bytes of one entry.
@@ -55,9 +91,9 @@ impl Sparse {
     }
 
     /// Entries in all.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn nnz(&self) -> usize {
-        self.indices.len()
+        self.ends.last().copied().unwrap_or(0)
     }
 
     /// Memory for so many rows and entries, in bytes.
@@ -88,27 +124,41 @@ impl Sparse {
         (&self.indices[entries.clone()], &mut self.values[entries])
     }
 
-    /// Appends a row of `nnz` zeros at index 0, for which the caller writes indices and values.
+    /// Appends a row of `nnz` entries, whose indices and values are whatever they are until the caller writes them.
     #[inline]
     pub(crate) fn push(&mut self, nnz: usize) -> Result<(&mut [u32], &mut [f32]), OutOfMemory> {
-        self.reserve(1, nnz)?;
+        self.make_room(nnz)?;
         self.counted = self.dim();
-        let start = self.indices.len();
-        self.indices.resize(start + nnz, 0);
-        self.values.resize(start + nnz, 0.0);
-        self.ends.push(start + nnz);
-        Ok((&mut self.indices[start..], &mut self.values[start..]))
+        let entries = self.nnz()..self.nnz() + nnz;
+        self.ends.push(entries.end);
+        Ok((&mut self.indices[entries.clone()], &mut self.values[entries]))
     }
 
-    /// Makes room for more rows and entries, and for as many again as there are if there is not enough.
+    /// Makes room for a row of `nnz` entries that [`push`](Sparse::push) can take at once.
     #[inline]
+    pub(crate) fn make_room(&mut self, nnz: usize) -> Result<(), OutOfMemory> {
+        let has_room = nnz <= self.indices.len() - self.nnz() && self.ends.len() < self.ends.capacity();
+        if has_room { Ok(()) } else { self.grow(nnz) }
+    }
+
+    #[cold]
+    fn grow(&mut self, nnz: usize) -> Result<(), OutOfMemory> {
+        self.reserve(1, nnz)?;
+        let capacity = self.indices.capacity().min(self.values.capacity());
+        let len = (self.nnz() + nnz).max((self.indices.len() + ZEROED).min(capacity));
+        self.indices.resize(len, 0);
+        self.values.resize(len, 0.0);
+        Ok(())
+    }
+
+    /// Reserves memory for more rows and entries, and for as many again as there are if there is not enough.
     pub(crate) fn reserve(&mut self, rows: usize, entries: usize) -> Result<(), OutOfMemory> {
-        let (all_rows, all_entries) =
-            (self.ends.len().saturating_add(rows), self.indices.len().saturating_add(entries));
+        let (all_rows, all_entries) = (self.ends.len().saturating_add(rows), self.nnz().saturating_add(entries));
         let error = OutOfMemory { bytes: Sparse::bytes(all_rows, all_entries) };
-        self.ends.try_reserve(rows).map_err(|_| error)?;
-        self.indices.try_reserve(entries).map_err(|_| error)?;
-        self.values.try_reserve(entries).map_err(|_| error)
+        let more = all_entries.saturating_sub(self.indices.len());
+        reserve_in(&mut self.ends, rows).map_err(|_| error)?;
+        reserve_in(&mut self.indices, more).map_err(|_| error)?;
+        reserve_in(&mut self.values, more).map_err(|_| error)
     }
 
     /// Keeps the first `len` rows. The dimension stays, but for the last row, whose indices were perhaps never written.
@@ -117,10 +167,7 @@ impl Sparse {
             if len + 1 < self.ends.len() {
                 self.counted = self.dim();
             }
-            let entries = self.start(len);
             self.ends.truncate(len);
-            self.indices.truncate(entries);
-            self.values.truncate(entries);
         }
     }
 
@@ -128,13 +175,13 @@ impl Sparse {
     pub(crate) fn clear(&mut self) {
         self.counted = self.dim();
         self.ends.clear();
-        self.indices.clear();
-        self.values.clear();
     }
 
     /// All rows.
     pub(crate) fn parts(&self) -> SparseParts<'_> {
-        SparseParts { dim: self.dim(), ends: &self.ends, indices: &self.indices, values: &self.values }
+        let entries = ..self.nnz();
+        let (indices, values) = (&self.indices[entries], &self.values[entries]);
+        SparseParts { dim: self.dim(), ends: &self.ends, indices, values }
     }
 
     /// Becomes a copy of these rows.
@@ -143,6 +190,8 @@ impl Sparse {
         assert!(rows.values.len() == entries && rows.ends.last().is_none_or(|end| *end == entries), "rows of entries");
         self.truncate(0);
         self.reserve(rows.ends.len(), entries)?;
+        self.indices.clear();
+        self.values.clear();
         self.ends.extend_from_slice(rows.ends);
         self.indices.extend_from_slice(rows.indices);
         self.values.extend_from_slice(rows.values);
@@ -164,7 +213,5 @@ impl Sparse {
             rows += 1;
         }
         self.ends.truncate(rows);
-        self.indices.truncate(entries);
-        self.values.truncate(entries);
     }
 }

@@ -6,6 +6,7 @@ use crate::pg::tuples::fixed_layout::{Destination, Run, Uniform};
 use crate::pg::tuples::heap::HeapRows;
 use crate::pg::tuples::row::Row;
 use crate::pg::tuples::spool::SpoolRows;
+use crate::pg::values::number::NumberType;
 use crate::pg::values::vector::VectorReader;
 
 /// A page of the heap whose rows are read raw.
@@ -32,6 +33,10 @@ impl PageRows for HeapPage<'_> {
 
     fn uniform(&self, vectors: VectorReader, len: usize) -> Option<Uniform> {
         self.rows.layout().uniform(vectors, len)
+    }
+
+    fn uniform_columns(&self, numbers: &[NumberType]) -> Option<Uniform> {
+        self.rows.layout().uniform_columns(numbers)
     }
 
     #[inline]
@@ -63,6 +68,10 @@ impl PageRows for SpoolPage<'_> {
 
     fn uniform(&self, vectors: VectorReader, len: usize) -> Option<Uniform> {
         self.0.layout().uniform(vectors, len)
+    }
+
+    fn uniform_columns(&self, numbers: &[NumberType]) -> Option<Uniform> {
+        self.0.layout().uniform_columns(numbers)
     }
 
     fn copy_run(&mut self, end: usize, uniform: &Uniform, to: Destination<'_>) -> Run {

@@ -13,7 +13,7 @@ use crate::pg::check_for_interrupts;
 use crate::pg::tuples::fixed_layout::{Destination, Run, Uniform};
 use crate::pg::tuples::row::Row;
 use crate::pg::values::array::ArrayFault;
-use crate::pg::values::number::narrow;
+use crate::pg::values::number::{NumberType, narrow};
 use crate::pg::values::typed::TypedDatum;
 use crate::pg::values::vector::VectorReader;
 use tuples::{Batch, RowsMut};
@@ -25,8 +25,11 @@ pub trait PageRows {
     fn row(&mut self, i: usize) -> Row<'_>;
     /// Where row `i` stands.
     fn at(&self, i: usize) -> RowAt;
-    /// Where rows have label and features if these are a vector of `len` `real`s, and no columns are in their way.
+    /// Where rows have label and features if these are a vector of `len` numbers of fixed length, and no columns are in
+    /// their way.
     fn uniform(&self, vectors: VectorReader, len: usize) -> Option<Uniform>;
+    /// The same if the features are columns of such numbers.
+    fn uniform_columns(&self, numbers: &[NumberType]) -> Option<Uniform>;
     /// Copies labels and features of the rows before `end`, from the last to the first, until one is not as `uniform`
     /// says.
     fn copy_run(&mut self, end: usize, uniform: &Uniform, to: Destination<'_>) -> Run;
@@ -134,6 +137,7 @@ impl Decoder {
     fn dense_rows(&mut self, page: &mut impl PageRows, rows: &mut RowsMut<'_>) -> Result<bool> {
         let uniform = match &self.features {
             FeatureColumns::Array { reader, dim: Some(dim), .. } => page.uniform(*reader, *dim),
+            FeatureColumns::Columns { types, .. } => page.uniform_columns(types),
             _ => None,
         };
         let mut skipped = false;

@@ -1,17 +1,22 @@
-//! Rows of a value and a vector that all have their columns in the same places, copied by the run.
+//! Rows of a value and numbers that all have their columns in the same places, copied by the run.
 //!
-//! What is the same in every such row (how many attributes, the vector's header) is compared as a whole, and what
-//! follows from it (where the columns are, that an array has no NULLs) is not looked up again. A row that differs in
-//! any way ends the run and is left to [`Layout`](super::row::Layout) and
+//! The numbers are those of a vector or of columns. What is the same in every such row (how many attributes, the
+//! vector's header) is compared as a whole, and what follows from it (where the columns are, that an array has no
+//! NULLs) is not looked up again. Numbers that lie back to back are copied together, whether an array or columns hold them. A
+//! row that differs in any way ends the run and is left to [`Layout`](super::row::Layout) and
 //! [`VectorReader`](crate::pg::values::vector::VectorReader).
 
 use super::attribute::fetch;
 use crate::pg::values::array::Prefix;
+use crate::pg::values::number::NumberType;
+use crate::pg::values::number_copy::copy_each;
 use crate::pg::values::typed::TypedDatum;
+use crate::pg::values::varlena::header;
 use pgrx::pg_sys;
+use std::rc::Rc;
 
-/// Where rows of one shape have a value of fixed length and a vector of `real`s of known length.
-#[derive(Debug, Clone, Copy)]
+/// Where rows of one shape have a value of fixed length and numbers.
+#[derive(Debug, Clone)]
 pub struct Uniform {
     /// of which rows
     pub(in crate::pg) descriptor: pg_sys::TupleDesc,
@@ -21,14 +26,38 @@ pub struct Uniform {
     pub(in crate::pg) value: (usize, i16),
     /// its declared type, which is passed by value
     pub(in crate::pg) value_type: pg_sys::Oid,
+    pub(in crate::pg) numbers: Numbers,
+    /// how many numbers there are
+    pub(in crate::pg) len: usize,
+}
+
+/// Where the numbers are.
+#[derive(Debug, Clone)]
+pub(in crate::pg) enum Numbers {
+    /// in a vector, of `real`s or others of fixed length
+    Vector(VectorAt, Stretch),
+    /// in columns of fixed length
+    Columns(Rc<[Stretch]>),
+}
+
+/// What a row must have where its vector is.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::pg) struct VectorAt {
     /// the byte where the vector may begin, and what it must be: the header's first, or 0 for padding
     pub(in crate::pg) start: (usize, u8),
     /// offset of the vector behind its length word, the word and the bits of it that belong to the vector
     pub(in crate::pg) body: usize,
     pub(in crate::pg) word: (u32, u32),
-    /// the vector's own header, and how many numbers it has
+    /// the vector's own header
     pub(in crate::pg) prefix: Prefix,
-    pub(in crate::pg) len: usize,
+}
+
+/// Numbers of one type, back to back: their offset in the row's data, and how many there are.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::pg) struct Stretch {
+    pub(in crate::pg) at: usize,
+    pub(in crate::pg) number: NumberType,
+    pub(in crate::pg) count: usize,
 }
 
 /// Rows that were copied.
@@ -70,25 +99,30 @@ impl Uniform {
         // SAFETY: the caller's promise, the assertion, and for the first function the processor's.
         unsafe {
             #[cfg(target_arch = "x86_64")]
-            if self.len >= avx2::CHUNK && is_x86_feature_detected!("avx2") {
+            if is_x86_feature_detected!("avx2") {
                 return self.copy_avx2(end, tuple, to);
             }
-            self.copy_rows(end, tuple, to, |from, to| copy_elements(from, to, self.len))
+            self.copy_rows(end, tuple, to, |from, to, len| copy_elements(from, to, len))
         }
     }
 
     /// As [`Uniform::copy`], compiled for processors with AVX2.
     ///
     /// # Safety
-    /// As there, there is room for all rows, and a vector has at least a chunk.
+    /// As there, and there is room for all rows.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     unsafe fn copy_avx2(&self, end: usize, tuple: impl Fn(usize) -> *const u8, to: Destination<'_>) -> Run {
-        // SAFETY: the caller's promise; there is a chunk or more.
-        unsafe { self.copy_rows(end, tuple, to, |from, to| avx2::copy_elements(from, to, self.len)) }
+        // SAFETY: the caller's promise, and what is copied in chunks has a chunk or more.
+        unsafe {
+            self.copy_rows(end, tuple, to, |from, to, len| match len {
+                ..avx2::CHUNK => copy_elements(from, to, len),
+                _ => avx2::copy_elements(from, to, len),
+            })
+        }
     }
 
-    /// As [`Uniform::copy`], with a function that copies a vector's numbers.
+    /// As [`Uniform::copy`], with a function that copies `real`s.
     ///
     /// # Safety
     /// As there, and there is room for all rows.
@@ -98,49 +132,118 @@ impl Uniform {
         end: usize,
         tuple: impl Fn(usize) -> *const u8,
         to: Destination<'_>,
-        copy_elements: impl Fn(*const f32, *mut f32) -> bool,
+        copy_reals: impl Fn(*const f32, *mut f32, usize) -> bool + Copy,
+    ) -> Run {
+        // SAFETY: the caller's promise; the vector, if there is one, is looked at in each row before its numbers are
+        // read, and columns are there if the row has no NULLs and enough attributes.
+        unsafe {
+            match &self.numbers {
+                Numbers::Vector(vector, stretch) => {
+                    let is_alike = |data| vector.is_at(data);
+                    self.copy_stretches(end, tuple, to, std::slice::from_ref(stretch), is_alike, copy_reals)
+                }
+                Numbers::Columns(stretches) => self.copy_stretches(end, tuple, to, stretches, |_| true, copy_reals),
+            }
+        }
+    }
+
+    /// As [`Uniform::copy_rows`], of the rows whose data `is_alike`.
+    ///
+    /// # Safety
+    /// As there, and a row that is alike, without NULLs and with enough attributes, has the stretches.
+    #[inline(always)]
+    unsafe fn copy_stretches(
+        &self,
+        end: usize,
+        tuple: impl Fn(usize) -> *const u8,
+        to: Destination<'_>,
+        stretches: &[Stretch],
+        is_alike: impl Fn(*const u8) -> bool,
+        copy_reals: impl Fn(*const f32, *mut f32, usize) -> bool + Copy,
     ) -> Run {
         let mut finite = true;
         let mut first = end;
         while first > 0 {
             // SAFETY: the row's data is read only once it has turned out to be as long as `self` describes it, and
-            // `copy` has made sure that there is room for every row.
+            // `copy` has made sure that there is room for every row; the stretches together have `len` numbers.
             unsafe {
-                let Some(data) = self.data(tuple(first - 1)) else { break };
+                let Some(data) = self.data(tuple(first - 1)).filter(|data| is_alike(*data)) else { break };
                 first -= 1;
                 let (at, len) = self.value;
                 *to.values.as_mut_ptr().add(first) = fetch(data.add(at), len).value() as u64;
-                let elements = data.add(self.body + self.prefix.len);
-                finite &= copy_elements(elements.cast(), to.vectors.as_mut_ptr().add(first * to.stride));
+                let mut place = to.vectors.as_mut_ptr().add(first * to.stride);
+                for stretch in stretches {
+                    finite &= stretch.copy(data, place, copy_reals);
+                    place = place.add(stretch.count);
+                }
             }
         }
         Run { first, finite }
     }
 
-    /// The data of a row, if it is as we know it.
+    /// The data of a row, if it has no NULLs and all attributes.
     ///
     /// # Safety
     /// `tuple` is a tuple of the row type that this was made for.
     #[inline(always)]
     unsafe fn data(&self, tuple: *const u8) -> Option<*const u8> {
-        let header: pg_sys::HeapTupleHeader = tuple.cast_mut().cast();
-        // SAFETY: a row without NULLs and with enough attributes reaches to the vector's first byte; if that is not
-        // padding it is the vector, whose header is compared from its beginning. By its length word it has the bytes
-        // that are compared.
+        let row: pg_sys::HeapTupleHeader = tuple.cast_mut().cast();
+        // SAFETY: the caller's promise.
         unsafe {
-            let attributes = (*header).t_infomask2 as u32 & pg_sys::HEAP_NATTS_MASK;
-            let has_null = (*header).t_infomask as u32 & pg_sys::HEAP_HASNULL != 0;
-            if has_null || (attributes as usize) < self.attributes {
-                return None;
-            }
-            let data = tuple.add((*header).t_hoff as usize);
+            let attributes = (*row).t_infomask2 as u32 & pg_sys::HEAP_NATTS_MASK;
+            let has_null = (*row).t_infomask as u32 & pg_sys::HEAP_HASNULL != 0;
+            let is_whole = !has_null && (attributes as usize) >= self.attributes;
+            is_whole.then(|| tuple.add((*row).t_hoff as usize))
+        }
+    }
+}
+
+impl VectorAt {
+    /// Has a row the vector, as we know it?
+    ///
+    /// # Safety
+    /// `data` is that of a row without NULLs and with all attributes.
+    #[inline(always)]
+    unsafe fn is_at(&self, data: *const u8) -> bool {
+        // SAFETY: the row reaches to the vector's first byte; if that is not padding it is the vector, whose header is
+        // compared from its beginning. By its length word it has the bytes that are compared.
+        unsafe {
             let (at, byte) = self.start;
             let (word, bits) = self.word;
             let body = data.add(self.body);
-            let alike = *data.add(at) == byte
-                && body.sub(4).cast::<u32>().read_unaligned() & bits == word
-                && body.cast::<u128>().read_unaligned() & self.prefix.mask == self.prefix.header;
-            alike.then_some(data)
+            *data.add(at) == byte
+                && body.sub(header::WORD).cast::<u32>().read_unaligned() & bits == word
+                && body.cast::<u128>().read_unaligned() & self.prefix.mask == self.prefix.header
+        }
+    }
+}
+
+impl Stretch {
+    /// Copies the numbers of a row's data, and says whether all are finite as `real`s.
+    ///
+    /// # Safety
+    /// The data has them, and there is room for them at `to`.
+    #[inline(always)]
+    unsafe fn copy(
+        &self,
+        data: *const u8,
+        to: *mut f32,
+        copy_reals: impl Fn(*const f32, *mut f32, usize) -> bool,
+    ) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let from = data.add(self.at);
+            let out = || std::slice::from_raw_parts_mut(to, self.count);
+            match self.number {
+                NumberType::Float4 => copy_reals(from.cast(), to, self.count),
+                NumberType::Float8 => copy_each(from, out(), |number: f64| number as f32),
+                NumberType::Int2 => copy_each(from, out(), |number: i16| f32::from(number)),
+                NumberType::Int4 => copy_each(from, out(), |number: i32| number as f32),
+                // through f64, as one by one: rounding twice may differ from rounding once
+                NumberType::Int8 => copy_each(from, out(), |number: i64| number as f64 as f32),
+                NumberType::Bool => copy_each(from, out(), |number: u8| f32::from(number != 0)),
+                NumberType::Numeric => false, // of no fixed length
+            }
         }
     }
 }

@@ -1,16 +1,19 @@
 //! Rows as the heap and the executor have them, reduced to the columns that are wanted.
 //!
 //! [`Layout`] finds columns in raw tuples without deforming the columns behind them and without a call into
-//! PostgreSQL; what it does not understand (a NULL bitmap, a row older than an ADD COLUMN) is left to
-//! heap_deform_tuple, so that the answer is always PostgreSQL's.
+//! PostgreSQL; what it does not understand (a row older than an ADD COLUMN) is left to heap_deform_tuple, so
+//! that the answer is always PostgreSQL's.
 
 use super::attribute::fetch;
-use super::fixed_layout::Uniform;
+use super::fixed_layout::{Numbers, Stretch, Uniform, VectorAt};
+use crate::pg::values::number::NumberType;
 use crate::pg::values::typed::TypedDatum;
 use crate::pg::values::varlena::header;
 use crate::pg::values::vector::VectorReader;
 use pgrx::pg_sys;
+use std::cell::OnceCell;
 use std::marker::PhantomData;
+use std::rc::Rc;
 
 /// The wanted columns of one row.
 #[derive(Clone, Copy)]
@@ -87,6 +90,54 @@ struct Step {
     column: Option<usize>,
 }
 
+impl Step {
+    /// Where the attribute is, if the one before it, for which there is a step, ends at `offset`.
+    ///
+    /// # Safety
+    /// It is in the data, and is not NULL.
+    #[inline(always)]
+    unsafe fn find(&self, data: *mut u8, offset: usize) -> *mut u8 {
+        let end = self.after.unwrap_or(offset);
+        // SAFETY: the caller's promise: a byte is there, of the attribute or of the padding before it.
+        unsafe {
+            data.add(match self.offset {
+                Some(offset) => offset,
+                None if self.len == -1 && *data.add(end) != 0 => end,
+                None => end.next_multiple_of(self.align),
+            })
+        }
+    }
+
+    /// The attribute's value.
+    ///
+    /// # Safety
+    /// The attribute is there.
+    #[inline(always)]
+    unsafe fn fetch(&self, at: *mut u8) -> pg_sys::Datum {
+        // SAFETY: the caller's promise.
+        if self.by_value { unsafe { fetch(at, self.len) } } else { at.into() }
+    }
+
+    /// Bytes of the attribute.
+    ///
+    /// # Safety
+    /// The attribute is there.
+    #[inline(always)]
+    unsafe fn bytes(&self, at: *const u8) -> usize {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self.len {
+                -1 => header::len_at(at),
+                -2 => std::ffi::CStr::from_ptr(at.cast()).count_bytes() + 1,
+                len => len as usize,
+            }
+        }
+    }
+}
+
+/// Where columns of numbers of these types are, if they can be copied by the stretch.
+type StretchesOf = (Vec<NumberType>, Option<Rc<[Stretch]>>);
+
 /// How to find the wanted columns in raw tuples of one row type.
 pub struct Layout {
     descriptor: pg_sys::TupleDesc,
@@ -94,6 +145,8 @@ pub struct Layout {
     /// the declared types of the wanted columns
     types: Vec<pg_sys::Oid>,
     steps: Vec<Step>,
+    /// all attributes up to the last wanted one: the way through a tuple with NULLs
+    attributes_with_nulls: Vec<Step>,
     /// which of the wanted columns are varlenas
     varlenas: Vec<usize>,
     /// attributes that a tuple must have for the fast path
@@ -104,6 +157,8 @@ pub struct Layout {
     stale_nulls: bool,
     all_values: Vec<pg_sys::Datum>,
     all_nulls: Vec<bool>,
+    /// where columns of numbers are, once it was asked for
+    stretches: OnceCell<StretchesOf>,
 }
 
 impl Layout {
@@ -112,7 +167,7 @@ impl Layout {
     /// # Safety
     /// `descriptor` outlives the layout.
     pub(in crate::pg) unsafe fn new(descriptor: pg_sys::TupleDesc, columns: &[usize]) -> Option<Layout> {
-        let mut steps = Vec::new();
+        let (mut steps, mut attributes_with_nulls) = (Vec::new(), Vec::new());
         let mut offset = Some(0);
         let attributes = columns.iter().max().map_or(0, |last| last + 1);
         // SAFETY: the caller's promise.
@@ -141,9 +196,11 @@ impl Layout {
             }
             let after = offset;
             offset = start.filter(|_| form.attlen > 0).map(|s| s + form.attlen as usize);
-            if column.is_some() || start.is_none() || form.attlen < 0 {
-                steps.push(Step { len: form.attlen, align, by_value: form.attbyval, offset: start, after, column });
+            let (len, by_value) = (form.attlen, form.attbyval);
+            if column.is_some() || start.is_none() || len < 0 {
+                steps.push(Step { len, align, by_value, offset: start, after, column });
             }
+            attributes_with_nulls.push(Step { len, align, by_value, offset: None, after: None, column });
         }
         Some(Layout {
             descriptor,
@@ -151,20 +208,22 @@ impl Layout {
             types: columns.iter().map(|column| forms[*column].atttypid).collect(),
             varlenas: steps.iter().filter(|step| step.len == -1).filter_map(|step| step.column).collect(),
             steps,
+            attributes_with_nulls,
             attributes,
             values: vec![pg_sys::Datum::null(); columns.len()],
             nulls: vec![false; columns.len()],
             stale_nulls: false,
             all_values: vec![pg_sys::Datum::null(); all],
             all_nulls: vec![false; all],
+            stretches: OnceCell::new(),
         })
     }
 
-    /// Where rows have the wanted columns if these are a by-value column and a vector of `len` `real`s, and all before
-    /// the last of them are of fixed length.
+    /// Where rows have the wanted columns if these are a by-value column and a vector of `len` numbers of fixed length,
+    /// and all before the last of them are of fixed length.
     pub fn uniform(&self, vectors: VectorReader, len: usize) -> Option<Uniform> {
-        let prefix = vectors.prefix_of_reals(len)?;
-        let bytes = prefix.len + 4 * len;
+        let (prefix, number) = vectors.prefix(len)?;
+        let bytes = number.width()?.checked_mul(len)?.checked_add(prefix.len)?;
         let is_short = bytes < header::MAX_SHORT;
         let (mut value, mut vector, mut end) = (None, None, 0);
         for step in &self.steps {
@@ -196,17 +255,46 @@ impl Layout {
             (false, true) => word as u8,
             (false, false) => 0, // padding; a short vector would begin here with another byte
         };
-        Some(Uniform {
-            descriptor: self.descriptor,
-            attributes: self.attributes,
-            value: value?,
-            value_type: self.types[0],
-            start: (start, first),
-            body,
-            word: (word, bits),
-            prefix,
-            len,
-        })
+        let vector = VectorAt { start: (start, first), body, word: (word, bits), prefix };
+        let stretch = Stretch { at: body + prefix.len, number, count: len };
+        Some(self.uniform_of(value?, Numbers::Vector(vector, stretch), len))
+    }
+
+    /// The same if the columns behind the first have numbers of these types, one after the other, and all are of fixed
+    /// length.
+    pub fn uniform_columns(&self, numbers: &[NumberType]) -> Option<Uniform> {
+        let of_layout = self.stretches.get_or_init(|| (numbers.to_vec(), self.stretches_of(numbers).map(Rc::from)));
+        let stretches = match of_layout {
+            (same, stretches) if same == numbers => stretches.clone()?,
+            _ => Rc::from(self.stretches_of(numbers)?),
+        };
+        let value = self.fixed(0)?;
+        Some(self.uniform_of(value, Numbers::Columns(stretches), numbers.len()))
+    }
+
+    fn uniform_of(&self, value: (usize, i16), numbers: Numbers, len: usize) -> Uniform {
+        let (descriptor, attributes, value_type) = (self.descriptor, self.attributes, self.types[0]);
+        Uniform { descriptor, attributes, value, value_type, numbers, len }
+    }
+
+    /// Where each of the columns behind the first is; those that are back to back, and of one type, together.
+    fn stretches_of(&self, numbers: &[NumberType]) -> Option<Vec<Stretch>> {
+        let mut stretches: Vec<Stretch> = Vec::new();
+        for (i, &number) in numbers.iter().enumerate() {
+            let width = number.width()?;
+            let (at, _) = self.fixed(i + 1).filter(|(_, len)| *len as usize == width)?;
+            match stretches.last_mut() {
+                Some(last) if last.number == number && last.at + last.count * width == at => last.count += 1,
+                _ => stretches.push(Stretch { at, number, count: 1 }),
+            }
+        }
+        (self.columns.len() == numbers.len() + 1).then_some(stretches)
+    }
+
+    /// The offset and the bytes of a column, if it is passed by value and in the same place in every row without NULLs.
+    fn fixed(&self, column: usize) -> Option<(usize, i16)> {
+        let step = self.steps.iter().find(|step| step.column == Some(column) && step.by_value)?;
+        Some((step.offset?, step.len))
     }
 
     /// The row type whose tuples these are.
@@ -225,33 +313,51 @@ impl Layout {
         unsafe {
             let attributes = (*tuple).t_infomask2 as u32 & pg_sys::HEAP_NATTS_MASK;
             let has_null = (*tuple).t_infomask as u32 & pg_sys::HEAP_HASNULL != 0;
-            if has_null || (attributes as usize) < self.attributes {
+            if (attributes as usize) < self.attributes {
                 return self.deform(tuple);
+            }
+            if has_null {
+                return self.read_with_nulls(tuple);
             }
             let data = tuple.cast::<u8>().add((*tuple).t_hoff as usize);
             let mut offset = 0;
             for step in &self.steps {
-                let end = step.after.unwrap_or(offset);
-                offset = match step.offset {
-                    Some(offset) => offset,
-                    None if step.len == -1 && *data.add(end) != 0 => end,
-                    None => end.next_multiple_of(step.align),
-                };
-                let at = data.add(offset);
+                let at = step.find(data, offset);
                 if let Some(column) = step.column {
-                    self.values[column] = if step.by_value { fetch(at, step.len) } else { at.into() };
+                    self.values[column] = step.fetch(at);
                 }
-                offset += match step.len {
-                    -1 => header::len_at(at),
-                    -2 => std::ffi::CStr::from_ptr(at.cast()).count_bytes() + 1,
-                    len => len as usize,
-                };
+                offset = at.offset_from(data) as usize + step.bytes(at);
             }
         }
         if self.stale_nulls {
             self.stale_nulls = false;
             self.nulls.fill(false);
         }
+    }
+
+    /// As [`Layout::read`], of a tuple with NULLs.
+    ///
+    /// # Safety
+    /// As there, and the tuple has a bitmap of NULLs and as many attributes as are needed.
+    unsafe fn read_with_nulls(&mut self, tuple: pg_sys::HeapTupleHeader) {
+        // SAFETY: the bitmap has a bit for each attribute, 0 for NULL; the others lie behind each other.
+        unsafe {
+            let bits = (&raw const (*tuple).t_bits).cast::<u8>();
+            let data = tuple.cast::<u8>().add((*tuple).t_hoff as usize);
+            let mut offset = 0;
+            for (attribute, step) in self.attributes_with_nulls.iter().enumerate() {
+                let is_null = *bits.add(attribute / 8) & 1 << (attribute % 8) == 0;
+                let at = if is_null { data.add(offset) } else { step.find(data, offset) };
+                if let Some(column) = step.column {
+                    self.nulls[column] = is_null;
+                    self.values[column] = if is_null { pg_sys::Datum::null() } else { step.fetch(at) };
+                }
+                if !is_null {
+                    offset = at.offset_from(data) as usize + step.bytes(at);
+                }
+            }
+        }
+        self.stale_nulls = true;
     }
 
     /// As [`Layout::read`], of any tuple.

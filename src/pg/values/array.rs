@@ -4,6 +4,7 @@
 //! alignment; everything else is detoasted first. The result is the same.
 
 use super::number::{NumberFault, NumberType, narrow};
+use super::number_copy::{copy, copy_numerics};
 use super::typed::TypedDatum;
 use super::varlena::{Value, header};
 use crate::pg::catalog::types::base_type;
@@ -53,10 +54,10 @@ impl ArrayReader {
         Some(ArrayReader { array, element, element_oid: element_oid.to_u32() })
     }
 
-    /// What an array of `len` elements without NULLs begins with, behind its length word, if they are `real`s.
-    pub(in crate::pg) fn prefix_of_reals(&self, len: usize) -> Option<Prefix> {
+    /// What an array of `len` elements without NULLs begins with, behind its length word.
+    pub(in crate::pg) fn prefix(&self, len: usize) -> Prefix {
         let header = self.header(len).iter().rev().fold(0, |header, word| header << 32 | u128::from(*word));
-        (self.element == NumberType::Float4).then_some(Prefix { header, mask: u128::MAX, len: DATA })
+        Prefix { header, mask: u128::MAX, len: DATA }
     }
 
     #[inline(always)]
@@ -124,7 +125,7 @@ impl ArrayReader {
                 // through f64, as from a bigint column: rounding twice may differ from rounding once
                 NumberType::Int8 => copy(data, out, |v: i64| v as f64 as f32),
                 NumberType::Bool => copy(data, out, |v: u8| f32::from(v != 0)),
-                NumberType::Numeric => false,
+                NumberType::Numeric => copy_numerics(data, out),
             }
         }
     }
@@ -459,41 +460,4 @@ pub(in crate::pg) unsafe fn with_body<R>(datum: pg_sys::Datum, f: impl FnOnce(*c
         pg_sys::pfree(copy.cast());
         result
     }
-}
-
-/// Copies and converts as many elements as `out` has. False if one of the results is not finite.
-///
-/// # Safety
-/// There are as many elements at `data`.
-#[inline(always)]
-pub(super) unsafe fn copy<T: Copy>(data: *const u8, out: &mut [f32], convert: impl Fn(T) -> f32) -> bool {
-    // SAFETY: the array has as many elements as `out`; the processor has what the first function is compiled for.
-    unsafe {
-        #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") {
-            return copy_avx2(data, out, convert);
-        }
-        copy_each(data, out, convert)
-    }
-}
-
-/// The same, compiled for processors with AVX2.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-unsafe fn copy_avx2<T: Copy>(data: *const u8, out: &mut [f32], convert: impl Fn(T) -> f32) -> bool {
-    // SAFETY: the caller's promise.
-    unsafe { copy_each(data, out, convert) }
-}
-
-#[inline(always)]
-#[expect(clippy::eq_op, reason = "not zero if the number is not finite")]
-unsafe fn copy_each<T: Copy>(data: *const u8, out: &mut [f32], convert: impl Fn(T) -> f32) -> bool {
-    // A number less itself is 0, or NaN if it is not finite: sign and mantissa of a NaN do not matter here.
-    let mut bits = 0;
-    for (i, place) in out.iter_mut().enumerate() {
-        // SAFETY: the array has as many elements as `out`.
-        *place = convert(unsafe { data.cast::<T>().add(i).read_unaligned() });
-        bits |= (*place - *place).to_bits();
-    }
-    bits == 0
 }

@@ -5,6 +5,7 @@ pub mod date_part;
 pub mod distinct;
 pub mod jsonb;
 pub mod number;
+pub mod number_copy;
 pub mod output;
 pub mod record;
 pub mod sparse;

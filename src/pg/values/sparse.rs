@@ -141,9 +141,9 @@ impl SparseReader {
         // SAFETY: the array has as many elements as `out`, of its type.
         unsafe {
             match self.indices.element() {
-                NumberType::Int2 => self.copy(data, out, |i: i16| i64::from(i)),
-                NumberType::Int4 => self.copy(data, out, |i: i32| i64::from(i)),
-                _ => self.copy(data, out, |i: i64| i),
+                NumberType::Int2 => self.copy(data.cast::<i16>(), out),
+                NumberType::Int4 => self.copy(data.cast::<i32>(), out),
+                _ => self.copy(data.cast::<i64>(), out),
             }
         }
     }
@@ -151,19 +151,21 @@ impl SparseReader {
     /// As [`SparseReader::copy_indices`], of one type.
     ///
     /// # Safety
-    /// There are as many elements of type `T` at `data` as `out` has.
+    /// There are as many elements at `data`, from any address, as `out` has.
     #[inline(always)]
-    unsafe fn copy<T: Copy>(&self, data: *const u8, out: &mut [u32], convert: impl Fn(T) -> i64) -> bool {
-        let mut before = -1;
-        let mut ascending = true;
-        for (i, place) in out.iter_mut().enumerate() {
-            // SAFETY: the array has as many elements as `out`. An index that wraps around is no longer below the last.
-            let index = convert(unsafe { data.cast::<T>().add(i).read_unaligned() }).wrapping_sub(self.base);
-            ascending &= index > before;
-            before = index;
-            *place = index as u32;
+    unsafe fn copy<T: Copy + PartialOrd + Into<i64>>(&self, data: *const T, out: &mut [u32]) -> bool {
+        let Some(last) = out.len().checked_sub(1) else { return true };
+        // SAFETY: the array has as many elements as `out`; the processor has what the function is compiled for.
+        unsafe {
+            let (first, last): (i64, i64) = (data.read_unaligned().into(), data.add(last).read_unaligned().into());
+            // ascending, all others are between them
+            let is_within = first >= self.base && last.wrapping_sub(self.base) < self.dim as i64;
+            #[cfg(target_arch = "x86_64")]
+            if is_x86_feature_detected!("avx2") {
+                return is_within & copy_ascending_avx2(data, out, self.base);
+            }
+            is_within & copy_ascending(data, out, self.base)
         }
-        ascending && before < self.dim as i64
     }
 
     /// Any pair, element by element: its entries by ascending index from 0.
@@ -213,6 +215,39 @@ impl SparseReader {
             None => Ok(entries),
         }
     }
+}
+
+/// Copies as many indices as `out` has, less `base`, and says whether they ascend. Those that do not fit are cut off.
+///
+/// # Safety
+/// There are as many at `data`, from any address.
+#[inline(always)]
+unsafe fn copy_ascending<T: Copy + PartialOrd + Into<i64>>(data: *const T, out: &mut [u32], base: i64) -> bool {
+    let place_of = |index: T| Into::<i64>::into(index).wrapping_sub(base) as u32;
+    let Some((first, rest)) = out.split_first_mut() else { return true };
+    let mut descends = 0;
+    // SAFETY: `i + 1` is below the length.
+    unsafe {
+        *first = place_of(data.read_unaligned());
+        // many at a time, and none looked at by itself
+        for (i, place) in rest.iter_mut().enumerate() {
+            let (before, index) = (data.add(i).read_unaligned(), data.add(i + 1).read_unaligned());
+            descends |= u32::from(index <= before);
+            *place = place_of(index);
+        }
+    }
+    descends == 0
+}
+
+/// The same, compiled for processors with AVX2.
+///
+/// # Safety
+/// As there, and the processor has AVX2.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn copy_ascending_avx2<T: Copy + PartialOrd + Into<i64>>(data: *const T, out: &mut [u32], base: i64) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { copy_ascending(data, out, base) }
 }
 
 /// Can an array of this type, which may be a domain, be one of indices?

@@ -5,8 +5,9 @@
 //! many numbers it says to have is compared with how many bytes it has before any of them is read, so that a value of
 //! another layout is a fault and no more.
 
-use super::array::{ArrayFault, ArrayReader, Prefix, copy};
+use super::array::{ArrayFault, ArrayReader, Prefix};
 use super::number::{NumberFault, NumberType};
+use super::number_copy::copy;
 use super::typed::TypedDatum;
 use super::varlena::{header, with_content};
 use crate::pg::catalog::types::{base_type, base_type_of_extension};
@@ -95,17 +96,19 @@ impl VectorReader {
         }
     }
 
-    /// What a vector of `len` numbers begins with, behind its length word, if they are `real`s.
-    pub(in crate::pg) fn prefix_of_reals(&self, len: usize) -> Option<Prefix> {
+    /// What a vector of `len` numbers begins with, behind its length word, and the numbers' type, if that is one of
+    /// fixed length.
+    pub(in crate::pg) fn prefix(&self, len: usize) -> Option<(Prefix, NumberType)> {
         match self {
-            VectorReader::Array(reader) => reader.prefix_of_reals(len),
+            VectorReader::Array(reader) => Some((reader.prefix(len), reader.element())),
             // sixteen bytes are compared: there have to be so many
             VectorReader::Packed(Packed::Floats, _) if len >= 3 => {
                 let header = u128::from(u16::try_from(len).ok()?);
-                Some(Prefix { header, mask: u32::MAX.into(), len: HEADER })
+                Some((Prefix { header, mask: u32::MAX.into(), len: HEADER }, NumberType::Float4))
             }
             VectorReader::Packed(..) => None,
         }
+        .filter(|(_, number)| number.width().is_some())
     }
 }
 

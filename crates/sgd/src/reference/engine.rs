@@ -181,7 +181,12 @@ impl Engine for ReferenceEngine {
 
     fn add_to(&mut self, mean: &mut Mean, share: f64) {
         self.apply_pending();
-        mean.add(share, self.outputs());
+        if self.state.outputs > 1 {
+            return mean.add(share, self.outputs());
+        }
+        let (state, memory) = (&self.state, self.memory.floats());
+        let weights = training::only_weights(state, memory);
+        mean.add(share, std::iter::once((weights, training::intercepts(state, memory)[0])));
     }
 
     fn step_synchronized(&mut self, tuples: u32, exchange: &mut OpenExchange<'_>) -> Result<(), Interrupted> {

@@ -13,6 +13,7 @@ mod lazy;
 mod memory;
 mod mini_batches;
 mod sparse;
+mod sparse_plain;
 mod state;
 mod training;
 

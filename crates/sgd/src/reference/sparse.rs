@@ -6,12 +6,13 @@
 
 use std::ops::Range;
 
-use simd::{Kernel, Simd, prefetch};
+use simd::{Entries, Kernel, Simd, prefetch, square};
 use tuples::Batch;
 
 use super::arrays::{Arrays, weights_of};
 use super::gradients::loss_and_gradient;
 use super::lazy;
+use super::sparse_plain::Plain;
 use super::state::{END, Step, TrainerState};
 use crate::optimizers::{Method, Rule, with_method};
 
@@ -22,8 +23,8 @@ const PREFETCH_ENTRIES: usize = 8;
 /// A model of so many weights fits a cache that needs no asking.
 const CACHED: usize = 1 << 14;
 
-/// Independent sums in a dot product.
-const UNROLL: usize = 4;
+/// What a row has to be that anything is learned from.
+pub(super) const BEYOND: &str = "indices below the number of features, and as many values";
 
 /// A scale below this is folded into the weights, which takes the time to go through all of them.
 const LEAST_SCALE: f64 = 1.0 / (1u64 << 40) as f64;
@@ -45,6 +46,9 @@ impl Kernel for LearnSparse<'_> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
         let LearnSparse { state, mut arrays, batch, range } = self;
+        if state.is_plain() {
+            return state.kind().with_pointwise(Plain { simd, state, arrays, batch, range });
+        }
         let (labels, weights, order) = (batch.labels(), batch.weights(), batch.order());
         for k in range {
             if let Some(&ahead) = order.get(k + PREFETCH_ENTRIES) {
@@ -131,8 +135,7 @@ fn learn_row<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays, ro
     decide(state, arrays, row);
     loss_and_gradient(simd, state, arrays.out, row.label, row.weight);
     if state.is_bounded() {
-        let square: f32 = row.values.iter().map(|x| x * x).sum();
-        state.squares += f64::from(row.weight) * (f64::from(square) + 1.0);
+        state.squares += f64::from(row.weight) * (f64::from(square(row.values)) + 1.0);
     }
     state.bound_single(arrays.out);
     state.pending += 1;
@@ -150,7 +153,8 @@ fn learn_row<S: Simd>(simd: S, state: &mut TrainerState, arrays: &mut Arrays, ro
 fn decide(state: &TrainerState, arrays: &mut Arrays, Row { indices, values, .. }: Row) {
     let scale = state.scale as f32;
     if let ([z], [intercept]) = (&mut *arrays.out, &*arrays.intercepts.values) {
-        *z = dot(arrays.weights, indices, values) * scale + intercept;
+        let entries = Entries::new(indices, values, arrays.weights.len()).expect(BEYOND);
+        *z = entries.dot::<false>(arrays.weights)[0] * scale + intercept;
         return;
     }
     arrays.out.fill(0.0);
@@ -162,24 +166,6 @@ fn decide(state: &TrainerState, arrays: &mut Arrays, Row { indices, values, .. }
     for (z, intercept) in arrays.out.iter_mut().zip(&*arrays.intercepts.values) {
         *z = *z * scale + intercept;
     }
-}
-
-/// The dot product of weights and a row. Entry i goes to sum i mod 4.
-#[inline(always)]
-fn dot(weights: &[f32], indices: &[u32], values: &[f32]) -> f32 {
-    let mut sums = [0.0; UNROLL];
-    let (indices, indices_rest) = indices.as_chunks::<UNROLL>();
-    let (values, values_rest) = values.as_chunks::<UNROLL>();
-    for (indices, values) in indices.iter().zip(values) {
-        for i in 0..UNROLL {
-            sums[i] += weights[indices[i] as usize] * values[i];
-        }
-    }
-    for ((sum, &index), x) in sums.iter_mut().zip(indices_rest).zip(values_rest) {
-        *sum += weights[index as usize] * x;
-    }
-    let [a, b, c, d] = sums;
-    (a + b) + (c + d)
 }
 
 /// Adds the gradient of a tuple to the pending one.
@@ -211,16 +197,13 @@ fn step_along(state: &mut TrainerState, arrays: &mut Arrays, row: Row) {
 #[inline(always)]
 fn step_along_by<M: Method>(method: M, state: &TrainerState, arrays: &mut Arrays, row: Row, step: Step) {
     let rule = method.rule(state.unbiased, step.scaled_rate);
-    let entries = row.indices.iter().zip(row.values);
     match &*arrays.out {
         [factor] if M::Rule::IS_PLAIN => {
-            let along = factor * rule.rate();
-            for (&index, &x) in entries {
-                arrays.weights[index as usize] += along * x;
-            }
+            let entries = Entries::new(row.indices, row.values, arrays.weights.len()).expect(BEYOND);
+            entries.add_to(arrays.weights, factor * rule.rate());
         }
         _ => {
-            for (&index, &x) in entries {
+            for (&index, &x) in row.indices.iter().zip(row.values) {
                 step_feature(state, arrays, rule, index as usize, |_, factor| factor * x);
             }
         }
@@ -285,8 +268,14 @@ fn step_intercepts<R: Rule>(arrays: &mut Arrays, rule: R, step: Step) {
 
 #[inline(always)]
 fn begin_step(state: &mut TrainerState, arrays: &mut Arrays) -> Step {
+    make_room_for_step(state, arrays);
+    state.begin_step()
+}
+
+/// Folds the scale into the weights if it is too small for another step, and ends the count of steps if it is full.
+#[inline(always)]
+pub(super) fn make_room_for_step(state: &mut TrainerState, arrays: &mut Arrays) {
     if state.scale < LEAST_SCALE || state.time >= MOST_STEPS {
         lazy::apply_pending(state, arrays);
     }
-    state.begin_step()
 }

@@ -229,6 +229,13 @@ impl TrainerState {
         !self.is_sgd() || self.has_l1()
     }
 
+    /// Whether sparse tuples are learned from one by one, and nothing changes but the weights of their features, the
+    /// scale and the intercept, along the derivative of one decision.
+    #[inline(always)]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.sparse() && !self.is_lazy() && self.batch_size == 1 && self.outputs == 1 && self.kind().is_pointwise()
+    }
+
     #[inline(always)]
     pub(crate) fn is_bounded(&self) -> bool {
         self.bounded != 0
@@ -280,6 +287,21 @@ impl TrainerState {
         Step { share, rate: self.rate as f32, scaled_rate, cut }
     }
 
+    /// The same for one tuple of a [plain](TrainerState::is_plain) training.
+    #[inline(always)]
+    pub(crate) fn begin_plain_step(&mut self) -> Step {
+        self.steps = self.steps.saturating_add(1);
+        self.time += 1;
+        self.scale *= self.shrink();
+        Step { share: 1.0, rate: self.rate as f32, scaled_rate: (self.rate / self.scale) as f32, cut: 0.0 }
+    }
+
+    /// How much the loss bends along a step of the whole rate, at most, if |x|² is 1.
+    #[inline(always)]
+    pub(crate) fn curvature_of_step(&self) -> f64 {
+        self.rate * self.optimizer().steps_in_the_end() * self.kind().curvature()
+    }
+
     /// What the sum of the gradients of so many tuples is to be multiplied by: 1 / tuples, or less if steps are
     /// bounded. Along the mean gradient the loss bends by curvature * mean square at most;
     /// momentum goes 1 / (1 - β) times as far in the end.
@@ -289,8 +311,7 @@ impl TrainerState {
         if !self.is_bounded() {
             return 1.0 / tuples;
         }
-        let whole = self.rate * self.optimizer().steps_in_the_end();
-        1.0 / (tuples + whole * self.kind().curvature() * self.squares)
+        1.0 / (tuples + self.curvature_of_step() * self.squares)
     }
 
     /// Bounds the gradient of a tuple whose step is made alone.

@@ -146,6 +146,12 @@ pub(crate) fn weights<'a>(state: &TrainerState, memory: &'a [f32], k: usize) -> 
     stored[start.min(stored.len())..].iter().step_by(step).take(dim).map(move |u| *u * scale + 0.0)
 }
 
+/// As [`weights`], of the only output: one behind the other, which many are read at a time from.
+pub(crate) fn only_weights<'a>(state: &TrainerState, memory: &'a [f32]) -> impl Iterator<Item = f32> + use<'a> {
+    let scale = state.scale as f32;
+    memory[..state.dim as usize].iter().map(move |u| *u * scale + 0.0)
+}
+
 /// The intercepts.
 pub(crate) fn intercepts<'a>(state: &TrainerState, memory: &'a [f32]) -> &'a [f32] {
     let start = Layout::new(state).map_or(0, |layout| layout.intercepts());

@@ -12,6 +12,7 @@ mod mini_batches;
 mod pending_l1;
 mod reference;
 mod reference_engine;
+mod sparse_rows;
 mod steps;
 mod textbook;
 mod textbook_step;

@@ -36,15 +36,16 @@ impl Batch {
         Ok(self.features_mut(last))
     }
 
-    /// Appends one sparse tuple with `nnz` entries, of weight 1, and returns its indices and its values, both to be
-    /// written: indices count from 0 and ascend without repetition.
+    /// Appends one sparse tuple with `nnz` entries, of weight 1, and returns its indices and its values.
+    ///
+    /// They hold unspecified values, and must all be written: indices count from 0 and ascend without repetition.
     ///
     /// # Errors
     /// As [`reserve`](Batch::reserve).
     #[inline]
     pub fn push_sparse(&mut self, label: f32, nnz: usize) -> Result<(&mut [u32], &mut [f32]), OutOfMemory> {
         // first what can fail and is not taken back by anybody
-        self.sparse_rows_mut().reserve(1, nnz)?;
+        self.sparse_rows_mut().make_room(nnz)?;
         self.append_labels(1, label)?;
         self.sparse_rows_mut().push(nnz)
     }

@@ -4,13 +4,13 @@
 use corgipile_tests::{Cluster, Database, Session, assert_close};
 
 /// Numbers with heavy tails: `x` and the columns `a`, `b` and `c`, as pairs `k` and `x`. Among the later rows are some
-/// that are a hundred times as far out as any that is learned from.
+/// that are farther out than any that is learned from.
 fn heavy(db: &mut Session) {
     db.run(
         "CREATE TABLE heavy AS
          SELECT id, ARRAY[a, b, c] AS x, ARRAY[1, 2, 3] AS k, a, b, c, (ARRAY['left', 'right'])[1 + id % 2] AS side,
                 id % 5 = 0 AS test, (a > 1)::int AS class, 100 + 20 * ln(1 + a) + 10 * c + normal(id, 3) AS y
-           FROM (SELECT i AS id, (CASE WHEN i > 2000 AND i % 50 = 0 THEN 100 ELSE 1 END * exp(2.5 * normal(i, 0)))::real AS a,
+           FROM (SELECT i AS id, (CASE WHEN i > 2000 AND i % 50 = 0 THEN 10000 ELSE 1 END * exp(2.5 * normal(i, 0)))::real AS a,
                         exp(2 * normal(i, 1))::real AS b, normal(i, 2)::real AS c
                    FROM generate_series(1, 3000) i) AS r ORDER BY y;
          CREATE TABLE learned AS SELECT * FROM heavy WHERE id <= 2000 ORDER BY y;
@@ -46,9 +46,10 @@ fn a_network_for_numbers_bears_values_that_are_far_out_and_says_how_many_there_a
     assert!(told.contains(&expected), "{told}");
     let as_they_are = db.train(&format!("{ARRAYS}, options => '{{\"clip\": \"none\"}}'"))[0].model_id;
     let rows = "SELECT x, y FROM heavy WHERE id > 2000";
-    assert!(r2(&mut db, as_they_are, rows) < 0.0, "what this is about");
+    let without = r2(&mut db, as_they_are, rows);
+    assert!(without < 0.0, "what this is about: {without}");
     let found = r2(&mut db, id, rows);
-    assert!(found > 0.6, "{found}");
+    assert!(found > 0.9, "{found}");
     assert_eq!([clip(&mut db, id), clip(&mut db, as_they_are)], ["5.0", "\"none\""]);
     // nothing is told where nothing is cut
     let told = db.notices(&[&format!("SELECT FROM corgipile_train({ARRAYS}, options => '{{\"clip\": 1000}}')")]);
