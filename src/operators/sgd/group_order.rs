@@ -5,7 +5,7 @@
 //! of a buffer that has no others.
 
 use crate::errors::{ResourceError, Result};
-use crate::operators::decoder::HELD_OUT;
+use crate::operators::decoder::{HELD_OUT, RowGroups};
 use crate::options::shuffling::Shuffling;
 use shuffle::{Strategy, shuffle_tuples};
 use std::ops::Range;
@@ -105,5 +105,23 @@ impl GroupOrder {
             hold(number, batch, &group.held_out)?;
         }
         Ok(())
+    }
+}
+
+/// The number of the group that a continued model of a group learns from, once a row of it was met.
+#[derive(Default)]
+pub struct OnlyGroup {
+    pub number: Option<usize>,
+    /// groups that were looked at; the number of a group does not change
+    seen: usize,
+}
+
+impl OnlyGroup {
+    /// Looks at the groups that have come since, for the one of this name.
+    pub fn look_for(&mut self, name: &str, row_groups: &RowGroups) {
+        while self.number.is_none() && self.seen < row_groups.count() {
+            self.number = row_groups.is_named(self.seen, name).then_some(self.seen);
+            self.seen += 1;
+        }
     }
 }

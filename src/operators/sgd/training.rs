@@ -4,7 +4,7 @@ use super::constant::{ClassShares, warn_of_useless};
 use super::epoch_row::EpochRow;
 use super::features::check_options;
 use super::first_epoch::check_first_epoch;
-use super::group_order::GroupOrder;
+use super::group_order::{GroupOrder, OnlyGroup};
 use super::learners::{Judgement, Learner, Learners, check_network};
 use super::phases::{Phase, Phases};
 use super::resume::{Resume, refuse};
@@ -68,23 +68,6 @@ pub struct Training {
     class_shares: ClassShares,
     /// rows in which NULLs of features were imputed; None if they are not, or before they were counted
     pub(super) imputed: Option<u64>,
-}
-
-/// The number of the group that a continued model of a group learns from, once a row of it was met.
-#[derive(Default)]
-struct OnlyGroup {
-    number: Option<usize>,
-    /// groups that were looked at; the number of a group does not change
-    seen: usize,
-}
-
-impl OnlyGroup {
-    fn look_for(&mut self, name: &str, row_groups: &RowGroups) {
-        while self.number.is_none() && self.seen < row_groups.count() {
-            self.number = row_groups.is_named(self.seen, name).then_some(self.seen);
-            self.seen += 1;
-        }
-    }
 }
 
 /// How the source is to be read: from epoch 0 on if there is a pass before the first one.
