@@ -234,11 +234,6 @@ impl Decoder {
         self.target
     }
 
-    /// How many tuples a preparation pass has met; 0 if there was none.
-    pub fn met(&self) -> u64 {
-        self.met
-    }
-
     /// How many tuples a preparation pass has met, and features; those of compressed mini-batches are not counted.
     pub fn extent(&self) -> Extent {
         let features = match &self.features {

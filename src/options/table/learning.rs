@@ -54,7 +54,8 @@ pub const ENTRIES: &[Entry] = &[
             "int",
             Values::Integer(1, MAX_EPOCHS),
             Default::Depends(default_epochs),
-            "how often each tuple is learned from. auto, with a learning_rate that is auto: 1,000,000 / rows, from 20 to 100",
+            "how often each tuple is learned from. auto, with a learning_rate that is auto: 1,000,000 / rows, from 20 to 100, but 20 \
+             with as many features as rows",
         )
     },
     Entry {

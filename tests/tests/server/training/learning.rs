@@ -104,6 +104,22 @@ fn epochs_and_decay_are_chosen_together_with_the_rate_only() {
                     FROM corgipile_train('t', seed => 1, grid => '[{\"max_epochs\": 2}, {\"l2\": 0.1}, {\"learning_rate\": 0.1}]')
                    GROUP BY grid_point ORDER BY 2";
     assert_eq!(db.lines(points), ["2|2", "NULL|20", "NULL|40"]);
+    db.run(
+        "CREATE TABLE wide AS
+         SELECT i % 2 AS label, (SELECT array_agg(uniform(i, j)::real) FROM generate_series(1, 60) j) AS x,
+                ARRAY[i, 60] AS k, '{1,1}'::real[] AS v FROM generate_series(1, 59) i",
+    );
+    let features = |features: &str| {
+        format!(
+            "SELECT max(epoch), min(learning_rate) / max(learning_rate) < 0.02
+               FROM corgipile_train('wide', features => '{features}')"
+        )
+    };
+    assert_eq!(db.lines(&features("{x}")), ["20|t"], "more features than rows");
+    assert_eq!(db.lines(&features("{k,v}")), ["20|t"]);
+    db.run("INSERT INTO wide SELECT * FROM wide LIMIT 2");
+    assert_eq!(db.lines(&features("{x}")), ["100|t"], "a feature less than rows");
+    assert_eq!(db.lines(&features("{k,v}")), ["100|t"]);
     let explained = db.lines("EXPLAIN SELECT * FROM corgipile_train('t')").join("\n");
     assert!(explained.contains("Epochs: auto") && explained.contains("Learning Rate: auto"), "{explained}");
 }
