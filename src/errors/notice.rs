@@ -15,7 +15,8 @@ pub enum Notice {
     Epoch { of: Option<String>, epoch: u32, epochs: u32, figures: String },
     /// One of several models has diverged.
     OneDiverged { of: String, epoch: u32 },
-    /// The epochs, if they were left open, and the learning rate that the tuples suggest, and how many of the features are standardized, if any may be.
+    /// The epochs, if they were left open, and the learning rate that the tuples suggest, and how many of the features
+    /// are standardized, if any may be.
     Chosen { epochs: Option<u32>, rate: f64, scaled: Option<(usize, usize)> },
     /// The values of these columns span decades, and are taken by their logarithms.
     Transformed { columns: Vec<String> },

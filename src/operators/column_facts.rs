@@ -66,8 +66,8 @@ const UNIQUE_TEXTS: f64 = 100.0;
 const UNIQUE: f64 = 0.99;
 /// The same for texts, by ANALYZE. Of the first rows it has to be [`UNIQUE`]: fewer rows repeat less.
 const NEARLY_UNIQUE: f64 = 0.9;
-/// How far the distribution of unique numbers may be from that of numbers at even distances, at any of them: numbers that
-/// were counted up are even, but for gaps, and random ones, too; amounts are not.
+/// How far the distribution of unique numbers may be from that of numbers at even distances, at any of them: numbers
+/// that were counted up are even, but for gaps, and random ones, too; amounts are not.
 const EVEN: f64 = 0.15;
 /// The share of distinct values below which a column does not identify rows, whatever it is called.
 const REPEATED: f64 = 0.5;

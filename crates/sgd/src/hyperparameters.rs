@@ -103,9 +103,9 @@ impl Hyperparameters {
     /// The epochs of a training that nobody has given any, and before which nobody has counted the tuples.
     pub const EPOCHS: u32 = 20;
 
-    /// The epochs of linear models that suit such data: as many as make a million steps, from 20 to 100. Features that go
-    /// together are told apart by many small steps, which a small table has in many epochs only. With as many features
-    /// as tuples, or more, it is 20: there more steps learn the tuples by heart.
+    /// The epochs of linear models that suit such data: as many as make a million steps, from 20 to 100. Features that
+    /// go together are told apart by many small steps, which a small table has in many epochs only. With as many
+    /// features as tuples, or more, it is 20: there more steps learn the tuples by heart.
     pub fn automatic_epochs(data: Extent) -> u32 {
         const STEPS: u64 = 1_000_000;
         const MOST: u64 = 100;
@@ -117,8 +117,8 @@ impl Hyperparameters {
 
     /// Takes the decay with which the learning rate falls to a hundredth over the epochs that suit such data. It
     /// is a matter of the data, and not of the epochs that were asked for, so that a training that goes on goes on as
-    /// if it had never stopped. Bounded steps give long rows less weight, the less the lower the rate: while it is high,
-    /// the model is not that of the least loss.
+    /// if it had never stopped. Bounded steps give long rows less weight, the less the lower the rate: while it is
+    /// high, the model is not that of the least loss.
     pub fn with_automatic_decay(self, data: Extent) -> Hyperparameters {
         let decay = 0.01_f64.powf(1.0 / f64::from(Self::automatic_epochs(data)));
         // as many digits as a reader takes in, and the same on every machine

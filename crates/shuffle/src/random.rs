@@ -95,12 +95,12 @@ pub(crate) fn shuffle_pausing<T>(rng: &mut Xoshiro256PlusPlus, order: &mut [T], 
     }
 }
 
-/// Pairs of places that are drawn before the first of them are swapped. Memory has been asked for all of them by then: of
-/// a million places and more, each is in memory that the processor's caches have not.
+/// Pairs of places that are drawn before the first of them are swapped. Memory has been asked for all of them by then:
+/// of a million places and more, each is in memory that the processor's caches have not.
 const DRAWN_AHEAD: usize = 32;
 
-/// Swaps the last of the first `left` places with earlier ones, until `until` are left or enough has been drawn, and says
-/// how many are left.
+/// Swaps the last of the first `left` places with earlier ones, until `until` are left or enough has been drawn, and
+/// says how many are left.
 #[inline]
 fn swap_some<T>(rng: &mut Xoshiro256PlusPlus, order: &mut [T], mut left: usize, until: usize) -> usize {
     let (mut drawn, mut pairs, mut then_left) = ([(0, 0); DRAWN_AHEAD], 0, left);

@@ -4,8 +4,8 @@
 //! may have to find them first. A process that trains again and again pays that once. What is kept is
 //! [disowned](huge_pages::disown): when the system is short of memory it takes it back.
 //!
-//! Guarantees: memory that is given has numbers in it, zeros or what rows before have left, and none of it was written to
-//! for that: to clear what the system has just cleared would cost as much as to fill it.
+//! Guarantees: memory that is given has numbers in it, zeros or what rows before have left, and none of it was written
+//! to for that: to clear what the system has just cleared would cost as much as to fill it.
 #![allow(unsafe_code)]
 
 use crate::huge_pages;

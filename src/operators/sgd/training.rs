@@ -230,8 +230,8 @@ impl Training {
         }
     }
 
-    /// Records which numbers are taken by their logarithms, where they are cut off and which columns of text are hashed,
-    /// and tells of columns that nobody has named.
+    /// Records which numbers are taken by their logarithms, where they are cut off and which columns of text are
+    /// hashed, and tells of columns that nobody has named.
     fn choose_features(&mut self) {
         let chosen = self.buffers.decoder.transform();
         if let (Some(Transform::Automatic), Transform::These(columns)) = (&self.request.options.transform, &chosen) {

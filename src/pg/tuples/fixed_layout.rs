@@ -2,8 +2,8 @@
 //!
 //! The numbers are those of a vector or of columns. What is the same in every such row (how many attributes, the
 //! vector's header) is compared as a whole, and what follows from it (where the columns are, that an array has no
-//! NULLs) is not looked up again. Numbers that lie back to back are copied together, whether an array or columns hold them. A
-//! row that differs in any way ends the run and is left to [`Layout`](super::row::Layout) and
+//! NULLs) is not looked up again. Numbers that lie back to back are copied together, whether an array or columns hold
+//! them. A row that differs in any way ends the run and is left to [`Layout`](super::row::Layout) and
 //! [`VectorReader`](crate::pg::values::vector::VectorReader).
 
 use super::attribute::fetch;
