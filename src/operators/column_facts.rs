@@ -71,6 +71,9 @@ const NEARLY_UNIQUE: f64 = 0.9;
 const EVEN: f64 = 0.15;
 /// The share of distinct values below which a column does not identify rows, whatever it is called.
 const REPEATED: f64 = 0.5;
+/// Columns that identify rows, whatever is in them.
+const NAMES_OF_IDENTITIES: [&str; 10] =
+    ["id", "uuid", "guid", "rowid", "row_id", "rownum", "row_num", "row_number", "rownames", "row_names"];
 /// Rows that are looked at for texts that ANALYZE has not seen, and the characters of each.
 const FIRST_ROWS: usize = 1000;
 const FIRST_CHARACTERS: usize = 200;
@@ -163,7 +166,7 @@ fn are_even(bounds: &[f64]) -> bool {
 /// other names may mean something else.
 fn is_name_of_identity(name: &str, table: Option<&str>, repeats: bool) -> bool {
     let name = name.to_lowercase();
-    if ["id", "uuid", "guid", "rowid", "row_id"].contains(&name.as_str()) {
+    if NAMES_OF_IDENTITIES.contains(&name.as_str()) {
         return true;
     }
     if repeats {

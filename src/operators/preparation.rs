@@ -104,7 +104,7 @@ impl Measured {
         }
         let said = decoder.columns_of_logs();
         let spanning_decades = match &self.shapes {
-            Some(shapes) if said.is_none() => shapes.spanning_decades(),
+            Some(shapes) if said.is_none() => shapes.spanning_decades(wanted.targets),
             _ => Vec::new(),
         };
         let by_logs = said.as_ref().unwrap_or(&spanning_decades);

@@ -4,7 +4,9 @@
 //! ±6, as that of a lognormal distribution of deviation 1 is, and that of the logarithms is small. It may be 1.5 in the
 //! same direction, which is what remains of values around 1, but not beyond 1 in the other: then there is a heap at 0
 //! that stands out. Of columns that are skewed but have no such shape, most of which are 0 for the most part, nothing
-//! is gained, and of those of a moderate skewness a linear model loses as often as it gains.
+//! is gained, and of those of a moderate skewness a linear model loses as often as it gains. Where the labels are targets,
+//! the logarithms must tell as much of them as the values do: an amount that is a share of another one is none of its
+//! logarithm.
 //!
 //! Guarantees: no cancellation, as in [`Moments`]; what is missing does not count.
 
@@ -32,6 +34,7 @@ pub struct Shapes {
     columns: Vec<[Shape; 2]>,
     values: Vec<f64>,
     logs: Vec<f64>,
+    labels: Vec<f64>,
 }
 
 /// Sums of powers of deviations from the mean.
@@ -41,13 +44,18 @@ struct Shape {
     mean: f64,
     squares: f64,
     cubes: f64,
+    /// of the labels
+    label_mean: f64,
+    /// of deviations with those of the labels
+    products: f64,
 }
 
 impl Shapes {
     /// No rows yet, of `dim` features.
     pub fn new(dim: usize) -> Shapes {
         let columns = vec![[Shape::default(); 2]; dim];
-        Shapes { level: Level::detect(), rows: 0, columns, values: Vec::new(), logs: Vec::new() }
+        let (values, logs, labels) = (Vec::new(), Vec::new(), Vec::new());
+        Shapes { level: Level::detect(), rows: 0, columns, values, logs, labels }
     }
 
     /// Adds all rows of `batch`.
@@ -57,25 +65,30 @@ impl Shapes {
     pub fn add(&mut self, batch: &Batch) {
         assert_eq!(batch.dim(), self.columns.len(), "as many features as the shapes were made for");
         self.rows += batch.len() as u64;
-        let Shapes { level, columns, values, logs, .. } = self;
+        let Shapes { level, columns, values, logs, labels, .. } = self;
         for first in (0..batch.len()).step_by(BLOCK_ROWS) {
             let rows = first..(first + BLOCK_ROWS).min(batch.len());
             for (j, [plain, log]) in columns.iter_mut().enumerate() {
                 values.clear();
-                values.extend(rows.clone().map(|i| f64::from(batch.features(i)[j])).filter(|value| !value.is_nan()));
+                labels.clear();
+                for i in rows.clone().filter(|i| !batch.features(*i)[j].is_nan()) {
+                    values.push(f64::from(batch.features(i)[j]));
+                    labels.push(f64::from(batch.labels()[i]));
+                }
                 logs.resize(values.len(), 0.0);
-                let [of_values, of_logs] = level.run(OfBlock { values, logs });
+                let [of_values, of_logs] = level.run(OfBlock { values, logs, labels });
                 plain.merge(of_values);
                 log.merge(of_logs);
             }
         }
     }
 
-    /// The columns that are to be taken by their logarithms.
-    pub fn spanning_decades(&self) -> Vec<u32> {
+    /// The columns that are to be taken by their logarithms, where the labels are targets or where they are not.
+    pub fn spanning_decades(&self, are_targets: bool) -> Vec<u32> {
         let spans = |[plain, log]: &[Shape; 2]| {
             let (before, after) = (plain.skewness(), log.skewness());
-            before.abs() > SKEWED && REMAINS.contains(&(after * before.signum()))
+            let is_gained = !are_targets || log.explained() >= plain.explained();
+            before.abs() > SKEWED && REMAINS.contains(&(after * before.signum())) && is_gained
         };
         (0..).zip(&self.columns).filter(|(_, shapes)| spans(shapes)).map(|(i, _)| i).collect()
     }
@@ -100,17 +113,24 @@ impl Shapes {
 
 impl Shape {
     #[inline(always)]
-    fn of(values: &[f64]) -> Shape {
-        let Some(first) = values.first() else { return Shape::default() };
+    fn of(values: &[f64], labels: &[f64]) -> Shape {
+        if values.is_empty() {
+            return Shape::default();
+        }
         let count = values.len() as f64;
-        let mean = first + values.iter().map(|value| value - first).sum::<f64>() / count;
-        let (mut squares, mut cubes) = (0.0, 0.0);
-        for value in values {
+        let mean_of = |numbers: &[f64]| {
+            let first = numbers[0];
+            first + numbers.iter().map(|number| number - first).sum::<f64>() / count
+        };
+        let (mean, label_mean) = (mean_of(values), mean_of(labels));
+        let (mut squares, mut cubes, mut products) = (0.0, 0.0, 0.0);
+        for (value, label) in values.iter().zip(labels) {
             let square = (value - mean) * (value - mean);
             squares += square;
             cubes += square * (value - mean);
+            products += (value - mean) * (label - label_mean);
         }
-        Shape { count, mean, squares, cubes }
+        Shape { count, mean, squares, cubes, label_mean, products }
     }
 
     /// The formulas of Chan, Golub and LeVeque (1983), and Pébay's (2008) for the cubes.
@@ -125,8 +145,16 @@ impl Shape {
             + product * difference * (a - b) / count
             + 3.0 * difference * (a * other.squares - b * self.squares) / count;
         self.squares += other.squares + product;
+        let label_difference = other.label_mean - self.label_mean;
+        self.products += other.products + difference * label_difference * (a * b / count);
+        self.label_mean += label_difference * (b / count);
         self.mean += difference * (b / count);
         self.count = count;
+    }
+
+    /// By how much a straight line in this column lessens the sum of the squares of the labels' deviations.
+    fn explained(&self) -> f64 {
+        if self.squares > 0.0 { self.products * self.products / self.squares } else { 0.0 }
     }
 
     fn skewness(&self) -> f64 {
@@ -139,6 +167,8 @@ struct OfBlock<'a> {
     values: &'a [f64],
     /// as many
     logs: &'a mut [f64],
+    /// as many
+    labels: &'a [f64],
 }
 
 impl Kernel for OfBlock<'_> {
@@ -147,7 +177,7 @@ impl Kernel for OfBlock<'_> {
     #[inline(always)]
     fn run<S: Simd>(self, _: S) -> [Shape; 2] {
         self.logs.iter_mut().zip(self.values).for_each(|(log, value)| *log = signed_log_f64(*value));
-        [Shape::of(self.values), Shape::of(self.logs)]
+        [Shape::of(self.values, self.labels), Shape::of(self.logs, self.labels)]
     }
 }
 
@@ -170,7 +200,47 @@ mod tests {
         (0..20_000).for_each(|i| batch.push(1.0).unwrap()[0] = value(i) as f32);
         let mut shapes = Shapes::new(1);
         shapes.add(&batch);
-        shapes.spanning_decades() == [0]
+        shapes.spanning_decades(false) == [0]
+    }
+
+    #[test]
+    fn logarithms_are_taken_where_they_tell_more_of_the_targets() {
+        let amount = |i: u64| (2.0 * normal(i)).exp();
+        let chosen = |target: &dyn Fn(f64) -> f64, are_targets: bool| {
+            let mut shapes = Shapes::new(1);
+            for part in [0..900_u64, 900..901, 901..20_000] {
+                let mut batch = Batch::dense(1);
+                for i in part {
+                    batch.push(target(amount(i)) as f32).unwrap()[0] = amount(i) as f32;
+                }
+                shapes.add(&batch);
+            }
+            shapes.spanning_decades(are_targets) == [0]
+        };
+        assert!(!chosen(&|x| 5.0 - 0.1 * x, true), "a share of it");
+        assert!(!chosen(&|x| x * x, true), "what grows faster");
+        assert!(chosen(&|x| 3.0 * x.ln_1p(), true), "its logarithm");
+        assert!(chosen(&|x| -x.sqrt().min(2.0), true), "what grows slower");
+        assert!(chosen(&|_| 7.0, true), "nothing is told by either");
+        assert!(chosen(&|x| 0.1 * x, false), "classes have no line");
+    }
+
+    #[test]
+    fn products_are_those_of_all_rows_whatever_the_batches() {
+        let rows: Vec<(f64, f64)> = (0..3000).map(|i| (1e3 + normal(i), 1e4 + normal(i) + normal(i + 9))).collect();
+        let mut shapes = Shapes::new(1);
+        for part in rows.chunks(701) {
+            let mut batch = Batch::dense(1);
+            part.iter().for_each(|(x, y)| batch.push(*y as f32).unwrap()[0] = *x as f32);
+            shapes.add(&batch);
+        }
+        let rows: Vec<(f64, f64)> = rows.iter().map(|(x, y)| (f64::from(*x as f32), f64::from(*y as f32))).collect();
+        let mean = |of: fn(&(f64, f64)) -> f64| rows.iter().map(of).sum::<f64>() / 3000.0;
+        let (x, y) = (mean(|row| row.0), mean(|row| row.1));
+        let products: f64 = rows.iter().map(|row| (row.0 - x) * (row.1 - y)).sum();
+        let squares: f64 = rows.iter().map(|row| (row.0 - x).powi(2)).sum();
+        let explained = products * products / squares;
+        assert!((shapes.columns[0][0].explained() - explained).abs() < 1e-6 * explained);
     }
 
     #[test]

@@ -121,8 +121,8 @@ pub const ENTRIES: &[Entry] = &[
             Values::Other("string, array or object", Some("auto, none, log, or an array of columns")),
             Default::Word(Transform::AUTO),
             "numbers that are taken by sign and logarithm, sign(x) * ln(1 + |x|), before they are standardized. auto: columns \
-             whose values span decades, with a skewness beyond 6 or -6, of which little remains then; not with another \
-             standardize than auto, and not in arrays. log: all numbers, those in arrays, too. An array, or {\"log\": an array}: \
+             whose values span decades, with a skewness beyond 6 or -6, of which little remains then, and where the \
+             label is a number, if that tells as much of it; not with another standardize than auto, and not in arrays. log: all numbers, those in arrays, too. An array, or {\"log\": an array}: \
              these columns",
         )
     },

@@ -68,7 +68,7 @@ fn trainings_wait_or_fail_cleanly_while_others_change_the_table() {
     let seed = probe::seed();
     println!("traffic: seed {seed}");
     let mut draw = Draw::new(seed, "traffic");
-    let cluster = Cluster::new(&[]);
+    let cluster = Cluster::new(&["corgipile.keep_versions = 0"]);
     let mut watch = cluster.session();
     tables(&mut watch);
     watch.run("CREATE TABLE s AS TABLE t");

@@ -9,6 +9,12 @@ use super::arrays::Arrays;
 use super::state::TrainerState;
 use crate::optimizers::{F64_CUTS, Method, MissedSteps, l1_bits, with_method, wrap};
 
+/// A scale below this is folded into the weights, which takes the time to go through all of them.
+const LEAST_SCALE: f64 = 1.0 / (1u64 << 40) as f64;
+
+/// So many steps are counted since the last sweep.
+const MOST_STEPS: u32 = u32::MAX - 1;
+
 /// Brings features up to date.
 #[inline(always)]
 pub(crate) fn bring_up_to_date(state: &TrainerState, arrays: &mut Arrays, features: impl Iterator<Item = usize>) {
@@ -47,4 +53,12 @@ pub(crate) fn apply_pending(state: &mut TrainerState, arrays: &mut Arrays) {
 pub(crate) fn mark_l1_applied(state: &TrainerState, arrays: &mut Arrays) {
     let bits = l1_bits(state.l1_applied);
     pause::parts_mut(arrays.l1_applied.as_chunks_mut::<2>().0).for_each(|applied| applied.fill(bits));
+}
+
+/// Folds the scale into the weights if it is too small for another step, and ends the count of steps if it is full.
+#[inline(always)]
+pub(super) fn make_room_for_step(state: &mut TrainerState, arrays: &mut Arrays) {
+    if state.scale < LEAST_SCALE || state.time >= MOST_STEPS {
+        apply_pending(state, arrays);
+    }
 }

@@ -11,8 +11,8 @@ use tuples::Batch;
 
 use super::arrays::{Arrays, weights_of};
 use super::gradients::loss_and_gradient;
-use super::lazy;
-use super::sparse_plain::Plain;
+use super::lazy::{self, make_room_for_step};
+use super::sparse_plain::{BEYOND, Plain};
 use super::state::{END, Step, TrainerState};
 use crate::optimizers::{Method, Rule, with_method};
 
@@ -22,15 +22,6 @@ const PREFETCH_ENTRIES: usize = 8;
 
 /// A model of so many weights fits a cache that needs no asking.
 const CACHED: usize = 1 << 14;
-
-/// What a row has to be that anything is learned from.
-pub(super) const BEYOND: &str = "indices below the number of features, and as many values";
-
-/// A scale below this is folded into the weights, which takes the time to go through all of them.
-const LEAST_SCALE: f64 = 1.0 / (1u64 << 40) as f64;
-
-/// So many steps are counted since the last sweep.
-const MOST_STEPS: u32 = u32::MAX - 1;
 
 /// A stretch of the order to learn from; all indices are below the capacity.
 pub(crate) struct LearnSparse<'a> {
@@ -270,12 +261,4 @@ fn step_intercepts<R: Rule>(arrays: &mut Arrays, rule: R, step: Step) {
 fn begin_step(state: &mut TrainerState, arrays: &mut Arrays) -> Step {
     make_room_for_step(state, arrays);
     state.begin_step()
-}
-
-/// Folds the scale into the weights if it is too small for another step, and ends the count of steps if it is full.
-#[inline(always)]
-pub(super) fn make_room_for_step(state: &mut TrainerState, arrays: &mut Arrays) {
-    if state.scale < LEAST_SCALE || state.time >= MOST_STEPS {
-        lazy::apply_pending(state, arrays);
-    }
 }

@@ -10,9 +10,12 @@ use simd::{Entries, Simd, prefetch, prefetch_far};
 use tuples::{Batch, SparseParts};
 
 use super::arrays::Arrays;
-use super::sparse::{BEYOND, make_room_for_step};
+use super::lazy::make_room_for_step;
 use super::state::TrainerState;
 use crate::models::{Pointwise, PointwiseVisitor, count_one};
+
+/// What a row has to be that anything is learned from.
+pub(super) const BEYOND: &str = "indices below the number of features, and as many values";
 
 /// How many rows ahead is asked for where a row ends and for its label, for its entries, and for its weights: each in
 /// time for the next. The entries of so many rows belong into the cache of the second level: the first has the weights.

@@ -86,6 +86,31 @@ fn columns_that_span_decades_are_chosen_and_told_and_the_record_trains_the_same_
 }
 
 #[test]
+fn a_number_is_predicted_by_the_logarithms_of_a_column_only_if_they_tell_as_much_of_it() {
+    let mut db = Database::new();
+    db.run(
+        "CREATE TABLE sales AS
+         SELECT exp(15 + 2.5 * normal(i, 1))::float8 AS amount, exp(3 + 2 * normal(i, 2))::float8 AS visits, uniform(i, 3) AS noise
+           FROM generate_series(1, 5000) i;
+         CREATE TABLE shares AS SELECT *, 0.1 * amount + 1e5 * noise AS label FROM sales;
+         CREATE TABLE decades AS SELECT *, 3 * ln(1 + amount) + 0.2 * ln(1 + visits) + noise AS label FROM sales",
+    );
+    for (source, is_taken, least) in [("shares", false, 0.999), ("decades", true, 0.99)] {
+        for model in ["linear", "mlp_regression"] {
+            let id = db.train(&format!("'{source}', '{model}', seed => 1"))[0].model_id;
+            let transform = format!("SELECT hyperparameters->>'transform' FROM corgipile.models WHERE model_id = {id}");
+            let found: String = db.value(&transform);
+            assert!(found.contains("amount") == is_taken, "{source}, {model}: {found}");
+            if model == "linear" {
+                let r2: f64 =
+                    db.value(&format!("SELECT value FROM corgipile_evaluate({id}, '{source}') WHERE metric = 'r2'"));
+                assert!(r2 > least, "{source}: {r2}");
+            }
+        }
+    }
+}
+
+#[test]
 fn predictions_evaluations_exports_and_warm_starts_take_the_same_logarithms() {
     let mut db = Database::new();
     tables(&mut db);
