@@ -4,9 +4,9 @@
 //! ±6, as that of a lognormal distribution of deviation 1 is, and that of the logarithms is small. It may be 1.5 in the
 //! same direction, which is what remains of values around 1, but not beyond 1 in the other: then there is a heap at 0
 //! that stands out. Of columns that are skewed but have no such shape, most of which are 0 for the most part, nothing
-//! is gained, and of those of a moderate skewness a linear model loses as often as it gains. Where the labels are targets,
-//! the logarithms must tell as much of them as the values do: an amount that is a share of another one is none of its
-//! logarithm.
+//! is gained, and of those of a moderate skewness a linear model loses as often as it gains. Where the labels are
+//! targets, the logarithms must tell as much of them as the values do: an amount that is a share of another one is none
+//! of its logarithm.
 //!
 //! Guarantees: no cancellation, as in [`Moments`]; what is missing does not count.
 
