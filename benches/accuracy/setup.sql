@@ -13,6 +13,7 @@ BEGIN
   FOREACH kind IN ARRAY ARRAY['logistic', 'svm'] LOOP
     SELECT max(t.model_id) INTO STRICT id
       FROM corgipile_train(source, model => kind, learning_rate => 0.001, max_epochs => 20, shuffle => shuffle,
+                           buffer_size => '10%', -- the papers', also of tables that the default holds as a whole
                            seed => seed, options => '{"standardize": true}') t;
     INSERT INTO results
     SELECT data, kind, strategy, seed, train.value, test.value

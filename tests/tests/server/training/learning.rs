@@ -12,8 +12,8 @@ fn a_clustered_table_reaches_the_accuracy_of_a_full_shuffle_and_no_shuffle_does_
     for model in ["logistic", "svm"] {
         let mut accuracy = |table: &str, shuffle: &str| {
             let arguments = format!(
-                "'{table}', '{model}', features => '{{features_v}}', shuffle => '{shuffle}', seed => 1
-                     , learning_rate => 0.01, standardize => false"
+                "'{table}', '{model}', features => '{{features_v}}', shuffle => '{shuffle}', seed => 1,
+                      buffer_size => '10%', learning_rate => 0.01, standardize => false"
             );
             let id = db.train(&arguments)[0].model_id;
             db.evaluate(id, "t").accuracy

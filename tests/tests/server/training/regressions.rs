@@ -17,7 +17,7 @@ fn ten_percent_buffer_and_large_blocks_are_not_the_default() {
     };
     let full = accuracy("shuffled", "shuffle => 'no_shuffle'");
     for seed in 1..=5 {
-        let corgipile = accuracy("t", &format!("seed => {seed}"));
+        let corgipile = accuracy("t", &format!("seed => {seed}, buffer_size => '10%'"));
         assert!((full - corgipile).abs() < 0.015, "seed {seed}: corgipile {corgipile}, full shuffle {full}");
     }
 }
