@@ -6,9 +6,23 @@ use std::ffi::{CStr, c_int};
 /// Settings that hold until they are [put back](Settings::restore), or until an ERROR ends the (sub)transaction.
 pub struct Settings(c_int);
 
+/// A value that is refused is an ERROR.
+const AS_SET_DOES: c_int = 0;
+
 impl Settings {
     /// Sets each to its value, as the user might.
     pub fn set(settings: &[(&CStr, &CStr)]) -> Settings {
+        Settings::set_or_tell(settings, AS_SET_DOES)
+    }
+
+    /// Sets one that a server may not have, or not with this value; then it stays as it is.
+    pub fn try_set(name: &CStr, value: &CStr) -> Settings {
+        // what is said about a value that is refused is for developers
+        Settings::set_or_tell(&[(name, value)], pg_sys::DEBUG5 as c_int)
+    }
+
+    /// Sets each to its value, and tells at this level what is refused.
+    fn set_or_tell(settings: &[(&CStr, &CStr)], level_of_refusal: c_int) -> Settings {
         // SAFETY: a level of settings of its own, as functions with SET have; an ERROR undoes it with the transaction.
         unsafe {
             let level = pg_sys::NewGUCNestLevel();
@@ -20,29 +34,10 @@ impl Settings {
                     pg_sys::GucSource::PGC_S_SESSION,
                     pg_sys::GucAction::GUC_ACTION_SAVE,
                     true,
-                    0,
+                    level_of_refusal,
                     false,
                 );
             }
-            Settings(level)
-        }
-    }
-
-    /// Sets one that a server may not have, or not with this value; then it stays as it is.
-    pub fn try_set(name: &CStr, value: &CStr) -> Settings {
-        // SAFETY: as in set(). What is said about a value that is refused is for developers.
-        unsafe {
-            let level = pg_sys::NewGUCNestLevel();
-            pg_sys::set_config_option(
-                name.as_ptr(),
-                value.as_ptr(),
-                pg_sys::GucContext::PGC_USERSET,
-                pg_sys::GucSource::PGC_S_SESSION,
-                pg_sys::GucAction::GUC_ACTION_SAVE,
-                true,
-                pg_sys::DEBUG5 as c_int,
-                false,
-            );
             Settings(level)
         }
     }
