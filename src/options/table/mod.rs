@@ -2,6 +2,7 @@
 //! reference page come from it. Its order is that of EXPLAIN.
 
 mod data;
+mod default_texts;
 mod learning;
 mod order;
 
