@@ -107,11 +107,6 @@ impl Dataset {
         }
     }
 
-    /// What was said about files and rows that were skipped, the first of them in full.
-    pub fn messages(&self) -> Vec<String> {
-        self.messages.lock().map(|messages| messages.clone()).unwrap_or_default()
-    }
-
     fn count_skipped(&self, rows: u64, why: &SourceError) {
         self.skipped.fetch_add(rows, Ordering::Relaxed);
         if let Ok(mut messages) = self.messages.lock()
@@ -164,5 +159,9 @@ impl Source for Dataset {
 
     fn skipped(&self) -> u64 {
         self.skipped.load(Ordering::Relaxed)
+    }
+
+    fn messages(&self) -> Vec<String> {
+        self.messages.lock().map(|messages| messages.clone()).unwrap_or_default()
     }
 }

@@ -105,6 +105,14 @@ fn units_of(index: &Index, file: usize, of: &DataFile) -> Result<Vec<Place>, Sou
 }
 
 impl IndexedFiles {
+    /// Leaves out the rows of a file, and says how many these are.
+    pub(crate) fn leave_out(&mut self, file: usize) -> u64 {
+        let of_file = |place: &Place| place.file as usize == file;
+        let rows = self.places.iter().filter(|place| of_file(place)).map(|place| u64::from(place.rows)).sum();
+        self.places.retain(|place| !of_file(place));
+        rows
+    }
+
     /// Hands out the bytes of at most `count` units, from all over the files: to see what rows look like.
     pub(crate) fn sample(
         &self,
@@ -183,8 +191,8 @@ pub(crate) fn refuse_compressed(file: &DataFile) -> Result<(), SourceError> {
     match KINDS.iter().find(|(magic, ..)| start.starts_with(magic)) {
         None => Ok(()),
         Some((_, name, command)) => Err(SourceError::Invalid(format!(
-            "{path} is compressed with {name}, and can be read from its beginning only; decompress it (`{command} {path}`), or \
-             convert it to Parquet, which is compressed in parts",
+            "{path} is compressed with {name}, and can be read from its beginning only; decompress it (`{command} {path}`), \
+             or convert it to Parquet, which is compressed in parts",
             path = file.path.display()
         ))),
     }

@@ -5,12 +5,17 @@
 //! not say where their rows begin have an [`index`].
 
 mod columns;
+pub mod csv;
 mod dataset;
 mod files;
 pub mod index;
 mod indexed;
+pub mod ipc;
 mod layout;
+pub mod libsvm;
 pub mod parquet;
+pub mod postgres;
 pub mod tfrecord;
+pub mod webdataset;
 
 pub use dataset::{Dataset, OnError, Part, UnitReader};

@@ -24,7 +24,7 @@ fn crc32c(bytes: &[u8]) -> u32 {
 
 fn masked(bytes: &[u8]) -> [u8; 4] {
     let crc = crc32c(bytes);
-    ((crc >> 15) | (crc << 17)).wrapping_add(0xa282_ead8).to_le_bytes()
+    crc.rotate_right(15).wrapping_add(0xa282_ead8).to_le_bytes()
 }
 
 fn record(bytes: &[u8]) -> Vec<u8> {
@@ -241,6 +241,9 @@ fn the_index_of_other_programs_is_read_and_a_wrong_one_is_refused() {
         std::fs::write(&index, lines.concat()).unwrap();
         let data = opened(&path, &options());
         assert_eq!((rows(&data), ids(&read(&data, 2998..3000))), (3000, vec![2998, 2999]));
+        let named = IndexOptions { file: Some(dir.path().join("other")), ..IndexOptions::default() };
+        std::fs::rename(&index, dir.path().join("other")).unwrap();
+        assert_eq!(rows(&opened(&path, &Options { index: named, ..options() })), 3000);
         std::fs::write(&index, lines[..2999].concat()).unwrap();
         let error = open(&text(&path), &options(), &Cancel::default()).err().unwrap().to_string();
         assert!(
@@ -311,7 +314,7 @@ fn an_index_of_another_file_or_a_damaged_one_is_refused_and_built_anew_on_reques
         let error = open(&text(&path), &options(), &Cancel::default()).err().expect(expected).to_string();
         assert!(error.contains(expected) && error.contains("a.tfrecord.cpindex"), "{error}");
         assert!(error.contains("python -m corgipile index --force"), "{error}");
-        let rebuild = Options { index: IndexOptions { build: true, directory: None }, ..options() };
+        let rebuild = Options { index: IndexOptions { build: true, ..IndexOptions::default() }, ..options() };
         assert_eq!(ids(&read(&opened(&path, &rebuild), 0..1)), [0]);
     };
     for damaged in 0..whole.len() {
@@ -334,8 +337,10 @@ fn an_index_may_be_kept_elsewhere_and_processes_that_build_it_wait_for_each_othe
     let dir = TempDir::new().unwrap();
     let path = file(&dir, "a.tfrecord", 0..3000);
     let elsewhere = TempDir::new().unwrap();
-    let options =
-        Options { index: IndexOptions { build: true, directory: Some(elsewhere.path().into()) }, ..options() };
+    let options = Options {
+        index: IndexOptions { build: true, directory: Some(elsewhere.path().into()), ..IndexOptions::default() },
+        ..options()
+    };
     std::thread::scope(|scope| {
         let opened: Vec<_> = (0..8).map(|_| scope.spawn(|| rows(&opened(&path, &options)))).collect();
         assert!(opened.into_iter().all(|rows| rows.join().unwrap() == 3000));

@@ -73,7 +73,21 @@ pub fn build(
     Ok(Built { path: place, rows, units, resumed_at, damage })
 }
 
-/// What somebody else has built meanwhile.
+/// The index that a file has already.
+///
+/// # Errors
+/// What is there is not an index of the file as it is now.
+pub fn already_built(
+    path: &Path,
+    format: &dyn IndexedFormat,
+    options: &IndexOptions,
+) -> Result<Option<Built>, SourceError> {
+    let place = options.place(path);
+    let index = file::read(&place, &DataFile::find(path.to_owned())?, format)?;
+    Ok(index.map(|index| built(place, index)))
+}
+
+/// What somebody else has built.
 fn built(path: PathBuf, index: Index) -> Built {
     let rows = index.entries.iter().map(|entry| entry.rows).sum();
     Built { path, rows, units: index.entries.len() as u64, resumed_at: index.end(), damage: index.damage }

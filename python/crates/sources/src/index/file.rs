@@ -1,10 +1,11 @@
 //! An index file: a header that says of what, entries, and an end with a checksum, without which it is not finished.
 //!
-//! All numbers are little-endian. Header: `corgidx1`, size, time of change, first row's byte; name and settings of the
-//! format, each with its length. Entry: end, rows, two numbers of 32 bits. End: an entry whose end is 2^64 - 1, with the
-//! number of entries; where and why the file is damaged, or 0 and nothing; a hash of all that.
+//! All numbers are little-endian. Header: `corgidx1`, size, time of change, first row's byte; name and settings of
+//! the format, each with its length. Entry: end, rows, two numbers of 32 bits. End: an entry whose end is 2^64 - 1,
+//! with the number of entries; where and why the file is damaged, or 0 and nothing; a hash of all that.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 
 use source::SourceError;
@@ -84,8 +85,8 @@ impl<'a> Bytes<'a> {
     }
 }
 
-/// What an unfinished index has, if it is one of this file: where the first row begins, the entries, how many bytes they
-/// take.
+/// What an unfinished index has, if it is one of this file: where the first row begins, the entries, how many bytes
+/// they take.
 pub(super) fn unfinished(
     bytes: &[u8],
     file: &DataFile,
@@ -104,6 +105,14 @@ pub(super) fn unfinished(
     }
     let used = identity.len() + 8 + entries.len() * ENTRY_BYTES;
     Some((first, entries, used))
+}
+
+/// Whether the file at `place`, which must be there, is not an index of ours.
+pub(super) fn is_foreign(place: &Path) -> Result<bool, SourceError> {
+    let mut start = Vec::new();
+    let read = File::open(place).and_then(|file| file.take(MAGIC.len() as u64).read_to_end(&mut start));
+    read.map_err(|error| SourceError::Io { path: place.to_owned(), error })?;
+    Ok(start != MAGIC)
 }
 
 /// The index at `place`, if there is one.

@@ -16,7 +16,7 @@ use crate::OnError;
 use crate::files::DataFile;
 use scan::Scan;
 
-pub use build::{Built, build};
+pub use build::{Built, already_built, build};
 
 /// A file of at most so many bytes is looked through when it is opened, if it has no index.
 const SCANNED_BYTES: u64 = 256 << 20;
@@ -31,11 +31,16 @@ pub struct IndexOptions {
     pub build: bool,
     /// The directory of indexes; else they lie beside their files.
     pub directory: Option<PathBuf>,
+    /// The index, if the data set is one file: ours or another program's.
+    pub file: Option<PathBuf>,
 }
 
 impl IndexOptions {
     /// Where the index of a file is.
     pub fn place(&self, file: &Path) -> PathBuf {
+        if let Some(index) = &self.file {
+            return index.clone();
+        }
         let mut name = file.file_name().unwrap_or_default().to_owned();
         name.push(ENDING);
         match &self.directory {
@@ -59,10 +64,19 @@ pub trait IndexedFormat: Send + Sync {
     #[doc(hidden)]
     fn scanner(&self) -> Box<dyn Scan>;
 
-    /// The index that another program has left beside the file.
+    /// Where other programs leave their indexes of a file.
     #[doc(hidden)]
-    fn foreign(&self, _file: &Path, _size: u64) -> Result<Option<Index>, SourceError> {
-        Ok(None)
+    fn foreign_places(&self, _file: &Path) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
+    /// Reads the index of another program.
+    #[doc(hidden)]
+    fn foreign(&self, place: &Path, file: &Path, _size: u64) -> Result<Index, SourceError> {
+        let (place, file) = (place.display(), file.display());
+        Err(SourceError::Invalid(format!(
+            "{place} is no index of corgipile; build one with `python -m corgipile index {file}`"
+        )))
     }
 }
 
@@ -105,7 +119,14 @@ pub(crate) fn find(
     let place = options.place(&file.path);
     let found = match file::read(&place, file, format) {
         Ok(Some(index)) => Some(index),
-        Ok(None) => format.foreign(&file.path, file.size)?,
+        _ if options.file.is_some() && file::is_foreign(&place)? => {
+            Some(format.foreign(&place, &file.path, file.size)?)
+        }
+        Ok(None) => {
+            let places = format.foreign_places(&file.path);
+            let place = places.into_iter().find(|place| place.is_file());
+            place.map(|place| format.foreign(&place, &file.path, file.size)).transpose()?
+        }
         Err(_) if options.build => None,
         Err(error) => return Err(error),
     };

@@ -202,8 +202,9 @@ fn parts(footer: &Footer, group: usize, part_bytes: u64) -> Vec<(u64, Unit)> {
 
 /// The fields, those lists as fixed-size ones whose rows all have the same length.
 ///
-/// Parquet does not keep lengths. But it keeps how many values a row group has, which is so many times its rows for them
-/// to be equal; and then rows are looked at. Should a later row differ all the same, reading it is an error that says so.
+/// Parquet does not keep lengths. But it keeps how many values a row group has, which is so many times its rows for
+/// them to be equal; and then rows are looked at. Should a later row differ all the same, reading it is an error that
+/// says so.
 fn with_fixed_lists(footers: &[Footer], fields: Vec<Field>, cancel: &Cancel) -> Result<Vec<Field>, SourceError> {
     let mut chosen = Vec::with_capacity(fields.len());
     for field in fields {

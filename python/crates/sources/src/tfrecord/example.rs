@@ -1,7 +1,7 @@
 //! Reads a `tf.train.Example` where it lies: of Protocol Buffers only what that message is made of.
 //!
-//! An example is its features (field 1), these are a map (field 1: key 1, value 2) to a feature, which is a list of bytes
-//! (1), of floats (2) or of integers (3), whose values are all in field 1: one by one, or packed.
+//! An example is its features (field 1), these are a map (field 1: key 1, value 2) to a feature, which is a list of
+//! bytes (1), of floats (2) or of integers (3), whose values are all in field 1: one by one, or packed.
 
 /// The values of a feature, as they lie in the message.
 #[derive(Clone, Copy, Debug, PartialEq)]

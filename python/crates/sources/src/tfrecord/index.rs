@@ -23,9 +23,19 @@ impl IndexedFormat for TfRecord {
         Box::new(Scanner)
     }
 
-    fn foreign(&self, file: &Path, size: u64) -> Result<Option<Index>, SourceError> {
-        let found = foreign_places(file).into_iter().find(|place| place.is_file());
-        found.map(|place| foreign(&place, file, size)).transpose()
+    /// `data.tfrecord` may have `data.tfrecord.tfindex`, `data.tfindex` and so on: there is no rule.
+    fn foreign_places(&self, file: &Path) -> Vec<PathBuf> {
+        let endings = ["tfindex", "index", "idx"];
+        let appended = endings.map(|ending| {
+            let mut name = file.as_os_str().to_owned();
+            name.push(format!(".{ending}"));
+            PathBuf::from(name)
+        });
+        appended.into_iter().chain(endings.map(|ending| file.with_extension(ending))).collect()
+    }
+
+    fn foreign(&self, place: &Path, file: &Path, size: u64) -> Result<Index, SourceError> {
+        foreign(place, file, size)
     }
 }
 
@@ -53,29 +63,18 @@ impl Scan for Scanner {
     }
 }
 
-/// `data.tfrecord` may have `data.tfrecord.tfindex`, `data.tfindex` and so on: there is no rule.
-fn foreign_places(file: &Path) -> Vec<PathBuf> {
-    let endings = ["tfindex", "index", "idx"];
-    let appended = endings.map(|ending| {
-        let mut name = file.as_os_str().to_owned();
-        name.push(format!(".{ending}"));
-        PathBuf::from(name)
-    });
-    appended.into_iter().chain(endings.map(|ending| file.with_extension(ending))).collect()
-}
-
 /// How long a unit is at least, as in our own index.
 const UNIT_BYTES: u64 = 128 << 10;
 
-/// Reads what `tfrecord2idx` of NVIDIA's DALI and of the package tfrecord write: a line for each record, with its offset
-/// and its length with the checksums.
+/// Reads what `tfrecord2idx` of NVIDIA's DALI and of the package tfrecord write: a line for each record, with its
+/// offset and its length with the checksums.
 fn foreign(place: &Path, file: &Path, size: u64) -> Result<Index, SourceError> {
     let io = |error| SourceError::Io { path: place.to_owned(), error };
     let refused = |line: u64, what: &str| {
         let (place, file) = (place.display(), file.display());
         SourceError::Invalid(format!(
-            "{place}, line {line}: {what}, so that it is no index of {file} as it is now; delete it, or build one of ours, \
-             which goes before it, with `python -m corgipile index {file}`"
+            "{place}, line {line}: {what}, so that it is no index of {file} as it is now; delete it, or build one of \
+             ours, which goes before it, with `python -m corgipile index {file}`"
         ))
     };
     let mut index = Index::default();
