@@ -11,7 +11,9 @@
 
 #![forbid(unsafe_code)]
 
+mod blocks;
 mod geometry;
+mod lanes;
 mod mixer;
 mod order;
 mod partition;
@@ -22,7 +24,9 @@ mod size;
 mod strategies;
 mod stratified;
 
+pub use blocks::{Blocks, TooManyBlocks};
 pub use geometry::{Geometry, MIN_BLOCKS_IN_BUFFER};
+pub use lanes::{BlockSequence, LaneBatch, Lanes, Share};
 pub use mixer::Mixer;
 pub use order::{OutOfMemory, TupleOrder};
 pub use partition::{BlockPartition, MAX_PROCESSES, PartitionEpoch, RoundRobin};
