@@ -23,6 +23,7 @@ mod sample;
 mod size;
 mod strategies;
 mod stratified;
+mod window;
 
 pub use blocks::{Blocks, TooManyBlocks};
 pub use geometry::{Geometry, MIN_BLOCKS_IN_BUFFER};
@@ -34,3 +35,4 @@ pub use permutation::{SortKeys, block_order, block_order_pausing, shuffle_tuples
 pub use sample::sample_blocks;
 pub use size::{BlockSize, BufferSize, MAX_BLOCK_BYTES, SizeError, WHOLE_TABLE_BYTES};
 pub use strategies::{CHUNKS_PER_BUFFER, Strategy, UnknownStrategy};
+pub use window::Window;
