@@ -40,6 +40,13 @@ macro_rules! types {
                 }
             }
 
+            /// A copy of these numbers.
+            pub(crate) fn from_slices(slices: Typed<Slices>) -> Values {
+                match slices {
+                    $(Typed::$name(values) => Values::$name(values.to_vec()),)*
+                }
+            }
+
             /// How many there are.
             pub fn len(&self) -> usize {
                 match self {

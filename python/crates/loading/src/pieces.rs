@@ -168,6 +168,18 @@ impl Piece {
     }
 }
 
+impl crate::Values {
+    /// The numbers of an array, and what they are to be seen as if that is another type.
+    ///
+    /// # Errors
+    /// Why there are none.
+    pub fn of(array: &ArrayRef) -> Result<(crate::Values, Option<String>), String> {
+        let (native, view) = number(array.data_type()).ok_or_else(|| format!("{} is no number", array.data_type()))?;
+        let values = crate::Values::from_slices(numbers(array, native, &view)?);
+        Ok((values, (view != native).then_some(view)))
+    }
+}
+
 /// Text and bytes without a dictionary.
 fn plain(array: &ArrayRef) -> Result<ArrayRef, String> {
     match array.data_type() {

@@ -73,8 +73,11 @@ pub struct Config {
     pub seed: i64,
     /// Rows in a batch of one rank.
     pub batch_size: u32,
-    /// Lanes of an epoch; None: one for each worker of each rank.
-    pub lanes: Option<u32>,
+    /// Lanes of an epoch, a multiple of `together`.
+    pub lanes: u32,
+    /// Lanes over which the last rows are spread evenly, a multiple of the ranks: all, if the order is to be the same
+    /// for any number of ranks; as many as there are ranks, if it may depend on it.
+    pub together: u32,
     /// Processes that learn together.
     pub world_size: u32,
     /// What becomes of the last rows.
@@ -140,25 +143,23 @@ fn refuse<T>(argument: &'static str, what: impl Into<String>) -> Result<T, PlanE
 }
 
 impl Plan {
-    /// The plan for `source`, whose rows `workers` workers of each rank read.
+    /// The plan for `source`.
     ///
     /// # Errors
     /// [`PlanError`]
-    pub fn new(source: Arc<dyn Source>, config: Config, workers: u32) -> Result<Plan, PlanError> {
+    pub fn new(source: Arc<dyn Source>, config: Config) -> Result<Plan, PlanError> {
         if config.batch_size == 0 {
             return refuse("batch_size", "a batch has at least 1 row");
         }
         if config.world_size == 0 {
             return refuse("world_size", "there is at least 1 rank");
         }
-        let together = config.lanes.unwrap_or(config.world_size);
-        if together == 0 || !together.is_multiple_of(config.world_size) {
-            let world_size = config.world_size;
+        let (lanes, together, world_size) = (config.lanes, config.together, config.world_size);
+        if together == 0 || !together.is_multiple_of(world_size) {
             return refuse("lanes", format!("{together} is no multiple of the {world_size} ranks that share them"));
         }
-        let lanes = config.lanes.unwrap_or_else(|| config.world_size.saturating_mul(workers.max(1)));
-        if lanes > MAX_LANES {
-            return refuse("lanes", format!("{lanes} are more than {MAX_LANES}"));
+        if lanes == 0 || lanes > MAX_LANES || !lanes.is_multiple_of(together) {
+            return refuse("lanes", format!("{lanes} is no multiple of {together}, or more than {MAX_LANES}"));
         }
         let layout = Layout::new(&source.schema())?;
         let rows = source.units().iter().map(|unit| unit.rows).sum();

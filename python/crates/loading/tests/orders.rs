@@ -62,15 +62,16 @@ fn config() -> Config {
         shuffle: Shuffle::CorgiPile,
         seed: 7,
         batch_size: 8,
-        lanes: None,
+        lanes: 1,
+        together: 1,
         world_size: 1,
         ranks: Ranks::Pad,
         drop_last: false,
     }
 }
 
-fn plan(units: &[u64], config: Config, workers: u32) -> Arc<Plan> {
-    Arc::new(Plan::new(Arc::new(Numbered::new(units)), config, workers).unwrap())
+fn plan(units: &[u64], config: Config) -> Arc<Plan> {
+    Arc::new(Plan::new(Arc::new(Numbered::new(units)), config).unwrap())
 }
 
 fn numbers(batch: &Batch) -> Vec<i64> {
@@ -120,7 +121,7 @@ fn each_row_comes_once_in_each_epoch_whatever_the_shuffle() {
     let units = [3, 0, 40, 1, 1, 1, 150, 7];
     for (name, shuffle) in Shuffle::ALL {
         for lanes in [1, 3, 4] {
-            let plan = plan(&units, Config { shuffle, lanes: Some(lanes), ..config() }, 1);
+            let plan = plan(&units, Config { shuffle, lanes, together: lanes, ..config() });
             let epochs = [0, 1].map(|epoch| batches(&plan, epoch, 0, 0, ALONE));
             for epoch in &epochs {
                 assert!(sorted(epoch).into_iter().eq(0..203), "{name}, {lanes} lanes");
@@ -135,17 +136,17 @@ fn each_row_comes_once_in_each_epoch_whatever_the_shuffle() {
 
 #[test]
 fn rows_that_are_not_shuffled_come_as_they_lie() {
-    let plan = plan(&[50, 53], Config { shuffle: Shuffle::None, ..config() }, 1);
+    let plan = plan(&[50, 53], Config { shuffle: Shuffle::None, ..config() });
     assert!(batches(&plan, 3, 0, 0, ALONE).concat().into_iter().eq(0..103));
 }
 
 #[test]
 fn an_order_is_the_same_for_any_number_of_workers_and_ranks() {
-    let of = |world_size| Config { lanes: Some(8), world_size, batch_size: 5, ..config() };
-    let alone = batches(&plan(&[1000, 3], of(1), 1), 2, 0, 0, ALONE);
+    let of = |world_size| Config { lanes: 8, together: 8, world_size, batch_size: 5, ..config() };
+    let alone = batches(&plan(&[1000, 3], of(1)), 2, 0, 0, ALONE);
     assert!(sorted(&alone).into_iter().eq(0..1003));
     for world_size in [1, 2, 4, 8] {
-        let plan = plan(&[1000, 3], of(world_size), 1);
+        let plan = plan(&[1000, 3], of(world_size));
         for workers in [1, 2, 3, 4, 8] {
             let ranks: Vec<_> = (0..world_size).map(|rank| by_workers(&plan, 2, rank, 0, workers)).collect();
             let mut all = Vec::new();
@@ -167,13 +168,13 @@ fn an_order_is_the_same_for_any_number_of_workers_and_ranks() {
 fn ranks_have_equal_batches_and_see_every_row_or_leave_out_a_remainder() {
     for units in [vec![1003], vec![0, 150, 150, 0, 150, 150, 150, 150, 103], vec![1], vec![2], vec![], vec![0]] {
         let rows: u64 = units.iter().sum();
-        for (ranks, world_size, lanes) in [Ranks::Pad, Ranks::Drop, Ranks::Join]
+        for (ranks, (world_size, lanes, together)) in [Ranks::Pad, Ranks::Drop, Ranks::Join]
             .into_iter()
-            .flat_map(|ranks| [(3, None), (3, Some(6)), (4, Some(12)), (1, Some(5))].map(|(w, l)| (ranks, w, l)))
+            .flat_map(|ranks| [(3, 3, 3), (3, 6, 6), (3, 6, 3), (4, 12, 12), (1, 5, 5)].map(|case| (ranks, case)))
         {
-            let plan = plan(&units, Config { ranks, world_size, lanes, ..config() }, 1);
+            let plan = plan(&units, Config { ranks, world_size, lanes, together, ..config() });
             let of: Vec<_> = (0..world_size).map(|rank| batches(&plan, 1, rank, 0, ALONE)).collect();
-            let case = format!("{units:?}, {ranks:?}, {world_size} ranks, {lanes:?} lanes");
+            let case = format!("{units:?}, {ranks:?}, {world_size} ranks, {together} of {lanes} lanes");
             for (rank, batches) in (0..).zip(&of) {
                 assert_eq!(batches.len() as u64, plan.batches(rank), "{case}");
             }
@@ -197,7 +198,7 @@ fn ranks_have_equal_batches_and_see_every_row_or_leave_out_a_remainder() {
 
 #[test]
 fn the_last_batches_are_left_out_if_they_are_not_full() {
-    let plan = plan(&[1003], Config { drop_last: true, world_size: 3, ..config() }, 1);
+    let plan = plan(&[1003], Config { drop_last: true, world_size: 3, lanes: 3, together: 3, ..config() });
     for rank in 0..3 {
         let batches = batches(&plan, 0, rank, 0, ALONE);
         assert_eq!(batches.len(), 1003 / 24);
@@ -216,10 +217,10 @@ proptest! {
         (batch_size, part, seed, shuffle) in (1..30_u32, 0.0..1.0_f64, any::<i64>(), 0..5_usize),
     ) {
         let shuffle = Shuffle::ALL[shuffle].1;
-        let lanes = Some(groups * world_size);
-        let config = Config { batch_size, world_size, lanes, seed, shuffle, ..config() };
+        let lanes = groups * world_size;
+        let config = Config { batch_size, world_size, lanes, together: lanes, seed, shuffle, ..config() };
         let source = Arc::new(Numbered::new(&units));
-        let plan = Arc::new(Plan::new(source.clone(), config, 1).unwrap());
+        let plan = Arc::new(Plan::new(source.clone(), config).unwrap());
         for rank in 0..world_size {
             let whole = batches(&plan, 1, rank, 0, ALONE);
             let from = (whole.len() as f64 * part) as usize;
@@ -239,7 +240,7 @@ fn an_error_or_a_panic_in_a_thread_reaches_the_reader() {
     for row in [500, 501] {
         let mut source = Numbered::new(&[1000]);
         source.fails_at = Some(row);
-        let plan = Arc::new(Plan::new(Arc::new(source), config(), 1).unwrap());
+        let plan = Arc::new(Plan::new(Arc::new(source), config()).unwrap());
         let mut reader = Reader::new(plan, 0, 0, 0, ALONE, 2, 0);
         let error = loop {
             match reader.next(SOON) {
@@ -277,7 +278,7 @@ impl Source for Stuck {
 
 #[test]
 fn a_reader_that_waits_can_be_ended() {
-    let plan = Arc::new(Plan::new(Arc::new(Stuck(Numbered::new(&[1000]))), config(), 1).unwrap());
+    let plan = Arc::new(Plan::new(Arc::new(Stuck(Numbered::new(&[1000]))), config()).unwrap());
     let mut reader = Reader::new(plan.clone(), 0, 0, 0, ALONE, 4, 0);
     let begin = Instant::now();
     assert!(matches!(reader.next(Duration::from_millis(50)), Ok(Next::Pending)));
@@ -291,7 +292,7 @@ fn a_reader_that_waits_can_be_ended() {
 #[test]
 fn what_is_read_ahead_stays_within_the_budget() {
     let source = Arc::new(Numbered::new(&[10_000]));
-    let plan = Arc::new(Plan::new(source.clone(), Config { buffer_size: Size::Percent(5.0), ..config() }, 1).unwrap());
+    let plan = Arc::new(Plan::new(source.clone(), Config { buffer_size: Size::Percent(5.0), ..config() }).unwrap());
     let mut reader = Reader::new(plan, 0, 0, 0, ALONE, 4, 0);
     assert!(next(&mut reader).is_some());
     let until = Instant::now() + Duration::from_millis(300);
@@ -306,11 +307,11 @@ fn what_is_read_ahead_stays_within_the_budget() {
 fn arguments_that_make_no_sense_are_named() {
     let refused = |config: Config| {
         let source = Arc::new(Numbered::new(&[100]));
-        Plan::new(source, config, 1).err().map(|error| error.to_string()).unwrap_or_default()
+        Plan::new(source, config).err().map(|error| error.to_string()).unwrap_or_default()
     };
     assert!(refused(Config { batch_size: 0, ..config() }).starts_with("batch_size: "));
     assert!(refused(Config { world_size: 0, ..config() }).starts_with("world_size: "));
-    let lanes = refused(Config { world_size: 4, lanes: Some(6), ..config() });
+    let lanes = refused(Config { world_size: 4, lanes: 6, together: 6, ..config() });
     assert_eq!(lanes, "lanes: 6 is no multiple of the 4 ranks that share them");
-    assert!(refused(Config { lanes: Some(0), ..config() }).starts_with("lanes: "));
+    assert!(refused(Config { lanes: 0, ..config() }).starts_with("lanes: "));
 }
