@@ -6,6 +6,7 @@
 mod arrays;
 mod batches;
 mod errors;
+mod map_style;
 mod plan;
 mod sources;
 
@@ -17,6 +18,8 @@ mod _native {
     use crate::arrays::memory;
     #[pymodule_export]
     use crate::errors::SourceError;
+    #[pymodule_export]
+    use crate::map_style::{Items, items};
     #[pymodule_export]
     use crate::plan::{Plan, Reader};
     #[pymodule_export]
