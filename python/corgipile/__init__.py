@@ -1,4 +1,4 @@
-"""Data sets in CorgiPile's order, for PyTorch and for numpy alone.
+"""CorgiPile: rows in an order that is nearly random, read nearly in sequence, and models trained in PostgreSQL.
 
     import corgipile
 
@@ -7,13 +7,33 @@
         ds.set_epoch(epoch)
         for batch in ds:  # a dictionary of column name to array
             ...
+
+Importing this package imports nothing heavy: what needs the native module, a database or another package is imported
+when it is first asked for.
 """
 
-from corgipile._native import SourceError
-from corgipile.dataset import CorgiPileDataset
-from corgipile.loader import Loader
-from corgipile.map_style import map_style
-from corgipile.sources import Source, arrays, parquet
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._native import SourceError
+    from .dataset import CorgiPileDataset
+    from .items import map_style
+    from .loader import Loader
+    from .sources import Source, arrays, parquet
+
+#: Public names, and the modules that they come from. A module is public under its own name.
+_PLACES = {
+    "CorgiPileDataset": "corgipile.dataset",
+    "Loader": "corgipile.loader",
+    "Source": "corgipile.sources",
+    "SourceError": "corgipile._native",
+    "arrays": "corgipile.sources",
+    "map_style": "corgipile.items",
+    "parquet": "corgipile.sources",
+}
 
 __all__ = [
     "CorgiPileDataset",
@@ -24,3 +44,17 @@ __all__ = [
     "map_style",
     "parquet",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    place = _PLACES.get(name)
+    if place is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = importlib.import_module(place)
+    value = module if place == f"{__name__}.{name}" else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PLACES})

@@ -11,7 +11,7 @@ import torch
 from torch.utils.data import IterableDataset
 
 # numbers of which old versions of torch have no tensors, and the smallest that hold them
-_WIDER = {np.dtype(np.uint16): np.int32, np.dtype(np.uint32): np.int64, np.dtype(np.uint64): np.int64}
+_WIDER = {"<u2": np.int32, "<u4": np.int64, "<u8": np.int64}
 
 
 @functools.cache
@@ -39,9 +39,12 @@ def _restore(state: dict[str, Any]) -> Any:
 def to_tensors(batch: Any) -> Any:
     """Arrays of numbers as tensors, in whatever they are; they share their memory."""
     if isinstance(batch, np.ndarray):
+        if batch.dtype.kind in "mM":
+            # moments and durations as whole numbers of their unit
+            batch = batch.view(np.int64)
         if batch.dtype.kind not in "biuf":
             return batch
-        return torch.from_numpy(batch.astype(_WIDER.get(batch.dtype, batch.dtype), copy=False))
+        return torch.from_numpy(batch.astype(_WIDER.get(batch.dtype.str, batch.dtype), copy=False))
     if isinstance(batch, Mapping):
         return {name: to_tensors(values) for name, values in batch.items()}
     if isinstance(batch, tuple) and hasattr(batch, "_fields"):

@@ -75,4 +75,9 @@ def data_loader(
     options: dict[str, Any],
 ) -> DataLoader[Any]:
     """torch's loader of the data set; without a place, one whose workers stay for the next epochs."""
-    return DataLoader(_InWorkers(dataset, steps, place), batch_size=None, num_workers=workers, **options)
+    batches = _InWorkers(dataset, steps, place)
+    return DataLoader(batches, batch_size=None, num_workers=workers, collate_fn=_as_it_is, **options)
+
+
+def _as_it_is(batch: Any) -> Any:
+    return batch

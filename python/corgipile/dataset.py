@@ -1,7 +1,7 @@
 """The data set: batches in CorgiPile's order, for one rank.
 
-An order is a function of seed, epoch and the numbers of lanes and rows in a batch. So nothing has to be remembered to go
-on in the middle of an epoch but where that was, and any number of ranks and workers sees the same order.
+An order is a function of seed, epoch and the numbers of lanes and rows in a batch. So nothing has to be remembered
+to go on in the middle of an epoch but where that was, and any number of ranks and workers sees the same order.
 """
 
 from __future__ import annotations
@@ -9,13 +9,20 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from corgipile import _native, _shared
-from corgipile.map_style import MapStyle
+from corgipile.items import MapStyle
 from corgipile.sources import Source, open_path
 
-Batch = dict[str, Any]
+if TYPE_CHECKING:
+    from torch.utils.data import IterableDataset
+
+    Base = IterableDataset[Any]
+else:
+    # see __new__
+    Base = object
+
 Size = int | str
 Tensors = Literal["numpy", "torch"]
 
@@ -23,7 +30,7 @@ Tensors = Literal["numpy", "torch"]
 _CHOICES = ("seed", "batch_size", "shuffle", "ranks", "drop_last", "fingerprint")
 
 
-class CorgiPileDataset:
+class CorgiPileDataset(Base):
     """Rows of a source in batches: blocks in random order, and the rows of a buffer full of blocks shuffled.
 
     Iterating over it gives the batches of this rank in the epoch of `set_epoch`, and without that one epoch after the
@@ -79,7 +86,9 @@ class CorgiPileDataset:
         if isinstance(source, str | os.PathLike):
             source = open_path(source, block_index)
         elif not isinstance(source, Source | MapStyle):
-            raise TypeError(f"source: {type(source).__name__} is neither a path nor made by corgipile.parquet and the like")
+            raise TypeError(
+                f"source: {type(source).__name__} is neither a path nor made by corgipile.parquet and the like"
+            )
         elif block_index is not None:
             raise TypeError("block_index: goes with a path only; give it to what opens the source")
         check_tensors(tensors)
@@ -146,13 +155,13 @@ class CorgiPileDataset:
             self._progress.set(epoch, 0)
         self._position = None
 
-    def __iter__(self) -> Iterator[Batch]:
+    def __iter__(self) -> Iterator[Any]:
         worker, workers = worker_of_torch()
         epoch, start = self._progress.begin(worker if workers else None)
         batches = self.read(epoch, start, worker, max(1, workers))
         return batches if workers else self._counted(batches, epoch, start)
 
-    def _counted(self, batches: Iterator[Batch], epoch: int, start: int) -> Iterator[Batch]:
+    def _counted(self, batches: Iterator[Any], epoch: int, start: int) -> Iterator[Any]:
         """The batches, and how many there were up to now."""
         self._position = (epoch, start)
         for number, batch in enumerate(batches, start + 1):
@@ -160,9 +169,15 @@ class CorgiPileDataset:
             yield batch
         self._position = (epoch + 1, 0)
 
-    def read(self, epoch: int, start: int = 0, worker: int = 0, workers: int = 1) -> Iterator[Batch]:
+    def read(self, epoch: int, start: int = 0, worker: int = 0, workers: int = 1) -> Iterator[Any]:
         """The batches of this rank in an epoch, from number `start` on; of one of its workers, if there are several."""
-        of = {"epoch": epoch, "rank": self.rank_and_world_size()[0], "start": start, "worker": worker, "workers": workers}
+        of = {
+            "epoch": epoch,
+            "rank": self.rank_and_world_size()[0],
+            "start": start,
+            "worker": worker,
+            "workers": workers,
+        }
         threads, memory = self._reading
         if isinstance(self.source, MapStyle):
             batches = self.source.read(lambda source: self.plan(workers, source), **of, memory=memory)
@@ -234,7 +249,7 @@ class CorgiPileDataset:
         return f"CorgiPileDataset({len(self.source)} rows, {options})"
 
 
-def _closing(reader: _native.Reader) -> Iterator[Batch]:
+def _closing(reader: _native.Reader) -> Iterator[Any]:
     """The batches of a reader, whose threads end with the iteration."""
     try:
         yield from reader
@@ -260,5 +275,3 @@ def to_torch(batch: Any) -> Any:
     from corgipile import _torch
 
     return _torch.to_tensors(batch)
-
-

@@ -57,7 +57,7 @@ class Loader:
         active = dataset.plan(num_workers).active_workers(max(1, num_workers))
         if active < num_workers:
             warnings.warn(
-                f"{active} of {num_workers} workers have something to do: lanes must be a multiple of ranks times workers",
+                f"{active} of {num_workers} workers have something to do: make lanes a multiple of ranks times workers",
                 stacklevel=2,
             )
 
@@ -93,9 +93,7 @@ class Loader:
             loader = _workers.data_loader(self.dataset, self._steps, (epoch, start), self._workers, self._options)
         else:
             if self._persistent is None:
-                self._persistent = _workers.data_loader(
-                    self.dataset, self._steps, None, self._workers, self._options
-                )
+                self._persistent = _workers.data_loader(self.dataset, self._steps, None, self._workers, self._options)
             loader = self._persistent
         return map(_workers.unpack, loader)
 

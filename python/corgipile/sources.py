@@ -94,11 +94,19 @@ def arrays(columns: Mapping[str, Any], *, fingerprint: int | None = None) -> Sou
     """
     if not columns:
         raise ValueError("columns: there are none")
-    taken = {name: np.asarray(values) for name, values in columns.items()}
+    taken = {name: _array(values) for name, values in columns.items()}
     lengths = {name: len(values) if values.ndim else -1 for name, values in taken.items()}
     if -1 in lengths.values() or len(set(lengths.values())) > 1:
         raise ValueError(f"columns: all must have the same length, but they have {lengths}")
     return Source(_memory, taken, _sampled(taken) if fingerprint is None else fingerprint)
+
+
+def _array(values: Any) -> np.ndarray:
+    array = np.asarray(values)
+    if array.dtype.kind == "S" and not isinstance(values, np.ndarray):
+        # numpy's own strings of bytes end before their last zeros
+        return np.array(values, dtype=object)
+    return array
 
 
 def _memory(columns: dict[str, np.ndarray], fingerprint: int) -> _native.Source:

@@ -2,7 +2,7 @@
 
 use loading::PlanError;
 use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyOSError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyException, PyFileNotFoundError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use source::SourceError as Error;
 
@@ -24,6 +24,7 @@ pub(crate) fn of_source(error: Error) -> PyErr {
         // with the number of the error, Python chooses the class: FileNotFoundError, PermissionError
         Error::Io { path, error } => match error.raw_os_error() {
             Some(number) => PyOSError::new_err((number, error.to_string(), path)),
+            None if error.kind() == std::io::ErrorKind::NotFound => PyFileNotFoundError::new_err(text),
             None => PyOSError::new_err(text),
         },
         Error::Cancelled => PyRuntimeError::new_err(text),

@@ -57,9 +57,7 @@ class MapStyle:
             reader.close()
 
 
-def map_style(
-    dataset: Any, *, collate: Callable[[list[Any]], Any] = collate_samples, fingerprint: int = 0
-) -> MapStyle:
+def map_style(dataset: Any, *, collate: Callable[[list[Any]], Any] = collate_samples, fingerprint: int = 0) -> MapStyle:
     """The items of a map-style data set, such as those of torchvision, in batches made by `collate`.
 
     `collate` is given the list of a batch's items; the default one stacks numbers, arrays and tensors. A data set with
