@@ -191,8 +191,8 @@ pub(crate) fn refuse_compressed(file: &DataFile) -> Result<(), SourceError> {
     match KINDS.iter().find(|(magic, ..)| start.starts_with(magic)) {
         None => Ok(()),
         Some((_, name, command)) => Err(SourceError::Invalid(format!(
-            "{path} is compressed with {name}, and can be read from its beginning only; decompress it (`{command} {path}`), \
-             or convert it to Parquet, which is compressed in parts",
+            "{path} is compressed with {name}, and can be read from its beginning only; decompress it \
+             (`{command} {path}`), or convert it to Parquet, which is compressed in parts",
             path = file.path.display()
         ))),
     }

@@ -11,6 +11,7 @@ use sources::{Dataset, OnError};
 use tempfile::TempDir;
 
 mod real;
+mod told;
 
 fn at(path: &Path) -> [String; 1] {
     [path.to_string_lossy().into_owned()]
@@ -93,7 +94,7 @@ fn types_are_those_of_a_sample_or_as_asked_for() {
     let options = Options { nulls: vec!["NA".into()], ..Options::default() };
     let data = opened(&path, &options);
     let types: Vec<_> = data.schema().fields().iter().map(|field| field.data_type().clone()).collect();
-    assert_eq!(types, [DataType::Float64, DataType::Boolean, DataType::Utf8, DataType::Null, DataType::Int64]);
+    assert_eq!(types, [DataType::Float64, DataType::Boolean, DataType::Utf8, DataType::Float64, DataType::Int64]);
     assert!(read(&data, 0..1).column(4).is_null(0));
     let types = [("e".to_owned(), DataType::Float32), ("d".to_owned(), DataType::Utf8)].into_iter().collect();
     let columns = Some(vec!["e".to_owned(), "a".to_owned()]);
@@ -165,7 +166,7 @@ fn files_with_other_headers_are_named_or_left_out() {
 
 #[test]
 fn a_real_file_is_read_as_a_plain_split_reads_it() {
-    let Some(text) = real::text("higgs_train.csv.gz") else { return };
+    let Some(text) = real::text("sources::csv::a_real_file", "higgs_train.csv.gz") else { return };
     let dir = TempDir::new().unwrap();
     let path = file(&dir, &text);
     let data = opened(&path, &Options::default());

@@ -11,6 +11,8 @@ use arrow::datatypes::{
 use source::{Cancel, Source, SourceError};
 use sources::postgres::{OpenedTable, Options, open};
 
+mod told;
+
 /// A database of its own for a test.
 struct Database {
     name: String,
@@ -20,7 +22,7 @@ struct Database {
 /// None without a server, which is told.
 fn database(test: &str) -> Option<Database> {
     let Ok(host) = std::env::var("PGHOST") else {
-        eprintln!("skipped: {test} (no server: PGHOST is not set)");
+        told::skipped(&format!("sources::postgres::{test}"), "PGHOST names no server");
         return None;
     };
     let port = std::env::var("PGPORT").unwrap_or_else(|_| "5432".into());

@@ -13,7 +13,7 @@ use source::{Cancel, SourceError};
 
 pub use lines::CsvLines;
 
-use crate::columns::choose;
+use crate::columns::{choose, settled};
 use crate::dataset::{Dataset, Opened};
 use crate::files::{self, DataFile, Fingerprint};
 use crate::index::IndexOptions;
@@ -89,7 +89,7 @@ pub fn open(paths: &[String], options: &Options, cancel: &Cancel) -> Result<Data
     let names = names(&mut found, options)?;
     let types = types_of(&found, &names, options, &null)?;
     let all = Schema::new(names.iter().zip(types).map(|(name, of)| Field::new(name, of, true)).collect::<Vec<_>>());
-    let schema = Arc::new(Schema::new(choose(&all, columns.as_deref(), &found.files[0])?));
+    let schema = Arc::new(Schema::new(settled(choose(&all, columns.as_deref(), &found.files[0])?)));
     let decoder = Decoder::new(all, schema.clone(), options.lines(), null, options.on_error);
     let (units, skipped) = (found.units(&decoder), std::mem::take(&mut found.skipped));
     let opened = Opened { schema, units, fingerprint: print.finish(), on_error: options.on_error, skipped };

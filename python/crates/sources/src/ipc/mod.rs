@@ -15,7 +15,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use source::{Cancel, SourceError, Unit};
 
 use crate::OnError;
-use crate::columns::{agree, choose, conform, given_as};
+use crate::columns::{agree, choose, conform, given_as, settled};
 use crate::dataset::{Dataset, Opened, Part, SkippedFiles, UnitReader};
 use crate::files::{self, DataFile, Fingerprint};
 use crate::layout;
@@ -65,7 +65,7 @@ pub fn open(paths: &[String], options: &Options, cancel: &Cancel) -> Result<Data
         }
     }
     let kept = places.iter().map(|_| Mutex::new(None)).collect();
-    let schema = Arc::new(Schema::new(fields));
+    let schema = Arc::new(Schema::new(settled(fields)));
     let mut reader = Reader { files: opened, places, schema, kept };
     if options.fixed_lists {
         reader.schema = reader.with_fixed_lists(&units)?;

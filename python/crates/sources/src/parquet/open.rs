@@ -16,7 +16,7 @@ use source::{Cancel, SourceError, Unit};
 use super::Options;
 use super::pages::Pages;
 use super::read::{Footer, Place, Reader};
-use crate::columns::{agree, choose, given_as, plain_of_reader};
+use crate::columns::{agree, choose, given_as, plain_of_reader, settled};
 use crate::dataset::{Dataset, Opened, SkippedFiles};
 use crate::files::{self, DataFile, Fingerprint};
 
@@ -33,7 +33,7 @@ pub(super) fn open(
     let fingerprint = fingerprint(&found, &options);
     let (mut footers, fields, skipped) = footers(found, &options, part_bytes, cancel)?;
     let fields = if options.fixed_lists { with_fixed_lists(&footers, fields, cancel)? } else { fields };
-    let schema: SchemaRef = Arc::new(Schema::new(fields));
+    let schema: SchemaRef = Arc::new(Schema::new(settled(fields)));
     let (mut units, mut places) = (Vec::new(), Vec::new());
     for (file, footer) in footers.iter_mut().enumerate() {
         for group in 0..footer.metadata.metadata().num_row_groups() {

@@ -248,8 +248,8 @@ impl<'a> Builder<'a> {
             };
             if count != expected && count != 0 {
                 return Err(format!(
-                    "feature {name:?} has {count} values, where the others have {expected}; say in features what it has, or \
-                     read all as lists with lists=\"ragged\""
+                    "feature {name:?} has {count} values, where the others have {expected}; say in features what it has, \
+                     or read all as lists with lists=\"ragged\""
                 ));
             }
         }
