@@ -27,6 +27,17 @@ PARTS = {
         "Processor time per row of an epoch that reads 28 features from the table's pages, by their type, and where "
         "the time goes by `EXPLAIN ANALYZE`; and per value of rows out of line.",
     ),
+    "visibility": (
+        "What visibility costs",
+        "Processor time per row of an epoch that reads the table's pages, by what has happened to the table, beside "
+        "`SELECT count(*)` of it. A table is all-visible after `VACUUM`; until then each row's visibility is looked "
+        "at.",
+    ),
+    "mlp": (
+        "Small networks",
+        "Processor time per row of an epoch of networks, by plain SGD with sigmoid units, beside torch and "
+        "scikit-learn's `MLPClassifier` with the rows in memory, on one thread each.",
+    ),
     "toast": (
         "Rows out of line",
         "20,000 rows x 2,000 features, which PostgreSQL stores out of line (TOAST), against scikit-learn with the "
