@@ -1,6 +1,7 @@
 """Processor time of a backend, beside elapsed time: neighbours on the machine disturb the latter."""
 
 from dataclasses import dataclass, field
+from statistics import median
 from time import perf_counter, process_time
 
 from server import connect
@@ -13,6 +14,23 @@ class Times:
 
     elapsed: list = field(default_factory=list)
     processor: list = field(default_factory=list)
+    # of trainings: the processor time of whole ones, and of others that are so many epochs shorter
+    whole: list = field(default_factory=list)
+    short: list = field(default_factory=list)
+    epochs_between: int = 0
+
+    def best(self):
+        """Least processor time of an epoch. The least of differences would be one whose shorter part was disturbed:
+        it is the difference of the least."""
+        return self._of_processor(min)
+
+    def median_processor(self):
+        return self._of_processor(median)
+
+    def _of_processor(self, pick):
+        if self.whole:
+            return (pick(self.whole) - pick(self.short)) / self.epochs_between
+        return pick(self.processor)
 
 
 class Backend:
@@ -46,7 +64,9 @@ class Backend:
         _, _, two = self.timed(query, {"epochs": 2})
         rows, _, all_ = self.timed(query, {"epochs": epochs})
         times.elapsed += [seconds for _, epoch, seconds in rows if epoch > 1]
-        times.processor.append((all_ - two) / (epochs - 2))
+        times.whole.append(all_)
+        times.short.append(two)
+        times.epochs_between = epochs - 2
         self.connection.execute("TRUNCATE corgipile.stored_models")
 
 

@@ -84,10 +84,11 @@ class VowpalWabbit:
         return np.array([perf_counter() - start, process_time() - before])
 
     def measure(self, times):
-        one, all_ = self.run(1), self.run(EPOCHS)
-        elapsed, processor = (all_ - one) / (EPOCHS - 1)
-        times.elapsed.append(elapsed)
-        times.processor.append(processor)
+        (one, one_processor), (all_, all_processor) = self.run(1), self.run(EPOCHS)
+        times.elapsed.append((all_ - one) / (EPOCHS - 1))
+        times.short.append(one_processor)
+        times.whole.append(all_processor)
+        times.epochs_between = EPOCHS - 1
 
 
 def load(connection, name, rows, repeats):
@@ -147,15 +148,15 @@ def show(name, measured, rows, values):
         [
             [
                 peer,
-                f"{min(times.processor) * per_value:.2f}",
-                f"{median(times.processor) * per_value:.2f}",
+                f"{times.best() * per_value:.2f}",
+                f"{times.median_processor() * per_value:.2f}",
                 f"{median(times.elapsed) * per_value:.2f}",
                 ms(median(times.elapsed)),
             ]
             for peer, times in measured.items()
         ],
     )
-    best = {peer: min(times.processor) * per_value for peer, times in measured.items()}
+    best = {peer: times.best() * per_value for peer, times in measured.items()}
     reference = best["scikit-learn, in memory"]
     for ours, bound in zip(OURS, (">= 4", ">= 2", "")):
         what = f"Epoch on {name}, processor time per value, {ours.split(', ', 1)[1]}"
