@@ -10,7 +10,7 @@ from common import FEATURES, clustered, figure, freeze, headline, load, median, 
 from processor import Backend, Times
 from server import connect
 
-ROWS, ROUNDS, EPOCHS = 400_000, 4, 6
+ROWS, ROUNDS, EPOCHS = 400_000, 3, 12
 PLACES = range(1, FEATURES + 1)
 
 
@@ -71,7 +71,7 @@ def make_wide(connection, number, kind):
 
 
 def call(relation, options):
-    options = json.dumps({"cache": "off", **options}).replace("'", "''")
+    options = json.dumps({"cache": "off", "notice": True, **options}).replace("'", "''")
     return (
         f"corgipile_train('{relation}', model => 'logistic', learning_rate => 0.01, max_epochs => %(epochs)s,"
         f" seed => 1, loader => 'in_process', standardize => false, options => '{options}')"

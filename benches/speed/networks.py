@@ -18,7 +18,7 @@ from data import COPY_HEADER, COPY_TRAILER, REAL, fixed_array, fixed_rows
 from processor import Backend, Times, own_time
 from server import connect
 
-ROUNDS, EPOCHS = 3, 6
+ROUNDS, EPOCHS = 3, 16
 ROWS = {"small": 400_000, "large": 100_000}
 # Features, hidden layers and classes.
 SHAPES = {"small": (28, (16,), 2), "large": (54, (200, 50), 7)}
@@ -46,7 +46,7 @@ def store(connection, shape, features, labels):
 
 
 def call(shape, model, options, shuffle="corgipile"):
-    options = json.dumps({"cache": "on"} | options)
+    options = json.dumps({"cache": "on", "notice": True} | options)
     return (
         f"corgipile_train('{shape}', model => '{model}', learning_rate => 0.01, max_epochs => %(epochs)s, seed => 1,"
         f" loader => 'in_process', standardize => false, nulls => 'skip', shuffle => '{shuffle}',"

@@ -7,7 +7,7 @@ from common import FEATURES, clustered, figure, freeze, headline, load, median, 
 from processor import Backend, Times
 from server import connect
 
-ROWS, ROUNDS, EPOCHS = 400_000, 5, 8
+ROWS, ROUNDS, EPOCHS = 400_000, 4, 12
 KINDS = ("real", "double precision")
 # How a table came to be as it is: statements after it was made.
 HISTORIES = {
@@ -37,7 +37,7 @@ def make(connection, name, kind, history):
 
 
 def call(name):
-    options = json.dumps({"cache": "off"})
+    options = json.dumps({"cache": "off", "notice": True})
     return (
         f"corgipile_train('{name}', label => 'label', features => ARRAY['x'], model => 'logistic',"
         f" learning_rate => 0.01, max_epochs => %(epochs)s, seed => 1, loader => 'in_process', standardize => false,"
