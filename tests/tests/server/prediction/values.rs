@@ -118,7 +118,7 @@ fn literals_without_a_type_are_numbers_where_the_model_has_numbers() {
     MIXED.store(&mut db, "mixed");
     DENSE.store(&mut db, "dense");
     for (literals, values) in [
-        ("'mixed', '2', 'low', '-1.5e0'", "'mixed', 2, 'low'::text, -1.5"),
+        ("'mixed', '2e0', 'low', -1.5", "'mixed', 2, 'low'::text, -1.5"),
         ("'dense', '1', 2, '3'", "'dense', 1, 2, 3"),
     ] {
         let line = db.line(&format!("SELECT corgipile_predict({literals}), corgipile_predict({values})"));
