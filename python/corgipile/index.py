@@ -38,19 +38,21 @@ def build_index(
 ) -> dict[str, Any]:
     """Builds the index of a file, and goes on where it was interrupted.
 
-    `format` is "tfrecord", "webdataset", "csv" or "libsvm"; without, the ending of the path tells. `header`, `delimiter`
-    and `quote` are those with which a CSV file will be opened. The index lies beside the file, or in `directory`. An
-    index of the file as it is now is left alone, unless `force`. With `skip_damaged`, rows behind damage are left out.
-    `progress` is called with the bytes that are done and with all of them.
+    `format` is "tfrecord", "webdataset", "csv" or "libsvm"; without, the ending of the path tells. `header`,
+    `delimiter` and `quote` are those with which a CSV file will be opened. The index lies beside the file, or in
+    `directory`. An index of the file as it is now is left alone, unless `force`. With `skip_damaged`, rows behind
+    damage are left out. `progress` is called with the bytes that are done and with all of them.
 
-    What there is now is returned: the index's `path`, `rows`, `units`, the byte where an interrupted search was taken up
-    (`resumed_at`), `damage` with its byte if there is any, and `built`, whether it was built now.
+    What there is now is returned: the index's `path`, `rows`, `units`, the byte where an interrupted search was taken
+    up (`resumed_at`), `damage` with its byte if there is any, and `built`, whether it was built now.
     """
     ending = os.path.splitext(os.fspath(path))[1].lower()
     chosen = format or FORMATS.get(ending)
     if chosen is None:
         if ending in NEEDLESS:
-            raise ValueError(f"{os.fspath(path)} needs no index: files that end with {ending} know where their rows are")
+            raise ValueError(
+                f"{os.fspath(path)} needs no index: files that end with {ending} know where their rows are"
+            )
         known = ", ".join(sorted(FORMATS))
         raise ValueError(f"{os.fspath(path)} ends with none of {known}: say its format")
     between = delimiter or ("\t" if ending == ".tsv" else ",")

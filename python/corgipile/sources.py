@@ -20,11 +20,13 @@ from corgipile import _native
 class Source:
     """Rows that can be read in blocks, from any process. Made by `corgipile.parquet`, `corgipile.arrays`, and so on."""
 
-    def __init__(self, opener: Callable[..., _native.Source], *arguments: Any) -> None:
+    def __init__(
+        self, opener: Callable[..., _native.Source], *arguments: Any, opened: _native.Source | None = None
+    ) -> None:
         self._opener = opener
         self._arguments = arguments
-        self._opened: _native.Source | None = opener(*arguments)
-        self._fingerprint = self._opened.fingerprint
+        self._opened: _native.Source | None = opener(*arguments) if opened is None else opened
+        self._fingerprint = self.native.fingerprint
 
     @property
     def native(self) -> _native.Source:
@@ -67,15 +69,22 @@ class Source:
 class Table(Source):
     """The rows of a table of PostgreSQL under one snapshot, which whoever opened it first holds."""
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(self._open, *arguments)
+    def __init__(
+        self,
+        connection: str,
+        table: str,
+        columns: list[str] | None,
+        where: str | None,
+        snapshot: str | None,
+        lists: str,
+    ) -> None:
+        opened, self.snapshot = _native.postgres(connection, table, columns, where, snapshot, lists)
         # Copies in other processes read under the same snapshot.
-        *first, _, lists = arguments
-        self._arguments = (*first, self.snapshot, lists)
+        super().__init__(_open_table, connection, table, columns, where, self.snapshot, lists, opened=opened)
 
-    def _open(self, *arguments: Any) -> _native.Source:
-        opened, self.snapshot = _native.postgres(*arguments)
-        return opened
+
+def _open_table(*arguments: Any) -> _native.Source:
+    return _native.postgres(*arguments)[0]
 
 
 Path = str | os.PathLike[str]
@@ -116,15 +125,17 @@ def parquet(
 ) -> Source:
     """Rows of Parquet files. Blocks are row groups, or runs of pages of huge ones if the file has a page index.
 
-    - `paths`: files, folders or patterns such as "train/*.parquet". Patterns are taken in their order, files of each by
-      name.
-    - `columns`: those to read, in this order; all without. All files must have them, of the same types.
-    - `on_error`: "skip" leaves damaged row groups and files out and counts them (`Source.skipped`, `Source.messages`).
-    - `lists`: with "auto", a column of lists that all have the same length is an array of two dimensions. Parquet does not
-      say which these are: they are known by counts of values and by a sample, and a row that differs is an error.
-      "ragged" leaves lists as they are.
-
     Dictionaries come as their values, decimals as doubles.
+
+    Args:
+        paths: files, folders or patterns such as "train/*.parquet". Patterns are taken in their order, files of each
+            by name.
+        columns: those to read, in this order; all without. All files must have them, of the same types.
+        on_error: "skip" leaves damaged row groups and files out and counts them (`Source.skipped`,
+            `Source.messages`).
+        lists: with "auto", a column of lists that all have the same length is an array of two dimensions. Parquet
+            does not say which these are: they are known by counts of values and by a sample, and a row that differs
+            is an error. "ragged" leaves lists as they are.
     """
     return Source(_native.parquet, _paths(paths), _names(columns), on_error, lists)
 
@@ -139,8 +150,8 @@ def arrow(
 ) -> Source:
     """Rows of files of Arrow's own format (Feather version 2 is the same) and of streams of it. Blocks are batches.
 
-    `paths`, `columns`, `on_error` and `lists` are those of `parquet`. Files are mapped into memory, so that parts of huge
-    batches are read by themselves. Nobody may cut a mapped file off, which would end this process: with
+    `paths`, `columns`, `on_error` and `lists` are those of `parquet`. Files are mapped into memory, so that parts of
+    huge batches are read by themselves. Nobody may cut a mapped file off, which would end this process: with
     `memory_map=False` bytes are read instead.
     """
     return Source(_native.arrow, _paths(paths), _names(columns), on_error, lists, memory_map)
@@ -158,16 +169,20 @@ def tfrecord(
 ) -> Source:
     """Records of TFRecord files, whose checksums are verified, decoded as `tf.train.Example`.
 
-    - `features`: the columns with their types: "bytes", "float32" or "int64" for one value, "float32[3]" for three,
-      "float32[]" for any number. Without, a sample of the records tells. A feature that a record lacks is null.
-    - `columns`: of those, the ones to read.
-    - `decode`: "raw" gives the bytes of records in the one column "record".
-    - `lists`: "ragged" makes all features lists that the sample knows.
-    - `on_error`: "skip" leaves damaged records out and counts them; behind a damaged length no record is found any more.
-    - `index`: where records begin. Files of up to 256 MB are looked through; others need an index, which
-      `python -m corgipile index FILE` builds, or "build" here. It lies beside its file (`FILE.cpindex`), or in the
-      directory that is given. An index of DALI's or tfrecord's `tfrecord2idx` is read, too, if it is called `.tfindex`,
-      `.index` or `.idx`, or is given as a file. An index of a file that has changed since is refused.
+    Args:
+        paths: files, folders or patterns, as in `parquet`.
+        features: the columns with their types: "bytes", "float32" or "int64" for one value, "float32[3]" for three,
+            "float32[]" for any number. Without, a sample of the records tells. A feature that a record lacks is null.
+        columns: of those, the ones to read.
+        decode: "raw" gives the bytes of records in the one column "record".
+        lists: "ragged" makes all features lists that the sample knows.
+        on_error: "skip" leaves damaged records out and counts them; behind a damaged length no record is found any
+            more.
+        index: where records begin. Files of up to 256 MB are looked through; others need an index, which `python -m
+            corgipile index FILE` builds, or "build" here. It lies beside its file (`FILE.cpindex`), or in the
+            directory that is given. An index of DALI's or tfrecord's `tfrecord2idx` is read, too, if it is called
+            `.tfindex`, `.index` or `.idx`, or is given as a file. An index of a file that has changed since is
+            refused.
     """
     if decode not in ("example", "raw"):
         raise ValueError(f"decode: {decode!r} is neither 'example' nor 'raw'")
@@ -183,12 +198,14 @@ def webdataset(
 ) -> Source:
     """Samples of WebDataset's tar files: members of the same name but for the ending, which is the column's name.
 
-    - `columns`: endings, such as "jpg" or "jpg;png" for either, and "__key__" for the sample's name. Without, all
-      endings of a sample of the data.
-    - `on_error`: "skip" leaves damaged samples out and counts them; behind a damaged header none is found any more.
-    - `index`: as in `tfrecord`, but other programs' are not read.
-
     "cls" is a number, "txt" and "json" are text, everything else bytes.
+
+    Args:
+        paths: files, folders or patterns, as in `parquet`.
+        columns: endings, such as "jpg" or "jpg;png" for either, and "__key__" for the sample's name. Without, all
+            endings of a sample of the data.
+        on_error: "skip" leaves damaged samples out and counts them; behind a damaged header none is found any more.
+        index: as in `tfrecord`, but other programs' are not read.
     """
     return Source(_native.webdataset, _paths(paths), _names(columns), on_error, _index(index))
 
@@ -207,12 +224,17 @@ def csv(
 ) -> Source:
     """Rows of CSV files that are not compressed.
 
-    - `columns`: those to read, in this order; without a header they are "column_1" and so on.
-    - `types`: of columns: bool, int8 to int64, uint8 to uint64, float32, float64, str, date, datetime. Of the others a
-      sample tells.
-    - `nulls`: words for what is missing, such as "NA". An empty field always is.
-    - `on_error`: "skip" leaves rows out that do not fit and counts them.
-    - `index`: as in `tfrecord`, but other programs' are not read.
+    Args:
+        paths: files, folders or patterns, as in `parquet`.
+        columns: those to read, in this order; without a header they are "column_1" and so on.
+        header: whether the first row of each file has the columns' names.
+        delimiter: what is between two values.
+        quote: what is around values that have a delimiter or an end of line in them.
+        types: of columns: bool, int8 to int64, uint8 to uint64, float32, float64, str, date, datetime. Of the others
+            a sample tells.
+        nulls: words for what is missing, such as "NA". An empty field always is.
+        on_error: "skip" leaves rows out that do not fit and counts them.
+        index: as in `tfrecord`, but other programs' are not read.
     """
     if isinstance(nulls, str):
         raise TypeError(f"nulls: a list of words is needed, such as [{nulls!r}]")
@@ -231,10 +253,12 @@ def libsvm(
 ) -> Source:
     """Rows of LIBSVM (svmlight) files: "label", "qid" if there is one, and "indices", from 0 on, with their "values".
 
-    - `dense`: features are one array "x" instead, of this length, or with True of the length that the data need.
-    - `zero_based`: whether the first feature is 0 and not 1 in the files; "auto" takes it so if any is 0.
-    - `on_error`: "skip" leaves lines out that are wrong and counts them.
-    - `index`: as in `tfrecord`, but other programs' are not read.
+    Args:
+        paths: files, folders or patterns, as in `parquet`.
+        dense: features are one array "x" instead, of this length, or with True of the length that the data need.
+        zero_based: whether the first feature is 0 and not 1 in the files; "auto" takes it so if any is 0.
+        on_error: "skip" leaves lines out that are wrong and counts them.
+        index: as in `tfrecord`, but other programs' are not read.
     """
     if not isinstance(dense, bool) and dense < 1:
         raise ValueError(f"dense: {dense} features are too few")
@@ -254,17 +278,18 @@ def postgres(
 ) -> Table:
     """Rows of a table of PostgreSQL, of its partitions or of a materialized view. The extension is not needed.
 
-    - `table`: as in SQL: "my_table", "schema.table", '"My Table"'.
-    - `columns`: those to read, in this order; all without. Numeric columns come as doubles, types without an array of
-      their own as text.
-    - `connection`: a connection string or URI; what it does not say is taken from PGHOST, PGPORT, PGUSER, PGPASSWORD and
-      PGDATABASE.
-    - `where`: a condition in SQL that rows must meet.
-    - `snapshot`: the `snapshot` of a table that another process has opened and keeps, so that both see the same rows.
-    - `lists`: as in `parquet`.
-
     The table is read once to count its rows. All threads and workers read under one snapshot, whatever is done to the
     table meanwhile, for which a connection is held; vacuum keeps old rows as long, and the table cannot be dropped.
+
+    Args:
+        table: as in SQL: "my_table", "schema.table", '"My Table"'.
+        columns: those to read, in this order; all without. Numeric columns come as doubles, types without an array of
+            their own as text.
+        connection: a connection string or URI; what it does not say is taken from PGHOST, PGPORT, PGUSER, PGPASSWORD
+            and PGDATABASE.
+        where: a condition in SQL that rows must meet.
+        snapshot: the `snapshot` of a table that another process has opened and keeps, so that both see the same rows.
+        lists: as in `parquet`.
     """
     return Table(connection, table, _names(columns), where, snapshot, lists)
 

@@ -284,7 +284,7 @@ pub fn build_index<'py>(
         None => Ok(()),
     })?;
     let told = PyDict::new(py);
-    told.set_item("path", built.path)?;
+    told.set_item("path", built.path.into_os_string())?;
     told.set_item("rows", built.rows)?;
     told.set_item("units", built.units)?;
     told.set_item("resumed_at", built.resumed_at)?;

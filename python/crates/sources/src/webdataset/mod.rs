@@ -67,6 +67,9 @@ fn endings(found: &IndexedFiles) -> Result<Vec<String>, SourceError> {
         }
         Ok(())
     })?;
+    if endings.is_empty() {
+        return Err(SourceError::Invalid("there is no sample; say in columns which endings there are".into()));
+    }
     Ok([KEY.to_owned()].into_iter().chain(endings).collect())
 }
 
