@@ -76,5 +76,16 @@ def parquet(
     paths: Sequence[str],
     columns: Sequence[str] | None = None,
     on_error: str = "raise",
-    fixed_lists: bool = False,
+    fixed_lists: bool = True,
 ) -> Source: ...
+def arrow(
+    paths: Sequence[str],
+    columns: Sequence[str] | None = None,
+    on_error: str = "raise",
+    fixed_lists: bool = True,
+    memory_map: bool = True,
+) -> Source: ...
+def shuffle_once(source: Source, path: str, seed: int, memory: int, progress: Any = None) -> None: ...
+def corgi2(
+    source: Source, path: str, seed: int, block_size: str, buffer_size: str, progress: Any = None
+) -> None: ...

@@ -73,13 +73,13 @@ def parquet(
     columns: Sequence[str] | None = None,
     *,
     on_error: str = "raise",
-    fixed_lists: bool = False,
+    fixed_lists: bool = True,
 ) -> Source:
     """Rows of Parquet files.
 
     `paths` are files, folders or patterns such as "train/*.parquet"; `columns` are those to read, all without.
-    `on_error="skip"` leaves out damaged rows and counts them (`Source.skipped`); `fixed_lists` promises that the lists
-    of a column all have the same length, so that a batch is one array of two dimensions.
+    `on_error="skip"` leaves out damaged rows and counts them (`Source.skipped`). With `fixed_lists`, a column whose lists
+    all have the same length is one array of two dimensions; else, and without, each list is an array of its own.
     """
     names = None if columns is None else list(columns)
     return Source(_native.parquet, paths_of(paths), names, on_error, fixed_lists)

@@ -1,11 +1,11 @@
 //! Sources, and how each kind of them is opened.
 
 use crate::errors;
+use crate::waiting::in_thread;
 use pyo3::prelude::*;
 use source::Cancel;
 use sources::OnError;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Rows that can be read in blocks.
 #[pyclass(frozen, module = "corgipile._native")]
@@ -15,7 +15,7 @@ pub struct Source(pub(crate) Arc<dyn source::Source>);
 impl Source {
     /// How many rows there are.
     #[getter]
-    fn rows(&self) -> u64 {
+    pub(crate) fn rows(&self) -> u64 {
         self.0.units().iter().map(|unit| unit.rows).sum()
     }
 
@@ -59,26 +59,13 @@ fn open<S: source::Source + 'static>(
     py: Python<'_>,
     open: impl FnOnce(&Cancel) -> Result<S, source::SourceError> + Send,
 ) -> PyResult<Source> {
-    let cancel = Cancel::default();
-    let opened = std::thread::scope(|scope| {
-        let thread = scope.spawn(|| open(&cancel));
-        while !thread.is_finished() {
-            py.detach(|| std::thread::sleep(Duration::from_millis(1)));
-            if let Err(interrupt) = py.check_signals() {
-                cancel.cancel();
-                let _ = py.detach(|| thread.join());
-                return Err(interrupt);
-            }
-        }
-        let panicked = |_| pyo3::exceptions::PyRuntimeError::new_err("a thread that opened a source panicked");
-        thread.join().map_err(panicked)?.map_err(errors::of_source)
-    })?;
+    let opened = in_thread(py, |cancel| open(cancel).map_err(errors::of_source), || Ok(()))?;
     Ok(Source(Arc::new(opened)))
 }
 
 /// Rows of Parquet files.
 #[pyfunction]
-#[pyo3(signature = (paths, columns=None, on_error="raise", fixed_lists=false))]
+#[pyo3(signature = (paths, columns=None, on_error="raise", fixed_lists=true))]
 pub fn parquet(
     py: Python<'_>,
     paths: Vec<String>,
