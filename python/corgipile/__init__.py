@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from .dataset import CorgiPileDataset
     from .items import map_style
     from .loader import Loader
-    from .sources import Source, arrays, parquet
+    from .offline import corgi2, shuffle_once
+    from .sources import Source, arrays, arrow, csv, libsvm, parquet, postgres, tfrecord, webdataset
 
 #: Public names, and the modules that they come from. A module is public under its own name.
 _PLACES = {
@@ -31,8 +32,16 @@ _PLACES = {
     "Source": "corgipile.sources",
     "SourceError": "corgipile._native",
     "arrays": "corgipile.sources",
+    "arrow": "corgipile.sources",
+    "corgi2": "corgipile.offline",
+    "csv": "corgipile.sources",
+    "libsvm": "corgipile.sources",
     "map_style": "corgipile.items",
     "parquet": "corgipile.sources",
+    "postgres": "corgipile.sources",
+    "shuffle_once": "corgipile.offline",
+    "tfrecord": "corgipile.sources",
+    "webdataset": "corgipile.sources",
 }
 
 __all__ = [
@@ -41,8 +50,16 @@ __all__ = [
     "Source",
     "SourceError",
     "arrays",
+    "arrow",
+    "corgi2",
+    "csv",
+    "libsvm",
     "map_style",
     "parquet",
+    "postgres",
+    "shuffle_once",
+    "tfrecord",
+    "webdataset",
 ]
 
 

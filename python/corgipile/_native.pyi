@@ -1,4 +1,4 @@
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,8 @@ class Source:
     def columns(self) -> list[tuple[str, str]]: ...
     @property
     def skipped(self) -> int: ...
+    @property
+    def messages(self) -> list[str]: ...
 
 class Plan:
     def __init__(
@@ -73,18 +75,60 @@ def memory(
 ) -> Source: ...
 def items(dataset: Any, rows: int, fingerprint: int) -> Items: ...
 def parquet(
-    paths: Sequence[str],
-    columns: Sequence[str] | None = None,
-    on_error: str = "raise",
-    fixed_lists: bool = True,
+    paths: Sequence[str], columns: Sequence[str] | None, on_error: str, lists: str
 ) -> Source: ...
 def arrow(
-    paths: Sequence[str],
-    columns: Sequence[str] | None = None,
-    on_error: str = "raise",
-    fixed_lists: bool = True,
-    memory_map: bool = True,
+    paths: Sequence[str], columns: Sequence[str] | None, on_error: str, lists: str, memory_map: bool
 ) -> Source: ...
+def tfrecord(
+    paths: Sequence[str],
+    columns: Sequence[str] | None,
+    features: Sequence[tuple[str, str]] | None,
+    raw: bool,
+    on_error: str,
+    lists: str,
+    index: tuple[bool, str | None],
+) -> Source: ...
+def webdataset(
+    paths: Sequence[str], columns: Sequence[str] | None, on_error: str, index: tuple[bool, str | None]
+) -> Source: ...
+def csv(
+    paths: Sequence[str],
+    columns: Sequence[str] | None,
+    header: bool,
+    delimiter: int,
+    quote: int,
+    types: dict[str, str],
+    nulls: Sequence[str],
+    on_error: str,
+    index: tuple[bool, str | None],
+) -> Source: ...
+def libsvm(
+    paths: Sequence[str],
+    dense: int | None,
+    zero_based: bool | None,
+    on_error: str,
+    index: tuple[bool, str | None],
+) -> Source: ...
+def postgres(
+    connection: str,
+    table: str,
+    columns: Sequence[str] | None,
+    filter: str | None,
+    snapshot: str | None,
+    lists: str,
+) -> tuple[Source, str]: ...
+def build_index(
+    path: str,
+    format: str,
+    header: bool,
+    delimiter: int,
+    quote: int,
+    directory: str | None,
+    force: bool,
+    on_error: str,
+    progress: Callable[[int, int], object] | None,
+) -> dict[str, Any]: ...
 def shuffle_once(source: Source, path: str, seed: int, memory: int, progress: Any = None) -> None: ...
 def corgi2(
     source: Source, path: str, seed: int, block_size: str, buffer_size: str, progress: Any = None

@@ -1,5 +1,7 @@
 //! What went wrong, as exceptions of Python's usual classes.
 
+use std::io::ErrorKind;
+
 use loading::PlanError;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyFileNotFoundError, PyOSError, PyRuntimeError, PyValueError};
@@ -25,6 +27,7 @@ pub(crate) fn of_source(error: Error) -> PyErr {
         Error::Io { path, error } => match error.raw_os_error() {
             Some(number) => PyOSError::new_err((number, error.to_string(), path)),
             None if error.kind() == std::io::ErrorKind::NotFound => PyFileNotFoundError::new_err(text),
+            None if error.kind() == ErrorKind::NotFound => PyFileNotFoundError::new_err(text),
             None => PyOSError::new_err(text),
         },
         Error::Cancelled => PyRuntimeError::new_err(text),

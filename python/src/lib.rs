@@ -10,7 +10,7 @@ mod map_style;
 mod offline;
 mod plan;
 mod sources;
-mod waiting;
+mod types;
 
 use pyo3::prelude::*;
 
@@ -27,5 +27,5 @@ mod _native {
     #[pymodule_export]
     use crate::plan::{Plan, Reader};
     #[pymodule_export]
-    use crate::sources::{Source, parquet};
+    use crate::sources::{Source, arrow, build_index, csv, libsvm, parquet, postgres, tfrecord, webdataset};
 }

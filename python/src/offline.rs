@@ -1,11 +1,10 @@
 //! Copies of a source in another order.
 
-use crate::errors;
-use crate::sources::Source;
-use crate::waiting::in_thread;
+use crate::sources::{Source, apart};
 use loading::Offline;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use source::{Cancel, SourceError};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -34,10 +33,8 @@ pub fn shuffle_once(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<()> {
     let (rows, done) = (source.rows(), AtomicU64::new(0));
-    let work = |cancel: &_| {
-        Offline::new(&*source.0, seed, &path, cancel, &done).shuffle_once(memory).map_err(errors::of_source)
-    };
-    in_thread(py, work, teller(py, progress.as_ref(), &done, 2 * rows))
+    let work = |cancel: &Cancel| Offline::new(&*source.0, seed, &path, cancel, &done).shuffle_once(memory);
+    apart(py, work, teller(py, progress.as_ref(), &done, 2 * rows))
 }
 
 /// Copies a source's rows into an Arrow file in the order in which CorgiPile reads them.
@@ -56,8 +53,8 @@ pub fn corgi2(
         |argument, text: &str| text.parse().map_err(|error| PyValueError::new_err(format!("{argument}: {error}")));
     let (block_size, buffer_size) = (size("block_size", block_size)?, size("buffer_size", buffer_size)?);
     let (rows, done) = (source.rows(), AtomicU64::new(0));
-    let work = |cancel: &_| {
-        Offline::new(&*source.0, seed, &path, cancel, &done).corgi2(block_size, buffer_size).map_err(errors::of_plan)
+    let work = |cancel: &Cancel| {
+        Offline::new(&*source.0, seed, &path, cancel, &done).corgi2(block_size, buffer_size).map_err(SourceError::from)
     };
-    in_thread(py, work, teller(py, progress.as_ref(), &done, 2 * rows))
+    apart(py, work, teller(py, progress.as_ref(), &done, 2 * rows))
 }

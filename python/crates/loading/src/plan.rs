@@ -102,6 +102,15 @@ pub enum PlanError {
     Source(#[from] SourceError),
 }
 
+impl From<PlanError> for SourceError {
+    fn from(error: PlanError) -> SourceError {
+        match error {
+            PlanError::Source(error) => error,
+            error => SourceError::Invalid(error.to_string()),
+        }
+    }
+}
+
 /// One of the workers of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Worker {

@@ -85,6 +85,15 @@ fn is_given(of: &DataType) -> bool {
     }
 }
 
+/// The fields, a column that has no value in any file as one of missing numbers.
+pub(crate) fn settled(fields: Vec<Field>) -> Vec<Field> {
+    let settled = |field: Field| match field.data_type() {
+        DataType::Null => field.with_data_type(DataType::Float64),
+        _ => field,
+    };
+    fields.into_iter().map(settled).collect()
+}
+
 /// The fields that fit the files before and this one. A column without a value in one file (of type null) takes the
 /// type it has in another one.
 ///

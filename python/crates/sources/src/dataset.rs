@@ -24,6 +24,20 @@ pub enum OnError {
     Skip,
 }
 
+/// What was read of a unit.
+pub struct Part {
+    /// The rows that could be read.
+    pub batch: RecordBatch,
+    /// Why the others could not, at the first of them.
+    pub trouble: Option<SourceError>,
+}
+
+impl From<RecordBatch> for Part {
+    fn from(batch: RecordBatch) -> Self {
+        Self { batch, trouble: None }
+    }
+}
+
 /// Reads rows of one unit.
 pub trait UnitReader: Send + Sync {
     /// Rows `rows` of unit `unit`, counted from its first one; fewer of them if some were skipped, which only a reader
@@ -31,7 +45,7 @@ pub trait UnitReader: Send + Sync {
     ///
     /// # Errors
     /// What could not be read, by file and offset.
-    fn read(&self, unit: usize, rows: Range<u64>, cancel: &Cancel) -> Result<RecordBatch, SourceError>;
+    fn read(&self, unit: usize, rows: Range<u64>, cancel: &Cancel) -> Result<Part, SourceError>;
 }
 
 /// An opened data set of any format.
@@ -93,14 +107,9 @@ impl Dataset {
         }
     }
 
-    /// What was said about files and rows that were skipped, the first of them in full.
-    pub fn messages(&self) -> Vec<String> {
-        self.messages.lock().map(|messages| messages.clone()).unwrap_or_default()
-    }
-
-    fn count_skipped(&self, rows: u64, why: Option<&SourceError>) {
+    fn count_skipped(&self, rows: u64, why: &SourceError) {
         self.skipped.fetch_add(rows, Ordering::Relaxed);
-        if let (Some(why), Ok(mut messages)) = (why, self.messages.lock())
+        if let Ok(mut messages) = self.messages.lock()
             && messages.len() < MESSAGES
         {
             messages.push(format!("{rows} rows skipped: {why}"));
@@ -126,11 +135,13 @@ impl Source for Dataset {
                 continue;
             }
             match self.reader.read(unit, part, cancel) {
-                Ok(batch) => {
-                    self.count_skipped(count - batch.num_rows() as u64, None);
+                Ok(Part { batch, trouble }) => {
+                    if let Some(trouble) = trouble {
+                        self.count_skipped(count - batch.num_rows() as u64, &trouble);
+                    }
                     batches.push(batch);
                 }
-                Err(error) if is_skipped(self.on_error, &error) => self.count_skipped(count, Some(&error)),
+                Err(error) if is_skipped(self.on_error, &error) => self.count_skipped(count, &error),
                 Err(error) => return Err(error),
             }
         }
@@ -148,5 +159,9 @@ impl Source for Dataset {
 
     fn skipped(&self) -> u64 {
         self.skipped.load(Ordering::Relaxed)
+    }
+
+    fn messages(&self) -> Vec<String> {
+        self.messages.lock().map(|messages| messages.clone()).unwrap_or_default()
     }
 }

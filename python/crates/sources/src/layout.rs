@@ -46,6 +46,12 @@ impl Layout {
     }
 }
 
+/// At most `count` of the numbers up to `all`, evenly spread, with the first and the last one.
+pub(crate) fn spread(all: usize, count: usize) -> impl Iterator<Item = usize> {
+    let count = count.min(all);
+    (0..count).map(move |nth| if count == 1 { 0 } else { nth * (all - 1) / (count - 1) })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -73,6 +79,14 @@ mod tests {
                 assert_eq!(rows, numbers[start as usize..end as usize], "{start}..{end}");
             }
         }
+    }
+
+    #[test]
+    fn a_spread_has_both_ends_and_nothing_twice() {
+        assert_eq!(spread(0, 3).count(), 0);
+        assert_eq!(spread(5, 1).collect::<Vec<_>>(), [0]);
+        assert_eq!(spread(2, 3).collect::<Vec<_>>(), [0, 1]);
+        assert_eq!(spread(101, 5).collect::<Vec<_>>(), [0, 25, 50, 75, 100]);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use source::{Cancel, SourceError, Unit};
 use super::Options;
 use super::pages::Pages;
 use super::read::{Footer, Place, Reader};
-use crate::columns::{agree, choose, given_as, plain_of_reader};
+use crate::columns::{agree, choose, given_as, plain_of_reader, settled};
 use crate::dataset::{Dataset, Opened, SkippedFiles};
 use crate::files::{self, DataFile, Fingerprint};
 
@@ -33,7 +33,7 @@ pub(super) fn open(
     let fingerprint = fingerprint(&found, &options);
     let (mut footers, fields, skipped) = footers(found, &options, part_bytes, cancel)?;
     let fields = if options.fixed_lists { with_fixed_lists(&footers, fields, cancel)? } else { fields };
-    let schema: SchemaRef = Arc::new(Schema::new(fields));
+    let schema: SchemaRef = Arc::new(Schema::new(settled(fields)));
     let (mut units, mut places) = (Vec::new(), Vec::new());
     for (file, footer) in footers.iter_mut().enumerate() {
         for group in 0..footer.metadata.metadata().num_row_groups() {
@@ -202,8 +202,9 @@ fn parts(footer: &Footer, group: usize, part_bytes: u64) -> Vec<(u64, Unit)> {
 
 /// The fields, those lists as fixed-size ones whose rows all have the same length.
 ///
-/// Parquet does not keep lengths. But it keeps how many values a row group has, which is so many times its rows for them
-/// to be equal; and then rows are looked at. Should a later row differ all the same, reading it is an error that says so.
+/// Parquet does not keep lengths. But it keeps how many values a row group has, which is so many times its rows for
+/// them to be equal; and then rows are looked at. Should a later row differ all the same, reading it is an error that
+/// says so.
 fn with_fixed_lists(footers: &[Footer], fields: Vec<Field>, cancel: &Cancel) -> Result<Vec<Field>, SourceError> {
     let mut chosen = Vec::with_capacity(fields.len());
     for field in fields {

@@ -13,7 +13,7 @@ use source::{Cancel, SourceError};
 
 use super::pages::Pages;
 use crate::columns::conform;
-use crate::dataset::UnitReader;
+use crate::dataset::{Part, UnitReader};
 use crate::files::DataFile;
 
 /// A file and what its footer says.
@@ -38,12 +38,12 @@ pub(super) struct Reader {
 }
 
 impl UnitReader for Reader {
-    fn read(&self, unit: usize, rows: Range<u64>, _: &Cancel) -> Result<RecordBatch, SourceError> {
+    fn read(&self, unit: usize, rows: Range<u64>, _: &Cancel) -> Result<Part, SourceError> {
         let Place { file, group, first } = self.places[unit];
         let footer = &self.files[file];
         let rows = first + rows.start..first + rows.end;
         let batch = footer.read(group, rows.clone(), &footer.columns)?;
-        conform(&batch, &self.schema, rows.start, &footer.file)
+        Ok(conform(&batch, &self.schema, rows.start, &footer.file)?.into())
     }
 }
 
