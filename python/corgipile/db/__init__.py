@@ -9,13 +9,27 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ._connections import Notice
+    from ._epochs import Epochs
     from ._model import Model
+    from ._progress import Progress, running
+    from ._report import report
+    from ._training import train
+    from ._watch import watch
 
+#: Public names, and the modules that they come from, which are imported when they are asked for.
 _PLACES = {
+    "Epochs": "._epochs",
     "Model": "._model",
+    "Notice": "._connections",
+    "Progress": "._progress",
+    "report": "._report",
+    "running": "._progress",
+    "train": "._training",
+    "watch": "._watch",
 }
 
-__all__ = ["Model"]
+__all__ = ["Epochs", "Model", "Notice", "Progress", "report", "running", "train", "watch"]
 
 
 def __getattr__(name: str) -> Any:

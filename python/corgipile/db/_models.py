@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ._extension import schema, select
+
 if TYPE_CHECKING:
     import psycopg
 
@@ -21,14 +23,15 @@ class Exported:
 def export(conn: psycopg.Connection[Any], model: str | int, version: int | None = None) -> Exported:
     """The document of a model by name or id."""
     model_id = find(conn, model, version)
-    with conn.cursor() as cursor:
-        cursor.execute(
-            "SELECT corgipile_export(m.model_id), m.version FROM corgipile.models AS m WHERE m.model_id = %s", [model_id]
-        )
-        found = cursor.fetchone()
-    if found is None:
+    _, rows = select(
+        conn,
+        f"""SELECT {schema(conn)}.corgipile_export(m.model_id), m.version
+              FROM corgipile.models AS m WHERE m.model_id = %s""",
+        [model_id],
+    )
+    if not rows:
         raise LookupError(f"there is no model {model_id} that you may use")
-    return Exported(found[0], model_id, found[1])
+    return Exported(rows[0][0], model_id, rows[0][1])
 
 
 def find(conn: psycopg.Connection[Any], model: str | int, version: int | None = None) -> int:
@@ -47,30 +50,29 @@ def find(conn: psycopg.Connection[Any], model: str | int, version: int | None = 
     model_id, owner, name = _meant(conn, model)
     if version is None:
         return model_id
-    with conn.cursor() as cursor:
-        cursor.execute(
-            "SELECT m.model_id FROM corgipile.models AS m WHERE m.owner::text = %s AND m.name = %s AND m.version = %s",
-            [owner, name, version],
-        )
-        found = cursor.fetchone()
-    if found is None:
+    _, rows = select(
+        conn,
+        "SELECT m.model_id FROM corgipile.models AS m WHERE m.owner::text = %s AND m.name = %s AND m.version = %s",
+        [owner, name, version],
+    )
+    if not rows:
         raise LookupError(f"there is no version {version} of model {model!r} that you may use")
-    return found[0]
+    return rows[0][0]
 
 
 def _meant(conn: psycopg.Connection[Any], model: str) -> tuple[int, str, str]:
     """Id, owner and name of the version that a name means."""
-    with conn.cursor() as cursor:
-        cursor.execute(
-            """WITH meant AS MATERIALIZED (SELECT corgipile_export(%(name)s::text) AS document)
-               SELECT c.model_id, c.owner::text, c.name
-                 FROM corgipile.current_models AS c, meant
-                WHERE (c.name = %(name)s OR c.owner::text || '.' || c.name = %(name)s)
-                  AND corgipile_export(c.model_id) = meant.document
-                ORDER BY c.owner::text = quote_ident(current_user) DESC, c.model_id""",
-            {"name": model},
-        )
-        found = cursor.fetchone()
-    if found is None:
+    functions = schema(conn)
+    _, rows = select(
+        conn,
+        f"""WITH meant AS MATERIALIZED (SELECT {functions}.corgipile_export(%(name)s::text) AS document)
+            SELECT c.model_id, c.owner::text, c.name
+              FROM corgipile.current_models AS c, meant
+             WHERE (c.name = %(name)s OR c.owner::text || '.' || c.name = %(name)s)
+               AND {functions}.corgipile_export(c.model_id) = meant.document
+             ORDER BY c.owner::text = pg_catalog.quote_ident(current_user) DESC, c.model_id""",
+        {"name": model},
+    )
+    if not rows:
         raise LookupError(f"there is no model {model!r} that you may use")
-    return found
+    return rows[0][0], rows[0][1], rows[0][2]
