@@ -47,7 +47,7 @@ def argument_types(conn: Any, function: str, first: str) -> dict[str, str]:
              FROM pg_catalog.pg_proc AS p
              JOIN pg_catalog.pg_depend AS d ON d.classid = 'pg_catalog.pg_proc'::regclass AND d.objid = p.oid
              JOIN pg_catalog.pg_extension AS e ON d.refclassid = 'pg_catalog.pg_extension'::regclass AND d.refobjid = e.oid,
-                  pg_catalog.unnest(p.proargnames, p.proargtypes::oid[]) AS a(name, type)
+                  ROWS FROM (pg_catalog.unnest(p.proargnames), pg_catalog.unnest(p.proargtypes::oid[])) AS a(name, type)
             WHERE e.extname = 'corgipile' AND p.proname = %s AND p.proargtypes[0] = %s::regtype AND a.type IS NOT NULL""",
         [function, first],
     )
