@@ -14,13 +14,14 @@ import numpy as np
 
 from .db._optional import required
 
-required("sklearn", "corgipile.sklearn", "scikit-learn>=1.6")
-
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+    from sklearn.utils import check_random_state
+    from sklearn.utils.metaestimators import available_if
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+except ImportError as error:
+    raise ImportError("corgipile.sklearn needs scikit-learn: pip install 'scikit-learn>=1.6'") from error
 
 from .db._model import Model
 from .db._sklearn import Trained, fit_columns, fit_matrix, fit_table, predictions_of_table, score_of_table
@@ -77,7 +78,17 @@ class _DatabaseEstimator(BaseEstimator):
 
     def _arguments(self) -> dict[str, Any]:
         """What `train` is to be given."""
-        names = ("name", "learning_rate", "max_epochs", "batch_size", "l1", "l2", "hidden_layers", "standardize", "nulls")
+        names = (
+            "name",
+            "learning_rate",
+            "max_epochs",
+            "batch_size",
+            "l1",
+            "l2",
+            "hidden_layers",
+            "standardize",
+            "nulls",
+        )
         arguments = {name: getattr(self, name) for name in names}
         arguments["progress"] = self.progress
         if self.random_state is not None:
@@ -95,26 +106,26 @@ class _DatabaseEstimator(BaseEstimator):
         """Trains on arrays whose labels are numbers."""
         with self._connection() as conn:
             if _has_columns(X):
-                columns = {str(name): list(X[name]) for name in X.columns}
+                columns: dict[str, Any] = {str(name): list(X[name]) for name in X.columns}
                 self._set(fit_columns(conn, columns, label, weight, kind, arguments))
             else:
                 self._set(fit_matrix(conn, X, label, weight, kind, arguments))
 
     def _checked(self, X: Any, **arguments: Any) -> Any:
         """Arrays as numbers; a data frame with other columns as it is."""
-        allowed = True if self.nulls in (None, "impute", "skip") else False
+        allowed = self.nulls in (None, "impute", "skip")
         if _has_columns(X):
             return validate_data(self, X, skip_check_array=True, **arguments)
-        return validate_data(
-            self, X, dtype=np.float64, ensure_all_finite="allow-nan" if allowed else True, **arguments
-        )
+        return validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan" if allowed else True, **arguments)
 
     def _rows(self, X: Any) -> Any:
         """What the model is to predict, if it is no table."""
         check_is_fitted(self)
         if hasattr(self, "n_features_in_"):
             checked = self._checked(X, reset=False)
-            return checked if not _has_columns(checked) else {str(name): list(checked[name]) for name in checked.columns}
+            return (
+                checked if not _has_columns(checked) else {str(name): list(checked[name]) for name in checked.columns}
+            )
         return X
 
     def __sklearn_tags__(self) -> Any:
@@ -201,9 +212,11 @@ class DatabaseClassifier(ClassifierMixin, _DatabaseEstimator):
             _forget_columns(self)
             weights = self.class_weight
             with self._connection() as conn:
-                trained = fit_table(conn, X, y, sample_weight, self.model, self.features, {"class_weight": weights, **arguments})
+                trained = fit_table(
+                    conn, X, y, sample_weight, self.model, self.features, {"class_weight": weights, **arguments}
+                )
                 self._set(trained)
-            self.classes_ = self.model_.classes
+            self.classes_: Any = self.model_.classes
             return self
         X, y = _checked_pair(self, X, y)
         check_classification_targets(y)
@@ -244,7 +257,9 @@ class DatabaseClassifier(ClassifierMixin, _DatabaseEstimator):
     def decision_function(self, X: Any) -> Any:
         """What decides: above 0 for the second of two classes; of more classes a column for each."""
         z = self.model_.decision_function(self._rows(X)) if self._is_fitted() else np.zeros(0)
-        return z[:, 1] - z[:, 0] if z.ndim == 2 and z.shape[1] == 2 else z
+        if z.ndim == 2 and len(self.classes_) == 2:
+            return np.subtract(z[:, 1], z[:, 0])
+        return z
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The share of rows that are classified correctly; of a table with the label in column y."""
@@ -264,7 +279,9 @@ class DatabaseClassifier(ClassifierMixin, _DatabaseEstimator):
     def _score_of_table(self, source: str, label: str | None) -> float:
         check_is_fitted(self)
         if not _labels_are_kept(self):
-            raise ValueError("a model that was fitted on arrays knows classes by their places: predict the table instead")
+            raise ValueError(
+                "a model that was fitted on arrays knows classes by their places: predict the table instead"
+            )
         with self._connection() as conn:
             return score_of_table(conn, self.model_, source, label)
 
@@ -315,9 +332,7 @@ class DatabaseRegressor(RegressorMixin, _DatabaseEstimator):
 
 def _checked_pair(estimator: _DatabaseEstimator, X: Any, y: Any, **arguments: Any) -> tuple[Any, Any]:
     if y is None:
-        raise ValueError(
-            f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None"
-        )
+        raise ValueError(f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None")
     if _has_columns(X):
         estimator._checked(X)
         return X, np.asarray(y)

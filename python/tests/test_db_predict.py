@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from db_fixtures import conn, database, server  # noqa: F401
-
 from corgipile.db import Model
 
 ROWS = 3000
@@ -27,7 +25,8 @@ SELECT i AS id,
        (random() * 1e6)::bigint AS c,
        (random() * 100)::numeric(10, 3) AS n,
        CASE WHEN random() < 0.02 THEN NULL ELSE random() < 0.3 END AS flag,
-       CASE WHEN random() < 0.05 THEN NULL ELSE (ARRAY['red', 'green', 'blue', 'a,"b"', 'ñandú'])[1 + floor(random() * 5)::int] END AS colour,
+       CASE WHEN random() < 0.05 THEN NULL
+            ELSE (ARRAY['red', 'green', 'blue', 'a,"b"', 'ñandú'])[1 + floor(random() * 5)::int] END AS colour,
        (ARRAY['small', 'medium', 'large'])[1 + floor(random() * 3)::int]::sizes AS size,
        CASE WHEN random() < 0.05 THEN NULL ELSE repeat('x', (random() * 300)::int) || (random() * 50)::int END AS url,
        date '1960-01-01' + (random() * 40000)::int AS day,
@@ -45,17 +44,17 @@ UPDATE mixed SET word = 'no' WHERE word IS NULL;
 
 
 @pytest.fixture(scope="module")
-def mixed(database: str) -> list[dict[str, Any]]:  # noqa: F811
+def mixed(database: str) -> list[dict[str, Any]]:
     import psycopg
     from psycopg.rows import dict_row
 
-    with psycopg.connect(dbname=database, autocommit=True, row_factory=dict_row) as connection:
+    with psycopg.connect(dbname=database, autocommit=True) as connection:
         connection.execute("SELECT setseed(0.25)")
         connection.execute(TABLE)
-        return connection.execute("SELECT * FROM mixed ORDER BY id").fetchall()
+        return connection.cursor(row_factory=dict_row).execute("SELECT * FROM mixed ORDER BY id").fetchall()
 
 
-def train(conn: Any, label: str, **arguments: Any) -> Model:  # noqa: F811
+def train(conn: Any, label: str, **arguments: Any) -> Model:
     options = {"max_epochs": 3, "seed": 1, "learning_rate": 0.01, **arguments}
     source = options.pop("source", "mixed")
     features = options.pop("features", COLUMNS)
@@ -67,17 +66,18 @@ def train(conn: Any, label: str, **arguments: Any) -> Model:  # noqa: F811
     return Model.from_database(conn, row[0])
 
 
-def in_sql(conn: Any, function: str, model: Model, source: str = "mixed", **policies: str) -> list[Any]:  # noqa: F811
+def in_sql(conn: Any, function: str, model: Model, source: str = "mixed", **policies: str) -> list[Any]:
     arguments = "".join(f", {name} => '{word}'" for name, word in policies.items())
     return [
         row[0]
         for row in conn.execute(
-            f"SELECT {function}(%s::bigint, t{arguments}) FROM (SELECT * FROM {source} ORDER BY id) AS t", [model.model_id]
+            f"SELECT {function}(%s::bigint, t{arguments}) FROM (SELECT * FROM {source} ORDER BY id) AS t",
+            [model.model_id],
         )
     ]
 
 
-def decisions_in_sql(conn: Any, model: Model, source: str = "mixed") -> list[float | None] | None:  # noqa: F811
+def decisions_in_sql(conn: Any, model: Model, source: str = "mixed") -> list[float | None] | None:
     """The only decision of a model with one, which SQL gives if the model is said to predict numbers."""
     if not model.is_classifier:
         return None
@@ -92,13 +92,15 @@ def decisions_in_sql(conn: Any, model: Model, source: str = "mixed") -> list[flo
     return [row[0] for row in conn.execute(query, [json.dumps(document)])]
 
 
-def assert_same(conn: Any, model: Model, rows: Any, source: str = "mixed", **policies: str) -> None:  # noqa: F811
+def assert_same(conn: Any, model: Model, rows: Any, source: str = "mixed", **policies: Any) -> None:
     """Labels and decisions are the same bits; probabilities differ by the rounding of e^x."""
     predicted = model.predict(rows, **policies)
     if model.is_classifier:
         expected: list[Any] = in_sql(conn, "corgipile_predict_label", model, source, **policies)
         as_text = {True: "t", False: "f"}
-        texts = [None if p is None else as_text[bool(p)] if isinstance(p, bool | np.bool_) else str(p) for p in predicted]
+        texts = [
+            None if p is None else as_text[bool(p)] if isinstance(p, bool | np.bool_) else str(p) for p in predicted
+        ]
         if model.classes is not None and model.classes.dtype.kind == "f":
             texts = [None if t is None else f"{float(t):g}" for t in texts]
         assert texts == expected
@@ -110,13 +112,20 @@ def assert_same(conn: Any, model: Model, rows: Any, source: str = "mixed", **pol
     if model.is_classifier and model.kind != "svm":
         classes = len(model.classes) if model.classes is not None else 0
         nothing = [math.nan] * classes
-        probabilities = np.array([p or nothing for p in in_sql(conn, "corgipile_predict_proba", model, source, **policies)])
-        np.testing.assert_allclose(model.predict_proba(rows, **policies), probabilities, rtol=4e-16 * (4 + classes), atol=5e-324)
+        probabilities = np.array(
+            [p or nothing for p in in_sql(conn, "corgipile_predict_proba", model, source, **policies)]
+        )
+        np.testing.assert_allclose(
+            model.predict_proba(rows, **policies), probabilities, rtol=4e-16 * (4 + classes), atol=5e-324
+        )
 
 
 KINDS = [
     ("two", {"model": "logistic"}),
-    ("yes", {"model": "logistic", "standardize": False, "transform": "none", "features": ["a", "flag", "colour", "day"]}),
+    (
+        "yes",
+        {"model": "logistic", "standardize": False, "transform": "none", "features": ["a", "flag", "colour", "day"]},
+    ),
     ("word", {"model": "svm"}),
     ("number", {"model": "linear"}),
     ("number", {"model": "linear", "clip": None, "standardize": True, "transform": ["b", "c"]}),
@@ -132,7 +141,7 @@ KINDS = [
 
 
 @pytest.mark.parametrize(("label", "arguments"), KINDS, ids=lambda value: str(value)[:60])
-def test_every_kind_of_model_predicts_what_sql_predicts(conn: Any, mixed: Any, label: str, arguments: Any) -> None:  # noqa: F811
+def test_every_kind_of_model_predicts_what_sql_predicts(conn: Any, mixed: Any, label: str, arguments: Any) -> None:
     arguments = {key: value for key, value in arguments.items() if value is not None}
     model = train(conn, label, date_parts=["year", "month", "day", "dow", "doy", "epoch", "hour"], **arguments)
     assert_same(conn, model, mixed)
@@ -141,14 +150,16 @@ def test_every_kind_of_model_predicts_what_sql_predicts(conn: Any, mixed: Any, l
 
 
 @pytest.mark.parametrize("model_kind", ["logistic", "mlp", "softmax"])
-@pytest.mark.parametrize("hashed", [{"buckets": 31, "columns": ["url", "colour", "size"]}, {"buckets": 1000, "columns": ["url"]}, "off"])
-def test_hashed_columns_have_the_same_buckets(conn: Any, mixed: Any, model_kind: str, hashed: Any) -> None:  # noqa: F811
+@pytest.mark.parametrize(
+    "hashed", [{"buckets": 31, "columns": ["url", "colour", "size"]}, {"buckets": 1000, "columns": ["url"]}, "off"]
+)
+def test_hashed_columns_have_the_same_buckets(conn: Any, mixed: Any, model_kind: str, hashed: Any) -> None:
     model = train(conn, "two", model=model_kind, hash=hashed, features=["colour", "url", "a", "size"])
     assert_same(conn, model, mixed)
 
 
 @pytest.mark.parametrize("nulls", ["impute", "skip"])
-def test_nulls_and_unseen_categories_are_treated_as_in_sql(conn: Any, mixed: Any, nulls: str) -> None:  # noqa: F811
+def test_nulls_and_unseen_categories_are_treated_as_in_sql(conn: Any, mixed: Any, nulls: str) -> None:
     source = "(SELECT id, a, b, c, n, flag, colour, size, day, at, zoned, url, two FROM mixed) AS m"
     seen = "SELECT * FROM mixed WHERE colour IN ('red', 'green') AND day IS NOT NULL"
     model = train(conn, "two", source=seen, nulls=nulls, date_parts=True, hash={"columns": ["url"], "buckets": 64})
@@ -163,9 +174,11 @@ def test_nulls_and_unseen_categories_are_treated_as_in_sql(conn: Any, mixed: Any
         model.predict(mixed, nulls="error")
 
 
-@pytest.mark.parametrize(("label", "kind"), [("two", "logistic"), ("five", "softmax"), ("five", "mlp"), ("number", "linear")])
+@pytest.mark.parametrize(
+    ("label", "kind"), [("two", "logistic"), ("five", "softmax"), ("five", "mlp"), ("number", "linear")]
+)
 @pytest.mark.parametrize("width", [1, 15, 16, 17, 63, 64, 200])
-def test_arrays_of_any_length_give_the_same_bits(conn: Any, mixed: Any, label: str, kind: str, width: int) -> None:  # noqa: F811
+def test_arrays_of_any_length_give_the_same_bits(conn: Any, mixed: Any, label: str, kind: str, width: int) -> None:
     generator = random.Random(width)
     rows = [[generator.gauss(0, 3) for _ in range(width)] for _ in range(400)]
     conn.execute("DROP TABLE IF EXISTS arrays")
@@ -184,7 +197,9 @@ def test_arrays_of_any_length_give_the_same_bits(conn: Any, mixed: Any, label: s
 
 @pytest.mark.parametrize(("label", "kind"), [("two", "logistic"), ("five", "softmax"), ("five", "mlp"), ("two", "svm")])
 @pytest.mark.parametrize(("base", "standardize"), [(0, False), (1, True)])
-def test_sparse_features_give_the_same_bits(conn: Any, mixed: Any, label: str, kind: str, base: int, standardize: bool) -> None:  # noqa: F811, E501
+def test_sparse_features_give_the_same_bits(
+    conn: Any, mixed: Any, label: str, kind: str, base: int, standardize: bool
+) -> None:
     generator = random.Random(base)
     conn.execute("DROP TABLE IF EXISTS sparse")
     conn.execute("CREATE TABLE sparse (id int, k int[], v float8[], two int, five int)")
@@ -198,7 +213,13 @@ def test_sparse_features_give_the_same_bits(conn: Any, mixed: Any, label: str, k
             copy.write_row([i, k, v, int(sum(v) > 0), len(k) // 10])
     few = "SELECT * FROM sparse WHERE NOT k && ARRAY[88, 89]"  # so that some indices are unseen
     model = train(
-        conn, label, model=kind, source=few, features=["k", "v"], index_base=base, standardize=standardize,
+        conn,
+        label,
+        model=kind,
+        source=few,
+        features=["k", "v"],
+        index_base=base,
+        standardize=standardize,
         transform="log" if kind == "svm" else "none",
     )
     assert_same(conn, model, {"k": indices, "v": values}, "sparse")
@@ -210,14 +231,22 @@ def test_sparse_features_give_the_same_bits(conn: Any, mixed: Any, label: str, k
         for index, value in zip(k, v):
             matrix[row, index - base] = value
     kept = matrix.tocsr()[:, : 88 - base]
-    np.testing.assert_allclose(model.decision_function(kept), model.decision_function({"k": indices, "v": values}), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(
+        model.decision_function(kept), model.decision_function({"k": indices, "v": values}), rtol=1e-4, atol=1e-4
+    )
 
 
-def test_times_at_the_edges_have_the_parts_that_extract_gives(conn: Any, mixed: Any) -> None:  # noqa: F811
+def test_times_at_the_edges_have_the_parts_that_extract_gives(conn: Any, mixed: Any) -> None:
     zone = timezone(timedelta(hours=-5, minutes=-30))
     times = [
-        datetime(1, 1, 1), datetime(1582, 10, 15), datetime(1899, 12, 31, 23, 59, 59, 999999), datetime(1969, 12, 31, 23),
-        datetime(1970, 1, 1), datetime(2000, 2, 29, 12), datetime(2023, 12, 31, 0, 0, 0, 1), datetime(9999, 12, 31, 23, 59),
+        datetime(1, 1, 1),
+        datetime(1582, 10, 15),
+        datetime(1899, 12, 31, 23, 59, 59, 999999),
+        datetime(1969, 12, 31, 23),
+        datetime(1970, 1, 1),
+        datetime(2000, 2, 29, 12),
+        datetime(2023, 12, 31, 0, 0, 0, 1),
+        datetime(9999, 12, 31, 23, 59),
     ]
     conn.execute("DROP TABLE IF EXISTS edges")
     conn.execute("CREATE TABLE edges (id int, at timestamp, zoned timestamptz, day date, two int)")
@@ -227,7 +256,9 @@ def test_times_at_the_edges_have_the_parts_that_extract_gives(conn: Any, mixed: 
     parts = ["year", "month", "day", "dow", "doy", "hour", "epoch"]
     model = train(conn, "two", source="edges", features=["at", "zoned", "day"], date_parts=parts, standardize=True)
     given = conn.execute("SELECT at, zoned, day FROM edges ORDER BY id").fetchall()
-    assert_same(conn, model, {name: [row[i] for row in given] for i, name in enumerate(["at", "zoned", "day"])}, "edges")
+    assert_same(
+        conn, model, {name: [row[i] for row in given] for i, name in enumerate(["at", "zoned", "day"])}, "edges"
+    )
     as_numpy = {
         "at": np.array([row[0] for row in given], "datetime64[us]"),
         "zoned": np.array([row[1].astimezone(timezone.utc).replace(tzinfo=None) for row in given], "datetime64[us]"),
@@ -240,15 +271,16 @@ def test_times_at_the_edges_have_the_parts_that_extract_gives(conn: Any, mixed: 
         model.predict({**as_numpy, "at": as_numpy["day"]})
 
 
-def test_an_infinite_date_is_a_category_and_no_number(conn: Any, mixed: Any) -> None:  # noqa: F811
-    source = """SELECT id, two, CASE WHEN mod(id, 5) = 0 THEN 'infinity' WHEN mod(id, 7) = 0 THEN '-infinity' ELSE at END AS at FROM mixed"""
+def test_an_infinite_date_is_a_category_and_no_number(conn: Any, mixed: Any) -> None:
+    infinite = "CASE WHEN mod(id, 5) = 0 THEN 'infinity' WHEN mod(id, 7) = 0 THEN '-infinity' ELSE at END"
+    source = f"SELECT id, two, {infinite} AS at FROM mixed"
     model = train(conn, "two", source=source, features=["at.month", "at.dow"])
     texts = [row[0] for row in conn.execute(f"SELECT at::text FROM ({source}) AS s ORDER BY id")]
     assert "-infinity" in model.to_dict()["categories"]["at.dow"]
     assert_same(conn, model, {"at": texts}, f"({source}) AS s")
 
 
-def test_a_model_of_pandas_polars_and_arrow_columns_predicts_the_same(conn: Any, mixed: Any) -> None:  # noqa: F811
+def test_a_model_of_pandas_polars_and_arrow_columns_predicts_the_same(conn: Any, mixed: Any) -> None:
     pandas = pytest.importorskip("pandas")
     model = train(conn, "two", date_parts=True)
     expected = model.decision_function(mixed)

@@ -6,8 +6,9 @@ date types, and texts in ISO format, which are timestamps.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from datetime import date, datetime, timezone
+from datetime import date, datetime, timedelta, timezone
 from typing import Any
 
 import numpy as np
@@ -60,11 +61,9 @@ class Times:
             text = value.strip()
             if text.lower() in ("infinity", "-infinity"):
                 return _LEAST if text.startswith("-") else _MOST
-            try:
-                # older versions of Python do not read a Z
-                value = datetime.fromisoformat(text[:-1] + "+00:00" if text[-1:] in "zZ" else text)
-            except ValueError:
-                raise ValueError(f"column {self.column!r}, row {row}: {text!r} is no date in ISO format") from None
+            value = _of_text(text)
+            if value is None:
+                raise ValueError(f"column {self.column!r}, row {row}: {text!r} is no date in ISO format")
         if isinstance(value, np.datetime64):
             return int(value.astype("datetime64[us]").astype(np.int64))
         if isinstance(value, datetime):
@@ -90,6 +89,30 @@ class Times:
         texts = np.array([f"{int(n):0{digits}d}" for n in number], object)
         texts[infinite] = np.where(signs[infinite] < 0, "-infinity", "infinity")
         return texts, self.missing
+
+
+_ISO = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6})\d*)?)?)?\s*(Z|[+-]\d\d(?::?\d\d)?)?",
+    re.IGNORECASE,
+)
+
+
+def _of_text(text: str) -> datetime | None:
+    """A timestamp as PostgreSQL and ISO 8601 write it: Python 3.10 does not read all of these by itself."""
+    found = _ISO.fullmatch(text)
+    if found is None:
+        return None
+    *numbers, fraction, zone = found.groups()
+    year, month, day, hour, minute, second = (int(number or 0) for number in numbers)
+    offset = None
+    if zone is not None:
+        digits = zone[1:].replace(":", "").ljust(4, "0")
+        minutes = 0 if zone in "zZ" else int(digits[:2]) * 60 + int(digits[2:])
+        offset = timezone(timedelta(minutes=-minutes if zone[0] == "-" else minutes))
+    try:
+        return datetime(year, month, day, hour, minute, second, int((fraction or "").ljust(6, "0")), offset)
+    except ValueError:
+        return None
 
 
 def _part(name: str, microseconds: NDArray[np.int64]) -> NDArray[Any]:

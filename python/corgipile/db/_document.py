@@ -10,6 +10,7 @@ import base64
 import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,10 +22,11 @@ REGRESSIONS = ("linear", "mlp_regression")
 NETWORKS = ("mlp", "mlp_regression")
 _KEYS = frozenset(
     (
-        "corgipile_model name model source label label_type classes features feature_kind categories index_base "
-        "hidden_layers activation output weights intercepts feature_mean feature_scale feature_fill hyperparameters "
-        "skipped imputed preparation_seconds shuffle_bytes history"
-    ).split()
+        *("corgipile_model", "name", "model", "source", "label", "label_type", "classes", "features", "feature_kind"),
+        *("categories", "index_base", "hidden_layers", "activation", "output", "weights", "intercepts"),
+        *("feature_mean", "feature_scale", "feature_fill", "hyperparameters", "skipped", "imputed"),
+        *("preparation_seconds", "shuffle_bytes", "history"),
+    )
 )
 
 
@@ -75,7 +77,9 @@ class Document:
         self._read_policies()
         if self.feature_kind == "columns" and self.own_features + self.buckets != self.width:
             known = self.own_features + self.buckets
-            raise self._invalid("weights", f"has numbers for {self.width} features, but features and categories are {known}")
+            raise self._invalid(
+                "weights", f"has numbers for {self.width} features, but features and categories are {known}"
+            )
 
     @property
     def own_features(self) -> int:
@@ -124,12 +128,13 @@ class Document:
             if not isinstance(buckets, int) or isinstance(buckets, bool) or buckets < 1 or len(coding) != 1:
                 raise self._invalid("categories", "has no number of buckets from 1")
             return buckets
-        values = list(coding) if isinstance(coding, list) else [None, None]
+        values: list[Any] = list(coding) if isinstance(coding, list) else [None, None]
         has_null = bool(values) and values[-1] is None
         texts = values[:-1] if has_null else values
-        if not all(isinstance(text, str) for text in texts) or len(set(texts)) < len(texts) or not values:
+        places = {text: place for place, text in enumerate(texts) if isinstance(text, str)}
+        if len(places) < len(texts) or not values:
             raise self._invalid("categories", "has a column that is no array of different texts, with a null last")
-        return Categories({text: place for place, text in enumerate(texts)}, has_null)
+        return Categories(places, has_null)
 
     def _layers(self) -> list[Layer]:
         weights, intercepts = self._floats("weights", "<f4"), self._floats("intercepts", "<f4")
@@ -140,7 +145,7 @@ class Document:
         if len(intercepts) != sum(hidden) + outputs:
             raise self._invalid("intercepts", f"has {len(intercepts)} numbers, and must have {sum(hidden) + outputs}")
         units = [*hidden, outputs]
-        behind = sum(a * b for a, b in zip(units, units[1:]))
+        behind = sum(a * b for a, b in pairwise(units))
         width, rest = divmod(len(weights) - behind, units[0])
         if width < 1 or rest:
             raise self._invalid("weights", f"has {len(weights)} numbers, which are not as many for each feature")

@@ -114,7 +114,7 @@ def frame_class() -> Any:
     class EpochsFrame(_Trained, pandas.DataFrame):
         """A data frame with a row per epoch and the columns of `corgipile_train`."""
 
-        _metadata = list(_ATTRIBUTES)
+        _metadata = list(_ATTRIBUTES)  # noqa: RUF012 - pandas wants a list
 
         @property
         def _constructor(self) -> Any:

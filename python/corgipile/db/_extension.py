@@ -31,7 +31,8 @@ def schema(conn: Any) -> str:
     """
     _, rows = select(
         conn,
-        """SELECT n.nspname FROM pg_catalog.pg_extension AS e JOIN pg_catalog.pg_namespace AS n ON n.oid = e.extnamespace
+        """SELECT n.nspname
+             FROM pg_catalog.pg_extension AS e JOIN pg_catalog.pg_namespace AS n ON n.oid = e.extnamespace
             WHERE e.extname = 'corgipile'""",
     )
     if not rows:
@@ -46,14 +47,16 @@ def argument_types(conn: Any, function: str, first: str) -> dict[str, str]:
         """SELECT a.name, pg_catalog.format_type(a.type, NULL)
              FROM pg_catalog.pg_proc AS p
              JOIN pg_catalog.pg_depend AS d ON d.classid = 'pg_catalog.pg_proc'::regclass AND d.objid = p.oid
-             JOIN pg_catalog.pg_extension AS e ON d.refclassid = 'pg_catalog.pg_extension'::regclass AND d.refobjid = e.oid,
+             JOIN pg_catalog.pg_extension AS e
+               ON d.refclassid = 'pg_catalog.pg_extension'::regclass AND d.refobjid = e.oid,
                   ROWS FROM (pg_catalog.unnest(p.proargnames), pg_catalog.unnest(p.proargtypes::oid[])) AS a(name, type)
-            WHERE e.extname = 'corgipile' AND p.proname = %s AND p.proargtypes[0] = %s::regtype AND a.type IS NOT NULL""",
+            WHERE e.extname = 'corgipile' AND p.proname = %s AND p.proargtypes[0] = %s::regtype
+              AND a.type IS NOT NULL""",
         [function, first],
     )
     if not rows:
         raise LookupError("the database has no extension corgipile: CREATE EXTENSION corgipile")
-    return {name: kind for name, kind in rows}
+    return {row[0]: row[1] for row in rows}
 
 
 def only(rows: Sequence[tuple[Any, ...]]) -> Any:

@@ -90,8 +90,7 @@ def _column(document: Document, rows: NamedColumns, name: str) -> Any:
 def _of_matrix(document: Document, rows: NDArray[Any], policies: Policies) -> Dense:
     if rows.shape[1] != document.width:
         raise ValueError(
-            f"X has {rows.shape[1]} features, and the model {document.width}: "
-            f"{', '.join(map(repr, document.features))}"
+            f"X has {rows.shape[1]} features, and the model {document.width}: {', '.join(map(repr, document.features))}"
         )
     if rows.dtype.kind not in "biuf":
         columns = [numbers(feature_name(document, i), rows[:, i]) for i in range(document.width)]
@@ -106,7 +105,7 @@ def _filled(document: Document, values: NDArray[np.float32], policies: Policies)
     if not missing.any():
         return Dense(values, np.ones(len(values), bool))
     if policies.nulls == "skip":
-        return Dense(np.where(missing, np.float32(0), values), ~missing.any(axis=1))
+        return Dense(np.where(missing, np.float32(0), values), np.logical_not(missing.any(axis=1)))
     if policies.nulls == "impute" and document.fill is not None:
         return Dense(np.where(missing, document.fill, values), np.ones(len(values), bool))
     row, place = np.argwhere(missing)[0]
@@ -294,5 +293,3 @@ def _of_csr(document: Document, rows: Any, policies: Policies) -> Dense | Entrie
         wanted = ", ".join(map(repr, document.features))
         raise ValueError(f"X has {rows.shape[1]} columns, and the model {document.width} features of {wanted}")
     return _of_matrix(document, rows.toarray(), policies)
-
-

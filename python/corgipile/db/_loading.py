@@ -22,7 +22,9 @@ _FLOAT8_OID = 701
 _AT_ONCE = 1 << 22
 
 
-def load_arrays(conn: Any, features: NDArray[np.float64], label: NDArray[Any], weight: NDArray[np.float64] | None) -> None:
+def load_arrays(
+    conn: Any, features: NDArray[np.float64], label: NDArray[Any], weight: NDArray[np.float64] | None
+) -> None:
     """Rows of a matrix as one column of arrays, `features`, with `label` and perhaps `weight`. NaN is NULL."""
     columns = [("label", "float8"), ("features", "float8[]")] + [("weight", "float8")] * (weight is not None)
     _create(conn, columns)
@@ -87,7 +89,14 @@ def load_columns(conn: Any, columns: dict[str, Sequence[Any]], label: str, weigh
             copy.write_row([None if is_null(value) else convert(value) for value, convert in zip(row, converters)])
 
 
-_CONVERTERS: dict[str, Any] = {"float8": float, "bool": bool, "text": str, "timestamptz": lambda v: v, "timestamp": lambda v: v, "date": lambda v: v}
+_CONVERTERS: dict[str, Any] = {
+    "float8": float,
+    "bool": bool,
+    "text": str,
+    "timestamptz": lambda v: v,
+    "timestamp": lambda v: v,
+    "date": lambda v: v,
+}
 
 
 def kind_of(name: str, values: Sequence[Any]) -> str:

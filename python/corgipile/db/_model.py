@@ -34,8 +34,8 @@ class Model:
     of a double. Make one with `Model.from_database`, `Model.load` or `Model.from_dict`.
 
     Rows to predict for, `X` below, are an array with a column for each of `given_columns`, in that order; columns by
-    name in a dict, a pandas or polars data frame, a pyarrow table or a structured array; a list of rows, or of dicts; or,
-    of a model of sparse features, a matrix of scipy.sparse. None, NaN and pandas' NA are NULL.
+    name in a dict, a pandas or polars data frame, a pyarrow table or a structured array; a list of rows, or of dicts;
+    or, of a model of sparse features, a matrix of scipy.sparse. None, NaN and pandas' NA are NULL.
 
     Attributes:
         kind: 'logistic', 'svm', 'linear', 'softmax', 'mlp' or 'mlp_regression'.
@@ -162,7 +162,9 @@ class Model:
         out[~answered] = np.nan
         return out[:, 0] if out.shape[1] == 1 else out
 
-    def predict(self, X: Any, *, nulls: str | None = None, unseen: str | None = None, exact: bool = True) -> NDArray[Any]:
+    def predict(
+        self, X: Any, *, nulls: str | None = None, unseen: str | None = None, exact: bool = True
+    ) -> NDArray[Any]:
         """The label of each row, or the number.
 
         Rows without an answer, which have NULLs that nothing stands for, are None, or NaN if numbers are predicted.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +26,7 @@ class Trained:
     notices: list[str]
 
 
-class _Nothing(Exception):
+class _NothingStaysError(Exception):
     """Ends a transaction of which nothing is to stay."""
 
 
@@ -51,27 +51,27 @@ def _has_two_values(conn: Any, source: str, label: str) -> bool:
 
 
 def fit_matrix(
-    conn: Any, X: NDArray[np.float64], label: NDArray[Any], weight: Any, kind: str, arguments: dict[str, Any]
+    conn: Any, matrix: NDArray[np.float64], label: NDArray[Any], weight: Any, kind: str, arguments: dict[str, Any]
 ) -> Trained:
     """Trains on a matrix, by way of a temporary table."""
     found = {"label": "label", "features": ["features"], "weight": None if weight is None else "weight", **arguments}
-    return _trained(conn, SOURCE, kind, found, lambda: load_arrays(conn, X, label, weight))
+    return _trained(conn, SOURCE, kind, found, lambda: load_arrays(conn, matrix, label, weight))
 
 
 def fit_columns(
-    conn: Any, columns: dict[str, Sequence[Any]], label: Any, weight: Any, kind: str, arguments: dict[str, Any]
+    conn: Any, columns: Mapping[str, Sequence[Any]], label: Any, weight: Any, kind: str, arguments: dict[str, Any]
 ) -> Trained:
     """Trains on columns of several types, by way of a temporary table. Dates are taken by their parts."""
     label_name = _free("label", columns)
     weight_name = None if weight is None else _free("weight", columns)
     rows: dict[str, Any] = {**columns, label_name: [float(v) for v in label]}
-    if weight_name is not None:
+    if weight is not None and weight_name is not None:
         rows[weight_name] = [float(v) for v in weight]
     found = {"label": label_name, "features": list(columns), "weight": weight_name, "date_parts": True, **arguments}
     return _trained(conn, SOURCE, kind, found, lambda: load_columns(conn, rows, label_name, weight_name))
 
 
-def _free(name: str, columns: dict[str, Any]) -> str:
+def _free(name: str, columns: Mapping[str, Any]) -> str:
     while name in columns:
         name += "_"
     return name
@@ -87,8 +87,8 @@ def _trained(conn: Any, source: str, kind: str, arguments: dict[str, Any], load:
             model = epochs.model(conn)
             found.append(Trained(model, [str(notice) for notice in epochs.notices]))
             if arguments.get("name") is None:
-                raise _Nothing
-    except _Nothing:
+                raise _NothingStaysError
+    except _NothingStaysError:
         found[0].model.model_id = found[0].model.version = None
     return found[0]
 
@@ -101,7 +101,11 @@ def _document(model: Model) -> str:
 
 def predictions_of_table(conn: Any, model: Model, source: str, what: str) -> list[Any]:
     """Answers for the rows of a table, computed in the server, in the order in which its rows come."""
-    functions = {"label": "corgipile_predict_label", "probabilities": "corgipile_predict_proba", "number": "corgipile_predict"}
+    functions = {
+        "label": "corgipile_predict_label",
+        "probabilities": "corgipile_predict_proba",
+        "number": "corgipile_predict",
+    }
     query = f"SELECT {schema(conn)}.{functions[what]}(%s::jsonb, corgipile_row) FROM {_from(source)} AS corgipile_row"
     return [row[0] for row in select(conn, query, [_document(model)])[1]]
 

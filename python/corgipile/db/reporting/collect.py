@@ -84,10 +84,10 @@ class Collected:
 
 
 _FACTS = (
-    "model_id name version deployed owner::text created_at comment model source label label_type::text classes features "
-    "feature_kind hyperparameters skipped imputed preparation_seconds shuffle_bytes history::text hidden_layers "
-    "activation output categories"
-).split()
+    *("model_id", "name", "version", "deployed", "owner::text", "created_at", "comment", "model", "source", "label"),
+    *("label_type::text", "classes", "features", "feature_kind", "categories", "hyperparameters", "skipped", "imputed"),
+    *("preparation_seconds", "shuffle_bytes", "history::text", "hidden_layers", "activation", "output"),
+)
 
 
 def identify(conn: Any, model: Any) -> tuple[int, list[Notice]]:
@@ -106,7 +106,9 @@ def identify(conn: Any, model: Any) -> tuple[int, list[Notice]]:
 def collect(conn: Any, model_id: int, notices: list[Notice]) -> Collected:
     """All but the evaluation."""
     _, rows = select(
-        conn, f"SELECT {', '.join('m.' + fact for fact in _FACTS)} FROM corgipile.models AS m WHERE m.model_id = %s", [model_id]
+        conn,
+        f"SELECT {', '.join('m.' + fact for fact in _FACTS)} FROM corgipile.models AS m WHERE m.model_id = %s",
+        [model_id],
     )
     if not rows:
         raise LookupError(f"there is no model {model_id} that you may use")
@@ -200,7 +202,9 @@ def evaluate(conn: Any, collected: Collected, source: str | None, wanted: int) -
         return
     told = f"{sample.told(len(rows), wanted)} {said}"
     collected.left_out = _left_out(collected, sample.columns) if source is None else None
-    collected.evaluation = (_of_classes if collected.is_classifier else _of_numbers)(collected, rows, told, are_held_out)
+    collected.evaluation = (_of_classes if collected.is_classifier else _of_numbers)(
+        collected, rows, told, are_held_out
+    )
 
 
 def _left_out(collected: Collected, columns: list[str]) -> list[str]:
@@ -227,9 +231,10 @@ def _predictions(conn: Any, collected: Collected, sample: Sample, wanted: int) -
         # an SVM has no probabilities; said to predict numbers, it gives its decisions
         values["decisions"] = json.dumps(_as_regression(Model.from_database(conn, collected.facts["model_id"])))
         probabilities = f"ARRAY[{functions}.corgipile_predict(%(decisions)s::jsonb, {row})]"
+    relation, where, order = map(_literal, (sample.relation, sample.where, sample.order))
     query = f"""SELECT r.label, r.answer, {_probabilities(collected, values)}
-                  FROM (SELECT {chosen}, {probabilities} AS p, {_literal(sample.order)} AS place
-                          FROM {_literal(sample.relation)} WHERE {label} IS NOT NULL AND {_literal(sample.where)} OFFSET 0) AS r
+                  FROM (SELECT {chosen}, {probabilities} AS p, {order} AS place
+                          FROM {relation} WHERE {label} IS NOT NULL AND {where} OFFSET 0) AS r
                  ORDER BY r.place LIMIT %(wanted)s"""
     return select(conn, query, values)[1]
 

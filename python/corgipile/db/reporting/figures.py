@@ -46,7 +46,7 @@ def _by_epoch(models: list[Collected], title: str, label: str, columns: list[tup
 
 
 def curves(models: list[Collected]) -> list[Html]:
-    """ROC, precision and recall, calibration: of two classes a line per model, of more a line per class of one model."""
+    """ROC, precision and recall, calibration: a line per model of two classes, or per class of one model."""
     roc, precise, calibrated = [], [], []
     for i, model in enumerate(models):
         evaluation = model.evaluation
@@ -129,17 +129,17 @@ def confusion(model: Collected, evaluation: Evaluation) -> Html:
         order = np.sort(np.argsort(-matrix.sum(axis=1), kind="stable")[:MOST_CONFUSED])
         note = f"The {MOST_CONFUSED} commonest of {count:,} classes; shares are of all rows of a class."
     heading = tag("tr", tag("td", ""), tag("th", "predicted", scope="colgroup", colspan=str(len(order))))
-    classes = tag("tr", tag("th", "actual", scope="col"), [tag("th", name(model.classes[i]), scope="col") for i in order])
+    classes = tag(
+        "tr", tag("th", "actual", scope="col"), [tag("th", name(model.classes[i]), scope="col") for i in order]
+    )
     rows = []
     for i in order:
         total = max(1, int(matrix[i].sum()))
-        cells = [
-            tag("td", f"{int(matrix[i, j]):,}", style=f"--share: {matrix[i, j] / total:.3f}") for j in order
-        ]
+        cells = [tag("td", f"{int(matrix[i, j]):,}", style=f"--share: {matrix[i, j] / total:.3f}") for j in order]
         rows.append(tag("tr", tag("th", name(model.classes[i]), scope="row"), cells))
     content = tag("table", tag("thead", heading, classes), tag("tbody", rows), class_="confusion")
     right = np.trace(matrix) / max(1, matrix.sum())
-    said = f"{number(100 * float(right), 3)} % of the rows are classified correctly. Rows are actual, columns predicted classes."
+    said = f"{number(100 * float(right), 3)} % of the rows are right. Rows are actual classes, columns predicted ones."
     return figure("Confusion matrix", said, scrolling(content, "Confusion matrix"), None, note, None)
 
 
@@ -150,7 +150,11 @@ def by_class(model: Collected, evaluation: Evaluation) -> Html:
     precision, recall, f1 = measures.of_classes(matrix)
     order = [int(i) for i in np.argsort(-matrix.sum(axis=1), kind="stable")[:MOST_CONFUSED]]
     rows = [
-        [name(model.classes[i]), number(int(matrix[i].sum())), *(number(float(m[i]), 3) for m in (precision, recall, f1))]
+        [
+            name(model.classes[i]),
+            number(int(matrix[i].sum())),
+            *(number(float(m[i]), 3) for m in (precision, recall, f1)),
+        ]
         for i in (sorted(order) if count <= MOST_CONFUSED else order)
     ]
     label = "Classes" if count <= MOST_CONFUSED else f"The {MOST_CONFUSED} commonest of {count:,} classes"
@@ -168,16 +172,27 @@ def numbers(evaluation: Evaluation) -> list[Html]:
     note = None if len(actual) <= _POINTS else f"{len(actual[shown]):,} of the rows are drawn."
     x, y = Axis("predicted", low, high) if low < high else Axis("predicted"), Axis("actual")
     said = "A perfect prediction lies on the dotted line."
-    scatter = chart("Predicted and actual", said, [points], x, y, diagonal=True, note=note, numbers=_by_tenth(evaluation))
+    scatter = chart(
+        "Predicted and actual", said, [points], x, y, diagonal=True, note=note, numbers=_by_tenth(evaluation)
+    )
     residuals = actual - predicted
-    cut = np.quantile(residuals, [0.005, 0.995])
-    edges = np.linspace(*(cut if cut[0] < cut[1] else (cut[0] - 1, cut[1] + 1)), 31)
+    low, high = (float(cut) for cut in np.quantile(residuals, [0.005, 0.995]))
+    edges = np.linspace(low, high, 31) if low < high else np.linspace(low - 1, high + 1, 31)
     heights, _ = np.histogram(residuals.clip(edges[0], edges[-1]), edges)
-    said = f"Actual minus predicted: {number(float(residuals.mean()), 3)} on average, deviation {number(float(residuals.std()), 3)}."
+    mean, deviation = number(float(residuals.mean()), 3), number(float(residuals.std()), 3)
+    said = f"Actual minus predicted: {mean} on average, deviation {deviation}."
     histogram = bars("Residuals", said, [*edges], [*heights], Axis("residual"), Axis("rows"))
     against = Series("rows", [*predicted[shown]], [*residuals[shown]], 1, points=True)
     said = "What depends on the prediction here is what the model misses."
-    spread = chart("Residuals by prediction", said, [against], Axis("predicted"), Axis("residual"), note=note, numbers=_by_tenth(evaluation))
+    spread = chart(
+        "Residuals by prediction",
+        said,
+        [against],
+        Axis("predicted"),
+        Axis("residual"),
+        note=note,
+        numbers=_by_tenth(evaluation),
+    )
     return [scatter, histogram, spread]
 
 
@@ -210,14 +225,17 @@ def weights(model: Collected) -> Html | None:
     values = [w.value for w in largest.values()]
     of = f"the {len(largest)} largest of {model.features:,}" if (model.features or 0) > len(largest) else "all of them"
     title = "Features that the first layer listens to" if is_network else "Weights by size"
-    unit = "for standardized features: what a deviation changes" if is_standard else "for features as they are: sizes depend on units"
+    unit = (
+        "for standardized features: what a deviation changes"
+        if is_standard
+        else "for features as they are: sizes depend on units"
+    )
     if is_network:
         unit = "the root of the sum of the squared weights of the first layer"
     said = f"{of[0].upper()}{of[1:]}, {unit}."
     note = "Of each feature the weight of the class that it says most about." if several else None
     content = _weights_table(found, several, is_network)
-    picture = ranked(title, said, names, values, content, note)
-    return picture
+    return ranked(title, said, names, values, content, note)
 
 
 def _weights_table(found: list[Weight], several: bool, is_network: bool) -> Html:
@@ -261,5 +279,3 @@ def _of_numbers(actual: NDArray[np.float64], predicted: NDArray[np.float64]) -> 
     spread = float(((actual - actual.mean()) ** 2).sum())
     r2 = 1 - float((rest**2).sum()) / spread if spread > 0 else None
     return {"R²": r2, "RMSE": float(np.sqrt((rest**2).mean())), "MAE": float(np.abs(rest).mean())}
-
-

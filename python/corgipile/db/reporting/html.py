@@ -26,7 +26,9 @@ def text(value: Any) -> Html:
 def tag(name: str, /, *children: Any, **attributes: Any) -> Html:
     """An element. Underscores in names of attributes are dashes, one at the end is dropped; None leaves one out."""
     said = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{text(value)}"' for key, value in attributes.items() if value is not None
+        f' {key.rstrip("_").replace("_", "-")}="{text(value)}"'
+        for key, value in attributes.items()
+        if value is not None
     )
     if name in _VOID and not children:
         return Html(f"<{name}{said}/>" if name not in ("meta", "br") else f"<{name}{said}>")
@@ -70,7 +72,7 @@ def scrolling(content: Html, label: str) -> Html:
 def number(value: Any, digits: int = 4) -> str:
     """A number as people read it; a dash for none."""
     if value is None or value != value:
-        return "–"
+        return "\N{EN DASH}"
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
     if isinstance(value, int) or (value == int(value) and abs(value) < 1e15 and abs(value) >= 1000):

@@ -37,7 +37,12 @@ def page(models: list[Collected], title: str | None, database: str, version: str
         tag("title", heading),
         Html(f"<style>{CSS}</style>"),
     )
-    top = tag("header", tag("h1", name(heading)), tag("p", f"Made on {made} from database ", name(database), class_="quiet"), class_="page")
+    top = tag(
+        "header",
+        tag("h1", name(heading)),
+        tag("p", f"Made on {made} from database ", name(database), class_="quiet"),
+        class_="page",
+    )
     several = len(models) > 1
     are_alike = several and _are_alike(models)
     common = _common(models, are_alike) if several else None
@@ -61,8 +66,8 @@ def _overview(models: list[Collected]) -> Html:
     ]
     if any(of.get("validation_loss") is not None for of in last):
         rows.append(["loss held out", *(number(of.get("validation_loss")) for of in last)])
-    for key in dict.fromkeys(key for found in measured for key in found):
-        rows.append([key, *(number(found.get(key)) for found in measured)])
+    keys = dict.fromkeys(key for found in measured for key in found)
+    rows.extend([key, *(number(found.get(key)) for found in measured)] for key in keys)
     told = [_told(model) for model in models] if len(models) == 1 else [_told_of_all(models)]
     return tag("section", tag("h2", "In short"), table(["", *titles], rows, "Models in short"), told)
 

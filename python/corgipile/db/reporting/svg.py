@@ -104,7 +104,9 @@ def chart(
         parts.append(tag("line", **ends, class_="diagonal"))
     parts.extend(_points(s, across, up) if s.points else _line(s, across, up) for s in series)
     legend = _legend(series) if len(series) > 1 else None
-    return figure(title, description, _svg(title, description, parts), legend, note, numbers or _numbers(title, series, x, y))
+    return figure(
+        title, description, _svg(title, description, parts), legend, note, numbers or _numbers(title, series, x, y)
+    )
 
 
 def bars(title: str, description: str, edges: Sequence[float], heights: Sequence[float], x: Axis, y: Axis) -> Html:
@@ -115,13 +117,17 @@ def bars(title: str, description: str, edges: Sequence[float], heights: Sequence
     for low, high, height in zip(edges, edges[1:], heights):
         left, right, top = across(float(low)), across(float(high)), up(float(height))
         width = max(0.5, right - left - 0.6)
-        parts.append(tag("rect", x=left, y=top, width=round(width, 2), height=round(up.start - top, 2), class_="bar c0"))
+        parts.append(
+            tag("rect", x=left, y=top, width=round(width, 2), height=round(up.start - top, 2), class_="bar c0")
+        )
     rows = [[f"{number(float(a))} to {number(float(b))}", number(int(h))] for a, b, h in zip(edges, edges[1:], heights)]
     content = table([x.label, y.label], rows, f"Numbers of: {title}")
     return figure(title, description, _svg(title, description, parts), None, None, content)
 
 
-def ranked(title: str, description: str, names: list[Any], values: list[float], numbers: Html, note: Any = None) -> Html:
+def ranked(
+    title: str, description: str, names: list[Any], values: list[float], numbers: Html, note: Any = None
+) -> Html:
     """Bars from the middle to the left and the right, with their names above them."""
     row, left, right = 30, 8, _WIDTH - 8
     height = row * len(names) + 10
@@ -139,7 +145,9 @@ def ranked(title: str, description: str, names: list[Any], values: list[float], 
         start = middle if value >= 0 else middle - length
         kind = "bar c0" if value >= 0 else "bar c1"
         parts.append(tag("line", x1=middle, y1=top + 10, x2=middle, y2=top + 22, class_="axis"))
-        parts.append(tag("rect", x=round(start, 2), y=top + 12, width=round(max(length, 0.5), 2), height=8, class_=kind))
+        parts.append(
+            tag("rect", x=round(start, 2), y=top + 12, width=round(max(length, 0.5), 2), height=8, class_=kind)
+        )
     return figure(title, description, _svg(title, description, parts, height), None, note, numbers)
 
 
@@ -186,7 +194,11 @@ def _line(series: Series, across: _Scale, up: _Scale) -> Html:
     places = [(_inside(across, float(a)), _inside(up, float(b))) for a, b in zip(series.x, series.y)]
     dash = DASHES[series.style % len(DASHES)] if series.is_dashed is None else ("5 4" if series.is_dashed else "")
     points = " ".join(f"{a},{b}" for a, b in places)
-    marks = [tag("circle", cx=a, cy=b, r=2.6, class_=f"dot c{series.style % 6}") for a, b in places] if len(places) < 16 else []
+    marks = (
+        [tag("circle", cx=a, cy=b, r=2.6, class_=f"dot c{series.style % 6}") for a, b in places]
+        if len(places) < 16
+        else []
+    )
     line = tag("polyline", points=points, class_=f"line c{series.style % 6}", stroke_dasharray=dash or None)
     return join(line, marks)
 
@@ -195,7 +207,13 @@ def _points(series: Series, across: _Scale, up: _Scale) -> Html:
     sizes = series.sizes if series.sizes is not None else [2.2] * len(series.x)
     return join(
         [
-            tag("circle", cx=_inside(across, float(a)), cy=_inside(up, float(b)), r=round(size, 2), class_=f"point c{series.style % 6}")
+            tag(
+                "circle",
+                cx=_inside(across, float(a)),
+                cy=_inside(up, float(b)),
+                r=round(size, 2),
+                class_=f"point c{series.style % 6}",
+            )
             for a, b, size in zip(series.x, series.y, sizes)
         ]
     )
