@@ -73,13 +73,13 @@ class Document:
         self.buckets = next((column for column in self.columns if isinstance(column, int)), 0)
         self.layers = self._layers()
         self.width = self.layers[0].weights.shape[1]
-        self._read_scaling()
-        self._read_policies()
         if self.feature_kind == "columns" and self.own_features + self.buckets != self.width:
             known = self.own_features + self.buckets
             raise self._invalid(
                 "weights", f"has numbers for {self.width} features, but features and categories are {known}"
             )
+        self._read_scaling()
+        self._read_policies()
 
     @property
     def own_features(self) -> int:

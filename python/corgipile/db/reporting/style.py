@@ -40,7 +40,7 @@ a { color: var(--c0); }
 figure { margin: 0; padding: 12px; background: var(--soft); border: 1px solid var(--rule); border-radius: 8px;
          min-width: 0; max-width: 560px; break-inside: avoid; }
 figure.wide { max-width: none; }
-figcaption { font-size: .9375rem; margin-bottom: 6px; }
+figcaption { font-size: .9375rem; margin-bottom: 6px; overflow-wrap: anywhere; }
 figcaption span { font-size: .875rem; }
 svg { display: block; width: 100%; height: auto; }
 svg text { fill: var(--ink); font: 12px system-ui, sans-serif; }
