@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from corgipile.db import Model
 
 ROWS = 3000

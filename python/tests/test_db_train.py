@@ -133,7 +133,8 @@ def test_names_with_quotes_percents_and_newlines_are_only_names(conn: Any) -> No
 def test_a_function_of_somebody_else_is_not_called(conn: Any) -> None:
     conn.execute("CREATE SCHEMA trap")
     conn.execute(
-        """CREATE FUNCTION trap.corgipile_train(source text, model text, label text, features text[], max_epochs int, seed bigint)
+        """CREATE FUNCTION trap.corgipile_train(
+             source text, model text, label text, features text[], max_epochs int, seed bigint)
            RETURNS SETOF int LANGUAGE plpgsql AS $$ BEGIN RAISE 'trapped'; END $$"""
     )
     conn.execute("SET search_path = trap, public")

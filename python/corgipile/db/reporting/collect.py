@@ -71,6 +71,11 @@ class Collected:
     left_out: list[str] | None = None
 
     @property
+    def short(self) -> str:
+        """The title as legends have room for it: the beginning and the end of a long one."""
+        return self.title if len(self.title) <= 40 else f"{self.title[:25]}…{self.title[-14:]}"
+
+    @property
     def kind(self) -> str:
         return self.facts["model"]
 

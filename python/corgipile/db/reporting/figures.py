@@ -34,7 +34,7 @@ def _by_epoch(models: list[Collected], title: str, label: str, columns: list[tup
         for column, what in columns:
             points = [(e["epoch"], e[column]) for e in model.epochs if e.get(column) is not None]
             if points:
-                said = what if len(models) == 1 else f"{model.title}: {what}"
+                said = what if len(models) == 1 else f"{model.short}: {what}"
                 style = i if len(models) > 1 else int(what != "training")
                 x, y = zip(*points)
                 series.append(Series(said, x, y, style, is_dashed=what != "training"))
@@ -54,7 +54,7 @@ def curves(models: list[Collected]) -> list[Html]:
             continue
         for j, (place, scores) in enumerate(zip(evaluation.scored, evaluation.scores.T)):
             of_class = model.classes[place]
-            said = model.title if len(models) > 1 else f"class {of_class}"
+            said = model.short if len(models) > 1 else f"class {of_class}"
             positive = evaluation.actual == place
             style = i if len(models) > 1 else j
             if (curve := measures.roc(positive, scores)) is not None:
@@ -63,7 +63,7 @@ def curves(models: list[Collected]) -> list[Html]:
                 precise.append((curve, said, style))
         calibration = _calibration(model, evaluation)
         if calibration is not None:
-            calibrated.append((calibration, model.title, i))
+            calibrated.append((calibration, model.short, i))
     return [f for f in (_roc(roc), _precise(precise), _calibrated(calibrated)) if f is not None]
 
 
@@ -140,7 +140,8 @@ def confusion(model: Collected, evaluation: Evaluation) -> Html:
     content = tag("table", tag("thead", heading, classes), tag("tbody", rows), class_="confusion")
     right = np.trace(matrix) / max(1, matrix.sum())
     said = f"{number(100 * float(right), 3)} % of the rows are right. Rows are actual classes, columns predicted ones."
-    return figure("Confusion matrix", said, scrolling(content, "Confusion matrix"), None, note, None)
+    is_wide = len(order) > 6
+    return figure("Confusion matrix", said, scrolling(content, "Confusion matrix"), None, note, None, is_wide)
 
 
 def by_class(model: Collected, evaluation: Evaluation) -> Html:

@@ -55,7 +55,7 @@ def _overview(models: list[Collected]) -> Html:
     """A column per model, a row per measure."""
     measured = [figures.summary(model) for model in models]
     last = [model.epochs[-1] if model.epochs else {} for model in models]
-    titles = [name(model.title) for model in models]
+    titles = [name(model.short) for model in models]
     if len(models) > 1:
         titles = [tag("a", shown, href=f"#model-{model.facts['model_id']}") for shown, model in zip(titles, models)]
     rows: list[list[Any]] = [

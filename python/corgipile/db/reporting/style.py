@@ -26,6 +26,7 @@ CSS = """
 html { -webkit-text-size-adjust: 100%; }
 body { margin: 0; background: var(--page); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
 main, header.page, footer { max-width: 1200px; margin: 0 auto; padding: 0 16px; }
+h1, h2, h3, h4 { break-after: avoid; }
 h1 { font-size: 1.6rem; line-height: 1.2; margin: 24px 0 4px; overflow-wrap: anywhere; }
 h2 { font-size: 1.25rem; margin: 36px 0 8px; padding-top: 12px; border-top: 2px solid var(--rule);
      overflow-wrap: anywhere; }
@@ -39,7 +40,7 @@ a { color: var(--c0); }
            align-items: start; }
 figure { margin: 0; padding: 12px; background: var(--soft); border: 1px solid var(--rule); border-radius: 8px;
          min-width: 0; max-width: 560px; break-inside: avoid; }
-figure.wide { max-width: none; }
+figure.wide { max-width: 100%; width: fit-content; grid-column: 1 / -1; }
 figcaption { font-size: .9375rem; margin-bottom: 6px; overflow-wrap: anywhere; }
 figcaption span { font-size: .875rem; }
 svg { display: block; width: 100%; height: auto; }
@@ -76,6 +77,7 @@ td.n { white-space: nowrap; }
 thead th { vertical-align: bottom; }
 .confusion td, .confusion th { padding: 4px 10px; text-align: right; border: 1px solid var(--rule); }
 .confusion td { background: rgba(var(--heat), calc(var(--share) * .55)); white-space: nowrap; }
+.confusion th[colspan] { text-align: left; }
 .confusion thead th, .confusion tbody th { max-width: 9rem; }
 details { margin-top: 8px; font-size: .875rem; }
 summary { cursor: pointer; color: var(--quiet); padding: 4px 0; }

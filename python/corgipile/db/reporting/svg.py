@@ -155,11 +155,20 @@ def _clipped(words: str, most: int) -> str:
     return words if len(words) <= most else words[: most - 1] + "…"
 
 
-def figure(title: str, description: str, picture: Html, legend: Html | None, note: Any, numbers: Html | None) -> Html:
-    """A picture with its caption, and its numbers to be opened."""
+def figure(
+    title: str,
+    description: str,
+    picture: Html,
+    legend: Html | None,
+    note: Any,
+    numbers: Html | None,
+    is_wide: bool = False,
+) -> Html:
+    """A picture with its caption, and its numbers to be opened. A wide one has all columns of the page."""
     details = tag("details", tag("summary", "Numbers"), numbers) if numbers is not None else None
     caption = tag("figcaption", tag("strong", title), " ", tag("span", description))
-    return tag("figure", caption, picture, legend, tag("p", note, class_="note") if note else None, details)
+    said = tag("p", note, class_="note") if note else None
+    return tag("figure", caption, picture, legend, said, details, class_="wide" if is_wide else None)
 
 
 def _svg(title: str, description: str, parts: list[Html], height: float = _HEIGHT) -> Html:
