@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from . import index, predict, report, shuffle, train, watch
 from .common import said
 
-_COMMANDS = {"index": index, "shuffle": shuffle, "train": train, "predict": predict, "report": report, "watch": watch}
+#: The commands by name.
+COMMANDS = {"index": index, "shuffle": shuffle, "train": train, "predict": predict, "report": report, "watch": watch}
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -24,7 +25,7 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, module in _COMMANDS.items():
+    for name, module in COMMANDS.items():
         command = commands.add_parser(name, help=module.HELP, description=module.DESCRIPTION, allow_abbrev=False)
         module.add_arguments(command)
     return parser
@@ -36,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if words[:1] == ["index"] and words[1:2] not in (["-h"], ["--help"]):
         return _run(lambda: index.run_with(words[1:]))
     arguments = _parser().parse_args(words)
-    return _run(lambda: _COMMANDS[arguments.command].run(arguments))
+    return _run(lambda: COMMANDS[arguments.command].run(arguments))
 
 
 def _run(command: object) -> int:

@@ -7,14 +7,13 @@ import csv
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from ..db._dates import PARTS, split
-from ..db._model import Model
 from ..db._optional import required
 from .common import add_connection, bar, connect
+
+if TYPE_CHECKING:
+    from ..db import Model
 
 HELP = "predict the rows of a CSV or Parquet file"
 DESCRIPTION = (
@@ -57,6 +56,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _model(arguments: argparse.Namespace) -> Model:
+    from ..db import Model
+
     if arguments.model.endswith(".json"):
         return Model.load(arguments.model)
     with connect(arguments) as conn:
@@ -82,11 +83,13 @@ def _answers(model: Model, columns: dict[str, list[Any]], arguments: argparse.Na
 
 
 def _plain(values: Any) -> list[Any]:
-    return [None if value is None or value != value else value for value in np.asarray(values).tolist()]
+    return [None if value is None or value != value else value for value in values.tolist()]
 
 
 def _converted(model: Model, name: str, values: list[Any]) -> list[Any]:
     """Texts of CSV as what the model was trained on; other values as they are."""
+    from ..db._dates import PARTS, split
+
     if not any(isinstance(value, str) for value in values):
         return values
     document = model.to_dict()

@@ -17,7 +17,7 @@ DESCRIPTION = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("source", nargs="+", help="a table as SQL names it, or files")
+    parser.add_argument("source", nargs="+", metavar="SOURCE", help="a table as SQL names it, or files")
     parser.add_argument(
         "-o", "--output", default="-", metavar="FILE", help="a CSV or Parquet file; - is standard output"
     )

@@ -19,7 +19,9 @@ _ATTRIBUTES = ("model_ids", "names", "notices", "source")
 
 
 class _Trained:
-    """The model or models of a table of epochs.
+    """What `train` returns: a table with a row per epoch, which knows its model; a data frame if pandas is installed.
+
+    A grid or groups make several models, each with its rows. Columns are those that `corgipile_train` returns.
 
     Attributes:
         model_ids: the models' ids, in the order of the rows.
