@@ -196,6 +196,24 @@ def test_arrays_of_any_length_give_the_same_bits(conn: Any, mixed: Any, label: s
     )
 
 
+def test_bytes_and_vectors_as_texts_are_arrays(conn: Any, mixed: Any) -> None:
+    generator = random.Random(5)
+    rows = [generator.randbytes(12) for _ in range(200)]
+    conn.execute("DROP TABLE IF EXISTS pictures")
+    conn.execute("CREATE TABLE pictures (id int, picture bytea, two int)")
+    with conn.cursor().copy("COPY pictures FROM STDIN (FORMAT BINARY)") as copy:
+        copy.set_types(["int4", "bytea", "int4"])
+        for i, row in enumerate(rows):
+            copy.write_row([i, row, row[0] // 128])
+    model = train(conn, "two", source="pictures", features=["picture"])
+    assert_same(conn, model, {"picture": rows}, "pictures")
+    assert_same(conn, model, {"picture": [memoryview(row) for row in rows]}, "pictures")
+    assert_same(conn, model, {"picture": [str(list(row)) for row in rows]}, "pictures")
+    assert_same(conn, model, {"picture": ["{" + ",".join(map(str, row)) + "}" for row in rows]}, "pictures")
+    with pytest.raises(ValueError, match=r"feature 'picture', row 1: 3, where the model has 12 numbers"):
+        model.predict({"picture": [rows[0], b"abc"]})
+
+
 @pytest.mark.parametrize(("label", "kind"), [("two", "logistic"), ("five", "softmax"), ("five", "mlp"), ("two", "svm")])
 @pytest.mark.parametrize(("base", "standardize"), [(0, False), (1, True)])
 def test_sparse_features_give_the_same_bits(
@@ -290,6 +308,9 @@ def test_a_model_of_pandas_polars_and_arrow_columns_predicts_the_same(conn: Any,
     np.testing.assert_array_equal(model.decision_function(frame.convert_dtypes()), expected)
     categorical = frame.astype({"colour": "category"})
     np.testing.assert_array_equal(model.decision_function(categorical), expected)
+    polars = pytest.importorskip("polars")
+    in_polars = polars.DataFrame({name: [row[name] for row in mixed] for name in COLUMNS}, strict=False)
+    np.testing.assert_array_equal(model.decision_function(in_polars), expected)
     pyarrow = pytest.importorskip("pyarrow")
     kept = frame[COLUMNS].astype({"n": float, "size": str})
     np.testing.assert_array_equal(model.decision_function(pyarrow.Table.from_pandas(kept)), expected)

@@ -109,10 +109,14 @@ def test_curves_and_measures_are_those_of_scikit_learn() -> None:
         thin = measures.thinned(roc, 50)
         assert len(thin.x) <= 50 and (thin.x[-1], thin.y[-1]) == (1, 1) and (np.diff(thin.x) >= 0).all()
     actual, predicted = generator.integers(0, 4, 300), generator.integers(0, 3, 300)
-    matrix = measures.confusion(actual, predicted, 4)
-    np.testing.assert_array_equal(matrix, metrics.confusion_matrix(actual, predicted, labels=range(4)))
+    for labels in ([0, 1, 2, 3], [0, 3], [2]):
+        matrix = measures.confusion(actual, predicted, np.array(labels))
+        np.testing.assert_array_equal(
+            matrix, metrics.confusion_matrix(actual, predicted, labels=range(4))[labels][:, labels]
+        )
     expected = metrics.precision_recall_fscore_support(actual, predicted, labels=range(4), zero_division=0)
-    np.testing.assert_allclose(np.stack(measures.of_classes(matrix)), np.stack(expected[:3]))
+    of = measures.by_class(actual, predicted, 4)
+    np.testing.assert_allclose([of.precision, of.recall, of.f1, of.rows], np.stack(expected))
     assert measures.roc(np.ones(3, bool), np.ones(3)) is None
     assert measures.precision_recall(np.zeros(3, bool), np.ones(3)) is None
 
@@ -261,6 +265,45 @@ def test_several_models_and_versions_are_compared_in_one_page(conn: Any, pumps: 
     assert "The models are measured on different rows" in mixed or "Measured on" in mixed
     with pytest.raises(ValueError, match="empty list"):
         db.report(conn, [], path=tmp_path / "x.html")
+
+
+KINDS = ["smallint", "bigint", "numeric(6, 2)", "real", "boolean", "text", "varchar(9)", "char(5)", "colour", "dom"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_labels_of_every_type_are_recognized(conn: Any, pumps: str, kind: str) -> None:
+    conn.execute("DROP TABLE IF EXISTS typed")
+    conn.execute("DROP TYPE IF EXISTS colour")
+    conn.execute("DROP DOMAIN IF EXISTS dom")
+    conn.execute("CREATE TYPE colour AS ENUM ('no', 'yes')")
+    conn.execute("CREATE DOMAIN dom AS int")
+    words = {"no", "yes"} if kind in ("text", "varchar(9)", "char(5)", "colour") else {"0", "1"}
+    low, high = sorted(words)
+    label = f"(CASE WHEN failed THEN '{high}' ELSE '{low}' END)::{kind}"
+    conn.execute(f"CREATE TABLE typed AS SELECT {label} AS label, hours FROM pumps")
+    epochs = db.train(conn, "typed", features=["hours"], max_epochs=2, seed=1)
+    found = collect.collect(conn, epochs.model_id, [])
+    collect.evaluate(conn, found, None, 20_000)
+    expected = dict(conn.execute("SELECT * FROM corgipile_evaluate(%s, 'typed')", [epochs.model_id]))
+    assert found.evaluation is not None and found.evaluation.without_answer == 0
+    assert figures.summary(found)["accuracy"] == pytest.approx(expected["accuracy"])
+    assert figures.summary(found)["ROC area"] == pytest.approx(expected["roc_auc"])
+
+
+def test_thousands_of_classes_do_not_need_a_square_of_them(conn: Any, pumps: str, tmp_path: Path) -> None:
+    conn.execute(
+        """CREATE TABLE thousands AS SELECT i % 5000 AS label, sin(i % 5000) AS a, cos((i % 5000) * 7) AS b
+             FROM generate_series(1, 15000) AS i"""
+    )
+    epochs = db.train(conn, "thousands", model="softmax", features=["a", "b"], max_epochs=1, seed=1)
+    page, _ = page_of(conn, tmp_path, epochs, rows=3000)
+    assert "The 20 commonest of 5,000 classes" in page and len(page) < 400_000
+
+
+def test_all_models_of_a_grid_are_compared(conn: Any, pumps: str, tmp_path: Path) -> None:
+    epochs = trained(conn, "failed", "logistic", "grid", grid={"l2": [0.0, 0.1]})
+    page, _ = page_of(conn, tmp_path, epochs)
+    assert "grid/1" in page and "grid/2" in page
 
 
 def test_every_choice_is_in_the_page(conn: Any, pumps: str, tmp_path: Path) -> None:

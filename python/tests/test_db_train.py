@@ -357,6 +357,35 @@ def test_watch_shows_what_runs_and_hides_what_it_must(conn: Any, database: str, 
     assert nothing.getvalue() == "no training runs\n"
 
 
+def test_in_a_notebook_the_picture_is_renewed_and_escaped(conn: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from datetime import datetime, timezone
+
+    from corgipile.db import _watch
+
+    now = datetime.now(timezone.utc)
+    progress = db.Progress(7, "d", "<u>", "<b>x</b>", 3, 10, 1, 2, 0.5, 100, 5.0, now, now, now)
+    shown = _watch.html_of([progress])
+    assert "&lt;b&gt;x" in shown and "<b>" not in shown and "value='2.500'" in shown and "25%" in shown
+    pictures: list[Any] = []
+
+    class Display:
+        HTML = staticmethod(lambda text: text)
+
+        @staticmethod
+        def display(picture: str, display_id: bool) -> Any:
+            pictures.append(("new", picture, display_id))
+            return Display
+
+        @staticmethod
+        def update(picture: str) -> None:
+            pictures.append(("renewed", picture))
+
+    monkeypatch.setattr(_watch, "optional", lambda name: Display)
+    monkeypatch.setattr(_watch, "_screen", lambda file: _watch._Notebook())
+    db.watch(conn, rounds=2, interval=0)
+    assert pictures == [("new", "<p>no training runs</p>", True), ("renewed", "<p>no training runs</p>")]
+
+
 def test_ctrl_c_ends_watch_without_an_error(conn: Any) -> None:
     thread = _soon(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
     start = time.monotonic()

@@ -120,7 +120,7 @@ def _of_arrays(document: Document, column: Any, policies: Policies) -> Dense:
     name = document.features[0]
     if isinstance(column, np.ndarray) and column.ndim == 2:
         return _of_matrix(document, column, policies)
-    rows = list(column)
+    rows = [_array_of(row) for row in column]
     missing = np.array([row is None or (isinstance(row, float) and np.isnan(row)) for row in rows], bool)
     if missing.any() and policies.nulls == "error":
         raise _null(name, int(np.argmax(missing)))
@@ -131,11 +131,25 @@ def _of_arrays(document: Document, column: Any, policies: Policies) -> Dense:
     values = np.zeros((len(rows), document.width), np.float32)
     if not missing.all():
         doubles = np.concatenate([_element_doubles(name, i, row) for i, row in enumerate(rows) if not missing[i]])
-        where = lambda at: f"feature {name!r}"  # noqa: E731
+        of_row = np.flatnonzero(~missing)
+
+        def where(at: tuple[int, ...]) -> str:
+            return f"feature {feature_name(document, at[1])!r}, row {of_row[at[0]]}"
+
         values[~missing] = narrow(doubles.reshape(-1, document.width), where)
     dense = _filled(document, values, policies)
     dense.answered &= ~missing
     return dense
+
+
+def _array_of(row: Any) -> Any:
+    """A value of a column of arrays: bytes are numbers from 0 to 255, texts are arrays and vectors as SQL has them."""
+    if isinstance(row, bytes | bytearray | memoryview):
+        return np.frombuffer(row, np.uint8)
+    if isinstance(row, str) and row[:1] + row[-1:] in ("[]", "{}"):
+        parts = row[1:-1].split(",") if len(row) > 2 else []
+        return [None if part.strip().upper() == "NULL" else float(part) for part in parts]
+    return row
 
 
 def _element_doubles(name: str, row: int, values: Any) -> NDArray[np.float64]:

@@ -33,7 +33,8 @@ def report(
 
     Args:
         conn: a connection of psycopg 3.
-        model: a name, an id, a pair (name, version), a `Model` or what `train` returned; or a list of these.
+        model: a name, an id, a pair (name, version), a `Model` or what `train` returned, with all models of a grid; or
+            a list of these.
         source: the rows to predict: a table, a view or a query with the model's columns. By default those that
             `validation_column` held out of training; without one those of the training, which the report says, because
             a model looks better on rows that it has learned from.
@@ -51,8 +52,8 @@ def report(
     with conn.transaction():
         found = []
         for one in model if isinstance(model, list) else [model]:
-            model_id, notices = collect.identify(conn, one)
-            found.append(collect.collect(conn, model_id, notices))
+            ids, notices = collect.identify(conn, one)
+            found.extend(collect.collect(conn, model_id, notices) for model_id in ids)
         if not found:
             raise ValueError("model is an empty list: name at least one")
         for one in found:

@@ -95,17 +95,17 @@ _FACTS = (
 )
 
 
-def identify(conn: Any, model: Any) -> tuple[int, list[Notice]]:
-    """The id of what a caller calls a model, and the notices of its training, if they are known."""
+def identify(conn: Any, model: Any) -> tuple[list[int], list[Notice]]:
+    """The ids of what a caller calls a model, and the notices of its training, if they are known."""
     if isinstance(model, Model):
         if model.model_id is None:
             raise ValueError("this Model comes from a file: name the one in the database")
-        return model.model_id, []
+        return [model.model_id], []
     if hasattr(model, "model_ids"):
-        return model.model_id, list(model.notices)
+        return model.model_ids, list(model.notices)
     if isinstance(model, tuple):
-        return find(conn, *model), []
-    return find(conn, model), []
+        return [find(conn, *model)], []
+    return [find(conn, model)], []
 
 
 def collect(conn: Any, model_id: int, notices: list[Notice]) -> Collected:
@@ -127,18 +127,21 @@ def collect(conn: Any, model_id: int, notices: list[Notice]) -> Collected:
 
 
 def _of_linear(conn: Any, model_id: int) -> tuple[list[Weight], int | None]:
-    """The largest weights of any class, feature by feature."""
+    """The features with the largest weights, and of each the weights of the classes that it says most about."""
     _, rows = select(
         conn,
         """WITH largest AS MATERIALIZED (
              SELECT c.feature, c.place, max(abs(c.coefficient)) AS size, count(*) OVER () AS features
                FROM corgipile.all_coefficients AS c WHERE c.model_id = %(id)s AND c.place > 0
               GROUP BY c.feature, c.place ORDER BY size DESC, c.place LIMIT %(most)s)
-           SELECT c.feature, c.class, c.coefficient, c.mean, c.scale, c.per_unit, l.features
-             FROM corgipile.all_coefficients AS c JOIN largest AS l ON l.place = c.place
-            WHERE c.model_id = %(id)s
-            ORDER BY l.size DESC, l.place, abs(c.coefficient) DESC""",
-        {"id": model_id, "most": MOST_WEIGHTS},
+           SELECT r.feature, r.class, r.coefficient, r.mean, r.scale, r.per_unit, r.features
+             FROM (SELECT c.*, l.size, l.features,
+                          row_number() OVER (PARTITION BY c.place ORDER BY abs(c.coefficient) DESC, c.output) AS rank
+                     FROM corgipile.all_coefficients AS c JOIN largest AS l ON l.place = c.place
+                    WHERE c.model_id = %(id)s) AS r
+            WHERE r.rank <= %(classes)s
+            ORDER BY r.size DESC, r.place, r.rank""",
+        {"id": model_id, "most": MOST_WEIGHTS, "classes": MOST_CONFUSED},
     )
     return [Weight(*row[:6]) for row in rows], rows[0][6] if rows else None
 

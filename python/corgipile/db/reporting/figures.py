@@ -119,46 +119,49 @@ def _calibrated(found: list[tuple[measures.Calibration, str, int]]) -> Html | No
     return chart("Calibration", said, series, x, y, diagonal=True, numbers=content)
 
 
+def _commonest(model: Collected, evaluation: Evaluation) -> NDArray[np.int64]:
+    """The classes that are shown, ascending: all of few, of many those that most rows are of."""
+    count = len(model.classes)
+    if count <= MOST_CONFUSED:
+        return np.arange(count)
+    rows = np.bincount(evaluation.actual, minlength=count)
+    return np.sort(np.argsort(-rows, kind="stable")[:MOST_CONFUSED])
+
+
 def confusion(model: Collected, evaluation: Evaluation) -> Html:
     """Which class was taken for which, with the shares of each row; of many classes the commonest ones."""
-    count = len(model.classes)
-    matrix = measures.confusion(evaluation.actual, evaluation.predicted, count)
-    order = np.arange(count)
-    note = None
-    if count > MOST_CONFUSED:
-        order = np.sort(np.argsort(-matrix.sum(axis=1), kind="stable")[:MOST_CONFUSED])
-        note = f"The {MOST_CONFUSED} commonest of {count:,} classes; shares are of all rows of a class."
-    heading = tag("tr", tag("td", ""), tag("th", "predicted", scope="colgroup", colspan=str(len(order))))
-    classes = tag(
-        "tr", tag("th", "actual", scope="col"), [tag("th", name(model.classes[i]), scope="col") for i in order]
-    )
+    shown = _commonest(model, evaluation)
+    matrix = measures.confusion(evaluation.actual, evaluation.predicted, shown)
+    totals = np.bincount(evaluation.actual, minlength=len(model.classes))[shown].clip(1)
+    names = [name(model.classes[i]) for i in shown]
+    heading = tag("tr", tag("td", ""), tag("th", "predicted", scope="colgroup", colspan=str(len(shown))))
+    classes = tag("tr", tag("th", "actual", scope="col"), [tag("th", label, scope="col") for label in names])
     rows = []
-    for i in order:
-        total = max(1, int(matrix[i].sum()))
-        cells = [tag("td", f"{int(matrix[i, j]):,}", style=f"--share: {matrix[i, j] / total:.3f}") for j in order]
-        rows.append(tag("tr", tag("th", name(model.classes[i]), scope="row"), cells))
+    for label, counts, total in zip(names, matrix, totals):
+        cells = [tag("td", f"{int(count):,}", style=f"--share: {count / total:.3f}") for count in counts]
+        rows.append(tag("tr", tag("th", label, scope="row"), cells))
     content = tag("table", tag("thead", heading, classes), tag("tbody", rows), class_="confusion")
-    right = np.trace(matrix) / max(1, matrix.sum())
-    said = f"{number(100 * float(right), 3)} % of the rows are right. Rows are actual classes, columns predicted ones."
-    is_wide = len(order) > 6
-    return figure("Confusion matrix", said, scrolling(content, "Confusion matrix"), None, note, None, is_wide)
+    right = number(100 * float(np.mean(evaluation.actual == evaluation.predicted)), 3)
+    said = f"{right} % of the rows are right. Rows are actual classes, columns predicted ones."
+    note = None
+    if len(shown) < len(model.classes):
+        note = f"The {len(shown)} commonest of {len(model.classes):,} classes; shares are of all rows of a class."
+    return figure(
+        "Confusion matrix", said, scrolling(content, "Confusion matrix"), None, note, None, is_wide=len(shown) > 6
+    )
 
 
 def by_class(model: Collected, evaluation: Evaluation) -> Html:
     """Precision, recall and F1 of each class."""
-    count = len(model.classes)
-    matrix = measures.confusion(evaluation.actual, evaluation.predicted, count)
-    precision, recall, f1 = measures.of_classes(matrix)
-    order = [int(i) for i in np.argsort(-matrix.sum(axis=1), kind="stable")[:MOST_CONFUSED]]
+    found = measures.by_class(evaluation.actual, evaluation.predicted, len(model.classes))
+    shown = _commonest(model, evaluation)
     rows = [
-        [
-            name(model.classes[i]),
-            number(int(matrix[i].sum())),
-            *(number(float(m[i]), 3) for m in (precision, recall, f1)),
-        ]
-        for i in (sorted(order) if count <= MOST_CONFUSED else order)
-    ]
-    label = "Classes" if count <= MOST_CONFUSED else f"The {MOST_CONFUSED} commonest of {count:,} classes"
+        [name(model.classes[i]), number(int(found.rows[i])),
+         *(number(float(m[i]), 3) for m in (found.precision, found.recall, found.f1))]
+        for i in shown
+    ]  # fmt: skip
+    many = len(shown) < len(model.classes)
+    label = f"The {len(shown)} commonest of {len(model.classes):,} classes" if many else "Classes"
     return join(tag("h4", label), table(["class", "rows", "precision", "recall", "F1"], rows, label))
 
 
@@ -262,13 +265,12 @@ def summary(model: Collected) -> dict[str, float | None]:
         return {}
     if not model.is_classifier:
         return _of_numbers(evaluation.actual, evaluation.predicted)
-    matrix = measures.confusion(evaluation.actual, evaluation.predicted, len(model.classes))
-    found: dict[str, float | None] = {"accuracy": float(np.trace(matrix) / matrix.sum())}
+    found: dict[str, float | None] = {"accuracy": float(np.mean(evaluation.actual == evaluation.predicted))}
     if len(model.classes) == 2:
         curve = measures.roc(evaluation.actual == 1, evaluation.scores[:, 0])
         found["ROC area"] = None if curve is None else curve.area
-        precision, recall, f1 = measures.of_classes(matrix)
-        found |= {"precision": float(precision[1]), "recall": float(recall[1]), "F1": float(f1[1])}
+        of = measures.by_class(evaluation.actual, evaluation.predicted, 2)
+        found |= {"precision": float(of.precision[1]), "recall": float(of.recall[1]), "F1": float(of.f1[1])}
     if evaluation.of_actual is not None:
         with np.errstate(divide="ignore"):
             found["log loss"] = float(np.nanmean(-np.log(evaluation.of_actual)))

@@ -79,17 +79,31 @@ def calibration(happened: NDArray[np.bool_], probability: Doubles, bins: int = 1
     return Calibration(predicted, np.bincount(place, happened, bins)[there] / rows[there], rows[there])
 
 
-def confusion(actual: NDArray[np.int64], predicted: NDArray[np.int64], classes: int) -> NDArray[np.int64]:
-    """How many rows of each class were put into which."""
-    return np.bincount(actual * classes + predicted, minlength=classes * classes).reshape(classes, classes)
+def confusion(actual: NDArray[np.int64], predicted: NDArray[np.int64], classes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many rows of each of these classes, which ascend, were put into which of them."""
+    known = np.isin(actual, classes) & np.isin(predicted, classes)
+    pairs = np.searchsorted(classes, actual[known]) * len(classes) + np.searchsorted(classes, predicted[known])
+    return np.bincount(pairs, minlength=len(classes) ** 2).reshape(len(classes), len(classes))
 
 
-def of_classes(matrix: NDArray[np.int64]) -> tuple[Doubles, Doubles, Doubles]:
-    """Precision, recall and F1 of each class; 0 where nothing can be divided by."""
-    hits = np.diag(matrix).astype(np.float64)
+@dataclass(frozen=True)
+class ByClass:
+    """Of each class the rows that there are, precision, recall and F1; 0 where nothing can be divided by."""
 
-    def ratio(a: Doubles, b: Doubles) -> Doubles:
-        return np.divide(a, b, out=np.zeros_like(a), where=b > 0)
+    rows: NDArray[np.int64]
+    precision: Doubles
+    recall: Doubles
+    f1: Doubles
 
-    precision, recall = ratio(hits, matrix.sum(axis=0).astype(float)), ratio(hits, matrix.sum(axis=1).astype(float))
-    return precision, recall, ratio(2 * precision * recall, precision + recall)
+
+def by_class(actual: NDArray[np.int64], predicted: NDArray[np.int64], classes: int) -> ByClass:
+    """These measures of each of so many classes."""
+    rows, chosen, hits = (
+        np.bincount(places, minlength=classes) for places in (actual, predicted, actual[actual == predicted])
+    )
+
+    def ratio(a: NDArray[np.int64] | Doubles, b: NDArray[np.int64] | Doubles) -> Doubles:
+        return np.divide(a, b, out=np.zeros(classes), where=b > 0)
+
+    precision, recall = ratio(hits, chosen), ratio(hits, rows)
+    return ByClass(rows, precision, recall, ratio(2 * precision * recall, precision + recall))
