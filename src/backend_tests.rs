@@ -409,7 +409,7 @@ fn test_no_failing_allocation_keeps_workers_from_being_launched_later() {
 }
 
 #[pg_test]
-fn the_reserve_of_memory_gives_again_what_came_back_in_any_order() {
+fn test_the_reserve_of_memory_gives_again_what_came_back_in_any_order() {
     use crate::pg::memory::granules::Granules;
     let mut granules = Granules::<2>::FREE;
     let mut places: Vec<usize> = std::iter::from_fn(|| granules.take(4, 100)).collect();
@@ -424,7 +424,7 @@ fn the_reserve_of_memory_gives_again_what_came_back_in_any_order() {
 }
 
 #[pg_test]
-fn a_setting_that_a_server_refuses_stays_as_it_is() {
+fn test_a_setting_that_a_server_refuses_stays_as_it_is() {
     use crate::pg::settings::Settings;
     let shown = || Spi::get_one::<String>("SHOW default_toast_compression").unwrap().unwrap();
     let before = shown();

@@ -11,6 +11,8 @@ mod relation;
 mod rows;
 mod scan;
 mod visibility;
+#[cfg(feature = "pg_test")]
+mod visibility_fuzzer;
 
 pub use relation::HeapRelation;
 pub use rows::HeapRows;
