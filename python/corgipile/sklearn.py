@@ -19,7 +19,12 @@ try:
     from sklearn.utils import check_random_state
     from sklearn.utils.metaestimators import available_if
     from sklearn.utils.multiclass import check_classification_targets
-    from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+    from sklearn.utils.validation import (
+        _check_sample_weight,
+        check_consistent_length,
+        check_is_fitted,
+        validate_data,
+    )
 except ImportError as error:
     raise ImportError("corgipile.sklearn needs scikit-learn: pip install 'scikit-learn>=1.6'") from error
 
@@ -335,6 +340,7 @@ def _checked_pair(estimator: _DatabaseEstimator, X: Any, y: Any, **arguments: An
         raise ValueError(f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None")
     if _has_columns(X):
         estimator._checked(X)
+        check_consistent_length(X, y)
         return X, np.asarray(y)
     return estimator._checked(X, y=y, **arguments)
 

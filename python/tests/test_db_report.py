@@ -207,6 +207,36 @@ def test_a_source_that_is_gone_is_told_unless_it_was_asked_for(conn: Any, pumps:
     assert conn.execute("SELECT 1").fetchone() == (1,)
 
 
+def test_what_others_say_that_a_model_was_trained_on_is_not_run(
+    conn: Any, database: str, pumps: str, tmp_path: Path
+) -> None:
+    conn.execute("CREATE TABLE called (at timestamptz)")
+    conn.execute("CREATE ROLE mallory LOGIN")
+    conn.execute("GRANT CREATE ON SCHEMA public TO mallory")
+    trap = "LANGUAGE sql AS $$ INSERT INTO called VALUES (now()); SELECT 1.0::float8 $$"
+    with psycopg.connect(dbname=database, user="mallory", autocommit=True) as mallory:
+        mallory.execute("CREATE TABLE rows AS SELECT i % 2 = 0 AS label, sin(i) AS a FROM generate_series(1, 50) AS i")
+        own = db.train(mallory, "SELECT label, a FROM rows", name="mallory's", max_epochs=1)
+        document = {**own.model(mallory).to_dict(), "source": "SELECT label, trap() AS a FROM rows"}
+        mallory.execute(f"CREATE FUNCTION trap() RETURNS float8 {trap}")
+        trapped = mallory.execute("SELECT corgipile_import(%s, 'trapped')", [json.dumps(document)]).fetchone()[0]
+    page, _ = page_of(conn, tmp_path, trapped)
+    assert "What a model of another role was trained on is not read by itself" in page
+    # what is one's own may only read
+    mine = conn.execute("SELECT corgipile_import(%s, 'mine')", [json.dumps(document)]).fetchone()[0]
+    page, _ = page_of(conn, tmp_path, mine)
+    assert "cannot execute INSERT in a read-only transaction" in page
+    assert conn.execute("SELECT count(*) FROM called").fetchone() == (0,)
+    with psycopg.connect(dbname=database) as other:
+        other.execute("CREATE TABLE kept AS SELECT 1 AS one")
+        db.report(other, mine, path=tmp_path / "report.html")
+        other.execute("INSERT INTO kept VALUES (2)")
+        other.rollback()
+    conn.execute("DROP OWNED BY mallory CASCADE")
+    conn.execute("DELETE FROM corgipile.models WHERE owner = 'mallory'::regrole")
+    conn.execute("DROP ROLE mallory")
+
+
 def test_no_value_gets_out_of_its_place(conn: Any, pumps: str, tmp_path: Path) -> None:
     quoted = psycopg.sql.Identifier('l" <i>%s')
     conn.execute(

@@ -179,6 +179,8 @@ def test_data_frames_keep_their_texts_dates_and_gaps(connect: str) -> None:
     assert fitted.feature_names_in_.tolist() == list(frame.columns)
     with pytest.raises(ValueError, match="feature names should match"):
         fitted.predict(frame.drop(columns=["site"]))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        fitted.fit(frame, frame["label"][:-1])
     with pytest.raises(TypeError, match="column 'odd' has dict, which can be no feature"):
         DatabaseClassifier(connect).fit(frame.assign(odd=[{}] * 200), frame["label"])
 

@@ -92,15 +92,11 @@ def _converted(model: Model, name: str, values: list[Any]) -> list[Any]:
 
     if not any(isinstance(value, str) for value in values):
         return values
-    document = model.to_dict()
-    categories = document.get("categories") or {}
-    kind = document["feature_kind"]
-    is_date = name not in document["features"] and any(
-        split(f) == (name, part) for f in document["features"] for part in PARTS
-    )
-    if name in categories or is_date:
+    features = model.features
+    is_date = name not in features and any(split(f) == (name, part) for f in features for part in PARTS)
+    if name in model.categories or is_date:
         return [None if value == "" else value for value in values]
-    if kind != "columns":
+    if model.feature_kind != "columns":
         return [None if value in ("", None) else _array(name, value) for value in values]
     return [_number(name, value) for value in values]
 

@@ -117,6 +117,16 @@ class Model:
         return list(self._document.features)
 
     @property
+    def feature_kind(self) -> str:
+        """'columns', or 'array' or 'sparse' if features are the elements of one column, or of one and its indices."""
+        return self._document.feature_kind
+
+    @property
+    def categories(self) -> list[str]:
+        """The columns of categories: texts and enums, and parts of dates that go round."""
+        return list(self._document.raw.get("categories") or {})
+
+    @property
     def given_columns(self) -> list[str]:
         """The columns that rows must have: the features, but a date once in place of its parts."""
         return given_columns(self._document)

@@ -31,6 +31,10 @@ def report(
     are read than the sample is on; of a large view or query the server goes over all rows. How many rows the sample
     has, of how many, is in the report.
 
+    Nothing is written in the database: the report is a transaction that may only read, or a part of yours. What a model
+    of another role says it was trained on is not read, because it may be a query that calls whatever that role wants;
+    give a source then.
+
     Args:
         conn: a connection of psycopg 3.
         model: a name, an id, a pair (name, version), a `Model` or what `train` returned, with all models of a grid; or
@@ -49,7 +53,8 @@ def report(
 
     if rows < 1:
         raise ValueError(f"rows is {rows}, and must be at least 1")
-    with conn.transaction():
+    with conn.transaction(force_rollback=True):
+        conn.execute("SET TRANSACTION READ ONLY")
         found = []
         for one in model if isinstance(model, list) else [model]:
             ids, notices = collect.identify(conn, one)

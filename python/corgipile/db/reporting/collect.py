@@ -110,14 +110,12 @@ def identify(conn: Any, model: Any) -> tuple[list[int], list[Notice]]:
 
 def collect(conn: Any, model_id: int, notices: list[Notice]) -> Collected:
     """All but the evaluation."""
-    _, rows = select(
-        conn,
-        f"SELECT {', '.join('m.' + fact for fact in _FACTS)} FROM corgipile.models AS m WHERE m.model_id = %s",
-        [model_id],
-    )
+    chosen = ", ".join(f"m.{fact}" for fact in _FACTS)
+    own = "m.owner::oid = (SELECT r.oid FROM pg_catalog.pg_roles AS r WHERE r.rolname = current_user)"
+    _, rows = select(conn, f"SELECT {chosen}, {own} FROM corgipile.models AS m WHERE m.model_id = %s", [model_id])
     if not rows:
         raise LookupError(f"there is no model {model_id} that you may use")
-    facts = {name.split("::")[0]: value for name, value in zip(_FACTS, rows[0])}
+    facts = {name.split("::")[0]: value for name, value in zip((*_FACTS, "is_own"), rows[0])}
     epochs = json.loads(facts.pop("history") or "[]")
     version = f" (version {facts['version']})" if facts["version"] is not None else ""
     title = f"{facts['name']}{version}" if facts["name"] is not None else f"model {model_id}"
@@ -198,6 +196,12 @@ def evaluate(conn: Any, collected: Collected, source: str | None, wanted: int) -
     own = source if source is not None else collected.facts["source"]
     if own is None:
         collected.failure = "The model does not say what it was trained on; give the report a source."
+        return
+    if source is None and not collected.facts["is_own"]:
+        # it may be a query that calls whatever its owner wants, with the rights of whoever runs it
+        collected.failure = (
+            "What a model of another role was trained on is not read by itself; give the report a source."
+        )
         return
     try:
         with conn.transaction():
