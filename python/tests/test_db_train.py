@@ -93,6 +93,13 @@ def test_every_argument_and_option_reaches_the_server(conn: Any) -> None:
     assert len(grid.model_ids) == 4 and grid.names[grid.model_ids[0]] == "grid/mine/1"
     with pytest.raises(ValueError, match="4 models were trained"):
         _ = grid.model_id
+    same = pumps(
+        conn, max_epochs=np.int32(2), learning_rate=np.float32(0.5), features=np.array(["hours", "load"]), l2=0
+    )
+    assert len(same) == 2 and same.model(conn).features == ["hours", "load"]
+    assert pumps(conn, features="hours", standardize="auto").model(conn).features == ["hours"]
+    layers = pumps(conn, model="mlp", hidden_layers=(np.int64(4),), max_epochs=1).model(conn)
+    assert layers.to_dict()["hidden_layers"] == [4]
     weighted = db.train(conn, "wide", class_weight={"1": 3, "0": 1}, max_epochs=1)
     assert weighted.model(conn).hyperparameters["class_weight"] == {"0": 1.0, "1": 3.0}
 
@@ -104,6 +111,15 @@ def test_every_argument_and_option_reaches_the_server(conn: Any) -> None:
         ({"features": ["nowhere"]}, "nowhere"),
         ({"label": 'x" FROM pumps; DROP TABLE pumps; --'}, "DROP TABLE"),
         ({"name": ""}, "name"),
+        ({"max_epochs": 2.5}, "max_epochs"),
+        ({"max_epochs": "three"}, "max_epochs"),
+        ({"max_epochs": 2**70}, "max_epochs"),
+        ({"seed": True}, "seed"),
+        ({"l2": "much"}, "l2"),
+        ({"features": [1, 2]}, "features"),
+        ({"model": 3}, "model"),
+        ({"standardize": "perhaps"}, "standardize"),
+        ({"hidden_layers": [2]}, "hidden_layers"),
     ],
 )
 def test_what_the_server_refuses_is_its_error_and_nothing_is_left(conn: Any, arguments: Any, message: str) -> None:
@@ -411,6 +427,8 @@ def test_types_of_arguments_are_checked_before_anything_is_sent(conn: Any) -> No
         db.train(conn, pytest.importorskip("pandas").DataFrame())
     with pytest.raises(TypeError, match="options is a dict, not list"):
         pumps(conn, options=["l2"])
+    with pytest.raises(TypeError, match="l2 is object, which is nothing that JSON knows"):
+        pumps(conn, l2=object())
     with pytest.raises(TypeError, match="model is a name or an id, not float"):
         db.Model.from_database(conn, 1.5)  # type: ignore[arg-type]
     assert _training.train is db.train

@@ -80,28 +80,51 @@ def _names(conn: Any, ids: list[int]) -> dict[int, str | None]:
 
 
 def _statement(conn: Any, source: str, arguments: Mapping[str, Any]) -> tuple[str, list[Any]]:
-    """The call: what the function has no argument for goes into its options."""
+    """The call. What the function has no argument for, or none of that type, goes into its options, where the server
+    says by name what is wrong with it."""
     types = argument_types(conn, "corgipile_train", "text")
-    given = {name: value for name, value in arguments.items() if value is not None}
+    given = {name: _plain(name, value) for name, value in arguments.items() if value is not None}
     options = given.pop("options", {})
     if not isinstance(options, Mapping):
         raise TypeError(f"options is a dict, not {type(options).__name__}")
-    options = {**options, **{name: value for name, value in given.items() if name not in types}}
+    typed = {name for name, value in given.items() if _fits(value, types.get(name)) and name != "source"}
+    options = {**options, **{name: value for name, value in given.items() if name not in typed}}
     calls, values = ["source => %s::pg_catalog.text"], [source]
-    for name in types.keys() & given.keys() - {"source", "options"}:
+    for name in sorted(typed):
         calls.append(f"{quoted(name)} => %s::{types[name]}")
-        values.append(_value(given[name], types[name]))
+        values.append(
+            json.dumps(given[name]) if types[name] == "jsonb" or isinstance(given[name], dict) else given[name]
+        )
     if options:
         calls.append("options => %s::pg_catalog.jsonb")
         values.append(json.dumps(options))
     return f"SELECT * FROM {schema(conn)}.corgipile_train({', '.join(calls)})", values
 
 
-def _value(value: Any, kind: str) -> Any:
-    if kind == "jsonb" or isinstance(value, Mapping):
-        return json.dumps(value)
+def _fits(value: Any, kind: str | None) -> bool:
+    """Whether a value is of SQL's type as it is."""
+    if kind is None:
+        return False
     if kind.endswith("[]"):
-        return [value] if isinstance(value, str) else list(value)
+        return isinstance(value, list) and all(_fits(element, kind[:-2]) for element in value)
+    if kind == "boolean" or isinstance(value, bool):
+        return kind in ("boolean", "jsonb") and isinstance(value, bool | dict | list)
     if kind == "text":
-        return value if isinstance(value, str) else str(value)
-    return value
+        return isinstance(value, str | dict)
+    if kind in ("integer", "bigint"):
+        return isinstance(value, int) and abs(value) < (2**31 if kind == "integer" else 2**63)
+    return kind == "jsonb" or isinstance(value, int | float)
+
+
+def _plain(name: str, value: Any) -> Any:
+    """A value as JSON has it: arrays of numpy, tuples and sets are lists, and one name is a list of it."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, tuple | set | frozenset):
+        value = list(value)
+    if name == "features" and isinstance(value, str):
+        return [value]
+    try:
+        return json.loads(json.dumps(value, default=lambda part: part.tolist()))
+    except (TypeError, ValueError, AttributeError):
+        raise TypeError(f"{name} is {type(value).__name__}, which is nothing that JSON knows") from None
