@@ -249,3 +249,17 @@ def test_predict_reads_standard_input(database: str, capfd: pytest.CaptureFixtur
     out, err = predict.communicate(b'hours,site,fast,at\n0.9,mine,t,2024-01-01 10:00:00\n-0.9,"a,""b""",f,\n')
     assert (predict.returncode, err) == (0, b"")
     assert [row["prediction"] for row in rows_of(out.decode())] == ["True", "False"]
+
+
+def test_index_is_left_to_the_module_that_writes_indexes(monkeypatch: pytest.MonkeyPatch) -> None:
+    import types
+
+    import corgipile
+
+    given: list[list[str]] = []
+    module: Any = types.ModuleType("corgipile.index")
+    module.main = given.append
+    monkeypatch.setitem(sys.modules, "corgipile.index", module)
+    monkeypatch.setattr(corgipile, "index", module, raising=False)
+    assert run("index", "--help") == 0 and run("index", "a.tar", "--kind", "tar") == 0
+    assert given == [["--help"], ["a.tar", "--kind", "tar"]]

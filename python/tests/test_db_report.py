@@ -191,6 +191,8 @@ def test_rows_that_were_learned_from_are_told(conn: Any, pumps: str, tmp_path: P
     epochs = trained(conn, "failed", "logistic", validation_column=None)
     page, _ = page_of(conn, tmp_path, epochs)
     assert "The model has learned from such rows" in page and "all 9,000 rows that the model was trained on" in page
+    drawn = trained(conn, "failed", "logistic", validation_column=None, validation_fraction=0.25)
+    assert "Which 25% validation_fraction held out is not recorded" in page_of(conn, tmp_path, drawn)[0]
     page, _ = page_of(conn, tmp_path, epochs, source="SELECT * FROM pumps WHERE held")
     assert "The model has learned from such rows" not in page
 

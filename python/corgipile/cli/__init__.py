@@ -34,7 +34,7 @@ def _parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command and returns its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
-    if words[:1] == ["index"] and words[1:2] not in (["-h"], ["--help"]):
+    if words[:1] == ["index"]:  # its module has arguments of its own
         return _run(lambda: index.run_with(words[1:]))
     arguments = _parser().parse_args(words)
     return _run(lambda: COMMANDS[arguments.command].run(arguments))

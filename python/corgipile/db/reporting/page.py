@@ -12,7 +12,7 @@ from .html import Html, join, name, number, table, tag
 from .style import CSS
 
 #: Nothing is loaded from anywhere, whatever a value might bring into the page.
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 _KINDS = {
     "logistic": "logistic regression",
@@ -89,11 +89,14 @@ def _told(model: Collected) -> Html:
     said = tag("p", f"Measured on {evaluation.told}.{rest}", class_="quiet")
     if evaluation.are_held_out:
         return said
-    warning = (
-        "The model has learned from such rows, so that it looks better here than on new ones. "
-        "Give the report a source of other rows, or train with validation_column."
-    )
-    return join(said, tag("p", warning, class_="warn"))
+    drawn = (model.facts["hyperparameters"] or {}).get("validation_fraction")
+    warning = "The model has learned from such rows, so that it looks better here than on new ones. "
+    if drawn is not None:
+        warning += (
+            f"Which {drawn:.0%} validation_fraction held out is not recorded; their loss is in the figures by epoch. "
+        )
+    hint = "Give the report a source of other rows, or train with validation_column."
+    return join(said, tag("p", warning, hint, class_="warn"))
 
 
 def _are_alike(models: list[Collected]) -> bool:
