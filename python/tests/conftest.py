@@ -1,3 +1,5 @@
 """Fixtures of all tests."""
 
-pytest_plugins = ["db_fixtures"]
+from db_fixtures import conn, database, server
+
+__all__ = ["conn", "database", "server"]
