@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import pickle
 import signal
 import threading
 import time
@@ -54,6 +55,19 @@ def test_the_epochs_come_back_as_the_database_keeps_them(conn: Any) -> None:
     assert (len(kept), epochs.name, epochs.source) == (4, "epochs", "pumps")
     assert any(notice.message.startswith("learning rate") for notice in epochs.notices)
     assert epochs.model(conn).predict({"hours": [0.9], "load": [0.1], "site": ["quarry"]}).tolist() == [True]
+
+
+def test_the_table_is_a_data_frame_that_can_be_pickled(conn: Any) -> None:
+    pandas = pytest.importorskip("pandas")
+    epochs = pumps(conn, name="pickled")
+    assert isinstance(epochs, pandas.DataFrame) and type(epochs[["loss"]]) is pandas.DataFrame
+    same = pickle.loads(pickle.dumps(epochs))
+    assert same.equals(epochs) and (same.name, same.model_id, same.notices) == (
+        "pickled",
+        epochs.model_id,
+        epochs.notices,
+    )
+    assert "loss" in epochs.to_html() and epochs.loc[epochs["epoch"] > 2].shape[0] == 2
 
 
 def test_without_pandas_the_table_is_a_small_class(conn: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -122,8 +122,14 @@ def frame_class() -> Any:
         def _constructor(self) -> Any:
             return pandas.DataFrame  # a part of the table is no training any more
 
-    EpochsFrame.__name__ = EpochsFrame.__qualname__ = "Epochs"
+    EpochsFrame.__qualname__ = "EpochsFrame"  # by which pickle finds it, through __getattr__ below
     return EpochsFrame
+
+
+def __getattr__(name: str) -> Any:
+    if name == "EpochsFrame":
+        return frame_class()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def table(
