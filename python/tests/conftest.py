@@ -1,5 +1,5 @@
 """Fixtures of all tests."""
 
-from db_fixtures import conn, database, server
+from db_fixtures import conn, database, interrupts, server
 
-__all__ = ["conn", "database", "server"]
+__all__ = ["conn", "database", "interrupts", "server"]

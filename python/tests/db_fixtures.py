@@ -6,6 +6,7 @@ Run them with `scripts/with-postgres -- pytest python/tests`; without a server t
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from typing import Any
 
@@ -25,6 +26,14 @@ def _unreachable() -> str | None:
             return None if found else "the server has no extension corgipile"
     except psycopg.OperationalError as error:
         return f"no server: {error}"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def interrupts() -> Iterator[None]:
+    """Ctrl-C interrupts, in the tests' own children too: what a shell starts in the background ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")

@@ -52,7 +52,9 @@ def said(error: Exception) -> str | None:
     if primary:
         hint = getattr(diagnostic, "message_hint", None)
         return _one_line(f"{primary} ({hint})" if hint else primary)
-    if type(error).__module__.split(".")[0] == "psycopg" or isinstance(error, _USERS_ERRORS):
+    is_source_error = type(error).__name__ == "SourceError"  # of the native module, which may not be there
+    is_of_database = type(error).__module__.split(".")[0] == "psycopg"
+    if is_source_error or is_of_database or isinstance(error, _USERS_ERRORS):
         return _one_line(str(error) or type(error).__name__)
     return None
 

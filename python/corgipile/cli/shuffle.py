@@ -33,10 +33,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    is_file = not arguments.table and any(os.path.exists(s) or glob.glob(s) for s in arguments.source)
-    if is_file:
-        from .shuffle_files import shuffle_files
+    from .shuffle_files import KINDS, shuffle_files
 
+    is_file = any(os.path.exists(s) or glob.glob(s) or s.endswith(tuple(KINDS)) for s in arguments.source)
+    if is_file and not arguments.table:
         return shuffle_files(arguments)
     if len(arguments.source) != 1:
         raise ValueError("several sources are files, and there are no such files; a table is one source")

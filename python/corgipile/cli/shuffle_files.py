@@ -4,11 +4,25 @@ from __future__ import annotations
 
 import argparse
 import csv
+import secrets
 import sys
 from typing import Any
 
 from ..db._optional import required
 from .common import bar
+
+#: What files are by the end of their names, and the function that opens them.
+KINDS = {
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".csv": "csv",
+    ".libsvm": "libsvm",
+    ".svm": "libsvm",
+    ".tfrecord": "tfrecord",
+    ".tfrecords": "tfrecord",
+    ".tar": "webdataset",
+}
 
 
 def shuffle_files(arguments: argparse.Namespace) -> int:
@@ -16,15 +30,15 @@ def shuffle_files(arguments: argparse.Namespace) -> int:
     import corgipile
 
     sizes = {"block_size": arguments.block_size, "buffer_size": arguments.buffer_size}
-    given = {name: size for name, size in sizes.items() if size is not None}
-    if arguments.seed is not None:
-        given["seed"] = arguments.seed
+    given: dict[str, Any] = {name: size for name, size in sizes.items() if size is not None}
+    given["seed"] = secrets.randbits(32) if arguments.seed is None else arguments.seed
+    source = _source(arguments.source)
     rows: Any = corgipile.CorgiPileDataset(
-        _source(arguments.source), shuffle=arguments.strategy, batch_size=4096, **given
+        source, shuffle=arguments.strategy, batch_size=4096, rank=0, world_size=1, **given
     )
     rows.set_epoch(arguments.epoch)
     write = _Parquet(arguments.output) if arguments.output.endswith(".parquet") else _Csv(arguments.output)
-    with write, bar("shuffle", None, " rows") as progress:
+    with write, bar("shuffle", len(source), " rows") as progress:
         for batch in rows:
             write.batch(batch)
             progress.update(len(next(iter(batch.values()))))
@@ -35,13 +49,9 @@ def _source(paths: list[str]) -> Any:
     """The source for files, by what their names end with."""
     import corgipile
 
-    kinds = {
-        ".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow", ".csv": "csv", ".libsvm": "libsvm",
-        ".svm": "libsvm", ".tfrecord": "tfrecord", ".tfrecords": "tfrecord", ".tar": "webdataset",
-    }  # fmt: skip
-    found = {kind for path in paths for end, kind in kinds.items() if path.endswith(end)}
+    found = {kind for path in paths for end, kind in KINDS.items() if path.endswith(end)}
     if len(found) != 1:
-        raise ValueError(f"files have to be of one kind, and end with one of {', '.join(kinds)}")
+        raise ValueError(f"files have to be of one kind, and end with one of {', '.join(KINDS)}")
     return getattr(corgipile, found.pop())(paths[0] if len(paths) == 1 else paths)
 
 
