@@ -1,5 +1,3 @@
 """Fixtures of all tests."""
 
-from db_fixtures import conn, database, interrupts, server
-
-__all__ = ["conn", "database", "interrupts", "server"]
+pytest_plugins = ["db_fixtures"]
