@@ -304,3 +304,126 @@ impl<'a, W: Write> Simulation<'a, W> {
 fn wrong(message: impl ToString) -> Failure {
     Failure::Line(0, message.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is printed, and the error.
+    fn simulate(kind: &str, log: &str) -> (String, Option<String>) {
+        let mut out = Vec::new();
+        let result = Simulation::new(Kind::parse(kind).unwrap(), &mut out).run(log.as_bytes());
+        (String::from_utf8(out).unwrap(), result.err().map(|failure| failure.to_string()))
+    }
+
+    fn printed(kind: &str, log: &str) -> Vec<Value> {
+        let (out, error) = simulate(kind, log);
+        assert_eq!(error, None);
+        out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    #[test]
+    fn each_round_is_a_line_and_so_is_the_end_of_a_job() {
+        for kind in ["dependent", "independent", "walk"] {
+            let log = r#"{"seed": 1}
+                {"join": "a", "ranges": [[0, 2], [7, 8]]}
+                {"join": "b \"2\"", "ranges": [[7, 8]]}
+
+                {"step": 2}
+                {"leave": "b \"2\""}
+                {"step": 1000000000000}
+                {"epoch": "a"}
+                {"step": 3}"#;
+            let lines = printed(kind, log);
+            assert_eq!(lines[0]["round"], 1);
+            assert_eq!(lines[0]["draws"]["b \"2\""], 7);
+            assert_eq!(lines[1], serde_json::json!({"done": "b \"2\""}));
+            assert_eq!(lines[2]["draws"].as_object().unwrap().len(), 1);
+            assert_eq!(lines[4], serde_json::json!({"done": "a"}));
+            // rounds without draws count
+            assert_eq!(lines[5]["round"], 1_000_000_000_003_u64);
+            assert_eq!((lines.len(), &lines[8]), (9, &lines[4]));
+            for epoch in [[0, 2, 3], [5, 6, 7]] {
+                let mut drawn: Vec<_> = epoch.map(|at: usize| lines[at]["draws"]["a"].as_u64().unwrap()).into();
+                drawn.sort_unstable();
+                assert_eq!(drawn, [0, 1, 7]);
+            }
+        }
+    }
+
+    #[test]
+    fn the_same_log_gives_the_same_lines_and_another_seed_others() {
+        let log =
+            |seed: i64| format!("{{\"seed\": {seed}}}\n{{\"join\": \"a\", \"ranges\": [[0, 500]]}}\n{{\"step\": 500}}");
+        for kind in ["dependent", "independent", "walk"] {
+            assert_eq!(simulate(kind, &log(1)), simulate(kind, &log(1)));
+            assert_ne!(simulate(kind, &log(1)), simulate(kind, &log(-1)));
+            assert_eq!(simulate(kind, &log(0)), simulate(kind, log(0).split_once('\n').unwrap().1));
+        }
+    }
+
+    #[test]
+    fn jobs_of_one_set_print_one_element_and_a_job_without_any_is_done_at_once() {
+        let log = r#"{"join": "a", "ranges": [[0, 90]]}
+            {"join": "b", "ranges": [[80, 90], [0, 85]]}
+            {"join": "nothing", "ranges": []}
+            {"step": 90}"#;
+        let lines = printed("dependent", log);
+        assert_eq!(lines[0], serde_json::json!({"done": "nothing"}));
+        assert!(lines[1..91].iter().all(|line| line["draws"]["a"] == line["draws"]["b"]));
+        assert_eq!(lines.len(), 93);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_line() {
+        let join = r#"{"join": "a", "ranges": [[0, 2]]}"#;
+        for (line, message) in [
+            ("{", "no JSON: EOF while parsing an object at line 1 column 1"),
+            ("[1]", "[1] is no object"),
+            ("{}", "an event has one of the fields seed, join, step, epoch and leave"),
+            (r#"{"step": 1, "jobs": 2}"#, "an event with \"step\" has no field \"jobs\""),
+            (r#"{"step": 1, "seed": 2}"#, "an event with \"seed\" has no field \"step\""),
+            (r#"{"step": -1}"#, "\"step\" wants a number of rounds, 0 or more"),
+            (r#"{"step": 1.5}"#, "\"step\" wants a number of rounds, 0 or more"),
+            (r#"{"seed": 1}"#, "the seed comes once, before anything else"),
+            (r#"{"seed": 1.5}"#, "\"seed\" wants a whole number of 64 bits, not 1.5"),
+            (join, "there is a job \"a\" already"),
+            (r#"{"join": "b"}"#, "\"join\" wants \"ranges\", such as [[0, 10000]]"),
+            (r#"{"join": 1, "ranges": []}"#, "\"join\" wants the name of a job, not 1"),
+            (r#"{"join": "b", "ranges": 5}"#, "\"ranges\" wants a list such as [[0, 10000]], not 5"),
+            (r#"{"join": "b", "ranges": [[0]]}"#, "a range is two numbers, 0 or more, not [0]"),
+            (r#"{"join": "b", "ranges": [[-1, 2]]}"#, "a range is two numbers, 0 or more, not [-1,2]"),
+            (r#"{"join": "b", "ranges": [[3, 2]]}"#, "the range [3,2] ends before it begins"),
+            (r#"{"join": "b", "ranges": [[0, 4294967296]]}"#, "a range ends at 4294967295 at most, not at 4294967296"),
+            (r#"{"epoch": "b"}"#, "there is no job \"b\""),
+            (r#"{"leave": "b"}"#, "there is no job \"b\""),
+        ] {
+            let (out, error) = simulate("dependent", &format!("{join}\n{{\"step\": 1}}\n{line}\n{{\"step\": 1}}"));
+            assert_eq!(error, Some(format!("line 3: {message}")));
+            assert_eq!(out.lines().count(), 1, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_65th_job_is_refused_until_another_has_left() {
+        let join = |n: usize| format!("{{\"join\": \"{n}\", \"ranges\": [[0, 2]]}}\n");
+        let mut log: String = (0..64).map(join).collect();
+        log += "{\"leave\": \"7\"}\n";
+        log += &join(64);
+        assert_eq!(simulate("dependent", &log).1, None);
+        let (_, error) = simulate("dependent", &(log + &join(65)));
+        assert_eq!(error.unwrap(), "line 67: a sampler has at most 64 jobs at a time");
+    }
+
+    #[test]
+    fn arguments_are_a_sampler_and_a_file() {
+        let parse = |line: &str| Arguments::parse(line.split_whitespace().map(String::from));
+        let parsed = parse("--sampler walk x.log").unwrap();
+        assert!(matches!(parsed.kind, Kind::Walk) && parsed.file.as_deref() == Some("x.log"));
+        assert!(matches!(parse("-").unwrap(), Arguments { kind: Kind::Dependent, file: None }));
+        assert!(matches!(parse("--sampler=independent").unwrap().kind, Kind::Independent));
+        for wrong in ["--sampler", "--sampler none", "--speed", "a b"] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}

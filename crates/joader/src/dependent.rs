@@ -294,3 +294,86 @@ impl<'a> Round<'a> {
         element
     }
 }
+
+#[cfg(test)]
+#[path = "../tests/reference/exact.rs"]
+mod exact;
+#[cfg(test)]
+#[path = "../tests/reference/statistics.rs"]
+mod statistics;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    /// A sampler that tries so often counts whatever is excluded: the outcomes of a round must be as probable.
+    fn deviation(patience: usize, sets: &[Vec<u32>]) -> f64 {
+        const ROUNDS: usize = 60_000;
+        let mut sampler = Dependent { patience, ..Dependent::new(3, Meeting::Intersection).unwrap() };
+        let set = |set: &Vec<u32>| ElementSet::from_ranges(set.iter().map(|&element| element..element + 1)).unwrap();
+        let jobs: Vec<Job> = sets.iter().map(|of| sampler.join(set(of)).unwrap()).collect();
+        let (mut draws, mut counts) = (Vec::new(), BTreeMap::new());
+        for _ in 0..ROUNDS {
+            jobs.iter().for_each(|&job| sampler.begin_epoch(job).unwrap());
+            sampler.round(JobSet::ALL, &mut draws);
+            *counts.entry(draws.iter().map(|draw| draw.element).collect::<Vec<_>>()).or_insert(0.0) += 1.0;
+        }
+        let expected = exact::distribution(sets);
+        assert!(counts.keys().all(|drawn| expected.contains_key(drawn)));
+        let cell = |(drawn, p): (&Vec<u32>, &f64)| (counts.get(drawn).copied().unwrap_or(0.0), p * ROUNDS as f64);
+        statistics::deviation(&expected.iter().map(cell).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn counting_what_is_excluded_gives_the_same_distribution_as_trying() {
+        let far = |set: &[u32]| set.iter().map(|element| element * 700).collect::<Vec<_>>();
+        let families = [
+            vec![vec![1, 2], vec![1, 2, 3], vec![2, 3, 4, 5]],
+            vec![vec![1, 2, 3], vec![1, 2, 3, 4], vec![1, 2, 3, 4, 5]],
+            vec![far(&[3, 4]), far(&[0, 3, 4]), far(&[0, 1, 2, 3, 4, 5])],
+            vec![vec![1, 2], vec![2, 3, 4], vec![2, 3, 4, 5], vec![0, 2, 3, 4, 5]],
+        ];
+        for (family, patience) in families.iter().flat_map(|family| [0, 1, PATIENCE].map(|patience| (family, patience)))
+        {
+            assert!(deviation(patience, family) < 4.5, "{family:?} after {patience} tries");
+        }
+    }
+
+    #[test]
+    fn jobs_at_one_vertex_draw_the_same_element() {
+        // in half of all rounds job 0 chooses 0 or 1 alone; where job 1 does so afterwards, it must be the same
+        let sets = [vec![0, 1, 2, 3], vec![0, 1, 2, 3, 4], vec![2, 3, 4, 5, 6, 7]];
+        let met = |meeting| {
+            let mut sampler = Dependent::new(1, meeting).unwrap();
+            let set =
+                |set: &Vec<u32>| ElementSet::from_ranges(set.iter().map(|&element| element..element + 1)).unwrap();
+            let jobs: Vec<Job> = sets.iter().map(|of| sampler.join(set(of)).unwrap()).collect();
+            let (mut draws, mut at_vertex, mut met) = (Vec::new(), 0, 0);
+            for _ in 0..20_000 {
+                jobs.iter().for_each(|&job| sampler.begin_epoch(job).unwrap());
+                sampler.round(JobSet::ALL, &mut draws);
+                let both = draws[0].element < 2 && draws[1].element < 2;
+                at_vertex += u32::from(both);
+                met += u32::from(both && draws[0].element == draws[1].element);
+            }
+            f64::from(met) / f64::from(at_vertex)
+        };
+        assert_eq!(met(Meeting::Vertex), 1.0);
+        assert!((met(Meeting::Intersection) - 0.5).abs() < 0.05);
+    }
+
+    #[test]
+    fn nothing_is_drawn_by_jobs_that_are_not_there() {
+        let mut sampler = Dependent::new(1, Meeting::Intersection).unwrap();
+        let mut draws = Vec::new();
+        sampler.round(JobSet::ALL, &mut draws);
+        assert_eq!(draws, []);
+        let job = sampler.join(ElementSet::default()).unwrap();
+        sampler.round(JobSet::ALL, &mut draws);
+        assert_eq!((draws.len(), sampler.remaining(job)), (0, 0));
+        sampler.leave(job);
+        sampler.leave(job);
+        assert_eq!(sampler.begin_epoch(job), Err(SamplerError::UnknownJob(job)));
+    }
+}

@@ -1,12 +1,19 @@
 //! The vectors of `dependent_sampling.json`: exact probabilities of one round, and misses in closed form and by another simulator.
 
-mod reference;
+#[path = "reference/exact.rs"]
+mod exact;
+#[path = "reference/statistics.rs"]
+mod statistics;
+#[path = "reference/tree.rs"]
+mod tree;
 
 use std::collections::BTreeMap;
 
+use exact::distribution;
 use joader::{Cache, Dependent, Draw, ElementSet, Independent, JobSet, Lru, Meeting, Policy, RefCnt, Sampler};
-use reference::{Random, Tree, deviation, distribution};
 use serde_json::Value;
+use statistics::deviation;
+use tree::{Random, Tree};
 
 fn oracle() -> Value {
     serde_json::from_str(include_str!("dependent_sampling.json")).unwrap()

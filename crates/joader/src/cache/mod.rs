@@ -202,3 +202,6 @@ impl<P: Policy> Cache<P> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
