@@ -18,10 +18,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from . import db, sklearn
     from ._native import SourceError
     from .dataset import CorgiPileDataset
     from .items import map_style
     from .loader import Loader
+    from .offline import corgi2, shuffle_once
     from .sources import Source, arrays, arrow, csv, libsvm, parquet, postgres, tfrecord, webdataset
 
 #: Public names, and the modules that they come from. A module is public under its own name.
@@ -32,11 +34,15 @@ _PLACES = {
     "SourceError": "corgipile._native",
     "arrays": "corgipile.sources",
     "arrow": "corgipile.sources",
+    "corgi2": "corgipile.offline",
     "csv": "corgipile.sources",
+    "db": "corgipile.db",
     "libsvm": "corgipile.sources",
     "map_style": "corgipile.items",
     "parquet": "corgipile.sources",
     "postgres": "corgipile.sources",
+    "shuffle_once": "corgipile.offline",
+    "sklearn": "corgipile.sklearn",
     "tfrecord": "corgipile.sources",
     "webdataset": "corgipile.sources",
 }
@@ -48,11 +54,15 @@ __all__ = [
     "SourceError",
     "arrays",
     "arrow",
+    "corgi2",
     "csv",
+    "db",
     "libsvm",
     "map_style",
     "parquet",
     "postgres",
+    "shuffle_once",
+    "sklearn",
     "tfrecord",
     "webdataset",
 ]

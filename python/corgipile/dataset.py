@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
-from corgipile import _native, _shared
+from corgipile import _native, _shared, offline
 from corgipile.items import MapStyle
 from corgipile.sources import Source, open_path
 
@@ -42,7 +42,8 @@ class CorgiPileDataset(Base):
     block_size, buffer_size: a number of rows, bytes ("64MiB"), a share of the rows ("10%"), or "auto". The buffer is
         that of all ranks and workers together.
     shuffle: "corgipile", "block_only", "sliding_window", "block_window" (blocks in random order through a window) or
-        "none".
+        "none"; "shuffle_once" and "corgi2" read a copy in the directory `cache`, which is made now if it is not there
+        (`progress` as for `corgipile.shuffle_once`).
     seed: names the order; another seed, another order.
     batch_size: rows in a batch of one rank.
     lanes: parts into which an epoch is cut lengthwise. With a number, any divisor of it as number of ranks and workers
@@ -82,6 +83,8 @@ class CorgiPileDataset(Base):
         tensors: Tensors = "numpy",
         threads: int = 0,
         memory: int = 0,
+        cache: str | os.PathLike[str] | None = None,
+        progress: offline.Progress = False,
     ) -> None:
         if isinstance(source, str | os.PathLike):
             source = open_path(source, block_index)
@@ -94,6 +97,16 @@ class CorgiPileDataset(Base):
         check_tensors(tensors)
         if (rank is None) != (world_size is None):
             raise ValueError("rank and world_size: give both, or none to ask torch.distributed")
+        if shuffle in ("shuffle_once", "corgi2"):
+            if cache is None or not isinstance(source, Source):
+                raise ValueError(f"cache: {shuffle} needs a directory for its copy, and a source that can be copied")
+            if shuffle == "shuffle_once":
+                source = offline.shuffle_once(source, cache, seed=seed, progress=progress)
+                shuffle = "none"
+            else:
+                sizes = {"block_size": block_size, "buffer_size": buffer_size}
+                source = offline.corgi2(source, cache, seed=seed, progress=progress, **sizes)
+                shuffle = "corgipile"
         self.source = source
         self._sizes = {"block_size": str(block_size), "buffer_size": str(buffer_size)}
         self._options = {

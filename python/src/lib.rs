@@ -7,6 +7,7 @@ mod arrays;
 mod batches;
 mod errors;
 mod map_style;
+mod offline;
 mod plan;
 mod sources;
 mod types;
@@ -21,6 +22,8 @@ mod _native {
     use crate::errors::SourceError;
     #[pymodule_export]
     use crate::map_style::{Items, items};
+    #[pymodule_export]
+    use crate::offline::{corgi2, shuffle_once};
     #[pymodule_export]
     use crate::plan::{Plan, Reader};
     #[pymodule_export]

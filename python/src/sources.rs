@@ -88,7 +88,7 @@ fn index_options((build, place): Index) -> IndexOptions {
 }
 
 /// Does something without the interpreter's lock, calls `tick` with it now and then, and stops at Ctrl-C.
-fn apart<T: Send>(
+pub(crate) fn apart<T: Send>(
     py: Python<'_>,
     work: impl FnOnce(&Cancel) -> Result<T, SourceError> + Send,
     mut tick: impl FnMut() -> PyResult<()>,

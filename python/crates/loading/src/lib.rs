@@ -12,6 +12,7 @@
 mod batch;
 mod lane;
 mod memory;
+mod offline;
 mod pieces;
 mod pipeline;
 mod plan;
@@ -20,6 +21,7 @@ mod size;
 
 pub use batch::{Batch, Column, Values};
 pub use memory::Memory;
+pub use offline::Offline;
 pub use pieces::{ColumnKind, Layout};
 pub use plan::{Config, Plan, PlanError, Ranks, RowsOfBatch, Shuffle, Worker};
 pub use reader::{Next, Reader};

@@ -102,6 +102,15 @@ pub enum PlanError {
     Source(#[from] SourceError),
 }
 
+impl From<PlanError> for SourceError {
+    fn from(error: PlanError) -> SourceError {
+        match error {
+            PlanError::Source(error) => error,
+            error => SourceError::Invalid(error.to_string()),
+        }
+    }
+}
+
 /// One of the workers of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Worker {
@@ -286,7 +295,7 @@ impl Plan {
 }
 
 /// How many buffers an epoch takes: as few as have room for the rows.
-fn buffers(size: Size, rows: u64, bytes: u64) -> u64 {
+pub(crate) fn buffers(size: Size, rows: u64, bytes: u64) -> u64 {
     match size {
         Size::Auto if bytes <= shuffle::WHOLE_TABLE_BYTES => 1,
         Size::Auto => 10,
@@ -298,7 +307,13 @@ fn buffers(size: Size, rows: u64, bytes: u64) -> u64 {
     .clamp(1, rows.clamp(1, u32::MAX.into()))
 }
 
-fn blocks(source: &dyn Source, size: Size, buffers: u64, [rows, bytes]: [u64; 2]) -> Result<Blocks, PlanError> {
+/// The blocks of a source, of this size.
+pub(crate) fn blocks(
+    source: &dyn Source,
+    size: Size,
+    buffers: u64,
+    [rows, bytes]: [u64; 2],
+) -> Result<Blocks, PlanError> {
     let by_bytes = |size| Blocks::of_units(source.units().iter().map(|unit| (unit.rows, unit.bytes.max(1))), size);
     let by_rows = |size| Blocks::of_units(source.units().iter().map(|unit| (unit.rows, unit.rows)), size);
     let blocks = match size {
