@@ -78,6 +78,7 @@ reference: ## Write the pages of docs/reference that come from the catalog and t
 	@scripts/with-postgres --library $(CARGO_TARGET_DIR)/pg_test/release/libcorgipile.so -- \
 	  env CORGIPILE_WRITE_REFERENCE=1 cargo test -q -p corgipile-tests --test server pages_of_reference
 	@scripts/reference-errors
+	@scripts/reference-python
 
 lint: ## Check formatting, the warnings of clippy, shellcheck and ruff, licences of crates, and the SQL with pgspot
 	@scripts/deps --study

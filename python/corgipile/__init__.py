@@ -18,6 +18,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from . import db, sklearn
     from ._native import SourceError
     from .dataset import CorgiPileDataset
     from .items import map_style
@@ -35,11 +36,13 @@ _PLACES = {
     "arrow": "corgipile.sources",
     "corgi2": "corgipile.offline",
     "csv": "corgipile.sources",
+    "db": "corgipile.db",
     "libsvm": "corgipile.sources",
     "map_style": "corgipile.items",
     "parquet": "corgipile.sources",
     "postgres": "corgipile.sources",
     "shuffle_once": "corgipile.offline",
+    "sklearn": "corgipile.sklearn",
     "tfrecord": "corgipile.sources",
     "webdataset": "corgipile.sources",
 }
@@ -53,11 +56,13 @@ __all__ = [
     "arrow",
     "corgi2",
     "csv",
+    "db",
     "libsvm",
     "map_style",
     "parquet",
     "postgres",
     "shuffle_once",
+    "sklearn",
     "tfrecord",
     "webdataset",
 ]

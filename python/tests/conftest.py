@@ -1,3 +1,3 @@
 """Fixtures of all tests."""
 
-pytest_plugins = ["loading_fixtures"]
+pytest_plugins = ["db_fixtures", "loading_fixtures"]

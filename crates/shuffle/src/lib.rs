@@ -32,6 +32,7 @@ pub use mixer::Mixer;
 pub use order::{OutOfMemory, TupleOrder};
 pub use partition::{BlockPartition, MAX_PROCESSES, PartitionEpoch, RoundRobin};
 pub use permutation::{SortKeys, block_order, block_order_pausing, shuffle_tuples};
+pub use random::{ALONE, SHARED, below, stream};
 pub use sample::sample_blocks;
 pub use size::{BlockSize, BufferSize, MAX_BLOCK_BYTES, SizeError, WHOLE_TABLE_BYTES};
 pub use strategies::{CHUNKS_PER_BUFFER, Strategy, UnknownStrategy};
