@@ -24,7 +24,7 @@ pub struct Source(pub(crate) Arc<dyn source::Source>);
 impl Source {
     /// How many rows there are.
     #[getter]
-    fn rows(&self) -> u64 {
+    pub(crate) fn rows(&self) -> u64 {
         self.0.units().iter().map(|unit| unit.rows).sum()
     }
 

@@ -142,8 +142,8 @@ impl<'a> Offline<'a> {
             let mut dealt = vec![Vec::new(); parts];
             let key_of: Vec<i64> = (rows.start..).take(batch.num_rows()).map(|row| keys.key(row)).collect();
             for (row, key) in key_of.iter().enumerate() {
-                let place = key.cast_unsigned() ^ 1 << 63; // in the order of signed numbers
-                dealt[(u128::from(place) * parts as u128 >> 64) as usize].push((0, row));
+                let place = key.cast_unsigned() ^ (1 << 63); // in the order of signed numbers
+                dealt[((u128::from(place) * parts as u128) >> 64) as usize].push((0, row));
             }
             let key_of: ArrayRef = Arc::new(Int64Array::from(key_of));
             let columns = batch.columns().iter().cloned().chain([key_of]).collect();
