@@ -3,7 +3,7 @@
 //! It guarantees that every order is a pure function of its arguments. It prevents runs that cannot be repeated.
 
 use crate::Strategy;
-use crate::random::{BLOCKS, EPOCH, ONCE, TUPLES, count, shuffle_pausing, stream, stream_key};
+use crate::random::{BLOCKS, EPOCH, NODES, ONCE, TUPLES, WALK, count, shuffle_pausing, stream, stream_key};
 use crate::strategies::{BlockOrder, Sort};
 use crate::stratified::stratified;
 use rand_xoshiro::SplitMix64;
@@ -84,6 +84,16 @@ impl SortKeys {
     /// The keys of one sort that serves all epochs.
     pub fn once(seed: i64) -> SortKeys {
         SortKeys(stream_key(ONCE, seed, 0, 0))
+    }
+
+    /// The keys of the permutation of this number that jobs have in common (`crates/joader`).
+    pub fn common(seed: i64, number: u64) -> SortKeys {
+        SortKeys(stream_key(WALK, seed, 0, number))
+    }
+
+    /// Keys by which elements are dealt out to nodes, the first or second time (`crates/joader`).
+    pub fn placement(seed: i64, time: u64) -> SortKeys {
+        SortKeys(stream_key(NODES, seed, 0, time))
     }
 
     /// The key of tuple number `number`, from 0 in natural order.

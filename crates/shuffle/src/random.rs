@@ -20,9 +20,16 @@
 //! | keys of one sort      | `"once"`    | 0, the epoch too              |
 //! | keys of each sort     | `"epoch"`   | 0                             |
 //! | sample of blocks      | `"sample"`  | 0, the epoch too              |
+//! | shared draws          | `"shared"`  | 0, the epoch too              |
+//! | draws of a job alone  | `"alone"`   | which job to join it is       |
+//! | keys of a common walk | `"walk"`    | which one, the epoch 0        |
+//! | nodes of elements     | `"nodes"`   | first or second hash, 1 or 2  |
+//!
+//! The last four are of `crates/joader`, where jobs are; keys and hashes of it are made as the keys of a sort.
 //!
 //! Of several processes that learn together ([`BlockPartition`](crate::BlockPartition)), each adds 2^32 times its
-//! number to the ordinals of its blocks and of its buffers.
+//! number to the ordinals of its blocks and of its buffers. So does each lane of an epoch ([`Lanes`](crate::Lanes)) to
+//! those of its buffers, and its number to the ordinal of its window.
 //!
 //! The keys of a sort are not drawn from Xoshiro256++: the last key starts SplitMix64 itself, whose first `n` outputs
 //! are those of the tuples `0..n`. They are all different (see [`SortKeys`](crate::SortKeys)).
@@ -42,6 +49,12 @@ pub(crate) const SAMPLE: u64 = u64::from_le_bytes(*b"sample\0\0");
 pub(crate) const MRS: u64 = u64::from_le_bytes(*b"mrs\0\0\0\0\0");
 pub(crate) const ONCE: u64 = u64::from_le_bytes(*b"once\0\0\0\0");
 pub(crate) const EPOCH: u64 = u64::from_le_bytes(*b"epoch\0\0\0");
+pub(crate) const WALK: u64 = u64::from_le_bytes(*b"walk\0\0\0\0");
+pub(crate) const NODES: u64 = u64::from_le_bytes(*b"nodes\0\0\0");
+/// The purpose of draws that jobs share.
+pub const SHARED: u64 = u64::from_le_bytes(*b"shared\0\0");
+/// The purpose of draws that a job makes for itself.
+pub const ALONE: u64 = u64::from_le_bytes(*b"alone\0\0\0");
 
 /// How much of what takes long is done between two pauses: some milliseconds' work.
 pub(crate) const PER_PAUSE: usize = 1 << 18;
@@ -57,8 +70,8 @@ pub(crate) fn count(numbers: std::ops::Range<u32>, to: &mut Vec<u32>, pause: &mu
     }
 }
 
-/// A number below `n`, which is at least 1 and at most 2^32.
-pub(crate) fn below(rng: &mut Xoshiro256PlusPlus, n: usize) -> usize {
+/// A number below `n`, which is at least 1 and at most 2^32: each equally likely.
+pub fn below(rng: &mut Xoshiro256PlusPlus, n: usize) -> usize {
     loop {
         if let Some((number, _)) = two_below(n as u64, rng.next_u64()) {
             return number;
@@ -66,8 +79,8 @@ pub(crate) fn below(rng: &mut Xoshiro256PlusPlus, n: usize) -> usize {
     }
 }
 
-/// The generator of the stream with this name; see the module's documentation.
-pub(crate) fn stream(purpose: u64, seed: i64, epoch: u64, ordinal: u64) -> Xoshiro256PlusPlus {
+/// The generator of the stream with this name: purpose, seed, epoch and ordinal, mixed as `random.rs` says.
+pub fn stream(purpose: u64, seed: i64, epoch: u64, ordinal: u64) -> Xoshiro256PlusPlus {
     Xoshiro256PlusPlus::seed_from_u64(stream_key(purpose, seed, epoch, ordinal))
 }
 

