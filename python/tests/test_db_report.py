@@ -178,6 +178,30 @@ def test_a_large_source_is_sampled_in_the_server_and_the_page_says_so(conn: Any,
     assert buffers["Plan"]["Shared Hit Blocks"] + buffers["Plan"]["Shared Read Blocks"] < pages / 4
 
 
+def test_names_that_begin_like_queries_are_names() -> None:
+    for name in (
+        "tablets",
+        "selected",
+        "with_gaps",
+        "values$1",
+        "table.x",
+        '"select"',
+        " within",
+        "values",
+        "table -- x",
+    ):
+        assert not sample.is_query(name), name
+    for query in (
+        "select 1",
+        "(SELECT 1)",
+        " \nVALUES (1)",
+        "TABLE a",
+        "select*from a",
+        "/* a /* b */ */ -- c\n select 1",
+    ):
+        assert sample.is_query(query), query
+
+
 def test_the_same_rows_are_drawn_from_a_table_again(conn: Any, pumps: str) -> None:
     found = [collect.collect(conn, trained(conn, "failed", kind).model_id, []) for kind in ("logistic", "mlp")]
     for one in found:
@@ -224,6 +248,16 @@ def test_what_others_say_that_a_model_was_trained_on_is_not_run(
         trapped = mallory.execute("SELECT corgipile_import(%s, 'trapped')", [json.dumps(document)]).fetchone()[0]
     page, _ = page_of(conn, tmp_path, trapped)
     assert "What a model of another role was trained on is not read by itself" in page
+    # a source that is more than a query is none
+    conn.execute("CREATE TABLE precious AS SELECT 1 AS one")
+    document["source"] = "SELECT label, a FROM rows) AS x; COMMIT; DROP TABLE precious; SELECT (1"
+    more = conn.execute("SELECT corgipile_import(%s, 'more')", [json.dumps(document)]).fetchone()[0]
+    assert "cannot be read" in page_of(conn, tmp_path, more)[0]
+    for source in (document["source"], "rows; DROP TABLE precious", "rows AS r, precious"):
+        with pytest.raises(psycopg.Error):
+            db.report(conn, more, source=source, path=tmp_path / "report.html")
+    assert conn.execute("SELECT * FROM precious").fetchone() == (1,)
+    document["source"] = "SELECT label, trap() AS a FROM rows"
     # what is one's own may only read
     mine = conn.execute("SELECT corgipile_import(%s, 'mine')", [json.dumps(document)]).fetchone()[0]
     page, _ = page_of(conn, tmp_path, mine)

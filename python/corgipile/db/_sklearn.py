@@ -15,7 +15,7 @@ from ._extension import only, schema, select
 from ._loading import SOURCE, load_arrays, load_columns
 from ._model import Model
 from ._training import train
-from .reporting.sample import subquery
+from .reporting.sample import literal, subquery
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,10 @@ def fit_table(
 
 
 def _has_two_values(conn: Any, source: str, label: str) -> bool:
-    distinct = f"SELECT DISTINCT {quoted(label)} AS v FROM {subquery(source)} AS s WHERE {quoted(label)} IS NOT NULL"
+    name = literal(quoted(label))
+    distinct = f"SELECT DISTINCT {name} AS v FROM {_from(source)} AS s WHERE {name} IS NOT NULL"
     with conn.transaction():
-        return only(select(conn, f"SELECT count(*) FROM ({distinct} LIMIT 3) AS v")[1]) <= 2
+        return only(select(conn, f"SELECT count(*) FROM ({distinct} LIMIT %s) AS v", [3])[1]) <= 2
 
 
 def fit_matrix(
@@ -111,13 +112,13 @@ def predictions_of_table(conn: Any, model: Model, source: str, what: str) -> lis
 
 
 def _from(source: str) -> str:
-    return subquery(source).replace("%", "%%")
+    return literal(subquery(source))
 
 
 def score_of_table(conn: Any, model: Model, source: str, label: str | None) -> float:
     """Accuracy or R² over the rows of a table that have an answer, computed in the server."""
     functions = schema(conn)
-    name = quoted(label or model.label).replace("%", "%%")
+    name = literal(quoted(label or model.label))
     rows = f"FROM {_from(source)} AS corgipile_row WHERE corgipile_row.{name} IS NOT NULL"
     is_number = model.classes is None or model.classes.dtype.kind in "biuf"
     function = "corgipile_predict" if is_number else "corgipile_predict_label"

@@ -16,7 +16,7 @@ from .._extension import schema, select
 from .._model import Model
 from .._models import find
 from .._optional import required
-from .sample import Sample, draw
+from .sample import Sample, draw, literal
 
 #: Weights that are shown, and classes that have curves and a place in the table of confusions.
 MOST_WEIGHTS, MOST_CURVES, MOST_CONFUSED = 30, 6, 20
@@ -230,8 +230,8 @@ def _left_out(collected: Collected, columns: list[str]) -> list[str]:
 
 def _predictions(conn: Any, collected: Collected, sample: Sample, wanted: int) -> list[tuple[Any, ...]]:
     """Label and answers of each row, computed where the rows are."""
-    functions, row = _literal(schema(conn)), _literal(sample.row)
-    label = f"{row}.{_literal(quoted(collected.facts['label']))}"
+    functions, row = literal(schema(conn)), literal(sample.row)
+    label = f"{row}.{literal(quoted(collected.facts['label']))}"
     values: dict[str, Any] = {"id": collected.facts["model_id"], "wanted": wanted}
     probabilities = "NULL"
     if not collected.is_classifier:
@@ -243,17 +243,12 @@ def _predictions(conn: Any, collected: Collected, sample: Sample, wanted: int) -
         # an SVM has no probabilities; said to predict numbers, it gives its decisions
         values["decisions"] = json.dumps(_as_regression(Model.from_database(conn, collected.facts["model_id"])))
         probabilities = f"ARRAY[{functions}.corgipile_predict(%(decisions)s::jsonb, {row})]"
-    relation, where, order = map(_literal, (sample.relation, sample.where, sample.order))
+    relation, where, order = map(literal, (sample.relation, sample.where, sample.order))
     query = f"""SELECT r.label, r.answer, {_probabilities(collected, values)}
                   FROM (SELECT {chosen}, {probabilities} AS p, {order} AS place
                           FROM {relation} WHERE {label} IS NOT NULL AND {where} OFFSET 0) AS r
                  ORDER BY r.place LIMIT %(wanted)s"""
     return select(conn, query, values)[1]
-
-
-def _literal(text: str) -> str:
-    """Text of a query in which a percent sign is no placeholder."""
-    return text.replace("%", "%%")
 
 
 def _probabilities(collected: Collected, values: dict[str, Any]) -> str:

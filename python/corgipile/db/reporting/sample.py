@@ -16,8 +16,6 @@ from .._extension import only, select
 #: How many times more rows than are wanted are drawn, because estimates are estimates.
 _MARGIN = 1.5
 
-_QUERY = re.compile(r"\s*(select|with|values|table|\()", re.IGNORECASE)
-
 
 @dataclass(frozen=True)
 class Sample:
@@ -41,7 +39,24 @@ class Sample:
 
 def is_query(source: str) -> bool:
     """Whether a source is a query, and not the name of a table, as the extension tells them apart."""
-    return _QUERY.match(source) is not None
+    start = _without_blanks(source)
+    found = re.match(r"(?:select|with|values|table)(?=[\s(*\-/'\"+])", start, re.IGNORECASE)
+    return start.startswith("(") or (found is not None and _without_blanks(start[found.end() :]) != "")
+
+
+def _without_blanks(text: str) -> str:
+    """A text without the white space and the comments that it begins with."""
+    text = text.lstrip()
+    if text.startswith("--"):
+        return _without_blanks(text.partition("\n")[2])
+    if not text.startswith("/*"):
+        return text
+    depth = 0
+    for mark in re.finditer(r"/\*|\*/", text):
+        depth += 1 if mark[0] == "/*" else -1
+        if depth == 0:
+            return _without_blanks(text[mark.end() :])
+    return ""
 
 
 def subquery(source: str, condition: str | None = None) -> str:
@@ -52,13 +67,20 @@ def subquery(source: str, condition: str | None = None) -> str:
     return f"(SELECT * FROM ({body}\n) AS corgipile_all WHERE {condition})"
 
 
+def literal(text: str) -> str:
+    """Text of a query in which a percent sign is no placeholder."""
+    return text.replace("%", "%%")
+
+
 def draw(conn: Any, source: str, wanted: int, condition: str | None = None) -> Sample:
     """How to draw about so many rows of a source, or of those where a column of booleans is true.
 
     Raises:
         psycopg.Error: the source is not there, or may not be read.
     """
-    columns, _ = select(conn, f"SELECT * FROM {subquery(source, condition)} AS corgipile_source LIMIT 0")
+    if not is_query(source):
+        source = only(select(conn, "SELECT %s::regclass::text", [source])[1])
+    columns, _ = _one_statement(conn, f"SELECT * FROM {subquery(source, condition)} AS corgipile_source WHERE", "false")
     row = _free_name(columns)
     estimate_of = f"{subquery(source, condition)} AS {row}"
     estimate = _estimate(conn, estimate_of)
@@ -72,6 +94,12 @@ def draw(conn: Any, source: str, wanted: int, condition: str | None = None) -> S
         return Sample(columns, f"{source} AS {row}{sampled}", row, where, order, estimate, not is_few)
     where = "true" if is_few else f"pg_catalog.random() < {share:.9f}"
     return Sample(columns, estimate_of, row, where, "pg_catalog.random()", estimate, not is_few)
+
+
+def _one_statement(conn: Any, query: str, last: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Runs a query with its last word as a parameter. What has parameters is one statement, so that a source that is
+    more than a query is an error."""
+    return select(conn, literal(query) + " %s::boolean", [last])
 
 
 def _free_name(columns: list[str]) -> str:
@@ -95,5 +123,5 @@ def _is_plain_table(conn: Any, source: str) -> bool:
 
 def _estimate(conn: Any, relation: str) -> float:
     """How many rows the planner expects."""
-    _, rows = select(conn, f"EXPLAIN (FORMAT JSON) SELECT 1 FROM {relation}")
+    _, rows = _one_statement(conn, f"EXPLAIN (FORMAT JSON) SELECT 1 FROM {relation} WHERE", "true")
     return float(only(rows)[0]["Plan"]["Plan Rows"])
