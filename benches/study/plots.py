@@ -76,7 +76,8 @@ class Plots:
         self.convergence()
         self.orders()
         for name in os.listdir(self.results.directory):
-            if name.endswith((".svg", ".png")) and name not in self.written:
+            # those of joader.md are drawn when its part runs
+            if name.endswith((".svg", ".png")) and name not in self.written and not name.startswith("joader_"):
                 os.remove(self.results.path(name))
 
     # -------------------------------------------------------------------------------------------------- convergence

@@ -18,6 +18,7 @@ from data import Data, create_tables
 from decays import decays
 from defaults import defaults
 from files import Results
+from joader import joader
 from mixing import mixing
 from orders import show_orders
 from page import Page
@@ -47,8 +48,10 @@ PARTS = (
     "aggregate",
     "cluster",
     "mixing",
+    "joader",
     "page",
 )
+NEED_NO_SERVER = {"joader", "page"}
 NEED_TABLES = {"rates", "convergence", "checkpoints", "decays", "blocks", "reference", "cluster"}
 QUICK_SETS = ("higgs", "a9a", "covtype7", "california", "higgs_network")
 ROWS = 1_000_000
@@ -70,8 +73,9 @@ class Study:
         """Returns whether every bound holds; those of a quick run do not count."""
         start = monotonic()
         if set(self.parts) != {"page"}:
-            with connect() as connection:
-                connection.execute("CREATE EXTENSION corgipile")
+            if set(self.parts) - NEED_NO_SERVER:
+                with connect() as connection:
+                    connection.execute("CREATE EXTENSION corgipile")
             if NEED_TABLES & set(self.parts):
                 self.load()
             for part in self.parts:
@@ -147,9 +151,12 @@ class Study:
                 cluster_factors(self.sets, self.results)
             case "mixing":
                 mixing(self.data, self.quick, self.results)
-        with connect() as connection:
-            reclaim(connection)
-            self.results.write("environment", environment(connection))
+            case "joader":
+                joader(self.quick, self.results)
+        if part not in NEED_NO_SERVER:
+            with connect() as connection:
+                reclaim(connection)
+                self.results.write("environment", environment(connection))
         self.results.write(
             "parts",
             [
