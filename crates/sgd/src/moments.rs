@@ -128,8 +128,8 @@ impl Moments {
         self.mean[j / LANES][j % LANES]
     }
 
-    /// The features of dense rows of which float32 keeps only steps that are coarse beside their deviation, because their
-    /// numbers lie far from 0: see [`is_coarse`].
+    /// The features of dense rows of which float32 keeps only steps that are coarse beside their deviation, because
+    /// their numbers lie far from 0: see [`is_coarse`].
     pub fn coarse(&self) -> Vec<u32> {
         let count = self.count.max(1) as f64;
         let moments = (0..).zip(self.means_and_squares());
@@ -222,8 +222,8 @@ impl Moments {
     }
 }
 
-/// Does a deviation have fewer than 64 of the steps that float32 takes at the mean? So has a number that is constant once it
-/// is rounded, if its steps are larger than 1.
+/// Does a deviation have fewer than 64 of the steps that float32 takes at the mean? So has a number that is constant
+/// once it is rounded, if its steps are larger than 1.
 pub fn is_coarse(mean: f64, deviation: f64) -> bool {
     let mean = mean.abs() as f32;
     let step = f64::from(mean.next_up() - mean);

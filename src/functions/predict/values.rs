@@ -78,8 +78,8 @@ impl PlanOfCall {
     }
 }
 
-/// Takes NULL and quoted text without a type as numbers where the model has a number, as an operator on numbers does; says
-/// which arguments these are.
+/// Takes NULL and quoted text without a type as numbers where the model has a number, as an operator on numbers does;
+/// says which arguments these are.
 fn take_literals_as_numbers(model: &Model, columns: &mut [RecordColumn]) -> Vec<usize> {
     let categories = model.feature_kind.columns_of_categories(&model.features);
     let is_number = |name: &String| {

@@ -77,8 +77,8 @@ impl FeatureColumns {
         }
     }
 
-    /// May number `i` of a dense row lose digits when it becomes a `real`, if it has magnitude `mean`? Integers of up to 24
-    /// bits do not.
+    /// May number `i` of a dense row lose digits when it becomes a `real`, if it has magnitude `mean`? Integers of up
+    /// to 24 bits do not.
     pub fn may_be_rounded(&self, i: usize, mean: f64) -> bool {
         let kind = match self {
             FeatureColumns::Array { reader, .. } => reader.element(),

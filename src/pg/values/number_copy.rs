@@ -33,8 +33,8 @@ unsafe fn copy_avx2<T: Copy>(data: *const u8, out: &mut [f32], convert: impl Fn(
 /// So many elements are converted at a time.
 const CHUNK: usize = 8;
 
-/// As [`copy`], for whatever the caller is compiled for. What is left behind the chunks is converted together with elements
-/// before it, if there are so many.
+/// As [`copy`], for whatever the caller is compiled for. What is left behind the chunks is converted together with
+/// elements before it, if there are so many.
 ///
 /// # Safety
 /// As there.
@@ -65,7 +65,8 @@ pub(in crate::pg) unsafe fn copy_each<T: Copy>(data: *const u8, out: &mut [f32],
     }
 }
 
-/// 0, or something else if the number is not finite: less itself it is 0, or NaN, whose sign and mantissa do not matter here.
+/// 0, or something else if the number is not finite: less itself it is 0, or NaN, whose sign and mantissa do not matter
+/// here.
 #[inline(always)]
 #[expect(clippy::eq_op, reason = "not zero if the number is not finite")]
 fn bits_unless_finite(number: f32) -> u32 {

@@ -80,8 +80,8 @@ pub(crate) fn softmax_gradient(totals: &mut Totals, out: &mut [f32], y: f32, wei
 /// Decisions of a tuple whose exponentials are computed together with those of others.
 pub(crate) const FEW: usize = 4;
 
-/// [`softmax_gradient`] of some tuples with at most [`FEW`] decisions each, to the same bits: exponentials and logarithms of
-/// all are computed at once, which takes hardly longer than those of one.
+/// [`softmax_gradient`] of some tuples with at most [`FEW`] decisions each, to the same bits: exponentials and
+/// logarithms of all are computed at once, which takes hardly longer than those of one.
 #[inline(always)]
 pub(crate) fn few_softmax_gradients<const R: usize>(
     totals: &mut Totals,
