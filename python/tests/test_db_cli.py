@@ -263,3 +263,48 @@ def test_index_is_left_to_the_module_that_writes_indexes(monkeypatch: pytest.Mon
     monkeypatch.setattr(corgipile, "index", module, raising=False)
     assert run("index", "--help") == 0 and run("index", "a.tar", "--kind", "tar") == 0
     assert given == [["--help"], ["a.tar", "--kind", "tar"]]
+
+
+@pytest.fixture
+def files(database: str, capsys: pytest.CaptureFixture[str]) -> Path:
+    """The rows of the table as CSV and Parquet files."""
+    pytest.importorskip("corgipile._native", reason="the native module is not built")
+    pytest.importorskip("pyarrow")
+    query = "SELECT id, id % 10 AS digit, sin(id) AS hours, 'a,' || id AS word FROM \"odd pumps\" WHERE id <= 5000"
+    with psycopg.connect(dbname=database, autocommit=True) as connection:
+        connection.execute("DROP TABLE IF EXISTS plain")
+        connection.execute(f"CREATE TABLE plain AS {query} ORDER BY id")
+    for file in ("rows.csv", "rows.parquet"):
+        assert run("shuffle", "plain", "--strategy", "no_shuffle", "-o", file) == 0
+    assert run("index", "rows.csv") == 0
+    capsys.readouterr()
+    return Path.cwd()
+
+
+@pytest.mark.parametrize("file", ["rows.csv", "rows.parquet"])
+def test_files_are_shuffled_into_csv_and_parquet(files: Path, file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    words = ["--seed", "3", "--buffer-size", "20%", "--block-size", "100"]
+    assert run("shuffle", file, *words) == 0
+    out, err = capsys.readouterr()
+    rows = rows_of(out)
+    ids = [int(row["id"]) for row in rows]
+    assert err == "" and sorted(ids) == list(range(1, 5001)) and ids != sorted(ids)
+    assert all(row["word"] == f"a,{row['id']}" for row in rows)
+    assert run("shuffle", file, *words, "-o", "out.parquet") == 0
+    assert parquet.read_table("out.parquet").column("id").to_pylist() == ids
+    assert run("shuffle", file, *words, "--epoch", "2", "-o", "out.csv") == 0
+    assert [int(row["id"]) for row in rows_of(Path("out.csv").read_text())] != ids
+
+
+def test_files_that_cannot_be_read_are_one_line(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("cut.parquet").write_bytes(Path("rows.parquet").read_bytes()[:5000])
+    for words, message in (
+        (["cut.parquet"], "cut.parquet"),
+        (["nowhere.csv"], "nowhere.csv"),
+        (["rows.csv", "rows.parquet"], "files have to be of one kind"),
+        (["rows.csv", "--buffer-size", "3x"], "buffer_size"),
+        (["rows.csv", "--strategy", "mrs"], "shuffle"),
+    ):
+        assert run("shuffle", *words) == 1
+        assert message in one_line(capsys)
