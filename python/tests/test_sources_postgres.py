@@ -8,6 +8,7 @@ import pickle
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -65,7 +66,7 @@ def _ids(source: Table, ids: multiprocessing.Queue[list[int]]) -> None:
 def test_another_process_reads_the_same_snapshot(rows: Table, run: Run, method: str) -> None:
     before = read(rows, "corgipile")["id"].tolist()
     run("DELETE FROM rows WHERE id > 10; INSERT INTO rows SELECT 5000 + i FROM generate_series(1, 10000) i")
-    context = multiprocessing.get_context(method)
+    context: Any = multiprocessing.get_context(method)
     ids = context.Queue()
     processes = [context.Process(target=_ids, args=(rows, ids)) for _ in range(2)]
     for process in processes:

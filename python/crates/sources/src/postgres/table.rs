@@ -12,8 +12,8 @@ use crate::files::Fingerprint;
 const MOST_PAGES: i64 = 64;
 const UNITS_OF_SMALL_TABLES: i64 = 256;
 
-/// So many units are counted by one statement.
-const COUNTED_AT_ONCE: i64 = 512;
+/// So many units are counted by one statement, 32 MB of pages, so that Ctrl-C is heard soon.
+const COUNTED_AT_ONCE: i64 = 64;
 
 pub(super) struct Table {
     /// The name as SQL has it, quoted where that is needed.
