@@ -4,6 +4,8 @@
 PG_CONFIG ?= /usr/lib/postgresql/15/bin/pg_config
 # `make test PG=17`: with a PostgreSQL of another major version, which is fetched and built if need be.
 PG ?=
+# `make test TORCH=pypi`: with the newest torch of PyPI instead of Debian's.
+TORCH ?=
 # Put before the paths of `make install` and `make uninstall`, to build a package.
 DESTDIR ?=
 # Real data sets: `make test` and `make accuracy` look for them here; `make demo DATA=...` trains on one of them.
@@ -37,8 +39,9 @@ build: deps ## Build the extension in release mode
 demo: build ## Train on a label-clustered table without shuffling it (DATA=../shared/data: on real data)
 	@scripts/with-postgres --library $(LIBRARY) -- demo/run $(DATA)
 
-test: deps ## Test everything: pure crates, then the extension in a real server (PG=17: in another major version's)
-	@CORGIPILE_DATA=$(TEST_DATA) scripts/test
+test: ## Test everything: pure crates, the extension in a real server (PG=17: of another major version), the Python package (TORCH=pypi: with PyPI's torch)
+	@TORCH=$(TORCH) scripts/deps --python
+	@TORCH=$(TORCH) CORGIPILE_DATA=$(TEST_DATA) scripts/test
 
 soak: build ## Do the worst to a server for long, and write docs/results/faults.md: 200 faults of each kind (MOMENTS=..., SEED=...)
 	@MOMENTS=$(MOMENTS) SEED=$(SEED) scripts/soak
@@ -75,6 +78,7 @@ reference: ## Write the pages of docs/reference that come from the catalog and t
 	@scripts/with-postgres --library $(CARGO_TARGET_DIR)/pg_test/release/libcorgipile.so -- \
 	  env CORGIPILE_WRITE_REFERENCE=1 cargo test -q -p corgipile-tests --test server pages_of_reference
 	@scripts/reference-errors
+	@scripts/reference-python
 
 lint: ## Check formatting, the warnings of clippy, shellcheck and ruff, licences of crates, and the SQL with pgspot
 	@scripts/deps --study

@@ -5,6 +5,7 @@ All learn by plain SGD from the same rows in memory, sigmoid units and float32 (
 step. All take turns."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +18,7 @@ from data import COPY_HEADER, COPY_TRAILER, REAL, fixed_array, fixed_rows
 from processor import Backend, Times, own_time
 from server import connect
 
-ROUNDS, EPOCHS = 3, 4
+ROUNDS, EPOCHS = 3, 16
 ROWS = {"small": 400_000, "large": 100_000}
 # Features, hidden layers and classes.
 SHAPES = {"small": (28, (16,), 2), "large": (54, (200, 50), 7)}
@@ -45,7 +46,7 @@ def store(connection, shape, features, labels):
 
 
 def call(shape, model, options, shuffle="corgipile"):
-    options = json.dumps({"cache": "on"} | options)
+    options = json.dumps({"cache": "on", "notice": True} | options)
     return (
         f"corgipile_train('{shape}', model => '{model}', learning_rate => 0.01, max_epochs => %(epochs)s, seed => 1,"
         f" loader => 'in_process', standardize => false, nulls => 'skip', shuffle => '{shuffle}',"
@@ -55,7 +56,9 @@ def call(shape, model, options, shuffle="corgipile"):
 
 def network(shape, batch):
     hidden = list(SHAPES[shape][1])
-    return call(shape, "mlp", {"hidden": hidden, "batch_size": batch, "optimizer": "sgd", "activation": "sigmoid"})
+    return call(
+        shape, "mlp", {"hidden_layers": hidden, "batch_size": batch, "optimizer": "sgd", "activation": "sigmoid"}
+    )
 
 
 def scikit_learn(shape, features, labels):
@@ -69,9 +72,9 @@ def scikit_learn(shape, features, labels):
 
 
 class Torch:
-    """A process that has torch, which may be Debian's and hence another interpreter's."""
+    """A process that has torch: that of $TORCH_PYTHON, or Debian's."""
 
-    INTERPRETERS = (sys.executable, "/usr/bin/python3")
+    INTERPRETERS = (os.environ.get("TORCH_PYTHON", sys.executable), "/usr/bin/python3")
 
     def __init__(self):
         self.version = None
@@ -134,7 +137,7 @@ def main():
     for round_ in range(-1, ROUNDS):
         for what, run in work.items():
             run(measured[what] if round_ >= 0 else Times())  # the one before warms up
-    best = {what: min(times.processor) * 1e9 / ROWS[what[0]] for what, times in measured.items()}
+    best = {what: times.best() * 1e9 / ROWS[what[0]] for what, times in measured.items()}
     table(
         "Epoch of networks, ns per row",
         ["layers", "batch", "peer", "processor, best", "elapsed, median"],

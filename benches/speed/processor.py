@@ -1,6 +1,7 @@
 """Processor time of a backend, beside elapsed time: neighbours on the machine disturb the latter."""
 
 from dataclasses import dataclass, field
+from statistics import median
 from time import perf_counter, process_time
 
 from server import connect
@@ -13,6 +14,13 @@ class Times:
 
     elapsed: list = field(default_factory=list)
     processor: list = field(default_factory=list)
+
+    def best(self):
+        """Least processor time."""
+        return min(self.processor)
+
+    def median_processor(self):
+        return median(self.processor)
 
 
 class Backend:
@@ -38,15 +46,21 @@ class Backend:
         times.processor.append(processor)
 
     def train(self, call, epochs, times):
-        """Times epochs from the second on of a training `call`, which says %(epochs)s.
+        """Times epochs of a training `call`, which says %(epochs)s and has option notice, without the first two: the
+        first fills the cache, if there is one. What is looked at is the end of the second and that of the last."""
+        ends = []
 
-        Elapsed times are those of the epochs; their processor time is the difference between two trainings, of which
-        one has only two epochs: the first fills the cache, if there is another."""
-        query = f"SELECT model_id, epoch, seconds FROM {call}"
-        _, _, two = self.timed(query, {"epochs": 2})
-        rows, _, all_ = self.timed(query, {"epochs": epochs})
-        times.elapsed += [seconds for _, epoch, seconds in rows if epoch > 1]
-        times.processor.append((all_ - two) / (epochs - 2))
+        def tell(diagnostic):
+            if diagnostic.message_primary.startswith("epoch "):
+                ends.append(processor_seconds(self.pid))
+
+        self.connection.execute("SET client_min_messages = notice")
+        self.connection.add_notice_handler(tell)
+        rows = self.connection.execute(f"SELECT epoch, seconds FROM {call}", {"epochs": epochs}).fetchall()
+        self.connection.remove_notice_handler(tell)
+        self.connection.execute("SET client_min_messages = warning")
+        times.elapsed += [seconds for epoch, seconds in rows if epoch > 2]
+        times.processor.append((ends[-1] - ends[1]) / (epochs - 2))
         self.connection.execute("TRUNCATE corgipile.stored_models")
 
 

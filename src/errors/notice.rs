@@ -47,6 +47,8 @@ pub enum Notice {
     LeftOut { rows: u64, of: u64 },
     /// These models were deleted, because newer ones have replaced them.
     Replaced { models: Vec<String> },
+    /// Numbers of these columns lie so far from 0 that little of what distinguishes them is left in single precision.
+    Coarse { columns: Vec<String> },
     /// So many values of features, of so many rows, are cut off at so many deviations.
     Clipped { deviations: f32, values: u64, rows: u64 },
     /// In so many rows there is something that the model has not seen.
@@ -108,9 +110,10 @@ impl Notice {
     /// What PostgreSQL is to tell the client, and how urgent it is.
     pub fn into_report(self) -> (ErrorReport, PgLogLevel) {
         let level = match self {
-            Notice::OneDiverged { .. } | Notice::WorseThanConstant(_) | Notice::SomeWorseThanConstant { .. } => {
-                PgLogLevel::WARNING
-            }
+            Notice::Coarse { .. }
+            | Notice::OneDiverged { .. }
+            | Notice::WorseThanConstant(_)
+            | Notice::SomeWorseThanConstant { .. } => PgLogLevel::WARNING,
             _ => PgLogLevel::NOTICE,
         };
         let (message, hint) = match self {
@@ -218,6 +221,13 @@ impl Notice {
             Notice::Transformed { columns } => (
                 format!("numbers that span decades are taken as sign(x) * ln(1 + |x|): {}", some_of(&columns)),
                 Some("Option transform can name the columns instead, or be \"none\"."),
+            ),
+            Notice::Coarse { columns } => (
+                format!(
+                    "numbers lie so far from 0 that single precision rounds away most of their differences: {}",
+                    some_of(&columns)
+                ),
+                Some("Subtract a number near their mean in a query or a view, as in SELECT x - 1700000000 AS x."),
             ),
             Notice::Clipped { deviations, values, rows } => (
                 format!(

@@ -50,6 +50,7 @@ pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, wanted: Wanted) -> Resu
     if let FewTargets::Two(values) = measured.few {
         report_notice(Notice::TwoTargets { column: buffers.decoder.labels().column().to_owned(), values });
     }
+    measured.warn_of_coarse(&buffers.decoder);
     let statistics = measured.finish(wanted, &buffers.decoder);
     buffers.decoder.end_preparation(&counts, statistics)
 }
@@ -96,6 +97,24 @@ impl Measured {
             self.moments.get_or_insert_with(|| Moments::new(dim)).add(batch)?;
         }
         Ok(())
+    }
+
+    /// Tells of columns whose numbers single precision cannot hold apart.
+    fn warn_of_coarse(&self, decoder: &Decoder) {
+        let features = decoder.features();
+        let mut columns: Vec<String> = Vec::new();
+        if let Some(moments) = &self.moments {
+            let names = features.number_names();
+            let name = |j: usize| names.as_ref().map_or_else(|| features.name(j), |names| names[j].to_owned());
+            let coarse = moments.coarse().into_iter().map(|j| (j as usize, moments.mean(j)));
+            columns.extend(coarse.filter(|(j, mean)| features.may_be_rounded(*j, *mean)).map(|(j, _)| name(j)));
+        }
+        if self.targets.is_coarse() {
+            columns.push(decoder.labels().column().to_owned());
+        }
+        if !columns.is_empty() {
+            report_notice(Notice::Coarse { columns });
+        }
     }
 
     fn finish(mut self, wanted: Wanted, decoder: &Decoder) -> Statistics {

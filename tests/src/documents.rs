@@ -9,7 +9,7 @@
 //! - ` ```psql `: a transcript. Lines that begin with a prompt (`=> `, `mydb=# `, and `-> ` for the lines that follow)
 //!   are run, the others are what psql has printed.
 //! - ` ```psql compare `: the same, and what psql prints must be what the document says; `...` stands for anything.
-//! - ` ```text `, `sh`, `json`, `toml`, `rust`: not SQL, not run.
+//! - ` ```text `, `sh`, `json`, `toml`, `rust`: not SQL, not run. `python`: run by the tests of the Python package.
 //!
 //! A page that creates an extension that the server has not, such as `vector`, is left out, which is told.
 //!
@@ -20,7 +20,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-const NOT_RUN: [&str; 5] = ["text", "sh", "json", "toml", "rust"];
+const NOT_RUN: [&str; 6] = ["text", "sh", "json", "toml", "rust", "python"];
 const MARK: &str = "corgipile-document-mark";
 
 /// A Markdown file.

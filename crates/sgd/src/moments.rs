@@ -119,6 +119,23 @@ impl Moments {
         Some(scaling)
     }
 
+    /// The mean of feature `j` of dense rows.
+    ///
+    /// # Panics
+    /// If there is no such feature.
+    pub fn mean(&self, j: u32) -> f64 {
+        let j = j as usize;
+        self.mean[j / LANES][j % LANES]
+    }
+
+    /// The features of dense rows of which float32 keeps only steps that are coarse beside their deviation, because their
+    /// numbers lie far from 0: see [`is_coarse`].
+    pub fn coarse(&self) -> Vec<u32> {
+        let count = self.count.max(1) as f64;
+        let moments = (0..).zip(self.means_and_squares());
+        moments.filter(|(_, (mean, squares))| is_coarse(*mean, (squares / count).sqrt())).map(|(j, _)| j).collect()
+    }
+
     /// The mean over the rows of |x|², the features being scaled by this, or as they are.
     ///
     /// # Panics
@@ -203,6 +220,14 @@ impl Moments {
             *squares += block_squares + difference * difference * before * share;
         }
     }
+}
+
+/// Does a deviation have fewer than 64 of the steps that float32 takes at the mean? So has a number that is constant once it
+/// is rounded, if its steps are larger than 1.
+pub fn is_coarse(mean: f64, deviation: f64) -> bool {
+    let mean = mean.abs() as f32;
+    let step = f64::from(mean.next_up() - mean);
+    if deviation == 0.0 { step > 1.0 } else { deviation < 64.0 * step }
 }
 
 /// Scales one row by means and deviations that lie elsewhere, and cuts it off at ±`clip`, as a

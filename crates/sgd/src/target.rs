@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ModelParameters;
 use crate::variance_sum::VarianceSum;
+use crate::{ModelParameters, is_coarse};
 
 /// Mean and deviation of targets, while they arrive.
 #[derive(Debug, Clone, Copy, Default)]
@@ -13,6 +13,12 @@ impl TargetMoments {
     /// Adds a target.
     pub fn add(&mut self, target: f32) {
         self.0.add(target.into());
+    }
+
+    /// Does float32 keep only steps that are coarse beside their deviation? See [`is_coarse`].
+    pub fn is_coarse(&self) -> bool {
+        let (mean, variance) = self.0.moments();
+        is_coarse(mean, variance.sqrt())
     }
 
     /// What the targets added so far are scaled by.

@@ -11,7 +11,9 @@
 
 #![forbid(unsafe_code)]
 
+mod blocks;
 mod geometry;
+mod lanes;
 mod mixer;
 mod order;
 mod partition;
@@ -21,8 +23,11 @@ mod sample;
 mod size;
 mod strategies;
 mod stratified;
+mod window;
 
+pub use blocks::{Blocks, TooManyBlocks};
 pub use geometry::{Geometry, MIN_BLOCKS_IN_BUFFER};
+pub use lanes::{BlockSequence, LaneBatch, Lanes, Share};
 pub use mixer::Mixer;
 pub use order::{OutOfMemory, TupleOrder};
 pub use partition::{BlockPartition, MAX_PROCESSES, PartitionEpoch, RoundRobin};
@@ -31,3 +36,4 @@ pub use random::{ALONE, SHARED, below, stream};
 pub use sample::sample_blocks;
 pub use size::{BlockSize, BufferSize, MAX_BLOCK_BYTES, SizeError, WHOLE_TABLE_BYTES};
 pub use strategies::{CHUNKS_PER_BUFFER, Strategy, UnknownStrategy};
+pub use window::Window;

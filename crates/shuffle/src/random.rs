@@ -28,7 +28,8 @@
 //! The last four are of `crates/joader`, where jobs are; keys and hashes of it are made as the keys of a sort.
 //!
 //! Of several processes that learn together ([`BlockPartition`](crate::BlockPartition)), each adds 2^32 times its
-//! number to the ordinals of its blocks and of its buffers.
+//! number to the ordinals of its blocks and of its buffers. So does each lane of an epoch ([`Lanes`](crate::Lanes)) to
+//! those of its buffers, and its number to the ordinal of its window.
 //!
 //! The keys of a sort are not drawn from Xoshiro256++: the last key starts SplitMix64 itself, whose first `n` outputs
 //! are those of the tuples `0..n`. They are all different (see [`SortKeys`](crate::SortKeys)).

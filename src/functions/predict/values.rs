@@ -12,6 +12,7 @@ use crate::pg::call::function::Call;
 use crate::pg::catalog::types::base_type;
 use crate::pg::values::date_part::TimeType;
 use crate::pg::values::jsonb::Jsonb;
+use crate::pg::values::number::number_of_literal;
 use crate::pg::values::record::RecordColumn;
 use crate::pg::values::typed::TypedDatum;
 use pgrx::prelude::*;
@@ -24,6 +25,8 @@ struct PlanOfCall {
     serial: u64,
     parts: AddedParts,
     plan: Plan,
+    /// which arguments are literals without a type where the model has numbers
+    literals: Vec<usize>,
 }
 
 impl FeatureInput for Values<'_> {
@@ -35,8 +38,12 @@ impl FeatureInput for Values<'_> {
                 if known.serial != model.serial {
                     *known = PlanOfCall::new(model, policies, call)?;
                 }
-                let PlanOfCall { parts, plan, .. } = known;
-                plan.read(model, policies, |i| parts.value(i, |i| call.argument(i)), into)
+                let PlanOfCall { parts, plan, literals, .. } = known;
+                let argument = |i| {
+                    let value = call.argument(i)?;
+                    Some(if literals.contains(&i) { number_of_literal(value) } else { value })
+                };
+                plan.read(model, policies, |i| parts.value(i, argument), into)
             },
         )
     }
@@ -64,10 +71,27 @@ impl PlanOfCall {
             collation: call.collation(),
         };
         let mut columns: Vec<RecordColumn> = names.into_iter().enumerate().map(column).collect();
+        let literals = take_literals_as_numbers(model, &mut columns);
         let parts = AddedParts::new(model, &mut columns);
         let plan = Plan::of_values(model, policies, &columns)?;
-        Ok(PlanOfCall { serial: model.serial, parts, plan })
+        Ok(PlanOfCall { serial: model.serial, parts, plan, literals })
     }
+}
+
+/// Takes NULL and quoted text without a type as numbers where the model has a number, as an operator on numbers does; says
+/// which arguments these are.
+fn take_literals_as_numbers(model: &Model, columns: &mut [RecordColumn]) -> Vec<usize> {
+    let categories = model.feature_kind.columns_of_categories(&model.features);
+    let is_number = |name: &String| {
+        model.feature_kind.name() == "array"
+            || model.features.contains(name) && !categories.iter().any(|(column, _)| column == name)
+    };
+    let mut literals = Vec::new();
+    for column in columns.iter_mut().filter(|column| column.type_oid == pg_sys::UNKNOWNOID && is_number(&column.name)) {
+        column.type_oid = pg_sys::FLOAT8OID;
+        literals.push(column.attribute);
+    }
+    literals
 }
 
 /// What the values of the call are called: the model's features, or, of dates with parts among these, the dates.

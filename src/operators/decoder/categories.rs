@@ -224,6 +224,11 @@ impl MixedColumns {
         self.columns.iter().filter(|c| matches!(c.kind, MixedKind::Number(_))).map(|c| c.name.as_str())
     }
 
+    /// The types of the columns of numbers.
+    pub fn number_types(&self) -> impl Iterator<Item = NumberType> {
+        self.columns.iter().filter_map(|c| if let MixedKind::Number(number) = c.kind { Some(number) } else { None })
+    }
+
     /// The dimensions of the columns of numbers.
     pub fn number_places(&self) -> impl Iterator<Item = u32> {
         self.columns.iter().filter(|c| matches!(c.kind, MixedKind::Number(_))).map(|c| c.first)

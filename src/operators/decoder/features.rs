@@ -77,6 +77,22 @@ impl FeatureColumns {
         }
     }
 
+    /// May number `i` of a dense row lose digits when it becomes a `real`, if it has magnitude `mean`? Integers of up to 24
+    /// bits do not.
+    pub fn may_be_rounded(&self, i: usize, mean: f64) -> bool {
+        let kind = match self {
+            FeatureColumns::Array { reader, .. } => reader.element(),
+            FeatureColumns::Columns { types, .. } => Some(types[i]),
+            FeatureColumns::Mixed(columns) => columns.number_types().nth(i),
+            FeatureColumns::Sparse(_) | FeatureColumns::Compressed(_) => None,
+        };
+        match kind {
+            Some(NumberType::Float8 | NumberType::Numeric) => true,
+            Some(NumberType::Int4 | NumberType::Int8) => mean.abs() >= f64::from(1 << f32::MANTISSA_DIGITS),
+            _ => false,
+        }
+    }
+
     /// Takes the number of features from a row, if it is not known yet: the length of the first feature vector. True
     /// once it is known.
     #[inline]

@@ -460,16 +460,19 @@ fn check_decoder(request: &Request, resume: Option<&Resume>, features: &[String]
     if let Some(resume) = resume {
         resume.check_mini_batches(decoder.has_mini_batches(), request.options.has_batch_size)?;
     }
+    if let Some(resume) = resume {
+        // before the options, which are those of its features
+        resume.check(features, decoder.features())?;
+    }
     check_options(&request.options, decoder.features())?;
     if decoder.has_mini_batches() && request.workers > 1 {
         return Err(TrainingError::NotOnCompressed("the argument workers").into());
     }
-    if let Some(resume) = resume {
-        resume.check(features, decoder.features())?;
-        if !decoder.adopt_model(&resume.decoder_state) {
-            let hint = "Continue with labels of the type that the model was trained on.";
-            return Err(refuse(&resume.model, "the label's column cannot have its classes", hint));
-        }
+    if let Some(resume) = resume
+        && !decoder.adopt_model(&resume.decoder_state)
+    {
+        let hint = "Continue with labels of the type that the model was trained on.";
+        return Err(refuse(&resume.model, "the label's column cannot have its classes", hint));
     }
     Ok(())
 }

@@ -184,3 +184,14 @@ pub fn narrow(value: f64) -> Result<f32, NumberFault> {
         Err(NumberFault::NotFinite(value))
     }
 }
+
+/// The number that a literal without a type stands for. An ERROR if it is none.
+pub fn number_of_literal(literal: TypedDatum<'_>) -> TypedDatum<'static> {
+    let text = literal.of_type(pg_sys::UNKNOWNOID);
+    // SAFETY: a value of type unknown is a C string, which float8in takes; a float8 is passed by value.
+    unsafe {
+        let function = pg_sys::Oid::from(pg_sys::F_FLOAT8IN);
+        let number = pg_sys::OidInputFunctionCall(function, text.cast_mut_ptr(), pg_sys::FLOAT8OID, -1);
+        TypedDatum::new(number, pg_sys::FLOAT8OID)
+    }
+}

@@ -30,21 +30,46 @@ unsafe fn copy_avx2<T: Copy>(data: *const u8, out: &mut [f32], convert: impl Fn(
     unsafe { copy_each(data, out, convert) }
 }
 
-/// As [`copy`], for whatever the caller is compiled for.
+/// So many elements are converted at a time.
+const CHUNK: usize = 8;
+
+/// As [`copy`], for whatever the caller is compiled for. What is left behind the chunks is converted together with elements
+/// before it, if there are so many.
 ///
 /// # Safety
 /// As there.
 #[inline(always)]
-#[expect(clippy::eq_op, reason = "not zero if the number is not finite")]
 pub(in crate::pg) unsafe fn copy_each<T: Copy>(data: *const u8, out: &mut [f32], convert: impl Fn(T) -> f32) -> bool {
-    // A number less itself is 0, or NaN if it is not finite: sign and mantissa of a NaN do not matter here.
-    let mut bits = 0;
-    for (i, place) in out.iter_mut().enumerate() {
-        // SAFETY: the array has as many elements as `out`.
-        *place = convert(unsafe { data.cast::<T>().add(i).read_unaligned() });
-        bits |= (*place - *place).to_bits();
+    let from = data.cast::<T>();
+    let Some(last) = out.len().checked_sub(CHUNK) else {
+        let mut bits = 0;
+        for (i, place) in out.iter_mut().enumerate() {
+            // SAFETY: the array has as many elements as `out`.
+            *place = convert(unsafe { from.add(i).read_unaligned() });
+            bits |= bits_unless_finite(*place);
+        }
+        return bits == 0;
+    };
+    let (mut bits, mut at) = ([0; CHUNK], 0);
+    loop {
+        // SAFETY: `at` is at most `last`, behind which there is a chunk of both.
+        unsafe {
+            let floats = from.add(at).cast::<[T; CHUNK]>().read_unaligned().map(&convert);
+            out.as_mut_ptr().add(at).cast::<[f32; CHUNK]>().write_unaligned(floats);
+            (0..CHUNK).for_each(|i| bits[i] |= bits_unless_finite(floats[i]));
+        }
+        if at == last {
+            return bits == [0; CHUNK];
+        }
+        at = (at + CHUNK).min(last);
     }
-    bits == 0
+}
+
+/// 0, or something else if the number is not finite: less itself it is 0, or NaN, whose sign and mantissa do not matter here.
+#[inline(always)]
+#[expect(clippy::eq_op, reason = "not zero if the number is not finite")]
+fn bits_unless_finite(number: f32) -> u32 {
+    (number - number).to_bits()
 }
 
 /// Copies as many numerics as `out` has. False if one of them takes longer to be made a number, or is not finite.

@@ -88,6 +88,14 @@ impl VectorReader {
         }
     }
 
+    /// The type of the numbers, if they are those of an array.
+    pub fn element(&self) -> Option<NumberType> {
+        match self {
+            VectorReader::Array(reader) => Some(reader.element()),
+            VectorReader::Packed(..) => None,
+        }
+    }
+
     /// Are the numbers no `real`s?
     pub fn converts(&self) -> bool {
         match self {

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 pub use definition::Task;
 use definition::{Defaults, LinearModel, Model};
 pub(crate) use objective::{Objective, ObjectiveVisitor, Pointwise, PointwiseVisitor, count_one};
-pub(crate) use softmax::softmax_gradient;
+pub(crate) use softmax::{FEW, few_softmax_gradients, softmax_gradient};
 
 /// Makes the list of models: the variants, in the order in which they are listed to users, and their types.
 /// The linear ones come first.

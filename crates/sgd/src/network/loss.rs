@@ -3,7 +3,8 @@
 use super::shape::Output;
 use super::units::sigmoid;
 use crate::math::{exp, ln};
-use crate::models::softmax_gradient;
+pub(super) use crate::models::FEW;
+use crate::models::{few_softmax_gradients, softmax_gradient};
 use crate::totals::Totals;
 use simd::{Kernel, Simd};
 
@@ -45,6 +46,24 @@ pub(super) fn loss_and_gradient(output: Output, totals: &mut Totals, out: &mut [
         }
         (Output::Sigmoid, out) => each(totals, out, y as usize, weight),
     };
+    count(totals, loss, weight);
+}
+
+/// The same of some tuples of a softmax with at most [`FEW`] outputs.
+#[inline(always)]
+pub(super) fn few_losses_and_gradients<const R: usize>(
+    totals: &mut Totals,
+    out: [&mut [f32]; R],
+    labels: &[f32; R],
+    weights: &[f32; R],
+) {
+    let losses = few_softmax_gradients(totals, out, labels, weights);
+    losses.into_iter().zip(weights).for_each(|(loss, weight)| count(totals, loss, *weight));
+}
+
+/// Counts a tuple's loss.
+#[inline(always)]
+fn count(totals: &mut Totals, loss: f32, weight: f32) {
     totals.loss += f64::from(weight) * f64::from(loss);
     totals.weight += f64::from(weight);
     totals.tuples += 1;

@@ -36,6 +36,23 @@ fn moments_agree_with_two_passes_for_every_width() {
 }
 
 #[test]
+fn columns_are_coarse_where_single_precision_has_few_steps() {
+    // steps at 1.7e9 are of 128, at 1e7 of 1, at 1.5 of 2⁻²³
+    let offsets = [1.7e9, 1.7e9, 1e7, 1e7, 1.5, 1e9, 5.0];
+    let spreads = [1000.0, 1e5, 100.0, 500.0, 1e-4, 0.0, 0.0];
+    let rows: Vec<Vec<f32>> = (0..1000)
+        .map(|i| {
+            let position = f64::from(i) / 999.0 * 2.0 - 1.0;
+            offsets.iter().zip(spreads).map(|(offset, spread)| (offset + spread * position) as f32).collect()
+        })
+        .collect();
+    let mut moments = Moments::new(offsets.len());
+    rows.iter().for_each(|row| moments.add_row(row));
+    // deviations are spreads / 3 ^ ½: 577 of 8192, 57 of 64, and a constant whose steps are of 64
+    assert_eq!(moments.coarse(), [0, 2, 5]);
+}
+
+#[test]
 fn a_mean_far_from_0_and_an_outlier_cost_no_precision() {
     let mut noise = Noise::new(1);
     let mut batch = Batch::new(3);

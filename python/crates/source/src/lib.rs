@@ -48,6 +48,11 @@ pub trait Source: Send + Sync {
     fn skipped(&self) -> u64 {
         0
     }
+
+    /// What was said about skipped rows and files, the first of them.
+    fn messages(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// Tells threads that read to stop.

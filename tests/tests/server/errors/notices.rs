@@ -32,6 +32,14 @@ pub const CASES: &[(&str, &[&str], &str)] = &[
          HINT:  The model predicts in the same way. Option clip can be another number of them, or \"none\".\n...",
     ),
     (
+        "Notice::Coarse",
+        &["SELECT FROM corgipile_train('SELECT i % 2 AS label, ARRAY[1.7e9::float8 + i, i, 1e9] AS x FROM generate_series(1, 500) i', \
+           max_epochs => 1)"],
+        // steps of 128 and of 64
+        "WARNING:  numbers lie so far from 0 that single precision rounds away most of their differences: x[1], x[3]\n\
+         HINT:  Subtract a number near their mean in a query or a view, as in SELECT x - 1700000000 AS x.\n...",
+    ),
+    (
         "Notice::Transformed",
         &["SELECT FROM corgipile_train('SELECT i % 2 AS label, exp(i / 20::float8) AS a FROM generate_series(1, 1000) i', max_epochs => 1)"],
         "...NOTICE:  numbers that span decades are taken as sign(x) * ln(1 + |x|): a\n\

@@ -86,7 +86,6 @@ fn wrong_features_are_told_with_the_model_and_its_features_in_order() {
         ("corgipile_predict('mixed', 1, 'low')", "2202E", "model 3 \"mixed\" has 3 features, 2 given", "a, level, b"),
         ("corgipile_predict('mixed', 1, 'low', 2, 4)", "2202E", "3 features, 4 given", "a, level, b"),
         ("corgipile_predict('mixed', 1, 2, 3)", "42804", "\"level\" has type integer", "text or an enum"),
-        ("corgipile_predict('mixed', 'x', 'low', 2)", "42804", "\"a\" has type unknown", "numbers"),
         ("corgipile_predict('mixed', ARRAY[1], 'low', 2)", "42804", "\"a\" has type integer[]", "numbers"),
         ("corgipile_predict('dense', 5)", "2202E", "3 features, 1 given", "x[1]"),
         ("corgipile_predict('dense', 'five')", "42804", "several features, and one text", "x[1]"),
@@ -111,6 +110,31 @@ fn wrong_features_are_told_with_the_model_and_its_features_in_order() {
     ] {
         db.fails_with(&format!("SELECT {call}"), code).says(&[message]).hints(&[hint]);
     }
+}
+
+#[test]
+fn literals_without_a_type_are_numbers_where_the_model_has_numbers() {
+    let mut db = Database::new();
+    MIXED.store(&mut db, "mixed");
+    DENSE.store(&mut db, "dense");
+    for (literals, values) in
+        [("'mixed', '2e0', 'low', -1.5", "'mixed', 2, 'low'::text, -1.5"), ("'dense', '1', 2, '3'", "'dense', 1, 2, 3")]
+    {
+        let line = db.line(&format!("SELECT corgipile_predict({literals}), corgipile_predict({values})"));
+        let (left, right) = line.split_once('|').expect("two columns");
+        assert_eq!(left, right, "{literals}");
+    }
+    db.rejects("SELECT corgipile_predict('mixed', NULL, 'low', 1)", "22004")
+        .says(&["feature a of model 1 \"mixed\" is NULL"]);
+    db.rejects("SELECT corgipile_predict('mixed', 'x', 'low', 1)", "22P02").says(&["double precision: \"x\""]);
+    db.run(
+        "CREATE TABLE t AS SELECT i % 2 AS label, nullif(i, 5) AS a, i % 7 AS b FROM generate_series(1, 100) i;
+            SELECT corgipile_train('t', name => 'imputed', max_epochs => 2, nulls => 'impute')",
+    );
+    assert_eq!(
+        db.line("SELECT corgipile_predict('imputed', NULL, 3) = corgipile_predict('imputed', NULL::int, 3)"),
+        "t"
+    );
 }
 
 #[test]

@@ -4,8 +4,8 @@ use simd::{Chunk, LANES, Simd};
 
 use super::panels::Panels;
 use super::products::{Rows, combine, spread};
-use crate::network::loss::loss_and_gradient;
-use crate::network::shape::{Activation, Network};
+use crate::network::loss::{FEW, few_losses_and_gradients, loss_and_gradient};
+use crate::network::shape::{Activation, Network, Output};
 use crate::network::units::{activate_chunks, derive_chunks};
 use crate::totals::Totals;
 
@@ -103,6 +103,13 @@ impl Pass<'_> {
     fn losses<const R: usize>(&mut self, block: &Block<'_, R>) {
         let Some(layer) = self.layers.last() else { return };
         let rows = self.units[layer.units.clone()].as_flattened_mut();
+        if R > 1 && self.network.output == Output::Softmax && layer.outputs <= FEW && layer.width == 1 {
+            let (rows, _) = rows.as_chunks_mut::<LANES>();
+            let mut rows = rows.iter_mut();
+            let out = [(); R].map(|()| rows.next().map_or(&mut [][..], |row| &mut row[..layer.outputs]));
+            few_losses_and_gradients(self.totals, out, &block.labels, &block.weights);
+            return;
+        }
         for r in 0..R {
             let out = &mut rows[r * layer.width * LANES..][..layer.outputs];
             loss_and_gradient(self.network.output, self.totals, out, block.labels[r], block.weights[r]);

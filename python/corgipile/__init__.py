@@ -1,0 +1,82 @@
+"""CorgiPile: rows in an order that is nearly random, read nearly in sequence, and models trained in PostgreSQL.
+
+    import corgipile
+
+    ds = corgipile.CorgiPileDataset(corgipile.parquet("train/*.parquet"), batch_size=64)
+    for epoch in range(3):
+        ds.set_epoch(epoch)
+        for batch in ds:  # a dictionary of column name to array
+            ...
+
+Importing this package imports nothing heavy: what needs the native module, a database or another package is imported
+when it is first asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import db, sklearn
+    from ._native import SourceError
+    from .dataset import CorgiPileDataset
+    from .items import map_style
+    from .loader import Loader
+    from .offline import corgi2, shuffle_once
+    from .sources import Source, arrays, arrow, csv, libsvm, parquet, postgres, tfrecord, webdataset
+
+#: Public names, and the modules that they come from. A module is public under its own name.
+_PLACES = {
+    "CorgiPileDataset": "corgipile.dataset",
+    "Loader": "corgipile.loader",
+    "Source": "corgipile.sources",
+    "SourceError": "corgipile._native",
+    "arrays": "corgipile.sources",
+    "arrow": "corgipile.sources",
+    "corgi2": "corgipile.offline",
+    "csv": "corgipile.sources",
+    "db": "corgipile.db",
+    "libsvm": "corgipile.sources",
+    "map_style": "corgipile.items",
+    "parquet": "corgipile.sources",
+    "postgres": "corgipile.sources",
+    "shuffle_once": "corgipile.offline",
+    "sklearn": "corgipile.sklearn",
+    "tfrecord": "corgipile.sources",
+    "webdataset": "corgipile.sources",
+}
+
+__all__ = [
+    "CorgiPileDataset",
+    "Loader",
+    "Source",
+    "SourceError",
+    "arrays",
+    "arrow",
+    "corgi2",
+    "csv",
+    "db",
+    "libsvm",
+    "map_style",
+    "parquet",
+    "postgres",
+    "shuffle_once",
+    "sklearn",
+    "tfrecord",
+    "webdataset",
+]
+
+
+def __getattr__(name: str) -> Any:
+    place = _PLACES.get(name)
+    if place is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = importlib.import_module(place)
+    value = module if place == f"{__name__}.{name}" else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PLACES})

@@ -1,0 +1,33 @@
+"""Samples put together into a batch."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+
+def collate(samples: Sequence[Any]) -> Any:
+    """One batch of samples that all look alike: numbers and arrays become arrays with one more dimension, tensors
+    tensors, in whatever tuples, lists and dictionaries they are; anything else an array of objects."""
+    if not samples:
+        return []
+    first = samples[0]
+    if isinstance(first, Mapping):
+        return {name: collate([sample[name] for sample in samples]) for name in first}
+    if isinstance(first, tuple) and hasattr(first, "_fields"):
+        return type(first)(*map(collate, zip(*samples, strict=True)))
+    if isinstance(first, tuple | list):
+        return type(first)(map(collate, zip(*samples, strict=True)))
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(first, torch.Tensor):
+        return torch.stack(list(samples))
+    if isinstance(first, np.ndarray):
+        return np.stack(samples)
+    if isinstance(first, bool | int | float | complex | np.generic) and not isinstance(first, str | bytes):
+        return np.asarray(samples)
+    objects = np.empty(len(samples), dtype=object)
+    objects[:] = samples
+    return objects

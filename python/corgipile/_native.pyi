@@ -1,0 +1,135 @@
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+class SourceError(Exception): ...
+
+class Source:
+    @property
+    def rows(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def fingerprint(self) -> int: ...
+    @property
+    def columns(self) -> list[tuple[str, str]]: ...
+    @property
+    def skipped(self) -> int: ...
+    @property
+    def messages(self) -> list[str]: ...
+
+class Plan:
+    def __init__(
+        self,
+        source: Source,
+        *,
+        block_size: str,
+        buffer_size: str,
+        shuffle: str,
+        seed: int,
+        batch_size: int,
+        lanes: int,
+        together: int,
+        world_size: int,
+        ranks: str,
+        drop_last: bool,
+    ) -> None: ...
+    @property
+    def rows(self) -> int: ...
+    @property
+    def blocks(self) -> int: ...
+    @property
+    def buffers(self) -> int: ...
+    @property
+    def lanes(self) -> int: ...
+    @property
+    def fingerprint(self) -> int: ...
+    def batches(self, rank: int) -> int: ...
+    def active_workers(self, workers: int) -> int: ...
+    def reader(
+        self,
+        epoch: int,
+        rank: int,
+        start: int = 0,
+        worker: int = 0,
+        workers: int = 1,
+        threads: int = 0,
+        memory: int = 0,
+    ) -> Reader: ...
+
+class Reader:
+    def __iter__(self) -> Iterator[dict[str, np.ndarray]]: ...
+    def __next__(self) -> dict[str, np.ndarray]: ...
+    def close(self) -> None: ...
+
+class Items:
+    @property
+    def source(self) -> Source: ...
+    def take(self, rows: np.ndarray) -> list[Any]: ...
+    def error(self) -> BaseException | None: ...
+
+def memory(
+    columns: Sequence[tuple[str, str, Sequence[int], Any]],
+    fingerprint: int,
+) -> Source: ...
+def items(dataset: Any, rows: int, fingerprint: int) -> Items: ...
+def parquet(
+    paths: Sequence[str], columns: Sequence[str] | None, on_error: str, lists: str
+) -> Source: ...
+def arrow(
+    paths: Sequence[str], columns: Sequence[str] | None, on_error: str, lists: str, memory_map: bool
+) -> Source: ...
+def tfrecord(
+    paths: Sequence[str],
+    columns: Sequence[str] | None,
+    features: Sequence[tuple[str, str]] | None,
+    raw: bool,
+    on_error: str,
+    lists: str,
+    index: tuple[bool, str | None],
+) -> Source: ...
+def webdataset(
+    paths: Sequence[str], columns: Sequence[str] | None, on_error: str, index: tuple[bool, str | None]
+) -> Source: ...
+def csv(
+    paths: Sequence[str],
+    columns: Sequence[str] | None,
+    header: bool,
+    delimiter: int,
+    quote: int,
+    types: dict[str, str],
+    nulls: Sequence[str],
+    on_error: str,
+    index: tuple[bool, str | None],
+) -> Source: ...
+def libsvm(
+    paths: Sequence[str],
+    dense: int | None,
+    zero_based: bool | None,
+    on_error: str,
+    index: tuple[bool, str | None],
+) -> Source: ...
+def postgres(
+    connection: str,
+    table: str,
+    columns: Sequence[str] | None,
+    filter: str | None,
+    snapshot: str | None,
+    lists: str,
+) -> tuple[Source, str]: ...
+def build_index(
+    path: str,
+    format: str,
+    header: bool,
+    delimiter: int,
+    quote: int,
+    directory: str | None,
+    force: bool,
+    on_error: str,
+    progress: Callable[[int, int], object] | None,
+) -> dict[str, Any]: ...
+def shuffle_once(source: Source, path: str, seed: int, memory: int, progress: Any = None) -> None: ...
+def corgi2(
+    source: Source, path: str, seed: int, block_size: str, buffer_size: str, progress: Any = None
+) -> None: ...

@@ -1,0 +1,60 @@
+"""The commands of `python -m corgipile`, a file for each.
+
+Guarantees: what was asked for goes to standard output or into a file, everything else to standard error; an error is
+one line, and the exit code is 1 (2 for wrong arguments, 130 for Ctrl-C).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from . import index, predict, report, shuffle, train, watch
+from .common import said
+
+#: The commands by name.
+COMMANDS = {"index": index, "shuffle": shuffle, "train": train, "predict": predict, "report": report, "watch": watch}
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m corgipile",
+        description="Shuffle files and tables, and train, watch and use models of the PostgreSQL extension corgipile.",
+        allow_abbrev=False,
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, module in COMMANDS.items():
+        command = commands.add_parser(name, help=module.HELP, description=module.DESCRIPTION, allow_abbrev=False)
+        module.add_arguments(command)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs a command and returns its exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words[:1] == ["index"]:  # its module has arguments of its own
+        return _run(lambda: index.run_with(words[1:]))
+    arguments = _parser().parse_args(words)
+    return _run(lambda: COMMANDS[arguments.command].run(arguments))
+
+
+def _run(command: object) -> int:
+    try:
+        code = command()  # type: ignore[operator]
+        sys.stdout.flush()
+        return code or 0
+    except KeyboardInterrupt:
+        print("corgipile: cancelled", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # whoever read the output has had enough; nothing is left to be flushed at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except Exception as error:
+        line = said(error)
+        if line is None:
+            raise
+        print(f"corgipile: {line}", file=sys.stderr)
+        return 1

@@ -1,0 +1,71 @@
+"""What commands share: connections, bars, errors in a line."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from ..db._optional import optional, required
+
+
+def add_connection(parser: argparse.ArgumentParser) -> None:
+    """Where the database is."""
+    parser.add_argument(
+        "--dsn",
+        default="",
+        metavar="DSN",
+        help="connection string of libpq; without it PGHOST, PGDATABASE and so on count",
+    )
+
+
+def connect(arguments: argparse.Namespace) -> Any:
+    """A connection in autocommit."""
+    psycopg = required("psycopg", "this command", "psycopg[binary]")
+    return psycopg.connect(arguments.dsn, autocommit=True)
+
+
+def bar(description: str, total: float | None, unit: str, is_wanted: bool | None = None) -> Any:
+    """A bar of tqdm's on standard error, if that is a terminal and tqdm is installed; else nothing is drawn."""
+    tqdm = optional("tqdm")
+    shown = sys.stderr.isatty() if is_wanted is None else is_wanted
+    if tqdm is None or not shown:
+        return _NoBar()
+    return tqdm.tqdm(total=total, desc=description, unit=unit, unit_scale=True, file=sys.stderr)
+
+
+class _NoBar:
+    def update(self, n: float = 1) -> None:
+        pass
+
+    def __enter__(self) -> _NoBar:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+
+def said(error: Exception) -> str | None:
+    """An error in one line; None if it is none that a user has made, and its trace is wanted."""
+    diagnostic = getattr(error, "diag", None)
+    primary = getattr(diagnostic, "message_primary", None)
+    if primary:
+        hint = getattr(diagnostic, "message_hint", None)
+        return _one_line(f"{primary} ({hint})" if hint else primary)
+    is_source_error = type(error).__name__ == "SourceError"  # of the native module, which may not be there
+    is_of_database = type(error).__module__.split(".")[0] == "psycopg"
+    if is_source_error or is_of_database or isinstance(error, _USERS_ERRORS):
+        return _one_line(str(error) or type(error).__name__)
+    return None
+
+
+_USERS_ERRORS = (ValueError, TypeError, LookupError, OSError, ImportError)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def listed(text: str) -> list[str]:
+    """Names between commas; a comma in a name is written twice."""
+    return [part.replace("\0", ",").strip() for part in text.replace(",,", "\0").split(",")]

@@ -1,0 +1,200 @@
+"""`predict`: a model's answers for the rows of a CSV or Parquet file."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+from ..db._optional import required
+from .common import add_connection, bar, connect
+
+if TYPE_CHECKING:
+    from ..db import Model
+
+HELP = "predict the rows of a CSV or Parquet file"
+DESCRIPTION = (
+    "Predict the rows of a CSV or Parquet file with a model of the database, or with one in a file that "
+    "corgipile_export or Model.save wrote. The columns of the input are kept, and the prediction is put behind them."
+)
+
+_ROWS_AT_ONCE = 10_000
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", help="a name or id in the database, or a file that ends with .json")
+    parser.add_argument("input", help="a CSV file with a header, or a Parquet file; - is CSV from standard input")
+    parser.add_argument(
+        "-o", "--output", default="-", metavar="FILE", help="a CSV or Parquet file; - is standard output"
+    )
+    parser.add_argument("--version", type=int, metavar="N", help="a version of the model, if it is named")
+    parser.add_argument("--column", default="prediction", metavar="NAME", help="the column of predictions (prediction)")
+    parser.add_argument("--proba", action="store_true", help="a column for the probability of each class, too")
+    parser.add_argument("--nulls", choices=("impute", "skip", "error"), help="what to do with NULLs (as in training)")
+    parser.add_argument("--unseen", choices=("zero", "error"), help="what to do with new categories (as in training)")
+    add_connection(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    model = _model(arguments)
+    read = _read_parquet if arguments.input.endswith(".parquet") else _read_csv
+    write = _Parquet(arguments.output) if arguments.output.endswith(".parquet") else _Csv(arguments.output)
+    first_row = 0
+    with write, bar("predict", None, " rows") as progress:
+        for columns in read(arguments.input, model):
+            try:
+                write.rows(columns | _answers(model, columns, arguments))
+            except ValueError as error:
+                raise ValueError(f"{arguments.input}, in the rows from {first_row} on: {error}") from None
+            rows = len(next(iter(columns.values())))
+            first_row += rows
+            progress.update(rows)
+    return 0
+
+
+def _model(arguments: argparse.Namespace) -> Model:
+    from ..db import Model
+
+    if arguments.model.endswith(".json"):
+        return Model.load(arguments.model)
+    with connect(arguments) as conn:
+        name = int(arguments.model) if arguments.model.isdigit() else arguments.model
+        return Model.from_database(conn, name, arguments.version)
+
+
+def _answers(model: Model, columns: dict[str, list[Any]], arguments: argparse.Namespace) -> dict[str, list[Any]]:
+    """The columns to be put behind those of the input."""
+    policies = {"nulls": arguments.nulls, "unseen": arguments.unseen}
+    converted = {name: _converted(model, name, columns[name]) for name in model.given_columns if name in columns}
+    answers = {arguments.column: _plain(model.predict(converted, **policies))}
+    if arguments.proba:
+        probabilities = model.predict_proba(converted, **policies)
+        classes = model.classes
+        assert classes is not None, "a model with probabilities has classes"
+        for i, label in enumerate(classes):
+            answers[f"probability of {label}"] = _plain(probabilities[:, i])
+    twice = answers.keys() & columns.keys()
+    if twice:
+        raise ValueError(f"the input has a column {twice.pop()!r} already: choose another with --column")
+    return answers
+
+
+def _plain(values: Any) -> list[Any]:
+    return [None if value is None or value != value else value for value in values.tolist()]
+
+
+def _converted(model: Model, name: str, values: list[Any]) -> list[Any]:
+    """Texts of CSV as what the model was trained on; other values as they are."""
+    from ..db._dates import PARTS, split
+
+    if not any(isinstance(value, str) for value in values):
+        return values
+    features = model.features
+    is_date = name not in features and any(split(f) == (name, part) for f in features for part in PARTS)
+    if name in model.categories or is_date:
+        return [None if value == "" else value for value in values]
+    if model.feature_kind != "columns":
+        return [None if value in ("", None) else _array(name, value) for value in values]
+    return [_number(name, value) for value in values]
+
+
+def _number(name: str, value: Any) -> float | None:
+    if value is None or value == "":
+        return None
+    if value in ("t", "true", "f", "false", "True", "False"):
+        return float(value in ("t", "true", "True"))
+    try:
+        return float(value)
+    except ValueError:
+        raise ValueError(f"column {name!r} has {value!r}, where the model was trained on numbers") from None
+
+
+def _array(name: str, value: str) -> list[float | None]:
+    """An array as PostgreSQL or JSON writes it."""
+    body = value.strip()
+    if body[:1] + body[-1:] not in ("{}", "[]"):
+        raise ValueError(f"column {name!r} has {value!r}, where the model was trained on an array such as {{1,2}}")
+    parts = [part.strip() for part in body[1:-1].split(",")] if body[1:-1].strip() else []
+    return [None if part.lower() in ("null", "none") else _number(name, part) for part in parts]
+
+
+def _read_csv(path: str, model: Model) -> Iterator[dict[str, list[Any]]]:
+    with ExitStack() as stack:
+        file = sys.stdin if path == "-" else stack.enter_context(open(path, newline="", encoding="utf-8"))
+        reader = csv.reader(file)
+        header = next(reader, None)
+        if header is None:
+            raise ValueError(f"{path} is empty: a CSV file begins with the names of its columns")
+        if len(set(header)) < len(header):
+            raise ValueError(f"{path} has a column twice: {', '.join(header)}")
+        rows: list[list[str]] = []
+        for row in reader:
+            if len(row) != len(header):
+                raise ValueError(f"{path}, line {reader.line_num}: {len(row)} values for {len(header)} columns")
+            rows.append(row)
+            if len(rows) == _ROWS_AT_ONCE:
+                yield _columns(header, rows)
+                rows = []
+        yield _columns(header, rows)
+
+
+def _columns(header: list[str], rows: list[list[str]]) -> dict[str, list[Any]]:
+    return {name: [row[i] for row in rows] for i, name in enumerate(header)}
+
+
+def _read_parquet(path: str, model: Model) -> Iterator[dict[str, list[Any]]]:
+    parquet = required("pyarrow.parquet", "a Parquet file", "pyarrow")
+    with parquet.ParquetFile(path) as file:
+        for batch in file.iter_batches(_ROWS_AT_ONCE):
+            yield batch.to_pydict()
+
+
+class _Csv:
+    """Rows as CSV, with a header."""
+
+    def __init__(self, output: str) -> None:
+        self._own = output != "-"
+        self._output = output
+        self._has_header = False
+
+    def rows(self, columns: dict[str, list[Any]]) -> None:
+        if not self._has_header:
+            self._file = open(self._output, "w", newline="", encoding="utf-8") if self._own else sys.stdout  # noqa: SIM115 - closed at the end
+            self._writer = csv.writer(self._file, lineterminator="\n")
+            self._writer.writerow(columns)
+            self._has_header = True
+        self._writer.writerows(zip(*columns.values()))
+
+    def __enter__(self) -> _Csv:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._has_header:
+            self._file.flush()
+            if self._own:
+                self._file.close()
+
+
+class _Parquet:
+    """Rows as Parquet, of the types that the first ones have."""
+
+    def __init__(self, output: str) -> None:
+        self._pyarrow = required("pyarrow", "a Parquet file", "pyarrow")
+        self._parquet = required("pyarrow.parquet", "a Parquet file", "pyarrow")
+        self._output, self._writer = output, None
+
+    def rows(self, columns: dict[str, list[Any]]) -> None:
+        rows = self._pyarrow.table(columns)
+        if self._writer is None:
+            self._writer = self._parquet.ParquetWriter(self._output, rows.schema)
+        self._writer.write_table(rows.cast(self._writer.schema))
+
+    def __enter__(self) -> _Parquet:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._writer is not None:
+            self._writer.close()

@@ -1,0 +1,290 @@
+"""The data set: batches in CorgiPile's order, for one rank.
+
+An order is a function of seed, epoch and the numbers of lanes and rows in a batch. So nothing has to be remembered
+to go on in the middle of an epoch but where that was, and any number of ranks and workers sees the same order.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Literal
+
+from corgipile import _native, _shared, offline
+from corgipile.items import MapStyle
+from corgipile.sources import Source, open_path
+
+if TYPE_CHECKING:
+    from torch.utils.data import IterableDataset
+
+    Base = IterableDataset[Any]
+else:
+    # see __new__
+    Base = object
+
+Size = int | str
+Tensors = Literal["numpy", "torch"]
+
+# what a state must agree on with the data set that it is loaded into
+_CHOICES = ("seed", "batch_size", "shuffle", "ranks", "drop_last", "fingerprint")
+
+
+class CorgiPileDataset(Base):
+    """Rows of a source in batches: blocks in random order, and the rows of a buffer full of blocks shuffled.
+
+    Iterating over it gives the batches of this rank in the epoch of `set_epoch`, and without that one epoch after the
+    other: dictionaries of column name to array. It is an iterable data set for PyTorch's `DataLoader(ds,
+    batch_size=None, num_workers=...)` if torch was imported before it was made; `corgipile.Loader` needs no such thing,
+    and resumes exactly.
+
+    source: made by `corgipile.parquet` and the like; or a path, with the path of its `block_index` if it has one.
+    block_size, buffer_size: a number of rows, bytes ("64MiB"), a share of the rows ("10%"), or "auto". The buffer is
+        that of all ranks and workers together.
+    shuffle: "corgipile", "block_only", "sliding_window", "block_window" (blocks in random order through a window) or
+        "none"; "shuffle_once" and "corgi2" read a copy in the directory `cache`, which is made now if it is not there
+        (`progress` as for `corgipile.shuffle_once`).
+    seed: names the order; another seed, another order.
+    batch_size: rows in a batch of one rank.
+    lanes: parts into which an epoch is cut lengthwise. With a number, any divisor of it as number of ranks and workers
+        gives the same sequence of batches. Without, there are as many lanes as ranks times workers.
+    rank, world_size: from torch.distributed if that is initialized, else 0 of 1.
+    ranks: "pad" (a rank without its last row gets another one again), "drop" (the last rows are left out) or "join"
+        (ranks may have unequal batches).
+    drop_last: leaves out batches that are not full.
+    tensors: "numpy" or "torch".
+    threads: that read, 0 for as many as suit the machine. memory: bytes that the buffers of this process may take, 0
+        for twice the buffer.
+    """
+
+    def __new__(cls, *_args: Any, **_options: Any) -> CorgiPileDataset:
+        """In a program that uses torch, an object that DataLoader knows as an iterable data set."""
+        if cls is CorgiPileDataset and "torch" in sys.modules:
+            from corgipile import _torch
+
+            return object.__new__(_torch.dataset_class())
+        return object.__new__(cls)
+
+    def __init__(
+        self,
+        source: Source | MapStyle | str | os.PathLike[str],
+        block_index: str | os.PathLike[str] | None = None,
+        *,
+        block_size: Size = "auto",
+        buffer_size: Size = "10%",
+        shuffle: str = "corgipile",
+        seed: int = 0,
+        batch_size: int = 64,
+        lanes: int | None = None,
+        rank: int | None = None,
+        world_size: int | None = None,
+        ranks: Literal["pad", "drop", "join"] = "pad",
+        drop_last: bool = False,
+        tensors: Tensors = "numpy",
+        threads: int = 0,
+        memory: int = 0,
+        cache: str | os.PathLike[str] | None = None,
+        progress: offline.Progress = False,
+    ) -> None:
+        if isinstance(source, str | os.PathLike):
+            source = open_path(source, block_index)
+        elif not isinstance(source, Source | MapStyle):
+            raise TypeError(
+                f"source: {type(source).__name__} is neither a path nor made by corgipile.parquet and the like"
+            )
+        elif block_index is not None:
+            raise TypeError("block_index: goes with a path only; give it to what opens the source")
+        check_tensors(tensors)
+        if (rank is None) != (world_size is None):
+            raise ValueError("rank and world_size: give both, or none to ask torch.distributed")
+        if shuffle in ("shuffle_once", "corgi2"):
+            if cache is None or not isinstance(source, Source):
+                raise ValueError(f"cache: {shuffle} needs a directory for its copy, and a source that can be copied")
+            if shuffle == "shuffle_once":
+                source = offline.shuffle_once(source, cache, seed=seed, progress=progress)
+                shuffle = "none"
+            else:
+                sizes = {"block_size": block_size, "buffer_size": buffer_size}
+                source = offline.corgi2(source, cache, seed=seed, progress=progress, **sizes)
+                shuffle = "corgipile"
+        self.source = source
+        self._sizes = {"block_size": str(block_size), "buffer_size": str(buffer_size)}
+        self._options = {
+            "shuffle": shuffle,
+            "seed": seed,
+            "batch_size": batch_size,
+            "ranks": ranks,
+            "drop_last": drop_last,
+        }
+        self._lanes = lanes
+        self._rank = None if rank is None or world_size is None else (rank, world_size)
+        self._tensors: Tensors = tensors
+        self._reading = (threads, memory)
+        self._progress = _shared.Progress()
+        # of the iteration under way in this process: its epoch, and batches of this rank up to now
+        self._position: tuple[int, int] | None = None
+        rank, world_size = self.rank_and_world_size()
+        if not 0 <= rank < world_size:
+            raise ValueError(f"rank: {rank} of world_size {world_size}")
+        self.plan()  # says what is wrong with the arguments
+
+    def rank_and_world_size(self) -> tuple[int, int]:
+        """Which rank this is, and of how many."""
+        if self._rank is not None:
+            return self._rank
+        distributed = sys.modules.get("torch.distributed")
+        if distributed is not None and distributed.is_available() and distributed.is_initialized():
+            return distributed.get_rank(), distributed.get_world_size()
+        return 0, 1
+
+    def plan(self, workers: int = 1, source: _native.Source | None = None) -> _native.Plan:
+        """Which rows belong into which batch, if each rank has so many workers; of another source that is the same."""
+        world_size = self.rank_and_world_size()[1]
+        if (kept := self._progress.lanes()) is not None:
+            lanes, together = kept
+        elif self._lanes is not None:
+            lanes = together = self._lanes
+        else:
+            lanes, together = world_size * max(1, workers), world_size
+        return _native.Plan(
+            source or self.source.native,
+            lanes=lanes,
+            together=together,
+            world_size=world_size,
+            **self._sizes,
+            **self._options,
+        )
+
+    def __len__(self) -> int:
+        """How many batches this rank has in an epoch."""
+        return self.plan().batches(self.rank_and_world_size()[0])
+
+    def set_epoch(self, epoch: int) -> None:
+        """What the next iteration reads, workers included. After `load_state_dict`, the epoch that was loaded goes on
+        where it was."""
+        if epoch < 0:
+            raise ValueError(f"epoch: {epoch} is negative")
+        if self._progress.pending() != (epoch, True):
+            self._progress.set(epoch, 0)
+        self._position = None
+
+    def __iter__(self) -> Iterator[Any]:
+        worker, workers = worker_of_torch()
+        epoch, start = self._progress.begin(worker if workers else None)
+        batches = self.read(epoch, start, worker, max(1, workers))
+        return batches if workers else self._counted(batches, epoch, start)
+
+    def _counted(self, batches: Iterator[Any], epoch: int, start: int) -> Iterator[Any]:
+        """The batches, and how many there were up to now."""
+        self._position = (epoch, start)
+        for number, batch in enumerate(batches, start + 1):
+            self._position = (epoch, number)
+            yield batch
+        self._position = (epoch + 1, 0)
+
+    def read(self, epoch: int, start: int = 0, worker: int = 0, workers: int = 1) -> Iterator[Any]:
+        """The batches of this rank in an epoch, from number `start` on; of one of its workers, if there are several."""
+        of = {
+            "epoch": epoch,
+            "rank": self.rank_and_world_size()[0],
+            "start": start,
+            "worker": worker,
+            "workers": workers,
+        }
+        threads, memory = self._reading
+        if isinstance(self.source, MapStyle):
+            batches = self.source.read(lambda source: self.plan(workers, source), **of, memory=memory)
+        else:
+            batches = _closing(self.plan(workers).reader(**of, threads=threads, memory=memory))
+        return map(to_torch, batches) if self._tensors == "torch" else batches
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the iteration is: plain numbers and text, which pickle and JSON take."""
+        if self._position is None and self._progress.read_by_workers():
+            raise RuntimeError("the batches are read in DataLoader's workers, ahead of you: use corgipile.Loader")
+        return self.state_at(*(self._position or self._progress.pending_position()))
+
+    def state_at(self, epoch: int, batches: int, workers: int = 1) -> dict[str, Any]:
+        """The state of a rank that had so many batches of an epoch, with so many workers."""
+        world_size = self.rank_and_world_size()[1]
+        plan = self.plan(workers)
+        together = self._progress.lanes() or (plan.lanes, self._lanes or world_size)
+        return {
+            "version": 1,
+            "epoch": epoch,
+            "batches": batches * world_size,
+            "lanes": plan.lanes,
+            "together": together[1],
+            **self._options,
+            "fingerprint": f"{plan.fingerprint:016x}",
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Makes the next iteration go on from a state, with as many ranks and workers as then, or others.
+
+        Raises ValueError if the state is that of another source or of other choices.
+        """
+        if state.get("version") != 1:
+            raise ValueError(f"state: version {state.get('version')!r} is not known to this corgipile")
+        ours = self.state_at(0, 0)
+        for name in _CHOICES:
+            if state.get(name) != ours[name]:
+                what = "the state is that of another source, or of other sizes of blocks or buffers"
+                if name != "fingerprint":
+                    what = f"the state has {state.get(name)!r}, the data set {ours[name]!r}"
+                raise ValueError(f"{name}: {what}")
+        lanes, together, batches = int(state["lanes"]), int(state["together"]), int(state["batches"])
+        world_size = self.rank_and_world_size()[1]
+        if self._lanes is not None and (self._lanes, self._lanes) != (lanes, together):
+            raise ValueError(f"lanes: the state has {lanes}, the data set {self._lanes}")
+        if together % world_size or batches % world_size:
+            what = f"the state is that of {together} lanes after {batches} batches"
+            raise ValueError(f"world_size: {what}, which {world_size} ranks cannot share equally: set lanes")
+        self._progress.set(int(state["epoch"]), batches // world_size, (lanes, together))
+        self._position = None
+
+    @property
+    def tensors(self) -> Tensors:
+        """What batches are of."""
+        return self._tensors
+
+    @property
+    def progress(self) -> _shared.Progress:
+        """What workers are told."""
+        return self._progress
+
+    def __getstate__(self) -> dict[str, Any]:
+        # torch.distributed is not initialized in a worker that was spawned
+        return {**self.__dict__, "_rank": self.rank_and_world_size()}
+
+    def __repr__(self) -> str:
+        options = ", ".join(f"{name}={value!r}" for name, value in {**self._sizes, **self._options}.items())
+        return f"CorgiPileDataset({len(self.source)} rows, {options})"
+
+
+def _closing(reader: _native.Reader) -> Iterator[Any]:
+    """The batches of a reader, whose threads end with the iteration."""
+    try:
+        yield from reader
+    finally:
+        reader.close()
+
+
+def worker_of_torch() -> tuple[int, int]:
+    """Which of DataLoader's workers this process is, and of how many; 0 of 0 if it is none."""
+    data = sys.modules.get("torch.utils.data")
+    info = None if data is None else data.get_worker_info()
+    return (0, 0) if info is None else (info.id, info.num_workers)
+
+
+def check_tensors(tensors: str) -> None:
+    """Raises ValueError unless it is a kind of tensors."""
+    if tensors not in ("numpy", "torch"):
+        raise ValueError(f"tensors: {tensors!r} is neither 'numpy' nor 'torch'")
+
+
+def to_torch(batch: Any) -> Any:
+    """Arrays of numbers as tensors, which share their memory; whatever else as it is."""
+    from corgipile import _torch
+
+    return _torch.to_tensors(batch)

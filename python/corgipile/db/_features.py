@@ -1,0 +1,309 @@
+"""Rows as the features that a model's weights are for.
+
+Guarantees: a row becomes the numbers that the extension makes of it: categories and buckets at their places, parts of
+dates, means for NULLs. What does not fit is refused with the feature's name and the row, before anything is computed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _dates
+from ._document import Categories, Document
+from ._hashing import xxh3_64
+from ._inputs import NamedColumns, narrow, numbers, texts
+from ._sparse import Entries, entries_of_csr, entries_of_pairs, entries_of_vectors
+
+
+@dataclass
+class Dense:
+    """Rows with a number for each feature, and which of them have an answer."""
+
+    values: NDArray[np.float32]
+    answered: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Policies:
+    """What becomes of NULLs, and of what the model has not seen."""
+
+    nulls: str
+    unseen: str
+
+    @staticmethod
+    def of(document: Document, nulls: str | None, unseen: str | None) -> Policies:
+        """Those of the model, unless the call says something else."""
+        for argument, word, known in (
+            ("nulls", nulls, ("impute", "skip", "error")),
+            ("unseen", unseen, ("zero", "error")),
+        ):
+            if word is not None and word not in known:
+                raise ValueError(f"{argument} is {word!r}, and must be one of {', '.join(known)}")
+        if nulls == "impute" and document.nulls != "impute":
+            raise ValueError("nulls='impute' needs a model that was trained so: this one knows no means")
+        return Policies(nulls or document.nulls, unseen or document.unseen)
+
+
+def features(document: Document, rows: Any, policies: Policies) -> Dense | Entries:
+    """The features of rows, which [`rows_of`] has read."""
+    if hasattr(rows, "indptr"):
+        return _of_csr(document, rows, policies)
+    if document.feature_kind == "columns":
+        return _of_columns(document, rows, policies)
+    if not isinstance(rows, NamedColumns):
+        return _of_matrix(document, rows, policies)
+    columns = [_column(document, rows, name) for name in document.features]
+    if document.feature_kind == "array":
+        return _of_arrays(document, columns[0], policies)
+    if len(columns) == 1:
+        return entries_of_vectors(document, columns[0])
+    return entries_of_pairs(document, columns[0], columns[1], policies.nulls, policies.unseen)
+
+
+def given_columns(document: Document) -> list[str]:
+    """The columns that the features are taken from: a date once, in place of its parts."""
+    if document.feature_kind != "columns":
+        return list(document.features)
+    names = ((_dates.split(feature) or (feature, ""))[0] for feature in document.features)
+    return list(dict.fromkeys(names))
+
+
+def feature_name(document: Document, place: int) -> str:
+    """What the number at this place is called."""
+    if document.feature_kind == "columns":
+        return document.features[place]
+    return f"{document.features[-1]}[{place + (1 if document.index_base is None else document.index_base)}]"
+
+
+def _column(document: Document, rows: NamedColumns, name: str) -> Any:
+    if name not in rows.columns:
+        wanted = ", ".join(map(repr, given_columns(document)))
+        given = ", ".join(map(repr, rows.columns)) or "none"
+        raise ValueError(f"X has no column {name!r}: the model's features are {wanted}; the columns of X are {given}")
+    return rows.columns[name]
+
+
+def _of_matrix(document: Document, rows: NDArray[Any], policies: Policies) -> Dense:
+    if rows.shape[1] != document.width:
+        raise ValueError(
+            f"X has {rows.shape[1]} features, and the model {document.width}: {', '.join(map(repr, document.features))}"
+        )
+    if rows.dtype.kind not in "biuf":
+        columns = [numbers(feature_name(document, i), rows[:, i]) for i in range(document.width)]
+        return _filled(document, np.stack(columns, axis=1), policies)
+    values = narrow(rows.astype(np.float64), lambda at: f"feature {feature_name(document, at[1])!r}, row {at[0]}")
+    return _filled(document, values, policies)
+
+
+def _filled(document: Document, values: NDArray[np.float32], policies: Policies) -> Dense:
+    """Dense features with something in place of NULLs."""
+    missing = np.isnan(values)
+    if not missing.any():
+        return Dense(values, np.ones(len(values), bool))
+    if policies.nulls == "skip":
+        return Dense(np.where(missing, np.float32(0), values), np.logical_not(missing.any(axis=1)))
+    if policies.nulls == "impute" and document.fill is not None:
+        return Dense(np.where(missing, document.fill, values), np.ones(len(values), bool))
+    row, place = np.argwhere(missing)[0]
+    raise _null(feature_name(document, int(place)), int(row))
+
+
+def _null(feature: str, row: int) -> ValueError:
+    return ValueError(f"feature {feature!r}, row {row}: NULL, and the model knows nothing to take in its place")
+
+
+def _of_arrays(document: Document, column: Any, policies: Policies) -> Dense:
+    name = document.features[0]
+    if isinstance(column, np.ndarray) and column.ndim == 2:
+        return _of_matrix(document, column, policies)
+    rows = [_array_of(row) for row in column]
+    missing = np.array([row is None or (isinstance(row, float) and np.isnan(row)) for row in rows], bool)
+    if missing.any() and policies.nulls == "error":
+        raise _null(name, int(np.argmax(missing)))
+    for i, row in enumerate(rows):
+        if not missing[i] and (not hasattr(row, "__len__") or isinstance(row, str) or len(row) != document.width):
+            given = len(row) if hasattr(row, "__len__") and not isinstance(row, str) else type(row).__name__
+            raise ValueError(f"feature {name!r}, row {i}: {given}, where the model has {document.width} numbers")
+    values = np.zeros((len(rows), document.width), np.float32)
+    if not missing.all():
+        doubles = np.concatenate([_element_doubles(name, i, row) for i, row in enumerate(rows) if not missing[i]])
+        of_row = np.flatnonzero(~missing)
+
+        def where(at: tuple[int, ...]) -> str:
+            return f"feature {feature_name(document, at[1])!r}, row {of_row[at[0]]}"
+
+        values[~missing] = narrow(doubles.reshape(-1, document.width), where)
+    dense = _filled(document, values, policies)
+    dense.answered &= ~missing
+    return dense
+
+
+def _array_of(row: Any) -> Any:
+    """A value of a column of arrays: bytes are numbers from 0 to 255, texts are arrays and vectors as SQL has them."""
+    if isinstance(row, bytes | bytearray | memoryview):
+        return np.frombuffer(row, np.uint8)
+    if isinstance(row, str) and row[:1] + row[-1:] in ("[]", "{}"):
+        parts = row[1:-1].split(",") if len(row) > 2 else []
+        return [None if part.strip().upper() == "NULL" else float(part) for part in parts]
+    return row
+
+
+def _element_doubles(name: str, row: int, values: Any) -> NDArray[np.float64]:
+    array = np.asarray(values)
+    if array.dtype.kind in "biuf":
+        return array.astype(np.float64)
+    return numbers(f"{name}, row {row}", list(values)).astype(np.float64)
+
+
+def _of_columns(document: Document, rows: Any, policies: Policies) -> Dense | Entries:
+    if not isinstance(rows, NamedColumns):
+        given = given_columns(document)
+        if rows.shape[1] != len(given):
+            wanted = ", ".join(map(repr, given))
+            raise ValueError(f"X has {rows.shape[1]} features, and the model {len(given)}: {wanted}")
+        if all(column is None for column in document.columns) and given == document.features:
+            return _of_matrix(document, rows, policies)
+        rows = NamedColumns({name: rows[:, i] for i, name in enumerate(given)})
+    columns = _Columns(document, rows)
+    if all(column is None for column in document.columns):
+        values = [columns.numbers(name) for name in document.features]
+        return _filled(document, np.stack(values, axis=1), policies)
+    return _Mixed(document, columns, policies).entries()
+
+
+class _Columns:
+    """The columns of features, some of which are parts of dates."""
+
+    def __init__(self, document: Document, rows: NamedColumns) -> None:
+        self.document, self.rows = document, rows
+        self._times: dict[str, _dates.Times] = {}
+
+    def _part(self, name: str) -> tuple[NDArray[Any], NDArray[np.bool_]] | None:
+        parts = _dates.split(name)
+        if name in self.rows.columns or parts is None:
+            return None
+        column, part = parts
+        if column not in self._times:
+            self._times[column] = _dates.Times(column, _column(self.document, self.rows, column))
+        times = self._times[column]
+        if part == "hour" and not times.has_hours:
+            raise TypeError(f"column {column!r} has dates, and the model was trained on hours: give timestamps")
+        return times.part(part)
+
+    def numbers(self, name: str) -> NDArray[np.float32]:
+        part = self._part(name)
+        if part is None:
+            return numbers(name, _column(self.document, self.rows, name), self.rows.rows)
+        values, missing = part
+        return numbers(name, np.where(missing, np.nan, values))
+
+    def texts(self, name: str) -> list[str | None]:
+        part = self._part(name)
+        if part is None:
+            return texts(name, _column(self.document, self.rows, name))
+        values, missing = part
+        return [None if gone else text for text, gone in zip(values, missing)]
+
+
+class _Mixed:
+    """Numbers, categories and hashed columns: an entry for each that a row has, and its buckets behind them."""
+
+    def __init__(self, document: Document, columns: _Columns, policies: Policies) -> None:
+        self.document, self.columns, self.policies = document, columns, policies
+        self.rows = columns.rows.rows
+        self.answered = np.ones(self.rows, bool)
+        self.indices: list[NDArray[np.int64]] = []  # below 0 where a row has no entry
+        self.values: list[NDArray[np.float32]] = []
+
+    def entries(self) -> Entries:
+        buckets: list[NDArray[np.int64]] = []
+        first = 0
+        for name, column in zip(self.document.features, self.document.columns):
+            if column is None:
+                self._add_numbers(name, first)
+                first += 1
+            elif isinstance(column, Categories):
+                self._add_categories(name, column, first)
+                first += column.width
+            else:
+                buckets.append(self._buckets(name, column))
+        if buckets:
+            self._add_buckets(np.sort(np.stack(buckets, axis=1), axis=1), first)
+        indices, values = np.stack(self.indices, axis=1), np.stack(self.values, axis=1)
+        there = indices >= 0
+        starts = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
+        return Entries(starts, indices[there], values[there], self.answered)
+
+    def _add(self, indices: NDArray[np.int64], values: NDArray[np.float32]) -> None:
+        self.indices.append(indices)
+        self.values.append(values)
+
+    def _add_numbers(self, name: str, place: int) -> None:
+        values = self.columns.numbers(name)
+        missing = np.isnan(values)
+        if missing.any():
+            if self.policies.nulls == "skip":
+                self.answered &= ~missing
+                values = np.where(missing, np.float32(0), values)
+            elif self.policies.nulls == "impute" and self.document.fill is not None:
+                values = np.where(missing, self.document.fill[place], values)
+            else:
+                raise _null(name, int(np.argmax(missing)))
+        self._add(np.full(self.rows, place, np.int64), values)
+
+    def _add_categories(self, name: str, known: Categories, first: int) -> None:
+        indices = np.full(self.rows, -1, np.int64)
+        for row, text in enumerate(self.columns.texts(name)):
+            place = self._null_place(name, known, row) if text is None else known.places.get(text)
+            if place is not None:
+                indices[row] = first + place
+            elif text is not None and self.policies.unseen == "error":
+                raise ValueError(f"feature {name!r}, row {row}: category {text!r} is unknown to the model")
+        self._add(indices, np.ones(self.rows, np.float32))
+
+    def _null_place(self, name: str, known: Categories, row: int) -> int | None:
+        if self.policies.nulls == "skip":
+            self.answered[row] = False
+            return None
+        if self.policies.nulls == "impute" and known.has_null:
+            return len(known.places)
+        if self.policies.nulls == "impute" and self.policies.unseen == "zero":
+            return None
+        raise _null(name, row)
+
+    def _buckets(self, name: str, count: int) -> NDArray[np.int64]:
+        values = self.columns.texts(name)
+        seed = xxh3_64(name.encode())
+        known: dict[str | None, int] = {None: seed % count}
+        for row, text in enumerate(values):
+            if text is None and self.policies.nulls == "error":
+                raise _null(name, row)
+            if text is None and self.policies.nulls == "skip":
+                self.answered[row] = False
+            elif text not in known:
+                known[text] = xxh3_64(str(text).encode(), seed) % count
+        return np.array([known[text] for text in values], np.int64)
+
+    def _add_buckets(self, buckets: NDArray[np.int64], first: int) -> None:
+        """Adds each bucket once, ascending, with how often it is there."""
+        columns = buckets.shape[1]
+        counts = np.ones(buckets.shape, np.float32)
+        for i in reversed(range(columns - 1)):
+            counts[:, i] += np.where(buckets[:, i] == buckets[:, i + 1], counts[:, i + 1], np.float32(0))
+        for i in range(columns):
+            is_first = np.ones(self.rows, bool) if i == 0 else buckets[:, i] != buckets[:, i - 1]
+            self._add(np.where(is_first, first + buckets[:, i], -1), counts[:, i])
+
+
+def _of_csr(document: Document, rows: Any, policies: Policies) -> Dense | Entries:
+    """A sparse matrix of scipy's, whose column j is feature j."""
+    if document.feature_kind == "sparse":
+        return entries_of_csr(document, rows, policies.unseen)
+    if rows.shape[1] != document.width or any(column is not None for column in document.columns):
+        wanted = ", ".join(map(repr, document.features))
+        raise ValueError(f"X has {rows.shape[1]} columns, and the model {document.width} features of {wanted}")
+    return _of_matrix(document, rows.toarray(), policies)

@@ -1,0 +1,327 @@
+"""A trained model that predicts with numpy alone."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _arithmetic as arithmetic
+from ._document import NETWORKS, Document
+from ._features import Dense, Policies, features, given_columns
+from ._inputs import rows_of
+from ._sparse import Entries
+
+if TYPE_CHECKING:
+    import psycopg
+
+_INTEGERS = frozenset(("smallint", "integer", "bigint", "int2", "int4", "int8"))
+_FLOATS = frozenset(("real", "double precision", "numeric", "float4", "float8"))
+
+#: Numbers of dense rows that are transformed at once.
+_AT_ONCE = 1 << 20
+
+
+class Model:
+    """A model of the database, which predicts without it.
+
+    Its decisions are the same bits as those of `corgipile_predict` in SQL, and its probabilities agree to the rounding
+    of a double. Make one with `Model.from_database`, `Model.load` or `Model.from_dict`.
+
+    Rows to predict for, `X` below, are an array with a column for each of `given_columns`, in that order; columns by
+    name in a dict, a pandas or polars data frame, a pyarrow table or a structured array; a list of rows, or of dicts;
+    or, of a model of sparse features, a matrix of scipy.sparse. None, NaN and pandas' NA are NULL.
+
+    Attributes:
+        kind: 'logistic', 'svm', 'linear', 'softmax', 'mlp' or 'mlp_regression'.
+        name: the name under which it was stored, or None.
+        model_id: its id in the database, if it comes from there.
+        version: its version there.
+        label: the column that it predicts.
+        features: the names of its features.
+        hyperparameters: how it was trained.
+        history: what `corgipile_train` returned, a dict for each epoch.
+    """
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        self._document = Document(document)
+        self.model_id: int | None = None
+        self.version: int | None = None
+        self._labels = _labels(self._document)
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Model:
+        """A model from its document, as `corgipile_export` gives it and `to_dict` returns it.
+
+        Raises:
+            ValueError: the document does not fit together; the key is named.
+        """
+        return cls(document)
+
+    @classmethod
+    def from_database(cls, conn: psycopg.Connection[Any], model: str | int, version: int | None = None) -> Model:
+        """A model of the database by name or id: of a name the version that the name means, or another one.
+
+        A name may have its owner in front, as in SQL: `'bob.faults'`.
+        """
+        from ._models import export
+
+        found = export(conn, model, version)
+        made = cls(found.document)
+        made.model_id, made.version = found.model_id, found.version
+        return made
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Model:
+        """A model from a file that `save` wrote, or `psql -Atc "SELECT corgipile_export('name')"`."""
+        try:
+            document = json.loads(Path(path).read_text(encoding="utf-8"))
+        except json.JSONDecodeError as error:
+            raise ValueError(f"{os.fspath(path)} is no JSON: {error}") from None
+        if not isinstance(document, dict):
+            raise ValueError(f"{os.fspath(path)} is no model: it has no JSON object")
+        return cls(document)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the model into a file, as JSON that `load` and `corgipile_import` read."""
+        Path(path).write_text(json.dumps(self._document.raw, ensure_ascii=False), encoding="utf-8")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The model's document, which `corgipile_import` takes."""
+        return json.loads(json.dumps(self._document.raw))
+
+    @property
+    def kind(self) -> str:
+        return self._document.kind
+
+    @property
+    def name(self) -> str | None:
+        return self._document.raw.get("name")
+
+    @property
+    def source(self) -> str | None:
+        """What it was trained on."""
+        return self._document.raw.get("source")
+
+    @property
+    def label(self) -> str:
+        return self._document.label
+
+    @property
+    def features(self) -> list[str]:
+        return list(self._document.features)
+
+    @property
+    def feature_kind(self) -> str:
+        """'columns', or 'array' or 'sparse' if features are the elements of one column, or of one and its indices."""
+        return self._document.feature_kind
+
+    @property
+    def categories(self) -> list[str]:
+        """The columns of categories: texts and enums, and parts of dates that go round."""
+        return list(self._document.raw.get("categories") or {})
+
+    @property
+    def given_columns(self) -> list[str]:
+        """The columns that rows must have: the features, but a date once in place of its parts."""
+        return given_columns(self._document)
+
+    @property
+    def is_classifier(self) -> bool:
+        """Whether it predicts classes, and not numbers."""
+        return not self._document.is_regression
+
+    @property
+    def classes(self) -> NDArray[Any] | None:
+        """The labels, ascending; None of a model that predicts numbers.
+
+        They are numbers or booleans if the label's type is one of SQL's own number types, else texts.
+        """
+        return None if self._labels is None else self._labels.copy()
+
+    @property
+    def hyperparameters(self) -> dict[str, Any]:
+        return dict(self._document.hyperparameters)
+
+    @property
+    def history(self) -> list[dict[str, Any]]:
+        return list(self._document.raw.get("history") or [])
+
+    def decision_function(
+        self, X: Any, *, nulls: str | None = None, unseen: str | None = None, exact: bool = True
+    ) -> NDArray[np.float64]:
+        """What the model decides by: a number per row, or one per row and class (softmax, mlp).
+
+        A logistic model, an SVM or a network with one output gives the second class if it is above 0; a model that
+        predicts numbers gives the prediction. NaN for rows without an answer.
+
+        Args:
+            X: rows.
+            nulls: 'impute', 'skip' or 'error': another treatment of NULLs than the model's own.
+            unseen: 'zero' or 'error': another treatment of categories and indices that were not there in training.
+            exact: add up in the order of the database, to the same bits. False leaves it to BLAS, which is faster
+                with many features and units.
+        """
+        z, answered = self._decisions(X, nulls, unseen, exact)
+        out = z.astype(np.float64)
+        out[~answered] = np.nan
+        return out[:, 0] if out.shape[1] == 1 else out
+
+    def predict(
+        self, X: Any, *, nulls: str | None = None, unseen: str | None = None, exact: bool = True
+    ) -> NDArray[Any]:
+        """The label of each row, or the number.
+
+        Rows without an answer, which have NULLs that nothing stands for, are None, or NaN if numbers are predicted.
+        Arguments are as for `decision_function`.
+        """
+        z, answered = self._decisions(X, nulls, unseen, exact)
+        if self._labels is None:
+            return np.where(answered, z[:, 0].astype(np.float64), np.nan)
+        places = (z[:, 0] > 0).astype(np.int64) if z.shape[1] == 1 else np.argmax(z, axis=1)
+        labels = self._labels[places]
+        if not answered.all():
+            labels = labels.astype(object)
+            labels[~answered] = None
+        return labels
+
+    def predict_proba(
+        self, X: Any, *, nulls: str | None = None, unseen: str | None = None, exact: bool = True
+    ) -> NDArray[np.float64]:
+        """The probability of each class: rows by `classes`. NaN for rows without an answer.
+
+        Arguments are as for `decision_function`.
+
+        Raises:
+            TypeError: the model has no probabilities: it is an SVM, or predicts numbers.
+        """
+        if self._labels is None or self.kind == "svm":
+            what = "an SVM" if self.kind == "svm" else "a model that predicts numbers"
+            raise TypeError(f"{what} has no probabilities; use decision_function or predict")
+        z, answered = self._decisions(X, nulls, unseen, exact)
+        doubles = z.astype(np.float64)
+        if doubles.shape[1] == 1:
+            of_second = doubles[:, 0]
+            out = np.stack([arithmetic.probability(-of_second), arithmetic.probability(of_second)], axis=1)
+        elif self._document.output == "sigmoid":
+            out = arithmetic.separate_sigmoids(doubles)
+        else:
+            out = arithmetic.softmax(doubles)
+        out[~answered] = np.nan
+        return out
+
+    def score(
+        self, X: Any, y: Any, *, nulls: str | None = None, unseen: str | None = None, exact: bool = True
+    ) -> float:
+        """The share of rows that are classified correctly, or R² of predicted numbers, over the rows with an answer.
+
+        `y` has the labels as `classes` has them. Arguments are as for `decision_function`.
+        """
+        predicted = self.predict(X, nulls=nulls, unseen=unseen, exact=exact)
+        actual = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
+        if actual.shape != predicted.shape:
+            raise ValueError(f"y has {len(actual)} labels, and X {len(predicted)} rows")
+        if self._labels is None:
+            there = ~np.isnan(predicted)
+            actual, predicted = actual[there].astype(np.float64), predicted[there]
+            spread = ((actual - actual.mean()) ** 2).sum() if len(actual) else 0.0
+            return float(1 - ((actual - predicted) ** 2).sum() / spread) if spread > 0 else float("nan")
+        there = np.array([label is not None for label in predicted], bool)
+        return float(np.mean(actual[there] == predicted[there])) if there.any() else float("nan")
+
+    def _decisions(
+        self, x: Any, nulls: str | None, unseen: str | None, exact: bool
+    ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        """The outputs of the last layer, and which rows have an answer."""
+        document = self._document
+        rows = features(document, rows_of(x), Policies.of(document, nulls, unseen))
+        outputs = len(document.layers[-1].intercepts)
+        out = np.zeros((len(rows.answered), outputs), np.float32)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if isinstance(rows, Dense):
+                step = max(1, _AT_ONCE // document.width)
+                for first in range(0, len(out), step):
+                    some = slice(first, first + step)
+                    out[some] = self._of_dense(rows.values[some], exact)
+            else:
+                self._of_entries(rows, out, exact)
+        finite = np.isfinite(out).all(axis=1) | ~rows.answered
+        if not finite.all():
+            raise ValueError(f"row {int(np.argmin(finite))}: the decision is out of range for type real")
+        return out, rows.answered
+
+    def _of_dense(self, values: NDArray[np.float32], exact: bool) -> NDArray[np.float32]:
+        document = self._document
+        if document.logs is True:
+            values = arithmetic.signed_log(values)
+        elif document.logs:
+            chosen = [i for i, name in enumerate(document.features) if name in document.logs]
+            values = values.copy()
+            values[:, chosen] = arithmetic.signed_log(values[:, chosen])
+        if document.mean is not None and document.scale is not None:
+            values = arithmetic.standardized(values, document.mean, document.scale, document.clip)
+        return self._behind_first(arithmetic.dense_products(values, document.layers[0].weights, exact), exact)
+
+    def _of_entries(self, rows: Entries, out: NDArray[np.float32], exact: bool) -> None:
+        document = self._document
+        logs = self._logs_of_entries()
+        for places, indices, values in rows.batches():
+            if logs is not None:
+                values = np.where(logs[indices], arithmetic.signed_log(values), values)
+            if document.mean is not None and document.scale is not None:
+                own = indices < len(document.mean)
+                known = np.where(own, indices, 0)
+                scaled = arithmetic.standardized(values, document.mean[known], document.scale[known], document.clip)
+                # a row that is filled up has zeros, which must stay zeros
+                padding = np.arange(indices.shape[1]) >= np.diff(rows.starts)[places][:, None]
+                values = np.where(own & ~padding, scaled, values)
+            products = arithmetic.sparse_products(indices, values, document.layers[0].weights)
+            out[places] = self._behind_first(products, exact)
+
+    def _logs_of_entries(self) -> NDArray[np.bool_] | None:
+        """Which features are taken by their logarithms; of columns only numbers."""
+        document = self._document
+        if not document.logs:
+            return None
+        if document.feature_kind != "columns":
+            return np.ones(document.width, bool)
+        chosen: list[bool] = []
+        for name, column in zip(document.features, document.columns):
+            if column is None:
+                chosen.append(document.logs is True or name in document.logs)
+            elif not isinstance(column, int):
+                chosen.extend([False] * column.width)
+        return np.array(chosen + [False] * document.buckets, bool)
+
+    def _behind_first(self, products: NDArray[np.float32], exact: bool) -> NDArray[np.float32]:
+        document = self._document
+        z = products + document.layers[0].intercepts
+        if document.kind not in NETWORKS:
+            return z
+        activate = arithmetic.ACTIVATIONS[document.activation or "relu"]
+        for layer in document.layers[1:]:
+            z = arithmetic.dense_products(activate(z), layer.weights, exact) + layer.intercepts
+        return z
+
+    def __repr__(self) -> str:
+        name = repr(self.name) if self.name is not None else "without a name"
+        version = f", version {self.version}" if self.version is not None else ""
+        return f"<Model {name}{version}: {self.kind} of {self._document.width} features, predicts {self.label!r}>"
+
+
+def _labels(document: Document) -> NDArray[Any] | None:
+    if document.is_regression:
+        return None
+    kind = document.label_type.removeprefix("pg_catalog.")
+    if kind in ("boolean", "bool"):
+        return np.array([text in ("t", "true") for text in document.classes], bool)
+    if kind in _INTEGERS:
+        return np.array([int(text) for text in document.classes], np.int64)
+    if kind in _FLOATS:
+        return np.array([float(text) for text in document.classes], np.float64)
+    return np.array(document.classes, object)

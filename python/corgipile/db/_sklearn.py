@@ -1,0 +1,133 @@
+"""What `corgipile.sklearn` asks of the database; it needs no scikit-learn."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._connections import quoted
+from ._extension import only, schema, select
+from ._loading import SOURCE, load_arrays, load_columns
+from ._model import Model
+from ._training import train
+from .reporting.sample import literal, subquery
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A model, and what the server said while it was trained."""
+
+    model: Model
+    notices: list[str]
+
+
+class _NothingStaysError(Exception):
+    """Ends a transaction of which nothing is to stay."""
+
+
+def fit_table(
+    conn: Any, source: str, label: Any, weight: Any, kind: str, features: list[str] | None, arguments: dict[str, Any]
+) -> Trained:
+    """Trains on a table, whose rows stay where they are."""
+    for what, column in (("y", label), ("sample_weight", weight)):
+        if column is not None and not isinstance(column, str):
+            raise TypeError(f"{what} is the name of a column if X is a table, not {type(column).__name__}")
+    label = label or "label"
+    if kind == "auto":
+        kind = "logistic" if _has_two_values(conn, source, label) else "softmax"
+    found = {"label": label, "features": features, "weight": weight, **arguments}
+    return _trained(conn, source, kind, found, lambda: None)
+
+
+def _has_two_values(conn: Any, source: str, label: str) -> bool:
+    name = literal(quoted(label))
+    distinct = f"SELECT DISTINCT {name} AS v FROM {_from(source)} AS s WHERE {name} IS NOT NULL"
+    with conn.transaction():
+        return only(select(conn, f"SELECT count(*) FROM ({distinct} LIMIT %s) AS v", [3])[1]) <= 2
+
+
+def fit_matrix(
+    conn: Any, matrix: NDArray[np.float64], label: NDArray[Any], weight: Any, kind: str, arguments: dict[str, Any]
+) -> Trained:
+    """Trains on a matrix, by way of a temporary table."""
+    found = {"label": "label", "features": ["features"], "weight": None if weight is None else "weight", **arguments}
+    return _trained(conn, SOURCE, kind, found, lambda: load_arrays(conn, matrix, label, weight))
+
+
+def fit_columns(
+    conn: Any, columns: Mapping[str, Sequence[Any]], label: Any, weight: Any, kind: str, arguments: dict[str, Any]
+) -> Trained:
+    """Trains on columns of several types, by way of a temporary table. Dates are taken by their parts."""
+    label_name = _free("label", columns)
+    weight_name = None if weight is None else _free("weight", columns)
+    rows: dict[str, Any] = {**columns, label_name: [float(v) for v in label]}
+    if weight is not None and weight_name is not None:
+        rows[weight_name] = [float(v) for v in weight]
+    found = {"label": label_name, "features": list(columns), "weight": weight_name, "date_parts": True, **arguments}
+    return _trained(conn, SOURCE, kind, found, lambda: load_columns(conn, rows, label_name, weight_name))
+
+
+def _free(name: str, columns: Mapping[str, Any]) -> str:
+    while name in columns:
+        name += "_"
+    return name
+
+
+def _trained(conn: Any, source: str, kind: str, arguments: dict[str, Any], load: Any) -> Trained:
+    """Trains in a transaction that is rolled back unless the model has a name: nothing is left then."""
+    found: list[Trained] = []
+    try:
+        with conn.transaction():
+            load()
+            epochs = train(conn, source, model=kind, **arguments)
+            model = epochs.model(conn)
+            found.append(Trained(model, [str(notice) for notice in epochs.notices]))
+            if arguments.get("name") is None:
+                raise _NothingStaysError
+    except _NothingStaysError:
+        found[0].model.model_id = found[0].model.version = None
+    return found[0]
+
+
+def _document(model: Model) -> str:
+    document = model.to_dict()
+    document.pop("history", None)
+    return json.dumps(document)
+
+
+def predictions_of_table(conn: Any, model: Model, source: str, what: str) -> list[Any]:
+    """Answers for the rows of a table, computed in the server, in the order in which its rows come."""
+    functions = {
+        "label": "corgipile_predict_label",
+        "probabilities": "corgipile_predict_proba",
+        "number": "corgipile_predict",
+    }
+    query = f"SELECT {schema(conn)}.{functions[what]}(%s::jsonb, corgipile_row) FROM {_from(source)} AS corgipile_row"
+    return [row[0] for row in select(conn, query, [_document(model)])[1]]
+
+
+def _from(source: str) -> str:
+    return literal(subquery(source))
+
+
+def score_of_table(conn: Any, model: Model, source: str, label: str | None) -> float:
+    """Accuracy or R² over the rows of a table that have an answer, computed in the server."""
+    functions = schema(conn)
+    name = literal(quoted(label or model.label))
+    rows = f"FROM {_from(source)} AS corgipile_row WHERE corgipile_row.{name} IS NOT NULL"
+    is_number = model.classes is None or model.classes.dtype.kind in "biuf"
+    function = "corgipile_predict" if is_number else "corgipile_predict_label"
+    actual = f"corgipile_row.{name}::text"
+    if is_number:
+        is_boolean = model.classes is not None and model.classes.dtype.kind == "b"
+        actual = f"corgipile_row.{name}{'::int' if is_boolean else ''}::float8"
+    inner = f"SELECT {actual} AS y, {functions}.{function}(%s::jsonb, corgipile_row) AS p {rows} OFFSET 0"
+    score = "avg((y = p)::int)" if model.is_classifier else "1 - avg((y - p) ^ 2) / nullif(var_pop(y), 0)"
+    query = f"SELECT ({score})::float8 FROM ({inner}) AS r WHERE p IS NOT NULL"
+    found = only(select(conn, query, [_document(model)])[1])
+    return float("nan") if found is None else found

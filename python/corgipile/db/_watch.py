@@ -1,0 +1,153 @@
+"""`watch`: the trainings that run in the server, live."""
+
+from __future__ import annotations
+
+import html
+import shutil
+import sys
+import time
+from typing import TYPE_CHECKING, Any, TextIO
+
+from ._optional import optional
+from ._progress import Progress, running
+
+if TYPE_CHECKING:
+    import psycopg
+
+_COLUMNS = ("pid", "user", "source", "epoch", "progress", "loss", "rows/s", "left")
+
+
+def watch(
+    conn: psycopg.Connection[Any], *, interval: float = 1.0, rounds: int | None = None, file: TextIO | None = None
+) -> None:
+    """Shows the trainings that run in the server, until it is interrupted with Ctrl-C.
+
+    In a terminal and in a notebook the picture is renewed in its place; into a file or a pipe it is written again each
+    time. Of trainings that you may not see, you see the process and the database.
+
+    Args:
+        conn: a connection of psycopg 3. Between two looks it is left in no transaction, unless it was in one.
+        interval: seconds between two looks.
+        rounds: how often to look; None: for ever.
+        file: where to write; standard output by default.
+    """
+    screen = _screen(file)
+    seen = 0
+    try:
+        while rounds is None or seen < rounds:
+            if seen:
+                time.sleep(interval)
+            with conn.transaction():
+                found = running(conn)
+            screen.show(found)
+            seen += 1
+    except KeyboardInterrupt:
+        pass
+    finally:
+        screen.close()
+
+
+def _screen(file: TextIO | None) -> Any:
+    if file is None:
+        shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+        if type(shell).__name__ == "ZMQInteractiveShell":
+            return _Notebook()
+    out = file if file is not None else sys.stdout
+    return _Terminal(out)
+
+
+class _Terminal:
+    """Lines that take the place of those before, if the file is a terminal."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file, self._lines = file, 0
+        self._is_live = file.isatty()
+
+    def show(self, found: list[Progress]) -> None:
+        width = shutil.get_terminal_size().columns if self._is_live else 120
+        lines = [line[: width - 1] for line in text_of(found, width)]
+        if self._is_live and self._lines:
+            self._file.write(f"\x1b[{self._lines}F\x1b[J")
+        self._file.write("\n".join(lines) + "\n")
+        self._file.flush()
+        self._lines = len(lines)
+
+    def close(self) -> None:
+        self._file.flush()
+
+
+class _Notebook:
+    """A table below the cell."""
+
+    def __init__(self) -> None:
+        self._display = optional("IPython.display")
+        self._handle: Any = None
+
+    def show(self, found: list[Progress]) -> None:
+        assert self._display is not None, "a notebook has IPython"
+        picture = self._display.HTML(html_of(found))
+        if self._handle is None:
+            self._handle = self._display.display(picture, display_id=True)
+        else:
+            self._handle.update(picture)
+
+    def close(self) -> None:
+        pass
+
+
+def text_of(found: list[Progress], width: int = 120) -> list[str]:
+    """The trainings as lines of text."""
+    if not found:
+        return ["no training runs"]
+    bar = max(10, min(30, width - 75))
+    rows = [_COLUMNS, *(_cells(progress, bar) for progress in found)]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(_COLUMNS))]
+    return ["  ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip() for row in rows]
+
+
+def html_of(found: list[Progress]) -> str:
+    """The trainings as a table of HTML."""
+    if not found:
+        return "<p>no training runs</p>"
+    head = "".join(f"<th scope='col' style='text-align:left'>{html.escape(name)}</th>" for name in _COLUMNS)
+    rows = []
+    for progress in found:
+        cells = list(map(html.escape, _cells(progress, 0)))
+        done, total = progress.epochs_done, progress.epochs or 1
+        cells[4] = f"<progress max='{total}' value='{done:.3f}'></progress> {_percent(progress)}"
+        rows.append("<tr>" + "".join(f"<td style='text-align:left'>{cell}</td>" for cell in cells) + "</tr>")
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+def _cells(progress: Progress, bar: int) -> tuple[str, ...]:
+    if progress.epochs is None:
+        return (str(progress.pid), "(not shown to you)", "", "", "", "", "", "")
+    done = progress.epochs_done / progress.epochs if progress.epochs else 0.0
+    filled = round(done * bar)
+    return (
+        str(progress.pid),
+        printable(progress.user or ""),
+        printable(progress.relation or "a query"),
+        f"{progress.epoch or 0} of {progress.epochs}",
+        f"{'█' * filled}{'░' * (bar - filled)} {_percent(progress)}".strip(),
+        "" if progress.loss is None else f"{progress.loss:.4g}",
+        "" if not progress.tuples_per_second else f"{progress.tuples_per_second:,.0f}",
+        _duration(progress.seconds_left),
+    )
+
+
+def _percent(progress: Progress) -> str:
+    return f"{100 * progress.epochs_done / progress.epochs:.0f}%" if progress.epochs else ""
+
+
+def _duration(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def printable(text: str) -> str:
+    """A text without what could move the cursor or change colours in a terminal."""
+    return "".join(c if c.isprintable() else "?" for c in text)

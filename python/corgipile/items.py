@@ -1,0 +1,70 @@
+"""Map-style data sets (`len(dataset)`, `dataset[i]`), read in blocks of neighbouring numbers.
+
+That serves data sets whose neighbours lie together: an array in a file, frames of a video, records of a large file. A
+thread reads their items ahead, one after the other within a block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from corgipile import _native
+from corgipile._collate import collate as collate_samples
+
+
+class MapStyle:
+    """A map-style data set as a source; made by `corgipile.map_style`."""
+
+    def __init__(self, dataset: Any, collate: Callable[[list[Any]], Any], fingerprint: int) -> None:
+        self.dataset, self.collate, self._fingerprint = dataset, collate, fingerprint
+        self._native = self._items().source
+
+    def _items(self) -> _native.Items:
+        return _native.items(self.dataset, len(self.dataset), self._fingerprint)
+
+    @property
+    def native(self) -> _native.Source:
+        """The numbers of the items."""
+        if self._native is None:
+            self._native = self._items().source
+        return self._native
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_native": None}
+
+    def read(self, plan_of: Callable[[_native.Source], _native.Plan], **of: int) -> Iterator[Any]:
+        """The batches of a reader of items of its own."""
+        items = self._items()
+        # one thread: few data sets can be asked by several at once
+        reader = plan_of(items.source).reader(**of, threads=1)
+        try:
+            while True:
+                try:
+                    numbers = next(reader)
+                except StopIteration:
+                    return
+                except Exception:
+                    # what the data set raised is better than what is told of it
+                    if (error := items.error()) is not None:
+                        raise error from None
+                    raise
+                yield self.collate(items.take(numbers["item"]))
+        finally:
+            reader.close()
+
+
+def map_style(dataset: Any, *, collate: Callable[[list[Any]], Any] = collate_samples, fingerprint: int = 0) -> MapStyle:
+    """The items of a map-style data set, such as those of torchvision, in batches made by `collate`.
+
+    `collate` is given the list of a batch's items; the default one stacks numbers, arrays and tensors. A data set with
+    `__getitems__` is asked for many items at once. `fingerprint` tells `load_state_dict` this data set from others of
+    the same length.
+    """
+    for name in ("__len__", "__getitem__"):
+        if not hasattr(dataset, name):
+            raise TypeError(f"dataset: {type(dataset).__name__} has no {name}")
+    return MapStyle(dataset, collate, fingerprint)

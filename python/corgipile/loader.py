@@ -1,0 +1,127 @@
+"""The loader: a data set's batches, transformed in worker processes if asked, and exact resumption."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from corgipile._collate import collate
+from corgipile.dataset import CorgiPileDataset, Tensors, check_tensors, to_torch
+
+Transform = Callable[[Any], Any]
+
+
+class Loader:
+    """Iterates over the batches of a data set, each epoch in the order of its own.
+
+    dataset: the data set, whose rank's batches these are.
+    transform: is given each batch, and what it returns comes instead.
+    sample_transform: is given each row of a batch as a dictionary, before; what it returns for the rows is put together
+        again into a batch.
+    num_workers: processes in which batches are read and transformed; with 0, this one. They need torch.
+    tensors: "numpy" or "torch"; without, what the data set says.
+    persistent_workers, prefetch_factor, multiprocessing_context, pin_memory, timeout, worker_init_fn: as of torch's
+        DataLoader; they matter if there are workers.
+
+    The sequence of batches does not depend on the number of workers if the data set has `lanes`.
+    """
+
+    def __init__(
+        self,
+        dataset: CorgiPileDataset,
+        *,
+        transform: Transform | None = None,
+        sample_transform: Transform | None = None,
+        num_workers: int = 0,
+        tensors: Tensors | None = None,
+        **options: Any,
+    ) -> None:
+        if not isinstance(dataset, CorgiPileDataset):
+            raise TypeError(f"dataset: {type(dataset).__name__} is no CorgiPileDataset")
+        if num_workers < 0:
+            raise ValueError(f"num_workers: {num_workers} is negative")
+        known = ("persistent_workers", "prefetch_factor", "multiprocessing_context", "pin_memory", "timeout")
+        for name in options:
+            if name not in (*known, "worker_init_fn"):
+                raise TypeError(f"{name}: Loader knows no such option")
+        self.dataset = dataset
+        self._tensors: Tensors = tensors or dataset.tensors
+        check_tensors(self._tensors)
+        self._steps = _Steps(transform, sample_transform, self._tensors)
+        self._workers = num_workers
+        self._options = options if num_workers else {}
+        self._persistent: Any = None
+        # of the iteration under way: its epoch, and batches given out up to now
+        self._position: tuple[int, int] | None = None
+        active = dataset.plan(num_workers).active_workers(max(1, num_workers))
+        if active < num_workers:
+            warnings.warn(
+                f"{active} of {num_workers} workers have something to do: make lanes a multiple of ranks times workers",
+                stacklevel=2,
+            )
+
+    def __len__(self) -> int:
+        """How many batches an epoch has."""
+        return len(self.dataset)
+
+    def set_epoch(self, epoch: int) -> None:
+        """What the next iteration reads. After `load_state_dict`, the epoch that was loaded goes on where it was."""
+        self.dataset.set_epoch(epoch)
+        self._position = None
+
+    def __iter__(self) -> Iterator[Any]:
+        epoch, start = self.dataset.progress.begin(None)
+        self._position = (epoch, start)
+        batches = self._by_workers(epoch, start) if self._workers else self._here(epoch, start)
+        return self._counted(batches, epoch, start)
+
+    def _counted(self, batches: Iterator[Any], epoch: int, start: int) -> Iterator[Any]:
+        for number, batch in enumerate(batches, start + 1):
+            self._position = (epoch, number)
+            yield batch
+        self._position = (epoch + 1, 0)
+
+    def _here(self, epoch: int, start: int) -> Iterator[Any]:
+        return map(self._steps, self.dataset.read(epoch, start))
+
+    def _by_workers(self, epoch: int, start: int) -> Iterator[Any]:
+        from corgipile import _workers
+
+        self.dataset.progress.tell_workers(epoch, start)
+        if not self._options.get("persistent_workers"):
+            loader = _workers.data_loader(self.dataset, self._steps, (epoch, start), self._workers, self._options)
+        else:
+            if self._persistent is None:
+                self._persistent = _workers.data_loader(self.dataset, self._steps, None, self._workers, self._options)
+            loader = self._persistent
+        return map(_workers.unpack, loader)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the iteration is, counted by the batches that were given out: less than 1 kB of numbers and text."""
+        position = self._position or self.dataset.progress.pending_position()
+        return self.dataset.state_at(*position, workers=max(1, self._workers))
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Makes the next iteration give what was left of the epoch of a state; see the data set's."""
+        self.dataset.load_state_dict(state)
+        self._position = None
+
+
+class _Steps:
+    """What is done to a batch of arrays."""
+
+    def __init__(self, transform: Transform | None, sample_transform: Transform | None, tensors: Tensors) -> None:
+        self.transform = transform
+        self.sample_transform = sample_transform
+        self.tensors: Tensors = tensors
+
+    def __call__(self, batch: Any) -> Any:
+        if self.tensors == "torch":
+            batch = to_torch(batch)
+        if self.sample_transform is not None:
+            rows = range(len(next(iter(batch.values()))))
+            batch = collate([self.sample_transform({name: of[row] for name, of in batch.items()}) for row in rows])
+            if self.tensors == "torch":
+                batch = to_torch(batch)
+        return batch if self.transform is None else self.transform(batch)

@@ -1,0 +1,363 @@
+"""Estimators of scikit-learn that train in a PostgreSQL database with the extension corgipile.
+
+`fit` takes the name of a table, which is not read by Python, or arrays, which are loaded into a temporary table.
+`predict` takes arrays, for which no database is needed, or the name of a table, which is predicted in the server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from .db._optional import required
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+    from sklearn.utils import check_random_state
+    from sklearn.utils.metaestimators import available_if
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import (
+        _check_sample_weight,
+        check_consistent_length,
+        check_is_fitted,
+        validate_data,
+    )
+except ImportError as error:
+    raise ImportError("corgipile.sklearn needs scikit-learn: pip install 'scikit-learn>=1.6'") from error
+
+from .db._model import Model
+from .db._sklearn import Trained, fit_columns, fit_matrix, fit_table, predictions_of_table, score_of_table
+
+__all__ = ["DatabaseClassifier", "DatabaseRegressor"]
+
+
+class _DatabaseEstimator(BaseEstimator):
+    """What both estimators have in common."""
+
+    def __init__(
+        self,
+        connect: str | Callable[[], Any] | None = None,
+        *,
+        model: str = "auto",
+        name: str | None = None,
+        learning_rate: float | None = None,
+        max_epochs: int | None = None,
+        batch_size: int | None = None,
+        l1: float | None = None,
+        l2: float | None = None,
+        hidden_layers: list[int] | None = None,
+        standardize: bool | None = None,
+        nulls: str | None = None,
+        features: list[str] | None = None,
+        random_state: Any = None,
+        options: dict[str, Any] | None = None,
+        progress: bool = False,
+    ) -> None:
+        self.connect = connect
+        self.model = model
+        self.name = name
+        self.learning_rate = learning_rate
+        self.max_epochs = max_epochs
+        self.batch_size = batch_size
+        self.l1 = l1
+        self.l2 = l2
+        self.hidden_layers = hidden_layers
+        self.standardize = standardize
+        self.nulls = nulls
+        self.features = features
+        self.random_state = random_state
+        self.options = options
+        self.progress = progress
+
+    @contextmanager
+    def _connection(self) -> Iterator[Any]:
+        psycopg = required("psycopg", "a database estimator", "psycopg[binary]")
+        conn = self.connect() if callable(self.connect) else psycopg.connect(self.connect or "")
+        try:
+            yield conn
+        finally:
+            conn.close()
+
+    def _arguments(self) -> dict[str, Any]:
+        """What `train` is to be given."""
+        names = (
+            "name",
+            "learning_rate",
+            "max_epochs",
+            "batch_size",
+            "l1",
+            "l2",
+            "hidden_layers",
+            "standardize",
+            "nulls",
+        )
+        arguments = {name: getattr(self, name) for name in names}
+        arguments["progress"] = self.progress
+        if self.random_state is not None:
+            arguments["seed"] = int(check_random_state(self.random_state).randint(2**31 - 1))
+        return {**arguments, **(self.options or {})}
+
+    def _set(self, trained: Trained) -> None:
+        self.model_: Model = trained.model
+        self.history_: list[dict[str, Any]] = trained.model.history
+        self.n_iter_: int = len(self.history_)
+        self.loss_curve_: list[float] = [epoch["loss"] for epoch in self.history_]
+        self.notices_: list[str] = trained.notices
+
+    def _fit_on(self, X: Any, label: Any, weight: Any, kind: str, arguments: dict[str, Any]) -> None:
+        """Trains on arrays whose labels are numbers."""
+        with self._connection() as conn:
+            if _has_columns(X):
+                columns: dict[str, Any] = {str(name): list(X[name]) for name in X.columns}
+                self._set(fit_columns(conn, columns, label, weight, kind, arguments))
+            else:
+                self._set(fit_matrix(conn, X, label, weight, kind, arguments))
+
+    def _checked(self, X: Any, **arguments: Any) -> Any:
+        """Arrays as numbers; a data frame with other columns as it is."""
+        allowed = self.nulls in (None, "impute", "skip")
+        if _has_columns(X):
+            return validate_data(self, X, skip_check_array=True, **arguments)
+        return validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan" if allowed else True, **arguments)
+
+    def _rows(self, X: Any) -> Any:
+        """What the model is to predict, if it is no table."""
+        check_is_fitted(self)
+        if hasattr(self, "n_features_in_"):
+            checked = self._checked(X, reset=False)
+            return (
+                checked if not _has_columns(checked) else {str(name): list(checked[name]) for name in checked.columns}
+            )
+        return X
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.nulls in (None, "impute")
+        tags.non_deterministic = self.random_state is None
+        return tags
+
+
+def _has_columns(X: Any) -> bool:
+    """Whether X is a data frame with a column that is not of numbers."""
+    if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
+        return False
+    return any(getattr(kind, "kind", "O") not in "biuf" for kind in X.dtypes)
+
+
+def _labels_are_kept(estimator: _DatabaseEstimator) -> bool:
+    """Whether the classes are those of a table, and not numbers in their place."""
+    return not hasattr(estimator, "n_features_in_")
+
+
+class DatabaseClassifier(ClassifierMixin, _DatabaseEstimator):
+    """A classifier that is trained in the database.
+
+    Args:
+        connect: a connection string of libpq, or a function that returns a connection of psycopg 3, which is closed
+            afterwards. None: as libpq's environment variables say.
+        model: 'logistic', 'svm', 'softmax' or 'mlp'; 'auto' is logistic for two classes and softmax for more.
+        name: store the model under this name. Without one nothing is left in the database.
+        class_weight: 'balanced', or weights of the labels in a dict.
+        learning_rate, max_epochs, batch_size, l1, l2, hidden_layers, standardize, nulls: as for `corgipile_train`;
+            None is its default.
+        features: the columns that are features, if `fit` is given a table.
+        random_state: the seed; None draws one.
+        options: all other arguments and options of `corgipile_train` in a dict.
+        progress: show a bar with tqdm.
+
+    Attributes:
+        classes_: the labels, ascending.
+        model_: the `corgipile.db.Model`.
+        n_iter_: epochs.
+        loss_curve_: the loss of each.
+        history_: all that `corgipile_train` returned.
+        notices_: what the server said.
+    """
+
+    def __init__(
+        self,
+        connect: str | Callable[[], Any] | None = None,
+        *,
+        model: str = "auto",
+        name: str | None = None,
+        class_weight: str | dict[Any, float] | None = None,
+        learning_rate: float | None = None,
+        max_epochs: int | None = None,
+        batch_size: int | None = None,
+        l1: float | None = None,
+        l2: float | None = None,
+        hidden_layers: list[int] | None = None,
+        standardize: bool | None = None,
+        nulls: str | None = None,
+        features: list[str] | None = None,
+        random_state: Any = None,
+        options: dict[str, Any] | None = None,
+        progress: bool = False,
+    ) -> None:
+        super().__init__(
+            connect, model=model, name=name, learning_rate=learning_rate, max_epochs=max_epochs, batch_size=batch_size,
+            l1=l1, l2=l2, hidden_layers=hidden_layers, standardize=standardize, nulls=nulls, features=features,
+            random_state=random_state, options=options, progress=progress,
+        )  # fmt: skip
+        self.class_weight = class_weight
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> DatabaseClassifier:
+        """Trains on the table X with the label in column y ('label' by default), or on arrays.
+
+        Args:
+            X: the name of a table or view, or a query; or an array, or a data frame.
+            y: the name of the label's column; or the labels.
+            sample_weight: the name of a column of weights; or an array of them.
+        """
+        arguments = self._arguments()
+        if isinstance(X, str):
+            _forget_columns(self)
+            weights = self.class_weight
+            with self._connection() as conn:
+                trained = fit_table(
+                    conn, X, y, sample_weight, self.model, self.features, {"class_weight": weights, **arguments}
+                )
+                self._set(trained)
+            self.classes_: Any = self.model_.classes
+            return self
+        X, y = _checked_pair(self, X, y)
+        check_classification_targets(y)
+        self.classes_, places = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"y has only one class, {self.classes_[0]!r}, and a classifier needs two")
+        weight = None if sample_weight is None else _check_sample_weight(sample_weight, _shape(X))
+        arguments["class_weight"] = self._weights_of_places()
+        kind = self.model
+        if kind == "auto":
+            kind = "logistic" if len(self.classes_) == 2 else "softmax"
+        self._fit_on(X, places, weight, kind, arguments)
+        return self
+
+    def _weights_of_places(self) -> str | dict[str, float] | None:
+        if self.class_weight is None or isinstance(self.class_weight, str):
+            return self.class_weight
+        known = {label: str(place) for place, label in enumerate(self.classes_)}
+        return {known[label]: weight for label, weight in self.class_weight.items() if label in known}
+
+    def predict(self, X: Any) -> Any:
+        """The label of each row of an array, or of a table, in the order in which its rows come."""
+        if isinstance(X, str):
+            labels = self._of_table(X, "label")
+            if _labels_are_kept(self):
+                return _like(labels, self.classes_)
+            return self.classes_[[int(float(label)) for label in labels]]
+        predicted = self.model_.predict(self._rows(X)) if self._is_fitted() else None
+        return predicted if _labels_are_kept(self) else self.classes_[np.asarray(predicted).astype(np.int64)]
+
+    @available_if(lambda self: self.model not in ("svm", "support_vector_machine"))
+    def predict_proba(self, X: Any) -> Any:
+        """The probability of each class, rows by `classes_`."""
+        if isinstance(X, str):
+            return np.array(self._of_table(X, "probabilities"), np.float64)
+        return self.model_.predict_proba(self._rows(X)) if self._is_fitted() else None
+
+    def decision_function(self, X: Any) -> Any:
+        """What decides: above 0 for the second of two classes; of more classes a column for each."""
+        z = self.model_.decision_function(self._rows(X)) if self._is_fitted() else np.zeros(0)
+        if z.ndim == 2 and len(self.classes_) == 2:
+            return np.subtract(z[:, 1], z[:, 0])
+        return z
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The share of rows that are classified correctly; of a table with the label in column y."""
+        if isinstance(X, str):
+            return self._score_of_table(X, y)
+        return super().score(X, y, sample_weight)
+
+    def _is_fitted(self) -> bool:
+        check_is_fitted(self)
+        return True
+
+    def _of_table(self, source: str, what: str) -> list[Any]:
+        check_is_fitted(self)
+        with self._connection() as conn:
+            return predictions_of_table(conn, self.model_, source, what)
+
+    def _score_of_table(self, source: str, label: str | None) -> float:
+        check_is_fitted(self)
+        if not _labels_are_kept(self):
+            raise ValueError(
+                "a model that was fitted on arrays knows classes by their places: predict the table instead"
+            )
+        with self._connection() as conn:
+            return score_of_table(conn, self.model_, source, label)
+
+
+class DatabaseRegressor(RegressorMixin, _DatabaseEstimator):
+    """A regression that is trained in the database.
+
+    Args:
+        model: 'linear' or 'mlp'; 'auto' is linear. All others are those of `DatabaseClassifier`.
+
+    Attributes:
+        model_, n_iter_, loss_curve_, history_, notices_: those of `DatabaseClassifier`.
+    """
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> DatabaseRegressor:
+        """Trains on the table X with the number in column y ('label' by default), or on arrays.
+
+        Arguments are those of `DatabaseClassifier.fit`.
+        """
+        arguments = self._arguments()
+        kind = {"auto": "linear", "mlp": "mlp_regression"}.get(self.model, self.model)
+        if isinstance(X, str):
+            _forget_columns(self)
+            with self._connection() as conn:
+                self._set(fit_table(conn, X, y, sample_weight, kind, self.features, arguments))
+            return self
+        X, y = _checked_pair(self, X, y, y_numeric=True)
+        weight = None if sample_weight is None else _check_sample_weight(sample_weight, _shape(X))
+        self._fit_on(X, np.asarray(y, np.float64), weight, kind, arguments)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """The number for each row of an array, or of a table, in the order in which its rows come."""
+        check_is_fitted(self)
+        if isinstance(X, str):
+            with self._connection() as conn:
+                return np.array(predictions_of_table(conn, self.model_, X, "number"), np.float64)
+        return self.model_.predict(self._rows(X))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """R²; of a table with the number in column y."""
+        if isinstance(X, str):
+            check_is_fitted(self)
+            with self._connection() as conn:
+                return score_of_table(conn, self.model_, X, y)
+        return super().score(X, y, sample_weight)
+
+
+def _checked_pair(estimator: _DatabaseEstimator, X: Any, y: Any, **arguments: Any) -> tuple[Any, Any]:
+    if y is None:
+        raise ValueError(f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None")
+    if _has_columns(X):
+        estimator._checked(X)
+        check_consistent_length(X, y)
+        return X, np.asarray(y)
+    return estimator._checked(X, y=y, **arguments)
+
+
+def _shape(X: Any) -> Any:
+    return np.zeros((len(X), 1)) if _has_columns(X) else X
+
+
+def _forget_columns(estimator: _DatabaseEstimator) -> None:
+    """What an earlier fit on arrays has left."""
+    for attribute in ("n_features_in_", "feature_names_in_"):
+        if hasattr(estimator, attribute):
+            delattr(estimator, attribute)
+
+
+def _like(labels: list[Any], classes: Any) -> Any:
+    """Labels as texts of SQL, as the classes are."""
+    if classes.dtype.kind == "b":
+        return np.array([label in ("t", "true") for label in labels], bool)
+    return np.array(labels, object).astype(classes.dtype)

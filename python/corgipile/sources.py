@@ -1,0 +1,381 @@
+"""Where rows come from.
+
+A source is opened when it is made, so that what is wrong with it is said at once. It can be given to another process,
+which opens it again and makes sure that it is still the same.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from corgipile import _native
+
+
+class Source:
+    """Rows that can be read in blocks, from any process. Made by `corgipile.parquet`, `corgipile.arrays`, and so on."""
+
+    def __init__(
+        self, opener: Callable[..., _native.Source], *arguments: Any, opened: _native.Source | None = None
+    ) -> None:
+        self._opener = opener
+        self._arguments = arguments
+        self._opened: _native.Source | None = opener(*arguments) if opened is None else opened
+        self._fingerprint = self.native.fingerprint
+
+    @property
+    def native(self) -> _native.Source:
+        """The open source."""
+        if self._opened is None:
+            opened = self._opener(*self._arguments)
+            if opened.fingerprint != self._fingerprint:
+                raise _native.SourceError("the source changed since it was given to another process")
+            self._opened = opened
+        return self._opened
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_opened": None}
+
+    def __len__(self) -> int:
+        """How many rows there are."""
+        return self.native.rows
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Names of the columns, and what Arrow calls their types."""
+        return dict(self.native.columns)
+
+    @property
+    def fingerprint(self) -> int:
+        """What the rows, their number and order, depend on."""
+        return self._fingerprint
+
+    @property
+    def skipped(self) -> int:
+        """How many damaged rows were skipped so far in this process, where that was asked for."""
+        return self.native.skipped
+
+    @property
+    def messages(self) -> list[str]:
+        """What was said about skipped rows and files in this process, the first twenty of them."""
+        return self.native.messages
+
+
+class Table(Source):
+    """The rows of a table of PostgreSQL under one snapshot, which whoever opened it first holds."""
+
+    def __init__(
+        self,
+        connection: str,
+        table: str,
+        columns: list[str] | None,
+        where: str | None,
+        snapshot: str | None,
+        lists: str,
+    ) -> None:
+        opened, self.snapshot = _native.postgres(connection, table, columns, where, snapshot, lists)
+        # Copies in other processes read under the same snapshot.
+        super().__init__(_open_table, connection, table, columns, where, self.snapshot, lists, opened=opened)
+
+
+def _open_table(*arguments: Any) -> _native.Source:
+    return _native.postgres(*arguments)[0]
+
+
+Path = str | os.PathLike[str]
+Paths = Path | Iterable[Path]
+OnError = Literal["raise", "skip"]
+Lists = Literal["auto", "ragged"]
+
+
+def _paths(paths: Paths) -> list[str]:
+    if isinstance(paths, str | os.PathLike):
+        paths = [paths]
+    return [os.fspath(path) for path in paths]
+
+
+def _names(columns: Sequence[str] | None) -> list[str] | None:
+    if isinstance(columns, str):
+        raise TypeError(f"columns: a list of names is needed, such as [{columns!r}]")
+    return None if columns is None else list(columns)
+
+
+def _index(index: Path) -> tuple[bool, str | None]:
+    place = os.fspath(index)
+    if place in ("auto", "build"):
+        return place == "build", None
+    if not os.path.exists(place):
+        raise FileNotFoundError(errno.ENOENT, "index: there is no such file or directory", place)
+    return False, place
+
+
+def _byte(name: str, character: str) -> int:
+    if len(character) != 1 or ord(character) > 127:
+        raise ValueError(f"{name}: {character!r} is not one ASCII character")
+    return ord(character)
+
+
+def parquet(
+    paths: Paths, columns: Sequence[str] | None = None, *, on_error: OnError = "raise", lists: Lists = "auto"
+) -> Source:
+    """Rows of Parquet files. Blocks are row groups, or runs of pages of huge ones if the file has a page index.
+
+    Dictionaries come as their values, decimals as doubles.
+
+    Args:
+        paths: files, folders or patterns such as "train/*.parquet". Patterns are taken in their order, files of each
+            by name.
+        columns: those to read, in this order; all without. All files must have them, of the same types.
+        on_error: "skip" leaves damaged row groups and files out and counts them (`Source.skipped`,
+            `Source.messages`).
+        lists: with "auto", a column of lists that all have the same length is an array of two dimensions. Parquet
+            does not say which these are: they are known by counts of values and by a sample, and a row that differs
+            is an error. "ragged" leaves lists as they are.
+    """
+    return Source(_native.parquet, _paths(paths), _names(columns), on_error, lists)
+
+
+def arrow(
+    paths: Paths,
+    columns: Sequence[str] | None = None,
+    *,
+    on_error: OnError = "raise",
+    lists: Lists = "auto",
+    memory_map: bool = True,
+) -> Source:
+    """Rows of files of Arrow's own format (Feather version 2 is the same) and of streams of it. Blocks are batches.
+
+    `paths`, `columns`, `on_error` and `lists` are those of `parquet`. Files are mapped into memory, so that parts of
+    huge batches are read by themselves. Nobody may cut a mapped file off, which would end this process: with
+    `memory_map=False` bytes are read instead.
+    """
+    return Source(_native.arrow, _paths(paths), _names(columns), on_error, lists, memory_map)
+
+
+def tfrecord(
+    paths: Paths,
+    columns: Sequence[str] | None = None,
+    *,
+    features: Mapping[str, str] | None = None,
+    decode: Literal["example", "raw"] = "example",
+    on_error: OnError = "raise",
+    lists: Lists = "auto",
+    index: Path = "auto",
+) -> Source:
+    """Records of TFRecord files, whose checksums are verified, decoded as `tf.train.Example`.
+
+    Args:
+        paths: files, folders or patterns, as in `parquet`.
+        features: the columns with their types: "bytes", "float32" or "int64" for one value, "float32[3]" for three,
+            "float32[]" for any number. Without, a sample of the records tells. A feature that a record lacks is null.
+        columns: of those, the ones to read.
+        decode: "raw" gives the bytes of records in the one column "record".
+        lists: "ragged" makes all features lists that the sample knows.
+        on_error: "skip" leaves damaged records out and counts them; behind a damaged length no record is found any
+            more.
+        index: where records begin. Files of up to 256 MB are looked through; others need an index, which `python -m
+            corgipile index FILE` builds, or "build" here. It lies beside its file (`FILE.cpindex`), or in the
+            directory that is given. An index of DALI's or tfrecord's `tfrecord2idx` is read, too, if it is called
+            `.tfindex`, `.index` or `.idx`, or is given as a file. An index of a file that has changed since is
+            refused.
+    """
+    if decode not in ("example", "raw"):
+        raise ValueError(f"decode: {decode!r} is neither 'example' nor 'raw'")
+    if decode == "raw" and (features is not None or columns is not None):
+        raise ValueError("decode: raw records have no features: leave out features and columns")
+    named = None if features is None else list(features.items())
+    raw = decode == "raw"
+    return Source(_native.tfrecord, _paths(paths), _names(columns), named, raw, on_error, lists, _index(index))
+
+
+def webdataset(
+    paths: Paths, columns: Sequence[str] | None = None, *, on_error: OnError = "raise", index: Path = "auto"
+) -> Source:
+    """Samples of WebDataset's tar files: members of the same name but for the ending, which is the column's name.
+
+    "cls" is a number, "txt" and "json" are text, everything else bytes.
+
+    Args:
+        paths: files, folders or patterns, as in `parquet`.
+        columns: endings, such as "jpg" or "jpg;png" for either, and "__key__" for the sample's name. Without, all
+            endings of a sample of the data.
+        on_error: "skip" leaves damaged samples out and counts them; behind a damaged header none is found any more.
+        index: as in `tfrecord`, but other programs' are not read.
+    """
+    return Source(_native.webdataset, _paths(paths), _names(columns), on_error, _index(index))
+
+
+def csv(
+    paths: Paths,
+    columns: Sequence[str] | None = None,
+    *,
+    header: bool = True,
+    delimiter: str = ",",
+    quote: str = '"',
+    types: Mapping[str, str] | None = None,
+    nulls: Sequence[str] = (),
+    on_error: OnError = "raise",
+    index: Path = "auto",
+) -> Source:
+    """Rows of CSV files that are not compressed.
+
+    Args:
+        paths: files, folders or patterns, as in `parquet`.
+        columns: those to read, in this order; without a header they are "column_1" and so on.
+        header: whether the first row of each file has the columns' names.
+        delimiter: what is between two values.
+        quote: what is around values that have a delimiter or an end of line in them.
+        types: of columns: bool, int8 to int64, uint8 to uint64, float32, float64, str, date, datetime. Of the others
+            a sample tells.
+        nulls: words for what is missing, such as "NA". An empty field always is.
+        on_error: "skip" leaves rows out that do not fit and counts them.
+        index: as in `tfrecord`, but other programs' are not read.
+    """
+    if isinstance(nulls, str):
+        raise TypeError(f"nulls: a list of words is needed, such as [{nulls!r}]")
+    characters = _byte("delimiter", delimiter), _byte("quote", quote)
+    chosen = _paths(paths), _names(columns), header, *characters, dict(types or {}), list(nulls)
+    return Source(_native.csv, *chosen, on_error, _index(index))
+
+
+def libsvm(
+    paths: Paths,
+    *,
+    dense: bool | int = False,
+    zero_based: bool | Literal["auto"] = "auto",
+    on_error: OnError = "raise",
+    index: Path = "auto",
+) -> Source:
+    """Rows of LIBSVM (svmlight) files: "label", "qid" if there is one, and "indices", from 0 on, with their "values".
+
+    Args:
+        paths: files, folders or patterns, as in `parquet`.
+        dense: features are one array "x" instead, of this length, or with True of the length that the data need.
+        zero_based: whether the first feature is 0 and not 1 in the files; "auto" takes it so if any is 0.
+        on_error: "skip" leaves lines out that are wrong and counts them.
+        index: as in `tfrecord`, but other programs' are not read.
+    """
+    if not isinstance(dense, bool) and dense < 1:
+        raise ValueError(f"dense: {dense} features are too few")
+    length = None if dense is False else 0 if dense is True else dense
+    base = None if zero_based == "auto" else zero_based
+    return Source(_native.libsvm, _paths(paths), length, base, on_error, _index(index))
+
+
+def postgres(
+    table: str,
+    columns: Sequence[str] | None = None,
+    *,
+    connection: str = "",
+    where: str | None = None,
+    snapshot: str | None = None,
+    lists: Lists = "auto",
+) -> Table:
+    """Rows of a table of PostgreSQL, of its partitions or of a materialized view. The extension is not needed.
+
+    The table is read once to count its rows. All threads and workers read under one snapshot, whatever is done to the
+    table meanwhile, for which a connection is held; vacuum keeps old rows as long, and the table cannot be dropped.
+
+    Args:
+        table: as in SQL: "my_table", "schema.table", '"My Table"'.
+        columns: those to read, in this order; all without. Numeric columns come as doubles, types without an array of
+            their own as text.
+        connection: a connection string or URI; what it does not say is taken from PGHOST, PGPORT, PGUSER, PGPASSWORD
+            and PGDATABASE.
+        where: a condition in SQL that rows must meet.
+        snapshot: the `snapshot` of a table that another process has opened and keeps, so that both see the same rows.
+        lists: as in `parquet`.
+    """
+    return Table(connection, table, _names(columns), where, snapshot, lists)
+
+
+def arrays(columns: Mapping[str, Any], *, fingerprint: int | None = None) -> Source:
+    """Rows of arrays in memory, all of the same length; their numbers are not copied.
+
+    Arrays may have any number of dimensions, the first being the rows. They must not be changed while they are read.
+    The fingerprint by which `load_state_dict` tells this source from others is made of names, types, lengths and a
+    sample of the values, unless one is given.
+    """
+    if not columns:
+        raise ValueError("columns: there are none")
+    taken = {name: _array(values) for name, values in columns.items()}
+    lengths = {name: len(values) if values.ndim else -1 for name, values in taken.items()}
+    if -1 in lengths.values() or len(set(lengths.values())) > 1:
+        raise ValueError(f"columns: all must have the same length, but they have {lengths}")
+    return Source(_memory, taken, _sampled(taken) if fingerprint is None else fingerprint)
+
+
+def _array(values: Any) -> np.ndarray:
+    array = np.asarray(values)
+    if array.dtype.kind == "S" and not isinstance(values, np.ndarray):
+        # numpy's own strings of bytes end before their last zeros
+        return np.array(values, dtype=object)
+    return array
+
+
+def _memory(columns: dict[str, np.ndarray], fingerprint: int) -> _native.Source:
+    return _native.memory([_column(name, values) for name, values in columns.items()], fingerprint)
+
+
+def _column(name: str, values: np.ndarray) -> tuple[str, str, list[int], Any]:
+    """What the native part makes a column of."""
+    kind, shape = values.dtype.kind, list(values.shape[1:])
+    if kind in "US" or kind == "O":
+        if shape:
+            raise TypeError(f"column {name!r}: arrays of objects have one dimension")
+        items = values.tolist()
+        first = next((item for item in items if item is not None), "")
+        if not isinstance(first, str | bytes):
+            raise TypeError(f"column {name!r}: objects must be text or bytes, not {type(first).__name__}")
+        return name, "str" if isinstance(first, str) else "bytes", shape, items
+    if kind not in "biufmM":
+        raise TypeError(f"column {name!r}: arrays of type {values.dtype} cannot be read")
+    values = np.require(values.astype(values.dtype.newbyteorder("<"), copy=False), requirements=["C", "A"])
+    code = values.dtype.str[1:] if kind in "mM" else kind + str(values.dtype.itemsize)
+    return name, code, shape, values.reshape(-1).view(np.uint8)
+
+
+def _sampled(columns: Mapping[str, np.ndarray]) -> int:
+    """A number that other columns hardly have, without looking at every value."""
+    digest = hashlib.blake2b(digest_size=8)
+    for name, values in columns.items():
+        digest.update(f"{name} {values.dtype.str} {values.shape}".encode())
+        some = values[:: max(1, len(values) // 64)][:64]
+        digest.update(repr(some.tolist()).encode() if some.dtype.kind == "O" else np.ascontiguousarray(some).tobytes())
+    return int.from_bytes(digest.digest(), "little")
+
+
+def _tsv(paths: Paths, *, index: Path = "auto") -> Source:
+    return csv(paths, delimiter="\t", index=index)
+
+
+# What a path's last part says about its format: those that know where their rows are, and those that need an index.
+_FORMATS: dict[str, Callable[[Paths], Source]] = {
+    **dict.fromkeys([".parquet", ".pq"], parquet),
+    **dict.fromkeys([".arrow", ".arrows", ".feather", ".ipc"], arrow),
+}
+_INDEXED: dict[str, Callable[..., Source]] = {
+    **dict.fromkeys([".tfrecord", ".tfrecords"], tfrecord),
+    **dict.fromkeys([".libsvm", ".svm", ".svmlight"], libsvm),
+    ".tar": webdataset,
+    ".csv": csv,
+    ".tsv": _tsv,
+}
+
+
+def open_path(path: Path, block_index: Path | None) -> Source:
+    """The source that a path names by its ending, as in the paper's `CorgiPileDataset(dataset_path, block_index)`."""
+    ending = os.path.splitext(os.fspath(path))[1].lower()
+    if (indexed := _INDEXED.get(ending)) is not None:
+        return indexed(path) if block_index is None else indexed(path, index=block_index)
+    if (opener := _FORMATS.get(ending)) is None:
+        known = ", ".join(sorted([*_FORMATS, *_INDEXED]))
+        raise ValueError(f"dataset_path: {os.fspath(path)!r} ends with none of {known}; open it yourself")
+    if block_index is not None:
+        raise ValueError(f"block_index: files that end with {ending} have an index of their own: leave it out")
+    return opener(path)

@@ -1,0 +1,186 @@
+//! Arrow's own format: units are record batches. Files know where these are; a stream is looked through for them, from
+//! one header to the next.
+//!
+//! Files are mapped into memory, so that batches that are not compressed are not copied before they are gathered.
+
+mod bytes;
+mod decode;
+mod messages;
+
+use std::sync::{Arc, Mutex};
+
+use arrow::array::RecordBatch;
+use arrow::compute::concat_batches;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use source::{Cancel, SourceError, Unit};
+
+use crate::OnError;
+use crate::columns::{agree, choose, conform, given_as, settled};
+use crate::dataset::{Dataset, Opened, Part, SkippedFiles, UnitReader};
+use crate::files::{self, DataFile, Fingerprint};
+use crate::layout;
+use decode::Batches;
+
+/// A batch of more rows than this is kept once it was checked, since it is read in parts.
+const KEPT_ROWS: u64 = 16 << 10;
+
+/// How many batches are looked at to see whether lists have the same length.
+const BATCHES_LOOKED_AT: usize = 8;
+
+/// How a data set of Arrow files is read.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The columns, in this order; all of them without.
+    pub columns: Option<Vec<String>>,
+    /// Map files into memory. A file that is cut off while it is mapped ends the process; without, bytes are copied.
+    pub memory_map: bool,
+    /// Lists whose rows all have the same length are given as such.
+    pub fixed_lists: bool,
+    /// What becomes of damaged batches and files.
+    pub on_error: OnError,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { columns: None, memory_map: true, fixed_lists: true, on_error: OnError::Raise }
+    }
+}
+
+/// Opens the files and streams that the patterns match as one data set.
+///
+/// # Errors
+/// No file matches, one of them is damaged, a column is missing, or files differ.
+pub fn open(paths: &[String], options: &Options, cancel: &Cancel) -> Result<Dataset, SourceError> {
+    let found = files::find(paths, &["arrow", "arrows", "feather", "ipc"])?;
+    let mut print = Fingerprint::new("arrow");
+    print.files(&found);
+    print.text(&format!("{:?} {}", options.columns, options.fixed_lists));
+    let (opened, fields, skipped) = open_all(found, options, cancel)?;
+    let mut places = Vec::new();
+    let mut units = Vec::new();
+    for (file, batches) in opened.iter().enumerate() {
+        for (batch, &unit) in batches.units.iter().enumerate() {
+            places.push((file, batch));
+            units.push(unit);
+        }
+    }
+    let kept = places.iter().map(|_| Mutex::new(None)).collect();
+    let schema = Arc::new(Schema::new(settled(fields)));
+    let mut reader = Reader { files: opened, places, schema, kept };
+    if options.fixed_lists {
+        reader.schema = reader.with_fixed_lists(&units)?;
+    }
+    let schema = reader.schema.clone();
+    Ok(Dataset::new(reader, Opened { schema, units, fingerprint: print.finish(), on_error: options.on_error, skipped }))
+}
+
+type Files = (Vec<Batches>, Vec<Field>, SkippedFiles);
+
+fn open_all(found: Vec<DataFile>, options: &Options, cancel: &Cancel) -> Result<Files, SourceError> {
+    let columns = options.columns.as_deref();
+    let (mut files, mut fields, mut skipped) = (Vec::<Batches>::new(), Vec::new(), SkippedFiles::default());
+    for file in found {
+        cancel.check()?;
+        let read = Batches::open(file, options.memory_map, cancel).map_err(|error| (error, 0)).and_then(|batches| {
+            let rows = batches.units.iter().map(|unit: &Unit| unit.rows).sum();
+            let mine = choose(&batches.schema, columns, &batches.file).map_err(|error| (error, rows))?;
+            let agreed = match files.first() {
+                Some(first) => agree(&fields, &mine, columns.is_none(), &first.file, &batches.file),
+                None => Ok(mine),
+            };
+            agreed.map(|agreed| (batches, agreed)).map_err(|error| (error, rows))
+        });
+        match read {
+            Ok((batches, agreed)) => {
+                fields = agreed;
+                files.push(batches);
+            }
+            // The first file says what columns there are: if it has not what is asked for, nothing is right.
+            Err((error @ SourceError::Schema { .. }, _)) if files.is_empty() && skipped.messages.is_empty() => {
+                return Err(error);
+            }
+            Err((error, rows)) => skipped.skip(options.on_error, error, rows)?,
+        }
+    }
+    if files.is_empty() {
+        return Err(SourceError::Invalid(format!("no file could be read: {}", skipped.messages.join("; "))));
+    }
+    for batches in &mut files {
+        batches.project(&fields);
+    }
+    Ok((files, fields, skipped))
+}
+
+struct Reader {
+    files: Vec<Batches>,
+    /// The file of each unit, and which of its batches it is.
+    places: Vec<(usize, usize)>,
+    schema: SchemaRef,
+    kept: Vec<Mutex<Option<RecordBatch>>>,
+}
+
+impl Reader {
+    /// A batch as the file has it.
+    fn batch(&self, unit: usize) -> Result<RecordBatch, SourceError> {
+        let (file, batch) = self.places[unit];
+        let batches = &self.files[file];
+        if batches.units[batch].rows < KEPT_ROWS || !batches.is_mapped() {
+            return batches.read(batch);
+        }
+        let mut kept = self.kept[unit].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        match &*kept {
+            Some(batch) => Ok(batch.clone()),
+            None => {
+                let read = batches.read(batch)?;
+                if batches.is_uncompressed(batch) {
+                    *kept = Some(read.clone());
+                }
+                Ok(read)
+            }
+        }
+    }
+
+    /// The schema, those lists as fixed-size ones whose rows have the same length in some of the batches. Should
+    /// another one differ, reading it is an error that says so.
+    fn with_fixed_lists(&self, units: &[Unit]) -> Result<SchemaRef, SourceError> {
+        let filled: Vec<usize> = (0..units.len()).filter(|&unit| units[unit].rows > 0).collect();
+        let lists = self.schema.fields().iter().any(|field| matches!(field.data_type(), DataType::List(_)));
+        if !lists || filled.is_empty() {
+            return Ok(self.schema.clone());
+        }
+        // Whoever reads a batch is told what is wrong with it.
+        let read = |at| self.batch(filled[at]).ok();
+        let sample: Vec<RecordBatch> = layout::spread(filled.len(), BATCHES_LOOKED_AT).filter_map(read).collect();
+        let fields = self.schema.fields().iter().map(|field| {
+            let DataType::List(item) = field.data_type() else { return field.as_ref().clone() };
+            let columns: Vec<_> = sample.iter().filter_map(|batch| batch.column_by_name(field.name())).collect();
+            let lists: Vec<_> = columns.iter().filter_map(|column| given_as(column, field.data_type()).ok()).collect();
+            let length = lists.first().map_or(0, |lists| arrow::array::AsArray::as_list::<i32>(lists).value_length(0));
+            let fixed = DataType::FixedSizeList(item.clone(), length);
+            if length > 0 && lists.iter().all(|lists| given_as(lists, &fixed).is_ok()) {
+                Field::new(field.name(), fixed, true)
+            } else {
+                field.as_ref().clone()
+            }
+        });
+        Ok(Arc::new(Schema::new(fields.collect::<Vec<_>>())))
+    }
+}
+
+impl UnitReader for Reader {
+    fn read(&self, unit: usize, rows: std::ops::Range<u64>, _: &Cancel) -> Result<Part, SourceError> {
+        let batches = &self.files[self.places[unit].0];
+        batches.file.open()?; // it is still the same
+        let batch = self.batch(unit)?;
+        if rows.end > batch.num_rows() as u64 {
+            return Err(SourceError::Changed { path: batches.file.path.clone() });
+        }
+        let part = batch.slice(rows.start as usize, (rows.end - rows.start) as usize);
+        let part = conform(&part, &self.schema, rows.start, &batches.file)?;
+        // What is given away does not lie in the mapped file: it may be kept longer than the file is left alone.
+        // (Of one batch alone the library would make no copy.)
+        let owned =
+            if batches.is_mapped() { concat_batches(&self.schema, [&part, &part.slice(0, 0)]) } else { Ok(part) };
+        Ok(owned.map_err(|error| batches.file.damaged(0, error.to_string()))?.into())
+    }
+}

@@ -1,0 +1,261 @@
+//! LIBSVM: a row a line, `LABEL [qid:QUERY] INDEX:VALUE ... [# COMMENT]`, given sparse or dense.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayRef, FixedSizeListArray, Float32Array, Float64Array, Int32Array, Int64Array, ListArray, RecordBatch,
+};
+use arrow::buffer::OffsetBuffer;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use source::{Cancel, SourceError};
+
+use crate::OnError;
+use crate::dataset::{Dataset, Opened, Part, is_skipped};
+use crate::files::{self, Fingerprint};
+use crate::index::scan::{Input, Row, Scan};
+use crate::index::{IndexOptions, IndexedFormat};
+use crate::indexed::{self, Chunk, Decode, IndexedReader};
+
+/// How a data set of LIBSVM files is read.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Rows are given as `x`, with so many numbers (0: as many as the greatest index says); else as `indices` and
+    /// `values`.
+    pub dense: Option<usize>,
+    /// Whether the first feature is 0 and not 1; else whether any index is 0 tells.
+    pub zero_based: Option<bool>,
+    /// What becomes of damaged lines.
+    pub on_error: OnError,
+    /// Where indexes are.
+    pub index: IndexOptions,
+}
+
+/// Opens the files that the patterns match as one data set.
+///
+/// # Errors
+/// No file matches, one is compressed, or an index is missing or of another file.
+pub fn open(paths: &[String], options: &Options, cancel: &Cancel) -> Result<Dataset, SourceError> {
+    let found = files::find(paths, &["libsvm", "svm", "svmlight", "txt"])?;
+    let mut print = Fingerprint::new("libsvm");
+    print.files(&found);
+    print.text(&format!("{:?} {:?}", options.dense, options.zero_based));
+    let mut found = indexed::find(found, &LibSvm, &options.index, options.on_error, cancel)?;
+    let [greatest, _] = found.most;
+    let least = u32::MAX - found.most[1];
+    let base = i64::from(!options.zero_based.unwrap_or(least == 0 && found.most[1] > 0));
+    let mut with_query = false;
+    found.sample(1, &mut |chunk| {
+        with_query = lines(chunk.bytes)
+            .any(|(_, line)| line.split(u8::is_ascii_whitespace).any(|word| word.starts_with(b"qid:")));
+        Ok(())
+    })?;
+    let dense =
+        options.dense.map(|asked| if asked == 0 { (i64::from(greatest) + 1 - base).max(0) as usize } else { asked });
+    let decoder = Decoder { schema: schema(dense, with_query), dense, base, with_query, on_error: options.on_error };
+    let (units, skipped) = (found.units(&decoder), std::mem::take(&mut found.skipped));
+    let schema = decoder.schema.clone();
+    let opened = Opened { schema, units, fingerprint: print.finish(), on_error: options.on_error, skipped };
+    Ok(Dataset::new(IndexedReader { files: found, decoder }, opened))
+}
+
+fn item(of: DataType) -> Arc<Field> {
+    Arc::new(Field::new("item", of, true))
+}
+
+fn schema(dense: Option<usize>, with_query: bool) -> SchemaRef {
+    let mut fields = vec![Field::new("label", DataType::Float64, true)];
+    if with_query {
+        fields.push(Field::new("qid", DataType::Int64, true));
+    }
+    match dense {
+        Some(length) => {
+            fields.push(Field::new("x", DataType::FixedSizeList(item(DataType::Float32), length as i32), true))
+        }
+        None => {
+            fields.push(Field::new("indices", DataType::List(item(DataType::Int32)), true));
+            fields.push(Field::new("values", DataType::List(item(DataType::Float32)), true));
+        }
+    }
+    Arc::new(Schema::new(fields))
+}
+
+/// The format, as far as an index is concerned: it keeps the greatest index of a feature, and how far the least one is
+/// below the greatest number.
+#[derive(Clone, Copy, Debug)]
+pub struct LibSvm;
+
+impl IndexedFormat for LibSvm {
+    fn name(&self) -> &'static str {
+        "libsvm"
+    }
+
+    fn scanner(&self) -> Box<dyn Scan> {
+        Box::new(Scanner { line: Vec::new() })
+    }
+}
+
+struct Scanner {
+    line: Vec<u8>,
+}
+
+impl Scan for Scanner {
+    fn next(&mut self, input: &mut Input) -> Result<Option<Row>, SourceError> {
+        loop {
+            self.line.clear();
+            loop {
+                let buffered = input.buffered()?;
+                let end = memchr::memchr(b'\n', buffered);
+                let read = end.map_or(buffered.len(), |end| end + 1);
+                self.line.extend(&buffered[..read]);
+                input.consume(read);
+                if end.is_some() || read == 0 {
+                    break;
+                }
+            }
+            if self.line.is_empty() {
+                return Ok(None);
+            }
+            if !content(&self.line).is_empty() {
+                return Ok(Some(Row { end: input.position(), most: extremes(&self.line) }));
+            }
+        }
+    }
+}
+
+/// What of a line is no comment.
+fn content(line: &[u8]) -> &[u8] {
+    memchr::memchr(b'#', line).map_or(line, |comment| &line[..comment]).trim_ascii()
+}
+
+/// The greatest index of a line, and how far its least one is below the greatest number.
+fn extremes(line: &[u8]) -> [u32; 2] {
+    let mut most = [0, 0];
+    for word in content(line).split(u8::is_ascii_whitespace).skip(1) {
+        let colon = memchr::memchr(b':', word).unwrap_or(0);
+        if let Some(index) = str::from_utf8(&word[..colon]).ok().and_then(|index| index.parse::<u32>().ok()) {
+            most = [most[0].max(index), most[1].max(u32::MAX - index)];
+        }
+    }
+    most
+}
+
+/// The lines with something in them, and where they begin.
+fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    let mut start = 0;
+    let all = bytes.split_inclusive(|&byte| byte == b'\n').map(move |line| {
+        start += line.len();
+        (start - line.len(), content(line))
+    });
+    all.filter(|(_, line)| !line.is_empty())
+}
+
+struct Decoder {
+    schema: SchemaRef,
+    dense: Option<usize>,
+    base: i64,
+    with_query: bool,
+    on_error: OnError,
+}
+
+/// Rows so far, one behind the other.
+#[derive(Default)]
+struct Rows {
+    labels: Vec<f64>,
+    queries: Vec<Option<i64>>,
+    indices: Vec<i32>,
+    values: Vec<f32>,
+    ends: Vec<i32>,
+}
+
+impl Decoder {
+    /// Adds a line. One that is wrong leaves no trace.
+    fn push(&self, line: &[u8], rows: &mut Rows) -> Result<(), String> {
+        let before = rows.indices.len();
+        let added = self.entries(line, rows);
+        match added {
+            Ok((label, query)) => {
+                rows.labels.push(label);
+                rows.queries.push(query);
+                rows.ends.push(rows.indices.len() as i32);
+                Ok(())
+            }
+            Err(what) => {
+                rows.indices.truncate(before);
+                rows.values.truncate(before);
+                Err(what)
+            }
+        }
+    }
+
+    fn entries(&self, line: &[u8], rows: &mut Rows) -> Result<(f64, Option<i64>), String> {
+        let line = str::from_utf8(line).map_err(|_| "the line is no UTF-8")?;
+        let mut words = line.split_ascii_whitespace();
+        let label = words.next().unwrap_or_default();
+        let label = label.parse().map_err(|_| format!("the label {label:?} is no number"))?;
+        let mut query = None;
+        for word in words {
+            let (index, value) = word.split_once(':').ok_or_else(|| format!("{word:?} is not INDEX:VALUE"))?;
+            if index == "qid" {
+                query = Some(value.parse().map_err(|_| format!("{word:?} is no query's number"))?);
+                continue;
+            }
+            let place = index.parse::<i64>().map_err(|_| format!("{word:?} has no index"))? - self.base;
+            let value = value.parse().map_err(|_| format!("{word:?} has no number"))?;
+            let limit = self.dense.map_or(i64::from(i32::MAX), |length| length as i64);
+            if place < 0 || place >= limit {
+                let last = limit - 1 + self.base;
+                return Err(format!("the index of {word:?} is not from {} to {last}", self.base));
+            }
+            rows.indices.push(place as i32);
+            rows.values.push(value);
+        }
+        Ok((label, query))
+    }
+
+    fn columns(&self, rows: Rows) -> Vec<ArrayRef> {
+        let count = rows.labels.len();
+        let mut columns: Vec<ArrayRef> = vec![Arc::new(Float64Array::from(rows.labels))];
+        if self.with_query {
+            columns.push(Arc::new(Int64Array::from(rows.queries)));
+        }
+        let Some(length) = self.dense else {
+            let offsets = OffsetBuffer::new([0].into_iter().chain(rows.ends).collect::<Vec<_>>().into());
+            let (indices, values) = (Int32Array::from(rows.indices), Float32Array::from(rows.values));
+            columns.push(Arc::new(ListArray::new(item(DataType::Int32), offsets.clone(), Arc::new(indices), None)));
+            columns.push(Arc::new(ListArray::new(item(DataType::Float32), offsets, Arc::new(values), None)));
+            return columns;
+        };
+        let mut dense = vec![0.0; count * length];
+        let mut entry = 0;
+        for (row, &end) in rows.ends.iter().enumerate() {
+            for at in entry..end as usize {
+                dense[row * length + rows.indices[at] as usize] = rows.values[at];
+            }
+            entry = end as usize;
+        }
+        let values = Arc::new(Float32Array::from(dense));
+        let list = FixedSizeListArray::try_new_with_length(item(DataType::Float32), length as i32, values, None, count);
+        columns.push(Arc::new(list.expect("as many numbers as rows have were made")));
+        columns
+    }
+}
+
+impl Decode for Decoder {
+    fn decode(&self, chunk: &Chunk<'_>, rows: Range<usize>) -> Result<Part, SourceError> {
+        let (mut read, mut trouble, mut seen) = (Rows::default(), None, 0);
+        for (at, line) in lines(chunk.bytes).skip(rows.start).take(rows.len()) {
+            seen += 1;
+            match self.push(line, &mut read).map_err(|what| chunk.damaged(at, what)) {
+                Ok(()) => {}
+                Err(error) if is_skipped(self.on_error, &error) => trouble = trouble.or(Some(error)),
+                Err(error) => return Err(error),
+            }
+        }
+        if seen != rows.len() {
+            return Err(SourceError::Changed { path: chunk.file.path.clone() });
+        }
+        let batch = RecordBatch::try_new(self.schema.clone(), self.columns(read));
+        Ok(Part { batch: batch.map_err(|error| chunk.damaged(0, error.to_string()))?, trouble })
+    }
+}

@@ -1,0 +1,262 @@
+//! Finds out what files have: their columns, whether they agree, and their units.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use parquet::basic::Type;
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{
+    ColumnChunkMask, PageIndexPolicy, ParquetMetaData, ParquetStatisticsPolicy, RowGroupMetaData,
+};
+use source::{Cancel, SourceError, Unit};
+
+use super::Options;
+use super::pages::Pages;
+use super::read::{Footer, Place, Reader};
+use crate::columns::{agree, choose, given_as, plain_of_reader, settled};
+use crate::dataset::{Dataset, Opened, SkippedFiles};
+use crate::files::{self, DataFile, Fingerprint};
+
+/// How many rows are looked at to see whether lists have the same length, where the counts of values say that they may.
+const LISTS_LOOKED_AT: u64 = 4096;
+
+pub(super) fn open(
+    paths: &[String],
+    options: Options,
+    part_bytes: u64,
+    cancel: &Cancel,
+) -> Result<Dataset, SourceError> {
+    let found = files::find(paths, &["parquet", "pq"])?;
+    let fingerprint = fingerprint(&found, &options);
+    let (mut footers, fields, skipped) = footers(found, &options, part_bytes, cancel)?;
+    let fields = if options.fixed_lists { with_fixed_lists(&footers, fields, cancel)? } else { fields };
+    let schema: SchemaRef = Arc::new(Schema::new(settled(fields)));
+    let (mut units, mut places) = (Vec::new(), Vec::new());
+    for (file, footer) in footers.iter_mut().enumerate() {
+        for group in 0..footer.metadata.metadata().num_row_groups() {
+            for (first, unit) in parts(footer, group, part_bytes) {
+                places.push(Place { file, group, first });
+                units.push(unit);
+            }
+        }
+    }
+    let reader = Reader { files: footers, places, schema: schema.clone() };
+    Ok(Dataset::new(reader, Opened { schema, units, fingerprint, on_error: options.on_error, skipped }))
+}
+
+fn fingerprint(found: &[DataFile], options: &Options) -> u64 {
+    let mut print = Fingerprint::new("parquet");
+    print.files(found);
+    print.number(options.columns.as_ref().map_or(u64::MAX, |columns| columns.len() as u64));
+    options.columns.iter().flatten().for_each(|column| print.text(column));
+    print.number(u64::from(options.fixed_lists));
+    print.finish()
+}
+
+type Footers = (Vec<Footer>, Vec<Field>, SkippedFiles);
+
+fn footers(found: Vec<DataFile>, options: &Options, part_bytes: u64, cancel: &Cancel) -> Result<Footers, SourceError> {
+    let columns = options.columns.as_deref();
+    let (mut footers, mut fields, mut skipped) = (Vec::<Footer>::new(), Vec::new(), SkippedFiles::default());
+    for file in found {
+        cancel.check()?;
+        let metadata = match load(&file) {
+            Ok(metadata) => metadata,
+            Err(error) => {
+                skipped.skip(options.on_error, error, 0)?;
+                continue;
+            }
+        };
+        let agreed = choose(metadata.schema(), columns, &file).and_then(|mine| match footers.first() {
+            Some(first) => agree(&fields, &mine, columns.is_none(), &first.file, &file),
+            None => Ok(mine),
+        });
+        match agreed {
+            Ok(agreed) => {
+                fields = agreed;
+                footers.push(footer(file, metadata, &fields, part_bytes)?);
+            }
+            // The first file says what columns there are: if it has not what is asked for, nothing is right.
+            Err(error) if footers.is_empty() && skipped.messages.is_empty() => return Err(error),
+            Err(error) => {
+                let rows = metadata.metadata().file_metadata().num_rows() as u64;
+                skipped.skip(options.on_error, error, rows)?;
+            }
+        }
+    }
+    if footers.is_empty() {
+        let why = skipped.messages.join("; ");
+        return Err(SourceError::Invalid(format!("no file could be read: {why}")));
+    }
+    Ok((footers, fields, skipped))
+}
+
+fn reading_options() -> ArrowReaderOptions {
+    ArrowReaderOptions::new().with_column_stats_policy(ParquetStatisticsPolicy::SkipAll)
+}
+
+fn load(file: &DataFile) -> Result<ArrowReaderMetadata, SourceError> {
+    load_with(file, reading_options())
+}
+
+fn load_with(file: &DataFile, options: ArrowReaderOptions) -> Result<ArrowReaderMetadata, SourceError> {
+    let pages = Pages::open(file)?;
+    let loaded = catch_unwind(AssertUnwindSafe(|| ArrowReaderMetadata::load(&pages, options)));
+    loaded
+        .unwrap_or_else(|_| Err(ParquetError::General("the footer cannot be decoded".into())))
+        .map_err(|error| pages.error(file, error))
+}
+
+/// The file with the page index of its huge row groups, read in plain types as far as the library can.
+fn footer(
+    file: DataFile,
+    mut metadata: ArrowReaderMetadata,
+    fields: &[Field],
+    part_bytes: u64,
+) -> Result<Footer, SourceError> {
+    let leaves = leaves(metadata.metadata(), fields);
+    let huge = metadata.metadata().row_groups().iter().any(|group| memory(group, &leaves) > 2 * part_bytes);
+    if huge {
+        let wanted = ColumnChunkMask::columns(leaves.iter().copied());
+        let options =
+            reading_options().with_offset_index_policy(PageIndexPolicy::Optional).with_offset_index_mask(wanted);
+        metadata = load_with(&file, options)?;
+    }
+    let plainer = Schema::new(metadata.schema().fields().iter().map(|field| plainer(field)).collect::<Fields>());
+    if plainer.fields() != metadata.schema().fields() {
+        let plainer = plainer.with_metadata(metadata.schema().metadata().clone());
+        let options = reading_options().with_schema(Arc::new(plainer));
+        // What the library cannot read so is cast afterwards.
+        metadata = ArrowReaderMetadata::try_new(metadata.metadata().clone(), options).unwrap_or(metadata);
+    }
+    let columns = ProjectionMask::leaves(metadata.parquet_schema(), leaves);
+    Ok(Footer { file, metadata, columns })
+}
+
+fn plainer(field: &Field) -> Field {
+    match field.data_type() {
+        // The library reads decimals as such only.
+        of if matches!(plain_of_reader(of), DataType::Float64) => field.clone(),
+        of => field.clone().with_data_type(plain_of_reader(of)),
+    }
+}
+
+/// The columns of Parquet that the fields consist of.
+fn leaves(metadata: &ParquetMetaData, fields: &[Field]) -> Vec<usize> {
+    let schema = metadata.file_metadata().schema_descr();
+    let is_read = |leaf: &usize| {
+        let root = schema.get_column_root(*leaf).name();
+        fields.iter().any(|field| field.name() == root)
+    };
+    (0..schema.num_columns()).filter(is_read).collect()
+}
+
+/// About how many bytes these columns of a row group take in memory.
+fn memory(group: &RowGroupMetaData, leaves: &[usize]) -> u64 {
+    let column = |&leaf: &usize| {
+        let column = group.column(leaf);
+        let values = column.num_values().max(0) as u64;
+        match column.column_type() {
+            Type::BOOLEAN => values / 8,
+            Type::INT32 | Type::FLOAT => 4 * values,
+            Type::INT64 | Type::DOUBLE | Type::INT96 => 8 * values,
+            Type::BYTE_ARRAY | Type::FIXED_LEN_BYTE_ARRAY => {
+                let bytes = column.unencoded_byte_array_data_bytes().unwrap_or(column.uncompressed_size());
+                4 * values + bytes.max(0) as u64
+            }
+        }
+    };
+    leaves.iter().map(column).sum()
+}
+
+/// The units of a row group: the first row of each, and what it has.
+fn parts(footer: &Footer, group: usize, part_bytes: u64) -> Vec<(u64, Unit)> {
+    let metadata = footer.metadata.metadata();
+    let row_group = metadata.row_group(group);
+    let rows = row_group.num_rows().max(0) as u64;
+    let leaves: Vec<usize> = (0..row_group.num_columns()).filter(|&leaf| footer.columns.leaf_included(leaf)).collect();
+    let bytes = memory(row_group, &leaves);
+    let mut starts = vec![0];
+    if bytes > 2 * part_bytes {
+        // The largest column's pages: a page of it is read and decompressed by one part only.
+        let largest = leaves.iter().copied().max_by_key(|&leaf| memory(row_group, &[leaf]));
+        let pages = metadata.page_index().and_then(|index| index.page_locations(group, largest?));
+        let part_rows = (part_bytes * rows).div_ceil(bytes).max(1);
+        for page in pages.into_iter().flatten() {
+            let first = page.first_row_index.max(0) as u64;
+            if first >= starts.last().unwrap_or(&0) + part_rows && first < rows {
+                starts.push(first);
+            }
+        }
+    }
+    let ends = starts.iter().skip(1).copied().chain([rows]);
+    let unit = |(&start, end): (&u64, u64)| {
+        let part = end - start;
+        (start, Unit { rows: part, bytes: (u128::from(bytes) * u128::from(part) / u128::from(rows.max(1))) as u64 })
+    };
+    starts.iter().zip(ends).map(unit).collect()
+}
+
+/// The fields, those lists as fixed-size ones whose rows all have the same length.
+///
+/// Parquet does not keep lengths. But it keeps how many values a row group has, which is so many times its rows for
+/// them to be equal; and then rows are looked at. Should a later row differ all the same, reading it is an error that
+/// says so.
+fn with_fixed_lists(footers: &[Footer], fields: Vec<Field>, cancel: &Cancel) -> Result<Vec<Field>, SourceError> {
+    let mut chosen = Vec::with_capacity(fields.len());
+    for field in fields {
+        cancel.check()?;
+        chosen.push(match fixed_length(footers, &field) {
+            Some((item, length)) => Field::new(field.name(), DataType::FixedSizeList(item, length), true),
+            None => field,
+        });
+    }
+    Ok(chosen)
+}
+
+fn fixed_length(footers: &[Footer], field: &Field) -> Option<(Arc<Field>, i32)> {
+    let DataType::List(item) = field.data_type() else { return None };
+    if item.data_type().is_nested() {
+        return None;
+    }
+    let mut length = None;
+    for footer in footers {
+        let leaf = *leaves(footer.metadata.metadata(), std::slice::from_ref(field)).first()?;
+        for group in footer.metadata.metadata().row_groups() {
+            let (rows, values) = (group.num_rows(), group.column(leaf).num_values());
+            if rows == 0 {
+                continue;
+            }
+            if values % rows != 0 || *length.get_or_insert(values / rows) != values / rows {
+                return None;
+            }
+        }
+    }
+    let length = i32::try_from(length?).ok()?;
+    let fixed = DataType::FixedSizeList(item.clone(), length);
+    let looked_at = [footers.iter().find(|footer| has_rows(footer))?, footers.iter().rfind(|footer| has_rows(footer))?];
+    let mut groups = looked_at.into_iter().zip([false, true]);
+    groups.all(|(footer, last)| is_fixed(footer, last, field, &fixed)).then(|| (item.clone(), length))
+}
+
+fn has_rows(footer: &Footer) -> bool {
+    footer.metadata.metadata().file_metadata().num_rows() > 0
+}
+
+/// Whether the first rows of the first row group, or of the last one, fit the type.
+fn is_fixed(footer: &Footer, last: bool, field: &Field, fixed: &DataType) -> bool {
+    let groups = footer.metadata.metadata().row_groups();
+    let mut places = 0..groups.len();
+    let has_rows = |&group: &usize| groups[group].num_rows() > 0;
+    let Some(group) = (if last { places.rfind(has_rows) } else { places.find(has_rows) }) else { return false };
+    let rows = (groups[group].num_rows() as u64).min(LISTS_LOOKED_AT);
+    // If it cannot be read, whoever reads it is told: here it only means that nothing is known.
+    let column = leaves(footer.metadata.metadata(), std::slice::from_ref(field));
+    let column = ProjectionMask::leaves(footer.metadata.parquet_schema(), column);
+    footer
+        .read(group, 0..rows, &column)
+        .is_ok_and(|batch| batch.column_by_name(field.name()).is_some_and(|column| given_as(column, fixed).is_ok()))
+}

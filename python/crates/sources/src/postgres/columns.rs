@@ -1,0 +1,264 @@
+//! Types of PostgreSQL as arrays, and filling these with what `COPY` sends.
+
+use std::sync::Arc;
+
+use ::postgres::types::{Kind, Type};
+use arrow::array::{
+    ArrayBuilder, ArrayRef, BinaryBuilder, BooleanBuilder, Date32Builder, Float32Builder, Float64Builder, Int16Builder,
+    Int32Builder, Int64Builder, ListArray, NullBufferBuilder, RecordBatch, StringBuilder, Time64MicrosecondBuilder,
+    TimestampMicrosecondBuilder,
+};
+use arrow::buffer::OffsetBuffer;
+use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
+use arrow::error::ArrowError;
+
+use super::copy::field;
+
+/// From 1970, where arrays count from, to 2000, where PostgreSQL does.
+const DAYS: i32 = 10_957;
+const MICROSECONDS: i64 = DAYS as i64 * 86_400_000_000;
+
+/// A column that is read.
+pub(super) struct Column {
+    name: String,
+    /// The expression that gives it.
+    pub(super) select: String,
+    of: DataType,
+    is_list: bool,
+}
+
+impl Column {
+    pub(super) fn field(&self) -> Field {
+        Field::new(&self.name, if self.is_list { DataType::List(self.item()) } else { self.of.clone() }, true)
+    }
+
+    fn item(&self) -> Arc<Field> {
+        Arc::new(Field::new("item", self.of.clone(), true))
+    }
+}
+
+/// How a column of a type is selected, and what it becomes. What has no array of its own is given as text.
+pub(super) fn column(name: &str, of: &Type) -> Column {
+    let quoted = format!("\"{}\"", name.replace('"', "\"\""));
+    let (element, is_list) = match of.kind() {
+        Kind::Array(element) => (element, true),
+        _ => (of, false),
+    };
+    let brackets = if is_list { "[]" } else { "" };
+    let (of, select) = match plain(element) {
+        Some(of) => (of, quoted),
+        None if *element == Type::NUMERIC => (DataType::Float64, format!("{quoted}::float8{brackets}")),
+        None if *element == Type::OID => (DataType::Int64, format!("{quoted}::bigint{brackets}")),
+        // pgvector's
+        None if matches!(element.name(), "vector" | "halfvec") && !is_list => {
+            return Column {
+                name: name.into(),
+                select: format!("{quoted}::real[]"),
+                of: DataType::Float32,
+                is_list: true,
+            };
+        }
+        None => (DataType::Utf8, format!("{quoted}::text{brackets}")),
+    };
+    Column { name: name.into(), select, of, is_list }
+}
+
+fn plain(of: &Type) -> Option<DataType> {
+    Some(match *of {
+        Type::BOOL => DataType::Boolean,
+        Type::INT2 => DataType::Int16,
+        Type::INT4 => DataType::Int32,
+        Type::INT8 => DataType::Int64,
+        Type::FLOAT4 => DataType::Float32,
+        Type::FLOAT8 => DataType::Float64,
+        Type::TEXT | Type::VARCHAR | Type::BPCHAR | Type::NAME => DataType::Utf8,
+        Type::BYTEA => DataType::Binary,
+        Type::DATE => DataType::Date32,
+        Type::TIME => DataType::Time64(TimeUnit::Microsecond),
+        Type::TIMESTAMP => DataType::Timestamp(TimeUnit::Microsecond, None),
+        Type::TIMESTAMPTZ => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+        _ => return None,
+    })
+}
+
+/// Values of one type.
+enum Values {
+    Bool(BooleanBuilder),
+    Int16(Int16Builder),
+    Int32(Int32Builder),
+    Int64(Int64Builder),
+    Float32(Float32Builder),
+    Float64(Float64Builder),
+    Text(StringBuilder),
+    Bytes(BinaryBuilder),
+    Date(Date32Builder),
+    Time(Time64MicrosecondBuilder),
+    Timestamp(TimestampMicrosecondBuilder),
+}
+
+/// The bytes of a number.
+fn exact<const N: usize>(bytes: &[u8]) -> Result<[u8; N], String> {
+    bytes.try_into().map_err(|_| format!("the database sent {} bytes where {N} are expected", bytes.len()))
+}
+
+impl Values {
+    fn new(of: &DataType, rows: usize) -> Self {
+        match of {
+            DataType::Boolean => Self::Bool(BooleanBuilder::with_capacity(rows)),
+            DataType::Int16 => Self::Int16(Int16Builder::with_capacity(rows)),
+            DataType::Int32 => Self::Int32(Int32Builder::with_capacity(rows)),
+            DataType::Int64 => Self::Int64(Int64Builder::with_capacity(rows)),
+            DataType::Float32 => Self::Float32(Float32Builder::with_capacity(rows)),
+            DataType::Float64 => Self::Float64(Float64Builder::with_capacity(rows)),
+            DataType::Binary => Self::Bytes(BinaryBuilder::new()),
+            DataType::Date32 => Self::Date(Date32Builder::with_capacity(rows)),
+            DataType::Time64(_) => Self::Time(Time64MicrosecondBuilder::with_capacity(rows)),
+            DataType::Timestamp(_, zone) => {
+                Self::Timestamp(TimestampMicrosecondBuilder::with_capacity(rows).with_timezone_opt(zone.clone()))
+            }
+            _ => Self::Text(StringBuilder::new()),
+        }
+    }
+
+    /// Adds a value. What is infinitely early or late has no number, and becomes NULL.
+    fn push(&mut self, value: Option<&[u8]>) -> Result<(), String> {
+        let Some(bytes) = value else {
+            self.push_null();
+            return Ok(());
+        };
+        match self {
+            Self::Bool(values) => values.append_value(exact::<1>(bytes)? != [0]),
+            Self::Int16(values) => values.append_value(i16::from_be_bytes(exact(bytes)?)),
+            Self::Int32(values) => values.append_value(i32::from_be_bytes(exact(bytes)?)),
+            Self::Int64(values) => values.append_value(i64::from_be_bytes(exact(bytes)?)),
+            Self::Float32(values) => values.append_value(f32::from_be_bytes(exact(bytes)?)),
+            Self::Float64(values) => values.append_value(f64::from_be_bytes(exact(bytes)?)),
+            Self::Text(values) => {
+                let text = str::from_utf8(bytes).map_err(|_| "a text is no UTF-8: is client_encoding set?")?;
+                values.append_value(text);
+            }
+            Self::Bytes(values) => values.append_value(bytes),
+            Self::Date(values) => values.append_option(match i32::from_be_bytes(exact(bytes)?) {
+                i32::MIN | i32::MAX => None,
+                days => days.checked_add(DAYS),
+            }),
+            Self::Time(values) => values.append_value(i64::from_be_bytes(exact(bytes)?)),
+            Self::Timestamp(values) => values.append_option(match i64::from_be_bytes(exact(bytes)?) {
+                i64::MIN | i64::MAX => None,
+                microseconds => microseconds.checked_add(MICROSECONDS),
+            }),
+        }
+        Ok(())
+    }
+
+    fn push_null(&mut self) {
+        match self {
+            Self::Bool(values) => values.append_null(),
+            Self::Int16(values) => values.append_null(),
+            Self::Int32(values) => values.append_null(),
+            Self::Int64(values) => values.append_null(),
+            Self::Float32(values) => values.append_null(),
+            Self::Float64(values) => values.append_null(),
+            Self::Text(values) => values.append_null(),
+            Self::Bytes(values) => values.append_null(),
+            Self::Date(values) => values.append_null(),
+            Self::Time(values) => values.append_null(),
+            Self::Timestamp(values) => values.append_null(),
+        }
+    }
+
+    fn builder(&mut self) -> &mut dyn ArrayBuilder {
+        match self {
+            Self::Bool(values) => values,
+            Self::Int16(values) => values,
+            Self::Int32(values) => values,
+            Self::Int64(values) => values,
+            Self::Float32(values) => values,
+            Self::Float64(values) => values,
+            Self::Text(values) => values,
+            Self::Bytes(values) => values,
+            Self::Date(values) => values,
+            Self::Time(values) => values,
+            Self::Timestamp(values) => values,
+        }
+    }
+}
+
+/// Columns that are being filled.
+pub(super) struct Columns<'a> {
+    columns: &'a [Column],
+    values: Vec<Values>,
+    /// Of lists, where each row's values end, and which rows are NULL.
+    lists: Vec<Option<(Vec<i32>, NullBufferBuilder)>>,
+}
+
+impl<'a> Columns<'a> {
+    pub(super) fn new(columns: &'a [Column], rows: usize) -> Self {
+        let values = columns.iter().map(|column| Values::new(&column.of, rows)).collect();
+        let lists =
+            columns.iter().map(|column| column.is_list.then(|| (vec![0], NullBufferBuilder::new(rows)))).collect();
+        Self { columns, values, lists }
+    }
+
+    pub(super) fn push(&mut self, fields: &[Option<&[u8]>]) -> Result<(), String> {
+        if fields.len() != self.columns.len() {
+            return Err(format!(
+                "the database sent {} columns where {} are expected",
+                fields.len(),
+                self.columns.len()
+            ));
+        }
+        for ((&bytes, values), list) in fields.iter().zip(&mut self.values).zip(&mut self.lists) {
+            let Some((ends, nulls)) = list else {
+                values.push(bytes)?;
+                continue;
+            };
+            if let Some(bytes) = bytes {
+                elements(bytes, values).ok_or("the database sent an array that is cut off")??;
+            }
+            nulls.append(bytes.is_some());
+            ends.push(i32::try_from(values.builder().len()).map_err(|_| "so many values do not fit one batch")?);
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(self) -> Result<RecordBatch, ArrowError> {
+        let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.columns.len());
+        for ((column, mut values), list) in self.columns.iter().zip(self.values).zip(self.lists) {
+            let array = values.builder().finish();
+            arrays.push(match list {
+                None => array,
+                Some((ends, mut nulls)) => {
+                    let offsets = OffsetBuffer::new(ends.into());
+                    Arc::new(ListArray::try_new(column.item(), offsets, array, nulls.finish())?)
+                }
+            });
+        }
+        let schema = Schema::new(self.columns.iter().map(Column::field).collect::<Vec<_>>());
+        RecordBatch::try_new(schema.into(), arrays)
+    }
+}
+
+/// Adds the elements of an array, those of several dimensions in a row.
+fn elements(bytes: &[u8], values: &mut Values) -> Option<Result<(), String>> {
+    let mut rest = bytes;
+    let mut number = || -> Option<i32> {
+        let (number, behind) = rest.split_first_chunk::<4>()?;
+        rest = behind;
+        Some(i32::from_be_bytes(*number))
+    };
+    let dimensions = number()?;
+    let _has_null = number()?;
+    let _type = number()?;
+    let mut count = i64::from(dimensions > 0);
+    for _ in 0..dimensions {
+        count = count.checked_mul(i64::from(number()?))?;
+        let _lower_bound = number()?;
+    }
+    for _ in 0..count {
+        if let Err(what) = values.push(field(&mut rest)?) {
+            return Some(Err(what));
+        }
+    }
+    Some(Ok(()))
+}

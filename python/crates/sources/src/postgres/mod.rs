@@ -1,0 +1,136 @@
+//! Tables of PostgreSQL: units are runs of pages, read by `COPY` of a range of `ctid`, under one snapshot.
+//!
+//! Whoever opens a table exports a snapshot, and every connection of every thread and process reads under it: all
+//! epochs of all ranks see the same rows, whatever is done to the table meanwhile. The extension is not needed.
+//!
+//! How many rows the pages have is counted when the table is opened, which reads it once.
+
+mod columns;
+mod connect;
+mod copy;
+mod table;
+
+use std::sync::Arc;
+
+use arrow::array::AsArray;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use source::{Cancel, SourceError, Unit};
+
+use crate::columns::{conform, given_as};
+use crate::dataset::{Dataset, Opened, Part, SkippedFiles, UnitReader};
+use crate::files::{DataFile, Fingerprint};
+use crate::indexed::memory;
+use crate::{OnError, layout};
+use columns::{Column, Columns};
+use connect::Connections;
+use table::{Pages, Table};
+
+/// How many units are looked at to see whether arrays have the same length, and how wide rows are.
+const UNITS_LOOKED_AT: usize = 8;
+
+/// How a table is read.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Where the database is: a connection string or URI. What it does not say is taken from `PGHOST`, `PGPORT`,
+    /// `PGUSER`, `PGPASSWORD` and `PGDATABASE`.
+    pub connection: String,
+    /// The table, as in SQL: with its schema, or found by the search path; quoted where that is needed.
+    pub table: String,
+    /// The columns, in this order; all of them without.
+    pub columns: Option<Vec<String>>,
+    /// A condition in SQL that rows must meet.
+    pub filter: Option<String>,
+    /// A snapshot that somebody else has exported and holds.
+    pub snapshot: Option<String>,
+    /// Arrays that have the same length in a sample are given so; else all are lists.
+    pub fixed_lists: bool,
+}
+
+/// An opened table, and the snapshot that it is read under.
+pub struct OpenedTable {
+    /// Its rows.
+    pub data: Dataset,
+    /// The snapshot's name, for others who shall read the same rows.
+    pub snapshot: String,
+}
+
+/// Opens a table.
+///
+/// # Errors What the database refuses; a table that has no pages of its own, such as a view; a column of a type that
+/// has no array.
+pub fn open(options: &Options, cancel: &Cancel) -> Result<OpenedTable, SourceError> {
+    let connections = Connections::open(&options.connection, options.snapshot.as_deref(), cancel)?;
+    let table = connections.with(cancel, |client| Table::find(client, options))?;
+    let pages = connections.with(cancel, |client| table.pages(client, cancel))?;
+    let mut print = Fingerprint::new("postgres");
+    print.text(&format!("{} {:?} {:?} {}", options.table, options.columns, options.filter, options.fixed_lists));
+    table.print(&pages, &mut print);
+    let schema = Arc::new(Schema::new(table.columns.iter().map(Column::field).collect::<Vec<_>>()));
+    // Errors name the table where those of files name a path.
+    let place = DataFile { path: format!("table {}", table.name).into(), size: 0, modified: 0 };
+    let snapshot = connections.snapshot().to_owned();
+    let mut reader = Reader { connections, table, pages, schema, place };
+    let bytes_per_row = reader.look(options.fixed_lists, cancel)?;
+    let units = reader.pages.iter().map(|pages| Unit { rows: pages.rows, bytes: pages.rows * bytes_per_row }).collect();
+    let (fingerprint, on_error, skipped) = (print.finish(), OnError::Raise, SkippedFiles::default());
+    let opened = Opened { schema: reader.schema.clone(), units, fingerprint, on_error, skipped };
+    Ok(OpenedTable { data: Dataset::new(reader, opened), snapshot })
+}
+
+struct Reader {
+    connections: Connections,
+    table: Table,
+    pages: Vec<Pages>,
+    schema: SchemaRef,
+    place: DataFile,
+}
+
+impl Reader {
+    /// Finds out how many bytes a row takes, and which arrays have the same length in all rows of a sample.
+    fn look(&mut self, fixed_lists: bool, cancel: &Cancel) -> Result<u64, SourceError> {
+        let filled: Vec<usize> = (0..self.pages.len()).filter(|&unit| self.pages[unit].rows > 0).collect();
+        let mut sample = Vec::new();
+        for unit in layout::spread(filled.len(), UNITS_LOOKED_AT) {
+            sample.push(self.batch(filled[unit], cancel)?);
+        }
+        let rows: usize = sample.iter().map(|batch| batch.num_rows()).sum();
+        let bytes: usize = sample.iter().map(memory).sum();
+        if fixed_lists && rows > 0 {
+            let fields = self.schema.fields().iter().enumerate().map(|(at, field)| {
+                let DataType::List(item) = field.data_type() else { return field.as_ref().clone() };
+                let length = sample.first().map_or(0, |batch| batch.column(at).as_list::<i32>().value_length(0));
+                let fixed = DataType::FixedSizeList(item.clone(), length);
+                let same = length > 0 && sample.iter().all(|batch| given_as(batch.column(at), &fixed).is_ok());
+                if same { Field::new(field.name(), fixed, true) } else { field.as_ref().clone() }
+            });
+            self.schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        }
+        Ok((bytes / rows.max(1)) as u64)
+    }
+
+    /// All rows of a unit, in the types of the table.
+    fn batch(&self, unit: usize, cancel: &Cancel) -> Result<arrow::array::RecordBatch, SourceError> {
+        let pages = &self.pages[unit];
+        let query = self.table.copy(pages);
+        let bytes = self.connections.with(cancel, |client| copy::read(client, &query, cancel))?;
+        let mut columns = Columns::new(&self.table.columns, pages.rows as usize);
+        copy::each_row(&bytes, &mut |fields| columns.push(fields)).map_err(SourceError::Database)?;
+        let batch = columns.finish().map_err(|error| SourceError::Database(error.to_string()))?;
+        if batch.num_rows() as u64 != pages.rows {
+            let (read, counted) = (batch.num_rows(), pages.rows);
+            return Err(SourceError::Database(format!(
+                "pages {} to {} of {} gave {read} rows, and {counted} when they were counted: is the filter volatile?",
+                pages.first, pages.end, self.table.name
+            )));
+        }
+        Ok(batch)
+    }
+}
+
+impl UnitReader for Reader {
+    fn read(&self, unit: usize, rows: std::ops::Range<u64>, cancel: &Cancel) -> Result<Part, SourceError> {
+        let batch = self.batch(unit, cancel)?;
+        let part = batch.slice(rows.start as usize, (rows.end - rows.start) as usize);
+        Ok(conform(&part, &self.schema, rows.start, &self.place)?.into())
+    }
+}

@@ -1,0 +1,194 @@
+//! A table: which relations have its rows, how its columns are selected, and how many rows are on its pages.
+
+use ::postgres::Client;
+use source::{Cancel, SourceError};
+
+use super::Options;
+use super::columns::{Column, column};
+use super::connect::refused;
+use crate::files::Fingerprint;
+
+/// A unit has so many pages, 512 kB; of tables that make fewer units than the second number, as many fewer.
+const MOST_PAGES: i64 = 64;
+const UNITS_OF_SMALL_TABLES: i64 = 256;
+
+/// So many units are counted by one statement.
+const COUNTED_AT_ONCE: i64 = 512;
+
+pub(super) struct Table {
+    /// The name as SQL has it, quoted where that is needed.
+    pub(super) name: String,
+    pub(super) columns: Vec<Column>,
+    filter: Option<String>,
+    relations: Vec<Relation>,
+}
+
+/// A relation with pages: the table or a partition.
+struct Relation {
+    /// What stands in FROM, and what else rows must meet to be of this relation.
+    from: String,
+    only: String,
+    pages: i64,
+    /// Changes when the relation is rewritten.
+    file: u32,
+}
+
+/// A unit: pages of a relation, with the rows that the snapshot sees and the filter lets through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pages {
+    relation: usize,
+    pub(super) first: i64,
+    pub(super) end: i64,
+    pub(super) rows: u64,
+    /// The sum of the numbers of the transactions that wrote the rows: another one if a row is another.
+    version: u64,
+}
+
+impl Table {
+    pub(super) fn find(client: &mut Client, options: &Options) -> Result<Self, SourceError> {
+        let query = "SELECT c.oid, c.oid::regclass::text, c.relkind::text, row_security_active(c.oid) \
+                     FROM pg_class c WHERE c.oid = $1::text::regclass";
+        let row = client.query_one(query, &[&options.table]).map_err(refused)?;
+        let (oid, name, kind, secured): (u32, String, String, bool) = (row.get(0), row.get(1), row.get(2), row.get(3));
+        if !matches!(kind.as_str(), "r" | "p" | "m") {
+            return Err(SourceError::Invalid(format!(
+                "{name} is no table, partitioned table or materialized view, and has no pages to read in blocks; \
+                 make it a table: CREATE TABLE ... AS SELECT * FROM {name}"
+            )));
+        }
+        let columns = select(client, &name, options)?;
+        let relations = relations(client, oid, &name, secured)?;
+        let table = Self { name, columns, filter: options.filter.clone(), relations };
+        // What is not allowed, and a wrong filter, is refused even if there is no page.
+        let filter = table.filter.as_ref().map(|filter| format!("WHERE ({filter}\n)")).unwrap_or_default();
+        let probe = format!("SELECT ctid, {} FROM {} {filter} LIMIT 0", table.selected(), table.name);
+        client.batch_execute(&probe).map_err(refused)?;
+        Ok(table)
+    }
+
+    /// All units, with their rows counted. What they are depends on the snapshot only, not on how many pages somebody
+    /// has added since: whoever shares the snapshot has the same units.
+    pub(super) fn pages(&self, client: &mut Client, cancel: &Cancel) -> Result<Vec<Pages>, SourceError> {
+        let units = self.count(client, MOST_PAGES, cancel)?;
+        let step = units.len() as i64 * MOST_PAGES / UNITS_OF_SMALL_TABLES;
+        if step < MOST_PAGES { self.count(client, step.max(1), cancel) } else { Ok(units) }
+    }
+
+    /// The units of so many pages, up to the last one of each relation that has a row.
+    fn count(&self, client: &mut Client, step: i64, cancel: &Cancel) -> Result<Vec<Pages>, SourceError> {
+        let mut units: Vec<Pages> = Vec::new();
+        for (at, relation) in self.relations.iter().enumerate() {
+            let range =
+                self.condition(relation, "format('(%s,0)', s)::tid", &format!("format('(%s,0)', s + {step})::tid"));
+            let query = format!(
+                "SELECT s, n.rows, n.version FROM generate_series($1::bigint, $2::bigint - 1, $3::bigint) s, LATERAL \
+                 (SELECT count(*) AS rows, coalesce(sum(xmin::text::bigint), 0)::bigint AS version FROM {} {range}) n \
+                 ORDER BY s",
+                relation.from
+            );
+            for first in (0..relation.pages).step_by((step * COUNTED_AT_ONCE) as usize) {
+                cancel.check()?;
+                let end = (first + step * COUNTED_AT_ONCE).min(relation.pages);
+                for row in client.query(query.as_str(), &[&first, &end, &step]).map_err(refused)? {
+                    let (first, rows, version): (i64, i64, i64) = (row.get(0), row.get(1), row.get(2));
+                    let end = first + step;
+                    units.push(Pages { relation: at, first, end, rows: rows as u64, version: version as u64 });
+                }
+            }
+            while units.last().is_some_and(|unit| unit.relation == at && unit.rows == 0) {
+                units.pop();
+            }
+        }
+        Ok(units)
+    }
+
+    /// What copies the rows of a unit out.
+    pub(super) fn copy(&self, pages: &Pages) -> String {
+        let relation = &self.relations[pages.relation];
+        let (first, end) = (format!("'({},0)'::tid", pages.first), format!("'({},0)'::tid", pages.end));
+        let range = self.condition(relation, &first, &end);
+        format!("COPY (SELECT {} FROM {} {range}) TO STDOUT (FORMAT binary)", self.selected(), relation.from)
+    }
+
+    fn selected(&self) -> String {
+        self.columns.iter().map(|column| column.select.as_str()).collect::<Vec<_>>().join(", ")
+    }
+
+    fn condition(&self, relation: &Relation, first: &str, end: &str) -> String {
+        // A comment at the end of the filter must not hide the bracket behind it.
+        let filter = self.filter.as_ref().map(|filter| format!(" AND ({filter}\n)")).unwrap_or_default();
+        format!("WHERE ctid >= {first} AND ctid < {end}{}{filter}", relation.only)
+    }
+
+    /// Adds what rows there are and which versions of them.
+    pub(super) fn print(&self, pages: &[Pages], print: &mut Fingerprint) {
+        for relation in &self.relations {
+            print.number(u64::from(relation.file));
+        }
+        for unit in pages {
+            for number in [unit.relation as u64, unit.first as u64, unit.rows, unit.version] {
+                print.number(number);
+            }
+        }
+    }
+}
+
+/// The columns that are read, and how they are selected.
+fn select(client: &mut Client, name: &str, options: &Options) -> Result<Vec<Column>, SourceError> {
+    let all = client.prepare(&format!("SELECT * FROM {name} LIMIT 0")).map_err(refused)?;
+    let names: Vec<String> = match &options.columns {
+        Some(columns) => columns.clone(),
+        None => all.columns().iter().map(|column| column.name().to_owned()).collect(),
+    };
+    if names.is_empty() {
+        return Err(SourceError::Invalid(format!("there is no column of {name} to read")));
+    }
+    names
+        .iter()
+        .enumerate()
+        .map(|(at, wanted)| {
+            if names[..at].contains(wanted) {
+                return Err(SourceError::Invalid(format!("column {wanted:?} is asked for twice")));
+            }
+            let found = all.columns().iter().find(|column| column.name() == wanted).ok_or_else(|| {
+                let names: Vec<&str> = all.columns().iter().map(|column| column.name()).collect();
+                SourceError::Invalid(format!("table {name} has no column {wanted:?}; it has {}", names.join(", ")))
+            })?;
+            Ok(column(wanted, found.type_()))
+        })
+        .collect()
+}
+
+/// The relations that have the rows: the table with what inherits from it, or its partitions.
+///
+/// A partition is read by itself if the user may do that; else through the table, as are tables with row security.
+fn relations(client: &mut Client, oid: u32, name: &str, secured: bool) -> Result<Vec<Relation>, SourceError> {
+    let query = "WITH RECURSIVE family(oid) AS (
+                     SELECT $1::oid UNION SELECT i.inhrelid FROM pg_inherits i JOIN family f ON i.inhparent = f.oid)
+                 SELECT c.oid, c.oid::regclass::text, c.relkind::text, pg_relation_filenode(c.oid),
+                     pg_relation_size(c.oid) / current_setting('block_size')::bigint,
+                     has_table_privilege(c.oid, 'SELECT')
+                 FROM family JOIN pg_class c USING (oid) ORDER BY c.oid <> $1, c.oid";
+    let mut relations = Vec::new();
+    for row in client.query(query, &[&oid]).map_err(refused)? {
+        let (part, part_name, kind): (u32, String, String) = (row.get(0), row.get(1), row.get(2));
+        match kind.as_str() {
+            "p" => continue,
+            "r" | "m" => {}
+            _ => {
+                return Err(SourceError::Invalid(format!(
+                    "{part_name}, a part of {name}, is a foreign table, which has no pages"
+                )));
+            }
+        }
+        let (file, pages): (Option<u32>, Option<i64>) = (row.get(3), row.get(4));
+        let direct = row.get::<_, bool>(5) && !secured;
+        let (from, only) = if direct {
+            (format!("ONLY {part_name}"), String::new())
+        } else {
+            (name.to_owned(), format!(" AND tableoid = {part}"))
+        };
+        relations.push(Relation { from, only, pages: pages.unwrap_or(0), file: file.unwrap_or(0) });
+    }
+    Ok(relations)
+}

@@ -1,0 +1,353 @@
+//! Parquet files as people have them: every range of rows is what was written, and what is wrong is said.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, DictionaryArray, FixedSizeListArray, Float32Array, Int32Array, Int64Array,
+    LargeStringArray, ListArray, RecordBatch, StringArray,
+};
+use arrow::compute::concat_batches;
+use arrow::datatypes::{DataType, Field, Float32Type, Int32Type, Int64Type};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
+use source::{Cancel, Source, SourceError};
+use sources::parquet::{Options, open};
+use sources::{Dataset, OnError};
+use tempfile::TempDir;
+
+fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
+    RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, column)| (name, column, true))).unwrap()
+}
+
+fn numbers(rows: std::ops::Range<i64>) -> RecordBatch {
+    let id: ArrayRef = Arc::new(Int64Array::from_iter_values(rows.clone()));
+    let name: ArrayRef = Arc::new(StringArray::from_iter_values(rows.map(|row| format!("row {row}"))));
+    batch(vec![("id", id), ("name", name)])
+}
+
+fn properties(group: usize) -> WriterPropertiesBuilder {
+    WriterProperties::builder().set_max_row_group_row_count(Some(group)).set_compression(Compression::SNAPPY)
+}
+
+fn write(path: &Path, batch: &RecordBatch, properties: WriterPropertiesBuilder) {
+    let file = File::create(path).unwrap();
+    let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties.build())).unwrap();
+    writer.write(batch).unwrap();
+    writer.close().unwrap();
+}
+
+fn at(dir: &TempDir, name: &str) -> String {
+    dir.path().join(name).to_string_lossy().into_owned()
+}
+
+fn opened(paths: &[String], options: Options) -> Dataset {
+    open(paths, options, &Cancel::default()).unwrap()
+}
+
+fn refused(paths: &[String], options: Options) -> SourceError {
+    open(paths, options, &Cancel::default()).err().expect("an error")
+}
+
+fn read(data: &Dataset, rows: std::ops::Range<u64>) -> RecordBatch {
+    data.read(rows, &Cancel::default()).unwrap()
+}
+
+fn rows(data: &Dataset) -> u64 {
+    data.units().iter().map(|unit| unit.rows).sum()
+}
+
+fn skipping() -> Options {
+    Options { on_error: OnError::Skip, ..Options::default() }
+}
+
+#[test]
+fn every_range_of_several_files_is_what_was_written() {
+    let dir = TempDir::new().unwrap();
+    let codecs = [
+        Compression::SNAPPY,
+        Compression::ZSTD(ZstdLevel::default()),
+        Compression::LZ4_RAW,
+        Compression::GZIP(Default::default()),
+    ];
+    let mut written = Vec::new();
+    for (file, codec) in codecs.into_iter().enumerate() {
+        // The third file is empty.
+        let part = numbers(if file == 2 { 0..0 } else { 10 * file as i64..10 * file as i64 + 10 });
+        write(&dir.path().join(format!("{file}.parquet")), &part, properties(4).set_compression(codec));
+        written.push(part);
+    }
+    let all = concat_batches(&written[0].schema(), &written).unwrap();
+    let data = opened(&[at(&dir, "*.parquet")], Options::default());
+    assert_eq!(rows(&data), 30);
+    for start in 0..=30 {
+        for end in start..=30 {
+            let got = read(&data, start..end);
+            let expected = all.slice(start as usize, (end - start) as usize);
+            assert_eq!(got.columns(), expected.columns(), "{start}..{end}");
+        }
+    }
+    assert!(data.read(5..31, &Cancel::default()).is_err());
+}
+
+#[test]
+fn columns_come_in_the_order_asked_for_and_an_unknown_one_is_named() {
+    let dir = TempDir::new().unwrap();
+    write(&dir.path().join("a.parquet"), &numbers(0..5), properties(5));
+    let asked = |columns: &[&str]| Options {
+        columns: Some(columns.iter().map(|name| (*name).to_owned()).collect()),
+        ..Options::default()
+    };
+    let data = opened(&[at(&dir, "a.parquet")], asked(&["name", "id"]));
+    let got = read(&data, 1..3);
+    assert_eq!(got.schema().field(0).name(), "name");
+    assert_eq!(got.column(1).as_primitive::<Int64Type>().values(), &[1, 2]);
+    let error = refused(&[at(&dir, "a.parquet")], asked(&["id", "weight"])).to_string();
+    assert!(error.contains("a.parquet: there is no column \"weight\"; there are id, name"), "{error}");
+    assert!(matches!(refused(&[at(&dir, "a.parquet")], asked(&["id", "id"])), SourceError::Schema { .. }));
+}
+
+#[test]
+fn dictionaries_and_long_strings_are_given_as_plain_strings() {
+    let dir = TempDir::new().unwrap();
+    let words = ["red", "green", "red", "blue"];
+    let dictionary: DictionaryArray<Int32Type> = words.into_iter().collect();
+    let long = LargeStringArray::from(words.to_vec());
+    let lists =
+        ListArray::from_iter_primitive::<Int32Type, _, _>((0..4).map(|row| Some(vec![Some(row); row as usize])));
+    let decimal = arrow::array::Decimal128Array::from(vec![150, 225, -5, 0]).with_precision_and_scale(9, 2).unwrap();
+    let columns = vec![
+        ("d", Arc::new(dictionary) as ArrayRef),
+        ("l", Arc::new(long)),
+        ("lists", Arc::new(lists)),
+        ("money", Arc::new(decimal)),
+    ];
+    write(&dir.path().join("a.parquet"), &batch(columns), properties(9));
+    let got = read(&opened(&[at(&dir, "a.parquet")], Options::default()), 0..4);
+    for column in [0, 1] {
+        assert_eq!(got.column(column).as_string::<i32>(), &StringArray::from(words.to_vec()));
+    }
+    assert_eq!(got.column(2).as_list::<i32>().value(3).as_primitive::<Int32Type>().values(), &[3, 3, 3]);
+    assert_eq!(got.column(3).as_primitive::<arrow::datatypes::Float64Type>().values(), &[1.5, 2.25, -0.05, 0.0]);
+}
+
+fn vectors(lengths: impl IntoIterator<Item = usize>) -> RecordBatch {
+    let mut next = 0.0;
+    let lists = ListArray::from_iter_primitive::<Float32Type, _, _>(lengths.into_iter().map(|length| {
+        Some(
+            (0..length)
+                .map(|_| {
+                    next += 1.0;
+                    Some(next)
+                })
+                .collect::<Vec<_>>(),
+        )
+    }));
+    batch(vec![("x", Arc::new(lists))])
+}
+
+#[test]
+fn lists_of_one_length_become_fixed_size_lists_and_others_stay() {
+    let dir = TempDir::new().unwrap();
+    let cases: [(&str, Vec<usize>, Option<i32>); 4] = [
+        ("same", vec![3; 10], Some(3)),
+        ("mean", vec![2, 4, 2, 4], None),
+        ("none", vec![0; 4], None),
+        ("ones", vec![1; 7], Some(1)),
+    ];
+    for (name, lengths, length) in cases {
+        let written = vectors(lengths.clone());
+        write(&dir.path().join(name), &written, properties(5));
+        let data = opened(&[at(&dir, name)], Options::default());
+        let of = data.schema().field(0).data_type().clone();
+        match length {
+            Some(length) => {
+                assert!(matches!(of, DataType::FixedSizeList(_, is) if is == length), "{name}: {of}");
+                let got = read(&data, 1..lengths.len() as u64);
+                let values = got.column(0).as_fixed_size_list().values().as_primitive::<Float32Type>().clone();
+                assert_eq!(values.value(0), length as f32 + 1.0);
+                assert_eq!(values.len(), (lengths.len() - 1) * length as usize);
+            }
+            None => assert!(matches!(of, DataType::List(_)), "{name}: {of}"),
+        }
+        let ragged = opened(&[at(&dir, name)], Options { fixed_lists: false, ..Options::default() });
+        assert!(matches!(ragged.schema().field(0).data_type(), DataType::List(_)));
+        let got = read(&ragged, 0..lengths.len() as u64);
+        assert_eq!(got.column(0).as_list::<i32>().values(), written.column(0).as_list::<i32>().values());
+    }
+}
+
+#[test]
+fn a_list_of_another_length_far_behind_is_an_error_that_says_what_to_do() {
+    let dir = TempDir::new().unwrap();
+    // 3 on average, and so in all rows that are looked at: the first ones of the first and the last row group.
+    let lengths = (0..20_000).map(|row| match row {
+        9_999 => 2,
+        10_000 => 4,
+        _ => 3,
+    });
+    write(&dir.path().join("a.parquet"), &vectors(lengths), properties(15_000));
+    let data = opened(&[at(&dir, "a.parquet")], Options::default());
+    assert_eq!(read(&data, 0..9_999).num_rows(), 9_999);
+    let error = data.read(9_000..12_000, &Cancel::default()).unwrap_err().to_string();
+    assert!(
+        error.contains("column \"x\" has 2 values in row 9999, where the others have 3; with lists=\"ragged\""),
+        "{error}"
+    );
+}
+
+#[test]
+fn fixed_size_lists_stay_what_they_are_whatever_their_items_are_called() {
+    let dir = TempDir::new().unwrap();
+    let fixed = |name: &str, values: Vec<f32>| {
+        let item = Arc::new(Field::new(name, DataType::Float32, false));
+        let lists = FixedSizeListArray::new(item, 2, Arc::new(Float32Array::from(values)), None);
+        batch(vec![("x", Arc::new(lists) as ArrayRef)])
+    };
+    write(&dir.path().join("a.parquet"), &fixed("item", vec![1.0, 2.0, 3.0, 4.0]), properties(9));
+    write(&dir.path().join("b.parquet"), &fixed("element", vec![5.0, 6.0]), properties(9));
+    let got = read(&opened(&[at(&dir, "*.parquet")], Options::default()), 1..3);
+    let values = got.column(0).as_fixed_size_list().values().as_primitive::<Float32Type>().values().to_vec();
+    assert_eq!(values, [3.0, 4.0, 5.0, 6.0]);
+}
+
+#[test]
+fn a_huge_row_group_is_split_at_pages_and_a_part_reads_its_pages_only() {
+    const ROWS: usize = 400_000;
+    let dir = TempDir::new().unwrap();
+    // 32 floats a row: 51 MB, in pages of 1 MB or less.
+    let values = Float32Array::from_iter_values((0..ROWS * 32).map(|value| value as f32));
+    let item = Arc::new(Field::new("item", DataType::Float32, true));
+    let lists = FixedSizeListArray::new(item, 32, Arc::new(values), None);
+    let id = Int32Array::from_iter_values(0..ROWS as i32);
+    let written = batch(vec![("x", Arc::new(lists) as ArrayRef), ("id", Arc::new(id))]);
+    let paged =
+        properties(ROWS).set_data_page_row_count_limit(5000).set_write_batch_size(1000).set_dictionary_enabled(false);
+    let path = dir.path().join("a.parquet");
+    write(&path, &written, paged.set_compression(Compression::UNCOMPRESSED));
+    let data = opened(&[at(&dir, "a.parquet")], Options::default());
+    assert!(data.units().len() >= 5, "{:?}", data.units());
+    assert!(data.units().iter().all(|unit| unit.rows > 0 && unit.bytes < 20 << 20), "{:?}", data.units());
+    assert_eq!(rows(&data), ROWS as u64);
+    let first = data.units()[0].rows;
+    let got = read(&data, first - 2..first + 3);
+    assert_eq!(got.columns(), written.slice(first as usize - 2, 5).columns());
+    // The first page is damaged: all units but the first can be read.
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[100..4000].fill(0xff);
+    std::fs::write(&path, bytes).unwrap();
+    let data = opened(&[at(&dir, "a.parquet")], Options::default());
+    let rest = read(&data, first..ROWS as u64);
+    assert_eq!(rest.columns(), written.slice(first as usize, ROWS - first as usize).columns());
+}
+
+#[test]
+fn damage_is_an_error_with_file_and_offset_or_is_skipped_and_counted() {
+    let dir = TempDir::new().unwrap();
+    let checked = || properties(100).set_compression(Compression::UNCOMPRESSED).set_dictionary_enabled(false);
+    write(&dir.path().join("a.parquet"), &numbers(0..300), checked());
+    write(&dir.path().join("b.parquet"), &numbers(300..400), checked());
+    // In the second row group one header says nonsense.
+    let mut bytes = std::fs::read(dir.path().join("a.parquet")).unwrap();
+    let wanted = "row 150".as_bytes();
+    let place = bytes.windows(wanted.len()).position(|window| window == wanted).unwrap();
+    bytes[place - 4..place].copy_from_slice(&u32::MAX.to_le_bytes()); // the length of a string
+    std::fs::write(dir.path().join("a.parquet"), bytes).unwrap();
+
+    let all = [at(&dir, "*.parquet")];
+    let data = opened(&all, Options::default());
+    assert_eq!(read(&data, 0..100).num_rows(), 100);
+    match data.read(0..400, &Cancel::default()) {
+        Err(SourceError::Damaged { path, offset, .. }) => {
+            assert!(path.ends_with("a.parquet"));
+            assert!(offset > 100 && offset < place as u64, "{offset}");
+        }
+        other => panic!("{other:?}"),
+    }
+    let data = opened(&all, skipping());
+    let got = read(&data, 0..400);
+    assert_eq!((got.num_rows(), data.skipped()), (300, 100));
+    let ids = got.column(0).as_primitive::<Int64Type>().values().to_vec();
+    assert_eq!(ids, (0..100).chain(200..400).collect::<Vec<i64>>());
+    assert!(data.messages()[0].starts_with("100 rows skipped: ") && data.messages()[0].contains("a.parquet"));
+}
+
+#[test]
+fn truncated_files_are_refused_or_left_out() {
+    let dir = TempDir::new().unwrap();
+    write(&dir.path().join("a.parquet"), &numbers(0..10), properties(5));
+    write(&dir.path().join("b.parquet"), &numbers(10..20), properties(5));
+    let bytes = std::fs::read(dir.path().join("b.parquet")).unwrap();
+    let all = [at(&dir, "*.parquet")];
+    for length in [0, 3, 11, bytes.len() / 2, bytes.len() - 1] {
+        std::fs::write(dir.path().join("b.parquet"), &bytes[..length]).unwrap();
+        let error = refused(&all, Options::default());
+        assert!(
+            matches!(&error, SourceError::Damaged { path, .. } if path.ends_with("b.parquet")),
+            "{length}: {error:?}"
+        );
+        let data = opened(&all, skipping());
+        assert_eq!(read(&data, 0..10).num_rows(), 10);
+        assert!(data.messages()[0].contains("left out") && data.messages()[0].contains("b.parquet"));
+    }
+}
+
+#[test]
+fn files_that_differ_are_named() {
+    let dir = TempDir::new().unwrap();
+    write(&dir.path().join("a.parquet"), &numbers(0..10), properties(5));
+    let id32: ArrayRef = Arc::new(Int32Array::from(vec![1]));
+    let id64: ArrayRef = Arc::new(Int64Array::from(vec![1]));
+    let name: ArrayRef = Arc::new(StringArray::from(vec!["a"]));
+    let nothing: ArrayRef = Arc::new(arrow::array::NullArray::new(1));
+    let path = dir.path().join("b.parquet");
+    let all = [at(&dir, "*.parquet")];
+    let cases = [
+        (batch(vec![("id", id32), ("name", name.clone())]), "column \"id\" is of type Int32, in "),
+        (batch(vec![("id", id64.clone())]), "there is no column \"name\", which "),
+        (
+            batch(vec![("id", id64.clone()), ("name", name.clone()), ("more", name.clone())]),
+            "has the column \"more\", which ",
+        ),
+    ];
+    for (other, expected) in cases {
+        write(&path, &other, properties(5));
+        let error = refused(&all, Options::default()).to_string();
+        assert!(error.contains("b.parquet: ") && error.contains(expected) && error.contains("a.parquet"), "{error}");
+        let data = opened(&all, skipping());
+        assert_eq!((rows(&data), data.skipped()), (10, 1));
+    }
+    // Another order of columns is no difference, and neither is a column without a value.
+    write(&path, &batch(vec![("name", nothing), ("id", id64)]), properties(5));
+    let got = read(&opened(&all, Options::default()), 9..11);
+    assert_eq!(got.column(0).as_primitive::<Int64Type>().values(), &[9, 1]);
+    assert!(got.column(1).is_null(1));
+}
+
+#[test]
+fn a_file_that_changes_is_noticed_and_so_is_its_fingerprint() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("a.parquet");
+    write(&path, &numbers(0..10), properties(5));
+    let all = [at(&dir, "a.parquet")];
+    let data = opened(&all, Options::default());
+    let before = data.fingerprint();
+    assert_eq!(before, opened(&all, Options::default()).fingerprint());
+    let id = Options { columns: Some(vec!["id".into()]), ..Options::default() };
+    assert_ne!(before, opened(&all, id).fingerprint());
+    write(&path, &numbers(0..11), properties(5));
+    assert!(matches!(data.read(0..1, &Cancel::default()), Err(SourceError::Changed { .. })));
+    assert_ne!(before, opened(&all, Options::default()).fingerprint());
+}
+
+#[test]
+fn a_cancelled_read_says_so() {
+    let dir = TempDir::new().unwrap();
+    write(&dir.path().join("a.parquet"), &numbers(0..10), properties(5));
+    let data = opened(&[at(&dir, "a.parquet")], Options::default());
+    let cancel = Cancel::default();
+    cancel.cancel();
+    assert!(matches!(data.read(0..10, &cancel), Err(SourceError::Cancelled)));
+}

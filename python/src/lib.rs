@@ -1,0 +1,31 @@
+//! The module `corgipile._native`: sources, plans and readers for Python.
+//!
+//! It only translates. It guarantees that whoever waits for rows does not hold the interpreter's lock, and that Ctrl-C
+//! works while he waits; and that an error is one of Python's usual classes.
+
+mod arrays;
+mod batches;
+mod errors;
+mod map_style;
+mod offline;
+mod plan;
+mod sources;
+mod types;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use crate::arrays::memory;
+    #[pymodule_export]
+    use crate::errors::SourceError;
+    #[pymodule_export]
+    use crate::map_style::{Items, items};
+    #[pymodule_export]
+    use crate::offline::{corgi2, shuffle_once};
+    #[pymodule_export]
+    use crate::plan::{Plan, Reader};
+    #[pymodule_export]
+    use crate::sources::{Source, arrow, build_index, csv, libsvm, parquet, postgres, tfrecord, webdataset};
+}

@@ -1,0 +1,265 @@
+"""`python -m corgipile`: what it writes where, and that errors are one line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from corgipile.cli import main
+
+psycopg = pytest.importorskip("psycopg")
+
+
+@pytest.fixture(autouse=True)
+def environment(database: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PGDATABASE", database)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def pumps(database: str) -> None:
+    with psycopg.connect(dbname=database, autocommit=True) as connection:
+        connection.execute(
+            """CREATE TABLE "odd pumps" AS
+               SELECT i AS id, CASE WHEN i % 10 > 0 THEN sin(i) END AS hours,
+                      CASE WHEN i % 11 > 0 THEN (ARRAY['mine', 'quarry', 'a,"b"'])[1 + i % 3] END AS site,
+                      i % 2 = 0 AS fast, timestamp '2024-01-01' + i * interval '7 hours' AS at, sin(i) > 0.2 AS failed
+                 FROM generate_series(1, 25000) AS i"""
+        )
+        connection.execute('VACUUM ANALYZE "odd pumps"')
+
+
+def run(*words: str) -> int:
+    return main(list(words))
+
+
+def one_line(capsys: pytest.CaptureFixture[str]) -> str:
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1 and err.startswith("corgipile: "), (out, err)
+    return err.removeprefix("corgipile: ").rstrip("\n")
+
+
+def train(name: str) -> None:
+    words = [
+        "--label",
+        "failed",
+        "--name",
+        name,
+        "--set",
+        "max_epochs=3",
+        "--set",
+        "seed=1",
+        "--set",
+        "date_parts=true",
+    ]
+    assert run("train", '"odd pumps"', *words, "--features", "hours,site,fast,at") == 0
+
+
+def test_train_writes_epochs_and_tells_notices(capsys: pytest.CaptureFixture[str]) -> None:
+    train("told")
+    out, err = capsys.readouterr()
+    head, *rows = [line.split("\t") for line in out.splitlines()]
+    assert head[:3] == ["model_id", "epoch", "loss"] and [row[1] for row in rows] == ["1", "2", "3"]
+    assert "NOTICE: NULLs are imputed" in err
+    settings = ["--set", 'grid={"l2": [0.1, 0.2]}', "--set", "shuffle=no_shuffle"]
+    assert run("train", 'SELECT hours, failed FROM "odd pumps"', "--label", "failed", "--json", *settings) == 0
+    epochs = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {epoch["grid_point"]["l2"] for epoch in epochs} == {0.1, 0.2} and epochs[0]["r2"] is None
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["train", "nowhere"], 'relation "nowhere" does not exist'),
+        (["train", '"odd pumps"', "--label", "failed", "--set", "l2"], "--set 'l2' is not KEY=VALUE"),
+        (["train", '"odd pumps"', "--dsn", "dbname=nowhere"], 'database "nowhere" does not exist'),
+        (["predict", "nowhere", "x.csv"], "nowhere"),
+        (["predict", "nowhere.json", "x.csv"], "nowhere.json"),
+        (["report", "12345"], "there is no model 12345 that you may use"),
+        (["report", "a", "b", "--versions", "1"], "--versions goes with one name"),
+        (["shuffle", "nowhere"], 'relation "nowhere" does not exist'),
+        (["shuffle", '"odd pumps"', "--strategy", "x' || 'y"], "x' || 'y"),
+        (["shuffle", '"odd pumps"', "b"], "several sources are files"),
+    ],
+)
+def test_an_error_is_one_line_and_exit_code_1(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(*words) == 1
+    assert message in one_line(capsys)
+
+
+def test_wrong_arguments_exit_with_2(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in ([], ["dance"], ["train"], ["predict", "m", "x.csv", "--nulls", "drop"]):
+        with pytest.raises(SystemExit) as ended:
+            run(*words)
+        assert ended.value.code == 2
+    with pytest.raises(SystemExit) as ended:
+        run("shuffle", "--help")
+    assert ended.value.code == 0 and "10%" in capsys.readouterr().out
+
+
+def rows_of(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_shuffle_writes_every_row_once_in_the_servers_order(database: str, capfdbinary: Any, tmp_path: Path) -> None:
+    assert run("shuffle", '"odd pumps"', "--seed", "7", "--epoch", "2", "--buffer-size", "10%") == 0
+    rows = rows_of(capfdbinary.readouterr().out.decode())
+    with psycopg.connect(dbname=database) as connection:
+        query = """SELECT id FROM corgipile_shuffle(NULL::"odd pumps", seed => 7, epoch => 2, buffer_size => '10%')"""
+        expected = [row[0] for row in connection.execute(query)]
+    ids = [int(row["id"]) for row in rows]
+    assert ids == expected and sorted(ids) == list(range(1, 25001)) and ids != sorted(ids)
+    pyarrow = pytest.importorskip("pyarrow.parquet")
+    assert (
+        run("shuffle", '"odd pumps"', "--seed", "7", "--epoch", "2", "--buffer-size", "10%", "-o", "out.parquet") == 0
+    )
+    table = pyarrow.read_table(tmp_path / "out.parquet")
+    assert table.column("id").to_pylist() == expected and str(table.schema.field("at").type) == "timestamp[us]"
+
+
+def test_predictions_of_files_are_those_of_sql(
+    database: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    train("files")
+    assert run("shuffle", '"odd pumps"', "--seed", "1", "-o", "rows.csv") == 0
+    capsys.readouterr()
+    assert run("predict", "files", "rows.csv", "--proba") == 0
+    out, err = capsys.readouterr()
+    found = {int(row["id"]): (row["prediction"], float(row["probability of True"])) for row in rows_of(out)}
+    with psycopg.connect(dbname=database, autocommit=True) as connection:
+        query = """SELECT id, corgipile_predict_label('files', p), (corgipile_predict_proba('files', p))[2]
+                     FROM "odd pumps" AS p"""
+        expected = {row[0]: (str(row[1] == "t"), pytest.approx(row[2], rel=1e-14)) for row in connection.execute(query)}
+        document = connection.execute("SELECT corgipile_export('files')").fetchone()
+    assert found == expected and err == "" and len(found) == 25000
+    Path("model.json").write_text(json.dumps(document[0] if document else None))
+    assert run("predict", "model.json", "rows.csv", "--dsn", "dbname=nowhere", "-o", "out.csv") == 0
+    assert [row["prediction"] for row in rows_of(Path("out.csv").read_text())] == [
+        row["prediction"] for row in rows_of(out)
+    ]
+    parquet = pytest.importorskip("pyarrow.parquet")
+    assert run("shuffle", '"odd pumps"', "--seed", "1", "-o", "rows.parquet") == 0
+    assert run("predict", "files", "rows.parquet", "-o", "out.parquet", "--column", "failed?") == 0
+    table = parquet.read_table("out.parquet")
+    assert [str(p) for p in table.column("failed?").to_pylist()] == [row["prediction"] for row in rows_of(out)]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "rows.csv is empty"),
+        ("hours,hours\n1,2\n", "rows.csv has a column twice"),
+        ("hours,site\n1\n", "rows.csv, line 2: 1 values for 2 columns"),
+        ("hours\n1\n", "X has no column 'site'"),
+        (
+            "hours,site,fast,at\nfar,mine,t,2024-01-01\n",
+            "column 'hours' has 'far', where the model was trained on numbers",
+        ),
+        ("hours,site,fast,at\n1,mine,t,soon\n", "column 'at', row 0: 'soon' is no date in ISO format"),
+        ("hours,site,fast,at,prediction\n1,mine,t,2024-01-01,1\n", "has a column 'prediction' already"),
+    ],
+)
+def test_a_file_that_does_not_fit_is_told_by_its_name(
+    content: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train("fit")
+    capsys.readouterr()
+    Path("rows.csv").write_text(content)
+    assert run("predict", "fit", "rows.csv") == 1
+    assert message in one_line(capsys)
+
+
+def test_report_and_watch(capsys: pytest.CaptureFixture[str]) -> None:
+    train("shown")
+    train("shown")
+    capsys.readouterr()
+    assert run("report", "shown", "--versions", "1,2", "-o", "page.html", "--rows", "100", "--title", "<both>") == 0
+    assert capsys.readouterr().out == "page.html\n"
+    assert "&lt;both&gt;" in Path("page.html").read_text()
+    assert run("watch", "--once") == 0
+    assert capsys.readouterr().out == "no training runs\n"
+    assert run("report", "shown", "-o", "nowhere/page.html") == 1
+    assert "nowhere/page.html" in one_line(capsys)
+
+
+def process(*words: str, **arguments: Any) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "corgipile", *words]
+    started: Any = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **arguments)
+    return started
+
+
+def test_ctrl_c_cancels_a_training_within_a_second(database: str) -> None:
+    words = ("train", '"odd pumps"', "--label", "failed", "--set", "max_epochs=1000000", "--set", "learning_rate=1e-6")
+    training = process(*words)
+    with psycopg.connect(dbname=database, autocommit=True) as connection:
+        for _ in range(100):
+            if connection.execute("SELECT count(*) FROM corgipile.stat_progress_train WHERE epoch > 0").fetchone() == (
+                1,
+            ):
+                break
+            time.sleep(0.1)
+        training.send_signal(signal.SIGINT)
+        start = time.monotonic()
+        _, err = training.communicate(timeout=10)
+        assert time.monotonic() - start < 1.5
+        assert (training.returncode, err) == (130, b"corgipile: cancelled\n")
+        assert connection.execute("SELECT count(*) FROM corgipile.stat_progress_train").fetchone() == (0,)
+
+
+def test_a_reader_that_has_had_enough_is_no_error() -> None:
+    shuffle = process("shuffle", '"odd pumps"')
+    assert shuffle.stdout is not None and shuffle.stdout.readline().startswith(b"id,hours")
+    shuffle.stdout.close()
+    assert shuffle.stderr is not None and shuffle.stderr.read() == b""
+    assert shuffle.wait(timeout=10) == 141
+
+
+def test_a_server_that_ends_is_one_line(database: str) -> None:
+    training = process(
+        "train", '"odd pumps"', "--label", "failed", "--set", "max_epochs=1000000", "--set", "learning_rate=1e-6"
+    )
+    with psycopg.connect(dbname=database, autocommit=True) as connection:
+        for _ in range(100):
+            query = (
+                "SELECT pg_terminate_backend(pid) FROM corgipile.stat_progress_train WHERE epoch > 0 AND datname = %s"
+            )
+            if connection.execute(query, [database]).fetchone():
+                break
+            time.sleep(0.1)
+    _, err = training.communicate(timeout=10)
+    assert training.returncode == 1 and err.count(b"\n") == 1 and b"terminating connection" in err
+
+
+def test_predict_reads_standard_input(database: str, capfd: pytest.CaptureFixture[str]) -> None:
+    train("piped")
+    capfd.readouterr()
+    predict = process("predict", "piped", "-", stdin=subprocess.PIPE, env={**os.environ, "PYTHONUTF8": "1"})
+    out, err = predict.communicate(b'hours,site,fast,at\n0.9,mine,t,2024-01-01 10:00:00\n-0.9,"a,""b""",f,\n')
+    assert (predict.returncode, err) == (0, b"")
+    assert [row["prediction"] for row in rows_of(out.decode())] == ["True", "False"]
+
+
+def test_index_is_left_to_the_module_that_writes_indexes(monkeypatch: pytest.MonkeyPatch) -> None:
+    import types
+
+    import corgipile
+
+    given: list[list[str]] = []
+    module: Any = types.ModuleType("corgipile.index")
+    module.main = given.append
+    monkeypatch.setitem(sys.modules, "corgipile.index", module)
+    monkeypatch.setattr(corgipile, "index", module, raising=False)
+    assert run("index", "--help") == 0 and run("index", "a.tar", "--kind", "tar") == 0
+    assert given == [["--help"], ["a.tar", "--kind", "tar"]]

@@ -1,0 +1,111 @@
+"""Tables of PostgreSQL as sources, read by threads, by forked and by spawned processes under one snapshot."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+from test_sources import read
+
+import corgipile
+from corgipile.sources import Table
+
+pytestmark = pytest.mark.skipif(
+    "PGHOST" not in os.environ or shutil.which("psql") is None, reason="PGHOST names no server"
+)
+
+Run = Callable[[str], None]
+
+
+@pytest.fixture
+def run() -> Iterator[Run]:
+    """Runs SQL in a schema of this test."""
+
+    def run(sql: str) -> None:
+        command = ["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-c", "SET client_min_messages = error", "-c", sql]
+        environment = {**os.environ, "PGOPTIONS": "-c search_path=sources_test -c lock_timeout=20s"}
+        subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
+
+    run("DROP SCHEMA IF EXISTS sources_test CASCADE; CREATE SCHEMA sources_test")
+    yield run
+
+
+@pytest.fixture
+def rows(run: Run) -> Table:
+    """2000 rows."""
+    columns = "i AS id, ARRAY[i, 0.5]::real[] AS x, 'row ' || i AS text"
+    run(f"CREATE TABLE rows AS SELECT {columns} FROM generate_series(0, 1999) i")
+    return corgipile.postgres("sources_test.rows")
+
+
+def test_a_table_s_rows_are_read_in_order_and_shuffled(rows: Table) -> None:
+    assert len(rows) == 2000
+    read_all = read(rows)
+    assert read_all["id"].tolist() == list(range(2000))
+    assert read_all["x"].shape == (2000, 2)
+    assert read_all["text"][5] == "row 5"
+    shuffled = read(rows, "corgipile")["id"].tolist()
+    assert sorted(shuffled) == list(range(2000)) != shuffled
+    some = corgipile.postgres("sources_test.rows", ["text", "id"], where="id % 2 = 0", lists="ragged")
+    assert list(read(some)) == ["text", "id"]
+    assert len(some) == 1000
+
+
+def _ids(source: Table, ids: multiprocessing.Queue[list[int]]) -> None:
+    ids.put(read(source, "corgipile")["id"].tolist())
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_another_process_reads_the_same_snapshot(rows: Table, run: Run, method: str) -> None:
+    before = read(rows, "corgipile")["id"].tolist()
+    run("DELETE FROM rows WHERE id > 10; INSERT INTO rows SELECT 5000 + i FROM generate_series(1, 10000) i")
+    context = multiprocessing.get_context(method)
+    ids = context.Queue()
+    processes = [context.Process(target=_ids, args=(rows, ids)) for _ in range(2)]
+    for process in processes:
+        process.start()
+    seen = [ids.get(timeout=60) for _ in processes]
+    for process in processes:
+        process.join(60)
+        assert process.exitcode == 0
+    assert seen == [before, before]
+    # and what they did to their connections has not ended this process's
+    assert read(rows, "corgipile")["id"].tolist() == before
+    assert len(corgipile.postgres("sources_test.rows", snapshot=rows.snapshot)) == 2000
+    assert len(corgipile.postgres("sources_test.rows")) == 10011
+
+
+def test_a_copy_knows_that_its_snapshot_is_gone(run: Run) -> None:
+    run("CREATE TABLE t AS SELECT 1 AS id")
+    copy = pickle.dumps(corgipile.postgres("sources_test.t"))
+    with pytest.raises(corgipile.SourceError, match="whoever has exported the snapshot must be connected still"):
+        len(pickle.loads(copy))
+
+
+def test_nulls_and_what_has_no_number_are_missing(run: Run) -> None:
+    run("CREATE TABLE t (a int, f float8, t text, d date); INSERT INTO t VALUES (1, 2, 'x', '2000-01-01')")
+    rows = read(corgipile.postgres("sources_test.t"))
+    assert rows["d"][0] == np.datetime64("2000-01-01")
+    run("INSERT INTO t (d) VALUES ('infinity')")
+    rows = read(corgipile.postgres("sources_test.t", ["f", "t", "d"]))
+    assert np.isnan(rows["f"][1])
+    assert rows["t"][1] is None
+    assert np.isnat(rows["d"][1])
+
+
+def test_what_the_database_refuses_is_told_in_its_words(run: Run) -> None:
+    with pytest.raises(corgipile.SourceError, match=r'relation "nosuch" does not exist \(42P01\)'):
+        corgipile.postgres("nosuch")
+    run("CREATE VIEW v AS SELECT 1 AS id")
+    with pytest.raises(ValueError, match=r"sources_test\.v is no table"):
+        corgipile.postgres("sources_test.v")
+    with pytest.raises(ValueError, match="the connection string is wrong"):
+        corgipile.postgres("t", connection="nosuch=1")
+    with pytest.raises(corgipile.SourceError, match="database"):
+        corgipile.postgres("t", connection="host=/nosuch")
