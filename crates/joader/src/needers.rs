@@ -145,7 +145,8 @@ mod tests {
             let mut expected: BTreeMap<u32, JobSet> = BTreeMap::new();
             for (from, n, drawn) in sets {
                 let job = numbers.insert(()).unwrap();
-                let set = ElementSet::from_ranges([from..from + n]).unwrap();
+                let range = from..from + n;
+                let set = ElementSet::from_ranges([range]).unwrap();
                 needers.make_room(&set, job).unwrap();
                 needers.insert(&set, job);
                 set.iter().for_each(|element| expected.entry(element).or_default().insert(job));
