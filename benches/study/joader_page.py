@@ -7,76 +7,78 @@ from markdown import figure, table
 
 N = 10_000
 
-INTRODUCTION = """How often elements are read when several jobs share their reading: JOADER's dependent sampling, beside
-each job on its own and beside one permutation that all jobs walk along, with caches of all sizes and six policies. These
-are simulations of Table 1 and Figures 2 to 5 of the appendix of Xie et al., "A Deep Learning Dataloader with Shared Data
-Preparation" (NeurIPS 2022), by `crates/joader`. Nothing of a server is in them, and no time.
+INTRODUCTION = """How often elements are read when several jobs share their reading: JOADER's dependent sampling,
+beside each job on its own and beside one permutation that all jobs walk along, with caches of all sizes and six
+policies. These are simulations of Table 1 and Figures 2 to 5 of the appendix of Xie et al., "A Deep Learning
+Dataloader with Shared Data Preparation" (NeurIPS 2022), by `crates/joader`. Nothing of a server is in them, and no
+time.
 """
 
 COUNTING = """In a round each job that is not done draws one element. An element that several jobs draw in a round is
-asked for once; a *miss* is a request for what is not cached, that is, a read. Figures are means over {seeds} seeds, with
-their standard deviation, where that is not nearly 0. The fewest misses that there can be in an epoch are the
+asked for once; a *miss* is a request for what is not cached, that is, a read. Figures are means over {seeds} seeds,
+with their standard deviation, where that is not nearly 0. The fewest misses that there can be in an epoch are the
 elements that any job wants, the most are all draws.
 
-- `dependent`: Algorithms 1 and 2. `by vertex`: the same, but jobs that come upon the same vertex of the sampling tree share
-  the element, too (appendix C can be read so).
+- `dependent`: Algorithms 1 and 2. `by vertex`: the same, but jobs that come upon the same vertex of the sampling tree
+  share the element, too (appendix C can be read so).
 - `independent`: every job draws by itself.
 - `walk`: one random permutation. Who begins an epoch begins where the job with the longest way to go is.
-- `RefCnt` drops what the fewest jobs have still to draw in their epochs, `LRU` what was used longest ago, `FIFO` what was
-  read longest ago, `random` anything; `MinIO` (CoorDL) never drops; `optimum` (Belady) knows the future, and may leave
-  what it has read out of the cache.
+- `RefCnt` drops what the fewest jobs have still to draw in their epochs, `LRU` what was used longest ago, `FIFO` what
+  was read longest ago, `random` anything; `MinIO` (CoorDL) never drops; `optimum` (Belady) knows the future, and may
+  leave what it has read out of the cache.
 
 """
 
-TWO = """Both jobs begin together, and draw one epoch. *intersection 75%*: both want 10,000 elements, 7,500 of them the
-same. *size 75%*: one wants 7,500 of the other's 10,000. The grey line is the fewest misses.
+TWO = """Both jobs begin together, and draw one epoch. *intersection 75%*: both want 10,000 elements, 7,500 of them
+the same. *size 75%*: one wants 7,500 of the other's 10,000. The grey line is the fewest misses.
 
 """
 
-CLOSED = """With one slot, and the closed form of dependent sampling: |D1 u D2| for equal sizes, which always meet, and
-N + (N - n) ln(N / (N - n)) for n of N.
+CLOSED = """With one slot, and the closed form of dependent sampling: |D1 u D2| for equal sizes, which always meet,
+and N + (N - n) ln(N / (N - n)) for n of N.
 
 """
 
-FOUR = """Four jobs, dependent sampling. *4 samples*: each wants 10,000 of 13,333, chosen at random. *4 sizes*: 10,000,
-7,500, 5,000 and 2,500, each part of the one before.
+FOUR = """Four jobs, dependent sampling. *4 samples*: each wants 10,000 of 13,333, chosen at random. *4 sizes*:
+10,000, 7,500, 5,000 and 2,500, each part of the one before.
 
 """
 
-COURSES_TEXT = """Five courses on a table of 10,000 elements, of which 1,000 are cached by `RefCnt`. *4 equal jobs*: two
-epochs, begun together. *4 staggered jobs* (Figure 3a): three epochs each, begun a quarter of an epoch after one another.
-*speeds 1:2:4* and *5 speeds* (12:9:6:4:3, Figure 2): four epochs of the fastest. *4 filters*: two epochs of jobs that leave
-another tenth out each. Figure 3b is the table of intersections above: the more two jobs have in common, the fewer reads
-there are per draw.
+COURSES_TEXT = """Five courses on a table of 10,000 elements, of which 1,000 are cached by `RefCnt`. *4 equal jobs*:
+two epochs, begun together. *4 staggered jobs* (Figure 3a): three epochs each, begun a quarter of an epoch after one
+another. *speeds 1:2:4* and *5 speeds* (12:9:6:4:3, Figure 2): four epochs of the fastest. *4 filters*: two epochs of
+jobs that leave another tenth out each. Figure 3b is the table of intersections above: the more two jobs have in
+common, the fewer reads there are per draw.
 
 """
 
 BLOCKS = """What the database shares is blocks. The same courses on a table of 1,000 blocks: reads as multiples of the
-table, with that part of it cached by `RefCnt`. *Alone* is what the jobs draw together. *Once* is what is read if everything
-that jobs want in the same stretch of time is read once for all of them: as often as the fastest job needs it, and while
-any job runs.
+table, with that part of it cached by `RefCnt`. *Alone* is what the jobs draw together. *Once* is what is read if
+everything that jobs want in the same stretch of time is read once for all of them: as often as the fastest job needs
+it, and while any job runs.
 
 """
 
 VERDICT = """Neither is best everywhere, and the difference is large.
 
 - Jobs of one speed that began at different moments: the walk reads everything once per lap with one block cached
-  ({staggered_walk:.2f} times the table). Dependent sampling reads {staggered:.2f} times the table, because a job in mid-epoch needs
-  the half that it has not seen, and one that begins must draw from all, to be uniform; with a tenth cached it is
-  {staggered_tenth:.2f}. No sampler with orders that are uniform given the others' can do without: two jobs meet with
-  |I| / max(|D1|, |D2|) at most.
-- Jobs of different speeds: who walks at another speed is elsewhere, and meets nobody. The walk reads {speeds_walk:.2f} times the
-  table with one block cached, no less than alone ({speeds_alone:.2f}); dependent sampling {speeds:.2f}.
+  ({staggered_walk:.2f} times the table). Dependent sampling reads {staggered:.2f} times the table, because a job in
+  mid-epoch needs the half that it has not seen, and one that begins must draw from all, to be uniform; with a tenth
+  cached it is {staggered_tenth:.2f}. No sampler with orders that are uniform given the others' can do without: two
+  jobs meet with |I| / max(|D1|, |D2|) at most.
+- Jobs of different speeds: who walks at another speed is elsewhere, and meets nobody. The walk reads
+  {speeds_walk:.2f} times the table with one block cached, no less than alone ({speeds_alone:.2f}); dependent sampling
+  {speeds:.2f}.
 - Jobs with different filters drift apart on a walk, by few steps: with a hundredth of the table cached the walk reads
   {filters_walk:.2f} times the table, dependent sampling {filters:.2f}.
-- Orders: with dependent sampling, each job's order is uniform whatever the others do, in each epoch anew. On a walk all
-  jobs have one order, and as long as anybody is on it the next epoch has it again.
+- Orders: with dependent sampling, each job's order is uniform whatever the others do, in each epoch anew. On a walk
+  all jobs have one order, and as long as anybody is on it the next epoch has it again.
 
 """
 
-AGAIN = """`make study ONLY=joader` simulates everything again and writes this page; nothing in it is written by hand. All
-counts are in `docs/results/raw/joader.csv` afterwards. `cargo run --release -p joader --example simulate` draws any other case,
-from a log of events.
+AGAIN = """`make study ONLY=joader` simulates everything again and writes this page; nothing in it is written by hand.
+All counts are in `docs/results/raw/joader.csv` afterwards. `cargo run --release -p joader --example simulate` draws
+any other case, from a log of events.
 """
 
 

@@ -27,7 +27,11 @@ standard deviation over five seeds.
 
 # Pages that others write: `make study ONLY=joader`, `make bench`, `make bench PARTS=compression` and `make soak`.
 OTHER_PAGES = (
-    ("joader.md", "Many jobs, one read", "How often elements are read when jobs share their reading, by sampler and cache"),
+    (
+        "joader.md",
+        "Many jobs, one read",
+        "How often elements are read when jobs share their reading, by sampler and cache",
+    ),
     (
         "speed.md",
         "Speed",

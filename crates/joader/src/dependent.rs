@@ -38,7 +38,7 @@
 //!
 //! # What it costs
 //!
-//! Nothing is counted but what each job still needs ([`NeedSet`]): not how many elements each set of jobs has in common,
+//! Nothing is counted but what each job still needs ([`NeedSet`], and [`Needers`] for the same by element): not how many elements each set of jobs has in common,
 //! of which there may be 2^64, and which change with everyone who joins. The paper's tree has a vertex for each such set,
 //! and moves an element from vertex to vertex as jobs draw it (compensation); here an element that a job has drawn
 //! loses that job's bit, and has all others. What is needed of S is found by drawing, too:
@@ -58,9 +58,12 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use shuffle::{SHARED, below, stream};
 
 use crate::elements::ElementSet;
-use crate::jobs::{Job, JobSet, MAX_JOBS, Members};
+use crate::error::SamplerError;
+use crate::jobs::{Job, JobSet, MAX_JOBS};
+use crate::members::Members;
 use crate::need::{NeedSet, nth_bit};
-use crate::sampler::{Draw, Sampler, SamplerError};
+use crate::needers::Needers;
+use crate::sampler::{Draw, Sampler};
 
 /// Which jobs of a round draw the same element.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,9 +92,10 @@ pub struct Dependent {
     meeting: Meeting,
     patience: usize,
     members: Members<Member>,
+    needers: Needers,
     /// The jobs of a round, and what was drawn in it, kept for their memory.
     order: Vec<(usize, Job)>,
-    vertices: Vec<(u64, u32)>,
+    vertices: Vec<(JobSet, u32)>,
 }
 
 impl Dependent {
@@ -101,23 +105,39 @@ impl Dependent {
         order.try_reserve_exact(MAX_JOBS)?;
         vertices.try_reserve_exact(MAX_JOBS)?;
         let rng = stream(SHARED, seed, 0, 0);
-        Ok(Self { rng, meeting, patience: PATIENCE, members: Members::default(), order, vertices })
+        let (members, needers) = (Members::default(), Needers::default());
+        Ok(Self { rng, meeting, patience: PATIENCE, members, needers, order, vertices })
     }
 }
 
 impl Sampler for Dependent {
     fn join(&mut self, elements: ElementSet) -> Result<Job, SamplerError> {
         let need = NeedSet::new(&elements)?;
-        self.members.insert(Member { elements, need })
+        let job = self.members.insert(Member { elements, need })?;
+        let elements = &self.members[job].elements;
+        match self.needers.make_room(elements, job) {
+            Ok(()) => self.needers.insert(elements, job),
+            Err(error) => {
+                self.members.remove(job);
+                return Err(error);
+            }
+        }
+        Ok(job)
     }
 
     fn leave(&mut self, job: Job) {
-        self.members.remove(job);
+        if let Some(member) = self.members.remove(job) {
+            self.needers.remove_all(&member.elements, job);
+        }
+        if self.members.is_empty() {
+            self.needers = Needers::default();
+        }
     }
 
     fn begin_epoch(&mut self, job: Job) -> Result<(), SamplerError> {
         let member = self.members.get_mut(job).ok_or(SamplerError::UnknownJob(job))?;
         member.need.refill(&member.elements);
+        self.needers.insert(&member.elements, job);
         Ok(())
     }
 
@@ -134,13 +154,21 @@ impl Sampler for Dependent {
         // jobs that need equally many are in the order of their numbers
         order.sort_unstable();
         vertices.clear();
-        let (members, rng) = (&self.members, &mut self.rng);
-        Round { members, order: &order, rng, meeting: self.meeting, patience: self.patience, vertices: &mut vertices }
-            .decide(draws);
+        Round {
+            members: &self.members,
+            needers: &self.needers,
+            order: &order,
+            rng: &mut self.rng,
+            meeting: self.meeting,
+            patience: self.patience,
+            vertices: &mut vertices,
+        }
+        .decide(draws);
         (self.order, self.vertices) = (order, vertices);
         for draw in draws.iter() {
             if let Some(member) = self.members.get_mut(draw.job) {
                 member.need.remove(draw.element);
+                self.needers.remove(draw.element, draw.job);
             }
         }
         draws.sort_unstable_by_key(|draw| draw.job);
@@ -150,41 +178,44 @@ impl Sampler for Dependent {
 /// A round under way. A *place* is one in the order of the jobs.
 struct Round<'a> {
     members: &'a Members<Member>,
+    needers: &'a Needers,
     /// Ascending, with how many elements they need.
     order: &'a [(usize, Job)],
     rng: &'a mut Xoshiro256PlusPlus,
     meeting: Meeting,
     patience: usize,
-    /// What was drawn, with the places of those who need it.
-    vertices: &'a mut Vec<(u64, u32)>,
+    /// What was drawn, with those of the round's jobs who need it.
+    vertices: &'a mut Vec<(JobSet, u32)>,
 }
 
-/// What earlier turns have excluded: nothing, or all that the jobs from a place on need.
+/// What earlier turns have excluded: all that these jobs need, or nothing if there are none.
 #[derive(Clone, Copy, Default)]
 struct Excluded {
-    from: Option<usize>,
+    by: JobSet,
     /// |S|, if it had to be counted.
     counted: Option<usize>,
 }
 
 impl<'a> Round<'a> {
     fn decide(&mut self, draws: &mut Vec<Draw>) {
-        let (mut place, mut excluded) = (0, Excluded::default());
+        let all: JobSet = self.order.iter().map(|&(_, job)| job).collect();
+        let (mut place, mut undecided, mut excluded) = (0, all, Excluded::default());
         while place < self.order.len() {
-            let undecided = place;
             let mut element = self.draw_outside(place, &mut excluded);
             if self.meeting == Meeting::Vertex {
-                element = self.of_vertex(element);
+                element = self.of_vertex(element, all);
             }
-            draws.push(Draw { job: self.order[place].1, element });
-            place += 1;
-            if self.needed_from(undecided, element) {
-                while place < self.order.len() && self.accepts(place, &mut excluded) {
-                    draws.push(Draw { job: self.order[place].1, element });
-                    place += 1;
+            let (turn, is_in_i) = (undecided, self.needers.of(element).has_all(undecided));
+            loop {
+                let job = self.order[place].1;
+                draws.push(Draw { job, element });
+                undecided.remove(job);
+                place += 1;
+                if !is_in_i || place == self.order.len() || !self.accepts(place, &mut excluded) {
+                    break;
                 }
             }
-            excluded = Excluded { from: Some(undecided), counted: None };
+            excluded = Excluded { by: turn, counted: None };
         }
     }
 
@@ -192,13 +223,8 @@ impl<'a> Round<'a> {
         &self.members[self.order[place].1].need
     }
 
-    /// Whether all jobs from a place on need the element.
-    fn needed_from(&self, place: usize, element: u32) -> bool {
-        (place..self.order.len()).all(|place| self.need(place).contains(element))
-    }
-
     fn is_excluded(&self, excluded: &Excluded, element: u32) -> bool {
-        excluded.from.is_some_and(|from| self.needed_from(from, element))
+        !excluded.by.is_empty() && self.needers.of(element).has_all(excluded.by)
     }
 
     /// Any element that the job needs.
@@ -209,7 +235,7 @@ impl<'a> Round<'a> {
 
     /// Any element that the job needs and that is not excluded.
     fn draw_outside(&mut self, place: usize, excluded: &mut Excluded) -> u32 {
-        if excluded.from.is_none() {
+        if excluded.by.is_empty() {
             return self.draw_from(place);
         }
         for _ in 0..self.tries(place) {
@@ -236,7 +262,7 @@ impl<'a> Round<'a> {
         if fewer == more {
             return true;
         }
-        if excluded.from.is_none() {
+        if excluded.by.is_empty() {
             return below(self.rng, more) < fewer;
         }
         if excluded.counted.is_none() {
@@ -272,21 +298,13 @@ impl<'a> Round<'a> {
 
     /// What is excluded of the elements of a word.
     fn excluded_word(&self, excluded: &Excluded, number: usize) -> u64 {
-        let Some(from) = excluded.from else { return 0 };
-        let mut word = u64::MAX;
-        for place in from..self.order.len() {
-            word &= self.need(place).word(number);
-            if word == 0 {
-                break;
-            }
-        }
-        word
+        let words = excluded.by.iter().map(|job| self.members[job].need.word(number));
+        words.reduce(|all, word| all & word).unwrap_or(0)
     }
 
     /// The element of this one's vertex that was drawn earlier in the round, or else this one.
-    fn of_vertex(&mut self, element: u32) -> u32 {
-        let needed = |place: usize| u64::from(self.need(place).contains(element)) << place;
-        let vertex = (0..self.order.len()).map(needed).sum();
+    fn of_vertex(&mut self, element: u32, all: JobSet) -> u32 {
+        let vertex = JobSet::from_bits(self.needers.of(element).bits() & all.bits());
         if let Some(&(_, earlier)) = self.vertices.iter().find(|&&(of, _)| of == vertex) {
             return earlier;
         }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::sampler::SamplerError;
+use crate::error::SamplerError;
 
 /// A set of elements, numbered by 32 bits, as ranges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -7,9 +7,11 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use shuffle::{ALONE, below, stream};
 
 use crate::elements::ElementSet;
-use crate::jobs::{Job, JobSet, Members};
+use crate::error::SamplerError;
+use crate::jobs::{Job, JobSet};
+use crate::members::Members;
 use crate::need::NeedSet;
-use crate::sampler::{Draw, Sampler, SamplerError};
+use crate::sampler::{Draw, Sampler};
 
 struct Member {
     elements: ElementSet,

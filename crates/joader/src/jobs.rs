@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use crate::sampler::SamplerError;
-
 /// How many jobs a sampler can have at a time: a set of them is a word of 64 bits.
 pub const MAX_JOBS: usize = 64;
 
@@ -15,6 +13,14 @@ impl Job {
     /// Its number, below [`MAX_JOBS`].
     pub fn number(self) -> usize {
         self.0.into()
+    }
+}
+
+impl Job {
+    /// The job of this number, which must be below [`MAX_JOBS`].
+    pub(crate) fn of_number(number: usize) -> Self {
+        debug_assert!(number < MAX_JOBS);
+        Self(number as u8)
     }
 }
 
@@ -62,6 +68,11 @@ impl JobSet {
         self.0 == 0
     }
 
+    /// Whether all of these jobs are in it.
+    pub fn has_all(self, jobs: Self) -> bool {
+        self.0 & jobs.0 == jobs.0
+    }
+
     /// How many jobs are in it.
     pub fn len(self) -> usize {
         self.0.count_ones() as usize
@@ -89,74 +100,9 @@ impl FromIterator<Job> for JobSet {
     }
 }
 
-/// What is known of each job, by its number.
-#[derive(Debug)]
-pub(crate) struct Members<T> {
-    slots: Vec<Option<T>>,
-}
-
-impl<T> Default for Members<T> {
-    fn default() -> Self {
-        Self { slots: Vec::new() }
-    }
-}
-
-impl<T> Members<T> {
-    /// Gives a job the lowest free number.
-    pub(crate) fn insert(&mut self, member: T) -> Result<Job, SamplerError> {
-        let number = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
-        if number == MAX_JOBS {
-            return Err(SamplerError::TooManyJobs);
-        }
-        if number == self.slots.len() {
-            self.slots.try_reserve(1)?;
-            self.slots.push(None);
-        }
-        self.slots[number] = Some(member);
-        Ok(Job(number as u8))
-    }
-
-    pub(crate) fn remove(&mut self, job: Job) -> Option<T> {
-        self.slots.get_mut(job.number())?.take()
-    }
-
-    pub(crate) fn get(&self, job: Job) -> Option<&T> {
-        self.slots.get(job.number())?.as_ref()
-    }
-
-    pub(crate) fn get_mut(&mut self, job: Job) -> Option<&mut T> {
-        self.slots.get_mut(job.number())?.as_mut()
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (Job, &T)> {
-        (0..).map(Job).zip(&self.slots).filter_map(|(job, slot)| Some((job, slot.as_ref()?)))
-    }
-}
-
-/// Of a job that is a member.
-impl<T> std::ops::Index<Job> for Members<T> {
-    type Output = T;
-
-    fn index(&self, job: Job) -> &T {
-        self.get(job).expect("the job has joined")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_number_is_free_again_when_its_job_has_left() {
-        let mut members = Members::default();
-        let jobs: Vec<Job> = (0..MAX_JOBS).map(|n| members.insert(n).unwrap()).collect();
-        assert_eq!(members.insert(64), Err(SamplerError::TooManyJobs));
-        assert_eq!(members.remove(jobs[7]), Some(7));
-        assert_eq!(members.remove(jobs[7]), None);
-        assert_eq!(members.insert(70), Ok(jobs[7]));
-        assert_eq!(members.get(jobs[7]), Some(&70));
-        assert_eq!(members.iter().count(), MAX_JOBS);
-    }
 
     #[test]
     fn a_set_has_the_jobs_that_were_put_into_it() {

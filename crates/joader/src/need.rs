@@ -6,7 +6,7 @@
 //! draw can fail.
 
 use crate::elements::ElementSet;
-use crate::sampler::SamplerError;
+use crate::error::SamplerError;
 
 const WORD: usize = u64::BITS as usize;
 /// Words that the lowest level counts together: they fill a cache line, and so do `FAN_OUT` counts.

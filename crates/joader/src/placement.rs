@@ -41,7 +41,7 @@ impl Placement {
 /// Which of so many equal parts of all hashes that of an element falls into.
 fn part(hash: SortKeys, element: u64, parts: usize) -> usize {
     let hash = u128::from(hash.key(element).cast_unsigned());
-    (hash * parts as u128 >> 64) as usize
+    ((hash * parts as u128) >> 64) as usize
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
 //! What every sampler does.
 
-use std::collections::TryReserveError;
-
 use crate::elements::ElementSet;
-use crate::jobs::{Job, JobSet, MAX_JOBS};
+use crate::error::SamplerError;
+use crate::jobs::{Job, JobSet};
 
 /// A job has drawn an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,26 +11,6 @@ pub struct Draw {
     pub job: Job,
     /// What.
     pub element: u32,
-}
-
-/// Why a job could not join, or begin an epoch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SamplerError {
-    /// There are [`MAX_JOBS`] already.
-    #[error("a sampler has at most {MAX_JOBS} jobs at a time")]
-    TooManyJobs,
-    /// The job has left, or has never joined.
-    #[error("{0} is not of this sampler")]
-    UnknownJob(Job),
-    /// The allocator has refused memory. The sampler is as it was before.
-    #[error("memory ran out for the elements of a job")]
-    OutOfMemory,
-}
-
-impl From<TryReserveError> for SamplerError {
-    fn from(_: TryReserveError) -> Self {
-        Self::OutOfMemory
-    }
 }
 
 /// Jobs that draw from one universe, each of them every one of its elements once per epoch.

@@ -16,8 +16,10 @@
 use shuffle::SortKeys;
 
 use crate::elements::ElementSet;
-use crate::jobs::{Job, JobSet, Members};
-use crate::sampler::{Draw, Sampler, SamplerError};
+use crate::error::SamplerError;
+use crate::jobs::{Job, JobSet};
+use crate::members::Members;
+use crate::sampler::{Draw, Sampler};
 
 struct Member {
     /// In the order of permutation number `permutation`.

@@ -231,10 +231,10 @@ fn equal_jobs_always_meet() {
         assert!(replay.drawn.iter().all(same));
         assert_eq!(replay.drawn.len(), 1002);
     }
-    let mut walk = Replay::new(Box::new(Walk::new(5)));
-    walk.apply(&Event::Join(vec![0..1000]));
+    let (all, mut walk) = (0..1000, Replay::new(Box::new(Walk::new(5))));
+    walk.apply(&Event::Join(vec![all.clone()]));
     walk.apply(&Event::Rounds(1, 700));
-    walk.apply(&Event::Join(vec![0..1000]));
+    walk.apply(&Event::Join(vec![all.clone()]));
     walk.apply(&Event::Rounds(3, 300));
     walk.sampler.begin_epoch(*walk.jobs.keys().next().unwrap()).unwrap();
     walk.jobs.first_entry().unwrap().get_mut().1.extend(0..1000);
