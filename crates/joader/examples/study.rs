@@ -2,8 +2,8 @@
 //!
 //!     cargo run --release -p joader --example study -- SEEDS
 //!
-//! A *scene* is a list of jobs, each with its elements, the tick at which it begins, its speed and its epochs. Each line
-//! has mean, standard deviation, least and most over the seeds of one figure:
+//! A *scene* is a list of jobs, each with its elements, the tick at which it begins, its speed and its epochs. Each
+//! line has mean, standard deviation, least and most over the seeds of one figure:
 //!
 //! - `misses`: how often an element was read in all, with a cache of that size and policy; `ticks` is empty
 //! - `window`: the same of the jobs' draws up to the tick, from the line before on; only with RefCnt

@@ -5,12 +5,12 @@
 //!
 //! *Each job's order is exactly uniform, whatever the others do.* Given everything that any job has drawn so far, each
 //! job of a round draws each element that it still needs with the same probability, 1/|D|. The probability of an order
-//! of n elements is therefore 1/n · 1/(n-1) ··· 1/1, and it stays that when others join, leave, are faster or slower, or
-//! begin epochs in between, as long as whoever decides that does not know what will be drawn.
+//! of n elements is therefore 1/n · 1/(n-1) ··· 1/1, and it stays that when others join, leave, are faster or slower,
+//! or begin epochs in between, as long as whoever decides that does not know what will be drawn.
 //!
 //! *They meet as often as that allows.* An element that two jobs both need can be drawn by each of them with
-//! probability 1/|D| at most, so that they meet with |I| / max(|D1|, |D2|) at most, where I is what both need; and so it
-//! is. All of n jobs meet with |I| / max |D|.
+//! probability 1/|D| at most, so that they meet with |I| / max(|D1|, |D2|) at most, where I is what both need; and so
+//! it is. All of n jobs meet with |I| / max |D|.
 //!
 //! # The step
 //!
@@ -18,8 +18,8 @@
 //! place k on. S is what earlier turns have excluded, and I what all of the undecided need, less S.
 //!
 //! 1. The first undecided job draws e from Dk - S, each element equally likely.
-//! 2. If e is in I, the next job draws e, too, with probability (|Dk| - |S|) / (|Dk+1| - |S|); if it does, the one after
-//!    it with (|Dk+1| - |S|) / (|Dk+2| - |S|), and so on, up to the first that does not.
+//! 2. If e is in I, the next job draws e, too, with probability (|Dk| - |S|) / (|Dk+1| - |S|); if it does, the one
+//!    after it with (|Dk+1| - |S|) / (|Dk+2| - |S|), and so on, up to the first that does not.
 //! 3. S grows by I; who has drawn is decided; and the others take the next turn.
 //!
 //! This is Algorithm 1 with two misprints mended: its line 13 must set c to |D| - |S|, and its line 17 choose from
@@ -31,28 +31,29 @@
 //! By induction on the number of undecided jobs: *whichever jobs are undecided, and whatever part S of what all of them
 //! need is excluded, each of them draws uniformly from D - S.* (In the first turn nothing is excluded: that is the
 //! claim above.) Let a_i = |D_i| - |S|, ascending. The first job draws uniformly by definition. The i-th one draws e in
-//! this turn if e is in I and all before it do, which happens with |I|/a_k · a_k/a_k+1 ··· a_i-1/a_i = |I|/a_i, and e is
-//! uniform in I: each element of I has 1/a_i. Otherwise, with 1 - |I|/a_i, it is in the next turn, with whichever
+//! this turn if e is in I and all before it do, which happens with |I|/a_k · a_k/a_k+1 ··· a_i-1/a_i = |I|/a_i, and e
+//! is uniform in I: each element of I has 1/a_i. Otherwise, with 1 - |I|/a_i, it is in the next turn, with whichever
 //! others. S + I is excluded there, which is all that the jobs of this turn have in common, however the turn has ended;
 //! so it draws each of the other a_i - |I| elements with 1/(a_i - |I|), and that makes 1/a_i again.
 //!
 //! # What it costs
 //!
-//! Nothing is counted but what each job still needs ([`NeedSet`], and [`Needers`] for the same by element): not how many elements each set of jobs has in common,
-//! of which there may be 2^64, and which change with everyone who joins. The paper's tree has a vertex for each such set,
-//! and moves an element from vertex to vertex as jobs draw it (compensation); here an element that a job has drawn
-//! loses that job's bit, and has all others. What is needed of S is found by drawing, too:
+//! Nothing is counted but what each job still needs ([`NeedSet`], and [`Needers`] for the same by element): not how
+//! many elements each set of jobs has in common, of which there may be 2^64, and which change with everyone who joins.
+//! The paper's tree has a vertex for each such set, and moves an element from vertex to vertex as jobs draw it
+//! (compensation); here an element that a job has drawn loses that job's bit, and has all others. What is needed of S
+//! is found by drawing, too:
 //!
 //! - *an element of D - S*: elements of D are drawn until one is not in S;
 //! - *a coin of (A - s) / (B - s)*, with s = |S| unknown: with (B - A) / B it fails; otherwise an element of A's set
 //!   is drawn, and if it is in S, all begins anew. A round fails with (B - A)/B and succeeds with A/B · (A - s)/A, so
 //!   that in the end it fails with (B - A) / (B - A + A - s).
 //!
-//! Both take |D| / (|D| - |S|) tries on average, of a set that is nearly excluded very many. But by the induction a job is
-//! still undecided when S is excluded with probability (|D| - |S|) / |D| only: that makes one try on average, however alike
-//! the sets are. A toss decides its job or ends the turn, so that a round of m jobs has fewer than 2m of them. If tries
-//! have taken as long as counting would, S is counted. That they have failed tells nothing of what comes: the result is
-//! as uniform.
+//! Both take |D| / (|D| - |S|) tries on average, of a set that is nearly excluded very many. But by the induction a job
+//! is still undecided when S is excluded with probability (|D| - |S|) / |D| only: that makes one try on average,
+//! however alike the sets are. A toss decides its job or ends the turn, so that a round of m jobs has fewer than 2m of
+//! them. If tries have taken as long as counting would, S is counted. That they have failed tells nothing of what
+//! comes: the result is as uniform.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use shuffle::{SHARED, below, stream};

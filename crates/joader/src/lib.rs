@@ -1,5 +1,5 @@
-//! Many jobs, one read: which element each of several trainings draws next, so that they draw the same one as often as can
-//! be, each in uniformly random order and at its own speed.
+//! Many jobs, one read: which element each of several trainings draws next, so that they draw the same one as often as
+//! can be, each in uniformly random order and at its own speed.
 //!
 //! It guarantees that each job draws every one of its elements once per epoch, and, with [`Dependent`], that its order
 //! is exactly uniform whatever the other jobs do; and that the same seed and the same calls give the same draws. It

@@ -1,8 +1,8 @@
 //! For each element, which jobs still need it: a bit for each job.
 //!
-//! It says of an element at once whether all of some jobs need it, which [`NeedSet`](crate::need::NeedSet) would have to be
-//! asked for job by job, at places of memory far from each other. It takes a byte per element, from the first that anybody
-//! wants to the last, and eight as soon as there are more than eight jobs.
+//! It says of an element at once whether all of some jobs need it, which [`NeedSet`](crate::need::NeedSet) would have
+//! to be asked for job by job, at places of memory far from each other. It takes a byte per element, from the first
+//! that anybody wants to the last, and eight as soon as there are more than eight jobs.
 
 use std::ops::{BitAndAssign, BitOrAssign, Not, Range};
 
@@ -136,7 +136,8 @@ mod tests {
     use crate::members::Members;
 
     proptest! {
-        /// Jobs that join with sets anywhere, need elements no more, and leave: each element has the bits that it must have.
+        /// Jobs that join with sets anywhere, need elements no more, and leave: each element has the bits that it must
+        /// have.
         #[test]
         fn every_element_has_the_bits_of_those_who_need_it(
             sets in prop::collection::vec((0_u32..300, 0_u32..60, any::<prop::sample::Index>()), 1..14),

@@ -3,15 +3,15 @@
 //! It guarantees that jobs with the same elements that go at one speed meet all the time, however different the moments
 //! are at which they have begun: an element is read once per lap, and not once per job. What it gives up:
 //!
-//! - The order of one epoch is uniform, but all jobs have the same one, each from its own beginning: they are correlated
-//!   as strongly as can be.
-//! - A job's next epoch goes the same way once more as long as somebody is on it. A new permutation is drawn only when an
-//!   epoch begins while no other job is under way.
+//! - The order of one epoch is uniform, but all jobs have the same one, each from its own beginning: they are
+//!   correlated as strongly as can be.
+//! - A job's next epoch goes the same way once more as long as somebody is on it. A new permutation is drawn only when
+//!   an epoch begins while no other job is under way.
 //! - Jobs that leave different elements out drift apart, as their steps are of different length.
 //!
-//! Elements are sorted by keys that a function gives them ([`SortKeys`]), all different. So the permutation needs no memory,
-//! and no universe that would have to be known before the jobs are. Each job keeps its own elements in that order, with
-//! 4 bytes each. A draw is a step; sorting takes n log n.
+//! Elements are sorted by keys that a function gives them ([`SortKeys`]), all different. So the permutation needs no
+//! memory, and no universe that would have to be known before the jobs are. Each job keeps its own elements in that
+//! order, with 4 bytes each. A draw is a step; sorting takes n log n.
 
 use shuffle::SortKeys;
 

@@ -220,7 +220,8 @@ fn first_rounds_meet_with_the_closed_forms() {
     }
 }
 
-/// Jobs of one set and speed meet in every round with either sampler; with a walk also if they have begun at different times.
+/// Jobs of one set and speed meet in every round with either sampler; with a walk also if they have begun at different
+/// times.
 #[test]
 fn equal_jobs_always_meet() {
     for sampler in [0, 1, 3] {

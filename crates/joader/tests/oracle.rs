@@ -1,4 +1,5 @@
-//! The vectors of `dependent_sampling.json`: exact probabilities of one round, and misses in closed form and by another simulator.
+//! The vectors of `dependent_sampling.json`: exact probabilities of one round, and misses in closed form and by another
+//! simulator.
 
 #[path = "reference/exact.rs"]
 mod exact;

@@ -222,7 +222,8 @@ fn elements_of_larger_sets_come_at_all_times() {
     }
 }
 
-/// Jobs of speeds 1, 2 and 3 in turn: the paper's tree, with partial sampling, draws as many different elements per round.
+/// Jobs of speeds 1, 2 and 3 in turn: the paper's tree, with partial sampling, draws as many different elements per
+/// round.
 #[test]
 fn fast_jobs_meet_others_as_often_as_in_the_tree() {
     let sets: Vec<Vec<u32>> = vec![(0..24).collect(), (8..40).collect(), (0..40).step_by(3).collect()];

@@ -1,6 +1,8 @@
-//! A window over a stream of tuples: each that comes takes the place of a random one, which goes (TensorFlow's shuffle).
+//! A window over a stream of tuples: each that comes takes the place of a random one, which goes (TensorFlow's
+//! shuffle).
 //!
-//! The [`Mixer`](crate::Mixer) does this to the places of a table's buffer; here, whoever has the tuples hands them over.
+//! The [`Mixer`](crate::Mixer) does this to the places of a table's buffer; here, whoever has the tuples hands them
+//! over.
 
 use crate::random::{WINDOW, below, shuffle, stream};
 use rand_xoshiro::Xoshiro256PlusPlus;

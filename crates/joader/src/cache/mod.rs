@@ -1,8 +1,8 @@
 //! What is kept of the elements that were read.
 //!
-//! It guarantees that an element which a job has drawn stays until that job has taken it, so that a slower job finds what was
-//! read when the others drew; and that a job which stalls stops nobody: if everything is kept for somebody, who holds
-//! the most loses its claims, and reads again what it comes for. What goes of the rest is up to a [`Policy`].
+//! It guarantees that an element which a job has drawn stays until that job has taken it, so that a slower job finds
+//! what was read when the others drew; and that a job which stalls stops nobody: if everything is kept for somebody,
+//! who holds the most loses its claims, and reads again what it comes for. What goes of the rest is up to a [`Policy`].
 
 mod policies;
 
@@ -63,8 +63,8 @@ struct Entry {
     claims: JobSet,
 }
 
-/// A cache of so many elements. It counts how often what was asked for was there; what an element consists of is for others
-/// to keep.
+/// A cache of so many elements. It counts how often what was asked for was there; what an element consists of is for
+/// others to keep.
 pub struct Cache<P> {
     capacity: usize,
     policy: P,
@@ -90,8 +90,8 @@ impl<P: Policy> Cache<P> {
     }
 
     /// An element has been drawn by some jobs in a round; `to_come` others have still to draw it in their epochs.
-    /// `claims` are those of the jobs that will [`take`](Self::take) it later. It returns whether it was cached; if not,
-    /// it is to be read now.
+    /// `claims` are those of the jobs that will [`take`](Self::take) it later. It returns whether it was cached; if
+    /// not, it is to be read now.
     pub fn request(&mut self, element: u32, claims: JobSet, to_come: usize) -> bool {
         let now = self.hits + self.misses;
         if let Some(entry) = self.entries.get_mut(&element) {

@@ -83,7 +83,8 @@ proptest! {
         }
     }
 
-    /// Whatever is claimed, taken and left: no more is cached than there is room for, and a claim that was not lost is found.
+    /// Whatever is claimed, taken and left: no more is cached than there is room for, and a claim that was not lost is
+    /// found.
     #[test]
     fn what_is_claimed_is_there(
         events in prop::collection::vec((0_u32..20, 0_u64..8, 0_usize..3, any::<bool>()), 0..120),

@@ -1,4 +1,5 @@
-//! What Algorithm 1 of the paper, its two misprints mended, may come to, and how probably. Nothing of the crate is used.
+//! What Algorithm 1 of the paper, its two misprints mended, may come to, and how probably. Nothing of the crate is
+//! used.
 
 use std::collections::BTreeMap;
 

@@ -284,7 +284,8 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Rows for which memory is asked before the first of them is copied: each is where the processor's caches have nothing.
+/// Rows for which memory is asked before the first of them is copied: each is where the processor's caches have
+/// nothing.
 const AHEAD: usize = 12;
 
 /// Cache lines of a row that are asked for; of a longer one, the processor asks for the rest by itself.

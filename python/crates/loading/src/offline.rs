@@ -1,7 +1,7 @@
 //! Copies of a data set in another order, as an Arrow file: what `shuffle_once` and Corgi2 read instead of it.
 //!
-//! `shuffle_once` is a full shuffle, done once and in as much memory as is given: rows are dealt to temporary files by a
-//! random key, and each of these is sorted by it. Corgi2 (Livne et al., "Corgi2: A Hybrid Offline-Online Approach To
+//! `shuffle_once` is a full shuffle, done once and in as much memory as is given: rows are dealt to temporary files by
+//! a random key, and each of these is sorted by it. Corgi2 (Livne et al., "Corgi2: A Hybrid Offline-Online Approach To
 //! Storage-Aware Data Shuffling For SGD", 2023) copies what CorgiPile reads: its blocks then are mixed ones.
 //!
 //! It guarantees that a copy is there whole or not at all.

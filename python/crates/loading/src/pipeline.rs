@@ -1,7 +1,7 @@
 //! Threads that read buffers ahead.
 //!
-//! It guarantees that what is read ahead stays within a budget, unless a single buffer is more than that; that an error,
-//! even a panic, in a thread reaches whoever waits for rows; and that threads end soon after nobody wants them.
+//! It guarantees that what is read ahead stays within a budget, unless a single buffer is more than that; that an
+//! error, even a panic, in a thread reaches whoever waits for rows; and that threads end soon after nobody wants them.
 
 use crate::batch::{MISSING, Pieces, Place, by_columns};
 use crate::pieces::Piece;

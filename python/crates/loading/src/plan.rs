@@ -272,13 +272,15 @@ impl Plan {
         sequence.substitute(&self.blocks, lane.into())
     }
 
-    /// How many of `workers` workers of a rank have batches of their own: each has whole lanes, the same number of them.
+    /// How many of `workers` workers of a rank have batches of their own: each has whole lanes, the same number of
+    /// them.
     pub fn active_workers(&self, workers: u32) -> u32 {
         let lanes = self.lanes() / self.config.world_size;
         (1..=workers.clamp(1, lanes)).rev().find(|workers| lanes.is_multiple_of(*workers)).unwrap_or(1)
     }
 
-    /// What orders and batches depend on, but for seed and epoch. The same number of another plan means the same batches.
+    /// What orders and batches depend on, but for seed and epoch. The same number of another plan means the same
+    /// batches.
     pub fn fingerprint(&self) -> u64 {
         let config = &self.config;
         let numbers = [
