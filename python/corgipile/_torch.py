@@ -41,9 +41,13 @@ def to_tensors(batch: Any) -> Any:
     if isinstance(batch, np.ndarray):
         if batch.dtype.kind in "mM":
             # moments and durations as whole numbers of their unit
+            if np.isnat(batch).any():
+                raise ValueError("a date or a duration is missing, for which a tensor has no value")
             batch = batch.view(np.int64)
         if batch.dtype.kind not in "biuf":
             return batch
+        if batch.dtype.str == "<u8" and batch.size and int(batch.max()) > np.iinfo(np.int64).max:
+            raise ValueError(f"{batch.max()} does not fit a tensor of int64")
         return torch.from_numpy(batch.astype(_WIDER.get(batch.dtype.str, batch.dtype), copy=False))
     if isinstance(batch, Mapping):
         return {name: to_tensors(values) for name, values in batch.items()}

@@ -27,6 +27,9 @@ Size = int | str
 Tensors = Literal["numpy", "torch"]
 
 # what a state must agree on with the data set that it is loaded into
+# more than any epoch, batch or byte has as its number
+_MANY = 2**62
+
 _CHOICES = ("seed", "batch_size", "shuffle", "ranks", "drop_last", "fingerprint")
 
 
@@ -95,6 +98,11 @@ class CorgiPileDataset(Base):
         elif block_index is not None:
             raise TypeError("block_index: goes with a path only; give it to what opens the source")
         check_tensors(tensors)
+        check_number("batch_size", batch_size, 1)
+        check_number("threads", threads, 0)
+        check_number("memory", memory, 0, _MANY)
+        if lanes is not None:
+            check_number("lanes", lanes, 1)
         if (rank is None) != (world_size is None):
             raise ValueError("rank and world_size: give both, or none to ask torch.distributed")
         if shuffle in ("shuffle_once", "corgi2"):
@@ -162,8 +170,7 @@ class CorgiPileDataset(Base):
     def set_epoch(self, epoch: int) -> None:
         """What the next iteration reads, workers included. After `load_state_dict`, the epoch that was loaded goes on
         where it was."""
-        if epoch < 0:
-            raise ValueError(f"epoch: {epoch} is negative")
+        check_number("epoch", epoch, 0, _MANY)
         if self._progress.pending() != (epoch, True):
             self._progress.set(epoch, 0)
         self._position = None
@@ -172,11 +179,14 @@ class CorgiPileDataset(Base):
         worker, workers = worker_of_torch()
         epoch, start = self._progress.begin(worker if workers else None)
         batches = self.read(epoch, start, worker, max(1, workers))
-        return batches if workers else self._counted(batches, epoch, start)
+        if workers:
+            return batches
+        # at once, and not with the first batch: a state may be taken before that
+        self._position = (epoch, start)
+        return self._counted(batches, epoch, start)
 
     def _counted(self, batches: Iterator[Any], epoch: int, start: int) -> Iterator[Any]:
         """The batches, and how many there were up to now."""
-        self._position = (epoch, start)
         for number, batch in enumerate(batches, start + 1):
             self._position = (epoch, number)
             yield batch
@@ -224,6 +234,8 @@ class CorgiPileDataset(Base):
 
         Raises ValueError if the state is that of another source or of other choices.
         """
+        if not isinstance(state, dict):
+            raise TypeError(f"state: a dictionary is needed, as state_dict() gives it, not {type(state).__name__}")
         if state.get("version") != 1:
             raise ValueError(f"state: version {state.get('version')!r} is not known to this corgipile")
         ours = self.state_at(0, 0)
@@ -233,14 +245,16 @@ class CorgiPileDataset(Base):
                 if name != "fingerprint":
                     what = f"the state has {state.get(name)!r}, the data set {ours[name]!r}"
                 raise ValueError(f"{name}: {what}")
-        lanes, together, batches = int(state["lanes"]), int(state["together"]), int(state["batches"])
+        for name, least in (("epoch", 0), ("batches", 0), ("lanes", 1), ("together", 1)):
+            check_number(f"state: {name}", state.get(name), least, _MANY)
+        lanes, together, batches = state["lanes"], state["together"], state["batches"]
         world_size = self.rank_and_world_size()[1]
         if self._lanes is not None and (self._lanes, self._lanes) != (lanes, together):
             raise ValueError(f"lanes: the state has {lanes}, the data set {self._lanes}")
         if together % world_size or batches % world_size:
             what = f"the state is that of {together} lanes after {batches} batches"
             raise ValueError(f"world_size: {what}, which {world_size} ranks cannot share equally: set lanes")
-        self._progress.set(int(state["epoch"]), batches // world_size, (lanes, together))
+        self._progress.set(state["epoch"], batches // world_size, (lanes, together))
         self._position = None
 
     @property
@@ -260,6 +274,14 @@ class CorgiPileDataset(Base):
     def __repr__(self) -> str:
         options = ", ".join(f"{name}={value!r}" for name, value in {**self._sizes, **self._options}.items())
         return f"CorgiPileDataset({len(self.source)} rows, {options})"
+
+
+def check_number(name: str, number: Any, least: int, most: int = 2**31 - 1) -> None:
+    """Raises TypeError or ValueError unless it is a whole number within these bounds."""
+    if isinstance(number, bool) or not hasattr(number, "__index__"):
+        raise TypeError(f"{name}: {number!r} is no whole number")
+    if not least <= number <= most:
+        raise ValueError(f"{name}: {number} is not between {least} and {most}")
 
 
 def _closing(reader: _native.Reader) -> Iterator[Any]:

@@ -307,7 +307,12 @@ class DatabaseRegressor(RegressorMixin, _DatabaseEstimator):
         Arguments are those of `DatabaseClassifier.fit`.
         """
         arguments = self._arguments()
-        kind = {"auto": "linear", "mlp": "mlp_regression"}.get(self.model, self.model)
+        kinds = {"auto": "linear", "linear": "linear", "mlp": "mlp_regression", "mlp_regression": "mlp_regression"}
+        if self.model not in kinds:
+            raise ValueError(
+                f"model: {self.model!r} predicts no numbers; it can be one of {', '.join(map(repr, kinds))}"
+            )
+        kind = kinds[self.model]
         if isinstance(X, str):
             _forget_columns(self)
             with self._connection() as conn:

@@ -311,6 +311,8 @@ def arrays(columns: Mapping[str, Any], *, fingerprint: int | None = None) -> Sou
 
 
 def _array(values: Any) -> np.ndarray:
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError("a masked array is no array of values: fill it first, as in values.filled(np.nan)")
     array = np.asarray(values)
     if array.dtype.kind == "S" and not isinstance(values, np.ndarray):
         # numpy's own strings of bytes end before their last zeros

@@ -85,7 +85,7 @@ def test_a_buffer_of_everything_shuffles_everything(rows: corgipile.Source, numb
         ({"buffer_size": "101%"}, "buffer_size: .* more than 100%"),
         ({"shuffle": "thorough"}, "shuffle: .* none of corgipile"),
         ({"ranks": "sad"}, "ranks: .* none of pad, drop, join"),
-        ({"batch_size": 0}, "batch_size: a batch has at least 1 row"),
+        ({"batch_size": 0}, "batch_size: 0 is not between 1 and"),
         ({"rank": 2, "world_size": 2}, "rank: 2 of world_size 2"),
         ({"rank": 1}, "rank and world_size: give both"),
         ({"lanes": 3, "rank": 0, "world_size": 2}, "lanes: 3 is no multiple of the 2 ranks"),

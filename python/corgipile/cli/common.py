@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 from ..db._optional import optional, required
@@ -32,6 +35,20 @@ def bar(description: str, total: float | None, unit: str, is_wanted: bool | None
     if tqdm is None or not shown:
         return _NoBar()
     return tqdm.tqdm(total=total, desc=description, unit=unit, unit_scale=True, file=sys.stderr)
+
+
+@contextlib.contextmanager
+def written(output: str) -> Iterator[str]:
+    """A name beside `output` under which to write: that takes the place of `output` once all of it is written, so that
+    neither an error nor an output that is also read leaves half a file."""
+    beside = f"{output}.{os.getpid()}.tmp"
+    try:
+        yield beside
+        if os.path.exists(beside):
+            os.replace(beside, output)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(beside)
 
 
 class _NoBar:

@@ -8,7 +8,7 @@ import os
 import sys
 from typing import Any, BinaryIO
 
-from .common import add_connection, bar, connect
+from .common import add_connection, bar, connect, written
 
 HELP = "write the rows of a table or of files in random order"
 DESCRIPTION = (
@@ -66,10 +66,12 @@ def _shuffle_table(arguments: argparse.Namespace) -> int:
                 literal = str(value) if isinstance(value, int) else _literal(conn, value)
                 calls.append(f"{name} => {literal}")
         query = f"SELECT * FROM {schema(conn)}.corgipile_shuffle({', '.join(calls)})"
-        if arguments.output.endswith(".parquet"):
-            _to_parquet(conn, query, arguments.output, expected)
-        else:
-            _to_csv(conn, query, arguments.output, expected)
+        if arguments.output == "-":
+            _to_csv(conn, query, "-", expected)
+            return 0
+        write = _to_parquet if arguments.output.endswith(".parquet") else _to_csv
+        with written(arguments.output) as beside:
+            write(conn, query, beside, expected)
     return 0
 
 

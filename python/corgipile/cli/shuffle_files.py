@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import csv
 import secrets
 import sys
 from typing import Any
 
 from ..db._optional import required
-from .common import bar
+from .common import bar, written
 
 #: What files are by the end of their names, and the function that opens them.
 KINDS = {
@@ -37,8 +38,11 @@ def shuffle_files(arguments: argparse.Namespace) -> int:
         source, shuffle=arguments.strategy, batch_size=4096, rank=0, world_size=1, **given
     )
     rows.set_epoch(arguments.epoch)
-    write = _Parquet(arguments.output) if arguments.output.endswith(".parquet") else _Csv(arguments.output)
-    with write, bar("shuffle", len(source), " rows") as progress:
+    kind = _Parquet if arguments.output.endswith(".parquet") else _Csv
+    with contextlib.ExitStack() as stack:
+        output = arguments.output if arguments.output == "-" else stack.enter_context(written(arguments.output))
+        write = stack.enter_context(kind(output))
+        progress = stack.enter_context(bar("shuffle", len(source), " rows"))
         for batch in rows:
             write.batch(batch)
             progress.update(len(next(iter(batch.values()))))
@@ -46,13 +50,16 @@ def shuffle_files(arguments: argparse.Namespace) -> int:
 
 
 def _source(paths: list[str]) -> Any:
-    """The source for files, by what their names end with."""
+    """The source for files, by what their names end with. Values of CSV stay the text that they are."""
     import corgipile
 
     found = {kind for path in paths for end, kind in KINDS.items() if path.endswith(end)}
     if len(found) != 1:
         raise ValueError(f"files have to be of one kind, and end with one of {', '.join(KINDS)}")
-    return getattr(corgipile, found.pop())(paths[0] if len(paths) == 1 else paths)
+    kind, files = found.pop(), paths[0] if len(paths) == 1 else paths
+    if kind == "csv":
+        return corgipile.csv(files, types=dict.fromkeys(corgipile.csv(files).columns, "str"))
+    return getattr(corgipile, kind)(files)
 
 
 class _Csv:
