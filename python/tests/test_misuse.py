@@ -86,3 +86,22 @@ def test_a_command_that_fails_leaves_the_output_alone(tmp_path: Path) -> None:
     damaged.write_bytes(b"PAR1 and nothing else")
     assert shuffle(damaged, "-o", kept).returncode != 0
     assert kept.read_text() == "precious\n"
+
+
+def test_lengths_that_cannot_be_end_no_process(tmp_path: Path) -> None:
+    feather = pytest.importorskip("pyarrow.feather")
+    pyarrow = pytest.importorskip("pyarrow")
+    file = tmp_path / "rows.arrow"
+    feather.write_feather(pyarrow.table({"i": range(60)}), file, compression="lz4")
+    assert len(list(corgipile.CorgiPileDataset(corgipile.arrow(file), rank=0, world_size=1))) == 1
+    stored = bytearray(file.read_bytes())
+    # what the part says that it is long, before LZ4's magic number
+    stored[stored.index((480).to_bytes(8, "little") + b"\x04\x22\x4d\x18") + 7] = 4
+    file.write_bytes(stored)
+    with pytest.raises(corgipile.SourceError, match="longer than it can be"):
+        list(corgipile.CorgiPileDataset(corgipile.arrow(file), rank=0, world_size=1))
+    sparse = tmp_path / "rows.libsvm"
+    sparse.write_text("1 1:5 2147483647:6\n")
+    for dense in (10**12, 2**31, True):
+        with pytest.raises(ValueError, match="dense: rows of"):
+            corgipile.libsvm(sparse, dense=dense)

@@ -33,12 +33,13 @@ def shuffle_files(arguments: argparse.Namespace) -> int:
     sizes = {"block_size": arguments.block_size, "buffer_size": arguments.buffer_size}
     given: dict[str, Any] = {name: size for name, size in sizes.items() if size is not None}
     given["seed"] = secrets.randbits(32) if arguments.seed is None else arguments.seed
-    source = _source(arguments.source)
+    to_parquet = arguments.output.endswith(".parquet")
+    source = _source(arguments.source, as_text=not to_parquet)
     rows: Any = corgipile.CorgiPileDataset(
         source, shuffle=arguments.strategy, batch_size=4096, rank=0, world_size=1, **given
     )
     rows.set_epoch(arguments.epoch)
-    kind = _Parquet if arguments.output.endswith(".parquet") else _Csv
+    kind = _Parquet if to_parquet else _Csv
     with contextlib.ExitStack() as stack:
         output = arguments.output if arguments.output == "-" else stack.enter_context(written(arguments.output))
         write = stack.enter_context(kind(output))
@@ -49,15 +50,15 @@ def shuffle_files(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _source(paths: list[str]) -> Any:
-    """The source for files, by what their names end with. Values of CSV stay the text that they are."""
+def _source(paths: list[str], as_text: bool) -> Any:
+    """The source for files, by what their names end with; values of CSV may stay the text that they are."""
     import corgipile
 
     found = {kind for path in paths for end, kind in KINDS.items() if path.endswith(end)}
     if len(found) != 1:
         raise ValueError(f"files have to be of one kind, and end with one of {', '.join(KINDS)}")
     kind, files = found.pop(), paths[0] if len(paths) == 1 else paths
-    if kind == "csv":
+    if kind == "csv" and as_text:
         return corgipile.csv(files, types=dict.fromkeys(corgipile.csv(files).columns, "str"))
     return getattr(corgipile, kind)(files)
 

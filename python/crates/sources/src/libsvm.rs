@@ -31,6 +31,9 @@ pub struct Options {
     pub index: IndexOptions,
 }
 
+/// Numbers of a dense row, at most: 64 MB. Longer ones are hardly meant, and take more memory than there may be.
+const MOST_DENSE: usize = 1 << 24;
+
 /// Opens the files that the patterns match as one data set.
 ///
 /// # Errors
@@ -52,6 +55,10 @@ pub fn open(paths: &[String], options: &Options, cancel: &Cancel) -> Result<Data
     })?;
     let dense =
         options.dense.map(|asked| if asked == 0 { (i64::from(greatest) + 1 - base).max(0) as usize } else { asked });
+    if let Some(length) = dense.filter(|length| *length > MOST_DENSE) {
+        let why = format!("dense: rows of {length} numbers are longer than {MOST_DENSE}: leave dense out");
+        return Err(SourceError::Invalid(why));
+    }
     let decoder = Decoder { schema: schema(dense, with_query), dense, base, with_query, on_error: options.on_error };
     let (units, skipped) = (found.units(&decoder), std::mem::take(&mut found.skipped));
     let schema = decoder.schema.clone();

@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Field, SchemaRef};
 use arrow::error::ArrowError;
-use arrow::ipc::Block;
 use arrow::ipc::reader::FileDecoder;
+use arrow::ipc::{Block, CompressionType};
 use source::{Cancel, SourceError, Unit};
 
 use super::bytes::Bytes;
@@ -72,10 +72,37 @@ impl Batches {
     pub(super) fn read(&self, batch: usize) -> Result<RecordBatch, SourceError> {
         let block = &self.blocks[batch];
         let body = whole(&self.file, &self.bytes, block)?;
+        if self.compressed[batch] {
+            self.check_lengths(block, &body)?;
+        }
         let read = guarded(&self.file, block, || self.decoder.read_record_batch(block, &body))?;
         read.ok_or_else(|| self.file.damaged(block.offset() as u64, "there is no record batch"))
     }
+
+    /// Checks how long the parts of a compressed batch say that they are: the library asks for so much memory, and a
+    /// process that does not get it ends.
+    fn check_lengths(&self, block: &Block, body: &[u8]) -> Result<(), SourceError> {
+        let header = header(&self.file, &self.bytes, block)?;
+        let message = message(&self.file, block, &header)?;
+        let batch = message.header_as_record_batch();
+        let is_lz4 = |batch: &arrow::ipc::RecordBatch<'_>| {
+            batch.compression().is_some_and(|compression| compression.codec() == CompressionType::LZ4_FRAME)
+        };
+        let Some(buffers) = batch.filter(is_lz4).and_then(|batch| batch.buffers()) else { return Ok(()) };
+        for buffer in buffers {
+            let start = i64::from(block.metaDataLength()).checked_add(buffer.offset()).map(usize::try_from);
+            let said = start.and_then(Result::ok).and_then(|start| body.get(start..)).and_then(<[u8]>::first_chunk);
+            let Some(said) = said.filter(|_| buffer.length() > 0) else { continue };
+            if i64::from_le_bytes(*said) > buffer.length().saturating_mul(LZ4_RATIO) {
+                return Err(self.file.damaged(block.offset() as u64, "a batch says that it is longer than it can be"));
+            }
+        }
+        Ok(())
+    }
 }
+
+/// No bytes of LZ4 become more than so many each.
+const LZ4_RATIO: i64 = 255;
 
 fn whole(file: &DataFile, bytes: &Bytes, block: &Block) -> Result<arrow::buffer::Buffer, SourceError> {
     bytes.get(file, block.offset() as u64, block.metaDataLength() as usize + block.bodyLength() as usize)
