@@ -29,8 +29,9 @@ def shuffle(*arguments: object) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("number", [-1, 2**63])
 def test_a_number_out_of_range_is_refused_by_name(name: str, number: int) -> None:
     source = corgipile.arrays({"i": np.arange(5)})
+    options: dict[str, Any] = {name: number}
     with pytest.raises(ValueError, match=f"{name}: {number} is not between"):
-        corgipile.CorgiPileDataset(source, rank=0, world_size=1, **{name: number})
+        corgipile.CorgiPileDataset(source, rank=0, world_size=1, **options)
 
 
 def test_states_and_epochs_that_cannot_be_are_refused() -> None:
