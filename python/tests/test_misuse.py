@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -87,6 +88,23 @@ def test_a_command_that_fails_leaves_the_output_alone(tmp_path: Path) -> None:
     damaged.write_bytes(b"PAR1 and nothing else")
     assert shuffle(damaged, "-o", kept).returncode != 0
     assert kept.read_text() == "precious\n"
+
+
+def test_outputs_that_are_no_files_are_written_to_and_stay(tmp_path: Path) -> None:
+    file, real, link = tmp_path / "rows.csv", tmp_path / "real.csv", tmp_path / "link.csv"
+    file.write_text("id\n1\n2\n3\n")
+    real.write_text("old\n")
+    real.chmod(0o640)
+    link.symlink_to(real)
+    assert shuffle(file, "-o", link).returncode == 0
+    assert link.is_symlink() and sorted(real.read_text().split()) == ["1", "2", "3", "id"]
+    assert real.stat().st_mode & 0o777 == 0o640
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE, text=True) as reader:
+        assert shuffle(file, "-o", pipe).returncode == 0
+        assert sorted(reader.communicate()[0].split()) == ["1", "2", "3", "id"]
+    assert pipe.is_fifo()
 
 
 def test_lengths_that_cannot_be_end_no_process(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -40,12 +41,18 @@ def bar(description: str, total: float | None, unit: str, is_wanted: bool | None
 @contextlib.contextmanager
 def written(output: str) -> Iterator[str]:
     """A name beside `output` under which to write: that takes the place of `output` once all of it is written, so that
-    neither an error nor an output that is also read leaves half a file."""
-    beside = f"{output}.{os.getpid()}.tmp"
+    neither an error nor an output that is also read leaves half a file. Pipes and devices are written to as they are.
+    """
+    target = os.path.realpath(output)
+    if os.path.exists(target) and not os.path.isfile(target):
+        yield output
+        return
+    beside = f"{target}.{os.getpid()}.tmp"
     try:
         yield beside
-        if os.path.exists(beside):
-            os.replace(beside, output)
+        if os.path.exists(target):
+            shutil.copymode(target, beside)
+        os.replace(beside, target)
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(beside)

@@ -35,6 +35,8 @@ def shuffle_files(arguments: argparse.Namespace) -> int:
     given["seed"] = secrets.randbits(32) if arguments.seed is None else arguments.seed
     to_parquet = arguments.output.endswith(".parquet")
     source = _source(arguments.source, as_text=not to_parquet)
+    if to_parquet and not len(source):
+        raise ValueError("there are no rows: an empty Parquet file would have no types")
     rows: Any = corgipile.CorgiPileDataset(
         source, shuffle=arguments.strategy, batch_size=4096, rank=0, world_size=1, **given
     )
