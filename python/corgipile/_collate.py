@@ -1,9 +1,9 @@
-"""Samples put together into a batch."""
+"""Samples put together into a batch, and batches of any shape taken apart."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,3 +31,16 @@ def collate(samples: Sequence[Any]) -> Any:
     objects = np.empty(len(samples), dtype=object)
     objects[:] = samples
     return objects
+
+
+def each_part(batch: Any, change: Callable[[Any], Any], whole: type | tuple[type, ...] = ()) -> Any:
+    """A batch of whatever tuples, lists and dictionaries, its parts changed. What is of a type in `whole` is a part."""
+    if isinstance(batch, whole):
+        return change(batch)
+    if isinstance(batch, Mapping):
+        return {name: each_part(part, change, whole) for name, part in batch.items()}
+    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
+        return type(batch)(*(each_part(part, change, whole) for part in batch))
+    if isinstance(batch, tuple | list):
+        return type(batch)(each_part(part, change, whole) for part in batch)
+    return change(batch)

@@ -6,13 +6,14 @@ through a pipe. On arrival, what was an array is one again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch.utils.data import DataLoader, IterableDataset
 
+from corgipile._collate import each_part
 from corgipile.dataset import CorgiPileDataset, worker_of_torch
 
 
@@ -25,12 +26,14 @@ class Packed(NamedTuple):
 
 def pack(batch: Any) -> Any:
     """Arrays of numbers as tensors, in whatever they are."""
-    return _each(batch, lambda part: _packed(part) if isinstance(part, np.ndarray) else part)
+    return each_part(batch, lambda part: _packed(part) if isinstance(part, np.ndarray) else part)
 
 
 def unpack(batch: Any) -> Any:
     """What was packed."""
-    return _each(batch, lambda part: part.tensor.numpy().view(part.dtype) if isinstance(part, Packed) else part)
+    return each_part(
+        batch, lambda part: part.tensor.numpy().view(part.dtype) if isinstance(part, Packed) else part, whole=Packed
+    )
 
 
 def _packed(array: np.ndarray) -> Any:
@@ -39,19 +42,6 @@ def _packed(array: np.ndarray) -> Any:
     # not every version of torch has every type: the bytes are what matters
     size = array.dtype.itemsize
     return Packed(torch.from_numpy(np.ascontiguousarray(array).view(f"i{size}")), array.dtype.str)
-
-
-def _each(batch: Any, change: Callable[[Any], Any]) -> Any:
-    """Parts of a batch, changed."""
-    if isinstance(batch, Packed):
-        return change(batch)
-    if isinstance(batch, Mapping):
-        return {name: _each(part, change) for name, part in batch.items()}
-    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
-        return type(batch)(*(_each(part, change) for part in batch))
-    if type(batch) in (list, tuple):
-        return type(batch)(_each(part, change) for part in batch)
-    return change(batch)
 
 
 class _InWorkers(IterableDataset):
