@@ -185,11 +185,16 @@ fn labelled(kind: ModelKind, mut batch: Batch, seed: u64) -> Batch {
     batch
 }
 
+/// Tuples that lack most features. The first one has the last feature: who learns from them all meets `dim` features.
 fn sparse_batch(dim: usize, n: usize, seed: u64) -> Batch {
     let mut noise = Noise::new(seed);
     let rows: Vec<(f32, Vec<f32>)> = (0..n)
-        .map(|_| {
-            let features = (0..dim).map(|_| noise.next()).map(|x| if x.abs() < 0.6 { 0.0 } else { x }).collect();
+        .map(|row| {
+            let mut feature = |index: usize| match noise.next() {
+                x if x.abs() >= 0.6 || (row, index + 1) == (0, dim) => x,
+                _ => 0.0,
+            };
+            let features = (0..dim).map(&mut feature).collect();
             (noise.next().signum(), features)
         })
         .collect();
