@@ -1,6 +1,6 @@
 //! Reads an event log, one JSON object a line, and prints what jobs draw: the sampler, seen from outside.
 //!
-//!     cargo run --release -p joader --example simulate -- [--sampler dependent|independent|walk] [FILE]
+//!     cargo run --release -p joader --example simulate -- [--sampler dependent|independent|walk|follow] [FILE]
 //!
 //! Without a file, or with `-`, it reads standard input. Events:
 //!
@@ -9,6 +9,8 @@
 //!     {"step": 5000}                             so many rounds, in each of which each job that is not done draws once
 //!     {"epoch": "a"}                             a begins its next epoch; what was left of the one before is dropped
 //!     {"leave": "a"}                             a leaves
+//!
+//! `follow` follows what was drawn last, and nothing before it.
 //!
 //! It prints a line per round in which anybody draws, `{"round": 17, "draws": {"a": 123, "b": 123}}`, with jobs in the
 //! order of their numbers (the lowest that was free when they joined), and `{"done": "a"}` after a job's last element,
@@ -20,10 +22,10 @@ use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::ops::Range;
 use std::process::ExitCode;
 
-use joader::{Dependent, Draw, ElementSet, Independent, Job, JobSet, Meeting, Sampler, SamplerError, Walk};
+use joader::{Dependent, Draw, ElementSet, Follow, Independent, Job, JobSet, Meeting, Sampler, SamplerError, Walk};
 use serde_json::{Map, Value};
 
-const USAGE: &str = "usage: simulate [--sampler dependent|independent|walk] [FILE]";
+const USAGE: &str = "usage: simulate [--sampler dependent|independent|walk|follow] [FILE]";
 
 fn main() -> ExitCode {
     let arguments = match Arguments::parse(std::env::args().skip(1)) {
@@ -64,6 +66,7 @@ enum Kind {
     Dependent,
     Independent,
     Walk,
+    Follow,
 }
 
 impl Kind {
@@ -72,7 +75,8 @@ impl Kind {
             "dependent" => Ok(Self::Dependent),
             "independent" => Ok(Self::Independent),
             "walk" => Ok(Self::Walk),
-            _ => Err(format!("there is no sampler {name:?}: it is dependent, independent or walk")),
+            "follow" => Ok(Self::Follow),
+            _ => Err(format!("there is no sampler {name:?}: it is dependent, independent, walk or follow")),
         }
     }
 
@@ -81,6 +85,7 @@ impl Kind {
             Self::Dependent => Box::new(Dependent::new(seed, Meeting::Intersection)?),
             Self::Independent => Box::new(Independent::new(seed)),
             Self::Walk => Box::new(Walk::new(seed)),
+            Self::Follow => Box::new(Follow::new(seed, 1)?),
         })
     }
 }
@@ -324,7 +329,7 @@ mod tests {
 
     #[test]
     fn each_round_is_a_line_and_so_is_the_end_of_a_job() {
-        for kind in ["dependent", "independent", "walk"] {
+        for kind in ["dependent", "independent", "walk", "follow"] {
             let log = r#"{"seed": 1}
                 {"join": "a", "ranges": [[0, 2], [7, 8]]}
                 {"join": "b \"2\"", "ranges": [[7, 8]]}
@@ -355,7 +360,7 @@ mod tests {
     fn the_same_log_gives_the_same_lines_and_another_seed_others() {
         let log =
             |seed: i64| format!("{{\"seed\": {seed}}}\n{{\"join\": \"a\", \"ranges\": [[0, 500]]}}\n{{\"step\": 500}}");
-        for kind in ["dependent", "independent", "walk"] {
+        for kind in ["dependent", "independent", "walk", "follow"] {
             assert_eq!(simulate(kind, &log(1)), simulate(kind, &log(1)));
             assert_ne!(simulate(kind, &log(1)), simulate(kind, &log(-1)));
             assert_eq!(simulate(kind, &log(0)), simulate(kind, log(0).split_once('\n').unwrap().1));

@@ -13,8 +13,8 @@ use std::io::{self, BufWriter, Write};
 use std::ops::Range;
 
 use joader::{
-    Cache, Dependent, Draw, ElementSet, Fifo, Independent, Job, JobSet, Lru, Meeting, MinIo, Optimum, Policy, RefCnt,
-    Replacement, Sampler, Walk,
+    Cache, Dependent, Draw, ElementSet, Fifo, Follow, Independent, Job, JobSet, Lru, Meeting, MinIo, Optimum, Policy,
+    RefCnt, Replacement, Sampler, Walk,
 };
 use rand_xoshiro::Xoshiro256PlusPlus;
 use shuffle::{SHARED, below, stream};
@@ -25,11 +25,13 @@ const SIZES: [usize; 17] =
 const BLOCK_SIZES: [usize; 7] = [1, 10, 50, 100, 200, 300, 500];
 /// The same parts of tables of 10,000.
 const COURSE_SIZES: [usize; 7] = [1, 100, 500, 1000, 2000, 3000, 5000];
+/// How many draws back `follow` goes: 1% of the blocks of a table.
+const FOLLOWED: usize = 10;
 /// How many windows a course has.
 const WINDOWS: u64 = 60;
 /// What a course is watched with.
 const WATCHED: usize = 1000;
-const SAMPLERS: [&str; 4] = ["dependent", "by vertex", "independent", "walk"];
+const SAMPLERS: [&str; 5] = ["dependent", "by vertex", "independent", "walk", "follow"];
 const POLICIES: [&str; 6] = ["RefCnt", "LRU", "FIFO", "random", "MinIO", "optimum"];
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -272,7 +274,8 @@ fn sampler_of(name: &str, seed: i64) -> Result<Box<dyn Sampler>, joader::Sampler
         "dependent" => Box::new(Dependent::new(seed, Meeting::Intersection)?),
         "by vertex" => Box::new(Dependent::new(seed, Meeting::Vertex)?),
         "independent" => Box::new(Independent::new(seed)),
-        _ => Box::new(Walk::new(seed)),
+        "walk" => Box::new(Walk::new(seed)),
+        _ => Box::new(Follow::new(seed, FOLLOWED)?),
     })
 }
 

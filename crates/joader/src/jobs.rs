@@ -17,6 +17,11 @@ impl Job {
 }
 
 impl Job {
+    /// The job of this number; None from [`MAX_JOBS`] on.
+    pub fn new(number: usize) -> Option<Self> {
+        (number < MAX_JOBS).then(|| Self::of_number(number))
+    }
+
     /// The job of this number, which must be below [`MAX_JOBS`].
     pub(crate) fn of_number(number: usize) -> Self {
         debug_assert!(number < MAX_JOBS);

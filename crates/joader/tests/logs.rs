@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use joader::{Dependent, Draw, ElementSet, Independent, Job, JobSet, Meeting, Sampler, SamplerError, Walk};
+use joader::{Dependent, Draw, ElementSet, Follow, Independent, Job, JobSet, Meeting, Sampler, SamplerError, Walk};
 use proptest::prelude::*;
 
 #[derive(Clone, Debug)]
@@ -32,6 +32,7 @@ fn samplers(seed: i64) -> Vec<Box<dyn Sampler>> {
         Box::new(Dependent::new(seed, Meeting::Vertex).unwrap()),
         Box::new(Independent::new(seed)),
         Box::new(Walk::new(seed)),
+        Box::new(Follow::new(seed, 5).unwrap()),
     ]
 }
 
@@ -224,7 +225,7 @@ fn first_rounds_meet_with_the_closed_forms() {
 /// times.
 #[test]
 fn equal_jobs_always_meet() {
-    for sampler in [0, 1, 3] {
+    for sampler in [0, 1, 3, 4] {
         let mut replay = Replay::new(samplers(5).swap_remove(sampler));
         (0..64).for_each(|_| replay.apply(&Event::Join(vec![0..1000, 3000..3001])));
         replay.finish();

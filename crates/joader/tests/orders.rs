@@ -7,7 +7,7 @@ mod tree;
 
 use std::collections::BTreeMap;
 
-use joader::{Dependent, Draw, ElementSet, Independent, Job, JobSet, Meeting, Sampler, Walk};
+use joader::{Dependent, Draw, ElementSet, Follow, Independent, Job, JobSet, Meeting, Sampler, Walk};
 use statistics::deviation;
 use tree::Tree;
 
@@ -64,6 +64,10 @@ fn independent(seed: i64) -> Box<dyn Sampler> {
 
 fn walk(seed: i64) -> Box<dyn Sampler> {
     Box::new(Walk::new(seed))
+}
+
+fn follow(seed: i64) -> Box<dyn Sampler> {
+    Box::new(Follow::new(seed, 3).unwrap())
 }
 
 /// The watched job wants 0 to 3. Each scene lasts until it is done.
@@ -164,9 +168,52 @@ fn every_order_of_a_small_set_is_equally_likely_whatever_the_others_do() {
 
 #[test]
 fn alone_every_order_is_equally_likely_with_all_samplers() {
-    for sampler in [independent, walk] {
+    for sampler in [independent, walk, follow] {
         assert!(unevenness(sampler, SCENES[0].1, &[], 0) < 4.5);
+    }
+    // these two look at no other job's elements
+    for sampler in [independent, walk] {
         assert!(unevenness(sampler, SCENES[1].1, &[], 0) < 4.5);
+    }
+}
+
+/// Three of the elements 0 to 3, at random.
+fn three_at_random(seed: i64, ordinal: u64) -> ElementSet {
+    let mut rng = shuffle::stream(0, seed, ordinal, 0);
+    let mut left: Vec<u32> = (0..4).collect();
+    left.remove(shuffle::below(&mut rng, 4));
+    ElementSet::from_ranges(left.iter().map(|&element| element..element + 1)).unwrap()
+}
+
+/// Jobs that want everything, or what was chosen at random, come, go and draw as they like: that does not show in the
+/// order of one that follows them.
+#[test]
+fn every_order_of_a_follower_is_equally_likely_among_jobs_that_want_the_same() {
+    const RUNS: i64 = 12_000;
+    let all = || set(&[(0, 4)]);
+    for head_start in 0..4 {
+        let mut counts: BTreeMap<Vec<u32>, f64> =
+            permutations(&[0, 1, 2, 3]).into_iter().map(|order| (order, 0.0)).collect();
+        for seed in 0..RUNS {
+            let before = [all(), three_at_random(seed, 1)];
+            let mut run = Run::new(follow(seed), all(), &before, head_start);
+            let fast = run.sampler.join(all()).unwrap();
+            for round in 0..4 {
+                for _ in 0..head_start {
+                    if run.sampler.remaining(fast) == 0 {
+                        run.sampler.begin_epoch(fast).unwrap();
+                    }
+                    run.only(&[fast]);
+                }
+                if round == 1 {
+                    run.sampler.join(three_at_random(seed, 2)).unwrap();
+                }
+                run.rounds(1);
+            }
+            *counts.get_mut(&run.order).unwrap() += 1.0;
+        }
+        let deviation = deviation(&counts.values().map(|&count| (count, RUNS as f64 / 24.0)).collect::<Vec<_>>());
+        assert!(deviation < 4.5, "{deviation}, with {head_start} draws before and beside");
     }
 }
 
@@ -174,16 +221,18 @@ fn alone_every_order_is_equally_likely_with_all_samplers() {
 #[test]
 fn the_order_of_an_epoch_tells_nothing_of_the_next() {
     const RUNS: i64 = 18_000;
-    for sampler in [dependent, by_vertex, independent, walk] {
+    let samplers = [(dependent as fn(i64) -> _, false), (by_vertex, false), (independent, false), (walk, false)];
+    for (sampler, follows) in samplers.into_iter().chain([(follow as fn(i64) -> _, true)]) {
         let mut counts: BTreeMap<Vec<u32>, f64> = BTreeMap::new();
         for seed in 0..RUNS {
             let mut run = Run::new(sampler(seed), set(&[(0, 3)]), &[], 0);
             run.rounds(3);
             // no others are under way, or a walk would go the same way
             run.sampler.begin_epoch(run.watched).unwrap();
-            let other = run.sampler.join(set(&[(1, 9)])).unwrap();
+            if !follows {
+                run.sampler.join(set(&[(1, 9)])).unwrap();
+            }
             run.rounds(3);
-            assert_eq!(run.sampler.remaining(other), 5);
             *counts.entry(run.order).or_default() += 1.0;
         }
         assert_eq!(counts.len(), 36);

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod blocks;
+mod digest;
 mod geometry;
 mod lanes;
 mod mixer;
@@ -26,13 +27,14 @@ mod stratified;
 mod window;
 
 pub use blocks::{Blocks, TooManyBlocks};
+pub use digest::OrderDigest;
 pub use geometry::{Geometry, MIN_BLOCKS_IN_BUFFER};
 pub use lanes::{BlockSequence, LaneBatch, Lanes, Share};
 pub use mixer::Mixer;
 pub use order::{OutOfMemory, TupleOrder};
 pub use partition::{BlockPartition, MAX_PROCESSES, PartitionEpoch, RoundRobin};
 pub use permutation::{SortKeys, block_order, block_order_pausing, shuffle_tuples};
-pub use random::{ALONE, SHARED, below, stream};
+pub use random::{ALONE, FOLLOW, SHARED, below, stream};
 pub use sample::sample_blocks;
 pub use size::{BlockSize, BufferSize, MAX_BLOCK_BYTES, SizeError, WHOLE_TABLE_BYTES};
 pub use strategies::{CHUNKS_PER_BUFFER, Strategy, UnknownStrategy};

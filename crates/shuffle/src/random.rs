@@ -21,11 +21,12 @@
 //! | keys of each sort     | `"epoch"`   | 0                             |
 //! | sample of blocks      | `"sample"`  | 0, the epoch too              |
 //! | shared draws          | `"shared"`  | 0, the epoch too              |
+//! | draws that are followed | `"follow"` | the job's number             |
 //! | draws of a job alone  | `"alone"`   | which job to join it is       |
 //! | keys of a common walk | `"walk"`    | which one, the epoch 0        |
 //! | nodes of elements     | `"nodes"`   | first or second hash, 1 or 2  |
 //!
-//! The last four are of `crates/joader`, where jobs are; keys and hashes of it are made as the keys of a sort.
+//! The last five are of `crates/joader`, where jobs are; keys and hashes of it are made as the keys of a sort.
 //!
 //! Of several processes that learn together ([`BlockPartition`](crate::BlockPartition)), each adds 2^32 times its
 //! number to the ordinals of its blocks and of its buffers. So does each lane of an epoch ([`Lanes`](crate::Lanes)) to
@@ -53,6 +54,8 @@ pub(crate) const WALK: u64 = u64::from_le_bytes(*b"walk\0\0\0\0");
 pub(crate) const NODES: u64 = u64::from_le_bytes(*b"nodes\0\0\0");
 /// The purpose of draws that jobs share.
 pub const SHARED: u64 = u64::from_le_bytes(*b"shared\0\0");
+/// The purpose of draws of a job that others follow.
+pub const FOLLOW: u64 = u64::from_le_bytes(*b"follow\0\0");
 /// The purpose of draws that a job makes for itself.
 pub const ALONE: u64 = u64::from_le_bytes(*b"alone\0\0\0");
 

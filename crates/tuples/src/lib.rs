@@ -16,6 +16,7 @@ mod huge_pages;
 mod matrix;
 mod mini_batches;
 pub mod pause;
+mod record;
 mod source;
 mod sparse;
 
@@ -25,6 +26,7 @@ pub use hashing::{HashedColumn, count_buckets};
 pub use huge_pages::advise as advise_huge_pages;
 pub use matrix::Matrix;
 pub use mini_batches::MiniBatch;
+pub use record::RecordHeader;
 pub use source::TupleSource;
 pub use sparse::SparseParts;
 
