@@ -450,7 +450,8 @@ CREATE FUNCTION corgipile_train(
     hidden_layers       int[]   DEFAULT NULL,
     validation_fraction float8  DEFAULT NULL,
     patience            int     DEFAULT NULL,
-    notice              boolean DEFAULT NULL
+    notice              boolean DEFAULT NULL,
+    share               boolean DEFAULT NULL
 ) RETURNS TABLE (
     model_id bigint, epoch int, loss float8, accuracy float8, learning_rate float8, tuples bigint, seconds float8,
     r2 float8, validation_loss float8, validation_score float8, grid_point jsonb, group_value text
@@ -459,7 +460,7 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 20 SUPPORT corgipile_suppo
 AS 'MODULE_PATHNAME', 'corgipile_train_wrapper';
 COMMENT ON FUNCTION corgipile_train(text, text, text, text[], float8, int, text, text, text, bigint, text, jsonb, text,
                              int, text, text, jsonb, float8, int, float8, float8, text, text, boolean, text, text, int[],
-                             float8, int, boolean)
+                             float8, int, boolean, boolean)
     IS 'trains a model with SGD and stores it; a row per epoch. NULL means the default: as in the training that warm_start names, but for max_epochs, loader and workers, or else model logistic, label label, max_epochs auto, shuffle corgipile, block_size auto, buffer_size auto, loader auto, workers 1';
 
 CREATE FUNCTION corgipile_train(
@@ -492,7 +493,8 @@ CREATE FUNCTION corgipile_train(
     hidden_layers       int[]   DEFAULT NULL,
     validation_fraction float8  DEFAULT NULL,
     patience            int     DEFAULT NULL,
-    notice              boolean DEFAULT NULL
+    notice              boolean DEFAULT NULL,
+    share               boolean DEFAULT NULL
 ) RETURNS TABLE (
     model_id bigint, epoch int, loss float8, accuracy float8, learning_rate float8, tuples bigint, seconds float8,
     r2 float8, validation_loss float8, validation_score float8, grid_point jsonb, group_value text
@@ -501,7 +503,7 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 20 SUPPORT corgipile_suppo
 AS 'MODULE_PATHNAME', 'corgipile_train_wrapper';
 COMMENT ON FUNCTION corgipile_train(regclass, text, text, text[], float8, int, text, text, text, bigint, text, jsonb, text,
                              int, text, text, jsonb, float8, int, float8, float8, text, text, boolean, text, text, int[],
-                             float8, int, boolean)
+                             float8, int, boolean, boolean)
     IS 'the same of a relation that is named by its OID';
 
 CREATE FUNCTION corgipile_shuffle(
@@ -511,12 +513,13 @@ CREATE FUNCTION corgipile_shuffle(
     buffer_size text   DEFAULT NULL,
     shuffle     text   DEFAULT NULL,
     epoch       int    DEFAULT NULL,
-    sample      float8 DEFAULT NULL
+    sample      float8 DEFAULT NULL,
+    share       boolean DEFAULT NULL
 ) RETURNS SETOF anyelement
 LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000 ROWS 100000 SUPPORT corgipile_support
 AS 'MODULE_PATHNAME', 'corgipile_shuffle_wrapper';
-COMMENT ON FUNCTION corgipile_shuffle(anyelement, bigint, text, text, text, int, float8)
-    IS 'the rows of a table in CorgiPile order. NULL means the default: seed drawn, block_size auto, buffer_size auto, shuffle corgipile, epoch 1, sample 1';
+COMMENT ON FUNCTION corgipile_shuffle(anyelement, bigint, text, text, text, int, float8, boolean)
+    IS 'the rows of a table in CorgiPile order. NULL means the default: seed drawn, block_size auto, buffer_size auto, shuffle corgipile, epoch 1, sample 1, share as the setting corgipile.share';
 
 CREATE FUNCTION corgipile_options(model text DEFAULT NULL) RETURNS TABLE (
     name text, type text, "default" text, range text, applies_to text, description text
@@ -611,6 +614,39 @@ COMMENT ON COLUMN corgipile.stat_progress_train.tuples_per_second IS 'since the 
 COMMENT ON COLUMN corgipile.stat_progress_train.started_at IS 'when the training began';
 COMMENT ON COLUMN corgipile.stat_progress_train.estimated_end IS 'if the other buffers take as long as those that have been learned from; NULL before there is one. To score what is held out comes on top in the first epoch';
 GRANT SELECT ON corgipile.stat_progress_train TO PUBLIC;
+
+-- --------------------------------------------------------------------------------------------------------- reading groups
+
+CREATE FUNCTION corgipile.reading_groups(
+    OUT pid int, OUT datid oid, OUT usesysid oid, OUT relid oid, OUT reading_group int, OUT epoch bigint, OUT blocks bigint,
+    OUT blocks_remaining bigint, OUT blocks_drawn bigint, OUT blocks_followed bigint, OUT blocks_taken bigint, OUT bytes_saved bigint
+) RETURNS SETOF record
+LANGUAGE c VOLATILE PARALLEL RESTRICTED ROWS 10
+AS 'MODULE_PATHNAME', 'corgipile_reading_groups_wrapper';
+COMMENT ON FUNCTION corgipile.reading_groups() IS 'the members of reading groups; those of others only for members of pg_read_all_stats';
+
+CREATE VIEW corgipile.stat_reading_groups AS
+    SELECT g.pid, g.datid, d.datname, g.usesysid, pg_catalog.pg_get_userbyid(g.usesysid) AS usename,
+           CASE WHEN d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database() THEN g.relid::pg_catalog.regclass END AS relation,
+           g.reading_group, g.epoch, g.blocks, g.blocks_remaining, g.blocks_drawn, g.blocks_followed, g.blocks_taken, g.bytes_saved
+      FROM corgipile.reading_groups() AS g
+      LEFT JOIN pg_catalog.pg_database AS d ON d.oid OPERATOR(pg_catalog.=) g.datid;
+COMMENT ON VIEW corgipile.stat_reading_groups IS 'a row for each process that reads with share now in the server, up to 128 of them in 16 groups';
+COMMENT ON COLUMN corgipile.stat_reading_groups.pid IS 'process that reads';
+COMMENT ON COLUMN corgipile.stat_reading_groups.datid IS 'its database';
+COMMENT ON COLUMN corgipile.stat_reading_groups.datname IS 'name of its database';
+COMMENT ON COLUMN corgipile.stat_reading_groups.usesysid IS 'the session''s user';
+COMMENT ON COLUMN corgipile.stat_reading_groups.usename IS 'name of the session''s user';
+COMMENT ON COLUMN corgipile.stat_reading_groups.relation IS 'what is read, of a partition the partitioned table; NULL in another database';
+COMMENT ON COLUMN corgipile.stat_reading_groups.reading_group IS 'number of the group: its members read the same blocks of the same table';
+COMMENT ON COLUMN corgipile.stat_reading_groups.epoch IS 'the epoch under way, 0 of the pass before the first one';
+COMMENT ON COLUMN corgipile.stat_reading_groups.blocks IS 'blocks of an epoch';
+COMMENT ON COLUMN corgipile.stat_reading_groups.blocks_remaining IS 'those of them that are still to be drawn';
+COMMENT ON COLUMN corgipile.stat_reading_groups.blocks_drawn IS 'in all epochs, blocks that the process has drawn by itself';
+COMMENT ON COLUMN corgipile.stat_reading_groups.blocks_followed IS 'in all epochs, blocks that another member had drawn before';
+COMMENT ON COLUMN corgipile.stat_reading_groups.blocks_taken IS 'blocks, whole or in part, that were taken decoded from another member';
+COMMENT ON COLUMN corgipile.stat_reading_groups.bytes_saved IS 'bytes of the table that were not read for these';
+GRANT SELECT ON corgipile.stat_reading_groups TO PUBLIC;
 
 -- ------------------------------------------------------------------------------------------------------------- prediction
 

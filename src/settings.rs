@@ -76,12 +76,24 @@ static KEEP_VERSIONS: IntegerSetting = IntegerSetting {
             older trainings of the same source, label and kind. 0: all are kept. Valid range 0..2147483647.",
 };
 
+/// Holds the default until somebody sets it.
+static SHARE: GucSetting<bool> = GucSetting::<bool>::new(false);
+
 /// Makes the settings known to PostgreSQL; called once per backend. `preloading` says whether that is before the server
 /// starts: shared memory is asked for then, or not at all.
 pub fn define(preloading: bool) {
     MAX_BUFFER_MEMORY.define();
     CACHE_MEMORY.define();
     KEEP_VERSIONS.define();
+    GucRegistry::define_bool_guc(
+        c"corgipile.share",
+        c"Sets whether sessions that read the same table read it together.",
+        c"For calls of corgipile_train() and corgipile_shuffle() that do not say it by share. The order of blocks then depends \
+          on who else reads: a model trained so cannot be trained again.",
+        &SHARE,
+        GucContext::Userset,
+        GucFlags::empty(),
+    );
     if preloading {
         SHARED_MODELS_SIZE.define();
     }
@@ -96,6 +108,11 @@ impl IntegerSetting {
     fn bytes(&self) -> u64 {
         self.value.get() as u64 * 1024
     }
+}
+
+/// Do sessions that read the same table read it together?
+pub fn share() -> bool {
+    SHARE.get()
 }
 
 /// How many versions of a model are kept; 0 for all.

@@ -23,6 +23,8 @@ pub enum ArgumentError {
     GivenTwice(String),
     #[error("options must be a JSON object")]
     OptionsNotAnObject,
+    #[error("shuffle strategy {0} cannot read together with other sessions")]
+    NotShared(&'static str),
     #[error("corgipile_shuffle() needs a table's row type")]
     NotARowType,
     #[error("the database's encoding is not UTF8")]
@@ -39,7 +41,7 @@ impl Report for ArgumentError {
             | ArgumentError::UnknownWord { .. }
             | ArgumentError::GivenTwice(_)
             | ArgumentError::OptionsNotAnObject => Code::ERRCODE_INVALID_PARAMETER_VALUE,
-            ArgumentError::Encoding => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
+            ArgumentError::Encoding | ArgumentError::NotShared(_) => Code::ERRCODE_FEATURE_NOT_SUPPORTED,
             ArgumentError::NotARowType => Code::ERRCODE_DATATYPE_MISMATCH,
         }
     }
@@ -59,6 +61,7 @@ impl Report for ArgumentError {
             }
             ArgumentError::UnknownWord { given, known, .. } => did_you_mean(given, known.iter().copied()),
             ArgumentError::InvalidArgument { hint, .. } => hint.clone(),
+            ArgumentError::NotShared(_) => fixed("Use shuffle => 'corgipile' or 'block_only', or leave share out."),
             ArgumentError::NotARowType => fixed("Call it as SELECT * FROM corgipile_shuffle(NULL::my_table)."),
             ArgumentError::GivenTwice(_) => fixed("Give it once."),
             ArgumentError::NullArgument(_) => fixed("Give a value that is not NULL."),

@@ -51,6 +51,10 @@ pub enum Notice {
     Coarse { columns: Vec<String> },
     /// So many values of features, of so many rows, are cut off at so many deviations.
     Clipped { deviations: f32, values: u64, rows: u64 },
+    /// The source is not read together with other sessions, although the call says so.
+    NotShared(String),
+    /// The training that goes on has read its source together with other sessions.
+    WasShared { model_id: i64 },
     /// In so many rows there is something that the model has not seen.
     Unseen { rows: u64, of: u64 },
 }
@@ -242,6 +246,14 @@ impl Notice {
                     some_of(&columns)
                 ),
                 Some("Option hash can be another number of buckets, or \"off\" for a weight for each category."),
+            ),
+            Notice::NotShared(why) => (
+                format!("the source is not read together with other sessions: {why}"),
+                Some("The order is that without share. The view corgipile.stat_reading_groups shows who shares what."),
+            ),
+            Notice::WasShared { model_id } => (
+                format!("model {model_id} was trained with share: the order of its rows cannot be had again"),
+                Some("Who trains the same epochs anew gets another model."),
             ),
             Notice::NoLoader(why) => (format!("the loader runs in process, without a worker: {why}"), None),
         };

@@ -10,6 +10,7 @@ mod management;
 mod options;
 mod predict;
 mod progress;
+mod reading_groups;
 mod shuffle;
 mod shuffle_order;
 mod stat_models;

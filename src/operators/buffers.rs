@@ -2,7 +2,7 @@
 
 use super::decoder::Decoder;
 use super::loader::{Leader, LoadRequest, Received};
-use super::scan_control::{ScanControl, ScanReport};
+use super::scan_control::{BlockCounters, ScanControl, ScanReport};
 use super::tuple_shuffle::TupleShuffle;
 use crate::errors::{Error, Result, TrainingError};
 use crate::pg::check_for_interrupts;
@@ -40,6 +40,11 @@ impl Buffers {
     pub fn report(&self) -> ScanReport {
         let report = self.leader.as_ref().and_then(Leader::report);
         report.cloned().unwrap_or_else(|| self.query.top::<TupleShuffle>().with(|scan, node| scan.report(node)))
+    }
+
+    /// Adds what a process has measured that has read a part of the blocks.
+    pub fn count(&mut self, counters: &BlockCounters) {
+        self.query.top::<TupleShuffle>().with(|scan, node| scan.count(node, counters));
     }
 
     /// Looks at the first tuples of the epoch that is about to begin, until it is known how long they are and, of two
@@ -93,7 +98,13 @@ impl Buffers {
     /// As there.
     pub fn stop_worker(&mut self, batch: &mut Batch) -> Result<()> {
         match self.leader.take() {
-            Some(leader) => leader.finish(&self.query, batch, false),
+            Some(leader) => {
+                let order = leader.report().map(|report| report.blocks.order);
+                leader.finish(&self.query, batch, false)?;
+                // in which order the rows came that were learned from
+                order.into_iter().for_each(|order| self.count(&BlockCounters { order, ..BlockCounters::default() }));
+                Ok(())
+            }
             None => Ok(()),
         }
     }

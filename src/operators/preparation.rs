@@ -50,6 +50,7 @@ pub fn prepare(buffers: &mut Buffers, batch: &mut Batch, wanted: Wanted) -> Resu
     if let FewTargets::Two(values) = measured.few {
         report_notice(Notice::TwoTargets { column: buffers.decoder.labels().column().to_owned(), values });
     }
+    measured.impute();
     measured.warn_of_coarse(&buffers.decoder);
     let statistics = measured.finish(wanted, &buffers.decoder);
     buffers.decoder.end_preparation(&counts, statistics)
@@ -99,6 +100,13 @@ impl Measured {
         Ok(())
     }
 
+    /// Takes columns with NULLs as they are once their means stand for these.
+    fn impute(&mut self) {
+        if let (Some(moments), Some(present)) = (&mut self.moments, &self.present) {
+            moments.impute(present);
+        }
+    }
+
     /// Tells of columns whose numbers single precision cannot hold apart.
     fn warn_of_coarse(&self, decoder: &Decoder) {
         let features = decoder.features();
@@ -118,9 +126,6 @@ impl Measured {
     }
 
     fn finish(mut self, wanted: Wanted, decoder: &Decoder) -> Statistics {
-        if let (Some(moments), Some(present)) = (&mut self.moments, &self.present) {
-            moments.impute(present);
-        }
         let said = decoder.columns_of_logs();
         let spanning_decades = match &self.shapes {
             Some(shapes) if said.is_none() => shapes.spanning_decades(wanted.targets),

@@ -6,7 +6,7 @@
 use crate::pg::process::parallel::Unavailable;
 use crate::pg::tuples::sorter::SortSpace;
 use serde::{Deserialize, Serialize};
-use shuffle::{BlockPartition, Geometry};
+use shuffle::{BlockPartition, Geometry, OrderDigest};
 use std::time::Duration;
 
 /// How the nodes below a reader are to read on. What is None stays as it is.
@@ -16,6 +16,8 @@ pub struct ScanControl {
     pub epoch: Option<u64>,
     /// The scan reads so many pages of each table: those that there were when the first process began.
     pub pages_of_tables: Option<Vec<u32>>,
+    /// Blocks have so many pages: as many as the first process has found.
+    pub pages_per_block: Option<u32>,
     /// From the next epoch on, this process reads one partition of the blocks.
     pub rank: Option<Rank>,
     pub cache: Option<CacheControl>,
@@ -86,6 +88,10 @@ pub struct ScanReport {
     pub full_shuffles: FullShuffleCosts,
     /// What is kept for later epochs. Known at the end of an epoch.
     pub kept: Option<KeptTuples>,
+    /// Is the source to be read together with other sessions?
+    pub shares: bool,
+    /// Why the source is not read together with other sessions, although that was asked for.
+    pub not_shared: Option<String>,
     pub blocks: BlockCounters,
     pub buffers: BufferCounters,
 }
@@ -98,6 +104,35 @@ pub struct BlockCounters {
     pub epochs: u64,
     pub scan: Duration,
     pub decode: Duration,
+    pub share: ShareCounters,
+    #[serde(with = "digest")]
+    pub order: OrderDigest,
+}
+
+/// What it came to that other sessions read the same.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct ShareCounters {
+    /// of the reading group, at most, this reader among them; 0: it was no member
+    pub members: u32,
+    /// blocks that the reader has drawn by itself, and those that another member had drawn before
+    pub drawn: u64,
+    pub followed: u64,
+}
+
+/// A digest travels as a number.
+mod digest {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use shuffle::OrderDigest;
+
+    pub fn serialize<S: Serializer>(digest: &OrderDigest, serializer: S) -> Result<S::Ok, S::Error> {
+        digest.value().serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<OrderDigest, D::Error> {
+        let mut digest = OrderDigest::default();
+        digest.add(u64::deserialize(deserializer)?);
+        Ok(digest)
+    }
 }
 
 /// Measurements of TupleShuffle.
@@ -152,6 +187,10 @@ impl BlockCounters {
         self.epochs += other.epochs;
         self.scan += other.scan;
         self.decode += other.decode;
+        self.share.members = self.share.members.max(other.share.members);
+        self.share.drawn += other.share.drawn;
+        self.share.followed += other.share.followed;
+        self.order.add(other.order.value());
     }
 }
 

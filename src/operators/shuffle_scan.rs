@@ -26,6 +26,7 @@ pub struct ShuffleArguments {
     pub strategy: Option<String>,
     pub epoch: Option<i32>,
     pub sample: Option<f64>,
+    pub share: Option<bool>,
 }
 
 impl ShuffleArguments {
@@ -39,6 +40,7 @@ impl ShuffleArguments {
             strategy: arguments.get(4),
             epoch: arguments.get(5),
             sample: arguments.get(6),
+            share: arguments.get(7),
         }
     }
 }
@@ -70,7 +72,7 @@ impl Shuffled {
         let (block_size, buffer_size) = (arguments.block_size, arguments.buffer_size);
         let mut shuffling = Shuffling::parse(arguments.strategy, arguments.seed, block_size, buffer_size)?;
         shuffling.first_epoch = epoch as u64;
-        let shuffling = shuffling.with_sample(arguments.sample)?;
+        let shuffling = shuffling.with_sample(arguments.sample)?.with_share(arguments.share)?;
         let Some(relation) = Relation::of_row_type(arguments.row_type)? else {
             return Err(ArgumentError::NotARowType.into());
         };

@@ -38,7 +38,7 @@ pub struct TrainArguments {
 }
 
 /// The options that are arguments, too, in the function's order.
-const NAMED_OPTIONS: [&str; 12] = [
+const NAMED_OPTIONS: [&str; 13] = [
     "batch_size",
     "l1",
     "l2",
@@ -51,6 +51,7 @@ const NAMED_OPTIONS: [&str; 12] = [
     "validation_fraction",
     "patience",
     "notice",
+    "share",
 ];
 
 /// The arguments before them.

@@ -46,6 +46,8 @@ pub struct Options {
     pub keep: Keep,
     /// how many versions of the model are kept, if it was said; 0 for all
     pub keep_versions: Option<u32>,
+    /// whether the source is read together with other sessions, if it was said
+    pub share: Option<bool>,
     /// tell the client of each epoch
     pub notice: bool,
 }

@@ -52,6 +52,7 @@ pub fn parse(
         stopping: stopping(&keys)?,
         keep: keys.choice("keep")?.unwrap_or_default(),
         keep_versions: keys.integer("keep_versions")?.map(|versions| versions as u32),
+        share: keys.optional_boolean("share")?,
         notice: keys.boolean("notice")?,
     };
     Ok((options, hyperparameters, rate))

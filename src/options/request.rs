@@ -47,6 +47,8 @@ pub struct WarmStart {
     pub model_id: i64,
     /// epochs that were trained before
     pub epochs: u32,
+    /// was the source read together with other sessions?
+    pub shared: bool,
 }
 
 impl Request {
@@ -87,7 +89,7 @@ impl Request {
         check_columns(&label, features.as_deref(), &options, arguments.group_by.as_deref())?;
         let (block_size, buffer_size) = (arguments.block_size.take(), arguments.buffer_size.take());
         let shuffling = Shuffling::parse(arguments.shuffle.take(), arguments.seed, block_size, buffer_size)?;
-        let shuffling = shuffling.with_sample(arguments.sample)?;
+        let shuffling = shuffling.with_sample(arguments.sample)?.with_share(options.share)?;
         for design in points.iter_mut().filter_map(|point| point.hyperparameters.design.as_mut()) {
             design.seed = shuffling.seed;
         }
@@ -240,10 +242,16 @@ impl Request {
             block_size: self.shuffling.block_size,
             buffer_size: self.shuffling.buffer_size,
             sample: self.shuffling.sample,
+            shares: self.shares(),
             workers: self.workers,
             processes: None,
             in_blocks: false,
         }
+    }
+
+    /// Is the source read together with other sessions, or was it in the training that goes on?
+    pub fn shares(&self) -> bool {
+        self.shuffling.share.is_some() || self.resume.is_some_and(|resume| resume.shared)
     }
 
     /// What it takes to train the same model again.

@@ -30,6 +30,8 @@ pub struct Resolved<'a> {
     pub block_size: BlockSize,
     pub buffer_size: BufferSize,
     pub sample: Option<f64>,
+    /// is the source read together with other sessions, or was it in the training that goes on?
+    pub shares: bool,
     /// processes that were asked for
     pub workers: u32,
     /// those that have trained; None before

@@ -33,6 +33,16 @@ pub struct Shuffling {
     /// None for whoever reads the tuples once, or wants slots
     #[serde(default)]
     pub cache: Option<CachePlan>,
+    /// who says that it is read together with other sessions; None: it is not
+    #[serde(default)]
+    pub share: Option<SaysShare>,
+}
+
+/// Who says that a source is read together with other sessions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SaysShare {
+    Call,
+    Setting,
 }
 
 impl Shuffling {
@@ -48,6 +58,7 @@ impl Shuffling {
             shuffled_above: false,
             sample: None,
             cache: None,
+            share: None,
         }
     }
 
@@ -73,6 +84,7 @@ impl Shuffling {
             shuffled_above: false,
             sample: None,
             cache: None,
+            share: None,
         };
         // whether the block size is one for our pages does not depend on how many there are
         shuffling.geometry(1).map(|_| shuffling)
@@ -89,6 +101,20 @@ impl Shuffling {
             return Err(call::invalid("sample", format!("{} copies the whole source", self.strategy.name())));
         }
         Ok(Shuffling { sample, ..self })
+    }
+
+    /// Reads together with other sessions, if the call says so, or says nothing and `corgipile.share` is on.
+    ///
+    /// # Errors
+    /// [`ArgumentError::NotShared`] if it is asked of a strategy that does not read blocks in random order. The setting
+    /// alone asks nothing of such a one.
+    pub fn with_share(self, given: Option<bool>) -> Result<Shuffling> {
+        let share = match given.unwrap_or_else(settings::share) {
+            true if self.strategy.shuffles_blocks() => Some(given.map_or(SaysShare::Setting, |_| SaysShare::Call)),
+            true if given.is_some() => return Err(ArgumentError::NotShared(self.strategy.name()).into()),
+            _ => None,
+        };
+        Ok(Shuffling { share, ..self })
     }
 
     /// How `pages` pages fall into blocks and buffers.

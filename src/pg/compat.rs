@@ -33,6 +33,19 @@ pub(super) unsafe fn files_of(relation: pg_sys::Relation) -> RelationNode {
     }
 }
 
+/// Tablespace and number of a relation's files.
+///
+/// # Safety
+/// The relation is open.
+pub(super) unsafe fn numbers_of_files(relation: pg_sys::Relation) -> [u32; 2] {
+    // SAFETY: the caller's promise.
+    let files = unsafe { files_of(relation) };
+    #[cfg(feature = "pg15")]
+    return [files.spcNode.to_u32(), files.relNode.to_u32()];
+    #[cfg(not(feature = "pg15"))]
+    return [files.spcOid.to_u32(), files.relNumber.to_u32()];
+}
+
 #[cfg(feature = "pg15")]
 pub(super) type RelationNode = pg_sys::RelFileNode;
 #[cfg(not(feature = "pg15"))]

@@ -7,7 +7,7 @@ use super::date_parts::AddedParts;
 use super::input::{FeatureInput, InputTuple};
 use super::row::Plan;
 use crate::errors::{OrRaise, PredictError, Result};
-use crate::models::{self, FeatureKind, Model, Policies};
+use crate::models::{self, ColumnKind, FeatureKind, Model, Policies};
 use crate::pg::call::function::Call;
 use crate::pg::catalog::types::base_type;
 use crate::pg::values::date_part::TimeType;
@@ -81,10 +81,14 @@ impl PlanOfCall {
 /// Takes NULL and quoted text without a type as numbers where the model has a number, as an operator on numbers does;
 /// says which arguments these are.
 fn take_literals_as_numbers(model: &Model, columns: &mut [RecordColumn]) -> Vec<usize> {
-    let categories = model.feature_kind.columns_of_categories(&model.features);
-    let is_number = |name: &String| {
-        model.feature_kind.name() == "array"
-            || model.features.contains(name) && !categories.iter().any(|(column, _)| column == name)
+    let is_number = |name: &String| match &model.feature_kind {
+        FeatureKind::Array => true,
+        FeatureKind::Columns(kinds) => model
+            .features
+            .iter()
+            .zip(kinds)
+            .any(|(feature, kind)| feature == name && matches!(kind, ColumnKind::Number)),
+        FeatureKind::Sparse { .. } => false,
     };
     let mut literals = Vec::new();
     for column in columns.iter_mut().filter(|column| column.type_oid == pg_sys::UNKNOWNOID && is_number(&column.name)) {

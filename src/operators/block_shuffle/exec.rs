@@ -1,6 +1,7 @@
 //! Execution: slot by slot for any parent, whole buffers for TupleShuffle.
 
 use super::cache::{Cache, DecodedPage};
+use super::order::EpochOrder;
 use super::page_rows::{HeapPage, SpoolPage};
 use super::pages::Pages;
 use super::state::{BlockShuffle, LeafScan, Limits, Sample};
@@ -41,15 +42,11 @@ impl BlockShuffle {
             return Ok(());
         }
         self.open(node)?;
-        let Self { shuffling, epoch, geometry, .. } = self;
-        if self.partition == BlockPartition::SINGLE {
-            let sizes = [geometry.blocks, geometry.buffers()];
-            let pause = &mut check_for_interrupts;
-            self.order = block_order_pausing(shuffling.strategy, shuffling.seed, *epoch, sizes, pause);
-        } else {
-            self.partition_epoch = self.partition.share(shuffling.seed, *epoch, geometry);
-            self.order = self.partition_epoch.blocks().to_vec();
+        if self.partition != BlockPartition::SINGLE {
+            self.partition_epoch = self.partition.share(self.shuffling.seed, self.epoch, &self.geometry);
         }
+        self.order = self.open_order().unwrap_or_else(|| self.own_order());
+        self.counters.order.begin_epoch(self.epoch, self.partition.index());
         self.position = 0;
         self.prefetched = 0;
         if let Some(cache) = self.cache.as_mut().filter(|_| self.epoch > 0) {
@@ -64,6 +61,20 @@ impl BlockShuffle {
         }
         self.counters.epochs += 1;
         Ok(())
+    }
+
+    /// The order of the epoch that begins, if the reader draws it by itself.
+    fn own_order(&self) -> EpochOrder {
+        let Self { shuffling, epoch, geometry, .. } = self;
+        if self.partition == BlockPartition::SINGLE {
+            let sizes = [geometry.blocks, geometry.buffers()];
+            let pause = &mut check_for_interrupts;
+            let order = block_order_pausing(shuffling.strategy, shuffling.seed, *epoch, sizes, pause);
+            return EpochOrder::known(order, geometry.pages);
+        }
+        let order = self.partition_epoch.blocks();
+        let pages = order.iter().map(|block| self.pages_of(*block).len() as u32).sum();
+        EpochOrder::known(order.to_vec(), pages)
     }
 
     /// Opens the pages, or, if they are those of a copy, makes the one for this epoch.
@@ -85,11 +96,19 @@ impl BlockShuffle {
         }
         let agreed = self.agreed_pages.as_ref().map(|pages| pages.iter().sum());
         let all = agreed.unwrap_or(pages.count());
-        let (geometry, chosen) = self.shuffling.sampled(all)?;
-        self.geometry = geometry;
-        self.sample = chosen.map(|blocks| Sample { blocks, pages: all });
+        self.divide(all)?;
+        self.join_group(node, &pages);
+        self.divide(all)?; // the group may have blocks of another size
         self.layout = self.decodes_raw.as_ref().and_then(|columns| pages.layout(node, columns));
         self.pages = Some(pages);
+        Ok(())
+    }
+
+    /// Divides so many pages into blocks.
+    fn divide(&mut self, pages: u32) -> Result<()> {
+        let (geometry, chosen) = self.shuffling.sampled(pages)?;
+        self.geometry = geometry;
+        self.sample = chosen.map(|blocks| Sample { blocks, pages });
         Ok(())
     }
 
@@ -102,8 +121,8 @@ impl BlockShuffle {
         let next = match self.block.is_empty() {
             false => Some(self.block.start),
             true => self.order.get(self.position).and_then(|block| {
-                let pages = self.pages_of(*block);
-                Some(pages.start).filter(|first| self.of_source(*block).start == *first)
+                let pages = self.pages_of(block);
+                Some(pages.start).filter(|first| self.of_source(block).start == *first)
             }),
         };
         Some(self.pages.as_mut()?.load(page, next))
@@ -114,7 +133,12 @@ impl BlockShuffle {
         if self.position == self.order.len() || self.allowance == 0 {
             return false;
         }
-        self.block = self.pages_of(self.order[self.position]);
+        self.draw_to(self.position + 1);
+        let block = self.order.get(self.position).unwrap_or_else(|| panic!("a block is drawn for each place"));
+        self.block = self.pages_of(block);
+        self.order.begin_block(self.block.len() as u32);
+        let number = self.number_of(block);
+        self.counters.order.push(number);
         self.position += 1;
         self.allowance -= 1;
         self.counters.blocks += 1;
@@ -137,15 +161,18 @@ impl BlockShuffle {
         let ahead = if pages.io_concurrency() == 0 { 0 } else { pages.io_concurrency().max(PAGES_AHEAD) };
         let blocks = ahead.div_ceil(per_block) as usize;
         let until = (self.position + blocks).min(self.order.len());
-        for place in self.prefetched.max(self.position)..until {
-            let wanted = self.of_source(self.order[place]);
+        self.draw_to(until);
+        for block in
+            (self.prefetched.max(self.position)..until).map_while(|place| self.order.get(place)).collect::<Vec<_>>()
+        {
+            let wanted = self.of_source(block);
             self.pages.iter_mut().for_each(|pages| pages.prefetch(wanted.clone()));
         }
         self.prefetched = self.prefetched.max(until);
     }
 
     /// The pages of a block that are not in the cache.
-    fn of_source(&self, block: u32) -> Range<u32> {
+    pub(super) fn of_source(&self, block: u32) -> Range<u32> {
         let pages = self.pages_of(block);
         match self.cache() {
             Some(cache) => cache.of_source(block, pages.start, pages),
@@ -217,8 +244,7 @@ impl BlockShuffle {
 
     /// Pages still to come in this epoch.
     fn pages_left(&self) -> u32 {
-        let blocks = self.order[self.position..].iter();
-        self.block.len() as u32 + blocks.map(|block| self.pages_of(*block).len() as u32).sum::<u32>()
+        self.block.len() as u32 + self.order.pages_left()
     }
 
     /// Gives tuples of the block under way from the cache, if they are there.
@@ -230,7 +256,7 @@ impl BlockShuffle {
 
     /// The block that was begun last, and its first page.
     fn block_under_way(&self) -> (u32, u32) {
-        let block = self.order[self.position - 1];
+        let block = self.order.get(self.position - 1).unwrap_or_else(|| panic!("a block was begun"));
         (block, self.pages_of(block).start)
     }
 
@@ -239,7 +265,7 @@ impl BlockShuffle {
         let start = self.timing.then(Instant::now);
         let Some(rows) = self.next_page() else { return Ok(0) };
         let loaded = self.timing.then(Instant::now);
-        decoder.begin_block(self.order[self.position - 1]);
+        decoder.begin_block(self.block_under_way().0);
         match (&mut self.pages, &mut self.layout) {
             (Some(Pages::Heap(scan)), Some(layout)) => {
                 let page = &mut HeapPage { rows: HeapRows::new(scan, layout, &mut self.toast), names_table: false };

@@ -1,6 +1,7 @@
 //! EXPLAIN.
 
 use super::state::{BlockShuffle, pages_of};
+use crate::operators::scan_control::ShareCounters;
 use crate::options::cache::CacheMode;
 use crate::pg::executor::custom_scan::Node;
 use crate::pg::executor::explain::Explain;
@@ -25,6 +26,7 @@ pub fn explain(scan: &mut BlockShuffle, node: Node, explain: Explain) {
         explain.integer(c"Blocks Read", scan.counters.blocks as i64);
         explain.integer(c"Epochs", scan.counters.epochs as i64);
     }
+    share(scan, explain);
     cache(scan, explain);
     let sorts = scan.shuffling.strategy.sorts();
     let copy = Some(scan.copies.costs()).filter(|copy| sorts && explain.analyze() && copy.bytes > 0);
@@ -42,6 +44,30 @@ pub fn explain(scan: &mut BlockShuffle, node: Node, explain: Explain) {
         }
         explain.milliseconds(c"Scan Time", scan.counters.scan.as_secs_f64());
         explain.milliseconds(c"Decode Time", scan.counters.decode.as_secs_f64());
+    }
+}
+
+/// Whether the source is read together with other sessions, or after the fact what that came to.
+fn share(scan: &BlockShuffle, explain: Explain) {
+    let Some(sharing) = &scan.sharing else { return };
+    let ShareCounters { members, drawn, followed } = scan.counters.share;
+    match sharing.refusal() {
+        Some(why) if explain.is_text() => explain.text(c"Share", &format!("off ({why})")),
+        Some(why) => {
+            explain.text(c"Share", "off");
+            explain.text(c"Share Off Because", why);
+        }
+        None if !explain.analyze() => explain.text(c"Share", "on"),
+        None if explain.is_text() => {
+            let members = if members == 1 { "1 member".to_owned() } else { format!("{members} members") };
+            explain.text(c"Share", &format!("up to {members}, {drawn} blocks drawn, {followed} followed"));
+        }
+        None => {
+            explain.text(c"Share", "on");
+            explain.integer(c"Share Members", members.into());
+            explain.integer(c"Blocks Drawn", drawn as i64);
+            explain.integer(c"Blocks Followed", followed as i64);
+        }
     }
 }
 

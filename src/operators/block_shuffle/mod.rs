@@ -16,9 +16,12 @@ mod exec;
 mod explain;
 mod full_shuffle;
 mod node;
+mod order;
 mod page_rows;
 mod pages;
 mod partitioned_pages;
+mod shared_order;
+mod sharing;
 mod state;
 
 pub use state::{BlockShuffle, Limits};

@@ -34,6 +34,9 @@ impl CustomScan for BlockShuffle {
         if let Some(cache) = self.cache.take() {
             cache.end();
         }
+        if let Some(sharing) = &mut self.sharing {
+            sharing.leave();
+        }
         self.copies.end();
         node.end_child();
     }

@@ -2,19 +2,22 @@
 
 use super::cache::{Arrived, Cache};
 use super::full_shuffle::FullShuffleCopies;
+use super::order::EpochOrder;
 use super::pages::Pages;
 use super::partitioned_pages::TableNode;
+use super::sharing::Sharing;
 use crate::errors::OrRaise;
 use crate::operators::scan_control::{
     BlockCounters, BufferCounters, CacheControl, KeptTuples, ScanControl, ScanReport,
 };
 use crate::options::shuffling::Shuffling;
+use crate::pg::PAGE_BYTES;
 use crate::pg::executor::custom_scan::{Flags, Node, Scan};
 use crate::pg::tuples::heap::HeapRelation;
 use crate::pg::tuples::row::Layout;
 use crate::pg::tuples::toast::Toast;
 use crate::settings;
-use shuffle::{BlockPartition, Geometry, Mixer, PartitionEpoch};
+use shuffle::{BlockPartition, BlockSize, Geometry, Mixer, PartitionEpoch};
 use std::ops::Range;
 
 /// State of the node.
@@ -33,6 +36,8 @@ pub struct BlockShuffle {
     /// the blocks that this process reads of those that several read together, in all epochs and in this one
     pub(super) partition: BlockPartition,
     pub(super) partition_epoch: PartitionEpoch,
+    /// if it is to read together with others
+    pub(super) sharing: Option<Sharing>,
     /// pages of each table, if all of them have to agree on that
     pub(super) agreed_pages: Option<Vec<u32>>,
     /// the nodes of the tables of a partitioned source; None of any other
@@ -44,7 +49,7 @@ pub struct BlockShuffle {
     /// has this epoch begun?
     pub(super) begun: bool,
     /// the blocks of this epoch, those before `position` done or under way
-    pub(super) order: Vec<u32>,
+    pub(super) order: EpochOrder,
     pub(super) position: usize,
     /// blocks of `order` that were asked for in advance
     pub(super) prefetched: usize,
@@ -88,6 +93,13 @@ pub struct Limits {
 /// The node of a table of a partitioned source.
 #[derive(Clone)]
 pub struct LeafScan(Scan<BlockShuffle>);
+
+impl LeafScan {
+    /// The table.
+    pub(super) fn table(&self) -> Option<HeapRelation<'_>> {
+        self.0.relation()
+    }
+}
 
 impl TableNode for LeafScan {
     fn relation(&self) -> Option<HeapRelation<'_>> {
@@ -136,12 +148,12 @@ impl BlockShuffle {
         BlockShuffle {
             epoch: shuffling.first_epoch,
             geometry: shuffling.geometry(0).or_raise(),
-            shuffling,
             sample: None,
             pages: None,
             copies: FullShuffleCopies::default(),
             partition: BlockPartition::SINGLE,
             partition_epoch: PartitionEpoch::default(),
+            sharing: shuffling.share.map(|_| Sharing::Asked),
             agreed_pages: None,
             projects: leaves.is_some()
                 && decodes_raw.as_ref().is_none_or(|columns| !columns.iter().copied().eq(0..columns.len())),
@@ -149,7 +161,7 @@ impl BlockShuffle {
             is_leaf: false,
             cache,
             begun: false,
-            order: Vec::new(),
+            order: EpochOrder::default(),
             position: 0,
             prefetched: 0,
             block: 0..0,
@@ -158,6 +170,7 @@ impl BlockShuffle {
             layout: None,
             decodes_raw,
             toast: Toast::new(),
+            shuffling,
             shows_progress: shuffling_of_training,
             timing: node.timing(),
             counters: BlockCounters::default(),
@@ -174,6 +187,9 @@ impl BlockShuffle {
         if let Some(pages) = &control.pages_of_tables {
             self.agreed_pages = Some(pages.clone());
         }
+        if let Some(pages) = control.pages_per_block {
+            self.shuffling.block_size = BlockSize::Bytes(u64::from(pages) * u64::from(PAGE_BYTES));
+        }
         if let Some(rank) = control.rank {
             self.partition = rank.partition();
             self.cache.iter_mut().for_each(|cache| cache.share_memory(rank.processes));
@@ -183,7 +199,10 @@ impl BlockShuffle {
                 let plan = self.shuffling.cache.filter(|_| self.cache.is_some());
                 self.cache = plan.map(|plan| Cache::new(plan.mode, None));
             }
-            Some(CacheControl::Free) => self.cache.take().into_iter().for_each(Cache::end),
+            Some(CacheControl::Free) => {
+                self.cache.take().into_iter().for_each(Cache::end);
+                self.sharing.iter_mut().for_each(Sharing::leave);
+            }
             None => {}
         }
     }
@@ -201,6 +220,8 @@ impl BlockShuffle {
             full_shuffle: self.shuffling.strategy.sorts().then(|| self.copies.costs().of_epoch()),
             full_shuffles: self.copies.costs().clone(),
             kept: self.cache.as_ref().filter(|_| self.at_end()).map(|cache| cache.contents(&self.geometry)),
+            shares: self.sharing.is_some(),
+            not_shared: self.sharing.as_ref().and_then(Sharing::refusal).map(str::to_owned),
             blocks: self.counters.clone(),
             buffers: BufferCounters::default(),
         }
@@ -214,7 +235,15 @@ impl BlockShuffle {
         if self.elsewhere {
             self.copies.adopt_costs(report.full_shuffles.clone());
         }
-        self.counters.add(&report.blocks);
+        if let (Some(sharing), Some(why)) = (&mut self.sharing, &report.not_shared) {
+            *sharing = Sharing::Alone(why.clone().into());
+        }
+        self.count(&report.blocks);
+    }
+
+    /// Adds what another process has measured.
+    pub fn count(&mut self, counters: &BlockCounters) {
+        self.counters.add(counters);
     }
 
     /// The partition of the blocks that this process reads.
@@ -317,6 +346,11 @@ impl BlockShuffle {
             }
             None => self.geometry.pages_of(block),
         }
+    }
+
+    /// The number of one of the blocks that are read among the blocks of the source.
+    pub(super) fn number_of(&self, block: u32) -> u32 {
+        self.sample.as_ref().map_or(block, |sample| sample.blocks[block as usize])
     }
 
     /// Lets the scan begin `blocks` more blocks; then it pauses, which to the executor looks like its end.

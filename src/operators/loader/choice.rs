@@ -129,6 +129,7 @@ impl LoaderChoice {
                 let epoch = u64::from(epoch) + 1;
                 self.request.control.epoch = Some(epoch);
                 self.request.control.pages_of_tables = Some(pages);
+                self.request.control.pages_per_block = report.shares.then_some(report.planned_geometry.pages_per_block);
                 self.start(buffers, LoadStart::Resume { epoch, decoder_state: Box::new(buffers.decoder.state()) });
                 if self.refused.is_none() {
                     buffers.control(&ScanControl { cache: Some(CacheControl::Free), ..ScanControl::default() });

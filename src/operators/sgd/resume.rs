@@ -3,13 +3,14 @@
 //! What the arguments do not say is as it was in that training, so that a call with `warm_start` alone, on
 //! the same source, trains the model that so many more epochs would have trained.
 
-use crate::errors::{Error, Result, TrainingError};
+use crate::errors::{Error, Notice, Result, TrainingError};
 use crate::models::{self, ColumnKind, FeatureKind, Model, StoredTraining};
 use crate::operators::decoder::{DecoderState, FeatureColumns};
 use crate::options::call::TrainArguments;
 use crate::options::request::WarmStart;
 use crate::options::rows::{Clip, Hashing, Standardize, Transform};
 use crate::options::warm_start::{Before, inherit};
+use crate::pg;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -27,6 +28,10 @@ pub struct Resume {
     pub history: Vec<Box<RawValue>>,
     /// the group whose rows the model has learned from
     pub group: Option<String>,
+    /// was the source read together with other sessions?
+    shared: bool,
+    /// digest of the order in which blocks were read then
+    pub order_digest: u64,
     trainer: Vec<u8>,
 }
 
@@ -37,6 +42,9 @@ struct StateHeader {
     losses: Losses,
     epochs: u32,
 }
+
+/// What the digest of the order of blocks is called in the record of a training.
+pub const ORDER_DIGEST: &str = "order_digest";
 
 /// The hint about a state that cannot be read.
 const DAMAGED: &str = "It is damaged, or another version of corgipile has written it: train the model anew.";
@@ -79,12 +87,27 @@ impl Resume {
         losses.forgive();
         let decoder_state =
             header.decoder_state.with_features(model.to_standardizer(), model.fill().map(<[f32]>::to_vec));
-        Ok(Resume { epochs: header.epochs, decoder_state, losses, history, group, trainer: trainer.to_vec(), model })
+        let shared = record.get("share").and_then(Value::as_bool).unwrap_or_default();
+        if shared {
+            pg::report_notice(Notice::WasShared { model_id: model.id });
+        }
+        let digest = record.get(ORDER_DIGEST).and_then(Value::as_str);
+        Ok(Resume {
+            epochs: header.epochs,
+            decoder_state,
+            losses,
+            history,
+            group,
+            shared,
+            order_digest: digest.and_then(|hex| u64::from_str_radix(hex, 16).ok()).unwrap_or_default(),
+            trainer: trainer.to_vec(),
+            model,
+        })
     }
 
     /// The part of it that changes the request.
     pub fn warm_start(&self) -> WarmStart {
-        WarmStart { model_id: self.model.id, epochs: self.epochs }
+        WarmStart { model_id: self.model.id, epochs: self.epochs, shared: self.shared }
     }
 
     /// The model as it is stored.

@@ -160,6 +160,11 @@ impl Store<'_> {
             record.insert("group_by".into(), column.as_str().into());
             record.insert("group".into(), group.into());
         }
+        if self.request.shares() {
+            let before = self.resume.map_or(0, |resume| resume.order_digest);
+            let digest = before.wrapping_add(report.blocks.order.value());
+            record.insert(resume::ORDER_DIGEST.into(), format!("{digest:016x}").into());
+        }
         if let Some(says) = &point.says {
             record.insert("grid_point".into(), Value::Object(says.clone()));
         }

@@ -313,7 +313,7 @@ impl Training {
             learner.judge(&self.request, 1, None, &|_, _| None)?;
         }
         self.compute = workers.replica.compute;
-        workers.finish(self.buffers.query());
+        workers.finish(&mut self.buffers);
         Ok(learner)
     }
 

@@ -8,7 +8,7 @@ use super::data_parallel::Replica;
 use crate::errors::{Notice, Result};
 use crate::operators::buffers::Buffers;
 use crate::operators::decoder::{DecoderState, OwnedSpec};
-use crate::operators::scan_control::{Rank, ScanControl};
+use crate::operators::scan_control::{BlockCounters, Rank, ScanControl};
 use crate::options::request::Request;
 use crate::pg;
 use crate::pg::executor::custom_scan::Flags;
@@ -39,6 +39,8 @@ struct TrainingTask {
     dim: usize,
     sparse: bool,
     pages_of_tables: Vec<u32>,
+    /// pages of a block, if they do not follow from those of the tables
+    pages_per_block: Option<u32>,
     instrument: c_int,
     /// of the training, for those who watch it
     progress: Option<u32>,
@@ -53,6 +55,8 @@ pub struct WorkerGroup {
     /// the leader's
     pub replica: Replica,
     instrument: c_int,
+    /// is the source read together with other sessions?
+    shares: bool,
 }
 
 /// A buffer that more processes could not share.
@@ -100,7 +104,13 @@ impl WorkerGroup {
     }
 
     /// Waits until all workers have ended. What they have done is counted at the nodes of the leader's plan.
-    pub fn finish(self, query: &Running) {
+    pub fn finish(self, buffers: &mut Buffers) {
+        for worker in (0..self.workers.count()).filter(|_| self.shares) {
+            if let Some(counters) = self.workers.receive(worker) {
+                buffers.count(&read::<BlockCounters>(&counters));
+            }
+        }
+        let query = buffers.query();
         for worker in (0..self.workers.count()).filter(|_| self.instrument != 0) {
             if let Some(measured) = self.workers.receive(worker) {
                 query.add_measured(&measured);
@@ -144,6 +154,7 @@ fn plan(
         dim,
         sparse,
         pages_of_tables: pages,
+        pages_per_block: request.shuffling.share.map(|_| report.planned_geometry.pages_per_block),
         instrument: buffers.query().instrument(),
         progress: progress::number(),
     };
@@ -180,7 +191,8 @@ fn start(
     let replica = replica(workers.all_gather(), rank, &task);
     buffers.control(&task.control(rank));
     let trainer = trainer(&task, buffers)?;
-    Ok(Ok((WorkerGroup { workers, processes, wanted, replica, instrument: task.instrument }, trainer)))
+    let (instrument, shares) = (task.instrument, task.pages_per_block.is_some());
+    Ok(Ok((WorkerGroup { workers, processes, wanted, replica, instrument, shares }, trainer)))
 }
 
 /// What a worker process does.
@@ -207,6 +219,9 @@ fn work(worker: Worker) -> Result<()> {
         replica.epoch(&mut buffers, &mut trainer, &mut batch, |_| Ok(()))?;
         let _ = trainer.end_epoch();
     }
+    if task.pages_per_block.is_some() {
+        worker.send(&json(&buffers.report().blocks));
+    }
     if task.instrument != 0 {
         worker.send(&buffers.query().measured());
     }
@@ -229,7 +244,8 @@ impl TrainingTask {
     /// What the nodes of a process are told.
     fn control(&self, rank: Rank) -> ScanControl {
         let pages_of_tables = Some(self.pages_of_tables.clone());
-        ScanControl { rank: Some(rank), pages_of_tables, ..ScanControl::default() }
+        let pages_per_block = self.pages_per_block;
+        ScanControl { rank: Some(rank), pages_of_tables, pages_per_block, ..ScanControl::default() }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::places::SparsePlaces;
 use crate::operators::block_shuffle::BlockShuffle;
-use crate::operators::scan_control::{BufferCounters, LoaderShown, ScanControl, ScanReport};
+use crate::operators::scan_control::{BlockCounters, BufferCounters, LoaderShown, ScanControl, ScanReport};
 use crate::options::shuffling::Shuffling;
 use crate::pg::executor::custom_scan::{Flags, Node, Scan};
 use crate::pg::tuples::tuple_buffer::TupleBuffer;
@@ -80,6 +80,11 @@ impl TupleShuffle {
     pub fn adopt(&mut self, node: Node, report: &ScanReport) {
         self.counters.add(&report.buffers);
         blocks(node).with(|scan, _| scan.adopt(report));
+    }
+
+    /// Adds what another process has measured that has read a part of the blocks.
+    pub fn count(&mut self, node: Node, counters: &BlockCounters) {
+        blocks(node).with(|scan, _| scan.count(counters));
     }
 
     /// Ends the epoch. What is in the buffer may still be wanted in the next.

@@ -2,9 +2,9 @@
 
 use crate::options::cache::CacheMode;
 use crate::options::choices::Choice;
-use crate::options::entry::{Default, Entry, Inherited, Values};
+use crate::options::entry::{Default, Entry, Inherited, Place, Values};
 use crate::options::loader::Loader;
-use serde_json::json;
+use serde_json::{Value, json};
 use sgd::Range;
 use shuffle::{MAX_PROCESSES, Strategy};
 
@@ -94,6 +94,18 @@ pub const ENTRIES: &[Entry] = &[
         Default::Word("auto"),
         "where buffers are filled: in the training's process, in a worker beside it, or where it is faster",
     ),
+    Entry {
+        place: Place::NamedOption("boolean"),
+        inherited: Inherited::Never,
+        record: Some(|call| (call.shares && call.in_blocks).then_some(Value::Bool(true))),
+        ..Entry::option(
+            "share",
+            Values::Boolean,
+            Default::Depends(|_| "the setting corgipile.share, off by default".into()),
+            "read the source together with other sessions that share it: a block that one of them has just read is drawn \
+             next. The order of blocks then depends on who else reads. For shuffle corgipile and block_only",
+        )
+    },
     Entry {
         inherited: Inherited::Never,
         ..Entry::option(

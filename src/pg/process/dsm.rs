@@ -17,6 +17,7 @@ use pgrx::pg_sys::panic::CaughtError;
 use std::cell::{Cell, RefCell};
 use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
+use std::sync::atomic::AtomicU64;
 use tuples::{Allocator, Memory};
 
 /// The name of a segment, by which another process attaches it.
@@ -44,6 +45,9 @@ struct Mapping {
     /// has somebody its memory?
     in_use: Cell<bool>,
 }
+
+/// What is called when a segment is detached.
+pub(in crate::pg) type OnDetach = unsafe extern "C-unwind" fn(*mut pg_sys::dsm_segment, pg_sys::Datum);
 
 /// Keeps a segment mapped, without its memory.
 #[derive(Debug)]
@@ -75,34 +79,72 @@ impl SegmentPool {
     /// A new segment, zeroed; None if there is no room for it.
     pub fn make(&self, bytes: usize) -> Option<Segment> {
         self.tidy();
-        let made = || {
-            // SAFETY: makes a segment, or raises an ERROR that attempt() catches.
-            unsafe { pg_sys::dsm_create(bytes, pg_sys::DSM_CREATE_NULL_IF_MAXSEGMENTS as i32) }
-        };
-        // SAFETY: the new segment goes from an owner of its own to the caller's; a refused one goes with that owner.
-        let segment = unsafe {
+        // SAFETY: makes a segment, or raises an ERROR.
+        let segment =
+            self.gently(|| unsafe { pg_sys::dsm_create(bytes, pg_sys::DSM_CREATE_NULL_IF_MAXSEGMENTS as i32) });
+        match segment {
+            Ok(segment) if !segment.is_null() => self.hold(segment),
+            refused => {
+                let why = refused.err().unwrap_or_else(|| "too many segments".to_owned());
+                self.refused.replace(Some(why));
+                None
+            }
+        }
+    }
+
+    /// A segment that another process has made, and that is not attached here. None if it is gone; if it cannot be
+    /// attached, [`refused`](SegmentPool::refused) says why.
+    pub fn attach_new(&self, handle: Handle) -> Option<Segment> {
+        self.tidy();
+        self.refused.take();
+        // SAFETY: only looks for it.
+        if !unsafe { pg_sys::dsm_find_mapping(handle) }.is_null() {
+            return None;
+        }
+        // SAFETY: it is not attached, and is attached if it is still there, or raises an ERROR.
+        match self.gently(|| unsafe { pg_sys::dsm_attach(handle) }) {
+            Ok(segment) if !segment.is_null() => self.hold(segment),
+            Ok(_) => None,
+            Err(why) => {
+                self.refused.replace(Some(why));
+                None
+            }
+        }
+    }
+
+    /// The segment that `f` gives, for the caller's resource owner, or the message of the ERROR that it raises.
+    fn gently(&self, f: impl FnOnce() -> *mut pg_sys::dsm_segment) -> Result<*mut pg_sys::dsm_segment, String> {
+        // SAFETY: the segment goes from an owner of its own to the caller's; a refused one goes with that owner.
+        // Between the two its mapping is pinned, that is, nobody's.
+        unsafe {
             let owner = pg_sys::ResourceOwnerCreate(pg_sys::CurrentResourceOwner, c"corgipile segment".as_ptr());
             let segment = attempt(owner, || {
-                let segment = made();
+                let segment = f();
                 if !segment.is_null() {
                     pg_sys::dsm_pin_mapping(segment);
                 }
                 segment
             });
             delete_owner(owner);
-            segment
-        };
-        let segment = match segment {
-            Ok(segment) if !segment.is_null() => segment,
-            refused => {
-                let why = refused.err().unwrap_or_else(|| "too many segments".to_owned());
-                self.refused.replace(Some(why));
-                return None;
+            if let Ok(segment) = segment
+                && !segment.is_null()
+            {
+                pg_sys::dsm_unpin_mapping(segment);
             }
-        };
-        // SAFETY: the mapping is pinned, that is, nobody's.
-        unsafe { pg_sys::dsm_unpin_mapping(segment) };
-        self.hold(segment)
+            segment
+        }
+    }
+
+    /// Has `f` called when this process detaches the segment, also after an ERROR and before it exits: it is mapped
+    /// then for the last time.
+    ///
+    /// # Safety
+    /// `f` raises no ERROR, and does nothing that may not be done while a transaction is aborted.
+    pub(in crate::pg) unsafe fn on_detach(&self, segment: &Segment, f: OnDetach) {
+        let held = self.held.borrow();
+        let Some(held) = held.iter().find(|held| std::ptr::eq(held.start, segment.start)) else { return };
+        // SAFETY: mapped; the caller's promise.
+        unsafe { pg_sys::on_dsm_detach(held.segment, Some(f), pg_sys::Datum::null()) };
     }
 
     /// Why a segment was refused, if one was.
@@ -195,6 +237,11 @@ impl Segment {
         self.bytes
     }
 
+    /// Its memory, to be used by several processes at the same time.
+    pub fn into_words(self) -> Words {
+        Words(self)
+    }
+
     /// Where `len` numbers from byte `at` on are.
     ///
     /// # Panics
@@ -223,6 +270,33 @@ impl Segment {
         // SAFETY: within the segment, which is mapped as long as self is there and aligned to pages; any bytes are such
         // numbers, and nobody else has them: see Segment.
         unsafe { std::slice::from_raw_parts_mut(self.place(at, len), len) }
+    }
+}
+
+/// A segment's memory as words that several processes read and write at the same time.
+#[derive(Debug)]
+pub struct Words(Segment);
+
+impl Words {
+    /// All of them.
+    pub fn all(&self) -> &[AtomicU64] {
+        let len = self.0.bytes / size_of::<AtomicU64>();
+        // SAFETY: within the segment, which is mapped as long as self is there and aligned to pages. Any bytes are such
+        // words. Whoever has them has them as these: in this process the segment's memory has become this value, and
+        // in others too, which take it for what its first word says.
+        unsafe { std::slice::from_raw_parts(self.0.place(0, len), len) }
+    }
+}
+
+/// The words of a segment that is mapped.
+///
+/// # Safety
+/// It stays mapped as long as they are used, and whoever has its memory has it as [`Words`].
+pub(in crate::pg) unsafe fn words_of<'a>(segment: *mut pg_sys::dsm_segment) -> &'a [AtomicU64] {
+    // SAFETY: the caller's promise; as in Words::all.
+    unsafe {
+        let len = pg_sys::dsm_segment_map_length(segment) / size_of::<AtomicU64>();
+        std::slice::from_raw_parts(pg_sys::dsm_segment_address(segment).cast(), len)
     }
 }
 

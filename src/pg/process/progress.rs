@@ -7,13 +7,11 @@
 //! A place belongs to one process; its numbers are plain atomics. It is freed when the training's state is dropped,
 //! which an ERROR does, too, and when the process exits; if that is killed, the server makes its shared memory anew.
 
-use crate::pg::compat::addin_shmem_init_lock;
-use crate::pg::memory;
+use super::late_memory;
 use crate::pg::values::output::OutputValue;
 use pgrx::prelude::*;
 use std::cell::Cell;
 use std::ffi::c_int;
-use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
 /// Trainings that are shown at the same time.
@@ -81,29 +79,9 @@ fn table() -> Option<&'static [Place; PLACES]> {
     if let Some(known) = TABLE.get() {
         return known;
     }
-    // SAFETY: shared memory is never unmapped. Whoever comes first finds a new structure, under the lock that serves
-    // for this, and fills it with zeros, which is a valid table of free places.
-    // An ERROR that is caught has released no lock.
+    // SAFETY: zeros are free places, whose numbers are atomics; the callback only changes those of this process.
     let table = unsafe {
-        let lock = addin_shmem_init_lock();
-        pg_sys::LWLockAcquire(lock, pg_sys::LWLockMode::LW_EXCLUSIVE);
-        let make = || {
-            let mut found = false;
-            let table =
-                pg_sys::ShmemInitStruct(c"corgipile progress".as_ptr(), size_of::<[Place; PLACES]>(), &mut found);
-            if !found {
-                table.cast::<u8>().write_bytes(0, size_of::<[Place; PLACES]>());
-            }
-            table.cast::<[Place; PLACES]>().as_ref()
-        };
-        let table = pgrx::PgTryBuilder::new(AssertUnwindSafe(make))
-            .catch_when(PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY, |_| {
-                memory::end();
-                pg_sys::InterruptHoldoffCount += 1; // an ERROR has set it to 0, and releasing the lock takes one away
-                None
-            })
-            .execute();
-        pg_sys::LWLockRelease(lock);
+        let table = late_memory::structure::<[Place; PLACES]>(c"corgipile progress", |_| {});
         if table.is_some() {
             pg_sys::before_shmem_exit(Some(leave), pg_sys::Datum::null());
         }

@@ -102,7 +102,7 @@ impl Uniform {
             if is_x86_feature_detected!("avx2") {
                 return self.copy_avx2(end, tuple, to);
             }
-            self.copy_rows(end, tuple, to, |from, to, len| copy_elements(from, to, len))
+            self.copy_rows(end, tuple, to)
         }
     }
 
@@ -113,36 +113,25 @@ impl Uniform {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     unsafe fn copy_avx2(&self, end: usize, tuple: impl Fn(usize) -> *const u8, to: Destination<'_>) -> Run {
-        // SAFETY: the caller's promise, and what is copied in chunks has a chunk or more.
-        unsafe {
-            self.copy_rows(end, tuple, to, |from, to, len| match len {
-                ..avx2::CHUNK => copy_elements(from, to, len),
-                _ => avx2::copy_elements(from, to, len),
-            })
-        }
+        // SAFETY: the caller's promise.
+        unsafe { self.copy_rows(end, tuple, to) }
     }
 
-    /// As [`Uniform::copy`], with a function that copies `real`s.
+    /// As [`Uniform::copy`], for whatever the caller is compiled for.
     ///
     /// # Safety
     /// As there, and there is room for all rows.
     #[inline(always)]
-    unsafe fn copy_rows(
-        &self,
-        end: usize,
-        tuple: impl Fn(usize) -> *const u8,
-        to: Destination<'_>,
-        copy_reals: impl Fn(*const f32, *mut f32, usize) -> bool + Copy,
-    ) -> Run {
+    unsafe fn copy_rows(&self, end: usize, tuple: impl Fn(usize) -> *const u8, to: Destination<'_>) -> Run {
         // SAFETY: the caller's promise; the vector, if there is one, is looked at in each row before its numbers are
         // read, and columns are there if the row has no NULLs and enough attributes.
         unsafe {
             match &self.numbers {
                 Numbers::Vector(vector, stretch) => {
                     let is_alike = |data| vector.is_at(data);
-                    self.copy_stretches(end, tuple, to, std::slice::from_ref(stretch), is_alike, copy_reals)
+                    self.copy_stretches(end, tuple, to, std::slice::from_ref(stretch), is_alike)
                 }
-                Numbers::Columns(stretches) => self.copy_stretches(end, tuple, to, stretches, |_| true, copy_reals),
+                Numbers::Columns(stretches) => self.copy_stretches(end, tuple, to, stretches, |_| true),
             }
         }
     }
@@ -159,7 +148,6 @@ impl Uniform {
         to: Destination<'_>,
         stretches: &[Stretch],
         is_alike: impl Fn(*const u8) -> bool,
-        copy_reals: impl Fn(*const f32, *mut f32, usize) -> bool + Copy,
     ) -> Run {
         let mut finite = true;
         let mut first = end;
@@ -173,7 +161,7 @@ impl Uniform {
                 *to.values.as_mut_ptr().add(first) = fetch(data.add(at), len).value() as u64;
                 let mut place = to.vectors.as_mut_ptr().add(first * to.stride);
                 for stretch in stretches {
-                    finite &= stretch.copy(data, place, copy_reals);
+                    finite &= stretch.copy(data, place);
                     place = place.add(stretch.count);
                 }
             }
@@ -224,18 +212,13 @@ impl Stretch {
     /// # Safety
     /// The data has them, and there is room for them at `to`.
     #[inline(always)]
-    unsafe fn copy(
-        &self,
-        data: *const u8,
-        to: *mut f32,
-        copy_reals: impl Fn(*const f32, *mut f32, usize) -> bool,
-    ) -> bool {
+    unsafe fn copy(&self, data: *const u8, to: *mut f32) -> bool {
         // SAFETY: the caller's promise.
         unsafe {
             let from = data.add(self.at);
             let out = || std::slice::from_raw_parts_mut(to, self.count);
             match self.number {
-                NumberType::Float4 => copy_reals(from.cast(), to, self.count),
+                NumberType::Float4 => copy_each(from, out(), |number: f32| number),
                 NumberType::Float8 => copy_each(from, out(), |number: f64| number as f32),
                 NumberType::Int2 => copy_each(from, out(), |number: i16| f32::from(number)),
                 NumberType::Int4 => copy_each(from, out(), |number: i32| number as f32),
@@ -245,58 +228,5 @@ impl Stretch {
                 NumberType::Numeric => false, // of no fixed length
             }
         }
-    }
-}
-
-/// Copies `len` floats, from any address; says whether they are finite.
-///
-/// # Safety
-/// There are `len` floats at `from`, and room for them at `to`.
-#[inline(always)]
-unsafe fn copy_elements(from: *const f32, to: *mut f32, len: usize) -> bool {
-    let mut finite = true;
-    for i in 0..len {
-        // SAFETY: i is below `len`.
-        unsafe {
-            let element = from.add(i).read_unaligned();
-            to.add(i).write(element);
-            finite &= element.is_finite();
-        }
-    }
-    finite
-}
-
-/// The same, eight floats at a time.
-#[cfg(target_arch = "x86_64")]
-mod avx2 {
-    use std::arch::x86_64::*;
-
-    pub const CHUNK: usize = 8;
-
-    /// [`copy_elements`](super::copy_elements) of a chunk or more; a tail is copied together with floats before it.
-    ///
-    /// # Safety
-    /// There are `len` floats at `from`, and room for them at `to`; `len` is at least [`CHUNK`].
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    pub unsafe fn copy_elements(from: *const f32, to: *mut f32, len: usize) -> bool {
-        let last = len - CHUNK;
-        let mut bits = _mm256_setzero_ps();
-        let mut at = 0;
-        loop {
-            // SAFETY: `at` is at most `last`.
-            unsafe {
-                let elements = _mm256_loadu_ps(from.add(at));
-                _mm256_storeu_ps(to.add(at), elements);
-                bits = _mm256_or_ps(bits, _mm256_sub_ps(elements, elements));
-            }
-            if at == last {
-                break;
-            }
-            at = (at + CHUNK).min(last);
-        }
-        // A number less itself is 0, or NaN if it is not finite.
-        let bits = _mm256_castps_si256(bits);
-        _mm256_testz_si256(bits, bits) == 1
     }
 }

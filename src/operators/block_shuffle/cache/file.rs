@@ -1,14 +1,12 @@
 //! Decoded tuples in a temporary file.
 //!
-//! A record per page, one behind the other, of words: how many tuples, entries (if they are sparse) and left out rows
-//! there are, then the labels, the weights and the group tags if there are some, and the features: of dense
-//! tuples row by row without padding, of sparse ones how many entries each has, all indices, all values.
+//! A record per page, one behind the other.
 
 use crate::errors::Result;
 use crate::operators::decoder::Decoder;
 use crate::pg::tuples::temp_file::{TempFile, temp_file_limit};
 use std::ops::Range;
-use tuples::Batch;
+use tuples::{Batch, RecordHeader};
 
 /// A file of decoded tuples: written page by page, then read by area.
 pub struct TupleFile {
@@ -23,9 +21,6 @@ pub struct TupleFile {
     /// what else of the area is to be read
     rest: Range<u64>,
 }
-
-/// Words before a record's tuples.
-const HEADER: usize = 3;
 
 /// Words to write, or to read, at once: 256 kB.
 const CHUNK: usize = 1 << 16;
@@ -58,27 +53,10 @@ impl TupleFile {
     /// Appends the record of a page, whose tuples are at `places` of the batch, and gives its area.
     pub fn push(&mut self, batch: &Batch, places: Range<usize>, skipped: u32) -> Range<u64> {
         let start = self.end();
-        let to = &mut self.pending;
-        let header = to.len();
-        to.extend([places.len() as u32, 0, skipped]);
-        to.extend(batch.labels()[places.clone()].iter().map(|label| label.to_bits()));
-        if let Some(weights) = batch.weights() {
-            to.extend(weights[places.clone()].iter().map(|weight| weight.to_bits()));
-        }
-        if let Some(tags) = batch.tags() {
-            to.extend(&tags[places.clone()]);
-        }
-        if places.is_empty() {
-            // the batch may not have a shape yet
-        } else if batch.is_sparse() {
-            to.extend(places.clone().map(|i| batch.sparse_row(i).0.len() as u32));
-            places.clone().for_each(|i| to.extend_from_slice(batch.sparse_row(i).0));
-            let indices = to.len();
-            places.for_each(|i| to.extend(batch.sparse_row(i).1.iter().map(|value| value.to_bits())));
-            to[header + 1] = (to.len() - indices) as u32;
-        } else {
-            places.for_each(|i| to.extend(batch.features(i).iter().map(|value| value.to_bits())));
-        }
+        let header = RecordHeader::new(batch, places.clone(), skipped);
+        let before = self.pending.len();
+        self.pending.resize(before + RecordHeader::WORDS + header.body(batch), 0);
+        batch.write_record(places, header, &mut self.pending[before..]);
         start..self.end()
     }
 
@@ -120,32 +98,13 @@ impl TupleFile {
     /// # Errors
     /// As [`TempFile::read`]; [`ResourceError::OutOfMemory`](crate::errors::Error::OutOfMemory)
     pub fn read_page(&mut self, decoder: &mut Decoder, batch: &mut Batch) -> Result<()> {
-        let header = self.take(HEADER)?;
-        let (tuples, entries) = (self.read[header] as usize, self.read[header + 1] as usize);
-        decoder.leave_out(self.read[header + 2].into());
-        if tuples == 0 {
-            return Ok(());
-        }
-        decoder.shape(batch);
-        let first = batch.len();
-        let (weighted, tagged) = (usize::from(batch.weights().is_some()), usize::from(batch.tags().is_some()));
-        let of_tuple = 1 + weighted + tagged;
-        let features = if batch.is_sparse() { tuples + 2 * entries } else { tuples * batch.dim() };
-        let start = self.take(tuples * of_tuple + features)?;
-        let words = &self.read[start..self.used];
-        let (labels, words) = words.split_at(tuples);
-        let (weights, words) = words.split_at(tuples * weighted);
-        let (tags, words) = words.split_at(tuples * tagged);
-        if batch.is_sparse() {
-            push_sparse(batch, labels, words)?
-        } else {
-            push_dense(batch, labels, words)?
-        }
-        if !weights.is_empty() {
-            copy(weights, &mut batch.weights_mut()[first..]);
-        }
-        if !tags.is_empty() {
-            batch.tags_mut()[first..].copy_from_slice(tags);
+        let header = self.take(RecordHeader::WORDS)?;
+        let header = RecordHeader::read(&self.read[header..self.used]);
+        decoder.leave_out(header.skipped.into());
+        if header.tuples > 0 {
+            decoder.shape(batch);
+            let body = self.take(header.body(batch))?;
+            batch.read_record(header, &self.read[body..self.used])?;
         }
         Ok(())
     }
@@ -169,33 +128,5 @@ impl TupleFile {
     /// Deletes the file.
     pub fn delete(self) {
         self.file.end();
-    }
-}
-
-fn push_dense(batch: &mut Batch, labels: &[u32], features: &[u32]) -> Result<()> {
-    let dim = batch.dim();
-    let mut tuples = batch.extend(labels.len())?;
-    let (to_labels, rows, stride) = tuples.parts_mut();
-    copy(labels, to_labels);
-    for (from, to) in features.chunks_exact(dim).zip(rows.chunks_exact_mut(stride)) {
-        copy(from, &mut to[..dim]);
-    }
-    Ok(())
-}
-
-fn push_sparse(batch: &mut Batch, labels: &[u32], words: &[u32]) -> Result<()> {
-    let (lengths, entries) = words.split_at(labels.len());
-    let (mut indices, mut values) = entries.split_at(entries.len() / 2);
-    for (label, len) in labels.iter().zip(lengths) {
-        let (to_indices, to_values) = batch.push_sparse(f32::from_bits(*label), *len as usize)?;
-        to_indices.copy_from_slice(indices.split_off(..*len as usize).unwrap_or_default());
-        copy(values.split_off(..*len as usize).unwrap_or_default(), to_values);
-    }
-    Ok(())
-}
-
-fn copy(from: &[u32], to: &mut [f32]) {
-    for (to, from) in to.iter_mut().zip(from) {
-        *to = f32::from_bits(*from);
     }
 }

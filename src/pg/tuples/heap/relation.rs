@@ -1,5 +1,6 @@
 //! Relations with the heap access method.
 
+use crate::pg::compat::numbers_of_files;
 use crate::pg::tuples::row::Layout;
 use pgrx::pg_sys;
 use std::marker::PhantomData;
@@ -28,6 +29,31 @@ impl HeapRelation<'_> {
     pub fn pages(self) -> u32 {
         // SAFETY: the relation is open.
         unsafe { pg_sys::RelationGetNumberOfBlocksInFork(self.0, pg_sys::ForkNumber::MAIN_FORKNUM) }
+    }
+
+    /// Tablespace and number of its files.
+    pub fn files(self) -> [u32; 2] {
+        // SAFETY: the relation is open.
+        unsafe { numbers_of_files(self.0) }
+    }
+
+    /// Is it a temporary table?
+    pub fn is_temporary(self) -> bool {
+        // SAFETY: the relation is open.
+        unsafe { (*(*self.0).rd_rel).relpersistence as u8 == pg_sys::RELPERSISTENCE_TEMP }
+    }
+
+    /// The partitioned table that it is a part of, or one of whose parts; itself if it is no partition.
+    pub fn root(self) -> pg_sys::Oid {
+        // SAFETY: the relation is open; every partition has a root, which is looked up in catalogs.
+        unsafe {
+            let own = (*self.0).rd_id;
+            if !(*(*self.0).rd_rel).relispartition {
+                return own;
+            }
+            let root = pgrx::direct_function_call(pg_sys::pg_partition_root, &[Some(pg_sys::Datum::from(own))]);
+            root.unwrap_or(own)
+        }
     }
 
     /// A layout for the attributes `columns`, counted from 0; None if one is wanted twice.

@@ -49,7 +49,7 @@ impl Forge {
 
     /// The bits that tell of visibility. Half of the time those of most rows of most tables.
     fn bits(&mut self) -> u32 {
-        use pg_sys::{HEAP_COMBOCID, HEAP_MOVED, HEAP_XMAX_COMMITTED, HEAP_XMAX_INVALID, HEAP_XMAX_IS_MULTI};
+        use pg_sys::{HEAP_COMBOCID, HEAP_XMAX_COMMITTED, HEAP_XMAX_INVALID, HEAP_XMAX_IS_MULTI};
         use pg_sys::{HEAP_XMAX_EXCL_LOCK, HEAP_XMAX_KEYSHR_LOCK, HEAP_XMAX_LOCK_ONLY};
         use pg_sys::{HEAP_XMIN_COMMITTED, HEAP_XMIN_INVALID};
         if self.one_in(2) {
@@ -66,8 +66,8 @@ impl Forge {
             (HEAP_XMAX_KEYSHR_LOCK, 4),
             (HEAP_XMAX_EXCL_LOCK, 4),
             (HEAP_COMBOCID, 4),
-            (HEAP_MOVED & pg_sys::HEAP_MOVED_OFF, 16),
-            (HEAP_MOVED & pg_sys::HEAP_MOVED_IN, 16),
+            (pg_sys::HEAP_MOVED_OFF, 16),
+            (pg_sys::HEAP_MOVED_IN, 16),
         ] {
             bits |= if self.one_in(rarity) { bit } else { 0 };
         }

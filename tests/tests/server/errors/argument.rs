@@ -26,6 +26,13 @@ pub const CASES: &[Case] = &[
         "Known shuffle strategies are: no_shuffle, shuffle_once, epoch_shuffle, sliding_window, mrs, block_only, corgipile.",
     ),
     Case(
+        "ArgumentError::NotShared",
+        "SELECT corgipile_train('t', shuffle => 'no_shuffle', share => true)",
+        "0A000",
+        "shuffle strategy no_shuffle cannot read together with other sessions",
+        "Use shuffle => 'corgipile' or 'block_only', or leave share out.",
+    ),
+    Case(
         "ArgumentError::InvalidArgument",
         "SELECT corgipile_train('t', max_epochs => 0)",
         "22023",

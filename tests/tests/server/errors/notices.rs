@@ -40,6 +40,12 @@ pub const CASES: &[(&str, &[&str], &str)] = &[
          HINT:  Subtract a number near their mean in a query or a view, as in SELECT x - 1700000000 AS x.\n...",
     ),
     (
+        "Notice::Coarse",
+        &["SELECT FROM corgipile_train('SELECT i % 2 AS label, CASE WHEN i % 7 > 0 THEN 1.7e9::float8 + i END AS a, i AS b
+             FROM generate_series(1, 500) i', features => '{a,b}', max_epochs => 1)"],
+        "WARNING:  numbers lie so far from 0 that single precision rounds away most of their differences: a\n...",
+    ),
+    (
         "Notice::Transformed",
         &["SELECT FROM corgipile_train('SELECT i % 2 AS label, exp(i / 20::float8) AS a FROM generate_series(1, 1000) i', max_epochs => 1)"],
         "...NOTICE:  numbers that span decades are taken as sign(x) * ln(1 + |x|): a\n\
@@ -109,6 +115,21 @@ pub const CASES: &[(&str, &[&str], &str)] = &[
                  block_size => '8kB')",
         ],
         "...NOTICE:  the loader runs in process, without a worker: max_parallel_workers is 0\n...",
+    ),
+    (
+        "Notice::NotShared",
+        &["SELECT FROM corgipile_train('SELECT a.* FROM t a JOIN t b ON a.ctid = b.ctid', max_epochs => 1, share => true)"],
+        "...NOTICE:  the source is not read together with other sessions: the rows are in a spool\n\
+         HINT:  The order is that without share. The view corgipile.stat_reading_groups shows who shares what.\n...",
+    ),
+    (
+        "Notice::WasShared",
+        &[
+            "SELECT FROM corgipile_train('t', max_epochs => 1, share => true, name => 'shared')",
+            "SELECT FROM corgipile_train('t', max_epochs => 1, warm_start => 'shared')",
+        ],
+        "...NOTICE:  model ... was trained with share: the order of its rows cannot be had again\n\
+         HINT:  Who trains the same epochs anew gets another model.\n...",
     ),
     (
         "Notice::Epoch",

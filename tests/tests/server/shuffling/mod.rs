@@ -4,6 +4,7 @@ mod cluster_factor;
 mod io_profile;
 mod queries;
 mod rows;
+mod sharing;
 mod strategies;
 mod tables;
 mod visibility;

@@ -1,0 +1,20 @@
+//! corgipile.reading_groups(): who reads together with others, for the view corgipile.stat_reading_groups.
+
+use crate::errors::OrRaise;
+use crate::pg::call::function::Call;
+use crate::pg::process::reading_groups;
+use pgrx::prelude::*;
+
+/// Returns a row for each member of a reading group of the server.
+#[pg_extern(sql = false)]
+fn corgipile_reading_groups(call: Call<'_>) {
+    let mut rows = reading_groups::rows().into_iter();
+    call.return_rows(reading_groups::COLUMNS, |row| match rows.next() {
+        Some(values) => {
+            row.clone_from_slice(&values);
+            true
+        }
+        None => false,
+    })
+    .or_raise();
+}

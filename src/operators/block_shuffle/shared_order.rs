@@ -1,0 +1,106 @@
+//! How BlockShuffle joins a reading group, and draws the order of an epoch there.
+
+use super::order::EpochOrder;
+use super::pages::Pages;
+use super::sharing::{Member, Sharing};
+use super::state::{BlockShuffle, LeafScan};
+use crate::errors::Notice;
+use crate::options::shuffling::SaysShare;
+use crate::pg::executor::custom_scan::Node;
+use crate::pg::process::reading_groups::{NotShared, ReadingGroup, Reads};
+use crate::pg::{PAGE_BYTES, report_notice};
+use shuffle::{BlockPartition, BlockSize};
+use std::ops::RangeInclusive;
+
+impl BlockShuffle {
+    /// Becomes a member of the group that reads these pages, in blocks of this size or of one that it takes over, if
+    /// that is asked for and has not been tried.
+    pub(super) fn join_group(&mut self, node: Node, pages: &Pages<LeafScan>) {
+        if !matches!(self.sharing, Some(Sharing::Asked)) {
+            return;
+        }
+        let joined = self.reads(node, pages).and_then(|reads| ReadingGroup::join(&reads));
+        self.sharing = Some(match joined {
+            Ok(group) => {
+                let bytes = u64::from(group.pages_per_block()) * u64::from(PAGE_BYTES);
+                if group.pages_per_block() != self.geometry.pages_per_block {
+                    self.shuffling.block_size = BlockSize::Bytes(bytes);
+                }
+                Sharing::Member(Box::new(Member::new(group)))
+            }
+            Err(why) => {
+                if self.shuffling.share == Some(SaysShare::Call) && self.partition.index() == 0 {
+                    report_notice(Notice::NotShared(why.to_string()));
+                }
+                Sharing::Alone(why)
+            }
+        });
+    }
+
+    /// What is read, in the words of reading groups.
+    fn reads(&self, node: Node, pages: &Pages<LeafScan>) -> Result<Reads, NotShared> {
+        let pages = match &self.agreed_pages {
+            Some(agreed) => agreed.clone(),
+            None => pages.of_tables(),
+        };
+        let leaves = self.leaves.as_deref().unwrap_or_default();
+        let tables = match node.relation() {
+            Some(relation) => vec![relation],
+            None => leaves.iter().filter_map(LeafScan::table).collect(),
+        };
+        if tables.is_empty() {
+            return Err("the rows are in a spool".into());
+        }
+        let reads = Reads::tables(&tables, &pages).ok_or("no other session can read a temporary table")?;
+        let pages_per_block = self.geometry.pages_per_block;
+        Ok(reads.in_blocks(pages_per_block, sizes(self.shuffling.block_size, pages_per_block)))
+    }
+
+    /// Begins the epoch as a member of the group. None if the reader is none, or reads nothing of the source.
+    pub(super) fn open_order(&mut self) -> Option<EpochOrder> {
+        let Some(Sharing::Member(_)) = &self.sharing else { return None };
+        let all: Vec<u32> = (0..self.geometry.blocks).collect();
+        let blocks = if self.partition == BlockPartition::SINGLE { &all[..] } else { self.partition_epoch.blocks() };
+        let is_kept = |block: &u32| self.of_source(*block).is_empty();
+        let keeps_all = self.cache().is_some() && blocks.iter().all(is_kept);
+        let pages = blocks.iter().map(|block| self.pages_of(*block).len() as u32).sum();
+        let (seed, epoch) = (self.shuffling.seed ^ i64::from(self.partition.index()) << 32, self.epoch);
+        let numbers: Vec<u32> = blocks.iter().map(|block| self.number_of(*block)).collect();
+        let sharing = self.sharing.as_mut()?;
+        if keeps_all {
+            sharing.leave();
+            return None;
+        }
+        let Sharing::Member(member) = sharing else { return None };
+        let len = numbers.len();
+        if !member.begin_epoch(seed, epoch, numbers.into_iter()) {
+            sharing.leave();
+            *sharing = Sharing::Alone("there is no memory to draw blocks together".into());
+            return None;
+        }
+        Some(EpochOrder::open(len, pages))
+    }
+
+    /// Draws blocks until those in so many places of the epoch's order are known.
+    pub(super) fn draw_to(&mut self, places: usize) {
+        while self.order.drawn() < places.min(self.order.len()) {
+            let Some(Sharing::Member(member)) = &mut self.sharing else { break };
+            let Some(number) = member.draw(&mut self.counters.share) else { break };
+            let block = match &self.sample {
+                Some(sample) => sample.blocks.binary_search(&number).map_or(number, |block| block as u32),
+                None => number,
+            };
+            self.order.push(block);
+        }
+    }
+}
+
+/// Sizes of blocks that will do. A size that was asked for is kept. Otherwise blocks that are a little larger mix a
+/// little less, and such that are up to half as large cost little where others read them, too: a group that was founded
+/// before the table grew, or with another buffer, is still found.
+fn sizes(asked: BlockSize, pages_per_block: u32) -> RangeInclusive<u32> {
+    match asked {
+        BlockSize::Bytes(_) => pages_per_block..=pages_per_block,
+        BlockSize::Auto => pages_per_block.div_ceil(2)..=pages_per_block + pages_per_block / 4,
+    }
+}
