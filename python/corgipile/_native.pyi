@@ -118,6 +118,23 @@ def postgres(
     snapshot: str | None,
     lists: str,
 ) -> tuple[Source, str]: ...
+
+class Shuffled:
+    @property
+    def source(self) -> Source: ...
+    @property
+    def snapshot(self) -> str: ...
+    def with_shuffle(self, strategy: str, block_size: str, buffer_size: str) -> Shuffled: ...
+    def epoch(self, seed: int, epoch: int) -> Source: ...
+
+def postgres_shuffled(
+    connection: str,
+    table: str,
+    columns: Sequence[str] | None,
+    filter: str | None,
+    snapshot: str | None,
+    lists: str,
+) -> Shuffled: ...
 def build_index(
     path: str,
     format: str,

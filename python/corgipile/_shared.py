@@ -7,6 +7,7 @@ the copies share. Each worker counts its own iterations: without `set_epoch`, th
 from __future__ import annotations
 
 import multiprocessing.context
+from collections.abc import Iterator
 from multiprocessing.sharedctypes import RawArray
 from typing import Any
 
@@ -15,6 +16,19 @@ MAX_WORKERS = 1024
 
 # places in the memory that is shared; behind them, iterations of each worker
 _EPOCH, _START, _LANES, _TOGETHER, _TOLD_EPOCH, _TOLD_START, _OWN = range(7)
+
+
+class Counting:
+    """What knows how many batches of an epoch it has given out."""
+
+    # of the iteration under way in this process: its epoch, and batches given out up to now
+    _position: tuple[int, int] | None = None
+
+    def _counted(self, batches: Iterator[Any], epoch: int, start: int) -> Iterator[Any]:
+        for number, batch in enumerate(batches, start + 1):
+            self._position = (epoch, number)
+            yield batch
+        self._position = (epoch + 1, 0)
 
 
 class Progress:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from corgipile import _native, _shared, offline
 from corgipile.items import MapStyle
+from corgipile.server import AHEAD, ShuffledByServer
 from corgipile.sources import Source, open_path
 
 if TYPE_CHECKING:
@@ -26,14 +27,14 @@ else:
 Size = int | str
 Tensors = Literal["numpy", "torch"]
 
-# what a state must agree on with the data set that it is loaded into
 # more than any epoch, batch or byte has as its number
 _MANY = 2**62
 
+# what a state must agree on with the data set that it is loaded into
 _CHOICES = ("seed", "batch_size", "shuffle", "ranks", "drop_last", "fingerprint")
 
 
-class CorgiPileDataset(Base):
+class CorgiPileDataset(_shared.Counting, Base):
     """Rows of a source in batches: blocks in random order, and the rows of a buffer full of blocks shuffled.
 
     Iterating over it gives the batches of this rank in the epoch of `set_epoch`, and without that one epoch after the
@@ -42,6 +43,8 @@ class CorgiPileDataset(Base):
     and resumes exactly.
 
     source: made by `corgipile.parquet` and the like; or a path, with the path of its `block_index` if it has one.
+        What `corgipile.postgres(..., server_shuffle=True)` gives is shuffled by the server, by `shuffle` and the sizes,
+        which are bytes or shares then; "shuffle_once" needs no `cache` there.
     block_size, buffer_size: a number of rows, bytes ("64MiB"), a share of the rows ("10%"), or "auto". The buffer is
         that of all ranks and workers together.
     shuffle: "corgipile", "block_only", "sliding_window", "block_window" (blocks in random order through a window) or
@@ -70,7 +73,7 @@ class CorgiPileDataset(Base):
 
     def __init__(
         self,
-        source: Source | MapStyle | str | os.PathLike[str],
+        source: Source | MapStyle | ShuffledByServer | str | os.PathLike[str],
         block_index: str | os.PathLike[str] | None = None,
         *,
         block_size: Size = "auto",
@@ -91,7 +94,7 @@ class CorgiPileDataset(Base):
     ) -> None:
         if isinstance(source, str | os.PathLike):
             source = open_path(source, block_index)
-        elif not isinstance(source, Source | MapStyle):
+        elif not isinstance(source, Source | MapStyle | ShuffledByServer):
             raise TypeError(
                 f"source: {type(source).__name__} is neither a path nor made by corgipile.parquet and the like"
             )
@@ -105,18 +108,21 @@ class CorgiPileDataset(Base):
             check_number("lanes", lanes, 1)
         if (rank is None) != (world_size is None):
             raise ValueError("rank and world_size: give both, or none to ask torch.distributed")
-        if shuffle in ("shuffle_once", "corgi2"):
+        sizes = {"block_size": str(block_size), "buffer_size": str(buffer_size)}
+        if isinstance(source, ShuffledByServer):
+            source = source.shuffled(shuffle, seed, **sizes)
+            shuffle, sizes = "none", {"block_size": "auto", "buffer_size": AHEAD}
+        elif shuffle in ("shuffle_once", "corgi2"):
             if cache is None or not isinstance(source, Source):
                 raise ValueError(f"cache: {shuffle} needs a directory for its copy, and a source that can be copied")
             if shuffle == "shuffle_once":
                 source = offline.shuffle_once(source, cache, seed=seed, progress=progress)
                 shuffle = "none"
             else:
-                sizes = {"block_size": block_size, "buffer_size": buffer_size}
                 source = offline.corgi2(source, cache, seed=seed, progress=progress, **sizes)
                 shuffle = "corgipile"
         self.source = source
-        self._sizes = {"block_size": str(block_size), "buffer_size": str(buffer_size)}
+        self._sizes = sizes
         self._options = {
             "shuffle": shuffle,
             "seed": seed,
@@ -129,8 +135,6 @@ class CorgiPileDataset(Base):
         self._tensors: Tensors = tensors
         self._reading = (threads, memory)
         self._progress = _shared.Progress()
-        # of the iteration under way in this process: its epoch, and batches of this rank up to now
-        self._position: tuple[int, int] | None = None
         rank, world_size = self.rank_and_world_size()
         if not 0 <= rank < world_size:
             raise ValueError(f"rank: {rank} of world_size {world_size}")
@@ -154,6 +158,8 @@ class CorgiPileDataset(Base):
             lanes = together = self._lanes
         else:
             lanes, together = world_size * max(1, workers), world_size
+        if isinstance(self.source, ShuffledByServer):
+            self.source.check(world_size, workers, lanes)
         return _native.Plan(
             source or self.source.native,
             lanes=lanes,
@@ -185,13 +191,6 @@ class CorgiPileDataset(Base):
         self._position = (epoch, start)
         return self._counted(batches, epoch, start)
 
-    def _counted(self, batches: Iterator[Any], epoch: int, start: int) -> Iterator[Any]:
-        """The batches, and how many there were up to now."""
-        for number, batch in enumerate(batches, start + 1):
-            self._position = (epoch, number)
-            yield batch
-        self._position = (epoch + 1, 0)
-
     def read(self, epoch: int, start: int = 0, worker: int = 0, workers: int = 1) -> Iterator[Any]:
         """The batches of this rank in an epoch, from number `start` on; of one of its workers, if there are several."""
         of = {
@@ -202,7 +201,7 @@ class CorgiPileDataset(Base):
             "workers": workers,
         }
         threads, memory = self._reading
-        if isinstance(self.source, MapStyle):
+        if isinstance(self.source, MapStyle | ShuffledByServer):
             batches = self.source.read(lambda source: self.plan(workers, source), **of, memory=memory)
         else:
             batches = _closing(self.plan(workers).reader(**of, threads=threads, memory=memory))
@@ -251,9 +250,12 @@ class CorgiPileDataset(Base):
         world_size = self.rank_and_world_size()[1]
         if self._lanes is not None and (self._lanes, self._lanes) != (lanes, together):
             raise ValueError(f"lanes: the state has {lanes}, the data set {self._lanes}")
-        if together % world_size or batches % world_size:
-            what = f"the state is that of {together} lanes after {batches} batches"
-            raise ValueError(f"world_size: {what}, which {world_size} ranks cannot share equally: set lanes")
+        if together % world_size:
+            what = f"the state is that of {together} lanes, which {world_size} ranks cannot share equally"
+            raise ValueError(f"world_size: {what}: choose lanes that the ranks you may have divide")
+        if batches % world_size:
+            what = f"the state is that of {batches} batches of all ranks, in the middle of a step of {world_size} ranks"
+            raise ValueError(f"world_size: {what}: save it after steps whose batches all numbers of ranks divide")
         self._progress.set(state["epoch"], batches // world_size, (lanes, together))
         self._position = None
 

@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from corgipile._collate import collate
+from corgipile._shared import Counting
 from corgipile.dataset import CorgiPileDataset, Tensors, check_tensors, to_torch
 
 Transform = Callable[[Any], Any]
 
 
-class Loader:
+class Loader(Counting):
     """Iterates over the batches of a data set, each epoch in the order of its own.
 
     dataset: the data set, whose rank's batches these are.
@@ -52,8 +53,6 @@ class Loader:
         self._workers = num_workers
         self._options = options if num_workers else {}
         self._persistent: Any = None
-        # of the iteration under way: its epoch, and batches given out up to now
-        self._position: tuple[int, int] | None = None
         active = dataset.plan(num_workers).active_workers(max(1, num_workers))
         if active < num_workers:
             warnings.warn(
@@ -75,12 +74,6 @@ class Loader:
         self._position = (epoch, start)
         batches = self._by_workers(epoch, start) if self._workers else self._here(epoch, start)
         return self._counted(batches, epoch, start)
-
-    def _counted(self, batches: Iterator[Any], epoch: int, start: int) -> Iterator[Any]:
-        for number, batch in enumerate(batches, start + 1):
-            self._position = (epoch, number)
-            yield batch
-        self._position = (epoch + 1, 0)
 
     def _here(self, epoch: int, start: int) -> Iterator[Any]:
         return map(self._steps, self.dataset.read(epoch, start))

@@ -1,14 +1,17 @@
 """Copies of a data set in another order, to compare with, or to read again and again.
 
 They are Arrow files in a directory, named by what they were made of: a copy that is there is not made again, and one of
-another source or seed is never taken for it.
+another source or seed is never taken for it. Of several processes that want the same copy, one makes it while the
+others wait: a copy that another one replaced would be a file that changes while it is read.
 """
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from corgipile import _native
@@ -70,12 +73,28 @@ def _copy(
     os.makedirs(directory, exist_ok=True)
     path = os.path.join(os.fspath(directory), f"{name}-{of}.arrow")
     if not os.path.exists(path):
-        if progress is True:
-            with _Bar(name) as bar:
-                make(path, bar)
-        else:
-            make(path, progress or None)
+        with _alone(f"{path}.lock"):
+            if os.path.exists(path):
+                pass  # another process made it meanwhile
+            elif progress is True:
+                with _Bar(name) as bar:
+                    make(path, bar)
+            else:
+                make(path, progress or None)
     return arrow(path)
+
+
+@contextlib.contextmanager
+def _alone(path: str) -> Iterator[None]:
+    """Waits until nobody else has the lock, which ends with its process at the latest."""
+    with open(path, "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            # whoever waits for it finds the copy there, or makes it
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(path)
 
 
 class _Bar:

@@ -10,11 +10,12 @@ import errno
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from corgipile import _native
+from corgipile.server import ShuffledByServer
 
 
 class Source:
@@ -267,6 +268,32 @@ def libsvm(
     return Source(_native.libsvm, _paths(paths), length, base, on_error, _index(index))
 
 
+@overload
+def postgres(
+    table: str,
+    columns: Sequence[str] | None = ...,
+    *,
+    connection: str = ...,
+    where: str | None = ...,
+    snapshot: str | None = ...,
+    lists: Lists = ...,
+    server_shuffle: Literal[False] = ...,
+) -> Table: ...
+
+
+@overload
+def postgres(
+    table: str,
+    columns: Sequence[str] | None = ...,
+    *,
+    connection: str = ...,
+    where: str | None = ...,
+    snapshot: str | None = ...,
+    lists: Lists = ...,
+    server_shuffle: bool,
+) -> Table | ShuffledByServer: ...
+
+
 def postgres(
     table: str,
     columns: Sequence[str] | None = None,
@@ -275,23 +302,30 @@ def postgres(
     where: str | None = None,
     snapshot: str | None = None,
     lists: Lists = "auto",
-) -> Table:
+    server_shuffle: bool = False,
+) -> Table | ShuffledByServer:
     """Rows of a table of PostgreSQL, of its partitions or of a materialized view. The extension is not needed.
 
     The table is read once to count its rows. All threads and workers read under one snapshot, whatever is done to the
     table meanwhile, for which a connection is held; vacuum keeps old rows as long, and the table cannot be dropped.
 
     Args:
-        table: as in SQL: "my_table", "schema.table", '"My Table"'.
+        table: as in SQL: "my_table", "schema.table", '"My Table"'. With `server_shuffle`, also a view or a query.
         columns: those to read, in this order; all without. Numeric columns come as doubles, types without an array of
-            their own as text.
-        connection: a connection string or URI; what it does not say is taken from PGHOST, PGPORT, PGUSER, PGPASSWORD
-            and PGDATABASE.
-        where: a condition in SQL that rows must meet.
+            their own as text, `char(n)` without the blanks at its end. A date or time that is infinite is an error.
+        connection: a connection string or URI, as for libpq, encrypted or not. What it does not say is taken from
+            where libpq takes it: a service, PGHOST, PGUSER, PGSSLMODE and the like, the password file. What libpq
+            knows and this does not is refused by name.
+        where: one condition in SQL that rows must meet.
         snapshot: the `snapshot` of a table that another process has opened and keeps, so that both see the same rows.
         lists: as in `parquet`.
+        server_shuffle: whether the extension in the server shuffles, and sends each epoch as one stream, to one rank
+            and one worker at most. It needs the right to make temporary views. The server reads the rows once to
+            fingerprint them; to go on in the middle of an epoch it makes the epoch's order again and leaves out what
+            was before.
     """
-    return Table(connection, table, _names(columns), where, snapshot, lists)
+    arguments = connection, table, _names(columns), where, snapshot, lists
+    return ShuffledByServer(*arguments) if server_shuffle else Table(*arguments)
 
 
 def arrays(columns: Mapping[str, Any], *, fingerprint: int | None = None) -> Source:

@@ -3,7 +3,8 @@
 use crate::errors;
 use crate::sources::Source;
 use arrow::array::{
-    ArrayRef, BinaryArray, BooleanArray, FixedSizeListArray, PrimitiveArray, RecordBatch, StringArray, make_array,
+    ArrayRef, BinaryArray, BooleanArray, Date32Array, FixedSizeListArray, PrimitiveArray, RecordBatch, StringArray,
+    make_array,
 };
 use arrow::buffer::{Buffer, ScalarBuffer};
 use arrow::datatypes::{
@@ -103,6 +104,16 @@ fn column(code: &str, shape: &[usize], values: Values<'_>) -> PyResult<ArrayRef>
     Ok(array)
 }
 
+/// Days, which numpy counts in numbers twice as long.
+fn days(buffer: Buffer) -> PyResult<ArrayRef> {
+    let numbers = ScalarBuffer::<i64>::from(buffer);
+    let day = |&day: &i64| match day {
+        i64::MIN => Ok(None),
+        day => i32::try_from(day).map(Some).map_err(|_| PyValueError::new_err(format!("day {day} is too far away"))),
+    };
+    Ok(Arc::new(numbers.iter().map(day).collect::<PyResult<Date32Array>>()?))
+}
+
 /// Moments and durations, as numpy has them: `M8[us]`.
 fn time(code: &str, buffer: Buffer) -> PyResult<ArrayRef> {
     use arrow::datatypes::TimeUnit::{Microsecond, Millisecond, Nanosecond, Second};
@@ -111,9 +122,11 @@ fn time(code: &str, buffer: Buffer) -> PyResult<ArrayRef> {
         "[ms]" => Millisecond,
         "[us]" => Microsecond,
         "[ns]" => Nanosecond,
+        "[D]" if code.starts_with('M') => return days(buffer),
         _ => {
             return Err(PyTypeError::new_err(format!(
-                "arrays of type {code} cannot be read: use seconds or parts of them"
+                "arrays of type {code} cannot be read: use {}seconds, or parts of them (ms, us, ns)",
+                if code.starts_with('M') { "days, " } else { "" }
             )));
         }
     };

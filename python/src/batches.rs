@@ -57,6 +57,7 @@ fn objects<'py>(py: Python<'py>, array: &ArrayRef) -> PyResult<Bound<'py, PyAny>
             DataType::BinaryView => bytes(array.as_binary_view().value(row)),
             DataType::List(_) => list(py, &array.as_list::<i32>().value(row)),
             DataType::LargeList(_) => list(py, &array.as_list::<i64>().value(row)),
+            DataType::FixedSizeList(..) => list(py, &array.as_fixed_size_list().value(row)),
             other => Err(PyValueError::new_err(format!("there are no objects for values of type {other}"))),
         }
     };
@@ -64,8 +65,11 @@ fn objects<'py>(py: Python<'py>, array: &ArrayRef) -> PyResult<Bound<'py, PyAny>
     Ok(PyArray1::from_vec(py, objects).into_any())
 }
 
-/// The numbers of a list of any length.
+/// The items of a list of any length: numbers, or objects.
 fn list(py: Python<'_>, items: &ArrayRef) -> PyResult<Py<PyAny>> {
+    if !Values::are_numbers(items) {
+        return objects(py, items).map(Bound::unbind);
+    }
     let (values, view) = Values::of(items).map_err(PyValueError::new_err)?;
     let rows = values.len();
     let array = numbers(py, values, &[], rows)?;

@@ -27,5 +27,7 @@ mod _native {
     #[pymodule_export]
     use crate::plan::{Plan, Reader};
     #[pymodule_export]
-    use crate::sources::{Source, arrow, build_index, csv, libsvm, parquet, postgres, tfrecord, webdataset};
+    use crate::sources::{
+        Shuffled, Source, arrow, build_index, csv, libsvm, parquet, postgres, postgres_shuffled, tfrecord, webdataset,
+    };
 }

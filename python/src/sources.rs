@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use loading::Size;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -239,6 +240,69 @@ pub fn postgres(
     let options = sources::postgres::Options { connection, table, columns, filter, snapshot, fixed_lists };
     let opened = apart(py, |cancel| sources::postgres::open(&options, cancel), || Ok(()))?;
     Ok((Source(Arc::new(opened.data)), opened.snapshot))
+}
+
+/// Rows that the server shuffles.
+#[pyclass(frozen, module = "corgipile._native")]
+pub struct Shuffled {
+    opened: Arc<sources::postgres::Shuffled>,
+    shuffle: sources::postgres::Shuffle,
+}
+
+#[pymethods]
+impl Shuffled {
+    /// The rows, which are those of any epoch.
+    #[getter]
+    fn source(&self) -> Source {
+        self.epoch(0, 0)
+    }
+
+    /// The snapshot under which they are read.
+    #[getter]
+    fn snapshot(&self) -> &str {
+        self.opened.snapshot()
+    }
+
+    /// The same rows, shuffled in this way.
+    fn with_shuffle(&self, strategy: String, block_size: &str, buffer_size: &str) -> PyResult<Shuffled> {
+        let size = |argument: &str, text: &str| match text.parse() {
+            Ok(Size::Auto) => Ok("auto".to_owned()),
+            Ok(Size::Bytes(bytes)) => Ok(format!("{bytes}B")),
+            Ok(Size::Percent(percent)) => Ok(format!("{percent}%")),
+            Ok(Size::Rows(_)) => {
+                let what = "the server measures in bytes: say so many, such as \"64MiB\"";
+                Err(PyValueError::new_err(format!("{argument}: {text} rows: {what}")))
+            }
+            Err(error) => Err(PyValueError::new_err(format!("{argument}: {error}"))),
+        };
+        let (block_size, buffer_size) = (size("block_size", block_size)?, size("buffer_size", buffer_size)?);
+        let shuffle = sources::postgres::Shuffle { strategy, block_size, buffer_size };
+        Ok(Shuffled { opened: self.opened.clone(), shuffle })
+    }
+
+    /// The rows in the order of an epoch, from 0.
+    fn epoch(&self, seed: i64, epoch: u64) -> Source {
+        Source(Arc::new(self.opened.epoch(&self.shuffle, seed, epoch)))
+    }
+}
+
+/// Rows of a table, a view or a query, to be shuffled by the server.
+#[pyfunction]
+pub fn postgres_shuffled(
+    py: Python<'_>,
+    connection: String,
+    table: String,
+    columns: Option<Vec<String>>,
+    filter: Option<String>,
+    snapshot: Option<String>,
+    lists: &str,
+) -> PyResult<Shuffled> {
+    let fixed_lists = fixed_lists(lists)?;
+    let options = sources::postgres::Options { connection, table, columns, filter, snapshot, fixed_lists };
+    let opened = apart(py, |cancel| sources::postgres::Shuffled::open(&options, cancel), || Ok(()))?;
+    let auto = || "auto".to_owned();
+    let shuffle = sources::postgres::Shuffle { strategy: "corgipile".into(), block_size: auto(), buffer_size: auto() };
+    Ok(Shuffled { opened: Arc::new(opened), shuffle })
 }
 
 /// Builds the index of a file, unless it has one. `progress` is called with the bytes that are done and all of them.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -65,3 +67,21 @@ def test_a_copy_that_is_interrupted_is_not_there(rows: corgipile.Source, tmp_pat
     with pytest.raises(KeyboardInterrupt):
         corgipile.shuffle_once(big, tmp_path, progress=interrupt)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_of_several_that_want_a_copy_one_makes_it(tmp_path: Path) -> None:
+    rows = corgipile.arrays({"number": np.arange(500_000)})
+    makers: set[int] = set()
+    together = threading.Barrier(4)
+
+    def copy(_number: int) -> corgipile.Source:
+        # each has a lock of its own, as a process has
+        together.wait()
+        return corgipile.shuffle_once(rows, tmp_path, progress=lambda *_: makers.add(threading.get_ident()))
+
+    with ThreadPoolExecutor(4) as threads:
+        copies = list(threads.map(copy, range(4)))
+    # of one and the same file
+    assert len({source.fingerprint for source in copies}) == 1
+    assert len(makers) <= 1
+    assert len(list(tmp_path.iterdir())) == 1

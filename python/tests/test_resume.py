@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import json
 import random
-import signal
-import subprocess
-import sys
-from pathlib import Path
+import time
+from typing import Any
 
 import pytest
 from loading_fixtures import Numbers
 
 import corgipile
 from corgipile import CorgiPileDataset, Loader
-
-HERE = Path(__file__).parent
 
 
 @pytest.mark.parametrize("shuffle", ["corgipile", "sliding_window"])
@@ -55,22 +51,92 @@ def test_the_state_of_an_epoch_that_is_over_is_the_beginning_of_the_next(
     assert numbers(resumed) == second
 
 
-def test_a_state_is_for_any_number_of_ranks_that_share_the_lanes(rows: corgipile.Source, numbers: Numbers) -> None:
-    make = lambda rank, of: CorgiPileDataset(rows, lanes=4, batch_size=10, rank=rank, world_size=of)  # noqa: E731
-    expected = numbers(make(0, 1))
-    iterator = iter(two := make(0, 2))
-    for _ in range(6):
-        next(iterator)
-    state = two.state_dict()
-    for ranks in (1, 2, 4):
-        sets = [make(rank, ranks) for rank in range(ranks)]
-        for ds in sets:
-            ds.load_state_dict(state)
-        got = [batch for step in zip(*map(numbers, sets)) for batch in step]
-        # rows that come again are in the last batches
-        assert got[: len(expected) - 12 - 4] == expected[12:-4]
-    with pytest.raises(ValueError, match=r"world_size: .* 8 ranks cannot share equally"):
-        CorgiPileDataset(rows, lanes=None, batch_size=10, rank=0, world_size=8).load_state_dict(state)
+@pytest.mark.parametrize("last", ["pad", "drop", "join"])
+def test_other_numbers_of_ranks_go_on_with_exactly_what_was_left(
+    rows: corgipile.Source, numbers: Numbers, last: str
+) -> None:
+    def sets(ranks: int) -> list[CorgiPileDataset]:
+        options: dict[str, Any] = {"lanes": 12, "batch_size": 10, "ranks": last, "world_size": ranks}
+        return [CorgiPileDataset(rows, rank=rank, **options) for rank in range(ranks)]
+
+    # by rank, of an epoch that nobody interrupts
+    whole = {ranks: [numbers(ds) for ds in sets(ranks)] for ranks in (1, 2, 3, 4)}
+    for steps in range(len(whole[2][0]) + 1):
+        two = sets(2)
+        states = []
+        for ds in two:
+            iterator = iter(ds)
+            for _ in range(steps):
+                next(iterator)
+            states.append(ds.state_dict())
+        if steps == len(whole[2][0]):
+            # unless some batch is asked for that is not there, nobody knows that the epoch is over
+            continue
+        # it does not matter whose state it is
+        assert states[0] == states[1]
+        for ranks in (1, 2, 3, 4):
+            done = 2 * steps
+            resumed = sets(ranks)
+            if done % ranks:
+                with pytest.raises(
+                    ValueError, match=f"world_size: the state is that of {done} batches.* {ranks} ranks"
+                ):
+                    resumed[0].load_state_dict(states[0])
+                continue
+            for ds in resumed:
+                ds.load_state_dict(states[0])
+            left = [numbers(ds) for ds in resumed]
+            assert left == [batches[done // ranks :] for batches in whole[ranks]]
+            seen = [row for batches in whole[2] for batch in batches[:steps] for row in batch]
+            all_rows = sorted(seen + [row for batches in left for batch in batches for row in batch])
+            more = len(all_rows) - 1003
+            # the last rows of either number of ranks
+            most = 2 - 1 + ranks - 1
+            assert {"pad": 0 <= more <= most, "drop": -most <= more <= 0, "join": more == 0}[last]
+            assert len(set(all_rows)) == min(1003, 1003 + more)
+
+
+def test_ranks_that_cannot_share_the_lanes_are_refused_and_told_why(rows: corgipile.Source) -> None:
+    make = lambda ranks, lanes: CorgiPileDataset(rows, lanes=lanes, rank=0, world_size=ranks)  # noqa: E731
+    state = make(2, 4).state_dict()
+    with pytest.raises(ValueError, match="lanes: 4 is no multiple of the 3 ranks"):
+        make(3, 4)
+    with pytest.raises(ValueError, match="world_size: the state is that of 4 lanes, which 3 ranks cannot share"):
+        make(3, None).load_state_dict(state)
+    with pytest.raises(ValueError, match="lanes: the state has 4, the data set 6"):
+        make(3, 6).load_state_dict(state)
+
+
+class Slow:
+    """A map-style data set that counts what it was asked for."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def __len__(self) -> int:
+        return 1000
+
+    def __getitem__(self, number: int) -> dict[str, int]:
+        self.asked += 1
+        time.sleep(0.0005)
+        return {"number": number}
+
+
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_to_go_on_a_buffer_at_most_is_read(lanes: int, numbers: Numbers) -> None:
+    make = lambda data: CorgiPileDataset(  # noqa: E731
+        corgipile.map_style(data), batch_size=20, block_size=10, buffer_size=200, lanes=lanes, seed=5
+    )
+    expected = numbers(make(Slow()))
+    for at in [0, 1, 9, 10, 24, 33, 48]:
+        resumed = make(data := Slow())
+        state = make(Slow()).state_at(0, at)
+        resumed.load_state_dict(state)
+        batches = iter(resumed)
+        assert next(batches)["number"].tolist() == expected[at]
+        # the thread goes on while a batch is handed out
+        assert data.asked <= 200 + 40
+        assert numbers(batches) == expected[at + 1 :]
 
 
 @pytest.mark.parametrize(
@@ -99,29 +165,6 @@ def test_a_state_of_another_source_or_version_is_refused(rows: corgipile.Source)
         other.load_state_dict(state)
     with pytest.raises(ValueError, match="version 2 is not known"):
         CorgiPileDataset(rows).load_state_dict({**state, "version": 2})
-
-
-@pytest.mark.parametrize(("workers", "ranks"), [(0, 1), (0, 2), (1, 1), (4, 1), (1, 2)])
-def test_a_killed_process_goes_on_exactly(workers: int, ranks: int, tmp_path: Path, numbers: Numbers) -> None:
-    if workers:
-        pytest.importorskip("torch")
-    from killed import EPOCHS, dataset
-
-    for rank in range(ranks):
-        expected = []
-        ds = dataset(rank, ranks, workers)
-        for epoch in range(EPOCHS):
-            ds.set_epoch(epoch)
-            expected += numbers(ds)
-        log = tmp_path / f"{workers}-{rank}"
-        command = [sys.executable, str(HERE / "killed.py"), str(log), str(rank), str(ranks), str(workers)]
-        # batches until it is killed; then it may run to its end
-        moments = random.Random(workers + rank).sample(range(1, len(expected) // 5), 1 if workers else 4)
-        for moment in [*moments, 0]:
-            # a session of its own, so that its workers are killed with it
-            process = subprocess.run([*command, str(moment)], start_new_session=True, cwd=HERE, timeout=120)
-            assert process.returncode == (-signal.SIGKILL if moment else 0)
-        assert [json.loads(line)["numbers"] for line in log.read_text().splitlines()] == expected
 
 
 @pytest.mark.parametrize("workers", [0, 1, 4])

@@ -93,11 +93,17 @@ def test_nulls_and_what_has_no_number_are_missing(run: Run) -> None:
     run("CREATE TABLE t (a int, f float8, t text, d date); INSERT INTO t VALUES (1, 2, 'x', '2000-01-01')")
     rows = read(corgipile.postgres("sources_test.t"))
     assert rows["d"][0] == np.datetime64("2000-01-01")
-    run("INSERT INTO t (d) VALUES ('infinity')")
+    run("INSERT INTO t DEFAULT VALUES")
     rows = read(corgipile.postgres("sources_test.t", ["f", "t", "d"]))
     assert np.isnan(rows["f"][1])
     assert rows["t"][1] is None
     assert np.isnat(rows["d"][1])
+    # which is not what is missing
+    run("INSERT INTO t (d) VALUES ('infinity')")
+    with pytest.raises(corgipile.SourceError, match='column "d": a value is infinite'):
+        corgipile.postgres("sources_test.t", ["f", "d"])
+    assert len(corgipile.postgres("sources_test.t", ["f", "d"], where="isfinite(d)")) == 1
+    assert len(corgipile.postgres("sources_test.t", ["f"])) == 3
 
 
 def test_what_the_database_refuses_is_told_in_its_words(run: Run) -> None:

@@ -44,7 +44,8 @@ impl Layout {
         let column = |field: &Field| match kind(field.data_type()) {
             Some(kind) => Ok((field.name().clone(), kind)),
             None => Err(SourceError::Invalid(format!(
-                "column {:?} is of type {}, of which there are no arrays: leave it out by choosing other columns",
+                "column {:?} is of type {}, of which there are no arrays: there are some of numbers, truth values, dates, \
+                 times, text, bytes, and lists of these; leave the column out by naming others in columns",
                 field.name(),
                 field.data_type()
             ))),
@@ -75,9 +76,9 @@ fn kind(of: &DataType) -> Option<ColumnKind> {
     match of {
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Some(ColumnKind::Object),
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView => Some(ColumnKind::Object),
-        DataType::List(field) | DataType::LargeList(field) => {
-            matches!(kind(field.data_type())?, ColumnKind::Fixed { shape, .. } if shape.is_empty())
-                .then_some(ColumnKind::Object)
+        // of numbers, of text, or of lists
+        DataType::List(field) | DataType::LargeList(field) | DataType::FixedSizeList(field, _) => {
+            kind(field.data_type()).map(|_| ColumnKind::Object)
         }
         DataType::Dictionary(_, values) => kind(values),
         _ => None,
@@ -169,6 +170,11 @@ impl Piece {
 }
 
 impl crate::Values {
+    /// Whether an array is one of numbers.
+    pub fn are_numbers(array: &ArrayRef) -> bool {
+        number(array.data_type()).is_some()
+    }
+
     /// The numbers of an array, and what they are to be seen as if that is another type.
     ///
     /// # Errors

@@ -200,7 +200,7 @@ impl Decoder {
         let mut words = line.split_ascii_whitespace();
         let label = words.next().unwrap_or_default();
         let label = label.parse().map_err(|_| format!("the label {label:?} is no number"))?;
-        let mut query = None;
+        let (mut query, begin, mut greatest) = (None, rows.indices.len(), -1);
         for word in words {
             let (index, value) = word.split_once(':').ok_or_else(|| format!("{word:?} is not INDEX:VALUE"))?;
             if index == "qid" {
@@ -214,6 +214,11 @@ impl Decoder {
                 let last = limit - 1 + self.base;
                 return Err(format!("the index of {word:?} is not from {} to {last}", self.base));
             }
+            // Most files have them in order.
+            if place <= greatest && rows.indices[begin..].contains(&(place as i32)) {
+                return Err(format!("the index of {word:?} is there twice"));
+            }
+            greatest = greatest.max(place);
             rows.indices.push(place as i32);
             rows.values.push(value);
         }

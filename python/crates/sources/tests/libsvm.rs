@@ -81,7 +81,8 @@ fn queries_have_a_column() {
 #[test]
 fn a_wrong_line_is_an_error_at_its_byte_or_is_skipped_and_counted() {
     let dir = TempDir::new().unwrap();
-    let wrong = ["x 1:1", "1 1:1 2", "1 a:1", "1 1:b", "1 0:1", "1 9:1", "1 99999999999:1"];
+    let wrong =
+        ["x 1:1", "1 1:1 2", "1 a:1", "1 1:b", "1 0:1", "1 9:1", "1 99999999999:1", "1 3:1 3:1", "1 3:1 2:1 3:4"];
     let text: String = wrong.iter().map(|line| format!("1 1:1\n{line}\n")).collect();
     let options = Options { dense: Some(8), zero_based: Some(false), ..Options::default() };
     let path = file(&dir, &text);
@@ -97,9 +98,9 @@ fn a_wrong_line_is_an_error_at_its_byte_or_is_skipped_and_counted() {
         offset += line.len() as u64 + 1;
     }
     let data = opened(&path, &Options { on_error: OnError::Skip, ..options });
-    let batch = read(&data, 0..14);
-    assert_eq!((labels(&batch), data.skipped()), (vec![1.0; 7], 7));
-    assert_eq!(x(&batch).iter().sum::<f32>(), 7.0);
+    let batch = read(&data, 0..18);
+    assert_eq!((labels(&batch), data.skipped()), (vec![1.0; 9], 9));
+    assert_eq!(x(&batch).iter().sum::<f32>(), 9.0);
 }
 
 #[test]

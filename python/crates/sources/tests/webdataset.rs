@@ -141,14 +141,26 @@ fn damage_is_an_error_with_its_place_or_the_rest_is_left_out() {
         };
         assert!(at >= second && at < third && at.is_multiple_of(512), "{at}");
     }
-    // What fills the last block may be left out.
-    std::fs::write(&path, &bytes[..third - 200]).unwrap();
-    assert_eq!(classes(&read(&opened(&path, &Options::default()), 0..2)), [0, 1]);
+    let skip = Options { on_error: OnError::Skip, ..Options::default() };
+    // Within the second sample, between its files, and between samples: what is missing is not known. The last sample
+    // that is there may be whole or not.
+    for (length, whole) in [(third - 200, 1), (second + 1024, 1), (third, 1), (second, 0), (0, 0)] {
+        std::fs::write(&path, &bytes[..length]).unwrap();
+        let error = refused(&path).to_string();
+        assert!(error.contains(&format!("a.tar, byte {length}:")), "{error}");
+        assert!(error.contains("the file ends without the end of an archive"), "{error}");
+        let options = Options { columns: Some(vec!["cls".into()]), ..skip.clone() };
+        let data = opened(&path, &options);
+        assert_eq!(classes(&read(&data, 0..rows(&data))), (0..whole).collect::<Vec<_>>(), "{length}");
+        assert!(data.messages()[0].contains("the rest left out"));
+    }
+    // One block of zeros is an end.
+    std::fs::write(&path, &bytes[..bytes.len() - 512]).unwrap();
+    assert_eq!(rows(&opened(&path, &Options::default())), 3);
     let mut damaged = bytes.clone();
     damaged[third + 3] ^= 1;
     std::fs::write(&path, damaged).unwrap();
     assert!(refused(&path).to_string().contains("its checksum is wrong"));
-    let skip = Options { on_error: OnError::Skip, ..Options::default() };
     // Whether the second sample was whole is not known: only what is sure is given.
     let data = opened(&path, &skip);
     assert_eq!(classes(&read(&data, 0..rows(&data))), [0]);
@@ -159,7 +171,9 @@ fn damage_is_an_error_with_its_place_or_the_rest_is_left_out() {
 fn a_value_that_is_no_number_is_an_error_or_its_sample_is_skipped() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("a.tar");
-    let bytes = [member("0.cls", b"7"), member("1.cls", b"cat"), member("2.cls", b"9"), member("2.CLS", b"9")].concat();
+    let bytes =
+        [member("0.cls", b"7"), member("1.cls", b"cat"), member("2.cls", b"9"), member("2.CLS", b"9"), vec![0; 1024]]
+            .concat();
     std::fs::write(&path, bytes).unwrap();
     let data = opened(&path, &Options::default());
     for (row, place, expected) in [(1, 1024, "1.cls: \"cat\" is no whole number"), (2, 3072, "has two files .cls")] {

@@ -18,6 +18,10 @@ use super::copy::field;
 const DAYS: i32 = 10_957;
 const MICROSECONDS: i64 = DAYS as i64 * 86_400_000_000;
 
+/// What is wrong with a date or time that an array has no place for.
+const NO_NUMBER: &str = "a value is infinite, or too far away, and arrays of dates and times have no place for that: leave \
+                         the column out by naming others in columns, or such rows by where=\"isfinite(...)\"";
+
 /// A column that is read.
 pub(super) struct Column {
     name: String,
@@ -32,14 +36,24 @@ impl Column {
         Field::new(&self.name, if self.is_list { DataType::List(self.item()) } else { self.of.clone() }, true)
     }
 
+    /// The expression with the column's name.
+    pub(super) fn named(&self) -> String {
+        format!("{} AS {}", self.select, quoted(&self.name))
+    }
+
     fn item(&self) -> Arc<Field> {
         Arc::new(Field::new("item", self.of.clone(), true))
     }
 }
 
-/// How a column of a type is selected, and what it becomes. What has no array of its own is given as text.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// How a column of a type is selected, and what it becomes. What has no array of its own is given as text: `char(n)`
+/// without the blanks at its end, which do not count where PostgreSQL compares.
 pub(super) fn column(name: &str, of: &Type) -> Column {
-    let quoted = format!("\"{}\"", name.replace('"', "\"\""));
+    let quoted = quoted(name);
     let (element, is_list) = match of.kind() {
         Kind::Array(element) => (element, true),
         _ => (of, false),
@@ -71,7 +85,7 @@ fn plain(of: &Type) -> Option<DataType> {
         Type::INT8 => DataType::Int64,
         Type::FLOAT4 => DataType::Float32,
         Type::FLOAT8 => DataType::Float64,
-        Type::TEXT | Type::VARCHAR | Type::BPCHAR | Type::NAME => DataType::Utf8,
+        Type::TEXT | Type::VARCHAR | Type::NAME => DataType::Utf8,
         Type::BYTEA => DataType::Binary,
         Type::DATE => DataType::Date32,
         Type::TIME => DataType::Time64(TimeUnit::Microsecond),
@@ -120,7 +134,7 @@ impl Values {
         }
     }
 
-    /// Adds a value. What is infinitely early or late has no number, and becomes NULL.
+    /// Adds a value. What is infinitely early or late, or too far away, has no number.
     fn push(&mut self, value: Option<&[u8]>) -> Result<(), String> {
         let Some(bytes) = value else {
             self.push_null();
@@ -138,14 +152,14 @@ impl Values {
                 values.append_value(text);
             }
             Self::Bytes(values) => values.append_value(bytes),
-            Self::Date(values) => values.append_option(match i32::from_be_bytes(exact(bytes)?) {
-                i32::MIN | i32::MAX => None,
-                days => days.checked_add(DAYS),
+            Self::Date(values) => values.append_value(match i32::from_be_bytes(exact(bytes)?) {
+                i32::MIN | i32::MAX => return Err(NO_NUMBER.into()),
+                days => days.checked_add(DAYS).ok_or(NO_NUMBER)?,
             }),
             Self::Time(values) => values.append_value(i64::from_be_bytes(exact(bytes)?)),
-            Self::Timestamp(values) => values.append_option(match i64::from_be_bytes(exact(bytes)?) {
-                i64::MIN | i64::MAX => None,
-                microseconds => microseconds.checked_add(MICROSECONDS),
+            Self::Timestamp(values) => values.append_value(match i64::from_be_bytes(exact(bytes)?) {
+                i64::MIN | i64::MAX => return Err(NO_NUMBER.into()),
+                microseconds => microseconds.checked_add(MICROSECONDS).ok_or(NO_NUMBER)?,
             }),
         }
         Ok(())
@@ -208,13 +222,15 @@ impl<'a> Columns<'a> {
                 self.columns.len()
             ));
         }
-        for ((&bytes, values), list) in fields.iter().zip(&mut self.values).zip(&mut self.lists) {
+        let into = self.columns.iter().zip(&mut self.values).zip(&mut self.lists);
+        for (&bytes, ((column, values), list)) in fields.iter().zip(into) {
+            let told = |what: String| format!("column {:?}: {what}", column.name);
             let Some((ends, nulls)) = list else {
-                values.push(bytes)?;
+                values.push(bytes).map_err(told)?;
                 continue;
             };
             if let Some(bytes) = bytes {
-                elements(bytes, values).ok_or("the database sent an array that is cut off")??;
+                elements(bytes, values).ok_or("the database sent an array that is cut off")?.map_err(told)?;
             }
             nulls.append(bytes.is_some());
             ends.push(i32::try_from(values.builder().len()).map_err(|_| "so many values do not fit one batch")?);

@@ -3,11 +3,13 @@
 //! A process that was forked has the connections of its parent, which only the parent may use or end: it makes its own.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
-use ::postgres::config::Host;
-use ::postgres::{Client, Config, NoTls};
+use ::postgres::Client;
+use ::postgres::error::SqlState;
 use source::{Cancel, SourceError};
+
+use super::settings::{Settings, settings};
+use super::tls::Tls;
 
 /// A connection that a forked process leaves alone.
 struct Mine {
@@ -36,7 +38,7 @@ impl Drop for Mine {
 
 /// The connections to one database.
 pub(super) struct Connections {
-    config: Config,
+    settings: Settings,
     snapshot: String,
     idle: Mutex<Vec<Mine>>,
     /// Holds the snapshot that was exported.
@@ -45,16 +47,21 @@ pub(super) struct Connections {
 
 impl Connections {
     pub(super) fn open(connection: &str, snapshot: Option<&str>, cancel: &Cancel) -> Result<Self, SourceError> {
-        let config = config(connection)?;
+        let settings = settings(connection)?;
         cancel.check()?;
         if let Some(snapshot) = snapshot {
             let snapshot = snapshot.to_owned();
-            return Ok(Self { config, snapshot, idle: Mutex::default(), _holder: None });
+            return Ok(Self { settings, snapshot, idle: Mutex::default(), _holder: None });
         }
-        let mut client = connect(&config)?;
+        let mut client = connect(&settings, READ)?;
         let row = client.query_one("SELECT pg_export_snapshot()", &[]).map_err(refused)?;
         let holder = Some(Mutex::new(Mine::new(Some(client))));
-        Ok(Self { config, snapshot: row.get(0), idle: Mutex::default(), _holder: holder })
+        Ok(Self { settings, snapshot: row.get(0), idle: Mutex::default(), _holder: holder })
+    }
+
+    /// What makes connections encrypted.
+    pub(super) fn tls(&self) -> Tls {
+        self.settings.tls.clone()
     }
 
     pub(super) fn snapshot(&self) -> &str {
@@ -79,7 +86,7 @@ impl Connections {
         let mut mine = idle.unwrap_or_else(|| Mine::new(None));
         let client = match &mut mine.client {
             Some(client) => client,
-            none => none.insert(self.join()?),
+            none => none.insert(self.join(READ)?),
         };
         let result = use_it(client)?;
         self.idle().push(mine);
@@ -91,8 +98,8 @@ impl Connections {
     }
 
     /// A new connection that sees the snapshot.
-    fn join(&self) -> Result<Client, SourceError> {
-        let mut client = connect(&self.config)?;
+    pub(super) fn join(&self, mode: &str) -> Result<Client, SourceError> {
+        let mut client = connect(&self.settings, mode)?;
         let quoted = self.snapshot.replace('\'', "''");
         client.batch_execute(&format!("SET TRANSACTION SNAPSHOT '{quoted}'")).map_err(|error| {
             let SourceError::Database(what) = refused(error) else { return SourceError::Cancelled };
@@ -102,66 +109,45 @@ impl Connections {
     }
 }
 
-/// Connects, and begins the transaction that everything is read in.
-fn connect(config: &Config) -> Result<Client, SourceError> {
-    let mut client = config.connect(NoTls).map_err(refused)?;
-    // Rows come in the order of their pages; the snapshot is held as long as it takes.
-    let settings = "SET synchronize_seqscans = off; SET max_parallel_workers_per_gather = 0; \
-                    SET idle_in_transaction_session_timeout = 0; SET statement_timeout = 0; \
-                    SET datestyle = 'ISO'; SET extra_float_digits = 1; \
-                    BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-    client.batch_execute(settings).map_err(refused)?;
-    Ok(client)
-}
+/// Modes of a transaction: which reads only, and which makes temporary views, too.
+const READ: &str = "READ ONLY";
+pub(super) const WITH_VIEWS: &str = "READ WRITE";
 
-fn config(connection: &str) -> Result<Config, SourceError> {
-    let invalid = |error: ::postgres::Error| {
-        let what = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
-        SourceError::Invalid(format!("the connection string is wrong: {what}"))
-    };
-    let mut config: Config = connection.parse().map_err(invalid)?;
-    let env = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
-        match env("PGHOST") {
-            Some(host) => config.host(&host),
-            None if std::path::Path::new("/var/run/postgresql").is_dir() => config.host("/var/run/postgresql"),
-            None => config.host("localhost"),
-        };
-    }
-    if config.get_ports().is_empty()
-        && let Some(port) = env("PGPORT")
-    {
-        config.port(port.parse().map_err(|_| SourceError::Invalid(format!("PGPORT is {port:?}, which is no port")))?);
-    }
-    if config.get_user().is_none()
-        && let Some(user) = env("PGUSER").or_else(|| env("USER"))
-    {
-        config.user(&user);
-    }
-    if config.get_password().is_none()
-        && let Some(password) = env("PGPASSWORD")
-    {
-        config.password(password);
-    }
-    if config.get_dbname().is_none()
-        && let Some(name) = env("PGDATABASE")
-    {
-        config.dbname(&name);
-    }
-    if config.get_application_name().is_none() {
-        config.application_name("corgipile");
-    }
-    if config.get_connect_timeout().is_none() && config.get_hosts().iter().any(|host| matches!(host, Host::Tcp(_))) {
-        config.connect_timeout(Duration::from_secs(30));
-    }
-    Ok(config)
+/// Connects, and begins the transaction that everything is read in.
+fn connect(settings: &Settings, mode: &str) -> Result<Client, SourceError> {
+    let mut client = settings.config.connect(settings.tls.clone()).map_err(|error| {
+        let wants_password = error.code().is_none_or(|code| *code == SqlState::INVALID_PASSWORD);
+        match (&settings.note, refused(error)) {
+            (Some(note), SourceError::Database(what)) if wants_password => {
+                SourceError::Database(format!("{what}; {note}"))
+            }
+            (_, error) => error,
+        }
+    })?;
+    // Rows come in the order of their pages; the snapshot is held as long as it takes.
+    let settings = format!(
+        "SET synchronize_seqscans = off; SET max_parallel_workers_per_gather = 0; \
+         SET idle_in_transaction_session_timeout = 0; SET statement_timeout = 0; \
+         SET datestyle = 'ISO'; SET extra_float_digits = 1; BEGIN ISOLATION LEVEL REPEATABLE READ {mode}"
+    );
+    client.batch_execute(&settings).map_err(refused)?;
+    Ok(client)
 }
 
 /// What the database has said: message, detail, hint and SQLSTATE.
 pub(super) fn refused(error: ::postgres::Error) -> SourceError {
     let Some(told) = error.as_db_error() else {
-        let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
-        return SourceError::Database(format!("{error}{cause}"));
+        let mut what = error.to_string();
+        let mut cause = std::error::Error::source(&error);
+        while let Some(error) = cause {
+            let why = error.to_string();
+            // some errors have their cause in their own words
+            if !what.ends_with(&why) {
+                what = format!("{what}: {why}");
+            }
+            cause = error.source();
+        }
+        return SourceError::Database(what);
     };
     let mut what = told.message().to_owned();
     for more in [told.detail(), told.hint()].into_iter().flatten() {

@@ -8,11 +8,15 @@
 mod columns;
 mod connect;
 mod copy;
+mod passwords;
+mod settings;
+mod shuffled;
 mod table;
+mod tls;
 
 use std::sync::Arc;
 
-use arrow::array::AsArray;
+use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use source::{Cancel, SourceError, Unit};
 
@@ -23,6 +27,7 @@ use crate::indexed::memory;
 use crate::{OnError, layout};
 use columns::{Column, Columns};
 use connect::Connections;
+pub use shuffled::{Epoch, Shuffle, Shuffled};
 use table::{Pages, Table};
 
 /// How many units are looked at to see whether arrays have the same length, and how wide rows are.
@@ -31,8 +36,7 @@ const UNITS_LOOKED_AT: usize = 8;
 /// How a table is read.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Where the database is: a connection string or URI. What it does not say is taken from `PGHOST`, `PGPORT`,
-    /// `PGUSER`, `PGPASSWORD` and `PGDATABASE`.
+    /// Where the database is: a connection string or URI. What it does not say is taken from where libpq takes it.
     pub connection: String,
     /// The table, as in SQL: with its schema, or found by the search path; quoted where that is needed.
     pub table: String,
@@ -56,7 +60,8 @@ pub struct OpenedTable {
 
 /// Opens a table.
 ///
-/// # Errors What the database refuses; a table that has no pages of its own, such as a view; a column of a type that
+/// # Errors
+/// What the database refuses; a table that has no pages of its own, such as a view; a column of a type that
 /// has no array.
 pub fn open(options: &Options, cancel: &Cancel) -> Result<OpenedTable, SourceError> {
     let connections = Connections::open(&options.connection, options.snapshot.as_deref(), cancel)?;
@@ -75,6 +80,19 @@ pub fn open(options: &Options, cancel: &Cancel) -> Result<OpenedTable, SourceErr
     let (fingerprint, on_error, skipped) = (print.finish(), OnError::Raise, SkippedFiles::default());
     let opened = Opened { schema: reader.schema.clone(), units, fingerprint, on_error, skipped };
     Ok(OpenedTable { data: Dataset::new(reader, opened), snapshot })
+}
+
+/// The schema with those lists as fixed-size ones that have the same length in all rows of a sample.
+fn with_fixed_lists(schema: &SchemaRef, sample: &[RecordBatch]) -> SchemaRef {
+    let first = sample.iter().find(|batch| batch.num_rows() > 0);
+    let fields = schema.fields().iter().enumerate().map(|(at, field)| {
+        let DataType::List(item) = field.data_type() else { return field.as_ref().clone() };
+        let length = first.map_or(0, |batch| batch.column(at).as_list::<i32>().value_length(0));
+        let fixed = DataType::FixedSizeList(item.clone(), length);
+        let same = length > 0 && sample.iter().all(|batch| given_as(batch.column(at), &fixed).is_ok());
+        if same { Field::new(field.name(), fixed, true) } else { field.as_ref().clone() }
+    });
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
 struct Reader {
@@ -96,20 +114,13 @@ impl Reader {
         let rows: usize = sample.iter().map(|batch| batch.num_rows()).sum();
         let bytes: usize = sample.iter().map(memory).sum();
         if fixed_lists && rows > 0 {
-            let fields = self.schema.fields().iter().enumerate().map(|(at, field)| {
-                let DataType::List(item) = field.data_type() else { return field.as_ref().clone() };
-                let length = sample.first().map_or(0, |batch| batch.column(at).as_list::<i32>().value_length(0));
-                let fixed = DataType::FixedSizeList(item.clone(), length);
-                let same = length > 0 && sample.iter().all(|batch| given_as(batch.column(at), &fixed).is_ok());
-                if same { Field::new(field.name(), fixed, true) } else { field.as_ref().clone() }
-            });
-            self.schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+            self.schema = with_fixed_lists(&self.schema, &sample);
         }
         Ok((bytes / rows.max(1)) as u64)
     }
 
     /// All rows of a unit, in the types of the table.
-    fn batch(&self, unit: usize, cancel: &Cancel) -> Result<arrow::array::RecordBatch, SourceError> {
+    fn batch(&self, unit: usize, cancel: &Cancel) -> Result<RecordBatch, SourceError> {
         let pages = &self.pages[unit];
         let query = self.table.copy(pages);
         let bytes = self.connections.with(cancel, |client| copy::read(client, &query, cancel))?;

@@ -53,16 +53,21 @@ impl Table {
         if !matches!(kind.as_str(), "r" | "p" | "m") {
             return Err(SourceError::Invalid(format!(
                 "{name} is no table, partitioned table or materialized view, and has no pages to read in blocks; \
-                 make it a table: CREATE TABLE ... AS SELECT * FROM {name}"
+                 let the server shuffle it (server_shuffle=True), or make it a table: CREATE TABLE ... AS SELECT * FROM {name}"
             )));
         }
-        let columns = select(client, &name, options)?;
+        let columns = select(client, &name, &name, options.columns.as_deref())?;
         let relations = relations(client, oid, &name, secured)?;
         let table = Self { name, columns, filter: options.filter.clone(), relations };
         // What is not allowed, and a wrong filter, is refused even if there is no page.
         let filter = table.filter.as_ref().map(|filter| format!("WHERE ({filter}\n)")).unwrap_or_default();
         let probe = format!("SELECT ctid, {} FROM {} {filter} LIMIT 0", table.selected(), table.name);
-        client.batch_execute(&probe).map_err(refused)?;
+        // prepared, it is one statement; run, what is not allowed is refused
+        let probe = client.prepare(&probe).map_err(refused)?;
+        client.query(&probe, &[]).map_err(refused)?;
+        if let Some(filter) = &table.filter {
+            one_condition(client, &table.name, filter)?;
+        }
         Ok(table)
     }
 
@@ -133,11 +138,25 @@ impl Table {
     }
 }
 
-/// The columns that are read, and how they are selected.
-fn select(client: &mut Client, name: &str, options: &Options) -> Result<Vec<Column>, SourceError> {
-    let all = client.prepare(&format!("SELECT * FROM {name} LIMIT 0")).map_err(refused)?;
-    let names: Vec<String> = match &options.columns {
-        Some(columns) => columns.clone(),
+/// Refuses what is no condition by itself, but fits between brackets, such as `a) OR (b`: it would let rows of other
+/// pages through, and rows come twice. What fits between CASE and THEN as well has no bracket without its other one.
+pub(super) fn one_condition(client: &mut Client, table: &str, filter: &str) -> Result<(), SourceError> {
+    let probe = format!("SELECT 1 FROM {table} WHERE CASE WHEN {filter}\nTHEN true END");
+    client.prepare(&probe).map(drop).map_err(|error| {
+        SourceError::Invalid(format!("where: {filter:?} is not one condition of SQL: {}", refused(error)))
+    })
+}
+
+/// The columns that are read, and how they are selected. `name` is what stands in messages.
+pub(super) fn select(
+    client: &mut Client,
+    from: &str,
+    name: &str,
+    columns: Option<&[String]>,
+) -> Result<Vec<Column>, SourceError> {
+    let all = client.prepare(&format!("SELECT * FROM {from} LIMIT 0")).map_err(refused)?;
+    let names: Vec<String> = match columns {
+        Some(columns) => columns.to_vec(),
         None => all.columns().iter().map(|column| column.name().to_owned()).collect(),
     };
     if names.is_empty() {
@@ -152,7 +171,7 @@ fn select(client: &mut Client, name: &str, options: &Options) -> Result<Vec<Colu
             }
             let found = all.columns().iter().find(|column| column.name() == wanted).ok_or_else(|| {
                 let names: Vec<&str> = all.columns().iter().map(|column| column.name()).collect();
-                SourceError::Invalid(format!("table {name} has no column {wanted:?}; it has {}", names.join(", ")))
+                SourceError::Invalid(format!("{name} has no column {wanted:?}; it has {}", names.join(", ")))
             })?;
             Ok(column(wanted, found.type_()))
         })

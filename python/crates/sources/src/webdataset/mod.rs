@@ -110,13 +110,12 @@ impl Scan for Scanner {
             let member = match next_member(input) {
                 Ok(Some(member)) => member,
                 Ok(None) => break,
-                // The files of a sample that came whole do not make a whole sample.
+                // The files of a sample that came whole do not make a whole sample, unless another one begins.
                 Err(error) => return Err(error),
             };
             let Some((key, _)) = split(&member.name) else { continue };
             let before = self.end;
-            // Some writers leave out what fills the last block.
-            self.end = member.end().min(input.file.size);
+            self.end = member.end();
             match &self.sample {
                 Some(sample) if sample == key => {}
                 Some(_) => {

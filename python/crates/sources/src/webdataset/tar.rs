@@ -37,6 +37,8 @@ pub(super) trait Blocks {
     /// Passes over bytes that are there.
     fn skip(&mut self, bytes: u64) -> Result<(), SourceError>;
     fn damaged(&self, offset: u64, what: String) -> SourceError;
+    /// Whether they are a part of an archive, which may end without what stands at an archive's end.
+    fn is_part(&self) -> bool;
 }
 
 impl Blocks for Input {
@@ -58,6 +60,10 @@ impl Blocks for Input {
 
     fn damaged(&self, offset: u64, what: String) -> SourceError {
         self.damaged(offset, what)
+    }
+
+    fn is_part(&self) -> bool {
+        false
     }
 }
 
@@ -90,6 +96,10 @@ impl Blocks for Bytes<'_> {
     fn damaged(&self, offset: u64, what: String) -> SourceError {
         self.chunk.file.damaged(offset, what)
     }
+
+    fn is_part(&self) -> bool {
+        true
+    }
 }
 
 /// The next plain file, over directories, links and what is said about the whole archive.
@@ -121,11 +131,13 @@ pub(super) fn next_member(blocks: &mut dyn Blocks) -> Result<Option<Member>, Sou
     }
 }
 
-/// The next header; none at the end of the archive, which is a block of zeros or the end of the file.
+/// The next header; none at the end of the archive, which is a block of zeros. A file without one was cut off, perhaps
+/// within a sample.
 fn header(blocks: &mut dyn Blocks) -> Result<Option<[u8; BLOCK as usize]>, SourceError> {
     let at = blocks.position();
     if blocks.left() == 0 {
-        return Ok(None);
+        let cut_off = "the file ends without the end of an archive (a block of zeros): it is cut off".to_owned();
+        return if blocks.is_part() { Ok(None) } else { Err(blocks.damaged(at, cut_off)) };
     }
     if blocks.left() < BLOCK {
         return Err(blocks.damaged(at, "the file ends within a header".into()));
