@@ -1,136 +1,211 @@
-"""Rows per second of an epoch, by loader, size of rows and number of workers: see `run`."""
+"""Rows per second and memory of an epoch, by loader, size of rows and number of workers: `speed.py CSV`.
+
+Each loader has a process of its own for each number of workers. Its first epoch is cold: the files' pages were dropped
+from memory. Further ones are warm, and the fastest counts. An epoch that takes longer than a second is measured for
+that long. In the file, rows of the sizes that were measured are replaced.
+
+Memory is what the process and its workers have beyond what they have after importing their packages: their own pages
+and shared ones, but not those of files.
+"""
 
 from __future__ import annotations
 
+import csv
 import json
 import os
-import random
-import resource
 import subprocess
 import sys
+import tempfile
+import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import loaders
+import peers
+from peers import Reading
+
 WIDTHS = {100: 256, 3_000: 64, 100_000: 16}  # bytes of a row, and rows of a batch
-WORKERS = (0, 1, 2, 4)
-LOADERS = ("corgipile", "none", "authors", "pyarrow")
-GROUP_BYTES = 8 << 20
+WORKERS = (0, 2, 4)
+ROWS_ONE_BY_ONE = 200_000  # at most, for loaders that put batches together row by row
+LOADERS = loaders.OWN | peers.PEERS
+SHARED = loaders.SHARED | peers.SHARED
 
 
-def make(path: Path, width: int, megabytes: int) -> None:
-    """A Parquet file of so much data, in row groups of 8 MB."""
-    import pyarrow
-    import pyarrow.parquet
-
-    rows, columns = megabytes * 2**20 // width, width // 4
-    schema = pyarrow.schema([("x", pyarrow.list_(pyarrow.float32(), columns)), ("y", pyarrow.int64())])
-    draw = np.random.default_rng(1)
-    each = max(1, GROUP_BYTES // width)
-    with pyarrow.parquet.ParquetWriter(path, schema, compression="none", use_dictionary=False) as file:
-        for start in range(0, rows, each):
-            n = min(each, rows - start)
-            x = pyarrow.array(draw.random(n * columns, dtype=np.float32))
-            y = pyarrow.array(np.arange(start, start + n))
-            lists = pyarrow.FixedSizeListArray.from_arrays(x, columns)
-            file.write_table(pyarrow.table([lists, y], schema=schema), row_group_size=n)
+# ---------------------------------------------------------------------------------------- the process that is measured
 
 
-def ours(path: str, shuffle: str, batch: int, workers: int) -> Iterator[Any]:
-    import corgipile
-
-    ds = corgipile.CorgiPileDataset(corgipile.parquet(path), shuffle=shuffle, batch_size=batch)
-    return iter(corgipile.Loader(ds, num_workers=workers, tensors="torch" if workers else None))
-
-
-def authors(path: str, batch: int, workers: int) -> Iterator[Any]:
-    """CorgiPile as its authors wrote it for PyTorch: each worker shuffles the blocks and takes its part of them,
-    fills a buffer row by row, shuffles it, and yields one row after the other, which DataLoader puts together."""
-    import pyarrow.parquet
-    from torch.utils.data import DataLoader, IterableDataset, get_worker_info
-
-    class AuthorsDataset(IterableDataset):
-        def __iter__(self) -> Iterator[tuple[np.ndarray, int]]:
-            info = get_worker_info()
-            index, of = (info.id, info.num_workers) if info else (0, 1)
-            file = pyarrow.parquet.ParquetFile(path)
-            blocks = list(range(file.num_row_groups))
-            random.Random(1).shuffle(blocks)
-            blocks, held = blocks[index::of], max(1, file.num_row_groups // 10 // of)
-            for start in range(0, len(blocks), held):
-                buffer = []
-                for block in blocks[start : start + held]:
-                    table = file.read_row_group(block)
-                    x = table["x"].combine_chunks().flatten().to_numpy().reshape(len(table), -1)
-                    buffer += list(zip(x, table["y"].to_pylist()))
-                random.shuffle(buffer)
-                yield from buffer
-
-    return iter(DataLoader(AuthorsDataset(), batch_size=batch, num_workers=workers))
-
-
-def arrow_alone(path: str, batch: int) -> Iterator[Any]:
-    """Batches as they lie."""
-    import pyarrow.parquet
-
-    for rows in pyarrow.parquet.ParquetFile(path).iter_batches(batch):
-        x = rows["x"].flatten().to_numpy().reshape(len(rows), -1)
-        yield {"x": x, "y": rows["y"].to_numpy()}
-
-
-def epoch(loader: str, path: str, batch: int, workers: int) -> dict[str, float]:
-    """One epoch in this process."""
-    batches = {
-        "authors": lambda: authors(path, batch, workers),
-        "pyarrow": lambda: arrow_alone(path, batch),
-    }.get(loader, lambda: ours(path, loader, batch, workers))()
-    if workers or loader == "authors":
-        import torch  # noqa: F401 - not measured
+def epoch(loader: Any, reader: Any, seconds: float) -> dict[str, float]:
     begin, rows, first = time.perf_counter(), 0, 0.0
-    for one in batches:
-        y = one["y"] if isinstance(one, dict) else one[1]
-        rows += len(y)
-        first = first or time.perf_counter() - begin
-    seconds = time.perf_counter() - begin
-    own, children = (resource.getrusage(of) for of in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    memory = (own.ru_maxrss + workers * children.ru_maxrss) / 1024
-    cpu = sum(of.ru_utime + of.ru_stime for of in (own, children))
-    return {"rows": rows, "seconds": seconds, "first": first, "cpu": cpu, "megabytes": memory}
+    for batch in reader:
+        rows += len(loader.labels(batch))
+        took = time.perf_counter() - begin
+        first = first or took
+        if took > seconds:
+            break
+    return {"rows": rows, "seconds": time.perf_counter() - begin, "first": first}
 
 
-def main(directory: Path) -> None:
-    rounds, megabytes = int(os.environ.get("ROUNDS", 3)), int(os.environ.get("MB", 400))
-    print(f"load {os.getloadavg()[0]:.1f}, {os.cpu_count()} processors, {megabytes} MB of each data set, warm")
-    print("row bytes  loader     workers     rows/s    MiB/s  first batch s  processor s  memory MB")
-    for width, batch in WIDTHS.items():
-        path = directory / f"{width}.parquet"
-        make(path, width, megabytes)
-        cases = [(loader, workers) for workers in WORKERS for loader in LOADERS]
-        best: dict[tuple[str, int], dict[str, float]] = {}
-        for _ in range(rounds):  # in turns, so that what else the machine does meets all
-            for loader, workers in cases:
-                if loader == "pyarrow" and workers:
-                    continue
-                command = [sys.executable, __file__, loader, str(path), str(batch), str(workers)]
-                told = json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
-                if (loader, workers) not in best or told["seconds"] < best[loader, workers]["seconds"]:
-                    best[loader, workers] = told
-        for (loader, workers), told in best.items():
-            speed = told["rows"] / told["seconds"]
-            print(
-                f"{width:9}  {loader:10} {workers:7} {speed:10.0f} {speed * width / 2**20:8.0f} {told['first']:14.2f}"
-                f" {told['cpu']:12.2f} {told['megabytes']:10.0f}",
-                flush=True,
-            )
-        path.unlink()
+def measured(name: str, directory: Path, batch: int, workers: int) -> None:
+    """Answers each line from the driver, a number of seconds, with an epoch of at most that long."""
+    import corgipile
+    import torch
+
+    torch.set_num_threads(1)
+    loader, reader = LOADERS[name], None
+    of_imports = corgipile.__name__
+    if name in peers.PEERS:
+        # what a first use imports is not measured
+        __import__({"mosaicml-streaming": "streaming"}.get(loader.package, loader.package.lower()))
+        of_imports = loader.package
+    print(f"READY {of_imports}", flush=True)
+    for line in sys.stdin:
+        if reader is None:
+            reader = loader.read(directory, Reading(batch, workers=workers, seed=1))
+        print("EPOCH " + json.dumps(epoch(loader, reader, float(line))), flush=True)
+    os._exit(0)  # nobody waits for workers
+
+
+# ---------------------------------------------------------------------------------------------------------- the driver
+
+
+def drop(directory: Path) -> None:
+    """Drops the pages of its files from memory. Needs no rights, and leaves other files alone."""
+    for path in directory.rglob("*"):
+        if path.is_file():
+            with open(path, "rb") as file:
+                os.fsync(file.fileno())
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def megabytes(process: int) -> float:
+    """Memory of its own or shared that a process and its children have."""
+    total = 0.0
+    try:
+        for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
+            if line.startswith(("Pss_Anon", "Pss_Shmem")):
+                total += int(line.split()[1]) / 1024
+        for task in Path(f"/proc/{process}/task").iterdir():
+            total += sum(megabytes(int(child)) for child in (task / "children").read_text().split())
+    except (FileNotFoundError, ProcessLookupError):
+        pass
+    return total
+
+
+class Memory(threading.Thread):
+    """The most that a process has of it, looked at many times a second."""
+
+    def __init__(self, process: int) -> None:
+        super().__init__(daemon=True)
+        self.process, self.least, self.most, self.ended = process, megabytes(process), 0.0, False
+
+    def run(self) -> None:
+        while not self.ended:
+            self.most = max(self.most, megabytes(self.process))
+            time.sleep(0.03)
+
+
+def measure(name: str, directory: Path, batch: int, workers: int, seconds: float) -> dict[str, float]:
+    command = [sys.executable, __file__, name, str(directory), str(batch), str(workers)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin and process.stdout
+        told, written = process.stdout, process.stdin
+
+        def answer(start: str) -> str:
+            for line in told:
+                if line.startswith(start):
+                    return line.removeprefix(start)
+            raise RuntimeError(f"{name} with {workers} workers ended")
+
+        def ask() -> dict[str, float]:
+            written.write(f"{seconds}\n")
+            written.flush()
+            return json.loads(answer("EPOCH "))
+
+        answer("READY")
+        drop(directory)
+        memory = Memory(process.pid)
+        memory.start()
+        cold = ask()
+        warm = [ask()]
+        if cold["seconds"] < seconds:
+            warm += [ask(), ask()]
+        memory.ended = True
+        memory.join()
+        written.close()
+        told.read()
+    best = max(warm, key=lambda of: of["rows"] / of["seconds"])
+    return {
+        "cold": cold["rows"] / cold["seconds"],
+        "warm": best["rows"] / best["seconds"],
+        "first": best["first"],
+        "megabytes": memory.most - memory.least,
+    }
+
+
+def write_all(width: int, megabytes_of_data: int, directory: Path) -> dict[str, tuple[int, float]]:
+    """The rows in the format of each loader; rows and megabytes of each."""
+    draw = np.random.default_rng(1)
+    rows = megabytes_of_data * 2**20 // width
+    x, y = draw.random((rows, width // 4), dtype=np.float32), np.arange(rows)
+    made: dict[str, tuple[int, float]] = {}
+    for name, loader in LOADERS.items():
+        if name in SHARED:
+            continue
+        n = min(rows, ROWS_ONE_BY_ONE) if loader.by_row else rows
+        files = directory / name.replace(" ", "_")
+        files.mkdir()
+        begin = time.perf_counter()
+        loader.write(files, x[:n], y[:n], None)
+        size = sum(path.stat().st_size for path in files.rglob("*") if path.is_file()) / 2**20
+        made[name] = n, size
+        print(
+            f"{width:6} {name:18} {n:8} rows written in {time.perf_counter() - begin:.0f} s: {size:.0f} MB", flush=True
+        )
+    return made
+
+
+def main(path: Path) -> None:
+    seconds, megabytes_of_data = float(os.environ.get("SECONDS_EACH", 1)), int(os.environ.get("MB", 200))
+    chosen = [int(width) for width in os.environ.get("WIDTHS", "").split()] or list(WIDTHS)
+    rows: list[dict[str, Any]] = []
+    print(f"load {os.getloadavg()[0]:.1f}, {os.cpu_count()} processors, {megabytes_of_data} MB of each size of rows")
+    for width in chosen:
+        with tempfile.TemporaryDirectory() as directory:
+            made = write_all(width, megabytes_of_data, Path(directory))
+            print("row bytes  loader              workers  cold rows/s  warm rows/s    MiB/s  first batch s  memory MB")
+            for name in LOADERS:
+                source = SHARED.get(name, name)
+                files = Path(directory) / source.replace(" ", "_")
+                for workers in WORKERS if name not in loaders.ALONE else (0,):
+                    told = measure(name, files, WIDTHS[width], workers, seconds)
+                    count, size = made[source]
+                    of = {"width": width, "loader": name, "workers": workers, "rows": count, "file_megabytes": size}
+                    rows.append(of | told)
+                    print(
+                        f"{width:9}  {name:18} {workers:8} {told['cold']:12.0f} {told['warm']:12.0f}"
+                        f" {told['warm'] * width / 2**20:8.0f} {told['first']:14.3f} {told['megabytes']:10.0f}",
+                        flush=True,
+                    )
+    save(path, [{key: f"{of:.5g}" if isinstance(of, float) else of for key, of in row.items()} for row in rows])
+
+
+def save(path: Path, rows: list[dict[str, Any]]) -> None:
+    kept = []
+    if path.exists():
+        with open(path, newline="") as file:
+            kept = [row for row in csv.DictReader(file) if int(row["width"]) not in {of["width"] for of in rows}]
+    with open(path, "w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(sorted(kept + rows, key=lambda row: int(row["width"])))
 
 
 if __name__ == "__main__":
     if len(sys.argv) == 2:
         main(Path(sys.argv[1]))
     else:
-        name, file, size, count = sys.argv[1:]
-        print(json.dumps(epoch(name, file, int(size), int(count))))
+        name_, directory_, batch_, workers_ = sys.argv[1:]
+        measured(name_, Path(directory_), int(batch_), int(workers_))

@@ -25,7 +25,8 @@ standard deviation over five seeds.
 
 """
 
-# Pages that others write: `make study ONLY=joader`, `make bench`, `make bench PARTS=compression` and `make soak`.
+# Pages that others write: `make study ONLY=joader` and `ONLY=python`, `make bench`, `make bench PARTS=compression` and
+# `make soak`.
 OTHER_PAGES = (
     (
         "joader.md",
@@ -36,6 +37,12 @@ OTHER_PAGES = (
         "speed.md",
         "Speed",
         "How long an epoch and a prediction take, against scikit-learn and against reading the table",
+    ),
+    (
+        "python.md",
+        "The Python loader",
+        "How well the Python package's loader mixes sorted rows, what networks learn from it, and how fast it is, "
+        "beside seven loaders of PyPI",
     ),
     ("compression.md", "Compression", "How small compressed mini-batches are, in each encoding"),
     ("faults.md", "Faults", "What was done to servers to break them, and what was left behind"),

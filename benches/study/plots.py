@@ -76,8 +76,9 @@ class Plots:
         self.convergence()
         self.orders()
         for name in os.listdir(self.results.directory):
-            # those of joader.md are drawn when its part runs
-            if name.endswith((".svg", ".png")) and name not in self.written and not name.startswith("joader_"):
+            # those of joader.md and python.md are drawn when their parts run
+            others = name.startswith(("joader_", "python_"))
+            if name.endswith((".svg", ".png")) and name not in self.written and not others:
                 os.remove(self.results.path(name))
 
     # -------------------------------------------------------------------------------------------------- convergence

@@ -19,6 +19,7 @@ from decays import decays
 from defaults import defaults
 from files import Results
 from joader import joader
+from loaders import loaders
 from mixing import mixing
 from orders import show_orders
 from page import Page
@@ -49,9 +50,10 @@ PARTS = (
     "cluster",
     "mixing",
     "joader",
+    "python",
     "page",
 )
-NEED_NO_SERVER = {"joader", "page"}
+NEED_NO_SERVER = {"joader", "python", "page"}
 NEED_TABLES = {"rates", "convergence", "checkpoints", "decays", "blocks", "reference", "cluster"}
 QUICK_SETS = ("higgs", "a9a", "covtype7", "california", "higgs_network")
 ROWS = 1_000_000
@@ -153,6 +155,8 @@ class Study:
                 mixing(self.data, self.quick, self.results)
             case "joader":
                 joader(self.quick, self.results)
+            case "python":
+                loaders(self.data, self.quick, self.results)
         if part not in NEED_NO_SERVER:
             with connect() as connection:
                 reclaim(connection)

@@ -1,0 +1,155 @@
+"""Disk reads and time of several trainings on one table that is larger than what may be cached, without and with
+`share`.
+
+The table is several times larger than shared_buffers, and the server's processes are in a memory cgroup (version 1)
+that has room for their buffers and a third of the table. Where there is none, the operating system is told ten
+times a second to forget what it has read (benches/compressed/compressed.py), so that a block is found cached only
+by who comes within a moment after its reader. Reads are those of the sessions' processes from disk (/proc/self/io),
+as multiples of the table's size. Eight trainings need a larger table (ROWS): the room for their buffers is half of
+this one. *Least* is what is read if everything that is wanted in the same stretch of time is read once: as often as
+the fastest needs it, and while any training runs. Preparation passes are left out (standardize => false).
+"""
+
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "compressed"))
+
+from common import clustered, figure, load, table
+from compressed import MB, USED, Forgetting, Table, run
+from server import connect
+
+ROWS = int(os.environ.get("ROWS", 4_000_000))
+EPOCHS = 3
+# of a session, beside what is cached: its buffer and the rest of it
+JOB_BYTES = 80 * MB
+LINEAR = "model => 'logistic'"
+
+
+def training(name, share, seed, arguments=LINEAR, source=None):
+    """The statements of a session, between two looks at what it has used."""
+    return [
+        USED,
+        f"""SELECT count(*) FROM corgipile_train('{source or name}', {arguments}, label => 'label',
+               features => '{{features_v}}', learning_rate => 0.1, max_epochs => {EPOCHS}, seed => {seed},
+               loader => 'in_process', standardize => false, share => {share}, block_size => '1MB',
+               buffer_size => '32MB', options => '{{"cache": "off"}}')""",
+        USED,
+    ]
+
+
+def forget(stored):
+    """Nothing of the table is cached when a course begins."""
+    for file in stored.files:
+        descriptor = os.open(file, os.O_RDONLY)
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.close(descriptor)
+
+
+class Limited:
+    """As long as it lasts, processes that the server starts have so many bytes of memory, with what is cached."""
+
+    ROOT = Path("/sys/fs/cgroup/memory")
+
+    def __init__(self, directory, limit):
+        self.group, self.limit = self.ROOT / "corgipile", limit
+        self.server = Path(directory, "postmaster.pid").read_text().split()[0]
+
+    def __enter__(self):
+        self.group.mkdir(exist_ok=True)
+        (self.group / "memory.limit_in_bytes").write_text(str(self.limit))
+        (self.group / "cgroup.procs").write_text(self.server)
+
+    def __exit__(self, *_):
+        (self.ROOT / "cgroup.procs").write_text(self.server)
+        (self.group / "memory.force_empty").write_text("0")
+        self.group.rmdir()
+
+
+def limited(stored, jobs):
+    """What keeps most of the table out of memory."""
+    if not (Limited.ROOT / "memory.limit_in_bytes").exists() or os.geteuid() != 0:
+        return Forgetting(stored.files)
+    return Limited(stored.directory, stored.size // 3 + jobs * JOB_BYTES)
+
+
+def together(stored, sessions):
+    """Runs sessions, each after so many seconds; seconds until the last has ended, and bytes read from disk by all."""
+    from_disk, errors = [], []
+
+    def session(after, statements):
+        time.sleep(after)
+        try:
+            before, *_, end = run(statements)
+            from_disk.append(int(end[1]) - int(before[1]))
+        except Exception as error:  # shown by the main thread
+            errors.append(error)
+
+    threads = [threading.Thread(target=session, args=each) for each in sessions]
+    forget(stored)
+    with limited(stored, len(sessions)):
+        begin = time.perf_counter()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    if errors:
+        raise errors[0]
+    return time.perf_counter() - begin, sum(from_disk)
+
+
+def courses(name, alone):
+    """What is tried: its name, the least reads in multiples of the table, and the sessions, by whether they share."""
+
+    def equal(jobs):
+        return lambda share: [(0, training(name, share, seed)) for seed in range(jobs)]
+
+    def staggered(share):
+        return [(seed * alone / EPOCHS / 4, training(name, share, seed)) for seed in range(4)]
+
+    def filters(share):
+        queries = [f"SELECT * FROM {name} WHERE features_v[{n + 1}] > 0.1" for n in range(4)]
+        return [(0, training(name, share, seed, source=query)) for seed, query in enumerate(queries)]
+
+    def speeds(share):
+        models = [LINEAR, "model => 'mlp', hidden_layers => '{8}'", "model => 'mlp', hidden_layers => '{64}'"]
+        return [(0, training(name, share, seed, model)) for seed, model in enumerate(models)]
+
+    for jobs in (1, 2, 4):
+        yield f"{jobs} equal", EPOCHS, jobs, equal(jobs)
+    yield "4 begun a quarter of an epoch apart", EPOCHS + 0.75, 4, staggered
+    yield "4 filters", EPOCHS, 4, filters
+    yield "3 models of different cost", None, 3, speeds
+
+
+def main():
+    with connect() as connection:
+        connection.execute("CREATE EXTENSION IF NOT EXISTS corgipile")
+        load(connection, "wide", *clustered(ROWS))
+        connection.execute("CHECKPOINT")
+        os.sync()
+        stored = Table(connection, "wide")
+        stored.directory = connection.execute("SHOW data_directory").fetchone()[0]
+        alone, _ = together(stored, [(0, training("wide", "false", 0))])
+        rows, of_one = [], None
+        for course, least, jobs, sessions in courses("wide", alone):
+            of = {}
+            for share in ("false", "true"):
+                seconds, read = together(stored, sessions(share))
+                of[share] = seconds, read / stored.size
+            rows.append([course, least or "", *(f"{value:.2f}" for share in ("false", "true") for value in of[share])])
+            if jobs == 1:
+                of_one = of["false"][1] / least
+                figure("1 alone: seconds with share over without", of["true"][0] / of["false"][0], "<= 1.03")
+            elif least:
+                # what one reads beyond the table is the operating system's reading ahead
+                figure(f"{course}: reads with share over one's", of["true"][1] / least / of_one, "<= 1.15")
+        columns = ["trainings", "least", "s, each by itself", "tables read", "s, share", "tables read"]
+        table(f"{EPOCHS} epochs of a table of {stored.size / MB:,.0f} MB", columns, rows)
+
+
+if __name__ == "__main__":
+    main()
