@@ -8,6 +8,7 @@ COLORS = {
     "by vertex": "#004b76",
     "independent": "#d55e00",
     "walk": "#000000",
+    "follow": "#009e73",
     "RefCnt": "#6fb7e9",
     "LRU": "#d55e00",
     "FIFO": "#e69f00",
@@ -15,9 +16,9 @@ COLORS = {
     "MinIO": "#999999",
     "optimum": "#000000",
 }
-WIDTHS = {"dependent": 4, "by vertex": 1.3, "RefCnt": 4}
+WIDTHS = {"dependent": 4, "by vertex": 1.3, "follow": 2.2, "RefCnt": 4}
 DASHES = {"walk": (0, (4, 2)), "optimum": (0, (1, 1.3))}
-SAMPLERS = ("dependent", "by vertex", "independent", "walk")
+SAMPLERS = ("dependent", "by vertex", "independent", "walk", "follow")
 POLICIES = ("RefCnt", "LRU", "FIFO", "random", "MinIO", "optimum")
 TWO_JOBS = [f"intersection {part}%" for part in (100, 75, 50, 25)] + [f"size {part}%" for part in (75, 50, 25)]
 FOUR_JOBS = ["4 samples", "4 sizes"]

@@ -25,13 +25,18 @@ standard deviation over five seeds.
 
 """
 
-# Pages that others write: `make study ONLY=joader` and `ONLY=python`, `make bench`, `make bench PARTS=compression` and
-# `make soak`.
+# Pages that others write: `make study` with `ONLY=joader`, `ONLY=share` and `ONLY=python`, `make bench`, `make bench
+# PARTS=compression` and `make soak`.
 OTHER_PAGES = (
     (
         "joader.md",
         "Many jobs, one read",
         "How often elements are read when jobs share their reading, by sampler and cache",
+    ),
+    (
+        "sharing.md",
+        "Models of trainings that share",
+        "How good models are whose trainings read together, and how much alike",
     ),
     (
         "speed.md",

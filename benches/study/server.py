@@ -26,11 +26,12 @@ class Run:
     batch_size: int
     strategy: str
     epochs: int
-    rate: float
+    rate: float | None
     decay: float | None = None
     seed: int = 1
     block_size: str | None = None
     function: str = "corgipile_train"
+    more: dict = field(default_factory=dict, hash=False)  # options beside those
 
     @property
     def source(self):
@@ -83,7 +84,7 @@ def connect():
 
 
 def train(connection, run):
-    options = {"batch_size": run.batch_size, "l2": L2, "decay": run.decay} | run.data_set.options
+    options = {"batch_size": run.batch_size, "l2": L2, "decay": run.decay} | run.data_set.options | run.more
     arguments = {
         "source": run.source,
         "model": run.model,

@@ -30,6 +30,7 @@ from rates import choose
 from reference import reference
 from server import connect, reclaim
 from sets import SETS
+from sharing import sharing
 from sparse import sparse
 from tables import tables
 
@@ -50,6 +51,7 @@ PARTS = (
     "cluster",
     "mixing",
     "joader",
+    "share",
     "python",
     "page",
 )
@@ -155,6 +157,8 @@ class Study:
                 mixing(self.data, self.quick, self.results)
             case "joader":
                 joader(self.quick, self.results)
+            case "share":
+                sharing(self.data, self.quick, self.results)
             case "python":
                 loaders(self.data, self.quick, self.results)
         if part not in NEED_NO_SERVER:

@@ -14,4 +14,5 @@ mod moments;
 mod probe;
 mod segments;
 mod shapes;
+mod sharing;
 mod traffic;

@@ -229,6 +229,17 @@ const STATEMENTS: &[Statement] = &[
                                        options => '{\"validation_fraction\": 0.2, \"optimizer\": \"adam\"}');
          SELECT * FROM corgipile_train('t', warm_start => 'half', max_epochs => 8, loader => 'worker')",
     ),
+    statement(
+        1,
+        "SELECT count(*), sum(id) FROM corgipile_shuffle(NULL::t, share => true, block_size => '8kB') s, generate_series(1, 3);
+         SELECT * FROM corgipile_train('t', features => '{x}', max_epochs => 20, share => true, block_size => '8kB',
+                                       buffer_size => '10%', options => '{\"cache\": \"off\"}')",
+    ),
+    with_workers(
+        1,
+        "SELECT * FROM corgipile_train('parts', features => '{x}', max_epochs => 12, share => true, workers => 2,
+                                       block_size => '8kB', buffer_size => '30%')",
+    ),
     with_workers(
         0,
         "SET LOCAL parallel_setup_cost = 0; SET LOCAL parallel_tuple_cost = 0; SET LOCAL min_parallel_table_scan_size = 0;
