@@ -5,9 +5,9 @@ The table is several times larger than shared_buffers, and the server's processe
 that has room for their buffers and a third of the table. Where there is none, the operating system is told ten
 times a second to forget what it has read (benches/compressed/compressed.py), so that a block is found cached only
 by who comes within a moment after its reader. Reads are those of the sessions' processes from disk (/proc/self/io),
-as multiples of the table's size. Eight trainings need a larger table (ROWS): the room for their buffers is half of
-this one. *Least* is what is read if everything that is wanted in the same stretch of time is read once: as often as
-the fastest needs it, and while any training runs. Preparation passes are left out (standardize => false).
+as multiples of the table's size. The room for the buffers of eight trainings is a third of the table, too, so that ROWS
+should not be less. *Least* is what is read if everything that is wanted in the same stretch of time is read once: as
+often as the fastest needs it, and while any training runs. Preparation passes are left out (standardize => false).
 """
 
 import os
@@ -22,8 +22,9 @@ from common import clustered, figure, load, table
 from compressed import MB, USED, Forgetting, Table, run
 from server import connect
 
-ROWS = int(os.environ.get("ROWS", 4_000_000))
+ROWS = int(os.environ.get("ROWS", 12_000_000))
 EPOCHS = 3
+STEPS = 40  # of an epoch that is read at a pace
 # of a session, beside what is cached: its buffer and the rest of it
 JOB_BYTES = 80 * MB
 LINEAR = "model => 'logistic'"
@@ -39,6 +40,26 @@ def training(name, share, seed, arguments=LINEAR, source=None):
                buffer_size => '32MB', options => '{{"cache": "off"}}')""",
         USED,
     ]
+
+
+def paced(name, share, seed, epochs, seconds):
+    """The statements of a session that reads so many epochs, each in so many seconds, in as many steps."""
+    start = "current_setting('bench.start')::timestamptz"
+    statements = [USED, "SELECT set_config('bench.start', clock_timestamp()::text, false)"]
+    for epoch in range(epochs):
+        statements += [
+            "BEGIN",
+            f"""DECLARE c NO SCROLL CURSOR FOR SELECT label FROM corgipile_shuffle(NULL::{name}, share => {share},
+                   seed => {epochs * seed + epoch}, block_size => '1MB', buffer_size => '32MB')""",
+        ]
+        for step in range(STEPS):
+            until = (epoch + (step + 1) / STEPS) * seconds
+            statements += [
+                f"MOVE FORWARD {'ALL' if step == STEPS - 1 else ROWS // STEPS} FROM c",
+                f"SELECT pg_sleep(greatest(0, {until} - extract(epoch FROM clock_timestamp() - {start})))",
+            ]
+        statements.append("COMMIT")
+    return [*statements, USED]
 
 
 def forget(stored):
@@ -114,15 +135,21 @@ def courses(name, alone):
         queries = [f"SELECT * FROM {name} WHERE features_v[{n + 1}] > 0.1" for n in range(4)]
         return [(0, training(name, share, seed, source=query)) for seed, query in enumerate(queries)]
 
-    def speeds(share):
+    def costs(share):
         models = [LINEAR, "model => 'mlp', hidden_layers => '{8}'", "model => 'mlp', hidden_layers => '{64}'"]
         return [(0, training(name, share, seed, model)) for seed, model in enumerate(models)]
 
-    for jobs in (1, 2, 4):
+    def speeds(share):
+        # the fastest has twice as long as it needs alone
+        pace = 2 * alone / EPOCHS
+        return [(0, paced(name, share, seed, slower, pace * 4 / slower)) for seed, slower in enumerate((1, 2, 4))]
+
+    for jobs in (1, 2, 4, 8):
         yield f"{jobs} equal", EPOCHS, jobs, equal(jobs)
     yield "4 begun a quarter of an epoch apart", EPOCHS + 0.75, 4, staggered
     yield "4 filters", EPOCHS, 4, filters
-    yield "3 models of different cost", None, 3, speeds
+    yield "3 readers with speeds of 1, 2 and 4", 4, 3, speeds
+    yield "3 models of different cost", None, 3, costs
 
 
 def main():
