@@ -22,7 +22,7 @@ SAMPLERS = ("dependent", "by vertex", "independent", "walk", "follow")
 POLICIES = ("RefCnt", "LRU", "FIFO", "random", "MinIO", "optimum")
 TWO_JOBS = [f"intersection {part}%" for part in (100, 75, 50, 25)] + [f"size {part}%" for part in (75, 50, 25)]
 FOUR_JOBS = ["4 samples", "4 sizes"]
-COURSES = ["4 equal jobs", "4 staggered jobs", "speeds 1:2:4", "5 speeds", "4 filters"]
+COURSES = ["4 equal jobs", "4 staggered jobs", "speeds 1:2:4", "5 speeds", "4 filters", "4 by buffers"]
 plots.COLUMNS = 3
 
 

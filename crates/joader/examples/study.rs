@@ -25,8 +25,10 @@ const SIZES: [usize; 17] =
 const BLOCK_SIZES: [usize; 7] = [1, 10, 50, 100, 200, 300, 500];
 /// The same parts of tables of 10,000.
 const COURSE_SIZES: [usize; 7] = [1, 100, 500, 1000, 2000, 3000, 5000];
-/// How many draws back `follow` goes: 1% of the blocks of a table.
-const FOLLOWED: usize = 10;
+/// How many draws back `follow` goes, as the database has it: a fifth of a table's blocks.
+const FOLLOWED: usize = 5;
+/// The part of the elements that a job draws at a stretch, if it draws a buffer at a time: a tenth.
+const BUFFERS: u32 = 10;
 /// How many windows a course has.
 const WINDOWS: u64 = 60;
 /// What a course is watched with.
@@ -65,7 +67,16 @@ struct Member {
     begins: u64,
     /// It draws in this many of `PACE` ticks.
     speed: u64,
+    /// It draws so often at a stretch, and then rests as long: as if it learned from a buffer. 0: it never rests.
+    buffer: u64,
     epochs: u32,
+}
+
+impl Member {
+    /// Does it learn from its buffer, and draws nothing?
+    fn rests(&self, tick: u64) -> bool {
+        self.buffer > 0 && tick >= self.begins && (tick - self.begins) / self.buffer % 2 == 1
+    }
 }
 
 /// Ticks in which the fastest jobs draw as often.
@@ -81,7 +92,7 @@ struct Scene {
 }
 
 fn member(range: Range<u32>) -> Member {
-    Member { elements: Elements::Range(range), begins: 0, speed: PACE, epochs: 1 }
+    Member { elements: Elements::Range(range), begins: 0, speed: PACE, buffer: 0, epochs: 1 }
 }
 
 fn scene(name: &str, members: Vec<Member>) -> Scene {
@@ -121,6 +132,9 @@ fn courses(what: &str, n: u32, sizes: &'static [usize]) -> Vec<Scene> {
     // each leaves another tenth out
     let filters: Vec<Member> =
         (0..4).map(|_| Member { elements: Elements::Sample(n / 10 * 9, n), epochs: 2, ..member(0..1) }).collect();
+    let mut buffers = jobs(4, 2);
+    let buffer = u64::from(n / BUFFERS);
+    buffers.iter_mut().zip(0..).for_each(|(job, k)| (job.buffer, job.begins) = (buffer, k * buffer * 7 / 10));
     let course = |name: &str, members, ends| {
         let is_course = what.is_empty();
         Scene { sizes, ends, is_course, ..scene(&format!("{name}{what}"), members) }
@@ -131,6 +145,7 @@ fn courses(what: &str, n: u32, sizes: &'static [usize]) -> Vec<Scene> {
         course("speeds 1:2:4", speeds, 4 * u64::from(n)),
         course("5 speeds", five, 4 * u64::from(n)),
         course("4 filters", filters, u64::MAX),
+        course("4 by buffers", buffers, u64::MAX),
     ]
 }
 
@@ -162,7 +177,7 @@ impl Scene {
         let mut is_in_union = vec![false; span as usize];
         sets.iter().flat_map(ElementSet::iter).for_each(|element| is_in_union[element as usize] = true);
         trace.union = is_in_union.iter().filter(|is_in| **is_in).count() as u64;
-        let mut sampler = sampler_of(sampler, seed)?;
+        let mut sampler = sampler_of(sampler, seed, span)?;
         let mut jobs: Vec<Option<(Job, u32)>> = vec![None; sets.len()];
         let (mut draws, mut tick): (Vec<Draw>, u64) = (Vec::new(), 0);
         while tick < self.ends {
@@ -186,7 +201,7 @@ impl Scene {
                         trace.events.push(Event::Expect(element, wanted[element as usize]));
                     }
                 }
-                let draws_now = (tick + 1) * member.speed / PACE > tick * member.speed / PACE;
+                let draws_now = (tick + 1) * member.speed / PACE > tick * member.speed / PACE && !member.rests(tick);
                 if let Some((job, _)) = job.filter(|_| draws_now) {
                     active.insert(job);
                 }
@@ -269,13 +284,13 @@ fn set(elements: &Elements, rng: &mut Xoshiro256PlusPlus) -> Result<ElementSet, 
     }
 }
 
-fn sampler_of(name: &str, seed: i64) -> Result<Box<dyn Sampler>, joader::SamplerError> {
+fn sampler_of(name: &str, seed: i64, elements: u32) -> Result<Box<dyn Sampler>, joader::SamplerError> {
     Ok(match name {
         "dependent" => Box::new(Dependent::new(seed, Meeting::Intersection)?),
         "by vertex" => Box::new(Dependent::new(seed, Meeting::Vertex)?),
         "independent" => Box::new(Independent::new(seed)),
         "walk" => Box::new(Walk::new(seed)),
-        _ => Box::new(Follow::new(seed, FOLLOWED)?),
+        _ => Box::new(Follow::new(seed, (elements as usize / FOLLOWED).max(1))?),
     })
 }
 

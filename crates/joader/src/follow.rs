@@ -130,7 +130,7 @@ pub struct Follower {
     /// In any order, and where each stands, by its number.
     left: Vec<u32>,
     places: Vec<u32>,
-    /// Draws in the ring that were this job's, or that it has followed: of this epoch, and of the one before.
+    /// Draws in the ring that were this job's, or that it has followed: of this epoch, and of the one before, sorted.
     own: Vec<u64>,
     before: Vec<u64>,
     rng: Xoshiro256PlusPlus,
@@ -164,6 +164,7 @@ impl Follower {
             draws.try_reserve_exact((2 * ring).saturating_sub(draws.len()))?;
         }
         std::mem::swap(&mut self.own, &mut self.before);
+        self.before.sort_unstable();
         self.own.clear();
         self.left.clear();
         self.places.resize(end, 0);
@@ -187,7 +188,7 @@ impl Follower {
         }
         let recent = board.recent().find(|(draw, element)| {
             // the bit says whether it is needed, but shared memory is not to be trusted with an index
-            board.needs(*element) & bit(self.job) != 0 && self.has(*element) && !self.before.contains(draw)
+            board.needs(*element) & bit(self.job) != 0 && self.has(*element) && self.before.binary_search(draw).is_err()
         });
         let (draw, element) = recent.unwrap_or_else(|| {
             let element = self.choose(board);

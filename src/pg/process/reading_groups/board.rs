@@ -12,9 +12,14 @@ const DRAWN: usize = 8;
 const MEMBERS: usize = 16;
 const HEADER: usize = 24;
 
-/// Blocks drawn last that members follow, at least and at most. A fiftieth of the table is surely still cached when
-/// others come by; and they are so few that to look at all of them takes no time.
-const RECENT: [usize; 2] = [16, 128];
+/// Blocks drawn last that members follow, at least and at most. A member draws the blocks of a buffer at a stretch, a
+/// tenth of the table by default, while others learn from theirs: who finds less than a buffer in the ring misses most
+/// of what was read meanwhile (docs/results/joader.md, jobs that read by buffers). To look at all of them takes a few
+/// microseconds.
+const RECENT: [usize; 2] = [64, 2048];
+
+/// A ring has one of so many blocks of the table.
+const RECENT_PART: usize = 5;
 
 /// Blocks that a table of so many may have one day, when it has grown: members that come later know of them.
 pub fn room_for(blocks: u32) -> usize {
@@ -30,7 +35,7 @@ pub fn bytes(blocks: usize) -> usize {
 /// Makes zeros the empty board of so many blocks.
 pub fn begin(words: &[AtomicU64], blocks: u32) {
     let [least, most] = RECENT;
-    words[LEN_OF_RECENT].store((blocks as usize / 50).clamp(least, most) as u64, Relaxed);
+    words[LEN_OF_RECENT].store((blocks as usize / RECENT_PART).clamp(least, most) as u64, Relaxed);
     words[0].store(MAGIC, Relaxed);
 }
 
