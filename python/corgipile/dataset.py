@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 from corgipile import _native, _shared, offline
+from corgipile._collate import each_part
 from corgipile.items import MapStyle
 from corgipile.server import AHEAD, ShuffledByServer
 from corgipile.sources import Source, open_path
@@ -51,7 +52,8 @@ class CorgiPileDataset(_shared.Counting, Base):
         "none"; "shuffle_once" and "corgi2" read a copy in the directory `cache`, which is made now if it is not there
         (`progress` as for `corgipile.shuffle_once`).
     seed: names the order; another seed, another order.
-    batch_size: rows in a batch of one rank.
+    batch_size: rows in a batch of one rank. None gives one row after the other instead, of which DataLoader makes
+        batches of its own: DataLoader(ds, batch_size=128). That costs more time for each row.
     lanes: parts into which an epoch is cut lengthwise. With a number, any divisor of it as number of ranks and workers
         gives the same sequence of batches. Without, there are as many lanes as ranks times workers.
     rank, world_size: from torch.distributed if that is initialized, else 0 of 1.
@@ -80,7 +82,7 @@ class CorgiPileDataset(_shared.Counting, Base):
         buffer_size: Size = "10%",
         shuffle: str = "corgipile",
         seed: int = 0,
-        batch_size: int = 64,
+        batch_size: int | None = 64,
         lanes: int | None = None,
         rank: int | None = None,
         world_size: int | None = None,
@@ -101,6 +103,8 @@ class CorgiPileDataset(_shared.Counting, Base):
         elif block_index is not None:
             raise TypeError("block_index: goes with a path only; give it to what opens the source")
         check_tensors(tensors)
+        self._gives_rows = batch_size is None
+        batch_size = 1 if batch_size is None else batch_size
         check_number("batch_size", batch_size, 1)
         check_number("threads", threads, 0)
         check_number("memory", memory, 0, _MANY)
@@ -205,7 +209,9 @@ class CorgiPileDataset(_shared.Counting, Base):
             batches = self.source.read(lambda source: self.plan(workers, source), **of, memory=memory)
         else:
             batches = _closing(self.plan(workers).reader(**of, threads=threads, memory=memory))
-        return map(to_torch, batches) if self._tensors == "torch" else batches
+        if self._tensors == "torch":
+            batches = map(to_torch, batches)
+        return map(_only_row, batches) if self._gives_rows else batches
 
     def state_dict(self) -> dict[str, Any]:
         """Where the iteration is: plain numbers and text, which pickle and JSON take."""
@@ -260,6 +266,11 @@ class CorgiPileDataset(_shared.Counting, Base):
         self._position = None
 
     @property
+    def gives_rows(self) -> bool:
+        """Whether it gives rows instead of batches."""
+        return self._gives_rows
+
+    @property
     def tensors(self) -> Tensors:
         """What batches are of."""
         return self._tensors
@@ -292,6 +303,11 @@ def _closing(reader: _native.Reader) -> Iterator[Any]:
         yield from reader
     finally:
         reader.close()
+
+
+def _only_row(batch: Any) -> Any:
+    """The row of a batch that has one."""
+    return each_part(batch, lambda part: part[0])
 
 
 def worker_of_torch() -> tuple[int, int]:

@@ -40,6 +40,8 @@ class Loader(Counting):
     ) -> None:
         if not isinstance(dataset, CorgiPileDataset):
             raise TypeError(f"dataset: {type(dataset).__name__} is no CorgiPileDataset")
+        if sample_transform is not None and dataset.gives_rows:
+            raise ValueError("sample_transform: the data set gives rows, which transform is given")
         if num_workers < 0:
             raise ValueError(f"num_workers: {num_workers} is negative")
         known = ("persistent_workers", "prefetch_factor", "multiprocessing_context", "pin_memory", "timeout")

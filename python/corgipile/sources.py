@@ -15,6 +15,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from corgipile import _native
+from corgipile._text import is_unicode
 from corgipile.server import ShuffledByServer
 
 
@@ -187,6 +188,8 @@ def tfrecord(
     """
     if decode not in ("example", "raw"):
         raise ValueError(f"decode: {decode!r} is neither 'example' nor 'raw'")
+    if features is not None and not features:
+        raise ValueError("features: there are none; leave the argument out, and a sample of the records tells")
     if decode == "raw" and (features is not None or columns is not None):
         raise ValueError("decode: raw records have no features: leave out features and columns")
     named = None if features is None else list(features.items())
@@ -337,17 +340,24 @@ def arrays(columns: Mapping[str, Any], *, fingerprint: int | None = None) -> Sou
     """
     if not columns:
         raise ValueError("columns: there are none")
-    taken = {name: _array(values) for name, values in columns.items()}
+    taken = {name: _array(name, values) for name, values in columns.items()}
     lengths = {name: len(values) if values.ndim else -1 for name, values in taken.items()}
     if -1 in lengths.values() or len(set(lengths.values())) > 1:
         raise ValueError(f"columns: all must have the same length, but they have {lengths}")
     return Source(_memory, taken, _sampled(taken) if fingerprint is None else fingerprint)
 
 
-def _array(values: Any) -> np.ndarray:
+def _array(name: str, values: Any) -> np.ndarray:
+    if not isinstance(name, str):
+        raise TypeError(f"columns: {name!r} is no name, which is text")
     if isinstance(values, np.ma.MaskedArray):
-        raise TypeError("a masked array is no array of values: fill it first, as in values.filled(np.nan)")
-    array = np.asarray(values)
+        raise TypeError(f"column {name!r}: a masked array is no array of values: fill it, as in values.filled(np.nan)")
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise ValueError(f"column {name!r}: its rows have different lengths, so that they make no array") from None
+    if 0 in array.shape[1:]:
+        raise ValueError(f"column {name!r}: its rows have no values: the array's shape is {array.shape}")
     if array.dtype.kind == "S" and not isinstance(values, np.ndarray):
         # numpy's own strings of bytes end before their last zeros
         return np.array(values, dtype=object)
@@ -363,12 +373,16 @@ def _column(name: str, values: np.ndarray) -> tuple[str, str, list[int], Any]:
     kind, shape = values.dtype.kind, list(values.shape[1:])
     if kind in "US" or kind == "O":
         if shape:
-            raise TypeError(f"column {name!r}: arrays of objects have one dimension")
+            raise TypeError(f"column {name!r}: a row has one text, and not {' x '.join(map(str, shape))} of them")
         items = values.tolist()
-        first = next((item for item in items if item is not None), "")
-        if not isinstance(first, str | bytes):
-            raise TypeError(f"column {name!r}: objects must be text or bytes, not {type(first).__name__}")
-        return name, "str" if isinstance(first, str) else "bytes", shape, items
+        kind = bytes if any(isinstance(item, bytes) for item in items) else str
+        for row, item in enumerate(items):
+            if item is not None and not isinstance(item, kind):
+                wanted = "bytes, as others are" if kind is bytes else "text or bytes"
+                raise TypeError(f"column {name!r}, row {row}: objects must be {wanted}, not {type(item).__name__}")
+            if isinstance(item, str) and not is_unicode(item):
+                raise ValueError(f"column {name!r}, row {row}: {item!r} is no valid Unicode text")
+        return name, kind.__name__, shape, items
     if kind not in "biufmM":
         raise TypeError(f"column {name!r}: arrays of type {values.dtype} cannot be read")
     values = np.require(values.astype(values.dtype.newbyteorder("<"), copy=False), requirements=["C", "A"])

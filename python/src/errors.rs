@@ -25,8 +25,11 @@ pub(crate) fn of_source(error: Error) -> PyErr {
         Error::Invalid(_) => PyValueError::new_err(text),
         // with the number of the error, Python chooses the class: FileNotFoundError, PermissionError
         Error::Io { path, error } => match error.raw_os_error() {
-            Some(number) => PyOSError::new_err((number, error.to_string(), path)),
-            None if error.kind() == std::io::ErrorKind::NotFound => PyFileNotFoundError::new_err(text),
+            Some(number) => {
+                // which Python says itself
+                let said = error.to_string().replace(&format!(" (os error {number})"), "");
+                PyOSError::new_err((number, said, path.into_os_string()))
+            }
             None if error.kind() == ErrorKind::NotFound => PyFileNotFoundError::new_err(text),
             None => PyOSError::new_err(text),
         },

@@ -102,14 +102,55 @@ def test_sources_that_make_no_sense_are_refused(tmp_path) -> None:
         CorgiPileDataset([1, 2, 3])  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="all must have the same length"):
         corgipile.arrays({"x": np.arange(3), "y": np.arange(4)})
-    with pytest.raises(TypeError, match="column 'x': objects must be text or bytes, not dict"):
+    with pytest.raises(TypeError, match="column 'x', row 0: objects must be text or bytes, not dict"):
         corgipile.arrays({"x": [{}, {}]})
+    with pytest.raises(TypeError, match="column 'x', row 1: objects must be bytes, as others are, not str"):
+        corgipile.arrays({"x": np.array([b"a", "b"], object)})
+    with pytest.raises(TypeError, match="column 'x': a row has one text, and not 2 of them"):
+        corgipile.arrays({"x": [["a", "b"], ["c", "d"]]})
+    with pytest.raises(ValueError, match="column 'x': its rows have different lengths"):
+        corgipile.arrays({"x": [[1, 2], [3]]})
+    with pytest.raises(ValueError, match=r"column 'x': its rows have no values: the array's shape is \(5, 0\)"):
+        corgipile.arrays({"x": np.zeros((5, 0))})
+    with pytest.raises(ValueError, match=r"column 'x', row 1: 'b\\ud800' is no valid Unicode text"):
+        corgipile.arrays({"x": ["a", "b\ud800"]})
+    with pytest.raises(TypeError, match="columns: 5 is no name"):
+        corgipile.arrays({5: [1, 2]})  # type: ignore[dict-item]
+    with pytest.raises(ValueError, match="features: there are none"):
+        corgipile.tfrecord(tmp_path / "x.tfrecord", features={})
     with pytest.raises(TypeError, match="column 'x': arrays of type complex128"):
         corgipile.arrays({"x": np.arange(3).astype(complex)})
     with pytest.raises(ValueError, match=r"dataset_path: .* ends with none of"):
         CorgiPileDataset(tmp_path / "x.unknown", tmp_path / "x.index")
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match=r"No such file or directory: '.*none\.parquet'"):
         corgipile.parquet(tmp_path / "none.parquet")
+    with pytest.raises(OSError, match="is neither a file nor a folder"):
+        corgipile.parquet("/dev/null")
+
+
+def test_days_are_arrays_as_they_were() -> None:
+    days = np.array(["2024-02-29", "NaT", "1969-12-31"], "datetime64[D]")
+    (batch,) = CorgiPileDataset(corgipile.arrays({"day": days}), shuffle="none")
+    np.testing.assert_array_equal(batch["day"], days)
+    assert batch["day"].dtype == days.dtype
+
+
+def test_without_a_size_of_batches_rows_come_alone(rows: corgipile.Source, numbers: Numbers) -> None:
+    alone = CorgiPileDataset(rows, batch_size=None, seed=2)
+    of_one = CorgiPileDataset(rows, batch_size=1, seed=2)
+    given = list(alone)
+    assert len(alone) == len(given) == 1003
+    assert (given[0]["x"].shape, given[0]["number"].shape) == ((2,), ())
+    assert [[row["number"]] for row in given] == numbers(of_one)
+    alone.set_epoch(0)
+    iterator = iter(alone)
+    before = [next(iterator)["number"] for _ in range(700)]
+    state = alone.state_dict()
+    again = CorgiPileDataset(rows, batch_size=None, seed=2)
+    again.load_state_dict(state)
+    assert [*before, *(row["number"] for row in again)] == [row["number"] for row in given]
+    with pytest.raises(ValueError, match="sample_transform: the data set gives rows"):
+        corgipile.Loader(again, sample_transform=dict)
 
 
 def test_no_rows_make_no_batches() -> None:

@@ -169,6 +169,8 @@ def test_predictions_of_files_are_those_of_sql(
         ),
         ("hours,site,fast,at\n1,mine,t,soon\n", "column 'at', row 0: 'soon' is no date in ISO format"),
         ("hours,site,fast,at,prediction\n1,mine,t,2024-01-01,1\n", "has a column 'prediction' already"),
+        ("hours,site,fast,at\n1_0,mine,t,2024-01-01\n", "column 'hours' has '1_0', where the model was trained on num"),
+        ("hours,site,fast,at\n1,m\ud800ne,t,2024-01-01\n", "rows.csv, line 2: 'utf-8' codec can't decode byte"),
     ],
 )
 def test_a_file_that_does_not_fit_is_told_by_its_name(
@@ -176,9 +178,49 @@ def test_a_file_that_does_not_fit_is_told_by_its_name(
 ) -> None:
     train("fit")
     capsys.readouterr()
-    Path("rows.csv").write_text(content)
-    assert run("predict", "fit", "rows.csv") == 1
+    Path("rows.csv").write_text(content, encoding="utf-8", errors="surrogatepass")
+    Path("out.csv").write_text("as it was")
+    assert run("predict", "fit", "rows.csv", "-o", "out.csv") == 1
     assert message in one_line(capsys)
+    assert Path("out.csv").read_text() == "as it was"
+    assert sorted(path.name for path in Path().iterdir()) == ["out.csv", "rows.csv"]
+
+
+def test_a_file_may_be_predicted_onto_itself_and_keeps_its_types(capsys: pytest.CaptureFixture[str]) -> None:
+    train("itself")
+    capsys.readouterr()
+    marked = "\ufeffhours,site,fast,at,note\n1,mine,t,2024-01-01," + "x" * 200_000 + "\n"
+    Path("rows.csv").write_text(marked, encoding="utf-8")
+    assert run("predict", "itself", "rows.csv", "-o", "rows.csv") == 0
+    (row,) = rows_of(Path("rows.csv").read_text())
+    assert list(row) == ["hours", "site", "fast", "at", "note", "prediction"] and row["prediction"] == "True"
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    kinds = {
+        "hours": pyarrow.float32(), "site": pyarrow.string(), "fast": pyarrow.bool_(), "at": pyarrow.timestamp("ms"),
+        "note": pyarrow.int8(),
+    }  # fmt: skip
+    # what is missing at first has its type all the same
+    notes = [None] * 15_000 + [7] * 5_000
+    for rows in (20_000, 0):
+        given = {"hours": [1.5], "site": ["mine"], "fast": [True], "at": [0], "note": [0]}
+        columns = {name: pyarrow.array(given[name] * rows, kind) for name, kind in kinds.items() if name != "note"}
+        columns["note"] = pyarrow.array(notes[:rows], kinds["note"])
+        parquet.write_table(pyarrow.table(columns), "rows.parquet")
+        assert run("predict", "itself", "rows.parquet", "--proba", "-o", "rows.parquet") == 0
+        found = parquet.read_table("rows.parquet")
+        assert {name: found.schema.field(name).type for name in kinds} == kinds
+        assert [str(kind) for kind in found.schema.types[5:]] == ["bool", "double", "double"]
+        assert found.column("note").to_pylist() == notes[:rows]
+    with pytest.raises(SystemExit):
+        run("predict")
+
+
+def test_a_line_of_one_column_may_be_empty(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("train", 'SELECT hours, failed FROM "odd pumps"', "--label", "failed", "--name", "one") == 0
+    Path("rows.csv").write_text("hours\n1\n\n-1\n")
+    capsys.readouterr()
+    assert run("predict", "one", "rows.csv") == 0
+    assert [row["hours"] for row in rows_of(capsys.readouterr().out)] == ["1", "", "-1"]
 
 
 def test_report_and_watch(capsys: pytest.CaptureFixture[str]) -> None:

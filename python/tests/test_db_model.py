@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 import subprocess
 import sys
+import warnings
 from decimal import Decimal
 from typing import Any
 
@@ -174,10 +176,50 @@ def test_other_types_of_values_are_refused_where_texts_are_wanted() -> None:
         ("site", 3, "feature 'site', row 0: the model was trained on text or an enum in this column, not on int"),
         ("at", "tomorrow", "column 'at', row 0: 'tomorrow' is no date in ISO format"),
         ("at", 20240101, "column 'at', row 0: the model was trained on dates in this column, not on int"),
+        ("site", "mine\ud800", "feature 'site', row 0: 'mine\\ud800' is no valid Unicode text"),
+        ("url", "\udc00", "feature 'url', row 0: '\\udc00' is no valid Unicode text"),
+        ("at", np.datetime64(300_000, "Y"), "column 'at': 301970 is out of range for a timestamp"),
     ]:
         with pytest.raises((TypeError, ValueError)) as caught:
             model.predict({**good, column: [value]})
         assert message in str(caught.value)
+
+
+ARRAY = {
+    "corgipile_model": 1, "model": "linear", "label": "y", "label_type": "float8", "features": ["v"],
+    "feature_kind": "array", "weights": [1, 10], "intercepts": [0],
+}  # fmt: skip
+SPARSE = ARRAY | {"feature_kind": "sparse", "index_base": 1}
+
+
+@pytest.mark.parametrize("number", ["1_0", "\u0661", "1 0", "0x1p3", "", "1e", "."])
+def test_text_is_a_number_where_it_is_one_in_sql(number: str) -> None:
+    """Python's float() takes some of these."""
+    message = re.escape(f"feature 'v', row 1: {number!r} is no number")
+    with pytest.raises(ValueError, match=message):
+        Model.from_dict(ARRAY).predict({"v": ["{1,2}", f"{{{number},1}}"]})
+    with pytest.raises(ValueError, match=message):
+        Model.from_dict(SPARSE).predict({"v": ["{1:1}/2", f"{{2:{number}}}/2"]})
+    for good, value in ((" 1. ", 1), ("+.5e1", 5), ("-1E0", -1)):
+        assert Model.from_dict(ARRAY).predict({"v": [f"[{good},0]"]}).tolist() == [value]
+    with pytest.raises(ValueError, match="feature 'v', row 0: '1_0' is no whole number"):
+        Model.from_dict(SPARSE).predict({"v": ["{1_0:1}/2"]})
+    with pytest.raises(ValueError, match="feature 'v', row 0: index 1 is there twice"):
+        Model.from_dict(SPARSE).predict({"v": ["{1:1,1:2}/2"]})
+
+
+def test_a_category_that_is_known_but_for_its_blanks_is_told() -> None:
+    """Values of char(n) have blanks that are no part of them in SQL."""
+    model = Model.from_dict(DOCUMENT)
+    rows = {"hours": [1.0] * 2, "site": ["mine", "mine   "], "url": ["a"] * 2, "at": ["2024-01-01"] * 2}
+    with pytest.warns(UserWarning, match=r"feature 'site': category 'mine   ' is unknown .* char\(n\)") as told:
+        model.predict(rows, unseen="zero")
+    assert [warning.filename for warning in told] == [__file__]
+    with pytest.raises(ValueError, match=r"row 1: category 'mine   ' is unknown to the model; .* char\(n\)"):
+        model.predict(rows, unseen="error")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict({**rows, "site": ["mine", "elsewhere "]}, unseen="zero")
 
 
 def test_what_a_model_has_not_is_a_type_error() -> None:

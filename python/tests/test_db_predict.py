@@ -288,6 +288,21 @@ def test_times_at_the_edges_have_the_parts_that_extract_gives(conn: Any, mixed: 
     assert_same(conn, model, as_text, "edges")
     with pytest.raises(TypeError, match="column 'at' has dates, and the model was trained on hours"):
         model.predict({**as_numpy, "at": as_numpy["day"]})
+    with pytest.raises(TypeError, match="column 'at' has dates, and the model was trained on hours"):
+        model.predict({**as_numpy, "at": list(as_numpy["day"])})
+    assert_same(conn, model, {**as_numpy, "day": list(as_numpy["day"])}, "edges")
+
+
+def test_blanks_at_the_end_of_char_are_cut_off_in_a_query(conn: Any, mixed: Any) -> None:
+    padded = "SELECT id, two, colour::char(9) AS colour FROM mixed"
+    model = train(conn, "two", source=padded, features=["colour"], unseen="zero", nulls="impute")
+    assert "red" in model.to_dict()["categories"]["colour"]
+    given = [row[0] for row in conn.execute(f"SELECT colour::text FROM ({padded}) AS p ORDER BY id")]
+    assert_same(conn, model, {"colour": given}, f"({padded}) AS p")
+    as_they_come = [row[0] for row in conn.execute(f"SELECT colour FROM ({padded}) AS p ORDER BY id")]
+    assert "red      " in as_they_come
+    with pytest.warns(UserWarning, match="known without the blanks at its end"):
+        model.predict({"colour": as_they_come})
 
 
 def test_an_infinite_date_is_a_category_and_no_number(conn: Any, mixed: Any) -> None:

@@ -41,8 +41,12 @@ def bar(description: str, total: float | None, unit: str, is_wanted: bool | None
 @contextlib.contextmanager
 def written(output: str) -> Iterator[str]:
     """A name beside `output` under which to write: that takes the place of `output` once all of it is written, so that
-    neither an error nor an output that is also read leaves half a file. Pipes and devices are written to as they are.
+    neither an error nor an output that is also read leaves half a file. Pipes, devices and standard output, which is
+    called "-", are written to as they are.
     """
+    if output == "-":
+        yield output
+        return
     target = os.path.realpath(output)
     if os.path.exists(target) and not os.path.isfile(target):
         yield output

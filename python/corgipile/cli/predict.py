@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
+from .._text import number_of_text
 from ..db._optional import required
-from .common import add_connection, bar, connect
+from .common import add_connection, bar, connect, written
 
 if TYPE_CHECKING:
     from ..db import Model
@@ -41,10 +42,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     model = _model(arguments)
     read = _read_parquet if arguments.input.endswith(".parquet") else _read_csv
-    write = _Parquet(arguments.output) if arguments.output.endswith(".parquet") else _Csv(arguments.output)
+    to_parquet = arguments.output.endswith(".parquet")
     first_row = 0
-    with write, bar("predict", None, " rows") as progress:
-        for columns in read(arguments.input, model):
+    with ExitStack() as stack:
+        output = stack.enter_context(written(arguments.output))
+        write = stack.enter_context(_Parquet(output, _types(model, arguments)) if to_parquet else _Csv(output))
+        progress = stack.enter_context(bar("predict", None, " rows"))
+        for columns in read(arguments.input):
             try:
                 write.rows(columns | _answers(model, columns, arguments))
             except ValueError as error:
@@ -72,14 +76,30 @@ def _answers(model: Model, columns: dict[str, list[Any]], arguments: argparse.Na
     answers = {arguments.column: _plain(model.predict(converted, **policies))}
     if arguments.proba:
         probabilities = model.predict_proba(converted, **policies)
-        classes = model.classes
-        assert classes is not None, "a model with probabilities has classes"
-        for i, label in enumerate(classes):
-            answers[f"probability of {label}"] = _plain(probabilities[:, i])
+        answers |= {name: _plain(probabilities[:, i]) for i, name in enumerate(_probabilities(model))}
     twice = answers.keys() & columns.keys()
     if twice:
         raise ValueError(f"the input has a column {twice.pop()!r} already: choose another with --column")
     return answers
+
+
+def _probabilities(model: Model) -> list[str]:
+    """The columns of the classes' probabilities."""
+    classes = model.classes
+    return [] if classes is None else [f"probability of {label}" for label in classes]
+
+
+def _types(model: Model, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Arrow's types of the columns: those of a Parquet file stay as they are, and those of a CSV file, which are not
+    here, are text."""
+    pyarrow = required("pyarrow", "a Parquet file", "pyarrow")
+    parquet = required("pyarrow.parquet", "a Parquet file", "pyarrow")
+    types: dict[str, Any] = {}
+    if arguments.input.endswith(".parquet"):
+        types |= {field.name: field.type for field in parquet.read_schema(arguments.input)}
+    kinds = {"b": pyarrow.bool_(), "i": pyarrow.int64(), "f": pyarrow.float64(), "O": pyarrow.string()}
+    types[arguments.column] = kinds["f" if model.classes is None else model.classes.dtype.kind]
+    return types | dict.fromkeys(_probabilities(model), pyarrow.float64())
 
 
 def _plain(values: Any) -> list[Any]:
@@ -107,7 +127,7 @@ def _number(name: str, value: Any) -> float | None:
     if value in ("t", "true", "f", "false", "True", "False"):
         return float(value in ("t", "true", "True"))
     try:
-        return float(value)
+        return number_of_text(value)
     except ValueError:
         raise ValueError(f"column {name!r} has {value!r}, where the model was trained on numbers") from None
 
@@ -121,17 +141,22 @@ def _array(name: str, value: str) -> list[float | None]:
     return [None if part.lower() in ("null", "none") else _number(name, part) for part in parts]
 
 
-def _read_csv(path: str, model: Model) -> Iterator[dict[str, list[Any]]]:
+def _read_csv(path: str) -> Iterator[dict[str, list[Any]]]:
     with ExitStack() as stack:
-        file = sys.stdin if path == "-" else stack.enter_context(open(path, newline="", encoding="utf-8"))
+        # Excel and others put a mark before the first name
+        marked = "utf-8-sig"
+        file = sys.stdin if path == "-" else stack.enter_context(open(path, newline="", encoding=marked))
         reader = csv.reader(file)
+        csv.field_size_limit(sys.maxsize)
         header = next(reader, None)
         if header is None:
             raise ValueError(f"{path} is empty: a CSV file begins with the names of its columns")
         if len(set(header)) < len(header):
             raise ValueError(f"{path} has a column twice: {', '.join(header)}")
         rows: list[list[str]] = []
-        for row in reader:
+        for row in _told(path, reader):
+            if not row and len(header) == 1:
+                row = [""]  # the one value of this line is missing
             if len(row) != len(header):
                 raise ValueError(f"{path}, line {reader.line_num}: {len(row)} values for {len(header)} columns")
             rows.append(row)
@@ -141,13 +166,24 @@ def _read_csv(path: str, model: Model) -> Iterator[dict[str, list[Any]]]:
         yield _columns(header, rows)
 
 
+def _told(path: str, reader: Any) -> Iterator[list[str]]:
+    """The rows of a CSV file; what is wrong with one is told with its line."""
+    try:
+        yield from reader
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}, line {reader.line_num + 1}: {error}") from None
+
+
 def _columns(header: list[str], rows: list[list[str]]) -> dict[str, list[Any]]:
     return {name: [row[i] for row in rows] for i, name in enumerate(header)}
 
 
-def _read_parquet(path: str, model: Model) -> Iterator[dict[str, list[Any]]]:
+def _read_parquet(path: str) -> Iterator[dict[str, list[Any]]]:
     parquet = required("pyarrow.parquet", "a Parquet file", "pyarrow")
     with parquet.ParquetFile(path) as file:
+        if not file.schema_arrow.names:
+            raise ValueError(f"{path} has no columns")
+        yield file.schema_arrow.empty_table().to_pydict()  # so that there is an output of no rows, too
         for batch in file.iter_batches(_ROWS_AT_ONCE):
             yield batch.to_pydict()
 
@@ -179,18 +215,20 @@ class _Csv:
 
 
 class _Parquet:
-    """Rows as Parquet, of the types that the first ones have."""
+    """Rows as Parquet. Columns without a type are text."""
 
-    def __init__(self, output: str) -> None:
+    def __init__(self, output: str, types: dict[str, Any]) -> None:
         self._pyarrow = required("pyarrow", "a Parquet file", "pyarrow")
         self._parquet = required("pyarrow.parquet", "a Parquet file", "pyarrow")
-        self._output, self._writer = output, None
+        self._output, self._types, self._writer = output, types, None
 
     def rows(self, columns: dict[str, list[Any]]) -> None:
-        rows = self._pyarrow.table(columns)
+        text = self._pyarrow.string()
+        arrays = {n: self._pyarrow.array(values, self._types.get(n, text)) for n, values in columns.items()}
+        rows = self._pyarrow.table(arrays)
         if self._writer is None:
             self._writer = self._parquet.ParquetWriter(self._output, rows.schema)
-        self._writer.write_table(rows.cast(self._writer.schema))
+        self._writer.write_table(rows)
 
     def __enter__(self) -> _Parquet:
         return self

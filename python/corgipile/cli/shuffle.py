@@ -66,9 +66,6 @@ def _shuffle_table(arguments: argparse.Namespace) -> int:
                 literal = str(value) if isinstance(value, int) else _literal(conn, value)
                 calls.append(f"{name} => {literal}")
         query = f"SELECT * FROM {schema(conn)}.corgipile_shuffle({', '.join(calls)})"
-        if arguments.output == "-":
-            _to_csv(conn, query, "-", expected)
-            return 0
         write = _to_parquet if arguments.output.endswith(".parquet") else _to_csv
         with written(arguments.output) as beside:
             write(conn, query, beside, expected)

@@ -43,8 +43,7 @@ def shuffle_files(arguments: argparse.Namespace) -> int:
     rows.set_epoch(arguments.epoch)
     kind = _Parquet if to_parquet else _Csv
     with contextlib.ExitStack() as stack:
-        output = arguments.output if arguments.output == "-" else stack.enter_context(written(arguments.output))
-        write = stack.enter_context(kind(output))
+        write = stack.enter_context(kind(stack.enter_context(written(arguments.output))))
         progress = stack.enter_context(bar("shuffle", len(source), " rows"))
         for batch in rows:
             write.batch(batch)

@@ -38,9 +38,9 @@ class Times:
         self.has_hours = True
         array = values.to_numpy() if hasattr(values, "to_numpy") else values
         if isinstance(array, np.ndarray) and array.dtype.kind == "M":
-            self.has_hours = np.datetime_data(array.dtype)[0] not in ("Y", "M", "W", "D")
+            self.has_hours = not _is_plain_date(array.dtype)
             self.missing = np.isnat(array)
-            self.microseconds = np.where(self.missing, 0, array.astype("datetime64[us]").astype(np.int64))
+            self.microseconds = np.where(self.missing, 0, self._of_numpy(array).astype(np.int64))
         else:
             self._read(list(array))
 
@@ -52,9 +52,21 @@ class Times:
             if is_null(value):
                 self.missing[i] = True
                 continue
-            plain_dates += isinstance(value, date) and not isinstance(value, datetime)
+            if isinstance(value, np.datetime64):
+                plain_dates += _is_plain_date(value.dtype)
+            else:
+                plain_dates += isinstance(value, date) and not isinstance(value, datetime)
             self.microseconds[i] = self._microseconds(value, i)
         self.has_hours = plain_dates == 0
+
+    def _of_numpy(self, array: NDArray[np.datetime64]) -> NDArray[np.datetime64]:
+        micros = array.astype("datetime64[us]")
+        # numpy lets what is too far away wrap around
+        if _is_plain_date(array.dtype) or np.datetime_data(array.dtype)[0] in ("h", "m", "s", "ms"):
+            wrapped = (micros.astype(array.dtype) != array) & ~np.isnat(array)
+            if wrapped.any():
+                raise ValueError(f"column {self.column!r}: {array[wrapped][0]} is out of range for a timestamp")
+        return micros
 
     def _microseconds(self, value: Any, row: int) -> int:
         if isinstance(value, str):
@@ -65,7 +77,7 @@ class Times:
             if value is None:
                 raise ValueError(f"column {self.column!r}, row {row}: {text!r} is no date in ISO format")
         if isinstance(value, np.datetime64):
-            return int(value.astype("datetime64[us]").astype(np.int64))
+            return int(self._of_numpy(np.array([value]))[0].astype(np.int64))
         if isinstance(value, datetime):
             if value.tzinfo is not None:
                 value = value.astimezone(timezone.utc).replace(tzinfo=None)
@@ -89,6 +101,11 @@ class Times:
         texts = np.array([f"{int(n):0{digits}d}" for n in number], object)
         texts[infinite] = np.where(signs[infinite] < 0, "-infinity", "infinity")
         return texts, self.missing
+
+
+def _is_plain_date(kind: np.dtype[Any]) -> bool:
+    """Has a type of numpy's no hours?"""
+    return np.datetime_data(kind)[0] in ("Y", "M", "W", "D")
 
 
 _ISO = re.compile(

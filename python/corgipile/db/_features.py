@@ -6,17 +6,25 @@ dates, means for NULLs. What does not fit is refused with the feature's name and
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._text import number_of_text
 from . import _dates
 from ._document import Categories, Document
 from ._hashing import xxh3_64
 from ._inputs import NamedColumns, narrow, numbers, texts
 from ._sparse import Entries, entries_of_csr, entries_of_pairs, entries_of_vectors
+
+#: Values of type char(n) come with blanks, which are no part of them in SQL; in a text they are.
+_BLANKS = "it is known without the blanks at its end: if the column is of type char(n), cut them off"
+
+#: Frames from a warning to whoever has called `predict`, or a function like it.
+_CALLER = 7
 
 
 @dataclass
@@ -120,7 +128,7 @@ def _of_arrays(document: Document, column: Any, policies: Policies) -> Dense:
     name = document.features[0]
     if isinstance(column, np.ndarray) and column.ndim == 2:
         return _of_matrix(document, column, policies)
-    rows = [_array_of(row) for row in column]
+    rows = [_array_of(name, i, row) for i, row in enumerate(column)]
     missing = np.array([row is None or (isinstance(row, float) and np.isnan(row)) for row in rows], bool)
     if missing.any() and policies.nulls == "error":
         raise _null(name, int(np.argmax(missing)))
@@ -142,14 +150,17 @@ def _of_arrays(document: Document, column: Any, policies: Policies) -> Dense:
     return dense
 
 
-def _array_of(row: Any) -> Any:
+def _array_of(name: str, row: int, value: Any) -> Any:
     """A value of a column of arrays: bytes are numbers from 0 to 255, texts are arrays and vectors as SQL has them."""
-    if isinstance(row, bytes | bytearray | memoryview):
-        return np.frombuffer(row, np.uint8)
-    if isinstance(row, str) and row[:1] + row[-1:] in ("[]", "{}"):
-        parts = row[1:-1].split(",") if len(row) > 2 else []
-        return [None if part.strip().upper() == "NULL" else float(part) for part in parts]
-    return row
+    if isinstance(value, bytes | bytearray | memoryview):
+        return np.frombuffer(value, np.uint8)
+    if isinstance(value, str) and value[:1] + value[-1:] in ("[]", "{}"):
+        parts = value[1:-1].split(",") if len(value) > 2 else []
+        try:
+            return [None if part.strip().upper() == "NULL" else number_of_text(part) for part in parts]
+        except ValueError as error:
+            raise ValueError(f"feature {name!r}, row {row}: {error}") from None
+    return value
 
 
 def _element_doubles(name: str, row: int, values: Any) -> NDArray[np.float64]:
@@ -257,12 +268,23 @@ class _Mixed:
 
     def _add_categories(self, name: str, known: Categories, first: int) -> None:
         indices = np.full(self.rows, -1, np.int64)
+        padded: str | None = None
         for row, text in enumerate(self.columns.texts(name)):
             place = self._null_place(name, known, row) if text is None else known.places.get(text)
             if place is not None:
                 indices[row] = first + place
-            elif text is not None and self.policies.unseen == "error":
-                raise ValueError(f"feature {name!r}, row {row}: category {text!r} is unknown to the model")
+            elif text is not None:
+                is_padded = text.endswith(" ") and text.rstrip(" ") in known.places
+                if self.policies.unseen == "error":
+                    hint = f"; {_BLANKS}" if is_padded else ""
+                    raise ValueError(f"feature {name!r}, row {row}: category {text!r} is unknown to the model{hint}")
+                if is_padded:
+                    padded = text
+        if padded is not None:
+            warnings.warn(
+                f"feature {name!r}: category {padded!r} is unknown to the model and counts as none; {_BLANKS}",
+                stacklevel=_CALLER,
+            )
         self._add(indices, np.ones(self.rows, np.float32))
 
     def _null_place(self, name: str, known: Categories, row: int) -> int | None:

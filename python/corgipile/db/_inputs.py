@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._text import is_unicode
 from ._nulls import is_null
 
 
@@ -131,10 +132,17 @@ def _double(name: str, row: int, value: Any) -> float:
 
 
 def texts(name: str, values: Any) -> list[str | None]:
-    """A column of categories, None where it is missing."""
+    """A column of categories, None where it is missing.
+
+    Raises:
+        TypeError: a value is no text.
+        ValueError: a value has half of a surrogate pair, which no text of the database has.
+    """
     out: list[str | None] = []
     for row, value in enumerate(list(values)):
         if isinstance(value, str):
+            if not is_unicode(value):
+                raise ValueError(f"feature {name!r}, row {row}: {value!r} is no valid Unicode text")
             out.append(value)
         elif is_null(value):
             out.append(None)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._text import number_of_text, whole_of_text
 from ._document import Document
 from ._inputs import narrow
 
@@ -107,12 +108,21 @@ def _vector(document: Document, name: str, row: int, vector: Any) -> Mapping[Any
     if isinstance(vector, Mapping):
         return vector
     text, _, dimensions = str(vector).rpartition("/")
-    if not (text.startswith("{") and text.endswith("}") and dimensions.isdigit()):
+    if not (text.startswith("{") and text.endswith("}") and dimensions.isascii() and dimensions.isdigit()):
         raise TypeError(f"feature {name!r}, row {row}: no sparse vector, such as '{{1:0.5,3:2}}/5' or {{1: 0.5, 3: 2}}")
     if int(dimensions) != document.width:
         raise ValueError(f"feature {name!r}, row {row}: {dimensions} dimensions, and the model has {document.width}")
-    pairs = [pair.split(":") for pair in text[1:-1].split(",") if pair]
-    return {int(index): float(value) for index, value in pairs}
+    entries: dict[int, float] = {}
+    for pair in filter(None, text[1:-1].split(",")):
+        index, _, value = pair.partition(":")
+        try:
+            place, number = whole_of_text(index), number_of_text(value)
+        except ValueError as error:
+            raise ValueError(f"feature {name!r}, row {row}: {error}") from None
+        if place in entries:
+            raise ValueError(f"feature {name!r}, row {row}: index {place} is there twice")
+        entries[place] = number
+    return entries
 
 
 def _null_among(name: str, array: Any) -> str | None:

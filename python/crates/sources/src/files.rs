@@ -89,7 +89,9 @@ fn matches(pattern: &str, endings: &[&str]) -> Result<Vec<PathBuf>, SourceError>
     } else if pattern.contains(['*', '?', '[']) {
         expand(pattern)?
     } else {
-        return Err(SourceError::Io { path: path.to_owned(), error: io::Error::from(io::ErrorKind::NotFound) });
+        // What the system says: that nothing is there, or that it may not be seen.
+        let error = path.metadata().err().unwrap_or_else(|| io::Error::other("is neither a file nor a folder"));
+        return Err(SourceError::Io { path: path.to_owned(), error });
     };
     found.sort();
     if found.is_empty() {

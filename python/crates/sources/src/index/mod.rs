@@ -14,12 +14,12 @@ use source::{Cancel, SourceError};
 
 use crate::OnError;
 use crate::files::DataFile;
-use scan::Scan;
+use scan::{Input, Scan};
 
 pub use build::{Built, already_built, build};
 
 /// A file of at most so many bytes is looked through when it is opened, if it has no index.
-const SCANNED_BYTES: u64 = 256 << 20;
+pub(crate) const SCANNED_BYTES: u64 = 256 << 20;
 
 /// What index files are called: the file's name and this.
 pub const ENDING: &str = ".cpindex";
@@ -72,8 +72,8 @@ pub trait IndexedFormat: Send + Sync {
 
     /// Reads the index of another program.
     #[doc(hidden)]
-    fn foreign(&self, place: &Path, file: &Path, _size: u64) -> Result<Index, SourceError> {
-        let (place, file) = (place.display(), file.display());
+    fn foreign(&self, place: &Path, input: &mut Input) -> Result<Index, SourceError> {
+        let (place, file) = (place.display(), input.file.path.display());
         Err(SourceError::Invalid(format!(
             "{place} is no index of corgipile; build one with `python -m corgipile index {file}`"
         )))
@@ -120,12 +120,12 @@ pub(crate) fn find(
     let found = match file::read(&place, file, format) {
         Ok(Some(index)) => Some(index),
         _ if options.file.is_some() && file::is_foreign(&place)? => {
-            Some(format.foreign(&place, &file.path, file.size)?)
+            Some(format.foreign(&place, &mut Input::open(file)?)?)
         }
         Ok(None) => {
             let places = format.foreign_places(&file.path);
             let place = places.into_iter().find(|place| place.is_file());
-            place.map(|place| format.foreign(&place, &file.path, file.size)).transpose()?
+            place.map(|place| format.foreign(&place, &mut Input::open(file)?)).transpose()?
         }
         Err(_) if options.build => None,
         Err(error) => return Err(error),

@@ -11,7 +11,7 @@ use crate::dataset::is_skipped;
 use crate::files::DataFile;
 
 /// A unit ends with the first row that makes it at least so long.
-const UNIT_BYTES: u64 = 128 << 10;
+pub(crate) const UNIT_BYTES: u64 = 128 << 10;
 
 /// How often somebody is told how far it is, and may stop it.
 const TICK_BYTES: u64 = 1 << 20;

@@ -1,14 +1,14 @@
 //! Finds records, and reads the indexes that other programs leave beside TFRecord files.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use source::SourceError;
 
 use super::checked_length;
-use crate::index::scan::{Input, Row, Scan};
-use crate::index::{Entry, Index, IndexedFormat};
+use crate::index::scan::{Input, Row, Scan, UNIT_BYTES};
+use crate::index::{Entry, Index, IndexedFormat, SCANNED_BYTES};
 
 /// The format, as far as an index is concerned.
 #[derive(Clone, Copy, Debug)]
@@ -34,8 +34,8 @@ impl IndexedFormat for TfRecord {
         appended.into_iter().chain(endings.map(|ending| file.with_extension(ending))).collect()
     }
 
-    fn foreign(&self, place: &Path, file: &Path, size: u64) -> Result<Index, SourceError> {
-        foreign(place, file, size)
+    fn foreign(&self, place: &Path, input: &mut Input) -> Result<Index, SourceError> {
+        foreign(place, input)
     }
 }
 
@@ -63,46 +63,102 @@ impl Scan for Scanner {
     }
 }
 
-/// How long a unit is at least, as in our own index.
-const UNIT_BYTES: u64 = 128 << 10;
+/// The units of records, as they are found.
+#[derive(Default)]
+struct Units {
+    index: Index,
+    start: u64,
+    rows: u64,
+}
+
+impl Units {
+    /// Takes a record that ends here.
+    fn push(&mut self, end: u64) {
+        self.rows += 1;
+        if end - self.start >= UNIT_BYTES {
+            self.close(end);
+        }
+    }
+
+    fn close(&mut self, end: u64) {
+        if self.rows > 0 {
+            self.index.entries.push(Entry { end, rows: self.rows, most: [0, 0] });
+        }
+        (self.start, self.rows) = (end, 0);
+    }
+}
+
+/// An index of another program's.
+struct Foreign<'a> {
+    place: &'a Path,
+    file: PathBuf,
+    size: u64,
+}
+
+impl Foreign<'_> {
+    fn refused(&self, line: usize, what: &str) -> SourceError {
+        let (place, file) = (self.place.display(), self.file.display());
+        SourceError::Invalid(format!(
+            "{place}, line {line}: {what}, so that it is no index of {file} as it is now; do without it, or build one \
+             of ours with `python -m corgipile index {file}`"
+        ))
+    }
+
+    /// Where the lines' parts of the file end, each of which begins where the one before ends.
+    fn ends(&self) -> Result<Vec<u64>, SourceError> {
+        let io = |error| SourceError::Io { path: self.place.to_owned(), error };
+        let mut ends = Vec::new();
+        let mut last = 0;
+        for (line, text) in (1..).zip(BufReader::new(File::open(self.place).map_err(io)?).lines()) {
+            let text = match text {
+                Err(error) if error.kind() == ErrorKind::InvalidData => return Err(self.refused(line, "is no text")),
+                text => text.map_err(io)?,
+            };
+            let mut numbers = text.split_whitespace().map(str::parse::<u64>);
+            let (Some(Ok(offset)), Some(Ok(length)), None) = (numbers.next(), numbers.next(), numbers.next()) else {
+                return Err(self.refused(line, "does not have the offset and the length of a record or a block"));
+            };
+            let end = offset.saturating_add(length);
+            if offset != last || end > self.size || length < 16 {
+                return Err(self.refused(line, "has a record where none can be"));
+            }
+            ends.push(end);
+            last = end;
+        }
+        if last != self.size {
+            return Err(self.refused(ends.len().max(1), "ends before the file"));
+        }
+        Ok(ends)
+    }
+}
 
 /// Reads what `tfrecord2idx` of NVIDIA's DALI and of the package tfrecord write: a line for each record, with its
-/// offset and its length with the checksums.
-fn foreign(place: &Path, file: &Path, size: u64) -> Result<Index, SourceError> {
-    let io = |error| SourceError::Io { path: place.to_owned(), error };
-    let refused = |line: u64, what: &str| {
-        let (place, file) = (place.display(), file.display());
-        SourceError::Invalid(format!(
-            "{place}, line {line}: {what}, so that it is no index of {file} as it is now; delete it, or build one of \
-             ours, which goes before it, with `python -m corgipile index {file}`"
-        ))
-    };
-    let mut index = Index::default();
-    let (mut start, mut unit) = (0, Entry { end: 0, rows: 0, most: [0, 0] });
-    let mut lines = 0;
-    for line in BufReader::new(File::open(place).map_err(io)?).lines() {
-        lines += 1;
-        let line = line.map_err(io)?;
-        let mut numbers = line.split_whitespace().map(str::parse::<u64>);
-        let (Some(Ok(offset)), Some(Ok(length)), None) = (numbers.next(), numbers.next(), numbers.next()) else {
-            return Err(refused(lines, "does not have the offset and the length of a record"));
-        };
-        let end = offset.saturating_add(length);
-        if offset != unit.end || end > size || length < 16 {
-            return Err(refused(lines, "has a record where none can be"));
-        }
-        unit = Entry { end, rows: unit.rows + 1, most: [0, 0] };
-        if end - start >= UNIT_BYTES {
-            index.entries.push(unit);
-            start = end;
-            unit.rows = 0;
+/// offset and its length with the checksums. CorgiPile's authors call that a block index; lines may also be blocks of
+/// several records, which are counted here.
+fn foreign(place: &Path, input: &mut Input) -> Result<Index, SourceError> {
+    let of = Foreign { place, file: input.file.path.clone(), size: input.left() };
+    let ends = of.ends()?;
+    let mut units = Units::default();
+    // A damaged record is for whoever reads it.
+    let first = Scanner.next(input).ok().flatten().map(|row| row.end);
+    let has_blocks = first.zip(ends.first()).is_some_and(|(record, line)| record < *line);
+    if !has_blocks {
+        ends.iter().for_each(|end| units.push(*end));
+    } else if of.size > SCANNED_BYTES {
+        return Err(of.refused(1, "has a block of several records, which nobody has counted, and the file is large"));
+    } else {
+        input.seek(0)?;
+        for (line, &end) in (1..).zip(&ends) {
+            while input.position() < end {
+                if let Some(row) = Scanner.next(input)? {
+                    units.push(row.end);
+                }
+            }
+            if input.position() != end {
+                return Err(of.refused(line, "ends within a record"));
+            }
         }
     }
-    if unit.rows > 0 {
-        index.entries.push(unit);
-    }
-    if index.end() != size {
-        return Err(refused(lines, "ends before the file"));
-    }
-    Ok(index)
+    units.close(of.size);
+    Ok(units.index)
 }

@@ -110,7 +110,8 @@ impl Decode for Decoder {
     fn decode(&self, chunk: &Chunk<'_>, rows: Range<usize>) -> Result<Part, SourceError> {
         let mut trouble = None;
         let mut columns = Columns::new(self);
-        for record in Records::of(chunk).skip(rows.start).take(rows.len()) {
+        let mut records = Records::of(chunk);
+        for record in records.by_ref().skip(rows.start).take(rows.len()) {
             let added = record.and_then(|record| {
                 let bytes = record.checked(chunk)?;
                 columns.push(bytes).map_err(|what| chunk.damaged(record.at, what))
@@ -120,6 +121,10 @@ impl Decode for Decoder {
                 Err(error) if is_skipped(self.on_error, &error) => trouble = trouble.or(Some(error)),
                 Err(error) => return Err(error),
             }
+        }
+        if rows.end == chunk.rows && records.at < chunk.bytes.len() {
+            let what = format!("there are more than the {} records that the index knows here", chunk.rows);
+            return Err(chunk.damaged(records.at, what));
         }
         let batch = RecordBatch::try_new(self.schema.clone(), columns.finish());
         let batch = batch.map_err(|error| chunk.damaged(0, error.to_string()))?;
