@@ -5,14 +5,14 @@
 //! ([`Follower`]) that wants its next element takes
 //!
 //! 1. the one that was drawn last of all it still needs, among the few that were drawn last: it is still cached;
-//! 2. else, at random, one of those that most jobs need that have nothing to follow at the moment, and of these one
-//!    that the fewest others need: what can be shared later is kept for then.
+//! 2. else, of those that come next in an order of its own, one that most jobs need that have nothing to follow at the
+//!    moment, and of these one that the fewest others need: what can be shared later is kept for then.
 //!
 //! So jobs of one speed meet whenever they have begun, as on a [`Walk`](crate::Walk); and a fast one draws for a slow
 //! one what that still needs, as often as the slow one comes by, as in dependent sampling.
 //!
-//! What it has drawn at the end of an epoch itself, a job does not follow at the beginning of the next: alone, its
-//! epochs have nothing to do with each other.
+//! What it has drawn in an epoch itself, a job does not follow in the next. So alone it draws in its own order, as if it
+//! had not been asked to share.
 //!
 //! What it gives up is a property of dependent sampling: that a job's order is uniform whatever elements it wants. Here
 //! elements that many want come sooner. Where each job wants all elements, or a part of them that was drawn at random,
@@ -24,7 +24,6 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use rand_xoshiro::Xoshiro256PlusPlus;
 use shuffle::{FOLLOW, below, stream};
 
 use crate::elements::ElementSet;
@@ -33,8 +32,11 @@ use crate::jobs::{Job, JobSet};
 use crate::members::Members;
 use crate::sampler::{Draw, Sampler};
 
-/// Elements that are looked at for a random draw, if so many are left: the best of these is taken.
+/// Elements of a job's own order that are looked at when it has nothing to follow: the best of the next ones is drawn.
 const CANDIDATES: usize = 64;
+
+/// The place of an element that was drawn.
+const DRAWN: u32 = u32::MAX;
 
 /// What jobs know of each other. Several processes may have it in shared memory, where zeros are a valid beginning; the
 /// order of memory does not matter, since nothing else is told by it.
@@ -123,56 +125,58 @@ fn bit(job: Job) -> u64 {
     1 << job.number()
 }
 
-/// One job: what it still has to draw, with 8 bytes for each element of its own and 4 for each below the largest.
+/// One job: what it still has to draw, with 4 bytes for each element of its own and 4 for each below the largest.
 #[derive(Debug)]
 pub struct Follower {
     job: Job,
-    /// In any order, and where each stands, by its number.
-    left: Vec<u32>,
+    /// The elements in the job's own order, and where each stands there, by its number. Those before `first` are drawn,
+    /// and some of the others.
+    order: Vec<u32>,
     places: Vec<u32>,
-    /// Draws in the ring that were this job's, or that it has followed: of this epoch, and of the one before, sorted.
+    first: usize,
+    left: usize,
+    /// Draws in the ring that were this job's, or that it has followed: of this epoch, and of those before, sorted.
     own: Vec<u64>,
     before: Vec<u64>,
-    rng: Xoshiro256PlusPlus,
 }
 
 impl Follower {
     /// A job that has drawn all of its elements: it has none.
     pub fn new(job: Job) -> Self {
-        let rng = stream(FOLLOW, 0, 0, 0);
-        Self { job, left: Vec::new(), places: Vec::new(), own: Vec::new(), before: Vec::new(), rng }
+        Self { job, order: Vec::new(), places: Vec::new(), first: 0, left: 0, own: Vec::new(), before: Vec::new() }
     }
 
-    /// The job joins, if it has not, and begins an epoch with these elements, each of them once. Those that are beyond
-    /// the board are drawn, too, but nobody follows. What is drawn is a function of seed, epoch, the job's number and
-    /// what others do.
+    /// The job joins, if it has not, and begins an epoch with these elements, each of them once, in the order in which
+    /// it draws them if nobody else is there. Those that are beyond the board are drawn, too, but nobody follows.
     ///
     /// # Errors
     /// [`SamplerError::OutOfMemory`]: then nothing has changed.
     pub fn begin_epoch(
         &mut self,
         board: &Board<'_>,
-        seed: i64,
-        epoch: u64,
-        elements: impl ExactSizeIterator<Item = u32> + Clone,
+        order: impl ExactSizeIterator<Item = u32> + Clone,
     ) -> Result<(), SamplerError> {
-        let (count, end) = (elements.len(), elements.clone().max().map_or(0, |last| last as usize + 1));
-        self.left.try_reserve_exact(count.saturating_sub(self.left.len()))?;
+        let (count, end) = (order.len(), order.clone().max().map_or(0, |last| last as usize + 1));
+        self.order.try_reserve_exact(count.saturating_sub(self.order.len()))?;
         self.places.try_reserve_exact(end.saturating_sub(self.places.len()))?;
         let ring = board.recent.len();
-        for draws in [&mut self.own, &mut self.before] {
-            draws.try_reserve_exact((2 * ring).saturating_sub(draws.len()))?;
+        for (draws, most) in [(&mut self.own, 2 * ring), (&mut self.before, 3 * ring)] {
+            draws.try_reserve_exact(most.saturating_sub(draws.len()))?;
         }
-        std::mem::swap(&mut self.own, &mut self.before);
+        let oldest = board.oldest();
+        self.before.append(&mut self.own);
+        self.before.retain(|draw| *draw >= oldest);
         self.before.sort_unstable();
-        self.own.clear();
-        self.left.clear();
-        self.places.resize(end, 0);
-        self.rng = stream(FOLLOW, seed, epoch, self.job.number() as u64);
+        self.before.dedup();
+        self.before.truncate(ring); // of a ring that others have damaged not more is remembered
+        self.order.clear();
+        self.places.clear();
+        self.places.resize(end, DRAWN);
+        (self.first, self.left) = (0, count);
         board.forget(self.job);
-        for element in elements {
-            self.places[element as usize] = self.left.len() as u32;
-            self.left.push(element);
+        for element in order {
+            self.places[element as usize] = self.order.len() as u32;
+            self.order.push(element);
             if let Some(needs) = board.needs.get(element as usize) {
                 needs.fetch_or(bit(self.job), Relaxed);
             }
@@ -183,17 +187,22 @@ impl Follower {
 
     /// The next element; None at the end of the epoch.
     pub fn draw(&mut self, board: &Board<'_>) -> Option<Followed> {
-        if self.left.is_empty() {
+        if self.left == 0 {
             return None;
         }
         let recent = board.recent().find(|(draw, element)| {
             // the bit says whether it is needed, but shared memory is not to be trusted with an index
-            board.needs(*element) & bit(self.job) != 0 && self.has(*element) && self.before.binary_search(draw).is_err()
+            board.needs(*element) & bit(self.job) != 0
+                && self.is_left(*element)
+                && self.before.binary_search(draw).is_err()
         });
-        let (draw, element) = recent.unwrap_or_else(|| {
-            let element = self.choose(board);
-            (board.push(element), element)
-        });
+        let (draw, element) = match recent {
+            Some(recent) => recent,
+            None => {
+                let element = self.choose(board)?;
+                (board.push(element), element)
+            }
+        };
         self.take(element, board);
         self.remember(draw, board);
         Some(Followed { element, followed: recent.is_some() })
@@ -201,7 +210,7 @@ impl Follower {
 
     /// How many elements are left in the epoch.
     pub fn remaining(&self) -> usize {
-        self.left.len()
+        self.left
     }
 
     fn remember(&mut self, draw: u64, board: &Board<'_>) {
@@ -217,30 +226,29 @@ impl Follower {
         }
     }
 
-    fn has(&self, element: u32) -> bool {
-        let place = self.places.get(element as usize);
-        place.is_some_and(|&place| self.left.get(place as usize) == Some(&element))
+    fn is_left(&self, element: u32) -> bool {
+        self.places.get(element as usize).is_some_and(|&place| place != DRAWN)
     }
 
-    /// One of the elements that are left: see the module's second rule. Each of those that are equally good is equally
-    /// likely.
-    fn choose(&mut self, board: &Board<'_>) -> u32 {
+    /// The elements that are left, in the job's own order.
+    fn in_order(&self) -> impl Iterator<Item = u32> {
+        self.order[self.first..].iter().copied().filter(|element| self.is_left(*element))
+    }
+
+    /// One of the elements that are left: see the module's second rule. Of those that are equally good, the first.
+    fn choose(&self, board: &Board<'_>) -> Option<u32> {
+        let members = board.members.load(Relaxed) & !bit(self.job);
+        if members == 0 {
+            return self.in_order().next();
+        }
         let idle = board.idle(self.job);
-        let busy = board.members.load(Relaxed) & !idle & !bit(self.job);
-        let all = self.left.len() <= CANDIDATES;
-        let (mut best, mut chosen, mut equals) = (None, 0, 0);
-        for n in 0..self.left.len().min(CANDIDATES) {
-            let element = self.left[if all { n } else { below(&mut self.rng, self.left.len()) }];
+        let busy = members & !idle;
+        let (mut best, mut chosen) = (None, None);
+        for element in self.in_order().take(CANDIDATES) {
             let needs = board.needs(element);
             let rank = Some(((needs & idle).count_ones(), u64::BITS - (needs & busy).count_ones()));
             if rank > best {
-                (best, equals) = (rank, 0);
-            }
-            if rank == best {
-                equals += 1;
-                if below(&mut self.rng, equals) == 0 {
-                    chosen = element;
-                }
+                (best, chosen) = (rank, Some(element));
             }
         }
         chosen
@@ -250,11 +258,24 @@ impl Follower {
         if let Some(needs) = board.needs.get(element as usize) {
             needs.fetch_and(!bit(self.job), Relaxed);
         }
-        let place = self.places[element as usize];
-        self.left.swap_remove(place as usize);
-        if let Some(moved) = self.left.get(place as usize) {
-            self.places[*moved as usize] = place;
+        self.places[element as usize] = DRAWN;
+        self.left -= 1;
+        while self.order.get(self.first).is_some_and(|element| !self.is_left(*element)) {
+            self.first += 1;
         }
+        if self.order.len() - self.first > 2 * self.left + CANDIDATES {
+            self.close_gaps();
+        }
+    }
+
+    /// Drops what was drawn from the order. What that costs was saved up by as many draws.
+    fn close_gaps(&mut self) {
+        let Self { order, places, .. } = self;
+        order.retain(|element| places[*element as usize] != DRAWN);
+        for (place, element) in order.iter().enumerate() {
+            places[*element as usize] = place as u32;
+        }
+        self.first = 0;
     }
 }
 
@@ -272,7 +293,7 @@ pub struct Follow {
 }
 
 struct Member {
-    /// By their numbers on the board.
+    /// By their numbers on the board, in the order of the epoch.
     elements: Vec<u32>,
     epoch: u64,
     follower: Option<Follower>,
@@ -345,8 +366,12 @@ impl Sampler for Follow {
         let seed = self.seed;
         let (member, board) = self.parts(job).ok_or(SamplerError::UnknownJob(job))?;
         member.epoch += 1;
+        let mut rng = stream(FOLLOW, seed, member.epoch, job.number() as u64);
+        for place in (1..member.elements.len()).rev() {
+            member.elements.swap(place, below(&mut rng, place + 1));
+        }
         let follower = member.follower.get_or_insert_with(|| Follower::new(job));
-        follower.begin_epoch(&board, seed, member.epoch, member.elements.iter().copied())
+        follower.begin_epoch(&board, member.elements.iter().copied())
     }
 
     fn remaining(&self, job: Job) -> usize {
@@ -388,9 +413,9 @@ mod tests {
         }
     }
 
-    fn begun(number: usize, board: &Board<'_>, elements: std::ops::Range<u32>) -> Follower {
+    fn begun(number: usize, board: &Board<'_>, elements: impl ExactSizeIterator<Item = u32> + Clone) -> Follower {
         let mut follower = Follower::new(Job::of_number(number));
-        follower.begin_epoch(board, 7, 1, elements).unwrap();
+        follower.begin_epoch(board, elements).unwrap();
         follower
     }
 
@@ -399,10 +424,10 @@ mod tests {
         let memory = Memory::new(900, 16);
         let epochs_of = |number: usize| {
             let (board, mut follower) = (memory.board(), Follower::new(Job::of_number(number)));
-            for epoch in 1..=20 {
+            for _ in 0..20 {
                 // a part of them is beyond the board
                 let wanted = number as u32 * 50..1000 - number as u32;
-                follower.begin_epoch(&board, number as i64, epoch, wanted.clone()).unwrap();
+                follower.begin_epoch(&board, wanted.clone()).unwrap();
                 let drawn: Vec<u32> = std::iter::from_fn(|| follower.draw(&board)).map(|draw| draw.element).collect();
                 assert_eq!(drawn.len(), wanted.len());
                 assert_eq!(drawn.into_iter().collect::<BTreeSet<_>>(), wanted.collect());
@@ -433,17 +458,32 @@ mod tests {
 
     #[test]
     fn what_an_idle_job_needs_is_drawn_before_and_what_a_busy_one_needs_after() {
-        for _ in 0..20 {
-            let memory = Memory::new(30, 8);
+        let memory = Memory::new(30, 8);
+        let board = memory.board();
+        let mut fast = begun(0, &board, (0..30).rev());
+        let mut slow = begun(1, &board, 0..10);
+        let two: Vec<u32> = (0..2).map(|_| fast.draw(&board).unwrap().element).collect();
+        assert_eq!(two, [9, 8], "the slow one has nothing to follow");
+        let others: Vec<u32> = (0..4).map(|_| fast.draw(&board).unwrap().element).collect();
+        assert_eq!(others, [29, 28, 27, 26], "it has two to follow");
+        assert_eq!(slow.draw(&board), Some(Followed { element: 8, followed: true }));
+        assert_eq!(fast.draw(&board), Some(Followed { element: 7, followed: false }));
+    }
+
+    #[test]
+    fn alone_a_job_draws_in_its_own_order_in_every_epoch() {
+        for window in [0, 3, 10, 64] {
+            let memory = Memory::new(12, window);
             let board = memory.board();
-            let mut fast = begun(0, &board, 0..30);
-            let mut slow = begun(1, &board, 0..10);
-            let two: Vec<u32> = (0..2).map(|_| fast.draw(&board).unwrap().element).collect();
-            assert!(two.iter().all(|&element| element < 10), "{two:?}: the slow one has nothing to follow");
-            let others: Vec<u32> = (0..4).map(|_| fast.draw(&board).unwrap().element).collect();
-            assert!(others.iter().all(|&element| element >= 10), "{others:?}: it has two to follow");
-            assert!(slow.draw(&board).unwrap().followed);
-            assert!(fast.draw(&board).unwrap().element < 10);
+            let mut job = Follower::new(Job::of_number(0));
+            for epoch in 0..20_u32 {
+                // a part of the elements, in another order each time
+                let order = (0..10 - epoch % 3).map(|i| (7 * i + epoch) % 12).collect::<BTreeSet<_>>();
+                let order: Vec<u32> = order.into_iter().map(|element| (5 * element + epoch) % 12).collect();
+                job.begin_epoch(&board, order.iter().copied()).unwrap();
+                let drawn: Vec<u32> = std::iter::from_fn(|| job.draw(&board)).map(|draw| draw.element).collect();
+                assert_eq!(drawn, order, "a ring of {window}, epoch {epoch}");
+            }
         }
     }
 
@@ -471,7 +511,7 @@ mod tests {
             for (number, (follower, (begins, every, epochs))) in running.iter_mut().enumerate() {
                 if follower.remaining() == 0 && *epochs > 0 && round >= *begins {
                     *follower = Follower::new(Job::of_number(number));
-                    follower.begin_epoch(&board, 1, (*epochs).into(), 0..elements).unwrap();
+                    follower.begin_epoch(&board, 0..elements).unwrap();
                     *epochs -= 1;
                 }
                 if (round - (*begins).min(round)).is_multiple_of(*every) {

@@ -45,7 +45,7 @@ impl BlockShuffle {
         if self.partition != BlockPartition::SINGLE {
             self.partition_epoch = self.partition.share(self.shuffling.seed, self.epoch, &self.geometry);
         }
-        self.order = self.open_order().unwrap_or_else(|| self.own_order());
+        self.order = self.shared_order(self.own_order());
         self.counters.order.begin_epoch(self.epoch, self.partition.index());
         self.position = 0;
         self.prefetched = 0;
@@ -63,7 +63,7 @@ impl BlockShuffle {
         Ok(())
     }
 
-    /// The order of the epoch that begins, if the reader draws it by itself.
+    /// The order of the epoch that begins, as the reader draws it by itself.
     fn own_order(&self) -> EpochOrder {
         let Self { shuffling, epoch, geometry, .. } = self;
         if self.partition == BlockPartition::SINGLE {

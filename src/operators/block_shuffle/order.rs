@@ -22,6 +22,11 @@ impl EpochOrder {
         EpochOrder { drawn: Vec::new(), blocks, pages_left: pages }
     }
 
+    /// The blocks that are drawn.
+    pub fn blocks(&self) -> impl Iterator<Item = u32> {
+        self.drawn.iter().copied()
+    }
+
     /// How many blocks there are in all.
     pub fn len(&self) -> usize {
         self.blocks

@@ -9,7 +9,7 @@ use crate::options::shuffling::SaysShare;
 use crate::pg::executor::custom_scan::Node;
 use crate::pg::process::reading_groups::{NotShared, ReadingGroup, Reads};
 use crate::pg::{PAGE_BYTES, report_notice};
-use shuffle::{BlockPartition, BlockSize};
+use shuffle::BlockSize;
 use std::ops::RangeInclusive;
 
 impl BlockShuffle {
@@ -56,29 +56,25 @@ impl BlockShuffle {
         Ok(reads.in_blocks(pages_per_block, sizes(self.shuffling.block_size, pages_per_block)))
     }
 
-    /// Begins the epoch as a member of the group. None if the reader is none, or reads nothing of the source.
-    pub(super) fn open_order(&mut self) -> Option<EpochOrder> {
-        let Some(Sharing::Member(_)) = &self.sharing else { return None };
-        let all: Vec<u32> = (0..self.geometry.blocks).collect();
-        let blocks = if self.partition == BlockPartition::SINGLE { &all[..] } else { self.partition_epoch.blocks() };
-        let is_kept = |block: &u32| self.of_source(*block).is_empty();
-        let keeps_all = self.cache().is_some() && blocks.iter().all(is_kept);
-        let pages = blocks.iter().map(|block| self.pages_of(*block).len() as u32).sum();
-        let (seed, epoch) = (self.shuffling.seed ^ i64::from(self.partition.index()) << 32, self.epoch);
-        let numbers: Vec<u32> = blocks.iter().map(|block| self.number_of(*block)).collect();
-        let sharing = self.sharing.as_mut()?;
+    /// Begins the epoch as a member of the group, with the order that the reader draws by itself. That order again if it
+    /// is no member, or reads nothing of the source.
+    pub(super) fn shared_order(&mut self, own: EpochOrder) -> EpochOrder {
+        let Some(Sharing::Member(_)) = &self.sharing else { return own };
+        let is_kept = |block: u32| self.of_source(block).is_empty();
+        let keeps_all = self.cache().is_some() && own.blocks().all(is_kept);
+        let numbers: Vec<u32> = own.blocks().map(|block| self.number_of(block)).collect();
+        let Some(sharing) = self.sharing.as_mut() else { return own };
         if keeps_all {
             sharing.leave();
-            return None;
+            return own;
         }
-        let Sharing::Member(member) = sharing else { return None };
-        let len = numbers.len();
-        if !member.begin_epoch(seed, epoch, numbers.into_iter()) {
+        let Sharing::Member(member) = sharing else { return own };
+        if !member.begin_epoch(self.epoch, numbers.into_iter()) {
             sharing.leave();
             *sharing = Sharing::Alone("there is no memory to draw blocks together".into());
-            return None;
+            return own;
         }
-        Some(EpochOrder::open(len, pages))
+        EpochOrder::open(own.len(), own.pages_left())
     }
 
     /// Draws blocks until those in so many places of the epoch's order are known.

@@ -49,10 +49,11 @@ impl Member {
         Member { follower: Follower::new(group.job()), group }
     }
 
-    /// Begins an epoch of these blocks. False if there is no memory to draw them.
-    pub fn begin_epoch(&mut self, seed: i64, epoch: u64, blocks: impl ExactSizeIterator<Item = u32> + Clone) -> bool {
+    /// Begins an epoch of these blocks, in the order in which they are read if nobody else reads. False if there is no
+    /// memory to draw them.
+    pub fn begin_epoch(&mut self, epoch: u64, blocks: impl ExactSizeIterator<Item = u32> + Clone) -> bool {
         let len = blocks.len();
-        if self.follower.begin_epoch(&self.group.board(), seed, epoch, blocks).is_err() {
+        if self.follower.begin_epoch(&self.group.board(), blocks).is_err() {
             return false;
         }
         let counters = self.group.counters();

@@ -61,7 +61,7 @@ struct Member {
 /// Shares until it is told that it is over.
 fn share(cluster: &Cluster, member: &Member, expected: &[Vec<String>], mut draw: Draw, over: &AtomicBool) {
     let connect = || {
-        let session = cluster.session();
+        let mut session = cluster.session();
         member.pid.store(session.pid(), SeqCst);
         session
     };

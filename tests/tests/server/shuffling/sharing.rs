@@ -169,6 +169,27 @@ fn trainings_share_whatever_reads_for_them_and_record_it() {
     }
 }
 
+/// A process that shares and is alone has, to the bit, what it has without. (Of several workers, each is a member.)
+#[test]
+fn alone_a_training_gives_the_same_model_as_without_share() {
+    let mut db = Database::new();
+    clustered(&mut db, "t", 5000);
+    for arguments in [
+        "options => '{\"cache\": \"off\"}'",
+        "loader => 'worker', options => '{\"cache\": \"off\"}'",
+        "sample => 0.4, shuffle => 'block_only'",
+        "standardize => true, buffer_size => '100%'",
+    ] {
+        let weights = |db: &mut Database, share: bool| {
+            let rows = db.train(&format!(
+                "'t', features => '{{features_v}}', max_epochs => 4, block_size => '8kB', seed => 7, share => {share}, {arguments}"
+            ));
+            db.line(&format!("SELECT weights, intercepts FROM corgipile.models WHERE model_id = {}", rows[0].model_id))
+        };
+        assert_eq!(weights(&mut db, true), weights(&mut db, false), "{arguments}");
+    }
+}
+
 #[test]
 fn the_setting_is_the_default_and_asks_nothing_of_other_strategies() {
     let mut db = Database::new();
