@@ -65,13 +65,17 @@ def main(log: Path, kind: str, place: str, rank: int, ranks: int, workers: int, 
         state = json.loads(lines[-1])["state"]
         loader.load_state_dict(state)
         begin = state["epoch"]
-    batches = len(lines)
+    batches, resumed = len(lines), bool(lines)
     with log.open("a") as file:
         for epoch in range(begin, EPOCHS):
             loader.set_epoch(epoch)
+            begun = time.monotonic()
             for batch in loader:
+                # of the first batch, whether it is of an epoch that goes on, and how long it took
+                first = {} if begun is None else {"first": [resumed, time.monotonic() - begun]}
+                begun, resumed = None, False
                 # a line at a time, so that none is cut
-                line = json.dumps({"numbers": batch["number"].tolist(), "state": loader.state_dict()}) + "\n"
+                line = json.dumps({"numbers": batch["number"].tolist(), "state": loader.state_dict(), **first}) + "\n"
                 os.write(file.fileno(), line.encode())
                 batches += 1
                 if moment and batches >= moment:
