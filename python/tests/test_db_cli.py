@@ -90,6 +90,9 @@ def test_train_writes_epochs_and_tells_notices(capsys: pytest.CaptureFixture[str
         (["shuffle", "nowhere"], 'relation "nowhere" does not exist'),
         (["shuffle", '"odd pumps"', "--strategy", "x' || 'y"], "x' || 'y"),
         (["shuffle", '"odd pumps"', "b"], "several sources are files"),
+        (["shuffle", '"odd pumps"', "-o", "nowhere/out.csv"], "No such file or directory: 'nowhere/out.csv'"),
+        (["report", "a", "--versions", "1,x"], "--versions '1,x' is not numbers with commas between them"),
+        (["watch", "--interval", "-1"], "interval is -1.0, and must be at least 0 seconds"),
     ],
 )
 def test_an_error_is_one_line_and_exit_code_1(
@@ -170,7 +173,10 @@ def test_predictions_of_files_are_those_of_sql(
         ("hours,site,fast,at\n1,mine,t,soon\n", "column 'at', row 0: 'soon' is no date in ISO format"),
         ("hours,site,fast,at,prediction\n1,mine,t,2024-01-01,1\n", "has a column 'prediction' already"),
         ("hours,site,fast,at\n1_0,mine,t,2024-01-01\n", "column 'hours' has '1_0', where the model was trained on num"),
-        ("hours,site,fast,at\n1,m\ud800ne,t,2024-01-01\n", "rows.csv, line 2: 'utf-8' codec can't decode byte"),
+        (
+            "hours,site,fast,at\n1,m\ud800ne,t,2024-01-01\n",
+            "rows.csv is no text in UTF-8: 'utf-8' codec can't decode byte",
+        ),
     ],
 )
 def test_a_file_that_does_not_fit_is_told_by_its_name(
@@ -266,6 +272,38 @@ def test_a_reader_that_has_had_enough_is_no_error() -> None:
     shuffle.stdout.close()
     assert shuffle.stderr is not None and shuffle.stderr.read() == b""
     assert shuffle.wait(timeout=10) == 141
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_what_is_interrupted_leaves_the_output_as_it_was(number: int, code: int) -> None:
+    train("interrupted")
+    with open("rows.csv", "w") as file:
+        file.write("hours,site,fast,at\n" + "1,mine,t,2024-01-01\n" * 1_000_000)
+    Path("out.csv").write_text("as it was")
+    predict = process("predict", "interrupted", "rows.csv", "-o", "out.csv")
+    while not list(Path().glob("out.csv.*")):
+        assert predict.poll() is None
+        time.sleep(0.01)
+    predict.send_signal(number)
+    assert predict.communicate(timeout=10) == (b"", b"corgipile: cancelled\n")
+    assert predict.returncode == code
+    assert Path("out.csv").read_text() == "as it was"
+    assert sorted(path.name for path in Path().iterdir()) == ["out.csv", "rows.csv"]
+
+
+def test_standard_input_and_output_that_are_closed_or_full_are_one_line() -> None:
+    train("closed")
+    for arguments, told in [
+        ("train p >&-", "standard output is closed"),
+        ("predict closed - <&-", "standard input is closed"),
+        ("shuffle '\"odd pumps\"' >/dev/full", "No space left on device"),
+    ]:
+        done = subprocess.run(
+            f"{sys.executable} -m corgipile {arguments}", shell=True, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 1 and done.stderr.count("\n") == 1 and told in done.stderr
+    nobody_listens = ["bash", "-c", f"{sys.executable} -m corgipile --help | true; exit ${{PIPESTATUS[0]}}"]
+    assert subprocess.run(nobody_listens, capture_output=True, check=False).stderr == b""
 
 
 def test_a_server_that_ends_is_one_line(database: str) -> None:

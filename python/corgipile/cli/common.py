@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import os
 import shutil
 import sys
@@ -51,9 +52,16 @@ def written(output: str) -> Iterator[str]:
     if os.path.exists(target) and not os.path.isfile(target):
         yield output
         return
+    if not os.path.isdir(os.path.dirname(target)):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), output)
     beside = f"{target}.{os.getpid()}.tmp"
     try:
-        yield beside
+        try:
+            yield beside
+        except OSError as error:
+            if error.filename == beside:
+                error.filename = output
+            raise
         if os.path.exists(target):
             shutil.copymode(target, beside)
         os.replace(beside, target)
