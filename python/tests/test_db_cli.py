@@ -132,6 +132,28 @@ def test_shuffle_writes_every_row_once_in_the_servers_order(database: str, capfd
     assert table.column("id").to_pylist() == expected and str(table.schema.field("at").type) == "timestamp[us]"
 
 
+def test_parquet_has_the_types_of_the_table_whatever_comes_first(database: str, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    with psycopg.connect(dbname=database, autocommit=True) as connection:
+        connection.execute(
+            """CREATE TABLE late AS
+               SELECT i AS id, i::int2 AS small, CASE WHEN i > 20990 THEN 'x' END AS word, i / 8.0::numeric AS n,
+                      CASE WHEN i > 20990 THEN ARRAY[i::real, NULL] END AS v, '{"a": 1}'::jsonb AS document,
+                      '5 days'::interval AS "a while", CASE WHEN i > 20990 THEN timestamptz '2024-01-01 UTC' END AS at
+                 FROM generate_series(1, 21000) AS i"""
+        )
+        connection.execute("CREATE TABLE nothing AS SELECT * FROM late LIMIT 0")
+    types = ["int32", "int16", "string", "double", "list<element: float>", "string", "string", "timestamp[us, tz=UTC]"]
+    for source, rows in (("late", 21000), ("nothing", 0)):
+        assert run("shuffle", source, "--strategy", "no_shuffle", "-o", "out.parquet") == 0
+        table = parquet.read_table(tmp_path / "out.parquet")
+        assert [str(kind) for kind in table.schema.types] == types and table.num_rows == rows
+    assert run("shuffle", "late", "--strategy", "no_shuffle", "-o", "out.parquet") == 0
+    last = parquet.read_table(tmp_path / "out.parquet").slice(20999).to_pylist()[0]
+    assert (last["word"], last["n"], last["v"]) == ("x", 2625.0, [21000.0, None])
+    assert (last["document"], last["a while"]) == ('{"a": 1}', "5 days")
+
+
 def test_predictions_of_files_are_those_of_sql(
     database: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -375,6 +397,25 @@ def test_files_are_shuffled_into_csv_and_parquet(files: Path, file: str, capsys:
     assert parquet.read_table("out.parquet").column("id").to_pylist() == ids
     assert run("shuffle", file, *words, "--epoch", "2", "-o", "out.csv") == 0
     assert [int(row["id"]) for row in rows_of(Path("out.csv").read_text())] != ids
+
+
+def test_parquet_of_files_has_their_types_whatever_comes_first(tmp_path: Path) -> None:
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    late = [None] * 9990
+    columns = {
+        "word": pyarrow.array([*late, *["x"] * 10]),
+        "bytes": pyarrow.array([*late, *[b"x"] * 10]),
+        "tokens": pyarrow.array([[] for _ in late] + [[1, 2]] * 10, pyarrow.list_(pyarrow.int16())),
+        "at": pyarrow.array([*late, *[1_704_067_200_000_000_001] * 10], pyarrow.timestamp("ns")),
+    }
+    parquet.write_table(pyarrow.table(columns), "late.parquet")
+    assert run("shuffle", "late.parquet", "--strategy", "none", "-o", "out.parquet") == 0
+    table = parquet.read_table("out.parquet")
+    assert [str(kind) for kind in table.schema.types] == ["string", "binary", "list<element: int16>", "timestamp[ns]"]
+    assert all(table.column(name).to_pylist() == column.to_pylist() for name, column in columns.items())
+    assert run("shuffle", "late.parquet", "--strategy", "none", "-o", "out.csv") == 0
+    rows = rows_of(Path("out.csv").read_text())
+    assert (rows[0]["at"], rows[-1]["at"]) == ("", "2024-01-01T00:00:00.000000001")
 
 
 def test_files_that_cannot_be_read_are_one_line(files: Path, capsys: pytest.CaptureFixture[str]) -> None:

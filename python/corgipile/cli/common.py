@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from ..db._optional import optional, required
 
@@ -68,6 +68,33 @@ def written(output: str) -> Iterator[str]:
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(beside)
+
+
+_Writer = TypeVar("_Writer", bound="ParquetWriter")
+
+
+class ParquetWriter:
+    """A Parquet file of tables that have the types of the first."""
+
+    def __init__(self, output: str) -> None:
+        #: pyarrow, with which tables are made.
+        self.pyarrow = required("pyarrow", "a Parquet file", "pyarrow")
+        self._parquet = required("pyarrow.parquet", "a Parquet file", "pyarrow")
+        self._output, self._writer = output, None
+
+    def write(self, arrays: dict[str, Any]) -> None:
+        """Writes columns, which are arrays of pyarrow's, by name."""
+        table = self.pyarrow.table(arrays)
+        if self._writer is None:
+            self._writer = self._parquet.ParquetWriter(self._output, table.schema)
+        self._writer.write_table(table)
+
+    def __enter__(self: _Writer) -> _Writer:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._writer is not None:
+            self._writer.close()
 
 
 class _NoBar:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._text import number_of_text
 from ..db._optional import required
-from .common import add_connection, bar, connect, written
+from .common import ParquetWriter, add_connection, bar, connect, written
 
 if TYPE_CHECKING:
     from ..db import Model
@@ -230,25 +230,13 @@ class _Csv:
                 self._file.close()
 
 
-class _Parquet:
+class _Parquet(ParquetWriter):
     """Rows as Parquet. Columns without a type are text."""
 
     def __init__(self, output: str, types: dict[str, Any]) -> None:
-        self._pyarrow = required("pyarrow", "a Parquet file", "pyarrow")
-        self._parquet = required("pyarrow.parquet", "a Parquet file", "pyarrow")
-        self._output, self._types, self._writer = output, types, None
+        super().__init__(output)
+        self._types = types
 
     def rows(self, columns: dict[str, list[Any]]) -> None:
-        text = self._pyarrow.string()
-        arrays = {n: self._pyarrow.array(values, self._types.get(n, text)) for n, values in columns.items()}
-        rows = self._pyarrow.table(arrays)
-        if self._writer is None:
-            self._writer = self._parquet.ParquetWriter(self._output, rows.schema)
-        self._writer.write_table(rows)
-
-    def __enter__(self) -> _Parquet:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._writer is not None:
-            self._writer.close()
+        text = self.pyarrow.string()
+        self.write({n: self.pyarrow.array(values, self._types.get(n, text)) for n, values in columns.items()})
