@@ -243,6 +243,16 @@ def test_a_file_may_be_predicted_onto_itself_and_keeps_its_types(capsys: pytest.
         run("predict")
 
 
+def test_a_warning_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    train("warned")
+    Path("rows.csv").write_text("hours,site,fast,at\n1,mine    ,t,2024-01-01\n")
+    capsys.readouterr()
+    assert run("predict", "warned", "rows.csv") == 0
+    told = capsys.readouterr().err
+    assert told.startswith("corgipile: warning: feature 'site': category 'mine ' is unknown")
+    assert told.count("\n") == 1
+
+
 def test_a_line_of_one_column_may_be_empty(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("train", 'SELECT hours, failed FROM "odd pumps"', "--label", "failed", "--name", "one") == 0
     Path("rows.csv").write_text("hours\n1\n\n-1\n")

@@ -13,10 +13,11 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Iterator, Sequence
 
 from . import index, predict, report, shuffle, train, watch
-from .common import said
+from .common import one_line, said
 
 #: The commands by name.
 COMMANDS = {"index": index, "shuffle": shuffle, "train": train, "predict": predict, "report": report, "watch": watch}
@@ -56,12 +57,17 @@ def _ending_tidily() -> Iterator[None]:
             signal.signal(number, handler)
 
 
+def _in_one_line(message: Warning | str, *_place: object) -> None:
+    print(f"corgipile: warning: {one_line(str(message))}", file=sys.stderr)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command and returns its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
     if sys.stderr is None:  # it was closed before
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - as long as the process
-    with _ending_tidily():
+    with _ending_tidily(), warnings.catch_warnings():
+        warnings.showwarning = _in_one_line
         return _run(words)
 
 

@@ -114,18 +114,19 @@ def said(error: Exception) -> str | None:
     primary = getattr(diagnostic, "message_primary", None)
     if primary:
         hint = getattr(diagnostic, "message_hint", None)
-        return _one_line(f"{primary} ({hint})" if hint else primary)
+        return one_line(f"{primary} ({hint})" if hint else primary)
     is_source_error = type(error).__name__ == "SourceError"  # of the native module, which may not be there
     is_of_database = type(error).__module__.split(".")[0] == "psycopg"
     if is_source_error or is_of_database or isinstance(error, _USERS_ERRORS):
-        return _one_line(str(error) or type(error).__name__)
+        return one_line(str(error) or type(error).__name__)
     return None
 
 
 _USERS_ERRORS = (ValueError, TypeError, LookupError, OSError, ImportError)
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
+    """A text without line breaks."""
     return " ".join(text.split())
 
 
