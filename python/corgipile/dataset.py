@@ -43,26 +43,30 @@ class CorgiPileDataset(_shared.Counting, Base):
     batch_size=None, num_workers=...)` if torch was imported before it was made; `corgipile.Loader` needs no such thing,
     and resumes exactly.
 
-    source: made by `corgipile.parquet` and the like; or a path, with the path of its `block_index` if it has one.
-        What `corgipile.postgres(..., server_shuffle=True)` gives is shuffled by the server, by `shuffle` and the sizes,
-        which are bytes or shares then; "shuffle_once" needs no `cache` there.
-    block_size, buffer_size: a number of rows, bytes ("64MiB"), a share of the rows ("10%"), or "auto". The buffer is
-        that of all ranks and workers together.
-    shuffle: "corgipile", "block_only", "sliding_window", "block_window" (blocks in random order through a window) or
-        "none"; "shuffle_once" and "corgi2" read a copy in the directory `cache`, which is made now if it is not there
-        (`progress` as for `corgipile.shuffle_once`).
-    seed: names the order; another seed, another order.
-    batch_size: rows in a batch of one rank. None gives one row after the other instead, of which DataLoader makes
-        batches of its own: DataLoader(ds, batch_size=128). That costs more time for each row.
-    lanes: parts into which an epoch is cut lengthwise. With a number, any divisor of it as number of ranks and workers
-        gives the same sequence of batches. Without, there are as many lanes as ranks times workers.
-    rank, world_size: from torch.distributed if that is initialized, else 0 of 1.
-    ranks: "pad" (a rank without its last row gets another one again), "drop" (the last rows are left out) or "join"
-        (ranks may have unequal batches).
-    drop_last: leaves out batches that are not full.
-    tensors: "numpy" or "torch".
-    threads: that read, 0 for as many as suit the machine. memory: bytes that the buffers of this process may take, 0
-        for twice the buffer.
+    Args:
+        source: made by `corgipile.parquet` and the like; or a path, whose ending tells the format. What
+            `corgipile.postgres(..., server_shuffle=True)` gives is shuffled by the server, by `shuffle` and the sizes,
+            which are bytes or shares then; "shuffle_once" needs no `cache` there.
+        block_index: of a path the path of its index, as in CorgiPile's paper.
+        block_size, buffer_size: a number of rows, bytes ("64MiB"), a share of the rows ("10%"), or "auto". The buffer
+            is that of all ranks and workers together.
+        shuffle: "corgipile", "block_only", "sliding_window", "block_window" (blocks in random order through a window)
+            or "none"; "shuffle_once" and "corgi2" read a copy in the directory `cache`, which is made now if it is
+            not there.
+        seed: names the order; another seed, another order.
+        batch_size: rows in a batch of one rank. None gives one row after the other instead, of which a loader makes
+            batches of its own: `DataLoader(ds, batch_size=128)`. That takes more time for each row.
+        lanes: parts into which an epoch is cut lengthwise. With a number, any divisor of it as number of ranks and
+            workers gives the same sequence of batches. Without, there are as many lanes as ranks times workers.
+        rank, world_size: from torch.distributed if that is initialized, else 0 of 1.
+        ranks: "pad" (a rank without its last row gets another one again), "drop" (the last rows are left out) or
+            "join" (ranks may have unequal batches).
+        drop_last: leaves out batches that are not full.
+        tensors: "numpy" or "torch".
+        threads: that read, 0 for as many as suit the machine.
+        memory: bytes that the buffers of this process may take, 0 for twice the buffer.
+        cache: the directory for copies.
+        progress: while a copy is made, as for `shuffle_once`.
     """
 
     def __new__(cls, *_args: Any, **_options: Any) -> CorgiPileDataset:
@@ -214,7 +218,7 @@ class CorgiPileDataset(_shared.Counting, Base):
         return map(_only_row, batches) if self._gives_rows else batches
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the iteration is: plain numbers and text, which pickle and JSON take."""
+        """Where the iteration is: less than 1 kB of plain numbers and text, which pickle and JSON take."""
         if self._position is None and self._progress.read_by_workers():
             raise RuntimeError("the batches are read in DataLoader's workers, ahead of you: use corgipile.Loader")
         return self.state_at(*(self._position or self._progress.pending_position()))

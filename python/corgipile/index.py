@@ -136,10 +136,10 @@ def main(argv: Sequence[str] | None = None) -> int:
                 skip_damaged=options.skip_damaged,
                 progress=None if options.quiet else bar,
             )
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as interrupt:
             bar.close()
             print(f"{path}: interrupted; the same command goes on where it was", file=sys.stderr)
-            return 130
+            return 128 + interrupt.args[0] if interrupt.args else 130
         except (OSError, ValueError, _native.SourceError) as error:
             bar.close()
             print(f"{path}: {error}" if path not in str(error) else str(error), file=sys.stderr)

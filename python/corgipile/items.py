@@ -58,11 +58,12 @@ class MapStyle:
 
 
 def map_style(dataset: Any, *, collate: Callable[[list[Any]], Any] = collate_samples, fingerprint: int = 0) -> MapStyle:
-    """The items of a map-style data set, such as those of torchvision, in batches made by `collate`.
+    """The items of a map-style data set, such as those of torchvision.
 
-    `collate` is given the list of a batch's items; the default one stacks numbers, arrays and tensors. A data set with
-    `__getitems__` is asked for many items at once. `fingerprint` tells `load_state_dict` this data set from others of
-    the same length.
+    Args:
+        dataset: what has `len(dataset)` and `dataset[i]`. One with `__getitems__` is asked for many items at once.
+        collate: is given the list of a batch's items. The default stacks numbers, arrays and tensors.
+        fingerprint: tells `load_state_dict` this data set from others of the same length.
     """
     for name in ("__len__", "__getitem__"):
         if not hasattr(dataset, name):

@@ -16,16 +16,17 @@ Transform = Callable[[Any], Any]
 class Loader(Counting):
     """Iterates over the batches of a data set, each epoch in the order of its own.
 
-    dataset: the data set, whose rank's batches these are.
-    transform: is given each batch, and what it returns comes instead.
-    sample_transform: is given each row of a batch as a dictionary, before; what it returns for the rows is put together
-        again into a batch.
-    num_workers: processes in which batches are read and transformed; with 0, this one. They need torch.
-    tensors: "numpy" or "torch"; without, what the data set says.
-    persistent_workers, prefetch_factor, multiprocessing_context, pin_memory, timeout, worker_init_fn: as of torch's
-        DataLoader; they matter if there are workers.
-
     The sequence of batches does not depend on the number of workers if the data set has `lanes`.
+
+    Args:
+        dataset: the data set, whose rank's batches these are.
+        transform: is given each batch, and what it returns comes instead.
+        sample_transform: is given each row of a batch as a dictionary, before; what it returns for the rows is put
+            together again into a batch.
+        num_workers: processes in which batches are read and transformed; with 0, this one. They need torch.
+        tensors: "numpy" or "torch"; without, what the data set says.
+        **options: `persistent_workers`, `prefetch_factor`, `multiprocessing_context`, `pin_memory`, `timeout` and
+            `worker_init_fn` of torch's DataLoader; they matter if there are workers.
     """
 
     def __init__(

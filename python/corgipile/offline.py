@@ -30,8 +30,14 @@ def shuffle_once(
 ) -> Source:
     """All rows in one random order, copied to disk: to be read with `shuffle="none"`.
 
-    It takes about `memory` bytes, and as much disk as the rows take in memory, twice while it works. `progress` is
-    whether to show a bar (needs tqdm), or a function that is told how many rows are done, of how many.
+    As much disk as the rows take in memory is needed, twice while it works. A copy that is there is not made again.
+
+    Args:
+        source: made by `corgipile.parquet` and the like.
+        directory: where the copy is.
+        seed: names the order.
+        memory: about how many bytes to take.
+        progress: whether to show a bar (needs tqdm), or a function that is told how many rows are done, of how many.
     """
 
     def make(path: str, tell: Any) -> None:
@@ -51,7 +57,7 @@ def corgi2(
 ) -> Source:
     """The rows as CorgiPile reads them, copied to disk, to be read with CorgiPile again: Corgi2's offline pass.
 
-    `progress` as for `shuffle_once`.
+    Arguments are those of `shuffle_once`, and the sizes of `CorgiPileDataset`.
     """
     sizes = (str(block_size), str(buffer_size))
 

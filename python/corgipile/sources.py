@@ -183,8 +183,8 @@ def tfrecord(
         index: where records begin. Files of up to 256 MB are looked through; others need an index, which `python -m
             corgipile index FILE` builds, or "build" here. It lies beside its file (`FILE.cpindex`), or in the
             directory that is given. An index of DALI's or tfrecord's `tfrecord2idx` is read, too, if it is called
-            `.tfindex`, `.index` or `.idx`, or is given as a file. An index of a file that has changed since is
-            refused.
+            `.tfindex`, `.index` or `.idx`, or is given as a file: lines of offset and length, of records, or of
+            blocks of records if the file has at most 256 MB. An index of a file that has changed since is refused.
     """
     if decode not in ("example", "raw"):
         raise ValueError(f"decode: {decode!r} is neither 'example' nor 'raw'")
@@ -334,9 +334,11 @@ def postgres(
 def arrays(columns: Mapping[str, Any], *, fingerprint: int | None = None) -> Source:
     """Rows of arrays in memory, all of the same length; their numbers are not copied.
 
-    Arrays may have any number of dimensions, the first being the rows. They must not be changed while they are read.
-    The fingerprint by which `load_state_dict` tells this source from others is made of names, types, lengths and a
-    sample of the values, unless one is given.
+    Args:
+        columns: arrays by name, of any number of dimensions, the first being the rows; texts and bytes have one. They
+            must not be changed while they are read.
+        fingerprint: by which `load_state_dict` tells this source from others. Without, it is made of names, types,
+            lengths and a sample of the values.
     """
     if not columns:
         raise ValueError("columns: there are none")

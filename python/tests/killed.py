@@ -51,6 +51,17 @@ def dataset(kind: str, place: str, rank: int, ranks: int, workers: int) -> corgi
     )
 
 
+def whole_lines(log: Path) -> list[str]:
+    """The lines of the log, without one that is cut because the process was killed where a page of the file ends."""
+    if not log.exists():
+        return []
+    text = log.read_text()
+    whole = text[: text.rfind("\n") + 1]
+    if whole != text:
+        os.truncate(log, len(whole))
+    return whole.splitlines()
+
+
 def killed_soon(moment: int) -> None:
     """Kills this process and its workers while they go on."""
     delay = random.Random(moment).uniform(0, 0.005)
@@ -60,18 +71,22 @@ def killed_soon(moment: int) -> None:
 def main(log: Path, kind: str, place: str, rank: int, ranks: int, workers: int, moment: int) -> None:
     loader = corgipile.Loader(dataset(kind, place, rank, ranks, workers), num_workers=workers)
     begin = 0
-    lines = log.read_text().splitlines() if log.exists() else []
+    lines = whole_lines(log)
     if lines:
         state = json.loads(lines[-1])["state"]
         loader.load_state_dict(state)
         begin = state["epoch"]
-    batches = len(lines)
+    batches, resumed = len(lines), bool(lines)
     with log.open("a") as file:
         for epoch in range(begin, EPOCHS):
             loader.set_epoch(epoch)
+            begun = time.monotonic()
             for batch in loader:
-                # a line at a time, so that none is cut
-                line = json.dumps({"numbers": batch["number"].tolist(), "state": loader.state_dict()}) + "\n"
+                # of the first batch, whether it is of an epoch that goes on, and how long it took
+                first = {} if begun is None else {"first": [resumed, time.monotonic() - begun]}
+                begun, resumed = None, False
+                # at once, so that hardly one is cut
+                line = json.dumps({"numbers": batch["number"].tolist(), "state": loader.state_dict(), **first}) + "\n"
                 os.write(file.fileno(), line.encode())
                 batches += 1
                 if moment and batches >= moment:

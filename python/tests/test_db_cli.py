@@ -90,6 +90,9 @@ def test_train_writes_epochs_and_tells_notices(capsys: pytest.CaptureFixture[str
         (["shuffle", "nowhere"], 'relation "nowhere" does not exist'),
         (["shuffle", '"odd pumps"', "--strategy", "x' || 'y"], "x' || 'y"),
         (["shuffle", '"odd pumps"', "b"], "several sources are files"),
+        (["shuffle", '"odd pumps"', "-o", "nowhere/out.csv"], "No such file or directory: 'nowhere/out.csv'"),
+        (["report", "a", "--versions", "1,x"], "--versions '1,x' is not numbers with commas between them"),
+        (["watch", "--interval", "-1"], "interval is -1.0, and must be at least 0 seconds"),
     ],
 )
 def test_an_error_is_one_line_and_exit_code_1(
@@ -127,6 +130,28 @@ def test_shuffle_writes_every_row_once_in_the_servers_order(database: str, capfd
     )
     table = pyarrow.read_table(tmp_path / "out.parquet")
     assert table.column("id").to_pylist() == expected and str(table.schema.field("at").type) == "timestamp[us]"
+
+
+def test_parquet_has_the_types_of_the_table_whatever_comes_first(database: str, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    with psycopg.connect(dbname=database, autocommit=True) as connection:
+        connection.execute(
+            """CREATE TABLE late AS
+               SELECT i AS id, i::int2 AS small, CASE WHEN i > 20990 THEN 'x' END AS word, i / 8.0::numeric AS n,
+                      CASE WHEN i > 20990 THEN ARRAY[i::real, NULL] END AS v, '{"a": 1}'::jsonb AS document,
+                      '5 days'::interval AS "a while", CASE WHEN i > 20990 THEN timestamptz '2024-01-01 UTC' END AS at
+                 FROM generate_series(1, 21000) AS i"""
+        )
+        connection.execute("CREATE TABLE nothing AS SELECT * FROM late LIMIT 0")
+    types = ["int32", "int16", "string", "double", "list<element: float>", "string", "string", "timestamp[us, tz=UTC]"]
+    for source, rows in (("late", 21000), ("nothing", 0)):
+        assert run("shuffle", source, "--strategy", "no_shuffle", "-o", "out.parquet") == 0
+        table = parquet.read_table(tmp_path / "out.parquet")
+        assert [str(kind) for kind in table.schema.types] == types and table.num_rows == rows
+    assert run("shuffle", "late", "--strategy", "no_shuffle", "-o", "out.parquet") == 0
+    last = parquet.read_table(tmp_path / "out.parquet").slice(20999).to_pylist()[0]
+    assert (last["word"], last["n"], last["v"]) == ("x", 2625.0, [21000.0, None])
+    assert (last["document"], last["a while"]) == ('{"a": 1}', "5 days")
 
 
 def test_predictions_of_files_are_those_of_sql(
@@ -170,7 +195,10 @@ def test_predictions_of_files_are_those_of_sql(
         ("hours,site,fast,at\n1,mine,t,soon\n", "column 'at', row 0: 'soon' is no date in ISO format"),
         ("hours,site,fast,at,prediction\n1,mine,t,2024-01-01,1\n", "has a column 'prediction' already"),
         ("hours,site,fast,at\n1_0,mine,t,2024-01-01\n", "column 'hours' has '1_0', where the model was trained on num"),
-        ("hours,site,fast,at\n1,m\ud800ne,t,2024-01-01\n", "rows.csv, line 2: 'utf-8' codec can't decode byte"),
+        (
+            "hours,site,fast,at\n1,m\ud800ne,t,2024-01-01\n",
+            "rows.csv is no text in UTF-8: 'utf-8' codec can't decode byte",
+        ),
     ],
 )
 def test_a_file_that_does_not_fit_is_told_by_its_name(
@@ -213,6 +241,16 @@ def test_a_file_may_be_predicted_onto_itself_and_keeps_its_types(capsys: pytest.
         assert found.column("note").to_pylist() == notes[:rows]
     with pytest.raises(SystemExit):
         run("predict")
+
+
+def test_a_warning_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    train("warned")
+    Path("rows.csv").write_text("hours,site,fast,at\n1,mine    ,t,2024-01-01\n")
+    capsys.readouterr()
+    assert run("predict", "warned", "rows.csv") == 0
+    told = capsys.readouterr().err
+    assert told.startswith("corgipile: warning: feature 'site': category 'mine ' is unknown")
+    assert told.count("\n") == 1
 
 
 def test_a_line_of_one_column_may_be_empty(capsys: pytest.CaptureFixture[str]) -> None:
@@ -266,6 +304,38 @@ def test_a_reader_that_has_had_enough_is_no_error() -> None:
     shuffle.stdout.close()
     assert shuffle.stderr is not None and shuffle.stderr.read() == b""
     assert shuffle.wait(timeout=10) == 141
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_what_is_interrupted_leaves_the_output_as_it_was(number: int, code: int) -> None:
+    train("interrupted")
+    with open("rows.csv", "w") as file:
+        file.write("hours,site,fast,at\n" + "1,mine,t,2024-01-01\n" * 1_000_000)
+    Path("out.csv").write_text("as it was")
+    predict = process("predict", "interrupted", "rows.csv", "-o", "out.csv")
+    while not list(Path().glob("out.csv.*")):
+        assert predict.poll() is None
+        time.sleep(0.01)
+    predict.send_signal(number)
+    assert predict.communicate(timeout=10) == (b"", b"corgipile: cancelled\n")
+    assert predict.returncode == code
+    assert Path("out.csv").read_text() == "as it was"
+    assert sorted(path.name for path in Path().iterdir()) == ["out.csv", "rows.csv"]
+
+
+def test_standard_input_and_output_that_are_closed_or_full_are_one_line() -> None:
+    train("closed")
+    for arguments, told in [
+        ("train p >&-", "standard output is closed"),
+        ("predict closed - <&-", "standard input is closed"),
+        ("shuffle '\"odd pumps\"' >/dev/full", "No space left on device"),
+    ]:
+        done = subprocess.run(
+            f"{sys.executable} -m corgipile {arguments}", shell=True, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 1 and done.stderr.count("\n") == 1 and told in done.stderr
+    nobody_listens = ["bash", "-c", f"{sys.executable} -m corgipile --help | true; exit ${{PIPESTATUS[0]}}"]
+    assert subprocess.run(nobody_listens, capture_output=True, check=False).stderr == b""
 
 
 def test_a_server_that_ends_is_one_line(database: str) -> None:
@@ -337,6 +407,25 @@ def test_files_are_shuffled_into_csv_and_parquet(files: Path, file: str, capsys:
     assert parquet.read_table("out.parquet").column("id").to_pylist() == ids
     assert run("shuffle", file, *words, "--epoch", "2", "-o", "out.csv") == 0
     assert [int(row["id"]) for row in rows_of(Path("out.csv").read_text())] != ids
+
+
+def test_parquet_of_files_has_their_types_whatever_comes_first(tmp_path: Path) -> None:
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    late = [None] * 9990
+    columns = {
+        "word": pyarrow.array([*late, *["x"] * 10]),
+        "bytes": pyarrow.array([*late, *[b"x"] * 10]),
+        "tokens": pyarrow.array([[] for _ in late] + [[1, 2]] * 10, pyarrow.list_(pyarrow.int16())),
+        "at": pyarrow.array([*late, *[1_704_067_200_000_000_001] * 10], pyarrow.timestamp("ns")),
+    }
+    parquet.write_table(pyarrow.table(columns), "late.parquet")
+    assert run("shuffle", "late.parquet", "--strategy", "none", "-o", "out.parquet") == 0
+    table = parquet.read_table("out.parquet")
+    assert [str(kind) for kind in table.schema.types] == ["string", "binary", "list<element: int16>", "timestamp[ns]"]
+    assert all(table.column(name).to_pylist() == column.to_pylist() for name, column in columns.items())
+    assert run("shuffle", "late.parquet", "--strategy", "none", "-o", "out.csv") == 0
+    rows = rows_of(Path("out.csv").read_text())
+    assert (rows[0]["at"], rows[-1]["at"]) == ("", "2024-01-01T00:00:00.000000001")
 
 
 def test_files_that_cannot_be_read_are_one_line(files: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -171,6 +171,10 @@ def test_a_large_source_is_sampled_in_the_server_and_the_page_says_so(conn: Any,
         assert (
             "Measured on a random sample of 500 of about 9,000 rows of the source that the report was asked for" in page
         )
+    page, _ = page_of(
+        conn, tmp_path, epochs, source="SELECT * FROM pumps WHERE id <= 500 AND failed IS NOT NULL", rows=500
+    )
+    assert "Measured on all 500 rows of the source" in page
     drawn = sample.draw(conn, "pumps", 500)
     assert "TABLESAMPLE SYSTEM" in drawn.relation
     buffers = conn.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT 1 FROM {drawn.relation}").fetchone()[0][0]

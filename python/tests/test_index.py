@@ -19,7 +19,8 @@ def test_the_command_builds_an_index_that_is_used(
     before = write(tmp_path, kind)
     path = tmp_path / f"rows.{kind}"
     assert main([str(path)]) == 0
-    assert f"{path}: {ROWS} rows in " in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert f"{path}: {ROWS} rows in " in told and "taken up" not in told
     assert (tmp_path / f"rows.{kind}.cpindex").exists()
     assert not (tmp_path / f"rows.{kind}.cpindex.part").exists()
     assert write_again(path).fingerprint == before.fingerprint

@@ -14,6 +14,7 @@ import subprocess
 import sys
 from itertools import product
 from pathlib import Path
+from statistics import median
 
 import pytest
 from killed import EPOCHS, ROWS, dataset
@@ -56,7 +57,13 @@ def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize(("source", "workers", "ranks", "kills"), combinations())
 def test_a_killed_process_goes_on_exactly(
-    source: str, workers: int, ranks: int, kills: int, place: str, tmp_path: Path, numbers: Numbers
+    source: str,
+    workers: int,
+    ranks: int,
+    kills: int,
+    place: str,
+    tmp_path: Path,
+    numbers: Numbers,
 ) -> None:
     if workers:
         pytest.importorskip("torch")
@@ -73,10 +80,18 @@ def test_a_killed_process_goes_on_exactly(
         running = [subprocess.Popen(list(map(str, command)), start_new_session=True, cwd=HERE) for command in commands]
         for process in running:
             assert process.wait(timeout=120) == (-signal.SIGKILL if moment else 0)
+    told: dict[str, list[float]] = {"bytes of state": [], "ms to go on": [], "ms to begin": []}
     for log, batches in zip(logs, expected, strict=True):
-        lines = log.read_text().splitlines()
-        assert [json.loads(line)["numbers"] for line in lines] == batches
-        assert max(len(json.dumps(json.loads(line)["state"])) for line in lines) < 1000
+        lines = [json.loads(line) for line in log.read_text().splitlines()]
+        assert [line["numbers"] for line in lines] == batches
+        told["bytes of state"] += [len(json.dumps(line["state"])) for line in lines]
+        for resumed, seconds in (line["first"] for line in lines if "first" in line):
+            told["ms to go on" if resumed else "ms to begin"].append(round(1000 * seconds, 1))
+    assert max(told["bytes of state"]) < 1000
+    if KILLS:
+        of = f"{source}, {workers} workers, {ranks} ranks, {kills} kills"
+        found = {what: f"median {median(of_it)}, most {max(of_it)}" for what, of_it in told.items()}
+        print(f"{of}: {found}")
 
 
 def _expected(ds: corgipile.CorgiPileDataset, numbers: Numbers) -> list[list[int]]:

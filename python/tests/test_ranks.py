@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,6 +38,86 @@ def test_uneven_data_makes_equal_batches(n: int, ranks, numbers: Numbers) -> Non
     else:
         assert len(set(seen)) == len(seen)
         assert n - len(seen) < 3
+
+
+def uneven_files(directory: Path, kind: str) -> corgipile.Source:
+    """1003 rows in files of several lengths and empty ones, for 7 blocks of about 200 rows."""
+    lengths = [0, 300, 3, 0, 200, 100, 150, 200, 50, 0]
+    numbers = iter(range(sum(lengths)))
+    pyarrow = pytest.importorskip("pyarrow")
+    for at, length in enumerate(lengths):
+        of_file = [next(numbers) for _ in range(length)]
+        if kind == "csv":
+            (directory / f"{at}.csv").write_text("number\n" + "".join(f"{number}\n" for number in of_file))
+        else:
+            table = pyarrow.table({"number": pyarrow.array(of_file, pyarrow.int64())})
+            pytest.importorskip("pyarrow.parquet").write_table(table, directory / f"{at}.parquet")
+    return corgipile.csv(directory, types={"number": "int64"}) if kind == "csv" else corgipile.parquet(directory)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+@pytest.mark.parametrize("ranks", ["pad", "drop", "join"])
+@pytest.mark.parametrize("workers", [0, 2])
+def test_files_that_are_uneven_or_empty_are_shared(
+    tmp_path: Path, kind: str, ranks: Any, workers: int, numbers: Numbers
+) -> None:
+    if workers:
+        pytest.importorskip("torch")
+    source = uneven_files(tmp_path, kind)
+    assert len(source) == 1003
+    sets = [
+        CorgiPileDataset(source, block_size=200, batch_size=16, rank=rank, world_size=3, ranks=ranks)
+        for rank in range(3)
+    ]
+    assert sets[0].plan().blocks == 7
+    loaders = [corgipile.Loader(ds, num_workers=workers) for ds in sets]
+    for epoch in range(2):
+        for loader in loaders:
+            loader.set_epoch(epoch)
+        batches = [numbers(loader) for loader in loaders]
+        seen = sorted(flat(flat(batches)))
+        if ranks == "drop":
+            assert len(set(seen)) == len(seen) >= 1003 - (3 * max(1, workers) - 1)
+        else:
+            assert set(seen) == set(range(1003))
+            assert ranks == "pad" or len(seen) == 1003
+        if ranks != "join":
+            assert len({tuple(map(len, of_rank)) for of_rank in batches}) == 1
+            assert not workers or len({len(of_rank) for of_rank in batches}) == 1
+
+
+def test_uneven_ranks_train_together_without_a_hang(tmp_path: Path) -> None:
+    """Three processes of DistributedDataParallel: with equal batches by themselves, with unequal ones by Join."""
+    torch = pytest.importorskip("torch")
+    if not torch.distributed.is_available():
+        pytest.skip("this torch has no torch.distributed")
+    uneven_files(tmp_path, "parquet")
+    code = """
+import contextlib, json, sys, torch, torch.distributed as dist, corgipile
+from torch.distributed.algorithms.join import Join
+rank, ranks = int(sys.argv[1]), sys.argv[2]
+dist.init_process_group("gloo", init_method="file://" + sys.argv[3], rank=rank, world_size=3)
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(1, 1))
+ds = corgipile.CorgiPileDataset(corgipile.parquet(sys.argv[4]), block_size=200, batch_size=1, ranks=ranks)
+seen = []
+for epoch in range(2):
+    ds.set_epoch(epoch)
+    with Join([model]) if ranks == "join" else contextlib.nullcontext():
+        for batch in corgipile.Loader(ds, tensors="torch"):
+            model(batch["number"].float()[:, None]).sum().backward()
+            seen.append(batch["number"].item())
+print(json.dumps(seen))
+"""
+    for ranks, batches in (("pad", [335] * 3), ("drop", [334] * 3), ("join", [334, 334, 335])):
+        arguments = [ranks, str(tmp_path / f"meeting for {ranks}"), str(tmp_path)]
+        processes = [
+            subprocess.Popen([sys.executable, "-c", code, str(rank), *arguments], stdout=subprocess.PIPE)
+            for rank in range(3)
+        ]
+        seen = [json.loads(process.communicate(timeout=100)[0]) for process in processes]
+        assert sorted(len(of_rank) // 2 for of_rank in seen) == batches
+        of_epoch = [number for of_rank in seen for number in of_rank[: len(of_rank) // 2]]
+        assert len(set(of_epoch)) == (1002 if ranks == "drop" else 1003)
 
 
 def test_orders_of_ranks_together_are_that_of_one(rows: corgipile.Source, numbers: Numbers) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import os
 import shutil
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from ..db._optional import optional, required
 
@@ -51,15 +52,49 @@ def written(output: str) -> Iterator[str]:
     if os.path.exists(target) and not os.path.isfile(target):
         yield output
         return
+    if not os.path.isdir(os.path.dirname(target)):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), output)
     beside = f"{target}.{os.getpid()}.tmp"
     try:
-        yield beside
+        try:
+            yield beside
+        except OSError as error:
+            if error.filename == beside:
+                error.filename = output
+            raise
         if os.path.exists(target):
             shutil.copymode(target, beside)
         os.replace(beside, target)
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(beside)
+
+
+_Writer = TypeVar("_Writer", bound="ParquetWriter")
+
+
+class ParquetWriter:
+    """A Parquet file of tables that have the types of the first."""
+
+    def __init__(self, output: str) -> None:
+        #: pyarrow, with which tables are made.
+        self.pyarrow = required("pyarrow", "a Parquet file", "pyarrow")
+        self._parquet = required("pyarrow.parquet", "a Parquet file", "pyarrow")
+        self._output, self._writer = output, None
+
+    def write(self, arrays: dict[str, Any]) -> None:
+        """Writes columns, which are arrays of pyarrow's, by name."""
+        table = self.pyarrow.table(arrays)
+        if self._writer is None:
+            self._writer = self._parquet.ParquetWriter(self._output, table.schema)
+        self._writer.write_table(table)
+
+    def __enter__(self: _Writer) -> _Writer:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._writer is not None:
+            self._writer.close()
 
 
 class _NoBar:
@@ -79,18 +114,19 @@ def said(error: Exception) -> str | None:
     primary = getattr(diagnostic, "message_primary", None)
     if primary:
         hint = getattr(diagnostic, "message_hint", None)
-        return _one_line(f"{primary} ({hint})" if hint else primary)
+        return one_line(f"{primary} ({hint})" if hint else primary)
     is_source_error = type(error).__name__ == "SourceError"  # of the native module, which may not be there
     is_of_database = type(error).__module__.split(".")[0] == "psycopg"
     if is_source_error or is_of_database or isinstance(error, _USERS_ERRORS):
-        return _one_line(str(error) or type(error).__name__)
+        return one_line(str(error) or type(error).__name__)
     return None
 
 
 _USERS_ERRORS = (ValueError, TypeError, LookupError, OSError, ImportError)
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
+    """A text without line breaks."""
     return " ".join(text.split())
 
 

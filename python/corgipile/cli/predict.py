@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import argparse
 import csv
+import errno
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from .._text import number_of_text
 from ..db._optional import required
-from .common import add_connection, bar, connect, written
+from .common import ParquetWriter, add_connection, bar, connect, written
 
 if TYPE_CHECKING:
     from ..db import Model
@@ -96,7 +97,8 @@ def _types(model: Model, arguments: argparse.Namespace) -> dict[str, Any]:
     parquet = required("pyarrow.parquet", "a Parquet file", "pyarrow")
     types: dict[str, Any] = {}
     if arguments.input.endswith(".parquet"):
-        types |= {field.name: field.type for field in parquet.read_schema(arguments.input)}
+        with _named(arguments.input):
+            types |= {field.name: field.type for field in parquet.read_schema(arguments.input)}
     kinds = {"b": pyarrow.bool_(), "i": pyarrow.int64(), "f": pyarrow.float64(), "O": pyarrow.string()}
     types[arguments.column] = kinds["f" if model.classes is None else model.classes.dtype.kind]
     return types | dict.fromkeys(_probabilities(model), pyarrow.float64())
@@ -143,18 +145,21 @@ def _array(name: str, value: str) -> list[float | None]:
 
 def _read_csv(path: str) -> Iterator[dict[str, list[Any]]]:
     with ExitStack() as stack:
+        if path == "-" and sys.stdin is None:
+            raise OSError(errno.EBADF, "standard input is closed")
         # Excel and others put a mark before the first name
         marked = "utf-8-sig"
         file = sys.stdin if path == "-" else stack.enter_context(open(path, newline="", encoding=marked))
         reader = csv.reader(file)
         csv.field_size_limit(sys.maxsize)
-        header = next(reader, None)
+        lines = _told(path, reader)
+        header = next(lines, None)
         if header is None:
             raise ValueError(f"{path} is empty: a CSV file begins with the names of its columns")
         if len(set(header)) < len(header):
             raise ValueError(f"{path} has a column twice: {', '.join(header)}")
         rows: list[list[str]] = []
-        for row in _told(path, reader):
+        for row in lines:
             if not row and len(header) == 1:
                 row = [""]  # the one value of this line is missing
             if len(row) != len(header):
@@ -167,22 +172,33 @@ def _read_csv(path: str) -> Iterator[dict[str, list[Any]]]:
 
 
 def _told(path: str, reader: Any) -> Iterator[list[str]]:
-    """The rows of a CSV file; what is wrong with one is told with its line."""
+    """The rows of a CSV file; what is wrong with one is told with the file's name."""
     try:
         yield from reader
-    except (csv.Error, UnicodeDecodeError) as error:
+    except csv.Error as error:
         raise ValueError(f"{path}, line {reader.line_num + 1}: {error}") from None
+    except UnicodeDecodeError as error:  # somewhere in what was read ahead
+        raise ValueError(f"{path} is no text in UTF-8: {error}") from None
 
 
 def _columns(header: list[str], rows: list[list[str]]) -> dict[str, list[Any]]:
     return {name: [row[i] for row in rows] for i, name in enumerate(header)}
 
 
+@contextmanager
+def _named(path: str) -> Iterator[None]:
+    """Puts the file's name before what is wrong with it."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
 def _read_parquet(path: str) -> Iterator[dict[str, list[Any]]]:
     parquet = required("pyarrow.parquet", "a Parquet file", "pyarrow")
-    with parquet.ParquetFile(path) as file:
+    with _named(path), parquet.ParquetFile(path) as file:
         if not file.schema_arrow.names:
-            raise ValueError(f"{path} has no columns")
+            raise ValueError("there are no columns")
         yield file.schema_arrow.empty_table().to_pydict()  # so that there is an output of no rows, too
         for batch in file.iter_batches(_ROWS_AT_ONCE):
             yield batch.to_pydict()
@@ -214,25 +230,13 @@ class _Csv:
                 self._file.close()
 
 
-class _Parquet:
+class _Parquet(ParquetWriter):
     """Rows as Parquet. Columns without a type are text."""
 
     def __init__(self, output: str, types: dict[str, Any]) -> None:
-        self._pyarrow = required("pyarrow", "a Parquet file", "pyarrow")
-        self._parquet = required("pyarrow.parquet", "a Parquet file", "pyarrow")
-        self._output, self._types, self._writer = output, types, None
+        super().__init__(output)
+        self._types = types
 
     def rows(self, columns: dict[str, list[Any]]) -> None:
-        text = self._pyarrow.string()
-        arrays = {n: self._pyarrow.array(values, self._types.get(n, text)) for n, values in columns.items()}
-        rows = self._pyarrow.table(arrays)
-        if self._writer is None:
-            self._writer = self._parquet.ParquetWriter(self._output, rows.schema)
-        self._writer.write_table(rows)
-
-    def __enter__(self) -> _Parquet:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._writer is not None:
-            self._writer.close()
+        text = self.pyarrow.string()
+        self.write({n: self.pyarrow.array(values, self._types.get(n, text)) for n, values in columns.items()})

@@ -28,7 +28,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.versions is not None:
         if len(models) != 1 or isinstance(models[0], int):
             raise ValueError("--versions goes with one name")
-        models = [(models[0], int(version)) for version in arguments.versions.split(",")]
+        versions = arguments.versions.split(",")
+        if not all(version.strip().isdecimal() for version in versions):
+            raise ValueError(f"--versions {arguments.versions!r} is not numbers with commas between them")
+        models = [(models[0], int(version)) for version in versions]
     with connect(arguments) as conn, bar("report", None, "") as progress:
         path = report(
             conn, models, arguments.source, arguments.output, rows=arguments.rows, title=arguments.title

@@ -8,7 +8,8 @@ import os
 import sys
 from typing import Any, BinaryIO
 
-from .common import add_connection, bar, connect, written
+from ..db._connections import quoted
+from .common import ParquetWriter, add_connection, bar, connect, written
 
 HELP = "write the rows of a table or of files in random order"
 DESCRIPTION = (
@@ -65,10 +66,12 @@ def _shuffle_table(arguments: argparse.Namespace) -> int:
             if value is not None:
                 literal = str(value) if isinstance(value, int) else _literal(conn, value)
                 calls.append(f"{name} => {literal}")
-        query = f"SELECT * FROM {schema(conn)}.corgipile_shuffle({', '.join(calls)})"
-        write = _to_parquet if arguments.output.endswith(".parquet") else _to_csv
+        rows_in_order = f"{schema(conn)}.corgipile_shuffle({', '.join(calls)})"
         with written(arguments.output) as beside:
-            write(conn, query, beside, expected)
+            if arguments.output.endswith(".parquet"):
+                _to_parquet(conn, row_type, rows_in_order, beside, expected)
+            else:
+                _to_csv(conn, f"SELECT * FROM {rows_in_order}", beside, expected)
     return 0
 
 
@@ -92,26 +95,50 @@ def _to_csv(conn: Any, query: str, output: str, expected: float) -> None:
             target.close()
 
 
-def _to_parquet(conn: Any, query: str, output: str, expected: float) -> None:
-    from ..db._optional import required
+#: Types of the server by their oids, and what makes pyarrow's of them. Whatever else is text, as the server writes it.
+_TYPES = {
+    16: "bool_", 17: "binary", 20: "int64", 21: "int16", 23: "int32", 700: "float32", 701: "float64", 1082: "date32",
+}  # fmt: skip
+_ARRAYS = {1000: 16, 1001: 17, 1016: 20, 1005: 21, 1007: 23, 1021: 700, 1022: 701, 1182: 1082}
+_TIMES = {1114: None, 1184: "UTC"}
+_NUMERIC = 1700
 
-    pyarrow = required("pyarrow", "a Parquet file", "pyarrow")
-    parquet = required("pyarrow.parquet", "a Parquet file", "pyarrow")
-    writer = None
+
+def _columns(conn: Any, row_type: str, pyarrow: Any) -> tuple[str, dict[str, Any]]:
+    """What to select, and pyarrow's types: of a sample of values they would be those of the sample."""
+    selected: list[str] = []
+    types: dict[str, Any] = {}
+    for column in conn.execute(f"SELECT (NULL::{row_type}).*").description:
+        oid, name = column.type_code, quoted(column.name)
+        if oid in _TYPES:
+            types[column.name] = getattr(pyarrow, _TYPES[oid])()
+        elif oid in _ARRAYS:
+            types[column.name] = pyarrow.list_(getattr(pyarrow, _TYPES[_ARRAYS[oid]])())
+        elif oid in _TIMES:
+            types[column.name] = pyarrow.timestamp("us", _TIMES[oid])
+        else:
+            types[column.name] = pyarrow.float64() if oid == _NUMERIC else pyarrow.string()
+            name = f"{name}::{'float8' if oid == _NUMERIC else 'text'} AS {name}"
+        selected.append(name)
+    return ", ".join(selected), types
+
+
+def _to_parquet(conn: Any, row_type: str, rows_in_order: str, output: str, expected: float) -> None:
     with (
         conn.transaction(),
-        conn.cursor("corgipile_shuffle") as cursor,
+        ParquetWriter(output) as write,
         bar("shuffle", expected or None, " rows") as progress,
+        conn.cursor("corgipile_shuffle") as cursor,
     ):
-        cursor.execute(query)
-        names = [column.name for column in cursor.description]
+        selected, types = _columns(conn, row_type, write.pyarrow)
+
+        def put(rows: list[Any]) -> None:
+            columns = zip(*rows) if rows else [()] * len(types)
+            arrays = zip(types.items(), columns)
+            write.write({name: write.pyarrow.array(values, kind) for (name, kind), values in arrays})
+
+        put([])  # a table without rows makes a file without rows
+        cursor.execute(f"SELECT {selected} FROM {rows_in_order}")
         while rows := cursor.fetchmany(10_000):
-            columns = dict(zip(names, zip(*rows)))
-            kept = pyarrow.table({name: pyarrow.array(values) for name, values in columns.items()})
-            if writer is None:
-                writer = parquet.ParquetWriter(output, kept.schema)
-            writer.write_table(kept.cast(writer.schema))
+            put(rows)
             progress.update(len(rows))
-    if writer is None:
-        raise ValueError("the table has no rows: an empty Parquet file would have no types")
-    writer.close()

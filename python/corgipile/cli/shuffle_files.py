@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import contextlib
 import csv
+import re
 import secrets
 import sys
 from typing import Any
 
-from ..db._optional import required
-from .common import bar, written
+import numpy as np
+
+from .common import ParquetWriter, bar, written
 
 #: What files are by the end of their names, and the function that opens them.
 KINDS = {
@@ -30,6 +32,8 @@ def shuffle_files(arguments: argparse.Namespace) -> int:
     """Writes one epoch of the rows of files."""
     import corgipile
 
+    if arguments.epoch < 1:
+        raise ValueError(f"--epoch {arguments.epoch} is not at least 1")
     sizes = {"block_size": arguments.block_size, "buffer_size": arguments.buffer_size}
     given: dict[str, Any] = {name: size for name, size in sizes.items() if size is not None}
     given["seed"] = secrets.randbits(32) if arguments.seed is None else arguments.seed
@@ -41,9 +45,9 @@ def shuffle_files(arguments: argparse.Namespace) -> int:
         source, shuffle=arguments.strategy, batch_size=4096, rank=0, world_size=1, **given
     )
     rows.set_epoch(arguments.epoch)
-    kind = _Parquet if to_parquet else _Csv
     with contextlib.ExitStack() as stack:
-        write = stack.enter_context(kind(stack.enter_context(written(arguments.output))))
+        output = stack.enter_context(written(arguments.output))
+        write = stack.enter_context(_Parquet(output, source.columns) if to_parquet else _Csv(output))
         progress = stack.enter_context(bar("shuffle", len(source), " rows"))
         for batch in rows:
             write.batch(batch)
@@ -88,26 +92,36 @@ class _Csv:
 
 
 def _values(column: Any) -> list[Any]:
-    values = column.tolist() if hasattr(column, "tolist") else list(column)
+    if column.dtype.kind == "M":  # of nanoseconds, tolist() would make numbers
+        return ["" if text == "NaT" else text for text in np.datetime_as_string(column).tolist()]
+    values = column.tolist()
     return [" ".join(map(str, value)) if isinstance(value, list) else value for value in values]
 
 
-class _Parquet:
-    def __init__(self, output: str) -> None:
-        self._pyarrow = required("pyarrow", "a Parquet file", "pyarrow")
-        self._parquet = required("pyarrow.parquet", "a Parquet file", "pyarrow")
-        self._output, self._writer = output, None
+class _Parquet(ParquetWriter):
+    """Batches as Parquet."""
+
+    def __init__(self, output: str, columns: dict[str, str]) -> None:
+        super().__init__(output)
+        self._types = {name: self._type(kind) for name, kind in columns.items()}
+
+    def _type(self, kind: str) -> Any:
+        """The type of a column of objects, as the source calls it: a batch may have nothing but missing values."""
+        if (of := re.fullmatch(r"(?:Large)?List\((.*)\)", kind)) is not None:
+            inner = self._type(of[1])
+            return None if inner is None else self.pyarrow.list_(inner)
+        name = {"utf8": "string", "boolean": "bool_"}.get(kind.lower().removeprefix("large"), kind.lower())
+        return getattr(self.pyarrow, name)() if name in _PLAIN else None
 
     def batch(self, batch: dict[str, Any]) -> None:
-        columns = {name: self._pyarrow.array(list(column)) for name, column in batch.items()}
-        rows = self._pyarrow.table(columns)
-        if self._writer is None:
-            self._writer = self._parquet.ParquetWriter(self._output, rows.schema)
-        self._writer.write_table(rows)
+        self.write({name: self._array(column, self._types[name]) for name, column in batch.items()})
 
-    def __enter__(self) -> _Parquet:
-        return self
+    def _array(self, column: Any, kind: Any) -> Any:
+        if column.dtype.kind == "O":
+            return self.pyarrow.array(list(column), kind)
+        return self.pyarrow.array(column if column.ndim == 1 else list(column))
 
-    def __exit__(self, *error: object) -> None:
-        if self._writer is not None:
-            self._writer.close()
+
+#: Functions of pyarrow that make types, of what objects may be or have.
+_PLAIN = ("string", "binary", "bool_", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
+          "float32", "float64")  # fmt: skip

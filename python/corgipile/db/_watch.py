@@ -31,6 +31,8 @@ def watch(
         rounds: how often to look; None: for ever.
         file: where to write; standard output by default.
     """
+    if not interval >= 0:
+        raise ValueError(f"interval is {interval}, and must be at least 0 seconds")
     screen = _screen(file)
     seen = 0
     try:

@@ -206,13 +206,15 @@ def evaluate(conn: Any, collected: Collected, source: str | None, wanted: int) -
     try:
         with conn.transaction():
             sample = draw(conn, own, wanted, condition)
-            rows = _predictions(conn, collected, sample, wanted)
+            # one more tells whether these are all
+            found = _predictions(conn, collected, sample, wanted + 1)
+            rows = found[:wanted]
     except psycopg.Error as error:
         if source is not None:
             raise
         collected.failure = f"The rows that the model was trained on cannot be read: {str(error).splitlines()[0]}"
         return
-    told = f"{sample.told(len(rows), wanted)} {said}"
+    told = f"{sample.told(len(rows), len(found))} {said}"
     collected.left_out = _left_out(collected, sample.columns) if source is None else None
     collected.evaluation = (_of_classes if collected.is_classifier else _of_numbers)(
         collected, rows, told, are_held_out

@@ -29,9 +29,9 @@ class Sample:
     estimate: float
     is_drawn: bool
 
-    def told(self, rows: int, wanted: int) -> str:
-        """How many rows these are, of how many."""
-        if not self.is_drawn and rows < wanted:
+    def told(self, rows: int, found: int) -> str:
+        """How many rows these are, of as many that were found, and of how many."""
+        if not self.is_drawn and rows == found:
             return f"all {rows:,} rows"
         of = f" of about {self.estimate:,.0f}" if self.estimate > rows else ""
         return f"a random sample of {rows:,}{of} rows"

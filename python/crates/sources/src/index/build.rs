@@ -22,7 +22,7 @@ pub struct Built {
     pub rows: u64,
     /// How many units they are in.
     pub units: u64,
-    /// Where an interrupted search was taken up.
+    /// Where an interrupted search was taken up, or 0.
     pub resumed_at: u64,
     /// Where and why rows could not be found any more, if that was to be passed over.
     pub damage: Option<(u64, String)>,
@@ -51,12 +51,13 @@ pub fn build(
     }
     let mut scanner = format.scanner();
     let mut input = Input::open(&data)?;
-    if !part.take_up(&data, format)? {
+    let is_taken_up = part.take_up(&data, format)?;
+    if !is_taken_up {
         let first = scanner.begin(&mut input)?;
         part.start(&data, format, first)?;
     }
-    let resumed_at = part.end;
-    input.seek(resumed_at)?;
+    let resumed_at = if is_taken_up { part.end } else { 0 };
+    input.seek(part.end)?;
     let part = std::cell::RefCell::new(part);
     let scanned = scan(&mut *scanner, &mut input, &mut |entry| part.borrow_mut().push(entry), &mut |at| {
         progress(at, data.size);

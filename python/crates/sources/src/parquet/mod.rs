@@ -3,6 +3,7 @@
 mod open;
 mod pages;
 mod read;
+mod straight;
 
 use source::{Cancel, SourceError};
 

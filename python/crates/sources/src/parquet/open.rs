@@ -16,6 +16,7 @@ use source::{Cancel, SourceError, Unit};
 use super::Options;
 use super::pages::Pages;
 use super::read::{Footer, Place, Reader};
+use super::straight::Straight;
 use crate::columns::{agree, choose, given_as, plain_of_reader, settled};
 use crate::dataset::{Dataset, Opened, SkippedFiles};
 use crate::files::{self, DataFile, Fingerprint};
@@ -36,6 +37,7 @@ pub(super) fn open(
     let schema: SchemaRef = Arc::new(Schema::new(settled(fields)));
     let (mut units, mut places) = (Vec::new(), Vec::new());
     for (file, footer) in footers.iter_mut().enumerate() {
+        footer.straight = schema.fields().iter().map(|field| straight(footer, field)).collect();
         for group in 0..footer.metadata.metadata().num_row_groups() {
             for (first, unit) in parts(footer, group, part_bytes) {
                 places.push(Place { file, group, first });
@@ -133,7 +135,8 @@ fn footer(
         metadata = ArrowReaderMetadata::try_new(metadata.metadata().clone(), options).unwrap_or(metadata);
     }
     let columns = ProjectionMask::leaves(metadata.parquet_schema(), leaves);
-    Ok(Footer { file, metadata, columns })
+    // which columns lie straight is known once all files agree on their types
+    Ok(Footer { file, metadata, columns, straight: Vec::new() })
 }
 
 fn plainer(field: &Field) -> Field {
@@ -145,13 +148,24 @@ fn plainer(field: &Field) -> Field {
 }
 
 /// The columns of Parquet that the fields consist of.
-fn leaves(metadata: &ParquetMetaData, fields: &[Field]) -> Vec<usize> {
+pub(super) fn leaves(metadata: &ParquetMetaData, fields: &[Field]) -> Vec<usize> {
     let schema = metadata.file_metadata().schema_descr();
     let is_read = |leaf: &usize| {
         let root = schema.get_column_root(*leaf).name();
         fields.iter().any(|field| field.name() == root)
     };
     (0..schema.num_columns()).filter(is_read).collect()
+}
+
+/// The column of this field, if it lies in the file as it does in memory.
+fn straight(footer: &Footer, field: &Field) -> Option<Straight> {
+    let metadata = footer.metadata.metadata();
+    let leaves = leaves(metadata, std::slice::from_ref(field));
+    let of = footer.metadata.schema().field_with_name(field.name()).ok()?;
+    match leaves[..] {
+        [leaf] => Straight::new(metadata, leaf, of.data_type(), field.data_type()),
+        _ => None,
+    }
 }
 
 /// About how many bytes these columns of a row group take in memory.

@@ -27,6 +27,12 @@ impl Pages {
         Ok(Self { file: Arc::new(file.open()?), size: file.size, last: Arc::default() })
     }
 
+    /// Fills memory from a place on.
+    pub(crate) fn read_exact_at(&self, to: &mut [u8], start: u64) -> io::Result<()> {
+        self.last.store(start, Ordering::Relaxed);
+        self.file.read_exact_at(to, start)
+    }
+
     /// What an error of the library means for this file.
     pub(crate) fn error(&self, file: &DataFile, error: ParquetError) -> SourceError {
         let error = match error {

@@ -4,14 +4,16 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::compute::concat_batches;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{Field, Schema, SchemaRef};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReaderBuilder, RowSelection};
 use source::{Cancel, SourceError};
 
+use super::open::leaves;
 use super::pages::Pages;
+use super::straight::Straight;
 use crate::columns::conform;
 use crate::dataset::{Part, UnitReader};
 use crate::files::DataFile;
@@ -21,6 +23,8 @@ pub(super) struct Footer {
     pub(super) file: DataFile,
     pub(super) metadata: ArrowReaderMetadata,
     pub(super) columns: ProjectionMask,
+    /// By columns of the schema, those that lie in the file as they do in memory.
+    pub(super) straight: Vec<Option<Straight>>,
 }
 
 /// A unit: rows of a row group, from `first` on.
@@ -42,12 +46,46 @@ impl UnitReader for Reader {
         let Place { file, group, first } = self.places[unit];
         let footer = &self.files[file];
         let rows = first + rows.start..first + rows.end;
-        let batch = footer.read(group, rows.clone(), &footer.columns)?;
-        Ok(conform(&batch, &self.schema, rows.start, &footer.file)?.into())
+        let mut columns = footer.read_straight(group, &rows)?;
+        if columns.iter().any(Option::is_none) {
+            let (schema, mask) = self.others(footer, &columns);
+            let batch = footer.read(group, rows.clone(), &mask)?;
+            let read = conform(&batch, &schema, rows.start, &footer.file)?;
+            let missing = columns.iter_mut().filter(|column| column.is_none());
+            missing.zip(read.columns()).for_each(|(column, read)| *column = Some(read.clone()));
+        }
+        let columns = columns.into_iter().flatten().collect();
+        let count = RecordBatchOptions::new().with_row_count(Some((rows.end - rows.start) as usize));
+        let batch = RecordBatch::try_new_with_options(self.schema.clone(), columns, &count);
+        Ok(batch.map_err(|error| footer.file.schema(error.to_string()))?.into())
+    }
+}
+
+impl Reader {
+    /// The columns that are not there: their part of the schema, and what to read of the file.
+    fn others(&self, footer: &Footer, columns: &[Option<ArrayRef>]) -> (SchemaRef, ProjectionMask) {
+        if columns.iter().all(Option::is_none) {
+            return (self.schema.clone(), footer.columns.clone());
+        }
+        let missing = (0..columns.len()).filter(|&column| columns[column].is_none()).collect::<Vec<_>>();
+        let fields: Vec<Field> = missing.iter().map(|&column| self.schema.field(column).clone()).collect();
+        let leaves = leaves(footer.metadata.metadata(), &fields);
+        (Arc::new(Schema::new(fields)), ProjectionMask::leaves(footer.metadata.parquet_schema(), leaves))
     }
 }
 
 impl Footer {
+    /// The columns, as far as they can be read without the library.
+    fn read_straight(&self, group: usize, rows: &Range<u64>) -> Result<Vec<Option<ArrayRef>>, SourceError> {
+        if self.straight.iter().all(Option::is_none) {
+            return Ok(vec![None; self.straight.len()]);
+        }
+        let pages = Pages::open(&self.file)?;
+        let metadata = self.metadata.metadata();
+        let read = |straight: &Option<Straight>| straight.as_ref()?.read(&pages, metadata, group, rows);
+        Ok(self.straight.iter().map(read).collect())
+    }
+
     /// Rows of a row group, in the types of the file.
     pub(super) fn read(
         &self,
@@ -92,8 +130,7 @@ impl Footer {
         match <[RecordBatch; 1]>::try_from(batches) {
             Ok([batch]) => Ok(batch),
             Err(batches) => {
-                let schema =
-                    batches.first().map_or_else(|| Arc::new(arrow::datatypes::Schema::empty()), RecordBatch::schema);
+                let schema = batches.first().map_or_else(|| Arc::new(Schema::empty()), RecordBatch::schema);
                 Ok(concat_batches(&schema, &batches)?)
             }
         }
