@@ -28,8 +28,9 @@ import peers
 from peers import Reading
 
 WIDTHS = {100: 256, 3_000: 64, 100_000: 16}  # bytes of a row, and rows of a batch
-WORKERS = (0, 2, 4)
-ROWS_ONE_BY_ONE = 200_000  # at most, for loaders that put batches together row by row
+WORKERS = (0, 1, 4)
+PATIENCE = 120  # seconds for an epoch, whose time is looked at between batches only
+ROWS_ONE_BY_ONE = 100_000  # at most, for loaders that put batches together row by row
 LOADERS = loaders.OWN | peers.PEERS
 SHARED = loaders.SHARED | peers.SHARED
 
@@ -114,10 +115,15 @@ def measure(name: str, directory: Path, batch: int, workers: int, seconds: float
         told, written = process.stdout, process.stdin
 
         def answer(start: str) -> str:
-            for line in told:
-                if line.startswith(start):
-                    return line.removeprefix(start)
-            raise RuntimeError(f"{name} with {workers} workers ended")
+            late = threading.Timer(PATIENCE, process.kill)
+            late.start()
+            try:
+                for line in told:
+                    if line.startswith(start):
+                        return line.removeprefix(start)
+            finally:
+                late.cancel()
+            raise RuntimeError(f"{name} with {workers} workers ended, or took longer than {PATIENCE} seconds")
 
         def ask() -> dict[str, float]:
             written.write(f"{seconds}\n")
@@ -170,17 +176,23 @@ def write_all(width: int, megabytes_of_data: int, directory: Path) -> dict[str, 
 def main(path: Path) -> None:
     seconds, megabytes_of_data = float(os.environ.get("SECONDS_EACH", 1)), int(os.environ.get("MB", 200))
     chosen = [int(width) for width in os.environ.get("WIDTHS", "").split()] or list(WIDTHS)
-    rows: list[dict[str, Any]] = []
+    of_workers = [int(workers) for workers in os.environ.get("WORKERS", "").split()] or list(WORKERS)
+    begin = time.perf_counter()
     print(f"load {os.getloadavg()[0]:.1f}, {os.cpu_count()} processors, {megabytes_of_data} MB of each size of rows")
     for width in chosen:
+        rows: list[dict[str, Any]] = []
         with tempfile.TemporaryDirectory() as directory:
             made = write_all(width, megabytes_of_data, Path(directory))
             print("row bytes  loader              workers  cold rows/s  warm rows/s    MiB/s  first batch s  memory MB")
             for name in LOADERS:
                 source = SHARED.get(name, name)
                 files = Path(directory) / source.replace(" ", "_")
-                for workers in WORKERS if name not in loaders.ALONE else (0,):
-                    told = measure(name, files, WIDTHS[width], workers, seconds)
+                for workers in of_workers if name not in loaders.ALONE else (0,):
+                    try:
+                        told = measure(name, files, WIDTHS[width], workers, seconds)
+                    except RuntimeError as error:
+                        print(f"{width:9}  left out: {error}", flush=True)
+                        continue
                     count, size = made[source]
                     of = {"width": width, "loader": name, "workers": workers, "rows": count, "file_megabytes": size}
                     rows.append(of | told)
@@ -189,7 +201,8 @@ def main(path: Path) -> None:
                         f" {told['warm'] * width / 2**20:8.0f} {told['first']:14.3f} {told['megabytes']:10.0f}",
                         flush=True,
                     )
-    save(path, [{key: f"{of:.5g}" if isinstance(of, float) else of for key, of in row.items()} for row in rows])
+        save(path, [{key: f"{of:.5g}" if isinstance(of, float) else of for key, of in row.items()} for row in rows])
+        print(f"{(time.perf_counter() - begin) / 60:.0f} minutes so far, load {os.getloadavg()[0]:.1f}", flush=True)
 
 
 def save(path: Path, rows: list[dict[str, Any]]) -> None:

@@ -104,12 +104,9 @@ class Measured:
         bound = distance("corgipile") + MARGIN
         return [loader for loader in self.loaders() if loader.startswith(PEERS) and distance(loader) <= bound]
 
-    def rate(self, width, loader, workers=0, when="warm"):
-        row = self.speeds.get((width, loader, workers))
-        return float(row[when]) if row else 0.0
-
     def best(self, width, loader, when="warm"):
-        return max(self.rate(width, loader, workers, when) for workers in (0, 2, 4))
+        of = [float(row[when]) for (w, name, _), row in self.speeds.items() if (w, name) == (width, loader)]
+        return max(of, default=0.0)
 
 
 def page_of(measured):

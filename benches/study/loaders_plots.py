@@ -7,7 +7,7 @@ from plots import grid, line, plt
 
 # from the lowest to the topmost
 DRAWN = ("corgipile", "no_shuffle", "sliding_window", "block_only", "shuffle_once", "epoch_shuffle")
-SIGNS = {0: ("o", "#004b76"), 2: ("s", "#e69f00"), 4: ("^", "#d55e00")}
+SIGNS = {0: ("o", "#004b76"), 1: ("D", "#009e73"), 2: ("s", "#e69f00"), 4: ("^", "#d55e00")}
 
 
 def draw(measured, results):
@@ -51,11 +51,13 @@ def speeds(drawing, measured):
         for workers, (marker, color) in SIGNS.items():
             rows = [measured.speeds.get((width, name, workers)) for name in names]
             found = [(float(row["warm"]) * width / 2**20, place) for place, row in enumerate(rows) if row]
-            ax.plot(*zip(*found), marker, color=color, markersize=4, label=f"{workers} workers")
+            if found:
+                name = f"{workers} worker{'s' if workers != 1 else ''}"
+                ax.plot(*zip(*found), marker, color=color, markersize=4, label=name)
         ax.set_xscale("log")
         ax.set_title(f"rows of {width:,} bytes")
         ax.set_xlabel("MiB/s (log scale)")
         ax.set_yticks(range(len(names)), names)
         ax.set_ylim(len(names) - 0.5, -0.5)
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3, frameon=False)
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=len(SIGNS), frameon=False)
     drawing.save(figure, "python_speed.svg")

@@ -45,16 +45,16 @@ pub fn block_order_pausing(
 ///
 /// # Panics
 /// If `order` has more than 2^32 elements, which no index of 32 bits can tell apart.
-pub fn shuffle_tuples(strategy: Strategy, seed: i64, epoch: u64, buffer: u64, order: &mut [u32]) {
+pub fn shuffle_tuples<T>(strategy: Strategy, seed: i64, epoch: u64, buffer: u64, order: &mut [T]) {
     shuffle_tuples_pausing(strategy, seed, [epoch, buffer], order, &mut || {});
 }
 
 /// As [`shuffle_tuples`], with pauses.
-pub(crate) fn shuffle_tuples_pausing(
+pub(crate) fn shuffle_tuples_pausing<T>(
     strategy: Strategy,
     seed: i64,
     [epoch, buffer]: [u64; 2],
-    order: &mut [u32],
+    order: &mut [T],
     pause: &mut impl FnMut(),
 ) {
     if strategy.shuffles_tuples() && epoch > 0 {

@@ -6,7 +6,7 @@ use crate::pieces::{ColumnKind, Layout, Number, Piece, PieceColumn, Slices};
 use arrow::array::{Array, ArrayRef, new_empty_array};
 use arrow::buffer::ScalarBuffer;
 use arrow::compute::{concat, interleave};
-use simd::prefetch;
+use simd::prefetch_far;
 use source::SourceError;
 use std::fmt;
 
@@ -284,30 +284,43 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Rows for which memory is asked before the first of them is copied: each is where the processor's caches have
-/// nothing.
-const AHEAD: usize = 12;
+/// Bytes of rows for which memory is asked before the first of them is copied: each is where the processor's caches
+/// have nothing.
+const AHEAD_BYTES: usize = 4 << 10;
 
-/// Cache lines of a row that are asked for; of a longer one, the processor asks for the rest by itself.
-const LINES: usize = 4;
+/// The least and the most rows for that.
+const AHEAD: (usize, usize) = (2, 32);
+
+/// Rows up to this long are asked for as a whole. Of a longer one a line of each page is, so that the processor knows
+/// where the page is: in a page it finds the next lines by itself.
+const WHOLE_BYTES: usize = 8 << 10;
+
+const LINE: usize = 64;
+const PAGE: usize = 4 << 10;
 
 /// Appends the rows in these places.
 fn gather<T: Number>(to: &mut Vec<T>, from: &[ScalarBuffer<T>], places: &[Place], width: usize) {
-    let line = 64 / size_of::<T>();
+    let bytes = width * size_of::<T>();
+    let ahead = (AHEAD_BYTES / bytes.max(1)).clamp(AHEAD.0, AHEAD.1);
+    let step = (if bytes <= WHOLE_BYTES { LINE } else { PAGE }) / size_of::<T>();
+    let ask = |(piece, row): &Place| {
+        let (numbers, start) = (&from[*piece as usize], *row as usize * width);
+        (start..start + width).step_by(step).for_each(|number| prefetch_far(numbers, number));
+        // the last line, if the row does not begin where a line does
+        prefetch_far(numbers, start + width.saturating_sub(1));
+    };
+    places.iter().take(ahead).for_each(ask);
+    if width == 1 {
+        to.extend(places.iter().enumerate().map(|(i, (piece, row))| {
+            places.get(i + ahead).into_iter().for_each(ask);
+            from[*piece as usize][*row as usize]
+        }));
+        return;
+    }
     for (i, (piece, row)) in places.iter().enumerate() {
-        if let Some((piece, row)) = places.get(i + AHEAD) {
-            let numbers = &from[*piece as usize];
-            for part in (0..width.min(LINES * line)).step_by(line) {
-                prefetch(numbers, *row as usize * width + part);
-            }
-        }
+        places.get(i + ahead).into_iter().for_each(ask);
         let start = *row as usize * width;
-        let numbers = &from[*piece as usize];
-        if width == 1 {
-            to.push(numbers[start]);
-        } else {
-            to.extend_from_slice(&numbers[start..start + width]);
-        }
+        to.extend_from_slice(&from[*piece as usize][start..start + width]);
     }
 }
 

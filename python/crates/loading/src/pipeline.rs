@@ -293,14 +293,12 @@ impl Shared {
     fn shuffled(&self, (lane, number): Name, filling: Filling) -> Buffer {
         let pieces: Vec<Piece> = filling.parts.into_iter().flatten().collect();
         // what was skipped counts as the last rows of its run
-        let mut in_order: Vec<Place> = Vec::with_capacity(filling.runs.iter().sum::<u64>() as usize);
+        let mut places: Vec<Place> = Vec::with_capacity(filling.runs.iter().sum::<u64>() as usize);
         for (i, (rows, piece)) in (0..).zip(filling.runs.iter().zip(&pieces)) {
             let there = piece.rows as u32;
-            in_order.extend((0..*rows as u32).map(|row| if row < there { (i, row) } else { (MISSING, 0) }));
+            places.extend((0..*rows as u32).map(|row| if row < there { (i, row) } else { (MISSING, 0) }));
         }
-        let mut order: Vec<u32> = (0..in_order.len() as u32).collect();
-        self.job.plan.shuffle(self.job.epoch, lane, number, &mut order);
-        let places = order.iter().map(|i| in_order[*i as usize]).collect();
+        self.job.plan.shuffle(self.job.epoch, lane, number, &mut places);
         Buffer { pieces: by_columns(pieces), places, first: filling.first, bytes: filling.bytes }
     }
 }

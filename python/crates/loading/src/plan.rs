@@ -235,7 +235,7 @@ impl Plan {
     }
 
     /// Shuffles the rows of a lane's buffer.
-    pub(crate) fn shuffle(&self, epoch: u64, lane: u32, buffer: u32, order: &mut [u32]) {
+    pub(crate) fn shuffle<T>(&self, epoch: u64, lane: u32, buffer: u32, order: &mut [T]) {
         let ordinal = u64::from(lane) << 32 | u64::from(buffer);
         shuffle::shuffle_tuples(self.config.shuffle.strategy(), self.config.seed, epoch + 1, ordinal, order);
     }

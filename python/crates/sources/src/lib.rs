@@ -14,6 +14,7 @@ pub mod ipc;
 mod layout;
 pub mod libsvm;
 pub mod parquet;
+mod pool;
 pub mod postgres;
 pub mod tfrecord;
 pub mod webdataset;

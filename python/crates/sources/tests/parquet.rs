@@ -5,14 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, DictionaryArray, FixedSizeListArray, Float32Array, Int32Array, Int64Array,
-    LargeStringArray, ListArray, RecordBatch, StringArray,
+    Array, ArrayRef, AsArray, DictionaryArray, FixedSizeBinaryArray, FixedSizeListArray, Float32Array, Int32Array,
+    Int64Array, LargeStringArray, ListArray, RecordBatch, StringArray,
 };
 use arrow::compute::concat_batches;
 use arrow::datatypes::{DataType, Field, Float32Type, Int32Type, Int64Type};
 use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression, ZstdLevel};
-use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder, WriterVersion};
 use source::{Cancel, Source, SourceError};
 use sources::parquet::{Options, open};
 use sources::{Dataset, OnError};
@@ -241,6 +241,74 @@ fn a_huge_row_group_is_split_at_pages_and_a_part_reads_its_pages_only() {
     let data = opened(&[at(&dir, "a.parquet")], Options::default());
     let rest = read(&data, first..ROWS as u64);
     assert_eq!(rest.columns(), written.slice(first as usize, ROWS - first as usize).columns());
+}
+
+/// Vectors of three numbers, a number and six bytes, in many pages.
+fn straight(rows: std::ops::Range<i64>, missing: Option<i64>) -> RecordBatch {
+    let list = |row| (Some(row) != missing).then(|| (0..3).map(move |i| Some((10 * row + i) as f32)));
+    let x = ListArray::from_iter_primitive::<Float32Type, _, _>(rows.clone().map(list));
+    let fixed = FixedSizeListArray::from_iter_primitive::<Int64Type, _, _>(
+        rows.clone().map(|row| Some([Some(row), Some(-row)])),
+        2,
+    );
+    let id: ArrayRef = Arc::new(Int64Array::from_iter_values(rows.clone()));
+    let bytes = FixedSizeBinaryArray::try_from_iter(rows.map(|row| format!("{row:06}").into_bytes())).unwrap();
+    batch(vec![("x", Arc::new(x)), ("fixed", Arc::new(fixed)), ("id", id), ("bytes", Arc::new(bytes))])
+}
+
+#[test]
+fn numbers_that_lie_in_the_file_as_in_memory_are_what_the_library_reads() {
+    let dir = TempDir::new().unwrap();
+    let written = straight(0..500, None);
+    let plain = || {
+        let paged = properties(200).set_data_page_row_count_limit(30).set_write_batch_size(10);
+        paged.set_dictionary_enabled(false).set_compression(Compression::UNCOMPRESSED)
+    };
+    let second = |properties: WriterPropertiesBuilder| properties.set_writer_version(WriterVersion::PARQUET_2_0);
+    let encoded = |column: &str, properties: WriterPropertiesBuilder| {
+        properties.set_column_encoding(column.into(), Encoding::BYTE_STREAM_SPLIT)
+    };
+    // others are compressed, or encoded, at first or as a whole
+    let ways = [
+        ("1", plain()),
+        ("2", second(plain()).set_column_encoding("id".into(), Encoding::PLAIN)),
+        ("compressed", plain().set_compression(Compression::SNAPPY)),
+        ("statistics", plain().set_write_page_header_statistics(true).set_statistics_enabled(EnabledStatistics::Page)),
+        ("dictionary", plain().set_dictionary_enabled(true).set_dictionary_page_size_limit(100)),
+        ("split", encoded("id", plain())),
+    ];
+    for (name, properties) in ways {
+        write(&dir.path().join(format!("{name}.parquet")), &written, properties);
+        let data = opened(&[at(&dir, &format!("{name}.parquet"))], Options::default());
+        for range in [0..500, 0..1, 29..31, 150..350, 199..200, 499..500, 7..7] {
+            let (first, count) = (range.start as usize, (range.end - range.start) as usize);
+            let (got, expected) = (read(&data, range.clone()), written.slice(first, count));
+            assert_eq!(got.num_rows(), count);
+            let numbers = |batch: &RecordBatch| {
+                let x = batch.column(0);
+                let x = x.as_list_opt::<i32>().map_or_else(
+                    || x.as_fixed_size_list().values().clone(),
+                    |x| {
+                        let offsets = x.value_offsets();
+                        x.values().slice(offsets[0] as usize, (offsets[x.len()] - offsets[0]) as usize)
+                    },
+                );
+                x.as_primitive::<Float32Type>().values().to_vec()
+            };
+            assert_eq!(numbers(&got), numbers(&expected), "{name} {range:?}");
+            for column in 1..4 {
+                let plain = |batch: &RecordBatch| batch.column(column).to_data();
+                assert_eq!(plain(&got), plain(&expected), "{name} {range:?} {column}");
+            }
+        }
+    }
+    // one row without numbers, among those of which all have them
+    let lacking = straight(0..500, Some(320));
+    write(&dir.path().join("lacking.parquet"), &lacking, plain());
+    let options = Options { fixed_lists: false, ..Options::default() };
+    let got = read(&opened(&[at(&dir, "lacking.parquet")], options), 310..330);
+    assert_eq!(got.column(0).as_list::<i32>().null_count(), 1);
+    assert_eq!(got.column(2).to_data(), lacking.slice(310, 20).column(2).to_data());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Arrow's own format: units are record batches. Files know where these are; a stream is looked through for them, from
 //! one header to the next.
 //!
-//! Files are mapped into memory, so that batches that are not compressed are not copied before they are gathered.
+//! Files are mapped into memory, so that of huge batches that are not compressed only the rows asked for are copied.
 
 mod bytes;
 mod decode;
@@ -9,9 +9,12 @@ mod messages;
 
 use std::sync::{Arc, Mutex};
 
-use arrow::array::RecordBatch;
-use arrow::compute::concat_batches;
+use arrow::array::{
+    Array, ArrayData, ArrayRef, AsArray, FixedSizeListArray, RecordBatch, RecordBatchOptions, make_array,
+};
+use arrow::compute::concat;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::error::ArrowError;
 use source::{Cancel, SourceError, Unit};
 
 use crate::OnError;
@@ -19,6 +22,7 @@ use crate::columns::{agree, choose, conform, given_as, settled};
 use crate::dataset::{Dataset, Opened, Part, SkippedFiles, UnitReader};
 use crate::files::{self, DataFile, Fingerprint};
 use crate::layout;
+use crate::pool::Pool;
 use decode::Batches;
 
 /// A batch of more rows than this is kept once it was checked, since it is read in parts.
@@ -66,7 +70,7 @@ pub fn open(paths: &[String], options: &Options, cancel: &Cancel) -> Result<Data
     }
     let kept = places.iter().map(|_| Mutex::new(None)).collect();
     let schema = Arc::new(Schema::new(settled(fields)));
-    let mut reader = Reader { files: opened, places, schema, kept };
+    let mut reader = Reader { files: opened, places, schema, kept, pool: Arc::default() };
     if options.fixed_lists {
         reader.schema = reader.with_fixed_lists(&units)?;
     }
@@ -117,6 +121,7 @@ struct Reader {
     places: Vec<(usize, usize)>,
     schema: SchemaRef,
     kept: Vec<Mutex<Option<RecordBatch>>>,
+    pool: Arc<Pool>,
 }
 
 impl Reader {
@@ -155,7 +160,7 @@ impl Reader {
             let DataType::List(item) = field.data_type() else { return field.as_ref().clone() };
             let columns: Vec<_> = sample.iter().filter_map(|batch| batch.column_by_name(field.name())).collect();
             let lists: Vec<_> = columns.iter().filter_map(|column| given_as(column, field.data_type()).ok()).collect();
-            let length = lists.first().map_or(0, |lists| arrow::array::AsArray::as_list::<i32>(lists).value_length(0));
+            let length = lists.first().map_or(0, |lists| lists.as_list::<i32>().value_length(0));
             let fixed = DataType::FixedSizeList(item.clone(), length);
             if length > 0 && lists.iter().all(|lists| given_as(lists, &fixed).is_ok()) {
                 Field::new(field.name(), fixed, true)
@@ -177,10 +182,40 @@ impl UnitReader for Reader {
         }
         let part = batch.slice(rows.start as usize, (rows.end - rows.start) as usize);
         let part = conform(&part, &self.schema, rows.start, &batches.file)?;
+        if !batches.is_mapped() {
+            return Ok(part.into());
+        }
         // What is given away does not lie in the mapped file: it may be kept longer than the file is left alone.
-        // (Of one batch alone the library would make no copy.)
-        let owned =
-            if batches.is_mapped() { concat_batches(&self.schema, [&part, &part.slice(0, 0)]) } else { Ok(part) };
-        Ok(owned.map_err(|error| batches.file.damaged(0, error.to_string()))?.into())
+        let columns = part.columns().iter().map(|column| in_memory(column, &self.pool)).collect::<Result<Vec<_>, _>>();
+        let count = RecordBatchOptions::new().with_row_count(Some(part.num_rows()));
+        let batch = columns.and_then(|columns| RecordBatch::try_new_with_options(self.schema.clone(), columns, &count));
+        Ok(batch.map_err(|error| batches.file.damaged(0, error.to_string()))?.into())
     }
+}
+
+/// A copy of a column of a file that is mapped.
+fn in_memory(array: &ArrayRef, pool: &Arc<Pool>) -> Result<ArrayRef, ArrowError> {
+    // (Of one array alone the library would make no copy.)
+    flat(array, pool).map_or_else(|| concat(&[array, &array.slice(0, 0)]), Ok)
+}
+
+/// The same of rows of numbers of which none is missing, in memory that is used again.
+fn flat(array: &ArrayRef, pool: &Arc<Pool>) -> Option<ArrayRef> {
+    if array.null_count() > 0 {
+        return None;
+    }
+    if let Some(lists) = array.as_fixed_size_list_opt() {
+        let (item, length, values, _) = lists.clone().into_parts();
+        let lists = FixedSizeListArray::try_new_with_length(item, length, flat(&values, pool)?, None, array.len());
+        return Some(Arc::new(lists.ok()?));
+    }
+    let data = array.to_data();
+    let width = array.data_type().primitive_width()?;
+    let numbers = data.buffers()[0].get(data.offset() * width..(data.offset() + data.len()) * width)?;
+    let copy = pool.filled(numbers.len(), |to| {
+        to.copy_from_slice(numbers);
+        Some(())
+    })?;
+    let data = ArrayData::builder(array.data_type().clone()).len(array.len()).add_buffer(copy).build();
+    data.ok().map(make_array)
 }

@@ -45,7 +45,7 @@ pub(super) fn open(
             }
         }
     }
-    let reader = Reader { files: footers, places, schema: schema.clone() };
+    let reader = Reader { files: footers, places, schema: schema.clone(), pool: Arc::default() };
     Ok(Dataset::new(reader, Opened { schema, units, fingerprint, on_error: options.on_error, skipped }))
 }
 

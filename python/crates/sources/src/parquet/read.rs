@@ -17,6 +17,7 @@ use super::straight::Straight;
 use crate::columns::conform;
 use crate::dataset::{Part, UnitReader};
 use crate::files::DataFile;
+use crate::pool::Pool;
 
 /// A file and what its footer says.
 pub(super) struct Footer {
@@ -39,6 +40,7 @@ pub(super) struct Reader {
     pub(super) files: Vec<Footer>,
     pub(super) places: Vec<Place>,
     pub(super) schema: SchemaRef,
+    pub(super) pool: Arc<Pool>,
 }
 
 impl UnitReader for Reader {
@@ -46,7 +48,7 @@ impl UnitReader for Reader {
         let Place { file, group, first } = self.places[unit];
         let footer = &self.files[file];
         let rows = first + rows.start..first + rows.end;
-        let mut columns = footer.read_straight(group, &rows)?;
+        let mut columns = footer.read_straight(group, &rows, &self.pool)?;
         if columns.iter().any(Option::is_none) {
             let (schema, mask) = self.others(footer, &columns);
             let batch = footer.read(group, rows.clone(), &mask)?;
@@ -76,13 +78,18 @@ impl Reader {
 
 impl Footer {
     /// The columns, as far as they can be read without the library.
-    fn read_straight(&self, group: usize, rows: &Range<u64>) -> Result<Vec<Option<ArrayRef>>, SourceError> {
+    fn read_straight(
+        &self,
+        group: usize,
+        rows: &Range<u64>,
+        pool: &Arc<Pool>,
+    ) -> Result<Vec<Option<ArrayRef>>, SourceError> {
         if self.straight.iter().all(Option::is_none) {
             return Ok(vec![None; self.straight.len()]);
         }
         let pages = Pages::open(&self.file)?;
         let metadata = self.metadata.metadata();
-        let read = |straight: &Option<Straight>| straight.as_ref()?.read(&pages, metadata, group, rows);
+        let read = |straight: &Option<Straight>| straight.as_ref()?.read(&pages, metadata, group, rows, pool);
         Ok(self.straight.iter().map(read).collect())
     }
 

@@ -23,6 +23,7 @@ use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::serialized_reader::SerializedPageReader;
 
 use super::pages::{At, Pages};
+use crate::pool::Pool;
 
 /// Bytes of a page that are looked at first: the levels of a few long rows are no longer.
 const LEVELS: usize = 4 << 10;
@@ -90,8 +91,18 @@ impl Straight {
         metadata: &ParquetMetaData,
         group: usize,
         rows: &Range<u64>,
+        pool: &Arc<Pool>,
     ) -> Option<ArrayRef> {
-        let pages = self.groups[group].get_or_init(|| self.pages_of(file, metadata, group)).as_ref()?;
+        // Several threads may look for the pages. If one waited for the other, it would for ever in a process that was
+        // forked off meanwhile.
+        let pages = match self.groups[group].get() {
+            Some(pages) => pages,
+            None => {
+                _ = self.groups[group].set(self.pages_of(file, metadata, group));
+                self.groups[group].get()?
+            }
+        };
+        let pages = pages.as_ref()?;
         let of_row = self.each * self.width;
         let count = (rows.end - rows.start) as usize;
         let first = pages.partition_point(|page| page.first_row + page.rows <= rows.start);
@@ -99,22 +110,16 @@ impl Straight {
         if wanted.clone().any(|page| page.numbers.is_none()) {
             return None;
         }
-        // aligned for every number
-        const ALIGNMENT: usize = 64;
-        let mut memory = vec![0_u8; count * of_row + ALIGNMENT];
-        let start = memory.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
-        let mut to = &mut memory[start..start + count * of_row];
-        for page in wanted {
-            let part = page.first_row.max(rows.start)..(page.first_row + page.rows).min(rows.end);
-            let (now, later) = to.split_at_mut((part.end - part.start) as usize * of_row);
-            let skipped = (part.start - page.first_row) * of_row as u64;
-            file.read_exact_at(now, page.numbers? + skipped).ok()?;
-            to = later;
-        }
-        if !to.is_empty() {
-            return None;
-        }
-        let numbers = Buffer::from_vec(memory).slice_with_length(start, count * of_row);
+        let numbers = pool.filled(count * of_row, |mut to| {
+            for page in wanted {
+                let part = page.first_row.max(rows.start)..(page.first_row + page.rows).min(rows.end);
+                let (now, later) = to.split_at_mut((part.end - part.start) as usize * of_row);
+                let skipped = (part.start - page.first_row) * of_row as u64;
+                file.read_exact_at(now, page.numbers? + skipped).ok()?;
+                to = later;
+            }
+            to.is_empty().then_some(())
+        })?;
         self.array(numbers, count)
     }
 
