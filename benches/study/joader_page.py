@@ -24,7 +24,8 @@ elements that any job wants, the most are all draws.
 - `independent`: every job draws by itself.
 - `walk`: one random permutation. Who begins an epoch begins where the job with the longest way to go is.
 - `follow`: a job draws what was drawn last of all it still needs, among the fifth of all elements that were drawn
-  last. Else it draws at random from those that most jobs need that have nothing to follow, and of these that the fewest others need.
+  last. Else it draws, of those that come next in a random order of its own, one that most jobs need that have nothing
+  to follow, and of these one that the fewest others need.
 - `RefCnt` drops what the fewest jobs have still to draw in their epochs, `LRU` what was used longest ago, `FIFO` what
   was read longest ago, `random` anything; `MinIO` (CoorDL) never drops; `optimum` (Belady) knows the future, and may
   leave what it has read out of the cache.

@@ -37,9 +37,10 @@ and its accuracy at most {points:g} points below.
 """
 
 ALIKE = """*Distance* is the mean Euclidean distance of two of the {seeds} models' weights, over the length of their
-mean. Sessions that share take their blocks in nearly the same order. Where that shows, models are nearer to each
-other than those of independent orders are: they are no independent repetitions, and an ensemble of them, or an error
-bar over seeds, says less than it seems to.
+mean. Models that share are {nearer:.2f} to {farther:.2f} times as far from each other as those that do not. Sessions
+that share take many blocks in the same order, but each shuffles the tuples of its buffers with its own seed, and on
+these tables that decides. It need not on others: where models must be independent repetitions, train them without
+`share`.
 
 """
 
@@ -143,6 +144,13 @@ def judged(rows):
         yield row | {"loss_difference": loss, "passed": passed}
 
 
+def ratios(rows):
+    """The least and the most of the distances of models that share, over those of models that do not."""
+    found = {(row["set"], row["model"], row["way"]): row["distance"] for row in rows}
+    shared = [d / found[(*key[:2], "corgipile")] for key, d in found.items() if key[2] in WAYS[2:]]
+    return {"nearer": min(shared), "farther": max(shared)}
+
+
 def page_of(rows, seeds, titles):
     columns = {"set": "set", "model": "model", "read": "way", "loss": short("train_loss")}
     columns |= {"against corgipile": percent("loss_difference"), "accuracy": fixed("train_score", 4)}
@@ -153,7 +161,7 @@ def page_of(rows, seeds, titles):
     )
     sections = [
         ("What was trained", protocol),
-        ("As good, and alike", table(columns, list(judged(rows))) + ALIKE.format(seeds=seeds)),
+        ("As good, and alike", table(columns, list(judged(rows))) + ALIKE.format(seeds=seeds, **ratios(rows))),
         ("Make it again", AGAIN),
     ]
     return page("Models of trainings that share", INTRODUCTION, sections)
