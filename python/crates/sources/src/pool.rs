@@ -1,9 +1,8 @@
 //! Memory that is used again.
 //!
 //! Buffers of an epoch are read one after the other, and each would ask the system for new pages, which it has to
-//! clear.
-//! What was used up is kept for the next one instead. It guarantees that no more is kept and in use together than was
-//! in use at once.
+//! clear. What was used up is kept for the next one instead, up to a bound. It guarantees that no more is kept and in
+//! use together than was in use at once.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, TryLockError};
@@ -17,9 +16,37 @@ const ALIGNMENT: usize = 64;
 /// How much longer than needed a piece of memory may be: an eighth.
 const LONGER: usize = 8;
 
-/// Memory that nobody uses, by its length.
+/// Bytes that are kept at most: what is not read any more should not take memory from others.
+const KEPT: usize = 256 << 20;
+
+/// Memory that nobody uses.
 #[derive(Default)]
-pub(crate) struct Pool(Mutex<BTreeMap<usize, Vec<Vec<u8>>>>);
+pub(crate) struct Pool(Mutex<Free>);
+
+#[derive(Default)]
+struct Free {
+    by_length: BTreeMap<usize, Vec<Vec<u8>>>,
+    bytes: usize,
+}
+
+impl Free {
+    fn push(&mut self, memory: Vec<u8>) {
+        if self.bytes + memory.len() <= KEPT {
+            self.bytes += memory.len();
+            self.by_length.entry(memory.len()).or_default().push(memory);
+        }
+    }
+
+    fn pop(&mut self, length: usize) -> Option<Vec<u8>> {
+        let of_length = self.by_length.get_mut(&length)?;
+        let memory = of_length.pop()?;
+        if of_length.is_empty() {
+            self.by_length.remove(&length);
+        }
+        self.bytes -= length;
+        Some(memory)
+    }
+}
 
 /// Memory that goes back to where it came from.
 struct Pooled {
@@ -36,7 +63,7 @@ impl AsRef<[u8]> for Pooled {
 impl Drop for Pooled {
     fn drop(&mut self) {
         let memory = std::mem::take(&mut self.memory);
-        self.pool.with(|free| free.entry(memory.len()).or_default().push(memory));
+        self.pool.with(|free| free.push(memory));
     }
 }
 
@@ -57,16 +84,16 @@ impl Pool {
 
     fn take(&self, needed: usize) -> Option<Vec<u8>> {
         self.with(|free| {
-            let fitting = free.range(needed..=needed + needed / LONGER).next().map(|(length, _)| *length);
-            if let Some(length) = fitting {
-                return pop(free, length);
+            let mut fitting = free.by_length.range(needed..=needed + needed / LONGER);
+            if let Some((&length, _)) = fitting.next() {
+                return free.pop(length);
             }
             // what is asked of the system now is given back of what does not fit
             let mut given = 0;
             while given < needed
-                && let Some((&length, _)) = free.last_key_value()
+                && let Some((&length, _)) = free.by_length.last_key_value()
             {
-                given += pop(free, length).map_or(0, |memory| memory.len());
+                given += free.pop(length).map_or(0, |memory| memory.len());
             }
             None
         })
@@ -74,7 +101,7 @@ impl Pool {
     }
 
     /// Does something unless another thread is at it, or was when this process was forked off.
-    fn with<T>(&self, what: impl FnOnce(&mut BTreeMap<usize, Vec<Vec<u8>>>) -> T) -> Option<T> {
+    fn with<T>(&self, what: impl FnOnce(&mut Free) -> T) -> Option<T> {
         match self.0.try_lock() {
             Ok(mut free) => Some(what(&mut free)),
             Err(TryLockError::Poisoned(free)) => Some(what(&mut free.into_inner())),
@@ -83,21 +110,12 @@ impl Pool {
     }
 }
 
-fn pop(free: &mut BTreeMap<usize, Vec<Vec<u8>>>, length: usize) -> Option<Vec<u8>> {
-    let of_length = free.get_mut(&length)?;
-    let memory = of_length.pop();
-    if of_length.is_empty() {
-        free.remove(&length);
-    }
-    memory
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn free(pool: &Pool) -> Vec<usize> {
-        pool.with(|free| free.iter().flat_map(|(length, of)| vec![*length; of.len()]).collect()).unwrap()
+        pool.with(|free| free.by_length.iter().flat_map(|(length, of)| vec![*length; of.len()]).collect()).unwrap()
     }
 
     fn ones(to: &mut [u8]) -> Option<()> {
@@ -122,5 +140,7 @@ mod tests {
         assert_eq!(free(&pool), [1500 + ALIGNMENT]);
         assert_eq!(pool.filled(1500, |_| None), None);
         assert_eq!(free(&pool), [1500 + ALIGNMENT]);
+        drop(pool.filled(KEPT, |_| Some(())));
+        assert!(free(&pool).is_empty(), "more than is kept");
     }
 }

@@ -344,6 +344,39 @@ fn packed(bytes: &[u8], place: u64, bits: u32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::files::DataFile;
+    use arrow::array::{Array, AsArray, FixedSizeListArray, RecordBatch};
+    use arrow::datatypes::Float32Type;
+    use parquet::arrow::ArrowWriter;
+    use parquet::arrow::arrow_reader::ArrowReaderMetadata;
+    use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
+
+    /// Rows 25 to 95 of a hundred lists of three numbers, in a file that was written so: none if the library is needed.
+    fn read(properties: WriterPropertiesBuilder, missing: Option<usize>) -> Option<ArrayRef> {
+        let row = |row| (Some(row) != missing).then(|| [0, 1, 2].map(|i| Some((3 * row + i) as f32)));
+        let x: ArrayRef = Arc::new(FixedSizeListArray::from_iter_primitive::<Float32Type, _, _>((0..100).map(row), 3));
+        let batch = RecordBatch::try_from_iter_with_nullable([("x", x.clone(), true)]).unwrap();
+        let path = tempfile::NamedTempFile::with_suffix(".parquet").unwrap();
+        let properties = properties.set_data_page_row_count_limit(10).set_write_batch_size(5).build();
+        let mut writer = ArrowWriter::try_new(path.reopen().unwrap(), batch.schema(), Some(properties)).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        let file = Pages::open(&DataFile::find(path.path().to_owned()).unwrap()).unwrap();
+        let metadata = ArrowReaderMetadata::load(&file, Default::default()).unwrap();
+        let straight = Straight::new(metadata.metadata(), 0, x.data_type(), x.data_type()).unwrap();
+        straight.read(&file, metadata.metadata(), 0, &(25..95), &Arc::default())
+    }
+
+    #[test]
+    fn plain_pages_are_read_straight_and_others_left_to_the_library() {
+        let plain = || WriterProperties::builder().set_dictionary_enabled(false);
+        let got = read(plain(), None).unwrap();
+        let numbers = got.as_fixed_size_list().values().as_primitive::<Float32Type>().values().to_vec();
+        assert_eq!(numbers, (75..285).map(|number| number as f32).collect::<Vec<_>>());
+        assert!(read(plain(), Some(50)).is_none(), "a row is missing");
+        assert!(read(plain().set_compression(Compression::SNAPPY), None).is_none());
+        assert!(read(WriterProperties::builder(), None).is_none(), "a dictionary");
+    }
 
     #[test]
     fn runs_and_packed_levels_are_compared_one_by_one() {
