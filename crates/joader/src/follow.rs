@@ -11,8 +11,8 @@
 //! So jobs of one speed meet whenever they have begun, as on a [`Walk`](crate::Walk); and a fast one draws for a slow
 //! one what that still needs, as often as the slow one comes by, as in dependent sampling.
 //!
-//! What it has drawn in an epoch itself, a job does not follow in the next. So alone it draws in its own order, as if it
-//! had not been asked to share.
+//! What it has drawn in an epoch itself, a job does not follow in the next. So alone it draws in its own order, as if
+//! it had not been asked to share.
 //!
 //! What it gives up is a property of dependent sampling: that a job's order is uniform whatever elements it wants. Here
 //! elements that many want come sooner. Where each job wants all elements, or a part of them that was drawn at random,

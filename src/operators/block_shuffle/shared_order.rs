@@ -56,8 +56,8 @@ impl BlockShuffle {
         Ok(reads.in_blocks(pages_per_block, sizes(self.shuffling.block_size, pages_per_block)))
     }
 
-    /// Begins the epoch as a member of the group, with the order that the reader draws by itself. That order again if it
-    /// is no member, or reads nothing of the source.
+    /// Begins the epoch as a member of the group, with the order that the reader draws by itself. That order again if
+    /// it is no member, or reads nothing of the source.
     pub(super) fn shared_order(&mut self, own: EpochOrder) -> EpochOrder {
         let Some(Sharing::Member(_)) = &self.sharing else { return own };
         let is_kept = |block: u32| self.of_source(block).is_empty();
