@@ -72,7 +72,12 @@ impl Straight {
             _ => return None,
         };
         let lists = i16::from(matches!(given, DataType::FixedSizeList(..)));
-        let fits = item == item_of && each > 0 && width > 0 && column.max_rep_level() == lists;
+        // Parquet has the lowest byte of a number first
+        let fits = cfg!(target_endian = "little")
+            && item == item_of
+            && each > 0
+            && width > 0
+            && column.max_rep_level() == lists;
         fits.then(|| Straight {
             leaf,
             given: given.clone(),
