@@ -63,7 +63,7 @@ it, and while any job runs.
 
 """
 
-VERDICT = """Blocks of tables are drawn by following (`share => true`). It is near the best in each course:
+VERDICT = """Blocks of tables are drawn by following (`share => true`). It reads least, or hardly more, in each course:
 
 - Jobs of one speed that began at different moments: following reads {staggered_follow:.2f} times the table with a
   hundredth of it cached, as the walk does ({staggered_walk:.2f}); dependent sampling {staggered:.2f}, and
@@ -74,16 +74,15 @@ VERDICT = """Blocks of tables are drawn by following (`share => true`). It is ne
   {speeds_follow:.2f}: the fast job draws for a slow one what that still needs.
 - Jobs with different filters drift apart on a walk, by few steps: {filters_walk:.2f} times the table; dependent
   sampling {filters:.2f}, following {filters_follow:.2f}.
-- Jobs that read a buffer at a time meet if a buffer is cached. With a tenth of the table, which is a buffer, the walk
-  reads {buffers_walk:.2f} times the table, dependent sampling {buffers:.2f}, following {buffers_follow:.2f}. With less,
-  nobody reads much less than alone.
+- Jobs that read a buffer at a time need a cache for it. With a tenth of the table, which is a buffer, the walk reads
+  {buffers_walk:.2f} times the table, dependent sampling {buffers:.2f}, following {buffers_follow:.2f}.
 
 What following gives up:
 
 - Orders hang together. With dependent sampling a job's order is uniform *given* what the others draw. With following it
   is uniform by itself, where a job wants everything, or a part that was drawn at random (blocks of a table are such
-  elements): every order of its elements is equally likely, but jobs that run together have nearly the same one. Models
-  trained so are not independent repetitions.
+  elements): every order of its elements is equally likely, but jobs that run together have nearly the same one. What that
+  does to [models that are trained so](sharing.md) was measured.
 - Where a job wants certain elements, those that others want, too, come sooner. With dependent sampling they do not.
 - On a walk the next epoch has the same order again, as long as anybody is on it. Following draws anew, but from what
   the others still need: epochs of jobs that began at different moments hang together, too.
