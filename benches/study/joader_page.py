@@ -81,8 +81,8 @@ What following gives up:
 
 - Orders hang together. With dependent sampling a job's order is uniform *given* what the others draw. With following it
   is uniform by itself, where a job wants everything, or a part that was drawn at random (blocks of a table are such
-  elements): every order of its elements is equally likely, but jobs that run together have nearly the same one. What that
-  does to [models that are trained so](sharing.md) was measured.
+  elements): every order of its elements is equally likely, but jobs that run together have nearly the same one. What
+  that does to [models that are trained so](sharing.md) was measured.
 - Where a job wants certain elements, those that others want, too, come sooner. With dependent sampling they do not.
 - On a walk the next epoch has the same order again, as long as anybody is on it. Following draws anew, but from what
   the others still need: epochs of jobs that began at different moments hang together, too.
