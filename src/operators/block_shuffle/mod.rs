@@ -12,6 +12,7 @@
 //! way into the spool, which is then read as it lies.
 
 mod cache;
+mod common_decoding;
 mod exec;
 mod explain;
 mod full_shuffle;

@@ -4,9 +4,10 @@
 //! each epoch it draws its next block when it wants one, and waits for nobody. It leaves the group when it reads no
 //! more. Where there is no group, it reads as if it had not been asked to share.
 
+use super::common_decoding::CommonDecoding;
 use crate::operators::scan_control::ShareCounters;
 use crate::pg::process::reading_groups::{NotShared, ReadingGroup};
-use joader::Follower;
+use joader::{Follower, JobSet};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Where a reader stands that is to share what it reads.
@@ -22,15 +23,19 @@ pub enum Sharing {
 
 /// A member of a reading group.
 pub struct Member {
-    group: ReadingGroup,
+    pub(super) group: ReadingGroup,
     follower: Follower,
+    /// its part in decoding pages for each other, if it has one
+    pub(super) common: Option<CommonDecoding>,
 }
 
 impl Sharing {
     /// Leaves the group, if it is a member of one.
     pub fn leave(&mut self) {
         if let Sharing::Member(member) = std::mem::replace(self, Sharing::Left) {
-            member.group.leave();
+            let Member { group, common, .. } = *member;
+            common.into_iter().for_each(CommonDecoding::leave);
+            group.leave();
         }
     }
 
@@ -41,17 +46,37 @@ impl Sharing {
             Sharing::Asked | Sharing::Member(_) | Sharing::Left => None,
         }
     }
+
+    /// Why a member cannot decode pages for others, if so.
+    pub fn no_common_decoding(&self) -> Option<&str> {
+        match self {
+            Sharing::Member(member) => member.common.as_ref()?.refusal(),
+            Sharing::Asked | Sharing::Left | Sharing::Alone(_) => None,
+        }
+    }
 }
 
 impl Member {
     /// A member that has no epoch yet.
-    pub fn new(group: ReadingGroup) -> Member {
-        Member { follower: Follower::new(group.job()), group }
+    pub fn new(group: ReadingGroup, common: Option<CommonDecoding>) -> Member {
+        Member { follower: Follower::new(group.job()), group, common }
+    }
+
+    /// Are there other members?
+    pub(super) fn has_others(&self) -> bool {
+        self.group.board().members.load(Relaxed).count_ones() > 1
+    }
+
+    /// The members that have not yet drawn a block.
+    pub(super) fn drawing(&self, number: u32) -> JobSet {
+        let needs = self.group.board().needs.get(number as usize).map_or(0, |needs| needs.load(Relaxed));
+        JobSet::from_bits(needs)
     }
 
     /// Begins an epoch of these blocks. False if there is no memory to draw them.
     pub fn begin_epoch(&mut self, seed: i64, epoch: u64, blocks: impl ExactSizeIterator<Item = u32> + Clone) -> bool {
         let len = blocks.len();
+        self.common.iter_mut().for_each(CommonDecoding::begin_epoch);
         if self.follower.begin_epoch(&self.group.board(), seed, epoch, blocks).is_err() {
             return false;
         }
