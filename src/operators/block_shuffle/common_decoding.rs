@@ -39,7 +39,7 @@ pub struct CommonDecoding {
     state: State,
     /// is what others make known to be the same as what is made here, in this epoch?
     is_described: bool,
-    /// are pages dear, as the last one tells that was decoded here?
+    /// are pages dear for their values out of line, as the last one tells that was decoded here?
     are_dear: bool,
     /// the number of the last block of which a page was taken
     taken_of: u64,
@@ -103,9 +103,9 @@ impl CommonDecoding {
     }
 
     /// A page of so many rows was decoded here, of which so many values were out of line or compressed.
-    pub fn decoded_here(&mut self, rows: usize, detoasted: u64, is_dear: bool) {
+    fn decoded_here(&mut self, rows: usize, detoasted: u64) {
         if rows > 0 {
-            self.are_dear = is_dear || detoasted * DETOASTED_MANY > rows as u64;
+            self.are_dear = detoasted * DETOASTED_MANY > rows as u64;
         }
     }
 }
@@ -113,10 +113,12 @@ impl CommonDecoding {
 impl Member {
     /// Readies the member to take pages of others that decode the same. False if there are none, or if its pages are
     /// cheap.
-    fn decodes_commonly(&mut self, decoder: &Decoder) -> bool {
-        let others = self.has_others();
-        let Some(common) = self.common.as_mut().filter(|common| common.are_dear && others) else { return false };
-        if matches!(common.state, State::Off(_)) {
+    fn decodes_commonly(&mut self, decoder: &Decoder, are_dear: bool) -> bool {
+        if !self.has_others() {
+            return false;
+        }
+        let Some(common) = &mut self.common else { return false };
+        if !(are_dear || common.are_dear) || matches!(common.state, State::Off(_)) {
             return false;
         }
         if !common.is_described {
@@ -179,7 +181,9 @@ impl BlockShuffle {
     /// # Errors
     /// What is wrong with the rows.
     pub(super) fn give_page(&mut self, node: Node, decoder: &mut Decoder, batch: &mut Batch) -> Result<usize> {
-        if !self.member().is_some_and(|member| member.decodes_commonly(decoder)) || self.block.is_empty() {
+        let is_dear = !self.reads_raw() || decoder.converts();
+        let Some(member) = self.member() else { return self.decode_page(node, decoder, batch) };
+        if !member.decodes_commonly(decoder, is_dear) || self.block.is_empty() {
             return self.decode_here(node, decoder, batch);
         }
         let drawing = self.tell_course();
@@ -254,7 +258,10 @@ impl BlockShuffle {
 
     /// Does the visibility map say that everybody sees all tuples of a page?
     fn is_all_visible(&mut self, page: u32) -> bool {
-        matches!(&mut self.pages, Some(Pages::Heap(scan)) if scan.is_all_visible(page))
+        match &mut self.pages {
+            Some(Pages::Heap(scan)) => scan.is_all_visible(page),
+            _ => false,
+        }
     }
 
     /// Takes a page, and returns how many rows it has; None if it is not what it was.
@@ -325,9 +332,8 @@ impl BlockShuffle {
     fn decode_here(&mut self, node: Node, decoder: &mut Decoder, batch: &mut Batch) -> Result<usize> {
         let before = detoasted::count_so_far();
         let rows = self.decode_page(node, decoder, batch)?;
-        let is_dear = !self.reads_raw() || decoder.converts();
         if let Some(common) = self.member().and_then(|member| member.common.as_mut()) {
-            common.decoded_here(rows, detoasted::count_so_far() - before, is_dear);
+            common.decoded_here(rows, detoasted::count_so_far() - before);
         }
         Ok(rows)
     }

@@ -29,7 +29,6 @@ pub use features::FeatureColumns;
 pub use hashed::one_hot_categories;
 pub use row_groups::{HELD_OUT, RowGroups};
 pub use rows::PageRows;
-pub use shared::{PageHeader, SideEffects};
 pub use spec::{DecoderSpec, ModelSchema, OwnedSpec, is_vector};
 pub use state::DecoderState;
 pub use tuple_decoder::{Decoder, RowCounts, Statistics};

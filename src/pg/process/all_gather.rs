@@ -8,8 +8,8 @@
 //! Waits are mostly for less than a microsecond: they spin, then let others have the processor, and sleep at last. All
 //! of them take interrupts: that is how one learns that another process has failed.
 
+use super::nap;
 use crate::pg::interrupts::check_for_interrupts;
-use pgrx::pg_sys;
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
