@@ -208,6 +208,10 @@ impl BlockShuffle {
                 }
                 Request::Make(ticket) => {
                     self.put_first(i);
+                    if !self.is_all_visible(page) {
+                        self.abandon(ticket);
+                        break;
+                    }
                     return self.make_page(node, (page, ticket), drawing, decoder, batch);
                 }
                 Request::Making if naps > 0 => {
@@ -254,6 +258,13 @@ impl BlockShuffle {
         }
         let first = (self.block.start - self.page_order_from) as usize;
         self.page_order.swap(first, first + i);
+    }
+
+    /// Does not make a page for others after all.
+    fn abandon(&mut self, ticket: Ticket) {
+        if let Some(pages) = self.member().and_then(|member| member.shared_pages()) {
+            pages.abandon(ticket);
+        }
     }
 
     /// Does the visibility map say that everybody sees all tuples of a page?
