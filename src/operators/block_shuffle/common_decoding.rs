@@ -1,35 +1,15 @@
-//! Common decoding: pages that are dear to decode are decoded once for all members of a reading group that make the same
-//! of them.
+//! A member's part in common decoding: which pages are dear, and who decodes the same.
 //!
-//! A member that comes to such a page takes what another has made of it, or makes it and publishes it, if others come to
-//! it, too. Which pages may be taken is decided where they are kept ([`SharedPages`]). Here it is decided which are dear,
-//! and who makes the same: whoever has the same digest of columns, filter and expressions, as long as these depend on
-//! the row alone, and of all that the decoder's tuples depend on.
-//!
-//! As all members come to a block at about the same time, they would all come to its first page at once. So within a
-//! block a member takes the pages in any sequence: those that are there first, then one that nobody is making. Only when
-//! all that are left are being made elsewhere it waits, ten milliseconds at most, and then makes a page by itself. Where
-//! it keeps tuples for later epochs, which it does by ascending pages, it takes them in their sequence.
+//! Who decodes the same has the same digest of columns, filter and expressions, as long as these depend on the row alone,
+//! and of all that the decoder's tuples depend on.
 
-use super::cache::Cache;
 use super::pages::Pages;
-use super::sharing::{Member, Sharing};
-use super::state::BlockShuffle;
-use crate::errors::Result;
 use crate::operators::decoder::Decoder;
-use crate::operators::scan_control::ShareCounters;
-use crate::pg::detoasted;
 use crate::pg::executor::custom_scan::Node;
-use crate::pg::process::nap;
-use crate::pg::process::reading_groups::{NotShared, SharedPages};
+use crate::pg::process::reading_groups::{NotShared, ReadingGroup, SharedPages};
 use crate::pg::snapshot::Held;
 use crate::pg::values::digest::digest;
-use crate::pg::{PAGE_BYTES, check_for_interrupts};
 use crate::settings;
-use joader::{JobSet, Pin, Request, Ticket};
-use std::sync::atomic::Ordering::Relaxed;
-use std::time::Instant;
-use tuples::Batch;
 
 /// A member's part in common decoding.
 pub struct CommonDecoding {
@@ -52,12 +32,6 @@ enum State {
     /// it has no part in it, for this reason
     Off(NotShared),
 }
-
-/// Pages of the block under way that are looked for at once.
-const WINDOW: usize = 32;
-
-/// Milliseconds that a page is waited for which another session is making: that one may be stopped.
-const NAPS: usize = 10;
 
 /// Rows are dear to decode if one in so many has a value that was out of line or compressed.
 const DETOASTED_MANY: u64 = 16;
@@ -103,249 +77,42 @@ impl CommonDecoding {
     }
 
     /// A page of so many rows was decoded here, of which so many values were out of line or compressed.
-    fn decoded_here(&mut self, rows: usize, detoasted: u64) {
+    pub fn decoded_here(&mut self, rows: usize, detoasted: u64) {
         if rows > 0 {
             self.are_dear = detoasted * DETOASTED_MANY > rows as u64;
         }
     }
-}
 
-impl Member {
-    /// Readies the member to take pages of others that decode the same. False if there are none, or if its pages are
-    /// cheap.
-    fn decodes_commonly(&mut self, decoder: &Decoder, are_dear: bool) -> bool {
-        if !self.has_others() {
+    /// Readies the part of a member of this group, which has others, to take pages of those that decode the same.
+    /// `are_dear` says whether pages are dear in any case. False if they are cheap, or there is no part in it yet.
+    pub fn is_ready(&mut self, group: &ReadingGroup, decoder: &Decoder, are_dear: bool) -> bool {
+        if !(are_dear || self.are_dear) || matches!(self.state, State::Off(_)) {
             return false;
         }
-        let Some(common) = &mut self.common else { return false };
-        if !(are_dear || common.are_dear) || matches!(common.state, State::Off(_)) {
-            return false;
-        }
-        if !common.is_described {
+        if !self.is_described {
             let Some(description) = decoder.description() else { return false };
-            if matches!(common.state, State::Idle) {
-                let joined = SharedPages::join(&self.group, settings::share_memory(), common.held);
-                common.state = joined.map_or_else(State::Off, |pages| State::On(Box::new(pages)));
+            if matches!(self.state, State::Idle) {
+                let joined = SharedPages::join(group, settings::share_memory(), self.held);
+                self.state = joined.map_or_else(State::Off, |pages| State::On(Box::new(pages)));
             }
-            if let State::On(pages) = &common.state {
-                pages.set_digest(digest(&[&common.expressions, &description]));
+            if let State::On(pages) = &self.state {
+                pages.set_digest(digest(&[&self.expressions, &description]));
             }
-            common.is_described = true;
+            self.is_described = true;
         }
-        common.is_on()
+        self.is_on()
     }
 
-    /// Counts a page of the block with this number, from 1, that was taken, and the bytes that were not read for it.
-    fn count_taken(&mut self, block: u64, bytes: u64, share: &mut ShareCounters) {
-        share.pages_taken += 1;
-        share.bytes_saved += bytes;
-        let shown = self.group.counters();
-        shown.bytes_saved.fetch_add(bytes, Relaxed);
-        if let Some(common) = &mut self.common
-            && common.taken_of != block
-        {
-            common.taken_of = block;
-            share.taken += 1;
-            shown.taken.fetch_add(1, Relaxed);
-        }
-    }
-
-    fn shared_pages(&self) -> Option<&SharedPages> {
-        match &self.common.as_ref()?.state {
+    /// The others' pages, once there is a part in them.
+    pub fn pages(&self) -> Option<&SharedPages> {
+        match &self.state {
             State::On(pages) => Some(pages),
             State::Idle | State::Off(_) => None,
         }
     }
-}
 
-impl BlockShuffle {
-    /// The member that this reader is, if it may have pages in common with others.
-    fn member(&mut self) -> Option<&mut Member> {
-        match &mut self.sharing {
-            Some(Sharing::Member(member)) if member.common.is_some() => Some(member),
-            _ => None,
-        }
-    }
-
-    /// Are pages decoded for other sessions, and by them?
-    pub(super) fn decodes_commonly(&self) -> bool {
-        match &self.sharing {
-            Some(Sharing::Member(member)) => member.common.as_ref().is_some_and(CommonDecoding::is_on),
-            _ => false,
-        }
-    }
-
-    /// Decodes the next page of the block under way into `batch`, or takes it from another session, and returns how many
-    /// rows it has.
-    ///
-    /// # Errors
-    /// What is wrong with the rows.
-    pub(super) fn give_page(&mut self, node: Node, decoder: &mut Decoder, batch: &mut Batch) -> Result<usize> {
-        let is_dear = !self.reads_raw() || decoder.converts();
-        let Some(member) = self.member() else { return self.decode_page(node, decoder, batch) };
-        if !member.decodes_commonly(decoder, is_dear) || self.block.is_empty() {
-            return self.decode_here(node, decoder, batch);
-        }
-        let drawing = self.tell_course();
-        let window = if self.cache().is_some_and(Cache::keeps_more) { 1 } else { WINDOW };
-        let mut naps = NAPS;
-        loop {
-            let candidates: Vec<u32> = self.block.clone().take(window).map(|place| self.page_at(place)).collect();
-            let Some(pages) = self.member().and_then(|member| member.shared_pages()) else { break };
-            let (i, request) = pages.choose(&candidates, drawing);
-            let page = candidates[i];
-            match request {
-                Request::Made(pin) => {
-                    if let Some(rows) = self.take_page(node, (page, pin), decoder, batch)? {
-                        self.put_first(i);
-                        self.block.next();
-                        return Ok(rows);
-                    }
-                    if !self.is_all_visible(page) {
-                        self.put_first(i);
-                        break;
-                    }
-                }
-                Request::Make(ticket) => {
-                    self.put_first(i);
-                    if !self.is_all_visible(page) {
-                        self.abandon(ticket);
-                        break;
-                    }
-                    return self.make_page(node, (page, ticket), drawing, decoder, batch);
-                }
-                Request::Making if naps > 0 => {
-                    naps -= 1;
-                    nap();
-                }
-                Request::Absent | Request::Making => {
-                    self.put_first(i);
-                    break;
-                }
-            }
-            check_for_interrupts();
-        }
-        self.decode_here(node, decoder, batch)
-    }
-
-    /// Tells the others which pages this member has before it, and says who has not yet drawn the block under way.
-    fn tell_course(&mut self) -> JobSet {
-        let first = self.block.clone().map(|place| self.page_at(place)).min().unwrap_or_default();
-        let next = self.order.get(self.position).map_or(0..0, |block| self.pages_of(block));
-        let course = [first..self.block.end, next];
-        let number = self.order.get(self.position - 1).map_or(0, |block| self.number_of(block));
-        let Some(member) = self.member() else { return JobSet::default() };
-        member.shared_pages().into_iter().for_each(|pages| pages.set_course(course.clone()));
-        member.drawing(number)
-    }
-
-    /// The page in a place of the block under way.
-    pub(super) fn page_at(&self, place: u32) -> u32 {
-        match self.page_order.get(place.wrapping_sub(self.page_order_from) as usize) {
-            Some(page) => *page,
-            None => place,
-        }
-    }
-
-    /// Takes the page in place `i` of those that are left of the block first.
-    fn put_first(&mut self, i: usize) {
-        if i == 0 {
-            return;
-        }
-        if self.page_order.is_empty() {
-            self.page_order.extend(self.block.clone());
-            self.page_order_from = self.block.start;
-        }
-        let first = (self.block.start - self.page_order_from) as usize;
-        self.page_order.swap(first, first + i);
-    }
-
-    /// Does not make a page for others after all.
-    fn abandon(&mut self, ticket: Ticket) {
-        if let Some(pages) = self.member().and_then(|member| member.shared_pages()) {
-            pages.abandon(ticket);
-        }
-    }
-
-    /// Does the visibility map say that everybody sees all tuples of a page?
-    fn is_all_visible(&mut self, page: u32) -> bool {
-        match &mut self.pages {
-            Some(Pages::Heap(scan)) => scan.is_all_visible(page),
-            _ => false,
-        }
-    }
-
-    /// Takes a page, and returns how many rows it has; None if it is not what it was.
-    fn take_page(
-        &mut self,
-        node: Node,
-        (page, pin): (u32, Pin),
-        decoder: &mut Decoder,
-        batch: &mut Batch,
-    ) -> Result<Option<usize>> {
-        let start = self.timing.then(Instant::now);
-        let (Some(Pages::Heap(scan)), Some(Sharing::Member(member))) = (&mut self.pages, &mut self.sharing) else {
-            return Ok(None);
-        };
-        let Some(pages) = member.shared_pages() else { return Ok(None) };
-        let taken = pages.take(pin, || scan.is_all_visible(page), |words| decoder.read_page(batch, words));
-        let Some(taken) = taken else { return Ok(None) };
-        let header = taken?;
-        if node.has_qual() {
-            node.count_filtered(header.filtered());
-        }
-        let bytes = u64::from(PAGE_BYTES) + u64::from(header.bytes);
-        member.count_taken(self.counters.blocks, bytes, &mut self.counters.share);
-        if let Some(start) = start {
-            self.counters.decode += start.elapsed();
-        }
-        Ok(Some(header.rows as usize))
-    }
-
-    /// Decodes the next page of the block under way, and publishes it if everybody sees all of it.
-    fn make_page(
-        &mut self,
-        node: Node,
-        (page, ticket): (u32, Ticket),
-        drawing: JobSet,
-        decoder: &mut Decoder,
-        batch: &mut Batch,
-    ) -> Result<usize> {
-        let (first, before) = (batch.len(), (decoder.skipped(), decoder.side_effects(), detoasted::bytes_so_far()));
-        decoder.begin_page();
-        let result = self.decode_here(node, decoder, batch);
-        let start = self.timing.then(Instant::now);
-        let all_visible = matches!(&self.pages, Some(Pages::Heap(scan)) if scan.was_all_visible());
-        if let Some(pages) = self.member().and_then(|member| member.shared_pages()) {
-            match &result {
-                Ok(rows) if all_visible && decoder.side_effects() == before.1 => {
-                    let (skipped, bytes) = (decoder.skipped() - before.0, detoasted::bytes_so_far() - before.2);
-                    let header = decoder.header_of_page(batch, first, *rows, skipped, bytes);
-                    let words = decoder.words_of_page(batch, header);
-                    let write = |words: &mut [u32]| decoder.write_page(batch, first, header, words);
-                    let published = pages.publish(ticket, page, drawing, words, write);
-                    self.counters.share.pages_made += u64::from(published);
-                }
-                _ => pages.abandon(ticket),
-            }
-        }
-        match &result {
-            Ok(_) => decoder.finish_page(batch, first),
-            Err(_) => decoder.give_up_page(),
-        }
-        if let Some(start) = start {
-            self.counters.decode += start.elapsed();
-        }
-        result
-    }
-
-    /// Decodes the next page of the block under way, and finds out whether that was dear.
-    fn decode_here(&mut self, node: Node, decoder: &mut Decoder, batch: &mut Batch) -> Result<usize> {
-        let before = detoasted::count_so_far();
-        let rows = self.decode_page(node, decoder, batch)?;
-        if let Some(common) = self.member().and_then(|member| member.common.as_mut()) {
-            common.decoded_here(rows, detoasted::count_so_far() - before);
-        }
-        Ok(rows)
+    /// Is it the first page of the block with this number, from 1, that is taken?
+    pub fn takes_first_of(&mut self, block: u64) -> bool {
+        std::mem::replace(&mut self.taken_of, block) != block
     }
 }

@@ -16,6 +16,7 @@ mod common_decoding;
 mod exec;
 mod explain;
 mod full_shuffle;
+mod give_page;
 mod node;
 mod order;
 mod page_rows;

@@ -5,8 +5,9 @@
 //! more. Where there is no group, it reads as if it had not been asked to share.
 
 use super::common_decoding::CommonDecoding;
+use crate::operators::decoder::Decoder;
 use crate::operators::scan_control::ShareCounters;
-use crate::pg::process::reading_groups::{NotShared, ReadingGroup};
+use crate::pg::process::reading_groups::{NotShared, ReadingGroup, SharedPages};
 use joader::{Follower, JobSet};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -23,7 +24,7 @@ pub enum Sharing {
 
 /// A member of a reading group.
 pub struct Member {
-    pub(super) group: ReadingGroup,
+    group: ReadingGroup,
     follower: Follower,
     /// its part in decoding pages for each other, if it has one
     pub(super) common: Option<CommonDecoding>,
@@ -63,8 +64,31 @@ impl Member {
     }
 
     /// Are there other members?
-    pub(super) fn has_others(&self) -> bool {
+    fn has_others(&self) -> bool {
         self.group.board().members.load(Relaxed).count_ones() > 1
+    }
+
+    /// Readies the member to take pages of others that decode the same; `are_dear` says whether its pages are dear in any
+    /// case. False if there are no others, or if its pages are cheap.
+    pub(super) fn decodes_commonly(&mut self, decoder: &Decoder, are_dear: bool) -> bool {
+        self.has_others() && self.common.as_mut().is_some_and(|common| common.is_ready(&self.group, decoder, are_dear))
+    }
+
+    /// The pages that members keep for each other, once this one has a part in them.
+    pub(super) fn pages(&self) -> Option<&SharedPages> {
+        self.common.as_ref()?.pages()
+    }
+
+    /// Counts a page of the block with this number, from 1, that was taken, and the bytes that were not read for it.
+    pub(super) fn count_taken(&mut self, block: u64, bytes: u64, share: &mut ShareCounters) {
+        share.pages_taken += 1;
+        share.bytes_saved += bytes;
+        let shown = self.group.counters();
+        shown.bytes_saved.fetch_add(bytes, Relaxed);
+        if self.common.as_mut().is_some_and(|common| common.takes_first_of(block)) {
+            share.taken += 1;
+            shown.taken.fetch_add(1, Relaxed);
+        }
     }
 
     /// The members that have not yet drawn a block.
