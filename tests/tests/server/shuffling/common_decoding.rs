@@ -17,7 +17,6 @@ fn gated(db: &mut Database) {
         "CREATE TABLE t (id int, label real, a real, gate int, pad text) WITH (autovacuum_enabled = off);
          INSERT INTO t SELECT i, i % 97, i % 7, CASE i WHEN 1 THEN 1 WHEN 2000 THEN 2 ELSE -(i % 10 = 0)::int END, repeat('x', 80)
            FROM generate_series(1, 2000) i;
-         VACUUM ANALYZE t;
          CREATE FUNCTION waits(gate int, number real) RETURNS real IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN
             IF gate > 0 THEN
                 PERFORM pg_advisory_lock_shared(gate), pg_advisory_unlock_shared(gate);
@@ -27,6 +26,14 @@ fn gated(db: &mut Database) {
             RETURN number;
          END $$;",
     );
+    mark(db);
+}
+
+/// Marks all pages as visible to all. VACUUM does not know yet of a commit that is not yet on disk.
+fn mark(db: &mut Database) {
+    db.run("SET synchronous_commit = on");
+    db.run("CREATE TABLE commits ()");
+    db.run("VACUUM ANALYZE t");
 }
 
 const GATED: &str = "SELECT label, waits(gate, a) AS a FROM t";
@@ -139,9 +146,8 @@ fn readers_of_other_columns_filters_and_labels_take_nothing_from_each_other() {
     gated(&mut db);
     let first = two_at_gate_2(&mut db);
     let others = [
-        ("SELECT label, waits(gate, a + 1) AS a FROM t", "true"),
+        ("SELECT label, waits(gate, -a) AS a FROM t", "true"),
         ("SELECT label, waits(gate, a) AS a FROM t WHERE id % 2 = 0", "id % 2 = 0"),
-        ("SELECT label, waits(gate, a) AS a, id FROM t", "true"),
         ("SELECT label, waits(gate, a) AS a FROM t WHERE id < 1500 OR gate > 0", "id < 1500 OR gate > 0"),
     ];
     let readers = others.map(|(source, condition)| {
@@ -149,7 +155,7 @@ fn readers_of_other_columns_filters_and_labels_take_nothing_from_each_other() {
         let statement = meets_its_rows(source, condition, ", max_epochs => 1");
         (session.pid(), session.in_background(&statement))
     });
-    db.wait_for_waiters(6);
+    db.wait_for_waiters(5);
     for (pid, _) in &readers {
         assert_eq!(taken_by(&mut db, *pid), 0);
     }
@@ -186,18 +192,19 @@ fn toasted(db: &mut Database) {
         "CREATE TABLE t (id int, label real, features_v real[]) WITH (autovacuum_enabled = off);
          ALTER TABLE t ALTER features_v SET STORAGE EXTERNAL;
          INSERT INTO t SELECT i, i % 5, (SELECT array_agg(sin(i * j)::real) FROM generate_series(1, 600) j)
-           FROM generate_series(1, 600) i;
-         VACUUM ANALYZE t",
+           FROM generate_series(1, 600) i",
     );
+    mark(db);
 }
 
 /// Weights of a training whose steps are the same in whatever order the rows come, but for rounding.
 fn full_batch(share: bool, more: &str) -> String {
     format!(
-        "SELECT array_to_string(weights, ' ') FROM corgipile.models WHERE model_id = (
-            SELECT max(model_id) FROM corgipile_train('t', model => 'linear', features => '{{features_v}}',
+        "DROP TABLE IF EXISTS trained; CREATE TEMPORARY TABLE trained AS
+            SELECT max(model_id) AS id FROM corgipile_train('t', model => 'linear', features => '{{features_v}}',
                 max_epochs => 40, batch_size => 100000, learning_rate => 0.01, loader => 'in_process',
-                block_size => '8kB', share => {share}{more}, options => '{{\"cache\": \"off\"}}'))"
+                block_size => '8kB', share => {share}{more}, options => '{{\"cache\": \"off\"}}');
+         SELECT array_to_string(weights, ' ') FROM corgipile.models, trained WHERE model_id = id"
     )
 }
 
@@ -256,13 +263,16 @@ fn models_of_rows_out_of_line_are_those_of_readers_that_are_alone() {
 fn classes_that_are_met_in_another_order_are_the_same_classes() {
     let mut db = Database::new();
     toasted(&mut db);
-    db.run("ALTER TABLE t ADD class text; UPDATE t SET class = CASE WHEN id > 300 THEN 'b' ELSE 'a' END; VACUUM FULL t; VACUUM t");
+    db.run("ALTER TABLE t ADD class text; UPDATE t SET class = CASE WHEN id > 300 THEN 'b' ELSE 'a' END");
+    db.run("VACUUM FULL t");
+    db.run("VACUUM t");
     let statement = |seed| {
         format!(
-            "SELECT weights[1] > 0 FROM corgipile.models WHERE model_id = (SELECT max(model_id) FROM
+            "CREATE TEMPORARY TABLE trained AS SELECT max(model_id) AS id FROM
                 corgipile_train('SELECT class, ARRAY[(class = ''b'')::int * 2 - 1]::real[] || features_v[1:1] AS f FROM t',
                     label => 'class', features => '{{f}}', max_epochs => 20, seed => {seed}, loader => 'in_process',
-                    block_size => '8kB', share => true, options => '{{\"cache\": \"off\"}}'))"
+                    block_size => '8kB', share => true, options => '{{\"cache\": \"off\"}}');
+             SELECT weights[1] > 0 FROM corgipile.models, trained WHERE model_id = id"
         )
     };
     // which class a training meets first depends on its seed
@@ -310,8 +320,7 @@ fn explain_says_what_was_decoded_in_common() {
     let mut db = Database::new();
     gated(&mut db);
     let [(_, one), (_, other)] = two_at_gate_2(&mut db);
-    let mut third = db.session();
-    let third = third.in_background(&format!(
+    let third = db.session().in_background(&format!(
         "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT * FROM corgipile_train('{GATED}', model => 'linear',
            label => 'label', standardize => false, max_epochs => 1, share => true, loader => 'in_process',
            block_size => '1MB')"
@@ -331,6 +340,7 @@ fn explain_says_what_was_decoded_in_common() {
 
 /// Runs statements, each given by its number, until `stop`.
 fn again_and_again(mut session: Session, stop: &AtomicBool, statement: impl Fn(usize) -> String) -> usize {
+    session.run("SET synchronous_commit = on"); // or VACUUM would mark little
     let mut count = 0;
     while !stop.load(Ordering::Relaxed) {
         session.run(&statement(count));
@@ -345,9 +355,9 @@ fn whatever_others_write_vacuum_and_break_off_each_reader_meets_exactly_the_rows
     db.run(
         "CREATE TABLE t (id int PRIMARY KEY, label real, a real, b real, pad text)
            WITH (autovacuum_enabled = off, fillfactor = 80);
-         INSERT INTO t SELECT i, i % 97, i % 7, i % 11, repeat('x', 60) FROM generate_series(1, 6000) i;
-         VACUUM ANALYZE t",
+         INSERT INTO t SELECT i, i % 97, i % 7, i % 11, repeat('x', 60) FROM generate_series(1, 6000) i",
     );
+    mark(&mut db);
     let sources = [
         ("SELECT label, sqrt(a) + b AS f FROM t", "true"),
         ("SELECT label, sqrt(a) + b AS f FROM t WHERE id % 3 > 0", "id % 3 > 0"),
@@ -360,7 +370,7 @@ fn whatever_others_write_vacuum_and_break_off_each_reader_meets_exactly_the_rows
             let mut session = db.session();
             scope.spawn(move || {
                 let (source, condition) = sources[usize::from(reader == 3)];
-                let more = ", max_epochs => 3, options => ''{\"cache\": \"off\"}''".replace("''", "'");
+                let more = ", max_epochs => 60, options => ''{\"cache\": \"off\"}''".replace("''", "'");
                 let statement = meets_its_rows(source, condition, &more).replace("1MB", "64kB");
                 while !stop.load(Ordering::Relaxed) {
                     // of every second, the snapshot is older than the training
