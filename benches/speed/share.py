@@ -21,7 +21,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "compressed"))
 from common import clustered, figure, load, table
 from compressed import MB, USED, Forgetting, Table, run
 from server import connect
-from share_decoding import decoding
 
 ROWS = int(os.environ.get("ROWS", 4_000_000))
 EPOCHS = 3
@@ -129,7 +128,6 @@ def courses(name, alone):
 def main():
     with connect() as connection:
         connection.execute("CREATE EXTENSION IF NOT EXISTS corgipile")
-        decoding(connection)
         load(connection, "wide", *clustered(ROWS))
         connection.execute("CHECKPOINT")
         os.sync()

@@ -10,12 +10,15 @@
 //! 1. the visibility map calls the page all-visible, and
 //! 2. seen after that, one of its *holders*, who have made or taken it, still has its snapshot ([`Held::is_held`]).
 //!
+//! The rule of making means that what it has read is what everybody sees: each snapshot that there was then, however
+//! old, or that came later, but for what was changed after that. So it is left to look at these changes.
+//!
 //! **Claim.** Let C be what the maker has read, and X any transaction that changes the page after that and does not
 //! abort. Then X is not before the xmin of any holder's snapshot, and no holder's snapshot sees X.
 //!
-//! *For the maker.* X runs after the maker has taken its snapshot. So it either ran when that was taken, and is not
+//! *For the maker.* X still ran after the maker had taken its snapshot. So it either ran when that was taken, and is not
 //! before its xmin, which is the oldest of those that ran; or it got its number later, which is then beyond the
-//! snapshot altogether. In neither case the snapshot sees it. What the page had by then everybody sees.
+//! snapshot altogether. In neither case the snapshot sees it.
 //!
 //! *For who takes.* Suppose that its snapshot sees X. Then X has committed before that was taken. X has cleared the
 //! page's bit in the map before it committed (`heap_insert`, `heap_multi_insert`, `heap_update` and `heap_delete` do it
@@ -55,7 +58,8 @@
 //! is a word; VACUUM has read that the holder has none before it set the bit, with locks taken and released in between,
 //! and who has read that bit, and then xmin, with a barrier in between, reads that or something later.
 //!
-//! Checked against the sources of PostgreSQL 15, 16, 17 and 18.
+//! The functions that are named here do this from PostgreSQL 15 to 18. (What `lazy_scan_prune` does about visibility in
+//! 15 and 16, `heap_page_prune_and_freeze` does from 17 on. Only VACUUM lets it set the map's bit.)
 //!
 //! **Whoever fails.** The store's lock guards its books alone, for moments in which nothing can raise an ERROR; words are
 //! copied without it. A member that ends in whatever way detaches the segment, and takes with it what it has pinned,
