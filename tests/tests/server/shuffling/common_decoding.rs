@@ -229,11 +229,10 @@ fn at_once(db: &Database, statements: &[String]) -> Vec<String> {
 fn models_of_rows_out_of_line_are_those_of_readers_that_are_alone() {
     let mut db = Database::new();
     toasted(&mut db);
-    for more in ["", ", standardize => false", ", options => '{\"validation_fraction\": 0.25}', seed => 5"] {
-        let separate = more.contains("options");
-        let statement = |share| {
-            let statement = full_batch(share, more);
-            if separate { statement.replacen(", options => '{\"cache\": \"off\"}'", "", 1) } else { statement }
+    for more in ["", ", standardize => false", ", seed => 5 /* held out */"] {
+        let statement = |share| match more.contains("held out") {
+            true => full_batch(share, more).replace("{\"cache\"", "{\"validation_fraction\": 0.25, \"cache\""),
+            false => full_batch(share, more),
         };
         let alone = numbers(&db.line(&statement(false)));
         let watched = AtomicBool::new(true);
