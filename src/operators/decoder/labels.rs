@@ -165,13 +165,10 @@ impl Labels {
 
     /// Times this, labels of the same meaning are the same.
     pub fn sign(&self) -> f32 {
-        match &self.meaning {
-            Meaning::Class(classes) if classes.limit == 2 && classes.values.len() == 2 => {
-                // the label of the class that comes first is -1
-                if classes.values.sorted().first() == Some(&1) { -1.0 } else { 1.0 }
-            }
-            _ => 1.0,
-        }
+        let Meaning::Class(classes) = &self.meaning else { return 1.0 };
+        let both = classes.limit == 2 && classes.values.len() == 2;
+        // the label of the class that comes first is -1
+        if both && classes.values.sorted().first() == Some(&1) { -1.0 } else { 1.0 }
     }
 
     /// The name of the column.

@@ -260,7 +260,7 @@ fn begin(words: &[AtomicU64], bytes: u64) {
     unsafe {
         let tranche = super::DIRECTORY.get().flatten().map_or(0, |directory| directory.tranche.load(Relaxed));
         pg_sys::LWLockInitialize(words[LOCK..].as_ptr().cast_mut().cast(), tranche);
-        drop(PageStore::create(index(words), arena));
+        PageStore::create(index(words), arena);
     }
     words[0].store(MAGIC, Relaxed);
 }
