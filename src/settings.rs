@@ -56,6 +56,15 @@ static CACHE_MEMORY: IntegerSetting = memory_setting!(
     "Beside the memory of the buffer; a table that fits the buffer needs none."
 );
 
+static SHARE_MEMORY: IntegerSetting = memory_setting!(
+    "corgipile.share_memory",
+    default 64 * 1024,
+    from 0,
+    Userset,
+    "Sets the shared memory in which sessions that read a table together keep decoded rows for each other.",
+    "For rows that are dear to decode, by whoever is the first of the sessions to have such rows. 0: each decodes its own."
+);
+
 static SHARED_MODELS_SIZE: IntegerSetting = memory_setting!(
     "corgipile.shared_models_size",
     default 64 * 1024,
@@ -84,6 +93,7 @@ static SHARE: GucSetting<bool> = GucSetting::<bool>::new(false);
 pub fn define(preloading: bool) {
     MAX_BUFFER_MEMORY.define();
     CACHE_MEMORY.define();
+    SHARE_MEMORY.define();
     KEEP_VERSIONS.define();
     GucRegistry::define_bool_guc(
         c"corgipile.share",
@@ -113,6 +123,11 @@ impl IntegerSetting {
 /// Do sessions that read the same table read it together?
 pub fn share() -> bool {
     SHARE.get()
+}
+
+/// Shared memory for the decoded rows of sessions that read together, in bytes.
+pub fn share_memory() -> u64 {
+    SHARE_MEMORY.bytes()
 }
 
 /// How many versions of a model are kept; 0 for all.

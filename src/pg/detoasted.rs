@@ -4,6 +4,7 @@ use std::cell::Cell;
 
 thread_local! {
     static COUNT: Cell<u64> = const { Cell::new(0) };
+    static BYTES: Cell<u64> = const { Cell::new(0) };
 }
 
 /// Values that were fetched from out of line or decompressed, since the process began.
@@ -14,4 +15,14 @@ pub fn count_so_far() -> u64 {
 /// Counts such values.
 pub(in crate::pg) fn count(values: u64) {
     COUNT.set(COUNT.get() + values);
+}
+
+/// Bytes of TOAST tables that were read page by page for such values, since the process began.
+pub fn bytes_so_far() -> u64 {
+    BYTES.get()
+}
+
+/// Counts such bytes.
+pub(in crate::pg) fn count_bytes(bytes: u64) {
+    BYTES.set(BYTES.get() + bytes);
 }

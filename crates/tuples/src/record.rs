@@ -43,13 +43,22 @@ impl RecordHeader {
 
     /// Words of the record behind the header, of tuples like those of `batch`.
     pub fn body(&self, batch: &Batch) -> usize {
-        let (tuples, entries) = (self.tuples as usize, self.entries as usize);
+        let tuples = self.tuples as usize;
         if tuples == 0 {
             return 0; // the batch may not have a shape yet
         }
         let of_tuple = 1 + usize::from(batch.weights().is_some()) + usize::from(batch.tags().is_some());
-        let features = if batch.is_sparse() { tuples + 2 * entries } else { tuples * batch.dim() };
-        tuples * of_tuple + features
+        tuples * of_tuple + self.features(batch)
+    }
+
+    /// Words of the features alone.
+    pub fn features(&self, batch: &Batch) -> usize {
+        let (tuples, entries) = (self.tuples as usize, self.entries as usize);
+        match batch.is_sparse() {
+            _ if tuples == 0 => 0,
+            true => tuples + 2 * entries,
+            false => tuples * batch.dim(),
+        }
     }
 }
 
@@ -69,6 +78,18 @@ impl Batch {
         if let Some(tags) = self.tags() {
             words.put(tags[places.clone()].iter().copied());
         }
+        self.put_features(places, &mut words);
+    }
+
+    /// Writes the features alone of the tuples at `places` to `words`, as a record has them.
+    ///
+    /// # Panics
+    /// If they have more words.
+    pub fn write_features(&self, places: Range<usize>, words: &mut [u32]) {
+        self.put_features(places, &mut Words(words));
+    }
+
+    fn put_features(&self, places: Range<usize>, words: &mut Words<'_>) {
         if self.is_sparse() {
             words.put(places.clone().map(|i| self.sparse_row(i).0.len() as u32));
             places.clone().for_each(|i| words.put(self.sparse_row(i).0.iter().copied()));
@@ -94,10 +115,7 @@ impl Batch {
         let (labels, words) = body.split_at(tuples);
         let (weights, words) = words.split_at(if self.weights().is_some() { tuples } else { 0 });
         let (tags, words) = words.split_at(if self.tags().is_some() { tuples } else { 0 });
-        match self.is_sparse() {
-            true => self.read_sparse(labels, words)?,
-            false => self.read_dense(labels, words)?,
-        }
+        self.read_features(labels, words)?;
         if !weights.is_empty() {
             copy(weights, &mut self.weights_mut()[first..]);
         }
@@ -105,6 +123,20 @@ impl Batch {
             self.tags_mut()[first..].copy_from_slice(tags);
         }
         Ok(())
+    }
+
+    /// Appends tuples with these labels, each a float's bits, and these features, of weight 1 and without tags.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]
+    ///
+    /// # Panics
+    /// If they are features of another kind of batch.
+    pub fn read_features(&mut self, labels: &[u32], features: &[u32]) -> Result<(), OutOfMemory> {
+        match self.is_sparse() {
+            true => self.read_sparse(labels, features),
+            false => self.read_dense(labels, features),
+        }
     }
 
     fn read_dense(&mut self, labels: &[u32], features: &[u32]) -> Result<(), OutOfMemory> {

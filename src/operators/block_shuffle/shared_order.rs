@@ -1,5 +1,6 @@
 //! How BlockShuffle joins a reading group, and draws the order of an epoch there.
 
+use super::common_decoding::CommonDecoding;
 use super::order::EpochOrder;
 use super::pages::Pages;
 use super::sharing::{Member, Sharing};
@@ -26,7 +27,7 @@ impl BlockShuffle {
                 if group.pages_per_block() != self.geometry.pages_per_block {
                     self.shuffling.block_size = BlockSize::Bytes(bytes);
                 }
-                Sharing::Member(Box::new(Member::new(group)))
+                Sharing::Member(Box::new(Member::new(group, CommonDecoding::new(node, pages))))
             }
             Err(why) => {
                 if self.shuffling.share == Some(SaysShare::Call) && self.partition.index() == 0 {

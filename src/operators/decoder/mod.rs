@@ -16,6 +16,7 @@ mod labels;
 mod mini_batches;
 mod row_groups;
 mod rows;
+mod shared;
 mod sparse;
 mod spec;
 mod state;

@@ -208,8 +208,10 @@ impl Decoder {
     /// Decodes one row into `batch`.
     pub fn decode_row(&mut self, batch: &mut Batch, row: Row<'_>, at: RowAt) -> Result<()> {
         let first = batch.len();
-        self.row_weights.clear();
-        self.group_tags.clear();
+        if !self.finishes_later {
+            self.row_weights.clear();
+            self.group_tags.clear();
+        }
         if self.has_mini_batches() {
             self.append_mini_batch(batch, row, at)?;
             self.finish(batch, first);

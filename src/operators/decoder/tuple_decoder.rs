@@ -84,6 +84,8 @@ pub struct Decoder {
     /// the group tag of the row under way as far as its columns determine it, and those of a page
     pub(super) group_tag: u32,
     pub(super) group_tags: Vec<u32>,
+    /// are the tuples of a page weighed and standardized when all of them are there, and were written down?
+    pub(super) finishes_later: bool,
 }
 
 impl Decoder {
@@ -125,6 +127,7 @@ impl Decoder {
             row_groups,
             group_tag: 0,
             group_tags: Vec::new(),
+            finishes_later: false,
         }
     }
 
@@ -400,6 +403,9 @@ impl Decoder {
     /// `row_weights`, unless there is no column of them.
     #[inline]
     pub(super) fn finish(&mut self, batch: &mut Batch, first: usize) {
+        if self.finishes_later {
+            return;
+        }
         self.decoded += if batch.has_mini_batches() { 0 } else { (first..batch.len()).len() as u64 };
         if self.row_groups.is_some() && first < batch.len() {
             batch.tags_mut()[first..].copy_from_slice(&self.group_tags);

@@ -14,6 +14,7 @@ mod plan;
 pub mod plan_bytes;
 mod planned;
 pub mod planner;
+mod purity;
 pub mod query;
 mod running;
 mod scan;

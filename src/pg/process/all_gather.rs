@@ -8,8 +8,8 @@
 //! Waits are mostly for less than a microsecond: they spin, then let others have the processor, and sleep at last. All
 //! of them take interrupts: that is how one learns that another process has failed.
 
+use super::nap;
 use crate::pg::interrupts::check_for_interrupts;
-use pgrx::pg_sys;
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -51,9 +51,6 @@ const SPINS: u32 = 200;
 
 /// How long to wait before going to sleep.
 const PATIENCE: Duration = Duration::from_millis(5);
-
-/// How long to sleep, in milliseconds.
-const NAP: i64 = 1;
 
 impl AllGather {
     /// Bytes of shared memory for so many processes.
@@ -168,18 +165,8 @@ impl AllGather {
         let start = Instant::now();
         while !has_come() {
             check_for_interrupts();
-            if start.elapsed() < PATIENCE { std::thread::yield_now() } else { sleep() }
+            if start.elapsed() < PATIENCE { std::thread::yield_now() } else { nap() }
         }
         header.words.load(Ordering::Relaxed) as usize
-    }
-}
-
-/// Sleeps a little, unless something else is to be looked after.
-fn sleep() {
-    let events = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH;
-    // SAFETY: the process's own latch.
-    unsafe {
-        pg_sys::WaitLatch(pg_sys::MyLatch, events as i32, NAP, pg_sys::PG_WAIT_EXTENSION);
-        pg_sys::ResetLatch(pg_sys::MyLatch);
     }
 }

@@ -7,3 +7,15 @@ mod late_memory;
 pub mod parallel;
 pub mod progress;
 pub mod reading_groups;
+
+use pgrx::pg_sys;
+
+/// Sleeps a millisecond, or less if something else is to be looked after.
+pub fn nap() {
+    let events = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH;
+    // SAFETY: the process's own latch.
+    unsafe {
+        pg_sys::WaitLatch(pg_sys::MyLatch, events as i32, 1, pg_sys::PG_WAIT_EXTENSION);
+        pg_sys::ResetLatch(pg_sys::MyLatch);
+    }
+}

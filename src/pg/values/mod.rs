@@ -2,6 +2,7 @@
 
 pub mod array;
 pub mod date_part;
+pub mod digest;
 pub mod distinct;
 pub mod jsonb;
 pub mod number;

@@ -193,6 +193,15 @@ impl<'a> PageStore<'a> {
         }
     }
 
+    /// Whichever jobs have such a witness go: a number may be another job's by the time that its owner says goodbye.
+    pub fn leave_by(&mut self, is_one: impl Fn(Witness) -> bool) {
+        for job in
+            self.members().iter().filter(|job| is_one(self.members[job.number()].witness)).collect::<JobSet>().iter()
+        {
+            self.leave(job);
+        }
+    }
+
     /// The jobs that are there.
     pub fn members(&self) -> JobSet {
         self.jobs(|member| member.present != 0)
@@ -228,6 +237,32 @@ impl<'a> PageStore<'a> {
                 }
                 None => Request::Absent,
             },
+        }
+    }
+
+    /// A job comes to one of several pages, whichever suits it best: the first that is there; else the first that it may
+    /// make; else, if another makes each of them, none. Says which it is. `wanted` gives the jobs that come to a page.
+    pub fn choose(&mut self, job: Job, pages: &[u32], wanted: impl Fn(u32) -> JobSet) -> (usize, Request) {
+        let (digest, peers) = (self.members[job.number()].digest, self.peers(job));
+        if peers.is_empty() {
+            return (0, Request::Absent);
+        }
+        let mut absent = None;
+        for (i, page) in pages.iter().enumerate() {
+            match self.find(digest, *page) {
+                Some(entry) if self.entries[entry as usize].state == MADE => {
+                    return (i, self.request(job, *page, false));
+                }
+                Some(_) => {}
+                None => absent = absent.or(Some(i)),
+            }
+        }
+        match absent {
+            Some(i) => {
+                let is_wanted = wanted(pages[i]).bits() & peers.bits() != 0;
+                (i, self.request(job, pages[i], is_wanted))
+            }
+            None => (0, Request::Making),
         }
     }
 

@@ -231,6 +231,48 @@ fn there_may_be_more_pages_than_entries() {
     assert!(take(&mut store, 1, 9_999));
 }
 
+#[test]
+fn a_job_chooses_what_is_there_then_what_others_want_and_else_is_told_who_is_at_it() {
+    let mut index = books();
+    let mut store = PageStore::open(&mut index);
+    (0..3).for_each(|i| join(&mut store, i));
+    let all = |_| JobSet::ALL;
+    make(&mut store, 0, 7, 10, JobSet::ALL).unwrap();
+    let (i, Request::Made(pin)) = store.choose(job(1), &[5, 6, 7], all) else { panic!("page 7 is there") };
+    assert_eq!(i, 2);
+    store.unpin(pin);
+    let (i, Request::Make(five)) = store.choose(job(1), &[5, 6], all) else { panic!("page 5 is absent") };
+    assert_eq!(i, 0);
+    let (i, Request::Make(six)) = store.choose(job(2), &[5, 6], all) else { panic!("page 6 is absent") };
+    assert_eq!(i, 1);
+    assert_eq!(store.choose(job(0), &[5, 6], all), (0, Request::Making));
+    assert_eq!(store.choose(job(0), &[5, 6, 8], |_| set(&[0])), (2, Request::Absent), "nobody else comes to page 8");
+    store.abandon(five);
+    store.abandon(six);
+    store.leave(job(1));
+    store.leave(job(2));
+    assert_eq!(store.choose(job(0), &[7], all), (0, Request::Absent), "nobody else is there");
+    store.check();
+}
+
+#[test]
+fn who_says_goodbye_late_takes_nothing_from_the_next_with_his_number() {
+    let mut index = books();
+    let mut store = PageStore::open(&mut index);
+    store.join(job(0), DIGEST, [17, 0]);
+    store.join(job(1), DIGEST, [18, 0]);
+    make(&mut store, 1, 5, 10, JobSet::ALL).unwrap();
+    store.join(job(0), DIGEST, [19, 0]);
+    let Request::Made(pin) = store.request(job(0), 5, true) else { panic!("it is not there") };
+    store.leave_by(|witness| witness[0] == 17);
+    assert_eq!(store.members(), set(&[0, 1]));
+    assert!(confirm(&mut store, &pin), "the pin has stayed");
+    store.unpin(pin);
+    store.leave_by(|witness| witness[0] == 19);
+    assert_eq!(store.members(), set(&[1]));
+    store.check();
+}
+
 /// What may happen. Numbers are of jobs and pages.
 #[derive(Debug, Clone, Copy)]
 enum Event {

@@ -32,6 +32,8 @@ struct Group {
     pages_per_block: AtomicU32,
     /// the segment that its members share
     handle: AtomicU32,
+    /// the segment with the decoded pages that they keep for each other; 0: there is none yet
+    pages: AtomicU32,
 }
 
 /// A member.
@@ -159,7 +161,22 @@ impl Directory {
         entry.database.store(key.database, Relaxed);
         entry.pages_per_block.store(pages_per_block, Relaxed);
         entry.handle.store(handle, Relaxed);
+        entry.pages.store(0, Relaxed);
         self.join(Found { group, handle, pages_per_block }, member, lives)
+    }
+
+    /// The segment with the pages of a group, or 0.
+    pub fn pages_of(&self, group: usize) -> u32 {
+        self.groups.get(group).map_or(0, |entry| entry.pages.load(Relaxed))
+    }
+
+    /// Sets the segment with the pages of a group, unless it is another one than `known` by now.
+    pub fn set_pages(&self, group: usize, known: u32, pages: u32) -> bool {
+        let is_known = self.pages_of(group) == known;
+        if is_known && let Some(entry) = self.groups.get(group) {
+            entry.pages.store(pages, Relaxed);
+        }
+        is_known
     }
 
     /// The database of a group, and the segment of its members.

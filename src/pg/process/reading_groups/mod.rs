@@ -11,9 +11,11 @@
 
 mod board;
 mod directory;
+mod shared_pages;
 mod view;
 
 pub use directory::Counters;
+pub use shared_pages::SharedPages;
 pub use view::{COLUMNS, rows};
 
 use super::dsm::{SegmentPool, Words, words_of};

@@ -7,7 +7,7 @@ use crate::errors::{Error, RowAt, SourceError};
 use crate::pg::catalog::names::name_of;
 use crate::pg::compat::{heap_page, snapshots_expire};
 use crate::pg::interrupts::check_for_interrupts;
-use crate::pg::snapshot::Snapshot;
+use crate::pg::snapshot::{Held, Snapshot};
 use crate::pg::tuples::page::Line;
 use crate::pg::tuples::prefetch::{PAGE_LINES, Prefetcher, fetch_line};
 use crate::pg::tuples::slot::{LentRows, Slot};
@@ -37,6 +37,10 @@ pub struct PageScan {
     buffers: KnownBuffers,
     /// is the ring of buffers that of several scans?
     shares_ring: bool,
+    /// did the page that was loaded last say, when it was looked at, that everybody sees all its tuples?
+    was_all_visible: bool,
+    /// the page of the visibility map that was looked at last, pinned
+    map: pg_sys::Buffer,
 }
 
 impl PageScan {
@@ -78,6 +82,32 @@ impl PageScan {
             lines_per_row: 0,
             buffers: KnownBuffers::new(pages),
             shares_ring: false,
+            was_all_visible: false,
+            map: NO_BUFFER,
+        }
+    }
+
+    /// What the scan's snapshot keeps from being vacuumed away: see [`Held`]. None if it is not known to keep anything,
+    /// or if pages may not say that everybody sees all their tuples.
+    pub fn held(&self) -> Option<Held> {
+        // SAFETY: the scan is open, and has its snapshot.
+        let held = unsafe { Held::by((*self.scan).rs_base.rs_snapshot) };
+        held.filter(|_| self.reads_here)
+    }
+
+    /// Did the page that was loaded last say, under its lock, that everybody sees all its tuples?
+    pub fn was_all_visible(&self) -> bool {
+        self.was_all_visible
+    }
+
+    /// Does the visibility map say now that everybody sees all tuples of a page? What transactions have done that the
+    /// snapshot sees is known to it; what others do at this moment may not be.
+    pub fn is_all_visible(&mut self, page: u32) -> bool {
+        assert!(page < self.pages(), "pages of the scan");
+        // SAFETY: the relation is open as long as the scan is; the map's page stays pinned until unpin().
+        unsafe {
+            let status = pg_sys::visibilitymap_get_status(self.relation, page, &mut self.map);
+            u32::from(status) & pg_sys::VISIBILITYMAP_ALL_VISIBLE != 0
         }
     }
 
@@ -171,6 +201,7 @@ impl PageScan {
     unsafe fn load_visible(&mut self, page: u32) {
         // SAFETY: the page is one of the relation's; afterwards it is pinned, and those line pointers stay.
         unsafe {
+            self.was_all_visible = false;
             heap_page(self.scan, page);
             let scan = &*self.scan;
             let start: *const u8 = pg_sys::BufferGetPage(scan.rs_cbuf).cast();
@@ -215,9 +246,10 @@ impl PageScan {
             }
             pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
             let (lines, within_page) = Line::all(start);
+            self.was_all_visible = all_visible(header);
             // more than there is room for in a page are damaged, too
             let sound = within_page & (lines.len() <= scan.rs_vistuples.len());
-            let tuples = match (sound, all_visible(header)) {
+            let tuples = match (sound, self.was_all_visible) {
                 (false, _) => 0,
                 (_, true) => tuples_of(lines, &mut scan.rs_vistuples),
                 (_, false) => {
@@ -331,9 +363,11 @@ impl PageScan {
             if let Some((_, buffer)) = self.ahead.take() {
                 pg_sys::ReleaseBuffer(buffer);
             }
-            let buffer = std::mem::replace(&mut (*self.scan).rs_cbuf, NO_BUFFER);
-            if buffer != NO_BUFFER {
-                pg_sys::ReleaseBuffer(buffer);
+            for place in [&mut (*self.scan).rs_cbuf, &mut self.map] {
+                let buffer = std::mem::replace(place, NO_BUFFER);
+                if buffer != NO_BUFFER {
+                    pg_sys::ReleaseBuffer(buffer);
+                }
             }
         }
     }

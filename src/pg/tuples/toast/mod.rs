@@ -201,6 +201,7 @@ impl Toast {
             }
         }
         detoasted::count(self.sorted.len() as u64);
+        detoasted::count_bytes(self.sorted.iter().map(|i| self.values[*i].size as u64).sum());
         self.bytes.resize(self.bytes.len().max(end / 8), 0);
         let values = &self.values;
         let key = |i: usize| (values[i].table, values[i].id);
