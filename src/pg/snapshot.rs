@@ -54,8 +54,8 @@ pub struct Held {
 }
 
 impl Held {
-    /// By this process, with a snapshot that it has registered. None if VACUUM does not ask this process, as it does not
-    /// ask another VACUUM, or if the snapshot is of a kind that says nothing of transactions.
+    /// By this process, with a snapshot that it has registered. None if VACUUM does not ask this process, as it does
+    /// not ask another VACUUM, or if the snapshot is of a kind that says nothing of transactions.
     ///
     /// # Safety
     /// The snapshot is registered.

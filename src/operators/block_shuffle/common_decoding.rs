@@ -1,7 +1,7 @@
 //! A member's part in common decoding: which pages are dear, and who decodes the same.
 //!
-//! Who decodes the same has the same digest of columns, filter and expressions, as long as these depend on the row alone,
-//! and of all that the decoder's tuples depend on.
+//! Who decodes the same has the same digest of columns, filter and expressions, as long as these depend on the row
+//! alone, and of all that the decoder's tuples depend on.
 
 use super::pages::Pages;
 use crate::operators::decoder::Decoder;

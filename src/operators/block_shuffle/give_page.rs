@@ -1,14 +1,14 @@
-//! Common decoding: pages that are dear to decode are decoded once for all members of a reading group that make the same
-//! of them.
+//! Common decoding: pages that are dear to decode are decoded once for all members of a reading group that make the
+//! same of them.
 //!
-//! A member that comes to such a page takes what another has made of it, or makes it and publishes it, if others come to
-//! it, too. Which pages may be taken is decided where they are kept
+//! A member that comes to such a page takes what another has made of it, or makes it and publishes it, if others come
+//! to it, too. Which pages may be taken is decided where they are kept
 //! ([`SharedPages`](crate::pg::process::reading_groups::SharedPages)).
 //!
 //! As all members come to a block at about the same time, they would all come to its first page at once. So within a
-//! block a member takes the pages in any sequence: those that are there first, then one that nobody is making. Only when
-//! all that are left are being made elsewhere it waits, ten milliseconds at most, and then makes a page by itself. Where
-//! it keeps tuples for later epochs, which it does by ascending pages, it takes them in their sequence.
+//! block a member takes the pages in any sequence: those that are there first, then one that nobody is making. Only
+//! when all that are left are being made elsewhere it waits, ten milliseconds at most, and then makes a page by itself.
+//! Where it keeps tuples for later epochs, which it does by ascending pages, it takes them in their sequence.
 
 use super::cache::Cache;
 use super::common_decoding::CommonDecoding;
@@ -48,8 +48,8 @@ impl BlockShuffle {
         }
     }
 
-    /// Decodes the next page of the block under way into `batch`, or takes it from another session, and returns how many
-    /// rows it has.
+    /// Decodes the next page of the block under way into `batch`, or takes it from another session, and returns how
+    /// many rows it has.
     ///
     /// # Errors
     /// What is wrong with the rows.

@@ -68,8 +68,8 @@ impl Member {
         self.group.board().members.load(Relaxed).count_ones() > 1
     }
 
-    /// Readies the member to take pages of others that decode the same; `are_dear` says whether its pages are dear in any
-    /// case. False if there are no others, or if its pages are cheap.
+    /// Readies the member to take pages of others that decode the same; `are_dear` says whether its pages are dear in
+    /// any case. False if there are no others, or if its pages are cheap.
     pub(super) fn decodes_commonly(&mut self, decoder: &Decoder, are_dear: bool) -> bool {
         self.has_others() && self.common.as_mut().is_some_and(|common| common.is_ready(&self.group, decoder, are_dear))
     }

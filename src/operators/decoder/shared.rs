@@ -64,7 +64,8 @@ impl Decoder {
         Some(format!("{features}|{labels}|{weight:?}|{tags:?}|{:?}|{}", self.nulls, self.imputation.is_some()))
     }
 
-    /// Leaves the tuples of the page that comes next as the rows have them, until [`finish_page`](Decoder::finish_page).
+    /// Leaves the tuples of the page that comes next as the rows have them, until
+    /// [`finish_page`](Decoder::finish_page).
     pub fn begin_page(&mut self) {
         self.finishes_later = true;
         self.row_weights.clear();

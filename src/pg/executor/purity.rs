@@ -10,7 +10,8 @@ const SETTINGS: [&CStr; 2] = [c"extra_float_digits", c"bytea_output"];
 impl Node<'_> {
     /// The node's filter and projection, as text, if what they make of a row depends on nothing but the row: then
     /// whoever has the same text makes the same of it. None if they call a function that is not immutable, refer to
-    /// parameters or subplans, look at the row's system columns, or make values of domains, whose constraints may change.
+    /// parameters or subplans, look at the row's system columns, or make values of domains, whose constraints may
+    /// change.
     ///
     /// A function of PostgreSQL's own is what its number says. Any other is named with its row's version in `pg_proc`,
     /// as another session may have replaced it.
@@ -80,8 +81,8 @@ unsafe extern "C-unwind" fn is_lost(function: pg_sys::Oid, text: *mut c_void) ->
     if function.to_u32() < pg_sys::FirstNormalObjectId {
         return false;
     }
-    // SAFETY: the String of pure_expressions(), which nobody else uses meanwhile; a row of the catalogs' cache, which is
-    // looked at before it is let go.
+    // SAFETY: the String of pure_expressions(), which nobody else uses meanwhile; a row of the catalogs' cache, which
+    // is looked at before it is let go.
     unsafe {
         let procoid = pg_sys::SysCacheIdentifier::PROCOID as i32;
         let row = pg_sys::SearchSysCache1(procoid, pg_sys::Datum::from(function));

@@ -240,8 +240,9 @@ impl<'a> PageStore<'a> {
         }
     }
 
-    /// A job comes to one of several pages, whichever suits it best: the first that is there; else the first that it may
-    /// make; else, if another makes each of them, none. Says which it is. `wanted` gives the jobs that come to a page.
+    /// A job comes to one of several pages, whichever suits it best: the first that is there; else the first that it
+    /// may make; else, if another makes each of them, none. Says which it is. `wanted` gives the jobs that come to a
+    /// page.
     pub fn choose(&mut self, job: Job, pages: &[u32], wanted: impl Fn(u32) -> JobSet) -> (usize, Request) {
         let (digest, peers) = (self.members[job.number()].digest, self.peers(job));
         if peers.is_empty() {

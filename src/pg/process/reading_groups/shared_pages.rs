@@ -16,8 +16,8 @@
 //! **Claim.** Let C be what the maker has read, and X any transaction that changes the page after that and does not
 //! abort. Then X is not before the xmin of any holder's snapshot, and no holder's snapshot sees X.
 //!
-//! *For the maker.* X still ran after the maker had taken its snapshot. So it either ran when that was taken, and is not
-//! before its xmin, which is the oldest of those that ran; or it got its number later, which is then beyond the
+//! *For the maker.* X still ran after the maker had taken its snapshot. So it either ran when that was taken, and is
+//! not before its xmin, which is the oldest of those that ran; or it got its number later, which is then beyond the
 //! snapshot altogether. In neither case the snapshot sees it.
 //!
 //! *For who takes.* Suppose that its snapshot sees X. Then X has committed before that was taken. X has cleared the
@@ -26,44 +26,44 @@
 //! it reads is not one from before X, although it reads it without a lock. (That is the argument by which index-only
 //! scans trust the map, in `nodeIndexonlyscan.c`.) By rule 1 the bit was set, so somebody has set it again in between.
 //! Only VACUUM does; `COPY ... FREEZE` does only on pages of files that its own transaction has made. And VACUUM does
-//! only if each tuple of the page was inserted by a transaction before its `OldestXmin`, and none is deleted: not while X
-//! is not before `OldestXmin`, since a tuple that X has inserted is too new, and one that X has deleted is still there as
-//! one that died recently (`heap_page_is_all_visible`, `lazy_scan_prune`, and what both ask, `HeapTupleSatisfiesVacuum`).
-//! So `OldestXmin` was beyond X, and beyond the xmin h of each holder that there was, of which the claim says that X is
-//! not before h.
+//! only if each tuple of the page was inserted by a transaction before its `OldestXmin`, and none is deleted: not while
+//! X is not before `OldestXmin`, since a tuple that X has inserted is too new, and one that X has deleted is still
+//! there as one that died recently (`heap_page_is_all_visible`, `lazy_scan_prune`, and what both ask,
+//! `HeapTupleSatisfiesVacuum`). So `OldestXmin` was beyond X, and beyond the xmin h of each holder that there was, of
+//! which the claim says that X is not before h.
 //!
 //! But by rule 2 one of these holders has told in its `PGPROC`, after the bit was seen and so after VACUUM computed
 //! `OldestXmin`, an xmin not beyond h. All values of `OldestXmin` that were computed until then are not beyond h
 //! (`ComputeXidHorizons`): those from after the holder has taken its snapshot, because it is among the processes that
-//! are asked; those from before, because a transaction that ran then and still ran at the snapshot is not before them, and
-//! neither is any that came later. It does not matter whether the holder has told the same xmin all the time, since that of
-//! a later snapshot bounds the earlier horizons, too. That is a contradiction: no holder's snapshot sees X. So for the
-//! taker the rows of the page are those of C: nothing that was there has gone, and nothing has come. And as X had not
-//! ended when the taker's snapshot was taken, or began later, X is not before that snapshot's xmin, either: the taker
-//! may be a holder for others.
+//! are asked; those from before, because a transaction that ran then and still ran at the snapshot is not before them,
+//! and neither is any that came later. It does not matter whether the holder has told the same xmin all the time, since
+//! that of a later snapshot bounds the earlier horizons, too. That is a contradiction: no holder's snapshot sees X. So
+//! for the taker the rows of the page are those of C: nothing that was there has gone, and nothing has come. And as X
+//! had not ended when the taker's snapshot was taken, or began later, X is not before that snapshot's xmin, either: the
+//! taker may be a holder for others.
 //!
 //! **What has to hold for that, and does.** A member's snapshot is registered as long as it is a member, and PostgreSQL
-//! keeps a process's xmin at or before those of its registered snapshots (`SnapshotResetXmin`). That of a worker, or one
-//! that was imported, counts from when its origin's does (`ProcArrayInstallRestoredXmin`,
-//! `ProcArrayInstallImportedXmin`). A transaction that aborts changes nothing that anybody sees: its rows are removed, those
-//! that it has tried to delete live. A lock of a row clears no bit of visibility (`heap_lock_tuple` clears that of being
-//! frozen only), and changes nothing that is read: the row's system columns are never part of a shared page. An update
-//! within the page (HOT) is an update. A member holds a lock on the table until its transaction ends, so that nobody
-//! truncates or rewrites it, or changes its columns. Pages are not shared where PostgreSQL itself does not trust the bits
-//! (snapshots of a standby), looks for conflicts row by row (`SERIALIZABLE`), or takes rows away that a snapshot
-//! sees (`old_snapshot_threshold`, 15 and 16): `PageScan::held` says so.
+//! keeps a process's xmin at or before those of its registered snapshots (`SnapshotResetXmin`). That of a worker, or
+//! one that was imported, counts from when its origin's does (`ProcArrayInstallRestoredXmin`,
+//! `ProcArrayInstallImportedXmin`). A transaction that aborts changes nothing that anybody sees: its rows are removed,
+//! those that it has tried to delete live. A lock of a row clears no bit of visibility (`heap_lock_tuple` clears that
+//! of being frozen only), and changes nothing that is read: the row's system columns are never part of a shared page.
+//! An update within the page (HOT) is an update. A member holds a lock on the table until its transaction ends, so that
+//! nobody truncates or rewrites it, or changes its columns. Pages are not shared where PostgreSQL itself does not trust
+//! the bits (snapshots of a standby), looks for conflicts row by row (`SERIALIZABLE`), or takes rows away that a
+//! snapshot sees (`old_snapshot_threshold`, 15 and 16): `PageScan::held` says so.
 //!
 //! After an ERROR a process gives up its snapshot (`ProcArrayEndTransaction`) before it detaches the segment. So
-//! membership proves nothing, and the holder's `PGPROC` is asked. It tells nothing wrong by being read without a lock: xmin
-//! is a word; VACUUM has read that the holder has none before it set the bit, with locks taken and released in between,
-//! and who has read that bit, and then xmin, with a barrier in between, reads that or something later.
+//! membership proves nothing, and the holder's `PGPROC` is asked. It tells nothing wrong by being read without a lock:
+//! xmin is a word; VACUUM has read that the holder has none before it set the bit, with locks taken and released in
+//! between, and who has read that bit, and then xmin, with a barrier in between, reads that or something later.
 //!
 //! The functions that are named here do this from PostgreSQL 15 to 18. (What `lazy_scan_prune` does about visibility in
 //! 15 and 16, `heap_page_prune_and_freeze` does from 17 on. Only VACUUM lets it set the map's bit.)
 //!
-//! **Whoever fails.** The store's lock guards its books alone, for moments in which nothing can raise an ERROR; words are
-//! copied without it. A member that ends in whatever way detaches the segment, and takes with it what it has pinned,
-//! held and was making. The segment goes with the last of them.
+//! **Whoever fails.** The store's lock guards its books alone, for moments in which nothing can raise an ERROR; words
+//! are copied without it. A member that ends in whatever way detaches the segment, and takes with it what it has
+//! pinned, held and was making. The segment goes with the last of them.
 
 use super::{ATTEMPTS, NotShared, ReadingGroup, directory, my_pid, no_memory};
 use crate::pg::interrupts::check_for_interrupts;
@@ -94,8 +94,8 @@ pub struct SharedPages {
 }
 
 impl SharedPages {
-    /// Becomes a member of the store of a group, or makes one with so many bytes for pages, as a reader whose snapshot is
-    /// `held`.
+    /// Becomes a member of the store of a group, or makes one with so many bytes for pages, as a reader whose snapshot
+    /// is `held`.
     ///
     /// # Errors
     /// Why not; then nothing is kept for others.
@@ -175,8 +175,8 @@ impl SharedPages {
         JobSet::ALL.iter().filter(comes).collect()
     }
 
-    /// Comes to one of these pages, whichever suits best: see [`PageStore::choose`]. `drawing` are the members that have
-    /// not yet drawn the block.
+    /// Comes to one of these pages, whichever suits best: see [`PageStore::choose`]. `drawing` are the members that
+    /// have not yet drawn the block.
     pub fn choose(&self, pages: &[u32], drawing: JobSet) -> (usize, Request) {
         let wanted = |page| JobSet::from_bits(drawing.bits() | self.on_course(page).bits());
         self.locked(|store| store.choose(self.job, pages, wanted))

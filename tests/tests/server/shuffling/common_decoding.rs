@@ -38,8 +38,8 @@ fn mark(db: &mut Database) {
 
 const GATED: &str = "SELECT label, waits(gate, a) AS a FROM t";
 
-/// A statement that is true if a training, whose model stays 0, meets exactly the rows that the statement sees. Its loss
-/// is then half the mean of the squared labels.
+/// A statement that is true if a training, whose model stays 0, meets exactly the rows that the statement sees. Its
+/// loss is then half the mean of the squared labels.
 fn meets_its_rows(source: &str, condition: &str, more: &str) -> String {
     format!(
         "SELECT bool_and(e.tuples = s.n AND abs(e.loss - s.mean / 2) <= 1e-6 * s.mean)
