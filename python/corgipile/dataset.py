@@ -57,7 +57,8 @@ class CorgiPileDataset(_shared.Counting, Base):
         batch_size: rows in a batch of one rank. None gives one row after the other instead, of which a loader makes
             batches of its own: `DataLoader(ds, batch_size=128)`. That takes more time for each row.
         lanes: parts into which an epoch is cut lengthwise. With a number, any divisor of it as number of ranks and
-            workers gives the same sequence of batches. Without, there are as many lanes as ranks times workers.
+            workers gives the same sequence of batches, but for the last ones of the ranks, where rows do not come out
+            even and `ranks` is not "join". Without, there are as many lanes as ranks times workers.
         rank, world_size: from torch.distributed if that is initialized, else 0 of 1.
         ranks: "pad" (a rank without its last row gets another one again), "drop" (the last rows are left out) or
             "join" (ranks may have unequal batches).

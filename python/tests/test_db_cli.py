@@ -82,6 +82,9 @@ def test_train_writes_epochs_and_tells_notices(capsys: pytest.CaptureFixture[str
     [
         (["train", "nowhere"], 'relation "nowhere" does not exist'),
         (["train", '"odd pumps"', "--label", "failed", "--set", "l2"], "--set 'l2' is not KEY=VALUE"),
+        (["train", '"odd pumps"', "--label", "failed", "--set", "max_epochs=NaN"], "max_epochs"),
+        (["train", '"odd pumps"', "--name", "a", "--set", "name=b"], "name is given twice, by --name and by --set"),
+        (["train", '"odd pumps"', "--set", "model=svm"], "model is given by --model, not by --set"),
         (["train", '"odd pumps"', "--dsn", "dbname=nowhere"], 'database "nowhere" does not exist'),
         (["predict", "nowhere", "x.csv"], "nowhere"),
         (["predict", "nowhere.json", "x.csv"], "nowhere.json"),

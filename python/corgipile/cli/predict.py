@@ -150,7 +150,8 @@ def _read_csv(path: str) -> Iterator[dict[str, list[Any]]]:
         # Excel and others put a mark before the first name
         marked = "utf-8-sig"
         file = sys.stdin if path == "-" else stack.enter_context(open(path, newline="", encoding=marked))
-        reader = csv.reader(file)
+        # quotes that are not closed are damage, not a field that goes on to the end
+        reader = csv.reader(file, strict=True)
         csv.field_size_limit(sys.maxsize)
         lines = _told(path, reader)
         header = next(lines, None)

@@ -31,6 +31,11 @@ def run(arguments: argparse.Namespace) -> int:
     from ..db import train
 
     given: dict[str, Any] = dict(map(_setting, arguments.settings))
+    if "model" in given:
+        raise ValueError("model is given by --model, not by --set")
+    for name in ("label", "name", "features"):
+        if name in given and getattr(arguments, name) is not None:
+            raise ValueError(f"{name} is given twice, by --{name} and by --set")
     for name in ("label", "name"):
         if getattr(arguments, name) is not None:
             given[name] = getattr(arguments, name)
@@ -50,9 +55,13 @@ def _setting(text: str) -> tuple[str, Any]:
     if not equals or not key:
         raise ValueError(f"--set {text!r} is not KEY=VALUE")
     try:
-        return key, json.loads(value)
-    except json.JSONDecodeError:
+        return key, json.loads(value, parse_constant=_no_json)
+    except ValueError:
         return key, value
+
+
+def _no_json(constant: str) -> Any:
+    raise ValueError(constant)  # NaN and Infinity are words of Python's, and plain text to others
 
 
 def _print(epochs: Any, as_json: bool) -> None:

@@ -125,6 +125,7 @@ def _plain(name: str, value: Any) -> Any:
     if name == "features" and isinstance(value, str):
         return [value]
     try:
-        return json.loads(json.dumps(value, default=lambda part: part.tolist()))
+        return json.loads(json.dumps(value, default=lambda part: part.tolist(), allow_nan=False))
     except (TypeError, ValueError, AttributeError):
-        raise TypeError(f"{name} is {type(value).__name__}, which is nothing that JSON knows") from None
+        what = repr(value) if isinstance(value, float) else type(value).__name__
+        raise TypeError(f"{name} is {what}, which is nothing that JSON knows") from None

@@ -40,6 +40,34 @@ fn file(dir: &TempDir, text: &str) -> std::path::PathBuf {
 }
 
 #[test]
+fn a_quote_that_is_not_closed_is_damage_where_its_row_begins() {
+    for (text, offset) in [
+        ("id,s\n1,\"abc\"\n2,\"de", 13),
+        ("id,s\n1,\"abc\"\n2,\"de\n", 13),
+        ("id,s\n1,\"abc\n2,def\n", 5),
+        ("id,\"s\n1,abc\n", 0),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = file(&dir, text);
+        match open(&at(&path), &Options::default(), &Cancel::default())
+            .err()
+            .unwrap_or_else(|| panic!("{text:?} is read"))
+        {
+            SourceError::Damaged { offset: at, .. } => assert_eq!(at, offset, "{text:?}"),
+            other => panic!("{text:?}: {other}"),
+        }
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let path = file(&dir, "id,s\n1,\"abc\"\n2,\"de");
+    let data = opened(&path, &Options { on_error: OnError::Skip, ..Options::default() });
+    assert_eq!(rows(&data), 1);
+    assert!(data.messages()[0].contains("quotes"), "{:?}", data.messages());
+    for whole in ["id,s\n1,\"abc\"", "id,s\n1,\"ab\"\"\"", "id,s\n1,\"\"", "id,s\n1,5\"", "id,s\n1,", "id,s\n1,a\n\n"] {
+        assert_eq!(rows(&opened(&file(&dir, whole), &Options::default())), 1, "{whole:?}");
+    }
+}
+
+#[test]
 fn quotes_blank_lines_and_ends_of_lines_are_those_of_csv() {
     let dir = TempDir::new().unwrap();
     let text = "\u{feff}id,text,x\r\n1,\"two\nlines\",0.5\r\n\r\n2,\"a \"\"quote\"\", a comma\",\n\n3,5\" pipe,-1e3";

@@ -125,7 +125,9 @@ fn who_makes_or_takes_pages_may_end_in_any_way_and_disturbs_nobody() {
             "cancel" => stopped.stopped_within(PATIENCE).1,
             _ => stopped.join().1.expect_err("it was terminated").code,
         };
-        assert_eq!(code, if end == "cancel" { "57014" } else { "57P01" });
+        // who is terminated may lose the connection before it is told
+        let codes: &[&str] = if end == "cancel" { &["57014"] } else { &["57P01", "closed"] };
+        assert!(codes.contains(&code.as_str()), "{code} after {end}");
         db.wait_for("SELECT count(*) FROM corgipile.stat_reading_groups WHERE datname = current_database()", "1");
         let mut third = db.session();
         let pid = third.pid();

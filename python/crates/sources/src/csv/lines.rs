@@ -36,13 +36,37 @@ impl IndexedFormat for CsvLines {
     }
 
     fn scanner(&self) -> Box<dyn Scan> {
-        Box::new(Scanner { parser: self.parser(), header: self.header })
+        Box::new(Scanner { parser: self.parser(), quote: self.quote, header: self.header, ended: false })
     }
 }
 
 struct Scanner {
     parser: Reader,
+    quote: u8,
     header: bool,
+    ended: bool,
+}
+
+impl Scanner {
+    /// The row that the end of the file ends, if there is one, which began here.
+    fn end(&mut self, start: u64, input: &Input) -> Result<Option<Row>, SourceError> {
+        // within quotes, an end of line ends no row, but one behind another quote does
+        let mut ends_a_row = |text: &[u8]| {
+            let (mut fields, mut ends) = ([0; 8], [0; 8]);
+            matches!(self.parser.read_record(text, &mut fields, &mut ends).0, ReadRecordResult::Record)
+        };
+        if self.ended {
+            return Ok(None);
+        }
+        if ends_a_row(b"\n") {
+            return Ok(Some(Row { end: input.position(), most: [0, 0] }));
+        }
+        self.ended = true;
+        match ends_a_row(&[self.quote, b'\n']) {
+            true => Err(input.damaged(start, "the file ends within quotes that this row has opened")),
+            false => Ok(None),
+        }
+    }
 }
 
 impl Scan for Scanner {
@@ -55,8 +79,13 @@ impl Scan for Scanner {
 
     fn next(&mut self, input: &mut Input) -> Result<Option<Row>, SourceError> {
         let (mut fields, mut ends) = ([0; 4096], [0; 512]);
+        let start = input.position();
         loop {
-            let (result, read, ..) = self.parser.read_record(input.buffered()?, &mut fields, &mut ends);
+            let bytes = input.buffered()?;
+            if bytes.is_empty() {
+                return self.end(start, input);
+            }
+            let (result, read, ..) = self.parser.read_record(bytes, &mut fields, &mut ends);
             input.consume(read);
             match result {
                 ReadRecordResult::Record => return Ok(Some(Row { end: input.position(), most: [0, 0] })),
