@@ -237,27 +237,37 @@ fn models_of_rows_out_of_line_are_those_of_readers_that_are_alone() {
             false => full_batch(share, more),
         };
         let alone = numbers(&db.line(&statement(false)));
-        let watched = AtomicBool::new(true);
-        let taken = AtomicUsize::new(0);
-        let mut together = Vec::new();
-        thread::scope(|scope| {
-            let mut watcher = db.session();
-            let (watched, taken) = (&watched, &taken);
-            scope.spawn(move || {
-                while watched.load(Ordering::Relaxed) {
-                    let seen: i64 = watcher.value(
-                        "SELECT coalesce(max(blocks_taken), 0) FROM corgipile.stat_reading_groups
-                          WHERE datname = current_database()",
-                    );
-                    taken.fetch_max(seen as usize, Ordering::Relaxed);
-                }
-            });
-            together = at_once(&db, &vec![statement(true); 3]);
-            watched.store(false, Ordering::Relaxed);
+        // on a machine with other things to do, one may have ended before another begins
+        let taken = (0..20).any(|_| {
+            let (together, taken) = watched(&db, &vec![statement(true); 3]);
+            together.iter().for_each(|weights| assert_close(weights, &alone, more));
+            taken > 0
         });
-        together.iter().for_each(|weights| assert_close(weights, &alone, more));
-        assert!(taken.into_inner() > 0, "{more}: blocks were taken");
+        assert!(taken, "{more}: blocks were taken");
     }
+}
+
+/// What several statements give that run at the same time, and how many blocks one of them has taken from others, as
+/// far as was seen.
+fn watched(db: &Database, statements: &[String]) -> (Vec<String>, usize) {
+    let (runs, taken) = (AtomicBool::new(true), AtomicUsize::new(0));
+    let mut together = Vec::new();
+    thread::scope(|scope| {
+        let mut watcher = db.session();
+        let (runs, taken) = (&runs, &taken);
+        scope.spawn(move || {
+            while runs.load(Ordering::Relaxed) {
+                let seen: i64 = watcher.value(
+                    "SELECT coalesce(max(blocks_taken), 0) FROM corgipile.stat_reading_groups
+                      WHERE datname = current_database()",
+                );
+                taken.fetch_max(seen as usize, Ordering::Relaxed);
+            }
+        });
+        together = at_once(db, statements);
+        runs.store(false, Ordering::Relaxed);
+    });
+    (together, taken.into_inner())
 }
 
 #[test]
