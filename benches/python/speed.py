@@ -13,6 +13,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -29,7 +30,7 @@ from peers import Reading
 
 WIDTHS = {100: 256, 3_000: 64, 100_000: 16}  # bytes of a row, and rows of a batch
 WORKERS = (0, 1, 4)
-PATIENCE = 120  # seconds for an epoch, whose time is looked at between batches only
+PATIENCE = 60  # seconds for an epoch, whose time is looked at between batches only
 ROWS_ONE_BY_ONE = 100_000  # at most, for loaders that put batches together row by row
 LOADERS = loaders.OWN | peers.PEERS
 SHARED = loaders.SHARED | peers.SHARED
@@ -110,12 +111,14 @@ class Memory(threading.Thread):
 
 def measure(name: str, directory: Path, batch: int, workers: int, seconds: float) -> dict[str, float]:
     command = [sys.executable, __file__, name, str(directory), str(batch), str(workers)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, start_new_session=True) as process:
         assert process.stdin and process.stdout
         told, written = process.stdout, process.stdin
 
         def answer(start: str) -> str:
-            late = threading.Timer(PATIENCE, process.kill)
+            # with its workers, which have its output open
+            late = threading.Timer(PATIENCE, os.killpg, (process.pid, signal.SIGKILL))
             late.start()
             try:
                 for line in told:

@@ -279,8 +279,16 @@ def test_report_and_watch(capsys: pytest.CaptureFixture[str]) -> None:
 
 def process(*words: str, **arguments: Any) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "corgipile", *words]
-    started: Any = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **arguments)
+    started: Any = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=as_in_a_terminal, **arguments
+    )
     return started
+
+
+def as_in_a_terminal() -> None:
+    """What runs these tests may have been started by nohup, and ignore signals that they send."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def test_ctrl_c_cancels_a_training_within_a_second(database: str) -> None:
