@@ -12,8 +12,8 @@ often as the fastest needs it, and while any training runs. Preparation passes a
 
 import os
 import sys
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "compressed"))
@@ -99,27 +99,18 @@ def limited(stored, jobs):
 
 def together(stored, sessions):
     """Runs sessions, each after so many seconds; seconds until the last has ended, and bytes read from disk by all."""
-    from_disk, errors = [], []
 
-    def session(after, statements):
+    def session(of):
+        after, statements = of
         time.sleep(after)
-        try:
-            before, *_, end = run(statements)
-            from_disk.append(int(end[1]) - int(before[1]))
-        except Exception as error:  # shown by the main thread
-            errors.append(error)
+        before, *_, end = run(statements)
+        return int(end[1]) - int(before[1])
 
-    threads = [threading.Thread(target=session, args=each) for each in sessions]
     forget(stored)
-    with limited(stored, len(sessions)):
+    with limited(stored, len(sessions)), ThreadPoolExecutor(len(sessions)) as pool:
         begin = time.perf_counter()
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    if errors:
-        raise errors[0]
-    return time.perf_counter() - begin, sum(from_disk)
+        from_disk = sum(pool.map(session, sessions))
+        return time.perf_counter() - begin, from_disk
 
 
 def courses(name, alone):

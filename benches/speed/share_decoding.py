@@ -10,7 +10,7 @@ page is decoded once for all epochs.
 
 import os
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import median
 
@@ -60,27 +60,17 @@ SETS = [
 
 def used(source, jobs, share, cache, epochs):
     """Seconds of the processor that so many trainings use that run at the same time."""
-    nanoseconds, errors = [], []
 
     def session(seed):
         training = f"""SELECT count(*) FROM corgipile_train('{source}', 'logistic', features => '{{x}}', seed => {seed},
             learning_rate => 0.001, max_epochs => {epochs}, loader => 'in_process', standardize => false,
             share => {share}, block_size => '64kB', buffer_size => '4MB', options => '{{"cache": "{cache}"}}')"""
-        try:
-            settings = f"SET client_min_messages = error; SET corgipile.share_memory = '{KEPT}'"
-            before, *_, after = run([settings, USED, training, USED])
-            nanoseconds.append(int(after[0]) - int(before[0]))
-        except Exception as error:  # shown by the main thread
-            errors.append(error)
+        settings = f"SET client_min_messages = error; SET corgipile.share_memory = '{KEPT}'"
+        before, *_, after = run([settings, USED, training, USED])
+        return int(after[0]) - int(before[0])
 
-    threads = [threading.Thread(target=session, args=[seed]) for seed in range(jobs)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[0]
-    return sum(nanoseconds) / 1e9
+    with ThreadPoolExecutor(jobs) as pool:
+        return sum(pool.map(session, range(jobs))) / 1e9
 
 
 def of_epoch(rows, *arguments, epochs=EPOCHS):

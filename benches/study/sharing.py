@@ -1,8 +1,8 @@
 """Trainings that read together (`share => true`), against trainings each by itself: as good, but how much alike? Writes
 sharing.csv and sharing.md."""
 
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
 from statistics import mean, stdev
 
@@ -103,29 +103,20 @@ def measure(data_set, model, seeds):
 
 def trained(runs):
     """Loss, accuracy, accuracy on the test set and weights of each run; each begins after so many seconds."""
-    found, errors = [None] * len(runs), []
 
-    def one(place, after, run):
-        try:
-            with connect() as connection:
-                time.sleep(after)
-                model = train(connection, run)
-                loss, score = evaluate(connection, model, run.source)
-                _, test = evaluate(connection, model, run.data_set.table("test"))
-                weights, intercepts, *_ = coefficients(connection, model)
-                found[place] = loss, score, test, np.append(weights.ravel(), intercepts)
-                forget(connection, model)
-        except Exception as error:  # shown by the main thread
-            errors.append(error)
+    def one(of):
+        after, run = of
+        with connect() as connection:
+            time.sleep(after)
+            model = train(connection, run)
+            loss, score = evaluate(connection, model, run.source)
+            _, test = evaluate(connection, model, run.data_set.table("test"))
+            weights, intercepts, *_ = coefficients(connection, model)
+            forget(connection, model)
+            return loss, score, test, np.append(weights.ravel(), intercepts)
 
-    threads = [threading.Thread(target=one, args=(place, *run)) for place, run in enumerate(runs)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[0]
-    return found
+    with ThreadPoolExecutor(len(runs)) as pool:
+        return list(pool.map(one, runs))
 
 
 def distance(weights):

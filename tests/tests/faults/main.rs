@@ -15,4 +15,5 @@ mod probe;
 mod segments;
 mod shapes;
 mod sharing;
+mod statements;
 mod traffic;

@@ -8,6 +8,8 @@ use std::ops::Range;
 /// No entry; entry 0 is where the chains begin and end.
 pub(super) const NONE: u32 = 0;
 
+/// free, as a zeroed entry is; only tests ask for it
+#[cfg(test)]
 pub(super) const FREE: u32 = 0;
 /// being made by the job that has it pinned
 pub(super) const MAKING: u32 = 1;
@@ -42,10 +44,6 @@ pub(super) struct Entry {
 impl Entry {
     pub(super) fn words(&self) -> Range<u64> {
         self.start..self.start + self.len
-    }
-
-    pub(super) fn is_used(&self) -> bool {
-        self.state != FREE
     }
 
     pub(super) fn is_pinned(&self) -> bool {

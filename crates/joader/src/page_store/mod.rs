@@ -324,13 +324,6 @@ impl<'a> PageStore<'a> {
         self.header.counters
     }
 
-    /// Pages that are in the store or being made, and their words.
-    pub fn contents(&self) -> (usize, u64) {
-        let entries = &self.entries[1..self.header.fresh as usize];
-        let used = entries.iter().filter(|entry| entry.is_used());
-        used.fold((0, 0), |(count, words), entry| (count + 1, words + (entry.words().end - entry.words().start)))
-    }
-
     /// Nobody finds an entry from now on; it goes with its last pin.
     fn doom(&mut self, i: u32) {
         if matches!(self.entries[i as usize].state, MADE | MAKING) {

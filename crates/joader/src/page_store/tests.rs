@@ -4,6 +4,7 @@
 //! of VACUUM that it marks a page as visible to all once every job that is alive sees its last version. What a job
 //! takes must be what it sees.
 
+use super::entries::FREE;
 use super::*;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -58,7 +59,20 @@ fn confirm(store: &mut PageStore, pin: &Pin) -> bool {
     store.confirm(pin, |_| true)
 }
 
+impl Entry {
+    fn is_used(&self) -> bool {
+        self.state != FREE
+    }
+}
+
 impl PageStore<'_> {
+    /// Pages that are in the store or being made, and their words.
+    fn contents(&self) -> (usize, u64) {
+        let entries = &self.entries[1..self.header.fresh as usize];
+        let used = entries.iter().filter(|entry| entry.is_used());
+        used.fold((0, 0), |(count, words), entry| (count + 1, words + (entry.words().end - entry.words().start)))
+    }
+
     /// Looks whether the books agree with themselves.
     fn check(&self) {
         let mut placed = 0;
