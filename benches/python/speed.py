@@ -1,8 +1,8 @@
 """Rows per second and memory of an epoch, by loader, size of rows and number of workers: `speed.py CSV`.
 
 Each loader has a process of its own for each number of workers. Its first epoch is cold: the files' pages were dropped
-from memory. Further ones are warm, and the fastest counts. An epoch that takes longer than a second is measured for
-that long. In the file, rows of the sizes that were measured are replaced.
+from memory. Further ones are warm, three at least and as many as fit into two seconds, and the fastest counts. An epoch
+that takes longer than a second is measured for that long. In the file, rows of the sizes that were measured are replaced.
 
 Memory is what the process and its workers have beyond what they have after importing their packages: their own pages
 and shared ones, but not those of files.
@@ -139,8 +139,11 @@ def measure(name: str, directory: Path, batch: int, workers: int, seconds: float
         memory.start()
         cold = ask()
         warm = [ask()]
-        if cold["seconds"] < seconds:
-            warm += [ask(), ask()]
+        # epochs of milliseconds differ by a third: as many as fit
+        while len(warm) < 3 or sum(epoch["seconds"] for epoch in warm) < 2 * seconds:
+            if warm[-1]["seconds"] >= seconds:
+                break
+            warm.append(ask())
         memory.ended = True
         memory.join()
         written.close()
