@@ -10,6 +10,7 @@ and shared ones, but not those of files.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import os
@@ -147,7 +148,11 @@ def measure(name: str, directory: Path, batch: int, workers: int, seconds: float
         memory.ended = True
         memory.join()
         written.close()
-        told.read()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(PATIENCE)
+        # workers that it left behind
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
     best = max(warm, key=lambda of: of["rows"] / of["seconds"])
     return {
         "cold": cold["rows"] / cold["seconds"],

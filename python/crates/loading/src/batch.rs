@@ -48,6 +48,15 @@ macro_rules! types {
                 }
             }
 
+            /// Puts more behind these; false if they are of another type.
+            fn append(&mut self, more: Values) -> bool {
+                match (self, more) {
+                    $((Values::$name(values), Values::$name(mut more)) => values.append(&mut more),)*
+                    _ => return false,
+                }
+                true
+            }
+
             /// How many there are.
             pub fn len(&self) -> usize {
                 match self {
@@ -160,6 +169,34 @@ pub struct Batch {
     pub columns: Vec<Column>,
     /// How many rows there are.
     pub rows: usize,
+}
+
+impl Batch {
+    /// Puts the rows of another batch behind these.
+    ///
+    /// # Errors
+    /// [`SourceError::Invalid`] if it has other columns.
+    pub fn append(&mut self, more: Batch) -> Result<(), SourceError> {
+        let other = || SourceError::Invalid("rows of other columns cannot be put behind these".to_owned());
+        if self.columns.len() != more.columns.len() {
+            return Err(other());
+        }
+        for (column, more) in self.columns.iter_mut().zip(more.columns) {
+            match (column, more) {
+                (Column::Fixed(values), Column::Fixed(more)) => {
+                    if !values.append(more) {
+                        return Err(other());
+                    }
+                }
+                (Column::Object(values), Column::Object(more)) => {
+                    *values = concat(&[values, &more]).map_err(|error| SourceError::Invalid(error.to_string()))?;
+                }
+                _ => return Err(other()),
+            }
+        }
+        self.rows += more.rows;
+        Ok(())
+    }
 }
 
 /// Where a row is: its piece, and its number there. A row whose piece is [`MISSING`] was skipped.

@@ -40,7 +40,7 @@ impl Layout {
     ///
     /// # Errors
     /// [`SourceError::Invalid`] for a column that is neither numbers, nor dates, text, bytes, or lists of them.
-    pub(crate) fn new(schema: &Schema) -> Result<Layout, SourceError> {
+    pub fn new(schema: &Schema) -> Result<Layout, SourceError> {
         let column = |field: &Field| match kind(field.data_type()) {
             Some(kind) => Ok((field.name().clone(), kind)),
             None => Err(SourceError::Invalid(format!(

@@ -309,6 +309,17 @@ pub(crate) fn buffers(size: Size, rows: u64, bytes: u64) -> u64 {
     .clamp(1, rows.clamp(1, u32::MAX.into()))
 }
 
+/// A source cut into blocks of this size, which must not be [`Size::Auto`], for whoever orders them by other rules than
+/// a plan's.
+///
+/// # Errors
+/// If there are too many of them.
+pub fn elements(source: &dyn Source, size: Size) -> Result<Blocks, SourceError> {
+    let rows = source.units().iter().map(|unit| unit.rows).sum();
+    let bytes = source.units().iter().map(|unit| unit.bytes).sum::<u64>().max(rows);
+    Ok(blocks(source, size, 1, [rows, bytes])?)
+}
+
 /// The blocks of a source, of this size.
 pub(crate) fn blocks(
     source: &dyn Source,

@@ -1,0 +1,52 @@
+//! What is done to rows once, before many jobs get them.
+//!
+//! A [`Recipe`] is a list of steps: pictures are decoded, resized and cropped, columns are dropped, functions of Python are
+//! called. Jobs with equal recipes share what comes out. A [`slot`] holds rows as one run of bytes, which any number of
+//! processes look at without a copy.
+//!
+//! It guarantees that what is wrong with a row is an error that names row and column, and that neither a damaged picture
+//! nor one that says that it is huge does harm to anything but its row.
+
+mod apply;
+mod picture;
+mod recipe;
+pub mod slot;
+
+use arrow::array::RecordBatch;
+use source::Cancel;
+
+pub use picture::Filter;
+pub use recipe::{Recipe, Step};
+
+/// Why rows cannot be prepared.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}{what}", row.map(|row| format!("row {row}: ")).unwrap_or_default())]
+pub struct PrepareError {
+    /// Which row of the batch is to blame, from 0; None if all are.
+    pub row: Option<usize>,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl PrepareError {
+    pub(crate) fn new(what: impl Into<String>) -> Self {
+        Self { row: None, what: what.into() }
+    }
+
+    pub(crate) fn in_row(row: usize, what: impl Into<String>) -> Self {
+        Self { row: Some(row), what: what.into() }
+    }
+
+    pub(crate) fn cancelled() -> Self {
+        Self::new("preparing was cancelled")
+    }
+}
+
+/// Functions of Python that take rows and give rows.
+pub trait Callables: Send + Sync {
+    /// Calls a function, which is named as `module:function`, with these rows.
+    ///
+    /// # Errors
+    /// What the function raised, or why it cannot be called.
+    fn call(&self, callable: &str, batch: &RecordBatch, cancel: &Cancel) -> Result<RecordBatch, PrepareError>;
+}

@@ -1,0 +1,66 @@
+//! What operators ask of a server.
+
+use super::stream::connect;
+use crate::error::ServiceError;
+use crate::proto;
+use std::path::Path;
+use std::time::Duration;
+
+/// How long a server may take to answer; to open a source takes as long as it does.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+fn ask<T>(
+    path: &Path,
+    patience: Option<Duration>,
+    question: impl AsyncFnOnce(proto::joader_client::JoaderClient<tonic::transport::Channel>) -> Result<T, tonic::Status>,
+) -> Result<T, ServiceError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| ServiceError::Lost(error.to_string()))?;
+    runtime.block_on(async {
+        let client = connect(path).await?;
+        let answer = async { Ok(question(client).await?) };
+        match patience {
+            None => answer.await,
+            Some(patience) => {
+                let late = |_| ServiceError::Lost(format!("it has not answered for {} seconds", patience.as_secs()));
+                tokio::time::timeout(patience, answer).await.map_err(late)?
+            }
+        }
+    })
+}
+
+/// Creates a data set, or gives one of that name another source.
+///
+/// # Errors
+/// [`ServiceError`]
+pub fn put_data_set(path: &Path, data_set: proto::DataSet, replaces: bool) -> Result<proto::DataSetInfo, ServiceError> {
+    ask(path, None, async |mut client| {
+        let info = if replaces { client.alter(data_set).await } else { client.create(data_set).await };
+        Ok(info?.into_inner())
+    })
+}
+
+/// Drops a data set on which no job trains.
+///
+/// # Errors
+/// [`ServiceError`]
+pub fn drop_data_set(path: &Path, name: &str) -> Result<(), ServiceError> {
+    let name = name.to_owned();
+    ask(path, Some(PATIENCE), async |mut client| client.drop(proto::Name { name }).await.map(drop))
+}
+
+/// All data sets, by name.
+///
+/// # Errors
+/// [`ServiceError`]
+pub fn data_sets(path: &Path) -> Result<Vec<proto::DataSetInfo>, ServiceError> {
+    ask(path, Some(PATIENCE), async |mut client| Ok(client.list(proto::Nothing {}).await?.into_inner().data_sets))
+}
+
+/// What a server and its jobs do.
+///
+/// # Errors
+/// [`ServiceError`]
+pub fn status(path: &Path) -> Result<proto::StatusReply, ServiceError> {
+    ask(path, Some(PATIENCE), async |mut client| Ok(client.status(proto::Nothing {}).await?.into_inner()))
+}

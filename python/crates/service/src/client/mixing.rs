@@ -1,0 +1,352 @@
+//! Elements become batches: the rows of a buffer full of elements are shuffled (CorgiPile's tuple shuffle).
+//!
+//! It guarantees that each row of an epoch's elements is given out once; that batches do not mix epochs; and that what
+//! was given is known well enough to go on from there in another process.
+
+use arrow::array::RecordBatch;
+use arrow::buffer::BooleanBuffer;
+use joader::ElementSet;
+use loading::{Batch, Layout, Pile};
+use shuffle::Strategy;
+use source::SourceError;
+use std::collections::{BTreeSet, VecDeque};
+
+/// The rows of an element, and which of them are the job's.
+#[derive(Debug)]
+pub(super) struct Rows {
+    pub(super) batch: RecordBatch,
+    /// None for all
+    pub(super) chosen: Option<BooleanBuffer>,
+}
+
+/// How batches are made.
+#[derive(Clone, Debug)]
+pub(super) struct Mixing {
+    pub(super) seed: i64,
+    pub(super) batch_size: usize,
+    pub(super) drop_last: bool,
+    /// elements whose rows are shuffled among each other
+    pub(super) buffer: usize,
+}
+
+/// Where an epoch is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Position {
+    /// Which epoch.
+    pub epoch: u64,
+    /// Elements of which no row was given out.
+    pub left: BTreeSet<u32>,
+    /// Elements of the buffer that is being given out, in the order in which they came.
+    pub buffer: Vec<u32>,
+    /// The number of that buffer in its epoch.
+    pub number: u64,
+    /// How many of its rows were given out.
+    pub given: u64,
+}
+
+struct Buffer {
+    elements: Vec<u32>,
+    number: u64,
+    /// None once all rows were taken
+    pile: Option<Pile>,
+    places: Vec<(u32, u32)>,
+    /// rows in the batch under way, or given out
+    taken: usize,
+    given: usize,
+}
+
+/// One epoch's rows.
+pub(super) struct Mixer {
+    mixing: Mixing,
+    layout: Option<Layout>,
+    epoch: u64,
+    /// elements that have not come yet
+    missing: BTreeSet<u32>,
+    filling: Vec<(u32, Rows)>,
+    buffers: VecDeque<Buffer>,
+    /// the batch under way
+    batch: Option<Batch>,
+    next_number: u64,
+}
+
+impl Mixer {
+    /// An epoch that begins with these elements.
+    pub(super) fn new(mixing: Mixing, epoch: u64, elements: &ElementSet) -> Mixer {
+        let missing = elements.iter().collect();
+        Mixer {
+            mixing,
+            layout: None,
+            epoch,
+            missing,
+            filling: Vec::new(),
+            buffers: VecDeque::new(),
+            batch: None,
+            next_number: 0,
+        }
+    }
+
+    /// An epoch that goes on: `rows` are those of the position's buffer.
+    pub(super) fn resumed(mixing: Mixing, position: &Position, rows: Vec<Rows>) -> Result<Mixer, SourceError> {
+        let mut mixer = Mixer::new(mixing, position.epoch, &ElementSet::default());
+        mixer.missing.clone_from(&position.left);
+        mixer.next_number = position.number;
+        if !position.buffer.is_empty() {
+            mixer.filling = position.buffer.iter().copied().zip(rows).collect();
+            mixer.fill()?;
+            if let Some(buffer) = mixer.buffers.front_mut() {
+                buffer.given = (position.given as usize).min(buffer.places.len());
+                buffer.taken = buffer.given;
+            }
+        }
+        Ok(mixer)
+    }
+
+    /// The epoch.
+    pub(super) fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// The layout of the rows, once some have come.
+    pub(super) fn layout(&self) -> Option<&Layout> {
+        self.layout.as_ref()
+    }
+
+    /// What another epoch of the same job has: rows look the same.
+    pub(super) fn next_epoch(&self, elements: &ElementSet) -> Mixer {
+        let layout = self.layout.clone();
+        Mixer { layout, ..Mixer::new(self.mixing.clone(), self.epoch + 1, elements) }
+    }
+
+    /// An element comes, or None if it cannot be read. One that came before does not count.
+    pub(super) fn push(&mut self, element: u32, rows: Option<Rows>) -> Result<(), SourceError> {
+        if !self.missing.remove(&element) {
+            return Ok(());
+        }
+        self.filling.extend(rows.map(|rows| (element, rows)));
+        if self.filling.len() >= self.mixing.buffer.max(1) || (self.missing.is_empty() && !self.filling.is_empty()) {
+            self.fill()?;
+        }
+        Ok(())
+    }
+
+    /// The next batch; None if elements have to come before that, or the epoch has ended.
+    pub(super) fn next(&mut self) -> Result<Option<Batch>, SourceError> {
+        self.take()?;
+        let rows = self.batch.as_ref().map_or(0, |batch| batch.rows);
+        let is_full = rows == self.mixing.batch_size;
+        let is_last = rows > 0 && self.missing.is_empty() && self.untaken() == 0 && !self.mixing.drop_last;
+        if !is_full && !is_last {
+            return Ok(None);
+        }
+        let mut given = rows;
+        for buffer in &mut self.buffers {
+            let of_buffer = given.min(buffer.taken - buffer.given);
+            buffer.given += of_buffer;
+            given -= of_buffer;
+        }
+        while self.buffers.front().is_some_and(|buffer| buffer.given == buffer.places.len()) {
+            self.buffers.pop_front();
+        }
+        Ok(self.batch.take())
+    }
+
+    /// Rows of the buffers that are in no batch.
+    fn untaken(&self) -> usize {
+        self.buffers.iter().map(|buffer| buffer.places.len() - buffer.taken).sum()
+    }
+
+    /// Takes rows into the batch under way until it is full. The memory of a buffer is given back once all of its rows
+    /// were taken, also if that does not fill the batch: the elements that do come only where others have gone.
+    fn take(&mut self) -> Result<(), SourceError> {
+        let Some(layout) = &self.layout else { return Ok(()) };
+        for buffer in &mut self.buffers {
+            let there = self.batch.as_ref().map_or(0, |batch| batch.rows);
+            let end = (buffer.taken + self.mixing.batch_size - there).min(buffer.places.len());
+            if let Some(pile) = &buffer.pile
+                && end > buffer.taken
+            {
+                let more = pile.gather(layout, &buffer.places[buffer.taken..end])?;
+                match &mut self.batch {
+                    None => self.batch = Some(more),
+                    Some(batch) => batch.append(more)?,
+                }
+                buffer.taken = end;
+            }
+            if buffer.taken == buffer.places.len() {
+                buffer.pile = None;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether all elements have come and all batches were given out.
+    pub(super) fn has_ended(&self) -> bool {
+        let there = self.untaken() + self.batch.as_ref().map_or(0, |batch| batch.rows);
+        self.missing.is_empty() && (there == 0 || (self.mixing.drop_last && there < self.mixing.batch_size))
+    }
+
+    /// Where the epoch is.
+    pub(super) fn position(&self) -> Position {
+        let front = self.buffers.front().filter(|buffer| buffer.given > 0);
+        let unused = self.buffers.iter().filter(|buffer| buffer.given == 0).flat_map(|buffer| &buffer.elements);
+        let left = self.missing.iter().chain(unused).chain(self.filling.iter().map(|(element, _)| element));
+        Position {
+            epoch: self.epoch,
+            left: left.copied().collect(),
+            buffer: front.map(|buffer| buffer.elements.clone()).unwrap_or_default(),
+            // what was not begun is drawn again, and numbered anew
+            number: front.or(self.buffers.front()).map_or(self.next_number, |buffer| buffer.number),
+            given: front.map_or(0, |buffer| buffer.given as u64),
+        }
+    }
+
+    fn fill(&mut self) -> Result<(), SourceError> {
+        let filling = std::mem::take(&mut self.filling);
+        let number = self.next_number;
+        self.next_number += 1;
+        let layout = match self.layout.take() {
+            Some(layout) => layout,
+            None => match filling.first() {
+                Some((_, rows)) => Layout::new(&rows.batch.schema())?,
+                None => return Ok(()),
+            },
+        };
+        let mut places = Vec::new();
+        for (i, (element, rows)) in (0_u32..).zip(&filling) {
+            let there = rows.batch.num_rows();
+            match &rows.chosen {
+                None => places.extend((0..there as u32).map(|row| (i, row))),
+                Some(chosen) if chosen.len() == there => {
+                    places.extend(chosen.set_indices().map(|row| (i, row as u32)));
+                }
+                Some(chosen) => {
+                    return Err(SourceError::Invalid(format!(
+                        "element {element} has {there} rows instead of {}: rows that are damaged and skipped, and a \
+                         condition, do not go together",
+                        chosen.len()
+                    )));
+                }
+            }
+        }
+        shuffle::shuffle_tuples(Strategy::CorgiPile, self.mixing.seed, self.epoch + 1, number, &mut places);
+        let (elements, rows): (Vec<u32>, Vec<Rows>) = filling.into_iter().unzip();
+        let batches: Vec<RecordBatch> = rows.into_iter().map(|rows| rows.batch).collect();
+        let pile = Pile::new(&layout, &batches)?;
+        self.layout = Some(layout);
+        self.buffers.push_back(Buffer { elements, number, pile: Some(pile), places, taken: 0, given: 0 });
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow::array::{ArrayRef, Int64Array};
+    use loading::{Column, Values};
+    use proptest::prelude::*;
+    use proptest::strategy::Strategy as _;
+    use std::sync::Arc;
+
+    /// Ten rows of an element.
+    fn rows(element: u32, chosen: Option<BooleanBuffer>) -> Rows {
+        let numbers: ArrayRef =
+            Arc::new(Int64Array::from_iter_values((0..10).map(|row| i64::from(element) * 10 + row)));
+        Rows { batch: RecordBatch::try_from_iter([("x", numbers)]).unwrap(), chosen }
+    }
+
+    fn numbers(batch: &Batch) -> Vec<i64> {
+        let Column::Fixed(Values::I8(numbers)) = &batch.columns[0] else { panic!() };
+        numbers.clone()
+    }
+
+    fn mixing(batch_size: usize, buffer: usize) -> Mixing {
+        Mixing { seed: 3, batch_size, drop_last: false, buffer }
+    }
+
+    fn drain(mixer: &mut Mixer, given: &mut Vec<i64>) {
+        while let Some(batch) = mixer.next().unwrap() {
+            given.extend(numbers(&batch));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn each_row_is_given_once_also_by_those_who_go_on(
+            order in Just((0..20).collect::<Vec<u32>>()).prop_shuffle(),
+            again in Just((0..20).collect::<Vec<u32>>()).prop_shuffle(),
+            batch_size in 1_usize..40,
+            buffer in 1_usize..8,
+            stop in 0_usize..220,
+        ) {
+            let all = ElementSet::from_ranges([0..20]).unwrap();
+            let mut mixer = Mixer::new(mixing(batch_size, buffer), 2, &all);
+            let mut given = Vec::new();
+            'stopped: for element in order {
+                mixer.push(element, Some(rows(element, None))).unwrap();
+                while let Some(batch) = mixer.next().unwrap() {
+                    given.extend(numbers(&batch));
+                    if given.len() >= stop {
+                        break 'stopped;
+                    }
+                }
+            }
+            // another process reads the buffer again, and gets what is left in another order
+            let position = mixer.position();
+            let reread = position.buffer.iter().map(|element| rows(*element, None)).collect();
+            let mut other = Mixer::resumed(mixing(batch_size, buffer), &position, reread).unwrap();
+            let (mut rest, mut same) = (Vec::new(), Vec::new());
+            for element in again {
+                other.push(element, Some(rows(element, None))).unwrap();
+            }
+            drain(&mut other, &mut rest);
+            prop_assert!(other.has_ended());
+            // what the buffer still had comes in the same order
+            let front = mixer.buffers.front().filter(|buffer| buffer.given > 0);
+            let kept = front.map_or(0, |buffer| buffer.places.len() - buffer.given);
+            for element in 0..20 {
+                mixer.push(element, Some(rows(element, None))).unwrap();
+            }
+            drain(&mut mixer, &mut same);
+            prop_assert_eq!(&rest[..kept], &same[..kept]);
+            for more in [rest, same] {
+                let mut all: Vec<i64> = given.iter().copied().chain(more).collect();
+                all.sort_unstable();
+                prop_assert_eq!(all, (0..200).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
+    fn rows_that_are_not_chosen_do_not_come_and_elements_that_cannot_be_read_do_not_stop_the_epoch() {
+        let mut mixer = Mixer::new(mixing(100, 10), 0, &ElementSet::from_ranges([0..3]).unwrap());
+        let even = BooleanBuffer::from_iter((0..10).map(|row| row % 2 == 0));
+        mixer.push(0, Some(rows(0, Some(even)))).unwrap();
+        mixer.push(1, None).unwrap();
+        assert!(mixer.next().unwrap().is_none());
+        mixer.push(2, Some(rows(2, Some(BooleanBuffer::new_unset(10))))).unwrap();
+        let mut given = numbers(&mixer.next().unwrap().unwrap());
+        given.sort_unstable();
+        assert_eq!(given, [0, 2, 4, 6, 8]);
+        assert!(mixer.has_ended());
+        let mut mixer = Mixer::new(mixing(100, 10), 0, &ElementSet::from_ranges([0..1]).unwrap());
+        assert!(mixer.push(0, Some(rows(0, Some(BooleanBuffer::new_set(9))))).is_err(), "rows were skipped");
+    }
+
+    #[test]
+    fn rows_of_a_buffer_are_shuffled() {
+        let mut mixer = Mixer::new(mixing(100, 10), 0, &ElementSet::from_ranges([0..10]).unwrap());
+        (0..10).for_each(|element| mixer.push(element, Some(rows(element, None))).unwrap());
+        let given = numbers(&mixer.next().unwrap().unwrap());
+        let neighbours = given.windows(2).filter(|pair| pair[1] == pair[0] + 1).count();
+        assert!(neighbours < 8, "{given:?}");
+    }
+
+    #[test]
+    fn the_last_rows_are_left_out_if_they_are_not_wanted() {
+        let mixing = Mixing { drop_last: true, ..mixing(7, 1) };
+        let mut mixer = Mixer::new(mixing, 0, &ElementSet::from_ranges([0..1]).unwrap());
+        mixer.push(0, Some(rows(0, None))).unwrap();
+        assert_eq!(mixer.next().unwrap().unwrap().rows, 7);
+        assert!(mixer.next().unwrap().is_none() && mixer.has_ended());
+    }
+}

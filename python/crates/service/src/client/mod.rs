@@ -1,0 +1,276 @@
+//! A job of a server.
+
+pub mod admin;
+mod direct;
+mod inbox;
+mod mixing;
+mod stream;
+
+pub use inbox::{Counts, Mode};
+pub use mixing::Position;
+
+use crate::dataset::Opener;
+use crate::error::ServiceError;
+use direct::Direct;
+use inbox::{DataSetInfo, Inbox};
+use loading::{Batch, Layout};
+use mixing::{Mixer, Mixing};
+use preparing::Callables;
+use source::{Cancel, SourceError};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Elements whose rows are shuffled among each other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum BufferSize {
+    /// So many.
+    Elements(u32),
+    /// This share of the job's, above 0 and up to 1.
+    Share(f64),
+}
+
+/// What a job wants.
+#[derive(Clone, Debug)]
+pub struct JobOptions {
+    /// The server's socket.
+    pub path: PathBuf,
+    /// How the job is called.
+    pub name: String,
+    /// The data set.
+    pub data_set: String,
+    /// All of the data set's if there are none.
+    pub columns: Vec<String>,
+    /// An SQL condition; empty for all rows.
+    pub filter: String,
+    /// What is done to rows before they come, as JSON; empty for nothing.
+    pub recipe: String,
+    /// Names the orders of rows in buffers.
+    pub seed: i64,
+    /// The first epoch, from 0.
+    pub epoch: u64,
+    /// How many epochs there are; the first one that is not wanted.
+    pub epochs: u64,
+    /// Rows of a batch.
+    pub batch_size: usize,
+    /// Elements whose rows are shuffled among each other.
+    pub buffer: BufferSize,
+    /// Leaves out batches that are not full.
+    pub drop_last: bool,
+    /// Where to go on.
+    pub position: Option<Position>,
+    /// Of the data set that the position belongs to.
+    pub fingerprint: Option<u64>,
+}
+
+/// How a job opens a source if it has to read by itself.
+#[derive(Clone)]
+pub struct Opening {
+    /// Opens sources.
+    pub opener: Arc<dyn Opener>,
+    /// Calls Python.
+    pub callables: Option<Arc<dyn Callables>>,
+}
+
+/// What comes next.
+#[derive(Debug)]
+pub enum NextOfJob {
+    /// A batch.
+    Batch(Batch),
+    /// An epoch has ended.
+    EpochEnd(u64),
+    /// Nothing yet: ask again.
+    Pending,
+    /// The end of the last epoch.
+    End,
+}
+
+/// A job, which begins with its first batch.
+pub struct Job {
+    options: JobOptions,
+    opening: Opening,
+    inbox: Arc<Inbox>,
+    thread: Option<JoinHandle<()>>,
+    mixer: Option<Mixer>,
+    ended: bool,
+    /// threads are not there in a process that was forked off
+    process: u32,
+}
+
+impl Job {
+    /// A job with these options.
+    ///
+    /// # Errors
+    /// If they make no sense.
+    pub fn new(options: JobOptions, opening: Opening) -> Result<Job, ServiceError> {
+        let refuse = |what: &str| Err(ServiceError::Refused(what.to_owned()));
+        if options.batch_size == 0 {
+            return refuse("batch_size: a batch has at least 1 row");
+        }
+        match options.buffer {
+            BufferSize::Elements(0) => return refuse("buffer_size: a buffer has at least 1 element"),
+            BufferSize::Share(share) if !(share > 0.0 && share <= 1.0) => {
+                return refuse("buffer_size: a share is above 0% and at most 100%");
+            }
+            _ => {}
+        }
+        let (inbox, process) = (Arc::new(Inbox::default()), std::process::id());
+        if let Some(position) = &options.position {
+            inbox.lock().begin(position.epoch, position.left.clone());
+        }
+        let ended = options.epoch >= options.epochs;
+        Ok(Job { options, opening, inbox, thread: None, mixer: None, ended, process })
+    }
+
+    /// Waits for what comes next, no longer than `patience`.
+    ///
+    /// # Errors
+    /// If the server refuses the job, or an element cannot be read: the next call goes on behind that.
+    pub fn next(&mut self, patience: Duration) -> Result<NextOfJob, SourceError> {
+        if self.process != std::process::id() {
+            return Err(SourceError::Invalid("a job cannot be used in a process that was forked off".to_owned()));
+        }
+        if self.ended {
+            return Ok(NextOfJob::End);
+        }
+        self.start()?;
+        let until = Instant::now() + patience;
+        let Some(info) = self.registered(until)? else { return Ok(NextOfJob::Pending) };
+        if self.mixer.is_none() {
+            self.mixer = Some(self.first_epoch(&info)?);
+        }
+        let Some(mixer) = &mut self.mixer else { return Ok(NextOfJob::Pending) };
+        loop {
+            if let Some(batch) = mixer.next()? {
+                return Ok(NextOfJob::Batch(batch));
+            }
+            let epoch = mixer.epoch();
+            if mixer.has_ended() {
+                if epoch + 1 >= self.options.epochs {
+                    self.ended = true;
+                } else {
+                    *mixer = mixer.next_epoch(&info.elements);
+                }
+                return Ok(NextOfJob::EpochEnd(epoch));
+            }
+            let patience = until.saturating_duration_since(Instant::now());
+            let arrived = self.inbox.wait(patience, |state| match state.take(epoch) {
+                Some(arrived) => Some(Ok(arrived)),
+                None => state.failed.clone().map(Err),
+            });
+            let Some(arrived) = arrived else { return Ok(NextOfJob::Pending) };
+            let arrived = arrived?;
+            match arrived.rows {
+                Ok(rows) => mixer.push(arrived.element, Some(rows))?,
+                Err(error) => {
+                    mixer.push(arrived.element, None)?;
+                    let rows = info.rows_of(arrived.element);
+                    return Err(SourceError::Invalid(format!("rows {} to {}: {error}", rows.start, rows.end)));
+                }
+            }
+            // who reads by itself may read on
+            self.inbox.change(|_| ());
+        }
+    }
+
+    /// The epoch of the next batch.
+    pub fn epoch(&self) -> u64 {
+        self.mixer.as_ref().map_or(self.options.epoch, Mixer::epoch)
+    }
+
+    /// How the rows look, once some have come.
+    pub fn layout(&self) -> Option<&Layout> {
+        self.mixer.as_ref()?.layout()
+    }
+
+    /// Rows of an epoch, once the job has registered.
+    pub fn rows(&self) -> Option<u64> {
+        self.inbox.lock().info.as_ref().map(|info| info.rows_of_job)
+    }
+
+    /// Where the job is, and the fingerprint of its data set; None before it has registered.
+    pub fn position(&self) -> Option<(Position, u64)> {
+        let fingerprint = self.inbox.lock().info.as_ref()?.fingerprint;
+        Some((self.mixer.as_ref()?.position(), fingerprint))
+    }
+
+    /// How it gets its elements.
+    pub fn mode(&self) -> Mode {
+        self.inbox.lock().mode.clone()
+    }
+
+    /// What it was given, and how.
+    pub fn counts(&self) -> Counts {
+        self.inbox.lock().counts
+    }
+
+    /// Leaves. There are no more batches then.
+    pub fn close(&mut self) {
+        self.ended = true;
+        // gives back what it holds
+        self.mixer = None;
+        if self.process == std::process::id() {
+            self.inbox.change(|state| state.closed = true);
+            if let Some(thread) = self.thread.take() {
+                let _ = thread.join();
+            }
+        }
+    }
+
+    fn start(&mut self) -> Result<(), SourceError> {
+        if self.thread.is_none() {
+            let (options, opening, inbox) = (self.options.clone(), self.opening.clone(), self.inbox.clone());
+            let thread = std::thread::Builder::new()
+                .name("joader job".to_owned())
+                .spawn(move || stream::run(&options, &opening, &inbox));
+            self.thread =
+                Some(thread.map_err(|error| {
+                    SourceError::Invalid(format!("the system gives no thread to read with: {error}"))
+                })?);
+        }
+        Ok(())
+    }
+
+    /// What the job knows of its data set; None if it has not registered yet.
+    fn registered(&self, until: Instant) -> Result<Option<Arc<DataSetInfo>>, SourceError> {
+        let patience = until.saturating_duration_since(Instant::now());
+        let registered = self.inbox.wait(patience, |state| match &state.info {
+            Some(info) => Some(Ok(info.clone())),
+            None => state.failed.clone().map(Err),
+        });
+        Ok(registered.transpose()?)
+    }
+
+    fn first_epoch(&self, info: &Arc<DataSetInfo>) -> Result<Mixer, SourceError> {
+        let buffer = match self.options.buffer {
+            BufferSize::Elements(elements) => elements.min(info.window / 2),
+            BufferSize::Share(share) => ((info.elements.len() as f64 * share).ceil() as u32).min(info.window / 2),
+        };
+        let mixing = Mixing {
+            seed: self.options.seed,
+            batch_size: self.options.batch_size,
+            drop_last: self.options.drop_last,
+            buffer: buffer.max(1) as usize,
+        };
+        let Some(position) = &self.options.position else {
+            return Ok(Mixer::new(mixing, self.options.epoch, &info.elements));
+        };
+        let mut rows = Vec::new();
+        if !position.buffer.is_empty() {
+            let direct = Direct::open(&self.options, &self.opening, info, Arc::new(Cancel::default()))?;
+            for element in &position.buffer {
+                rows.push(direct.read(*element).map_err(SourceError::Invalid)?);
+            }
+        }
+        Mixer::resumed(mixing, position, rows)
+    }
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        if self.process == std::process::id() {
+            self.inbox.change(|state| state.closed = true);
+        }
+    }
+}

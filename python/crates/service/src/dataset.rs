@@ -1,0 +1,189 @@
+//! Data sets: rows of a source, cut into elements.
+//!
+//! It guarantees that all jobs of a data set mean the same rows by an element, whichever columns they want.
+
+use arrow::array::BooleanBufferBuilder;
+use arrow::buffer::BooleanBuffer;
+use joader::ElementSet;
+use loading::Size;
+use predicate::Predicate;
+use shuffle::Blocks;
+use source::{Cancel, Source, SourceError};
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Opens sources: who starts a server or a job knows how.
+pub trait Opener: Send + Sync {
+    /// The rows that a text tells.
+    ///
+    /// # Errors
+    /// Why there are none.
+    fn open(&self, source: &str) -> Result<Arc<dyn Opened>, SourceError>;
+}
+
+/// Rows whose columns can be had by themselves. They stay the same rows: a table is read under one snapshot.
+pub trait Opened: Send + Sync {
+    /// These columns, or all of them.
+    ///
+    /// # Errors
+    /// If there is no such column.
+    fn columns(&self, columns: Option<&[String]>) -> Result<Arc<dyn Source>, SourceError>;
+}
+
+/// Bytes of an element, if nobody chose: large enough that a column of it is read in a piece, small enough that dozens
+/// fit into a buffer.
+const DEFAULT_BYTES: u64 = 1 << 20;
+
+/// Rows under a name.
+pub struct DataSet {
+    opened: Arc<dyn Opened>,
+    columns: Vec<String>,
+    all: Arc<dyn Source>,
+    elements: Blocks,
+    bytes: u64,
+    selections: Mutex<HashMap<String, Arc<Selection>>>,
+}
+
+/// The rows that a condition chooses.
+pub struct Selection {
+    /// Elements with such rows.
+    pub elements: ElementSet,
+    /// How many rows there are.
+    pub rows: u64,
+    /// Which rows; None for all.
+    chosen: Option<BooleanBuffer>,
+}
+
+impl Selection {
+    /// A bit for each of an element's rows; None if all are chosen.
+    pub fn of(&self, rows: Range<u64>) -> Option<BooleanBuffer> {
+        let bits = self.chosen.as_ref()?.slice(rows.start as usize, (rows.end - rows.start) as usize);
+        (bits.count_set_bits() < bits.len()).then_some(bits)
+    }
+}
+
+impl DataSet {
+    /// These columns of a source (all, if there are none), in elements of this size.
+    ///
+    /// # Errors
+    /// What the source says, or that there are too many elements of this size.
+    pub fn new(opened: Arc<dyn Opened>, columns: Vec<String>, element_size: &str) -> Result<DataSet, SourceError> {
+        let all = opened.columns((!columns.is_empty()).then_some(&columns))?;
+        let size = match element_size {
+            "" => Size::Auto,
+            text => text.parse().map_err(|error| SourceError::Invalid(format!("element_size: {error}")))?,
+        };
+        let size = if size == Size::Auto { Size::Bytes(DEFAULT_BYTES) } else { size };
+        let elements = loading::elements(&*all, size)?;
+        let bytes = all.units().iter().map(|unit| unit.bytes).sum();
+        Ok(DataSet { opened, columns, all, elements, bytes, selections: Mutex::default() })
+    }
+
+    /// Rows in all.
+    pub fn rows(&self) -> u64 {
+        self.elements.tuples()
+    }
+
+    /// About how many bytes of memory they take.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// How many elements there are.
+    pub fn elements(&self) -> u32 {
+        self.elements.len()
+    }
+
+    /// The rows of an element, and none of one that is not there.
+    pub fn rows_of(&self, element: u32) -> Range<u64> {
+        if element < self.elements.len() { self.elements.tuples_of(element) } else { 0..0 }
+    }
+
+    /// Where each element begins; empty if each is one row.
+    pub fn starts(&self) -> Vec<u64> {
+        if u64::from(self.elements()) == self.rows() {
+            return Vec::new();
+        }
+        (0..self.elements()).map(|element| self.rows_of(element).start).collect()
+    }
+
+    /// What rows and elements depend on.
+    pub fn fingerprint(&self) -> u64 {
+        // FNV-1a, which never changes
+        let numbers = [self.all.fingerprint(), self.rows(), self.elements().into()];
+        let bytes = numbers.iter().flat_map(|number| number.to_le_bytes());
+        bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+    }
+
+    /// Some columns of the same rows, or all of the data set's.
+    ///
+    /// # Errors
+    /// If there is no such column.
+    pub fn source(&self, columns: &[String]) -> Result<Arc<dyn Source>, SourceError> {
+        if columns.is_empty() {
+            return Ok(self.all.clone());
+        }
+        if !self.columns.is_empty()
+            && let Some(unknown) = columns.iter().find(|column| !self.columns.contains(column))
+        {
+            let known = self.columns.join(", ");
+            return Err(SourceError::Invalid(format!("columns: the data set has no {unknown:?}, but {known}")));
+        }
+        self.opened.columns(Some(columns))
+    }
+
+    /// The rows that a condition chooses, all if it is empty. They are looked for once, by reading the columns that it
+    /// names.
+    ///
+    /// # Errors
+    /// If the condition makes no sense, or rows cannot be read.
+    pub fn selection(&self, condition: &str, cancel: &Cancel) -> Result<Arc<Selection>, SourceError> {
+        let condition = condition.trim();
+        if condition.is_empty() {
+            let elements = self.with_rows(|_| true)?;
+            return Ok(Arc::new(Selection { elements, rows: self.rows(), chosen: None }));
+        }
+        let known = || self.selections.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(selection) = known().get(condition) {
+            return Ok(selection.clone());
+        }
+        let selection = Arc::new(self.select(condition, cancel)?);
+        known().insert(condition.to_owned(), selection.clone());
+        Ok(selection)
+    }
+
+    fn with_rows(&self, wanted: impl Fn(u32) -> bool) -> Result<ElementSet, SourceError> {
+        let has_rows = |element: &u32| !self.rows_of(*element).is_empty() && wanted(*element);
+        let ranges = (0..self.elements()).filter(has_rows).map(|element| element..element + 1);
+        ElementSet::from_ranges(ranges).map_err(|error| SourceError::Invalid(error.to_string()))
+    }
+
+    fn select(&self, condition: &str, cancel: &Cancel) -> Result<Selection, SourceError> {
+        let invalid = |error: &dyn std::fmt::Display| SourceError::Invalid(format!("where: {error}"));
+        let every = self.opened.columns(None)?;
+        let predicate = Predicate::parse(condition, &every.schema()).map_err(|error| invalid(&error))?;
+        let columns = predicate.columns();
+        let source = if columns.is_empty() { self.all.clone() } else { self.opened.columns(Some(columns))? };
+        let mut chosen = BooleanBufferBuilder::new(self.rows() as usize);
+        for element in 0..self.elements() {
+            cancel.check()?;
+            let rows = self.rows_of(element);
+            let batch = source.read(rows.clone(), cancel)?;
+            if batch.num_rows() as u64 != rows.end - rows.start {
+                let what = "rows are damaged and were skipped, so that nobody knows which ones a condition means: \
+                            read without on_error=\"skip\", or without a condition";
+                return Err(SourceError::Invalid(format!("where: {what}")));
+            }
+            chosen.append_buffer(&predicate.chosen(&batch).map_err(|error| invalid(&error))?);
+        }
+        let chosen = chosen.finish();
+        let has_chosen = |element: u32| {
+            let rows = self.rows_of(element);
+            chosen.slice(rows.start as usize, (rows.end - rows.start) as usize).count_set_bits() > 0
+        };
+        let elements = self.with_rows(has_chosen)?;
+        let rows = chosen.count_set_bits() as u64;
+        Ok(Selection { elements, rows, chosen: Some(chosen) })
+    }
+}

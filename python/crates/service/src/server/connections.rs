@@ -1,0 +1,119 @@
+//! Who connects to a server: jobs and operators, whose streams are gRPC's, and jobs that ask for the memory.
+//!
+//! Both come to one Unix socket. The first byte tells them apart: gRPC's is that of HTTP/2.
+
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
+use std::collections::HashSet;
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, Interest};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::mpsc;
+
+/// The first byte of a connection that asks for the memory; its session follows.
+pub(crate) const ASKS_FOR_MEMORY: u8 = b'M';
+
+/// Bytes of a session.
+pub(crate) const SESSION: usize = 16;
+
+/// How long whoever connects may say nothing.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Connections that wait to be taken up.
+const WAITING: usize = 64;
+
+/// Who may have the memory: jobs that have registered and have not asked yet.
+#[derive(Default)]
+pub(super) struct Sessions(Mutex<HashSet<[u8; SESSION]>>);
+
+impl Sessions {
+    /// A new one.
+    pub(super) fn begin(&self) -> io::Result<[u8; SESSION]> {
+        let mut session = [0; SESSION];
+        rustix::rand::getrandom(&mut session, rustix::rand::GetRandomFlags::empty())?;
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(session);
+        Ok(session)
+    }
+
+    /// Ends it: whether there was one.
+    pub(super) fn end(&self, session: &[u8; SESSION]) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(session)
+    }
+}
+
+/// Takes up connections for ever: those of gRPC come out of what is returned, and `memory` is sent to those that ask
+/// for it in one of the sessions.
+pub(super) fn accept(
+    listener: UnixListener,
+    sessions: Arc<Sessions>,
+    memory: impl AsFd + Send + Sync + 'static,
+) -> mpsc::Receiver<io::Result<UnixStream>> {
+    let (sender, receiver) = mpsc::channel(WAITING);
+    let memory = Arc::new(memory);
+    tokio::spawn(async move {
+        loop {
+            let stream = match listener.accept().await {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    // such as too many open files: others may end
+                    tracing::warn!(%error, "a connection cannot be taken up");
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                    continue;
+                }
+            };
+            let (sender, sessions, memory) = (sender.clone(), sessions.clone(), memory.clone());
+            tokio::spawn(async move {
+                let came = tokio::time::timeout(PATIENCE, first_byte(&stream)).await;
+                match came {
+                    Ok(Ok(ASKS_FOR_MEMORY)) => {
+                        let given = give_memory(stream, &sessions, memory.as_fd());
+                        if !matches!(tokio::time::timeout(PATIENCE, given).await, Ok(Ok(()))) {
+                            tracing::warn!("a connection that asked for the memory did not get it");
+                        }
+                    }
+                    Ok(Ok(_)) => drop(sender.send(Ok(stream)).await),
+                    _ => {}
+                }
+            });
+        }
+    });
+    receiver
+}
+
+/// The first byte, which stays where it is.
+async fn first_byte(stream: &UnixStream) -> io::Result<u8> {
+    loop {
+        stream.readable().await?;
+        let mut byte = [0];
+        let peeked = stream.try_io(Interest::READABLE, || {
+            rustix::net::recv(stream, &mut byte, RecvFlags::PEEK).map_err(io::Error::from)
+        });
+        match peeked {
+            Ok((0, _)) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(_) => return Ok(byte[0]),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+async fn give_memory(mut stream: UnixStream, sessions: &Sessions, memory: BorrowedFd<'_>) -> io::Result<()> {
+    let mut asked = [0; 1 + SESSION];
+    stream.read_exact(&mut asked).await?;
+    let session: [u8; SESSION] = std::array::from_fn(|i| asked[i + 1]);
+    if !sessions.end(&session) {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    stream.writable().await?;
+    stream.try_io(Interest::WRITABLE, || {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        let files = [memory];
+        ancillary.push(SendAncillaryMessage::ScmRights(&files));
+        rustix::net::sendmsg(&stream, &[IoSlice::new(b"M")], &mut ancillary, SendFlags::NOSIGNAL)?;
+        Ok(())
+    })
+}
