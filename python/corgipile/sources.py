@@ -40,6 +40,16 @@ class Source:
             self._opened = opened
         return self._opened
 
+    @property
+    def opener_name(self) -> str:
+        """By which function of the native module it is opened."""
+        return self._opener.__name__
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """What that function is given."""
+        return self._arguments
+
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_opened": None}
 

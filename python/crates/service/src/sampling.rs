@@ -235,8 +235,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn set(ranges: &[std::ops::Range<u32>]) -> ElementSet {
-        ElementSet::from_ranges(ranges.iter().cloned()).unwrap()
+    fn set(range: std::ops::Range<u32>) -> ElementSet {
+        ElementSet::from_ranges([range]).unwrap()
     }
 
     fn wanted(elements: ElementSet, epochs: u64, ahead: u32) -> Wanted {
@@ -271,7 +271,7 @@ mod tests {
         ) {
             let jobs: Vec<Wanted> = bounds
                 .iter()
-                .map(|&(a, b, epochs, ahead)| wanted(set(&[a.min(b)..a.max(b)]), epochs, ahead))
+                .map(|&(a, b, epochs, ahead)| wanted(set(a.min(b)..a.max(b)), epochs, ahead))
                 .collect();
             let of = run(kind, &jobs, takes);
             for (job, epochs) in jobs.iter().zip(of) {
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn a_job_that_takes_nothing_is_left_out_and_stops_nobody() {
-        let jobs = [wanted(set(&[0..100]), 3, 8), wanted(set(&[0..100]), 3, 8)];
+        let jobs = [wanted(set(0..100), 3, 8), wanted(set(0..100), 3, 8)];
         let of = run(SamplerKind::Dependent, &jobs, std::iter::repeat_n(0, 300));
         assert_eq!(of[0].values().map(Vec::len).sum::<usize>(), 300);
         assert_eq!(of[1].values().map(Vec::len).sum::<usize>(), 8);
@@ -301,7 +301,7 @@ mod tests {
     #[test]
     fn equal_jobs_that_take_by_turns_draw_the_same() {
         for kind in [SamplerKind::Follow, SamplerKind::Dependent] {
-            let jobs = [wanted(set(&[0..100]), 2, 8), wanted(set(&[0..100]), 2, 8)];
+            let jobs = [wanted(set(0..100), 2, 8), wanted(set(0..100), 2, 8)];
             let of = run(kind, &jobs, (0..400).map(|i| i / 3));
             assert_eq!(of[0], of[1], "{kind:?}");
         }
@@ -309,7 +309,7 @@ mod tests {
 
     #[test]
     fn what_is_left_of_an_epoch_comes_first_and_then_whole_ones() {
-        let partial = Wanted { left: Some(set(&[10..13])), epoch: 4, ..wanted(set(&[10..20]), 6, 4) };
+        let partial = Wanted { left: Some(set(10..13)), epoch: 4, ..wanted(set(10..20), 6, 4) };
         let of = run(SamplerKind::Follow, &[partial], std::iter::repeat_n(0, 100));
         let sorted = |epoch: u64| {
             let mut elements = of[0][&epoch].clone();
@@ -324,8 +324,8 @@ mod tests {
     fn who_has_still_to_draw_an_element_is_known() {
         let mut sampling = Sampling::new(SamplerKind::Follow, 1, 10).unwrap();
         let mut drawn = Vec::new();
-        sampling.join(1, wanted(set(&[0..10]), 1, 1)).unwrap();
-        sampling.join(2, wanted(set(&[5..10]), 1, 1)).unwrap();
+        sampling.join(1, wanted(set(0..10), 1, 1)).unwrap();
+        sampling.join(2, wanted(set(5..10), 1, 1)).unwrap();
         let to_come = |sampling: &Sampling| (0..10).map(|e| sampling.to_come(e, |_| true)).sum::<usize>();
         assert_eq!(to_come(&sampling), 15);
         sampling.decide(&mut drawn).unwrap();

@@ -254,6 +254,10 @@ mod tests {
         Rows { batch: RecordBatch::try_from_iter([("x", numbers)]).unwrap(), chosen }
     }
 
+    fn set(range: std::ops::Range<u32>) -> ElementSet {
+        ElementSet::from_ranges([range]).unwrap()
+    }
+
     fn numbers(batch: &Batch) -> Vec<i64> {
         let Column::Fixed(Values::I8(numbers)) = &batch.columns[0] else { panic!() };
         numbers.clone()
@@ -278,7 +282,7 @@ mod tests {
             buffer in 1_usize..8,
             stop in 0_usize..220,
         ) {
-            let all = ElementSet::from_ranges([0..20]).unwrap();
+            let all = set(0..20);
             let mut mixer = Mixer::new(mixing(batch_size, buffer), 2, &all);
             let mut given = Vec::new();
             'stopped: for element in order {
@@ -318,7 +322,7 @@ mod tests {
 
     #[test]
     fn rows_that_are_not_chosen_do_not_come_and_elements_that_cannot_be_read_do_not_stop_the_epoch() {
-        let mut mixer = Mixer::new(mixing(100, 10), 0, &ElementSet::from_ranges([0..3]).unwrap());
+        let mut mixer = Mixer::new(mixing(100, 10), 0, &set(0..3));
         let even = BooleanBuffer::from_iter((0..10).map(|row| row % 2 == 0));
         mixer.push(0, Some(rows(0, Some(even)))).unwrap();
         mixer.push(1, None).unwrap();
@@ -328,13 +332,13 @@ mod tests {
         given.sort_unstable();
         assert_eq!(given, [0, 2, 4, 6, 8]);
         assert!(mixer.has_ended());
-        let mut mixer = Mixer::new(mixing(100, 10), 0, &ElementSet::from_ranges([0..1]).unwrap());
+        let mut mixer = Mixer::new(mixing(100, 10), 0, &set(0..1));
         assert!(mixer.push(0, Some(rows(0, Some(BooleanBuffer::new_set(9))))).is_err(), "rows were skipped");
     }
 
     #[test]
     fn rows_of_a_buffer_are_shuffled() {
-        let mut mixer = Mixer::new(mixing(100, 10), 0, &ElementSet::from_ranges([0..10]).unwrap());
+        let mut mixer = Mixer::new(mixing(100, 10), 0, &set(0..10));
         (0..10).for_each(|element| mixer.push(element, Some(rows(element, None))).unwrap());
         let given = numbers(&mixer.next().unwrap().unwrap());
         let neighbours = given.windows(2).filter(|pair| pair[1] == pair[0] + 1).count();
@@ -344,7 +348,7 @@ mod tests {
     #[test]
     fn the_last_rows_are_left_out_if_they_are_not_wanted() {
         let mixing = Mixing { drop_last: true, ..mixing(7, 1) };
-        let mut mixer = Mixer::new(mixing, 0, &ElementSet::from_ranges([0..1]).unwrap());
+        let mut mixer = Mixer::new(mixing, 0, &set(0..1));
         mixer.push(0, Some(rows(0, None))).unwrap();
         assert_eq!(mixer.next().unwrap().unwrap().rows, 7);
         assert!(mixer.next().unwrap().is_none() && mixer.has_ended());
