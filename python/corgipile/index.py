@@ -53,9 +53,7 @@ def build_index(
     chosen = format or FORMATS.get(ending)
     if chosen is None:
         if ending in NEEDLESS:
-            raise ValueError(
-                f"{file} needs no index: files that end with {ending} know where their rows are"
-            )
+            raise ValueError(f"{file} needs no index: files that end with {ending} know where their rows are")
         known = ", ".join(sorted(FORMATS))
         raise ValueError(f"{file} ends with none of {known}: say its format")
     between = delimiter or ("\t" if ending == ".tsv" else ",")

@@ -46,7 +46,7 @@ def test_what_is_no_rows_is_refused_by_name(x: Any) -> None:
 def test_labels_to_compare_with_are_one_for_each_row() -> None:
     model = Model.from_dict(LINEAR)
     for y in (None, 5, "a", [[1]]):
-        with pytest.raises(ValueError, match="y has . dimensions, and must be a sequence of labels"):
+        with pytest.raises(ValueError, match=r"y has \d dimensions, and must be a sequence of labels"):
             model.score([[1.0, 2.0]], y)
     for y in (["a"], np.array(["a"], object)):
         with pytest.raises(TypeError, match="y: numbers are needed"):
@@ -55,7 +55,9 @@ def test_labels_to_compare_with_are_one_for_each_row() -> None:
 
 @pytest.mark.parametrize("document", [None, 5, "{}", [1], b"x"])
 def test_what_is_no_document_is_refused_by_name(document: Any) -> None:
-    with pytest.raises(TypeError, match="document: a dictionary is needed, as corgipile_export and Model.to_dict give"):
+    with pytest.raises(
+        TypeError, match=r"document: a dictionary is needed, as corgipile_export and Model\.to_dict give"
+    ):
         Model.from_dict(document)
 
 
@@ -108,7 +110,11 @@ def test_what_is_no_connection_is_refused_by_name() -> None:
         def info(self) -> Any:
             return type("Info", (), {"transaction_status": 0})
 
-    for conn, told in [(None, "a connection of psycopg 3 is needed"), ("", "psycopg 3"), (Connection(), "asynchronous")]:
+    for conn, told in [
+        (None, "a connection of psycopg 3 is needed"),
+        ("", "psycopg 3"),
+        (Connection(), "asynchronous"),
+    ]:
         calls: list[Any] = [
             lambda conn=conn: db.train(conn, "t"),
             lambda conn=conn: db.report(conn, "m"),
@@ -151,7 +157,7 @@ def test_arguments_of_the_wrong_type_are_refused_by_name(conn: Any, named: str, 
         ("version: 0 is not between", ValueError, lambda: Model.from_database(conn, named, 0)),
         ("version: .* is not between", ValueError, lambda: Model.from_database(conn, named, 2**31)),
         ("model: .* has a character", ValueError, lambda: Model.from_database(conn, "a\0b")),
-        ("pid: 'x' is no whole number", TypeError, lambda: db.running(conn, "x")),
+        ("pid: 'x' is no whole number", TypeError, lambda: db.running(conn, "x")),  # type: ignore[arg-type]
         ("interval: a number of seconds is needed", TypeError, watch(interval="1")),
         ("interval: a number of seconds is needed", TypeError, watch(interval=None)),
         ("interval is nan, and must be at least 0", ValueError, watch(interval=float("nan"))),
@@ -170,6 +176,7 @@ def test_arguments_of_the_wrong_type_are_refused_by_name(conn: Any, named: str, 
 
 @pytest.mark.parametrize("seed", [2**63, -(2**63) - 1])
 def test_a_seed_that_is_no_bigint_is_refused_with_its_bounds(conn: Any, named: str, seed: int) -> None:
+    given: Any
     for given in ({"seed": seed}, {"options": {"seed": seed}}):
         with pytest.raises(ValueError, match=f"seed: {seed} is not between {-(2**63)} and {2**63 - 1}"):
             db.train(conn, "pumps", label="failed", **given)

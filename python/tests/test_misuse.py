@@ -154,7 +154,14 @@ def test_the_outermost_seeds_are_seeds(tmp_path: Path) -> None:
         assert len(corgipile.shuffle_once(source, tmp_path, seed=seed)) == 5
 
 
-OPENERS = [corgipile.parquet, corgipile.arrow, corgipile.tfrecord, corgipile.webdataset, corgipile.csv, corgipile.libsvm]
+OPENERS = [
+    corgipile.parquet,
+    corgipile.arrow,
+    corgipile.tfrecord,
+    corgipile.webdataset,
+    corgipile.csv,
+    corgipile.libsvm,
+]
 
 
 @pytest.mark.parametrize("opener", OPENERS)
@@ -162,7 +169,12 @@ def test_paths_that_are_none_are_refused_by_name(opener: Any) -> None:
     for paths in (None, 3, b"rows.csv", {"a": 1}, [None], ["a.csv", 3], [b"a"]):
         with pytest.raises(TypeError, match=r"paths: a path is needed"):
             opener(paths)
-    for paths, told in [("", "the path is empty"), ("a\0b", "a character"), ("a\udcff", "a character"), ([], "no path")]:
+    for paths, told in [
+        ("", "the path is empty"),
+        ("a\0b", ".* a character"),
+        ("a\udcff", ".* a character"),
+        ([], "no path"),
+    ]:
         with pytest.raises(ValueError, match=f"paths: {told}"):
             opener(paths)
     with pytest.raises(TypeError, match="on_error: a text is needed"):
@@ -217,7 +229,7 @@ def test_arguments_of_sources_of_the_wrong_type_are_refused_by_name(tmp_path: Pa
 def test_arguments_of_data_sets_loaders_and_copies_of_the_wrong_type_are_refused_by_name(tmp_path: Path) -> None:
     source, data = corgipile.arrays({"i": np.arange(5)}), rows()
     given: Any
-    for given in ({"seed": None}, {"seed": "1"}, {"seed": 1.0}, {"seed": float("nan")}, {"batch_size": 2.0}):
+    for given in ({"seed": None}, {"seed": "1"}, {"seed": 1.0}, {"seed": float("nan")}, {"threads": 2.0}):
         with pytest.raises(TypeError, match=f"{next(iter(given))}: .* is no whole number"):
             rows(**given)
     with pytest.raises(TypeError, match="shuffle: a text"):
