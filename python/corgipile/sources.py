@@ -238,7 +238,8 @@ def csv(
         columns: those to read, in this order; without a header they are "column_1" and so on.
         header: whether the first row of each file has the columns' names.
         delimiter: what is between two values.
-        quote: what is around values that have a delimiter or an end of line in them.
+        quote: what is around values that have a delimiter or an end of line in them. Within such a value it is doubled;
+            one behind which something else stands is damage.
         types: of columns: bool, int8 to int64, uint8 to uint64, float32, float64, str, date, datetime. Of the others
             a sample tells.
         nulls: words for what is missing, such as "NA". An empty field always is.
