@@ -2,8 +2,8 @@
 //!
 //! A page is decompressed and decoded from its beginning, whichever of its rows are wanted, and so is a row group of
 //! lists whose pages nobody knows, or of one page. Where a unit becomes many blocks, each would decode it anew: as many
-//! times the work as there are blocks. A unit that is read in parts is decoded once instead. Nothing is ever dropped, so
-//! that what is given out is a part of what is kept, and no copy.
+//! times the work as there are blocks. A unit that is read in parts is decoded once instead. Nothing is ever dropped,
+//! so that what is given out is a part of what is kept, and no copy.
 
 use std::collections::HashMap;
 use std::ops::Range;
