@@ -26,6 +26,9 @@ mod _native {
     use crate::offline::{corgi2, shuffle_once};
     #[pymodule_export]
     use crate::plan::{Plan, Reader};
+    /// Numbers of a dense row of LIBSVM, at most.
+    #[pymodule_export]
+    const MOST_DENSE: usize = ::sources::libsvm::MOST_DENSE;
     #[pymodule_export]
     use crate::sources::{
         Shuffled, Source, arrow, build_index, csv, libsvm, parquet, postgres, postgres_shuffled, tfrecord, webdataset,
