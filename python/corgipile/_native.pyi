@@ -3,6 +3,8 @@ from typing import Any
 
 import numpy as np
 
+MOST_DENSE: int
+
 class SourceError(Exception): ...
 
 class Source:

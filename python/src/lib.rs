@@ -32,6 +32,9 @@ mod _native {
     use crate::offline::{corgi2, shuffle_once};
     #[pymodule_export]
     use crate::plan::{Plan, Reader};
+    /// Numbers of a dense row of LIBSVM, at most.
+    #[pymodule_export]
+    const MOST_DENSE: usize = ::sources::libsvm::MOST_DENSE;
     #[pymodule_export]
     use crate::slots::{Preparers, Slot, dict_to_slot, slot_to_dict};
     #[pymodule_export]
