@@ -202,7 +202,8 @@ pub fn joader_status<'py>(py: Python<'py>, path: PathBuf) -> PyResult<Bound<'py,
 #[pyclass(module = "corgipile._native")]
 pub struct JoaderJob(service::Job);
 
-/// Epoch, elements that are left, the buffer's elements and its number, rows of it that were given, and the fingerprint.
+/// Epoch, elements that are left, the buffer's elements and its number, rows of it that were given, and the
+/// fingerprint.
 type PlaceOfJob = (u64, Vec<(u32, u32)>, Vec<u32>, u64, u64, u64);
 
 #[pymethods]

@@ -18,11 +18,23 @@ Xie et al., "A Deep Learning Dataloader with Shared Data Preparation", NeurIPS 2
 
 from __future__ import annotations
 
-from corgipile._native import JoaderError
+import importlib
+from typing import TYPE_CHECKING, Any
 
-from ._admin import alter, create, datasets, drop, serve, status
-from ._job import Job
-from ._recipe import center_crop, crop, decode, drop_column, python, resize
+if TYPE_CHECKING:
+    from corgipile._native import JoaderError
+
+    from ._admin import alter, create, datasets, drop, serve, status
+    from ._job import Job
+    from ._recipe import center_crop, crop, decode, drop_column, function, resize
+
+#: Public names, and the modules that they come from: the command says what it takes without the native module.
+_PLACES = {
+    "JoaderError": "corgipile._native",
+    "Job": "corgipile.joader._job",
+    **dict.fromkeys(("alter", "create", "datasets", "drop", "serve", "status"), "corgipile.joader._admin"),
+    **dict.fromkeys(("center_crop", "crop", "decode", "drop_column", "function", "resize"), "corgipile.joader._recipe"),
+}
 
 __all__ = [
     "JoaderError",
@@ -35,8 +47,21 @@ __all__ = [
     "decode",
     "drop",
     "drop_column",
-    "python",
+    "function",
     "resize",
     "serve",
     "status",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    place = _PLACES.get(name)
+    if place is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(place), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PLACES})

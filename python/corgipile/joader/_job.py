@@ -41,7 +41,7 @@ class Job(Base):
         dataset: a name that `create` has given.
         columns: those that are wanted; all without.
         where: an SQL condition over any columns of the source, such as "label < 100".
-        prepare: steps that the server does, once for all jobs that have the same: `joader.decode`, `joader.python`.
+        prepare: steps that the server does, once for all jobs that have the same: `joader.decode`, `joader.function`.
         name: by which others see the job.
         seed: names the order of rows in buffers.
         epochs: how many.
@@ -174,8 +174,9 @@ class Job(Base):
     def counts(self) -> dict[str, int]:
         """Elements it got: "shared" memory, "outside" of it because there was no room, read by itself ("direct"), and
         "errors"; and how often it has "registered"."""
-        empty = dict.fromkeys(("shared", "outside", "direct", "errors", "registered"), 0)
-        return empty if self._native is None else self._native.counts
+        if self._native is None:
+            return {"shared": 0, "outside": 0, "direct": 0, "errors": 0, "registered": 0}
+        return self._native.counts
 
     def state_dict(self) -> dict[str, Any]:
         """Where the job is: plain data, which pickle and JSON take. It grows with the number of elements."""

@@ -72,7 +72,7 @@ class Metrics:
             raise ValueError(f"metrics: {address!r} is no address such as 127.0.0.1:9464")
 
         class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:  # noqa: N802 - its base calls it so
+            def do_GET(self) -> None:
                 if self.path.split("?")[0] != "/metrics":
                     self.send_error(404)
                     return

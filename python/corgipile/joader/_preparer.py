@@ -7,16 +7,18 @@ with what went wrong. It ends when the socket does, even while a function is at 
 
 from __future__ import annotations
 
+import fcntl
 import importlib
 import mmap
+import operator
 import os
 import select
 import socket
 import struct
 import sys
-import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -74,20 +76,19 @@ def find(callable_name: str) -> Function:
     """The function that is named `module:function`."""
     module_name, _, name = callable_name.partition(":")
     try:
-        found: Any = importlib.import_module(module_name)
+        module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         # one that the module itself imports is another matter
         if error.name is None or not (module_name + ".").startswith(error.name + "."):
             raise
         raise PreparerError(f"there is no module {error.name!r} in {os.getcwd()} or on Python's path") from None
-    for part in name.split("."):
-        try:
-            found = getattr(found, part)
-        except AttributeError:
-            raise PreparerError(f"module {module_name!r} has no {name!r}") from None
-    if not callable(found):
-        raise PreparerError(f"{name!r} is of type {type(found).__name__}, which cannot be called")
-    return found
+    try:
+        function: Function = operator.attrgetter(name)(module)
+    except AttributeError:
+        raise PreparerError(f"module {module_name!r} has no {name!r}") from None
+    if not callable(function):
+        raise PreparerError(f"{name!r} is of type {type(function).__name__}, which cannot be called")
+    return function
 
 
 def told(error: BaseException) -> str:
@@ -117,6 +118,27 @@ class Memory:
         return np.frombuffer(self._mapped, np.uint8, count=length)
 
 
+@contextmanager
+def _ending_with(calls: socket.socket) -> Iterator[None]:
+    """Ends the process, whatever it does meanwhile, when nobody is at the other end of the socket any more.
+
+    The system sends a signal then, which ends a process that has not said otherwise. A thread that waits for that end
+    could do nothing while a function in C does not let go of the interpreter.
+    """
+    flags = fcntl.fcntl(calls, fcntl.F_GETFL)
+    fcntl.fcntl(calls, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(calls, fcntl.F_SETFL, flags | os.O_ASYNC)
+    poll = select.poll()
+    poll.register(calls, select.POLLRDHUP)
+    if poll.poll(0):
+        # before there was to be a signal
+        os._exit(0)
+    try:
+        yield
+    finally:
+        fcntl.fcntl(calls, fcntl.F_SETFL, flags)
+
+
 class Preparer:
     """Answers calls until there are no more."""
 
@@ -135,8 +157,9 @@ class Preparer:
             if name is None:
                 return
             try:
-                slot = self._call(name.decode(), self._from.array(length))
-                slot.write(self._to.array(len(slot)))
+                with _ending_with(self._calls):
+                    slot = self._call(name.decode(), self._from.array(length))
+                    slot.write(self._to.array(len(slot)))
             # whatever a function raises, `sys.exit` included, is about its rows
             except BaseException as error:
                 said = told(error).encode(errors="replace")[:_MAX_ERROR]
@@ -164,14 +187,6 @@ class Preparer:
         return b"".join(parts)
 
 
-def _end_with(calls: socket.socket) -> None:
-    """Waits until nobody is at the other end of the socket, and ends the process."""
-    poll = select.poll()
-    poll.register(calls, select.POLLRDHUP)
-    poll.poll()
-    os._exit(0)
-
-
 def main() -> None:
     # Neither what a function reads nor what it prints shall be taken for calls and answers.
     calls = socket.socket(fileno=os.dup(0))
@@ -179,7 +194,6 @@ def main() -> None:
     os.dup2(nothing, 0)
     os.close(nothing)
     os.dup2(2, 1)
-    threading.Thread(target=_end_with, args=(calls,), daemon=True).start()
     preparer = Preparer(calls)
     try:
         preparer.run()

@@ -1,4 +1,4 @@
-"""What is done to rows once, before jobs get them: steps that are plain data, so that a server can tell which are equal.
+"""What is done to rows once, before jobs get them: steps that are plain data, by which a server tells equal ones.
 
 Rows go through them in their order. What must differ from job to job, such as random crops, is done by the job.
 """
@@ -40,7 +40,7 @@ def drop_column(column: str) -> Step:
     return {"step": "drop", "column": column}
 
 
-def python(callable: str | Callable[..., Any]) -> Step:
+def function(callable: str | Callable[..., Any]) -> Step:
     """Calls a function with a dictionary of column name to array, which gives another one with as many rows.
 
     It is called in processes of the server's own, which import it by name ("package.module:function"): it must be there

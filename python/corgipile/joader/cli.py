@@ -17,9 +17,6 @@ from collections.abc import Callable, Sequence
 
 from corgipile.cli import ending
 from corgipile.cli.common import listed
-from corgipile.sources import open_path
-
-from . import _admin, _metrics, _top
 
 PROGRAM = "corgipile-joader"
 
@@ -40,19 +37,26 @@ def _default_address() -> str:
     return f"unix:{directory}/joader"
 
 
-def _parser() -> argparse.ArgumentParser:
+def commands() -> dict[str, argparse.ArgumentParser]:
+    """What each command takes."""
+    return _parsers()[1]
+
+
+def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
     parser = argparse.ArgumentParser(
         prog=PROGRAM,
         description="Read and prepare data once for many training jobs on this machine.",
         allow_abbrev=False,
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    made_by_name: dict[str, argparse.ArgumentParser] = {}
 
     def command(name: str, run: Callable[[argparse.Namespace], int], help: str) -> argparse.ArgumentParser:
         made = commands.add_parser(name, help=help, description=f"{help[0].upper()}{help[1:]}.", allow_abbrev=False)
         made.set_defaults(run=run)
         option = "--listen" if name == "serve" else "--address"
-        where = f"the socket ({_default_address()})"
+        where = "the socket (joader in $XDG_RUNTIME_DIR)"
+        made_by_name[name] = made
         made.add_argument(option, dest="address", default=_default_address(), metavar="unix:PATH", help=where)
         return made
 
@@ -75,17 +79,18 @@ def _parser() -> argparse.ArgumentParser:
         made.add_argument("--sampler", choices=("follow", "dependent", "independent"), default="", help="(follow)")
     command("drop", _drop, "forget a data set").add_argument("name", help="of the data set")
     command("list", _list, "show the data sets")
-    status = command("status", _status, "show what the server and its jobs do, as JSON")
-    del status
+    command("status", _status, "show what the server and its jobs do, as JSON")
     top = command("top", _run_top, "show what the server and its jobs do, until Ctrl-C")
     top.add_argument("--interval", type=float, default=1.0, metavar="SECONDS", help="between two looks (1)")
     top.add_argument("--once", action="store_true", help="look once")
-    return parser
+    return parser, made_by_name
 
 
 def _serve(arguments: argparse.Namespace) -> int:
     ended = threading.Event()
     before = {number: signal.signal(number, lambda *_: ended.set()) for number in (signal.SIGINT, signal.SIGTERM)}
+    from . import _admin, _metrics
+
     metrics: list[_metrics.Metrics] = []
 
     def ready() -> None:
@@ -113,6 +118,10 @@ def _serve(arguments: argparse.Namespace) -> int:
 
 
 def _create(arguments: argparse.Namespace) -> int:
+    from corgipile.sources import open_path
+
+    from . import _admin
+
     put = _admin.create if arguments.command == "create" else _admin.alter
     made = put(
         arguments.address,
@@ -127,22 +136,30 @@ def _create(arguments: argparse.Namespace) -> int:
 
 
 def _drop(arguments: argparse.Namespace) -> int:
+    from . import _admin
+
     _admin.drop(arguments.address, arguments.name)
     return 0
 
 
 def _list(arguments: argparse.Namespace) -> int:
+    from . import _admin
+
     for made in _admin.datasets(arguments.address):
         print(f"{made['name']}: {made['rows']} rows in {made['elements']} elements, {made['jobs']} jobs")
     return 0
 
 
 def _status(arguments: argparse.Namespace) -> int:
+    from . import _admin
+
     print(json.dumps(_admin.status(arguments.address)))
     return 0
 
 
 def _run_top(arguments: argparse.Namespace) -> int:
+    from . import _admin, _top
+
     if not arguments.interval >= 0:
         raise ValueError(f"interval: {arguments.interval} is not at least 0 seconds")
     before, shown, live = None, 0, sys.stdout.isatty()
@@ -165,5 +182,5 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(words: list[str]) -> int:
-    arguments = _parser().parse_args(words)
+    arguments = _parsers()[0].parse_args(words)
     return arguments.run(arguments)

@@ -2,8 +2,8 @@
 //!
 //! Each is a socket, over which goes what is to be called and whether it worked, and two files in memory, in which the
 //! rows go to it and come back: pictures do not go through pipes. It guarantees that a function that crashes, is killed
-//! or hangs is an error of its own call only: its process is ended, and the next call starts another one. A process ends
-//! when its socket does, whatever becomes of the one that started it.
+//! or hangs is an error of its own call only: its process is ended, and the next call starts another one. A process
+//! ends when its socket does, whatever becomes of the one that started it.
 //!
 //! What comes back is copied out of the memory before anything looks at it, since the process may still write there.
 

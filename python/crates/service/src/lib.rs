@@ -1,8 +1,8 @@
 //! JOADER as a service: many jobs, on one machine or several, share what is read and prepared.
 //!
-//! Jobs register with a server and get elements (rows, or blocks of rows) of a data set in random order, each at its own
-//! speed, and each element once in each epoch. What several jobs draw is read and prepared once, and given to them in
-//! memory that they map. If the server goes, they read on by themselves.
+//! Jobs register with a server and get elements (rows, or blocks of rows) of a data set in random order, each at its
+//! own speed, and each element once in each epoch. What several jobs draw is read and prepared once, and given to them
+//! in memory that they map. If the server goes, they read on by themselves.
 //!
 //! | | |
 //! |---|---|

@@ -1,8 +1,8 @@
 //! Who draws what next: a sampler of `joader` for each data set, and how far each job is ahead.
 //!
 //! It guarantees that each job draws each of its elements once in each of its epochs, and that a job which takes
-//! nothing stops nobody: it is left out of rounds once it has drawn enough. Jobs of one speed are kept together: a round
-//! waits until one of them needs it, and then all that have room for it draw.
+//! nothing stops nobody: it is left out of rounds once it has drawn enough. Jobs of one speed are kept together: a
+//! round waits until one of them needs it, and then all that have room for it draw.
 //!
 //! Nothing in it knows of time, threads or memory.
 

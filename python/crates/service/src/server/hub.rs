@@ -1,7 +1,7 @@
 //! What a server's threads share: data sets, jobs, the memory, and what is to be read.
 //!
-//! It guarantees that reading and preparing happen outside of the lock, and that a panic in either is an error for those
-//! who wait for the element.
+//! It guarantees that reading and preparing happen outside of the lock, and that a panic in either is an error for
+//! those who wait for the element.
 
 use crate::dataset::{DataSet, Selection};
 use crate::memory::Memory;
