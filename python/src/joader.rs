@@ -9,13 +9,14 @@ use pyo3::exceptions::{PyConnectionError, PyOSError, PyRuntimeError, PyValueErro
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use service::{
-    BufferSize, JobOptions, Mode, NextOfJob, Opened, Opener, Opening, Position, ServerOptions, ServiceError, admin, proto,
+    BufferSize, JobOptions, Mode, NextOfJob, Opened, Opener, Opening, Position, ServerOptions, ServiceError, admin,
+    proto,
 };
 use source::SourceError;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::mpsc::RecvTimeoutError;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -185,7 +186,20 @@ pub fn joader_status<'py>(py: Python<'py>, path: PathBuf) -> PyResult<Bound<'py,
         ($dict:ident, $of:ident, $($name:ident),*) => { $($dict.set_item(stringify!($name), &$of.$name)?;)* };
     }
     if let Some(server) = status.server {
-        set!(told, server, memory, used, elements, loads, bytes_loaded, bytes_saved, evictions, seconds, errors, outside);
+        set!(
+            told,
+            server,
+            memory,
+            used,
+            elements,
+            loads,
+            bytes_loaded,
+            bytes_saved,
+            evictions,
+            seconds,
+            errors,
+            outside
+        );
     }
     let jobs = PyList::empty(py);
     for job in status.jobs {
