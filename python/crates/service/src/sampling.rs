@@ -111,6 +111,7 @@ pub struct Sampling {
     ids: HashMap<Job, JobId>,
     elements: u32,
     draws: Vec<Draw>,
+    has_more_to_come: bool,
 }
 
 impl Sampling {
@@ -120,7 +121,14 @@ impl Sampling {
     /// If memory runs out.
     pub fn new(kind: SamplerKind, seed: i64, elements: u32) -> Result<Sampling, SamplerError> {
         let sampler = kind.sampler(seed, elements)?;
-        Ok(Sampling { sampler, jobs: BTreeMap::new(), ids: HashMap::new(), elements, draws: Vec::new() })
+        Ok(Sampling {
+            sampler,
+            jobs: BTreeMap::new(),
+            ids: HashMap::new(),
+            elements,
+            draws: Vec::new(),
+            has_more_to_come: false,
+        })
     }
 
     /// A job comes.
@@ -133,6 +141,7 @@ impl Sampling {
         let need = bits(first, self.elements);
         let (epoch, is_partial) = (wanted.epoch, wanted.left.is_some());
         self.ids.insert(number, id);
+        self.has_more_to_come = true;
         self.jobs.insert(id, Member { wanted, number, epoch, is_partial, claimed: 0, need });
         Ok(())
     }
@@ -165,6 +174,12 @@ impl Sampling {
     /// How many of these jobs have still to draw an element in their epochs.
     pub fn to_come(&self, element: u32, of: impl Fn(JobId) -> bool) -> usize {
         self.jobs.iter().filter(|(id, member)| of(**id) && member.need.contains(element as usize)).count()
+    }
+
+    /// Whether more jobs have still to draw some elements than before this was last asked: one has joined or begun an
+    /// epoch.
+    pub fn take_more_to_come(&mut self) -> bool {
+        std::mem::take(&mut self.has_more_to_come)
     }
 
     /// Draws until nobody needs a draw. `drawn` has what was drawn, in its order.
@@ -218,6 +233,7 @@ impl Sampling {
             self.sampler.begin_epoch(member.number)?;
         }
         member.need = bits(&member.wanted.elements, self.elements);
+        self.has_more_to_come = true;
         Ok(())
     }
 }
@@ -328,6 +344,7 @@ mod tests {
         sampling.join(2, wanted(set(5..10), 1, 1)).unwrap();
         let to_come = |sampling: &Sampling| (0..10).map(|e| sampling.to_come(e, |_| true)).sum::<usize>();
         assert_eq!(to_come(&sampling), 15);
+        assert!(sampling.take_more_to_come() && !sampling.take_more_to_come());
         sampling.decide(&mut drawn).unwrap();
         assert_eq!(to_come(&sampling), 15 - drawn.len());
         sampling.leave(2);

@@ -369,6 +369,35 @@ fn a_server_of_other_rows_is_not_rejoined() {
     assert_eq!(job.counts().registered, 1);
 }
 
+/// Opens other rows than the server has read.
+struct Changed;
+
+impl Opener for Changed {
+    fn open(&self, _: &str) -> Result<Arc<dyn Opened>, SourceError> {
+        Ok(Arc::new(Numbers::new(990)))
+    }
+}
+
+#[test]
+fn rows_that_have_changed_are_not_read_by_a_job_itself() {
+    let slow = Numbers { slow: SECOND / 500, ..Numbers::new(1000) };
+    let mut server = Server::start(1 << 20, slow);
+    server.create(1000, "10", "");
+    let opening = Opening { opener: Arc::new(Changed), callables: None };
+    let mut job = Job::new(job_options(&server.path), opening).unwrap();
+    let mut rows = Vec::new();
+    read_until(&mut job, &mut rows, 100);
+    server.stop();
+    let error = loop {
+        match next(&mut job) {
+            Ok(NextOfJob::Batch(_)) => {}
+            Ok(other) => panic!("{other:?}"),
+            Err(error) => break error.to_string(),
+        }
+    };
+    assert!(error.contains("its rows are not those that the server has read"), "{error}");
+}
+
 #[test]
 fn another_process_goes_on_where_a_job_was() {
     let server = Server::start(1 << 20, Numbers::new(1000));

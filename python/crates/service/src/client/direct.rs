@@ -3,6 +3,7 @@
 use super::inbox::DataSetInfo;
 use super::mixing::Rows;
 use super::{JobOptions, Opening};
+use crate::dataset::DataSet;
 use crate::error::ServiceError;
 use predicate::Predicate;
 use preparing::Recipe;
@@ -28,13 +29,12 @@ impl Direct {
         cancel: Arc<Cancel>,
     ) -> Result<Direct, SourceError> {
         let opened = opening.opener.open(&info.source)?;
-        let all = [&options.columns, &info.columns].into_iter().find(|columns| !columns.is_empty());
-        let source = opened.columns(all.map(Vec::as_slice))?;
-        let rows: u64 = source.units().iter().map(|unit| unit.rows).sum();
-        if rows != info.rows {
-            let what = format!("the source has {rows} rows now, and had {} when the job began", info.rows);
-            return Err(SourceError::Invalid(what));
+        let data_set = DataSet::new(opened.clone(), info.columns.clone(), &info.element_size)?;
+        if data_set.fingerprint() != info.fingerprint {
+            let what = "its rows are not those that the server has read: files changed, or a table's snapshot has gone";
+            return Err(SourceError::Invalid(what.to_owned()));
         }
+        let source = data_set.source(&options.columns)?;
         let condition = if options.filter.trim().is_empty() {
             None
         } else {

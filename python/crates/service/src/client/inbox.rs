@@ -19,6 +19,7 @@ pub(super) struct Arrived {
 pub(super) struct DataSetInfo {
     pub(super) source: String,
     pub(super) columns: Vec<String>,
+    pub(super) element_size: String,
     pub(super) fingerprint: u64,
     pub(super) rows: u64,
     pub(super) rows_of_job: u64,
@@ -36,6 +37,7 @@ impl DataSetInfo {
         Ok(DataSetInfo {
             source: data_set.source,
             columns: data_set.columns,
+            element_size: data_set.element_size,
             fingerprint: registered.fingerprint,
             rows: registered.rows,
             rows_of_job: registered.rows_of_job,

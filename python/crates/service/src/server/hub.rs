@@ -320,6 +320,7 @@ impl Hub {
                 }
             }
             let drawn = state.draw();
+            state.expect_more();
             for Drawn { job, epoch, element } in drawn {
                 let to_come = state.to_come(job, element);
                 state.serving.draw(job, epoch, element, to_come);
@@ -482,6 +483,17 @@ impl State {
         if let Some(info) = self.jobs.remove(&job) {
             tracing::info!(job, name = info.name, rows = info.rows, "job left");
             self.expect(info.kind);
+        }
+    }
+
+    /// Jobs have joined or begun epochs: they will come for what is kept.
+    fn expect_more(&mut self) {
+        let more = |created: &mut Created| created.sampling.take_more_to_come().then_some(created.number);
+        let data_sets: Vec<u64> = self.data_sets.values_mut().filter_map(more).collect();
+        let of = |kind: &Kind| data_sets.contains(&kind.data_set);
+        let kinds: Vec<u32> = self.kinds.iter().filter(|(_, kind)| of(kind)).map(|(number, _)| *number).collect();
+        for kind in kinds {
+            self.expect(kind);
         }
     }
 
