@@ -9,8 +9,8 @@ use pyo3::exceptions::{PyConnectionError, PyOSError, PyRuntimeError, PyValueErro
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use service::{
-    BufferSize, JobOptions, Mode, NextOfJob, Opened, Opener, Opening, Position, ServerOptions, ServiceError, admin,
-    proto,
+    BufferSize, JobError, JobOptions, Mode, NextOfJob, Opened, Opener, Opening, Position, ServerOptions, ServiceError,
+    admin, proto,
 };
 use source::SourceError;
 use std::collections::BTreeSet;
@@ -25,12 +25,43 @@ create_exception!(corgipile, JoaderError, PyRuntimeError, "What a JOADER server 
 /// How long somebody who waits does not look for Ctrl-C.
 const PATIENCE: Duration = Duration::from_millis(100);
 
+/// How long a thread that waits for a batch leaves the job to others now and then.
+const TURN: Duration = Duration::from_millis(1);
+
 fn error(error: ServiceError) -> PyErr {
     let text = error.to_string();
     match error {
         ServiceError::NoServer { .. } => PyConnectionError::new_err(text),
         ServiceError::Refused(_) => PyValueError::new_err(text),
         ServiceError::Conflict(_) | ServiceError::Unknown(_) | ServiceError::Lost(_) => JoaderError::new_err(text),
+    }
+}
+
+fn error_of_job(of: JobError) -> PyErr {
+    let text = of.to_string();
+    match of {
+        JobError::Service(of) => error(of),
+        JobError::Source(of) => errors::of_source(of),
+        JobError::Element { .. } => errors::SourceError::new_err(text),
+        JobError::Misused(_) => PyValueError::new_err(text),
+    }
+}
+
+/// Waits for what is asked of a server, and looks for Ctrl-C meanwhile.
+fn ask<T: Send + 'static>(
+    py: Python<'_>,
+    question: impl FnOnce() -> Result<T, ServiceError> + Send + 'static,
+) -> PyResult<T> {
+    let (tell, told) = std::sync::mpsc::channel();
+    // who is interrupted does not wait for the answer
+    std::thread::Builder::new().name("joader question".to_owned()).spawn(move || tell.send(question()))?;
+    let told = Mutex::new(told);
+    loop {
+        match py.detach(|| told.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(PATIENCE)) {
+            Ok(answer) => return answer.map_err(error),
+            Err(RecvTimeoutError::Timeout) => py.check_signals()?,
+            Err(RecvTimeoutError::Disconnected) => return Err(PyRuntimeError::new_err("the asking thread panicked")),
+        }
     }
 }
 
@@ -106,7 +137,12 @@ pub fn joader_serve(
     let mut failed = None;
     while !server.is_finished() {
         match py.detach(|| is_ready.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(PATIENCE)) {
-            Ok(()) => drop(ready.call0(py)?),
+            Ok(()) => {
+                if let Err(error) = ready.call0(py) {
+                    failed = Some(error);
+                    break;
+                }
+            }
             Err(RecvTimeoutError::Timeout) => {}
             // it was told already
             Err(RecvTimeoutError::Disconnected) => py.detach(|| std::thread::sleep(PATIENCE)),
@@ -161,26 +197,26 @@ pub fn joader_put<'py>(
     replaces: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
     let data_set = proto::DataSet { name, source, columns, element_size, sampler };
-    info(py, py.detach(|| admin::put_data_set(&path, data_set, replaces)).map_err(error)?)
+    info(py, ask(py, move || admin::put_data_set(&path, data_set, replaces))?)
 }
 
 /// Drops a data set.
 #[pyfunction]
-pub fn joader_drop(py: Python<'_>, path: PathBuf, name: &str) -> PyResult<()> {
-    py.detach(|| admin::drop_data_set(&path, name)).map_err(error)
+pub fn joader_drop(py: Python<'_>, path: PathBuf, name: String) -> PyResult<()> {
+    ask(py, move || admin::drop_data_set(&path, &name))
 }
 
 /// All data sets.
 #[pyfunction]
 pub fn joader_data_sets<'py>(py: Python<'py>, path: PathBuf) -> PyResult<Bound<'py, PyList>> {
-    let data_sets = py.detach(|| admin::data_sets(&path)).map_err(error)?;
+    let data_sets = ask(py, move || admin::data_sets(&path))?;
     PyList::new(py, data_sets.into_iter().map(|of| info(py, of)).collect::<PyResult<Vec<_>>>()?)
 }
 
 /// What a server and its jobs do.
 #[pyfunction]
 pub fn joader_status<'py>(py: Python<'py>, path: PathBuf) -> PyResult<Bound<'py, PyDict>> {
-    let status = py.detach(|| admin::status(&path)).map_err(error)?;
+    let status = ask(py, move || admin::status(&path))?;
     let told = PyDict::new(py);
     macro_rules! set {
         ($dict:ident, $of:ident, $($name:ident),*) => { $($dict.set_item(stringify!($name), &$of.$name)?;)* };
@@ -212,12 +248,24 @@ pub fn joader_status<'py>(py: Python<'py>, path: PathBuf) -> PyResult<Bound<'py,
     Ok(told)
 }
 
-/// A job of a server.
-#[pyclass(module = "corgipile._native")]
-pub struct JoaderJob(service::Job);
+/// A job of a server, which threads may share.
+#[pyclass(module = "corgipile._native", frozen)]
+pub struct JoaderJob {
+    job: Mutex<service::Job>,
+    /// in another one, which was forked off, the lock may be held by nobody
+    process: u32,
+}
 
-/// Epoch, elements that are left, the buffer's elements and its number, rows of it that were given, and the
-/// fingerprint.
+impl JoaderJob {
+    fn with<T: Send>(&self, py: Python<'_>, ask: impl FnOnce(&mut service::Job) -> T + Send) -> PyResult<T> {
+        if self.process != std::process::id() {
+            return Err(PyValueError::new_err("a job cannot be used in a process that was forked off"));
+        }
+        Ok(py.detach(|| ask(&mut self.job.lock().unwrap_or_else(PoisonError::into_inner))))
+    }
+}
+
+/// Epoch, elements that are left, the buffer's elements and its number, rows of it that were given, and the fingerprint.
 type PlaceOfJob = (u64, Vec<(u32, u32)>, Vec<u32>, u64, u64, u64);
 
 #[pymethods]
@@ -272,58 +320,68 @@ impl JoaderJob {
         };
         let callables: Arc<dyn Callables> = Arc::new(processes(python, 1, python_path));
         let opening = Opening { opener: Arc::new(ByPython(opener)), callables: Some(callables) };
-        service::Job::new(options, opening).map(JoaderJob).map_err(error)
+        let job = Mutex::new(service::Job::new(options, opening).map_err(error)?);
+        Ok(JoaderJob { job, process: std::process::id() })
     }
 
     /// The next batch; None at the end of an epoch, and of the last one.
-    fn next<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+    fn next<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         loop {
-            match py.detach(|| self.0.next(PATIENCE)) {
-                Ok(NextOfJob::Batch(batch)) => {
-                    let layout = self.0.layout().ok_or_else(|| PyRuntimeError::new_err("a batch without columns"))?;
-                    return to_dict(py, layout, batch).map(Some);
+            let next = self.with(py, |job| {
+                let next = job.next(PATIENCE);
+                let layout = matches!(next, Ok(NextOfJob::Batch(_))).then(|| job.layout().cloned());
+                (next, layout.flatten())
+            })?;
+            match next {
+                (Ok(NextOfJob::Batch(batch)), Some(layout)) => return to_dict(py, &layout, batch).map(Some),
+                (Ok(NextOfJob::Batch(_)), None) => return Err(PyRuntimeError::new_err("a batch without columns")),
+                (Ok(NextOfJob::EpochEnd(_) | NextOfJob::End), _) => return Ok(None),
+                (Ok(NextOfJob::Pending), _) => {
+                    py.check_signals()?;
+                    // another thread that closes the job gets its turn
+                    py.detach(|| std::thread::sleep(TURN));
                 }
-                Ok(NextOfJob::EpochEnd(_) | NextOfJob::End) => return Ok(None),
-                Ok(NextOfJob::Pending) => py.check_signals()?,
-                Err(error) => return Err(errors::of_source(error)),
+                (Err(error), _) => return Err(error_of_job(error)),
             }
         }
     }
 
     /// The epoch of the next batch.
     #[getter]
-    fn epoch(&self) -> u64 {
-        self.0.epoch()
+    fn epoch(&self, py: Python<'_>) -> PyResult<u64> {
+        self.with(py, |job| job.epoch())
     }
 
     /// Rows of an epoch, once it has registered.
     #[getter]
-    fn rows(&self) -> Option<u64> {
-        self.0.rows()
+    fn rows(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        self.with(py, |job| job.rows())
     }
 
     /// Where it is; None before it has begun.
     #[getter]
-    fn place(&self) -> Option<PlaceOfJob> {
-        let (position, fingerprint) = self.0.position()?;
-        let Position { epoch, left, buffer, number, given } = position;
-        Some((epoch, ranges(&left), buffer, number, given, fingerprint))
+    fn place(&self, py: Python<'_>) -> PyResult<Option<PlaceOfJob>> {
+        let place = self.with(py, |job| job.position())?;
+        Ok(place.map(|(position, fingerprint)| {
+            let Position { epoch, left, buffer, number, given } = position;
+            (epoch, ranges(&left), buffer, number, given, fingerprint)
+        }))
     }
 
     /// How it gets its elements, and why it reads by itself if it does.
     #[getter]
-    fn mode(&self) -> (&'static str, Option<String>) {
-        match self.0.mode() {
+    fn mode(&self, py: Python<'_>) -> PyResult<(&'static str, Option<String>)> {
+        Ok(match self.with(py, |job| job.mode())? {
             Mode::Connecting => ("connecting", None),
             Mode::Connected => ("connected", None),
             Mode::Direct(why) => ("direct", Some(why)),
-        }
+        })
     }
 
     /// What it was given, and how.
     #[getter]
     fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let counts = self.0.counts();
+        let counts = self.with(py, |job| job.counts())?;
         let told = PyDict::new(py);
         told.set_item("shared", counts.shared)?;
         told.set_item("outside", counts.outside)?;
@@ -334,8 +392,8 @@ impl JoaderJob {
     }
 
     /// Leaves.
-    fn close(&mut self, py: Python<'_>) {
-        py.detach(|| self.0.close());
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, service::Job::close)
     }
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import operator
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -89,11 +91,11 @@ class Job(Base):
             "columns": list(columns or ()),
             "where": where or "",
             "prepare": _recipe.as_text(prepare),
-            "seed": seed,
-            "batch_size": batch_size,
+            "seed": operator.index(seed),
+            "batch_size": operator.index(batch_size),
             "drop_last": bool(drop_last),
         }
-        self._epochs = epochs
+        self._epochs = operator.index(epochs)
         self._buffer = _buffer(buffer_size)
         self._name = name or f"{os.path.basename(sys.argv[0]) or 'python'} {os.getpid()}"
         self._tensors: Tensors = tensors
@@ -111,21 +113,23 @@ class Job(Base):
         if workers > 1:
             raise ValueError(f"num_workers: {workers} workers would each be a job of their own: use 1 or none")
         del worker
-        while True:
-            job = self._begun()
-            if job.epoch >= self._epochs or self._ended:
-                return
+        job = self._begun()
+        while job is self._native and not self._ended and job.epoch < self._epochs:
             yield job.epoch, self._batches(job)
 
     def _batches(self, job: _native.JoaderJob) -> Iterator[Any]:
         epoch = job.epoch
         while (batch := job.next()) is not None:
             yield to_torch(batch) if self._tensors == "torch" else batch
-        self._ended = epoch + 1 >= self._epochs
+        if job is self._native:
+            self._ended = epoch + 1 >= self._epochs
 
     _ended = False
+    _closed = False
 
     def _begun(self) -> _native.JoaderJob:
+        if self._closed:
+            raise ValueError("the job was closed: load_state_dict() makes it go on")
         if self._native is None:
             choices = dict(self._choices)
             self._ended = self._epochs == 0
@@ -183,7 +187,7 @@ class Job(Base):
         place = None if self._native is None else self._native.place
         if place is None:
             if self._state is not None:
-                return self._state
+                return copy.deepcopy(self._state)
             return {"version": 1, **self._choices, "epoch": 0, "begun": False}
         epoch, left, buffer, number, given, fingerprint = place
         return {
@@ -216,14 +220,19 @@ class Job(Base):
                 _place(state)
             except (KeyError, TypeError, ValueError) as error:
                 raise ValueError(f"state: it is not what state_dict() gives: {error!r}") from error
+        state = copy.deepcopy(state)
         self.close()
-        self._native, self._ended = None, False
+        self._ended = self._closed = False
         self._state = state if state.get("begun") else None
 
     def close(self) -> None:
-        """Leaves the server."""
+        """Leaves the server. There are no more batches then; `state_dict` still tells where the job was."""
         if self._native is not None:
-            self._native.close()
+            # an iteration that is under way still has it, and hears that it is closed
+            native, state = self._native, self.state_dict()
+            self._native, self._state = None, state if state["begun"] else None
+            native.close()
+        self._closed = True
 
     def __enter__(self) -> Job:
         return self

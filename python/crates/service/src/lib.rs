@@ -28,6 +28,6 @@ mod serving;
 
 pub use client::{BufferSize, Counts, Job, JobOptions, Mode, NextOfJob, Opening, Position, admin};
 pub use dataset::{DataSet, Opened, Opener};
-pub use error::ServiceError;
+pub use error::{JobError, ServiceError};
 pub use sampling::SamplerKind;
 pub use server::{ServerOptions, serve};

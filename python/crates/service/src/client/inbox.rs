@@ -19,7 +19,6 @@ pub(super) struct Arrived {
 pub(super) struct DataSetInfo {
     pub(super) source: String,
     pub(super) columns: Vec<String>,
-    pub(super) element_size: String,
     pub(super) fingerprint: u64,
     pub(super) rows: u64,
     pub(super) rows_of_job: u64,
@@ -37,7 +36,6 @@ impl DataSetInfo {
         Ok(DataSetInfo {
             source: data_set.source,
             columns: data_set.columns,
-            element_size: data_set.element_size,
             fingerprint: registered.fingerprint,
             rows: registered.rows,
             rows_of_job: registered.rows_of_job,
@@ -45,6 +43,11 @@ impl DataSetInfo {
             window: registered.window,
             starts: registered.starts,
         })
+    }
+
+    /// How many elements there are, the job's and others.
+    pub(super) fn all_elements(&self) -> u64 {
+        if self.starts.is_empty() { self.rows } else { self.starts.len() as u64 }
     }
 
     /// The rows of an element.

@@ -66,6 +66,8 @@ struct JobInfo {
 pub(super) struct Joining {
     pub(super) name: String,
     pub(super) data_set: String,
+    /// what that name meant when the job asked
+    pub(super) rows: Arc<DataSet>,
     pub(super) columns: Vec<String>,
     pub(super) recipe: Recipe,
     pub(super) selection: Arc<Selection>,
@@ -210,6 +212,10 @@ impl Hub {
         let Some(created) = state.data_sets.get_mut(&joining.data_set) else {
             return Err(unknown(state, &joining.data_set));
         };
+        if !Arc::ptr_eq(&created.data_set, &joining.rows) {
+            let what = format!("dataset: {:?} was altered while the job registered: try again", joining.data_set);
+            return Err(tonic::Status::failed_precondition(what));
+        }
         let (number, data_set) = (created.number, created.data_set.clone());
         let same =
             |kind: &Kind| kind.data_set == number && kind.columns == joining.columns && kind.recipe == joining.recipe;
@@ -350,6 +356,10 @@ impl Hub {
             let loaded = catch_unwind(AssertUnwindSafe(|| self.load(&*source, &recipe, rows)));
             let loaded = loaded.unwrap_or_else(|panic| Err(format!("a thread panicked: {}", message_of(&*panic))));
             let mut state = self.lock();
+            if state.is_closed {
+                // jobs are about to be told, and may look at all that is there until they have ended
+                return;
+            }
             match loaded {
                 Err(error) => {
                     tracing::warn!(element = key.element, error, "an element cannot be read");

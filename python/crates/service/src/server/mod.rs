@@ -17,7 +17,7 @@ use proto::joader_server::{Joader, JoaderServer};
 use source::{Cancel, SourceError};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -59,7 +59,7 @@ pub fn serve(
     mut stop: watch::Receiver<()>,
     ready: impl FnOnce(),
 ) -> io::Result<()> {
-    let listener = listen(&options.path)?;
+    let (listener, file) = listen(&options.path)?;
     let memory = Memory::new(options.memory)?;
     let (hub, threads) = Hub::start(memory, callables, options.seed, options.threads)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
@@ -92,18 +92,23 @@ pub fn serve(
     for thread in threads {
         let _ = thread.join();
     }
-    let _ = std::fs::remove_file(&options.path);
+    drop(file);
     served
 }
 
 /// Listens on a socket that only its user can open. One that a server left behind when it was killed is replaced.
-fn listen(path: &Path) -> io::Result<std::os::unix::net::UnixListener> {
+fn listen(path: &Path) -> io::Result<(std::os::unix::net::UnixListener, SocketFile)> {
+    // two servers that begin at a time do so one after the other
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let directory = std::fs::File::open(directory).map_err(|error| at(directory, &error))?;
+    directory.lock()?;
     if let Ok(old) = std::fs::symlink_metadata(path) {
         if !old.file_type().is_socket() {
             let what = format!("{} is there and no socket", path.display());
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, what));
         }
-        if std::os::unix::net::UnixStream::connect(path).is_ok() {
+        // one that has no room for another connection does listen
+        if !matches!(is_listening(path), Ok(false)) {
             let what = format!("another server has {}", path.display());
             return Err(io::Error::new(io::ErrorKind::AddrInUse, what));
         }
@@ -112,11 +117,47 @@ fn listen(path: &Path) -> io::Result<std::os::unix::net::UnixListener> {
     // bound in secret, so that nobody connects before the rights are set
     let hidden = path.with_extension(format!("{}.new", std::process::id()));
     let _ = std::fs::remove_file(&hidden);
-    let listener = std::os::unix::net::UnixListener::bind(&hidden)?;
+    let listener = std::os::unix::net::UnixListener::bind(&hidden).map_err(|error| at(&hidden, &error))?;
     listener.set_nonblocking(true)?;
     std::fs::set_permissions(&hidden, std::fs::Permissions::from_mode(0o600))?;
     std::fs::rename(&hidden, path)?;
-    Ok(listener)
+    let file = SocketFile { path: path.to_owned(), number: number_of(path)? };
+    Ok((listener, file))
+}
+
+fn at(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
+/// Whether somebody listens there, without waiting for him.
+fn is_listening(path: &Path) -> io::Result<bool> {
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    match connect(&socket, &SocketAddrUnix::new(path)?) {
+        Ok(()) => Ok(true),
+        Err(rustix::io::Errno::CONNREFUSED) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn number_of(path: &Path) -> io::Result<(u64, u64)> {
+    let file = std::fs::symlink_metadata(path)?;
+    Ok((file.dev(), file.ino()))
+}
+
+/// The file by which a socket is found. It goes with its server, and only if it is still that one's.
+struct SocketFile {
+    path: PathBuf,
+    number: (u64, u64),
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        if number_of(&self.path).is_ok_and(|number| number == self.number) {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
 }
 
 struct Service {
@@ -156,12 +197,18 @@ impl Service {
     }
 }
 
-/// Ends a job when the task that listens to it ends, however that is.
-struct Leaving(Arc<Hub>, u64);
+/// Ends a job when the task that listens to it ends, however that is, or when nobody has waited for it to register.
+struct Leaving {
+    hub: Arc<Hub>,
+    sessions: Arc<Sessions>,
+    job: u64,
+    session: [u8; SESSION],
+}
 
 impl Drop for Leaving {
     fn drop(&mut self) {
-        self.0.leave(self.1);
+        self.sessions.end(&self.session);
+        self.hub.leave(self.job);
     }
 }
 
@@ -216,13 +263,12 @@ impl Joader for Service {
         let (hub, sessions) = (self.hub.clone(), self.sessions.clone());
         let cancel = Arc::new(Cancel::default());
         let cancelling = Cancelling(cancel.clone());
-        let job = apart(move || register_job(&hub, &sessions, register, process, sender, &cancel)).await?;
+        let leaving = apart(move || register_job(&hub, &sessions, register, process, sender, &cancel)).await?;
         drop(cancelling);
-        let leaving = Leaving(self.hub.clone(), job);
         tokio::spawn(async move {
             while let Ok(Some(message)) = messages.message().await {
                 if let Some(proto::from_job::Message::Done(done)) = message.message {
-                    leaving.0.done(leaving.1, &done.tickets);
+                    leaving.hub.done(leaving.job, &done.tickets);
                 }
             }
         });
@@ -232,13 +278,13 @@ impl Joader for Service {
 
 /// Registers a job: finds the rows that it wants, and lets it join.
 fn register_job(
-    hub: &Hub,
-    sessions: &Sessions,
+    hub: &Arc<Hub>,
+    sessions: &Arc<Sessions>,
     register: proto::Register,
     process: u32,
     to_job: hub::ToJob,
     cancel: &Cancel,
-) -> Result<u64, Status> {
+) -> Result<Leaving, Status> {
     let (data_set, message) = hub.data_set(&register.data_set)?;
     let fingerprint = data_set.fingerprint();
     if register.fingerprint.is_some_and(|known| known != fingerprint) {
@@ -277,6 +323,7 @@ fn register_job(
     let rows_of_job = selection.rows;
     let wanted = Wanted { elements: elements.clone(), left, epoch: register.epoch, end: register.epochs, ahead: 1 };
     let memory = hub.memory.len();
+    let rows_of_set = data_set.clone();
     let registered = |job, window| {
         let ranges = elements.ranges().iter().map(|range| proto::Range { start: range.start, end: range.end });
         proto::ToJob {
@@ -297,6 +344,7 @@ fn register_job(
     let joining = Joining {
         name: register.name,
         data_set: register.data_set,
+        rows: rows_of_set,
         columns: register.columns,
         recipe,
         selection,
@@ -305,5 +353,9 @@ fn register_job(
         to_job,
         process,
     };
-    hub.join(joining, source, registered)
+    let joined = hub.join(joining, source, registered);
+    if joined.is_err() {
+        sessions.end(&session);
+    }
+    Ok(Leaving { hub: hub.clone(), sessions: sessions.clone(), job: joined?, session })
 }
