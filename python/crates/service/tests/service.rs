@@ -4,8 +4,8 @@ use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use arrow::datatypes::SchemaRef;
 use loading::{Batch, Column, Values};
 use service::{
-    BufferSize, Job, JobError, JobOptions, Mode, NextOfJob, Opened, Opener, Opening, Position, ServerOptions, ServiceError,
-    admin, proto, serve,
+    BufferSize, Job, JobError, JobOptions, Mode, NextOfJob, Opened, Opener, Opening, Position, ServerOptions,
+    ServiceError, admin, proto, serve,
 };
 use source::{Cancel, Source, SourceError, Unit};
 use std::ops::Range;
