@@ -234,8 +234,9 @@ class Faults:
 
     def leave(self) -> bool:
         name, process = self.some_job()
+        told = Path(f"{self.running.log(name)}.process")
         # before that the signal would end it
-        if process.poll() is not None or not self.running.log(name).exists():
+        if process.poll() is not None or not told.exists() or told.read_text() != str(process.pid):
             return False
         process.send_signal(signal.SIGUSR1)
         return True

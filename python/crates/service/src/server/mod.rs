@@ -18,6 +18,7 @@ use source::{Cancel, SourceError};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -98,6 +99,11 @@ pub fn serve(
 
 /// Listens on a socket that only its user can open. One that a server left behind when it was killed is replaced.
 fn listen(path: &Path) -> io::Result<(std::os::unix::net::UnixListener, SocketFile)> {
+    let hidden = path.with_file_name(format!(".{}", std::process::id()));
+    if let Some(long) = [path, &hidden].into_iter().find(|path| SocketAddr::from_pathname(path).is_err()) {
+        let what = format!("{} is too long for the path of a socket, or is none", long.display());
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+    }
     // two servers that begin at a time do so one after the other
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let directory = std::fs::File::open(directory).map_err(|error| at(directory, &error))?;
@@ -115,7 +121,6 @@ fn listen(path: &Path) -> io::Result<(std::os::unix::net::UnixListener, SocketFi
         std::fs::remove_file(path)?;
     }
     // bound in secret, so that nobody connects before the rights are set
-    let hidden = path.with_extension(format!("{}.new", std::process::id()));
     let _ = std::fs::remove_file(&hidden);
     let listener = std::os::unix::net::UnixListener::bind(&hidden).map_err(|error| at(&hidden, &error))?;
     listener.set_nonblocking(true)?;
@@ -174,10 +179,24 @@ fn status_of(error: SourceError) -> Status {
     }
 }
 
+/// What is said about a request, of which a user's condition or the names of all data sets may be a part: an answer has
+/// no more room than this.
+const MAX_SAID: usize = 2000;
+
+/// The beginning and the end of what is said, if that is long.
+fn short(status: Status) -> Status {
+    let said = status.message();
+    if said.len() <= MAX_SAID {
+        return status;
+    }
+    let (begin, end) = (said.floor_char_boundary(MAX_SAID / 2), said.ceil_char_boundary(said.len() - MAX_SAID / 4));
+    Status::new(status.code(), format!("{} … {}", &said[..begin], &said[end..]))
+}
+
 /// Does what may take long outside of the threads that answer.
 async fn apart<T: Send + 'static>(work: impl FnOnce() -> Result<T, Status> + Send + 'static) -> Result<T, Status> {
     match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done,
+        Ok(done) => done.map_err(short),
         Err(error) => Err(Status::internal(format!("the server's thread ended: {error}"))),
     }
 }
@@ -232,7 +251,7 @@ impl Joader for Service {
     }
 
     async fn drop(&self, request: Request<proto::Name>) -> Result<Response<proto::Nothing>, Status> {
-        self.hub.drop_data_set(&request.into_inner().name)?;
+        self.hub.drop_data_set(&request.into_inner().name).map_err(short)?;
         Ok(Response::new(proto::Nothing {}))
     }
 
