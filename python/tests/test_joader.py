@@ -43,7 +43,7 @@ class Server:
         def serve() -> None:
             try:
                 joader.serve(path, ready=ready.set, stop=self._stop.is_set, **{"threads": 2, "processes": 1, **options})
-            except BaseException as error:  # noqa: BLE001
+            except BaseException as error:
                 self.failed = error
             finally:
                 ready.set()
@@ -233,7 +233,9 @@ def test_rows_of_every_source_come_with_a_server_and_without(kind: str, serve: S
     assert job.counts["direct"] > 0 and job.mode == "direct"
 
 
-def test_a_table_comes_with_a_server_and_without(database: str, conn: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_table_comes_with_a_server_and_without(
+    database: str, conn: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("PGDATABASE", database)
     conn.execute("CREATE TABLE joader AS SELECT i AS number, i / 2.0::float8 AS half FROM generate_series(0, 9999) i")
     conn.commit()
@@ -380,7 +382,9 @@ def test_a_closed_job_gives_nothing_and_tells_where_it_was(address: str) -> None
         next(iter(job))
     until(lambda: not joader.status(address)["jobs"])
     job.load_state_dict(state)
-    got += [number for _, batches in zip([0], (batches for _, batches in job.by_epoch())) for number in numbers_of(batches)]
+    got += [
+        number for _, batches in zip([0], (batches for _, batches in job.by_epoch())) for number in numbers_of(batches)
+    ]
     assert sorted(got) == list(range(ROWS))
     never = joader.Job(address, dataset="rows")
     never.close()
@@ -485,7 +489,7 @@ def test_serving_what_makes_no_sense_is_refused_by_name(tmp_path: Path, address:
         assert not (tmp_path / "new").exists()
     with pytest.raises(OSError, match="another server"):
         joader.serve(address)
-    with pytest.raises(OSError, match="no such|nowhere"):
+    with pytest.raises(OSError, match=r"no such|nowhere"):
         joader.serve(tmp_path / "nowhere" / "socket")
     with pytest.raises(OSError, match="too long"):
         joader.serve(tmp_path / ("x" * 150))
@@ -596,7 +600,7 @@ def test_an_element_that_cannot_be_prepared_is_an_error_of_its_job_and_the_other
         try:
             for batch in failing:
                 got += numbers_of([batch])
-        except corgipile.SourceError as error:
+        except corgipile.SourceError as error:  # noqa: PERF203 - it goes on behind that
             errors.append(str(error))
     assert sorted(got) == sorted(2 * [number for number in range(ROWS) if not 50 <= number < 60])
     assert len(errors) == 2 and all(error.startswith("rows 50 to 60: ") for error in errors)
@@ -613,7 +617,7 @@ def test_an_element_of_another_shape_is_an_error_and_the_others_of_its_buffer_co
             for batch in job:
                 assert batch["pixels"].shape[1] == 2
                 got += numbers_of([batch])
-        except corgipile.SourceError as error:
+        except corgipile.SourceError as error:  # noqa: PERF203 - it goes on behind that
             errors.append(str(error))
     assert len(errors) == 1 and errors[0].startswith("rows 50 to 60: ")
     assert sorted(got) == [*range(50), *range(60, 300)]
@@ -629,7 +633,7 @@ def test_a_damaged_file_is_an_error_for_conditions_on_it(serve: Serve, tmp_path:
         file.seek(column.data_page_offset + column.total_compressed_size // 2)
         file.write(b"\xff" * 32)
     joader.create(path, "rows", place, element_size=100)
-    with pytest.raises((ValueError, joader.JoaderError), match="damaged.parquet, byte"):
+    with pytest.raises((ValueError, joader.JoaderError), match=r"damaged\.parquet, byte"):
         next(iter(joader.Job(path, dataset="rows", where="number < 500")))
     # the other column is whole
     assert len(list(joader.Job(path, dataset="rows", columns=["other"], where="other < 500", batch_size=50))) == 10
@@ -650,7 +654,7 @@ def test_a_job_is_of_no_use_in_a_process_that_is_forked_off(address: str) -> Non
             try:
                 call()
                 told.append("nothing")
-            except BaseException as error:  # noqa: BLE001
+            except BaseException as error:  # noqa: PERF203 - each is tried
                 told.append(type(error).__name__)
         os.write(writer, f"{told} {job!r}".encode())
         os._exit(0)
@@ -686,7 +690,7 @@ def test_threads_may_share_a_job_and_another_one_may_close_it(address: str) -> N
     for thread in threads:
         thread.start()
     while any(thread.is_alive() for thread in threads):
-        job.state_dict(), job.mode, job.counts, job.rows, repr(job)
+        _ = (job.state_dict(), job.mode, job.counts, job.rows, repr(job))
     assert sorted(got) == list(range(ROWS))
     slow = joader.Job(address, dataset="rows", batch_size=10, epochs=10**6)
     failed = []
@@ -753,7 +757,9 @@ def test_closing_a_job_that_reads_by_itself_does_not_wait_for_what_it_reads(tmp_
     try:
         server = Server(path)
         joader.create(path, "rows", rows, element_size=10)
-        job = joader.Job(path, dataset="rows", prepare=[joader.function("slow_rows:slow")], batch_size=10, buffer_size=2)
+        job = joader.Job(
+            path, dataset="rows", prepare=[joader.function("slow_rows:slow")], batch_size=10, buffer_size=2
+        )
         iterator = iter(job)
         next(iterator)
         (tmp_path / "slow").touch()
