@@ -110,7 +110,7 @@ impl Server {
     fn at(path: PathBuf, memory: u64, numbers: Numbers) -> Server {
         let (stop, stopped) = watch::channel(());
         let (ready, is_ready) = std::sync::mpsc::channel();
-        let options = ServerOptions { path: path.clone(), memory, threads: 2, seed: 1 };
+        let options = ServerOptions { path: path.clone(), memory, threads: 2, seed: 1, cluster: None };
         let opener = Arc::new(Opens(numbers.clone()));
         let thread = std::thread::spawn(move || {
             serve(options, opener, None, stopped, move || ready.send(()).unwrap()).unwrap();
@@ -154,6 +154,8 @@ fn job_options(path: &Path) -> JobOptions {
     JobOptions {
         path: path.to_owned(),
         name: "job".to_owned(),
+        rank: 0,
+        world_size: 1,
         data_set: "numbers".to_owned(),
         columns: Vec::new(),
         filter: String::new(),
@@ -438,7 +440,7 @@ fn a_socket_that_a_killed_server_left_is_taken_over_and_one_in_use_is_not() {
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
     let server = Server::at(path.clone(), 1 << 20, Numbers::new(10));
     let serve_again = |path: &Path| {
-        let options = ServerOptions { path: path.to_owned(), memory: 1 << 20, threads: 1, seed: 1 };
+        let options = ServerOptions { path: path.to_owned(), memory: 1 << 20, threads: 1, seed: 1, cluster: None };
         let (_stop, stopped) = watch::channel(());
         serve(options, Arc::new(Opens(Numbers::new(10))), None, stopped, || ())
     };

@@ -38,6 +38,11 @@ pub struct JobOptions {
     pub path: PathBuf,
     /// How the job is called.
     pub name: String,
+    /// Of a data-parallel job, all of whose processes have the same name and are there at a time: which one this is,
+    /// from 0.
+    pub rank: u32,
+    /// How many processes the job has; 1 if it is alone.
+    pub world_size: u32,
     /// The data set.
     pub data_set: String,
     /// All of the data set's if there are none.

@@ -182,7 +182,11 @@ async fn hear(options: &JobOptions, inbox: &Arc<Inbox>) -> Result<(), ServiceErr
     let register = register(options, inbox);
     let first = proto::FromJob { message: Some(from_job::Message::Register(register)) };
     let _ = to_server.send(first);
-    let response = client.train(UnboundedReceiverStream::new(from_job)).await?;
+    let response = tokio::select! {
+        response = client.train(UnboundedReceiverStream::new(from_job)) => response?,
+        // a rank may wait long for the others
+        () = closed(inbox) => return Ok(()),
+    };
     let mut messages = response.into_inner();
     let Some(to_job::Message::Registered(registered)) = messages.message().await?.and_then(|to_job| to_job.message)
     else {
@@ -204,6 +208,13 @@ async fn hear(options: &JobOptions, inbox: &Arc<Inbox>) -> Result<(), ServiceErr
     let heard = hear_elements(options, inbox, &mut messages, &memory, &held).await;
     give_back.abort();
     heard
+}
+
+/// Waits until the job is closed.
+async fn closed(inbox: &Inbox) {
+    while !inbox.lock().closed {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
 }
 
 async fn hear_elements(
@@ -311,5 +322,9 @@ fn register(options: &JobOptions, inbox: &Inbox) -> proto::Register {
         window: Some(proto::Window { size: Some(size) }),
         left,
         fingerprint: state.info.as_ref().map(|info| info.fingerprint).or(options.fingerprint),
+        rank: options.rank,
+        world_size: options.world_size,
+        // so that it stays what it was, also if all servers have forgotten the job
+        share: state.info.as_ref().filter(|_| options.world_size > 1).map(|info| proto::Elements::of(&info.elements)),
     }
 }
