@@ -152,6 +152,46 @@ fn ranks_on_nodes_that_have_different_numbers_of_them_get_each_row_once_and_equa
     assert!(status(&nodes.servers[0]).groups.is_empty(), "all have gone");
 }
 
+/// Elements have ten rows, and a condition leaves different numbers of them.
+#[test]
+fn ranks_give_the_same_number_of_batches() {
+    let nodes = Nodes::start(2, &Numbers::new(1000));
+    nodes.servers[0].create(1000, "10", "");
+    for (name, drop_last) in [("all", false), ("full", true)] {
+        let ranks = [0, 1, 1];
+        let sizes: Vec<Vec<usize>> = std::thread::scope(|scope| {
+            let sizes: Vec<_> = (0..3)
+                .map(|rank| {
+                    let mut job = nodes.rank(&ranks, rank, |options| {
+                        options.name = name.to_owned();
+                        options.filter = "x < 333".to_owned();
+                        (options.drop_last, options.epochs) = (drop_last, 1);
+                    });
+                    scope.spawn(move || {
+                        let mut sizes = Vec::new();
+                        while let NextOfJob::Batch(batch) = next(&mut job).unwrap() {
+                            sizes.push(batch.rows);
+                        }
+                        sizes
+                    })
+                })
+                .collect();
+            sizes.into_iter().map(|sizes| sizes.join().unwrap()).collect()
+        });
+        // 34 elements: 12, 11 and 11, one of which has three rows
+        let rows: Vec<usize> = sizes.iter().map(|sizes| sizes.iter().sum()).collect();
+        let lengths: Vec<usize> = sizes.iter().map(Vec::len).collect();
+        if drop_last {
+            assert_eq!(lengths, [6; 3], "{sizes:?}");
+            assert_eq!(rows, [96; 3]);
+        } else {
+            assert_eq!(lengths, [8; 3], "{sizes:?}");
+            assert_eq!(rows.iter().sum::<usize>(), 333);
+            assert!(sizes.iter().flatten().all(|size| (12..=16).contains(size)), "{sizes:?}");
+        }
+    }
+}
+
 #[test]
 fn jobs_share_what_is_read_on_common_nodes() {
     let nodes = Nodes::start(4, &Numbers::new(2000));
