@@ -18,6 +18,8 @@
 //!
 //! Xie et al., "A Deep Learning Dataloader with Shared Data Preparation", NeurIPS 2022, appendix E.
 
+#![cfg_attr(test, allow(clippy::single_range_in_vec_init, reason = "sets of elements are made of ranges"))]
+
 mod client;
 mod cluster;
 mod dataset;

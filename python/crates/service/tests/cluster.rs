@@ -2,13 +2,13 @@
 
 mod common;
 
-use common::{Numbers, SECOND, Server, all, job_options, next, numbers, sorted, status};
+use common::{Numbers, SECOND, Server, all, job_options, next, numbers, sorted, status, until};
 use service::{
     Cluster, FollowerOptions, Job, JobOptions, LeaderOptions, Mode, NextOfJob, ServiceError, Token, admin, proto,
 };
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 const TOKEN: &str = "0123456789abcdef";
 
@@ -149,7 +149,7 @@ fn ranks_on_nodes_that_have_different_numbers_of_them_get_each_row_once_and_equa
             assert_ne!(rank[0], rank[1]);
         }
     }
-    assert!(status(&nodes.servers[0]).groups.is_empty(), "all have gone");
+    until("ranks do not leave", || status(&nodes.servers[0]).groups.is_empty());
 }
 
 /// Elements have ten rows, and a condition leaves different numbers of them.
@@ -250,11 +250,7 @@ fn data_sets_are_the_leaders_whomever_one_asks() {
     assert!(matches!(admin::put_data_set(&path, source(300), true), Err(ServiceError::Conflict(_))));
     assert!(matches!(admin::drop_data_set(&path, "numbers"), Err(ServiceError::Conflict(_))));
     job.close();
-    let until = Instant::now() + 10 * SECOND;
-    while let Err(error) = admin::put_data_set(&path, source(300), true) {
-        assert!(Instant::now() < until, "{error}");
-        std::thread::sleep(SECOND / 50);
-    }
+    until("the job does not leave", || admin::put_data_set(&path, source(300), true).is_ok());
     // also those who have opened the old one
     assert_complete(&nodes.run("job", &[2, 1]), 300, 2);
     // rows that differ from machine to machine are no data set
@@ -263,7 +259,7 @@ fn data_sets_are_the_leaders_whomever_one_asks() {
     nodes.wait_until_connected(1, true);
     let refused = next(&mut nodes.servers[1].job(|_| ())).unwrap_err().to_string();
     assert!(refused.starts_with("dataset: \"numbers\" has other rows on this machine than at the leader"), "{refused}");
-    admin::drop_data_set(&path, "numbers").unwrap();
+    until("ranks do not leave", || admin::drop_data_set(&path, "numbers").is_ok());
     assert!(admin::data_sets(&nodes.servers[2].path).unwrap().is_empty());
     let refused = next(&mut nodes.servers[2].job(|_| ())).unwrap_err().to_string();
     assert_eq!(refused, "dataset: there is no \"numbers\"; there is none yet");
@@ -390,18 +386,45 @@ fn without_their_leader_ranks_read_what_was_dealt_to_them_and_rejoin_when_it_is_
     }
     let refused = next(&mut nodes.servers[1].job(|_| ())).unwrap_err().to_string();
     assert!(refused.contains("is not there"), "{refused}");
-    // it knows nothing of the job any more, and the ranks do not wait for each other
+    // one of them comes to its end meanwhile
+    let mut given = read_rest(&mut jobs[..1], &mut rows[..1]);
+    // the leader knows nothing of the job any more, and the ranks do not wait for each other
     nodes.restart(0);
     nodes.servers[0].create(4000, "10", "");
     nodes.wait_until_connected(1, true);
     nodes.wait_until_connected(2, true);
     let direct: Vec<u64> = jobs.iter().map(|job| job.counts().direct).collect();
-    let given = read_rest(&mut jobs, &mut rows);
+    given.extend(read_rest(&mut jobs[1..], &mut rows[1..]));
     assert_complete(&given, 4000, 2);
-    for (job, direct) in jobs.iter().zip(direct) {
-        assert_eq!(job.counts().registered, 2);
+    assert_eq!(jobs.iter().map(|job| job.counts().registered).collect::<Vec<_>>(), [1, 2, 2]);
+    for (job, direct) in jobs.iter().zip(direct).skip(1) {
         assert!(job.counts().direct < direct + 133, "it reads by itself to the end: {:?}", job.counts());
     }
+}
+
+#[test]
+fn what_a_job_holds_stays_also_when_its_leader_went_and_others_come() {
+    let mut nodes = Nodes::start(2, &Numbers::new(1000));
+    nodes.servers[1].stop();
+    nodes.memory = 32 << 10;
+    nodes.restart(1);
+    nodes.wait_until_connected(1, true);
+    nodes.servers[0].create(1000, "10", "");
+    let mut job = nodes.servers[1].job(|options| options.epochs = 1);
+    let mut rows = Vec::new();
+    read_until(&mut job, &mut rows, 16);
+    until("it does not hold all it may", || status(&nodes.servers[1]).jobs[0].held == 8);
+    nodes.servers[0].stop();
+    nodes.wait_until_connected(1, false);
+    nodes.restart(0);
+    nodes.servers[0].create(1000, "10", "");
+    nodes.wait_until_connected(1, true);
+    until("it does not rejoin", || job.counts().registered == 2);
+    let mut other = nodes.servers[1].job(|options| options.columns = vec!["x".to_owned()]);
+    assert_complete(&[all(&mut other)], 1000, 2);
+    assert!(status(&nodes.servers[1]).server.unwrap().evictions > 0);
+    rows.extend(&all(&mut job)[0]);
+    assert_eq!(sorted(&rows), (0..1000).collect::<Vec<_>>());
 }
 
 #[test]
@@ -416,15 +439,10 @@ fn ranks_of_a_follower_that_dies_read_by_themselves_and_the_others_go_on() {
     nodes.servers[2].stop();
     read_all_until(&mut jobs, &mut rows, 500);
     assert!(jobs[2].counts().direct > 0, "{:?}", jobs[2].counts());
-    let until = Instant::now() + 20 * SECOND;
-    loop {
+    until("the leader does not notice", || {
         let leader = status(&nodes.servers[0]);
-        if leader.cluster.unwrap().followers == [1] && leader.groups[0].ranks == [0, 1] {
-            break;
-        }
-        assert!(Instant::now() < until);
-        std::thread::sleep(SECOND / 50);
-    }
+        leader.cluster.unwrap().followers == [1] && leader.groups[0].ranks == [0, 1]
+    });
     nodes.restart(2);
     nodes.wait_until_connected(2, true);
     assert_complete(&read_rest(&mut jobs, &mut rows), 4000, 2);
@@ -463,11 +481,7 @@ fn a_rank_waits_for_the_others_and_can_be_closed_meanwhile() {
         let began = Instant::now();
         alone.close();
         assert!(began.elapsed() < 5 * SECOND);
-        let until = Instant::now() + 10 * SECOND;
-        while !status(&nodes.servers[0]).groups.is_empty() {
-            assert!(Instant::now() < until, "it is still waited for");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        until("it is still waited for", || status(&nodes.servers[0]).groups.is_empty());
     }
     // and what makes no sense is refused by whichever server
     for node in [0, 1] {

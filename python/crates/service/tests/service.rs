@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Numbers, Opens, SECOND, Server, all, next, numbers, sorted, status};
+use common::{Numbers, Opens, SECOND, Server, all, next, numbers, sorted, status, until};
 use service::{Job, JobOptions, Mode, NextOfJob, Position, ServerOptions, ServiceError, admin, proto, serve};
 use std::path::Path;
 use std::sync::Arc;
@@ -42,12 +42,11 @@ fn equal_jobs_read_each_element_once_and_all_that_they_hold_is_given_back() {
     for epoch in epochs.iter().flatten() {
         assert_eq!(sorted(epoch), (0..1000).collect::<Vec<_>>());
     }
-    let status = status(&server);
-    let of = status.server.unwrap();
+    until("jobs do not leave", || status(&server).jobs.is_empty());
+    let of = status(&server).server.unwrap();
     // all of them fit into the memory
     assert_eq!(of.loads, 100);
     assert_eq!(server.numbers.read.load(Ordering::Relaxed), 1000);
-    assert!(status.jobs.is_empty());
     // 8 epochs were given, and one was read
     assert_eq!(of.bytes_saved, 7 * of.bytes_loaded);
 }
@@ -114,14 +113,36 @@ fn a_job_that_goes_or_stalls_stops_nobody() {
     for epoch in all(&mut server.job(|_| ())) {
         assert_eq!(sorted(&epoch), (0..1000).collect::<Vec<_>>());
     }
-    let names: Vec<String> = status(&server).jobs.into_iter().map(|job| job.name).collect();
-    assert_eq!(names, ["stalls"]);
+    let names = || status(&server).jobs.into_iter().map(|job| job.name).collect::<Vec<_>>();
+    until("others do not leave", || names() == ["stalls"]);
     // and it goes on
     let mut rows = 16;
     while let NextOfJob::Batch(batch) = next(&mut stalls).unwrap() {
         rows += batch.rows;
     }
     assert_eq!(rows, 1000);
+}
+
+/// A job that has got its last element still looks at some of them.
+#[test]
+fn what_a_job_holds_stays_also_when_nothing_more_will_come() {
+    let server = Server::start(32 << 10, Numbers::new(1000));
+    server.create(1000, "10", "");
+    let mut job = server.job(|options| {
+        (options.filter, options.epochs) = ("x < 100".to_owned(), 1);
+    });
+    let mut rows = Vec::new();
+    read_until(&mut job, &mut rows, 48);
+    until("elements are left", || status(&server).jobs.first().is_none_or(|job| job.left == 0));
+    std::thread::sleep(SECOND / 2);
+    // another one needs the memory
+    all(&mut server.job(|options| options.columns = vec!["x".to_owned()]));
+    assert!(status(&server).server.unwrap().evictions > 0);
+    while let NextOfJob::Batch(batch) = next(&mut job).unwrap() {
+        rows.extend(numbers(&batch));
+    }
+    assert_eq!(sorted(&rows), (0..100).collect::<Vec<_>>());
+    until("it does not leave", || status(&server).jobs.is_empty());
 }
 
 /// Reads on until so many rows came in all.

@@ -75,11 +75,41 @@ fn memory_of(path: &Path, session: &[u8]) -> io::Result<SharedMemory> {
 struct Held {
     ticket: u64,
     done: UnboundedSender<u64>,
+    _counted: Arc<()>,
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
         let _ = self.done.send(self.ticket);
+    }
+}
+
+/// A connection that is needed as long as elements are held that came by it: without it the server would give their
+/// memory to others.
+struct Connection {
+    messages: tonic::Streaming<proto::ToJob>,
+    /// each element that is held has one
+    held: Arc<()>,
+    done: UnboundedSender<u64>,
+    give_back: tokio::task::JoinHandle<()>,
+}
+
+impl Connection {
+    fn is_needed(&self) -> bool {
+        Arc::strong_count(&self.held) > 1
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.give_back.abort();
+    }
+}
+
+/// Keeps connections until they are not needed or the job is closed.
+async fn linger(inbox: &Inbox, connections: &[Connection]) {
+    while connections.iter().any(Connection::is_needed) && !inbox.lock().closed {
+        tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }
 
@@ -102,13 +132,18 @@ fn keep_going(
     runtime: &tokio::runtime::Runtime,
 ) -> Result<(), ServiceError> {
     let mut direct: Option<Direct> = None;
+    let mut old: Vec<Connection> = Vec::new();
     loop {
-        let ended = runtime.block_on(hear(options, inbox));
+        old.retain(Connection::is_needed);
+        let ended = runtime.block_on(hear(options, inbox, &mut old));
         if inbox.lock().closed {
             return Ok(());
         }
         let why = match ended {
-            Ok(()) => return Ok(()),
+            Ok(()) => {
+                runtime.block_on(linger(inbox, &old));
+                return Ok(());
+            }
             Err(error) => error,
         };
         let Some(info) = inbox.lock().info.clone() else { return Err(why) };
@@ -124,6 +159,7 @@ fn keep_going(
         }
         let Some(direct) = &direct else { return Ok(()) };
         if !read_directly(options, inbox, direct, &info, (!is_final).then_some(AGAIN)) {
+            runtime.block_on(linger(inbox, &old));
             return Ok(());
         }
     }
@@ -175,8 +211,8 @@ fn read_directly(
     }
 }
 
-/// Registers and hears from the server until it or the job ends.
-async fn hear(options: &JobOptions, inbox: &Arc<Inbox>) -> Result<(), ServiceError> {
+/// Registers and hears from the server until it or the job ends. The connection is among the `old` ones then.
+async fn hear(options: &JobOptions, inbox: &Arc<Inbox>, old: &mut Vec<Connection>) -> Result<(), ServiceError> {
     let mut client = connect(&options.path).await?;
     let (to_server, from_job) = unbounded_channel();
     let register = register(options, inbox);
@@ -203,10 +239,11 @@ async fn hear(options: &JobOptions, inbox: &Arc<Inbox>) -> Result<(), ServiceErr
         state.mode = Mode::Connected;
         state.counts.registered += 1;
     });
-    let (held, done) = unbounded_channel();
-    let give_back = tokio::spawn(give_back(done, to_server));
-    let heard = hear_elements(options, inbox, &mut messages, &memory, &held).await;
-    give_back.abort();
+    let (done, given_back) = unbounded_channel();
+    let give_back = tokio::spawn(give_back(given_back, to_server));
+    let mut connection = Connection { messages, held: Arc::default(), done, give_back };
+    let heard = hear_elements(options, inbox, &mut connection, &memory).await;
+    old.push(connection);
     heard
 }
 
@@ -220,9 +257,8 @@ async fn closed(inbox: &Inbox) {
 async fn hear_elements(
     options: &JobOptions,
     inbox: &Inbox,
-    messages: &mut tonic::Streaming<proto::ToJob>,
+    connection: &mut Connection,
     memory: &SharedMemory,
-    held: &UnboundedSender<u64>,
 ) -> Result<(), ServiceError> {
     loop {
         {
@@ -233,14 +269,20 @@ async fn hear_elements(
             }
         }
         // the job may be closed while nothing comes
-        let message = match tokio::time::timeout(Duration::from_millis(200), messages.message()).await {
+        let message = match tokio::time::timeout(Duration::from_millis(200), connection.messages.message()).await {
             Err(_) => continue,
             Ok(message) => message?,
         };
         let Some(message) = message else { return Err(ServiceError::Lost("it has ended".to_owned())) };
-        let Some(to_job::Message::Element(element)) = message.message else { continue };
+        let element = match message.message {
+            Some(to_job::Message::Element(element)) => element,
+            Some(to_job::Message::Ended(proto::Ended { code, why })) => {
+                return Err(tonic::Status::new(code.into(), why).into());
+            }
+            _ => continue,
+        };
         let proto::Element { ticket, epoch, element, chosen, rows } = element;
-        let held = Held { ticket, done: held.clone() };
+        let held = Held { ticket, done: connection.done.clone(), _counted: connection.held.clone() };
         let (bytes, is_outside) = match rows {
             Some(element::Rows::Slot(slot)) => {
                 let end = slot.offset.saturating_add(slot.length);

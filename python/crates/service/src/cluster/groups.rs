@@ -9,8 +9,12 @@ use crate::proto;
 use joader::ElementSet;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 use tokio::sync::watch;
-use tonic::Status;
+use tonic::{Code, Status};
+
+/// How long ranks of another job of that name may take to go: the leader notices by then that a node has died.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Ranks that a job may have.
 const MAX_RANKS: u32 = 1 << 16;
@@ -90,13 +94,18 @@ struct Group {
 pub(crate) struct Groups {
     seed: i64,
     nodes: u32,
+    patience: Duration,
     state: Mutex<(u64, BTreeMap<String, Group>)>,
 }
 
 impl Groups {
     /// Nobody is there yet.
     pub(crate) fn new(seed: i64, nodes: u32) -> Arc<Groups> {
-        Arc::new(Groups { seed, nodes, state: Mutex::default() })
+        Groups::patient(seed, nodes, PATIENCE)
+    }
+
+    fn patient(seed: i64, nodes: u32, patience: Duration) -> Arc<Groups> {
+        Arc::new(Groups { seed, nodes, patience, state: Mutex::default() })
     }
 
     fn lock(&self) -> MutexGuard<'_, (u64, BTreeMap<String, Group>)> {
@@ -108,12 +117,21 @@ impl Groups {
         (self.seed, self.nodes)
     }
 
-    /// Gives a rank its place. It waits until all ranks have come, if nobody knows yet which elements it has.
+    /// Gives a rank its place. It waits until all ranks have come, if nobody knows yet which elements it has; and for
+    /// ranks to go that are of another job, such as the one that was stopped to start this one.
     ///
     /// # Errors
     /// If the rank does not fit to the others.
     pub(crate) async fn seat(self: &Arc<Self>, coming: Coming) -> Result<Seat, Status> {
-        let (seated, mut dealt) = self.come(coming)?;
+        let until = Instant::now() + self.patience;
+        let (seated, mut dealt) = loop {
+            match self.come(coming.clone()) {
+                Err(refused) if refused.code() == Code::FailedPrecondition && Instant::now() < until => {
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+                came => break came?,
+            }
+        };
         if seated.coming.share.is_some() {
             return Ok(Seat { dealt: None, seated });
         }
@@ -241,7 +259,6 @@ impl Group {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     fn coming(rank: u32, node: u32) -> Coming {
         Coming {
@@ -315,8 +332,22 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn ranks_that_do_not_fit_are_refused() {
+    async fn ranks_of_the_job_that_was_stopped_before_are_waited_for() {
         let groups = Groups::new(1, 2);
+        let (first, second) = tokio::join!(groups.seat(coming(0, 0)), groups.seat(coming(1, 1)));
+        let three = |rank| groups.seat(Coming { world_size: 3, ..coming(rank, 0) });
+        let gone = async {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            drop((first, second));
+        };
+        let (a, b, c, ()) = tokio::join!(three(0), three(1), three(2), gone);
+        assert!(a.is_ok() && b.is_ok() && c.is_ok());
+        assert_eq!(groups.status()[0].world_size, 3);
+    }
+
+    #[tokio::test]
+    async fn ranks_that_do_not_fit_are_refused() {
+        let groups = Groups::patient(1, 2, Duration::from_millis(100));
         let (_first, _second) = tokio::join!(groups.seat(coming(0, 0)), groups.seat(coming(1, 1)));
         let ten = ElementSet::from_ranges([0..10]).unwrap();
         let nine = ElementSet::from_ranges([0..9]).unwrap();

@@ -65,6 +65,8 @@ struct JobInfo {
     rows: u64,
     /// which rank it is, and of how many
     rank: (u32, u32),
+    /// it gets nothing more
+    has_ended: bool,
 }
 
 /// A job that comes.
@@ -265,14 +267,10 @@ impl Hub {
         Ok(())
     }
 
-    /// A job goes, and is told why.
-    pub(super) fn end(&self, job: JobId, why: tonic::Status) {
+    /// A job gets nothing more, and is told why. What it holds stays until it goes, since it may still be looked at.
+    pub(super) fn end(&self, job: JobId, why: &tonic::Status) {
         let mut state = self.lock();
-        if let Some(info) = state.jobs.get(&job) {
-            tracing::warn!(job, name = info.name, why = why.message(), "job ended");
-            let _ = info.to_job.send(Err(why));
-        }
-        state.leave(job);
+        state.end(job, why);
         self.settle(&mut state);
     }
 
@@ -324,6 +322,7 @@ impl Hub {
             moved: now,
             rows: 0,
             rank: joining.rank,
+            has_ended: false,
         };
         state.jobs.insert(job, info);
         tracing::info!(job, name = state.jobs[&job].name, data_set = joining.data_set, window, ahead, "job joined");
@@ -374,7 +373,8 @@ impl Hub {
         let state = self.lock();
         let (kept, used) = state.serving.kept();
         let totals = state.serving.totals();
-        let jobs: Vec<proto::JobStatus> = state.jobs.iter().map(|job| state.job_status(job)).collect();
+        let here = state.jobs.iter().filter(|(_, info)| !info.has_ended);
+        let jobs: Vec<proto::JobStatus> = here.map(|job| state.job_status(job)).collect();
         let server = proto::ServerStatus {
             memory: self.memory.len(),
             used,
@@ -507,7 +507,7 @@ impl State {
     }
 
     fn info(&self, created: &Created) -> proto::DataSetInfo {
-        let of = |job: &&JobInfo| job.data_set == created.number;
+        let of = |job: &&JobInfo| job.data_set == created.number && !job.has_ended;
         proto::DataSetInfo {
             data_set: Some(created.message.clone()),
             rows: created.data_set.rows(),
@@ -551,12 +551,23 @@ impl State {
             }
         }
         for (job, error) in failed {
-            if let Some(info) = self.jobs.get(&job) {
-                let _ = info.to_job.send(Err(tonic::Status::resource_exhausted(error.to_string())));
-            }
-            self.leave(job);
+            self.end(job, &tonic::Status::resource_exhausted(error.to_string()));
         }
         drawn
+    }
+
+    fn end(&mut self, job: JobId, why: &tonic::Status) {
+        if let Some(sampling) = self.sampling(job) {
+            sampling.leave(job);
+        }
+        self.serving.stop(job);
+        let Some(info) = self.jobs.get_mut(&job) else { return };
+        tracing::warn!(job, name = info.name, why = why.message(), "job ended");
+        let ended = proto::Ended { code: why.code().into(), why: why.message().to_owned() };
+        let _ = info.to_job.send(Ok(proto::ToJob { message: Some(proto::to_job::Message::Ended(ended)) }));
+        info.has_ended = true;
+        let kind = info.kind;
+        self.expect(kind);
     }
 
     fn to_come(&self, job: JobId, element: u32) -> usize {

@@ -322,7 +322,10 @@ async fn hear_job(leaving: Leaving, mut messages: Streaming<proto::FromJob>, mut
                 Ok(Some(_)) => {}
                 Ok(None) | Err(_) => return,
             },
-            why = replaced => return hub.end(*job, why),
+            why = replaced => {
+                hub.end(*job, &why);
+                seat = None;
+            }
         }
     }
 }
@@ -341,7 +344,7 @@ async fn hear_leader(hub: Arc<Hub>, job: u64, mut draws: Draws, uplink: Arc<Upli
             Err(status) => break uplink.status(status),
         }
     };
-    hub.end(job, why);
+    hub.end(job, &why);
 }
 
 /// What a job wants, checked.

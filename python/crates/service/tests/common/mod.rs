@@ -218,3 +218,12 @@ pub fn sorted(rows: &[i64]) -> Vec<i64> {
 pub fn status(server: &Server) -> proto::StatusReply {
     admin::status(&server.path).unwrap()
 }
+
+/// Waits until something holds, no longer than a minute.
+pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let until = Instant::now() + 60 * SECOND;
+    while !holds() {
+        assert!(Instant::now() < until, "{what}");
+        std::thread::sleep(SECOND / 50);
+    }
+}
