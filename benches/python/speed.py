@@ -2,7 +2,8 @@
 
 Each loader has a process of its own for each number of workers. Its first epoch is cold: the files' pages were dropped
 from memory. Further ones are warm, three at least and as many as fit into two seconds, and the fastest counts. An epoch
-that takes longer than a second is measured for that long. In the file, rows of the sizes that were measured are replaced.
+that takes longer than a second is measured for that long. In the file, rows of the sizes that were measured are
+replaced.
 
 Memory is what the process and its workers have beyond what they have after importing their packages: their own pages
 and shared ones, but not those of files.

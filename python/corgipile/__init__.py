@@ -18,7 +18,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import db, sklearn
+    from . import db, joader, sklearn
     from ._native import SourceError
     from .dataset import CorgiPileDataset
     from .items import map_style
@@ -37,6 +37,7 @@ _PLACES = {
     "corgi2": "corgipile.offline",
     "csv": "corgipile.sources",
     "db": "corgipile.db",
+    "joader": "corgipile.joader",
     "libsvm": "corgipile.sources",
     "map_style": "corgipile.items",
     "parquet": "corgipile.sources",
@@ -57,6 +58,7 @@ __all__ = [
     "corgi2",
     "csv",
     "db",
+    "joader",
     "libsvm",
     "map_style",
     "parquet",

@@ -3,6 +3,8 @@ from typing import Any
 
 import numpy as np
 
+MOST_DENSE: int
+
 class SourceError(Exception): ...
 
 class Source:
@@ -150,3 +152,84 @@ def shuffle_once(source: Source, path: str, seed: int, memory: int, progress: An
 def corgi2(
     source: Source, path: str, seed: int, block_size: str, buffer_size: str, progress: Any = None
 ) -> None: ...
+
+class JoaderError(RuntimeError): ...
+
+class JoaderJob:
+    def __init__(
+        self,
+        path: str,
+        *,
+        name: str,
+        data_set: str,
+        columns: Sequence[str],
+        filter: str,
+        recipe: str,
+        seed: int,
+        epochs: int,
+        batch_size: int,
+        buffer_elements: int | None,
+        buffer_share: float,
+        drop_last: bool,
+        place: tuple[int, Sequence[tuple[int, int]], Sequence[int], int, int, int] | None,
+        opener: Callable[[str], Any],
+        python: str,
+        python_path: str,
+    ) -> None: ...
+    def next(self) -> dict[str, np.ndarray] | None: ...
+    @property
+    def epoch(self) -> int: ...
+    @property
+    def rows(self) -> int | None: ...
+    @property
+    def place(self) -> tuple[int, list[tuple[int, int]], list[int], int, int, int] | None: ...
+    @property
+    def mode(self) -> tuple[str, str | None]: ...
+    @property
+    def counts(self) -> dict[str, int]: ...
+    def close(self) -> None: ...
+
+def joader_serve(
+    path: str,
+    *,
+    memory: int,
+    threads: int,
+    seed: int,
+    opener: Callable[[str], Any],
+    python: str,
+    python_path: str,
+    processes: int,
+    log: str,
+    ready: Callable[[], Any],
+    stop: Callable[[], bool],
+) -> None: ...
+def joader_put(
+    path: str,
+    name: str,
+    source: str,
+    *,
+    columns: Sequence[str],
+    element_size: str,
+    sampler: str,
+    replaces: bool,
+) -> dict[str, Any]: ...
+def joader_drop(path: str, name: str) -> None: ...
+def joader_data_sets(path: str) -> list[dict[str, Any]]: ...
+def joader_status(path: str) -> dict[str, Any]: ...
+
+# the column's name, numpy's type, lengths of the dimensions but the first, values, and the lengths of lists
+_Column = tuple[str, str, list[int], Any, list[int] | None]
+
+class Slot:
+    def __len__(self) -> int: ...
+    def write(self, to: np.ndarray) -> None: ...
+
+def dict_to_slot(columns: Sequence[_Column]) -> Slot: ...
+def slot_to_dict(bytes: np.ndarray) -> dict[str, np.ndarray]: ...
+
+class Preparers:
+    def __init__(
+        self, python: str, number: int, *, seconds: float = 60.0, variables: Sequence[tuple[str, str]] = ()
+    ) -> None: ...
+    def call(self, callable: str, columns: Sequence[_Column]) -> dict[str, np.ndarray]: ...
+    def cancel(self) -> None: ...

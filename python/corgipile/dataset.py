@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 from corgipile import _native, _shared, offline
+from corgipile._checks import check_number, check_path, check_seed, check_text
 from corgipile._collate import each_part
 from corgipile.items import MapStyle
 from corgipile.server import AHEAD, ShuffledByServer
@@ -113,8 +114,13 @@ class CorgiPileDataset(_shared.Counting, Base):
         check_number("batch_size", batch_size, 1)
         check_number("threads", threads, 0)
         check_number("memory", memory, 0, _MANY)
-        if lanes is not None:
-            check_number("lanes", lanes, 1)
+        check_text("shuffle", shuffle, "corgipile")
+        check_seed(seed)
+        for name, number, least in (("lanes", lanes, 1), ("rank", rank, 0), ("world_size", world_size, 1)):
+            if number is not None:
+                check_number(name, number, least)
+        if cache is not None:
+            check_path("cache", cache)
         if (rank is None) != (world_size is None):
             raise ValueError("rank and world_size: give both, or none to ask torch.distributed")
         sizes = {"block_size": str(block_size), "buffer_size": str(buffer_size)}
@@ -292,14 +298,6 @@ class CorgiPileDataset(_shared.Counting, Base):
     def __repr__(self) -> str:
         options = ", ".join(f"{name}={value!r}" for name, value in {**self._sizes, **self._options}.items())
         return f"CorgiPileDataset({len(self.source)} rows, {options})"
-
-
-def check_number(name: str, number: Any, least: int, most: int = 2**31 - 1) -> None:
-    """Raises TypeError or ValueError unless it is a whole number within these bounds."""
-    if isinstance(number, bool) or not hasattr(number, "__index__"):
-        raise TypeError(f"{name}: {number!r} is no whole number")
-    if not least <= number <= most:
-        raise ValueError(f"{name}: {number} is not between {least} and {most}")
 
 
 def _closing(reader: _native.Reader) -> Iterator[Any]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from corgipile import _native
+from corgipile._checks import check_character, check_flag, check_function, check_path
 
 # What a path's last part says about its format.
 FORMATS = {
@@ -46,24 +47,21 @@ def build_index(
     What there is now is returned: the index's `path`, `rows`, `units`, the byte where an interrupted search was taken
     up (`resumed_at`), `damage` with its byte if there is any, and `built`, whether it was built now.
     """
-    ending = os.path.splitext(os.fspath(path))[1].lower()
+    file = check_path("path", path)
+    check_function("progress", progress)
+    ending = os.path.splitext(file)[1].lower()
     chosen = format or FORMATS.get(ending)
     if chosen is None:
         if ending in NEEDLESS:
-            raise ValueError(
-                f"{os.fspath(path)} needs no index: files that end with {ending} know where their rows are"
-            )
+            raise ValueError(f"{file} needs no index: files that end with {ending} know where their rows are")
         known = ", ".join(sorted(FORMATS))
-        raise ValueError(f"{os.fspath(path)} ends with none of {known}: say its format")
+        raise ValueError(f"{file} ends with none of {known}: say its format")
     between = delimiter or ("\t" if ending == ".tsv" else ",")
-    for name, character in (("delimiter", between), ("quote", quote)):
-        if len(character) != 1 or ord(character) > 127:
-            raise ValueError(f"{name}: {character!r} is not one ASCII character")
-    where = None if directory is None else os.fspath(directory)
+    characters = check_character("delimiter", between), check_character("quote", quote)
+    where = None if directory is None else check_path("directory", directory)
     on_error = "skip" if skip_damaged else "raise"
-    return _native.build_index(
-        os.fspath(path), chosen, header, ord(between), ord(quote), where, force, on_error, progress
-    )
+    given = check_flag("header", header), *characters, where, check_flag("force", force), on_error, progress
+    return _native.build_index(file, chosen, *given)
 
 
 class Bar:
@@ -138,11 +136,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             )
         except KeyboardInterrupt as interrupt:
             bar.close()
-            print(f"{path}: interrupted; the same command goes on where it was", file=sys.stderr)
+            print(f"corgipile: {path}: interrupted; the same command goes on where it was", file=sys.stderr)
             return 128 + interrupt.args[0] if interrupt.args else 130
         except (OSError, ValueError, _native.SourceError) as error:
             bar.close()
-            print(f"{path}: {error}" if path not in str(error) else str(error), file=sys.stderr)
+            told = str(error) if path in str(error) else f"{path}: {error}"
+            print(f"corgipile: {told}", file=sys.stderr)
             status = 1
             continue
         bar.close()

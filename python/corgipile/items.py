@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from corgipile import _native
+from corgipile._checks import check_function, check_number
 from corgipile._collate import collate as collate_samples
 
 
@@ -68,4 +69,6 @@ def map_style(dataset: Any, *, collate: Callable[[list[Any]], Any] = collate_sam
     for name in ("__len__", "__getitem__"):
         if not hasattr(dataset, name):
             raise TypeError(f"dataset: {type(dataset).__name__} has no {name}")
+    check_function("collate", collate)
+    check_number("fingerprint", fingerprint, 0, 2**64 - 1)
     return MapStyle(dataset, collate, fingerprint)

@@ -6,8 +6,9 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from corgipile._checks import check_function, check_number
 from corgipile._collate import collate
-from corgipile._shared import Counting
+from corgipile._shared import MAX_WORKERS, Counting
 from corgipile.dataset import CorgiPileDataset, Tensors, check_tensors, to_torch
 
 Transform = Callable[[Any], Any]
@@ -43,8 +44,9 @@ class Loader(Counting):
             raise TypeError(f"dataset: {type(dataset).__name__} is no CorgiPileDataset")
         if sample_transform is not None and dataset.gives_rows:
             raise ValueError("sample_transform: the data set gives rows, which transform is given")
-        if num_workers < 0:
-            raise ValueError(f"num_workers: {num_workers} is negative")
+        check_function("transform", transform)
+        check_function("sample_transform", sample_transform)
+        check_number("num_workers", num_workers, 0, MAX_WORKERS)
         known = ("persistent_workers", "prefetch_factor", "multiprocessing_context", "pin_memory", "timeout")
         for name in options:
             if name not in (*known, "worker_init_fn"):

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from corgipile import _native
+from corgipile._checks import check_function, check_number, check_path, check_seed
 from corgipile.sources import Source, arrow
 
 Progress = bool | Callable[[int, int], Any]
@@ -39,6 +40,8 @@ def shuffle_once(
         memory: about how many bytes to take.
         progress: whether to show a bar (needs tqdm), or a function that is told how many rows are done, of how many.
     """
+
+    check_number("memory", memory, 1, 2**62)
 
     def make(path: str, tell: Any) -> None:
         _native.shuffle_once(source.native, path, seed, memory, tell)
@@ -75,6 +78,12 @@ def _copy(
     make: Callable[[str, Any], None],
     progress: Progress,
 ) -> Source:
+    if not isinstance(source, Source):
+        raise TypeError(f"source: {type(source).__name__} is not made by corgipile.parquet and the like")
+    check_path("directory", directory)
+    check_seed(choices[0])
+    if not isinstance(progress, bool):
+        check_function("progress", progress)
     of = hashlib.blake2b(repr((name, source.fingerprint, *choices)).encode(), digest_size=8).hexdigest()
     os.makedirs(directory, exist_ok=True)
     path = os.path.join(os.fspath(directory), f"{name}-{of}.arrow")

@@ -28,6 +28,8 @@ try:
 except ImportError as error:
     raise ImportError("corgipile.sklearn needs scikit-learn: pip install 'scikit-learn>=1.6'") from error
 
+from ._checks import called
+from .db._connections import check_connection
 from .db._model import Model
 from .db._sklearn import Trained, fit_columns, fit_matrix, fit_table, predictions_of_table, score_of_table
 
@@ -75,7 +77,11 @@ class _DatabaseEstimator(BaseEstimator):
     @contextmanager
     def _connection(self) -> Iterator[Any]:
         psycopg = required("psycopg", "a database estimator", "psycopg[binary]")
+        if self.connect is not None and not isinstance(self.connect, str) and not callable(self.connect):
+            what = "a connection string is needed, or a function that returns a connection"
+            raise TypeError(f"connect: {what}, not {called(self.connect)}")
         conn = self.connect() if callable(self.connect) else psycopg.connect(self.connect or "")
+        check_connection(conn)
         try:
             yield conn
         finally:

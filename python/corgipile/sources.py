@@ -15,6 +15,18 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from corgipile import _native
+from corgipile._checks import (
+    called,
+    check_character,
+    check_flag,
+    check_names,
+    check_number,
+    check_path,
+    check_paths,
+    check_text,
+    check_texts,
+    check_texts_by_name,
+)
 from corgipile._text import is_unicode
 from corgipile.server import ShuffledByServer
 
@@ -39,6 +51,16 @@ class Source:
                 raise _native.SourceError("the source changed since it was given to another process")
             self._opened = opened
         return self._opened
+
+    @property
+    def opener_name(self) -> str:
+        """By which function of the native module it is opened."""
+        return self._opener.__name__
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """What that function is given."""
+        return self._arguments
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_opened": None}
@@ -95,20 +117,8 @@ OnError = Literal["raise", "skip"]
 Lists = Literal["auto", "ragged"]
 
 
-def _paths(paths: Paths) -> list[str]:
-    if isinstance(paths, str | os.PathLike):
-        paths = [paths]
-    return [os.fspath(path) for path in paths]
-
-
-def _names(columns: Sequence[str] | None) -> list[str] | None:
-    if isinstance(columns, str):
-        raise TypeError(f"columns: a list of names is needed, such as [{columns!r}]")
-    return None if columns is None else list(columns)
-
-
 def _index(index: Path) -> tuple[bool, str | None]:
-    place = os.fspath(index)
+    place = check_path("index", index)
     if place in ("auto", "build"):
         return place == "build", None
     if not os.path.exists(place):
@@ -116,16 +126,22 @@ def _index(index: Path) -> tuple[bool, str | None]:
     return False, place
 
 
-def _byte(name: str, character: str) -> int:
-    if len(character) != 1 or ord(character) > 127:
-        raise ValueError(f"{name}: {character!r} is not one ASCII character")
-    return ord(character)
+def _on_error(on_error: OnError) -> str:
+    return check_text("on_error", on_error, "skip")
+
+
+def _lists(lists: Lists) -> str:
+    return check_text("lists", lists, "ragged")
 
 
 def parquet(
     paths: Paths, columns: Sequence[str] | None = None, *, on_error: OnError = "raise", lists: Lists = "auto"
 ) -> Source:
     """Rows of Parquet files. Blocks are row groups, or runs of pages of huge ones if the file has a page index.
+
+    A page is decoded as a whole, and so is a row group of lists without a page index. Where blocks are parts of them,
+    what was decoded is kept in memory if all of the data take at most 128 MB there. Of more data each block decodes its
+    pages anew: row groups of the size of blocks, or small pages with an index, make that cheap.
 
     Dictionaries come as their values, decimals as doubles.
 
@@ -139,7 +155,8 @@ def parquet(
             does not say which these are: they are known by counts of values and by a sample, and a row that differs
             is an error. "ragged" leaves lists as they are.
     """
-    return Source(_native.parquet, _paths(paths), _names(columns), on_error, lists)
+    chosen = check_paths("paths", paths), check_names("columns", columns)
+    return Source(_native.parquet, *chosen, _on_error(on_error), _lists(lists))
 
 
 def arrow(
@@ -156,7 +173,8 @@ def arrow(
     huge batches are read by themselves. Nobody may cut a mapped file off, which would end this process: with
     `memory_map=False` bytes are read instead.
     """
-    return Source(_native.arrow, _paths(paths), _names(columns), on_error, lists, memory_map)
+    chosen = check_paths("paths", paths), check_names("columns", columns), _on_error(on_error), _lists(lists)
+    return Source(_native.arrow, *chosen, check_flag("memory_map", memory_map))
 
 
 def tfrecord(
@@ -192,9 +210,9 @@ def tfrecord(
         raise ValueError("features: there are none; leave the argument out, and a sample of the records tells")
     if decode == "raw" and (features is not None or columns is not None):
         raise ValueError("decode: raw records have no features: leave out features and columns")
-    named = None if features is None else list(features.items())
-    raw = decode == "raw"
-    return Source(_native.tfrecord, _paths(paths), _names(columns), named, raw, on_error, lists, _index(index))
+    named = None if features is None else list(check_texts_by_name("features", features).items())
+    chosen = check_paths("paths", paths), check_names("columns", columns), named, decode == "raw"
+    return Source(_native.tfrecord, *chosen, _on_error(on_error), _lists(lists), _index(index))
 
 
 def webdataset(
@@ -211,7 +229,8 @@ def webdataset(
         on_error: "skip" leaves damaged samples out and counts them; behind a damaged header none is found any more.
         index: as in `tfrecord`, but other programs' are not read.
     """
-    return Source(_native.webdataset, _paths(paths), _names(columns), on_error, _index(index))
+    chosen = check_paths("paths", paths), check_names("columns", columns)
+    return Source(_native.webdataset, *chosen, _on_error(on_error), _index(index))
 
 
 def csv(
@@ -233,18 +252,19 @@ def csv(
         columns: those to read, in this order; without a header they are "column_1" and so on.
         header: whether the first row of each file has the columns' names.
         delimiter: what is between two values.
-        quote: what is around values that have a delimiter or an end of line in them.
+        quote: what is around values that have a delimiter or an end of line in them. Within such a value it is doubled;
+            one behind which something else stands is damage.
         types: of columns: bool, int8 to int64, uint8 to uint64, float32, float64, str, date, datetime. Of the others
             a sample tells.
         nulls: words for what is missing, such as "NA". An empty field always is.
         on_error: "skip" leaves rows out that do not fit and counts them.
         index: as in `tfrecord`, but other programs' are not read.
     """
-    if isinstance(nulls, str):
-        raise TypeError(f"nulls: a list of words is needed, such as [{nulls!r}]")
-    characters = _byte("delimiter", delimiter), _byte("quote", quote)
-    chosen = _paths(paths), _names(columns), header, *characters, dict(types or {}), list(nulls)
-    return Source(_native.csv, *chosen, on_error, _index(index))
+    characters = check_character("delimiter", delimiter), check_character("quote", quote)
+    chosen = check_paths("paths", paths), check_names("columns", columns), check_flag("header", header)
+    of_type = {} if types is None else check_texts_by_name("types", types)
+    words = check_texts("nulls", nulls, "words")
+    return Source(_native.csv, *chosen, *characters, of_type, words, _on_error(on_error), _index(index))
 
 
 def libsvm(
@@ -264,11 +284,14 @@ def libsvm(
         on_error: "skip" leaves lines out that are wrong and counts them.
         index: as in `tfrecord`, but other programs' are not read.
     """
-    if not isinstance(dense, bool) and dense < 1:
-        raise ValueError(f"dense: {dense} features are too few")
+    if not isinstance(dense, bool):
+        hint = ": True takes as many features as the data need, and False gives indices and values"
+        dense = check_number("dense", dense, 1, _native.MOST_DENSE, hint)
     length = None if dense is False else 0 if dense is True else dense
+    if not isinstance(zero_based, bool) and zero_based != "auto":
+        raise TypeError(f"zero_based: True, False or 'auto' is needed, not {called(zero_based)}")
     base = None if zero_based == "auto" else zero_based
-    return Source(_native.libsvm, _paths(paths), length, base, on_error, _index(index))
+    return Source(_native.libsvm, check_paths("paths", paths), length, base, _on_error(on_error), _index(index))
 
 
 @overload
@@ -327,7 +350,11 @@ def postgres(
             fingerprint them; to go on in the middle of an epoch it makes the epoch's order again and leaves out what
             was before.
     """
-    arguments = connection, table, _names(columns), where, snapshot, lists
+    for name, text, example in (("where", where, "x > 0"), ("snapshot", snapshot, "00000003-00000002-1")):
+        if text is not None:
+            check_text(name, text, example)
+    reached = check_text("connection", connection, "host=localhost dbname=postgres"), check_text("table", table, "t")
+    arguments = *reached, check_names("columns", columns), where, snapshot, _lists(lists)
     return ShuffledByServer(*arguments) if server_shuffle else Table(*arguments)
 
 
@@ -340,7 +367,11 @@ def arrays(columns: Mapping[str, Any], *, fingerprint: int | None = None) -> Sou
         fingerprint: by which `load_state_dict` tells this source from others. Without, it is made of names, types,
             lengths and a sample of the values.
     """
-    if not columns:
+    if not hasattr(columns, "items"):
+        raise TypeError(f"columns: a dictionary of arrays is needed, such as {{'x': ...}}, not {called(columns)}")
+    if fingerprint is not None:
+        check_number("fingerprint", fingerprint, 0, 2**64 - 1)
+    if not len(columns):
         raise ValueError("columns: there are none")
     taken = {name: _array(name, values) for name, values in columns.items()}
     lengths = {name: len(values) if values.ndim else -1 for name, values in taken.items()}

@@ -41,7 +41,8 @@ impl AsRef<[u8]> for BytesOfArray {
     }
 }
 
-fn bytes_of(array: &Bound<'_, PyArray1<u8>>) -> PyResult<Buffer> {
+/// The bytes of an array, which is kept alive as long as they are.
+pub(crate) fn bytes_of(array: &Bound<'_, PyArray1<u8>>) -> PyResult<Buffer> {
     let view = array.try_readonly()?;
     let slice = view.as_slice()?;
     if slice.is_empty() {
@@ -85,7 +86,8 @@ pub enum Values<'py> {
     Strings(Vec<Option<Vec<u8>>>),
 }
 
-fn column(code: &str, shape: &[usize], values: Values<'_>) -> PyResult<ArrayRef> {
+/// A column of values of numpy's type `code`, in this shape.
+pub(crate) fn column(code: &str, shape: &[usize], values: Values<'_>) -> PyResult<ArrayRef> {
     let mut array: ArrayRef = match (code, values) {
         ("str", Values::Texts(texts)) => Arc::new(StringArray::from_iter(texts)),
         ("bytes", Values::Strings(strings)) => Arc::new(BinaryArray::from_iter(strings)),

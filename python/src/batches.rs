@@ -25,7 +25,13 @@ pub(crate) fn to_dict<'py>(py: Python<'py>, layout: &Layout, batch: Batch) -> Py
     Ok(dict)
 }
 
-fn numbers<'py>(py: Python<'py>, values: Values, shape: &[usize], rows: usize) -> PyResult<Bound<'py, PyAny>> {
+/// An array of numbers, those of each row in this shape.
+pub(crate) fn numbers<'py>(
+    py: Python<'py>,
+    values: Values,
+    shape: &[usize],
+    rows: usize,
+) -> PyResult<Bound<'py, PyAny>> {
     macro_rules! array {
         ($($name:ident),*) => {
             match values {
@@ -41,7 +47,7 @@ fn numbers<'py>(py: Python<'py>, values: Values, shape: &[usize], rows: usize) -
 }
 
 /// An array of objects: text, bytes, or arrays.
-fn objects<'py>(py: Python<'py>, array: &ArrayRef) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn objects<'py>(py: Python<'py>, array: &ArrayRef) -> PyResult<Bound<'py, PyAny>> {
     let object = |row: usize| -> PyResult<Py<PyAny>> {
         if array.is_null(row) {
             return Ok(py.None());

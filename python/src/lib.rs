@@ -6,9 +6,11 @@
 mod arrays;
 mod batches;
 mod errors;
+mod joader;
 mod map_style;
 mod offline;
 mod plan;
+mod slots;
 mod sources;
 mod types;
 
@@ -21,11 +23,20 @@ mod _native {
     #[pymodule_export]
     use crate::errors::SourceError;
     #[pymodule_export]
+    use crate::joader::{
+        JoaderError, JoaderJob, joader_data_sets, joader_drop, joader_put, joader_serve, joader_status,
+    };
+    #[pymodule_export]
     use crate::map_style::{Items, items};
     #[pymodule_export]
     use crate::offline::{corgi2, shuffle_once};
     #[pymodule_export]
     use crate::plan::{Plan, Reader};
+    /// Numbers of a dense row of LIBSVM, at most.
+    #[pymodule_export]
+    const MOST_DENSE: usize = ::sources::libsvm::MOST_DENSE;
+    #[pymodule_export]
+    use crate::slots::{Preparers, Slot, dict_to_slot, slot_to_dict};
     #[pymodule_export]
     use crate::sources::{
         Shuffled, Source, arrow, build_index, csv, libsvm, parquet, postgres, postgres_shuffled, tfrecord, webdataset,

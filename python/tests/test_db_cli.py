@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,14 @@ def test_train_writes_epochs_and_tells_notices(capsys: pytest.CaptureFixture[str
         (["shuffle", '"odd pumps"', "-o", "nowhere/out.csv"], "No such file or directory: 'nowhere/out.csv'"),
         (["report", "a", "--versions", "1,x"], "--versions '1,x' is not numbers with commas between them"),
         (["watch", "--interval", "-1"], "interval is -1.0, and must be at least 0 seconds"),
+        (["watch", "--interval", "inf"], "interval is inf, and must be at least 0 seconds"),
+        (["report", "a", "--rows", "0"], "rows: 0 is not between 1 and"),
+        (["report", "a", "--source", ""], "source: the text is empty"),
+        (["predict", "a", "x.csv", "--version", "0"], "version: 0 is not between 1 and"),
+        (["predict", "\u00b2", "x.csv"], "\u00b2"),
+        (["shuffle", '"odd pumps"', "--seed", str(2**63)], f"seed: {2**63} is not between {-(2**63)} and {2**63 - 1}"),
+        (["shuffle", '"odd pumps"', "--epoch", str(2**63)], f"--epoch: {2**63} is not between 1 and"),
+        (["index", "nowhere.csv"], "nowhere.csv"),
     ],
 )
 def test_an_error_is_one_line_and_exit_code_1(
@@ -307,6 +316,43 @@ def test_ctrl_c_cancels_a_training_within_a_second(database: str) -> None:
         assert time.monotonic() - start < 1.5
         assert (training.returncode, err) == (130, b"corgipile: cancelled\n")
         assert connection.execute("SELECT count(*) FROM corgipile.stat_progress_train").fetchone() == (0,)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize("command", ["watch", "report", "shuffle a table", "shuffle files"])
+def test_what_is_interrupted_says_so_by_its_exit_code(number: int, code: int, command: str) -> None:
+    """As `train` and `predict` do, above and below, and `index` in its own tests."""
+    slow = 'SELECT hours, site, fast, at, failed, pg_sleep(0.01) FROM "odd pumps"'
+    words, is_busy = {
+        "watch": (["watch", "--interval", "30"], None),
+        "report": (["report", "slow", "--source", slow, "--rows", "25000"], "pg_sleep"),
+        "shuffle a table": (["shuffle", '"odd pumps"', "-o", "pipe"], None),
+        "shuffle files": (["shuffle", "rows.csv", "-o", "pipe"], None),
+    }[command]
+    if command == "report":
+        train("slow")
+    if command == "shuffle files":
+        Path("rows.csv").write_text("a,b\n" + f"1,{'2' * 250}\n" * 100_000)
+    if "pipe" in words:
+        os.mkfifo("pipe")
+    running = process(*words)
+    reader = None
+    if command == "watch":
+        assert running.stdout is not None and running.stdout.readline() == b"no training runs\n"
+    elif "pipe" in words:
+        reader = os.open("pipe", os.O_RDONLY)
+        assert os.read(reader, 1) != b""  # and then no more, so that it waits
+    with psycopg.connect(autocommit=True) as connection:
+        query = "SELECT count(*) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND query LIKE %s"
+        while is_busy and connection.execute(query, [f"%{is_busy}%OFFSET 0%"]).fetchone() == (0,):
+            assert running.poll() is None
+            time.sleep(0.05)
+    running.send_signal(number)
+    if reader is not None:
+        # what was written before is still to go out
+        threading.Thread(target=os.fdopen(reader, "rb").read).start()
+    out, err = running.communicate(timeout=10)
+    assert (running.returncode, out, err) == (code, b"", b"corgipile: cancelled\n")
 
 
 def test_a_reader_that_has_had_enough_is_no_error() -> None:

@@ -9,6 +9,7 @@ import pytest
 from test_sources import ROWS, example, read, record, write
 
 import corgipile
+from corgipile import cli
 from corgipile.index import Bar, build_index, main
 
 
@@ -97,9 +98,11 @@ def test_what_needs_no_index_or_is_not_there_is_told(tmp_path: Path, capsys: pyt
 class Interrupting(Bar):
     """Presses Ctrl-C somewhere in the middle."""
 
+    number: int = signal.SIGINT
+
     def __call__(self, done: int, total: int) -> None:
         if 0 < done < total:
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(self.number)
 
 
 def test_an_interrupted_command_goes_on_where_it_was(
@@ -118,6 +121,17 @@ def test_an_interrupted_command_goes_on_where_it_was(
     assert built["rows"] == 1 << 17
     assert all(done <= total for done, total in seen)
     assert len(corgipile.csv(path)) == 1 << 17
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_what_interrupts_the_command_is_its_exit_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: int, code: int
+) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes(b"a,b\n" + (b"1," + b"2" * 253 + b"\n") * (1 << 17))
+    monkeypatch.setattr("corgipile.index.Bar", type("Ending", (Interrupting,), {"number": number}))
+    assert cli.main(["index", str(path)]) == code
+    assert capsys.readouterr().err == f"corgipile: {path}: interrupted; the same command goes on where it was\n"
 
 
 def test_the_bar_fits_its_line_and_says_how_long_it_takes() -> None:

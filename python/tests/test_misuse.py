@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import corgipile
+from corgipile.index import build_index
 
 
 def rows(count: int = 100, **options: Any) -> Any:
@@ -121,6 +122,145 @@ def test_lengths_that_cannot_be_end_no_process(tmp_path: Path) -> None:
         list(corgipile.CorgiPileDataset(corgipile.arrow(file), rank=0, world_size=1))
     sparse = tmp_path / "rows.libsvm"
     sparse.write_text("1 1:5 2147483647:6\n")
-    for dense in (10**12, 2**31, True):
-        with pytest.raises(ValueError, match="dense: rows of"):
+    with pytest.raises(ValueError, match="dense: rows of 2147483647 numbers are longer than 16777216: leave dense out"):
+        corgipile.libsvm(sparse, dense=True)
+    for dense in (2**24 + 1, 2**31, 10**12, 2**64, 0, -1):
+        with pytest.raises(ValueError, match=f"dense: {dense} is not between 1 and 16777216: True takes"):
             corgipile.libsvm(sparse, dense=dense)
+
+
+@pytest.mark.parametrize("seed", [2**63, -(2**63) - 1, 2**64, 10**30])
+def test_a_seed_out_of_range_is_refused_by_name_with_its_bounds(seed: int, tmp_path: Path) -> None:
+    source = corgipile.arrays({"i": np.arange(5)})
+    told = f"seed: {seed} is not between {-(2**63)} and {2**63 - 1}"
+    for take in (
+        lambda: rows(seed=seed),
+        lambda: rows(seed=seed, shuffle="shuffle_once", cache=tmp_path),
+        lambda: corgipile.shuffle_once(source, tmp_path, seed=seed),
+        lambda: corgipile.corgi2(source, tmp_path, seed=seed),
+    ):
+        with pytest.raises(ValueError, match=told):
+            take()
+    file = tmp_path / "rows.csv"
+    file.write_text("id\n1\n2\n")
+    done = shuffle(file, "--seed", seed)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"corgipile: {told}\n")
+
+
+def test_the_outermost_seeds_are_seeds(tmp_path: Path) -> None:
+    for seed in (2**63 - 1, -(2**63)):
+        assert len(list(rows(seed=seed))) == 10
+        source = corgipile.arrays({"i": np.arange(5)})
+        assert len(corgipile.shuffle_once(source, tmp_path, seed=seed)) == 5
+
+
+OPENERS = [
+    corgipile.parquet,
+    corgipile.arrow,
+    corgipile.tfrecord,
+    corgipile.webdataset,
+    corgipile.csv,
+    corgipile.libsvm,
+]
+
+
+@pytest.mark.parametrize("opener", OPENERS)
+def test_paths_that_are_none_are_refused_by_name(opener: Any) -> None:
+    for paths in (None, 3, b"rows.csv", {"a": 1}, [None], ["a.csv", 3], [b"a"]):
+        with pytest.raises(TypeError, match=r"paths: a path is needed"):
+            opener(paths)
+    for paths, told in [
+        ("", "the path is empty"),
+        ("a\0b", ".* a character"),
+        ("a\udcff", ".* a character"),
+        ([], "no path"),
+    ]:
+        with pytest.raises(ValueError, match=f"paths: {told}"):
+            opener(paths)
+    with pytest.raises(TypeError, match="on_error: a text is needed"):
+        opener("rows", on_error=None)
+
+
+def test_arguments_of_sources_of_the_wrong_type_are_refused_by_name(tmp_path: Path) -> None:
+    file = tmp_path / "rows.csv"
+    file.write_text("a,b\n1,2\n")
+    calls: list[tuple[str, Any]] = [
+        ("columns: a list of names is needed, not 5", lambda: corgipile.csv(file, 5)),  # type: ignore[arg-type]
+        ("columns: a list of names is needed, and None", lambda: corgipile.csv(file, [None])),  # type: ignore[list-item]
+        ("columns: a list of names is needed, such as", lambda: corgipile.parquet(file, "a")),
+        ("header: True or False", lambda: corgipile.csv(file, header=None)),  # type: ignore[arg-type]
+        ("delimiter: a character", lambda: corgipile.csv(file, delimiter=None)),  # type: ignore[arg-type]
+        ("quote: a character", lambda: corgipile.csv(file, quote=34)),  # type: ignore[arg-type]
+        ("types: a dictionary", lambda: corgipile.csv(file, types=["a"])),  # type: ignore[arg-type]
+        ("types: names and types are texts", lambda: corgipile.csv(file, types={"a": int})),  # type: ignore[dict-item]
+        ("nulls: a list of words", lambda: corgipile.csv(file, nulls=None)),  # type: ignore[arg-type]
+        ("nulls: a list of words", lambda: corgipile.csv(file, nulls=[0])),  # type: ignore[list-item]
+        ("index: a path is needed", lambda: corgipile.csv(file, index=None)),  # type: ignore[arg-type]
+        ("features: a dictionary", lambda: corgipile.tfrecord(file, features=["a"])),  # type: ignore[arg-type]
+        ("lists: a text", lambda: corgipile.parquet(file, lists=None)),  # type: ignore[arg-type]
+        ("memory_map: True or False", lambda: corgipile.arrow(file, memory_map="no")),  # type: ignore[arg-type]
+        ("dense: 2.5 is no whole number", lambda: corgipile.libsvm(file, dense=2.5)),  # type: ignore[arg-type]
+        ("dense: nan is no whole number", lambda: corgipile.libsvm(file, dense=float("nan"))),  # type: ignore[arg-type]
+        ("dense: None is no whole number", lambda: corgipile.libsvm(file, dense=None)),  # type: ignore[arg-type]
+        ("zero_based: True, False", lambda: corgipile.libsvm(file, zero_based=1)),  # type: ignore[arg-type]
+        ("table: a text", lambda: corgipile.postgres(None)),  # type: ignore[call-overload]
+        ("connection: a text", lambda: corgipile.postgres("t", connection=None)),  # type: ignore[call-overload]
+        ("where: a text", lambda: corgipile.postgres("t", where=1)),  # type: ignore[call-overload]
+        ("snapshot: a text", lambda: corgipile.postgres("t", snapshot=1)),  # type: ignore[call-overload]
+        ("columns: a dictionary of arrays", lambda: corgipile.arrays(None)),  # type: ignore[arg-type]
+        ("columns: a dictionary of arrays", lambda: corgipile.arrays([np.arange(3)])),  # type: ignore[arg-type]
+        ("fingerprint: 'a' is no whole number", lambda: corgipile.arrays({"i": [1]}, fingerprint="a")),  # type: ignore[arg-type]
+        ("path: a path is needed", lambda: build_index(None)),  # type: ignore[arg-type]
+        ("delimiter: a character", lambda: build_index(file, delimiter=9)),  # type: ignore[arg-type]
+        ("directory: a path", lambda: build_index(file, directory=9)),  # type: ignore[arg-type]
+        ("header: True or False", lambda: build_index(file, header=None)),  # type: ignore[arg-type]
+        ("progress: a function", lambda: build_index(file, progress=9)),  # type: ignore[arg-type]
+    ]
+    for told, call in calls:
+        with pytest.raises(TypeError, match=told):
+            call()
+    for number in (-1, 2**64):
+        with pytest.raises(ValueError, match=f"fingerprint: {number} is not between"):
+            corgipile.arrays({"i": [1]}, fingerprint=number)
+        with pytest.raises(ValueError, match=f"fingerprint: {number} is not between"):
+            corgipile.map_style([1], fingerprint=number)
+
+
+def test_arguments_of_data_sets_loaders_and_copies_of_the_wrong_type_are_refused_by_name(tmp_path: Path) -> None:
+    source, data = corgipile.arrays({"i": np.arange(5)}), rows()
+    given: Any
+    for given in ({"seed": None}, {"seed": "1"}, {"seed": 1.0}, {"seed": float("nan")}, {"threads": 2.0}):
+        with pytest.raises(TypeError, match=f"{next(iter(given))}: .* is no whole number"):
+            rows(**given)
+    with pytest.raises(TypeError, match="shuffle: a text"):
+        rows(shuffle=None)
+    with pytest.raises(TypeError, match="cache: a path"):
+        rows(shuffle="corgi2", cache=3)
+    for name in ("rank", "world_size"):
+        with pytest.raises(TypeError, match=f"{name}: '1' is no whole number"):
+            corgipile.CorgiPileDataset(source, **{"rank": 0, "world_size": 2, name: "1"})
+    for workers, error in [("2", TypeError), (None, TypeError), (1.5, TypeError), (-1, ValueError), (1025, ValueError)]:
+        with pytest.raises(error, match="num_workers: "):
+            corgipile.Loader(data, num_workers=workers)  # type: ignore[arg-type]
+    for name in ("transform", "sample_transform"):
+        with pytest.raises(TypeError, match=f"^{name}: a function is needed, not 3"):
+            corgipile.Loader(data, **{name: 3})  # type: ignore[arg-type]
+    for copy in (corgipile.shuffle_once, corgipile.corgi2):
+        with pytest.raises(TypeError, match="source: NoneType is not made by"):
+            copy(None, tmp_path)  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="directory: a path is needed, not None"):
+            copy(source, None)  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="progress: a function"):
+            copy(source, tmp_path, progress="yes")  # type: ignore[arg-type]
+    for memory in (0, -1, 2**64):
+        with pytest.raises(ValueError, match=f"memory: {memory} is not between"):
+            corgipile.shuffle_once(source, tmp_path, memory=memory)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_errors_of_index_begin_as_those_of_other_commands(tmp_path: Path) -> None:
+    for name in ("nowhere.csv", "rows.xyz"):
+        command = [sys.executable, "-m", "corgipile", "index", str(tmp_path / name)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+        assert done.stderr.startswith("corgipile: ") and name in done.stderr, done.stderr

@@ -115,7 +115,8 @@ def said(error: Exception) -> str | None:
     if primary:
         hint = getattr(diagnostic, "message_hint", None)
         return one_line(f"{primary} ({hint})" if hint else primary)
-    is_source_error = type(error).__name__ == "SourceError"  # of the native module, which may not be there
+    # of the native module, which may not be there
+    is_source_error = type(error).__name__ in ("SourceError", "JoaderError")
     is_of_database = type(error).__module__.split(".")[0] == "psycopg"
     if is_source_error or is_of_database or isinstance(error, _USERS_ERRORS):
         return one_line(str(error) or type(error).__name__)

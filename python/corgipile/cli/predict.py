@@ -66,7 +66,7 @@ def _model(arguments: argparse.Namespace) -> Model:
     if arguments.model.endswith(".json"):
         return Model.load(arguments.model)
     with connect(arguments) as conn:
-        name = int(arguments.model) if arguments.model.isdigit() else arguments.model
+        name = int(arguments.model) if arguments.model.isdecimal() else arguments.model
         return Model.from_database(conn, name, arguments.version)
 
 

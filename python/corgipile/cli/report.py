@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ..db import report
 
-    models: list[Any] = [int(model) if model.isdigit() else model for model in arguments.models]
+    models: list[Any] = [int(model) if model.isdecimal() else model for model in arguments.models]
     if arguments.versions is not None:
         if len(models) != 1 or isinstance(models[0], int):
             raise ValueError("--versions goes with one name")

@@ -8,6 +8,7 @@ import os
 import sys
 from typing import Any, BinaryIO
 
+from .._checks import check_number, check_seed
 from ..db._connections import quoted
 from .common import ParquetWriter, add_connection, bar, connect, written
 
@@ -36,6 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from .shuffle_files import KINDS, shuffle_files
 
+    if arguments.seed is not None:
+        check_seed(arguments.seed)
+    check_number("--epoch", arguments.epoch, 1)
     is_file = any(os.path.exists(s) or glob.glob(s) or s.endswith(tuple(KINDS)) for s in arguments.source)
     if is_file and not arguments.table:
         return shuffle_files(arguments)

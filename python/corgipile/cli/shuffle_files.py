@@ -32,8 +32,6 @@ def shuffle_files(arguments: argparse.Namespace) -> int:
     """Writes one epoch of the rows of files."""
     import corgipile
 
-    if arguments.epoch < 1:
-        raise ValueError(f"--epoch {arguments.epoch} is not at least 1")
     sizes = {"block_size": arguments.block_size, "buffer_size": arguments.buffer_size}
     given: dict[str, Any] = {name: size for name, size in sizes.items() if size is not None}
     given["seed"] = secrets.randbits(32) if arguments.seed is None else arguments.seed

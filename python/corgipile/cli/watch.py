@@ -17,8 +17,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ..db import watch
+    from ..db._watch import watch_on
 
     with connect(arguments) as conn:
-        watch(conn, interval=arguments.interval, rounds=1 if arguments.once else None)
+        watch_on(conn, interval=arguments.interval, rounds=1 if arguments.once else None)
     return 0

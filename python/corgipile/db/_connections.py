@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from .._checks import called
 from ._optional import required
+
+#: What libpq calls a connection whose transaction has failed.
+_FAILED = 3
 
 
 @dataclass(frozen=True)
@@ -20,6 +25,27 @@ class Notice:
 
     def __str__(self) -> str:
         return self.message if self.hint is None else f"{self.message} ({self.hint})"
+
+
+def check_connection(conn: Any) -> None:
+    """Refuses what is no connection, and one whose transaction has failed.
+
+    There, each statement is refused, and so is the end of a transaction within it, which says more than what is wrong.
+
+    Raises:
+        TypeError: it is no connection of psycopg 3.
+        psycopg.errors.InFailedSqlTransaction: its transaction has failed.
+    """
+    execute, info = getattr(conn, "execute", None), getattr(conn, "info", None)
+    if execute is None or not hasattr(info, "transaction_status"):
+        raise TypeError(f"conn: a connection of psycopg 3 is needed, as psycopg.connect gives it, not {called(conn)}")
+    if inspect.iscoroutinefunction(execute):
+        raise TypeError("conn: an asynchronous connection cannot be used: psycopg.connect gives one that can")
+    if info is not None and int(info.transaction_status) == _FAILED:
+        errors = required("psycopg.errors", "a database connection", "psycopg[binary]")
+        raise errors.InFailedSqlTransaction(
+            "the transaction of the connection has failed, and must be rolled back first: conn.rollback()"
+        )
 
 
 def beside(conn: Any, purpose: str) -> Any:

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._checks import called
+
 VERSION = 1
 KINDS = ("logistic", "svm", "linear", "softmax", "mlp", "mlp_regression")
 REGRESSIONS = ("linear", "mlp_regression")
@@ -56,6 +58,9 @@ class Document:
     """The parts of a model's document, of types that can be computed with."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
+        if not isinstance(document, Mapping):
+            what = "a dictionary is needed, as corgipile_export and Model.to_dict give it"
+            raise TypeError(f"document: {what}, not {called(document)}")
         self.raw = dict(document)
         self._check_keys()
         self.kind: str = self._one_of("model", KINDS)
@@ -67,6 +72,11 @@ class Document:
         self.classes: list[str] = [] if self.is_regression else self._texts("classes")
         if not self.is_regression and len(self.classes) < 2:
             raise self._invalid("classes", "has less than two elements")
+        for key in ("name", "source"):
+            if self.raw.get(key) is not None:
+                self._text(key)
+        if not isinstance(self.raw.get("history") or [], list):
+            raise self._invalid("history", "is no array")
         self.index_base: int | None = self.raw.get("index_base")
         self._check_places()
         self.columns = self._columns()
@@ -92,7 +102,7 @@ class Document:
             raise ValueError("the document is no model: key 'corgipile_model' is missing")
         if version != VERSION:
             raise self._invalid("corgipile_model", f"is {version}, a version that is unknown: only {VERSION} is read")
-        unknown = sorted(self.raw.keys() - _KEYS)
+        unknown = sorted(map(str, self.raw.keys() - _KEYS))
         if unknown:
             raise self._invalid(unknown[0], "is unknown")
 
@@ -192,18 +202,28 @@ class Document:
         if not isinstance(parameters, Mapping):
             raise self._invalid("hyperparameters", "is no object")
         self.hyperparameters: dict[str, Any] = dict(parameters)
-        self.nulls: str = parameters.get("nulls", "error")
-        self.unseen: str = parameters.get("unseen", "error")
+        self.nulls: str = self._word(parameters, "nulls")
+        self.unseen: str = self._word(parameters, "unseen")
         clip = parameters.get("clip", "none")
-        self.clip = None if clip in ("none", "auto", None) else np.float32(clip)
+        is_number = isinstance(clip, int | float) and not isinstance(clip, bool)
+        if clip not in ("none", "auto", None) and not (is_number and 0 < clip <= np.finfo(np.float32).max):
+            raise self._invalid("hyperparameters", "has a clip that is no number above 0")
+        self.clip = np.float32(clip) if is_number else None
         transform = parameters.get("transform", "none")
         self.logs: set[str] | bool = False
         if transform == "log":
             self.logs = True
         elif isinstance(transform, Mapping):
-            self.logs = set(transform.get("log", ()))
-            if not self.logs <= set(self.features):
+            names = transform.get("log", [])
+            if not isinstance(names, list) or any(name not in self.features for name in names):
                 raise self._invalid("hyperparameters", "has a transform of columns that are no features")
+            self.logs = set(names)
+
+    def _word(self, parameters: Mapping[str, Any], name: str) -> str:
+        word = parameters.get(name, "error")
+        if not isinstance(word, str):
+            raise self._invalid("hyperparameters", f"has {name} that is no text")
+        return word
 
     def _floats(self, key: str, kind: str) -> NDArray[Any] | None:
         value = self.raw.get(key)

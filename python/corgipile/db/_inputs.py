@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._checks import called
 from .._text import is_unicode
 from ._nulls import is_null
 
@@ -47,6 +48,8 @@ def rows_of(x: Any) -> Any:
     if isinstance(x, np.ndarray) and x.dtype.names:
         return NamedColumns({name: x[name] for name in x.dtype.names})
     if not isinstance(x, np.ndarray):
+        if isinstance(x, str | bytes) or not isinstance(x, Iterable):
+            raise TypeError(f"X: rows are needed: an array, columns by name or a list of rows, not {called(x)}")
         x = list(x) if not isinstance(x, list | tuple) else x
         if x and isinstance(x[0], Mapping):
             return _columns_of_records(x)
@@ -61,7 +64,9 @@ def _sequence(name: Any, values: Any) -> Any:
 
 def _columns_of_records(records: Sequence[Any]) -> NamedColumns:
     names: dict[str, None] = {}
-    for record in records:
+    for row, record in enumerate(records):
+        if not isinstance(record, Mapping):
+            raise TypeError(f"X: row {row} is {called(record)}, where others are dictionaries")
         names.update(dict.fromkeys(map(str, record)))
     return NamedColumns({name: [record.get(name) for record in records] for name in names})
 
@@ -120,7 +125,8 @@ def _doubles(name: str, values: Any) -> NDArray[np.float64]:
 def _double(name: str, row: int, value: Any) -> float:
     if is_null(value):
         return np.nan
-    if isinstance(value, bool | int | float | Decimal | np.number | np.bool_):
+    is_number = isinstance(value, bool | int | float | Decimal | np.number | np.bool_)
+    if is_number and not isinstance(value, np.complexfloating):
         try:
             return float(value)
         except OverflowError:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._checks import check_path
 from . import _arithmetic as arithmetic
 from ._document import NETWORKS, Document
 from ._features import Dense, Policies, features, given_columns
@@ -79,17 +80,20 @@ class Model:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Model:
         """A model from a file that `save` wrote, or `psql -Atc "SELECT corgipile_export('name')"`."""
+        file = check_path("path", path)
         try:
-            document = json.loads(Path(path).read_text(encoding="utf-8"))
-        except json.JSONDecodeError as error:
-            raise ValueError(f"{os.fspath(path)} is no JSON: {error}") from None
+            document = json.loads(Path(file).read_text(encoding="utf-8"))
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{file} is no text in UTF-8: {error}") from None
+        except (json.JSONDecodeError, RecursionError) as error:
+            raise ValueError(f"{file} is no JSON: {error}") from None
         if not isinstance(document, dict):
-            raise ValueError(f"{os.fspath(path)} is no model: it has no JSON object")
+            raise ValueError(f"{file} is no model: it has no JSON object")
         return cls(document)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model into a file, as JSON that `load` and `corgipile_import` read."""
-        Path(path).write_text(json.dumps(self._document.raw, ensure_ascii=False), encoding="utf-8")
+        Path(check_path("path", path)).write_text(json.dumps(self._document.raw, ensure_ascii=False), encoding="utf-8")
 
     def to_dict(self) -> dict[str, Any]:
         """The model's document, which `corgipile_import` takes."""
@@ -224,9 +228,13 @@ class Model:
         """
         predicted = self.predict(X, nulls=nulls, unseen=unseen, exact=exact)
         actual = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
+        if actual.ndim != 1:
+            raise ValueError(f"y has {actual.ndim} dimensions, and must be a sequence of labels, one for each row of X")
         if actual.shape != predicted.shape:
             raise ValueError(f"y has {len(actual)} labels, and X {len(predicted)} rows")
         if self._labels is None:
+            if actual.dtype.kind not in "biufO" or any(isinstance(label, str | bytes) for label in actual.tolist()):
+                raise TypeError("y: numbers are needed, which is what the model predicts")
             there = ~np.isnan(predicted)
             actual, predicted = actual[there].astype(np.float64), predicted[there]
             spread = ((actual - actual.mean()) ** 2).sum() if len(actual) else 0.0

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from .._checks import check_number, check_text
+from ._connections import check_connection
 from ._extension import schema, select
 
 if TYPE_CHECKING:
@@ -41,13 +43,16 @@ def find(conn: psycopg.Connection[Any], model: str | int, version: int | None = 
         LookupError: there is no such version.
         psycopg.Error: there is no such name, or it may mean models of several owners.
     """
+    check_connection(conn)
+    if version is not None:
+        check_number("version", version, 1)
     if isinstance(model, bool) or not isinstance(model, int | str):
         raise TypeError(f"model is a name or an id, not {type(model).__name__}")
     if isinstance(model, int):
         if version is not None:
             raise ValueError("version goes with a name: an id is one version already")
         return model
-    model_id, owner, name = _meant(conn, model)
+    model_id, owner, name = _meant(conn, check_text("model", model, "faults"))
     if version is None:
         return model_id
     _, rows = select(

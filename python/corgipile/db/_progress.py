@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from ._connections import beside
+from .._checks import check_number
+from ._connections import beside, check_connection
 from ._extension import select
 from ._optional import optional, required
 
@@ -58,6 +59,9 @@ class Progress:
 
 def running(conn: Any, pid: int | None = None) -> list[Progress]:
     """The trainings that run in the server, or that of one process."""
+    check_connection(conn)
+    if pid is not None:
+        check_number("pid", pid, 0)
     return [Progress(*row) for row in select(conn, _QUERY, {"pid": pid})[1]]
 
 

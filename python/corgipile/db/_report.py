@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .._checks import check_number, check_path, check_text
+from ._connections import check_connection
 from ._extension import only, select
 
 if TYPE_CHECKING:
@@ -51,8 +53,15 @@ def report(
     """
     from .reporting import collect, page
 
-    if rows < 1:
-        raise ValueError(f"rows is {rows}, and must be at least 1")
+    check_connection(conn)
+    # one more than these is asked for
+    check_number("rows", rows, 1, 2**31 - 2)
+    target = Path(check_path("path", path))
+    for name, text, example in (("source", source, "my_table"), ("title", title, "Faults")):
+        if text is not None:
+            check_text(name, text, example)
+    if source is not None and not source.strip():
+        raise ValueError("source: the text is empty: name a table or a view, or write a query")
     with conn.transaction(force_rollback=True):
         conn.execute("SET TRANSACTION READ ONLY")
         found = []
@@ -65,6 +74,5 @@ def report(
             collect.evaluate(conn, one, source, rows)
         version = only(select(conn, "SELECT extversion FROM pg_catalog.pg_extension WHERE extname = 'corgipile'")[1])
     document = page.page(found, title, conn.info.dbname, version)
-    target = Path(path)
     target.write_text(document, encoding="utf-8")
     return target

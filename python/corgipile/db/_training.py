@@ -7,8 +7,9 @@ import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from .._checks import check_seed, check_text
 from . import _epochs
-from ._connections import Notice, notices, quoted
+from ._connections import Notice, check_connection, notices, quoted
 from ._extension import argument_types, schema, select
 from ._progress import Bar, is_wanted
 
@@ -51,6 +52,13 @@ def train(
     """
     if not isinstance(source, str):
         raise TypeError(f"source is the name of a table or a query, not {type(source).__name__}")
+    check_text("source", source, "my_table")
+    check_connection(conn)
+    for given in (arguments, arguments.get("options")):
+        # the server's own message about a number that is no bigint lacks the bounds
+        seed = given.get("seed") if isinstance(given, Mapping) else None
+        if isinstance(seed, int) and not isinstance(seed, bool):
+            check_seed(seed)
     told: list[Notice] = []
     bar = Bar(conn) if is_wanted(progress) else None
 

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import html
 import shutil
 import sys
 import time
 from typing import TYPE_CHECKING, Any, TextIO
 
+from .._checks import called, check_number
+from ._connections import check_connection
 from ._optional import optional
 from ._progress import Progress, running
 
 if TYPE_CHECKING:
     import psycopg
+
+#: Seconds between two looks, at most: a year. No system sleeps as long as a float can be.
+_LONGEST = 365 * 86_400
 
 _COLUMNS = ("pid", "user", "source", "epoch", "progress", "loss", "rows/s", "left")
 
@@ -31,8 +37,21 @@ def watch(
         rounds: how often to look; None: for ever.
         file: where to write; standard output by default.
     """
-    if not interval >= 0:
-        raise ValueError(f"interval is {interval}, and must be at least 0 seconds")
+    with contextlib.suppress(KeyboardInterrupt):
+        watch_on(conn, interval=interval, rounds=rounds, file=file)
+
+
+def watch_on(conn: Any, *, interval: float = 1.0, rounds: int | None = None, file: TextIO | None = None) -> None:
+    """The same, of which an interrupt is the caller's."""
+    check_connection(conn)
+    if isinstance(interval, bool) or not isinstance(interval, int | float):
+        raise TypeError(f"interval: a number of seconds is needed, not {called(interval)}")
+    if not 0 <= interval <= _LONGEST:
+        raise ValueError(f"interval is {interval}, and must be at least 0 seconds, and at most {_LONGEST}")
+    if rounds is not None:
+        check_number("rounds", rounds, 0, 2**62)
+    if file is not None and not hasattr(file, "write"):
+        raise TypeError(f"file: a file that is open for writing is needed, not {called(file)}")
     screen = _screen(file)
     seen = 0
     try:
@@ -43,8 +62,6 @@ def watch(
                 found = running(conn)
             screen.show(found)
             seen += 1
-    except KeyboardInterrupt:
-        pass
     finally:
         screen.close()
 

@@ -104,6 +104,8 @@ def identify(conn: Any, model: Any) -> tuple[list[int], list[Notice]]:
     if hasattr(model, "model_ids"):
         return model.model_ids, list(model.notices)
     if isinstance(model, tuple):
+        if len(model) != 2:
+            raise ValueError(f"model: a pair of name and version is needed, and this one has {len(model)} parts")
         return [find(conn, *model)], []
     return [find(conn, model)], []
 
@@ -183,6 +185,10 @@ def names_of_features(model: Model) -> Any:
     return lambda i: names[i] if i < len(names) else f"hash[{i - len(names)}]"
 
 
+class _NoLabelError(Exception):
+    """Rows lack what they are to be compared with."""
+
+
 def evaluate(conn: Any, collected: Collected, source: str | None, wanted: int) -> None:
     """Predicts a sample of rows in the server; a source that cannot be read is told, unless it was asked for."""
     psycopg = required("psycopg", "a report", "psycopg[binary]")
@@ -206,9 +212,17 @@ def evaluate(conn: Any, collected: Collected, source: str | None, wanted: int) -
     try:
         with conn.transaction():
             sample = draw(conn, own, wanted, condition)
+            label = collected.facts["label"]
+            if label not in sample.columns:
+                raise _NoLabelError(f"has no column {label!r}, which the model predicts")
             # one more tells whether these are all
             found = _predictions(conn, collected, sample, wanted + 1)
             rows = found[:wanted]
+    except _NoLabelError as error:
+        if source is not None:
+            raise ValueError(f"source: {source!r} {error}: a report needs rows whose labels are known") from None
+        collected.failure = f"The rows that the model was trained on cannot be read: the source {error}"
+        return
     except psycopg.Error as error:
         if source is not None:
             raise

@@ -1,14 +1,17 @@
 //! What is done to rows once, before many jobs get them.
 //!
-//! A [`Recipe`] is a list of steps: pictures are decoded, resized and cropped, columns are dropped, functions of Python are
-//! called. Jobs with equal recipes share what comes out. A [`slot`] holds rows as one run of bytes, which any number of
-//! processes look at without a copy.
+//! A [`Recipe`] is a list of steps: pictures are decoded, resized and cropped, columns are dropped, functions of Python
+//! are called, in [`Processes`] of their own. Jobs with equal recipes share what comes out. A [`slot`] holds rows as
+//! one run of bytes, which any number of processes look at without a copy.
 //!
-//! It guarantees that what is wrong with a row is an error that names row and column, and that neither a damaged picture
-//! nor one that says that it is huge does harm to anything but its row.
+//! It guarantees that what is wrong with a row is an error that names row and column, and that neither a damaged
+//! picture, nor one that says that it is huge, nor a function that crashes does harm to anything but its rows.
+
+#![forbid(unsafe_code)]
 
 mod apply;
 mod picture;
+pub mod processes;
 mod recipe;
 pub mod slot;
 
@@ -16,6 +19,7 @@ use arrow::array::RecordBatch;
 use source::Cancel;
 
 pub use picture::Filter;
+pub use processes::Processes;
 pub use recipe::{Recipe, Step};
 
 /// Why rows cannot be prepared.

@@ -35,6 +35,14 @@ pub trait Opened: Send + Sync {
 /// fit into a buffer.
 const DEFAULT_BYTES: u64 = 1 << 20;
 
+/// What rows and elements depend on: the source with the data set's columns, and how many of both there are.
+pub(crate) fn fingerprint_of(all: &dyn Source, rows: u64, elements: u64) -> u64 {
+    // FNV-1a, which never changes
+    let numbers = [all.fingerprint(), rows, elements];
+    let bytes = numbers.iter().flat_map(|number| number.to_le_bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+}
+
 /// Rows under a name.
 pub struct DataSet {
     opened: Arc<dyn Opened>,
@@ -119,10 +127,7 @@ impl DataSet {
 
     /// What rows and elements depend on.
     pub fn fingerprint(&self) -> u64 {
-        // FNV-1a, which never changes
-        let numbers = [self.all.fingerprint(), self.rows(), self.elements().into()];
-        let bytes = numbers.iter().flat_map(|number| number.to_le_bytes());
-        bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+        fingerprint_of(&*self.all, self.rows(), self.elements().into())
     }
 
     /// Some columns of the same rows, or all of the data set's.

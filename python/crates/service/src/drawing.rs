@@ -22,6 +22,7 @@ pub struct Led {
     jobs: BTreeMap<JobId, LedJob>,
     arrived: Vec<Drawn>,
     elements: u32,
+    has_more_to_come: bool,
 }
 
 struct LedJob {
@@ -41,7 +42,7 @@ impl Drawing {
     pub fn new(is_led: bool, kind: SamplerKind, seed: i64, elements: u32) -> Result<Drawing, SamplerError> {
         Ok(match is_led {
             false => Drawing::Own(Box::new(Sampling::new(kind, seed, elements)?)),
-            true => Drawing::Led(Led { jobs: BTreeMap::new(), arrived: Vec::new(), elements }),
+            true => Drawing::Led(Led { jobs: BTreeMap::new(), arrived: Vec::new(), elements, has_more_to_come: false }),
         })
     }
 
@@ -54,6 +55,7 @@ impl Drawing {
             (Drawing::Own(sampling), _) => sampling.join(id, wanted),
             (Drawing::Led(led), Some(taken)) => {
                 let need = bits(wanted.left.as_ref().unwrap_or(&wanted.elements), led.elements);
+                led.has_more_to_come = true;
                 led.jobs.insert(id, LedJob { epoch: wanted.epoch, wanted, need, taken });
                 Ok(())
             }
@@ -111,6 +113,14 @@ impl Drawing {
         }
     }
 
+    /// Whether more jobs have still to draw some elements than before this was last asked.
+    pub fn take_more_to_come(&mut self) -> bool {
+        match self {
+            Drawing::Own(sampling) => sampling.take_more_to_come(),
+            Drawing::Led(led) => std::mem::take(&mut led.has_more_to_come),
+        }
+    }
+
     /// Draws until nobody needs a draw, or takes what has arrived. `drawn` has what was drawn, in its order.
     ///
     /// # Errors
@@ -136,6 +146,7 @@ impl Drawing {
                 return false;
             }
             job.epoch = epoch;
+            led.has_more_to_come = true;
             job.need = bits(&job.wanted.elements, led.elements);
         }
         for element in elements {

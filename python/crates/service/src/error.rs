@@ -1,6 +1,7 @@
 //! What can go wrong between a job, or an operator, and a server.
 
 use source::SourceError;
+use std::ops::Range;
 use std::path::PathBuf;
 
 /// Why a job cannot go on, or a request was refused.
@@ -17,7 +18,7 @@ pub enum ServiceError {
     /// The server refuses what was asked of it: an argument, as it is named, and why.
     #[error("{0}")]
     Refused(String),
-    /// There is something of that name already, or it is in use.
+    /// There is something of that name already, it is in use, or there is too much of it.
     #[error("{0}")]
     Conflict(String),
     /// There is nothing of that name.
@@ -33,17 +34,33 @@ impl From<tonic::Status> for ServiceError {
         let what = status.message().to_owned();
         match status.code() {
             tonic::Code::NotFound => ServiceError::Unknown(what),
-            tonic::Code::AlreadyExists | tonic::Code::FailedPrecondition => ServiceError::Conflict(what),
-            tonic::Code::InvalidArgument | tonic::Code::ResourceExhausted | tonic::Code::PermissionDenied => {
-                ServiceError::Refused(what)
+            tonic::Code::AlreadyExists | tonic::Code::FailedPrecondition | tonic::Code::ResourceExhausted => {
+                ServiceError::Conflict(what)
             }
+            tonic::Code::InvalidArgument | tonic::Code::PermissionDenied => ServiceError::Refused(what),
             _ => ServiceError::Lost(if what.is_empty() { status.code().to_string() } else { what }),
         }
     }
 }
 
-impl From<ServiceError> for SourceError {
-    fn from(error: ServiceError) -> SourceError {
-        SourceError::Invalid(error.to_string())
-    }
+/// Why a job has no batch to give.
+#[derive(Debug, thiserror::Error)]
+pub enum JobError {
+    /// The server refuses the job, or it went and the job cannot read by itself.
+    #[error(transparent)]
+    Service(#[from] ServiceError),
+    /// These rows cannot be read or prepared. The next call goes on behind them.
+    #[error("rows {} to {}: {what}", rows.start, rows.end)]
+    Element {
+        /// Which rows, of all that the data set has.
+        rows: Range<u64>,
+        /// Why.
+        what: String,
+    },
+    /// The source cannot be opened by the job itself, or the rows cannot be put into batches.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// The job is used where it cannot be: it was closed, or its threads are in another process.
+    #[error("{0}")]
+    Misused(&'static str),
 }

@@ -1,8 +1,8 @@
 //! JOADER as a service: many jobs, on one machine or several, share what is read and prepared.
 //!
-//! Jobs register with a server and get elements (rows, or blocks of rows) of a data set in random order, each at its own
-//! speed, and each element once in each epoch. What several jobs draw is read and prepared once, and given to them in
-//! memory that they map. If the server goes, they read on by themselves.
+//! Jobs register with a server and get elements (rows, or blocks of rows) of a data set in random order, each at its
+//! own speed, and each element once in each epoch. What several jobs draw is read and prepared once, and given to them
+//! in memory that they map. If the server goes, they read on by themselves.
 //!
 //! | | |
 //! |---|---|
@@ -17,8 +17,6 @@
 //! | [`DataSet`] | rows cut into elements, and which of them a condition chooses |
 //!
 //! Xie et al., "A Deep Learning Dataloader with Shared Data Preparation", NeurIPS 2022, appendix E.
-
-#![cfg_attr(test, allow(clippy::single_range_in_vec_init, reason = "sets of elements are made of ranges"))]
 
 mod client;
 mod cluster;
@@ -36,6 +34,6 @@ mod serving;
 pub use client::{BufferSize, Counts, Job, JobOptions, Mode, NextOfJob, Opening, Position, admin};
 pub use cluster::{Cluster, FollowerOptions, LeaderOptions, Token};
 pub use dataset::{DataSet, Opened, Opener};
-pub use error::ServiceError;
+pub use error::{JobError, ServiceError};
 pub use sampling::SamplerKind;
 pub use server::{ServerOptions, serve};

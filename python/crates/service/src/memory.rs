@@ -1,7 +1,7 @@
 //! The memory that a server shares with its jobs: the server writes it, jobs map it and read.
 //!
-//! It guarantees that nobody but the server can ever map it to write, and that nobody can cut it off (it is sealed); and
-//! that nothing of it is left when the server and its jobs are gone, however they ended, since it has no name.
+//! It guarantees that nobody but the server can ever map it to write, and that nobody can cut it off (it is sealed);
+//! and that nothing of it is left when the server and its jobs are gone, however they ended, since it has no name.
 //!
 //! What it cannot guarantee by itself is that a job looks at an element only while that stays: an element is written
 //! once, to room that nobody holds, and that room is taken again only after all who got it gave it back (`serving`).

@@ -1,8 +1,8 @@
 //! Who draws what next: a sampler of `joader` for each data set, and how far each job is ahead.
 //!
 //! It guarantees that each job draws each of its elements once in each of its epochs, and that a job which takes
-//! nothing stops nobody: it is left out of rounds once it has drawn enough. Jobs of one speed are kept together: a round
-//! waits until one of them needs it, and then all that have room for it draw.
+//! nothing stops nobody: it is left out of rounds once it has drawn enough. Jobs of one speed are kept together: a
+//! round waits until one of them needs it, and then all that have room for it draw.
 //!
 //! Nothing in it knows of time, threads or memory.
 
@@ -111,6 +111,7 @@ pub struct Sampling {
     ids: HashMap<Job, JobId>,
     elements: u32,
     draws: Vec<Draw>,
+    has_more_to_come: bool,
 }
 
 impl Sampling {
@@ -120,7 +121,14 @@ impl Sampling {
     /// If memory runs out.
     pub fn new(kind: SamplerKind, seed: i64, elements: u32) -> Result<Sampling, SamplerError> {
         let sampler = kind.sampler(seed, elements)?;
-        Ok(Sampling { sampler, jobs: BTreeMap::new(), ids: HashMap::new(), elements, draws: Vec::new() })
+        Ok(Sampling {
+            sampler,
+            jobs: BTreeMap::new(),
+            ids: HashMap::new(),
+            elements,
+            draws: Vec::new(),
+            has_more_to_come: false,
+        })
     }
 
     /// A job comes.
@@ -133,6 +141,7 @@ impl Sampling {
         let need = bits(first, self.elements);
         let (epoch, is_partial) = (wanted.epoch, wanted.left.is_some());
         self.ids.insert(number, id);
+        self.has_more_to_come = true;
         self.jobs.insert(id, Member { wanted, number, epoch, is_partial, claimed: 0, need });
         Ok(())
     }
@@ -165,6 +174,12 @@ impl Sampling {
     /// How many of these jobs have still to draw an element in their epochs.
     pub fn to_come(&self, element: u32, of: impl Fn(JobId) -> bool) -> usize {
         self.jobs.iter().filter(|(id, member)| of(**id) && member.need.contains(element as usize)).count()
+    }
+
+    /// Whether more jobs have still to draw some elements than before this was last asked: one has joined or begun an
+    /// epoch.
+    pub fn take_more_to_come(&mut self) -> bool {
+        std::mem::take(&mut self.has_more_to_come)
     }
 
     /// Draws until nobody needs a draw. `drawn` has what was drawn, in its order.
@@ -218,6 +233,7 @@ impl Sampling {
             self.sampler.begin_epoch(member.number)?;
         }
         member.need = bits(&member.wanted.elements, self.elements);
+        self.has_more_to_come = true;
         Ok(())
     }
 }
@@ -236,8 +252,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn set(ranges: &[std::ops::Range<u32>]) -> ElementSet {
-        ElementSet::from_ranges(ranges.iter().cloned()).unwrap()
+    fn set(range: std::ops::Range<u32>) -> ElementSet {
+        ElementSet::from_ranges([range]).unwrap()
     }
 
     fn wanted(elements: ElementSet, epochs: u64, ahead: u32) -> Wanted {
@@ -272,7 +288,7 @@ mod tests {
         ) {
             let jobs: Vec<Wanted> = bounds
                 .iter()
-                .map(|&(a, b, epochs, ahead)| wanted(set(&[a.min(b)..a.max(b)]), epochs, ahead))
+                .map(|&(a, b, epochs, ahead)| wanted(set(a.min(b)..a.max(b)), epochs, ahead))
                 .collect();
             let of = run(kind, &jobs, takes);
             for (job, epochs) in jobs.iter().zip(of) {
@@ -293,7 +309,7 @@ mod tests {
 
     #[test]
     fn a_job_that_takes_nothing_is_left_out_and_stops_nobody() {
-        let jobs = [wanted(set(&[0..100]), 3, 8), wanted(set(&[0..100]), 3, 8)];
+        let jobs = [wanted(set(0..100), 3, 8), wanted(set(0..100), 3, 8)];
         let of = run(SamplerKind::Dependent, &jobs, std::iter::repeat_n(0, 300));
         assert_eq!(of[0].values().map(Vec::len).sum::<usize>(), 300);
         assert_eq!(of[1].values().map(Vec::len).sum::<usize>(), 8);
@@ -302,7 +318,7 @@ mod tests {
     #[test]
     fn equal_jobs_that_take_by_turns_draw_the_same() {
         for kind in [SamplerKind::Follow, SamplerKind::Dependent] {
-            let jobs = [wanted(set(&[0..100]), 2, 8), wanted(set(&[0..100]), 2, 8)];
+            let jobs = [wanted(set(0..100), 2, 8), wanted(set(0..100), 2, 8)];
             let of = run(kind, &jobs, (0..400).map(|i| i / 3));
             assert_eq!(of[0], of[1], "{kind:?}");
         }
@@ -310,7 +326,7 @@ mod tests {
 
     #[test]
     fn what_is_left_of_an_epoch_comes_first_and_then_whole_ones() {
-        let partial = Wanted { left: Some(set(&[10..13])), epoch: 4, ..wanted(set(&[10..20]), 6, 4) };
+        let partial = Wanted { left: Some(set(10..13)), epoch: 4, ..wanted(set(10..20), 6, 4) };
         let of = run(SamplerKind::Follow, &[partial], std::iter::repeat_n(0, 100));
         let sorted = |epoch: u64| {
             let mut elements = of[0][&epoch].clone();
@@ -325,10 +341,11 @@ mod tests {
     fn who_has_still_to_draw_an_element_is_known() {
         let mut sampling = Sampling::new(SamplerKind::Follow, 1, 10).unwrap();
         let mut drawn = Vec::new();
-        sampling.join(1, wanted(set(&[0..10]), 1, 1)).unwrap();
-        sampling.join(2, wanted(set(&[5..10]), 1, 1)).unwrap();
+        sampling.join(1, wanted(set(0..10), 1, 1)).unwrap();
+        sampling.join(2, wanted(set(5..10), 1, 1)).unwrap();
         let to_come = |sampling: &Sampling| (0..10).map(|e| sampling.to_come(e, |_| true)).sum::<usize>();
         assert_eq!(to_come(&sampling), 15);
+        assert!(sampling.take_more_to_come() && !sampling.take_more_to_come());
         sampling.decide(&mut drawn).unwrap();
         assert_eq!(to_come(&sampling), 15 - drawn.len());
         sampling.leave(2);

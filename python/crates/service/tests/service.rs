@@ -2,8 +2,12 @@
 
 mod common;
 
-use common::{Numbers, Opens, SECOND, Server, all, next, numbers, sorted, status, until};
-use service::{Job, JobOptions, Mode, NextOfJob, Position, ServerOptions, ServiceError, admin, proto, serve};
+use common::{Numbers, Opens, SECOND, Server, all, job_options, next, numbers, sorted, status, until};
+use service::{
+    BufferSize, Job, JobOptions, Mode, NextOfJob, Opened, Opener, Opening, Position, ServerOptions, ServiceError,
+    admin, proto, serve,
+};
+use source::SourceError;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -123,26 +127,56 @@ fn a_job_that_goes_or_stalls_stops_nobody() {
     assert_eq!(rows, 1000);
 }
 
-/// A job that has got its last element still looks at some of them.
 #[test]
-fn what_a_job_holds_stays_also_when_nothing_more_will_come() {
-    let server = Server::start(32 << 10, Numbers::new(1000));
-    server.create(1000, "10", "");
-    let mut job = server.job(|options| {
-        (options.filter, options.epochs) = ("x < 100".to_owned(), 1);
+fn rows_that_a_job_has_not_looked_at_stay_until_it_has_though_all_of_them_came() {
+    let server = Server::start(64 << 10, Numbers::new(5000));
+    server.create(5000, "10", "");
+    let mut slow = server.job(|options| {
+        options.filter = "y < 20".to_owned();
+        options.epochs = 1;
+        options.buffer = BufferSize::Elements(10);
     });
     let mut rows = Vec::new();
-    read_until(&mut job, &mut rows, 48);
-    until("elements are left", || status(&server).jobs.first().is_none_or(|job| job.left == 0));
-    std::thread::sleep(SECOND / 2);
-    // another one needs the memory
-    all(&mut server.job(|options| options.columns = vec!["x".to_owned()]));
-    assert!(status(&server).server.unwrap().evictions > 0);
-    while let NextOfJob::Batch(batch) = next(&mut job).unwrap() {
-        rows.extend(numbers(&batch));
+    read_until(&mut slow, &mut rows, 16);
+    let until = Instant::now() + 10 * SECOND;
+    while slow.counts().shared < 20 {
+        assert!(Instant::now() < until, "{:?}", slow.counts());
+        std::thread::sleep(SECOND / 100);
     }
-    assert_eq!(sorted(&rows), (0..100).collect::<Vec<_>>());
-    until("it does not leave", || status(&server).jobs.is_empty());
+    // others take all of the memory several times
+    all(&mut server.job(|_| ()));
+    assert!(status(&server).server.unwrap().evictions > 400);
+    rows.extend(&all(&mut slow)[0]);
+    assert_eq!(sorted(&rows), (0..200).collect::<Vec<_>>());
+}
+
+/// Opens other rows than the server has read.
+struct Changed;
+
+impl Opener for Changed {
+    fn open(&self, _: &str) -> Result<Arc<dyn Opened>, SourceError> {
+        Ok(Arc::new(Numbers::new(990)))
+    }
+}
+
+#[test]
+fn rows_that_have_changed_are_not_read_by_a_job_itself() {
+    let slow = Numbers { slow: SECOND / 500, ..Numbers::new(1000) };
+    let mut server = Server::start(1 << 20, slow);
+    server.create(1000, "10", "");
+    let opening = Opening { opener: Arc::new(Changed), callables: None };
+    let mut job = Job::new(job_options(&server.path), opening).unwrap();
+    let mut rows = Vec::new();
+    read_until(&mut job, &mut rows, 100);
+    server.stop();
+    let error = loop {
+        match next(&mut job) {
+            Ok(NextOfJob::Batch(_)) => {}
+            Ok(other) => panic!("{other:?}"),
+            Err(error) => break error.to_string(),
+        }
+    };
+    assert!(error.contains("the source has 990 rows now, and had 1000 when the job began"), "{error}");
 }
 
 /// Reads on until so many rows came in all.

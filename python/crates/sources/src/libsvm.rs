@@ -32,7 +32,7 @@ pub struct Options {
 }
 
 /// Numbers of a dense row, at most: 64 MB. Longer ones are hardly meant, and take more memory than there may be.
-const MOST_DENSE: usize = 1 << 24;
+pub const MOST_DENSE: usize = 1 << 24;
 
 /// Opens the files that the patterns match as one data set.
 ///

@@ -68,6 +68,52 @@ fn a_quote_that_is_not_closed_is_damage_where_its_row_begins() {
 }
 
 #[test]
+fn a_quote_that_is_missing_in_the_middle_of_a_file_is_damage_and_joins_no_rows() {
+    let dir = tempfile::tempdir().unwrap();
+    for (text, damaged, offset) in [
+        // not closed, so that the next quote seems to close it
+        ("id,s\n0,x\n1,\"ab\n2,\"cd\"\n3,y\n", 1, 17),
+        ("id,s\n0,x\n1,\"ab\n2,cd\n4,\"\"\n5,\"ef\"\n3,y\n", 1, 27),
+        // not doubled
+        ("id,s\n0,x\n1,\"a\"b\"\n3,y\n", 1, 13),
+        ("id,s\n0,x\n1,\"a\" \n3,y\n", 1, 13),
+        ("id,s\n1,\"\"\"a\n\"b\"\n0,x\n3,y\n", 0, 12),
+    ] {
+        let path = file(&dir, text);
+        let types: std::collections::BTreeMap<_, _> = [("id".to_owned(), DataType::Int64)].into_iter().collect();
+        let options = Options { types, ..Options::default() };
+        match opened(&path, &options).read(0..3, &Cancel::default()) {
+            Err(SourceError::Damaged { offset: at, what, .. }) => {
+                assert_eq!(at, offset, "{text:?}");
+                assert!(what.contains("a quote is missing before it"), "{what}");
+            }
+            other => panic!("{text:?}: {other:?}"),
+        }
+        // the rows beside it are read all the same
+        let data = opened(&path, &options);
+        let whole = if damaged == 0 { 1 } else { 0 };
+        assert_eq!(read(&data, whole..whole + 1).column(0).as_primitive::<Int64Type>().values(), &[0], "{text:?}");
+        let data = opened(&path, &Options { on_error: OnError::Skip, ..options });
+        assert_eq!(read(&data, 0..3).column(0).as_primitive::<Int64Type>().values(), &[0, 3], "{text:?}");
+        assert_eq!(data.skipped(), 1);
+    }
+    // the names of columns
+    let path = file(&dir, "id,\"s\nx\"y\n1,2\n");
+    match refused(&path, &Options::default()) {
+        SourceError::Damaged { offset, .. } => assert_eq!(offset, 7),
+        other => panic!("{other}"),
+    }
+    // quotes as they have to be, with a mark before the first one, too
+    let path = file(&dir, "\u{feff}\"id\",\"s\"\r\n1,\"\"\"\"\r\n2,\"\"\n\n3,\"a\"\"b\n\"\n4,\"\"\"c\"\"\"");
+    let texts = read(&opened(&path, &Options::default()), 0..4);
+    let texts: Vec<_> = texts.column(1).as_string::<i32>().iter().collect();
+    assert_eq!(texts, [Some("\""), None, Some("a\"b\n"), Some("\"c\"")]);
+    let path = file(&dir, "\u{feff}\"a\"b,2\n");
+    let data = opened(&path, &Options { header: false, on_error: OnError::Skip, ..Options::default() });
+    assert_eq!((read(&data, 0..1).num_rows(), data.skipped()), (0, 1));
+}
+
+#[test]
 fn quotes_blank_lines_and_ends_of_lines_are_those_of_csv() {
     let dir = TempDir::new().unwrap();
     let text = "\u{feff}id,text,x\r\n1,\"two\nlines\",0.5\r\n\r\n2,\"a \"\"quote\"\", a comma\",\n\n3,5\" pipe,-1e3";

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow::array::{
     Array, ArrayRef, AsArray, DictionaryArray, FixedSizeBinaryArray, FixedSizeListArray, Float32Array, Int32Array,
-    Int64Array, LargeStringArray, ListArray, RecordBatch, StringArray,
+    Int64Array, LargeStringArray, ListArray, ListBuilder, RecordBatch, StringArray, StringBuilder,
 };
 use arrow::compute::concat_batches;
 use arrow::datatypes::{DataType, Field, Float32Type, Int32Type, Int64Type};
@@ -418,4 +418,60 @@ fn a_cancelled_read_says_so() {
     let cancel = Cancel::default();
     cancel.cancel();
     assert!(matches!(data.read(0..10, &cancel), Err(SourceError::Cancelled)));
+}
+
+/// Bytes that this thread has read of files so far.
+fn bytes_read() -> u64 {
+    let io = std::fs::read_to_string("/proc/thread-self/io").unwrap();
+    io.lines().find_map(|line| line.strip_prefix("rchar: ")).unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_row_group_that_is_read_in_many_blocks_is_decoded_once() {
+    const ROWS: usize = 20_000;
+    let text = |row: usize| format!("{:060}", (row * 7919) % 1_000_003);
+    let texts: ArrayRef = Arc::new(StringArray::from_iter_values((0..ROWS).map(text)));
+    let mut lists = ListBuilder::new(StringBuilder::new());
+    (0..ROWS).for_each(|row| lists.append_value((0..row % 3).map(|_| Some(text(row)))));
+    let lists: ArrayRef = Arc::new(lists.finish());
+    for (column, rows_of_page, has_index) in
+        [(&texts, ROWS, false), (&texts, 5000, true), (&texts, 5000, false), (&lists, 5000, false), (&lists, 500, true)]
+    {
+        let dir = TempDir::new().unwrap();
+        let id = Int64Array::from_iter_values(0..ROWS as i64);
+        let written = batch(vec![("text", column.clone()), ("id", Arc::new(id))]);
+        let zstd = properties(ROWS).set_compression(Compression::ZSTD(ZstdLevel::default()));
+        let paged = zstd.set_data_page_row_count_limit(rows_of_page).set_write_batch_size(500);
+        let path = dir.path().join("a.parquet");
+        write(&path, &written, paged.set_offset_index_disabled(!has_index).set_dictionary_enabled(false));
+        let data = opened(&[at(&dir, "a.parquet")], Options::default());
+        let before = bytes_read();
+        read(&data, 0..ROWS as u64);
+        let at_once = bytes_read() - before;
+        // from the last block to the first: none goes on where one before it has ended
+        for first in (0..ROWS).step_by(200).rev() {
+            let got = read(&data, first as u64..first as u64 + 200);
+            assert_eq!(got.columns(), written.slice(first, 200).columns());
+        }
+        let in_parts = bytes_read() - before - at_once;
+        assert!(in_parts < at_once + at_once / 10, "{in_parts} and {at_once} bytes, in pages of {rows_of_page} rows");
+    }
+}
+
+#[test]
+fn rows_beside_a_damaged_page_of_a_row_group_are_read_in_parts() {
+    let dir = TempDir::new().unwrap();
+    let paged = properties(1000).set_data_page_row_count_limit(100).set_write_batch_size(50);
+    let written = numbers(0..1000);
+    let path = dir.path().join("a.parquet");
+    write(&path, &written, paged.set_dictionary_enabled(false));
+    let mut bytes = std::fs::read(&path).unwrap();
+    let footer = parquet::file::metadata::ParquetMetaDataReader::new();
+    let metadata = footer.parse_and_finish(&File::open(&path).unwrap()).unwrap();
+    let end = metadata.row_group(0).column(1).byte_range();
+    bytes[(end.0 + end.1 - 100) as usize..(end.0 + end.1) as usize].fill(0xff);
+    std::fs::write(&path, bytes).unwrap();
+    let data = opened(&[at(&dir, "a.parquet")], Options::default());
+    assert_eq!(read(&data, 100..300).columns(), written.slice(100, 200).columns());
+    assert!(matches!(data.read(900..1000, &Cancel::default()), Err(SourceError::Damaged { .. })));
 }

@@ -3,7 +3,7 @@
 use super::inbox::DataSetInfo;
 use super::mixing::Rows;
 use super::{JobOptions, Opening};
-use crate::error::ServiceError;
+use crate::dataset::fingerprint_of;
 use predicate::Predicate;
 use preparing::Recipe;
 use source::{Cancel, Source, SourceError};
@@ -28,13 +28,17 @@ impl Direct {
         cancel: Arc<Cancel>,
     ) -> Result<Direct, SourceError> {
         let opened = opening.opener.open(&info.source)?;
-        let all = [&options.columns, &info.columns].into_iter().find(|columns| !columns.is_empty());
-        let source = opened.columns(all.map(Vec::as_slice))?;
-        let rows: u64 = source.units().iter().map(|unit| unit.rows).sum();
+        let all = opened.columns((!info.columns.is_empty()).then_some(&info.columns))?;
+        let rows: u64 = all.units().iter().map(|unit| unit.rows).sum();
         if rows != info.rows {
             let what = format!("the source has {rows} rows now, and had {} when the job began", info.rows);
             return Err(SourceError::Invalid(what));
         }
+        if fingerprint_of(&*all, rows, info.all_elements()) != info.fingerprint {
+            let what = "the source is another one now than when the job began: its files or its table have changed";
+            return Err(SourceError::Invalid(what.to_owned()));
+        }
+        let source = if options.columns.is_empty() { all } else { opened.columns(Some(&options.columns))? };
         let condition = if options.filter.trim().is_empty() {
             None
         } else {
@@ -46,7 +50,7 @@ impl Direct {
         };
         let recipe = match options.recipe.as_str() {
             "" => Recipe::default(),
-            text => Recipe::parse(text).map_err(|error| ServiceError::Refused(format!("prepare: {error}")))?,
+            text => Recipe::parse(text).map_err(|error| SourceError::Invalid(format!("prepare: {error}")))?,
         };
         Ok(Direct { source, condition, recipe, info: info.clone(), opening: opening.clone(), cancel })
     }

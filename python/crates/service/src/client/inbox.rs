@@ -48,6 +48,11 @@ impl DataSetInfo {
         })
     }
 
+    /// How many elements there are, the job's and others.
+    pub(super) fn all_elements(&self) -> u64 {
+        if self.starts.is_empty() { self.rows } else { self.starts.len() as u64 }
+    }
+
     /// The rows of an element.
     pub(super) fn rows_of(&self, element: u32) -> std::ops::Range<u64> {
         if self.starts.is_empty() {

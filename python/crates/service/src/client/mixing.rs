@@ -22,6 +22,21 @@ pub(super) struct Rows {
     pub(super) chosen: Option<BooleanBuffer>,
 }
 
+/// What went wrong with elements that have come.
+#[derive(Debug)]
+pub(super) enum MixError {
+    /// This element does not go with the others, and was left out.
+    Element(u32, SourceError),
+    /// Something else.
+    Source(SourceError),
+}
+
+impl From<SourceError> for MixError {
+    fn from(error: SourceError) -> MixError {
+        MixError::Source(error)
+    }
+}
+
 /// How batches are made.
 #[derive(Clone, Debug)]
 pub(super) struct Mixing {
@@ -141,7 +156,7 @@ impl Mixer {
     }
 
     /// An epoch that goes on: `rows` are those of the position's buffer.
-    pub(super) fn resumed(mixing: Mixing, position: &Position, rows: Vec<Rows>) -> Result<Mixer, SourceError> {
+    pub(super) fn resumed(mixing: Mixing, position: &Position, rows: Vec<Rows>) -> Result<Mixer, MixError> {
         let mut mixer = Mixer::new(mixing, position.epoch, &ElementSet::default());
         mixer.missing.clone_from(&position.left);
         mixer.next_number = position.number;
@@ -175,19 +190,18 @@ impl Mixer {
     }
 
     /// An element comes, or None if it cannot be read. One that came before does not count.
-    pub(super) fn push(&mut self, element: u32, rows: Option<Rows>) -> Result<(), SourceError> {
-        if !self.missing.remove(&element) {
-            return Ok(());
+    pub(super) fn push(&mut self, element: u32, rows: Option<Rows>) {
+        if self.missing.remove(&element) {
+            self.filling.extend(rows.map(|rows| (element, rows)));
         }
-        self.filling.extend(rows.map(|rows| (element, rows)));
+    }
+
+    /// The next batch; None if elements have to come before that, or the epoch has ended. After an error about an
+    /// element it goes on without that.
+    pub(super) fn next(&mut self) -> Result<Option<Batch>, MixError> {
         if self.filling.len() >= self.mixing.buffer.max(1) || (self.missing.is_empty() && !self.filling.is_empty()) {
             self.fill()?;
         }
-        Ok(())
-    }
-
-    /// The next batch; None if elements have to come before that, or the epoch has ended.
-    pub(super) fn next(&mut self) -> Result<Option<Batch>, SourceError> {
         self.take()?;
         let rows = self.batch.as_ref().map_or(0, |batch| batch.rows);
         let is_full = rows > 0 && rows >= self.size();
@@ -215,7 +229,7 @@ impl Mixer {
     fn size(&self) -> usize {
         let Some(left) = self.left else { return self.mixing.batch_size };
         // elements that cannot be read have no rows, which is known in the end
-        let rows = if self.missing.is_empty() { self.there() as u64 } else { left.rows };
+        let rows = if self.missing.is_empty() && self.filling.is_empty() { self.there() as u64 } else { left.rows };
         self.mixing.size(Plan { rows, ..left })
     }
 
@@ -260,6 +274,9 @@ impl Mixer {
 
     /// Whether all elements have come and all batches were given out.
     pub(super) fn has_ended(&self) -> bool {
+        if !self.filling.is_empty() {
+            return false;
+        }
         let there = self.there();
         self.missing.is_empty() && (there == 0 || (self.mixing.drop_last && there < self.mixing.batch_size))
     }
@@ -280,19 +297,16 @@ impl Mixer {
         }
     }
 
-    fn fill(&mut self) -> Result<(), SourceError> {
-        let filling = std::mem::take(&mut self.filling);
-        let number = self.next_number;
-        self.next_number += 1;
-        let layout = match self.layout.take() {
-            Some(layout) => layout,
-            None => match filling.first() {
-                Some((_, rows)) => Layout::new(&rows.batch.schema())?,
-                None => return Ok(()),
-            },
+    /// Makes a buffer of what has come. An element that does not go with the others is left out by an error.
+    fn fill(&mut self) -> Result<(), MixError> {
+        let layout = match (&self.layout, self.filling.first()) {
+            (Some(layout), _) => layout.clone(),
+            (None, Some((_, rows))) => Layout::new(&rows.batch.schema())?,
+            (None, None) => return Ok(()),
         };
         let mut places = Vec::new();
-        for (i, (element, rows)) in (0_u32..).zip(&filling) {
+        let mut wrong = None;
+        for (i, (_, rows)) in (0_u32..).zip(&self.filling) {
             let there = rows.batch.num_rows();
             match &rows.chosen {
                 None => places.extend((0..there as u32).map(|row| (i, row))),
@@ -300,18 +314,31 @@ impl Mixer {
                     places.extend(chosen.set_indices().map(|row| (i, row as u32)));
                 }
                 Some(chosen) => {
-                    return Err(SourceError::Invalid(format!(
-                        "element {element} has {there} rows instead of {}: rows that are damaged and skipped, and a \
-                         condition, do not go together",
+                    let what = format!(
+                        "there are {there} instead of {}: rows that are damaged and skipped, and a condition, do not \
+                         go together",
                         chosen.len()
-                    )));
+                    );
+                    wrong = wrong.or(Some((i as usize, SourceError::Invalid(what))));
                 }
             }
         }
+        let batches: Vec<RecordBatch> = self.filling.iter().map(|(_, rows)| rows.batch.clone()).collect();
+        let pile = match (wrong, Pile::new(&layout, &batches)) {
+            (None, Ok(pile)) => pile,
+            (wrong, pile) => {
+                let of_one = |batch| Pile::new(&layout, std::slice::from_ref(batch)).err();
+                let other = || batches.iter().enumerate().find_map(|(i, batch)| Some((i, of_one(batch)?)));
+                return Err(match wrong.or_else(other) {
+                    Some((i, error)) => MixError::Element(self.filling.remove(i).0, error),
+                    None => MixError::Source(pile.err().unwrap_or(SourceError::Cancelled)),
+                });
+            }
+        };
+        let number = self.next_number;
+        self.next_number += 1;
         shuffle::shuffle_tuples(Strategy::CorgiPile, self.mixing.seed, self.epoch + 1, number, &mut places);
-        let (elements, rows): (Vec<u32>, Vec<Rows>) = filling.into_iter().unzip();
-        let batches: Vec<RecordBatch> = rows.into_iter().map(|rows| rows.batch).collect();
-        let pile = Pile::new(&layout, &batches)?;
+        let elements = self.filling.drain(..).map(|(element, _)| element).collect();
         self.layout = Some(layout);
         self.buffers.push_back(Buffer { elements, number, pile: Some(pile), places, taken: 0, given: 0 });
         Ok(())
@@ -332,6 +359,10 @@ mod tests {
         let numbers: ArrayRef =
             Arc::new(Int64Array::from_iter_values((0..10).map(|row| i64::from(element) * 10 + row)));
         Rows { batch: RecordBatch::try_from_iter([("x", numbers)]).unwrap(), chosen }
+    }
+
+    fn set(range: std::ops::Range<u32>) -> ElementSet {
+        ElementSet::from_ranges([range]).unwrap()
     }
 
     fn numbers(batch: &Batch) -> Vec<i64> {
@@ -358,11 +389,11 @@ mod tests {
             buffer in 1_usize..8,
             stop in 0_usize..220,
         ) {
-            let all = ElementSet::from_ranges([0..20]).unwrap();
+            let all = set(0..20);
             let mut mixer = Mixer::new(mixing(batch_size, buffer), 2, &all);
             let mut given = Vec::new();
             'stopped: for element in order {
-                mixer.push(element, Some(rows(element, None))).unwrap();
+                mixer.push(element, Some(rows(element, None)));
                 while let Some(batch) = mixer.next().unwrap() {
                     given.extend(numbers(&batch));
                     if given.len() >= stop {
@@ -376,7 +407,7 @@ mod tests {
             let mut other = Mixer::resumed(mixing(batch_size, buffer), &position, reread).unwrap();
             let (mut rest, mut same) = (Vec::new(), Vec::new());
             for element in again {
-                other.push(element, Some(rows(element, None))).unwrap();
+                other.push(element, Some(rows(element, None)));
             }
             drain(&mut other, &mut rest);
             prop_assert!(other.has_ended());
@@ -384,7 +415,7 @@ mod tests {
             let front = mixer.buffers.front().filter(|buffer| buffer.given > 0);
             let kept = front.map_or(0, |buffer| buffer.places.len() - buffer.given);
             for element in 0..20 {
-                mixer.push(element, Some(rows(element, None))).unwrap();
+                mixer.push(element, Some(rows(element, None)));
             }
             drain(&mut mixer, &mut same);
             prop_assert_eq!(&rest[..kept], &same[..kept]);
@@ -432,7 +463,7 @@ mod tests {
                         }
                     }
                     if element < count {
-                        mixer.push(element, (!is_broken(element)).then(|| rows(element, chosen(count, element)))).unwrap();
+                        mixer.push(element, (!is_broken(element)).then(|| rows(element, chosen(count, element))));
                     }
                     element += 1;
                     prop_assert!(element < 100);
@@ -455,24 +486,42 @@ mod tests {
 
     #[test]
     fn rows_that_are_not_chosen_do_not_come_and_elements_that_cannot_be_read_do_not_stop_the_epoch() {
-        let mut mixer = Mixer::new(mixing(100, 10), 0, &ElementSet::from_ranges([0..3]).unwrap());
+        let mut mixer = Mixer::new(mixing(100, 10), 0, &set(0..3));
         let even = BooleanBuffer::from_iter((0..10).map(|row| row % 2 == 0));
-        mixer.push(0, Some(rows(0, Some(even)))).unwrap();
-        mixer.push(1, None).unwrap();
+        mixer.push(0, Some(rows(0, Some(even))));
+        mixer.push(1, None);
         assert!(mixer.next().unwrap().is_none());
-        mixer.push(2, Some(rows(2, Some(BooleanBuffer::new_unset(10))))).unwrap();
+        mixer.push(2, Some(rows(2, Some(BooleanBuffer::new_unset(10)))));
         let mut given = numbers(&mixer.next().unwrap().unwrap());
         given.sort_unstable();
         assert_eq!(given, [0, 2, 4, 6, 8]);
         assert!(mixer.has_ended());
-        let mut mixer = Mixer::new(mixing(100, 10), 0, &ElementSet::from_ranges([0..1]).unwrap());
-        assert!(mixer.push(0, Some(rows(0, Some(BooleanBuffer::new_set(9))))).is_err(), "rows were skipped");
+        let mut mixer = Mixer::new(mixing(100, 10), 0, &set(0..1));
+        mixer.push(0, Some(rows(0, Some(BooleanBuffer::new_set(9)))));
+        assert!(matches!(mixer.next(), Err(MixError::Element(0, _))), "rows were skipped");
+        assert!(mixer.next().unwrap().is_none() && mixer.has_ended());
+    }
+
+    #[test]
+    fn an_element_of_another_shape_is_left_out_by_an_error_and_the_others_of_its_buffer_come() {
+        let text: ArrayRef = Arc::new(arrow::array::StringArray::from(vec!["text"; 10]));
+        let odd = Rows { batch: RecordBatch::try_from_iter([("x", text)]).unwrap(), chosen: None };
+        let mut mixer = Mixer::new(mixing(100, 10), 0, &set(0..3));
+        mixer.push(0, Some(rows(0, None)));
+        mixer.push(2, Some(odd));
+        mixer.push(1, Some(rows(1, None)));
+        assert!(matches!(mixer.next(), Err(MixError::Element(2, _))));
+        assert!(!mixer.has_ended());
+        let mut given = numbers(&mixer.next().unwrap().unwrap());
+        given.sort_unstable();
+        assert_eq!(given, (0..20).collect::<Vec<_>>());
+        assert!(mixer.has_ended());
     }
 
     #[test]
     fn rows_of_a_buffer_are_shuffled() {
-        let mut mixer = Mixer::new(mixing(100, 10), 0, &ElementSet::from_ranges([0..10]).unwrap());
-        (0..10).for_each(|element| mixer.push(element, Some(rows(element, None))).unwrap());
+        let mut mixer = Mixer::new(mixing(100, 10), 0, &set(0..10));
+        (0..10).for_each(|element| mixer.push(element, Some(rows(element, None))));
         let given = numbers(&mixer.next().unwrap().unwrap());
         let neighbours = given.windows(2).filter(|pair| pair[1] == pair[0] + 1).count();
         assert!(neighbours < 8, "{given:?}");
@@ -481,8 +530,8 @@ mod tests {
     #[test]
     fn the_last_rows_are_left_out_if_they_are_not_wanted() {
         let mixing = Mixing { drop_last: true, ..mixing(7, 1) };
-        let mut mixer = Mixer::new(mixing, 0, &ElementSet::from_ranges([0..1]).unwrap());
-        mixer.push(0, Some(rows(0, None))).unwrap();
+        let mut mixer = Mixer::new(mixing, 0, &set(0..1));
+        mixer.push(0, Some(rows(0, None)));
         assert_eq!(mixer.next().unwrap().unwrap().rows, 7);
         assert!(mixer.next().unwrap().is_none() && mixer.has_ended());
     }

@@ -10,13 +10,14 @@ pub use inbox::{Counts, Mode};
 pub use mixing::Position;
 
 use crate::dataset::Opener;
-use crate::error::ServiceError;
+use crate::error::{JobError, ServiceError};
 use direct::Direct;
 use inbox::{DataSetInfo, Inbox};
 use loading::{Batch, Layout};
-use mixing::{Mixer, Mixing, Plan};
+use mixing::{MixError, Mixer, Mixing, Plan, Rows};
 use preparing::Callables;
-use source::{Cancel, SourceError};
+use source::Cancel;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -99,8 +100,14 @@ pub struct Job {
     opening: Opening,
     inbox: Arc<Inbox>,
     thread: Option<JoinHandle<()>>,
+    /// ends what the job reads by itself
+    cancel: Arc<Cancel>,
+    info: Option<Arc<DataSetInfo>>,
+    /// rows of the position's buffer, as they are read again
+    resuming: Option<(Direct, Vec<Rows>)>,
     mixer: Option<Mixer>,
     ended: bool,
+    closed: bool,
     /// threads are not there in a process that was forked off
     process: u32,
 }
@@ -124,19 +131,38 @@ impl Job {
         }
         let (inbox, process) = (Arc::new(Inbox::default()), std::process::id());
         if let Some(position) = &options.position {
+            let twice = position.buffer.iter().any(|element| position.left.contains(element));
+            if twice || position.buffer.iter().collect::<BTreeSet<_>>().len() < position.buffer.len() {
+                return refuse("state: its buffer has elements twice, or some that are left as well");
+            }
             inbox.lock().begin(position.epoch, position.left.clone());
         }
         let ended = options.epoch >= options.epochs;
-        Ok(Job { options, opening, inbox, thread: None, mixer: None, ended, process })
+        Ok(Job {
+            options,
+            opening,
+            inbox,
+            thread: None,
+            cancel: Arc::default(),
+            info: None,
+            resuming: None,
+            mixer: None,
+            ended,
+            closed: false,
+            process,
+        })
     }
 
     /// Waits for what comes next, no longer than `patience`.
     ///
     /// # Errors
     /// If the server refuses the job, or an element cannot be read: the next call goes on behind that.
-    pub fn next(&mut self, patience: Duration) -> Result<NextOfJob, SourceError> {
+    pub fn next(&mut self, patience: Duration) -> Result<NextOfJob, JobError> {
         if self.process != std::process::id() {
-            return Err(SourceError::Invalid("a job cannot be used in a process that was forked off".to_owned()));
+            return Err(JobError::Misused("a job cannot be used in a process that was forked off"));
+        }
+        if self.closed {
+            return Err(JobError::Misused("the job was closed"));
         }
         if self.ended {
             return Ok(NextOfJob::End);
@@ -145,11 +171,11 @@ impl Job {
         let until = Instant::now() + patience;
         let Some(info) = self.registered(until)? else { return Ok(NextOfJob::Pending) };
         if self.mixer.is_none() {
-            self.mixer = Some(self.first_epoch(&info)?);
+            self.mixer = self.first_epoch(&info, until)?;
         }
         let Some(mixer) = &mut self.mixer else { return Ok(NextOfJob::Pending) };
         loop {
-            if let Some(batch) = mixer.next()? {
+            if let Some(batch) = mixer.next().map_err(|error| of_mixing(&info, error))? {
                 return Ok(NextOfJob::Batch(batch));
             }
             let epoch = mixer.epoch();
@@ -169,11 +195,10 @@ impl Job {
             let Some(arrived) = arrived else { return Ok(NextOfJob::Pending) };
             let arrived = arrived?;
             match arrived.rows {
-                Ok(rows) => mixer.push(arrived.element, Some(rows))?,
-                Err(error) => {
-                    mixer.push(arrived.element, None)?;
-                    let rows = info.rows_of(arrived.element);
-                    return Err(SourceError::Invalid(format!("rows {} to {}: {error}", rows.start, rows.end)));
+                Ok(rows) => mixer.push(arrived.element, Some(rows)),
+                Err(what) => {
+                    mixer.push(arrived.element, None);
+                    return Err(JobError::Element { rows: info.rows_of(arrived.element), what });
                 }
             }
             // who reads by itself may read on
@@ -193,13 +218,12 @@ impl Job {
 
     /// Rows of an epoch, once the job has registered.
     pub fn rows(&self) -> Option<u64> {
-        self.inbox.lock().info.as_ref().map(|info| info.rows_of_job)
+        self.info.as_ref().map(|info| info.rows_of_job)
     }
 
     /// Where the job is, and the fingerprint of its data set; None before it has registered.
     pub fn position(&self) -> Option<(Position, u64)> {
-        let fingerprint = self.inbox.lock().info.as_ref()?.fingerprint;
-        Some((self.mixer.as_ref()?.position(), fingerprint))
+        Some((self.mixer.as_ref()?.position(), self.info.as_ref()?.fingerprint))
     }
 
     /// How it gets its elements.
@@ -212,11 +236,12 @@ impl Job {
         self.inbox.lock().counts
     }
 
-    /// Leaves. There are no more batches then.
+    /// Leaves. There are no more batches then, and no position.
     pub fn close(&mut self) {
-        self.ended = true;
+        self.closed = true;
         // gives back what it holds
-        self.mixer = None;
+        (self.mixer, self.resuming) = (None, None);
+        self.cancel.cancel();
         if self.process == std::process::id() {
             self.inbox.change(|state| state.closed = true);
             if let Some(thread) = self.thread.take() {
@@ -225,31 +250,37 @@ impl Job {
         }
     }
 
-    fn start(&mut self) -> Result<(), SourceError> {
+    fn start(&mut self) -> Result<(), ServiceError> {
         if self.thread.is_none() {
             let (options, opening, inbox) = (self.options.clone(), self.opening.clone(), self.inbox.clone());
+            let cancel = self.cancel.clone();
             let thread = std::thread::Builder::new()
                 .name("joader job".to_owned())
-                .spawn(move || stream::run(&options, &opening, &inbox));
+                .spawn(move || stream::run(&options, &opening, &inbox, &cancel));
             self.thread =
                 Some(thread.map_err(|error| {
-                    SourceError::Invalid(format!("the system gives no thread to read with: {error}"))
+                    ServiceError::Lost(format!("the system gives no thread to hear from it: {error}"))
                 })?);
         }
         Ok(())
     }
 
     /// What the job knows of its data set; None if it has not registered yet.
-    fn registered(&self, until: Instant) -> Result<Option<Arc<DataSetInfo>>, SourceError> {
+    fn registered(&mut self, until: Instant) -> Result<Option<Arc<DataSetInfo>>, ServiceError> {
+        if self.info.is_some() {
+            return Ok(self.info.clone());
+        }
         let patience = until.saturating_duration_since(Instant::now());
         let registered = self.inbox.wait(patience, |state| match &state.info {
             Some(info) => Some(Ok(info.clone())),
             None => state.failed.clone().map(Err),
         });
-        Ok(registered.transpose()?)
+        self.info = registered.transpose()?;
+        Ok(self.info.clone())
     }
 
-    fn first_epoch(&self, info: &Arc<DataSetInfo>) -> Result<Mixer, SourceError> {
+    /// The first epoch; None if there was no time to read again what its buffer has.
+    fn first_epoch(&mut self, info: &Arc<DataSetInfo>, until: Instant) -> Result<Option<Mixer>, JobError> {
         let buffer = match self.options.buffer {
             BufferSize::Elements(elements) => elements.min(info.window / 2),
             BufferSize::Share(share) => ((info.elements.len() as f64 * share).ceil() as u32).min(info.window / 2),
@@ -265,22 +296,46 @@ impl Job {
             buffer: buffer.max(1) as usize,
         };
         let Some(position) = &self.options.position else {
-            return Ok(Mixer::new(mixing, self.options.epoch, &info.elements));
+            return Ok(Some(Mixer::new(mixing, self.options.epoch, &info.elements)));
         };
         let mut rows = Vec::new();
         if !position.buffer.is_empty() {
-            let direct = Direct::open(&self.options, &self.opening, info, Arc::new(Cancel::default()))?;
-            for element in &position.buffer {
-                rows.push(direct.read(*element).map_err(SourceError::Invalid)?);
+            let all: BTreeSet<u32> = info.elements.iter().collect();
+            if let Some(element) = position.buffer.iter().find(|element| !all.contains(element)) {
+                let what = format!("state: its buffer has element {element}, which the job does not want");
+                return Err(ServiceError::Refused(what).into());
             }
+            let (direct, mut read) = match self.resuming.take() {
+                Some(resuming) => resuming,
+                None => (Direct::open(&self.options, &self.opening, info, self.cancel.clone())?, Vec::new()),
+            };
+            while let Some(element) = position.buffer.get(read.len()) {
+                let of_element = direct.read(*element);
+                let failed = |what| JobError::Element { rows: info.rows_of(*element), what };
+                read.push(of_element.map_err(failed)?);
+                if Instant::now() > until && read.len() < position.buffer.len() {
+                    self.resuming = Some((direct, read));
+                    return Ok(None);
+                }
+            }
+            rows = read;
         }
-        Mixer::resumed(mixing, position, rows)
+        let mixer = Mixer::resumed(mixing, position, rows);
+        Ok(Some(mixer.map_err(|error| of_mixing(info, error))?))
+    }
+}
+
+fn of_mixing(info: &DataSetInfo, error: MixError) -> JobError {
+    match error {
+        MixError::Element(element, error) => JobError::Element { rows: info.rows_of(element), what: error.to_string() },
+        MixError::Source(error) => error.into(),
     }
 }
 
 impl Drop for Job {
     fn drop(&mut self) {
         if self.process == std::process::id() {
+            self.cancel.cancel();
             self.inbox.change(|state| state.closed = true);
         }
     }

@@ -15,12 +15,14 @@ use proto::joader_client::JoaderClient;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
 use shuffle::{ALONE, below, stream};
 use source::Cancel;
-use std::io::{self, IoSliceMut, Write};
+use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::io::{AsyncWriteExt, Interest};
+use tokio::net::UnixStream;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::transport::{Channel, Endpoint};
@@ -31,6 +33,21 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How often a job that reads by itself looks for a server.
 const AGAIN: Duration = Duration::from_secs(1);
 
+/// A job that is refused asks half as often each time, so many times.
+const MAX_DOUBLED: u32 = 5;
+
+/// A job tries to register no longer than one part in so many of its time.
+const PART_OF_TRYING: u32 = 10;
+
+/// A server from which nothing has come for so long is asked whether it is there,
+const QUIET: Duration = Duration::from_secs(2);
+
+/// and is given up if it does not answer for so long.
+const ANSWER: Duration = Duration::from_secs(5);
+
+/// How often is looked whether the job was closed.
+const LOOK: Duration = Duration::from_millis(50);
+
 /// Connects to a server.
 ///
 /// # Errors
@@ -39,7 +56,7 @@ pub(super) async fn connect(path: &Path) -> Result<JoaderClient<Channel>, Servic
     let to = path.to_owned();
     let connector = tower::service_fn(move |_| {
         let to = to.clone();
-        async move { tokio::net::UnixStream::connect(to).await.map(hyper_util::rt::TokioIo::new) }
+        async move { UnixStream::connect(to).await.map(hyper_util::rt::TokioIo::new) }
     });
     let no_server = |what: String| ServiceError::NoServer { path: path.to_owned(), what };
     // the address is not used, but has to be one
@@ -52,30 +69,39 @@ pub(super) async fn connect(path: &Path) -> Result<JoaderClient<Channel>, Servic
 }
 
 /// Asks for the memory.
-fn memory_of(path: &Path, session: &[u8]) -> io::Result<SharedMemory> {
+async fn memory_of(path: &Path, session: &[u8]) -> io::Result<SharedMemory> {
     if session.len() != SESSION {
         return Err(io::ErrorKind::InvalidData.into());
     }
-    let mut socket = std::os::unix::net::UnixStream::connect(path)?;
-    socket.set_read_timeout(Some(PATIENCE))?;
-    socket.write_all(&[&[ASKS_FOR_MEMORY], session].concat())?;
+    let mut socket = UnixStream::connect(path).await?;
+    socket.write_all(&[&[ASKS_FOR_MEMORY], session].concat()).await?;
+    let file = loop {
+        socket.readable().await?;
+        match socket.try_io(Interest::READABLE, || receive_file(&socket)) {
+            Ok(file) => break file,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+    };
+    SharedMemory::map(file.ok_or_else(|| io::Error::other("the server gave no memory"))?)
+}
+
+/// A file that comes over a socket.
+fn receive_file(socket: &UnixStream) -> io::Result<Option<OwnedFd>> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let mut byte = [0];
-    rustix::net::recvmsg(&socket, &mut [IoSliceMut::new(&mut byte)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
-    let file = ancillary.drain().find_map(|message| match message {
+    rustix::net::recvmsg(socket, &mut [IoSliceMut::new(&mut byte)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
+    Ok(ancillary.drain().find_map(|message| match message {
         RecvAncillaryMessage::ScmRights(mut files) => files.next(),
         _ => None,
-    });
-    let file: OwnedFd = file.ok_or_else(|| io::Error::other("the server gave no memory"))?;
-    SharedMemory::map(file)
+    }))
 }
 
 /// Tells the server that an element is not used any more, when it is dropped.
 struct Held {
     ticket: u64,
     done: UnboundedSender<u64>,
-    _counted: Arc<()>,
 }
 
 impl Drop for Held {
@@ -84,41 +110,12 @@ impl Drop for Held {
     }
 }
 
-/// A connection that is needed as long as elements are held that came by it: without it the server would give their
-/// memory to others.
-struct Connection {
-    messages: tonic::Streaming<proto::ToJob>,
-    /// each element that is held has one
-    held: Arc<()>,
-    done: UnboundedSender<u64>,
-    give_back: tokio::task::JoinHandle<()>,
-}
-
-impl Connection {
-    fn is_needed(&self) -> bool {
-        Arc::strong_count(&self.held) > 1
-    }
-}
-
-impl Drop for Connection {
-    fn drop(&mut self) {
-        self.give_back.abort();
-    }
-}
-
-/// Keeps connections until they are not needed or the job is closed.
-async fn linger(inbox: &Inbox, connections: &[Connection]) {
-    while connections.iter().any(Connection::is_needed) && !inbox.lock().closed {
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-}
-
 /// Does all that the thread has to do.
-pub(super) fn run(options: &JobOptions, opening: &Opening, inbox: &Arc<Inbox>) {
+pub(super) fn run(options: &JobOptions, opening: &Opening, inbox: &Arc<Inbox>, cancel: &Arc<Cancel>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let failed = match runtime {
-        Err(error) => Some(ServiceError::Refused(format!("the system gives no thread: {error}"))),
-        Ok(runtime) => keep_going(options, opening, inbox, &runtime).err(),
+        Err(error) => Some(ServiceError::Lost(format!("the system gives no thread to hear from it: {error}"))),
+        Ok(runtime) => keep_going(options, opening, inbox, cancel, &runtime).err(),
     };
     if let Some(error) = failed {
         inbox.change(|state| state.failed = Some(error));
@@ -129,39 +126,59 @@ fn keep_going(
     options: &JobOptions,
     opening: &Opening,
     inbox: &Arc<Inbox>,
+    cancel: &Arc<Cancel>,
     runtime: &tokio::runtime::Runtime,
 ) -> Result<(), ServiceError> {
     let mut direct: Option<Direct> = None;
-    let mut old: Vec<Connection> = Vec::new();
+    let mut leaving = Vec::new();
+    let mut refused = 0;
     loop {
-        old.retain(Connection::is_needed);
-        let ended = runtime.block_on(hear(options, inbox, &mut old));
-        if inbox.lock().closed {
-            return Ok(());
-        }
-        let why = match ended {
-            Ok(()) => {
-                runtime.block_on(linger(inbox, &old));
-                return Ok(());
+        let (began, registered) = (Instant::now(), inbox.lock().counts.registered);
+        let ended = runtime.block_on(async {
+            tokio::select! {
+                ended = hear(options, inbox, &mut leaving) => Some(ended),
+                () = closed(inbox) => None,
             }
-            Err(error) => error,
-        };
+        });
+        let Some(ended) = ended else { return Ok(()) };
+        let Err(why) = ended else { return Ok(()) };
         let Some(info) = inbox.lock().info.clone() else { return Err(why) };
-        // a job that the server has refused to take again reads by itself to its end
-        let is_final = !matches!(why, ServiceError::Lost(_) | ServiceError::NoServer { .. });
         inbox.change(|state| state.mode = Mode::Direct(why.to_string()));
+        // A server that has just begun may not have the data set yet, and one that does not answer costs time.
+        let gone = matches!(why, ServiceError::Lost(_) | ServiceError::NoServer { .. });
+        let has_registered = inbox.lock().counts.registered > registered;
+        refused = if gone { 0 } else { refused + 1 };
+        let tried = if has_registered { Duration::ZERO } else { began.elapsed() };
+        let again = (AGAIN * (1 << refused.min(MAX_DOUBLED))).max(tried * PART_OF_TRYING);
         if direct.is_none() {
-            let cancel = Arc::new(Cancel::default());
             direct =
-                Some(Direct::open(options, opening, &info, cancel).map_err(|error| {
+                Some(Direct::open(options, opening, &info, cancel.clone()).map_err(|error| {
                     ServiceError::Lost(format!("{why}; and the job cannot read by itself: {error}"))
                 })?);
         }
         let Some(direct) = &direct else { return Ok(()) };
-        if !read_directly(options, inbox, direct, &info, (!is_final).then_some(AGAIN)) {
-            runtime.block_on(linger(inbox, &old));
+        if !read_directly(options, inbox, direct, &info, again, runtime) {
+            // a server that has only lost its leader is there, and others may come to it
+            let left = async {
+                for leaving in leaving {
+                    let _ = leaving.await;
+                }
+            };
+            runtime.block_on(async {
+                tokio::select! {
+                    () = left => {}
+                    () = closed(inbox) => {}
+                }
+            });
             return Ok(());
         }
+    }
+}
+
+/// Waits until the job is closed.
+async fn closed(inbox: &Inbox) {
+    while !inbox.lock().closed {
+        tokio::time::sleep(LOOK).await;
     }
 }
 
@@ -171,17 +188,18 @@ fn read_directly(
     inbox: &Inbox,
     direct: &Direct,
     info: &DataSetInfo,
-    again: Option<Duration>,
+    again: Duration,
+    runtime: &tokio::runtime::Runtime,
 ) -> bool {
-    let mut until = again.map(|again| Instant::now() + again);
+    let mut until = Instant::now() + again;
     let mut rng = stream(ALONE, options.seed, 3, inbox.lock().missing().1.len() as u64);
     loop {
-        if until.is_some_and(|until| Instant::now() > until) {
-            // a look at the socket is cheap, an attempt to connect is not
-            if std::os::unix::net::UnixStream::connect(&options.path).is_ok() {
+        if Instant::now() > until {
+            // a look at the socket is cheap, an attempt to register is not
+            if runtime.block_on(UnixStream::connect(&options.path)).is_ok() {
                 return true;
             }
-            until = again.map(|again| Instant::now() + again);
+            until = Instant::now() + again;
         }
         let room = inbox.wait(Duration::from_millis(100), |state| {
             (state.closed || state.waiting() < info.window as usize).then_some(())
@@ -211,25 +229,29 @@ fn read_directly(
     }
 }
 
-/// Registers and hears from the server until it or the job ends. The connection is among the `old` ones then.
-async fn hear(options: &JobOptions, inbox: &Arc<Inbox>, old: &mut Vec<Connection>) -> Result<(), ServiceError> {
+/// Registers and hears from the server until it or the job ends.
+async fn hear(
+    options: &JobOptions,
+    inbox: &Arc<Inbox>,
+    left: &mut Vec<tokio::task::JoinHandle<()>>,
+) -> Result<(), ServiceError> {
     let mut client = connect(&options.path).await?;
     let (to_server, from_job) = unbounded_channel();
     let register = register(options, inbox);
     let first = proto::FromJob { message: Some(from_job::Message::Register(register)) };
     let _ = to_server.send(first);
-    let response = tokio::select! {
-        response = client.train(UnboundedReceiverStream::new(from_job)) => response?,
-        // a rank may wait long for the others
-        () = closed(inbox) => return Ok(()),
-    };
-    let mut messages = response.into_inner();
-    let Some(to_job::Message::Registered(registered)) = messages.message().await?.and_then(|to_job| to_job.message)
-    else {
+    let asks = client.clone();
+    let response = watched(&asks, client.train(UnboundedReceiverStream::new(from_job))).await?;
+    let mut messages = response?.into_inner();
+    let first = watched(&asks, messages.message()).await??.and_then(|to_job| to_job.message);
+    let Some(to_job::Message::Registered(registered)) = first else {
         return Err(ServiceError::Lost("the job was not registered".to_owned()));
     };
-    let memory = memory_of(&options.path, &registered.session);
-    let memory = memory.map_err(|error| ServiceError::Lost(format!("its memory cannot be had: {error}")))?;
+    let no_memory = |error| ServiceError::Lost(format!("its memory cannot be had: {error}"));
+    let memory = match tokio::time::timeout(PATIENCE, memory_of(&options.path, &registered.session)).await {
+        Ok(memory) => memory.map_err(no_memory)?,
+        Err(_) => return Err(no_memory(io::ErrorKind::TimedOut.into())),
+    };
     let info = Arc::new(DataSetInfo::of(registered)?);
     inbox.change(|state| {
         if state.info.is_none() && options.position.is_none() {
@@ -239,41 +261,67 @@ async fn hear(options: &JobOptions, inbox: &Arc<Inbox>, old: &mut Vec<Connection
         state.mode = Mode::Connected;
         state.counts.registered += 1;
     });
-    let (done, given_back) = unbounded_channel();
-    let give_back = tokio::spawn(give_back(given_back, to_server));
-    let mut connection = Connection { messages, held: Arc::default(), done, give_back };
-    let heard = hear_elements(options, inbox, &mut connection, &memory).await;
-    old.push(connection);
+    let (held, done) = unbounded_channel();
+    let given_back = tokio::spawn(give_back(done, to_server));
+    let heard = hear_elements(options, inbox, &asks, &mut messages, &memory, &held).await;
+    drop(held);
+    // Who leaves gives up what he holds, and others may get that memory. So this waits until no row of it is needed:
+    // if all came, here, and if the server does not answer, while the job reads by itself.
+    let leaving = async move {
+        let until_it_ends = async { while let Ok(Some(_)) = messages.message().await {} };
+        tokio::select! {
+            _ = given_back => {}
+            () = until_it_ends => {}
+        }
+        drop(asks);
+    };
+    match heard {
+        Ok(()) => leaving.await,
+        Err(_) => left.push(tokio::spawn(leaving)),
+    }
     heard
 }
 
-/// Waits until the job is closed.
-async fn closed(inbox: &Inbox) {
-    while !inbox.lock().closed {
-        tokio::time::sleep(Duration::from_millis(100)).await;
+/// Waits for what may take long, as long as the server answers.
+async fn watched<T>(asks: &JoaderClient<Channel>, awaited: impl Future<Output = T>) -> Result<T, ServiceError> {
+    let mut awaited = std::pin::pin!(awaited);
+    loop {
+        if let Ok(came) = tokio::time::timeout(QUIET, &mut awaited).await {
+            return Ok(came);
+        }
+        let mut asks = asks.clone();
+        let answered = async {
+            // which it answers by itself, without a leader
+            let _ = asks.status(proto::Nothing {}).await;
+        };
+        tokio::select! {
+            came = &mut awaited => return Ok(came),
+            answered = tokio::time::timeout(ANSWER, answered) => answered.map_err(|_| {
+                ServiceError::Lost(format!("it has not answered for {} seconds", (QUIET + ANSWER).as_secs()))
+            })?,
+        }
     }
 }
 
 async fn hear_elements(
     options: &JobOptions,
     inbox: &Inbox,
-    connection: &mut Connection,
+    asks: &JoaderClient<Channel>,
+    messages: &mut tonic::Streaming<proto::ToJob>,
     memory: &SharedMemory,
+    held: &UnboundedSender<u64>,
 ) -> Result<(), ServiceError> {
     loop {
         {
             let mut state = inbox.lock();
             state.advance(options.epochs - 1);
-            if state.closed || state.missing().1.is_empty() {
+            if state.missing().1.is_empty() {
                 return Ok(());
             }
         }
-        // the job may be closed while nothing comes
-        let message = match tokio::time::timeout(Duration::from_millis(200), connection.messages.message()).await {
-            Err(_) => continue,
-            Ok(message) => message?,
+        let Some(message) = watched(asks, messages.message()).await?? else {
+            return Err(ServiceError::Lost("it has ended".to_owned()));
         };
-        let Some(message) = message else { return Err(ServiceError::Lost("it has ended".to_owned())) };
         let element = match message.message {
             Some(to_job::Message::Element(element)) => element,
             Some(to_job::Message::Ended(proto::Ended { code, why })) => {
@@ -282,7 +330,7 @@ async fn hear_elements(
             _ => continue,
         };
         let proto::Element { ticket, epoch, element, chosen, rows } = element;
-        let held = Held { ticket, done: connection.done.clone(), _counted: connection.held.clone() };
+        let held = Held { ticket, done: held.clone() };
         let (bytes, is_outside) = match rows {
             Some(element::Rows::Slot(slot)) => {
                 let end = slot.offset.saturating_add(slot.length);

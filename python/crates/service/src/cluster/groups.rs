@@ -2,7 +2,8 @@
 //!
 //! It guarantees that elements are dealt out once for a job, when all of its ranks have come, and that the deal stays as
 //! long as any of them is there: a rank that comes back gets what it had. Processes that say they are the same rank are
-//! not served at the same time: the newer one is, since the older one may have died without a word.
+//! not served at the same time: one that begins is, since the older one may have died without a word; one that comes
+//! back, and reads by itself meanwhile, is refused as long as another one is there.
 
 use crate::dealing::Deal;
 use crate::proto;
@@ -53,12 +54,15 @@ impl Seat {
     pub(crate) async fn replaced(&mut self) -> Status {
         let Seated { coming, replaced, .. } = &mut self.seated;
         let _ = replaced.changed().await;
-        let what = format!(
-            "name: another process has registered as rank {} of {:?}: jobs that run at the same time need different names",
-            coming.rank, coming.name
-        );
-        Status::already_exists(what)
+        is_there(coming)
     }
+}
+
+fn is_there(Coming { rank, name, .. }: &Coming) -> Status {
+    let what = format!(
+        "name: another process has registered as rank {rank} of {name:?}: jobs that run at the same time need different names"
+    );
+    Status::already_exists(what)
 }
 
 struct Seated {
@@ -190,6 +194,9 @@ impl Groups {
         if group.elements != coming.elements {
             return what("condition (where)");
         }
+        if coming.share.is_some() && group.there.contains_key(&rank) {
+            return Err(is_there(&coming));
+        }
         let (replaced, is_replaced) = watch::channel(());
         let there = There { node: coming.node, number, share: coming.share.clone(), _replaced: replaced };
         group.there.insert(rank, there);
@@ -318,7 +325,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_newer_of_two_processes_that_are_the_same_rank_is_served() {
+    async fn a_process_that_begins_replaces_another_one_that_is_the_same_rank_and_one_that_comes_back_does_not() {
         let groups = Groups::new(1, 2);
         let (first, _second) = tokio::join!(groups.seat(coming(0, 0)), groups.seat(coming(1, 1)));
         let mut old = first.unwrap();
@@ -327,8 +334,12 @@ mod tests {
         assert!(told.message().starts_with("name: another process has registered as rank 0 of \"job\""));
         drop(old);
         assert_eq!(groups.status()[0].ranks, [0, 1], "the new one stays");
+        let back = Coming { share: Some(shares(&new)[0].clone()), ..coming(0, 0) };
+        let refused = groups.seat(back.clone()).await.err().unwrap();
+        assert_eq!(refused.code(), Code::AlreadyExists, "the old one would take its place again");
         drop(new);
         assert_eq!(groups.status()[0].ranks, [1]);
+        assert!(groups.seat(back).await.is_ok());
     }
 
     #[tokio::test]

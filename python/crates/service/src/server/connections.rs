@@ -11,10 +11,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, Interest};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 
 /// The first byte of a connection that asks for the memory; its session follows.
 pub(crate) const ASKS_FOR_MEMORY: u8 = b'M';
+
+/// What comes first over a connection of HTTP/2.
+const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Bytes of a session.
 pub(crate) const SESSION: usize = 16;
@@ -24,6 +27,12 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Connections that wait to be taken up.
 const WAITING: usize = 64;
+
+/// Connections that have not said yet what they want: more wait outside, and take no open files from those that read.
+const STRANGERS: usize = 128;
+
+/// How often is looked whether the rest of a beginning has come.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// Who may have the memory: jobs that have registered and have not asked yet.
 #[derive(Default)]
@@ -53,8 +62,10 @@ pub(super) fn accept(
 ) -> mpsc::Receiver<io::Result<UnixStream>> {
     let (sender, receiver) = mpsc::channel(WAITING);
     let memory = Arc::new(memory);
+    let strangers = Arc::new(Semaphore::new(STRANGERS));
     tokio::spawn(async move {
         loop {
+            let Ok(permit) = strangers.clone().acquire_owned().await else { return };
             let stream = match listener.accept().await {
                 Ok((stream, _)) => stream,
                 Err(error) => {
@@ -66,16 +77,17 @@ pub(super) fn accept(
             };
             let (sender, sessions, memory) = (sender.clone(), sessions.clone(), memory.clone());
             tokio::spawn(async move {
-                let came = tokio::time::timeout(PATIENCE, first_byte(&stream)).await;
+                let came = tokio::time::timeout(PATIENCE, who(&stream)).await;
+                drop(permit);
                 match came {
-                    Ok(Ok(ASKS_FOR_MEMORY)) => {
+                    Ok(Ok(Who::AsksForMemory)) => {
                         let given = give_memory(stream, &sessions, memory.as_fd());
                         if !matches!(tokio::time::timeout(PATIENCE, given).await, Ok(Ok(()))) {
                             tracing::warn!("a connection that asked for the memory did not get it");
                         }
                     }
-                    Ok(Ok(_)) => drop(sender.send(Ok(stream)).await),
-                    _ => {}
+                    Ok(Ok(Who::SpeaksGrpc)) => drop(sender.send(Ok(stream)).await),
+                    _ => tracing::warn!("a connection that said nothing, or nothing that is known, was closed"),
                 }
             });
         }
@@ -83,17 +95,27 @@ pub(super) fn accept(
     receiver
 }
 
-/// The first byte, which stays where it is.
-async fn first_byte(stream: &UnixStream) -> io::Result<u8> {
+/// Who connects.
+enum Who {
+    AsksForMemory,
+    SpeaksGrpc,
+}
+
+/// Finds out who connects by what comes first, which stays where it is.
+async fn who(stream: &UnixStream) -> io::Result<Who> {
     loop {
         stream.readable().await?;
-        let mut byte = [0];
+        let mut bytes = [0; PREFACE.len()];
         let peeked = stream.try_io(Interest::READABLE, || {
-            rustix::net::recv(stream, &mut byte, RecvFlags::PEEK).map_err(io::Error::from)
+            rustix::net::recv(stream, &mut bytes, RecvFlags::PEEK).map_err(io::Error::from)
         });
         match peeked {
             Ok((0, _)) => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(_) => return Ok(byte[0]),
+            Ok(_) if bytes[0] == ASKS_FOR_MEMORY => return Ok(Who::AsksForMemory),
+            Ok((_, came)) if bytes[..came] != PREFACE[..came] => return Err(io::ErrorKind::InvalidData.into()),
+            Ok((_, came)) if came == PREFACE.len() => return Ok(Who::SpeaksGrpc),
+            // what stays where it is counts as there already
+            Ok(_) => tokio::time::sleep(LOOK).await,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => return Err(error),
         }

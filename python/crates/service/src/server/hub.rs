@@ -1,7 +1,7 @@
 //! What a server's threads share: data sets, jobs, the memory, and what is to be read.
 //!
-//! It guarantees that reading and preparing happen outside of the lock, and that a panic in either is an error for those
-//! who wait for the element.
+//! It guarantees that reading and preparing happen outside of the lock, and that a panic in either is an error for
+//! those who wait for the element.
 
 use crate::dataset::{DataSet, Selection};
 use crate::drawing::Drawing;
@@ -73,6 +73,8 @@ struct JobInfo {
 pub(super) struct Joining {
     pub(super) name: String,
     pub(super) data_set: String,
+    /// what that name meant when the job asked
+    pub(super) rows: Arc<DataSet>,
     pub(super) columns: Vec<String>,
     pub(super) recipe: Recipe,
     pub(super) selection: Arc<Selection>,
@@ -296,6 +298,10 @@ impl Hub {
         let Some(created) = state.data_sets.get_mut(&joining.data_set) else {
             return Err(unknown(state, &joining.data_set));
         };
+        if !Arc::ptr_eq(&created.data_set, &joining.rows) {
+            let what = format!("dataset: {:?} was altered while the job registered: try again", joining.data_set);
+            return Err(tonic::Status::failed_precondition(what));
+        }
         created
             .sampling
             .join(job, wanted, joining.taken)
@@ -399,6 +405,7 @@ impl Hub {
                 }
             }
             let drawn = state.draw();
+            state.expect_more();
             for Drawn { job, epoch, element } in drawn {
                 let to_come = state.to_come(job, element);
                 state.serving.draw(job, epoch, element, to_come);
@@ -428,6 +435,10 @@ impl Hub {
             let loaded = catch_unwind(AssertUnwindSafe(|| self.load(&*source, &recipe, rows)));
             let loaded = loaded.unwrap_or_else(|panic| Err(format!("a thread panicked: {}", message_of(&*panic))));
             let mut state = self.lock();
+            if state.is_closed {
+                // jobs are about to be told, and may look at all that is there until they have ended
+                return;
+            }
             match loaded {
                 Err(error) => {
                     tracing::warn!(element = key.element, error, "an element cannot be read");
@@ -585,6 +596,17 @@ impl State {
         if let Some(info) = self.jobs.remove(&job) {
             tracing::info!(job, name = info.name, rows = info.rows, "job left");
             self.expect(info.kind);
+        }
+    }
+
+    /// Jobs have joined or begun epochs: they will come for what is kept.
+    fn expect_more(&mut self) {
+        let more = |created: &mut Created| created.sampling.take_more_to_come().then_some(created.number);
+        let data_sets: Vec<u64> = self.data_sets.values_mut().filter_map(more).collect();
+        let of = |kind: &Kind| data_sets.contains(&kind.data_set);
+        let kinds: Vec<u32> = self.kinds.iter().filter(|(_, kind)| of(kind)).map(|(number, _)| *number).collect();
+        for kind in kinds {
+            self.expect(kind);
         }
     }
 

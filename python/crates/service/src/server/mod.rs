@@ -26,7 +26,7 @@ use proto::leader_server::LeaderServer;
 use source::{Cancel, Source};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -53,6 +53,9 @@ pub struct ServerOptions {
 
 /// How often is looked for jobs that stall.
 const TICK: Duration = Duration::from_secs(1);
+
+/// How long a leader may take to answer a job that has lost it before.
+const LEADER_ANSWERS: Duration = Duration::from_secs(1);
 
 /// How long a job may take to register.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -81,7 +84,7 @@ pub fn serve(
         Some(Cluster::Leader(leader)) => (Some(Listening::new(leader)?), None),
         Some(Cluster::Follower(follower)) => (None, Some(Arc::new(Uplink::new(follower)?))),
     };
-    let listener = listen(&options.path)?;
+    let (listener, file) = listen(&options.path)?;
     let memory = Memory::new(options.memory)?;
     let (hub, threads) = Hub::start(memory, callables, options.seed, options.threads, uplink.is_some())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
@@ -142,18 +145,23 @@ pub fn serve(
     for thread in threads {
         let _ = thread.join();
     }
-    let _ = std::fs::remove_file(&options.path);
+    drop(file);
     served
 }
 
 /// Listens on a socket that only its user can open. One that a server left behind when it was killed is replaced.
-fn listen(path: &Path) -> io::Result<std::os::unix::net::UnixListener> {
+fn listen(path: &Path) -> io::Result<(std::os::unix::net::UnixListener, SocketFile)> {
+    // two servers that begin at a time do so one after the other
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let directory = std::fs::File::open(directory).map_err(|error| at(directory, &error))?;
+    directory.lock()?;
     if let Ok(old) = std::fs::symlink_metadata(path) {
         if !old.file_type().is_socket() {
             let what = format!("{} is there and no socket", path.display());
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, what));
         }
-        if std::os::unix::net::UnixStream::connect(path).is_ok() {
+        // one that has no room for another connection does listen
+        if !matches!(is_listening(path), Ok(false)) {
             let what = format!("another server has {}", path.display());
             return Err(io::Error::new(io::ErrorKind::AddrInUse, what));
         }
@@ -162,11 +170,47 @@ fn listen(path: &Path) -> io::Result<std::os::unix::net::UnixListener> {
     // bound in secret, so that nobody connects before the rights are set
     let hidden = path.with_extension(format!("{}.new", std::process::id()));
     let _ = std::fs::remove_file(&hidden);
-    let listener = std::os::unix::net::UnixListener::bind(&hidden)?;
+    let listener = std::os::unix::net::UnixListener::bind(&hidden).map_err(|error| at(&hidden, &error))?;
     listener.set_nonblocking(true)?;
     std::fs::set_permissions(&hidden, std::fs::Permissions::from_mode(0o600))?;
     std::fs::rename(&hidden, path)?;
-    Ok(listener)
+    let file = SocketFile { path: path.to_owned(), number: number_of(path)? };
+    Ok((listener, file))
+}
+
+fn at(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
+/// Whether somebody listens there, without waiting for him.
+fn is_listening(path: &Path) -> io::Result<bool> {
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    match connect(&socket, &SocketAddrUnix::new(path)?) {
+        Ok(()) => Ok(true),
+        Err(rustix::io::Errno::CONNREFUSED) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn number_of(path: &Path) -> io::Result<(u64, u64)> {
+    let file = std::fs::symlink_metadata(path)?;
+    Ok((file.dev(), file.ino()))
+}
+
+/// The file by which a socket is found. It goes with its server, and only if it is still that one's.
+struct SocketFile {
+    path: PathBuf,
+    number: (u64, u64),
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        if number_of(&self.path).is_ok_and(|number| number == self.number) {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
 }
 
 struct Service {
@@ -184,12 +228,18 @@ struct Service {
     following: tokio::sync::Mutex<()>,
 }
 
-/// Ends a job when the task that listens to it ends, however that is.
-struct Leaving(Arc<Hub>, u64);
+/// Ends a job when the task that listens to it ends, however that is, or when nobody has waited for it to register.
+struct Leaving {
+    hub: Arc<Hub>,
+    sessions: Arc<Sessions>,
+    job: u64,
+    session: [u8; SESSION],
+}
 
 impl Drop for Leaving {
     fn drop(&mut self) {
-        self.0.leave(self.1);
+        self.sessions.end(&self.session);
+        self.hub.leave(self.job);
     }
 }
 
@@ -287,7 +337,7 @@ impl Joader for Service {
         let (hub, sessions) = (self.hub.clone(), self.sessions.clone());
         let leaving = apart(move || join(&hub, &sessions, &wish, place, process, sender)).await?;
         if let DrawnBy::Leader(sampled, uplink) = from {
-            tokio::spawn(hear_leader(self.hub.clone(), leaving.1, sampled, uplink));
+            tokio::spawn(hear_leader(self.hub.clone(), leaving.job, sampled, uplink));
             tokio::spawn(hear_job(leaving, messages, None));
         } else if let DrawnBy::Here(seat) = from {
             tokio::spawn(hear_job(leaving, messages, seat));
@@ -306,7 +356,7 @@ type Draws = Streaming<proto::ToRank>;
 
 /// Hears from a job until it goes, or another process takes its place.
 async fn hear_job(leaving: Leaving, mut messages: Streaming<proto::FromJob>, mut seat: Option<Seat>) {
-    let Leaving(hub, job) = &leaving;
+    let Leaving { hub, job, .. } = &leaving;
     loop {
         let replaced = async {
             match &mut seat {
@@ -442,7 +492,13 @@ impl Service {
     /// Opens a data set as the leader has it.
     async fn follow_data_set(&self, uplink: &Uplink, register: &proto::Register) -> Result<(), Status> {
         let name = proto::Name { name: register.data_set.clone() };
-        let found = uplink.client()?.find(name).await.map_err(|status| uplink.status(status));
+        // a job that has begun can read by itself meanwhile
+        let patience = if register.fingerprint.is_some() { LEADER_ANSWERS } else { PATIENCE };
+        let mut leader = uplink.client()?;
+        let found = match tokio::time::timeout(patience, leader.find(name)).await {
+            Ok(found) => found.map_err(|status| uplink.status(status)),
+            Err(_) => Err(uplink.status(Status::unavailable("it does not answer"))),
+        };
         let found = match found {
             Ok(found) => found.into_inner(),
             // a leader that has come back and was told nothing yet: the job asks again
@@ -519,7 +575,7 @@ impl Service {
 /// Lets a job join.
 fn join(
     hub: &Arc<Hub>,
-    sessions: &Sessions,
+    sessions: &Arc<Sessions>,
     wish: &Wish,
     place: Place,
     process: u32,
@@ -551,6 +607,7 @@ fn join(
     let joining = Joining {
         name: register.name.clone(),
         data_set: register.data_set.clone(),
+        rows: wish.data_set.clone(),
         columns: register.columns.clone(),
         recipe: wish.recipe.clone(),
         selection: wish.selection.clone(),
@@ -561,5 +618,9 @@ fn join(
         rank: (register.rank, register.world_size.max(1)),
         taken,
     };
-    hub.join(joining, wish.source.clone(), registered).map(|job| Leaving(hub.clone(), job))
+    let joined = hub.join(joining, wish.source.clone(), registered);
+    if joined.is_err() {
+        sessions.end(&session);
+    }
+    Ok(Leaving { hub: hub.clone(), sessions: sessions.clone(), job: joined?, session })
 }

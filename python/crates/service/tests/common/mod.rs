@@ -7,7 +7,8 @@ use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use arrow::datatypes::SchemaRef;
 use loading::{Batch, Column, Values};
 use service::{
-    BufferSize, Cluster, Job, JobOptions, NextOfJob, Opened, Opener, Opening, ServerOptions, admin, proto, serve,
+    BufferSize, Cluster, Job, JobError, JobOptions, NextOfJob, Opened, Opener, Opening, ServerOptions, admin, proto,
+    serve,
 };
 use source::{Cancel, Source, SourceError, Unit};
 use std::ops::Range;
@@ -186,7 +187,7 @@ pub fn numbers(batch: &Batch) -> Vec<i64> {
 }
 
 /// What comes next within a minute.
-pub fn next(job: &mut Job) -> Result<NextOfJob, SourceError> {
+pub fn next(job: &mut Job) -> Result<NextOfJob, JobError> {
     let until = Instant::now() + 60 * SECOND;
     loop {
         match job.next(SECOND / 10)? {

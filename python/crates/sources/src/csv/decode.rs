@@ -56,8 +56,11 @@ impl Decoder {
         let mut trouble = None;
         let mut batches = Vec::new();
         for place in self.places(chunk.bytes).into_iter().skip(rows.start).take(rows.len()) {
-            let read =
-                self.read(&chunk.bytes[place.clone()], 0..1).map_err(|what| self.damaged(chunk, place.start, &what));
+            let bytes = &chunk.bytes[place.clone()];
+            let read = match self.lines.stray_quote(bytes) {
+                Some(at) => Err(chunk.damaged(place.start + at, CsvLines::STRAY)),
+                None => self.read(bytes, 0..1).map_err(|what| self.damaged(chunk, place.start, &what)),
+            };
             match read.and_then(|batch| conform(&batch, &self.schema, 0, chunk.file)) {
                 Ok(batch) => batches.push(batch),
                 Err(error) if is_skipped(self.on_error, &error) => trouble = trouble.or(Some(error)),
@@ -105,6 +108,10 @@ impl Decoder {
 
 impl Decode for Decoder {
     fn decode(&self, chunk: &Chunk<'_>, rows: Range<usize>) -> Result<Part, SourceError> {
+        // the parser that follows takes any quote for something
+        if self.lines.stray_quote(chunk.bytes).is_some() {
+            return self.one_by_one(chunk, rows);
+        }
         match self.read(chunk.bytes, rows.clone()) {
             Ok(batch) => Ok(conform(&batch, &self.schema, 0, chunk.file)?.into()),
             Err(_) => self.one_by_one(chunk, rows),

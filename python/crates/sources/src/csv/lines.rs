@@ -6,6 +6,7 @@ use source::SourceError;
 use crate::files::DataFile;
 use crate::index::IndexedFormat;
 use crate::index::scan::{Input, Row, Scan};
+use crate::indexed::bytes_of;
 
 /// The format, as far as an index is concerned.
 #[derive(Clone, Copy, Debug)]
@@ -18,10 +19,71 @@ pub struct CsvLines {
     pub quote: u8,
 }
 
+/// The lowest and the highest bit of each of eight bytes.
+const LOW_BITS: u64 = 0x0101_0101_0101_0101;
+const HIGH_BITS: u64 = 0x80 * LOW_BITS;
+
 impl CsvLines {
     pub(super) fn parser(&self) -> Reader {
         ReaderBuilder::new().delimiter(self.delimiter).quote(self.quote).build()
     }
+
+    /// Where in some whole rows a quote ends a value, but not the field: behind it stands something else. The parser
+    /// takes that for a part of the value, and so joins rows between which a quote is missing.
+    ///
+    /// A quote in a value that none begins, as in `5" pipe`, is a character like any other.
+    pub(super) fn stray_quote(&self, rows: &[u8]) -> Option<usize> {
+        if self.has_plain_quotes(rows) {
+            return None;
+        }
+        let bounds = |byte: u8| byte == self.delimiter || byte == b'\n' || byte == b'\r';
+        let first = if rows.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+        let (mut within, mut doubled) = (false, usize::MAX);
+        for at in memchr::memchr_iter(self.quote, rows) {
+            if !within {
+                within = at == first || (at > 0 && bounds(rows[at - 1]));
+            } else if at != doubled {
+                match rows.get(at + 1) {
+                    Some(&next) if next == self.quote => doubled = at + 1,
+                    Some(&next) if !bounds(next) => return Some(at),
+                    _ => within = false,
+                }
+            }
+        }
+        None
+    }
+
+    /// Whether every second quote is followed by the end of a field or by another quote, and the others come behind
+    /// such: then none is stray. It does not look at each quote for what it means, which takes longer than the parser.
+    fn has_plain_quotes(&self, rows: &[u8]) -> bool {
+        let mut is_fit = [false; 256];
+        for byte in [self.delimiter, self.quote, b'\n', b'\r'] {
+            is_fit[usize::from(byte)] = true;
+        }
+        let (mut all_fit, mut is_second) = (true, false);
+        let mut look = |at: usize| {
+            let beside = if is_second { at + 1 } else { at.wrapping_sub(1) };
+            all_fit &= rows.get(beside).is_none_or(|&byte| is_fit[usize::from(byte)]);
+            is_second = !is_second;
+        };
+        let (eights, rest) = rows.as_chunks::<8>();
+        for (number, eight) in eights.iter().enumerate() {
+            // the highest bit of each byte that is a quote
+            let differing = u64::from_le_bytes(*eight) ^ (u64::from(self.quote) * LOW_BITS);
+            let mut quotes = !(((differing & !HIGH_BITS) + !HIGH_BITS) | differing) & HIGH_BITS;
+            while quotes != 0 {
+                look(8 * number + quotes.trailing_zeros() as usize / 8);
+                quotes &= quotes - 1;
+            }
+        }
+        let behind = 8 * eights.len();
+        rest.iter().enumerate().filter(|(_, byte)| **byte == self.quote).for_each(|(at, _)| look(behind + at));
+        all_fit
+    }
+
+    /// What is wrong at a [stray quote](Self::stray_quote).
+    pub(super) const STRAY: &str = "behind a quote that ends a value stands neither a delimiter nor an end of line: \
+                                    a quote is missing before it, or not doubled within the value";
 }
 
 impl IndexedFormat for CsvLines {
@@ -115,6 +177,13 @@ pub(super) fn first_row(file: &DataFile, lines: &CsvLines) -> Result<Option<Vec<
             ReadRecordResult::OutputFull => fields.resize(2 * fields.len(), 0),
             ReadRecordResult::OutputEndsFull => ends.resize(2 * ends.len(), 0),
             ReadRecordResult::InputEmpty => {}
+        }
+    }
+    // without a header it is a row as the others, of which whoever reads it is told
+    if lines.header {
+        let bytes = bytes_of(file, &file.open()?, 0, input.position() as usize)?;
+        if let Some(at) = lines.stray_quote(&bytes) {
+            return Err(file.damaged(at as u64, CsvLines::STRAY));
         }
     }
     let mut start = 0;

@@ -13,10 +13,11 @@ use parquet::file::metadata::{
 };
 use source::{Cancel, SourceError, Unit};
 
-use super::Options;
+use super::kept::Kept;
 use super::pages::Pages;
 use super::read::{Footer, Place, Reader};
 use super::straight::Straight;
+use super::{KEPT_BYTES, Options};
 use crate::columns::{agree, choose, given_as, plain_of_reader, settled};
 use crate::dataset::{Dataset, Opened, SkippedFiles};
 use crate::files::{self, DataFile, Fingerprint};
@@ -40,12 +41,14 @@ pub(super) fn open(
         footer.straight = schema.fields().iter().map(|field| straight(footer, field)).collect();
         for group in 0..footer.metadata.metadata().num_row_groups() {
             for (first, unit) in parts(footer, group, part_bytes) {
-                places.push(Place { file, group, first });
+                places.push(Place { file, group, first, rows: unit.rows });
                 units.push(unit);
             }
         }
     }
-    let reader = Reader { files: footers, places, schema: schema.clone(), pool: Arc::default() };
+    let bytes: u64 = units.iter().map(|unit| unit.bytes).sum();
+    let kept = (bytes <= KEPT_BYTES).then(Kept::default);
+    let reader = Reader { files: footers, places, schema: schema.clone(), pool: Arc::default(), kept };
     Ok(Dataset::new(reader, Opened { schema, units, fingerprint, on_error: options.on_error, skipped }))
 }
 

@@ -11,6 +11,7 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReaderBuilder, RowSelection};
 use source::{Cancel, SourceError};
 
+use super::kept::Kept;
 use super::open::leaves;
 use super::pages::Pages;
 use super::straight::Straight;
@@ -28,12 +29,13 @@ pub(super) struct Footer {
     pub(super) straight: Vec<Option<Straight>>,
 }
 
-/// A unit: rows of a row group, from `first` on.
+/// A unit: so many rows of a row group, from `first` on.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     pub(super) file: usize,
     pub(super) group: usize,
     pub(super) first: u64,
+    pub(super) rows: u64,
 }
 
 pub(super) struct Reader {
@@ -41,18 +43,18 @@ pub(super) struct Reader {
     pub(super) places: Vec<Place>,
     pub(super) schema: SchemaRef,
     pub(super) pool: Arc<Pool>,
+    /// None where not all units fit into memory.
+    pub(super) kept: Option<Kept>,
 }
 
 impl UnitReader for Reader {
     fn read(&self, unit: usize, rows: Range<u64>, _: &Cancel) -> Result<Part, SourceError> {
-        let Place { file, group, first } = self.places[unit];
-        let footer = &self.files[file];
+        let Place { file, group, first, .. } = self.places[unit];
+        let (footer, of_unit) = (&self.files[file], rows.clone());
         let rows = first + rows.start..first + rows.end;
         let mut columns = footer.read_straight(group, &rows, &self.pool)?;
         if columns.iter().any(Option::is_none) {
-            let (schema, mask) = self.others(footer, &columns);
-            let batch = footer.read(group, rows.clone(), &mask)?;
-            let read = conform(&batch, &schema, rows.start, &footer.file)?;
+            let read = self.decoded(unit, of_unit, &columns)?;
             let missing = columns.iter_mut().filter(|column| column.is_none());
             missing.zip(read.columns()).for_each(|(column, read)| *column = Some(read.clone()));
         }
@@ -64,6 +66,29 @@ impl UnitReader for Reader {
 }
 
 impl Reader {
+    /// The columns that are not there, of some rows of a unit: of a part of it, they are a part of what is kept.
+    fn decoded(&self, unit: usize, rows: Range<u64>, columns: &[Option<ArrayRef>]) -> Result<RecordBatch, SourceError> {
+        let place = self.places[unit];
+        let footer = &self.files[place.file];
+        let (schema, mask) = self.others(footer, columns);
+        let decode = |rows: &Range<u64>| {
+            let rows = place.first + rows.start..place.first + rows.end;
+            let batch = footer.read(place.group, rows.clone(), &mask)?;
+            conform(&batch, &schema, rows.start, &footer.file)
+        };
+        if let Some(kept) = self.kept.as_ref().filter(|_| rows != (0..place.rows)) {
+            let key = (unit, columns.iter().map(Option::is_none).collect());
+            if let Some(part) = kept.rows(&key, &rows) {
+                return Ok(part);
+            }
+            // what is wrong with other rows of the unit is told whoever reads them
+            if let Ok(whole) = decode(&(0..place.rows)) {
+                return Ok(kept.keep(key, whole, &rows));
+            }
+        }
+        decode(&rows)
+    }
+
     /// The columns that are not there: their part of the schema, and what to read of the file.
     fn others(&self, footer: &Footer, columns: &[Option<ArrayRef>]) -> (SchemaRef, ProjectionMask) {
         if columns.iter().all(Option::is_none) {

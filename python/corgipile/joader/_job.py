@@ -1,0 +1,299 @@
+"""A job: batches from a server, in random order, each row once in each epoch."""
+
+from __future__ import annotations
+
+import copy
+import operator
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from corgipile import _native
+from corgipile.dataset import Tensors, check_number, check_tensors, to_torch, worker_of_torch
+
+from . import _admin, _recipe, _sources
+
+if TYPE_CHECKING:
+    from torch.utils.data import IterableDataset
+
+    Base = IterableDataset[Any]
+else:
+    # see __new__
+    Base = object
+
+_MANY = 2**62
+
+# what a state must agree on with the job that it is loaded into
+_CHOICES = ("dataset", "columns", "where", "prepare", "seed", "batch_size", "drop_last")
+
+
+class Job(Base):
+    """Batches of a server's data set: dictionaries of column name to array.
+
+    Iterating over it gives the batches of all epochs, one after the other; `by_epoch` tells where they end. Orders are
+    random, each row comes once in each epoch, and which order it is depends on the other jobs. If the server goes, the
+    job reads on by itself, and comes back to a server that has the same data set again.
+
+    It is an iterable data set for PyTorch's `DataLoader(job, batch_size=None)`, with no worker or one, if torch was
+    imported before it was made. It registers when its first batch is asked for.
+
+    Args:
+        address: the server's, such as "unix:/run/user/1000/joader".
+        dataset: a name that `create` has given.
+        columns: those that are wanted; all without.
+        where: an SQL condition over any columns of the source, such as "label < 100".
+        prepare: steps that the server does, once for all jobs that have the same: `joader.decode`, `joader.function`.
+        name: by which others see the job.
+        seed: names the order of rows in buffers.
+        epochs: how many.
+        batch_size: rows.
+        buffer_size: whose rows are shuffled among each other: a number of elements, or a share of them ("10%"). The
+            server may give less, a quarter of its memory at most.
+        drop_last: leaves out batches that are not full.
+        tensors: "numpy" or "torch".
+    """
+
+    def __new__(cls, *_args: Any, **_options: Any) -> Job:
+        """In a program that uses torch, an object that DataLoader knows as an iterable data set."""
+        if cls is Job and "torch" in sys.modules:
+            return object.__new__(_torch_class())
+        return object.__new__(cls)
+
+    def __init__(
+        self,
+        address: str | os.PathLike[str],
+        *,
+        dataset: str,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        prepare: Sequence[_recipe.Step] = (),
+        name: str | None = None,
+        seed: int = 0,
+        epochs: int = 1,
+        batch_size: int = 64,
+        buffer_size: int | str = "10%",
+        drop_last: bool = False,
+        tensors: Tensors = "numpy",
+    ) -> None:
+        if isinstance(columns, str):
+            raise TypeError(f"columns: a list of names is needed, such as [{columns!r}]")
+        for argument, text in (("dataset", dataset), ("where", where or ""), ("name", name or "")):
+            if not isinstance(text, str):
+                raise TypeError(f"{argument}: {text!r} is no text")
+        check_number("seed", seed, -(2**63), 2**63 - 1)
+        check_number("epochs", epochs, 0, _MANY)
+        check_number("batch_size", batch_size, 1)
+        check_tensors(tensors)
+        self._path = _admin.socket_of(address)
+        self._choices = {
+            "dataset": dataset,
+            "columns": list(columns or ()),
+            "where": where or "",
+            "prepare": _recipe.as_text(prepare),
+            "seed": operator.index(seed),
+            "batch_size": operator.index(batch_size),
+            "drop_last": bool(drop_last),
+        }
+        self._epochs = operator.index(epochs)
+        self._buffer = _buffer(buffer_size)
+        self._name = name or f"{os.path.basename(sys.argv[0]) or 'python'} {os.getpid()}"
+        self._tensors: Tensors = tensors
+        self._state: dict[str, Any] | None = None
+        self._native: _native.JoaderJob | None = None
+
+    def __iter__(self) -> Iterator[Any]:
+        for _, batches in self.by_epoch():
+            yield from batches
+
+    def by_epoch(self) -> Iterator[tuple[int, Iterator[Any]]]:
+        """The epochs that are left, each as its number and its batches. An epoch whose batches were not all taken goes
+        on in the next one's place."""
+        worker, workers = worker_of_torch()
+        if workers > 1:
+            raise ValueError(f"num_workers: {workers} workers would each be a job of their own: use 1 or none")
+        del worker
+        job = self._begun()
+        while job is self._native and not self._ended and job.epoch < self._epochs:
+            yield job.epoch, self._batches(job)
+
+    def _batches(self, job: _native.JoaderJob) -> Iterator[Any]:
+        epoch = job.epoch
+        while (batch := job.next()) is not None:
+            yield to_torch(batch) if self._tensors == "torch" else batch
+        if job is self._native:
+            self._ended = epoch + 1 >= self._epochs
+
+    _ended = False
+    _closed = False
+
+    def _begun(self) -> _native.JoaderJob:
+        if self._closed:
+            raise ValueError("the job was closed: load_state_dict() makes it go on")
+        if self._native is None:
+            choices = dict(self._choices)
+            self._ended = self._epochs == 0
+            self._native = _native.JoaderJob(
+                self._path,
+                name=self._name,
+                data_set=choices["dataset"],
+                columns=choices["columns"],
+                filter=choices["where"],
+                recipe=choices["prepare"],
+                seed=choices["seed"],
+                epochs=self._epochs,
+                batch_size=choices["batch_size"],
+                buffer_elements=self._buffer if isinstance(self._buffer, int) else None,
+                buffer_share=self._buffer if isinstance(self._buffer, float) else 0.1,
+                drop_last=choices["drop_last"],
+                place=None if self._state is None else _place(self._state),
+                opener=_sources.open_text,
+                **_admin.python_of_processes(),
+            )
+        return self._native
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of the next batch."""
+        if self._native is not None:
+            return self._native.epoch
+        return 0 if self._state is None else self._state["epoch"]
+
+    @property
+    def rows(self) -> int | None:
+        """Rows of an epoch, which the server has told with the first batch."""
+        return None if self._native is None else self._native.rows
+
+    @property
+    def mode(self) -> str:
+        """How it gets its rows: "connected" to the server, "direct" (by itself), or "connecting"."""
+        return "connecting" if self._native is None else self._native.mode[0]
+
+    @property
+    def trouble(self) -> str | None:
+        """Why it reads by itself, if it does."""
+        return None if self._native is None else self._native.mode[1]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Elements it got: "shared" memory, "outside" of it because there was no room, read by itself ("direct"), and
+        "errors"; and how often it has "registered"."""
+        if self._native is None:
+            return {"shared": 0, "outside": 0, "direct": 0, "errors": 0, "registered": 0}
+        return self._native.counts
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the job is: plain data, which pickle and JSON take. It grows with the number of elements."""
+        place = None if self._native is None else self._native.place
+        if place is None:
+            if self._state is not None:
+                return copy.deepcopy(self._state)
+            return {"version": 1, **self._choices, "epoch": 0, "begun": False}
+        epoch, left, buffer, number, given, fingerprint = place
+        return {
+            "version": 1,
+            **self._choices,
+            "begun": True,
+            "epoch": epoch,
+            "left": [list(run) for run in left],
+            "buffer": buffer,
+            "number": number,
+            "given": given,
+            "fingerprint": f"{fingerprint:016x}",
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Makes the next iteration go on from a state: what was left of the epoch comes, the rows of the buffer that
+        was under way in the same order, the others in another one.
+
+        Raises ValueError if the state is that of another data set or of other choices.
+        """
+        if not isinstance(state, dict):
+            raise TypeError(f"state: a dictionary is needed, as state_dict() gives it, not {type(state).__name__}")
+        if state.get("version") != 1:
+            raise ValueError(f"state: version {state.get('version')!r} is not known to this corgipile")
+        for name in _CHOICES:
+            if state.get(name) != self._choices[name]:
+                raise ValueError(f"{name}: the state has {state.get(name)!r}, the job {self._choices[name]!r}")
+        if state.get("begun"):
+            try:
+                _place(state)
+            except (KeyError, TypeError, ValueError) as error:
+                raise ValueError(f"state: it is not what state_dict() gives: {error!r}") from error
+        state = copy.deepcopy(state)
+        self.close()
+        self._ended = self._closed = False
+        self._state = state if state.get("begun") else None
+
+    def close(self) -> None:
+        """Leaves the server. There are no more batches then; `state_dict` still tells where the job was."""
+        if self._native is not None:
+            # an iteration that is under way still has it, and hears that it is closed
+            native, state = self._native, self.state_dict()
+            self._native, self._state = None, state if state["begun"] else None
+            native.close()
+        self._closed = True
+
+    def __enter__(self) -> Job:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # another process registers by itself
+        return {**self.__dict__, "_native": None, "_state": self.state_dict() if self._native else self._state}
+
+    def __repr__(self) -> str:
+        return f"Job({self._choices['dataset']!r}, {self.mode}, epoch {self.epoch} of {self._epochs})"
+
+
+def _buffer(size: int | str) -> int | float:
+    """A number of elements, or a share of them."""
+    if isinstance(size, str) and size.endswith("%"):
+        try:
+            share = float(size[:-1]) / 100
+        except ValueError:
+            share = 0.0
+        if 0 < share <= 1:
+            return share
+    elif isinstance(size, str) and size.isdecimal() and int(size) > 0:
+        size = int(size)
+    if isinstance(size, str):
+        raise ValueError(f"buffer_size: {size!r} is neither a number of elements nor a share of them such as '10%'")
+    check_number("buffer_size", size, 1)
+    return size
+
+
+def _place(state: dict[str, Any]) -> tuple[int, list[tuple[int, int]], list[int], int, int, int]:
+    left = [(int(start), int(end)) for start, end in state["left"]]
+    if any(not 0 <= start < end < 2**32 for start, end in left):
+        raise ValueError("left: no ranges of elements")
+    numbers = [int(state[name]) for name in ("epoch", "number", "given")]
+    buffer = [int(element) for element in state["buffer"]]
+    if min(numbers) < 0 or any(not 0 <= element < 2**32 for element in buffer):
+        raise ValueError("a number is out of range")
+    return numbers[0], left, buffer, numbers[1], numbers[2], int(state["fingerprint"], 16)
+
+
+def _torch_class() -> type:
+    """The job as torch knows it."""
+    global _of_torch
+    if _of_torch is None:
+        from torch.utils.data import IterableDataset
+
+        _of_torch = type("Job", (Job, IterableDataset), {"__doc__": Job.__doc__, "__reduce__": _reduce})
+    return _of_torch
+
+
+_of_torch: type | None = None
+
+
+def _reduce(job: Job) -> tuple[Any, ...]:
+    return _restore, (job.__getstate__(),)
+
+
+def _restore(state: dict[str, Any]) -> Job:
+    job = object.__new__(_torch_class())
+    job.__dict__.update(state)
+    return job

@@ -1,0 +1,61 @@
+"""What is done to rows once, before jobs get them: steps that are plain data, by which a server tells equal ones.
+
+Rows go through them in their order. What must differ from job to job, such as random crops, is done by the job.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+Step = dict[str, Any]
+
+
+def decode(column: str, channels: int = 3) -> Step:
+    """Makes pixels of JPEG or PNG pictures: bytes become arrays of height, width and channels (1 or 3), of uint8.
+
+    All pictures of a data set must have one size then, or be made so by `resize` or a crop.
+    """
+    return {"step": "decode", "column": column, "channels": channels}
+
+
+def resize(column: str, height: int, width: int, filter: str = "bilinear") -> Step:
+    """Makes pictures that large."""
+    return {"step": "resize", "column": column, "height": height, "width": width, "filter": filter}
+
+
+def crop(column: str, top: int, left: int, height: int, width: int) -> Step:
+    """Keeps a part of each picture."""
+    return {"step": "crop", "column": column, "top": top, "left": left, "height": height, "width": width}
+
+
+def center_crop(column: str, height: int, width: int) -> Step:
+    """Keeps the middle of each picture."""
+    return {"step": "center_crop", "column": column, "height": height, "width": width}
+
+
+def drop_column(column: str) -> Step:
+    """Leaves a column out that other steps needed."""
+    return {"step": "drop", "column": column}
+
+
+def function(callable: str | Callable[..., Any]) -> Step:
+    """Calls a function with a dictionary of column name to array, which gives another one with as many rows.
+
+    It is called in processes of the server's own, which import it by name ("package.module:function"): it must be there
+    for them, and give the same for the same rows.
+    """
+    if not isinstance(callable, str):
+        module, name = getattr(callable, "__module__", None), getattr(callable, "__qualname__", "<")
+        if module in (None, "__main__") or "<" in name or "." in name:
+            raise ValueError(f"callable: {callable!r} cannot be imported by other processes: put it into a module")
+        callable = f"{module}:{name}"
+    return {"step": "python", "callable": callable}
+
+
+def as_text(steps: Sequence[Step]) -> str:
+    """Steps as a server takes them."""
+    if isinstance(steps, str | dict) or not all(isinstance(step, dict) for step in steps):
+        raise TypeError("prepare: a list of steps is needed, such as [joader.decode('image')]")
+    return json.dumps(list(steps)) if steps else ""
