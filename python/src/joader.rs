@@ -15,6 +15,7 @@ use service::{
 use source::SourceError;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -25,7 +26,7 @@ create_exception!(corgipile, JoaderError, PyRuntimeError, "What a JOADER server 
 /// How long somebody who waits does not look for Ctrl-C.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// How long a thread that waits for a batch leaves the job to others now and then.
+/// How long a thread that wants another batch leaves the job to others.
 const TURN: Duration = Duration::from_millis(1);
 
 fn error(error: ServiceError) -> PyErr {
@@ -254,6 +255,8 @@ pub struct JoaderJob {
     job: Mutex<service::Job>,
     /// in another one, which was forked off, the lock may be held by nobody
     process: u32,
+    /// threads that wait for the lock: one that has just had it lets them go first
+    asking: AtomicUsize,
 }
 
 impl JoaderJob {
@@ -261,7 +264,18 @@ impl JoaderJob {
         if self.process != std::process::id() {
             return Err(PyValueError::new_err("a job cannot be used in a process that was forked off"));
         }
-        Ok(py.detach(|| ask(&mut self.job.lock().unwrap_or_else(PoisonError::into_inner))))
+        self.asking.fetch_add(1, Ordering::Relaxed);
+        Ok(py.detach(|| {
+            let mut job = self.job.lock().unwrap_or_else(PoisonError::into_inner);
+            self.asking.fetch_sub(1, Ordering::Relaxed);
+            ask(&mut job)
+        }))
+    }
+
+    fn wait_for_others(&self, py: Python<'_>) {
+        while self.asking.load(Ordering::Relaxed) > 0 {
+            py.detach(|| std::thread::sleep(TURN));
+        }
     }
 }
 
@@ -325,12 +339,13 @@ impl JoaderJob {
         let callables: Arc<dyn Callables> = Arc::new(processes(python, 1, python_path));
         let opening = Opening { opener: Arc::new(ByPython(opener)), callables: Some(callables) };
         let job = Mutex::new(service::Job::new(options, opening).map_err(error)?);
-        Ok(JoaderJob { job, process: std::process::id() })
+        Ok(JoaderJob { job, process: std::process::id(), asking: AtomicUsize::new(0) })
     }
 
     /// The next batch; None at the end of an epoch, and of the last one.
     fn next<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         loop {
+            self.wait_for_others(py);
             let next = self.with(py, |job| {
                 let next = job.next(PATIENCE);
                 let layout = matches!(next, Ok(NextOfJob::Batch(_))).then(|| job.layout().cloned());
@@ -340,11 +355,7 @@ impl JoaderJob {
                 (Ok(NextOfJob::Batch(batch)), Some(layout)) => return to_dict(py, &layout, batch).map(Some),
                 (Ok(NextOfJob::Batch(_)), None) => return Err(PyRuntimeError::new_err("a batch without columns")),
                 (Ok(NextOfJob::EpochEnd(_) | NextOfJob::End), _) => return Ok(None),
-                (Ok(NextOfJob::Pending), _) => {
-                    py.check_signals()?;
-                    // another thread that closes the job gets its turn
-                    py.detach(|| std::thread::sleep(TURN));
-                }
+                (Ok(NextOfJob::Pending), _) => py.check_signals()?,
                 (Err(error), _) => return Err(error_of_job(error)),
             }
         }

@@ -86,6 +86,8 @@ def job(path: str, log: str, options: str) -> int:
     state = lines[-1]["state"] if lines else None
     asked = []
     signal.signal(signal.SIGUSR1, lambda *_: asked.append(True))
+    # from now on it can be asked to leave
+    Path(f"{log}.process").write_text(str(os.getpid()))
     wanted = json.loads(options)
     pause = wanted.pop("pause")
     file = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)

@@ -41,7 +41,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "prepared": {
         "dataset": "whole",
         "batch_size": 50,
-        "prepare": [joader.python("joader_processes:twice")],
+        "prepare": [joader.function("joader_processes:twice")],
         "buffer_size": 3,
     },
     "equal": {"dataset": "whole", "batch_size": 70, "buffer_size": "50%"},
@@ -234,8 +234,9 @@ class Faults:
 
     def leave(self) -> bool:
         name, process = self.some_job()
+        told = Path(f"{self.running.log(name)}.process")
         # before that the signal would end it
-        if process.poll() is not None or not self.running.log(name).exists():
+        if process.poll() is not None or not told.exists() or told.read_text() != str(process.pid):
             return False
         process.send_signal(signal.SIGUSR1)
         return True
@@ -395,7 +396,7 @@ def test_a_server_that_hangs_is_given_up_after_a_bound(running: Running) -> None
 
 def test_a_preparer_that_crashes_is_an_error_for_its_rows_only(running: Running) -> None:
     running.serve()
-    prepare = [joader.python("joader_processes:crashes_at_50")]
+    prepare = [joader.function("joader_processes:crashes_at_50")]
     running.begin("prepared 1", prepare=prepare, epochs=1)
     running.begin("plain 1", epochs=1)
     for name in ("prepared 1", "plain 1"):

@@ -33,6 +33,16 @@ def python_of_processes() -> dict[str, str]:
     return {"python": sys.executable, "python_path": os.pathsep.join(path or os.getcwd() for path in sys.path)}
 
 
+def names_of_columns(columns: Sequence[str] | None) -> list[str]:
+    """Names of columns, checked; none for all of them."""
+    names = [] if columns is None else list(columns) if not isinstance(columns, str) else None
+    if names is None or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"columns: a list of names is needed, such as ['image', 'label'], not {columns!r}")
+    if twice := [name for at, name in enumerate(names) if name in names[:at]]:
+        raise ValueError(f"columns: {twice[0]!r} is there twice")
+    return names
+
+
 def serve(
     address: str | os.PathLike[str],
     *,
@@ -126,13 +136,14 @@ def _put(
 ) -> dict[str, Any]:
     if not isinstance(name, str):
         raise TypeError(f"name: {name!r} is no text")
-    if isinstance(columns, str):
-        raise TypeError(f"columns: a list of names is needed, such as [{columns!r}]")
+    for argument, text in (("element_size", element_size), ("sampler", sampler)):
+        if not isinstance(text, str) and (argument == "sampler" or not hasattr(text, "__index__")):
+            raise TypeError(f"{argument}: {text!r} is none")
     return _native.joader_put(
         socket_of(address),
         name,
         _sources.as_text(source),
-        columns=list(columns or ()),
+        columns=names_of_columns(columns),
         element_size=str(element_size),
         sampler=sampler,
         replaces=replaces,
@@ -141,6 +152,8 @@ def _put(
 
 def drop(address: str | os.PathLike[str], name: str) -> None:
     """Forgets a data set, on which no job may train."""
+    if not isinstance(name, str):
+        raise TypeError(f"name: {name!r} is no text")
     _native.joader_drop(socket_of(address), name)
 
 

@@ -76,8 +76,7 @@ class Job(Base):
         drop_last: bool = False,
         tensors: Tensors = "numpy",
     ) -> None:
-        if isinstance(columns, str):
-            raise TypeError(f"columns: a list of names is needed, such as [{columns!r}]")
+        columns = _admin.names_of_columns(columns)
         for argument, text in (("dataset", dataset), ("where", where or ""), ("name", name or "")):
             if not isinstance(text, str):
                 raise TypeError(f"{argument}: {text!r} is no text")
@@ -88,7 +87,7 @@ class Job(Base):
         self._path = _admin.socket_of(address)
         self._choices = {
             "dataset": dataset,
-            "columns": list(columns or ()),
+            "columns": columns,
             "where": where or "",
             "prepare": _recipe.as_text(prepare),
             "seed": operator.index(seed),
@@ -101,6 +100,8 @@ class Job(Base):
         self._tensors: Tensors = tensors
         self._state: dict[str, Any] | None = None
         self._native: _native.JoaderJob | None = None
+        # threads of the native part are in the process that has begun it
+        self._process = os.getpid()
 
     def __iter__(self) -> Iterator[Any]:
         for _, batches in self.by_epoch():
@@ -133,6 +134,7 @@ class Job(Base):
         if self._native is None:
             choices = dict(self._choices)
             self._ended = self._epochs == 0
+            self._process = os.getpid()
             self._native = _native.JoaderJob(
                 self._path,
                 name=self._name,
@@ -227,7 +229,10 @@ class Job(Base):
 
     def close(self) -> None:
         """Leaves the server. There are no more batches then; `state_dict` still tells where the job was."""
-        if self._native is not None:
+        if self._native is not None and self._process != os.getpid():
+            # the job of another process, which is not this one's to close
+            self._native = None
+        elif self._native is not None:
             # an iteration that is under way still has it, and hears that it is closed
             native, state = self._native, self.state_dict()
             self._native, self._state = None, state if state["begun"] else None
@@ -242,9 +247,12 @@ class Job(Base):
 
     def __getstate__(self) -> dict[str, Any]:
         # another process registers by itself
-        return {**self.__dict__, "_native": None, "_state": self.state_dict() if self._native else self._state}
+        state = self.state_dict() if self._native else self._state
+        return {**self.__dict__, "_native": None, "_state": state if state and state["begun"] else None}
 
     def __repr__(self) -> str:
+        if self._process != os.getpid():
+            return f"Job({self._choices['dataset']!r}, of another process)"
         return f"Job({self._choices['dataset']!r}, {self.mode}, epoch {self.epoch} of {self._epochs})"
 
 
@@ -271,9 +279,12 @@ def _place(state: dict[str, Any]) -> tuple[int, list[tuple[int, int]], list[int]
         raise ValueError("left: no ranges of elements")
     numbers = [int(state[name]) for name in ("epoch", "number", "given")]
     buffer = [int(element) for element in state["buffer"]]
-    if min(numbers) < 0 or any(not 0 <= element < 2**32 for element in buffer):
+    fingerprint = int(state["fingerprint"], 16)
+    if any(not 0 <= number < 2**64 for number in (*numbers, fingerprint)):
         raise ValueError("a number is out of range")
-    return numbers[0], left, buffer, numbers[1], numbers[2], int(state["fingerprint"], 16)
+    if any(not 0 <= element < 2**32 for element in buffer):
+        raise ValueError("buffer: no elements")
+    return numbers[0], left, buffer, numbers[1], numbers[2], fingerprint
 
 
 def _torch_class() -> type:

@@ -56,6 +56,9 @@ def function(callable: str | Callable[..., Any]) -> Step:
 
 def as_text(steps: Sequence[Step]) -> str:
     """Steps as a server takes them."""
-    if isinstance(steps, str | dict) or not all(isinstance(step, dict) for step in steps):
+    if not isinstance(steps, list | tuple) or not all(isinstance(step, dict) for step in steps):
         raise TypeError("prepare: a list of steps is needed, such as [joader.decode('image')]")
-    return json.dumps(list(steps)) if steps else ""
+    try:
+        return json.dumps(list(steps), allow_nan=False) if steps else ""
+    except (TypeError, ValueError, RecursionError) as error:
+        raise type(error)(f"prepare: {error}") from None

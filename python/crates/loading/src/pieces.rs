@@ -157,8 +157,16 @@ impl Piece {
                 layout.columns.len()
             )));
         }
-        let column = |((name, kind), array): (&(String, ColumnKind), &ArrayRef)| {
-            match kind {
+        let column = |((name, expected), array): (&(String, ColumnKind), &ArrayRef)| {
+            // a cast would make something of anything
+            if kind(array.data_type()).as_ref() != Some(expected) {
+                let what = format!(
+                    "column {name:?} is of type {} in some rows, and of another one in others",
+                    array.data_type()
+                );
+                return Err(SourceError::Invalid(what));
+            }
+            match expected {
                 ColumnKind::Fixed { native, view, .. } => numbers(array, native, view).map(PieceColumn::Fixed),
                 ColumnKind::Object => plain(array).map(PieceColumn::Object),
             }

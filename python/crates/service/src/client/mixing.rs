@@ -8,6 +8,7 @@
 
 use arrow::array::RecordBatch;
 use arrow::buffer::BooleanBuffer;
+use arrow::datatypes::{Schema, SchemaRef};
 use joader::ElementSet;
 use loading::{Batch, Layout, Pile};
 use shuffle::Strategy;
@@ -122,6 +123,8 @@ struct Buffer {
 pub(super) struct Mixer {
     mixing: Mixing,
     layout: Option<Layout>,
+    /// of the first element that came, which the others have to be like
+    schema: Option<SchemaRef>,
     epoch: u64,
     /// elements that have not come yet
     missing: BTreeSet<u32>,
@@ -146,6 +149,7 @@ impl Mixer {
             left,
             batches: 0,
             layout: None,
+            schema: None,
             epoch,
             missing,
             filling: Vec::new(),
@@ -185,8 +189,8 @@ impl Mixer {
 
     /// What another epoch of the same job has: rows look the same.
     pub(super) fn next_epoch(&self, elements: &ElementSet) -> Mixer {
-        let layout = self.layout.clone();
-        Mixer { layout, ..Mixer::new(self.mixing.clone(), self.epoch + 1, elements) }
+        let (layout, schema) = (self.layout.clone(), self.schema.clone());
+        Mixer { layout, schema, ..Mixer::new(self.mixing.clone(), self.epoch + 1, elements) }
     }
 
     /// An element comes, or None if it cannot be read. One that came before does not count.
@@ -299,14 +303,18 @@ impl Mixer {
 
     /// Makes a buffer of what has come. An element that does not go with the others is left out by an error.
     fn fill(&mut self) -> Result<(), MixError> {
-        let layout = match (&self.layout, self.filling.first()) {
-            (Some(layout), _) => layout.clone(),
-            (None, Some((_, rows))) => Layout::new(&rows.batch.schema())?,
-            (None, None) => return Ok(()),
+        let Some((_, first)) = self.filling.first() else { return Ok(()) };
+        let schema = self.schema.clone().unwrap_or_else(|| first.batch.schema());
+        let layout = match &self.layout {
+            Some(layout) => layout.clone(),
+            None => Layout::new(&schema)?,
         };
         let mut places = Vec::new();
         let mut wrong = None;
         for (i, (_, rows)) in (0_u32..).zip(&self.filling) {
+            if let Some(what) = unlike(&schema, &rows.batch.schema()) {
+                wrong = wrong.or(Some((i as usize, SourceError::Invalid(what))));
+            }
             let there = rows.batch.num_rows();
             match &rows.chosen {
                 None => places.extend((0..there as u32).map(|row| (i, row))),
@@ -339,10 +347,23 @@ impl Mixer {
         self.next_number += 1;
         shuffle::shuffle_tuples(Strategy::CorgiPile, self.mixing.seed, self.epoch + 1, number, &mut places);
         let elements = self.filling.drain(..).map(|(element, _)| element).collect();
-        self.layout = Some(layout);
+        (self.layout, self.schema) = (Some(layout), Some(schema));
         self.buffers.push_back(Buffer { elements, number, pile: Some(pile), places, taken: 0, given: 0 });
         Ok(())
     }
+}
+
+/// What is different about an element's columns: a function that prepares rows may give others each time.
+fn unlike(wanted: &Schema, is: &Schema) -> Option<String> {
+    let names = |of: &Schema| of.fields().iter().map(|field| field.name().clone()).collect::<Vec<_>>().join(", ");
+    let (names_wanted, names_there) = (names(wanted), names(is));
+    if names_wanted != names_there {
+        return Some(format!("they have the columns {names_there}, and others have {names_wanted}"));
+    }
+    let mut both = wanted.fields().iter().zip(is.fields());
+    let (wanted, is) = both.find(|(wanted, is)| !wanted.data_type().equals_datatype(is.data_type()))?;
+    let (name, wanted, is) = (is.name(), wanted.data_type(), is.data_type());
+    Some(format!("column {name:?} is of type {is}, and of type {wanted} in others"))
 }
 
 #[cfg(test)]
@@ -505,12 +526,21 @@ mod tests {
     #[test]
     fn an_element_of_another_shape_is_left_out_by_an_error_and_the_others_of_its_buffer_come() {
         let text: ArrayRef = Arc::new(arrow::array::StringArray::from(vec!["text"; 10]));
-        let odd = Rows { batch: RecordBatch::try_from_iter([("x", text)]).unwrap(), chosen: None };
-        let mut mixer = Mixer::new(mixing(100, 10), 0, &set(0..3));
+        let short: ArrayRef = Arc::new(arrow::array::Int32Array::from(vec![1; 10]));
+        let odd = |name, column| Rows { batch: RecordBatch::try_from_iter([(name, column)]).unwrap(), chosen: None };
+        let mut mixer = Mixer::new(mixing(100, 10), 0, &set(0..5));
         mixer.push(0, Some(rows(0, None)));
-        mixer.push(2, Some(odd));
+        mixer.push(2, Some(odd("x", text.clone())));
         mixer.push(1, Some(rows(1, None)));
-        assert!(matches!(mixer.next(), Err(MixError::Element(2, _))));
+        mixer.push(3, Some(odd("x", short)));
+        mixer.push(4, Some(odd("y", text)));
+        let mut error_of = |of: u32| match mixer.next() {
+            Err(MixError::Element(element, error)) if element == of => error.to_string(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(error_of(2), "column \"x\" is of type Utf8, and of type Int64 in others");
+        assert_eq!(error_of(3), "column \"x\" is of type Int32, and of type Int64 in others");
+        assert_eq!(error_of(4), "they have the columns y, and others have x");
         assert!(!mixer.has_ended());
         let mut given = numbers(&mixer.next().unwrap().unwrap());
         given.sort_unstable();

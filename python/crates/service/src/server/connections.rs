@@ -23,7 +23,7 @@ const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 pub(crate) const SESSION: usize = 16;
 
 /// How long whoever connects may say nothing.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Connections that wait to be taken up.
 const WAITING: usize = 64;

@@ -60,12 +60,26 @@ pub(super) fn status_of(error: SourceError) -> Status {
     }
 }
 
+/// What is said about a request, of which a user's condition or the names of all data sets may be a part: an answer has
+/// no more room than this.
+const MAX_SAID: usize = 2000;
+
+/// The beginning and the end of what is said, if that is long.
+pub(super) fn short(status: Status) -> Status {
+    let said = status.message();
+    if said.len() <= MAX_SAID {
+        return status;
+    }
+    let (begin, end) = (said.floor_char_boundary(MAX_SAID / 2), said.ceil_char_boundary(said.len() - MAX_SAID / 4));
+    Status::new(status.code(), format!("{} … {}", &said[..begin], &said[end..]))
+}
+
 /// Does what may take long outside of the threads that answer.
 pub(super) async fn apart<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Status> + Send + 'static,
 ) -> Result<T, Status> {
     match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done,
+        Ok(done) => done.map_err(short),
         Err(error) => Err(Status::internal(format!("the server's thread ended: {error}"))),
     }
 }

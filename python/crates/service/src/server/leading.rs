@@ -5,7 +5,7 @@
 //!
 //! Each node has samplers of its own: jobs of different nodes share no reads, and need not wait for each other.
 
-use super::data_sets::DataSets;
+use super::data_sets::{DataSets, short};
 use crate::cluster::VERSION;
 use crate::cluster::groups::{Coming, Groups, Seat};
 use crate::proto::{self, from_rank, leader_server, to_rank};
@@ -278,7 +278,7 @@ impl leader_server::Leader for Leader {
     }
 
     async fn drop(&self, request: Request<proto::Name>) -> Result<Response<proto::Nothing>, Status> {
-        self.0.data_sets.hub.drop_data_set(&request.into_inner().name)?;
+        self.0.data_sets.hub.drop_data_set(&request.into_inner().name).map_err(short)?;
         Ok(Response::new(proto::Nothing {}))
     }
 
@@ -287,7 +287,7 @@ impl leader_server::Leader for Leader {
     }
 
     async fn find(&self, request: Request<proto::Name>) -> Result<Response<proto::DataSetInfo>, Status> {
-        self.0.data_sets.hub.info(&request.into_inner().name).map(Response::new)
+        self.0.data_sets.hub.info(&request.into_inner().name).map(Response::new).map_err(short)
     }
 
     type SampleStream = UnboundedReceiverStream<Result<proto::ToRank, Status>>;

@@ -16,7 +16,7 @@ use crate::memory::Memory;
 use crate::proto;
 use crate::sampling::Wanted;
 use connections::Sessions;
-use data_sets::{DataSets, apart, status_of};
+use data_sets::{DataSets, apart, short, status_of};
 use hub::{Hub, Joining, Window};
 use joader::ElementSet;
 use leading::{Leader, Leading};
@@ -27,6 +27,7 @@ use source::{Cancel, Source};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -151,6 +152,11 @@ pub fn serve(
 
 /// Listens on a socket that only its user can open. One that a server left behind when it was killed is replaced.
 fn listen(path: &Path) -> io::Result<(std::os::unix::net::UnixListener, SocketFile)> {
+    let hidden = path.with_file_name(format!(".{}", std::process::id()));
+    if let Some(long) = [path, &hidden].into_iter().find(|path| SocketAddr::from_pathname(path).is_err()) {
+        let what = format!("{} is too long for the path of a socket, or is none", long.display());
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+    }
     // two servers that begin at a time do so one after the other
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let directory = std::fs::File::open(directory).map_err(|error| at(directory, &error))?;
@@ -168,7 +174,6 @@ fn listen(path: &Path) -> io::Result<(std::os::unix::net::UnixListener, SocketFi
         std::fs::remove_file(path)?;
     }
     // bound in secret, so that nobody connects before the rights are set
-    let hidden = path.with_extension(format!("{}.new", std::process::id()));
     let _ = std::fs::remove_file(&hidden);
     let listener = std::os::unix::net::UnixListener::bind(&hidden).map_err(|error| at(&hidden, &error))?;
     listener.set_nonblocking(true)?;
@@ -270,7 +275,11 @@ impl Joader for Service {
 
     async fn drop(&self, request: Request<proto::Name>) -> Result<Response<proto::Nothing>, Status> {
         match &self.uplink {
-            None => self.hub.drop_data_set(&request.into_inner().name).map(|()| Response::new(proto::Nothing {})),
+            None => self
+                .hub
+                .drop_data_set(&request.into_inner().name)
+                .map(|()| Response::new(proto::Nothing {}))
+                .map_err(short),
             Some(uplink) => uplink.client()?.drop(request.into_inner()).await.map_err(|status| uplink.status(status)),
         }
     }
