@@ -168,7 +168,7 @@ mod tests {
     fn led(epoch: u64, end: u64) -> (Drawing, tokio::sync::mpsc::UnboundedReceiver<u32>) {
         let mut drawing = Drawing::new(true, SamplerKind::Follow, 1, 10).unwrap();
         let (taken, heard) = tokio::sync::mpsc::unbounded_channel();
-        let elements = ElementSet::from_ranges([2..5]).unwrap();
+        let elements = ElementSet::from_ranges(std::iter::once(2..5)).unwrap();
         drawing.join(1, Wanted { elements, left: None, epoch, end, ahead: 4 }, Some(taken)).unwrap();
         (drawing, heard)
     }

@@ -469,7 +469,7 @@ mod tests {
             for (rank, &count) in counts.iter().enumerate() {
                 let plan = Some(Plan::new(of(count), least, most, batch_size, drop_last));
                 let mixing = Mixing { drop_last, plan, ..mixing(batch_size, buffer) };
-                let mut mixer = Mixer::new(mixing.clone(), 0, &ElementSet::from_ranges([0..count]).unwrap());
+                let mut mixer = Mixer::new(mixing.clone(), 0, &ElementSet::from_ranges(std::iter::once(0..count)).unwrap());
                 let mut sizes = Vec::new();
                 let mut element = 0;
                 let is_broken = |element: u32| rank == 0 && broken == Some(element);

@@ -275,7 +275,7 @@ mod tests {
             world_size: 2,
             data_set: "numbers".to_owned(),
             fingerprint: 1,
-            elements: ElementSet::from_ranges([0..10]).unwrap(),
+            elements: ElementSet::from_ranges(std::iter::once(0..10)).unwrap(),
             share: None,
         }
     }
@@ -360,8 +360,8 @@ mod tests {
     async fn ranks_that_do_not_fit_are_refused() {
         let groups = Groups::patient(1, 2, Duration::from_millis(100));
         let (_first, _second) = tokio::join!(groups.seat(coming(0, 0)), groups.seat(coming(1, 1)));
-        let ten = ElementSet::from_ranges([0..10]).unwrap();
-        let nine = ElementSet::from_ranges([0..9]).unwrap();
+        let ten = ElementSet::from_ranges(std::iter::once(0..10)).unwrap();
+        let nine = ElementSet::from_ranges(std::iter::once(0..9)).unwrap();
         for (coming, what) in [
             (Coming { rank: 2, ..coming(0, 0) }, "rank: there is no rank 2 of 2"),
             (Coming { world_size: 3, ..coming(0, 0) }, "have another world_size"),

@@ -64,7 +64,9 @@ pub struct LeaderOptions {
     /// How many machines there are, or will be. With another number elements are dealt out in another way.
     pub nodes: u32,
     /// A certificate chain, as PEM, for the name or address by which followers reach it. Its first certificate must not
-    /// be one of a certificate authority (`CA:FALSE`), also if it has signed itself.
+    /// be one of a certificate authority, also if it has signed itself: `openssl req -x509 -newkey ec -pkeyopt
+    /// ec_paramgen_curve:prime256v1 -nodes -days 365 -subj /CN=leader -addext subjectAltName=DNS:NAME -addext
+    /// basicConstraints=critical,CA:FALSE -keyout leader.key -out leader.pem`.
     pub certificate: PathBuf,
     /// The certificate's key, as PEM.
     pub key: PathBuf,
