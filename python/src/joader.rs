@@ -125,7 +125,7 @@ pub fn joader_serve(
     // a second server in one process logs as the first does
     drop(logged);
     let (to_stop, stopped) = watch::channel(());
-    let options = ServerOptions { path: path.clone(), memory, threads, seed };
+    let options = ServerOptions { path: path.clone(), memory, threads, seed, cluster: None };
     let opener = Arc::new(ByPython(opener));
     let callables: Box<dyn Callables> = Box::new(self::processes(python, processes, python_path));
     let (tell, is_ready) = std::sync::mpsc::channel();
@@ -315,10 +315,14 @@ impl JoaderJob {
             buffer,
             number,
             given,
+            // counts for the ranks of a data-parallel job only
+            batches: 0,
         });
         let options = JobOptions {
             path,
             name,
+            rank: 0,
+            world_size: 1,
             data_set,
             columns,
             filter,
@@ -374,7 +378,7 @@ impl JoaderJob {
     fn place(&self, py: Python<'_>) -> PyResult<Option<PlaceOfJob>> {
         let place = self.with(py, |job| job.position())?;
         Ok(place.map(|(position, fingerprint)| {
-            let Position { epoch, left, buffer, number, given } = position;
+            let Position { epoch, left, buffer, number, given, batches: _ } = position;
             (epoch, ranges(&left), buffer, number, given, fingerprint)
         }))
     }

@@ -108,6 +108,15 @@ impl DataSet {
         if element < self.elements.len() { self.elements.tuples_of(element) } else { 0..0 }
     }
 
+    /// How many of the chosen rows are in these elements.
+    pub fn rows_in(&self, selection: &Selection, elements: &ElementSet) -> u64 {
+        let of = |range: &Range<u32>| {
+            let rows = self.rows_of(range.start).start..self.rows_of(range.end - 1).end;
+            selection.of(rows.clone()).map_or(rows.end - rows.start, |bits| bits.count_set_bits() as u64)
+        };
+        elements.ranges().iter().map(of).sum()
+    }
+
     /// Where each element begins; empty if each is one row.
     pub fn starts(&self) -> Vec<u64> {
         if u64::from(self.elements()) == self.rows() {

@@ -9,6 +9,8 @@
 //! | [`serve`] | the server: `server::hub` is what its threads share, `server::connections` who comes |
 //! | [`Job`] | a job: `client::stream` hears from the server, `client::mixing` makes batches of elements |
 //! | [`admin`] | data sets are created, altered and dropped, and a server tells what it does |
+//! | [`Cluster`] | several servers, of which one draws for all: `cluster` is how they talk, `dealing` which rank gets what |
+//! | `drawing` | who draws for the jobs of a data set: this server or the leader |
 //! | `sampling` | who draws what next: the samplers of the crate `joader`, and how far jobs are ahead |
 //! | `serving`, `room` | what is read for whom, what is kept and where, and who gets what |
 //! | `memory` | the memory that a server and its jobs share |
@@ -17,7 +19,10 @@
 //! Xie et al., "A Deep Learning Dataloader with Shared Data Preparation", NeurIPS 2022, appendix E.
 
 mod client;
+mod cluster;
 mod dataset;
+mod dealing;
+mod drawing;
 mod error;
 mod memory;
 pub mod proto;
@@ -27,6 +32,7 @@ mod server;
 mod serving;
 
 pub use client::{BufferSize, Counts, Job, JobOptions, Mode, NextOfJob, Opening, Position, admin};
+pub use cluster::{Cluster, FollowerOptions, LeaderOptions, Token};
 pub use dataset::{DataSet, Opened, Opener};
 pub use error::{JobError, ServiceError};
 pub use sampling::SamplerKind;

@@ -238,7 +238,8 @@ impl Sampling {
     }
 }
 
-fn bits(elements: &ElementSet, all: u32) -> FixedBitSet {
+/// A bit for each of all elements: whether it is one of these.
+pub(crate) fn bits(elements: &ElementSet, all: u32) -> FixedBitSet {
     let mut bits = FixedBitSet::with_capacity(all as usize);
     for range in elements.ranges() {
         bits.insert_range(range.start as usize..range.end as usize);

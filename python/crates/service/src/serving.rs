@@ -184,12 +184,20 @@ impl Serving {
 
     /// A job goes: what it claims and holds is free at once.
     pub fn leave(&mut self, job: JobId) {
+        self.stop(job);
         let Some(served) = self.jobs.remove(&job) else { return };
         for key in served.held.into_values().flatten() {
             self.change(key, |entry| entry.pins -= 1);
         }
-        for claim in served.queue {
-            let key = Key { kind: served.kind, element: claim.element };
+    }
+
+    /// A job gets nothing more: what it claims is free at once, and what it holds when it gives it back.
+    pub fn stop(&mut self, job: JobId) {
+        let Some(served) = self.jobs.get_mut(&job) else { return };
+        served.is_full = false;
+        let kind = served.kind;
+        for claim in std::mem::take(&mut served.queue) {
+            let key = Key { kind, element: claim.element };
             self.change(key, |entry| {
                 entry.claims.remove(&job);
             });

@@ -1,212 +1,18 @@
 //! A server and its jobs in one process, over a real socket.
 
-use arrow::array::{ArrayRef, Int64Array, RecordBatch};
-use arrow::datatypes::SchemaRef;
-use loading::{Batch, Column, Values};
+mod common;
+
+use common::{Numbers, Opens, SECOND, Server, all, job_options, next, numbers, sorted, status, until};
 use service::{
-    BufferSize, Job, JobError, JobOptions, Mode, NextOfJob, Opened, Opener, Opening, Position, ServerOptions,
-    ServiceError, admin, proto, serve,
+    BufferSize, Job, JobOptions, Mode, NextOfJob, Opened, Opener, Opening, Position, ServerOptions, ServiceError,
+    admin, proto, serve,
 };
-use source::{Cancel, Source, SourceError, Unit};
-use std::ops::Range;
-use std::path::{Path, PathBuf};
+use source::SourceError;
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::sync::atomic::Ordering;
+use std::time::Instant;
 use tokio::sync::watch;
-
-const SECOND: Duration = Duration::from_secs(1);
-
-/// Rows with their own numbers, ten in a unit, and with the numbers of their units.
-#[derive(Clone)]
-struct Numbers {
-    units: Vec<Unit>,
-    columns: Option<Vec<String>>,
-    read: Arc<AtomicU64>,
-    /// rows of this unit cannot be read
-    broken: Option<u64>,
-    slow: Duration,
-}
-
-impl Numbers {
-    fn new(rows: u64) -> Numbers {
-        let units = vec![Unit { rows: 10, bytes: 160 }; (rows / 10) as usize];
-        Numbers { units, columns: None, read: Arc::default(), broken: None, slow: Duration::ZERO }
-    }
-
-    fn batch(&self, rows: Range<u64>) -> RecordBatch {
-        let x: ArrayRef = Arc::new(Int64Array::from_iter_values(rows.clone().map(|row| row as i64)));
-        let y: ArrayRef = Arc::new(Int64Array::from_iter_values(rows.map(|row| row as i64 / 10)));
-        let columns = [("x", x), ("y", y)].into_iter();
-        let wanted = |name: &str| self.columns.as_ref().is_none_or(|columns| columns.iter().any(|of| of == name));
-        RecordBatch::try_from_iter(columns.filter(|(name, _)| wanted(name))).unwrap()
-    }
-}
-
-impl Source for Numbers {
-    fn schema(&self) -> SchemaRef {
-        self.batch(0..0).schema()
-    }
-
-    fn units(&self) -> &[Unit] {
-        &self.units
-    }
-
-    fn read(&self, rows: Range<u64>, _: &Cancel) -> Result<RecordBatch, SourceError> {
-        self.read.fetch_add(rows.end - rows.start, Ordering::Relaxed);
-        if self.broken.is_some_and(|unit| rows.contains(&(unit * 10))) {
-            return Err(SourceError::Invalid("it is broken".to_owned()));
-        }
-        std::thread::sleep(self.slow);
-        Ok(self.batch(rows))
-    }
-
-    fn fingerprint(&self) -> u64 {
-        self.units.len() as u64
-    }
-}
-
-impl Opened for Numbers {
-    fn columns(&self, columns: Option<&[String]>) -> Result<Arc<dyn Source>, SourceError> {
-        for column in columns.into_iter().flatten() {
-            if column != "x" && column != "y" {
-                return Err(SourceError::Invalid(format!("columns: there is no {column:?}")));
-            }
-        }
-        Ok(Arc::new(Numbers { columns: columns.map(<[String]>::to_vec), ..self.clone() }))
-    }
-}
-
-/// Opens the same rows, whatever the text says, which may be a number of rows.
-struct Opens(Numbers);
-
-impl Opener for Opens {
-    fn open(&self, source: &str) -> Result<Arc<dyn Opened>, SourceError> {
-        match source.parse() {
-            Ok(rows) => Ok(Arc::new(Numbers { units: Numbers::new(rows).units, ..self.0.clone() })),
-            Err(_) => Err(SourceError::Invalid(format!("source: {source:?} is no number of rows"))),
-        }
-    }
-}
-
-struct Server {
-    path: PathBuf,
-    stop: Option<watch::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
-    numbers: Numbers,
-    directory: Option<tempfile::TempDir>,
-}
-
-impl Server {
-    fn start(memory: u64, numbers: Numbers) -> Server {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("joader");
-        let mut server = Server::at(path, memory, numbers);
-        server.directory = Some(directory);
-        server
-    }
-
-    fn at(path: PathBuf, memory: u64, numbers: Numbers) -> Server {
-        let (stop, stopped) = watch::channel(());
-        let (ready, is_ready) = std::sync::mpsc::channel();
-        let options = ServerOptions { path: path.clone(), memory, threads: 2, seed: 1 };
-        let opener = Arc::new(Opens(numbers.clone()));
-        let thread = std::thread::spawn(move || {
-            serve(options, opener, None, stopped, move || ready.send(()).unwrap()).unwrap();
-        });
-        is_ready.recv().unwrap();
-        Server { path, stop: Some(stop), thread: Some(thread), numbers, directory: None }
-    }
-
-    fn create(&self, rows: u64, element_size: &str, sampler: &str) {
-        let data_set = proto::DataSet {
-            name: "numbers".to_owned(),
-            source: rows.to_string(),
-            element_size: element_size.to_owned(),
-            sampler: sampler.to_owned(),
-            ..proto::DataSet::default()
-        };
-        admin::put_data_set(&self.path, data_set, false).unwrap();
-    }
-
-    fn job(&self, options: impl FnOnce(&mut JobOptions)) -> Job {
-        let mut wanted = job_options(&self.path);
-        options(&mut wanted);
-        Job::new(wanted, Opening { opener: Arc::new(Opens(self.numbers.clone())), callables: None }).unwrap()
-    }
-
-    fn stop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            thread.join().unwrap();
-        }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.stop();
-    }
-}
-
-fn job_options(path: &Path) -> JobOptions {
-    JobOptions {
-        path: path.to_owned(),
-        name: "job".to_owned(),
-        data_set: "numbers".to_owned(),
-        columns: Vec::new(),
-        filter: String::new(),
-        recipe: String::new(),
-        seed: 5,
-        epoch: 0,
-        epochs: 2,
-        batch_size: 16,
-        buffer: BufferSize::Elements(4),
-        drop_last: false,
-        position: None,
-        fingerprint: None,
-    }
-}
-
-fn numbers(batch: &Batch) -> Vec<i64> {
-    let Column::Fixed(Values::I8(numbers)) = &batch.columns[0] else { panic!() };
-    numbers.clone()
-}
-
-/// What comes next within a minute.
-fn next(job: &mut Job) -> Result<NextOfJob, JobError> {
-    let until = Instant::now() + 60 * SECOND;
-    loop {
-        match job.next(SECOND / 10)? {
-            NextOfJob::Pending => assert!(Instant::now() < until, "nothing comes: {:?}", job.mode()),
-            next => return Ok(next),
-        }
-    }
-}
-
-/// The rows of each epoch, as they come.
-fn all(job: &mut Job) -> Vec<Vec<i64>> {
-    let (mut epochs, mut rows) = (Vec::new(), Vec::new());
-    loop {
-        match next(job).unwrap() {
-            NextOfJob::Batch(batch) => rows.extend(numbers(&batch)),
-            NextOfJob::EpochEnd(_) => epochs.push(std::mem::take(&mut rows)),
-            NextOfJob::Pending => {}
-            NextOfJob::End => return epochs,
-        }
-    }
-}
-
-fn sorted(rows: &[i64]) -> Vec<i64> {
-    let mut rows = rows.to_vec();
-    rows.sort_unstable();
-    rows
-}
-
-fn status(server: &Server) -> proto::StatusReply {
-    admin::status(&server.path).unwrap()
-}
 
 #[test]
 fn a_job_gets_each_row_once_in_each_epoch_and_in_another_order() {
@@ -221,29 +27,6 @@ fn a_job_gets_each_row_once_in_each_epoch_and_in_another_order() {
         }
         assert_ne!(epochs[0], epochs[1]);
     }
-}
-
-#[test]
-fn rows_that_a_job_has_not_looked_at_stay_until_it_has_though_all_of_them_came() {
-    let server = Server::start(64 << 10, Numbers::new(5000));
-    server.create(5000, "10", "");
-    let mut slow = server.job(|options| {
-        options.filter = "y < 20".to_owned();
-        options.epochs = 1;
-        options.buffer = BufferSize::Elements(10);
-    });
-    let mut rows = Vec::new();
-    read_until(&mut slow, &mut rows, 16);
-    let until = Instant::now() + 10 * SECOND;
-    while slow.counts().shared < 20 {
-        assert!(Instant::now() < until, "{:?}", slow.counts());
-        std::thread::sleep(SECOND / 100);
-    }
-    // others take all of the memory several times
-    all(&mut server.job(|_| ()));
-    assert!(status(&server).server.unwrap().evictions > 400);
-    rows.extend(&all(&mut slow)[0]);
-    assert_eq!(sorted(&rows), (0..200).collect::<Vec<_>>());
 }
 
 #[test]
@@ -263,12 +46,11 @@ fn equal_jobs_read_each_element_once_and_all_that_they_hold_is_given_back() {
     for epoch in epochs.iter().flatten() {
         assert_eq!(sorted(epoch), (0..1000).collect::<Vec<_>>());
     }
-    let status = status(&server);
-    let of = status.server.unwrap();
+    until("jobs do not leave", || status(&server).jobs.is_empty());
+    let of = status(&server).server.unwrap();
     // all of them fit into the memory
     assert_eq!(of.loads, 100);
     assert_eq!(server.numbers.read.load(Ordering::Relaxed), 1000);
-    assert!(status.jobs.is_empty());
     // 8 epochs were given, and one was read
     assert_eq!(of.bytes_saved, 7 * of.bytes_loaded);
 }
@@ -335,14 +117,66 @@ fn a_job_that_goes_or_stalls_stops_nobody() {
     for epoch in all(&mut server.job(|_| ())) {
         assert_eq!(sorted(&epoch), (0..1000).collect::<Vec<_>>());
     }
-    let names: Vec<String> = status(&server).jobs.into_iter().map(|job| job.name).collect();
-    assert_eq!(names, ["stalls"]);
+    let names = || status(&server).jobs.into_iter().map(|job| job.name).collect::<Vec<_>>();
+    until("others do not leave", || names() == ["stalls"]);
     // and it goes on
     let mut rows = 16;
     while let NextOfJob::Batch(batch) = next(&mut stalls).unwrap() {
         rows += batch.rows;
     }
     assert_eq!(rows, 1000);
+}
+
+#[test]
+fn rows_that_a_job_has_not_looked_at_stay_until_it_has_though_all_of_them_came() {
+    let server = Server::start(64 << 10, Numbers::new(5000));
+    server.create(5000, "10", "");
+    let mut slow = server.job(|options| {
+        options.filter = "y < 20".to_owned();
+        options.epochs = 1;
+        options.buffer = BufferSize::Elements(10);
+    });
+    let mut rows = Vec::new();
+    read_until(&mut slow, &mut rows, 16);
+    let until = Instant::now() + 10 * SECOND;
+    while slow.counts().shared < 20 {
+        assert!(Instant::now() < until, "{:?}", slow.counts());
+        std::thread::sleep(SECOND / 100);
+    }
+    // others take all of the memory several times
+    all(&mut server.job(|_| ()));
+    assert!(status(&server).server.unwrap().evictions > 400);
+    rows.extend(&all(&mut slow)[0]);
+    assert_eq!(sorted(&rows), (0..200).collect::<Vec<_>>());
+}
+
+/// Opens other rows than the server has read.
+struct Changed;
+
+impl Opener for Changed {
+    fn open(&self, _: &str) -> Result<Arc<dyn Opened>, SourceError> {
+        Ok(Arc::new(Numbers::new(990)))
+    }
+}
+
+#[test]
+fn rows_that_have_changed_are_not_read_by_a_job_itself() {
+    let slow = Numbers { slow: SECOND / 500, ..Numbers::new(1000) };
+    let mut server = Server::start(1 << 20, slow);
+    server.create(1000, "10", "");
+    let opening = Opening { opener: Arc::new(Changed), callables: None };
+    let mut job = Job::new(job_options(&server.path), opening).unwrap();
+    let mut rows = Vec::new();
+    read_until(&mut job, &mut rows, 100);
+    server.stop();
+    let error = loop {
+        match next(&mut job) {
+            Ok(NextOfJob::Batch(_)) => {}
+            Ok(other) => panic!("{other:?}"),
+            Err(error) => break error.to_string(),
+        }
+    };
+    assert!(error.contains("the source has 990 rows now, and had 1000 when the job began"), "{error}");
 }
 
 /// Reads on until so many rows came in all.
@@ -390,35 +224,6 @@ fn a_server_of_other_rows_is_not_rejoined() {
     rows.extend(&all(&mut job)[0]);
     assert_eq!(sorted(&rows), (0..1000).collect::<Vec<_>>());
     assert_eq!(job.counts().registered, 1);
-}
-
-/// Opens other rows than the server has read.
-struct Changed;
-
-impl Opener for Changed {
-    fn open(&self, _: &str) -> Result<Arc<dyn Opened>, SourceError> {
-        Ok(Arc::new(Numbers::new(990)))
-    }
-}
-
-#[test]
-fn rows_that_have_changed_are_not_read_by_a_job_itself() {
-    let slow = Numbers { slow: SECOND / 500, ..Numbers::new(1000) };
-    let mut server = Server::start(1 << 20, slow);
-    server.create(1000, "10", "");
-    let opening = Opening { opener: Arc::new(Changed), callables: None };
-    let mut job = Job::new(job_options(&server.path), opening).unwrap();
-    let mut rows = Vec::new();
-    read_until(&mut job, &mut rows, 100);
-    server.stop();
-    let error = loop {
-        match next(&mut job) {
-            Ok(NextOfJob::Batch(_)) => {}
-            Ok(other) => panic!("{other:?}"),
-            Err(error) => break error.to_string(),
-        }
-    };
-    assert!(error.contains("the source has 990 rows now, and had 1000 when the job began"), "{error}");
 }
 
 #[test]
@@ -490,7 +295,7 @@ fn a_socket_that_a_killed_server_left_is_taken_over_and_one_in_use_is_not() {
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
     let server = Server::at(path.clone(), 1 << 20, Numbers::new(10));
     let serve_again = |path: &Path| {
-        let options = ServerOptions { path: path.to_owned(), memory: 1 << 20, threads: 1, seed: 1 };
+        let options = ServerOptions { path: path.to_owned(), memory: 1 << 20, threads: 1, seed: 1, cluster: None };
         let (_stop, stopped) = watch::channel(());
         serve(options, Arc::new(Opens(Numbers::new(10))), None, stopped, || ())
     };

@@ -23,6 +23,8 @@ pub(super) struct DataSetInfo {
     pub(super) rows: u64,
     pub(super) rows_of_job: u64,
     pub(super) elements: ElementSet,
+    /// rows of the ranks that get the fewest and the most; 0 if the server has not said
+    pub(super) rows_of_ranks: (u64, u64),
     /// elements that the job may hold at a time
     pub(super) window: u32,
     starts: Vec<u64>,
@@ -40,6 +42,7 @@ impl DataSetInfo {
             rows: registered.rows,
             rows_of_job: registered.rows_of_job,
             elements: elements.map_err(|error| ServiceError::Refused(error.to_string()))?,
+            rows_of_ranks: (registered.least_rows, registered.most_rows),
             window: registered.window,
             starts: registered.starts,
         })

@@ -2,6 +2,9 @@
 //!
 //! It guarantees that each row of an epoch's elements is given out once; that batches do not mix epochs; and that what
 //! was given is known well enough to go on from there in another process.
+//!
+//! The ranks of a data-parallel job give the same number of batches in an epoch (a [`Plan`]), as they wait for each other
+//! after each one, though their elements may have different numbers of rows.
 
 use arrow::array::RecordBatch;
 use arrow::buffer::BooleanBuffer;
@@ -43,6 +46,49 @@ pub(super) struct Mixing {
     pub(super) drop_last: bool,
     /// elements whose rows are shuffled among each other
     pub(super) buffer: usize,
+    /// of a rank of a data-parallel job
+    pub(super) plan: Option<Plan>,
+}
+
+impl Mixing {
+    /// Rows of the next batch, if this is left of a plan.
+    fn size(&self, left: Plan) -> usize {
+        let even = || left.rows.div_ceil(left.batches.max(1)) as usize;
+        match left.batches {
+            0 => 0,
+            _ if self.drop_last => self.batch_size,
+            _ => even().clamp(1, self.batch_size),
+        }
+    }
+}
+
+/// Batches that a rank of a data-parallel job gives in an epoch.
+///
+/// If batches that are not full are left out, all ranks give as many as the one with the fewest rows can fill, and leave
+/// out the rest. If not, all give as many as the one with the most rows needs, and each spreads its rows evenly over
+/// them: every row is given, and the batches of a rank differ by a row at most. (Only if a rank has fewer rows than
+/// that are there as many batches as it has rows, and others leave out rows.)
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Plan {
+    /// of an epoch
+    batches: u64,
+    /// of the rank
+    rows: u64,
+}
+
+impl Plan {
+    /// Of a rank that has so many rows, when those of all ranks are between `least` and `most`.
+    pub(super) fn new(rows: u64, least: u64, most: u64, batch_size: usize, drop_last: bool) -> Plan {
+        let size = batch_size as u64;
+        let batches = if drop_last { least / size } else { most.div_ceil(size).min(least) };
+        Plan { batches, rows }
+    }
+
+    /// What is left after so many batches.
+    fn after(self, batches: u64, size: impl Fn(Plan) -> usize) -> Plan {
+        let next = |plan: Plan| Plan { batches: plan.batches - 1, rows: plan.rows.saturating_sub(size(plan) as u64) };
+        (0..batches.min(self.batches)).fold(self, |plan, _| next(plan))
+    }
 }
 
 /// Where an epoch is.
@@ -58,6 +104,8 @@ pub struct Position {
     pub number: u64,
     /// How many of its rows were given out.
     pub given: u64,
+    /// How many batches of the epoch were given out.
+    pub batches: u64,
 }
 
 struct Buffer {
@@ -85,14 +133,21 @@ pub(super) struct Mixer {
     /// the batch under way
     batch: Option<Batch>,
     next_number: u64,
+    /// batches that were given out
+    batches: u64,
+    /// of a rank's plan
+    left: Option<Plan>,
 }
 
 impl Mixer {
     /// An epoch that begins with these elements.
     pub(super) fn new(mixing: Mixing, epoch: u64, elements: &ElementSet) -> Mixer {
         let missing = elements.iter().collect();
+        let left = mixing.plan;
         Mixer {
             mixing,
+            left,
+            batches: 0,
             layout: None,
             schema: None,
             epoch,
@@ -109,6 +164,8 @@ impl Mixer {
         let mut mixer = Mixer::new(mixing, position.epoch, &ElementSet::default());
         mixer.missing.clone_from(&position.left);
         mixer.next_number = position.number;
+        mixer.batches = position.batches;
+        mixer.left = mixer.mixing.plan.map(|plan| plan.after(position.batches, |left| mixer.mixing.size(left)));
         if !position.buffer.is_empty() {
             mixer.filling = position.buffer.iter().copied().zip(rows).collect();
             mixer.fill()?;
@@ -151,7 +208,7 @@ impl Mixer {
         }
         self.take()?;
         let rows = self.batch.as_ref().map_or(0, |batch| batch.rows);
-        let is_full = rows == self.mixing.batch_size;
+        let is_full = rows > 0 && rows >= self.size();
         let is_last = rows > 0 && self.missing.is_empty() && self.untaken() == 0 && !self.mixing.drop_last;
         if !is_full && !is_last {
             return Ok(None);
@@ -165,7 +222,24 @@ impl Mixer {
         while self.buffers.front().is_some_and(|buffer| buffer.given == buffer.places.len()) {
             self.buffers.pop_front();
         }
+        self.batches += 1;
+        if let Some(left) = &mut self.left {
+            *left = Plan { batches: left.batches.saturating_sub(1), rows: left.rows.saturating_sub(rows as u64) };
+        }
         Ok(self.batch.take())
+    }
+
+    /// Rows of the next batch, or of the one under way; 0 if there is none any more.
+    fn size(&self) -> usize {
+        let Some(left) = self.left else { return self.mixing.batch_size };
+        // elements that cannot be read have no rows, which is known in the end
+        let rows = if self.missing.is_empty() && self.filling.is_empty() { self.there() as u64 } else { left.rows };
+        self.mixing.size(Plan { rows, ..left })
+    }
+
+    /// Rows that have come and were not given out.
+    fn there(&self) -> usize {
+        self.untaken() + self.batch.as_ref().map_or(0, |batch| batch.rows)
     }
 
     /// Rows of the buffers that are in no batch.
@@ -176,10 +250,15 @@ impl Mixer {
     /// Takes rows into the batch under way until it is full. The memory of a buffer is given back once all of its rows
     /// were taken, also if that does not fill the batch: the elements that do come only where others have gone.
     fn take(&mut self) -> Result<(), SourceError> {
+        let size = self.size();
+        if size == 0 {
+            // other ranks have no more batches
+            self.buffers.clear();
+        }
         let Some(layout) = &self.layout else { return Ok(()) };
         for buffer in &mut self.buffers {
             let there = self.batch.as_ref().map_or(0, |batch| batch.rows);
-            let end = (buffer.taken + self.mixing.batch_size - there).min(buffer.places.len());
+            let end = (buffer.taken + size.saturating_sub(there)).min(buffer.places.len());
             if let Some(pile) = &buffer.pile
                 && end > buffer.taken
             {
@@ -202,7 +281,7 @@ impl Mixer {
         if !self.filling.is_empty() {
             return false;
         }
-        let there = self.untaken() + self.batch.as_ref().map_or(0, |batch| batch.rows);
+        let there = self.there();
         self.missing.is_empty() && (there == 0 || (self.mixing.drop_last && there < self.mixing.batch_size))
     }
 
@@ -218,6 +297,7 @@ impl Mixer {
             // what was not begun is drawn again, and numbered anew
             number: front.or(self.buffers.front()).map_or(self.next_number, |buffer| buffer.number),
             given: front.map_or(0, |buffer| buffer.given as u64),
+            batches: self.batches,
         }
     }
 
@@ -312,7 +392,7 @@ mod tests {
     }
 
     fn mixing(batch_size: usize, buffer: usize) -> Mixing {
-        Mixing { seed: 3, batch_size, drop_last: false, buffer }
+        Mixing { seed: 3, batch_size, drop_last: false, buffer, plan: None }
     }
 
     fn drain(mixer: &mut Mixer, given: &mut Vec<i64>) {
@@ -364,6 +444,63 @@ mod tests {
                 let mut all: Vec<i64> = given.iter().copied().chain(more).collect();
                 all.sort_unstable();
                 prop_assert_eq!(all, (0..200).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn ranks_give_the_same_number_of_batches_also_if_they_go_on_elsewhere(
+            counts in prop::collection::vec(1_u32..12, 1..5),
+            batch_size in 1_usize..30,
+            buffer in 1_usize..5,
+            drop_last: bool,
+            stop in 0_u64..20,
+            broken in prop::option::of(0_u32..12),
+        ) {
+            // a rank has so many elements, of ten rows but for the last one
+            let of = |count: u32| u64::from(count) * 10 - u64::from(count % 4);
+            let chosen = |count: u32, element: u32| {
+                (element + 1 == count).then(|| BooleanBuffer::from_iter((0..10).map(|row| row >= count % 4)))
+            };
+            let rows_of: Vec<u64> = counts.iter().map(|count| of(*count)).collect();
+            let (least, most) = (*rows_of.iter().min().unwrap(), *rows_of.iter().max().unwrap());
+            let wanted = if drop_last { least / batch_size as u64 } else { most.div_ceil(batch_size as u64).min(least) };
+            for (rank, &count) in counts.iter().enumerate() {
+                let plan = Some(Plan::new(of(count), least, most, batch_size, drop_last));
+                let mixing = Mixing { drop_last, plan, ..mixing(batch_size, buffer) };
+                let mut mixer = Mixer::new(mixing.clone(), 0, &ElementSet::from_ranges(std::iter::once(0..count)).unwrap());
+                let mut sizes = Vec::new();
+                let mut element = 0;
+                let is_broken = |element: u32| rank == 0 && broken == Some(element);
+                while !mixer.has_ended() {
+                    while let Some(batch) = mixer.next().unwrap() {
+                        sizes.push(batch.rows);
+                        if mixer.batches == stop {
+                            let position = mixer.position();
+                            let reread = position.buffer.iter().map(|element| rows(*element, chosen(count, *element)));
+                            mixer = Mixer::resumed(mixing.clone(), &position, reread.collect()).unwrap();
+                            element = 0;
+                        }
+                    }
+                    if element < count {
+                        mixer.push(element, (!is_broken(element)).then(|| rows(element, chosen(count, element))));
+                    }
+                    element += 1;
+                    prop_assert!(element < 100);
+                }
+                if (0..count).any(is_broken) {
+                    // rows are missing: as many batches as they are enough for
+                    prop_assert!(sizes.len() as u64 <= wanted);
+                    continue;
+                }
+                prop_assert_eq!(sizes.len() as u64, wanted, "{:?} of {:?}", sizes, rows_of);
+                let (shortest, longest) = (*sizes.iter().min().unwrap_or(&0), *sizes.iter().max().unwrap_or(&0));
+                prop_assert!(longest <= batch_size && longest - shortest <= 1, "{:?}", sizes);
+                prop_assert!(!drop_last || sizes.is_empty() || shortest == batch_size);
+                let given: usize = sizes.iter().sum();
+                let is_complete = !drop_last && wanted * batch_size as u64 >= of(count);
+                prop_assert!(!is_complete || given as u64 == of(count), "{} of {}", given, of(count));
             }
         }
     }

@@ -14,7 +14,7 @@ use crate::error::{JobError, ServiceError};
 use direct::Direct;
 use inbox::{DataSetInfo, Inbox};
 use loading::{Batch, Layout};
-use mixing::{MixError, Mixer, Mixing, Rows};
+use mixing::{MixError, Mixer, Mixing, Plan, Rows};
 use preparing::Callables;
 use source::Cancel;
 use std::collections::BTreeSet;
@@ -39,6 +39,11 @@ pub struct JobOptions {
     pub path: PathBuf,
     /// How the job is called.
     pub name: String,
+    /// Of a data-parallel job, all of whose processes have the same name and are there at a time: which one this is,
+    /// from 0.
+    pub rank: u32,
+    /// How many processes the job has; 1 if it is alone.
+    pub world_size: u32,
     /// The data set.
     pub data_set: String,
     /// All of the data set's if there are none.
@@ -57,7 +62,9 @@ pub struct JobOptions {
     pub batch_size: usize,
     /// Elements whose rows are shuffled among each other.
     pub buffer: BufferSize,
-    /// Leaves out batches that are not full.
+    /// Leaves out batches that are not full. Ranks of a job give the same number of batches: as many as the one with
+    /// the fewest rows can fill. Without this it is as many as the one with the most rows needs, and each rank spreads
+    /// its rows evenly over them.
     pub drop_last: bool,
     /// Where to go on.
     pub position: Option<Position>,
@@ -278,10 +285,14 @@ impl Job {
             BufferSize::Elements(elements) => elements.min(info.window / 2),
             BufferSize::Share(share) => ((info.elements.len() as f64 * share).ceil() as u32).min(info.window / 2),
         };
+        let (batch_size, drop_last) = (self.options.batch_size, self.options.drop_last);
+        let (least, most) = info.rows_of_ranks;
+        let plan = || Plan::new(info.rows_of_job, least, most, batch_size, drop_last);
         let mixing = Mixing {
             seed: self.options.seed,
-            batch_size: self.options.batch_size,
-            drop_last: self.options.drop_last,
+            batch_size,
+            drop_last,
+            plan: (self.options.world_size > 1).then(plan),
             buffer: buffer.max(1) as usize,
         };
         let Some(position) = &self.options.position else {

@@ -130,12 +130,13 @@ fn keep_going(
     runtime: &tokio::runtime::Runtime,
 ) -> Result<(), ServiceError> {
     let mut direct: Option<Direct> = None;
+    let mut leaving = Vec::new();
     let mut refused = 0;
     loop {
         let (began, registered) = (Instant::now(), inbox.lock().counts.registered);
         let ended = runtime.block_on(async {
             tokio::select! {
-                ended = hear(options, inbox) => Some(ended),
+                ended = hear(options, inbox, &mut leaving) => Some(ended),
                 () = closed(inbox) => None,
             }
         });
@@ -157,6 +158,18 @@ fn keep_going(
         }
         let Some(direct) = &direct else { return Ok(()) };
         if !read_directly(options, inbox, direct, &info, again, runtime) {
+            // a server that has only lost its leader is there, and others may come to it
+            let left = async {
+                for leaving in leaving {
+                    let _ = leaving.await;
+                }
+            };
+            runtime.block_on(async {
+                tokio::select! {
+                    () = left => {}
+                    () = closed(inbox) => {}
+                }
+            });
             return Ok(());
         }
     }
@@ -217,7 +230,11 @@ fn read_directly(
 }
 
 /// Registers and hears from the server until it or the job ends.
-async fn hear(options: &JobOptions, inbox: &Arc<Inbox>) -> Result<(), ServiceError> {
+async fn hear(
+    options: &JobOptions,
+    inbox: &Arc<Inbox>,
+    left: &mut Vec<tokio::task::JoinHandle<()>>,
+) -> Result<(), ServiceError> {
     let mut client = connect(&options.path).await?;
     let (to_server, from_job) = unbounded_channel();
     let register = register(options, inbox);
@@ -260,7 +277,7 @@ async fn hear(options: &JobOptions, inbox: &Arc<Inbox>) -> Result<(), ServiceErr
     };
     match heard {
         Ok(()) => leaving.await,
-        Err(_) => drop(tokio::spawn(leaving)),
+        Err(_) => left.push(tokio::spawn(leaving)),
     }
     heard
 }
@@ -274,7 +291,8 @@ async fn watched<T>(asks: &JoaderClient<Channel>, awaited: impl Future<Output = 
         }
         let mut asks = asks.clone();
         let answered = async {
-            let _ = asks.list(proto::Nothing {}).await;
+            // which it answers by itself, without a leader
+            let _ = asks.status(proto::Nothing {}).await;
         };
         tokio::select! {
             came = &mut awaited => return Ok(came),
@@ -304,7 +322,13 @@ async fn hear_elements(
         let Some(message) = watched(asks, messages.message()).await?? else {
             return Err(ServiceError::Lost("it has ended".to_owned()));
         };
-        let Some(to_job::Message::Element(element)) = message.message else { continue };
+        let element = match message.message {
+            Some(to_job::Message::Element(element)) => element,
+            Some(to_job::Message::Ended(proto::Ended { code, why })) => {
+                return Err(tonic::Status::new(code.into(), why).into());
+            }
+            _ => continue,
+        };
         let proto::Element { ticket, epoch, element, chosen, rows } = element;
         let held = Held { ticket, done: held.clone() };
         let (bytes, is_outside) = match rows {
@@ -388,5 +412,9 @@ fn register(options: &JobOptions, inbox: &Inbox) -> proto::Register {
         window: Some(proto::Window { size: Some(size) }),
         left,
         fingerprint: state.info.as_ref().map(|info| info.fingerprint).or(options.fingerprint),
+        rank: options.rank,
+        world_size: options.world_size,
+        // so that it stays what it was, also if all servers have forgotten the job
+        share: state.info.as_ref().filter(|_| options.world_size > 1).map(|info| proto::Elements::of(&info.elements)),
     }
 }

@@ -4,10 +4,11 @@
 //! those who wait for the element.
 
 use crate::dataset::{DataSet, Selection};
+use crate::drawing::Drawing;
 use crate::memory::Memory;
 use crate::proto;
 use crate::room::{GRAIN, Rooms};
-use crate::sampling::{Drawn, JobId, SamplerKind, Sampling, Wanted};
+use crate::sampling::{Drawn, JobId, SamplerKind, Wanted};
 use crate::serving::{Action, Key, Rows, Serving};
 use preparing::{Callables, Recipe};
 use source::{Cancel, Source};
@@ -46,7 +47,9 @@ pub(super) struct Created {
     pub(super) message: proto::DataSet,
     pub(super) data_set: Arc<DataSet>,
     number: u64,
-    sampling: Sampling,
+    sampling: Drawing,
+    /// jobs of other machines, for which this server draws
+    elsewhere: u32,
 }
 
 struct JobInfo {
@@ -60,6 +63,10 @@ struct JobInfo {
     /// when it gave something back last
     moved: Instant,
     rows: u64,
+    /// which rank it is, and of how many
+    rank: (u32, u32),
+    /// it gets nothing more
+    has_ended: bool,
 }
 
 /// A job that comes.
@@ -75,6 +82,10 @@ pub(super) struct Joining {
     pub(super) window: Window,
     pub(super) to_job: ToJob,
     pub(super) process: u32,
+    /// which rank it is, and of how many
+    pub(super) rank: (u32, u32),
+    /// tells a leader what was taken
+    pub(super) taken: Option<UnboundedSender<u32>>,
 }
 
 /// How many elements a job wants to hold at a time.
@@ -103,6 +114,8 @@ pub(super) struct Hub {
     callables: Option<Box<dyn Callables>>,
     cancel: Cancel,
     seed: i64,
+    /// another server draws
+    is_led: bool,
     began: Instant,
 }
 
@@ -113,6 +126,7 @@ impl Hub {
         callables: Option<Box<dyn Callables>>,
         seed: i64,
         threads: usize,
+        is_led: bool,
     ) -> std::io::Result<(Arc<Hub>, Vec<JoinHandle<()>>)> {
         let rooms = u32::try_from(memory.len() / GRAIN).unwrap_or(MAX_ROOMS).clamp(16, MAX_ROOMS);
         let state = State {
@@ -126,8 +140,8 @@ impl Hub {
             is_closed: false,
         };
         let (state, began) = (Mutex::new(state), Instant::now());
-        let hub =
-            Arc::new(Hub { state, work: Condvar::new(), memory, callables, cancel: Cancel::default(), seed, began });
+        let (work, cancel) = (Condvar::new(), Cancel::default());
+        let hub = Arc::new(Hub { state, work, memory, callables, cancel, seed, is_led, began });
         let thread = |_| {
             let hub = hub.clone();
             std::thread::Builder::new().name("joader loader".to_owned()).spawn(move || hub.load_all())
@@ -158,7 +172,7 @@ impl Hub {
             let known = SamplerKind::ALL.map(|(name, _)| name).join(", ");
             tonic::Status::invalid_argument(format!("sampler: {:?} is none of {known}", message.sampler))
         })?;
-        let sampling = Sampling::new(kind, self.seed, data_set.elements())
+        let sampling = Drawing::new(self.is_led, kind, self.seed, data_set.elements())
             .map_err(|error| tonic::Status::resource_exhausted(error.to_string()))?;
         let mut state = self.lock();
         match (state.data_sets.get(&message.name), replaces) {
@@ -167,20 +181,21 @@ impl Hub {
                 return Err(tonic::Status::already_exists(what));
             }
             (None, true) => return Err(unknown(&state, &message.name)),
-            (Some(old), true) if !old.sampling.is_empty() => return Err(busy(&message.name)),
+            (Some(old), true) if old.is_busy() => return Err(busy(&message.name)),
             _ => {}
         }
         state.forget_kinds(&message.name);
         let number = state.number();
         let name = message.name.clone();
-        state.data_sets.insert(name.clone(), Created { message, data_set: Arc::new(data_set), number, sampling });
+        let data_set = Arc::new(data_set);
+        state.data_sets.insert(name.clone(), Created { message, data_set, number, sampling, elsewhere: 0 });
         Ok(state.info(&state.data_sets[&name]))
     }
 
     pub(super) fn drop_data_set(&self, name: &str) -> Result<(), tonic::Status> {
         let mut state = self.lock();
         let Some(created) = state.data_sets.get(name) else { return Err(unknown(&state, name)) };
-        if !created.sampling.is_empty() {
+        if created.is_busy() {
             return Err(busy(name));
         }
         state.forget_kinds(name);
@@ -193,10 +208,72 @@ impl Hub {
         state.data_sets.values().map(|created| state.info(created)).collect()
     }
 
+    pub(super) fn info(&self, name: &str) -> Result<proto::DataSetInfo, tonic::Status> {
+        let state = self.lock();
+        state.data_sets.get(name).map(|created| state.info(created)).ok_or_else(|| unknown(&state, name))
+    }
+
     pub(super) fn data_set(&self, name: &str) -> Result<(Arc<DataSet>, proto::DataSet), tonic::Status> {
         let state = self.lock();
         let created = state.data_sets.get(name).ok_or_else(|| unknown(&state, name))?;
         Ok((created.data_set.clone(), created.message.clone()))
+    }
+
+    /// A data set for which this server will draw for a job of another machine, until [`Hub::end_elsewhere`].
+    pub(super) fn begin_elsewhere(
+        &self,
+        name: &str,
+        fingerprint: u64,
+    ) -> Result<(Arc<DataSet>, SamplerKind), tonic::Status> {
+        let mut state = self.lock();
+        let Some(created) = state.data_sets.get_mut(name) else { return Err(unknown(&state, name)) };
+        if created.data_set.fingerprint() != fingerprint {
+            return Err(other_rows(name));
+        }
+        created.elsewhere += 1;
+        Ok((created.data_set.clone(), SamplerKind::named(&created.message.sampler).unwrap_or_default()))
+    }
+
+    /// A job of another machine has gone.
+    pub(super) fn end_elsewhere(&self, name: &str) {
+        if let Some(created) = self.lock().data_sets.get_mut(name) {
+            created.elsewhere = created.elsewhere.saturating_sub(1);
+        }
+    }
+
+    /// How many elements a job will draw ahead.
+    pub(super) fn ahead(&self, data_set: &str, columns: &[String], recipe: &Recipe) -> u32 {
+        let state = self.lock();
+        let Some(created) = state.data_sets.get(data_set) else { return 1 };
+        self.ahead_of(state.bytes(created, state.kind(created.number, columns, recipe)))
+    }
+
+    fn ahead_of(&self, bytes: u64) -> u32 {
+        let ahead = u32::try_from(AHEAD_BYTES / bytes).unwrap_or(u32::MAX);
+        ahead.clamp(4, 1024).min(self.most(8, bytes))
+    }
+
+    /// Elements that take such a part of the memory.
+    fn most(&self, part: u64, bytes: u64) -> u32 {
+        u32::try_from(self.memory.len() / part / bytes).unwrap_or(u32::MAX).max(2)
+    }
+
+    /// The leader has drawn these for a job.
+    pub(super) fn drawn(&self, job: JobId, epoch: u64, elements: &[u32]) -> Result<(), tonic::Status> {
+        let mut state = self.lock();
+        if state.sampling(job).is_some_and(|sampling| !sampling.arrive(job, epoch, elements)) {
+            let what = format!("the leader has drawn what job {job} does not need: give all servers the same version");
+            return Err(tonic::Status::unavailable(what));
+        }
+        self.settle(&mut state);
+        Ok(())
+    }
+
+    /// A job gets nothing more, and is told why. What it holds stays until it goes, since it may still be looked at.
+    pub(super) fn end(&self, job: JobId, why: &tonic::Status) {
+        let mut state = self.lock();
+        state.end(job, why);
+        self.settle(&mut state);
     }
 
     /// A job comes; its number, and how many elements it may hold. `registered` makes what it is told first.
@@ -209,6 +286,15 @@ impl Hub {
         let mut guard = self.lock();
         let state = &mut *guard;
         let job = state.number();
+        let Some(created) = state.data_sets.get(&joining.data_set) else {
+            return Err(unknown(state, &joining.data_set));
+        };
+        let number = created.number;
+        let elements = joining.wanted.elements.len();
+        let kind = state.kind(number, &joining.columns, &joining.recipe);
+        let bytes = state.bytes(&state.data_sets[&joining.data_set], kind);
+        let (window, ahead) = (self.window(joining.window, elements, bytes), self.ahead_of(bytes));
+        let wanted = Wanted { ahead, ..joining.wanted };
         let Some(created) = state.data_sets.get_mut(&joining.data_set) else {
             return Err(unknown(state, &joining.data_set));
         };
@@ -216,16 +302,10 @@ impl Hub {
             let what = format!("dataset: {:?} was altered while the job registered: try again", joining.data_set);
             return Err(tonic::Status::failed_precondition(what));
         }
-        let (number, data_set) = (created.number, created.data_set.clone());
-        let same =
-            |kind: &Kind| kind.data_set == number && kind.columns == joining.columns && kind.recipe == joining.recipe;
-        let kind = state.kinds.iter().find(|(_, kind)| same(kind)).map(|(kind, _)| *kind);
-        let bytes = kind
-            .and_then(|kind| state.kinds[&kind].bytes())
-            .unwrap_or_else(|| data_set.bytes() / u64::from(data_set.elements().max(1)));
-        let (window, ahead) = self.sizes(&joining, bytes.max(1));
-        let wanted = Wanted { ahead, ..joining.wanted };
-        created.sampling.join(job, wanted).map_err(|error| tonic::Status::resource_exhausted(error.to_string()))?;
+        created
+            .sampling
+            .join(job, wanted, joining.taken)
+            .map_err(|error| tonic::Status::resource_exhausted(error.to_string()))?;
         let kind = kind.unwrap_or_else(|| {
             // a number that was never used: elements of a kind that is forgotten may still be kept
             state.next_kind += 1;
@@ -247,6 +327,8 @@ impl Hub {
             since: now,
             moved: now,
             rows: 0,
+            rank: joining.rank,
+            has_ended: false,
         };
         state.jobs.insert(job, info);
         tracing::info!(job, name = state.jobs[&job].name, data_set = joining.data_set, window, ahead, "job joined");
@@ -254,19 +336,15 @@ impl Hub {
         Ok(job)
     }
 
-    /// How many elements a job may hold and draw ahead, if they have so many bytes: a quarter and an eighth of the
-    /// memory at most.
-    fn sizes(&self, joining: &Joining, bytes: u64) -> (u32, u32) {
-        let memory = self.memory.len();
-        let elements = joining.selection.elements.len();
-        let window = match joining.window {
+    /// How many of its elements a job may hold if they have so many bytes: a quarter of the memory at most, as it may
+    /// draw an eighth ahead.
+    fn window(&self, window: Window, elements: usize, bytes: u64) -> u32 {
+        let wanted = match window {
             Window::Elements(elements) => elements,
             // a buffer that is learned from and one that is filled
             Window::Share(share) => 2 * (elements as f64 * share).ceil() as u32,
         };
-        let most = |share: u64, least: u32| u32::try_from(memory / share / bytes).unwrap_or(u32::MAX).max(least);
-        let ahead = u32::try_from(AHEAD_BYTES / bytes).unwrap_or(u32::MAX);
-        (window.clamp(2, most(4, 2)), ahead.clamp(4, 1024).min(most(8, 2)))
+        wanted.clamp(2, self.most(4, bytes))
     }
 
     /// A job gives elements back.
@@ -301,7 +379,8 @@ impl Hub {
         let state = self.lock();
         let (kept, used) = state.serving.kept();
         let totals = state.serving.totals();
-        let jobs: Vec<proto::JobStatus> = state.jobs.iter().map(|job| state.job_status(job)).collect();
+        let here = state.jobs.iter().filter(|(_, info)| !info.has_ended);
+        let jobs: Vec<proto::JobStatus> = here.map(|job| state.job_status(job)).collect();
         let server = proto::ServerStatus {
             memory: self.memory.len(),
             used,
@@ -314,7 +393,7 @@ impl Hub {
             errors: totals.errors,
             outside: totals.outside,
         };
-        proto::StatusReply { jobs, server: Some(server) }
+        proto::StatusReply { jobs, server: Some(server), cluster: None, groups: Vec::new() }
     }
 
     /// Does what follows from what has happened, until nothing does.
@@ -439,15 +518,28 @@ impl State {
     }
 
     fn info(&self, created: &Created) -> proto::DataSetInfo {
-        let of = |job: &&JobInfo| job.data_set == created.number;
+        let of = |job: &&JobInfo| job.data_set == created.number && !job.has_ended;
         proto::DataSetInfo {
             data_set: Some(created.message.clone()),
             rows: created.data_set.rows(),
             elements: created.data_set.elements(),
             bytes: created.data_set.bytes(),
             fingerprint: created.data_set.fingerprint(),
-            jobs: self.jobs.values().filter(of).count() as u32,
+            jobs: self.jobs.values().filter(of).count() as u32 + created.elsewhere,
         }
+    }
+
+    /// The kind of jobs with these columns and this preparation, if there is one.
+    fn kind(&self, data_set: u64, columns: &[String], recipe: &Recipe) -> Option<u32> {
+        let same = |kind: &Kind| kind.data_set == data_set && kind.columns == columns && kind.recipe == *recipe;
+        self.kinds.iter().find(|(_, kind)| same(kind)).map(|(kind, _)| *kind)
+    }
+
+    /// About how many bytes an element of a kind has.
+    fn bytes(&self, created: &Created, kind: Option<u32>) -> u64 {
+        let prepared = kind.and_then(|kind| self.kinds.get(&kind)?.bytes());
+        let guessed = || created.data_set.bytes() / u64::from(created.data_set.elements().max(1));
+        prepared.unwrap_or_else(guessed).max(1)
     }
 
     fn forget_kinds(&mut self, data_set: &str) {
@@ -456,7 +548,7 @@ impl State {
         self.kinds.retain(|_, kind| Some(kind.data_set) != number);
     }
 
-    fn sampling(&mut self, job: JobId) -> Option<&mut Sampling> {
+    fn sampling(&mut self, job: JobId) -> Option<&mut Drawing> {
         let data_set = self.jobs.get(&job)?.data_set;
         self.data_sets.values_mut().find(|created| created.number == data_set).map(|created| &mut created.sampling)
     }
@@ -470,12 +562,23 @@ impl State {
             }
         }
         for (job, error) in failed {
-            if let Some(info) = self.jobs.get(&job) {
-                let _ = info.to_job.send(Err(tonic::Status::resource_exhausted(error.to_string())));
-            }
-            self.leave(job);
+            self.end(job, &tonic::Status::resource_exhausted(error.to_string()));
         }
         drawn
+    }
+
+    fn end(&mut self, job: JobId, why: &tonic::Status) {
+        if let Some(sampling) = self.sampling(job) {
+            sampling.leave(job);
+        }
+        self.serving.stop(job);
+        let Some(info) = self.jobs.get_mut(&job) else { return };
+        tracing::warn!(job, name = info.name, why = why.message(), "job ended");
+        let ended = proto::Ended { code: why.code().into(), why: why.message().to_owned() };
+        let _ = info.to_job.send(Ok(proto::ToJob { message: Some(proto::to_job::Message::Ended(ended)) }));
+        info.has_ended = true;
+        let kind = info.kind;
+        self.expect(kind);
     }
 
     fn to_come(&self, job: JobId, element: u32) -> usize {
@@ -560,7 +663,15 @@ impl State {
             stalled: self.is_stalled(&(job, info)),
             process: info.process,
             seconds: info.since.elapsed().as_secs_f64(),
+            rank: info.rank.0,
+            world_size: info.rank.1,
         }
+    }
+}
+
+impl Created {
+    fn is_busy(&self) -> bool {
+        self.elsewhere > 0 || !self.sampling.is_empty()
     }
 }
 
@@ -575,6 +686,15 @@ fn unknown(state: &State, name: &str) -> tonic::Status {
     let known: Vec<&str> = state.data_sets.keys().map(String::as_str).collect();
     let known = if known.is_empty() { "none yet".to_owned() } else { known.join(", ") };
     tonic::Status::not_found(format!("dataset: there is no {name:?}; there is {known}"))
+}
+
+/// What a job or a server is told whose rows are not those of a data set.
+pub(super) fn other_rows(name: &str) -> tonic::Status {
+    let what = format!(
+        "dataset: {name:?} has other rows on this machine than at the leader: let all machines read the same rows, and \
+         alter the data set if they have changed"
+    );
+    tonic::Status::failed_precondition(what)
 }
 
 fn busy(name: &str) -> tonic::Status {

@@ -1,32 +1,42 @@
 //! The server.
 
 mod connections;
+mod data_sets;
 mod hub;
+mod leading;
 
 pub(crate) use connections::{ASKS_FOR_MEMORY, SESSION};
 
-use crate::dataset::{DataSet, Opener};
+use crate::cluster::groups::{Coming, Groups, Seat};
+use crate::cluster::uplink::{Sampled, Uplink};
+use crate::cluster::{Cluster, Listening};
+use crate::dataset::{DataSet, Opener, Selection};
+use crate::dealing::Deal;
 use crate::memory::Memory;
 use crate::proto;
 use crate::sampling::Wanted;
 use connections::Sessions;
+use data_sets::{DataSets, apart, short, status_of};
 use hub::{Hub, Joining, Window};
 use joader::ElementSet;
+use leading::{Leader, Leading};
 use preparing::{Callables, Recipe};
 use proto::joader_server::{Joader, JoaderServer};
-use source::{Cancel, SourceError};
+use proto::leader_server::LeaderServer;
+use source::{Cancel, Source};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::UnixListener;
 use tokio::sync::{mpsc, watch};
 use tokio_stream::wrappers::{ReceiverStream, UnboundedReceiverStream};
 use tonic::transport::server::UdsConnectInfo;
-use tonic::{Request, Response, Status, Streaming};
+use tonic::{Code, Request, Response, Status, Streaming};
 
 /// What a server is started with.
 pub struct ServerOptions {
@@ -38,10 +48,15 @@ pub struct ServerOptions {
     pub threads: usize,
     /// Names the orders of elements.
     pub seed: i64,
+    /// What it is among several servers; None if it is the only one.
+    pub cluster: Option<Cluster>,
 }
 
 /// How often is looked for jobs that stall.
 const TICK: Duration = Duration::from_secs(1);
+
+/// How long a leader may take to answer a job that has lost it before.
+const LEADER_ANSWERS: Duration = Duration::from_secs(1);
 
 /// How long a job may take to register.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -60,11 +75,38 @@ pub fn serve(
     mut stop: watch::Receiver<()>,
     ready: impl FnOnce(),
 ) -> io::Result<()> {
+    let cluster = options.cluster;
+    if let Some(cluster) = &cluster {
+        cluster.check()?;
+    }
+    let (node, nodes) = cluster.as_ref().map_or((0, 1), Cluster::node);
+    let (listening, uplink) = match cluster {
+        None => (None, None),
+        Some(Cluster::Leader(leader)) => (Some(Listening::new(leader)?), None),
+        Some(Cluster::Follower(follower)) => (None, Some(Arc::new(Uplink::new(follower)?))),
+    };
     let (listener, file) = listen(&options.path)?;
     let memory = Memory::new(options.memory)?;
-    let (hub, threads) = Hub::start(memory, callables, options.seed, options.threads)?;
+    let (hub, threads) = Hub::start(memory, callables, options.seed, options.threads, uplink.is_some())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let served = runtime.block_on(async {
+        let data_sets = DataSets { hub: hub.clone(), opener };
+        let groups = Groups::new(options.seed, nodes);
+        let mut leading = None;
+        let mut led: Pin<Box<dyn Future<Output = io::Result<()>> + Send>> = Box::pin(std::future::pending());
+        let mut address = None;
+        if let Some(listening) = listening {
+            let of = Arc::new(Leading::new(node, options.seed, data_sets.clone(), groups.clone()));
+            let service = LeaderServer::new(Leader(of.clone()))
+                .max_decoding_message_size(MAX_MESSAGE)
+                .max_encoding_message_size(MAX_MESSAGE);
+            address = Some(listening.address()?.to_string());
+            led = Box::pin(listening.serve(service)?);
+            leading = Some(of);
+        }
+        if let Some(uplink) = &uplink {
+            tokio::spawn(uplink.clone().run());
+        }
         let listener = UnixListener::from_std(listener)?;
         let sessions = Arc::new(Sessions::default());
         let memory: OwnedFd = hub.memory.file().try_clone_to_owned()?;
@@ -76,7 +118,17 @@ pub fn serve(
                 ticking.tick();
             }
         });
-        let service = Service { hub: hub.clone(), opener, sessions };
+        let service = Service {
+            hub: hub.clone(),
+            data_sets,
+            sessions,
+            node: (node, nodes),
+            groups,
+            leading,
+            address,
+            uplink,
+            following: tokio::sync::Mutex::default(),
+        };
         let service =
             JoaderServer::new(service).max_decoding_message_size(MAX_MESSAGE).max_encoding_message_size(MAX_MESSAGE);
         ready();
@@ -84,6 +136,7 @@ pub fn serve(
         let server = tonic::transport::Server::builder().add_service(service);
         tokio::select! {
             served = server.serve_with_incoming(ReceiverStream::new(incoming)) => served.map_err(io::Error::other),
+            led = led => led,
             _ = stop.changed() => Ok(()),
         }
     });
@@ -167,53 +220,17 @@ impl Drop for SocketFile {
 
 struct Service {
     hub: Arc<Hub>,
-    opener: Arc<dyn Opener>,
+    data_sets: DataSets,
     sessions: Arc<Sessions>,
-}
-
-fn status_of(error: SourceError) -> Status {
-    match error {
-        SourceError::Invalid(what) => Status::invalid_argument(what),
-        SourceError::Cancelled => Status::cancelled("the server ends"),
-        error => Status::failed_precondition(error.to_string()),
-    }
-}
-
-/// What is said about a request, of which a user's condition or the names of all data sets may be a part: an answer has
-/// no more room than this.
-const MAX_SAID: usize = 2000;
-
-/// The beginning and the end of what is said, if that is long.
-fn short(status: Status) -> Status {
-    let said = status.message();
-    if said.len() <= MAX_SAID {
-        return status;
-    }
-    let (begin, end) = (said.floor_char_boundary(MAX_SAID / 2), said.ceil_char_boundary(said.len() - MAX_SAID / 4));
-    Status::new(status.code(), format!("{} … {}", &said[..begin], &said[end..]))
-}
-
-/// Does what may take long outside of the threads that answer.
-async fn apart<T: Send + 'static>(work: impl FnOnce() -> Result<T, Status> + Send + 'static) -> Result<T, Status> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done.map_err(short),
-        Err(error) => Err(Status::internal(format!("the server's thread ended: {error}"))),
-    }
-}
-
-impl Service {
-    async fn put(&self, message: proto::DataSet, replaces: bool) -> Result<Response<proto::DataSetInfo>, Status> {
-        if message.name.is_empty() {
-            return Err(Status::invalid_argument("name: a data set needs one"));
-        }
-        let (opener, hub) = (self.opener.clone(), self.hub.clone());
-        apart(move || {
-            let opened = opener.open(&message.source).map_err(status_of)?;
-            let data_set = DataSet::new(opened, message.columns.clone(), &message.element_size).map_err(status_of)?;
-            hub.create(message, data_set, replaces).map(Response::new)
-        })
-        .await
-    }
+    /// the number of this machine, and how many there are
+    node: (u32, u32),
+    /// of jobs for which this server draws
+    groups: Arc<Groups>,
+    leading: Option<Arc<Leading>>,
+    address: Option<String>,
+    uplink: Option<Arc<Uplink>>,
+    /// one data set of the leader is opened at a time
+    following: tokio::sync::Mutex<()>,
 }
 
 /// Ends a job when the task that listens to it ends, however that is, or when nobody has waited for it to register.
@@ -243,24 +260,58 @@ impl Drop for Cancelling {
 #[tonic::async_trait]
 impl Joader for Service {
     async fn create(&self, request: Request<proto::DataSet>) -> Result<Response<proto::DataSetInfo>, Status> {
-        self.put(request.into_inner(), false).await
+        match &self.uplink {
+            None => self.data_sets.put(request.into_inner(), false).await.map(Response::new),
+            Some(uplink) => uplink.client()?.create(request.into_inner()).await.map_err(|status| uplink.status(status)),
+        }
     }
 
     async fn alter(&self, request: Request<proto::DataSet>) -> Result<Response<proto::DataSetInfo>, Status> {
-        self.put(request.into_inner(), true).await
+        match &self.uplink {
+            None => self.data_sets.put(request.into_inner(), true).await.map(Response::new),
+            Some(uplink) => uplink.client()?.alter(request.into_inner()).await.map_err(|status| uplink.status(status)),
+        }
     }
 
     async fn drop(&self, request: Request<proto::Name>) -> Result<Response<proto::Nothing>, Status> {
-        self.hub.drop_data_set(&request.into_inner().name).map_err(short)?;
-        Ok(Response::new(proto::Nothing {}))
+        match &self.uplink {
+            None => self
+                .hub
+                .drop_data_set(&request.into_inner().name)
+                .map(|()| Response::new(proto::Nothing {}))
+                .map_err(short),
+            Some(uplink) => uplink.client()?.drop(request.into_inner()).await.map_err(|status| uplink.status(status)),
+        }
     }
 
     async fn list(&self, _: Request<proto::Nothing>) -> Result<Response<proto::DataSets>, Status> {
-        Ok(Response::new(proto::DataSets { data_sets: self.hub.list() }))
+        match &self.uplink {
+            None => Ok(Response::new(proto::DataSets { data_sets: self.hub.list() })),
+            Some(uplink) => uplink.client()?.list(proto::Nothing {}).await.map_err(|status| uplink.status(status)),
+        }
     }
 
     async fn status(&self, _: Request<proto::Nothing>) -> Result<Response<proto::StatusReply>, Status> {
-        Ok(Response::new(self.hub.status()))
+        let (node, nodes) = self.node;
+        let mut status = self.hub.status();
+        status.groups = self.groups.status();
+        status.cluster = match (&self.leading, &self.uplink) {
+            (Some(leading), _) => Some(proto::ClusterStatus {
+                node,
+                nodes,
+                leader: self.address.clone().unwrap_or_default(),
+                leads: true,
+                followers: leading.followers(),
+                ..proto::ClusterStatus::default()
+            }),
+            (None, Some(uplink)) => {
+                let (leader, lost) = (uplink.leader().to_owned(), uplink.lost());
+                let (connected, lost) = (lost.is_none(), lost.unwrap_or_default());
+                Some(proto::ClusterStatus { node, nodes, leader, connected, lost, ..proto::ClusterStatus::default() })
+            }
+            (None, None) => None,
+        };
+        Ok(Response::new(status))
     }
 
     type TrainStream = UnboundedReceiverStream<Result<proto::ToJob, Status>>;
@@ -279,100 +330,304 @@ impl Joader for Service {
             _ => return Err(Status::invalid_argument("a job has to register first")),
         };
         let (sender, receiver) = mpsc::unbounded_channel();
-        let (hub, sessions) = (self.hub.clone(), self.sessions.clone());
+        if let Some(uplink) = &self.uplink {
+            self.follow_data_set(uplink, &register).await?;
+        }
         let cancel = Arc::new(Cancel::default());
         let cancelling = Cancelling(cancel.clone());
-        let leaving = apart(move || register_job(&hub, &sessions, register, process, sender, &cancel)).await?;
+        let hub = self.hub.clone();
+        let wish = apart(move || Wish::new(&hub, register, &cancel)).await?;
         drop(cancelling);
-        tokio::spawn(async move {
-            while let Ok(Some(message)) = messages.message().await {
-                if let Some(proto::from_job::Message::Done(done)) = message.message {
-                    leaving.hub.done(leaving.job, &done.tickets);
-                }
-            }
-        });
+        let wish = Arc::new(wish);
+        let (place, from) = match &self.uplink {
+            None => self.place(&wish).await?,
+            Some(uplink) => self.place_by_leader(uplink, &wish).await?,
+        };
+        let (hub, sessions) = (self.hub.clone(), self.sessions.clone());
+        let leaving = apart(move || join(&hub, &sessions, &wish, place, process, sender)).await?;
+        if let DrawnBy::Leader(sampled, uplink) = from {
+            tokio::spawn(hear_leader(self.hub.clone(), leaving.job, sampled, uplink));
+            tokio::spawn(hear_job(leaving, messages, None));
+        } else if let DrawnBy::Here(seat) = from {
+            tokio::spawn(hear_job(leaving, messages, seat));
+        }
         Ok(Response::new(UnboundedReceiverStream::new(receiver)))
     }
 }
 
-/// Registers a job: finds the rows that it wants, and lets it join.
-fn register_job(
+/// Who draws for a job.
+enum DrawnBy {
+    Here(Option<Seat>),
+    Leader(Draws, Arc<Uplink>),
+}
+
+type Draws = Streaming<proto::ToRank>;
+
+/// Hears from a job until it goes, or another process takes its place.
+async fn hear_job(leaving: Leaving, mut messages: Streaming<proto::FromJob>, mut seat: Option<Seat>) {
+    let Leaving { hub, job, .. } = &leaving;
+    loop {
+        let replaced = async {
+            match &mut seat {
+                Some(seat) => seat.replaced().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            message = messages.message() => match message {
+                Ok(Some(proto::FromJob { message: Some(proto::from_job::Message::Done(done)) })) => {
+                    hub.done(*job, &done.tickets);
+                }
+                Ok(Some(_)) => {}
+                Ok(None) | Err(_) => return,
+            },
+            why = replaced => {
+                hub.end(*job, &why);
+                seat = None;
+            }
+        }
+    }
+}
+
+/// Hears what the leader draws for a job. A leader that goes ends the job, which reads by itself then.
+async fn hear_leader(hub: Arc<Hub>, job: u64, mut draws: Draws, uplink: Arc<Uplink>) {
+    let why = loop {
+        match draws.message().await {
+            Ok(Some(proto::ToRank { message: Some(proto::to_rank::Message::Draws(draws)) })) => {
+                if let Err(why) = hub.drawn(job, draws.epoch, &draws.elements) {
+                    break why;
+                }
+            }
+            Ok(Some(_)) => {}
+            Ok(None) => break uplink.status(Status::unavailable("it has ended")),
+            Err(status) => break uplink.status(status),
+        }
+    };
+    hub.end(job, &why);
+}
+
+/// What a job wants, checked.
+struct Wish {
+    register: proto::Register,
+    data_set: Arc<DataSet>,
+    message: proto::DataSet,
+    fingerprint: u64,
+    recipe: Recipe,
+    source: Arc<dyn Source>,
+    selection: Arc<Selection>,
+    /// of this rank, if it knows them
+    share: Option<ElementSet>,
+    left: Option<ElementSet>,
+    window: Window,
+}
+
+impl Wish {
+    /// Finds the rows that a job wants.
+    fn new(hub: &Hub, register: proto::Register, cancel: &Cancel) -> Result<Wish, Status> {
+        let (data_set, message) = hub.data_set(&register.data_set)?;
+        let fingerprint = data_set.fingerprint();
+        if register.fingerprint.is_some_and(|known| known != fingerprint) {
+            let what = format!("dataset: {:?} is another one than this job has begun with", register.data_set);
+            return Err(Status::failed_precondition(what));
+        }
+        if register.epoch >= register.epochs {
+            return Err(Status::invalid_argument("epochs: there is none left"));
+        }
+        let recipe = match register.recipe.as_str() {
+            "" => Recipe::default(),
+            text => Recipe::parse(text).map_err(|error| Status::invalid_argument(format!("prepare: {error}")))?,
+        };
+        let source = data_set.source(&register.columns).map_err(status_of)?;
+        recipe
+            .output_schema(&source.schema())
+            .map_err(|error| Status::invalid_argument(format!("prepare: {error}")))?;
+        let selection = data_set.selection(&register.filter, cancel).map_err(status_of)?;
+        let of_job = |elements: &Option<proto::Elements>, name: &str| {
+            let Some(elements) = elements else { return Ok(None) };
+            let set = elements.set().map_err(|error| Status::invalid_argument(error.to_string()))?;
+            let all: std::collections::BTreeSet<u32> = selection.elements.iter().collect();
+            if set.span().end > data_set.elements() || set.iter().any(|element| !all.contains(&element)) {
+                return Err(Status::invalid_argument(format!("{name}: there are elements that the job does not want")));
+            }
+            Ok(Some(set))
+        };
+        let (share, left) = (of_job(&register.share, "share")?, of_job(&register.left, "left")?);
+        let window = match register.window.and_then(|window| window.size) {
+            Some(proto::window::Size::Elements(elements)) => Window::Elements(elements),
+            Some(proto::window::Size::Share(share)) if share > 0.0 && share <= 1.0 => Window::Share(share),
+            _ => {
+                return Err(Status::invalid_argument("buffer_size: a number of elements or a share of them is needed"));
+            }
+        };
+        Ok(Wish { register, data_set, message, fingerprint, recipe, source, selection, share, left, window })
+    }
+
+    /// Rows of some of the elements.
+    fn rows(&self, elements: &ElementSet) -> u64 {
+        self.data_set.rows_in(&self.selection, elements)
+    }
+
+    /// What a rank gets that was dealt this.
+    fn of_deal(&self, deal: &Deal) -> Place {
+        let rows = deal.shares.iter().map(|share| self.rows(share));
+        let (least, most) = rows.fold((u64::MAX, 0), |(least, most), rows| (least.min(rows), most.max(rows)));
+        let elements = deal.shares.get(self.register.rank as usize).cloned().unwrap_or_default();
+        Place { elements, least, most, taken: None }
+    }
+
+    /// What a job gets that needs no deal: it is the only rank, or knows its elements.
+    fn alone(&self) -> Place {
+        match self.share.as_ref().filter(|_| self.register.world_size > 1) {
+            Some(share) => Place { elements: share.clone(), least: 0, most: 0, taken: None },
+            None => {
+                let rows = self.selection.rows;
+                Place { elements: self.selection.elements.clone(), least: rows, most: rows, taken: None }
+            }
+        }
+    }
+}
+
+/// The elements of a job, or of a rank of it.
+struct Place {
+    elements: ElementSet,
+    /// rows of the ranks that get the fewest and the most
+    least: u64,
+    most: u64,
+    /// tells the leader what was taken
+    taken: Option<mpsc::UnboundedSender<u32>>,
+}
+
+impl Service {
+    /// Opens a data set as the leader has it.
+    async fn follow_data_set(&self, uplink: &Uplink, register: &proto::Register) -> Result<(), Status> {
+        let name = proto::Name { name: register.data_set.clone() };
+        // a job that has begun can read by itself meanwhile
+        let patience = if register.fingerprint.is_some() { LEADER_ANSWERS } else { PATIENCE };
+        let mut leader = uplink.client()?;
+        let found = match tokio::time::timeout(patience, leader.find(name)).await {
+            Ok(found) => found.map_err(|status| uplink.status(status)),
+            Err(_) => Err(uplink.status(Status::unavailable("it does not answer"))),
+        };
+        let found = match found {
+            Ok(found) => found.into_inner(),
+            // a leader that has come back and was told nothing yet: the job asks again
+            Err(status) if status.code() == Code::NotFound && register.fingerprint.is_some() => {
+                return Err(Status::unavailable(format!("at its leader, {}", status.message())));
+            }
+            Err(status) => return Err(status),
+        };
+        let _one = self.following.lock().await;
+        self.data_sets.follow(found).await
+    }
+
+    /// The elements of a job for which this server draws.
+    async fn place(&self, wish: &Arc<Wish>) -> Result<(Place, DrawnBy), Status> {
+        let register = &wish.register;
+        if register.world_size <= 1 {
+            return Ok((wish.alone(), DrawnBy::Here(None)));
+        }
+        let coming = Coming {
+            node: self.node.0,
+            name: register.name.clone(),
+            rank: register.rank,
+            world_size: register.world_size,
+            data_set: register.data_set.clone(),
+            fingerprint: wish.fingerprint,
+            elements: wish.selection.elements.clone(),
+            share: wish.share.clone(),
+        };
+        let seat = self.groups.seat(coming).await?;
+        let place = match seat.dealt.clone() {
+            None => wish.alone(),
+            Some(dealt) => {
+                let wish = wish.clone();
+                apart(move || Ok(wish.of_deal(&dealt.deal))).await?
+            }
+        };
+        Ok((place, DrawnBy::Here(Some(seat))))
+    }
+
+    /// The elements of a job for which the leader draws.
+    async fn place_by_leader(&self, uplink: &Arc<Uplink>, wish: &Arc<Wish>) -> Result<(Place, DrawnBy), Status> {
+        let register = &wish.register;
+        let rank = proto::Rank {
+            node: self.node.0,
+            name: register.name.clone(),
+            rank: register.rank,
+            world_size: register.world_size,
+            data_set: register.data_set.clone(),
+            fingerprint: wish.fingerprint,
+            elements: Some(proto::Elements::of(&wish.selection.elements)),
+            share: register.share.clone(),
+            left: register.left.clone(),
+            epoch: register.epoch,
+            epochs: register.epochs,
+            ahead: self.hub.ahead(&register.data_set, &register.columns, &wish.recipe),
+        };
+        let Sampled { dealt, draws, taken } = uplink.sample(rank).await?;
+        let mut place = if dealt.ranks.is_empty() {
+            wish.alone()
+        } else {
+            let wish = wish.clone();
+            apart(move || {
+                let deal = Deal::new(dealt.seed, dealt.nodes, &dealt.ranks, &wish.selection.elements)
+                    .map_err(|error| Status::resource_exhausted(error.to_string()))?;
+                Ok(wish.of_deal(&deal))
+            })
+            .await?
+        };
+        place.taken = Some(taken);
+        Ok((place, DrawnBy::Leader(draws, uplink.clone())))
+    }
+}
+
+/// Lets a job join.
+fn join(
     hub: &Arc<Hub>,
     sessions: &Arc<Sessions>,
-    register: proto::Register,
+    wish: &Wish,
+    place: Place,
     process: u32,
     to_job: hub::ToJob,
-    cancel: &Cancel,
 ) -> Result<Leaving, Status> {
-    let (data_set, message) = hub.data_set(&register.data_set)?;
-    let fingerprint = data_set.fingerprint();
-    if register.fingerprint.is_some_and(|known| known != fingerprint) {
-        let what = format!("dataset: {:?} is another one than this job has begun with", register.data_set);
-        return Err(Status::failed_precondition(what));
-    }
-    if register.epoch >= register.epochs {
-        return Err(Status::invalid_argument("epochs: there is none left"));
-    }
-    let recipe = match register.recipe.as_str() {
-        "" => Recipe::default(),
-        text => Recipe::parse(text).map_err(|error| Status::invalid_argument(format!("prepare: {error}")))?,
-    };
-    let source = data_set.source(&register.columns).map_err(status_of)?;
-    recipe.output_schema(&source.schema()).map_err(|error| Status::invalid_argument(format!("prepare: {error}")))?;
-    let selection = data_set.selection(&register.filter, cancel).map_err(status_of)?;
-    let left = match register.left {
-        None => None,
-        Some(left) => {
-            let ranges = left.ranges.iter().map(|range| range.start..range.end);
-            let left = ElementSet::from_ranges(ranges).map_err(|error| Status::invalid_argument(error.to_string()))?;
-            let all: std::collections::BTreeSet<u32> = selection.elements.iter().collect();
-            if left.span().end > data_set.elements() || left.iter().any(|element| !all.contains(&element)) {
-                return Err(Status::invalid_argument("left: there are elements that the job does not want"));
-            }
-            Some(left)
-        }
-    };
-    let window = match register.window.and_then(|window| window.size) {
-        Some(proto::window::Size::Elements(elements)) => Window::Elements(elements),
-        Some(proto::window::Size::Share(share)) if share > 0.0 && share <= 1.0 => Window::Share(share),
-        _ => return Err(Status::invalid_argument("buffer_size: a number of elements or a share of them is needed")),
-    };
     let session = sessions.begin().map_err(|error| Status::internal(error.to_string()))?;
-    let elements = selection.elements.clone();
-    let rows_of_job = selection.rows;
-    let wanted = Wanted { elements: elements.clone(), left, epoch: register.epoch, end: register.epochs, ahead: 1 };
-    let memory = hub.memory.len();
-    let rows_of_set = data_set.clone();
-    let registered = |job, window| {
-        let ranges = elements.ranges().iter().map(|range| proto::Range { start: range.start, end: range.end });
-        proto::ToJob {
-            message: Some(proto::to_job::Message::Registered(proto::Registered {
-                job,
-                session: session.to_vec().into(),
-                memory,
-                data_set: Some(message),
-                fingerprint,
-                starts: data_set.starts(),
-                rows: data_set.rows(),
-                elements: Some(proto::Elements { ranges: ranges.collect() }),
-                rows_of_job,
-                window,
-            })),
-        }
+    let register = &wish.register;
+    let Place { elements, least, most, taken } = place;
+    let (memory, rows_of_job) = (hub.memory.len(), wish.rows(&elements));
+    let of_job = proto::Elements::of(&elements);
+    let left = wish.left.clone();
+    let wanted = Wanted { elements, left, epoch: register.epoch, end: register.epochs, ahead: 1 };
+    let registered = |job, window| proto::ToJob {
+        message: Some(proto::to_job::Message::Registered(proto::Registered {
+            job,
+            session: session.to_vec().into(),
+            memory,
+            data_set: Some(wish.message.clone()),
+            fingerprint: wish.fingerprint,
+            starts: wish.data_set.starts(),
+            rows: wish.data_set.rows(),
+            elements: Some(of_job),
+            rows_of_job,
+            window,
+            least_rows: least,
+            most_rows: most,
+        })),
     };
     let joining = Joining {
-        name: register.name,
-        data_set: register.data_set,
-        rows: rows_of_set,
-        columns: register.columns,
-        recipe,
-        selection,
+        name: register.name.clone(),
+        data_set: register.data_set.clone(),
+        rows: wish.data_set.clone(),
+        columns: register.columns.clone(),
+        recipe: wish.recipe.clone(),
+        selection: wish.selection.clone(),
         wanted,
-        window,
+        window: wish.window,
         to_job,
         process,
+        rank: (register.rank, register.world_size.max(1)),
+        taken,
     };
-    let joined = hub.join(joining, source, registered);
+    let joined = hub.join(joining, wish.source.clone(), registered);
     if joined.is_err() {
         sessions.end(&session);
     }
