@@ -227,6 +227,22 @@ fn a_server_of_other_rows_is_not_rejoined() {
 }
 
 #[test]
+fn a_server_with_less_memory_than_the_one_before_lets_a_job_hold_less() {
+    let slow = Numbers { slow: SECOND / 100, ..Numbers::new(2000) };
+    let mut server = Server::start(1 << 20, slow.clone());
+    server.create(2000, "10", "");
+    let mut job = server.job(|options| options.epochs = 1);
+    let mut rows = Vec::new();
+    read_until(&mut job, &mut rows, 300);
+    server.stop();
+    let again = Server::at(server.path.clone(), 2048, slow);
+    again.create(2000, "10", "");
+    rows.extend(&all(&mut job)[0]);
+    assert_eq!(job.counts().registered, 2);
+    assert_eq!(sorted(&rows), (0..2000).collect::<Vec<_>>());
+}
+
+#[test]
 fn another_process_goes_on_where_a_job_was() {
     let server = Server::start(1 << 20, Numbers::new(1000));
     server.create(1000, "10", "");

@@ -80,6 +80,8 @@ pub enum Mode {
 pub(super) struct State {
     pub(super) mode: Mode,
     pub(super) info: Option<std::sync::Arc<DataSetInfo>>,
+    /// elements that the job may hold at a time, as the last server has said
+    pub(super) window: u32,
     /// the job cannot go on
     pub(super) failed: Option<ServiceError>,
     pub(super) closed: bool,

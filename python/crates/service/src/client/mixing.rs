@@ -177,6 +177,11 @@ impl Mixer {
         Ok(mixer)
     }
 
+    /// From now on the rows of so many elements are shuffled among each other.
+    pub(super) fn set_buffer(&mut self, elements: usize) {
+        self.mixing.buffer = elements;
+    }
+
     /// The epoch.
     pub(super) fn epoch(&self) -> u64 {
         self.epoch

@@ -173,8 +173,11 @@ impl Job {
         if self.mixer.is_none() {
             self.mixer = self.first_epoch(&info, until)?;
         }
-        let Some(mixer) = &mut self.mixer else { return Ok(NextOfJob::Pending) };
         loop {
+            // another server may let the job hold less than the one before: a buffer for more would never be full
+            let buffer = self.buffer(&info);
+            let Some(mixer) = &mut self.mixer else { return Ok(NextOfJob::Pending) };
+            mixer.set_buffer(buffer);
             if let Some(batch) = mixer.next().map_err(|error| of_mixing(&info, error))? {
                 return Ok(NextOfJob::Batch(batch));
             }
@@ -279,12 +282,18 @@ impl Job {
         Ok(self.info.clone())
     }
 
+    /// Elements whose rows are shuffled among each other: half of what the job may hold, so that the others may come
+    /// meanwhile.
+    fn buffer(&self, info: &DataSetInfo) -> usize {
+        let wanted = match self.options.buffer {
+            BufferSize::Elements(elements) => elements,
+            BufferSize::Share(share) => (info.elements.len() as f64 * share).ceil() as u32,
+        };
+        wanted.min(self.inbox.lock().window / 2).max(1) as usize
+    }
+
     /// The first epoch; None if there was no time to read again what its buffer has.
     fn first_epoch(&mut self, info: &Arc<DataSetInfo>, until: Instant) -> Result<Option<Mixer>, JobError> {
-        let buffer = match self.options.buffer {
-            BufferSize::Elements(elements) => elements.min(info.window / 2),
-            BufferSize::Share(share) => ((info.elements.len() as f64 * share).ceil() as u32).min(info.window / 2),
-        };
         let (batch_size, drop_last) = (self.options.batch_size, self.options.drop_last);
         let (least, most) = info.rows_of_ranks;
         let plan = || Plan::new(info.rows_of_job, least, most, batch_size, drop_last);
@@ -293,7 +302,7 @@ impl Job {
             batch_size,
             drop_last,
             plan: (self.options.world_size > 1).then(plan),
-            buffer: buffer.max(1) as usize,
+            buffer: self.buffer(info),
         };
         let Some(position) = &self.options.position else {
             return Ok(Some(Mixer::new(mixing, self.options.epoch, &info.elements)));

@@ -257,6 +257,7 @@ async fn hear(
         if state.info.is_none() && options.position.is_none() {
             state.begin(options.epoch, info.elements.iter().collect());
         }
+        state.window = info.window;
         state.info.get_or_insert(info);
         state.mode = Mode::Connected;
         state.counts.registered += 1;
