@@ -161,6 +161,8 @@ class JoaderJob:
         path: str,
         *,
         name: str,
+        rank: int,
+        world_size: int,
         data_set: str,
         columns: Sequence[str],
         filter: str,
@@ -171,7 +173,7 @@ class JoaderJob:
         buffer_elements: int | None,
         buffer_share: float,
         drop_last: bool,
-        place: tuple[int, Sequence[tuple[int, int]], Sequence[int], int, int, int] | None,
+        place: tuple[int, Sequence[tuple[int, int]], Sequence[int], int, int, int, int] | None,
         opener: Callable[[str], Any],
         python: str,
         python_path: str,
@@ -182,7 +184,7 @@ class JoaderJob:
     @property
     def rows(self) -> int | None: ...
     @property
-    def place(self) -> tuple[int, list[tuple[int, int]], list[int], int, int, int] | None: ...
+    def place(self) -> tuple[int, list[tuple[int, int]], list[int], int, int, int, int] | None: ...
     @property
     def mode(self) -> tuple[str, str | None]: ...
     @property
@@ -200,6 +202,7 @@ def joader_serve(
     python_path: str,
     processes: int,
     log: str,
+    cluster: tuple[str, str, int, int, str, str, str | None, str] | None,
     ready: Callable[[], Any],
     stop: Callable[[], bool],
 ) -> None: ...

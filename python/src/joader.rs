@@ -9,8 +9,8 @@ use pyo3::exceptions::{PyConnectionError, PyOSError, PyRuntimeError, PyValueErro
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use service::{
-    BufferSize, JobError, JobOptions, Mode, NextOfJob, Opened, Opener, Opening, Position, ServerOptions, ServiceError,
-    admin, proto,
+    BufferSize, Cluster, FollowerOptions, JobError, JobOptions, LeaderOptions, Mode, NextOfJob, Opened, Opener,
+    Opening, Position, ServerOptions, ServiceError, Token, admin, proto,
 };
 use source::SourceError;
 use std::collections::BTreeSet;
@@ -99,9 +99,24 @@ fn processes(python: PathBuf, number: usize, path: String) -> Processes {
     Processes::new(python, number).variable("PYTHONPATH", path)
 }
 
+/// Role, address, node, nodes, certificate or trusted ones, key, name in the certificate, and the token's file.
+type ToldOfCluster = (String, String, u32, u32, PathBuf, PathBuf, Option<String>, PathBuf);
+
+fn of_cluster(told: ToldOfCluster) -> PyResult<Cluster> {
+    let (role, address, node, nodes, certificate, key, name, token) = told;
+    let token = Token::read(&token).map_err(error)?;
+    if role == "follower" {
+        let (leader, trusts) = (address, certificate);
+        return Ok(Cluster::Follower(FollowerOptions { leader, node, nodes, trusts, name, token }));
+    }
+    let refused = |_| PyValueError::new_err(format!("listen: {address:?} is no address such as 10.0.0.1:7400"));
+    let listen = address.parse().map_err(refused)?;
+    Ok(Cluster::Leader(LeaderOptions { listen, node, nodes, certificate, key, token }))
+}
+
 /// Serves until Ctrl-C, or until `stop` says so, which is asked now and then. `ready` is called once jobs can connect.
 #[pyfunction]
-#[pyo3(signature = (path, *, memory, threads, seed, opener, python, python_path, processes, log, ready, stop))]
+#[pyo3(signature = (path, *, memory, threads, seed, opener, python, python_path, processes, log, cluster, ready, stop))]
 #[expect(clippy::too_many_arguments)]
 pub fn joader_serve(
     py: Python<'_>,
@@ -114,6 +129,7 @@ pub fn joader_serve(
     python_path: String,
     processes: usize,
     log: &str,
+    cluster: Option<ToldOfCluster>,
     ready: Py<PyAny>,
     stop: Py<PyAny>,
 ) -> PyResult<()> {
@@ -125,7 +141,8 @@ pub fn joader_serve(
     // a second server in one process logs as the first does
     drop(logged);
     let (to_stop, stopped) = watch::channel(());
-    let options = ServerOptions { path: path.clone(), memory, threads, seed, cluster: None };
+    let options =
+        ServerOptions { path: path.clone(), memory, threads, seed, cluster: cluster.map(of_cluster).transpose()? };
     let opener = Arc::new(ByPython(opener));
     let callables: Box<dyn Callables> = Box::new(self::processes(python, processes, python_path));
     let (tell, is_ready) = std::sync::mpsc::channel();
@@ -242,7 +259,7 @@ pub fn joader_status<'py>(py: Python<'py>, path: PathBuf) -> PyResult<Bound<'py,
     for job in status.jobs {
         let dict = PyDict::new(py);
         set!(dict, job, job, name, data_set, epoch, left, elements, rows, loads, merged, hits, again, outside, errors);
-        set!(dict, job, held, stalled, process, seconds);
+        set!(dict, job, held, stalled, process, seconds, rank, world_size);
         jobs.append(dict)?;
     }
     told.set_item("jobs", jobs)?;
@@ -279,20 +296,23 @@ impl JoaderJob {
     }
 }
 
-/// Epoch, elements that are left, the buffer's elements and its number, rows of it that were given, and the fingerprint.
-type PlaceOfJob = (u64, Vec<(u32, u32)>, Vec<u32>, u64, u64, u64);
+/// Epoch, elements that are left, the buffer's elements and its number, rows of it that were given, batches of the epoch
+/// that were, and the fingerprint.
+type PlaceOfJob = (u64, Vec<(u32, u32)>, Vec<u32>, u64, u64, u64, u64);
 
 #[pymethods]
 impl JoaderJob {
     #[new]
     #[pyo3(signature = (
-        path, *, name, data_set, columns, filter, recipe, seed, epochs, batch_size, buffer_elements, buffer_share,
+        path, *, name, rank, world_size, data_set, columns, filter, recipe, seed, epochs, batch_size, buffer_elements, buffer_share,
         drop_last, place, opener, python, python_path
     ))]
     #[expect(clippy::too_many_arguments)] // all by name
     fn new(
         path: PathBuf,
         name: String,
+        rank: u32,
+        world_size: u32,
         data_set: String,
         columns: Vec<String>,
         filter: String,
@@ -308,21 +328,20 @@ impl JoaderJob {
         python: PathBuf,
         python_path: String,
     ) -> PyResult<JoaderJob> {
-        let fingerprint = place.as_ref().map(|place| place.5);
-        let position = place.map(|(epoch, left, buffer, number, given, _)| Position {
+        let fingerprint = place.as_ref().map(|place| place.6);
+        let position = place.map(|(epoch, left, buffer, number, given, batches, _)| Position {
             epoch,
             left: left.into_iter().flat_map(|(start, end)| start..end).collect(),
             buffer,
             number,
             given,
-            // counts for the ranks of a data-parallel job only
-            batches: 0,
+            batches,
         });
         let options = JobOptions {
             path,
             name,
-            rank: 0,
-            world_size: 1,
+            rank,
+            world_size,
             data_set,
             columns,
             filter,
@@ -378,8 +397,8 @@ impl JoaderJob {
     fn place(&self, py: Python<'_>) -> PyResult<Option<PlaceOfJob>> {
         let place = self.with(py, |job| job.position())?;
         Ok(place.map(|(position, fingerprint)| {
-            let Position { epoch, left, buffer, number, given, batches: _ } = position;
-            (epoch, ranges(&left), buffer, number, given, fingerprint)
+            let Position { epoch, left, buffer, number, given, batches } = position;
+            (epoch, ranges(&left), buffer, number, given, batches, fingerprint)
         }))
     }
 

@@ -6,11 +6,13 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -190,6 +192,64 @@ def test_errors_are_one_line(words: list[str], said: str) -> None:
     assert ended.returncode == 1
     assert ended.stderr.startswith("corgipile-joader: ") and said in ended.stderr
     assert len(ended.stderr.splitlines()) == 1
+
+
+@pytest.fixture
+def secrets(tmp_path: Path) -> dict[str, str]:
+    """A certificate for 127.0.0.1, its key, and a token."""
+    files = {name: str(tmp_path / name) for name in ("certificate", "key", "token")}
+    curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=leader"]
+    names = ["-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:FALSE"]
+    made = ["-keyout", files["key"], "-out", files["certificate"]]
+    subprocess.run(["openssl", "req", "-x509", *curve, *names, *made], check=True, capture_output=True)
+    Path(files["token"]).write_text("0123456789abcdef0123\n")
+    return files
+
+
+def test_machines_share_a_data_parallel_job(tmp_path: Path, file: str, secrets: dict[str, str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    numbers = ["--nodes", "2", "--token", secrets["token"], "--node"]
+    places = [tmp_path / "a", tmp_path / "b"]
+    for place in places:
+        place.mkdir()
+    leader = Server(
+        places[0],
+        *("--leader", address, "--certificate", secrets["certificate"], "--key", secrets["key"], *numbers, "0"),
+    )
+    follower = Server(places[1], *("--follow", address, "--trust", secrets["certificate"], *numbers, "1"))
+    try:
+        assert follower.run("create", "rows", file, "--element-size", "10").returncode == 0
+        assert leader.run("list").stdout == "rows: 1000 rows in 100 elements, 0 jobs\n"
+
+        def rank_of(rank: int) -> list[np.ndarray]:
+            server = (leader, follower, follower)[rank]
+            job = joader.Job(server.address, dataset="rows", name="net", rank=rank, world_size=3, batch_size=32)
+            got = [batch["number"] for batch in job]
+            job.close()
+            return got
+
+        with ThreadPoolExecutor(3) as pool:
+            got = list(pool.map(rank_of, range(3)))
+        assert len({len(batches) for batches in got}) == 1, "all have the same number of batches"
+        assert sorted(np.concatenate([row for batches in got for row in batches]).tolist()) == list(range(1000))
+    finally:
+        assert follower.end()[0] == 0
+        assert leader.end()[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--leader", "127.0.0.1:0"], "certificate: servers talk with TLS and a token only"),
+        (["--follow", "127.0.0.1:1", "--trust", "x"], "token: servers talk with TLS and a token only"),
+        (["--leader", "127.0.0.1:0", "--follow", "127.0.0.1:1"], "follow: a server that leads follows nobody"),
+        (["--follow", "127.0.0.1:1", "--trust", "x", "--token", "/nowhere/token"], "/nowhere/token"),
+    ],
+)
+def test_servers_of_several_machines_need_tls_and_a_token(tmp_path: Path, words: list[str], said: str) -> None:
+    ended = run("serve", "--listen", f"unix:{tmp_path}/joader", *words)
+    assert ended.returncode == 1 and said in ended.stderr, ended.stderr
 
 
 def test_bytes_are_written_with_a_unit() -> None:

@@ -25,20 +25,25 @@ if TYPE_CHECKING:
     from corgipile._native import JoaderError
 
     from ._admin import alter, create, datasets, drop, serve, status
+    from ._cluster import Follower, Leader
     from ._job import Job
     from ._recipe import center_crop, crop, decode, drop_column, function, resize
 
 #: Public names, and the modules that they come from: the command says what it takes without the native module.
 _PLACES = {
     "JoaderError": "corgipile._native",
+    "Follower": "corgipile.joader._cluster",
     "Job": "corgipile.joader._job",
+    "Leader": "corgipile.joader._cluster",
     **dict.fromkeys(("alter", "create", "datasets", "drop", "serve", "status"), "corgipile.joader._admin"),
     **dict.fromkeys(("center_crop", "crop", "decode", "drop_column", "function", "resize"), "corgipile.joader._recipe"),
 }
 
 __all__ = [
+    "Follower",
     "JoaderError",
     "Job",
+    "Leader",
     "alter",
     "center_crop",
     "create",

@@ -11,6 +11,7 @@ from corgipile import _native, sources
 from corgipile.dataset import check_number
 
 from . import _sources
+from ._cluster import Follower, Leader, told
 
 Sampler = Literal["follow", "dependent", "independent"]
 Log = Literal["text", "json", "off"]
@@ -51,6 +52,7 @@ def serve(
     processes: int = 0,
     seed: int = 0,
     log: Log = "off",
+    cluster: Leader | Follower | None = None,
     ready: Callable[[], Any] | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> None:
@@ -63,6 +65,7 @@ def serve(
         processes: that call functions of Python, 0 for as many as threads.
         seed: names the order of elements.
         log: what is said on standard error.
+        cluster: a `joader.Leader` or a `joader.Follower`, if several machines share their reading.
         ready: called once jobs can connect.
     """
     check_number("memory", memory, 1 << 16, _MANY)
@@ -80,6 +83,7 @@ def serve(
         seed=seed,
         opener=_sources.open_text,
         log=log,
+        cluster=told(cluster),
         ready=ready or (lambda: None),
         stop=stop or (lambda: False),
         **python_of_processes(),

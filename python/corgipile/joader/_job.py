@@ -51,6 +51,9 @@ class Job(Base):
         buffer_size: whose rows are shuffled among each other: a number of elements, or a share of them ("10%"). The
             server may give less, a quarter of its memory at most.
         drop_last: leaves out batches that are not full.
+        rank, world_size: of a data-parallel job, which of its processes this is, and how many there are, on this
+            machine or several. All have the same name; each gets its share of the rows, and all get the same number of
+            batches. From torch.distributed if that is initialized, else 0 of 1.
         tensors: "numpy" or "torch".
     """
 
@@ -74,6 +77,8 @@ class Job(Base):
         batch_size: int = 64,
         buffer_size: int | str = "10%",
         drop_last: bool = False,
+        rank: int | None = None,
+        world_size: int | None = None,
         tensors: Tensors = "numpy",
     ) -> None:
         columns = _admin.names_of_columns(columns)
@@ -94,6 +99,9 @@ class Job(Base):
             "batch_size": operator.index(batch_size),
             "drop_last": bool(drop_last),
         }
+        self._rank, self._world_size = _rank(rank, world_size)
+        if self._world_size > 1 and not name:
+            raise ValueError("name: a data-parallel job needs one, by which its processes find each other")
         self._epochs = operator.index(epochs)
         self._buffer = _buffer(buffer_size)
         self._name = name or f"{os.path.basename(sys.argv[0]) or 'python'} {os.getpid()}"
@@ -138,6 +146,8 @@ class Job(Base):
             self._native = _native.JoaderJob(
                 self._path,
                 name=self._name,
+                rank=self._rank,
+                world_size=self._world_size,
                 data_set=choices["dataset"],
                 columns=choices["columns"],
                 filter=choices["where"],
@@ -191,7 +201,7 @@ class Job(Base):
             if self._state is not None:
                 return copy.deepcopy(self._state)
             return {"version": 1, **self._choices, "epoch": 0, "begun": False}
-        epoch, left, buffer, number, given, fingerprint = place
+        epoch, left, buffer, number, given, batches, fingerprint = place
         return {
             "version": 1,
             **self._choices,
@@ -201,6 +211,7 @@ class Job(Base):
             "buffer": buffer,
             "number": number,
             "given": given,
+            "batches": batches,
             "fingerprint": f"{fingerprint:016x}",
         }
 
@@ -273,18 +284,31 @@ def _buffer(size: int | str) -> int | float:
     return size
 
 
-def _place(state: dict[str, Any]) -> tuple[int, list[tuple[int, int]], list[int], int, int, int]:
+def _rank(rank: int | None, world_size: int | None) -> tuple[int, int]:
+    if (rank is None) != (world_size is None):
+        raise ValueError("rank and world_size: give both, or none to ask torch.distributed")
+    if rank is None or world_size is None:
+        distributed = sys.modules.get("torch.distributed")
+        if distributed is not None and distributed.is_available() and distributed.is_initialized():
+            return distributed.get_rank(), distributed.get_world_size()
+        return 0, 1
+    check_number("world_size", world_size, 1)
+    check_number("rank", rank, 0, world_size - 1)
+    return rank, world_size
+
+
+def _place(state: dict[str, Any]) -> tuple[int, list[tuple[int, int]], list[int], int, int, int, int]:
     left = [(int(start), int(end)) for start, end in state["left"]]
     if any(not 0 <= start < end < 2**32 for start, end in left):
         raise ValueError("left: no ranges of elements")
-    numbers = [int(state[name]) for name in ("epoch", "number", "given")]
+    numbers = [int(state[name]) for name in ("epoch", "number", "given", "batches")]
     buffer = [int(element) for element in state["buffer"]]
     fingerprint = int(state["fingerprint"], 16)
     if any(not 0 <= number < 2**64 for number in (*numbers, fingerprint)):
         raise ValueError("a number is out of range")
     if any(not 0 <= element < 2**32 for element in buffer):
         raise ValueError("buffer: no elements")
-    return numbers[0], left, buffer, numbers[1], numbers[2], fingerprint
+    return numbers[0], left, buffer, numbers[1], numbers[2], numbers[3], fingerprint
 
 
 def _torch_class() -> type:

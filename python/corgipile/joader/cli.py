@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from corgipile.cli import ending
 from corgipile.cli.common import listed
@@ -66,6 +67,15 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
     serve.add_argument("--processes", type=int, default=0, metavar="N", help="that call Python (as many as threads)")
     serve.add_argument("--seed", type=int, default=0, metavar="N", help="names the order of elements (0)")
     serve.add_argument("--metrics", metavar="HOST:PORT", help="answer Prometheus there, such as 127.0.0.1:9464")
+    serve.add_argument("--leader", metavar="HOST:PORT", help="draw for several machines, whose servers come there")
+    serve.add_argument("--follow", metavar="HOST:PORT", help="ask the leader there what jobs draw")
+    serve.add_argument("--node", type=int, default=0, metavar="N", help="number of this machine, from 0 (0)")
+    serve.add_argument("--nodes", type=int, default=1, metavar="N", help="number of machines (1)")
+    serve.add_argument("--certificate", metavar="FILE", help="of the leader: its certificate, PEM")
+    serve.add_argument("--key", metavar="FILE", help="of the leader: its certificate's key, PEM")
+    serve.add_argument("--trust", metavar="FILE", help="of a follower: the certificate to trust, PEM")
+    serve.add_argument("--name", metavar="NAME", help="of a follower: that in the certificate, if it is another one")
+    serve.add_argument("--token", metavar="FILE", help="the secret that all servers share")
     serve.add_argument("--log", choices=("text", "json", "off"), default="text", help="on standard error (text)")
     for name, run, help in (
         ("create", _create, "give rows of files a name"),
@@ -84,6 +94,23 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
     top.add_argument("--interval", type=float, default=1.0, metavar="SECONDS", help="between two looks (1)")
     top.add_argument("--once", action="store_true", help="look once")
     return parser, made_by_name
+
+
+def _cluster(arguments: argparse.Namespace) -> Any:
+    from ._cluster import Follower, Leader
+
+    if arguments.leader and arguments.follow:
+        raise ValueError("follow: a server that leads follows nobody")
+    if not arguments.leader and not arguments.follow:
+        return None
+    needed = ("certificate", "key", "token") if arguments.leader else ("trust", "token")
+    for name in needed:
+        if not getattr(arguments, name):
+            raise ValueError(f"{name}: servers talk with TLS and a token only: give --{' --'.join(needed)}")
+    node, nodes, token = arguments.node, arguments.nodes, arguments.token
+    if arguments.leader:
+        return Leader(arguments.leader, node, nodes, arguments.certificate, arguments.key, token)
+    return Follower(arguments.follow, node, nodes, arguments.trust, token, arguments.name)
 
 
 def _serve(arguments: argparse.Namespace) -> int:
@@ -106,6 +133,7 @@ def _serve(arguments: argparse.Namespace) -> int:
             processes=arguments.processes,
             seed=arguments.seed,
             log=arguments.log,
+            cluster=_cluster(arguments),
             ready=ready,
             stop=ended.is_set,
         )

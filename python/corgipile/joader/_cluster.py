@@ -1,0 +1,72 @@
+"""Several machines: one server draws for all, the others read, prepare and serve for the jobs of their machines."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from corgipile.dataset import check_number
+
+_NODES = 1024
+
+# role, address, node, nodes, certificate or trusted ones, key, name in the certificate, file of the token
+Told = tuple[str, str, int, int, str, str, str | None, str]
+
+
+@dataclass(frozen=True)
+class Leader:
+    """The server that draws for all machines, and serves the jobs of its own. Servers talk over TCP with TLS, and know
+    each other by a token.
+
+    Attributes:
+        listen: where followers reach it, such as "10.0.0.1:7400".
+        node: the number of its machine, below `nodes`.
+        nodes: how many machines there are, or will be.
+        certificate: a PEM file, for the name or address by which followers reach it, and not that of an authority.
+        key: the certificate's key, a PEM file.
+        token: a file with a secret of at least 16 characters, the same on all machines.
+    """
+
+    listen: str
+    node: int
+    nodes: int
+    certificate: str | os.PathLike[str]
+    key: str | os.PathLike[str]
+    token: str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class Follower:
+    """A server that asks a leader what its jobs draw.
+
+    Attributes:
+        leader: name or address of the leader, with its port.
+        node: the number of its machine, that of no other server.
+        nodes: as the leader's.
+        trusts: a PEM file with the leader's certificate, or with that of the authority that has signed it.
+        token: a file with the leader's secret.
+        name: the name in the leader's certificate, if it is not that of `leader`.
+    """
+
+    leader: str
+    node: int
+    nodes: int
+    trusts: str | os.PathLike[str]
+    token: str | os.PathLike[str]
+    name: str | None = None
+
+
+def told(cluster: Leader | Follower | None) -> Told | None:
+    """What the native module is told."""
+    if cluster is None:
+        return None
+    if not isinstance(cluster, Leader | Follower):
+        raise TypeError(f"cluster: {type(cluster).__name__} is neither a joader.Leader nor a joader.Follower")
+    check_number("nodes", cluster.nodes, 1, _NODES)
+    check_number("node", cluster.node, 0, cluster.nodes - 1)
+    if isinstance(cluster, Leader):
+        files: Sequence[str] = (os.fspath(cluster.certificate), os.fspath(cluster.key))
+        return "leader", cluster.listen, cluster.node, cluster.nodes, *files, None, os.fspath(cluster.token)
+    trusts = os.fspath(cluster.trusts)
+    return "follower", cluster.leader, cluster.node, cluster.nodes, trusts, "", cluster.name, os.fspath(cluster.token)
