@@ -181,7 +181,7 @@ def test_wrong_arguments_are_told(words: list[str], said: str) -> None:
         (["serve", "--listen", "unix:"], "address: the path of a socket is needed"),
         (["serve", "--memory", "1"], "memory: 1 is not between 65536"),
         (["serve", "--threads", "-1"], "threads: -1 is not between 0"),
-        (["serve", "--listen", "unix:/nowhere/joader"], "/nowhere/joader"),
+        (["serve", "--listen", "unix:/nowhere/joader"], "/nowhere"),
         (["top", "--interval", "-1"], "interval: -1.0 is not at least 0 seconds"),
         (["list", "--address", "unix:/nowhere/joader"], "no JOADER serves at /nowhere/joader"),
         (["create", "--address", "unix:/nowhere/joader", "rows", "/nowhere/rows.parquet"], "/nowhere/rows.parquet"),
