@@ -168,4 +168,7 @@ if __name__ == "__main__":
     if sys.argv[1] == "serve":
         serve(*sys.argv[2:])
     else:
-        sys.exit(job(*sys.argv[2:]))
+        code = job(*sys.argv[2:])
+        # a handler of Python's is not there while it ends
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+        sys.exit(code)

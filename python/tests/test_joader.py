@@ -10,17 +10,16 @@ import signal
 import socket
 import subprocess
 import sys
-import tarfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from joader_processes import HERE, started
+from test_sources import KINDS, NUMBER, write
 
 import corgipile
 from corgipile import joader
@@ -182,55 +181,33 @@ def test_elements_larger_than_the_memory_come_outside_of_it(serve: Serve, tmp_pa
     assert job.counts["outside"] == 20
 
 
-SOURCES = ("csv", "libsvm", "tfrecord", "arrow", "webdataset", "parquet")
+def _by_number(batches: Any, number: str) -> dict[int, dict[str, Any]]:
+    """Rows by their numbers, as Python has them."""
+    rows = {}
+    for batch in batches:
+        for at, of in enumerate(batch[number].tolist()):
+            row = {name: np.asarray(values[at]).tolist() for name, values in batch.items()}
+            assert rows.setdefault(int(of), row) is row, f"row {of} came twice"
+    return rows
 
 
-def _written(kind: str, place: Path) -> Any:
-    """A source of 50 rows: each has its number, or as many as that in a list."""
-    numbers = range(50)
-    if kind == "csv":
-        (place / "rows.csv").write_text("number,text\n" + "".join(f"{n},row {n}\n" for n in numbers))
-        return corgipile.csv(place / "rows.csv")
-    if kind == "libsvm":
-        (place / "rows.svm").write_text("".join(f"{n} 1:{n} 7:0.5\n" for n in numbers))
-        return corgipile.libsvm(place / "rows.svm")
-    if kind == "arrow":
-        table = pa.table({"number": list(numbers)})
-        with pa.ipc.new_file(place / "rows.arrow", table.schema) as file:
-            file.write_table(table, max_chunksize=10)
-        return corgipile.arrow(place / "rows.arrow")
-    if kind == "webdataset":
-        with tarfile.open(place / "rows.tar", "w") as tar:
-            for n in numbers:
-                info = tarfile.TarInfo(f"{n:03}.cls")
-                text = str(n).encode()
-                info.size = len(text)
-                tar.addfile(info, BytesIO(text))
-        return corgipile.webdataset(place / "rows.tar")
-    if kind == "tfrecord":
-        pytest.importorskip("crc32c", reason="writes records")
-    pq.write_table(pa.table({"number": list(numbers)}), place / "rows.parquet", row_group_size=10)
-    return place / "rows.parquet"
-
-
-@pytest.mark.parametrize("kind", [kind for kind in SOURCES if kind != "tfrecord"])
-def test_rows_of_every_source_come_with_a_server_and_without(kind: str, serve: Serve, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_of_every_source_are_the_same_with_a_server_and_without(kind: str, tmp_path: Path) -> None:
     path = str(tmp_path / "goes")
     server = Server(path)
-    info = joader.create(path, "rows", _written(kind, tmp_path), element_size=5)
-    assert info["rows"] == 50
+    source = write(tmp_path, kind)
+    wanted = _by_number(corgipile.CorgiPileDataset(source, batch_size=50), NUMBER.get(kind, "id"))
+    assert joader.create(path, "rows", source, element_size=10)["rows"] == len(wanted)
     # buffers have elements of both
-    job = joader.Job(path, dataset="rows", epochs=2, batch_size=1, buffer_size=3)
-    column = {"libsvm": "label", "webdataset": "cls"}.get(kind, "number")
-    got: list[list[float]] = []
+    job = joader.Job(path, dataset="rows", epochs=2, batch_size=7, buffer_size=3)
     for epoch, batches in job.by_epoch():
-        got.append([])
+        got = []
         for batch in batches:
-            got[-1].append(float(batch[column][0]))
-            if epoch == 0 and len(got[0]) == 3:
+            got.append(batch)
+            if epoch == 0 and len(got) == 3:
                 server.stop()
-    assert [sorted(of) for of in got] == [list(range(50))] * 2
-    assert job.counts["direct"] > 0 and job.mode == "direct"
+        assert _by_number(got, NUMBER.get(kind, "id")) == wanted
+    assert job.counts["direct"] > 0 and job.counts["shared"] > 0
 
 
 def test_a_table_comes_with_a_server_and_without(database: str, conn: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -236,7 +236,7 @@ impl Job {
         (self.mixer, self.resuming) = (None, None);
         self.cancel.cancel();
         if self.process == std::process::id() {
-            self.inbox.change(|state| state.closed = true);
+            self.inbox.close();
             if let Some(thread) = self.thread.take() {
                 let _ = thread.join();
             }
@@ -325,7 +325,7 @@ impl Drop for Job {
     fn drop(&mut self) {
         if self.process == std::process::id() {
             self.cancel.cancel();
-            self.inbox.change(|state| state.closed = true);
+            self.inbox.close();
         }
     }
 }
