@@ -29,12 +29,22 @@ struct Numbers {
     slow: Duration,
     /// beside the number of units, what the fingerprint depends on
     version: u64,
+    /// how long it takes to open columns
+    opens: Duration,
 }
 
 impl Numbers {
     fn new(rows: u64) -> Numbers {
         let units = vec![Unit { rows: 10, bytes: 160 }; (rows / 10) as usize];
-        Numbers { units, columns: None, read: Arc::default(), broken: None, slow: Duration::ZERO, version: 0 }
+        Numbers {
+            units,
+            columns: None,
+            read: Arc::default(),
+            broken: None,
+            slow: Duration::ZERO,
+            version: 0,
+            opens: Duration::ZERO,
+        }
     }
 
     fn batch(&self, rows: Range<u64>) -> RecordBatch {
@@ -71,6 +81,7 @@ impl Source for Numbers {
 
 impl Opened for Numbers {
     fn columns(&self, columns: Option<&[String]>) -> Result<Arc<dyn Source>, SourceError> {
+        std::thread::sleep(columns.map_or(Duration::ZERO, |_| self.opens));
         for column in columns.into_iter().flatten() {
             if column != "x" && column != "y" {
                 return Err(SourceError::Invalid(format!("columns: there is no {column:?}")));
@@ -532,21 +543,24 @@ fn nobody_is_left(server: &Server) {
 
 #[test]
 fn a_job_that_goes_while_it_registers_is_not_there() {
-    let slow = Numbers { slow: SECOND / 20, ..Numbers::new(200) };
+    let slow = Numbers { slow: SECOND / 20, opens: SECOND / 3, ..Numbers::new(200) };
     let server = Server::start(1 << 20, slow);
     server.create(200, "10", "");
-    let read = || server.numbers.read.load(Ordering::Relaxed);
-    for wait in [0, 1, 5, 20] {
-        // its condition takes a second to look for
-        let before = read();
-        let mut goes = server.job(|options| options.filter = format!("x > {wait}"));
-        assert!(matches!(goes.next(SECOND / 50), Ok(NextOfJob::Pending)));
-        std::thread::sleep(SECOND * wait / 20);
+    let goes = |options: &dyn Fn(&mut JobOptions)| {
+        let mut goes = server.job(options);
+        assert!(matches!(goes.next(SECOND / 10), Ok(NextOfJob::Pending)));
         goes.close();
-        std::thread::sleep(SECOND / 5);
-        let after = read();
-        assert!(after < before + 200 || wait == 20, "nobody waits for the condition any more");
-    }
+    };
+    // its columns are being opened, which nothing stops
+    goes(&|options| options.columns = vec!["x".to_owned()]);
+    std::thread::sleep(SECOND / 2);
+    nobody_is_left(&server);
+    // its condition would take another second to look for
+    goes(&|options| options.filter = "x > 5".to_owned());
+    std::thread::sleep(SECOND / 2);
+    let read = server.numbers.read.load(Ordering::Relaxed);
+    std::thread::sleep(SECOND / 5);
+    assert_eq!(server.numbers.read.load(Ordering::Relaxed), read, "nobody waits for the condition any more");
     nobody_is_left(&server);
     admin::drop_data_set(&server.path, "numbers").unwrap();
 }
