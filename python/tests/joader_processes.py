@@ -119,7 +119,12 @@ def _all(mine: joader.Job, write: Any, asked: list[bool], pause: float) -> int:
         try:
             for epoch, batches in mine.by_epoch():
                 for batch in batches:
-                    line = {"epoch": epoch, "numbers": batch["number"].tolist(), "mode": mine.mode, "counts": mine.counts}
+                    line = {
+                        "epoch": epoch,
+                        "numbers": batch["number"].tolist(),
+                        "mode": mine.mode,
+                        "counts": mine.counts,
+                    }
                     if "payload" in batch and not (batch["payload"] == batch["number"] * 7).all():
                         line["fatal"] = f"payloads are {batch['payload'].tolist()}"
                     if "twice" in batch and not (batch["twice"] == batch["number"] * 2).all():

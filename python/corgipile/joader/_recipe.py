@@ -1,4 +1,4 @@
-"""What is done to rows once, before jobs get them: steps that are plain data, so that a server can tell which are equal.
+"""What is done to rows once, before jobs get them: steps that are plain data; a server can tell which are equal.
 
 Rows go through them in their order. What must differ from job to job, such as random crops, is done by the job.
 """
