@@ -140,6 +140,10 @@ def _all(mine: joader.Job, write: Any, asked: list[bool], pause: float) -> int:
             # what came behind the last state is complete, too
             write({"epoch": mine.epoch, "numbers": [], "state": mine.state_dict(), "counts": mine.counts})
             return 0
+        except ValueError as error:
+            # a preparer was killed
+            if "of its buffer cannot be read again" not in str(error):
+                raise
         except corgipile.SourceError as error:
             write({"epoch": mine.epoch, "numbers": [], "error": str(error)})
 
