@@ -289,8 +289,8 @@ impl JoaderJob {
         }))
     }
 
-    fn wait_for_others(&self, py: Python<'_>) {
-        while self.asking.load(Ordering::Relaxed) > 0 {
+    fn let_others(&self, py: Python<'_>) {
+        if self.asking.load(Ordering::Relaxed) > 0 {
             py.detach(|| std::thread::sleep(TURN));
         }
     }
@@ -364,7 +364,7 @@ impl JoaderJob {
     /// The next batch; None at the end of an epoch, and of the last one.
     fn next<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         loop {
-            self.wait_for_others(py);
+            self.let_others(py);
             let next = self.with(py, |job| {
                 let next = job.next(PATIENCE);
                 let layout = matches!(next, Ok(NextOfJob::Batch(_))).then(|| job.layout().cloned());

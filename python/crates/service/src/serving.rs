@@ -116,6 +116,8 @@ struct Entry {
 struct Claim {
     epoch: u64,
     element: u32,
+    /// it cannot be read
+    error: Option<Arc<str>>,
 }
 
 struct ServedJob {
@@ -207,7 +209,7 @@ impl Serving {
     /// A job has drawn an element, which `to_come` others have still to draw.
     pub fn draw(&mut self, job: JobId, epoch: u64, element: u32, to_come: usize) {
         let Some(served) = self.jobs.get_mut(&job) else { return };
-        served.queue.push_back(Claim { epoch, element });
+        served.queue.push_back(Claim { epoch, element, error: None });
         let key = Key { kind: served.kind, element };
         match self.entries.get(&key).map(|entry| &entry.state) {
             None => served.counts.loads += 1,
@@ -286,7 +288,8 @@ impl Serving {
         }
     }
 
-    /// An element cannot be read: each job that waits for it is told, and it is read again for others.
+    /// An element cannot be read: each job that waits for it is told, in the order in which it has drawn (elements of the
+    /// next epoch do not come before the last of this one), and it is read again for others.
     pub fn failed(&mut self, key: Key, error: &str) {
         self.totals.errors += 1;
         let error: Arc<str> = error.into();
@@ -295,12 +298,9 @@ impl Serving {
         self.remove(key);
         for job in waiting {
             let Some(served) = self.jobs.get_mut(&job) else { continue };
-            let Some(place) = served.queue.iter().position(|claim| claim.element == key.element) else { continue };
-            let Some(claim) = served.queue.remove(place) else { continue };
-            served.counts.errors += 1;
-            self.taken.push(job);
-            let (epoch, element) = (claim.epoch, claim.element);
-            self.actions.push(Action::Deliver { job, ticket: 0, epoch, element, rows: Rows::Error(error.clone()) });
+            let claim = served.queue.iter_mut().find(|claim| claim.element == key.element && claim.error.is_none());
+            let Some(claim) = claim else { continue };
+            claim.error = Some(error.clone());
             self.deliver(job);
         }
     }
@@ -396,6 +396,14 @@ impl Serving {
                 served.is_full = false;
                 return;
             };
+            if let Some(error) = claim.error.clone() {
+                let (epoch, element, rows) = (claim.epoch, claim.element, Rows::Error(error));
+                served.queue.pop_front();
+                served.counts.errors += 1;
+                self.taken.push(job);
+                self.actions.push(Action::Deliver { job, ticket: 0, epoch, element, rows });
+                continue;
+            }
             let key = Key { kind: served.kind, element: claim.element };
             served.is_full = served.credits == 0;
             if served.is_full {

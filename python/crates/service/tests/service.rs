@@ -4,7 +4,7 @@ mod common;
 
 use common::{Numbers, Opens, SECOND, Server, all, job_options, next, numbers, sorted, status, until};
 use service::{
-    BufferSize, Job, JobOptions, Mode, NextOfJob, Opened, Opener, Opening, Position, ServerOptions, ServiceError,
+    BufferSize, Job, JobError, JobOptions, Mode, NextOfJob, Opened, Opener, Opening, Position, ServerOptions, ServiceError,
     admin, proto, serve,
 };
 use source::SourceError;
@@ -208,6 +208,197 @@ fn without_its_server_a_job_reads_by_itself_and_rejoins_another_one() {
     assert_eq!(sorted(&rows), (0..2000).collect::<Vec<_>>(), "each row once, from whomever it came");
     assert_eq!(sorted(&rest[1]), (0..2000).collect::<Vec<_>>());
     assert!(status(&again).server.unwrap().loads > 0);
+}
+
+#[test]
+fn a_job_reads_no_rows_by_itself_that_are_others_than_the_servers() {
+    let mut server = Server::start(1 << 20, Numbers { slow: SECOND / 500, ..Numbers::new(1000) });
+    server.create(1000, "10", "");
+    let changed = Opening { opener: Arc::new(Opens(Numbers { version: 1, ..Numbers::new(1000) })), callables: None };
+    let mut job = Job::new(job_options(&server.path), changed).unwrap();
+    read_until(&mut job, &mut Vec::new(), 100);
+    server.stop();
+    let error = loop {
+        match next(&mut job) {
+            Ok(NextOfJob::Batch(_)) => {}
+            Ok(next) => panic!("{next:?}"),
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, JobError::Service(ServiceError::Lost(_))), "{error:?}");
+    assert!(error.to_string().contains("the source is another one now"), "{error}");
+}
+
+#[test]
+fn a_job_comes_back_to_a_server_that_does_not_have_the_data_set_at_once() {
+    let slow = Numbers { slow: SECOND / 100, ..Numbers::new(4000) };
+    let mut server = Server::start(1 << 20, slow.clone());
+    server.create(4000, "10", "");
+    let mut job = server.job(|options| options.epochs = 1);
+    let mut rows = Vec::new();
+    read_until(&mut job, &mut rows, 100);
+    server.stop();
+    let again = Server::at(server.path.clone(), 1 << 20, slow);
+    // it hears that there is no such data set, and asks again
+    let refused = |job: &Job| matches!(job.mode(), Mode::Direct(why) if why.contains("there is no \"numbers\""));
+    while !refused(&job) {
+        let wanted = rows.len() + 16;
+        read_until(&mut job, &mut rows, wanted);
+    }
+    again.create(4000, "10", "");
+    rows.extend(&all(&mut job)[0]);
+    assert_eq!(job.counts().registered, 2, "{:?}", job.mode());
+    assert_eq!(sorted(&rows), (0..4000).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_job_that_waits_for_a_server_that_hangs_is_given_up_and_can_be_closed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("joader");
+    // connections wait to be accepted for ever
+    let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let open = || Opening { opener: Arc::new(Opens(Numbers::new(10))), callables: None };
+    let mut closed = Job::new(job_options(&path), open()).unwrap();
+    assert!(matches!(closed.next(SECOND / 10), Ok(NextOfJob::Pending)));
+    let began = Instant::now();
+    closed.close();
+    assert!(began.elapsed() < 2 * SECOND);
+    assert!(matches!(closed.next(SECOND), Err(JobError::Misused(_))));
+    let error = next(&mut Job::new(job_options(&path), open()).unwrap()).unwrap_err();
+    assert_eq!(error.to_string(), "the JOADER server went: it has not answered for 7 seconds");
+}
+
+/// A job that says to the server what it likes, and hears the first answer.
+async fn hostile(path: &Path, said: Vec<proto::from_job::Message>) -> Result<Vec<proto::ToJob>, tonic::Status> {
+    let path = path.to_owned();
+    let connector = tower::service_fn(move |_| {
+        let path = path.clone();
+        async move { tokio::net::UnixStream::connect(path).await.map(hyper_util::rt::TokioIo::new) }
+    });
+    let endpoint = tonic::transport::Endpoint::from_static("http://joader.invalid");
+    let channel = endpoint.connect_with_connector(connector).await.unwrap();
+    let mut client = proto::joader_client::JoaderClient::new(channel);
+    let messages = said.into_iter().map(|message| proto::FromJob { message: Some(message) });
+    let mut answers = client.train(tokio_stream::iter(messages.collect::<Vec<_>>())).await?.into_inner();
+    let mut heard = Vec::new();
+    while let Some(answer) = answers.message().await? {
+        heard.push(answer);
+    }
+    Ok(heard)
+}
+
+#[test]
+fn what_hostile_jobs_say_is_refused_or_does_nothing() {
+    use proto::from_job::Message;
+    let server = Server::start(1 << 20, Numbers::new(200));
+    server.create(200, "10", "");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let register = || proto::Register {
+        data_set: "numbers".to_owned(),
+        epochs: 1,
+        window: Some(proto::Window { size: Some(proto::window::Size::Elements(4)) }),
+        ..proto::Register::default()
+    };
+    let left = |ranges: &[(u32, u32)]| proto::Register {
+        left: Some(proto::Elements {
+            ranges: ranges.iter().map(|&(start, end)| proto::Range { start, end }).collect(),
+        }),
+        ..register()
+    };
+    let share = |share| proto::Register {
+        window: Some(proto::Window { size: Some(proto::window::Size::Share(share)) }),
+        ..register()
+    };
+    let wrong = [
+        left(&[(0, u32::MAX)]),
+        left(&[(u32::MAX - 1, u32::MAX)]),
+        left(&[(20, 21)]),
+        share(f64::NAN),
+        share(-1.0),
+        share(f64::INFINITY),
+        share(0.0),
+        proto::Register { window: None, ..register() },
+        proto::Register { epochs: 0, ..register() },
+        proto::Register { epoch: u64::MAX, epochs: u64::MAX, ..register() },
+        proto::Register { recipe: "[".repeat(100_000), ..register() },
+        proto::Register { filter: "(".repeat(100_000), ..register() },
+    ];
+    for wrong in wrong {
+        let shown = format!("{wrong:?}").chars().take(200).collect::<String>();
+        let refused = runtime.block_on(hostile(&server.path, vec![Message::Register(wrong)]));
+        assert_eq!(refused.unwrap_err().code(), tonic::Code::InvalidArgument, "{shown}");
+    }
+    let refused = runtime.block_on(hostile(&server.path, vec![Message::Done(proto::Done { tickets: vec![1] })]));
+    assert_eq!(refused.unwrap_err().code(), tonic::Code::InvalidArgument);
+    // tickets that it does not have, and another registration in the middle
+    let tickets = |tickets: Vec<u64>| Message::Done(proto::Done { tickets });
+    let much = vec![
+        Message::Register(register()),
+        tickets(vec![u64::MAX, 0, 1, 1, 1, 2]),
+        Message::Register(register()),
+        tickets((0..100_000).collect()),
+    ];
+    runtime.block_on(hostile(&server.path, much)).unwrap();
+    // the same elements twice are there once, and reversed ranges have none
+    for odd in [left(&[(3, 5), (3, 5), (4, 6)]), left(&[(5, 3)])] {
+        runtime.block_on(hostile(&server.path, vec![Message::Register(odd)])).unwrap();
+    }
+    for epoch in all(&mut server.job(|options| options.epochs = 2)) {
+        assert_eq!(sorted(&epoch), (0..200).collect::<Vec<_>>());
+    }
+    nobody_is_left(&server);
+}
+
+fn nobody_is_left(server: &Server) {
+    let until = Instant::now() + 10 * SECOND;
+    while let jobs = status(server).jobs
+        && !jobs.is_empty()
+    {
+        assert!(Instant::now() < until, "{jobs:?}");
+        std::thread::sleep(SECOND / 50);
+    }
+}
+
+#[test]
+fn a_job_that_goes_while_it_registers_is_not_there() {
+    let slow = Numbers { slow: SECOND / 20, opens: SECOND / 3, ..Numbers::new(200) };
+    let server = Server::start(1 << 20, slow);
+    server.create(200, "10", "");
+    let goes = |options: &dyn Fn(&mut JobOptions)| {
+        let mut goes = server.job(options);
+        assert!(matches!(goes.next(SECOND / 10), Ok(NextOfJob::Pending)));
+        goes.close();
+    };
+    // its columns are being opened, which nothing stops
+    goes(&|options| options.columns = vec!["x".to_owned()]);
+    std::thread::sleep(SECOND / 2);
+    nobody_is_left(&server);
+    // its condition would take another second to look for
+    goes(&|options| options.filter = "x > 5".to_owned());
+    std::thread::sleep(SECOND / 2);
+    let read = server.numbers.read.load(Ordering::Relaxed);
+    std::thread::sleep(SECOND / 5);
+    assert_eq!(server.numbers.read.load(Ordering::Relaxed), read, "nobody waits for the condition any more");
+    nobody_is_left(&server);
+    admin::drop_data_set(&server.path, "numbers").unwrap();
+}
+
+#[test]
+fn a_job_does_not_get_a_data_set_that_was_altered_while_it_registered() {
+    let server = Server::start(1 << 20, Numbers { slow: SECOND / 50, ..Numbers::new(200) });
+    server.create(200, "10", "");
+    let mut job = server.job(|options| options.filter = "x > 20".to_owned());
+    assert!(matches!(job.next(SECOND / 10), Ok(NextOfJob::Pending)));
+    let data_set = proto::DataSet {
+        name: "numbers".to_owned(),
+        source: "100".to_owned(),
+        element_size: "5".to_owned(),
+        ..proto::DataSet::default()
+    };
+    admin::put_data_set(&server.path, data_set, true).unwrap();
+    let error = next(&mut job).unwrap_err();
+    assert_eq!(error.to_string(), "dataset: \"numbers\" was altered while the job registered: try again");
+    nobody_is_left(&server);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use joader::ElementSet;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use tokio::sync::Notify;
 
 /// An element that came.
 pub(super) struct Arrived {
@@ -112,6 +113,7 @@ pub struct Counts {
 pub(super) struct Inbox {
     state: Mutex<State>,
     changed: Condvar,
+    ended: Notify,
 }
 
 impl Inbox {
@@ -124,6 +126,19 @@ impl Inbox {
         let changed = change(&mut self.lock());
         self.changed.notify_all();
         changed
+    }
+
+    /// Nobody wants anything any more.
+    pub(super) fn close(&self) {
+        self.change(|state| state.closed = true);
+        self.ended.notify_one();
+    }
+
+    /// Waits until nobody wants anything, for whoever hears from the server.
+    pub(super) async fn closed(&self) {
+        while !self.lock().closed {
+            self.ended.notified().await;
+        }
     }
 
     /// Waits until there is something, no longer than `patience`.

@@ -16,7 +16,7 @@ use inbox::{DataSetInfo, Inbox};
 use loading::{Batch, Layout};
 use mixing::{MixError, Mixer, Mixing, Plan, Rows};
 use preparing::Callables;
-use source::Cancel;
+use source::{Cancel, SourceError};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -246,7 +246,7 @@ impl Job {
         (self.mixer, self.resuming) = (None, None);
         self.cancel.cancel();
         if self.process == std::process::id() {
-            self.inbox.change(|state| state.closed = true);
+            self.inbox.close();
             if let Some(thread) = self.thread.take() {
                 let _ = thread.join();
             }
@@ -320,7 +320,13 @@ impl Job {
             };
             while let Some(element) = position.buffer.get(read.len()) {
                 let of_element = direct.read(*element);
-                let failed = |what| JobError::Element { rows: info.rows_of(*element), what };
+                // without it nobody knows which of the buffer's rows were given: the next call tries again
+                let failed = |what| {
+                    let rows = info.rows_of(*element);
+                    let which =
+                        format!("state: rows {} to {} of its buffer cannot be read again", rows.start, rows.end);
+                    SourceError::Invalid(format!("{which}: {what}"))
+                };
                 read.push(of_element.map_err(failed)?);
                 if Instant::now() > until && read.len() < position.buffer.len() {
                     self.resuming = Some((direct, read));
@@ -345,7 +351,7 @@ impl Drop for Job {
     fn drop(&mut self) {
         if self.process == std::process::id() {
             self.cancel.cancel();
-            self.inbox.change(|state| state.closed = true);
+            self.inbox.close();
         }
     }
 }

@@ -45,9 +45,6 @@ const QUIET: Duration = Duration::from_secs(2);
 /// and is given up if it does not answer for so long.
 const ANSWER: Duration = Duration::from_secs(5);
 
-/// How often is looked whether the job was closed.
-const LOOK: Duration = Duration::from_millis(50);
-
 /// Connects to a server.
 ///
 /// # Errors
@@ -137,7 +134,7 @@ fn keep_going(
         let ended = runtime.block_on(async {
             tokio::select! {
                 ended = hear(options, inbox, &mut leaving) => Some(ended),
-                () = closed(inbox) => None,
+                () = inbox.closed() => None,
             }
         });
         let Some(ended) = ended else { return Ok(()) };
@@ -167,18 +164,11 @@ fn keep_going(
             runtime.block_on(async {
                 tokio::select! {
                     () = left => {}
-                    () = closed(inbox) => {}
+                    () = inbox.closed() => {}
                 }
             });
             return Ok(());
         }
-    }
-}
-
-/// Waits until the job is closed.
-async fn closed(inbox: &Inbox) {
-    while !inbox.lock().closed {
-        tokio::time::sleep(LOOK).await;
     }
 }
 

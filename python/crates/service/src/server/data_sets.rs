@@ -70,8 +70,10 @@ pub(super) fn short(status: Status) -> Status {
     if said.len() <= MAX_SAID {
         return status;
     }
-    let (begin, end) = (said.floor_char_boundary(MAX_SAID / 2), said.ceil_char_boundary(said.len() - MAX_SAID / 4));
-    Status::new(status.code(), format!("{} … {}", &said[..begin], &said[end..]))
+    let all = said.chars().count();
+    let begin: String = said.chars().take(MAX_SAID / 4).collect();
+    let end: String = said.chars().skip(all.saturating_sub(MAX_SAID / 8)).collect();
+    Status::new(status.code(), format!("{begin} … {end}"))
 }
 
 /// Does what may take long outside of the threads that answer.

@@ -11,9 +11,12 @@ use crate::room::{GRAIN, Rooms};
 use crate::sampling::{Drawn, JobId, SamplerKind, Wanted};
 use crate::serving::{Action, Key, Rows, Serving};
 use preparing::{Callables, Recipe};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use source::{Cancel, Source};
 use std::any::Any;
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -59,6 +62,8 @@ struct JobInfo {
     selection: Arc<Selection>,
     to_job: ToJob,
     process: u32,
+    /// None if the system does not let this look for it
+    alive: Option<OwnedFd>,
     since: Instant,
     /// when it gave something back last
     moved: Instant,
@@ -324,6 +329,7 @@ impl Hub {
             selection: joining.selection,
             to_job: joining.to_job,
             process: joining.process,
+            alive: handle_of(joining.process),
             since: now,
             moved: now,
             rows: 0,
@@ -366,9 +372,18 @@ impl Hub {
         self.settle(&mut state);
     }
 
-    /// Looks which jobs stall. To be called now and then.
+    /// Looks which jobs stall, and which have ended though a process that they forked off keeps their connection open.
+    /// To be called now and then.
     pub(super) fn tick(&self) {
         let mut state = self.lock();
+        let has_ended = |job: &JobInfo| job.alive.as_ref().is_some_and(has_ended);
+        let ended: Vec<JobId> = state.jobs.iter().filter(|(_, job)| has_ended(job)).map(|(job, _)| *job).collect();
+        for job in &ended {
+            state.leave(*job);
+        }
+        if !ended.is_empty() {
+            self.settle(&mut state);
+        }
         let stalled: Vec<JobId> = state.jobs.iter().filter(|job| state.is_stalled(job)).map(|(job, _)| *job).collect();
         for job in stalled {
             state.serving.stalled(job);
@@ -680,6 +695,18 @@ impl Kind {
     fn bytes(&self) -> Option<u64> {
         self.prepared.1.checked_div(self.prepared.0)
     }
+}
+
+/// By which a process is known, also if another one gets its number.
+fn handle_of(process: u32) -> Option<OwnedFd> {
+    let process = Pid::from_raw(i32::try_from(process).ok()?)?;
+    pidfd_open(process, PidfdFlags::empty()).ok()
+}
+
+fn has_ended(process: &OwnedFd) -> bool {
+    let mut asked = [PollFd::new(process, PollFlags::IN)];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut asked, Some(&at_once)).is_ok_and(|ended| ended > 0)
 }
 
 fn unknown(state: &State, name: &str) -> tonic::Status {

@@ -290,3 +290,24 @@ fn what_is_larger_than_the_memory_goes_outside() {
     assert_eq!(world.serving.counts(0).unwrap().outside, 1);
     assert_eq!(world.serving.kept(), (0, 0));
 }
+
+#[test]
+fn an_element_that_cannot_be_read_is_told_in_its_turn() {
+    let mut serving = Serving::new(Rooms::new(1 << 16, 64));
+    serving.join(1, 0, 8);
+    // the last element of an epoch and the first one of the next
+    serving.draw(1, 0, 5, 0);
+    serving.draw(1, 1, 7, 0);
+    let key = |element| Key { kind: 0, element };
+    assert_eq!(serving.take_actions(), [Action::Load(key(5)), Action::Load(key(7))]);
+    serving.failed(key(7), "no");
+    assert_eq!(serving.take_actions(), [], "the epoch before has not ended");
+    serving.place(key(5), 100).unwrap();
+    serving.written(key(5));
+    let told: Vec<_> = serving.take_actions();
+    let order = told.iter().map(|action| match action {
+        Action::Deliver { epoch, element, rows, .. } => (*epoch, *element, matches!(rows, Rows::Error(_))),
+        Action::Load(_) => panic!("{told:?}"),
+    });
+    assert_eq!(order.collect::<Vec<_>>(), [(0, 5, false), (1, 7, true)]);
+}

@@ -32,12 +32,22 @@ pub struct Numbers {
     pub slow: Duration,
     /// rows of another version are others
     pub version: u64,
+    /// how long it takes to open columns
+    pub opens: Duration,
 }
 
 impl Numbers {
     pub fn new(rows: u64) -> Numbers {
         let units = vec![Unit { rows: 10, bytes: 160 }; (rows / 10) as usize];
-        Numbers { units, columns: None, read: Arc::default(), broken: None, slow: Duration::ZERO, version: 0 }
+        Numbers {
+            units,
+            columns: None,
+            read: Arc::default(),
+            broken: None,
+            slow: Duration::ZERO,
+            version: 0,
+            opens: Duration::ZERO,
+        }
     }
 
     fn batch(&self, rows: Range<u64>) -> RecordBatch {
@@ -74,6 +84,7 @@ impl Source for Numbers {
 
 impl Opened for Numbers {
     fn columns(&self, columns: Option<&[String]>) -> Result<Arc<dyn Source>, SourceError> {
+        std::thread::sleep(columns.map_or(Duration::ZERO, |_| self.opens));
         for column in columns.into_iter().flatten() {
             if column != "x" && column != "y" {
                 return Err(SourceError::Invalid(format!("columns: there is no {column:?}")));
