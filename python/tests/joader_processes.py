@@ -114,38 +114,44 @@ def job(path: str, log: str, options: str) -> int:
 
 
 def _all(mine: joader.Job, write: Any, asked: list[bool], pause: float) -> int:
+    while (code := _until_error(mine, write, asked, pause)) is None:
+        pass
+    return code
+
+
+def _until_error(mine: joader.Job, write: Any, asked: list[bool], pause: float) -> int | None:
     number = 0
-    while True:
-        try:
-            for epoch, batches in mine.by_epoch():
-                for batch in batches:
-                    line = {
-                        "epoch": epoch,
-                        "numbers": batch["number"].tolist(),
-                        "mode": mine.mode,
-                        "counts": mine.counts,
-                    }
-                    if "payload" in batch and not (batch["payload"] == batch["number"] * 7).all():
-                        line["fatal"] = f"payloads are {batch['payload'].tolist()}"
-                    if "twice" in batch and not (batch["twice"] == batch["number"] * 2).all():
-                        line["fatal"] = f"twice is {batch['twice'].tolist()}"
-                    number += 1
-                    if number % STATES == 0 or asked:
-                        line["state"] = mine.state_dict()
-                    write(line)
-                    if asked:
-                        mine.close()
-                        return LEFT
-                    time.sleep(pause)
-            # what came behind the last state is complete, too
-            write({"epoch": mine.epoch, "numbers": [], "state": mine.state_dict(), "counts": mine.counts})
-            return 0
-        except ValueError as error:
-            # a preparer was killed
-            if "of its buffer cannot be read again" not in str(error):
-                raise
-        except corgipile.SourceError as error:
-            write({"epoch": mine.epoch, "numbers": [], "error": str(error)})
+    try:
+        for epoch, batches in mine.by_epoch():
+            for batch in batches:
+                line = {
+                    "epoch": epoch,
+                    "numbers": batch["number"].tolist(),
+                    "mode": mine.mode,
+                    "counts": mine.counts,
+                }
+                if "payload" in batch and not (batch["payload"] == batch["number"] * 7).all():
+                    line["fatal"] = f"payloads are {batch['payload'].tolist()}"
+                if "twice" in batch and not (batch["twice"] == batch["number"] * 2).all():
+                    line["fatal"] = f"twice is {batch['twice'].tolist()}"
+                number += 1
+                if number % STATES == 0 or asked:
+                    line["state"] = mine.state_dict()
+                write(line)
+                if asked:
+                    mine.close()
+                    return LEFT
+                time.sleep(pause)
+        # what came behind the last state is complete, too
+        write({"epoch": mine.epoch, "numbers": [], "state": mine.state_dict(), "counts": mine.counts})
+        return 0
+    except ValueError as error:
+        # a preparer was killed
+        if "of its buffer cannot be read again" not in str(error):
+            raise
+    except corgipile.SourceError as error:
+        write({"epoch": mine.epoch, "numbers": [], "error": str(error)})
+    return None
 
 
 def started(mark: str, *command: Any) -> subprocess.Popen[str]:

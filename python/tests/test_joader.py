@@ -97,6 +97,15 @@ def numbers_of(batches: Any) -> list[int]:
     return [int(number) for batch in batches for number in batch["number"]]
 
 
+def taken(job: joader.Job, batches: list[Any]) -> str:
+    """Takes batches up to the end or an error, and gives what that says."""
+    try:
+        batches.extend(job)
+    except corgipile.SourceError as error:
+        return str(error)
+    return ""
+
+
 def until(holds: Callable[[], Any], within: float = 10) -> None:
     end = time.monotonic() + within
     while not holds():
@@ -572,14 +581,9 @@ def test_an_element_that_cannot_be_prepared_is_an_error_of_its_job_and_the_other
     prepare = [joader.python("joader_processes:fails_at_50")]
     failing = joader.Job(address, dataset="rows", prepare=prepare, batch_size=10, epochs=2)
     good = joader.Job(address, dataset="rows", batch_size=10)
-    got, errors = [], []
-    for _ in range(3):
-        try:
-            for batch in failing:
-                got += numbers_of([batch])
-        except corgipile.SourceError as error:
-            errors.append(str(error))
-    assert sorted(got) == sorted(2 * [number for number in range(ROWS) if not 50 <= number < 60])
+    batches: list[Any] = []
+    errors = list(filter(None, [taken(failing, batches) for _ in range(3)]))
+    assert sorted(numbers_of(batches)) == sorted(2 * [number for number in range(ROWS) if not 50 <= number < 60])
     assert len(errors) == 2 and all(error.startswith("rows 50 to 60: ") for error in errors)
     assert "ArithmeticError: 50 is too much" in errors[0] and "joader_processes.py" in errors[0]
     assert sorted(numbers_of(good)) == list(range(ROWS))
@@ -588,16 +592,11 @@ def test_an_element_that_cannot_be_prepared_is_an_error_of_its_job_and_the_other
 def test_an_element_of_another_shape_is_an_error_and_the_others_of_its_buffer_come(address: str) -> None:
     prepare = [joader.python("joader_processes:of_another_shape")]
     job = joader.Job(address, dataset="rows", where="number < 300", prepare=prepare, batch_size=10, buffer_size=5)
-    got, errors = [], []
-    for _ in range(2):
-        try:
-            for batch in job:
-                assert batch["pixels"].shape[1] == 2
-                got += numbers_of([batch])
-        except corgipile.SourceError as error:
-            errors.append(str(error))
+    batches: list[Any] = []
+    errors = list(filter(None, [taken(job, batches) for _ in range(2)]))
     assert len(errors) == 1 and errors[0].startswith("rows 50 to 60: ")
-    assert sorted(got) == [*range(50), *range(60, 300)]
+    assert {batch["pixels"].shape[1] for batch in batches} == {2}
+    assert sorted(numbers_of(batches)) == [*range(50), *range(60, 300)]
 
 
 def test_a_damaged_file_is_an_error_for_conditions_on_it(serve: Serve, tmp_path: Path) -> None:
@@ -619,6 +618,14 @@ def test_a_damaged_file_is_an_error_for_conditions_on_it(serve: Serve, tmp_path:
 # processes, threads, torch
 
 
+def _raised(call: Callable[[], Any]) -> str:
+    try:
+        call()
+    except Exception as error:
+        return type(error).__name__
+    return "nothing"
+
+
 def test_a_job_is_of_no_use_in_a_process_that_is_forked_off(address: str) -> None:
     job = joader.Job(address, dataset="rows", batch_size=10)
     iterator = iter(job)
@@ -626,15 +633,12 @@ def test_a_job_is_of_no_use_in_a_process_that_is_forked_off(address: str) -> Non
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
-        told = []
-        for call in (lambda: next(iterator), lambda: next(iter(job)), job.state_dict):
-            try:
-                call()
-                told.append("nothing")
-            except BaseException as error:
-                told.append(type(error).__name__)
-        os.write(writer, f"{told} {job!r}".encode())
-        os._exit(0)
+        try:
+            calls = (lambda: next(iterator), lambda: next(iter(job)), job.state_dict)
+            told = [_raised(call) for call in calls]
+            os.write(writer, f"{told} {job!r}".encode())
+        finally:
+            os._exit(0)
     os.waitpid(child, 0)
     said = os.read(reader, 10_000).decode()
     assert said == "['ValueError', 'ValueError', 'ValueError'] Job('rows', of another process)"
