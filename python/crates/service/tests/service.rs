@@ -4,8 +4,8 @@ mod common;
 
 use common::{Numbers, Opens, SECOND, Server, all, job_options, next, numbers, sorted, status, until};
 use service::{
-    BufferSize, Job, JobError, JobOptions, Mode, NextOfJob, Opened, Opener, Opening, Position, ServerOptions, ServiceError,
-    admin, proto, serve,
+    BufferSize, Job, JobError, JobOptions, Mode, NextOfJob, Opened, Opener, Opening, Position, ServerOptions,
+    ServiceError, admin, proto, serve,
 };
 use source::SourceError;
 use std::path::Path;
