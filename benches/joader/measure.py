@@ -28,7 +28,7 @@ SECONDS = float(os.environ.get("SECONDS_EACH", 10))
 CASES = os.environ.get("CASES", "equal speeds staggered intersect").split()
 JOBS = [int(jobs) for jobs in os.environ.get("JOBS", "1 2 3 4 5 6").split()]
 DECODED = pictures.SIZE * pictures.SIZE * 3
-FAST = float(os.environ.get("FAST", 800))  # rows per second that the fastest of jobs of different speeds trains with
+FAST = float(os.environ.get("FAST", 400))  # rows per second that the fastest of jobs of different speeds trains with
 SHARES = (0.25, 0.5, 0.75, 1.0)
 THREADS = os.cpu_count() or 1
 
@@ -43,6 +43,7 @@ class Way:
     element: str = "16"
     sampler: str = "follow"
     workers: int = 1
+    servers: bool = False  # each job has one of its own
 
 
 JOADER = Way("JOADER", "joader")
@@ -50,6 +51,7 @@ LARGE = Way("JOADER, memory for all", "joader", memory=1.5)
 SINGLE = Way("JOADER, single rows", "joader", element="1")
 AUTO = Way("JOADER, elements of 1 MiB", "joader", element="auto")
 DEPENDENT = Way("JOADER, dependent", "joader", sampler="dependent")
+APART = Way("JOADER, a server each", "joader", memory=0.1, servers=True)
 OWN = Way("DataLoader each", "own")
 OWN_2 = Way("DataLoader each, 2 workers", "own", workers=2)
 SOCKET = Way("TensorSocket", "tensorsocket", workers=THREADS)
@@ -82,6 +84,7 @@ def equal() -> list[Run]:
         runs += [Run("equal", way, jobs, often=jobs in (1, 4) and way is not SOCKET) for way in ways]
         if jobs in (1, 4):
             runs += [Run("equal", way, jobs) for way in (LARGE, SINGLE, AUTO, DEPENDENT)]
+            runs += [Run("equal", APART, jobs, often=True)] if jobs > 1 else []
             runs.append(Run("equal", OWN_2, jobs, often=jobs == 1))
     return runs
 
@@ -109,7 +112,7 @@ def intersect() -> list[Run]:
         alone = rows - common
         # the common rows, and rows of its own: from 0 to the end of these, without those in between
         parts = [(0, common + (job + 1) * alone, common, common + job * alone) for job in range(4)]
-        runs += [Run("intersect", way, 4, x=share, epochs=1, parts=parts) for way in (JOADER, DEPENDENT, OWN)]
+        runs += [Run("intersect", way, 4, x=share, parts=parts) for way in (JOADER, DEPENDENT, OWN)]
     return runs
 
 
@@ -145,14 +148,16 @@ class Measuring:
         return of | told
 
     def measured(self, run: Run, start: Any, repetition: int) -> dict[str, Any]:
-        address = f"unix:{self.directory}/joader"
         kind, port = run.way.kind, ports() if run.way.kind == "tensorsocket" else 0
         alike = {"epochs": run.epochs, "batch": BATCH, "seconds": run.seconds, "path": str(self.path), "port": port}
-        alike |= {"address": address, "workers": run.way.workers}
+        alike["workers"] = run.way.workers
+        addresses: list[str] = []
         first: list[Process] = []
         if kind == "joader":
             memory = int(run.way.memory * PICTURES * DECODED)
-            first.append(start("server", {"address": address, "memory": memory, "threads": THREADS}))
+            for server in range(run.jobs if run.way.servers else 1):
+                addresses.append(f"unix:{self.directory}/joader{server}")
+                first.append(start("server", {"address": addresses[-1], "memory": memory, "threads": THREADS}))
         elif kind == "tensorsocket":
             whole = {"rows": (0, PICTURES), "skipped": (0, 0)}
             first.append(start("producer", alike | whole | {"jobs": run.jobs}))
@@ -161,6 +166,7 @@ class Measuring:
             begin, end, skip, until = run.parts[job] if run.parts else (0, PICTURES, 0, 0)
             rows = {"rows": (begin, end), "skipped": (skip, until), "seed": job}
             rows["where"] = f"id < {end} and (id < {skip} or id >= {until})" if run.parts else None
+            rows["address"] = addresses[job % len(addresses)] if addresses else ""
             rows["step"] = run.steps[job] if run.steps else 0.0
             jobs.append(start(kind, alike | rows))
         everybody = [*first, *jobs]
@@ -168,7 +174,7 @@ class Measuring:
         for one in first:
             one.go()
         wait(lambda: all(one.has("SERVES") for one in first), PATIENCE, "to serve")
-        if kind == "joader":
+        for address in addresses:
             self.create(address, run.way)
         before = self.counted(everybody)
         look = Look(everybody)
@@ -177,20 +183,20 @@ class Measuring:
         for place, job in enumerate(jobs):
             if run.staggered:
                 due = place * PICTURES // run.jobs
-                self.watch(run, address, jobs, lambda due=due: jobs[0].rows >= due, begin, repetition)
+                self.watch(run, addresses, jobs, lambda due=due: jobs[0].rows >= due, begin, repetition)
             job.go()
-        self.watch(run, address, jobs, lambda: all(job.has("DONE") for job in jobs), begin, repetition)
+        self.watch(run, addresses, jobs, lambda: all(job.has("DONE") for job in jobs), begin, repetition)
         for one in first:
             begin = one.said.get("BEGINS", begin)
         after = self.counted(everybody)
-        look.ended.set()
+        look.end()
         done = [job.said["DONE"] for job in jobs]
         seconds = max(of["end"] for of in done) - begin
         rows = sum(of["rows"] for of in done)
         each = [of["rows"] / (of["end"] - (of["begin"] if kind != "tensorsocket" else begin)) for of in done]
         loads, prepared = 0, rows
         if kind == "joader":
-            loads, prepared = self.loaded(address)
+            loads, prepared = self.loaded(addresses)
         elif kind == "tensorsocket":
             prepared = max(of["rows"] for of in done)
         return {
@@ -219,13 +225,15 @@ class Measuring:
         )
         self.per_element = told["rows"] / told["elements"]
 
-    def loaded(self, address: str) -> tuple[int, int]:
+    def loaded(self, addresses: list[str]) -> tuple[int, int]:
         from corgipile import joader
 
-        loads = joader.status(address)["loads"]
+        loads = sum(joader.status(address)["loads"] for address in addresses)
         return loads, round(loads * self.per_element)
 
-    def watch(self, run: Run, address: str, jobs: list[Process], until: Any, begin: float, repetition: int) -> None:
+    def watch(
+        self, run: Run, addresses: list[str], jobs: list[Process], until: Any, begin: float, repetition: int
+    ) -> None:
         """Waits, and writes the trace of the first repetition."""
         end, looked = time.monotonic() + PATIENCE, 0.0
         while not until():
@@ -236,7 +244,7 @@ class Measuring:
             if run.staggered and repetition == 0 and now - looked > 0.5:
                 looked = now
                 given = sum(job.rows for job in jobs)
-                prepared = self.loaded(address)[1] if run.way.kind == "joader" else given
+                prepared = self.loaded(addresses)[1] if run.way.kind == "joader" else given
                 of = {"way": run.way.name, "seconds": now - begin, "prepared": prepared, "given": given}
                 self.trace.append(of)
             time.sleep(0.01)

@@ -162,7 +162,16 @@ class Look(threading.Thread):
 
     def run(self) -> None:
         while not self.ended.wait(LOOKED_AT):
-            self.most = max(self.most, sum(map(megabytes, self.of)))
+            self.look()
+
+    def look(self) -> None:
+        self.most = max(self.most, sum(map(megabytes, self.of)))
+
+    def end(self) -> None:
+        """With a last look, while processes still have what they had."""
+        self.ended.set()
+        self.join()
+        self.look()
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:

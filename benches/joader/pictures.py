@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -29,24 +30,29 @@ def write(path: Path, count: int) -> float:
     Of 500 pictures each comes several times: to make one takes longer than to decode it.
     """
     import pyarrow
-    import pyarrow.parquet
 
     draw = np.random.default_rng(1)
     made = [jpeg(draw) for _ in range(min(count, 500))]
     images = [made[i % len(made)] for i in range(count)]
     ids = np.arange(count, dtype=np.int64)
     table = pyarrow.table({"image": images, "label": ids * LABELS // count, "id": ids})
-    pyarrow.parquet.write_table(table, path, compression="none", use_dictionary=False, row_group_size=256)
+    save(path, table, rows=4)
     return sum(map(len, images)) / count
 
 
 def write_numbers(path: Path, count: int) -> None:
     """A file of rows of 100 bytes, sorted by label."""
     import pyarrow
-    import pyarrow.parquet
 
     x = np.random.default_rng(1).random(count * 24, dtype=np.float32)
     label = np.arange(count, dtype=np.int32) * LABELS // count
     columns = [pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(x), 24), pyarrow.array(label)]
-    table = pyarrow.table(columns, names=["x", "label"])
-    pyarrow.parquet.write_table(table, path, compression="none", use_dictionary=False, row_group_size=8192)
+    save(path, pyarrow.table(columns, names=["x", "label"]), rows=64)
+
+
+def save(path: Path, table: Any, rows: int) -> None:
+    """With an index of pages of so many rows: who reads a few rows does not have to read all of a row group."""
+    import pyarrow.parquet
+
+    groups = {"row_group_size": 64 * rows, "write_batch_size": rows, "data_page_size": 1, "write_page_index": True}
+    pyarrow.parquet.write_table(table, path, compression="none", use_dictionary=False, **groups)

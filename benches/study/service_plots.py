@@ -11,6 +11,7 @@ COLORS = {
     "JOADER, dependent": "#009e73",
     "JOADER, single rows": "#cc79a7",
     "JOADER, elements of 1 MiB": "#e69f00",
+    "JOADER, a server each": "#000000",
     "DataLoader each": "#d55e00",
     "DataLoader each, 2 workers": "#f0a878",
     "TensorSocket": "#777777",
