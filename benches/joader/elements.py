@@ -15,7 +15,7 @@ from typing import Any
 import pictures
 from measured import PATIENCE, processes, processor_seconds, save, wait
 
-PICTURES = int(os.environ.get("PICTURES", 3000))
+PICTURES = int(os.environ.get("PICTURES", 2000))
 NUMBERS = int(os.environ.get("NUMBERS", 100_000))
 SIZES = ("1", "16", "64", "0.2%", "0.1%", "auto")
 REPETITIONS = int(os.environ.get("REPETITIONS", 2))

@@ -21,7 +21,7 @@ import pictures
 from measured import PATIENCE, Look, Process, bytes_read, processes, processor_seconds, read_rows, save, wait
 from processes import BATCH
 
-PICTURES = int(os.environ.get("PICTURES", 3000))
+PICTURES = int(os.environ.get("PICTURES", 2000))
 EPOCHS = int(os.environ.get("EPOCHS", 2))
 REPETITIONS = int(os.environ.get("REPETITIONS", 2))
 SECONDS = float(os.environ.get("SECONDS_EACH", 10))
@@ -77,14 +77,17 @@ class Run:
         return sum(to - start - (end - begin) for start, to, begin, end in self.parts) if self.parts else 0
 
 
+OF_BOUNDS = ((JOADER, 1), (JOADER, 4), (OWN, 4))
+
+
 def equal() -> list[Run]:
     runs = []
     for jobs in JOBS:
         ways = (JOADER, OWN, SOCKET) if jobs in (1, 2, 4, 6) else (JOADER,)
-        runs += [Run("equal", way, jobs, often=jobs in (1, 4) and way is not SOCKET) for way in ways]
+        runs += [Run("equal", way, jobs, often=(way, jobs) in OF_BOUNDS) for way in ways]
         if jobs in (1, 4):
             runs += [Run("equal", way, jobs) for way in (LARGE, SINGLE, AUTO, DEPENDENT)]
-            runs += [Run("equal", APART, jobs, often=True)] if jobs > 1 else []
+            runs += [Run("equal", APART, jobs)] if jobs > 1 else []
             runs.append(Run("equal", OWN_2, jobs, often=jobs == 1))
     return runs
 

@@ -9,8 +9,8 @@ INTRODUCTION = """What jobs get that train on the same pictures at once: by JOAD
 DataLoader of its own, and by TensorSocket. Where JOADER misses its bound, the page says so.
 """
 
-SETUP = """{pictures} JPEGs of 256 by 256 pixels of smooth noise ({picture:.1f} kB each) are in a Parquet file, which has
-an index of pages of four pictures. Jobs get them decoded and resized to 224 by 224, which makes {decoded:.0f} MB of
+SETUP = """{pictures} JPEGs of 256 by 256 pixels of smooth noise ({picture:.1f} kB each) are in a Parquet file, which
+has an index of pages of four pictures. Jobs get them decoded and resized to 224 by 224, which makes {decoded:.0f} MB of
 them, in random order and in batches of 64. Jobs do nothing with a batch unless it says otherwise, so that preparing
 is the bottleneck. Each job is a process, and so is the server. The machine has two processors. Numbers are medians
 of two or three repetitions, which took turns; the load when a run began was {low:.1f} to {high:.1f} (median
