@@ -289,9 +289,9 @@ def main(path: Path, trace: Path) -> None:
                     flush=True,
                 )
                 save(path, rows)
+                if measuring.trace:
+                    save(trace, measuring.trace)
             print(f"{(time.monotonic() - begin) / 60:.1f} minutes so far, load {os.getloadavg()[0]:.1f}", flush=True)
-        if measuring.trace:
-            save(trace, measuring.trace)
 
 
 if __name__ == "__main__":
