@@ -1,7 +1,7 @@
 //! A server and its jobs in one process, over a real socket.
 
-use arrow::array::{ArrayRef, Int64Array, RecordBatch};
-use arrow::datatypes::SchemaRef;
+use arrow::array::{Array, ArrayRef, FixedSizeListArray, Int64Array, RecordBatch, UInt8Array};
+use arrow::datatypes::{Field, SchemaRef};
 use loading::{Batch, Column, Values};
 use service::{
     BufferSize, Job, JobOptions, Mode, NextOfJob, Opened, Opener, Opening, Position, ServerOptions, ServiceError,
@@ -27,18 +27,26 @@ struct Numbers {
     /// rows of this unit cannot be read
     broken: Option<u64>,
     slow: Duration,
+    /// there is a picture of one pixel in each row, too
+    pictures: bool,
 }
 
 impl Numbers {
     fn new(rows: u64) -> Numbers {
         let units = vec![Unit { rows: 10, bytes: 160 }; (rows / 10) as usize];
-        Numbers { units, columns: None, read: Arc::default(), broken: None, slow: Duration::ZERO }
+        Numbers { units, columns: None, read: Arc::default(), broken: None, slow: Duration::ZERO, pictures: false }
     }
 
     fn batch(&self, rows: Range<u64>) -> RecordBatch {
         let x: ArrayRef = Arc::new(Int64Array::from_iter_values(rows.clone().map(|row| row as i64)));
         let y: ArrayRef = Arc::new(Int64Array::from_iter_values(rows.map(|row| row as i64 / 10)));
-        let columns = [("x", x), ("y", y)].into_iter();
+        let mut picture: ArrayRef = Arc::new(UInt8Array::from(vec![0; x.len()]));
+        for _ in 0..3 {
+            let field = Arc::new(Field::new_list_field(picture.data_type().clone(), false));
+            picture = Arc::new(FixedSizeListArray::new(field, 1, picture, None));
+        }
+        let picture = self.pictures.then_some(("picture", picture));
+        let columns = [("x", x), ("y", y)].into_iter().chain(picture);
         let wanted = |name: &str| self.columns.as_ref().is_none_or(|columns| columns.iter().any(|of| of == name));
         RecordBatch::try_from_iter(columns.filter(|(name, _)| wanted(name))).unwrap()
     }
@@ -298,6 +306,25 @@ fn elements_that_find_no_room_come_all_the_same() {
         assert_eq!(sorted(&epoch), (0..200).collect::<Vec<_>>());
     }
     assert!(status(&server).server.unwrap().outside > 0);
+}
+
+#[test]
+fn a_job_holds_a_quarter_of_the_memory_at_most_also_if_rows_grow_when_they_are_prepared() {
+    let server = Server::start(1 << 20, Numbers { pictures: true, ..Numbers::new(1000) });
+    server.create(1000, "1", "");
+    // 10 kB each
+    let mut job = server.job(|options| {
+        options.recipe = r#"[{"step": "resize", "column": "picture", "height": 100, "width": 100}]"#.to_owned();
+        options.buffer = BufferSize::Share(0.5);
+        options.batch_size = 1;
+    });
+    assert!(matches!(next(&mut job).unwrap(), NextOfJob::Batch(_)));
+    let held = status(&server).jobs[0].held;
+    assert!((1..=26).contains(&held), "it holds {held} elements");
+    for epoch in all(&mut job) {
+        assert!(epoch.len() >= 999);
+    }
+    assert_eq!(status(&server).server.unwrap().outside, 0);
 }
 
 #[test]

@@ -69,6 +69,8 @@ pub(super) struct Joining {
     pub(super) columns: Vec<String>,
     pub(super) recipe: Recipe,
     pub(super) selection: Arc<Selection>,
+    /// bytes of a prepared row, as far as they are known
+    pub(super) row_bytes: u64,
     pub(super) wanted: Wanted,
     pub(super) window: Window,
     pub(super) to_job: ToJob,
@@ -214,9 +216,10 @@ impl Hub {
         let same =
             |kind: &Kind| kind.data_set == number && kind.columns == joining.columns && kind.recipe == joining.recipe;
         let kind = state.kinds.iter().find(|(_, kind)| same(kind)).map(|(kind, _)| *kind);
-        let bytes = kind
-            .and_then(|kind| state.kinds[&kind].bytes())
-            .unwrap_or_else(|| data_set.bytes() / u64::from(data_set.elements().max(1)));
+        let bytes = kind.and_then(|kind| state.kinds[&kind].bytes()).unwrap_or_else(|| {
+            let prepared = joining.row_bytes.saturating_mul(data_set.rows());
+            data_set.bytes().max(prepared) / u64::from(data_set.elements().max(1))
+        });
         let (window, ahead) = self.sizes(&joining, bytes.max(1));
         let wanted = Wanted { ahead, ..joining.wanted };
         created.sampling.join(job, wanted).map_err(|error| tonic::Status::resource_exhausted(error.to_string()))?;

@@ -9,6 +9,7 @@ use crate::dataset::{DataSet, Opener};
 use crate::memory::Memory;
 use crate::proto;
 use crate::sampling::Wanted;
+use arrow::datatypes::DataType;
 use connections::Sessions;
 use hub::{Hub, Joining, Window};
 use joader::ElementSet;
@@ -230,6 +231,16 @@ impl Joader for Service {
     }
 }
 
+/// Bytes of a value of this type, 0 if not all values are of one length. Pictures become much larger when they are decoded.
+fn bytes_of(of: &DataType) -> u64 {
+    match of {
+        DataType::FixedSizeList(field, length) => {
+            bytes_of(field.data_type()).saturating_mul(u64::try_from(*length).unwrap_or_default())
+        }
+        of => of.primitive_width().unwrap_or_default() as u64,
+    }
+}
+
 /// Registers a job: finds the rows that it wants, and lets it join.
 fn register_job(
     hub: &Hub,
@@ -253,7 +264,10 @@ fn register_job(
         text => Recipe::parse(text).map_err(|error| Status::invalid_argument(format!("prepare: {error}")))?,
     };
     let source = data_set.source(&register.columns).map_err(status_of)?;
-    recipe.output_schema(&source.schema()).map_err(|error| Status::invalid_argument(format!("prepare: {error}")))?;
+    let prepared = recipe
+        .output_schema(&source.schema())
+        .map_err(|error| Status::invalid_argument(format!("prepare: {error}")))?;
+    let row_bytes = prepared.iter().flat_map(|schema| schema.fields()).map(|field| bytes_of(field.data_type())).sum();
     let selection = data_set.selection(&register.filter, cancel).map_err(status_of)?;
     let left = match register.left {
         None => None,
@@ -300,6 +314,7 @@ fn register_job(
         columns: register.columns,
         recipe,
         selection,
+        row_bytes,
         wanted,
         window,
         to_job,
