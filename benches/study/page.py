@@ -49,6 +49,11 @@ OTHER_PAGES = (
         "How well the Python package's loader mixes sorted rows, what networks learn from it, and how fast it is, "
         "beside seven loaders of PyPI",
     ),
+    (
+        "joader_service.md",
+        "JOADER in Python",
+        "What jobs get that train on the same pictures at once, beside DataLoaders of their own and TensorSocket",
+    ),
     ("compression.md", "Compression", "How small compressed mini-batches are, in each encoding"),
     ("faults.md", "Faults", "What was done to servers to break them, and what was left behind"),
 )

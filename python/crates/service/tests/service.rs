@@ -106,6 +106,25 @@ fn elements_that_find_no_room_come_all_the_same() {
 }
 
 #[test]
+fn a_job_holds_a_quarter_of_the_memory_at_most_also_if_rows_grow_when_they_are_prepared() {
+    let server = Server::start(1 << 20, Numbers { pictures: true, ..Numbers::new(1000) });
+    server.create(1000, "1", "");
+    // 10 kB each
+    let mut job = server.job(|options| {
+        options.recipe = r#"[{"step": "resize", "column": "picture", "height": 100, "width": 100}]"#.to_owned();
+        options.buffer = BufferSize::Share(0.5);
+        options.batch_size = 1;
+    });
+    assert!(matches!(next(&mut job).unwrap(), NextOfJob::Batch(_)));
+    let held = status(&server).jobs[0].held;
+    assert!((1..=26).contains(&held), "it holds {held} elements");
+    for epoch in all(&mut job) {
+        assert!(epoch.len() >= 999);
+    }
+    assert_eq!(status(&server).server.unwrap().outside, 0);
+}
+
+#[test]
 fn a_job_that_goes_or_stalls_stops_nobody() {
     let server = Server::start(16 << 10, Numbers::new(1000));
     server.create(1000, "10", "");

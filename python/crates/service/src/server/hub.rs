@@ -83,6 +83,8 @@ pub(super) struct Joining {
     pub(super) columns: Vec<String>,
     pub(super) recipe: Recipe,
     pub(super) selection: Arc<Selection>,
+    /// bytes of a prepared row, as far as they are known
+    pub(super) row_bytes: u64,
     pub(super) wanted: Wanted,
     pub(super) window: Window,
     pub(super) to_job: ToJob,
@@ -247,10 +249,10 @@ impl Hub {
     }
 
     /// How many elements a job will draw ahead.
-    pub(super) fn ahead(&self, data_set: &str, columns: &[String], recipe: &Recipe) -> u32 {
+    pub(super) fn ahead(&self, data_set: &str, columns: &[String], recipe: &Recipe, row_bytes: u64) -> u32 {
         let state = self.lock();
         let Some(created) = state.data_sets.get(data_set) else { return 1 };
-        self.ahead_of(state.bytes(created, state.kind(created.number, columns, recipe)))
+        self.ahead_of(state.bytes(created, state.kind(created.number, columns, recipe), row_bytes))
     }
 
     fn ahead_of(&self, bytes: u64) -> u32 {
@@ -297,7 +299,7 @@ impl Hub {
         let number = created.number;
         let elements = joining.wanted.elements.len();
         let kind = state.kind(number, &joining.columns, &joining.recipe);
-        let bytes = state.bytes(&state.data_sets[&joining.data_set], kind);
+        let bytes = state.bytes(&state.data_sets[&joining.data_set], kind, joining.row_bytes);
         let (window, ahead) = (self.window(joining.window, elements, bytes), self.ahead_of(bytes));
         let wanted = Wanted { ahead, ..joining.wanted };
         let Some(created) = state.data_sets.get_mut(&joining.data_set) else {
@@ -550,10 +552,13 @@ impl State {
         self.kinds.iter().find(|(_, kind)| same(kind)).map(|(kind, _)| *kind)
     }
 
-    /// About how many bytes an element of a kind has.
-    fn bytes(&self, created: &Created, kind: Option<u32>) -> u64 {
+    /// About how many bytes an element of a kind has, whose rows have so many at least once they are prepared.
+    fn bytes(&self, created: &Created, kind: Option<u32>, row_bytes: u64) -> u64 {
         let prepared = kind.and_then(|kind| self.kinds.get(&kind)?.bytes());
-        let guessed = || created.data_set.bytes() / u64::from(created.data_set.elements().max(1));
+        let guessed = || {
+            let prepared = row_bytes.saturating_mul(created.data_set.rows());
+            created.data_set.bytes().max(prepared) / u64::from(created.data_set.elements().max(1))
+        };
         prepared.unwrap_or_else(guessed).max(1)
     }
 

@@ -15,6 +15,7 @@ use crate::dealing::Deal;
 use crate::memory::Memory;
 use crate::proto;
 use crate::sampling::Wanted;
+use arrow::datatypes::DataType;
 use connections::Sessions;
 use data_sets::{DataSets, apart, short, status_of};
 use hub::{Hub, Joining, Window};
@@ -406,6 +407,17 @@ async fn hear_leader(hub: Arc<Hub>, job: u64, mut draws: Draws, uplink: Arc<Upli
     hub.end(job, &why);
 }
 
+/// Bytes of a value of this type, 0 if not all values are of one length. Pictures become much larger when they are
+/// decoded.
+fn bytes_of(of: &DataType) -> u64 {
+    match of {
+        DataType::FixedSizeList(field, length) => {
+            bytes_of(field.data_type()).saturating_mul(u64::try_from(*length).unwrap_or_default())
+        }
+        of => of.primitive_width().unwrap_or_default() as u64,
+    }
+}
+
 /// What a job wants, checked.
 struct Wish {
     register: proto::Register,
@@ -415,6 +427,8 @@ struct Wish {
     recipe: Recipe,
     source: Arc<dyn Source>,
     selection: Arc<Selection>,
+    /// bytes of a prepared row, as far as they are known
+    row_bytes: u64,
     /// of this rank, if it knows them
     share: Option<ElementSet>,
     left: Option<ElementSet>,
@@ -438,9 +452,11 @@ impl Wish {
             text => Recipe::parse(text).map_err(|error| Status::invalid_argument(format!("prepare: {error}")))?,
         };
         let source = data_set.source(&register.columns).map_err(status_of)?;
-        recipe
+        let prepared = recipe
             .output_schema(&source.schema())
             .map_err(|error| Status::invalid_argument(format!("prepare: {error}")))?;
+        let fields = prepared.iter().flat_map(|schema| schema.fields());
+        let row_bytes = fields.map(|field| bytes_of(field.data_type())).sum();
         let selection = data_set.selection(&register.filter, cancel).map_err(status_of)?;
         let of_job = |elements: &Option<proto::Elements>, name: &str| {
             let Some(elements) = elements else { return Ok(None) };
@@ -459,7 +475,7 @@ impl Wish {
                 return Err(Status::invalid_argument("buffer_size: a number of elements or a share of them is needed"));
             }
         };
-        Ok(Wish { register, data_set, message, fingerprint, recipe, source, selection, share, left, window })
+        Ok(Wish { register, data_set, message, fingerprint, recipe, source, selection, row_bytes, share, left, window })
     }
 
     /// Rows of some of the elements.
@@ -562,7 +578,7 @@ impl Service {
             left: register.left.clone(),
             epoch: register.epoch,
             epochs: register.epochs,
-            ahead: self.hub.ahead(&register.data_set, &register.columns, &wish.recipe),
+            ahead: self.hub.ahead(&register.data_set, &register.columns, &wish.recipe, wish.row_bytes),
         };
         let Sampled { dealt, draws, taken } = uplink.sample(rank).await?;
         let mut place = if dealt.ranks.is_empty() {
@@ -620,6 +636,7 @@ fn join(
         columns: register.columns.clone(),
         recipe: wish.recipe.clone(),
         selection: wish.selection.clone(),
+        row_bytes: wish.row_bytes,
         wanted,
         window: wish.window,
         to_job,

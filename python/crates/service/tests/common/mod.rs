@@ -3,8 +3,8 @@
 // each test uses some of it
 #![allow(dead_code)]
 
-use arrow::array::{ArrayRef, Int64Array, RecordBatch};
-use arrow::datatypes::SchemaRef;
+use arrow::array::{Array, ArrayRef, FixedSizeListArray, Int64Array, RecordBatch, UInt8Array};
+use arrow::datatypes::{Field, SchemaRef};
 use loading::{Batch, Column, Values};
 use service::{
     BufferSize, Cluster, Job, JobError, JobOptions, NextOfJob, Opened, Opener, Opening, ServerOptions, admin, proto,
@@ -34,6 +34,8 @@ pub struct Numbers {
     pub version: u64,
     /// how long it takes to open columns
     pub opens: Duration,
+    /// there is a picture of one pixel in each row, too
+    pub pictures: bool,
 }
 
 impl Numbers {
@@ -47,13 +49,20 @@ impl Numbers {
             slow: Duration::ZERO,
             version: 0,
             opens: Duration::ZERO,
+            pictures: false,
         }
     }
 
     fn batch(&self, rows: Range<u64>) -> RecordBatch {
         let x: ArrayRef = Arc::new(Int64Array::from_iter_values(rows.clone().map(|row| row as i64)));
         let y: ArrayRef = Arc::new(Int64Array::from_iter_values(rows.map(|row| row as i64 / 10)));
-        let columns = [("x", x), ("y", y)].into_iter();
+        let mut picture: ArrayRef = Arc::new(UInt8Array::from(vec![0; x.len()]));
+        for _ in 0..3 {
+            let field = Arc::new(Field::new_list_field(picture.data_type().clone(), false));
+            picture = Arc::new(FixedSizeListArray::new(field, 1, picture, None));
+        }
+        let picture = self.pictures.then_some(("picture", picture));
+        let columns = [("x", x), ("y", y)].into_iter().chain(picture);
         let wanted = |name: &str| self.columns.as_ref().is_none_or(|columns| columns.iter().any(|of| of == name));
         RecordBatch::try_from_iter(columns.filter(|(name, _)| wanted(name))).unwrap()
     }
