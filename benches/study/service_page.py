@@ -34,8 +34,8 @@ processes, shared memory counted once. Times begin when jobs may, after their pa
 
 """
 
-CAVEAT = """Against DataLoaders, JOADER gains by its decoder, too. What the service costs a single job is so less than what
-its decoder saves; it is not told by these bounds.
+CAVEAT = """Against DataLoaders, JOADER gains by its decoder, too. For a single job, the service costs less than that
+decoder saves; how much it costs by itself, these bounds do not tell.
 
 """
 
