@@ -17,7 +17,7 @@ from measured import PATIENCE, processes, processor_seconds, save, wait
 
 PICTURES = int(os.environ.get("PICTURES", 2000))
 NUMBERS = int(os.environ.get("NUMBERS", 100_000))
-SIZES = ("1", "16", "64", "0.2%", "0.1%", "auto")
+SIZES = ("1", "16", "64", "0.2%", "0.1%", "1MiB")
 REPETITIONS = int(os.environ.get("REPETITIONS", 2))
 DECODED = pictures.SIZE * pictures.SIZE * 3
 THREADS = os.cpu_count() or 1

@@ -49,7 +49,7 @@ class Way:
 JOADER = Way("JOADER", "joader")
 LARGE = Way("JOADER, memory for all", "joader", memory=1.5)
 SINGLE = Way("JOADER, single rows", "joader", element="1")
-AUTO = Way("JOADER, elements of 1 MiB", "joader", element="auto")
+AUTO = Way("JOADER, elements of 1 MiB", "joader", element="1MiB")
 DEPENDENT = Way("JOADER, dependent", "joader", sampler="dependent")
 APART = Way("JOADER, a server each", "joader", memory=0.1, servers=True)
 OWN = Way("DataLoader each", "own")

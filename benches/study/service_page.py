@@ -19,7 +19,7 @@ programs had their part of the processors.
 
 - `JOADER`: elements of 16 rows, sampler follow, memory for {small:.0%} of the decoded pictures, two threads. Further
   lines have one thing changed: `memory for all` has room for all decoded pictures, `single rows` are elements of one
-  row as in the paper, `elements of 1 MiB` are the default, `dependent` is the paper's sampler, and with `a server
+  row as in the paper, `elements of 1 MiB` are the default of larger data sets, `dependent` is the paper's sampler, and with `a server
   each` jobs share nothing (each server has a quarter of the memory).
 - `DataLoader each`: each job has a DataLoader of torch with one worker (or two), which decodes and resizes with
   Pillow. The file is in memory encoded, which is the fastest. JOADER's decoder and filter are other ones than
@@ -60,7 +60,7 @@ by itself: {epochs} epochs of {rows} rows each.
 ELEMENTS = """One job reads an epoch of rows that are sorted by label (ten labels); its buffer has a tenth of the
 elements. `distance` is the mean total variation distance of the labels of windows of 100 rows from those of all rows:
 0 is as all rows, 0.9 a single label. `shuffled` is a full shuffle's. `pictures` are those from above, with memory for
-all of them; `numbers` are {numbers} rows of 100 bytes. `auto` is the default, 1 MiB.
+all of them; `numbers` are {numbers} rows of 100 bytes. The default is 1 MiB, or 0.1% of the rows where that is less.
 
 """
 
@@ -319,12 +319,11 @@ def advice(measured):
             f"{rates[name, best] / most[name]:.0%} of the most rows per second ({name})" for name in sets
         )
         text += f"Of them {best} is the fastest: {of_each}. "
-        by = ", ".join(f"{worse[name, 'auto']:.2f} ({name})" for name in sets)
-        if best != "auto":
-            text += f"The default, auto, is worse than a full shuffle by {by}: data sets of some dozens of MB have few "
-            text += "elements of 1 MiB. "
-        if best.endswith("%"):
-            text += f"A default of 1 MiB, or {best} of the rows where that is less, is better by these numbers."
+        by = ", ".join(f"{worse[name, '1MiB']:.2f} ({name})" for name in sets)
+        text += (
+            f"With elements of 1 MiB, windows are worse than a full shuffle's by {by}: data sets of some dozens of MB "
+        )
+        text += "have few of them."
     return text + "\n\n"
 
 

@@ -296,8 +296,8 @@ impl JoaderJob {
     }
 }
 
-/// Epoch, elements that are left, the buffer's elements and its number, rows of it that were given, batches of the epoch
-/// that were, and the fingerprint.
+/// Epoch, elements that are left, the buffer's elements and its number, rows of it that were given, batches of the
+/// epoch that were, and the fingerprint.
 type PlaceOfJob = (u64, Vec<(u32, u32)>, Vec<u32>, u64, u64, u64, u64);
 
 #[pymethods]

@@ -693,7 +693,7 @@ def test_threads_may_share_a_job_and_another_one_may_close_it(address: str) -> N
     for thread in threads:
         thread.start()
     while any(thread.is_alive() for thread in threads):
-        job.state_dict(), job.mode, job.counts, job.rows, repr(job)
+        _ = (job.state_dict(), job.mode, job.counts, job.rows, repr(job))
         time.sleep(0.001)
     assert sorted(got) == list(range(ROWS))
     slow = joader.Job(address, dataset="rows", batch_size=10, epochs=10**6)

@@ -106,7 +106,7 @@ def create(
             snapshot as long as the data set is there.
         columns: those that jobs may ask for; all without.
         element_size: of what is drawn, read and kept as a whole: a number of rows (1 for single rows, as in the paper),
-            bytes ("64MiB"), a share ("1%"), or "auto" for 1 MiB.
+            bytes ("64MiB"), a share ("1%"), or "auto" for 1 MiB, or a thousandth of the rows where that is less.
         sampler: "follow" draws what others have just drawn, where a job needs it, "dependent" is the paper's, with
             exactly uniform orders, and "independent" lets each job draw by itself. Without, "follow".
 

@@ -31,9 +31,12 @@ pub trait Opened: Send + Sync {
     fn columns(&self, columns: Option<&[String]>) -> Result<Arc<dyn Source>, SourceError>;
 }
 
-/// Bytes of an element, if nobody chose: large enough that a column of it is read in a piece, small enough that dozens
-/// fit into a buffer.
+/// Bytes of an element at most, if nobody chose: large enough that a column of it is read in a piece.
 const DEFAULT_BYTES: u64 = 1 << 20;
+
+/// How many elements there are at least then, if there are as many rows: a buffer of a tenth of a thousand mixes sorted
+/// rows nearly as a full shuffle does (docs/results/joader_service.md).
+const DEFAULT_ELEMENTS: u64 = 1000;
 
 /// What rows and elements depend on: the source with the data set's columns, and how many of both there are.
 pub(crate) fn fingerprint_of(all: &dyn Source, rows: u64, elements: u64) -> u64 {
@@ -82,9 +85,10 @@ impl DataSet {
             "" => Size::Auto,
             text => text.parse().map_err(|error| SourceError::Invalid(format!("element_size: {error}")))?,
         };
-        let size = if size == Size::Auto { Size::Bytes(DEFAULT_BYTES) } else { size };
+        let bytes: u64 = all.units().iter().map(|unit| unit.bytes).sum();
+        let by_default = || Size::Bytes((bytes / DEFAULT_ELEMENTS).clamp(1, DEFAULT_BYTES));
+        let size = if size == Size::Auto { by_default() } else { size };
         let elements = loading::elements(&*all, size)?;
-        let bytes = all.units().iter().map(|unit| unit.bytes).sum();
         Ok(DataSet { opened, columns, all, elements, bytes, selections: Mutex::default() })
     }
 

@@ -7,8 +7,8 @@
 //! read the same elements, or that nobody reads some.
 //!
 //! The first hash of [`Placement`] gives an element its home among all nodes of the cluster, whatever the job. A node
-//! keeps as many of the elements that are at home there as its ranks want, in an order that is the same for all jobs: of
-//! two jobs with a node in common, one keeps there all that the other one keeps, or the other way round. No other
+//! keeps as many of the elements that are at home there as its ranks want, in an order that is the same for all jobs:
+//! of two jobs with a node in common, one keeps there all that the other one keeps, or the other way round. No other
 //! deal of the same sizes leaves more elements at home. The second hash gives what is left (its home is full, or no
 //! node of the job) to nodes of the job which have room. In the end the elements of a node are dealt out to its ranks.
 //!

@@ -9,7 +9,8 @@
 //! | [`serve`] | the server: `server::hub` is what its threads share, `server::connections` who comes |
 //! | [`Job`] | a job: `client::stream` hears from the server, `client::mixing` makes batches of elements |
 //! | [`admin`] | data sets are created, altered and dropped, and a server tells what it does |
-//! | [`Cluster`] | several servers, of which one draws for all: `cluster` is how they talk, `dealing` which rank gets what |
+//! | [`Cluster`] | several servers, of which one draws for all: `cluster` is how they talk, `dealing` which rank gets
+//! what |
 //! | `drawing` | who draws for the jobs of a data set: this server or the leader |
 //! | `sampling` | who draws what next: the samplers of the crate `joader`, and how far jobs are ahead |
 //! | `serving`, `room` | what is read for whom, what is kept and where, and who gets what |

@@ -288,8 +288,8 @@ impl Serving {
         }
     }
 
-    /// An element cannot be read: each job that waits for it is told, in the order in which it has drawn (elements of the
-    /// next epoch do not come before the last of this one), and it is read again for others.
+    /// An element cannot be read: each job that waits for it is told, in the order in which it has drawn (elements of
+    /// the next epoch do not come before the last of this one), and it is read again for others.
     pub fn failed(&mut self, key: Key, error: &str) {
         self.totals.errors += 1;
         let error: Arc<str> = error.into();

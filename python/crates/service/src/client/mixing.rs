@@ -3,8 +3,8 @@
 //! It guarantees that each row of an epoch's elements is given out once; that batches do not mix epochs; and that what
 //! was given is known well enough to go on from there in another process.
 //!
-//! The ranks of a data-parallel job give the same number of batches in an epoch (a [`Plan`]), as they wait for each other
-//! after each one, though their elements may have different numbers of rows.
+//! The ranks of a data-parallel job give the same number of batches in an epoch (a [`Plan`]), as they wait for each
+//! other after each one, though their elements may have different numbers of rows.
 
 use arrow::array::RecordBatch;
 use arrow::buffer::BooleanBuffer;
@@ -64,10 +64,10 @@ impl Mixing {
 
 /// Batches that a rank of a data-parallel job gives in an epoch.
 ///
-/// If batches that are not full are left out, all ranks give as many as the one with the fewest rows can fill, and leave
-/// out the rest. If not, all give as many as the one with the most rows needs, and each spreads its rows evenly over
-/// them: every row is given, and the batches of a rank differ by a row at most. (Only if a rank has fewer rows than
-/// that are there as many batches as it has rows, and others leave out rows.)
+/// If batches that are not full are left out, all ranks give as many as the one with the fewest rows can fill, and
+/// leave out the rest. If not, all give as many as the one with the most rows needs, and each spreads its rows evenly
+/// over them: every row is given, and the batches of a rank differ by a row at most. (Only if a rank has fewer rows
+/// than that are there as many batches as it has rows, and others leave out rows.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Plan {
     /// of an epoch

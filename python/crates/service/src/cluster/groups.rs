@@ -1,9 +1,9 @@
 //! The ranks of data-parallel jobs find each other.
 //!
-//! It guarantees that elements are dealt out once for a job, when all of its ranks have come, and that the deal stays as
-//! long as any of them is there: a rank that comes back gets what it had. Processes that say they are the same rank are
-//! not served at the same time: one that begins is, since the older one may have died without a word; one that comes
-//! back, and reads by itself meanwhile, is refused as long as another one is there.
+//! It guarantees that elements are dealt out once for a job, when all of its ranks have come, and that the deal stays
+//! as long as any of them is there: a rank that comes back gets what it had. Processes that say they are the same rank
+//! are not served at the same time: one that begins is, since the older one may have died without a word; one that
+//! comes back, and reads by itself meanwhile, is refused as long as another one is there.
 
 use crate::dealing::Deal;
 use crate::proto;
