@@ -19,8 +19,8 @@ programs had their part of the processors.
 
 - `JOADER`: elements of 16 rows, sampler follow, memory for {small:.0%} of the decoded pictures, two threads. Further
   lines have one thing changed: `memory for all` has room for all decoded pictures, `single rows` are elements of one
-  row as in the paper, `elements of 1 MiB` are the default of larger data sets, `dependent` is the paper's sampler, and with `a server
-  each` jobs share nothing (each server has a quarter of the memory).
+  row as in the paper, `elements of 1 MiB` are the default of larger data sets, `dependent` is the paper's sampler, and
+  with `a server each` jobs share nothing (each server has a quarter of the memory).
 - `DataLoader each`: each job has a DataLoader of torch with one worker (or two), which decodes and resizes with
   Pillow. The file is in memory encoded, which is the fastest. JOADER's decoder and filter are other ones than
   Pillow's, and faster: what sharing is worth by itself is the difference from `a server each`.
