@@ -14,8 +14,8 @@ pages of four pictures. Jobs get them decoded and resized to 224 by 224, which m
 them, in random order and in batches of 64. Jobs do nothing with a batch unless it says otherwise, so that preparing
 is the bottleneck. Each job is a process, and so is the server. The machine has two processors. Numbers are medians
 of two or three repetitions, which took turns; the load when a run began was {low:.1f} to {high:.1f} (median
-{load:.1f}; column `load` of the files). It counts the run before, which makes about two to six; above that, other
-programs had their part of the processors.
+{load:.1f}; column `load` of the files). It counts the run before,
+too; the rest are other programs.
 
 - `JOADER`: elements of 16 rows, sampler follow, memory for {small:.0%} of the decoded pictures, two threads. Further
   lines have one thing changed: `memory for all` has room for all decoded pictures, `single rows` are elements of one
@@ -25,8 +25,8 @@ programs had their part of the processors.
   Pillow. The file is in memory encoded, which is the fastest. JOADER's decoder and filter are other ones than
   Pillow's, and faster: what sharing is worth by itself is the difference from `a server each`.
 - `TensorSocket` {socket}: one DataLoader with two workers, whose batches all jobs get. The DataLoader's have 8 rows, of
-  which TensorSocket puts eight together, its default; it hangs if that is one. Epochs end a batch early, as it does not
-  give out the last one.
+  which TensorSocket puts eight together, its default; it hangs if that is one. It leaves out the
+  last rows of an epoch, which fill no batch.
 
 `prepared` are rows that were read, decoded and resized. `MB/s read` are the bytes of the pictures that were read,
 by second. `processor seconds` are those of all processes, per 1,000 rows that jobs got. Memory is that of all
