@@ -134,7 +134,7 @@ def test_columns_conditions_and_preparations_are_the_jobs_own(address: str) -> N
         dataset="rows",
         columns=["number", "text"],
         where="half < 10 AND number % 2 = 0",
-        prepare=[joader.python("joader_processes:twice"), joader.drop_column("text")],
+        prepare=[joader.function("joader_processes:twice"), joader.drop_column("text")],
         batch_size=4,
     )
     batches = list(job)
@@ -578,7 +578,7 @@ def test_rows_that_changed_are_not_read_by_a_job_that_is_alone(tmp_path: Path) -
 
 
 def test_an_element_that_cannot_be_prepared_is_an_error_of_its_job_and_the_others_come(address: str) -> None:
-    prepare = [joader.python("joader_processes:fails_at_50")]
+    prepare = [joader.function("joader_processes:fails_at_50")]
     failing = joader.Job(address, dataset="rows", prepare=prepare, batch_size=10, epochs=2)
     good = joader.Job(address, dataset="rows", batch_size=10)
     batches: list[Any] = []
@@ -590,7 +590,7 @@ def test_an_element_that_cannot_be_prepared_is_an_error_of_its_job_and_the_other
 
 
 def test_an_element_of_another_shape_is_an_error_and_the_others_of_its_buffer_come(address: str) -> None:
-    prepare = [joader.python("joader_processes:of_another_shape")]
+    prepare = [joader.function("joader_processes:of_another_shape")]
     job = joader.Job(address, dataset="rows", where="number < 300", prepare=prepare, batch_size=10, buffer_size=5)
     batches: list[Any] = []
     errors = list(filter(None, [taken(job, batches) for _ in range(2)]))
@@ -761,7 +761,7 @@ def test_closing_a_job_that_reads_by_itself_does_not_wait_for_what_it_reads(tmp_
     try:
         server = Server(path)
         joader.create(path, "rows", rows, element_size=10)
-        job = joader.Job(path, dataset="rows", prepare=[joader.python("slow_rows:slow")], batch_size=10, buffer_size=2)
+        job = joader.Job(path, dataset="rows", prepare=[joader.function("slow_rows:slow")], batch_size=10, buffer_size=2)
         iterator = iter(job)
         next(iterator)
         (tmp_path / "slow").touch()

@@ -41,7 +41,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "prepared": {
         "dataset": "whole",
         "batch_size": 50,
-        "prepare": [joader.python("joader_processes:twice")],
+        "prepare": [joader.function("joader_processes:twice")],
         "buffer_size": 3,
     },
     "equal": {"dataset": "whole", "batch_size": 70, "buffer_size": "50%"},
@@ -399,7 +399,7 @@ def test_a_server_that_hangs_is_given_up_after_a_bound(running: Running) -> None
 
 def test_a_preparer_that_crashes_is_an_error_for_its_rows_only(running: Running) -> None:
     running.serve()
-    prepare = [joader.python("joader_processes:crashes_at_50")]
+    prepare = [joader.function("joader_processes:crashes_at_50")]
     running.begin("prepared 1", prepare=prepare, epochs=1)
     running.begin("plain 1", epochs=1)
     for name in ("prepared 1", "plain 1"):
