@@ -761,7 +761,8 @@ def test_closing_a_job_that_reads_by_itself_does_not_wait_for_what_it_reads(tmp_
     try:
         server = Server(path)
         joader.create(path, "rows", rows, element_size=10)
-        job = joader.Job(path, dataset="rows", prepare=[joader.function("slow_rows:slow")], batch_size=10, buffer_size=2)
+        slow = [joader.function("slow_rows:slow")]
+        job = joader.Job(path, dataset="rows", prepare=slow, batch_size=10, buffer_size=2)
         iterator = iter(job)
         next(iterator)
         (tmp_path / "slow").touch()
