@@ -106,6 +106,29 @@ fn elements_that_find_no_room_come_all_the_same() {
 }
 
 #[test]
+fn rows_that_were_skipped_do_not_make_a_condition_mean_others() {
+    let server = Server::start(1 << 20, Numbers { skipped: Some(4), ..Numbers::new(200) });
+    server.create(200, "20", "");
+    let mut job = server.job(|options| {
+        options.columns = vec!["x".to_owned()];
+        options.filter = "y % 2 = 1".to_owned();
+        options.epochs = 1;
+    });
+    let (mut rows, mut errors) = (Vec::new(), Vec::new());
+    loop {
+        match next(&mut job) {
+            Ok(NextOfJob::Batch(batch)) => rows.extend(numbers(&batch)),
+            Ok(NextOfJob::End) => break,
+            Ok(_) => {}
+            Err(error) => errors.push(error.to_string()),
+        }
+    }
+    assert_eq!(errors.len(), 1);
+    assert!(errors[0].starts_with("rows 40 to 60: there are 19 instead of 20"), "{errors:?}");
+    assert_eq!(sorted(&rows), (0..200).filter(|row| row / 10 % 2 == 1 && !(40..60).contains(row)).collect::<Vec<_>>());
+}
+
+#[test]
 fn a_job_holds_a_quarter_of_the_memory_at_most_also_if_rows_grow_when_they_are_prepared() {
     let server = Server::start(1 << 20, Numbers { pictures: true, ..Numbers::new(1000) });
     server.create(1000, "1", "");

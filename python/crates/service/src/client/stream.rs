@@ -183,6 +183,8 @@ fn read_directly(
 ) -> bool {
     let mut until = Instant::now() + again;
     let mut rng = stream(ALONE, options.seed, 3, inbox.lock().missing().1.len() as u64);
+    // what is missing of the epoch: while a job reads by itself, nobody else gives it anything
+    let mut to_read: Vec<u32> = Vec::new();
     loop {
         if Instant::now() > until {
             // a look at the socket is cheap, an attempt to register is not
@@ -206,8 +208,11 @@ fn read_directly(
         if missing.is_empty() {
             return false;
         }
-        let Some(element) = missing.iter().nth(below(&mut rng, missing.len())).copied() else { return false };
+        if to_read.is_empty() {
+            to_read = missing.iter().copied().collect();
+        }
         drop(state);
+        let element = to_read.swap_remove(below(&mut rng, to_read.len()));
         let rows = direct.read(element);
         inbox.change(|state| {
             match rows {
@@ -248,13 +253,13 @@ async fn hear(
             state.begin(options.epoch, info.elements.iter().collect());
         }
         state.window = info.window;
-        state.info.get_or_insert(info);
+        state.info.get_or_insert_with(|| info.clone());
         state.mode = Mode::Connected;
         state.counts.registered += 1;
     });
     let (held, done) = unbounded_channel();
     let given_back = tokio::spawn(give_back(done, to_server));
-    let heard = hear_elements(options, inbox, &asks, &mut messages, &memory, &held).await;
+    let heard = hear_elements(options, inbox, &info, &asks, &mut messages, &memory, &held).await;
     drop(held);
     // Who leaves gives up what he holds, and others may get that memory. So this waits until no row of it is needed:
     // if all came, here, and if the server does not answer, while the job reads by itself.
@@ -297,6 +302,7 @@ async fn watched<T>(asks: &JoaderClient<Channel>, awaited: impl Future<Output = 
 async fn hear_elements(
     options: &JobOptions,
     inbox: &Inbox,
+    info: &DataSetInfo,
     asks: &JoaderClient<Channel>,
     messages: &mut tonic::Streaming<proto::ToJob>,
     memory: &SharedMemory,
@@ -333,7 +339,16 @@ async fn hear_elements(
         };
         let rows = bytes.and_then(|bytes| {
             let batch = preparing::slot::decode(bytes).map_err(|error| error.to_string())?;
-            let chosen = (!chosen.is_empty()).then(|| BooleanBuffer::new(Buffer::from(chosen), 0, batch.num_rows()));
+            // of all rows of the element, of which there are fewer if damaged ones were skipped
+            let rows = info.rows_of(element);
+            let rows = (rows.end - rows.start) as usize;
+            if !chosen.is_empty() && chosen.len() < rows.div_ceil(8) {
+                return Err(format!(
+                    "the server has told of {} bytes of bits which of {rows} rows are chosen",
+                    chosen.len()
+                ));
+            }
+            let chosen = (!chosen.is_empty()).then(|| BooleanBuffer::new(Buffer::from(chosen), 0, rows));
             Ok(Rows { batch, chosen })
         });
         inbox.change(|state| {
@@ -376,16 +391,12 @@ async fn give_back(mut done: UnboundedReceiver<u64>, to_server: UnboundedSender<
 
 fn register(options: &JobOptions, inbox: &Inbox) -> proto::Register {
     let state = inbox.lock();
-    let ranges = |elements: &std::collections::BTreeSet<u32>| {
-        let ranges = elements.iter().map(|element| *element..*element + 1);
-        let set = joader::ElementSet::from_ranges(ranges).unwrap_or_default();
-        set.ranges().iter().map(|range| proto::Range { start: range.start, end: range.end }).collect()
-    };
     let (epoch, left) = match (&state.info, &options.position) {
         (None, None) => (options.epoch, None),
         _ => {
             let (epoch, missing) = state.missing();
-            (epoch, Some(proto::Elements { ranges: ranges(missing) }))
+            let ranges = missing.iter().map(|element| *element..*element + 1);
+            (epoch, Some(proto::Elements::of(&joader::ElementSet::from_ranges(ranges).unwrap_or_default())))
         }
     };
     let size = match options.buffer {
