@@ -4,32 +4,31 @@ mod connections;
 mod data_sets;
 mod hub;
 mod leading;
+mod registering;
+mod socket;
 
 pub(crate) use connections::{ASKS_FOR_MEMORY, SESSION};
 
 use crate::cluster::groups::{Coming, Groups, Seat};
 use crate::cluster::uplink::{Sampled, Uplink};
 use crate::cluster::{Cluster, Listening};
-use crate::dataset::{DataSet, Opener, Selection};
+use crate::dataset::Opener;
 use crate::dealing::Deal;
 use crate::memory::Memory;
 use crate::proto;
-use crate::sampling::Wanted;
-use arrow::datatypes::DataType;
 use connections::Sessions;
-use data_sets::{DataSets, apart, short, status_of};
-use hub::{Hub, Joining, Window};
-use joader::ElementSet;
+use data_sets::{DataSets, apart, short};
+use hub::Hub;
 use leading::{Leader, Leading};
-use preparing::{Callables, Recipe};
+use preparing::Callables;
 use proto::joader_server::{Joader, JoaderServer};
 use proto::leader_server::LeaderServer;
-use source::{Cancel, Source};
+use registering::{Leaving, Place, Wish, join};
+use socket::listen;
+use source::Cancel;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
-use std::os::unix::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -151,74 +150,6 @@ pub fn serve(
     served
 }
 
-/// Listens on a socket that only its user can open. One that a server left behind when it was killed is replaced.
-fn listen(path: &Path) -> io::Result<(std::os::unix::net::UnixListener, SocketFile)> {
-    let hidden = path.with_file_name(format!(".{}", std::process::id()));
-    if let Some(long) = [path, &hidden].into_iter().find(|path| SocketAddr::from_pathname(path).is_err()) {
-        let what = format!("{} is too long for the path of a socket, or is none", long.display());
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
-    }
-    // two servers that begin at a time do so one after the other
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let directory = std::fs::File::open(directory).map_err(|error| at(directory, &error))?;
-    directory.lock()?;
-    if let Ok(old) = std::fs::symlink_metadata(path) {
-        if !old.file_type().is_socket() {
-            let what = format!("{} is there and no socket", path.display());
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, what));
-        }
-        // one that has no room for another connection does listen
-        if !matches!(is_listening(path), Ok(false)) {
-            let what = format!("another server has {}", path.display());
-            return Err(io::Error::new(io::ErrorKind::AddrInUse, what));
-        }
-        std::fs::remove_file(path)?;
-    }
-    // bound in secret, so that nobody connects before the rights are set
-    let _ = std::fs::remove_file(&hidden);
-    let listener = std::os::unix::net::UnixListener::bind(&hidden).map_err(|error| at(&hidden, &error))?;
-    listener.set_nonblocking(true)?;
-    std::fs::set_permissions(&hidden, std::fs::Permissions::from_mode(0o600))?;
-    std::fs::rename(&hidden, path)?;
-    let file = SocketFile { path: path.to_owned(), number: number_of(path)? };
-    Ok((listener, file))
-}
-
-fn at(path: &Path, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
-}
-
-/// Whether somebody listens there, without waiting for him.
-fn is_listening(path: &Path) -> io::Result<bool> {
-    use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
-    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    match connect(&socket, &SocketAddrUnix::new(path)?) {
-        Ok(()) => Ok(true),
-        Err(rustix::io::Errno::CONNREFUSED) => Ok(false),
-        Err(error) => Err(error.into()),
-    }
-}
-
-fn number_of(path: &Path) -> io::Result<(u64, u64)> {
-    let file = std::fs::symlink_metadata(path)?;
-    Ok((file.dev(), file.ino()))
-}
-
-/// The file by which a socket is found. It goes with its server, and only if it is still that one's.
-struct SocketFile {
-    path: PathBuf,
-    number: (u64, u64),
-}
-
-impl Drop for SocketFile {
-    fn drop(&mut self) {
-        if number_of(&self.path).is_ok_and(|number| number == self.number) {
-            let _ = std::fs::remove_file(&self.path);
-        }
-    }
-}
-
 struct Service {
     hub: Arc<Hub>,
     data_sets: DataSets,
@@ -232,21 +163,6 @@ struct Service {
     uplink: Option<Arc<Uplink>>,
     /// one data set of the leader is opened at a time
     following: tokio::sync::Mutex<()>,
-}
-
-/// Ends a job when the task that listens to it ends, however that is, or when nobody has waited for it to register.
-struct Leaving {
-    hub: Arc<Hub>,
-    sessions: Arc<Sessions>,
-    job: u64,
-    session: [u8; SESSION],
-}
-
-impl Drop for Leaving {
-    fn drop(&mut self) {
-        self.sessions.end(&self.session);
-        self.hub.leave(self.job);
-    }
 }
 
 /// Cancels what is done for somebody who has gone.
@@ -407,112 +323,6 @@ async fn hear_leader(hub: Arc<Hub>, job: u64, mut draws: Draws, uplink: Arc<Upli
     hub.end(job, &why);
 }
 
-/// Bytes of a value of this type, 0 if not all values are of one length. Pictures become much larger when they are
-/// decoded.
-fn bytes_of(of: &DataType) -> u64 {
-    match of {
-        DataType::FixedSizeList(field, length) => {
-            bytes_of(field.data_type()).saturating_mul(u64::try_from(*length).unwrap_or_default())
-        }
-        of => of.primitive_width().unwrap_or_default() as u64,
-    }
-}
-
-/// What a job wants, checked.
-struct Wish {
-    register: proto::Register,
-    data_set: Arc<DataSet>,
-    message: proto::DataSet,
-    fingerprint: u64,
-    recipe: Recipe,
-    source: Arc<dyn Source>,
-    selection: Arc<Selection>,
-    /// bytes of a prepared row, as far as they are known
-    row_bytes: u64,
-    /// of this rank, if it knows them
-    share: Option<ElementSet>,
-    left: Option<ElementSet>,
-    window: Window,
-}
-
-impl Wish {
-    /// Finds the rows that a job wants.
-    fn new(hub: &Hub, register: proto::Register, cancel: &Cancel) -> Result<Wish, Status> {
-        let (data_set, message) = hub.data_set(&register.data_set)?;
-        let fingerprint = data_set.fingerprint();
-        if register.fingerprint.is_some_and(|known| known != fingerprint) {
-            let what = format!("dataset: {:?} is another one than this job has begun with", register.data_set);
-            return Err(Status::failed_precondition(what));
-        }
-        if register.epoch >= register.epochs {
-            return Err(Status::invalid_argument("epochs: there is none left"));
-        }
-        let recipe = match register.recipe.as_str() {
-            "" => Recipe::default(),
-            text => Recipe::parse(text).map_err(|error| Status::invalid_argument(format!("prepare: {error}")))?,
-        };
-        let source = data_set.source(&register.columns).map_err(status_of)?;
-        let prepared = recipe
-            .output_schema(&source.schema())
-            .map_err(|error| Status::invalid_argument(format!("prepare: {error}")))?;
-        let fields = prepared.iter().flat_map(|schema| schema.fields());
-        let row_bytes = fields.map(|field| bytes_of(field.data_type())).sum();
-        let selection = data_set.selection(&register.filter, cancel).map_err(status_of)?;
-        let of_job = |elements: &Option<proto::Elements>, name: &str| {
-            let Some(elements) = elements else { return Ok(None) };
-            let set = elements.set().map_err(|error| Status::invalid_argument(error.to_string()))?;
-            let all: std::collections::BTreeSet<u32> = selection.elements.iter().collect();
-            if set.span().end > data_set.elements() || set.iter().any(|element| !all.contains(&element)) {
-                return Err(Status::invalid_argument(format!("{name}: there are elements that the job does not want")));
-            }
-            Ok(Some(set))
-        };
-        let (share, left) = (of_job(&register.share, "share")?, of_job(&register.left, "left")?);
-        let window = match register.window.and_then(|window| window.size) {
-            Some(proto::window::Size::Elements(elements)) => Window::Elements(elements),
-            Some(proto::window::Size::Share(share)) if share > 0.0 && share <= 1.0 => Window::Share(share),
-            _ => {
-                return Err(Status::invalid_argument("buffer_size: a number of elements or a share of them is needed"));
-            }
-        };
-        Ok(Wish { register, data_set, message, fingerprint, recipe, source, selection, row_bytes, share, left, window })
-    }
-
-    /// Rows of some of the elements.
-    fn rows(&self, elements: &ElementSet) -> u64 {
-        self.data_set.rows_in(&self.selection, elements)
-    }
-
-    /// What a rank gets that was dealt this.
-    fn of_deal(&self, deal: &Deal) -> Place {
-        let rows = deal.shares.iter().map(|share| self.rows(share));
-        let (least, most) = rows.fold((u64::MAX, 0), |(least, most), rows| (least.min(rows), most.max(rows)));
-        let elements = deal.shares.get(self.register.rank as usize).cloned().unwrap_or_default();
-        Place { elements, least, most, taken: None }
-    }
-
-    /// What a job gets that needs no deal: it is the only rank, or knows its elements.
-    fn alone(&self) -> Place {
-        match self.share.as_ref().filter(|_| self.register.world_size > 1) {
-            Some(share) => Place { elements: share.clone(), least: 0, most: 0, taken: None },
-            None => {
-                let rows = self.selection.rows;
-                Place { elements: self.selection.elements.clone(), least: rows, most: rows, taken: None }
-            }
-        }
-    }
-}
-
-/// The elements of a job, or of a rank of it.
-struct Place {
-    elements: ElementSet,
-    /// rows of the ranks that get the fewest and the most
-    least: u64,
-    most: u64,
-    /// tells the leader what was taken
-    taken: Option<mpsc::UnboundedSender<u32>>,
-}
-
 impl Service {
     /// Opens a data set as the leader has it.
     async fn follow_data_set(&self, uplink: &Uplink, register: &proto::Register) -> Result<(), Status> {
@@ -595,58 +405,4 @@ impl Service {
         place.taken = Some(taken);
         Ok((place, DrawnBy::Leader(draws, uplink.clone())))
     }
-}
-
-/// Lets a job join.
-fn join(
-    hub: &Arc<Hub>,
-    sessions: &Arc<Sessions>,
-    wish: &Wish,
-    place: Place,
-    process: u32,
-    to_job: hub::ToJob,
-) -> Result<Leaving, Status> {
-    let session = sessions.begin().map_err(|error| Status::internal(error.to_string()))?;
-    let register = &wish.register;
-    let Place { elements, least, most, taken } = place;
-    let (memory, rows_of_job) = (hub.memory.len(), wish.rows(&elements));
-    let of_job = proto::Elements::of(&elements);
-    let left = wish.left.clone();
-    let wanted = Wanted { elements, left, epoch: register.epoch, end: register.epochs, ahead: 1 };
-    let registered = |job, window| proto::ToJob {
-        message: Some(proto::to_job::Message::Registered(proto::Registered {
-            job,
-            session: session.to_vec().into(),
-            memory,
-            data_set: Some(wish.message.clone()),
-            fingerprint: wish.fingerprint,
-            starts: wish.data_set.starts(),
-            rows: wish.data_set.rows(),
-            elements: Some(of_job),
-            rows_of_job,
-            window,
-            least_rows: least,
-            most_rows: most,
-        })),
-    };
-    let joining = Joining {
-        name: register.name.clone(),
-        data_set: register.data_set.clone(),
-        rows: wish.data_set.clone(),
-        columns: register.columns.clone(),
-        recipe: wish.recipe.clone(),
-        selection: wish.selection.clone(),
-        row_bytes: wish.row_bytes,
-        wanted,
-        window: wish.window,
-        to_job,
-        process,
-        rank: (register.rank, register.world_size.max(1)),
-        taken,
-    };
-    let joined = hub.join(joining, wish.source.clone(), registered);
-    if joined.is_err() {
-        sessions.end(&session);
-    }
-    Ok(Leaving { hub: hub.clone(), sessions: sessions.clone(), job: joined?, session })
 }
