@@ -178,8 +178,8 @@ fn entries_of_sparse(model: &Model, columns: &Columns, base: u32) -> String {
             &["pg_catalog.cardinality(a.k)", "' indices, and '", "pg_catalog.cardinality(a.a)", "' values'"],
         );
         format!(
-            "(SELECT {indices} AS k, {values} AS a) AS a CROSS JOIN LATERAL pg_catalog.unnest(CASE WHEN \
-             pg_catalog.cardinality(a.k) = pg_catalog.cardinality(a.a) THEN a.k ELSE {lengths} END, a.a) AS e(k, v)"
+            "(SELECT {indices} AS k, {values} AS a) AS a CROSS JOIN LATERAL ROWS FROM (pg_catalog.unnest(CASE WHEN \
+             pg_catalog.cardinality(a.k) = pg_catalog.cardinality(a.a) THEN a.k ELSE {lengths} END), pg_catalog.unnest(a.a)) AS e(k, v)"
         )
     } else {
         let (text, dim) = (columns.text(0), model.dim());
@@ -346,7 +346,7 @@ fn push_layers(sql: &mut String, linear: ParametersView<'_>) {
         Some(network) => network.layers(linear.dim, linear.outputs).collect(),
         None => vec![(linear.dim, linear.outputs)],
     };
-    let mut entries = "pg_catalog.unnest(x.i, x.v) AS e(i, v)".to_owned();
+    let mut entries = "ROWS FROM (pg_catalog.unnest(x.i), pg_catalog.unnest(x.v)) AS e(i, v)".to_owned();
     for (layer, (inputs, outputs)) in layers.iter().enumerate() {
         let (own, rest) = weights.split_at(inputs * outputs);
         let (own_intercepts, rest_intercepts) = intercepts.split_at(*outputs);
