@@ -129,7 +129,8 @@ fn catalog(db: &Database) -> Vec<String> {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).expect("pg_dump writes UTF-8");
     let has_numbers = |line: &str| {
-        ["binary_upgrade", "relfrozenxid", " oid = "].iter().any(|word| line.contains(word)) || line.starts_with("-- Dump")
+        ["binary_upgrade", "relfrozenxid", " oid = "].iter().any(|word| line.contains(word))
+            || line.starts_with("-- Dump")
     };
     let without_numbers = |line: &str| line.chars().filter(|c| !c.is_ascii_digit()).collect();
     // numbers alone, and a random word that newer versions write at both ends
