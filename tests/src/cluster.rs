@@ -58,8 +58,8 @@ impl Cluster {
         Self::with_small(Small { bytes, place: "data/pg_dynshmem" }, "mmap", settings)
     }
 
-    /// A cluster of the PostgreSQL that the shared server is a copy of, where there is no corgipile: no library, no script,
-    /// and nothing preloaded. None if the shared server is no copy, or of one that has it.
+    /// A cluster of the PostgreSQL that the shared server is a copy of, where there is no corgipile: no library,
+    /// no script, and nothing preloaded. None if the shared server is no copy, or of one that has it.
     pub fn without_corgipile(settings: &[&str]) -> Option<Self> {
         let copy = program("postgres");
         let copy = copy.parent().expect("a program is in a directory");

@@ -120,8 +120,8 @@ fn there_is_a_way_from_every_version_to_the_one_that_is_installed() {
     assert_eq!(db.lines(&stuck), Vec::<String>::new());
 }
 
-/// All that is in the catalogs of a database: objects of extensions, too, with their privileges, comments and owners, as
-/// pg_upgrade would make them again. Numbers of objects and of transactions are left out.
+/// All that is in the catalogs of a database: objects of extensions, too, with their privileges, comments and owners,
+/// as pg_upgrade would make them again. Numbers of objects and of transactions are left out.
 fn catalog(db: &Database) -> Vec<String> {
     let mut dump = program("pg_dump");
     dump.args(["--binary-upgrade", "--schema-only", "-d", db.name()]);

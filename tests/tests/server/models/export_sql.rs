@@ -1,5 +1,5 @@
-//! Models as expressions in SQL, evaluated by a server that has no corgipile. The oracle is what corgipile_predict() and
-//! its likes say of the same rows.
+//! Models as expressions in SQL, evaluated by a server that has no corgipile. The oracle is what corgipile_predict()
+//! and its likes say of the same rows.
 
 use corgipile_tests::{Cluster, Database, Session, skip};
 
@@ -145,7 +145,7 @@ const TRAININGS: [&str; 31] = [
     "'t', 'mlp_regression', features => '{a,code,b,huge}', label => 'target', hidden_layers => '{4,4}'",
     "'t', 'logistic', features => '{a}', label => 'flag'",
     "'t', 'svm', features => '{id,a}'",
-    "'t', 'softmax', features => '{a,b}', label => 'id'",
+    "'SELECT id % 17 AS label, a, b FROM t', 'softmax', features => '{a,b}'",
 ];
 
 #[test]
