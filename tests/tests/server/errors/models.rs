@@ -49,9 +49,10 @@ pub const CASES: &[Case] = &[
     ),
     Case(
         "ModelError::TooLargeForSql",
-        "SELECT corgipile_import(jsonb_set(corgipile_export('dense'), '{weights}', to_jsonb(array_fill(1, ARRAY[1000001])))
-                                 - 'feature_mean' - 'feature_scale' - 'feature_fill', 'huge');
-         SELECT corgipile_export('huge', 'sql')",
+        r#"SELECT corgipile_import('{"corgipile_model": 1, "model": "linear", "label": "y", "label_type": "float8", "features": ["x"],
+                                     "feature_kind": "array", "intercepts": [0]}'
+                                   || jsonb_build_object('weights', array_fill(1, ARRAY[1000001])), 'huge');
+           SELECT corgipile_export('huge', 'sql')"#,
         "54000",
         r#"model ... has 1000002 numbers and categories, more than the 1000000 of an expression in SQL"#,
         "Export it as json, and predict with the Python package, or in another database that has corgipile.",
