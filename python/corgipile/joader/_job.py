@@ -54,6 +54,7 @@ class Job(Base):
         rank, world_size: of a data-parallel job, which of its processes this is, and how many there are, on this
             machine or several. All have the same name; each gets its share of the rows, and all get the same number of
             batches. From torch.distributed if that is initialized, else 0 of 1.
+        timeout: seconds that a rank waits for the others to come.
         tensors: "numpy" or "torch".
     """
 
@@ -79,6 +80,7 @@ class Job(Base):
         drop_last: bool = False,
         rank: int | None = None,
         world_size: int | None = None,
+        timeout: int = 600,
         tensors: Tensors = "numpy",
     ) -> None:
         columns = _admin.names_of_columns(columns)
@@ -88,6 +90,7 @@ class Job(Base):
         check_number("seed", seed, -(2**63), 2**63 - 1)
         check_number("epochs", epochs, 0, _MANY)
         check_number("batch_size", batch_size, 1)
+        check_number("timeout", timeout, 1, 2**31)
         check_tensors(tensors)
         self._path = _admin.socket_of(address)
         self._choices = {
@@ -102,6 +105,7 @@ class Job(Base):
         self._rank, self._world_size = _rank(rank, world_size)
         if self._world_size > 1 and not name:
             raise ValueError("name: a data-parallel job needs one, by which its processes find each other")
+        self._timeout = operator.index(timeout)
         self._epochs = operator.index(epochs)
         self._buffer = _buffer(buffer_size)
         self._name = name or f"{os.path.basename(sys.argv[0]) or 'python'} {os.getpid()}"
@@ -148,6 +152,7 @@ class Job(Base):
                 name=self._name,
                 rank=self._rank,
                 world_size=self._world_size,
+                timeout=self._timeout,
                 data_set=choices["dataset"],
                 columns=choices["columns"],
                 filter=choices["where"],

@@ -183,10 +183,7 @@ impl Hub {
             .map_err(|error| tonic::Status::resource_exhausted(error.to_string()))?;
         let mut state = self.lock();
         match (state.data_sets.get(&message.name), replaces) {
-            (Some(_), false) => {
-                let what = format!("there is a data set {:?} already: alter or drop it", message.name);
-                return Err(tonic::Status::already_exists(what));
-            }
+            (Some(_), false) => return Err(already(&message.name)),
             (None, true) => return Err(unknown(&state, &message.name)),
             (Some(old), true) if old.is_busy() => return Err(busy(&message.name)),
             _ => {}
@@ -727,6 +724,11 @@ pub(super) fn other_rows(name: &str) -> tonic::Status {
          alter the data set if they have changed"
     );
     tonic::Status::failed_precondition(what)
+}
+
+/// What is told who creates a data set of a name that there is.
+pub(super) fn already(name: &str) -> tonic::Status {
+    tonic::Status::already_exists(format!("there is a data set {name:?} already: alter or drop it"))
 }
 
 fn busy(name: &str) -> tonic::Status {

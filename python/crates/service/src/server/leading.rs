@@ -236,6 +236,7 @@ impl Leading {
                 fingerprint: rank.fingerprint,
                 elements,
                 share: share.clone(),
+                timeout: Duration::from_secs(rank.timeout.into()),
             };
             let found = self.groups.seat(coming).await?;
             let of_rank = found.dealt.as_ref().map(|all| {
@@ -278,8 +279,7 @@ impl leader_server::Leader for Leader {
     }
 
     async fn drop(&self, request: Request<proto::Name>) -> Result<Response<proto::Nothing>, Status> {
-        self.0.data_sets.hub.drop_data_set(&request.into_inner().name).map_err(short)?;
-        Ok(Response::new(proto::Nothing {}))
+        self.0.data_sets.drop(request.into_inner().name).await.map(|()| Response::new(proto::Nothing {}))
     }
 
     async fn list(&self, _: Request<proto::Nothing>) -> Result<Response<proto::DataSets>, Status> {
@@ -287,7 +287,9 @@ impl leader_server::Leader for Leader {
     }
 
     async fn find(&self, request: Request<proto::Name>) -> Result<Response<proto::DataSetInfo>, Status> {
-        self.0.data_sets.hub.info(&request.into_inner().name).map(Response::new).map_err(short)
+        let name = request.into_inner().name;
+        self.0.data_sets.find_again(&name).await?;
+        self.0.data_sets.hub.info(&name).map(Response::new).map_err(short)
     }
 
     type SampleStream = UnboundedReceiverStream<Result<proto::ToRank, Status>>;
