@@ -121,23 +121,33 @@ class Job(Base):
 
     def by_epoch(self) -> Iterator[tuple[int, Iterator[Any]]]:
         """The epochs that are left, each as its number and its batches. An epoch whose batches were not all taken goes
-        on in the next one's place."""
+        on in the next one's place.
+
+        Raises ValueError if none of them was taken: that would go on for ever.
+        """
         worker, workers = worker_of_torch()
         if workers > 1:
             raise ValueError(f"num_workers: {workers} workers would each be a job of their own: use 1 or none")
         del worker
         job = self._begun()
         while job is self._native and not self._ended and job.epoch < self._epochs:
-            yield job.epoch, self._batches(job)
+            epoch, before = job.epoch, self._taken
+            yield epoch, self._batches(job)
+            if job is self._native and not self._ended and self._taken == before:
+                raise ValueError(f"by_epoch: no batch of epoch {epoch} was taken: take some, or break")
 
     def _batches(self, job: _native.JoaderJob) -> Iterator[Any]:
         epoch = job.epoch
         while (batch := job.next()) is not None:
+            self._taken += 1
             yield to_torch(batch) if self._tensors == "torch" else batch
+        self._taken += 1
         if job is self._native:
             self._ended = epoch + 1 >= self._epochs
 
     _ended = False
+    # batches and ends of epochs
+    _taken = 0
     _closed = False
 
     def _begun(self) -> _native.JoaderJob:

@@ -7,6 +7,7 @@ mod leading;
 mod registering;
 mod remembering;
 mod socket;
+mod state;
 
 pub(crate) use connections::{ASKS_FOR_MEMORY, SESSION};
 
