@@ -1,7 +1,7 @@
 # corgipile: `make demo` and `make test` are all that a newcomer needs; `make help` lists the rest.
 
-# The PostgreSQL to build for and install into, of major version 15 or 17.
-PG_CONFIG ?= /usr/lib/postgresql/15/bin/pg_config
+# The pg_config of the PostgreSQL to build for and install into. Default: the distribution's own (scripts/pg-config).
+PG_CONFIG ?=
 # `make test PG=17`: with a PostgreSQL of another major version, which is fetched and built if need be.
 PG ?=
 # `make test TORCH=pypi`: with the newest torch of PyPI instead of Debian's.
@@ -25,12 +25,12 @@ LIBRARY := $(CARGO_TARGET_DIR)/release/libcorgipile.so
 SOURCES = Cargo.toml Cargo.lock $(shell find src crates/*/src crates/*/Cargo.toml -type f)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test soak bench accuracy study install uninstall installcheck reference lint clean
+.PHONY: help deps build demo test soak bench accuracy study install uninstall installcheck fresh reference lint clean
 
 help: ## List the targets
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 22
 
-deps: ## Install what is missing from Debian's packages, and Rust if there is none
+deps: ## Install what is missing from the distribution's packages, and Rust if there is none
 	@scripts/deps
 
 build: deps ## Build the extension in release mode
@@ -62,16 +62,21 @@ study: ## Make docs/results again: tables and figures of all strategies (ONLY=..
 
 # Not by way of `build`: `sudo make install` should find the library that was built without sudo.
 install: $(LIBRARY) ## Install into the PostgreSQL of PG_CONFIG
-	@scripts/install $(LIBRARY) "$(DESTDIR)$$($(PG_CONFIG) --pkglibdir)" "$(DESTDIR)$$($(PG_CONFIG) --sharedir)"
+	@pg_config=$$(scripts/pg-config) && \
+	  scripts/install $(LIBRARY) "$(DESTDIR)$$("$$pg_config" --pkglibdir)" "$(DESTDIR)$$("$$pg_config" --sharedir)"
 
 $(LIBRARY): $(SOURCES)
 	@scripts/build
 
 uninstall: ## Remove what `make install` installed
-	@scripts/install --uninstall $(LIBRARY) "$(DESTDIR)$$($(PG_CONFIG) --pkglibdir)" "$(DESTDIR)$$($(PG_CONFIG) --sharedir)"
+	@pg_config=$$(scripts/pg-config) && scripts/install --uninstall \
+	  $(LIBRARY) "$(DESTDIR)$$("$$pg_config" --pkglibdir)" "$(DESTDIR)$$("$$pg_config" --sharedir)"
 
 installcheck: ## Test what is installed in the PostgreSQL of PG_CONFIG, with a cluster of its own
 	@CORGIPILE_DATA=$(TEST_DATA) scripts/test --installed
+
+fresh: ## Try `make demo` and `make test` on a fresh machine: SUITE=bookworm, trixie, ... (AS=root or user, DO=demo: these only)
+	@scripts/fresh "$(SUITE)" $(or $(AS),both) $(DO)
 
 reference: ## Write the pages of docs/reference that come from the catalog and the errors
 	@scripts/build --tests
