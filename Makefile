@@ -1,8 +1,8 @@
 # corgipile: `make demo` and `make test` are all that a newcomer needs; `make help` lists the rest.
 
-# The PostgreSQL to build for and install into, of major version 15 or 17.
+# The PostgreSQL to build for and install into, of a major version that is a feature in Cargo.toml.
 PG_CONFIG ?= /usr/lib/postgresql/15/bin/pg_config
-# `make test PG=17`: with a PostgreSQL of another major version, which is fetched and built if need be.
+# `make test PG=17`: with a PostgreSQL of another major version, which is fetched, and built, if need be.
 PG ?=
 # `make test TORCH=pypi`: with the newest torch of PyPI instead of Debian's.
 TORCH ?=
