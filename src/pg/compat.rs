@@ -191,6 +191,78 @@ pub(super) unsafe fn heap_page(scan: pg_sys::HeapScanDesc, page: u32) {
     }
 }
 
+/// A snapshot for values out of line; `room` is where it may be. Without a barrier for errors.
+///
+/// # Safety
+/// There is a snapshot for which what the values belong to is kept.
+pub(super) unsafe fn toast_snapshot(room: &mut pg_sys::SnapshotData) -> pg_sys::Snapshot {
+    #[cfg(not(feature = "pg18"))]
+    {
+        unsafe extern "C-unwind" {
+            fn init_toast_snapshot(snapshot: pg_sys::Snapshot);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { init_toast_snapshot(room) };
+        room
+    }
+    #[cfg(feature = "pg18")]
+    {
+        let _ = room;
+        unsafe extern "C-unwind" {
+            fn get_toast_snapshot() -> pg_sys::Snapshot;
+        }
+        // SAFETY: the caller's promise; the snapshot is a constant.
+        unsafe { get_toast_snapshot() }
+    }
+}
+
+/// Begins a scan of an index, without a barrier for errors.
+///
+/// # Safety
+/// The relations are open, and the snapshot is one for them.
+pub(super) unsafe fn begin_index_scan(
+    relation: pg_sys::Relation,
+    index: pg_sys::Relation,
+    snapshot: pg_sys::Snapshot,
+    keys: i32,
+) -> pg_sys::IndexScanDesc {
+    #[cfg(not(feature = "pg18"))]
+    {
+        type Begin = unsafe fn(pg_sys::Relation, pg_sys::Relation, pg_sys::Snapshot, i32, i32) -> pg_sys::IndexScanDesc;
+        const _: Begin = pg_sys::index_beginscan;
+        unsafe extern "C-unwind" {
+            fn index_beginscan(
+                relation: pg_sys::Relation,
+                index: pg_sys::Relation,
+                snapshot: pg_sys::Snapshot,
+                keys: i32,
+                order_bys: i32,
+            ) -> pg_sys::IndexScanDesc;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { index_beginscan(relation, index, snapshot, keys, 0) }
+    }
+    #[cfg(feature = "pg18")]
+    {
+        type Counts = *mut pg_sys::IndexScanInstrumentation;
+        type Begin =
+            unsafe fn(pg_sys::Relation, pg_sys::Relation, pg_sys::Snapshot, Counts, i32, i32) -> pg_sys::IndexScanDesc;
+        const _: Begin = pg_sys::index_beginscan;
+        unsafe extern "C-unwind" {
+            fn index_beginscan(
+                relation: pg_sys::Relation,
+                index: pg_sys::Relation,
+                snapshot: pg_sys::Snapshot,
+                counts: Counts,
+                keys: i32,
+                order_bys: i32,
+            ) -> pg_sys::IndexScanDesc;
+        }
+        // SAFETY: the caller's promise; nobody counts.
+        unsafe { index_beginscan(relation, index, snapshot, std::ptr::null_mut(), keys, 0) }
+    }
+}
+
 /// Are rows that a snapshot sees vacuumed away after some time (`old_snapshot_threshold`)?
 pub(super) fn snapshots_expire() -> bool {
     #[cfg(any(feature = "pg15", feature = "pg16"))]
