@@ -103,13 +103,26 @@ pub(super) type RelationNode = pg_sys::RelFileNode;
 #[cfg(not(feature = "pg15"))]
 pub(super) type RelationNode = pg_sys::RelFileLocator;
 
-/// Counts a page that a scan has found in a buffer without PostgreSQL's help.
+/// Counts a page of a table that is not temporary, which a scan has found in a buffer without PostgreSQL's help; the ring
+/// is that of the scan, or NULL.
 ///
 /// # Safety
 /// The relation is open.
-pub(super) unsafe fn count_hit(relation: pg_sys::Relation) {
+pub(super) unsafe fn count_hit(relation: pg_sys::Relation, ring: pg_sys::BufferAccessStrategy) {
     // SAFETY: the caller's promise; the counters are this process's.
     unsafe {
+        // for pg_stat_io
+        #[cfg(not(feature = "pg15"))]
+        {
+            use pg_sys::{IOContext, IOObject, IOOp};
+            let context = if ring.is_null() { IOContext::IOCONTEXT_NORMAL } else { IOContext::IOCONTEXT_BULKREAD };
+            #[cfg(not(feature = "pg18"))]
+            pg_sys::pgstat_count_io_op(IOObject::IOOBJECT_RELATION, context, IOOp::IOOP_HIT);
+            #[cfg(feature = "pg18")]
+            pg_sys::pgstat_count_io_op(IOObject::IOOBJECT_RELATION, context, IOOp::IOOP_HIT, 1, 0);
+        }
+        #[cfg(feature = "pg15")]
+        let _ = ring;
         if let Some(statistics) = (*relation).pgstat_info.as_mut() {
             #[cfg(feature = "pg15")]
             {
