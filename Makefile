@@ -2,7 +2,7 @@
 
 # The pg_config of the PostgreSQL to build for and install into. Default: the distribution's own (scripts/pg-config).
 PG_CONFIG ?=
-# `make test PG=17`: with a PostgreSQL of another major version, which is fetched and built if need be.
+# `make test PG=17`: with a PostgreSQL of another major version, which is fetched, and built, if need be.
 PG ?=
 # `make test TORCH=pypi`: with the newest torch of PyPI instead of Debian's.
 TORCH ?=
