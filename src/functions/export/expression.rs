@@ -1,10 +1,10 @@
 //! A model as an expression in SQL, which needs no extension and says what corgipile_predict() says.
 //!
 //! Guarantees: numbers are written so that they are read to the same bits; whatever is called is qualified, and each
-//! operator has the very types of one of PostgreSQL's own, so that no search path makes it another; columns are named
-//! in one place, where no name of the expression is in scope. What corgipile does in `real` is done in double
-//! precision here, and rounded to `real` where corgipile keeps a `real` between two steps, so that what differs is the
-//! rounding of sums.
+//! operator has the very types of one of PostgreSQL's own, so that nothing in a search path takes its place unless that
+//! puts pg_catalog behind others; columns are named in one place, where no name of the expression is in scope. What
+//! corgipile does in `real` is done in double precision here, and rounded to `real` where corgipile keeps a `real`
+//! between two steps, so that what differs is the rounding of sums.
 //!
 //! The expression is a subquery, a chain of one-row steps: `r`, the columns; `x`, the features that are there, by
 //! number, as the model wants them; `l1`, `l2`, ... the layers; `d`, the decisions; and what they mean.
